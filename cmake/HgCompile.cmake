@@ -1,0 +1,45 @@
+# How every target of the project is compiled: language level, warnings as errors, hidden symbols, optional sanitizers, and the include arrow.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# -ffp-contract=off: a product and a sum are two roundings everywhere, so that results do not depend on compiler or machine.
+set(HG_C_FLAGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -ffp-contract=off)
+set(HG_SANITIZE_FLAGS "")
+if(HG_SANITIZE)
+  set(HG_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+endif()
+
+# hg_layer(name REACH folder...): an object library for src/<name>, which sees include/ and, of src/, only the named folders besides its own.
+# The sources' includes are written "folder/file.h"; each visible folder is reached through a directory that holds nothing but a link to it, so that an include
+# against the arrow does not compile.
+function(hg_layer name)
+  cmake_parse_arguments(ARG "" "" "REACH;SOURCES" ${ARGN})
+  add_library(hg_${name} OBJECT ${ARG_SOURCES})
+  hg_compile(hg_${name})
+  target_compile_definitions(hg_${name} PRIVATE HG_BUILDING)
+  hg_reach(hg_${name} ${name} ${ARG_REACH})
+endfunction()
+
+function(hg_reach target)
+  foreach(folder ${ARGN})
+    set(view ${PROJECT_BINARY_DIR}/view/${folder})
+    if(NOT EXISTS ${view}/${folder})
+      file(MAKE_DIRECTORY ${view})
+      file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${folder} ${view}/${folder} SYMBOLIC)
+    endif()
+    target_include_directories(${target} PRIVATE ${view})
+  endforeach()
+endfunction()
+
+function(hg_compile target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${HG_C_FLAGS}> $<$<COMPILE_LANGUAGE:C>:${HG_SANITIZE_FLAGS}>)
+  target_link_options(${target} PRIVATE ${HG_SANITIZE_FLAGS})
+endfunction()

@@ -1,0 +1,66 @@
+#ifndef HALFGRAPH_CONTEXT_H
+#define HALFGRAPH_CONTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/export.h"
+#include "halfgraph/status.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A context is one device, one stream, one error text, one allocator. Use it from one thread at a time; different contexts are
+ * independent. Objects made from a context must be freed before it. */
+typedef struct hg_context hg_context;
+
+typedef enum hg_device { HG_DEVICE_AUTO = 0, HG_DEVICE_CPU = 1, HG_DEVICE_CUDA = 2 } hg_device;
+typedef enum hg_log_level { HG_LOG_ERROR = 0, HG_LOG_WARN = 1, HG_LOG_INFO = 2, HG_LOG_DEBUG = 3 } hg_log_level;
+typedef void (*hg_log_fn)(void *user, hg_log_level level, const char *message);
+
+/* Memory hooks. `device` is 0 for host memory, 1 for the context's device memory (the same thing on the CPU). alloc returns memory aligned to
+ * 64 bytes (256 on a GPU) or NULL; free is told the size. All three NULL: the library's own. */
+typedef struct hg_allocator {
+	void *(*alloc)(void *user, size_t bytes, int device);
+	void (*free)(void *user, void *memory, size_t bytes, int device);
+	void *user;
+} hg_allocator;
+
+typedef struct hg_context_config {
+	size_t size;
+	hg_device device; /* AUTO: CUDA where a device answers, else the CPU */
+	int device_index;
+	void *stream; /* a cudaStream_t, borrowed; NULL: the context makes its own */
+	int threads;  /* CPU threads; 0: as many as OpenMP gives */
+	uint64_t seed;
+	hg_log_fn log; /* NULL: silent */
+	void *log_user;
+	hg_log_level log_level;
+	hg_allocator allocator;
+} hg_context_config;
+#define HG_CONTEXT_CONFIG_INIT \
+	{ sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0} }
+
+/* config may be NULL (all defaults). HG_ERR_UNSUPPORTED: this build or machine has no such device. */
+HG_API HG_NODISCARD hg_status hg_context_create(const hg_context_config *config, hg_context **context);
+HG_API void hg_context_free(hg_context *context);
+
+/* The sentence of the last failed call on this context: who, which argument, found, expected. "" if none. Never NULL; valid until the
+ * next call. hg_context_error(NULL) gives the sentence of this thread's last failed hg_context_create. */
+HG_API const char *hg_context_error(const hg_context *context);
+
+HG_API hg_device hg_context_device(const hg_context *context);
+/* "NVIDIA H200 (sm_90)" or "CPU (avx512, 2 threads)". */
+HG_API const char *hg_context_device_name(const hg_context *context);
+HG_API uint64_t hg_context_seed(const hg_context *context);
+HG_API HG_NODISCARD hg_status hg_context_synchronize(hg_context *context);
+
+/* Device bytes held now, and the most ever held, by objects of this context (host bytes on the CPU). */
+typedef struct hg_memory_info {
+	size_t size;
+	size_t current_bytes, peak_bytes, device_total_bytes, device_free_bytes;
+} hg_memory_info;
+#define HG_MEMORY_INFO_INIT {sizeof(hg_memory_info), 0, 0, 0, 0}
+HG_API HG_NODISCARD hg_status hg_context_memory(hg_context *context, hg_memory_info *info);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,76 @@
+#ifndef HALFGRAPH_DATA_H
+#define HALFGRAPH_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/dtype.h"
+#include "halfgraph/export.h"
+#include "halfgraph/status.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A dataset in host memory: what one HalfGraph HDF5 file holds (data/FORMAT.md) and what every importer produces. Needs no context and no device.
+ * All arrays are owned by the dataset, allocated with malloc; NULL where absent. */
+typedef struct hg_dataset {
+	char *name;
+	int64_t nodes, edges, graphs; /* graphs: 1 unless batched */
+	int64_t *rowptr;              /* [nodes + 1]; row = destination */
+	int32_t *col;                 /* [edges] source */
+	float *weight;                /* [edges] or NULL: all ones */
+	int64_t *graph_ptr;           /* [graphs + 1] or NULL */
+
+	int64_t features;
+	hg_dtype feat_dtype;          /* of feat: HG_F16 or HG_F32 */
+	void *feat;                   /* dense [nodes, features], or NULL */
+	int64_t *feat_rowptr;         /* sparse: [nodes + 1], or NULL */
+	int32_t *feat_col;
+	float *feat_value;            /* [feat_rowptr[nodes]] or NULL: all ones */
+	double feat_amax;             /* max |x| */
+
+	int32_t classes;
+	int32_t *label;               /* [nodes], or [graphs] if graph_ptr; < 0: unlabelled */
+	uint8_t *train_mask, *val_mask, *test_mask; /* [same as label] or NULL */
+	int64_t *orig_id;             /* [nodes] the user's own node numbers, or NULL: the same */
+} hg_dataset;
+
+/* An error message of this library: one line that names file, place, found and expected. */
+#define HG_DATA_MESSAGE 512
+
+/* Every function: on failure returns a negative status, writes one line into message[HG_DATA_MESSAGE], leaves *dataset NULL, and no file behind. */
+HG_API HG_NODISCARD hg_status hg_dataset_new(hg_dataset **dataset, char *message);
+HG_API void hg_dataset_free(hg_dataset *dataset);
+/* Everything that must hold of a dataset before it is used: pointers, ids, finite features within f16 if f16, labels, disjoint splits. */
+HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin, char *message);
+/* HDF5. write is atomic: a temporary file beside it, fsync, rename. read validates everything before it returns. */
+HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message);
+HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const char *path, char *message);
+
+/* One importer per source format, from a table: name, one line of help, file endings. */
+typedef struct hg_importer {
+	const char *name, *help, *endings;
+	hg_status (*import)(const char *const *paths, int count, hg_dataset **dataset, char *message);
+} hg_importer;
+HG_API const hg_importer *hg_importers(size_t *count);
+
+/* Planted communities with power-law degrees and, on top, `hubs` nodes of about `hub_degree` neighbours. Features: class centroid plus noise, times `scale`. */
+typedef struct hg_planted_config {
+	size_t size;
+	int64_t nodes, features, hubs;
+	int32_t classes;
+	double degree, hub_degree, scale;
+	uint64_t seed;
+} hg_planted_config;
+#define HG_PLANTED_CONFIG_INIT {sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0}
+HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config, hg_dataset **dataset, char *message);
+
+/* Transforms, in place. On failure the dataset is unchanged. */
+HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *message);
+HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
+HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
+HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message); /* features: each row divided by its absolute sum */
+/* Store dense features in this type. Values that f16 cannot hold are refused by name, or clipped to +-65504. */
+HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dtype dtype, int clip, char *message);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,93 @@
+#ifndef HALFGRAPH_POLICY_H
+#define HALFGRAPH_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/dtype.h"
+#include "halfgraph/export.h"
+#include "halfgraph/status.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Dynamic loss scaling: PyTorch's names and defaults, and four more.
+ *
+ *     step not finite:  scale <- max(scale * backoff_factor, min_scale)   once `hysteresis` bad steps have used up the tolerance
+ *     growth_interval finite steps in a row:  scale <- min(scale * growth_factor, max_scale), tolerance refilled
+ *
+ * hysteresis = 1 backs off at the first bad step (PyTorch). enabled = 0 keeps the scale at 1 and still skips bad steps. */
+typedef struct hg_loss_scale_config {
+	size_t size;
+	int enabled;
+	float init_scale, growth_factor, backoff_factor;
+	int32_t growth_interval;
+	float min_scale, max_scale;
+	int32_t hysteresis;
+} hg_loss_scale_config;
+#define HG_LOSS_SCALE_CONFIG_INIT \
+	{ sizeof(hg_loss_scale_config), 1, 65536.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 }
+
+/* Why a step did what it did. */
+typedef enum hg_step_reason {
+	HG_STEP_APPLIED = 0,         /* gradients finite, weights updated */
+	HG_STEP_APPLIED_GREW = 1,    /* the same, and the scale grew */
+	HG_STEP_SKIPPED_BACKOFF = 2, /* a gradient was not finite; the scale was lowered */
+	HG_STEP_SKIPPED_TOLERATED = 3, /* not finite; hysteresis kept the scale */
+	HG_STEP_SKIPPED_AT_FLOOR = 4 /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
+} hg_step_reason;
+HG_API const char *hg_step_reason_text(hg_step_reason reason);
+
+#define HG_LOSS_SCALE_HISTORY 32
+
+/* The loss scaler's state: plain data, so that it can live on a device. history is a ring: entry k of the newest is at
+ * (steps - 1 - k) mod HG_LOSS_SCALE_HISTORY. */
+typedef struct hg_loss_scale {
+	float scale;
+	int32_t growth_tracker, tolerance;
+	int64_t steps, applied, skipped;
+	struct {
+		float scale; /* in force during that step */
+		int32_t reason;
+	} history[HG_LOSS_SCALE_HISTORY];
+} hg_loss_scale;
+
+/* HG_ERR_ARG and nothing changed if the configuration is inconsistent (factors, scales or interval out of range). */
+HG_API HG_NODISCARD hg_status hg_loss_scale_init(hg_loss_scale *state, const hg_loss_scale_config *config);
+/* One transition. Pure: no allocation, no I/O, the same on host and device. */
+HG_API hg_step_reason hg_loss_scale_update(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite);
+
+/* How a neighbourhood sum is accumulated. */
+typedef enum hg_accumulate {
+	HG_ACC_F32 = 0,             /* f32 registers, degree scale at the end of each batch, narrowed once */
+	HG_ACC_F16_DISCRETIZED = 1, /* f16 arithmetic over batches of at most HG_BATCH_EDGES, each scaled before it joins the sum */
+	HG_ACC_F16_NAIVE = 2,       /* f16 arithmetic over the whole neighbourhood, scaled after the sum: what overflows elsewhere */
+	HG_ACC_COUNT = 3
+} hg_accumulate;
+
+/* What to do with a narrowing to f16 that cannot be proved safe. */
+typedef enum hg_unproved { HG_UNPROVED_GUARD = 0, HG_UNPROVED_PROMOTE = 1, HG_UNPROVED_REFUSE = 2 } hg_unproved;
+
+/* What this run wants. A policy never names an op; an op never reads a policy. */
+typedef struct hg_policy {
+	size_t size;
+	const char *name;
+	hg_dtype state; /* HG_F16 or HG_F32: activations, their gradients, working copies of the weights */
+	hg_accumulate accumulate;
+	hg_unproved unproved;
+	hg_loss_scale_config loss_scale;
+} hg_policy;
+
+HG_API hg_policy hg_policy_fp32(void);
+HG_API hg_policy hg_policy_fp16(void);
+HG_API hg_policy hg_policy_fp16_discretized(void);
+HG_API hg_policy hg_policy_fp16_naive(void);
+/* By name: "fp32", "fp16", "fp16-discretized", "fp16-naive". HG_ERR_ARG for another name; *policy is then untouched. */
+HG_API HG_NODISCARD hg_status hg_policy_parse(const char *name, hg_policy *policy);
+HG_API HG_NODISCARD hg_status hg_policy_check(const hg_policy *policy);
+
+/* Verdict on one narrowing to f16, the strongest first. */
+typedef enum hg_verdict { HG_PROVED = 0, HG_GUARDED = 1, HG_PROMOTED = 2, HG_REFUSED = 3, HG_EXACT = 4 /* nothing is narrowed */ } hg_verdict;
+HG_API const char *hg_verdict_name(hg_verdict verdict);
+
+HG_EXTERN_C_END
+#endif

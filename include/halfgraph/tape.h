@@ -1,0 +1,71 @@
+#ifndef HALFGRAPH_TAPE_H
+#define HALFGRAPH_TAPE_H
+
+#include "halfgraph/context.h"
+#include "halfgraph/export.h"
+#include "halfgraph/param.h"
+#include "halfgraph/policy.h"
+#include "halfgraph/status.h"
+#include "halfgraph/tensor.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A tape: record once per model and shape -> compile (check, plan memory) -> run as often as you like.
+ *
+ * Recording functions (ops.h) return variables, not statuses. The first mistake is kept, with its sentence; every later call on that tape is then a
+ * no-op that returns an invalid variable, and hg_tape_compile (or hg_tape_status) reports it. So a model reads as an expression, and one check
+ * catches all. */
+typedef struct hg_tape hg_tape;
+typedef struct hg_var {
+	int32_t id; /* < 0: invalid */
+} hg_var;
+
+typedef enum hg_mode { HG_TRAIN = 0, HG_EVAL = 1 } hg_mode; /* EVAL: no dropout, running statistics, no gradients planned */
+
+/* The tape borrows params (and with them context and policy); it must be freed first. */
+HG_API HG_NODISCARD hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape);
+HG_API void hg_tape_free(hg_tape *tape);
+
+/* A constant input: borrowed, read at every run, never written. `amax` bounds |x| for the range proofs; pass a negative number if unknown (it is then
+ * measured once, at compile time). */
+HG_API hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name, double amax);
+/* The same, and a gradient is computed for it; read it with hg_tape_grad. */
+HG_API hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name);
+HG_API hg_var hg_tape_param(hg_tape *tape, hg_param *param);
+
+/* Name the layer that the following calls belong to, for errors, plans and reports ("conv2"). NULL ends it. */
+HG_API void hg_tape_scope(hg_tape *tape, const char *scope);
+/* Keep a variable's value readable after a run (its memory is then not reused). Before compile. */
+HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
+
+HG_API hg_status hg_tape_status(const hg_tape *tape);
+
+/* Check the recording, give every value and gradient its place in one arena, allocate it. `output` is the loss [1, 1] for a training tape that will run
+ * backward, or any variable for a forward-only one. HG_ERR_NOMEM names the bytes asked for and the largest tensors. */
+HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
+/* Asynchronous on a GPU. backward: gradients of loss_scale * loss; parameter gradients are overwritten, not added to. */
+HG_API HG_NODISCARD hg_status hg_tape_forward(hg_tape *tape);
+HG_API HG_NODISCARD hg_status hg_tape_backward(hg_tape *tape);
+
+/* Borrowed view of a value (output, kept, input or parameter) or a gradient (of hg_tape_variable). NULL if there is none. Valid until the tape is freed. */
+HG_API const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var);
+HG_API const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var);
+/* The scalar at `var` ([1, 1]), read back: synchronises. */
+HG_API HG_NODISCARD hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value);
+
+/* What the plan says. state_bytes: activations and their gradients in the state type, before sharing; arena_bytes: after sharing. */
+typedef struct hg_plan_info {
+	size_t size;
+	size_t state_bytes, arena_bytes, param_bytes, input_bytes, largest_bytes;
+	int32_t nodes, proved, guarded, promoted, exact;
+	const char *largest_name;
+} hg_plan_info;
+#define HG_PLAN_INFO_INIT {sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
+
+/* Nodes, dtypes, shapes, verdicts and the memory plan as text, a line at a time. */
+typedef void (*hg_write_fn)(void *user, const char *line);
+HG_API HG_NODISCARD hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,145 @@
+#ifndef HG_AUTOGRAD_OP_H
+#define HG_AUTOGRAD_OP_H
+
+#include "halfgraph/ops.h"
+#include "kernels/kernels.h"
+
+HG_EXTERN_C_BEGIN
+
+/* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation on top; one line in ops.def. A record is complete or the
+ * registry test refuses it. Ops never read a policy: state type and accumulation come resolved, in the call. */
+
+#define HG__MAX_IN 4
+#define HG__MAX_AUX 2
+#define HG__ATTR_BYTES 64
+
+enum hg__op_traits {
+	HG__LINEAR = 1u,       /* in operand 0, the others fixed: the adjoint identity is tested */
+	HG__GRAPH = 2u,        /* needs a graph */
+	HG__TRANSPOSE = 4u,    /* its backward needs the transpose */
+	HG__ELEMENTWISE = 8u,  /* out[i, c] depends on in[.][i, c] alone */
+	HG__LOSS = 16u,        /* output f32 [1, 1] */
+	HG__RANDOM = 32u,      /* draws from the step's random stream */
+	HG__BATCH = 64u        /* needs the graph's batch pointers */
+};
+
+struct hg__shape {
+	int64_t rows, cols;
+	hg_dtype dtype;
+	int present; /* 0: HG_NONE */
+};
+
+struct hg__node {
+	const struct hg__op *op;
+	int32_t in[HG__MAX_IN]; /* value ids, -1: none */
+	int n_in;
+	int32_t out, aux[HG__MAX_AUX]; /* value ids */
+	hg_graph *graph;
+	hg_param *buffer[2]; /* running statistics */
+	const char *scope;   /* owned by the tape; "" outside any */
+	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
+	hg_accumulate accumulate;
+	hg_verdict verdict;
+	double bound;    /* on |out|; INFINITY if unknown */
+	double bound_dy; /* on |gradient of out| at loss scale 1; INFINITY if unknown */
+	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
+};
+
+/* Recording: shapes in, shapes out. Also says what backward will need. */
+struct hg__infer {
+	hg_tape *tape;
+	const struct hg__node *node;
+	hg_mode mode;
+	hg_dtype state;
+	struct hg__shape in[HG__MAX_IN];
+	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results kept for backward */
+	unsigned grads; /* bit i: operand i can have a gradient */
+	unsigned saves; /* bits HG__SAVE_*: what backward reads */
+};
+#define HG__SAVE_IN(i) (1u << (i))
+#define HG__SAVE_OUT (1u << 8)
+#define HG__SAVE_AUX(i) (1u << (16 + (i)))
+
+/* A run of one node, forward or backward. Absent operands have data NULL; din[i].data NULL: nobody wants that gradient. din of a parameter is f32, of a
+ * variable f32, of an activation the activation's type. Every present din is written in full (the tape adds up contributions). */
+struct hg__call {
+	hg_context *ctx;
+	const struct hg__kernels *k;
+	const struct hg__node *node;
+	hg_mode mode;
+	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX];
+	struct hg__mat dout, din[HG__MAX_IN];
+	struct hg__csr csr, csr_t; /* csr_t only with HG__TRANSPOSE on a tape with gradients */
+	const int64_t *batch_ptr;
+	const int32_t *batch_id;
+	struct hg__mat buffer[2];
+	const int64_t *step;
+};
+
+/* What range rules may use besides the operands' bounds. `depth`: longest sum. All in f64, rounding of the result included by the caller (range.h). */
+struct hg__range {
+	const struct hg__node *node;
+	hg_mode mode;
+	struct hg__shape shape[HG__MAX_IN];
+	double in[HG__MAX_IN]; /* bounds on |operand| */
+	hg_graph_facts facts;  /* of node->graph */
+	int64_t batch_max;
+	double out;            /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double dout;           /* backward: bound on |gradient of out| */
+	double din[HG__MAX_IN]; /* backward, to be set */
+};
+
+/* Test inputs. The battery gives the extents; the op says what operands it wants. */
+struct hg__extent {
+	int64_t n, m, graphs, d; /* of the graph at hand (square), and the feature width to try */
+	int heads;
+	hg_dtype state;
+};
+enum hg__fill { HG__FILL_NORMAL = 0, HG__FILL_UNIFORM01 = 1, HG__FILL_LABELS = 2, HG__FILL_MASK = 3, HG__FILL_POSITIVE = 4, HG__FILL_CONST = 5 };
+struct hg__sample {
+	const char *what;   /* "weighted, norm both" */
+	hg_status expect;   /* HG_OK, or the error that recording must return: bad samples */
+	int use_graph;      /* 0: no graph although the op asks for one (a bad sample) */
+	struct {
+		struct hg__shape shape;
+		enum hg__fill fill;
+		double scale;   /* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
+		int variable;   /* a gradient is wanted and checked */
+	} in[HG__MAX_IN];
+	int n_in;
+	int buffers; /* number of running-statistics buffers [1, cols of operand 0] */
+	unsigned char attr[HG__ATTR_BYTES];
+};
+
+struct hg__cost {
+	double bytes, flops;
+};
+
+struct hg__op {
+	const char *name;
+	unsigned traits;
+	int min_in, max_in;
+	hg_status (*infer)(struct hg__infer *s);
+	void (*range)(struct hg__range *r);
+	void (*range_back)(struct hg__range *r);
+	hg_status (*forward)(const struct hg__call *c);
+	hg_status (*backward)(const struct hg__call *c);
+	size_t (*scratch)(const struct hg__call *c); /* workspace bytes, forward or backward, shapes only (data pointers unset) */
+	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad ones. */
+	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
+	void (*cost)(const struct hg__call *c, struct hg__cost *cost);
+};
+
+/* The table. */
+#define HG_OP(name) extern const struct hg__op hg__op_##name;
+#include "autograd/ops.def"
+#undef HG_OP
+const struct hg__op *const *hg__op_list(size_t *count);
+
+/* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). */
+hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes);
+/* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
+hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+
+HG_EXTERN_C_END
+#endif

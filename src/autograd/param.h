@@ -1,0 +1,27 @@
+#ifndef HG_AUTOGRAD_PARAM_H
+#define HG_AUTOGRAD_PARAM_H
+
+#include "halfgraph/param.h"
+#include "kernels/kernels.h"
+
+HG_EXTERN_C_BEGIN
+
+/* The inside of hg_params, for the tape and the optimiser (src/autograd/param.c). */
+struct hg_param {
+	hg_params *params;
+	char *name;
+	unsigned flags;
+	int64_t index;
+	hg_tensor *master, *working, *grad; /* working == master where the types agree; grad NULL for buffers */
+};
+
+struct hg_params {
+	hg_context *ctx;
+	hg_policy policy;
+	hg_param **item;
+	int64_t count, capacity;
+	struct hg__step *step; /* device memory */
+};
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,50 @@
+#ifndef HG_CORE_BACKEND_H
+#define HG_CORE_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/context.h"
+#include "halfgraph/status.h"
+
+HG_EXTERN_C_BEGIN
+
+struct hg__csr;
+struct hg__kernels;
+
+/* What core asks of a device. Two implementations: kernels/cpu/backend.c and kernels/cuda/backend.cu. Core sees this interface alone, so the include
+ * arrow keeps pointing left while the calls go right. Every function reports through hg__fail on the context. Copies to and from the host finish
+ * before they return; everything else is queued on the context's stream. */
+struct hg__backend {
+	hg_device kind;
+	const char *name;
+	hg_status (*open)(hg_context *ctx, const hg_context_config *config); /* sets ctx->state, stream, device_name */
+	void (*close)(hg_context *ctx);
+	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL when there is no memory; no error text */
+	void (*free)(hg_context *ctx, void *memory);
+	hg_status (*copy_in)(hg_context *ctx, void *device, const void *host, size_t bytes);
+	hg_status (*copy_out)(hg_context *ctx, void *host, const void *device, size_t bytes);
+	hg_status (*copy)(hg_context *ctx, void *to, const void *from, size_t bytes);
+	hg_status (*fill)(hg_context *ctx, void *memory, int byte, size_t bytes);
+	hg_status (*synchronize)(hg_context *ctx);
+	/* Make what this context has queued visible to a foreign stream (DLPack), and the other way round. */
+	hg_status (*stream_publish)(hg_context *ctx, void *foreign_stream);
+	hg_status (*stream_await)(hg_context *ctx, void *foreign_stream);
+	hg_status (*memory)(hg_context *ctx, size_t *total, size_t *available);
+
+	/* Sort m edges by (dst, src), stably. Device arrays in and out; rowptr [rows+1], col [m], order [m] = place of each CSR entry in the input. */
+	hg_status (*csr_from_coo)(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
+	                          int64_t *order);
+	/* CSR of the transpose, columns ascending in each row; edge [m] = CSR position in `csr` of each entry of the transpose. */
+	hg_status (*csr_transpose)(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge);
+	/* out[e] = in[index[e]] for f32; the one gather that graph building needs. */
+	hg_status (*gather_f32)(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
+
+	const struct hg__kernels *kernels;
+};
+
+/* The backend of a kind (AUTO: the first that has a device); NULL if this build has none. Defined in kernels/backends.c. */
+const struct hg__backend *hg__backend_find(hg_device kind);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,53 @@
+#ifndef HG_CORE_CONTEXT_H
+#define HG_CORE_CONTEXT_H
+
+#include "core/backend.h"
+#include "halfgraph/context.h"
+
+HG_EXTERN_C_BEGIN
+
+#define HG__MESSAGE 512
+
+struct hg_context {
+	const struct hg__backend *backend;
+	void *state;  /* the backend's own */
+	void *stream; /* cudaStream_t; NULL on the CPU */
+	int threads;
+	uint64_t seed;
+	hg_log_fn log;
+	void *log_user;
+	hg_log_level log_level;
+	hg_allocator allocator;
+	size_t current_bytes, peak_bytes;
+	void *workspace;
+	size_t workspace_bytes;
+	char device_name[96];
+	char message[HG__MESSAGE];
+};
+
+/* Record the sentence of a failure and return its status: `return hg__fail(ctx, HG_ERR_SHAPE, "spmm: X has %lld rows, graph has %lld nodes", ...)`.
+ * ctx may be NULL (nothing is recorded). */
+hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
+
+/* Device memory through the allocator hooks, counted. bytes 0 gives NULL and HG_OK. `what` names it in the error text. */
+HG_NODISCARD hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void **memory);
+void hg__device_free(hg_context *ctx, void *memory, size_t bytes);
+/* Host memory through the allocator hooks. Zeroed. */
+HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what, void **memory);
+void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
+
+/* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never shrinks; the tape reserves the largest need when it
+ * compiles, so that a run allocates nothing. */
+HG_NODISCARD hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory);
+
+/* Return early with a failing status. */
+#define HG__TRY(call)                        \
+	do {                                     \
+		const hg_status hg__status_ = (call); \
+		if (hg__status_ < 0)                  \
+			return hg__status_;               \
+	} while (0)
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,53 @@
+#ifndef HG_CORE_CSR_H
+#define HG_CORE_CSR_H
+
+#include "halfgraph/graph.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016): the sequence "row ends and edges" is cut into `items` pieces of item_work rows +
+ * edges. Item k consumes edges item_edge[k] .. item_edge[k+1]-1 and finishes rows item_row[k] .. item_row[k+1]-1; what is left of its edges
+ * belongs to row item_row[k+1], which a later item finishes.
+ *
+ * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
+ * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
+ * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */
+struct hg__plan {
+	int64_t items, splits;
+	int32_t item_work;
+	int64_t *item_edge;   /* [items + 1] device */
+	int32_t *item_row;    /* [items + 1] device */
+	int32_t *split_row;   /* [splits] device */
+	int64_t *split_first; /* [splits] device: first item with edges of the row */
+	int64_t *split_last;  /* [splits] device: the item that finishes it */
+};
+
+/* A raw view of one orientation of a graph: what kernels see of it. All pointers are device memory. */
+struct hg__csr {
+	int64_t rows, cols, m;
+	const int64_t *rowptr; /* [rows + 1] */
+	const int32_t *col;    /* [m] */
+	const int64_t *edge;   /* [m] where entry p's edge value lies in an edge tensor; NULL: at p (always so for the forward orientation) */
+	const struct hg__plan *plan;
+};
+
+/* Work of one item: enough items to fill a GPU on small graphs, long ones on large graphs. Depends on the graph alone. */
+HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan);
+void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
+
+/* The internal face of hg_graph (core/graph.c). Forward orientation, and its transpose (built when first asked for; where the pattern is symmetric the
+ * arrays are shared, and `edge` alone is extra memory). want_edge 0: csr_t->edge may be NULL even where it would be needed (unit weights). */
+HG_NODISCARD hg_status hg__graph_csr(hg_graph *graph, struct hg__csr *csr);
+HG_NODISCARD hg_status hg__graph_csr_t(hg_graph *graph, int want_edge, struct hg__csr *csr_t);
+/* f32 device vectors r [rows], c [cols] of a normalisation; NULL where all ones. For the transpose they change places. */
+HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float **row_scale, const float **col_scale);
+/* The graph's own weights in CSR order as a device vector of `dtype` (f32, or f16 narrowed once); NULL if unweighted. For the transpose use them
+ * through csr_t.edge. */
+HG_NODISCARD hg_status hg__graph_weight(hg_graph *graph, hg_dtype dtype, const void **weight);
+/* Batch pointers [batch + 1] on the device, and the graph id of each node [rows]. A graph without a batch is one graph. */
+HG_NODISCARD hg_status hg__graph_batch(hg_graph *graph, const int64_t **ptr, const int32_t **id);
+/* Largest graph of the batch, in nodes. */
+int64_t hg__graph_batch_max(const hg_graph *graph);
+
+HG_EXTERN_C_END
+#endif

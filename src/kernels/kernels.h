@@ -1,0 +1,273 @@
+#ifndef HG_KERNELS_KERNELS_H
+#define HG_KERNELS_KERNELS_H
+
+#include "core/context.h"
+#include "core/csr.h"
+#include "core/mat.h"
+#include "halfgraph/optim.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/policy.h"
+
+HG_EXTERN_C_BEGIN
+
+/* The kernels: functions on raw views that know nothing of tapes or policies. One argument struct and one contract each; kernels.def lists them; the
+ * twins are cpu/NAME.c and cuda/NAME.cu.
+ *
+ * Common to all: state operands are f16 or f32, all of one type unless said otherwise; sums and transcendental functions run in f32; a result is
+ * narrowed once, at the store. Results do not depend on the number of threads or on timing: bitwise the same from run to run. rows or cols may be 0.
+ * Calls are queued on the context's stream; scratch comes from hg__workspace. A shape or type that a kernel cannot take is HG_ERR_INTERNAL: ops have checked. */
+
+/* Edges of one batch of the discretized reduction: after at most this many additions a partial sum is scaled and joins the total. */
+#define HG_BATCH_EDGES 64
+
+/* Scratch that hg__spmm, hg__spmm_max, hg__edge_softmax and their gradients may ask for, in bytes, for outputs of `cols` columns: two f32 staging
+ * rows an item. */
+static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
+{
+	return csr->plan ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
+}
+
+/* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation. */
+struct hg__gemm_args {
+	struct hg__mat a, b, c, bias;
+	int trans_a, trans_b;
+};
+
+/* Y[i, c] = alpha * r_i * sum over entries p of row i of w[edge p, head of c] * s_j * X[j, c],  j = col p.
+ * x absent: X = 1 (then cols(Y) = heads: the weighted degree). w: [m, heads] state or f32, or absent (1); heads divides cols, head of c = c / (cols / heads).
+ * row_scale r, col_scale s: f32 vectors or NULL. accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan, staged, no atomics.
+ *   F32            acc (f32) += (w * s) * x; at the end of each batch of HG_BATCH_EDGES edges total += acc, acc = 0; Y = narrow(alpha * r * total)
+ *   F16_DISCRETIZED the same in f16 arithmetic (each product and each sum rounded to f16), the batch scaled by narrow(alpha * r) before it joins total
+ *   F16_NAIVE      one f16 accumulator for the whole row part, parts added in f16, scaled by narrow(alpha * r) in f16 after the sum */
+struct hg__spmm_args {
+	struct hg__csr csr;
+	struct hg__mat x, w, y;
+	int heads;
+	const float *row_scale, *col_scale;
+	float alpha;
+	hg_accumulate accumulate;
+};
+
+/* Y[i, c] = max over entries of row i of X[col, c] (a NaN wins), 0 for an empty row; arg[i, c] = place in the row of the first that attains it, -1 if none. */
+struct hg__spmm_max_args {
+	struct hg__csr csr;
+	struct hg__mat x, y, arg; /* arg i32 */
+};
+/* dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of dY[i, c]. csr_t has `edge`. */
+struct hg__spmm_max_back_args {
+	struct hg__csr csr, csr_t;
+	struct hg__mat dy, arg, dx;
+};
+
+/* E[edge p, k] = scale * sum over c in head k of A[i, c] * B[j, c]; products and sums in f32. a [rows, d], b [cols, d], e [m, heads] state or f32. */
+struct hg__sddmm_dot_args {
+	struct hg__csr csr;
+	struct hg__mat a, b, e;
+	int heads;
+	float scale;
+	/* optional factors per row and column (the gradient of a normalised aggregation): E *= r_i * s_j */
+	const float *row_scale, *col_scale;
+};
+/* E[edge p, k] = A[i, k] + B[j, k]. */
+struct hg__sddmm_add_args {
+	struct hg__csr csr;
+	struct hg__mat a, b, e;
+};
+
+/* P[e, k] = exp(E[e, k] - max over the row) / sum over the row. One pass per statistic, f32. */
+struct hg__edge_softmax_args {
+	struct hg__csr csr;
+	struct hg__mat e, p;
+};
+/* dE = P * (dP - sum over the row of P * dP). */
+struct hg__edge_softmax_back_args {
+	struct hg__csr csr;
+	struct hg__mat p, dp, de;
+};
+
+/* Y = f(X), from the table of activations. */
+typedef enum hg__act { HG__ACT_RELU = 0, HG__ACT_LEAKY_RELU = 1, HG__ACT_ELU = 2, HG__ACT_COUNT = 3 } hg__act;
+struct hg__act_args {
+	hg__act act;
+	float p; /* slope, alpha */
+	struct hg__mat x, y;
+};
+/* dX = f'(X) * dY, f' expressed by Y: relu y > 0; leaky y > 0 ? 1 : p; elu y > 0 ? 1 : y + p. f'(0) = 0 for relu, p for the others. */
+struct hg__act_back_args {
+	hg__act act;
+	float p;
+	struct hg__mat y, dy, dx;
+};
+
+/* Y = X / (1 - p) where the element's random word >= threshold, else 0; word = column c of hg__rng_quad(key, row, c / 4, *step). threshold = p * 2^32
+ * rounded. Its own gradient (X := dY). */
+struct hg__dropout_args {
+	struct hg__mat x, y;
+	float p;
+	uint64_t key;
+	const int64_t *step; /* device memory */
+};
+
+/* Y = alpha * (1 + *alpha_p) * X + beta * Z. alpha_p: f32 in device memory, or NULL (0). z may be absent. y may be x or z. Types may differ (f16 / f32): it also casts. */
+struct hg__axpby_args {
+	struct hg__mat x, z, y;
+	float alpha, beta;
+	const float *alpha_p;
+};
+/* Y = X + b, b [1, cols] state or f32. */
+struct hg__bias_add_args {
+	struct hg__mat x, b, y;
+};
+/* Y[0, c] = sum over rows of X[r, c]; y f32 [1, cols]. Fixed blocks of rows, added up in order. */
+struct hg__colsum_args {
+	struct hg__mat x, y;
+};
+/* y[0, 0] = sum over all r, c of A * B; y f32 [1, 1]. */
+struct hg__dot_all_args {
+	struct hg__mat a, b, y;
+};
+/* dst[:, dst_col + c] = src[:, src_col + c], c < cols. */
+struct hg__copy_cols_args {
+	struct hg__mat src, dst;
+	int64_t src_col, dst_col, cols;
+};
+
+/* Y[i, c] = 1/h * sum over k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. */
+struct hg__head_mean_args {
+	struct hg__mat x, y;
+	int heads;
+};
+/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c]. */
+struct hg__head_dot_args {
+	struct hg__mat x, a, s;
+	int heads;
+};
+/* dX[i, k*d + c] = dS[i, k] * A[0, k*d + c];  dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c] (f32). Either may be absent. */
+struct hg__head_dot_back_args {
+	struct hg__mat x, a, ds, dx, da;
+	int heads;
+};
+
+/* Training (train = 1): mean and biased variance of each column in f32 (two passes), mean and rstd = 1/sqrt(var + eps) saved [1, cols] f32, running statistics
+ * <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)). Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta.
+ * gamma, beta, running f32 [1, cols]. */
+struct hg__batch_norm_args {
+	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
+	float momentum, eps;
+	int train;
+};
+/* xhat = (X - mean) * rstd; dgamma = sum dY * xhat, dbeta = sum dY (f32);
+ * dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n). */
+struct hg__batch_norm_back_args {
+	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta;
+};
+/* The same along each row; mean, rstd [rows, 1] f32. */
+struct hg__layer_norm_args {
+	struct hg__mat x, gamma, beta, y, mean, rstd;
+	float eps;
+};
+struct hg__layer_norm_back_args {
+	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta;
+};
+
+/* Y[g, c] = reduction over rows ptr[g] .. ptr[g+1]-1 of X; arg [graphs, cols] i32 for MAX (row within the graph, -1 if empty). */
+struct hg__readout_args {
+	const int64_t *ptr;
+	struct hg__mat x, y, arg;
+	hg_reduce reduce;
+};
+/* dX[i, c] = dY[g, c] (SUM), / size (MEAN), where arg[g, c] == i - ptr[g] (MAX). id: graph of each row. */
+struct hg__readout_back_args {
+	const int64_t *ptr;
+	const int32_t *id;
+	struct hg__mat dy, arg, dx;
+	hg_reduce reduce;
+};
+
+/* Y = X - max - log(sum exp(X - max)) per row. */
+struct hg__log_softmax_args {
+	struct hg__mat x, y;
+};
+/* dX = dY - exp(Y) * sum over the row of dY. */
+struct hg__log_softmax_back_args {
+	struct hg__mat y, dy, dx;
+};
+
+/* Losses: loss f32 [1, 1] = mean of the rows that count (label >= 0, mask != 0); count f32 [1, 1] = their number. Sums in fixed order. 0 if none. */
+struct hg__softmax_xent_args {
+	struct hg__mat x, label, mask, loss, count; /* label i32 [n, 1]; mask u8 [n, 1] or absent */
+};
+/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0. dloss f32 [1, 1]. */
+struct hg__softmax_xent_back_args {
+	struct hg__mat x, label, mask, count, dloss, dx;
+};
+/* kind 0: BCE with logits, max(x,0) - x*t + log(1 + exp(-|x|)); kind 1: (x - t)^2. Mean over rows that count and columns. t state or f32. */
+typedef enum hg__pointwise { HG__BCE_LOGITS = 0, HG__MSE = 1, HG__POINTWISE_COUNT = 2 } hg__pointwise;
+struct hg__pointwise_loss_args {
+	hg__pointwise kind;
+	struct hg__mat x, target, mask, loss, count; /* count = rows that count * cols */
+};
+struct hg__pointwise_loss_back_args {
+	hg__pointwise kind;
+	struct hg__mat x, target, mask, count, dloss, dx;
+};
+/* out f32 [1, 2] = {rows whose first largest logit is at the label, rows that count}; a row with a NaN logit is wrong. */
+struct hg__accuracy_args {
+	struct hg__mat x, label, mask, out;
+};
+
+/* out f32 [1, 2] = {max |x| over the finite elements, number of non-finite ones}. */
+struct hg__amax_args {
+	struct hg__mat x, out;
+};
+
+/* What one training run keeps on the device between steps. */
+struct hg__step {
+	hg_loss_scale scale;
+	hg_loss_scale_config config;
+	int64_t step;            /* steps begun, skipped ones included: dropout's counter */
+	int64_t nonfinite;       /* of the current step's gradients */
+	int64_t first_nonfinite; /* index of the first tensor with one; -1 if none */
+	double grad_sq;          /* sum of squares of the unscaled gradients */
+	int32_t reason;
+};
+/* One parameter as the optimiser kernels see it; all storage has the master's ld. */
+struct hg__optim_tensor {
+	float *master, *grad, *m, *v; /* m: momentum or first moment; v: second moment; NULL where the method has none */
+	void *working;                /* NULL: the master is used itself */
+	int64_t rows, cols, ld;
+	hg_dtype working_dtype;
+	int32_t group;
+};
+struct hg__optim_group {
+	float lr, weight_decay;
+};
+/* tensors, groups: device arrays; host: the same tensors on the host, for sizing. */
+struct hg__optim_args {
+	hg_optim_config config;
+	const struct hg__optim_tensor *tensors, *host;
+	int64_t count;
+	const struct hg__optim_group *groups;
+	struct hg__step *step;
+};
+/* The three kernels of a step, in this order:
+ *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale                     (fixed order, f64)
+ *   optim_update  if nonfinite == 0: g = grad / scale, update master, m, v; working = narrow(master). t of the bias correction = applied + 1
+ *   scale_update  hg_loss_scale_update on the device; step += 1 */
+
+/* The table, one function per line of kernels.def. */
+struct hg__kernels {
+#define HG_KERNEL(name, args) hg_status (*name)(hg_context *ctx, const struct hg__##args *a);
+#include "kernels/kernels.def"
+#undef HG_KERNEL
+};
+
+/* By name, for tests and tools: name, and offset of its pointer in the table. */
+struct hg__kernel_entry {
+	const char *name;
+	size_t offset;
+};
+const struct hg__kernel_entry *hg__kernel_list(size_t *count);
+
+HG_EXTERN_C_END
+#endif
