@@ -1,1 +1,29 @@
-# Install rules.
+# make install: libraries, headers, CMake package halfgraph::halfgraph, pkg-config file, tools.
+
+include(CMakePackageConfigHelpers)
+
+set(exported halfgraph_shared halfgraph_static)
+set_target_properties(halfgraph_shared PROPERTIES EXPORT_NAME halfgraph)
+set_target_properties(halfgraph_static PROPERTIES EXPORT_NAME static)
+add_library(halfgraph::halfgraph ALIAS halfgraph_shared)
+install(TARGETS ${exported} EXPORT halfgraph
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/halfgraph DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+install(EXPORT halfgraph NAMESPACE halfgraph:: FILE halfgraphTargets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
+configure_package_config_file(cmake/halfgraphConfig.cmake.in ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake ${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
+
+configure_file(cmake/halfgraph.pc.in ${PROJECT_BINARY_DIR}/halfgraph.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/halfgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(HG_BUILD_TOOLS)
+  foreach(tool h5convert hg-train)
+    if(TARGET ${tool})
+      install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+  endforeach()
+endif()
