@@ -1,0 +1,249 @@
+#ifndef HG_KERNELS_CUDA_LAUNCH_CUH
+#define HG_KERNELS_CUDA_LAUNCH_CUH
+
+/* The vocabulary of the CUDA kernels: errors as sentences, grids, element access, reductions. Everything is queued on the context's stream and may be
+ * captured in a CUDA graph: no allocation, no host synchronisation. */
+
+#include <cstdint>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "kernels/kernels.h"
+
+/* ---- host side ---- */
+
+static inline cudaStream_t stream_of(const hg_context *ctx)
+{
+	return static_cast<cudaStream_t>(ctx->stream);
+}
+
+/* A CUDA error as a status and a sentence; `what` says who was doing what. */
+static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const char *what)
+{
+	if (error == cudaSuccess)
+		return HG_OK;
+	(void)cudaGetLastError(); /* the error has been reported: do not let the next call find it again */
+	return hg__fail(ctx, error == cudaErrorMemoryAllocation ? HG_ERR_NOMEM : HG_ERR_DEVICE, "%s: %s (%s)", what, cudaGetErrorString(error),
+	                cudaGetErrorName(error));
+}
+
+/* Return early with the sentence of a failing CUDA call: HG__CUDA(ctx, "backend: copy", cudaMemcpyAsync(...)). */
+#define HG__CUDA(ctx, what, call)                                              \
+	do {                                                                       \
+		const hg_status hg__cuda_status_ = cuda_status((ctx), (call), (what)); \
+		if (hg__cuda_status_ < 0)                                              \
+			return hg__cuda_status_;                                           \
+	} while (0)
+
+/* The last line of a launcher: `return launched(ctx, "spmm");`. */
+static inline hg_status launched(hg_context *ctx, const char *kernel)
+{
+	return cuda_status(ctx, cudaGetLastError(), kernel);
+}
+
+/* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill a multiprocessor. */
+constexpr int BLOCK = 256;
+
+/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid holds, so kernels walk with a grid stride. */
+static inline unsigned grid_for(int64_t items, int64_t per_block)
+{
+	const int64_t blocks = (items + per_block - 1) / per_block;
+	return blocks < 1 ? 1u : blocks > INT32_MAX ? static_cast<unsigned>(INT32_MAX) : static_cast<unsigned>(blocks);
+}
+
+/* Call f(T{}) with T = __half or float for a floating dtype: the one place where a kernel's element type is chosen.
+ *
+ *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); kernel<T><<<...>>>(...); return launched(ctx, "act"); }); */
+template <typename F> static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype dtype, F f)
+{
+	if (dtype == HG_F16)
+		return f(__half{});
+	if (dtype == HG_F32)
+		return f(float{});
+	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: element type %d where f16 or f32 was expected", kernel, static_cast<int>(dtype));
+}
+
+/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands do not object. */
+static inline bool wide(const struct hg__mat &m)
+{
+	return m.data == nullptr || m.ld % 8 == 0;
+}
+
+/* Call f(W) with W an integral constant: 8 if `by_eight`, else 1. Use: `[&](auto width) { constexpr int W = decltype(width)::value; ... }`. */
+template <int N> struct int_constant {
+	static constexpr int value = N;
+};
+template <typename F> static inline hg_status with_width(bool by_eight, F f)
+{
+	return by_eight ? f(int_constant<8>{}) : f(int_constant<1>{});
+}
+
+template <typename T> static inline T *data_of(const struct hg__mat &m)
+{
+	return static_cast<T *>(m.data);
+}
+
+/* ---- device side: where am I ---- */
+
+static __device__ inline int64_t global_thread()
+{
+	return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+static __device__ inline int64_t global_threads()
+{
+	return static_cast<int64_t>(gridDim.x) * blockDim.x;
+}
+
+/* ---- device side: elements. State in memory, f32 in registers, one rounding at the store ---- */
+
+static __device__ inline float widen(float x)
+{
+	return x;
+}
+static __device__ inline float widen(__half x)
+{
+	return __half2float(x);
+}
+template <typename T> static __device__ inline T narrow(float x);
+template <> __device__ inline float narrow<float>(float x)
+{
+	return x;
+}
+template <> __device__ inline __half narrow<__half>(float x)
+{
+	return __float2half_rn(x);
+}
+
+/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 1: one element. */
+template <int W> static __device__ inline void load(const float *p, float (&x)[W])
+{
+	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	if constexpr (W == 1) {
+		x[0] = *p;
+	} else {
+		const float4 a = reinterpret_cast<const float4 *>(p)[0], b = reinterpret_cast<const float4 *>(p)[1];
+		x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+		x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+	}
+}
+
+struct alignas(16) half8 {
+	__half2 q[4];
+};
+
+template <int W> static __device__ inline void load(const __half *p, float (&x)[W])
+{
+	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	if constexpr (W == 1) {
+		x[0] = __half2float(*p);
+	} else {
+		const half8 h = *reinterpret_cast<const half8 *>(p);
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			const float2 f = __half22float2(h.q[i]);
+			x[2 * i] = f.x;
+			x[2 * i + 1] = f.y;
+		}
+	}
+}
+
+template <int W> static __device__ inline void store(float *p, const float (&x)[W])
+{
+	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	if constexpr (W == 1) {
+		*p = x[0];
+	} else {
+		reinterpret_cast<float4 *>(p)[0] = make_float4(x[0], x[1], x[2], x[3]);
+		reinterpret_cast<float4 *>(p)[1] = make_float4(x[4], x[5], x[6], x[7]);
+	}
+}
+
+template <int W> static __device__ inline void store(__half *p, const float (&x)[W])
+{
+	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	if constexpr (W == 1) {
+		*p = __float2half_rn(x[0]);
+	} else {
+		half8 h;
+#pragma unroll
+		for (int i = 0; i < 4; i++)
+			h.q[i] = __floats2half2_rn(x[2 * i], x[2 * i + 1]);
+		*reinterpret_cast<half8 *>(p) = h;
+	}
+}
+
+/* One element of a matrix whose type is known only at run time: for small operands such as a bias or per-column parameters. */
+static __device__ inline float element(const struct hg__mat &m, int64_t row, int64_t col)
+{
+	const int64_t i = row * m.ld + col;
+	return m.dtype == HG_F16 ? __half2float(static_cast<const __half *>(m.data)[i]) : static_cast<const float *>(m.data)[i];
+}
+
+/* ---- device side: reductions. Butterflies: every lane ends with the same bits, in an order fixed by LANES ---- */
+
+/* Lanes whose numbers agree above the last log2(LANES) bits reduce together. All of `mask` must take part. */
+template <int LANES> static __device__ inline float lanes_sum(float x, unsigned mask = 0xffffffffu)
+{
+#pragma unroll
+	for (int step = LANES / 2; step > 0; step /= 2)
+		x += __shfl_xor_sync(mask, x, step);
+	return x;
+}
+template <int LANES> static __device__ inline double lanes_sum(double x, unsigned mask = 0xffffffffu)
+{
+#pragma unroll
+	for (int step = LANES / 2; step > 0; step /= 2)
+		x += __shfl_xor_sync(mask, x, step);
+	return x;
+}
+template <int LANES> static __device__ inline int64_t lanes_sum(int64_t x, unsigned mask = 0xffffffffu)
+{
+#pragma unroll
+	for (int step = LANES / 2; step > 0; step /= 2)
+		x += static_cast<int64_t>(__shfl_xor_sync(mask, static_cast<long long>(x), step));
+	return x;
+}
+/* The larger; a NaN wins. */
+static __device__ inline float max_nan(float a, float b)
+{
+	return a > b || a != a ? a : b;
+}
+template <int LANES> static __device__ inline float lanes_max(float x, unsigned mask = 0xffffffffu)
+{
+#pragma unroll
+	for (int step = LANES / 2; step > 0; step /= 2)
+		x = max_nan(x, __shfl_xor_sync(mask, x, step));
+	return x;
+}
+
+/* Sum over a block of BLOCK threads, the same bits in every thread; V = float, double or int64_t. All threads call it; it may be called again at once. */
+template <typename V> static __device__ inline V block_sum(V x)
+{
+	__shared__ V part[BLOCK / 32];
+	x = lanes_sum<32>(x);
+	__syncthreads(); /* an earlier call may still be reading */
+	if (threadIdx.x % 32 == 0)
+		part[threadIdx.x / 32] = x;
+	__syncthreads();
+	V sum = part[0];
+#pragma unroll
+	for (int warp = 1; warp < BLOCK / 32; warp++)
+		sum += part[warp];
+	return sum;
+}
+static __device__ inline float block_max(float x)
+{
+	__shared__ float part[BLOCK / 32];
+	x = lanes_max<32>(x);
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		part[threadIdx.x / 32] = x;
+	__syncthreads();
+	float most = part[0];
+#pragma unroll
+	for (int warp = 1; warp < BLOCK / 32; warp++)
+		most = max_nan(most, part[warp]);
+	return most;
+}
+
+#endif
