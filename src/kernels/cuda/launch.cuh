@@ -8,12 +8,23 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/state.cuh"
 #include "kernels/kernels.h"
+
+/* The launchers, one a line of kernels.def; declared here with C linkage, so a definition needs no more than its name. */
+HG_EXTERN_C_BEGIN
+#define HG_KERNEL(name, args) hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
+#include "kernels/kernels.def"
+#undef HG_KERNEL
+extern const struct hg__kernels hg__kernels_cuda;
+HG_EXTERN_C_END
 
 /* ---- host side ---- */
 
+/* The context's stream. The current device belongs to the thread, not to the context: it is set here, since every launch passes by. */
 static inline cudaStream_t stream_of(const hg_context *ctx)
 {
+	(void)cudaSetDevice(static_cast<const hg__cuda_state *>(ctx->state)->device); /* known good since open; a lost device shows at the launch */
 	return static_cast<cudaStream_t>(ctx->stream);
 }
 
