@@ -20,7 +20,8 @@ enum hg__op_traits {
 	HG__ELEMENTWISE = 8u,  /* out[i, c] depends on in[.][i, c] alone */
 	HG__LOSS = 16u,        /* output f32 [1, 1] */
 	HG__RANDOM = 32u,      /* draws from the step's random stream */
-	HG__BATCH = 64u        /* needs the graph's batch pointers */
+	HG__BATCH = 64u,       /* needs the graph's batch pointers */
+	HG__UNIT_EDGES = 128u  /* with one operand on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 };
 
 struct hg__shape {
@@ -50,7 +51,7 @@ struct hg__infer {
 	hg_tape *tape;
 	const struct hg__node *node;
 	hg_mode mode;
-	hg_dtype state;
+	hg_dtype state; /* the type this node runs in: operands in op->same already have it, state results get it */
 	struct hg__shape in[HG__MAX_IN];
 	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results kept for backward */
 	unsigned grads; /* bit i: operand i can have a gradient */
@@ -60,8 +61,9 @@ struct hg__infer {
 #define HG__SAVE_OUT (1u << 8)
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
 
-/* A run of one node, forward or backward. Absent operands have data NULL; din[i].data NULL: nobody wants that gradient. din of a parameter is f32, of a
- * variable f32, of an activation the activation's type. Every present din is written in full (the tape adds up contributions). */
+/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of
+ * a parameter is f32, of a variable f32, of an activation the activation's type. Every present din is written in full (the tape adds up contributions).
+ * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
 struct hg__call {
 	hg_context *ctx;
 	const struct hg__kernels *k;
@@ -119,11 +121,18 @@ struct hg__op {
 	const char *name;
 	unsigned traits;
 	int min_in, max_in;
+	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where they come in different ones (a promoted f32 activation
+	 * meets f16), the tape inserts casts before infer: f32 is narrowed where its bound proves it safe, else the others are widened. Operands outside the
+	 * mask (labels, masks, f32 gains) are left alone. */
+	unsigned same;
 	hg_status (*infer)(struct hg__infer *s);
 	void (*range)(struct hg__range *r);
 	void (*range_back)(struct hg__range *r);
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
+	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the graph build what it caches (norms, weights in the state
+	 * type), so that a run allocates nothing. */
+	hg_status (*prepare)(const struct hg__call *c);
 	size_t (*scratch)(const struct hg__call *c); /* workspace bytes, forward or backward, shapes only (data pointers unset) */
 	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad ones. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
@@ -136,7 +145,8 @@ struct hg__op {
 #undef HG_OP
 const struct hg__op *const *hg__op_list(size_t *count);
 
-/* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). */
+/* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). buffers: two
+ * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one or an earlier one of the same tape. */
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes);
 /* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
 hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...) HG_PRINTF(3, 4);

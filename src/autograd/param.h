@@ -21,6 +21,7 @@ struct hg_params {
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
+	uint32_t tapes;        /* made so far: a variable carries its tape's number */
 };
 
 HG_EXTERN_C_END
