@@ -1,0 +1,178 @@
+/* A model: dropout and one layer of its kind, again and again; then the scores.
+ *
+ *     H_0 = X,  H_{l+1} = layer_l(G, dropout(H_l))
+ *     node task    logits = H_L, or dropout(H_L) W + b for a kind with a head
+ *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019: every depth has its say) */
+#include "nn/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct hg__model_kind *const kinds[] = {
+#define HG_MODEL(name) &hg__model_##name,
+#include "nn/models.def"
+#undef HG_MODEL
+};
+static const char *const names[] = {
+#define HG_MODEL(name) #name,
+#include "nn/models.def"
+#undef HG_MODEL
+    NULL,
+};
+
+const char *const *hg_model_names(void)
+{
+	return names;
+}
+
+static const struct hg__model_kind *kind_find(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i]->name, name) == 0)
+			return kinds[i];
+	return NULL;
+}
+
+hg_model_config hg_model_config_default(const char *name)
+{
+	hg_model_config config = {.size = sizeof config,
+	                          .name = name,
+	                          .layers = 2,
+	                          .hidden = 64,
+	                          .heads = 8,
+	                          .dropout = 0.5f,
+	                          .norm = HG_NORM_BOTH,
+	                          .eps_learnable = 1,
+	                          .aggregate = HG_NORM_NONE,
+	                          .lambda = 1.0f,
+	                          .negative_slope = 0.2f,
+	                          .out_heads = 1,
+	                          .readout = -1};
+	const struct hg__model_kind *kind = kind_find(name);
+	if (kind)
+		kind->defaults(&config);
+	return config;
+}
+
+static hg_status config_check(hg_context *ctx, const hg_model_config *c)
+{
+	const struct hg__model_kind *kind = kind_find(c->name);
+	if (c->size != sizeof *c)
+		return hg__fail(ctx, HG_ERR_ARG, "model: config.size is %zu, expected %zu", c->size, sizeof *c);
+	if (!kind)
+		return hg__fail(ctx, HG_ERR_ARG, "model: name is \"%s\", which hg_model_names does not list", c->name ? c->name : "(null)");
+	if (c->in_features < 1 || c->out_features < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: in_features %lld, out_features %lld, expected at least 1 of each", c->name, (long long)c->in_features,
+		                (long long)c->out_features);
+	if (c->layers < 1 || c->layers > 1000)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: layers is %d, expected 1 to 1000", c->name, c->layers);
+	if (c->hidden < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: hidden is %d, expected at least 1", c->name, c->hidden);
+	if (!(c->dropout >= 0.0f && c->dropout < 1.0f))
+		return hg__fail(ctx, HG_ERR_ARG, "%s: dropout is %g, expected at least 0 and less than 1", c->name, (double)c->dropout);
+	if (c->readout < -1 || c->readout > HG_REDUCE_MAX)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: readout is %d, expected -1 (node task) or one of hg_reduce", c->name, c->readout);
+	return kind->check(ctx, c);
+}
+
+static int graph_task(const hg_model *model)
+{
+	return model->config.readout >= 0;
+}
+
+/* Layer l of L: its place, its widths. */
+static void layer_place(hg_model *model, int64_t l, int64_t in)
+{
+	struct hg__model_layer *layer = &model->layer[l];
+	const int final = l + 1 == model->config.layers && !model->kind->head && !graph_task(model);
+	(void)snprintf(layer->name, sizeof layer->name, "conv%lld", (long long)l);
+	layer->spec = (struct hg__layer_spec){layer->name, in, final ? model->config.out_features : model->kind->width(&model->config), final};
+}
+
+static hg_status layers_build(hg_model *model)
+{
+	hg_context *ctx = model->params->ctx;
+	int64_t width = model->config.in_features;
+	for (int l = 0; l < model->config.layers; l++) {
+		struct hg__model_layer *layer = &model->layer[l];
+		layer_place(model, l, width);
+		layer->first_param = model->params->count;
+		HG__TRY(hg__host_alloc(ctx, 1, model->kind->layer_bytes, "model: layer", &layer->own));
+		HG__TRY(model->kind->build(model->params, &model->config, &layer->spec, layer->own));
+		width = layer->spec.out;
+	}
+	return HG_OK;
+}
+
+static hg_status heads_build(hg_model *model)
+{
+	const hg_model_config *c = &model->config;
+	const int64_t width = model->layer[c->layers - 1].spec.out;
+	model->head_param = model->params->count;
+	if (!graph_task(model) && model->kind->head)
+		HG__TRY(hg__linear_build(model->params, "head", "", width, c->out_features, HG_INIT_GLOROT_UNIFORM, 1, &model->head));
+	for (int l = 0; graph_task(model) && l < c->layers; l++)
+		HG__TRY(hg__linear_build(model->params, model->layer[l].name, "head", width, c->out_features, HG_INIT_GLOROT_UNIFORM, 1, &model->layer[l].head));
+	model->end_param = model->params->count;
+	return HG_OK;
+}
+
+hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_model **out)
+{
+	if (!params)
+		return HG_ERR_ARG;
+	hg_context *ctx = params->ctx;
+	if (!config || !out)
+		return hg__fail(ctx, HG_ERR_ARG, "model: %s is NULL", config ? "model" : "config");
+	*out = NULL;
+	HG__TRY(config_check(ctx, config));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_model), "model", &memory));
+	hg_model *model = memory;
+	model->params = params;
+	model->kind = kind_find(config->name);
+	model->config = *config;
+	model->config.name = model->kind->name;
+	hg_status status = hg__host_alloc(ctx, (size_t)config->layers, sizeof *model->layer, "model: layers", &memory);
+	if (status >= 0) {
+		model->layer = memory;
+		status = layers_build(model);
+	}
+	if (status >= 0)
+		status = heads_build(model);
+	if (status < 0) {
+		hg_model_free(model);
+		return status;
+	}
+	*out = model;
+	return HG_OK;
+}
+
+void hg_model_free(hg_model *model)
+{
+	if (!model)
+		return;
+	hg_context *ctx = model->params->ctx;
+	for (int l = 0; model->layer && l < model->config.layers; l++)
+		hg__host_free(ctx, model->layer[l].own, model->kind->layer_bytes);
+	hg__host_free(ctx, model->layer, (size_t)model->config.layers * sizeof *model->layer);
+	hg__feature_values_free(ctx, model->values);
+	hg__host_free(ctx, model, sizeof *model);
+}
+
+const hg_model_config *hg_model_get_config(const hg_model *model)
+{
+	return model ? &model->config : NULL;
+}
+
+int hg_model_param_layer(const hg_model *model, const hg_param *param)
+{
+	if (!model || !param || param->params != model->params || param->index < model->layer[0].first_param || param->index >= model->end_param)
+		return -1;
+	if (param->index >= model->head_param)
+		return model->config.layers;
+	int l = model->config.layers - 1;
+	while (param->index < model->layer[l].first_param)
+		l--;
+	return l;
+}

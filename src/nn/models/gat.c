@@ -1,0 +1,74 @@
+/* Graph attention (Velickovic et al. 2018), h heads of d columns.
+ *
+ *     U = H W                                       [n, h*d]
+ *     e_ij = leaky_relu(<a_dst, U_i> + <a_src, U_j>)  [m, h], per head
+ *     p_ij = softmax over j in N(i) of e_ij
+ *     H'_i = elu(sum over j of p_ij U_j + b)        heads side by side; the final layer takes their mean instead, without elu
+ *
+ * The scores are computed as two narrow products per node and added per edge: m*h reads instead of m*h*d. */
+#include "core/context.h"
+#include "nn/model.h"
+
+struct gat_layer {
+	struct hg__linear linear;   /* W [in, h*d] */
+	hg_param *dst, *src, *bias; /* [1, h*d], [1, h*d], [1, out] */
+};
+
+static void defaults(hg_model_config *config)
+{
+	config->hidden = 8;
+	config->dropout = 0.6f;
+	config->attention_dropout = 0.6f;
+}
+
+static hg_status check(hg_context *ctx, const hg_model_config *config)
+{
+	if (config->heads < 1 || config->out_heads < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "gat: heads %d, out_heads %d, expected at least 1 of each", config->heads, config->out_heads);
+	if (!(config->negative_slope >= 0.0f && config->negative_slope <= 1.0f))
+		return hg__fail(ctx, HG_ERR_ARG, "gat: negative_slope is %g, expected 0 to 1", (double)config->negative_slope);
+	if (!(config->attention_dropout >= 0.0f && config->attention_dropout < 1.0f))
+		return hg__fail(ctx, HG_ERR_ARG, "gat: attention_dropout is %g, expected at least 0 and less than 1", (double)config->attention_dropout);
+	return HG_OK;
+}
+
+static int64_t width(const hg_model_config *config)
+{
+	return (int64_t)config->heads * config->hidden;
+}
+
+/* Columns of U: all heads side by side. The final layer's heads are each as wide as the output. */
+static int64_t inner(const hg_model_config *config, const struct hg__layer_spec *spec)
+{
+	return spec->final ? spec->out * config->out_heads : spec->out;
+}
+
+static hg_status build(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer)
+{
+	struct gat_layer *l = layer;
+	const int64_t cols = inner(config, spec);
+	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->linear));
+	HG__TRY(hg__param_build(params, spec->name, "att_dst", 1, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->dst));
+	HG__TRY(hg__param_build(params, spec->name, "att_src", 1, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->src));
+	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
+}
+
+static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
+{
+	const struct gat_layer *l = layer;
+	const int heads = spec->final ? config->out_heads : config->heads;
+	const hg_var u = hg__linear_record(&l->linear, tape, x);
+	const hg_var dst = hg_head_dot(tape, u, hg_tape_param(tape, l->dst), heads);
+	const hg_var src = hg_head_dot(tape, u, hg_tape_param(tape, l->src), heads);
+	const hg_var e = hg_leaky_relu(tape, hg_sddmm_add(tape, graph, dst, src), config->negative_slope);
+	hg_var p = hg_edge_softmax(tape, graph, e);
+	if (config->attention_dropout > 0.0f)
+		p = hg_dropout(tape, p, config->attention_dropout);
+	hg_var y = hg_spmm(tape, graph, u, p, HG_NORM_NONE, 1.0f);
+	if (spec->final && heads > 1)
+		y = hg_head_mean(tape, y, heads);
+	y = hg_bias_add(tape, y, hg_tape_param(tape, l->bias));
+	return spec->final ? y : hg_elu(tape, y, 1.0f);
+}
+
+const struct hg__model_kind hg__model_gat = {"gat", sizeof(struct gat_layer), 0, defaults, check, width, build, record};

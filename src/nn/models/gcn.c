@@ -1,0 +1,54 @@
+/* Graph convolution (Kipf, Welling 2017).
+ *
+ *     H' = relu(A~ H W + b),   A~ = A scaled by 1/sqrt(d d') (both), 1/d (right), 1/d' (left)
+ *
+ * A~ (H W) = (A~ H) W: the aggregation runs on whichever of H and H W is narrower. Self loops belong to the graph: hg_graph_add_self_loops. */
+#include "core/context.h"
+#include "nn/model.h"
+
+struct gcn_layer {
+	struct hg__linear linear; /* without bias: that is added after the aggregation */
+	hg_param *bias;           /* [1, out] */
+};
+
+static void defaults(hg_model_config *config)
+{
+	config->dropout = 0.5f;
+}
+
+static hg_status check(hg_context *ctx, const hg_model_config *config)
+{
+	if (config->norm < HG_NORM_NONE || config->norm > HG_NORM_BOTH)
+		return hg__fail(ctx, HG_ERR_ARG, "gcn: norm is %d, expected one of hg_norm (0 to 3)", (int)config->norm);
+	return HG_OK;
+}
+
+static int64_t width(const hg_model_config *config)
+{
+	return config->hidden;
+}
+
+static hg_status build(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer)
+{
+	struct gcn_layer *l = layer;
+	(void)config;
+	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, spec->out, HG_INIT_GLOROT_UNIFORM, 0, &l->linear));
+	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
+}
+
+static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
+{
+	const struct gcn_layer *l = layer;
+	const hg_var bias = hg_tape_param(tape, l->bias);
+	hg_var y;
+	if (!x.sparse && spec->in < spec->out) {
+		y = hg_spmm(tape, graph, x.x, HG_NONE, config->norm, 1.0f);
+		y = hg_linear(tape, y, hg_tape_param(tape, l->linear.w), bias);
+	} else {
+		y = hg__linear_record(&l->linear, tape, x);
+		y = hg_bias_add(tape, hg_spmm(tape, graph, y, HG_NONE, config->norm, 1.0f), bias);
+	}
+	return spec->final ? y : hg_relu(tape, y);
+}
+
+const struct hg__model_kind hg__model_gcn = {"gcn", sizeof(struct gcn_layer), 0, defaults, check, width, build, record};

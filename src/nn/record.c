@@ -1,0 +1,82 @@
+/* Recording a model on a tape. */
+#include "nn/model.h"
+
+/* What is wrong with an input, in HG_OK or a sentence. */
+static hg_status input_check(const hg_model *model, const hg_model_input *input)
+{
+	hg_context *ctx = model->params->ctx;
+	const char *name = model->config.name;
+	const long long want = (long long)model->config.in_features;
+	if (!input || input->size != sizeof *input)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: input is NULL or its size is not sizeof(hg_model_input)", name);
+	if (!input->graph)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: input.graph is NULL", name);
+	if (!input->x == !input->x_sparse)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: input has %s of x and x_sparse, expected one", name, input->x ? "both" : "neither");
+	const long long n = (long long)hg_graph_rows(input->graph), cols = (long long)hg_graph_cols(input->graph);
+	const long long rows = (long long)(input->x ? hg_tensor_rows(input->x) : hg_graph_rows(input->x_sparse));
+	const long long found = (long long)(input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse));
+	if (n != cols)
+		return hg__fail(ctx, HG_ERR_SHAPE, "%s: graph has %lld rows and %lld columns, expected a square one", name, n, cols);
+	if (rows != n)
+		return hg__fail(ctx, HG_ERR_SHAPE, "%s: features have %lld rows, graph has %lld nodes", name, rows, n);
+	if (found != want)
+		return hg__fail(ctx, HG_ERR_SHAPE, "%s: features have %lld columns, the model has in_features %lld", name, found, want);
+	return HG_OK;
+}
+
+/* H_0: the input, as the layers read it. Values of sparse features are a variable only where dropout will need them. */
+static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_input *input, struct hg__features *x)
+{
+	const hg_dtype state = model->params->policy.state;
+	if (input->x)
+		*x = hg__features_dense(hg_tape_input(tape, input->x, "features", input->x_amax), model->config.in_features);
+	else if (model->config.dropout > 0.0f)
+		return hg__features_sparse(tape, input->x_sparse, state, &model->values, x);
+	else
+		*x = (struct hg__features){HG_NONE, input->x_sparse, HG_NONE, model->config.in_features};
+	return HG_OK;
+}
+
+/* One depth's scores for every graph of the batch, added to what the depths before have said. */
+static hg_var graph_scores(const hg_model *model, const struct hg__model_layer *layer, hg_tape *tape, hg_graph *graph, hg_var h, hg_var scores)
+{
+	const hg_model_config *c = &model->config;
+	const hg_var pooled = hg_readout(tape, graph, h, (hg_reduce)c->readout);
+	const struct hg__features x = hg__features_dropout(tape, hg__features_dense(pooled, layer->spec.out), c->dropout);
+	const hg_var s = hg__linear_record(&layer->head, tape, x);
+	return layer == model->layer ? s : hg_add(tape, scores, s);
+}
+
+static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *graph, struct hg__features x)
+{
+	const hg_model_config *c = &model->config;
+	hg_var scores = HG_NONE;
+	for (int l = 0; l < c->layers; l++) {
+		const struct hg__model_layer *layer = &model->layer[l];
+		hg_tape_scope(tape, layer->name);
+		x = hg__features_dropout(tape, x, c->dropout);
+		x = hg__features_dense(model->kind->record(c, &layer->spec, layer->own, tape, graph, x), layer->spec.out);
+		if (c->readout >= 0)
+			scores = graph_scores(model, layer, tape, graph, x.x, scores);
+	}
+	if (c->readout < 0 && model->kind->head) {
+		hg_tape_scope(tape, "head");
+		scores = hg__linear_record(&model->head, tape, hg__features_dropout(tape, x, c->dropout));
+	} else if (c->readout < 0) {
+		scores = x.x;
+	}
+	hg_tape_scope(tape, NULL);
+	return scores;
+}
+
+hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input)
+{
+	const hg_var invalid = {-1};
+	struct hg__features x;
+	if (!model || !tape)
+		return invalid;
+	if (input_check(model, input) < 0 || features_record(model, tape, input, &x) < 0)
+		return invalid;
+	return layers_record(model, tape, input->graph, x);
+}
