@@ -1,0 +1,247 @@
+/* Optimisers on f32 masters. g: unscaled gradient, w: master, t: steps applied, this one included.
+ *
+ *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)      (without momentum: w -= lr g)
+ *     Adam    g += wd w;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+ *     AdamW   w -= lr wd w, then Adam without wd
+ *
+ * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is three launches and no word from the host. */
+#include "nn/optim/optim.h"
+
+#include <math.h>
+
+/* Moments of different tensors never share a 256-byte line, which is also what a GPU allocation is aligned to. */
+#define MOMENT_ALIGN ((size_t)256)
+
+static int moments_per_tensor(const hg_optim_config *c)
+{
+	return c->kind == HG_SGD ? c->momentum > 0.0f : 2;
+}
+
+static size_t moment_bytes(const struct hg__optim_tensor *t)
+{
+	return ((size_t)(t->rows * t->ld) * sizeof(float) + MOMENT_ALIGN - 1) / MOMENT_ALIGN * MOMENT_ALIGN;
+}
+
+/* One row of the table: where the parameter's master, working copy and gradient lie. */
+static struct hg__optim_tensor describe(const hg_param *p)
+{
+	const struct hg__mat *master = &p->master->mat;
+	return (struct hg__optim_tensor){.master = master->data,
+	                                 .grad = p->grad->mat.data,
+	                                 .working = p->working == p->master ? NULL : p->working->mat.data,
+	                                 .rows = master->rows,
+	                                 .cols = master->cols,
+	                                 .ld = master->ld,
+	                                 .working_dtype = p->working->mat.dtype,
+	                                 .group = 0};
+}
+
+static hg_status tensors_collect(hg_optim *o)
+{
+	hg_context *ctx = o->params->ctx;
+	const size_t most = (size_t)o->params->count;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, most, sizeof *o->tensor, "optim: tensor table", &memory));
+	o->tensor = memory;
+	HG__TRY(hg__host_alloc(ctx, most, sizeof(hg_param *), "optim: parameters", &memory));
+	o->param = memory;
+	o->params_seen = o->params->count;
+	for (int64_t i = 0; i < o->params->count; i++) {
+		hg_param *p = o->params->item[i];
+		if (p->flags & HG_PARAM_BUFFER)
+			continue;
+		o->param[o->count] = p;
+		o->tensor[o->count++] = describe(p);
+	}
+	return HG_OK;
+}
+
+/* One allocation for all moments, zeroed. */
+static hg_status moments_place(hg_optim *o)
+{
+	hg_context *ctx = o->params->ctx;
+	const int each = moments_per_tensor(&o->config);
+	for (int64_t i = 0; i < o->count; i++)
+		o->moments_bytes += (size_t)each * moment_bytes(&o->tensor[i]);
+	HG__TRY(hg__device_alloc(ctx, o->moments_bytes, "optim: moments", &o->moments));
+	unsigned char *at = o->moments;
+	for (int64_t i = 0; at && i < o->count; i++) {
+		struct hg__optim_tensor *t = &o->tensor[i];
+		t->m = (float *)(void *)at;
+		at += moment_bytes(t);
+		if (each < 2)
+			continue;
+		t->v = (float *)(void *)at;
+		at += moment_bytes(t);
+	}
+	return o->moments ? ctx->backend->fill(ctx, o->moments, 0, o->moments_bytes) : HG_OK;
+}
+
+static hg_status tensors_upload(hg_optim *o)
+{
+	hg_context *ctx = o->params->ctx;
+	return o->count ? ctx->backend->copy_in(ctx, o->tensor_device, o->tensor, (size_t)o->count * sizeof *o->tensor) : HG_OK;
+}
+
+static hg_status groups_upload(hg_optim *o)
+{
+	hg_context *ctx = o->params->ctx;
+	return ctx->backend->copy_in(ctx, o->group_device, o->group, (size_t)o->groups * sizeof *o->group);
+}
+
+/* The group tables with one more entry. On failure the old ones stay. */
+static hg_status group_append(hg_optim *o, struct hg__optim_group group)
+{
+	hg_context *ctx = o->params->ctx;
+	const size_t before = (size_t)o->groups * sizeof group, after = before + sizeof group;
+	void *host = NULL, *device = NULL;
+	HG__TRY(hg__host_alloc(ctx, (size_t)o->groups + 1, sizeof group, "optim: groups", &host));
+	const hg_status status = hg__device_alloc(ctx, after, "optim: groups", &device);
+	if (status < 0) {
+		hg__host_free(ctx, host, after);
+		return status;
+	}
+	struct hg__optim_group *grown = host;
+	for (int i = 0; i < o->groups; i++)
+		grown[i] = o->group[i];
+	grown[o->groups] = group;
+	hg__host_free(ctx, o->group, before);
+	hg__device_free(ctx, o->group_device, before);
+	o->group = grown;
+	o->group_device = device;
+	o->groups++;
+	return groups_upload(o);
+}
+
+static hg_status build(hg_optim *o)
+{
+	hg_context *ctx = o->params->ctx;
+	HG__TRY(tensors_collect(o));
+	HG__TRY(moments_place(o));
+	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table", &o->tensor_device));
+	HG__TRY(tensors_upload(o));
+	return group_append(o, (struct hg__optim_group){o->config.lr, o->config.weight_decay});
+}
+
+hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_optim **out)
+{
+	if (!params)
+		return HG_ERR_ARG;
+	hg_context *ctx = params->ctx;
+	if (!config || !out)
+		return hg__fail(ctx, HG_ERR_ARG, "optim: %s is NULL", config ? "optim" : "config");
+	*out = NULL;
+	HG__TRY(hg__optim_check(ctx, config));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_optim), "optim", &memory));
+	hg_optim *optim = memory;
+	optim->params = params;
+	optim->config = *config;
+	const hg_status status = build(optim);
+	if (status < 0) {
+		hg_optim_free(optim);
+		return status;
+	}
+	*out = optim;
+	return HG_OK;
+}
+
+void hg_optim_free(hg_optim *optim)
+{
+	if (!optim)
+		return;
+	hg_context *ctx = optim->params->ctx;
+	const size_t groups = (size_t)optim->groups * sizeof *optim->group, seen = (size_t)optim->params_seen;
+	hg__device_free(ctx, optim->group_device, groups);
+	hg__device_free(ctx, optim->tensor_device, (size_t)optim->count * sizeof *optim->tensor);
+	hg__device_free(ctx, optim->moments, optim->moments_bytes);
+	hg__host_free(ctx, optim->group, groups);
+	hg__host_free(ctx, optim->param, seen * sizeof *optim->param);
+	hg__host_free(ctx, optim->tensor, seen * sizeof *optim->tensor);
+	hg__host_free(ctx, optim, sizeof *optim);
+}
+
+hg_status hg_optim_add_group(hg_optim *optim, float lr, float weight_decay, int *group)
+{
+	if (!optim)
+		return HG_ERR_ARG;
+	hg_context *ctx = optim->params->ctx;
+	hg_optim_config like = optim->config;
+	like.lr = lr;
+	like.weight_decay = weight_decay;
+	if (!group)
+		return hg__fail(ctx, HG_ERR_ARG, "optim_add_group: group is NULL");
+	HG__TRY(hg__optim_check(ctx, &like));
+	HG__TRY(group_append(optim, (struct hg__optim_group){lr, weight_decay}));
+	*group = optim->groups - 1;
+	return HG_OK;
+}
+
+static hg_status group_check(const hg_optim *optim, const char *who, int group)
+{
+	if (group < 0 || group >= optim->groups)
+		return hg__fail(optim->params->ctx, HG_ERR_ARG, "%s: group is %d, there are %d", who, group, optim->groups);
+	return HG_OK;
+}
+
+hg_status hg_optim_assign(hg_optim *optim, const hg_param *param, int group)
+{
+	if (!optim)
+		return HG_ERR_ARG;
+	HG__TRY(group_check(optim, "optim_assign", group));
+	for (int64_t i = 0; i < optim->count; i++) {
+		if (optim->param[i] != param)
+			continue;
+		optim->tensor[i].group = group;
+		return tensors_upload(optim);
+	}
+	return hg__fail(optim->params->ctx, HG_ERR_ARG, "optim_assign: parameter %s is not one that this optimiser updates", param ? param->name : "(null)");
+}
+
+hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
+{
+	if (!optim)
+		return HG_ERR_ARG;
+	hg_optim_config like = optim->config;
+	like.lr = lr;
+	HG__TRY(group_check(optim, "optim_set_lr", group));
+	HG__TRY(hg__optim_check(optim->params->ctx, &like));
+	optim->group[group].lr = lr;
+	return groups_upload(optim);
+}
+
+hg_status hg_optim_step(hg_optim *optim)
+{
+	if (!optim)
+		return HG_ERR_ARG;
+	hg_context *ctx = optim->params->ctx;
+	if (optim->params->count != optim->params_seen)
+		return hg__fail(ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made", (long long)optim->params->count,
+		                (long long)optim->params_seen);
+	const struct hg__kernels *k = ctx->backend->kernels;
+	const struct hg__optim_args args = {optim->config, optim->tensor_device, optim->tensor, optim->count, optim->group_device, optim->params->step};
+	HG__TRY(k->grad_check(ctx, &args));
+	HG__TRY(k->optim_update(ctx, &args));
+	return k->scale_update(ctx, &args);
+}
+
+hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)
+{
+	if (!optim)
+		return HG_ERR_ARG;
+	hg_context *ctx = optim->params->ctx;
+	if (!info || info->size != sizeof *info)
+		return hg__fail(ctx, HG_ERR_ARG, "optim_info: info is NULL or its size is not sizeof(hg_step_info)");
+	struct hg__step step;
+	HG__TRY(ctx->backend->copy_out(ctx, &step, optim->params->step, sizeof step));
+	const hg_step_reason reason = (hg_step_reason)step.reason;
+	info->applied = step.scale.steps > 0 && (reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW);
+	info->reason = reason;
+	info->loss_scale = step.scale.scale;
+	info->grad_norm = sqrt(step.grad_sq);
+	info->nonfinite = step.nonfinite;
+	info->steps = step.scale.steps;
+	info->skipped = step.scale.skipped;
+	info->first_nonfinite = step.first_nonfinite >= 0 && step.first_nonfinite < optim->count ? optim->param[step.first_nonfinite]->name : NULL;
+	return HG_OK;
+}
