@@ -1,0 +1,60 @@
+#include "precision/bound.h"
+
+#include <math.h>
+
+static const double u16 = 0x1p-11, eta16 = 0x1p-24, u32 = 0x1p-24, eta32 = 0x1p-149;
+
+double hg__gamma(double k, double u)
+{
+	const double ku = k * u;
+	return ku < 1 ? ku / (1 - ku) : INFINITY;
+}
+
+double hg__bound_narrow(hg_dtype to, double x)
+{
+	const hg_dtype_facts *t = hg_dtype_get(to);
+	if (!t || !t->is_float)
+		return 0;
+	return fabs(x) < t->overflow ? t->u * fabs(x) + t->min_subnormal / 2 : INFINITY;
+}
+
+/* gamma * 0 = 0 even where gamma is infinite: an empty sum is exact. */
+static double scaled(double factor, double value)
+{
+	return value == 0 ? 0 : factor * value;
+}
+
+double hg__bound_sum_f32(double depth, double abs_sum)
+{
+	return scaled(hg__gamma(depth, u32), abs_sum) + depth * eta32 / 2;
+}
+
+double hg__bound_sum(hg_dtype to, double depth, double abs_sum, double y)
+{
+	const double e = hg__bound_sum_f32(depth, abs_sum);
+	return to == HG_F16 ? e + u16 * (fabs(y) + e) + eta16 / 2 : e;
+}
+
+double hg__bound_product(double a, double da, double x, double dx)
+{
+	return fabs(a) * dx + fabs(x) * da + da * dx;
+}
+
+static int64_t batches(int64_t edges, int64_t batch, int64_t pieces)
+{
+	return (batch > 0 ? (edges + batch - 1) / batch : edges > 0) + pieces;
+}
+
+double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces)
+{
+	const int64_t longest = batch > 0 && edges > batch ? batch : edges;
+	return (double)(longest + batches(edges, batch, pieces) + 4);
+}
+
+double hg__bound_sum_f16(int64_t edges, int64_t batch, int64_t pieces, double factor, double abs_sum)
+{
+	const double f = fabs(factor), gamma = hg__gamma(hg__depth_f16(edges, batch, pieces), u16);
+	const double small = f < 0x1p-14 ? abs_sum : 0;
+	const double roundings = 2 * (double)edges * f + (double)batches(edges, batch, pieces) + small;
+	return scaled(gamma, f * abs_sum) + (1 + gamma) * eta16 / 2 * roundings;
+}

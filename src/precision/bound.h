@@ -1,0 +1,48 @@
+#ifndef HG_PRECISION_BOUND_H
+#define HG_PRECISION_BOUND_H
+
+#include <stdint.h>
+
+#include "halfgraph/dtype.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Error bounds, all theorems (Higham 2002, chapters 2 to 4), computed in f64. `depth` counts the roundings on the longest way from an operand to the
+ * result: k products summed in any order have depth <= k, one more for each further factor. eta is the smallest subnormal of a type: a rounding of a
+ * number near 0 is off by up to eta/2 where u says less. Sums never underflow; products do. */
+
+/* gamma_k(u) = k u / (1 - k u): k roundings move a result by at most this factor. INFINITY where k u >= 1: no bound holds. */
+double hg__gamma(double k, double u);
+
+/* |narrow(x) - x| <= u |x| + eta/2 while |x| < overflow; INFINITY beyond. 0 for a type that is not a float. */
+double hg__bound_narrow(hg_dtype to, double x);
+
+/* Error of a sum of products computed in f32, not narrowed:
+ *
+ *     E = gamma_depth(u32) * sum|a||x| + depth * eta32/2 */
+double hg__bound_sum_f32(double depth, double abs_sum);
+
+/* "Sum narrowed once": the same, then stored as `to`. abs_sum = sum|a||x|, y the exact result.
+ *
+ *     B = E + u (|y| + E) + eta/2      (f16: u = 2^-11, eta = 2^-24; f32: B = E) */
+double hg__bound_sum(hg_dtype to, double depth, double abs_sum, double y);
+
+/* An operand that was itself narrowed brings its own error along: value x known to +-dx, multiplied by a known to +-da.
+ *
+ *     |a' x' - a x| <= |a| dx + |x| da + da dx */
+double hg__bound_product(double a, double da, double x, double dx);
+
+/* A neighbourhood sum  y = f * sum over k edges of t,  t = w s x,  in f16 arithmetic, batch by batch: products rounded to f16, at most `batch` of
+ * them added in f16, each batch multiplied by the narrowed f in f16, the batches added in f16, and the pieces of a row that lies in several items of
+ * the plan added up too.
+ *
+ *     depth = min(k, batch) + ceil(k / batch) + pieces + 4     (two products, the factor's narrowing, the multiplication by it)
+ *     B = gamma_depth(u16) * |f| sum|t| + (1 + gamma) * eta16/2 * (2 k |f| + batches + (sum|t| if |f| < 2^-14)),   batches = ceil(k / batch) + pieces
+ *
+ * eta16/2 counts once for each product and each batch scaled, and for a factor that became subnormal. Holds while nothing overflows (range.h). batch
+ * = 0: naive, one batch however long. edges k, pieces = number of items with edges of the row (1 if it is not split). */
+double hg__bound_sum_f16(int64_t edges, int64_t batch, int64_t pieces, double factor, double abs_sum);
+double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,49 @@
+#include "precision/range.h"
+
+#include <math.h>
+
+#include "precision/bound.h"
+
+/* bound * (1 + gamma), with 0 staying 0 (not 0 * INFINITY); a NaN stays one and proves nothing. */
+static double with_rounding(double bound, double depth, double u)
+{
+	return bound == 0 ? 0 : bound * (1 + hg__gamma(depth, u));
+}
+
+static struct hg__resolved unproved(hg_unproved choice, double in_f32)
+{
+	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED, [HG_UNPROVED_PROMOTE] = HG_PROMOTED, [HG_UNPROVED_REFUSE] = HG_REFUSED};
+	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max, [HG_UNPROVED_PROMOTE] = in_f32, [HG_UNPROVED_REFUSE] = INFINITY};
+	const struct hg__resolved out = {verdict[choice], bound[choice]};
+	return out;
+}
+
+struct hg__resolved hg__resolve(const struct hg__narrowing *n)
+{
+	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
+	const double wide = with_rounding(n->bound, n->depth, f32->u), in_f32 = wide < f32->overflow ? wide : INFINITY;
+	if (n->state != HG_F16) {
+		const struct hg__resolved exact = {HG_EXACT, in_f32};
+		return exact;
+	}
+	const int half_sums = n->accumulate != HG_ACC_F32;
+	const double total = half_sums ? with_rounding(n->bound, n->depth, f16->u) : in_f32;
+	const double partial = half_sums ? with_rounding(n->partial, n->depth, f16->u) : 0;
+	if (!(total < f16->overflow && partial < f16->overflow))
+		return unproved(n->unproved, in_f32);
+	const double stored = total + hg__bound_narrow(HG_F16, total);
+	const struct hg__resolved proved = {HG_PROVED, stored < f16->max ? stored : f16->max};
+	return proved;
+}
+
+double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term)
+{
+	const int64_t terms[HG_ACC_COUNT] = {[HG_ACC_F32] = 0, [HG_ACC_F16_DISCRETIZED] = degree < batch ? degree : batch, [HG_ACC_F16_NAIVE] = degree};
+	return terms[accumulate] > 0 ? (double)terms[accumulate] * term : 0;
+}
+
+hg_verdict hg__verdict_worse(hg_verdict a, hg_verdict b)
+{
+	static const int rank[] = {[HG_PROVED] = 0, [HG_EXACT] = 0, [HG_GUARDED] = 1, [HG_PROMOTED] = 2, [HG_REFUSED] = 3};
+	return rank[b] > rank[a] ? b : a;
+}

@@ -1,0 +1,46 @@
+#ifndef HG_PRECISION_RANGE_H
+#define HG_PRECISION_RANGE_H
+
+#include <stdint.h>
+
+#include "halfgraph/policy.h"
+
+HG_EXTERN_C_BEGIN
+
+/* One result about to be stored, as an op's range rule describes it: everything that the verdict depends on. */
+struct hg__narrowing {
+	double bound;   /* on |out| in exact arithmetic, and on the sum of the |terms| that make it; INFINITY: none known */
+	double depth;   /* roundings on the longest way to it (bound.h), in the type that accumulates */
+	double partial; /* f16 accumulation: bound on |partial sums before scaling| in exact arithmetic, hg__partial; else not read */
+	hg_dtype state;
+	hg_accumulate accumulate;
+	hg_unproved unproved;
+};
+
+struct hg__resolved {
+	hg_verdict verdict;
+	double bound; /* on |out| as stored, rounding included. Guarded: while the guard holds. Refused, and f32 out of range: INFINITY */
+};
+
+/* Where rule, policy and bounds meet. A pure function:
+ *
+ *     state f32                                              HG_EXACT
+ *     bound * (1 + gamma_depth(u)) < 65520, and with f16
+ *     accumulation partial * (1 + gamma_depth(u16)) < 65520 HG_PROVED      65520: what rounds to infinity
+ *     else by `unproved`                                     HG_GUARDED, HG_PROMOTED (the caller stores f32, accumulated in f32) or HG_REFUSED
+ *
+ * A half that is finite is at most 65504, so that is what later rules may assume behind a guard. */
+struct hg__resolved hg__resolve(const struct hg__narrowing *n);
+
+/* Largest |partial sum before scaling| of a row of `degree` terms of at most `term` each.
+ *
+ *     discretized: min(degree, batch) * term      naive: degree * term      f32: 0, nothing is held in f16 before the store
+ *
+ * batch * term < 65520 is the discretized guarantee: no row, however long, overflows inside. */
+double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term);
+
+/* The weakest of two verdicts, for reports: proved and exact are as good as each other, then guarded, promoted, refused. */
+hg_verdict hg__verdict_worse(hg_verdict a, hg_verdict b);
+
+HG_EXTERN_C_END
+#endif

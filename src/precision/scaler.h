@@ -1,0 +1,62 @@
+#ifndef HG_PRECISION_SCALER_H
+#define HG_PRECISION_SCALER_H
+
+#include "halfgraph/policy.h"
+#include "precision/hostdevice.h"
+
+HG_EXTERN_C_BEGIN
+
+/* What is wrong with a configuration, as a sentence without a subject ("growth_factor must be > 1"); NULL if nothing is. */
+const char *hg__loss_scale_fault(const hg_loss_scale_config *config);
+
+/* A step with a gradient that is not finite. Growth starts over; the tolerance pays first, then the scale.
+ *
+ *     tolerance <- max(tolerance - 1, 0);    scale <- max(scale * backoff_factor, min_scale)  if tolerance = 0 */
+HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state, const hg_loss_scale_config *config)
+{
+	state->growth_tracker = 0;
+	if (state->tolerance > 0)
+		state->tolerance--;
+	if (!config->enabled || state->scale <= config->min_scale)
+		return HG_STEP_SKIPPED_AT_FLOOR;
+	if (state->tolerance > 0)
+		return HG_STEP_SKIPPED_TOLERATED;
+	const float lower = state->scale * config->backoff_factor;
+	state->scale = lower > config->min_scale ? lower : config->min_scale;
+	return HG_STEP_SKIPPED_BACKOFF;
+}
+
+/* A finite step; after growth_interval of them in a row:
+ *
+ *     scale <- min(scale * growth_factor, max_scale);    tolerance <- hysteresis */
+HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state, const hg_loss_scale_config *config)
+{
+	if (!config->enabled || ++state->growth_tracker < config->growth_interval)
+		return HG_STEP_APPLIED;
+	state->growth_tracker = 0;
+	state->tolerance = config->hysteresis;
+	if (state->scale >= config->max_scale)
+		return HG_STEP_APPLIED;
+	const float higher = state->scale * config->growth_factor;
+	state->scale = higher < config->max_scale ? higher : config->max_scale;
+	return HG_STEP_APPLIED_GREW;
+}
+
+/* One transition of the loss scale: the same text on the host and in a kernel. */
+HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite)
+{
+	const float in_force = state->scale;
+	const hg_step_reason reason = found_nonfinite ? hg__loss_scale_bad(state, config) : hg__loss_scale_good(state, config);
+	const int64_t place = state->steps % HG_LOSS_SCALE_HISTORY;
+	state->history[place].scale = in_force;
+	state->history[place].reason = (int32_t)reason;
+	state->steps++;
+	if (found_nonfinite)
+		state->skipped++;
+	else
+		state->applied++;
+	return reason;
+}
+
+HG_EXTERN_C_END
+#endif
