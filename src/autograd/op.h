@@ -78,7 +78,7 @@ struct hg__call {
 	const int64_t *step;
 };
 
-/* What range rules may use besides the operands' bounds. `depth`: longest sum. All in f64, rounding of the result included by the caller (range.h). */
+/* What range rules may use besides the operands' bounds. All in f64; the rounding of the result is added by the caller (precision/range.h). */
 struct hg__range {
 	const struct hg__node *node;
 	hg_mode mode;
@@ -87,6 +87,9 @@ struct hg__range {
 	hg_graph_facts facts;  /* of node->graph */
 	int64_t batch_max;
 	double out;            /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double depth;          /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
+	int64_t terms;         /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
+	double term;           /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
 	double dout;           /* backward: bound on |gradient of out| */
 	double din[HG__MAX_IN]; /* backward, to be set */
 };
