@@ -34,6 +34,13 @@ typedef struct hg_dataset {
 	int64_t *orig_id;             /* [nodes] the user's own node numbers, or NULL: the same */
 } hg_dataset;
 
+/* Told now and then during long work: what is being done, and how far (`done` of `total`; total 0: unknown). A result other than 0 asks to stop: the call then
+ * fails with HG_ERR_STATE and cleans up like any other failure. */
+typedef struct hg_progress {
+	int (*step)(void *user, const char *what, int64_t done, int64_t total);
+	void *user;
+} hg_progress;
+
 /* An error message of this library: one line that names file, place, found and expected. */
 #define HG_DATA_MESSAGE 512
 
@@ -45,11 +52,15 @@ HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const 
 /* HDF5. write is atomic: a temporary file beside it, fsync, rename. read validates everything before it returns. */
 HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const char *path, char *message);
+/* The same, watched; progress may be NULL. */
+HG_API HG_NODISCARD hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, const hg_progress *progress, char *message);
 
 /* One importer per source format, from a table: name, one line of help, file endings. */
 typedef struct hg_importer {
 	const char *name, *help, *endings;
-	hg_status (*import)(const char *const *paths, int count, hg_dataset **dataset, char *message);
+	int inputs; /* files it takes: exactly 1, or 0 for one or more */
+	/* progress may be NULL */
+	hg_status (*import)(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message);
 } hg_importer;
 HG_API const hg_importer *hg_importers(size_t *count);
 
@@ -60,8 +71,9 @@ typedef struct hg_planted_config {
 	int32_t classes;
 	double degree, hub_degree, scale;
 	uint64_t seed;
+	const hg_progress *progress; /* NULL: unwatched */
 } hg_planted_config;
-#define HG_PLANTED_CONFIG_INIT {sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0}
+#define HG_PLANTED_CONFIG_INIT {sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0}
 HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config, hg_dataset **dataset, char *message);
 
 /* Transforms, in place. On failure the dataset is unchanged. */
