@@ -1,0 +1,21 @@
+#ifndef HG_NN_SNAPSHOT_H
+#define HG_NN_SNAPSHOT_H
+
+#include "autograd/param.h"
+
+HG_EXTERN_C_BEGIN
+
+/* A copy of all masters and running statistics on the device, in one block. */
+struct hg__snapshot {
+	hg_params *params;
+	void *memory;
+	size_t bytes;
+};
+HG_NODISCARD hg_status hg__snapshot_init(struct hg__snapshot *snapshot, hg_params *params);
+void hg__snapshot_fini(struct hg__snapshot *snapshot);
+HG_NODISCARD hg_status hg__snapshot_save(struct hg__snapshot *snapshot);
+/* Masters from the copy, working copies from the masters. */
+HG_NODISCARD hg_status hg__snapshot_restore(const struct hg__snapshot *snapshot);
+
+HG_EXTERN_C_END
+#endif

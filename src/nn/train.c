@@ -1,0 +1,155 @@
+/* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at what was learnt. */
+#include "nn/train.h"
+
+static hg_status config_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d)
+{
+	if (!c || c->size != sizeof *c)
+		return hg__fail(ctx, HG_ERR_ARG, "train: config is NULL or its size is not sizeof(hg_train_config)");
+	if (!d || d->size != sizeof *d)
+		return hg__fail(ctx, HG_ERR_ARG, "train: data is NULL or its size is not sizeof(hg_train_data)");
+	if (!d->input.graph || !d->labels)
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.%s is NULL", d->labels ? "input.graph" : "labels");
+	if (!d->input.x && !d->input.x_sparse)
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.input has neither x nor x_sparse");
+	if (hg_graph_context(d->input.graph) != ctx)
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.input.graph belongs to another context");
+	if (c->epochs < 1 || c->eval_every < 1 || c->patience < 0)
+		return hg__fail(ctx, HG_ERR_ARG, "train: epochs %d, eval_every %d, patience %d, expected at least 1, 1, 0", c->epochs, c->eval_every, c->patience);
+	return HG_OK;
+}
+
+/* Rows that have a label: nodes, or the graphs of the batch. */
+static int64_t target_rows(const hg_train_config *c, const hg_train_data *d)
+{
+	return c->model.readout >= 0 ? hg_graph_batch(d->input.graph) : hg_graph_rows(d->input.graph);
+}
+
+/* Refuses a run that has nothing to learn from. *classes: one more than the largest label. */
+static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows, int64_t *classes)
+{
+	int64_t learnable = 0;
+	*classes = 0;
+	for (int64_t i = 0; i < rows; i++) {
+		if (d->labels[i] >= *classes)
+			*classes = (int64_t)d->labels[i] + 1;
+		learnable += d->labels[i] >= 0 && (!d->train_mask || d->train_mask[i]);
+	}
+	return learnable ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask", (long long)rows);
+}
+
+static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, const void *host, hg_tensor **tensor)
+{
+	if (!host)
+		return HG_OK;
+	HG__TRY(hg_tensor_create(ctx, dtype, rows, 1, tensor));
+	return hg_tensor_upload(*tensor, host, dtype);
+}
+
+static hg_status targets_upload(hg_train *t, const hg_train_data *d, int64_t rows)
+{
+	const uint8_t *const masks[HG__SPLITS] = {d->train_mask, d->val_mask, d->test_mask};
+	HG__TRY(column_upload(t->ctx, HG_I32, rows, d->labels, &t->targets.label));
+	for (int i = 0; i < HG__SPLITS; i++)
+		HG__TRY(column_upload(t->ctx, HG_U8, rows, masks[i], &t->targets.mask[i]));
+	return HG_OK;
+}
+
+/* Group 0 decays; where only the first layer shall, everything after it moves to a group that does not. */
+static hg_status groups_assign(hg_train *t)
+{
+	int group = 0;
+	if (!t->config.first_layer_decay_only)
+		return HG_OK;
+	HG__TRY(hg_optim_add_group(t->optim, t->config.optim.lr, 0.0f, &group));
+	for (int64_t i = 0; i < t->params->count; i++) {
+		const hg_param *p = t->params->item[i];
+		if (hg_model_param_layer(t->model, p) > 0 && !(p->flags & HG_PARAM_BUFFER))
+			HG__TRY(hg_optim_assign(t->optim, p, group));
+	}
+	return HG_OK;
+}
+
+static hg_status tape_record(hg_train *t, const hg_model_input *input)
+{
+	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
+	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, input));
+	return hg_tape_compile(t->tape, t->loss);
+}
+
+/* What the caller left to the data: in_features and out_features of 0. */
+static void sizes_from_data(hg_model_config *model, const hg_model_input *input, int64_t classes)
+{
+	if (!model->in_features)
+		model->in_features = input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse);
+	if (!model->out_features)
+		model->out_features = classes;
+}
+
+static hg_status build(hg_train *t, const hg_train_data *d)
+{
+	const int64_t rows = target_rows(&t->config, d);
+	int64_t classes;
+	void *memory = NULL;
+	HG__TRY(labels_check(t->ctx, d, rows, &classes));
+	sizes_from_data(&t->config.model, &d->input, classes);
+	HG__TRY(hg__host_alloc(t->ctx, (size_t)t->config.epochs, sizeof *t->epoch_ms, "train: epoch times", &memory));
+	t->epoch_ms = memory;
+	HG__TRY(targets_upload(t, d, rows));
+	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
+	HG__TRY(hg_model_create(t->params, &t->config.model, &t->model));
+	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
+	HG__TRY(groups_assign(t));
+	HG__TRY(tape_record(t, &d->input));
+	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->model, &d->input, &t->targets));
+	return hg__snapshot_init(&t->best, t->params);
+}
+
+hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, hg_train **out)
+{
+	if (!ctx)
+		return HG_ERR_ARG;
+	if (!out)
+		return hg__fail(ctx, HG_ERR_ARG, "train: train is NULL");
+	*out = NULL;
+	HG__TRY(config_check(ctx, config, data));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_train), "train", &memory));
+	hg_train *train = memory;
+	train->ctx = ctx;
+	train->config = *config;
+	const hg_status status = build(train, data);
+	if (status < 0) {
+		hg_train_free(train);
+		return status;
+	}
+	*out = train;
+	return HG_OK;
+}
+
+void hg_train_free(hg_train *train)
+{
+	if (!train)
+		return;
+	hg_context *ctx = train->ctx;
+	hg__snapshot_fini(&train->best);
+	hg__evaluator_fini(&train->evaluator);
+	hg_tape_free(train->tape);
+	hg_optim_free(train->optim);
+	hg_model_free(train->model);
+	hg_params_free(train->params);
+	hg_tensor_free(train->targets.label);
+	for (int i = 0; i < HG__SPLITS; i++)
+		hg_tensor_free(train->targets.mask[i]);
+	hg__host_free(ctx, train->epoch_ms, (size_t)train->config.epochs * sizeof *train->epoch_ms);
+	hg__host_free(ctx, train, sizeof *train);
+}
+
+hg_params *hg_train_params(hg_train *train)
+{
+	return train ? train->params : NULL;
+}
+
+const hg_tape *hg_train_tape(const hg_train *train)
+{
+	return train ? train->tape : NULL;
+}

@@ -1,0 +1,25 @@
+#ifndef HG_NN_TRAIN_H
+#define HG_NN_TRAIN_H
+
+#include "halfgraph/train.h"
+#include "nn/evaluate.h"
+#include "nn/snapshot.h"
+
+HG_EXTERN_C_BEGIN
+
+struct hg_train {
+	hg_context *ctx;
+	hg_train_config config;
+	hg_params *params;
+	hg_model *model;
+	hg_optim *optim;
+	struct hg__targets targets;
+	hg_tape *tape; /* training */
+	hg_var loss;
+	struct hg__evaluator evaluator;
+	struct hg__snapshot best;
+	double *epoch_ms; /* [epochs] */
+};
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,183 @@
+/* The loop.
+ *
+ *     every epoch: forward, backward, step; look at all splits; keep the weights if they are the best so far
+ *
+ * Best: higher validation accuracy, or the same and a lower validation loss; without a validation set, later. A skipped step or a loss that is not a
+ * number ends nothing: both are reported. */
+#define _POSIX_C_SOURCE 200809L
+#include "nn/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Where the run stands. */
+struct progress {
+	struct hg__scores best;        /* at best_epoch */
+	int best_epoch;                /* 0: none yet */
+	double top_accuracy, low_loss; /* seen on the validation set, each for itself */
+	int improved_epoch;            /* last epoch that moved one of the two */
+};
+
+static double now_ms(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* One step, timed from an idle device to an idle device. */
+static hg_status epoch_run(hg_train *t, double *ms)
+{
+	HG__TRY(hg_context_synchronize(t->ctx));
+	const double begin = now_ms();
+	HG__TRY(hg_tape_forward(t->tape));
+	HG__TRY(hg_tape_backward(t->tape));
+	HG__TRY(hg_optim_step(t->optim));
+	HG__TRY(hg_context_synchronize(t->ctx));
+	*ms = now_ms() - begin;
+	return HG_OK;
+}
+
+static int is_better(const hg_train *t, const struct progress *p, const struct hg__scores *s)
+{
+	if (!p->best_epoch || !t->targets.mask[HG__SPLIT_VAL])
+		return 1;
+	const double old = p->best.accuracy[HG__SPLIT_VAL], new = s->accuracy[HG__SPLIT_VAL];
+	return new > old || (new == old && s->loss < p->best.loss);
+}
+
+/* Patience counts epochs in which neither the accuracy nor the loss of the validation set has reached a new best (Velickovic et al. 2018). */
+static void improvement_note(struct progress *p, const struct hg__scores *s, int epoch)
+{
+	const double accuracy = s->accuracy[HG__SPLIT_VAL];
+	if (accuracy > p->top_accuracy || s->loss < p->low_loss)
+		p->improved_epoch = epoch;
+	p->top_accuracy = fmax(p->top_accuracy, accuracy);
+	p->low_loss = fmin(p->low_loss, s->loss);
+}
+
+static hg_status epoch_look(hg_train *t, struct progress *p, hg_train_event *event)
+{
+	struct hg__scores scores;
+	HG__TRY(hg__evaluate(&t->evaluator, &scores));
+	event->train_accuracy = scores.accuracy[HG__SPLIT_TRAIN];
+	event->val_accuracy = scores.accuracy[HG__SPLIT_VAL];
+	event->test_accuracy = scores.accuracy[HG__SPLIT_TEST];
+	improvement_note(p, &scores, event->epoch);
+	if (!is_better(t, p, &scores))
+		return HG_OK;
+	p->best = scores;
+	p->best_epoch = event->epoch;
+	return hg__snapshot_save(&t->best);
+}
+
+static int out_of_patience(const hg_train *t, const struct progress *p, int epoch)
+{
+	return t->config.patience > 0 && t->targets.mask[HG__SPLIT_VAL] && epoch - p->improved_epoch >= t->config.patience;
+}
+
+/* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
+static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
+{
+	const hg_train_config *c = &t->config;
+	for (int epoch = 1; epoch <= c->epochs; epoch++) {
+		const hg_step_info info = HG_STEP_INFO_INIT;
+		*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0.0, info};
+		HG__TRY(epoch_run(t, &event->epoch_ms));
+		t->epoch_ms[epoch - 1] = event->epoch_ms;
+		HG__TRY(hg_tape_scalar(t->tape, t->loss, &event->loss));
+		HG__TRY(hg_optim_info(t->optim, &event->step));
+		if (epoch % c->eval_every == 0 || epoch == c->epochs)
+			HG__TRY(epoch_look(t, p, event));
+		if (c->progress && c->progress(c->user, event))
+			return HG_INFO_STOPPED;
+		if (out_of_patience(t, p, epoch))
+			return HG_OK;
+	}
+	return HG_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Lower median; sorts. */
+static double median(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof *values, by_value);
+	return values[(count - 1) / 2];
+}
+
+static hg_status report_fill(hg_train *t, const struct progress *p, const hg_train_event *last, hg_train_report *report)
+{
+	hg_memory_info memory = HG_MEMORY_INFO_INIT;
+	hg_plan_info plan = HG_PLAN_INFO_INIT;
+	HG__TRY(hg_context_memory(t->ctx, &memory));
+	HG__TRY(hg_tape_plan(t->tape, &plan));
+	*report = (hg_train_report){.size = sizeof *report,
+	                            .epochs_run = last->epoch,
+	                            .best_epoch = p->best_epoch,
+	                            .best_val_accuracy = p->best.accuracy[HG__SPLIT_VAL],
+	                            .test_accuracy = p->best.accuracy[HG__SPLIT_TEST],
+	                            .final_loss = last->loss,
+	                            .epoch_ms_median = median(t->epoch_ms, last->epoch),
+	                            .peak_bytes = memory.peak_bytes,
+	                            .state_bytes = plan.state_bytes,
+	                            .arena_bytes = plan.arena_bytes,
+	                            .steps_skipped = last->step.skipped,
+	                            .loss_scale_final = last->step.loss_scale,
+	                            .loss_finite = isfinite(last->loss) != 0};
+	return HG_OK;
+}
+
+hg_status hg_train_run(hg_train *train, hg_train_report *report)
+{
+	if (!train)
+		return HG_ERR_ARG;
+	if (!report || report->size != sizeof *report)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not sizeof(hg_train_report)");
+	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
+	hg_train_event last;
+	const hg_status status = epochs_run(train, &progress, &last);
+	HG__TRY(status);
+	if (!progress.best_epoch) /* stopped before the first look */
+		HG__TRY(epoch_look(train, &progress, &last));
+	HG__TRY(hg__snapshot_restore(&train->best));
+	HG__TRY(report_fill(train, &progress, &last, report));
+	return status;
+}
+
+/* First largest logit; 0 where all are NaN. */
+static int32_t argmax(const float *logits, int64_t cols)
+{
+	int32_t best = 0;
+	for (int32_t c = 1; c < cols; c++)
+		if (logits[c] > logits[best])
+			best = c;
+	return best;
+}
+
+hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits)
+{
+	if (!train)
+		return HG_ERR_ARG;
+	if (!prediction)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_predict: prediction is NULL");
+	HG__TRY(hg_tape_forward(train->evaluator.tape));
+	const hg_tensor *value = hg_tape_value(train->evaluator.tape, train->evaluator.logits);
+	const int64_t rows = hg_tensor_rows(value), cols = hg_tensor_cols(value);
+	void *host = NULL;
+	HG__TRY(hg__host_alloc(train->ctx, (size_t)(rows * cols), sizeof(float), "train: logits", &host));
+	const float *scores = host;
+	const hg_status status = hg_tensor_download(value, host, HG_F32);
+	for (int64_t i = 0; status >= 0 && i < rows; i++) {
+		prediction[i] = argmax(scores + i * cols, cols);
+		for (int64_t c = 0; logits && c < cols; c++)
+			logits[i * cols + c] = scores[i * cols + c];
+	}
+	hg__host_free(train->ctx, host, (size_t)(rows * cols) * sizeof(float));
+	return status;
+}
