@@ -1,0 +1,213 @@
+#include <cstdio>
+
+#include "kernels/cuda/launch.cuh"
+
+/* The CUDA device as core sees it. */
+
+static hg__cuda_state *state_of(hg_context *ctx)
+{
+	return static_cast<hg__cuda_state *>(ctx->state);
+}
+
+/* ---- opening and closing ---- */
+
+static __global__ void probe()
+{
+}
+
+/* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so that AUTO can go on to the CPU. */
+static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties)
+{
+	int count = 0;
+	cudaError_t error = cudaGetDeviceCount(&count);
+	if (error != cudaSuccess) {
+		(void)cudaGetLastError();
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: no CUDA device answers: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+	}
+	if (count == 0)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: the CUDA driver reports no device");
+	if (index < 0 || index >= count)
+		return hg__fail(ctx, HG_ERR_ARG, "context: device_index is %d, the CUDA driver reports %d device(s)", index, count);
+	HG__CUDA(ctx, "context: device properties", cudaGetDeviceProperties(properties, index));
+	HG__CUDA(ctx, "context: cudaSetDevice", cudaSetDevice(index));
+	cudaFuncAttributes attributes;
+	error = cudaFuncGetAttributes(&attributes, probe);
+	if (error != cudaSuccess) {
+		(void)cudaGetLastError();
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: this build cannot run on %s (sm_%d%d): %s (%s)", properties->name, properties->major,
+		                properties->minor, cudaGetErrorString(error), cudaGetErrorName(error));
+	}
+	return HG_OK;
+}
+
+static hg_status open_stream(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
+{
+	if (config->stream) {
+		ctx->stream = config->stream;
+		return HG_OK;
+	}
+	cudaStream_t stream = nullptr;
+	HG__CUDA(ctx, "context: stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	ctx->stream = stream;
+	state->owns_stream = true;
+	return HG_OK;
+}
+
+static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
+{
+	HG__TRY(open_stream(ctx, config, state));
+	HG__CUDA(ctx, "context: event", cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming));
+	const cublasStatus_t lt = cublasLtCreate(&state->lt);
+	if (lt != CUBLAS_STATUS_SUCCESS)
+		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s", cublasLtGetStatusString(lt));
+	HG__CUDA(ctx, "context: workspace of cuBLASLt", cudaMalloc(&state->lt_workspace, LT_WORKSPACE_BYTES));
+	return HG_OK;
+}
+
+static void close_context(hg_context *ctx)
+{
+	hg__cuda_state *state = state_of(ctx);
+	if (!state)
+		return;
+	(void)cudaSetDevice(state->device); /* nothing below can be reported any more: the context goes away */
+	if (ctx->stream || !state->owns_stream)
+		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
+	hg__gemm_plans_free(ctx, state->plans);
+	(void)cudaFree(state->lt_workspace);
+	if (state->lt)
+		(void)cublasLtDestroy(state->lt);
+	if (state->event)
+		(void)cudaEventDestroy(state->event);
+	if (state->owns_stream)
+		(void)cudaStreamDestroy(static_cast<cudaStream_t>(ctx->stream));
+	(void)cudaGetLastError();
+	ctx->stream = nullptr;
+	ctx->state = nullptr;
+	hg__host_free(ctx, state, sizeof *state);
+}
+
+static hg_status open_context(hg_context *ctx, const hg_context_config *config)
+{
+	cudaDeviceProp properties;
+	HG__TRY(find_device(ctx, config->device_index, &properties));
+	void *memory = nullptr;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg__cuda_state), "the CUDA backend", &memory));
+	hg__cuda_state *state = static_cast<hg__cuda_state *>(memory);
+	state->device = config->device_index;
+	ctx->state = state;
+	const hg_status status = open_parts(ctx, config, state);
+	if (status < 0)
+		close_context(ctx);
+	else
+		(void)snprintf(ctx->device_name, sizeof ctx->device_name, "%.70s (sm_%d%d)", properties.name, properties.major, properties.minor);
+	return status;
+}
+
+/* ---- memory ---- */
+
+/* Plain cudaMalloc: the tape has one arena and one workspace, so allocations are few, and cudaFree waits for the kernels that still use the memory. */
+static void *device_alloc(hg_context *ctx, size_t bytes)
+{
+	void *memory = nullptr;
+	(void)stream_of(ctx);
+	if (cudaMalloc(&memory, bytes) == cudaSuccess)
+		return memory;
+	(void)cudaGetLastError();
+	return nullptr;
+}
+
+static void device_free(hg_context *ctx, void *memory)
+{
+	(void)stream_of(ctx);
+	(void)cudaFree(memory); /* an earlier kernel's error shows here too; the next synchronize reports it */
+}
+
+/* The host's memory is pageable or not, as its owner likes: waiting for the stream covers both, and earlier work of this context that touches `device`. */
+static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t bytes)
+{
+	if (bytes == 0)
+		return HG_OK;
+	HG__CUDA(ctx, "copy to the device", cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
+	HG__CUDA(ctx, "copy to the device", cudaStreamSynchronize(stream_of(ctx)));
+	return HG_OK;
+}
+
+static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_t bytes)
+{
+	if (bytes == 0)
+		return HG_OK;
+	HG__CUDA(ctx, "copy from the device", cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
+	HG__CUDA(ctx, "copy from the device", cudaStreamSynchronize(stream_of(ctx)));
+	return HG_OK;
+}
+
+static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
+{
+	if (bytes == 0)
+		return HG_OK;
+	return cuda_status(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)), "copy on the device");
+}
+
+static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
+{
+	if (bytes == 0)
+		return HG_OK;
+	return cuda_status(ctx, cudaMemsetAsync(memory, byte, bytes, stream_of(ctx)), "fill device memory");
+}
+
+static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
+{
+	(void)stream_of(ctx);
+	return cuda_status(ctx, cudaMemGetInfo(available, total), "device memory");
+}
+
+/* ---- order of work ---- */
+
+static hg_status synchronize(hg_context *ctx)
+{
+	return cuda_status(ctx, cudaStreamSynchronize(stream_of(ctx)), "synchronize");
+}
+
+/* `after` waits for what is queued on `before` now. One event serves: a wait refers to the record that is the latest when it is queued. */
+static hg_status chain(hg_context *ctx, cudaStream_t before, cudaStream_t after)
+{
+	if (before == after)
+		return HG_OK;
+	HG__CUDA(ctx, "order two streams", cudaEventRecord(state_of(ctx)->event, before));
+	return cuda_status(ctx, cudaStreamWaitEvent(after, state_of(ctx)->event, 0), "order two streams");
+}
+
+static hg_status stream_publish(hg_context *ctx, void *foreign_stream)
+{
+	return chain(ctx, stream_of(ctx), static_cast<cudaStream_t>(foreign_stream));
+}
+
+static hg_status stream_await(hg_context *ctx, void *foreign_stream)
+{
+	const cudaStream_t own = stream_of(ctx);
+	return chain(ctx, static_cast<cudaStream_t>(foreign_stream), own);
+}
+
+extern "C" {
+extern const struct hg__backend hg__backend_cuda;
+const struct hg__backend hg__backend_cuda = {
+    HG_DEVICE_CUDA,
+    "cuda",
+    open_context,
+    close_context,
+    device_alloc,
+    device_free,
+    copy_in,
+    copy_out,
+    copy,
+    fill,
+    synchronize,
+    stream_publish,
+    stream_await,
+    memory_info,
+    hg__cuda_csr_from_coo,
+    hg__cuda_csr_transpose,
+    hg__cuda_gather_f32,
+    &hg__kernels_cuda,
+};
+}
