@@ -15,8 +15,14 @@
 struct test_case {
 	const char *name;
 	void (*run)(void);
+	/* where one function serves many cases of a table: called with `item` in place of run */
+	void (*run_item)(const void *item);
+	const void *item;
 };
-#define TEST(function) {#function, function}
+#define TEST(function)            \
+	{                             \
+#function, function, 0, 0 \
+	}
 #define RUN_TESTS(argc, argv, cases) test_main(argc, argv, cases, (int)(sizeof(cases) / sizeof((cases)[0])))
 int test_main(int argc, char **argv, const struct test_case *cases, int count);
 

@@ -1,0 +1,181 @@
+#include "oracle/parts.h"
+
+/* Y = f(X) for the activations; X is exact, so the branch is known. */
+void oracle_relu(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_exact(IN(0, r, k).v > 0 ? IN(0, r, k).v : 0.0);
+}
+
+void oracle_relu_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_exact(IN(0, r, k).v > 0 ? DOUT(r, k).v : 0.0);
+}
+
+void oracle_leaky_relu(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->slope), IN(0, r, k));
+}
+
+void oracle_leaky_relu_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_exact(c->slope), DOUT(r, k));
+}
+
+void oracle_elu(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->alpha), num_expm1(c->u, IN(0, r, k)));
+}
+
+/* f'(x) = y + alpha for x <= 0, from the stored y. */
+void oracle_elu_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_add(c->u, SAVED(r, k), num_exact(c->alpha)), DOUT(r, k));
+}
+
+void oracle_add(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_add(c->u, IN(0, r, k), IN(1, r, k));
+}
+
+void oracle_add_back(struct oracle_call *c)
+{
+	for (int i = 0; i < 2; i++)
+		if (WANT(i))
+			FOR_OUT(r, k)
+	DIN(i, r, k) = DOUT(r, k);
+}
+
+void oracle_scale(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_mul(c->u, num_exact(c->alpha), IN(0, r, k));
+}
+
+void oracle_scale_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_mul(c->u, num_exact(c->alpha), DOUT(r, k));
+}
+
+void oracle_cast(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = IN(0, r, k);
+}
+
+void oracle_cast_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = DOUT(r, k);
+}
+
+void oracle_bias_add(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_add(c->u, IN(0, r, k), IN(1, 0, k));
+}
+
+void oracle_bias_add_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = DOUT(r, k);
+	for (int64_t k = 0; WANT(1) && k < c->out.cols; k++) {
+		struct num_sum s = {0};
+		for (int64_t r = 0; r < c->out.rows; r++)
+			num_sum_add(&s, DOUT(r, k));
+		DIN(1, 0, k) = num_sum_get(c->u, &s);
+	}
+}
+
+/* Y = (1 + eps) X + Z. */
+void oracle_combine(struct oracle_call *c)
+{
+	const num a = num_add(c->u, num_exact(1.0), IN(2, 0, 0));
+	FOR_OUT(r, k)
+	OUT(r, k) = num_add(c->u, num_mul(c->u, a, IN(0, r, k)), IN(1, r, k));
+}
+
+void oracle_combine_back(struct oracle_call *c)
+{
+	const num a = num_add(c->u, num_exact(1.0), IN(2, 0, 0));
+	struct num_sum s = {0};
+	FOR_OUT(r, k)
+	{
+		if (WANT(0))
+			DIN(0, r, k) = num_mul(c->u, a, DOUT(r, k));
+		if (WANT(1))
+			DIN(1, r, k) = DOUT(r, k);
+		num_sum_add(&s, num_mul(c->u, DOUT(r, k), IN(0, r, k)));
+	}
+	if (WANT(2))
+		DIN(2, 0, 0) = num_sum_get(c->u, &s);
+}
+
+void oracle_concat(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = k < c->in[0].cols ? IN(0, r, k) : IN(1, r, k - c->in[0].cols);
+}
+
+void oracle_concat_back(struct oracle_call *c)
+{
+	const int64_t split = c->in[0].cols;
+	FOR_OUT(r, k)
+	{
+		if (k < split && WANT(0))
+			DIN(0, r, k) = DOUT(r, k);
+		if (k >= split && WANT(1))
+			DIN(1, r, k - split) = DOUT(r, k);
+	}
+}
+
+/* Philox4x32-10, written from the paper: two 32 x 32 -> 64 multiplications a round, ten rounds, Weyl key schedule. */
+static uint32_t random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step)
+{
+	uint32_t counter[4] = {(uint32_t)row, (uint32_t)(row >> 32), column / 4, (uint32_t)step}, k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
+	for (int round = 0; round < 10; round++) {
+		const uint64_t left = (uint64_t)counter[0] * 3528531795u, right = (uint64_t)counter[2] * 3449720151u;
+		const uint32_t next[4] = {(uint32_t)(right >> 32) ^ counter[1] ^ k[0], (uint32_t)right, (uint32_t)(left >> 32) ^ counter[3] ^ k[1], (uint32_t)left};
+		for (int i = 0; i < 4; i++)
+			counter[i] = next[i];
+		k[0] += 2654435769u;
+		k[1] += 3144134277u;
+	}
+	return counter[column % 4];
+}
+
+static num dropped(const struct oracle_call *c, int64_t r, int64_t k, num x)
+{
+	if (c->eval)
+		return x;
+	const double threshold = floor(c->p * 4294967296.0 + 0.5);
+	const double kept = (double)random_word(c->rng_key, (uint64_t)r, (uint32_t)k, (uint64_t)c->step) >= threshold;
+	const num factor = num_div(c->u, num_exact(1.0), num_sub(c->u, num_exact(1.0), num_exact(c->p)));
+	return kept != 0.0 ? num_mul(c->u, factor, x) : num_exact(0.0);
+}
+
+void oracle_dropout(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = dropped(c, r, k, IN(0, r, k));
+}
+
+void oracle_dropout_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = dropped(c, r, k, DOUT(r, k));
+}

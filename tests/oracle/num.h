@@ -1,0 +1,108 @@
+#ifndef HG_TESTS_ORACLE_NUM_H
+#define HG_TESTS_ORACLE_NUM_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* A number with its error: v is the exact value in f64, e bounds how far a computation in the arithmetic with unit roundoff `u` can be from it (running error
+ * analysis; Higham, Accuracy and Stability, 3.3). Every function below adds the rounding of its own result. So an oracle written once in these
+ * numbers gives the value and the theorem that the test's threshold is. f64's own roundings (2^-53) are below 2^-28 of any bound and left out. */
+typedef struct num {
+	double v, e;
+} num;
+
+#define ORACLE_U32 0x1p-24
+#define ORACLE_U16 0x1p-11
+
+static inline num num_exact(double v)
+{
+	return (num){v, 0.0};
+}
+
+/* The result of one operation that was `v` exactly, `e` inherited: fl(x) = x (1 + d), |d| <= u, or an absolute 2^-150 in the subnormal range of f32, 2^-25 of f16. */
+static inline num num_round(double u, double v, double e)
+{
+	const double tiny = u > 0x1p-20 ? 0x1p-25 : 0x1p-150;
+	return (num){v, e + u * (fabs(v) + e) + tiny};
+}
+
+static inline num num_add(double u, num a, num b)
+{
+	return num_round(u, a.v + b.v, a.e + b.e);
+}
+
+static inline num num_sub(double u, num a, num b)
+{
+	return num_round(u, a.v - b.v, a.e + b.e);
+}
+
+static inline num num_mul(double u, num a, num b)
+{
+	return num_round(u, a.v * b.v, fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e);
+}
+
+/* a / b for |b| > e_b; elsewhere the bound is infinite. */
+static inline num num_div(double u, num a, num b)
+{
+	const double low = fabs(b.v) - b.e, q = a.v / b.v;
+	return low > 0 ? num_round(u, q, (a.e + fabs(q) * b.e) / low) : (num){q, INFINITY};
+}
+
+/* exp and log are wrong by at most 2 units in the last place (4 u) on both backends. */
+static inline num num_exp(double u, num a)
+{
+	const double v = exp(a.v);
+	const num r = num_round(4 * u, v, v * expm1(a.e));
+	return r;
+}
+
+static inline num num_log(double u, num a)
+{
+	const double low = a.v - a.e;
+	return low > 0 ? num_round(4 * u, log(a.v), a.e / low) : (num){log(a.v), INFINITY};
+}
+
+/* log(1 + a) for a >= 0. */
+static inline num num_log1p(double u, num a)
+{
+	return num_round(4 * u, log1p(a.v), a.e);
+}
+
+static inline num num_expm1(double u, num a)
+{
+	return num_round(4 * u, expm1(a.v), exp(a.v) * expm1(a.e));
+}
+
+static inline num num_sqrt(double u, num a)
+{
+	const double v = sqrt(a.v), low = a.v > a.e ? sqrt(a.v - a.e) : 0.0;
+	return num_round(u, v, v - low);
+}
+
+/* Sum of count terms in any order and grouping: gamma_{count} * sum |x| + the terms' own errors (inflated by the same). `acc` collects it. */
+struct num_sum {
+	double v, mag, e;
+	int64_t count;
+};
+
+static inline void num_sum_add(struct num_sum *s, num a)
+{
+	s->v += a.v;
+	s->mag += fabs(a.v) + a.e;
+	s->e += a.e;
+	s->count++;
+}
+
+static inline num num_sum_get(double u, const struct num_sum *s)
+{
+	const double ku = (double)(s->count + 1) * u, gamma = ku < 0.5 ? ku / (1 - ku) : INFINITY;
+	return (num){s->v, s->count ? s->e + gamma * s->mag + (u > 0x1p-20 ? 0x1p-25 * (double)s->count : 0.0) : 0.0};
+}
+
+/* The store: one rounding to f16 or f32. */
+static inline num num_store(int is_half, num a)
+{
+	return num_round(is_half ? ORACLE_U16 : ORACLE_U32, a.v, a.e);
+}
+
+#endif

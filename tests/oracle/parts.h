@@ -1,0 +1,23 @@
+#ifndef HG_TESTS_ORACLE_PARTS_H
+#define HG_TESTS_ORACLE_PARTS_H
+
+#include <stdlib.h>
+
+#include "oracle/oracle.h"
+
+/* What the oracle's files share among themselves. */
+
+#define FOR_OUT(r, k)                         \
+	for (int64_t r = 0; r < c->out.rows; r++) \
+		for (int64_t k = 0; k < c->out.cols; k++)
+
+num *oracle_scratch(int64_t count); /* at least one; exits the test program if there is no memory */
+void oracle_release(num *scratch);
+
+#define ORACLE_OP(name)                        \
+	void oracle_##name(struct oracle_call *c); \
+	void oracle_##name##_back(struct oracle_call *c);
+#include "oracle/oracle.def"
+#undef ORACLE_OP
+
+#endif

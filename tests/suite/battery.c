@@ -1,0 +1,91 @@
+#include "suite/battery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+
+static const int64_t widths[] = {1, 3, 8, 41};
+
+/* Bad samples are recorded, as a user would, and must be refused with the promised status and a sentence that names the op. */
+static void refuse(hg_context *ctx, const struct hg__op *op, const struct battery_graph *g, const struct hg__sample *s, hg_dtype state, const char *label)
+{
+	const hg_policy policy = state == HG_F16 ? hg_policy_fp16() : hg_policy_fp32();
+	hg_params *params = NULL;
+	hg_tape *tape = NULL;
+	hg_tensor *in[HG__MAX_IN] = {0};
+	hg_param *buffers[2] = {0};
+	hg_var var[HG__MAX_IN];
+	CHECK_OK(hg_params_create(ctx, &policy, &params));
+	CHECK_OK(hg_tape_create(params, HG_TRAIN, &tape));
+	for (int i = 0; i < s->n_in; i++) {
+		var[i] = HG_NONE;
+		if (!s->in[i].shape.present)
+			continue;
+		CHECK_OK(hg_tensor_create(ctx, s->in[i].shape.dtype, s->in[i].shape.rows, s->in[i].shape.cols, &in[i]));
+		var[i] = hg_tape_input(tape, in[i], "operand", 1.0);
+	}
+	for (int b = 0; b < s->buffers; b++)
+		CHECK_OK(hg_params_add(params, b ? "running_var" : "running_mean", 1, s->in[0].shape.cols, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &buffers[b]));
+	const hg_var y = hg__record(tape, op, s->use_graph ? g->graph : NULL, var, s->n_in, s->buffers ? buffers : NULL, s->attr, sizeof s->attr);
+	const hg_status status = hg_tape_status(tape);
+	CHECK_MSG(y.id < 0 && status == s->expect, "%s, %s: recording gave %s, promised is %s", label, s->what, hg_status_name(status), hg_status_name(s->expect));
+	CHECK_CONTAINS(hg_context_error(ctx), op->name);
+	hg_tape_free(tape);
+	for (int i = 0; i < s->n_in; i++)
+		hg_tensor_free(in[i]);
+	hg_params_free(params);
+}
+
+struct setting {
+	hg_dtype state;
+	hg_accumulate accumulate;
+	hg_mode mode;
+	const char *name;
+};
+static const struct setting settings[] = {
+    {HG_F32, HG_ACC_F32, HG_TRAIN, "fp32"},
+    {HG_F16, HG_ACC_F32, HG_TRAIN, "fp16"},
+    {HG_F16, HG_ACC_F16_DISCRETIZED, HG_TRAIN, "fp16-discretized"},
+    {HG_F16, HG_ACC_F16_NAIVE, HG_TRAIN, "fp16-naive"},
+    {HG_F16, HG_ACC_F32, HG_EVAL, "fp16 eval"},
+};
+
+static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, const struct battery_graph *g,
+                        const struct setting *setting, int64_t width, struct battery_score *score)
+{
+	const struct hg__extent extent = {g->o.rows, g->o.m, g->o.batch, width, width % 4 == 0 ? 4 : 1, setting->state};
+	struct hg__sample sample;
+	memset(&sample, 0, sizeof sample);
+	for (int i = 0; op->sample(i, &extent, &sample); i++, memset(&sample, 0, sizeof sample)) {
+		char label[128];
+		snprintf(label, sizeof label, "%s, %s, d = %d", setting->name, g->name, (int)width);
+		if (sample.expect != HG_OK) {
+			refuse(ctx, op, g, &sample, setting->state, label);
+			continue;
+		}
+		struct battery_case *c = calloc(1, sizeof *c);
+		CHECK(c != NULL);
+		battery_case_open(c, ctx, kernels, op, g, &sample, setting->state, setting->accumulate, setting->mode);
+		battery_case_run(c, label, score);
+		if (kernels == ctx->backend->kernels)
+			battery_case_range(c, label);
+		battery_case_close(c);
+		free(c);
+	}
+}
+
+void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, struct battery_score *score)
+{
+	struct battery_graph g;
+	for (int k = 0; battery_graph_new(ctx, k, &g); k++) {
+		for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
+			if (settings[s].accumulate != HG_ACC_F32 && !(op->traits & HG__GRAPH))
+				continue;
+			for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+				all_samples(ctx, kernels, op, &g, &settings[s], widths[w], score);
+		}
+		battery_graph_free(&g);
+	}
+}

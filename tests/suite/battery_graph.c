@@ -1,0 +1,126 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite/battery.h"
+
+struct edges {
+	int64_t n, m;
+	int32_t *dst, *src;
+};
+
+static void edge(struct edges *e, int64_t dst, int64_t src)
+{
+	e->dst[e->m] = (int32_t)dst;
+	e->src[e->m++] = (int32_t)src;
+}
+
+static void nothing(struct edges *e)
+{
+	(void)e;
+}
+
+static void self_loop(struct edges *e)
+{
+	edge(e, 0, 0);
+}
+
+static void ring(struct edges *e)
+{
+	for (int64_t i = 0; i < e->n; i++)
+		edge(e, i, (i + 1) % e->n);
+}
+
+/* Random edges among the first three quarters of the nodes: the rest is isolated; every tenth edge stands twice. */
+static void random_edges(struct edges *e)
+{
+	for (int k = 0; k < 150; k++) {
+		edge(e, test_below(e->n * 3 / 4), test_below(e->n * 3 / 4));
+		if (k % 10 == 0)
+			edge(e, e->dst[e->m - 1], e->src[e->m - 1]);
+	}
+}
+
+/* Node 0 hears everybody and node 1 is heard by everybody: rows and columns that span many work items. */
+static void hubs(struct edges *e)
+{
+	for (int64_t i = 2; i < e->n; i++) {
+		edge(e, 0, i);
+		edge(e, i, 1);
+		if (i % 3 == 0)
+			edge(e, i, i - 1);
+	}
+}
+
+static const struct {
+	const char *name;
+	int64_t n;
+	int weighted;
+	void (*fill)(struct edges *);
+} collection[] = {
+    {"no nodes", 0, 0, nothing},
+    {"one node", 1, 0, nothing},
+    {"one self loop", 1, 0, self_loop},
+    {"ring", 7, 0, ring},
+    {"random, isolated", 40, 0, random_edges},
+    {"random, weighted", 40, 1, random_edges},
+    {"hubs", 700, 0, hubs},
+};
+
+/* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones in input order. */
+static void sort_edges(struct edges *e)
+{
+	for (int64_t i = 1; i < e->m; i++) {
+		const int32_t d = e->dst[i], s = e->src[i];
+		int64_t k = i;
+		for (; k > 0 && (e->dst[k - 1] > d || (e->dst[k - 1] == d && e->src[k - 1] > s)); k--) {
+			e->dst[k] = e->dst[k - 1];
+			e->src[k] = e->src[k - 1];
+		}
+		e->dst[k] = d;
+		e->src[k] = s;
+	}
+}
+
+int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
+{
+	enum { MOST_EDGES = 4000 };
+	memset(g, 0, sizeof *g);
+	if (k >= (int)(sizeof collection / sizeof collection[0]))
+		return 0;
+	struct edges e = {collection[k].n, 0, calloc(MOST_EDGES, sizeof(int32_t)), calloc(MOST_EDGES, sizeof(int32_t))};
+	test_reseed(1000 + (uint64_t)k);
+	collection[k].fill(&e);
+	sort_edges(&e);
+	g->name = collection[k].name;
+	g->weighted = collection[k].weighted;
+	g->dst = e.dst;
+	g->src = e.src;
+	g->rowptr = calloc((size_t)e.n + 1, sizeof *g->rowptr);
+	for (int64_t i = 0; i < e.m; i++)
+		g->rowptr[e.dst[i] + 1]++;
+	for (int64_t i = 0; i < e.n; i++)
+		g->rowptr[i + 1] += g->rowptr[i];
+	float *w = calloc((size_t)e.m + 1, sizeof *w);
+	g->weight = calloc((size_t)e.m + 1, sizeof *g->weight);
+	for (int64_t i = 0; i < e.m; i++)
+		g->weight[i] = w[i] = (float)(test_uniform() * 2 - 0.5);
+	CHECK_OK(hg_graph_from_coo(ctx, e.n, e.n, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL, &g->graph));
+	free(w);
+	/* a batch of three graphs, the middle one empty */
+	g->ptr = calloc(4, sizeof *g->ptr);
+	g->ptr[1] = g->ptr[2] = e.n / 2;
+	g->ptr[3] = e.n;
+	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
+	g->o = (struct oracle_graph){e.n, e.n, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
+	return 1;
+}
+
+void battery_graph_free(struct battery_graph *g)
+{
+	hg_graph_free(g->graph);
+	free(g->rowptr);
+	free(g->ptr);
+	free(g->dst);
+	free(g->src);
+	free(g->weight);
+}

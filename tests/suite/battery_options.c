@@ -1,0 +1,104 @@
+#include <string.h>
+
+#include "autograd/attr.h"
+#include "suite/battery.h"
+
+/* One row per op with options: how its attr struct reads. The rest have none. */
+
+static void from_spmm(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__spmm_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->norm = (int)a.norm;
+	o->alpha = (double)a.alpha;
+}
+
+static void from_sddmm_dot(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__sddmm_dot_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->heads = a.heads;
+	o->alpha = (double)a.scale;
+}
+
+static void from_leaky_relu(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__leaky_relu_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->slope = (double)a.slope;
+}
+
+static void from_elu(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__elu_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->alpha = (double)a.alpha;
+}
+
+static void from_dropout(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__dropout_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->p = (double)a.p;
+}
+
+static void from_scale(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__scale_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->alpha = (double)a.factor;
+}
+
+static void from_heads(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__heads_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->heads = a.heads;
+}
+
+static void from_batch_norm(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__batch_norm_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->eps = (double)a.eps;
+	o->momentum = (double)a.momentum;
+}
+
+static void from_layer_norm(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__layer_norm_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->eps = (double)a.eps;
+}
+
+static void from_readout(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__readout_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->reduce = (int)a.reduce;
+}
+
+static const struct {
+	const char *name;
+	void (*read)(const struct hg__node *, struct oracle_call *);
+} readers[] = {
+    {"spmm", from_spmm},
+    {"sddmm_dot", from_sddmm_dot},
+    {"leaky_relu", from_leaky_relu},
+    {"elu", from_elu},
+    {"dropout", from_dropout},
+    {"scale", from_scale},
+    {"head_mean", from_heads},
+    {"head_dot", from_heads},
+    {"batch_norm", from_batch_norm},
+    {"layer_norm", from_layer_norm},
+    {"readout", from_readout},
+};
+
+void battery_options(const struct hg__node *node, struct oracle_call *o)
+{
+	o->heads = 1;
+	for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
+		if (strcmp(readers[i].name, node->op->name) == 0)
+			readers[i].read(node, o);
+}

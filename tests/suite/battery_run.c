@@ -1,0 +1,145 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mat.h"
+#include "suite/battery.h"
+
+static float *download(const hg_tensor *t)
+{
+	float *host = calloc((size_t)(hg_tensor_rows(t) * hg_tensor_cols(t)) + 1, sizeof *host);
+	CHECK_OK(hg_tensor_download(t, host, HG_F32));
+	return host;
+}
+
+/* err / bound of every element of a result; `m` holds exact values and the error before the store. */
+static void compare(const struct battery_case *c, const hg_tensor *t, const struct oracle_matrix *m, const char *label, const char *what,
+                    struct battery_score *score)
+{
+	float *host = download(t);
+	for (int64_t i = 0; i < m->rows * m->cols; i++) {
+		const num y = num_store(hg_tensor_dtype(t) == HG_F16, m->at[i]);
+		const double err = fabs((double)host[i] - y.v);
+		const double ratio = err == 0 ? 0 : isnan(err) ? INFINITY : err / y.e;
+		score->count++;
+		if (ratio > score->worst) {
+			score->worst = ratio;
+			snprintf(score->where, sizeof score->where, "%s, %s, %s[%lld,%lld]: %.9g, exactly %.9g, bound %.3g", label, c->sample.what, what,
+			         (long long)(i / m->cols), (long long)(i % m->cols), (double)host[i], y.v, y.e);
+		}
+	}
+	free(host);
+}
+
+/* Fill the results with NaN before a run: what is not written shows. */
+static void poison(hg_tensor *t)
+{
+	if (!t || !hg_dtype_get(hg_tensor_dtype(t))->is_float)
+		return;
+	const int64_t count = hg_tensor_rows(t) * hg_tensor_cols(t);
+	float *host = calloc((size_t)count + 1, sizeof *host);
+	for (int64_t i = 0; i < count; i++)
+		host[i] = NAN;
+	CHECK_OK(hg_tensor_upload(t, host, HG_F32));
+	free(host);
+}
+
+static void run(struct battery_case *c, const char *label)
+{
+	poison(c->out);
+	for (int i = 0; i < HG__MAX_IN; i++)
+		poison(c->din[i]);
+	hg_status status = c->op->forward(&c->call);
+	CHECK_MSG(status == HG_OK, "%s, %s: forward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+	if (c->mode == HG_EVAL)
+		return;
+	/* backward sees what its op asked to be saved and nothing else */
+	struct hg__call back = c->call;
+	for (int i = 0; i < HG__MAX_IN; i++)
+		if (!(c->infer.saves & HG__SAVE_IN(i)))
+			back.in[i].data = NULL;
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		if (!(c->infer.saves & HG__SAVE_AUX(i)))
+			back.aux[i].data = NULL;
+	if (!(c->infer.saves & HG__SAVE_OUT))
+		back.out.data = NULL;
+	status = c->op->backward(&back);
+	CHECK_MSG(status == HG_OK, "%s, %s: backward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+}
+
+static void same_bits(const struct battery_case *c, const hg_tensor *t, const float *before, const char *label, const char *what)
+{
+	float *now = download(t);
+	const size_t bytes = (size_t)(hg_tensor_rows(t) * hg_tensor_cols(t)) * sizeof *now;
+	const int same = memcmp(now, before, bytes) == 0;
+	free(now);
+	CHECK_MSG(same, "%s, %s: two runs give different bits in %s", label, c->sample.what, what);
+}
+
+void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score)
+{
+	static const char *const names[] = {"dX0", "dX1", "dX2", "dX3"};
+	const struct oracle_op *oracle = oracle_find(c->op->name);
+	CHECK_MSG(oracle != NULL, "the oracle does not know %s", c->op->name);
+	run(c, label);
+	oracle->forward(&c->o);
+	compare(c, c->out, &c->o.out, label, "Y", score);
+	score->samples++;
+	if (c->mode == HG_EVAL)
+		return;
+	for (int64_t i = 0; i < c->o.out.rows * c->o.out.cols; i++)
+		c->o.saved_out.at[i] = num_store(hg_tensor_dtype(c->out) == HG_F16, c->o.out.at[i]);
+	oracle->backward(&c->o);
+	float *y = download(c->out), *dx[HG__MAX_IN] = {0};
+	for (int i = 0; i < HG__MAX_IN; i++)
+		if (c->din[i]) {
+			compare(c, c->din[i], &c->o.din[i], label, names[i], score);
+			dx[i] = download(c->din[i]);
+		}
+	run(c, label);
+	same_bits(c, c->out, y, label, "Y");
+	for (int i = 0; i < HG__MAX_IN; i++)
+		if (c->din[i]) {
+			same_bits(c, c->din[i], dx[i], label, names[i]);
+			free(dx[i]);
+		}
+	free(y);
+	/* the oracle's own gradient, where that is cheap */
+	if (c->o.out.rows * c->o.out.cols <= 64 && c->o.in[0].rows * c->o.in[0].cols <= 400 && score->samples % 7 == 0) {
+		const double slope = oracle_self_check(oracle, &c->o);
+		CHECK_MSG(slope <= 1, "%s: the oracle's gradient of %s differs from central differences: %.3g", label, c->op->name, slope);
+		oracle->forward(&c->o);
+	}
+}
+
+static double largest(const struct oracle_matrix *m)
+{
+	double most = 0;
+	for (int64_t i = 0; m->at && i < m->rows * m->cols; i++)
+		most = fmax(most, fabs(m->at[i].v));
+	return most;
+}
+
+void battery_case_range(const struct battery_case *c, const char *label)
+{
+	const double slack = 1 + 1e-5; /* factors such as 1/sqrt(d) are stored in f32: a few u of relative error, far below this */
+	struct hg__range r = {.node = &c->node, .mode = c->mode, .facts = HG_GRAPH_FACTS_INIT};
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		r.shape[i] = c->infer.in[i];
+		r.in[i] = largest(&c->o.in[i]);
+	}
+	if (c->node.graph) {
+		CHECK_OK(hg_graph_facts_get(c->node.graph, &r.facts));
+		r.batch_max = hg__graph_batch_max(c->node.graph);
+	}
+	c->op->range(&r);
+	CHECK_MSG(largest(&c->o.out) <= r.out * slack, "%s, %s: max|Y| = %.9g exceeds the range rule's %.9g", label, c->sample.what, largest(&c->o.out), r.out);
+	if (c->mode == HG_EVAL)
+		return;
+	r.dout = largest(&c->o.dout);
+	c->op->range_back(&r);
+	for (int i = 0; i < HG__MAX_IN; i++)
+		CHECK_MSG(!c->din[i] || largest(&c->o.din[i]) <= r.din[i] * slack, "%s, %s: max|dX%d| = %.9g exceeds the range rule's %.9g", label, c->sample.what, i,
+		          largest(&c->o.din[i]), r.din[i]);
+}

@@ -1,0 +1,99 @@
+#include <string.h>
+
+#include "core/context.h"
+#include "suite/battery.h"
+
+/* The tester is tested: kernels with a planted mistake stand in for the right ones, and the battery must catch each. */
+
+static hg_status spmm_in_f16(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	struct hg__spmm_args wrong = *a;
+	if (a->y.dtype == HG_F16 && a->x.dtype == HG_F16)
+		wrong.accumulate = HG_ACC_F16_NAIVE;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
+}
+
+/* The last column of the output repeats the first: as if the edges of one column were dropped. */
+static hg_status spmm_drops_a_column(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	struct hg__spmm_args wrong = *a;
+	if (a->x.data && a->x.cols > 1)
+		wrong.y.cols--, wrong.x.cols--;
+	if (wrong.y.cols % a->heads != 0)
+		wrong = *a;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
+}
+
+static hg_status spmm_forgets_the_scale(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	struct hg__spmm_args wrong = *a;
+	wrong.row_scale = NULL;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
+}
+
+static hg_status gemm_transposes(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	struct hg__gemm_args wrong = *a;
+	if (a->b.rows == a->b.cols)
+		wrong.trans_b = !a->trans_b;
+	return ctx->backend->kernels->gemm(ctx, &wrong);
+}
+
+static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act_back_args *a)
+{
+	struct hg__act_back_args wrong = *a;
+	wrong.p *= 1.01f;
+	return ctx->backend->kernels->act_back(ctx, &wrong);
+}
+
+static hg_status loss_forgets_the_mask(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
+{
+	struct hg__softmax_xent_back_args wrong = *a;
+	wrong.mask.data = NULL;
+	return ctx->backend->kernels->softmax_xent_back(ctx, &wrong);
+}
+
+/* A mistake: the kernel it replaces, by name, and the op whose battery must notice. */
+struct mistake {
+	const char *kernel;
+	void (*wrong)(void); /* really of the kernel's own type; put into the table by name */
+	const struct hg__op *op;
+};
+
+static void must_be_caught(const void *item)
+{
+	const struct mistake *mistake = item;
+	hg_context *ctx = test_context();
+	struct hg__kernels wrong = *ctx->backend->kernels;
+	size_t count = 0, planted = 0;
+	const struct hg__kernel_entry *entries = hg__kernel_list(&count);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(entries[i].name, mistake->kernel) == 0) {
+			memcpy((char *)&wrong + entries[i].offset, &mistake->wrong, sizeof mistake->wrong);
+			planted++;
+		}
+	CHECK_EQ_I(planted, 1);
+	struct battery_score score = {0};
+	battery_op(ctx, &wrong, mistake->op, &score);
+	test_note("caught with err/bound %.3g at %s", score.worst, score.where);
+	hg_context_free(ctx);
+	CHECK(score.worst > 1);
+}
+
+#define PLANTED(function) (void (*)(void))(function)
+
+int main(int argc, char **argv)
+{
+	static const struct mistake in_f16 = {"spmm", PLANTED(spmm_in_f16), &hg__op_spmm};
+	static const struct mistake column = {"spmm", PLANTED(spmm_drops_a_column), &hg__op_spmm};
+	static const struct mistake scale = {"spmm", PLANTED(spmm_forgets_the_scale), &hg__op_spmm};
+	static const struct mistake transposed = {"gemm", PLANTED(gemm_transposes), &hg__op_linear};
+	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope), &hg__op_leaky_relu};
+	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask), &hg__op_softmax_xent};
+	static const struct test_case cases[] = {
+	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},     {"dropped_column_is_caught", 0, must_be_caught, &column},
+	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale}, {"transposed_gradient_is_caught", 0, must_be_caught, &transposed},
+	    {"wrong_slope_is_caught", 0, must_be_caught, &slope},     {"forgotten_mask_is_caught", 0, must_be_caught, &mask},
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
