@@ -1,37 +1,36 @@
 /* Recording a model on a tape. */
+#include "autograd/tape.h"
 #include "nn/model.h"
 
-/* What is wrong with an input, in HG_OK or a sentence. */
-static hg_status input_check(const hg_model *model, const hg_model_input *input)
+static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)
 {
-	hg_context *ctx = model->params->ctx;
 	const char *name = model->config.name;
 	const long long want = (long long)model->config.in_features;
 	if (!input || input->size != sizeof *input)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: input is NULL or its size is not sizeof(hg_model_input)", name);
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input is NULL or its size is not sizeof(hg_model_input)", name);
 	if (!input->graph)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: input.graph is NULL", name);
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input.graph is NULL", name);
 	if (!input->x == !input->x_sparse)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: input has %s of x and x_sparse, expected one", name, input->x ? "both" : "neither");
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input has %s of x and x_sparse, expected one", name, input->x ? "both" : "neither");
 	const long long n = (long long)hg_graph_rows(input->graph), cols = (long long)hg_graph_cols(input->graph);
 	const long long rows = (long long)(input->x ? hg_tensor_rows(input->x) : hg_graph_rows(input->x_sparse));
 	const long long found = (long long)(input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse));
 	if (n != cols)
-		return hg__fail(ctx, HG_ERR_SHAPE, "%s: graph has %lld rows and %lld columns, expected a square one", name, n, cols);
+		return hg__tape_fail(tape, HG_ERR_SHAPE, "%s: graph has %lld rows and %lld columns, expected a square one", name, n, cols);
 	if (rows != n)
-		return hg__fail(ctx, HG_ERR_SHAPE, "%s: features have %lld rows, graph has %lld nodes", name, rows, n);
+		return hg__tape_fail(tape, HG_ERR_SHAPE, "%s: features have %lld rows, graph has %lld nodes", name, rows, n);
 	if (found != want)
-		return hg__fail(ctx, HG_ERR_SHAPE, "%s: features have %lld columns, the model has in_features %lld", name, found, want);
+		return hg__tape_fail(tape, HG_ERR_SHAPE, "%s: features have %lld columns, the model has in_features %lld", name, found, want);
 	return HG_OK;
 }
 
-/* H_0: the input, as the layers read it. Values of sparse features are a variable only where dropout will need them. */
+/* H_0: the input, as the layers read it. The values of sparse features become an operand only where dropout will change them. */
 static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_input *input, struct hg__features *x)
 {
 	const hg_dtype state = model->params->policy.state;
 	if (input->x)
 		*x = hg__features_dense(hg_tape_input(tape, input->x, "features", input->x_amax), model->config.in_features);
-	else if (model->config.dropout > 0.0f)
+	else if (model->config.dropout > 0.0f && tape->mode == HG_TRAIN)
 		return hg__features_sparse(tape, input->x_sparse, state, &model->values, x);
 	else
 		*x = (struct hg__features){HG_NONE, input->x_sparse, HG_NONE, model->config.in_features};
@@ -76,7 +75,12 @@ hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *inp
 	struct hg__features x;
 	if (!model || !tape)
 		return invalid;
-	if (input_check(model, input) < 0 || features_record(model, tape, input, &x) < 0)
+	if (input_check(model, tape, input) < 0)
 		return invalid;
+	const hg_status status = features_record(model, tape, input, &x);
+	if (status < 0) {
+		(void)hg__tape_fail(tape, status, "%s", hg_context_error(model->params->ctx));
+		return invalid;
+	}
 	return layers_record(model, tape, input->graph, x);
 }

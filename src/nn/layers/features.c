@@ -51,7 +51,8 @@ hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype, s
 
 struct hg__features hg__features_dropout(hg_tape *tape, struct hg__features x, float p)
 {
-	if (p <= 0.0f)
+	const int fixed = x.sparse && x.value.id == HG_NONE.id; /* the matrix's own values: nothing is dropped on an EVAL tape */
+	if (p <= 0.0f || fixed)
 		return x;
 	if (x.sparse)
 		x.value = hg_dropout(tape, x.value, p);
