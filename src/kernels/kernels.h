@@ -21,7 +21,7 @@ HG_EXTERN_C_BEGIN
 #define HG_BATCH_EDGES 64
 
 /* Scratch that hg__spmm, hg__spmm_max, hg__edge_softmax and their gradients may ask for, in bytes, for outputs of `cols` columns: two f32 staging
- * rows an item. */
+ * rows an item. edge_softmax keeps a maximum and a sum for each head: ask with cols = 2 * heads. */
 static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 {
 	return csr->plan ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
