@@ -62,7 +62,7 @@ struct hg__infer {
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
 
 /* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of
- * a parameter is f32, of a variable f32, of an activation the activation's type. Every present din is written in full (the tape adds up contributions).
+ * a parameter is f32, of any other operand that operand's type. Every present din is written in full (the tape adds up contributions).
  * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
 struct hg__call {
 	hg_context *ctx;
