@@ -12,6 +12,7 @@ struct hg_context {
 	const struct hg__backend *backend;
 	void *state;  /* the backend's own */
 	void *stream; /* cudaStream_t; NULL on the CPU */
+	int device_index;
 	int threads;
 	uint64_t seed;
 	hg_log_fn log;

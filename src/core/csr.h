@@ -9,6 +9,10 @@ HG_EXTERN_C_BEGIN
  * edges. Item k consumes edges item_edge[k] .. item_edge[k+1]-1 and finishes rows item_row[k] .. item_row[k+1]-1; what is left of its edges
  * belongs to row item_row[k+1], which a later item finishes.
  *
+ * A cut never parts a row's end from its last edge; it moves one on. So an item has item_work - 1 .. item_work + 1 rows + edges (the last one fewer, none is
+ * empty), at most item_work of them edges; it finishes a row with edges exactly if it has the last one; and it has at least one edge of row item_row[k]
+ * if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
+ *
  * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
  * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
  * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */

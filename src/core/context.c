@@ -1,0 +1,235 @@
+#include "core/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/versioned.h"
+
+/* The library's one piece of hidden state: a context that could not be made has nowhere else to keep its sentence. */
+static _Thread_local char create_message[HG__MESSAGE];
+
+/* Cache lines, and vector registers of 512 bits, are 64 bytes. */
+#define HOST_ALIGNMENT 64
+
+hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
+{
+	if (!ctx)
+		return status;
+	char text[HG__MESSAGE]; /* an argument may be the old message */
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	memcpy(ctx->message, text, sizeof text);
+	hg__log(ctx, HG_LOG_DEBUG, "%s: %s", hg_status_name(status), text);
+	return status;
+}
+
+void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...)
+{
+	if (!ctx || !ctx->log || level > ctx->log_level)
+		return;
+	char text[2 * HG__MESSAGE];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	ctx->log(ctx->log_user, level, text);
+}
+
+static hg_status create_fail(hg_status status, const char *text)
+{
+	snprintf(create_message, sizeof create_message, "%s", text);
+	return status;
+}
+
+static void *host_memory(const hg_allocator *hooks, size_t bytes)
+{
+	if (hooks->alloc)
+		return hooks->alloc(hooks->user, bytes, 0);
+	return bytes > SIZE_MAX - HOST_ALIGNMENT ? NULL : aligned_alloc(HOST_ALIGNMENT, (bytes + HOST_ALIGNMENT - 1) / HOST_ALIGNMENT * HOST_ALIGNMENT);
+}
+
+static void host_release(const hg_allocator *hooks, void *memory, size_t bytes)
+{
+	if (hooks->alloc)
+		hooks->free(hooks->user, memory, bytes, 0);
+	else
+		free(memory);
+}
+
+hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what, void **memory)
+{
+	*memory = NULL;
+	if (!count || !size)
+		return HG_OK;
+	if (count > SIZE_MAX / size)
+		return hg__fail(ctx, HG_ERR_NOMEM, "%s: %zu elements of %zu bytes are more than memory can hold", what, count, size);
+	*memory = host_memory(&ctx->allocator, count * size);
+	if (!*memory)
+		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no host memory for %zu bytes", what, count * size);
+	memset(*memory, 0, count * size);
+	return HG_OK;
+}
+
+void hg__host_free(hg_context *ctx, void *memory, size_t bytes)
+{
+	if (memory)
+		host_release(&ctx->allocator, memory, bytes);
+}
+
+hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void **memory)
+{
+	*memory = NULL;
+	if (!bytes)
+		return HG_OK;
+	const hg_allocator *hooks = &ctx->allocator;
+	*memory = hooks->alloc ? hooks->alloc(hooks->user, bytes, 1) : ctx->backend->alloc(ctx, bytes);
+	if (!*memory)
+		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no device memory for %zu bytes (%zu held by this context)", what, bytes, ctx->current_bytes);
+	ctx->current_bytes += bytes;
+	if (ctx->current_bytes > ctx->peak_bytes)
+		ctx->peak_bytes = ctx->current_bytes;
+	return HG_OK;
+}
+
+void hg__device_free(hg_context *ctx, void *memory, size_t bytes)
+{
+	if (!memory)
+		return;
+	if (ctx->allocator.alloc)
+		ctx->allocator.free(ctx->allocator.user, memory, bytes, 1);
+	else
+		ctx->backend->free(ctx, memory);
+	ctx->current_bytes -= bytes;
+}
+
+/* Kernels that are queued may still use the old piece, so it goes only after they have run. It goes before the new one comes: the peak is the larger one. */
+hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory)
+{
+	if (bytes > ctx->workspace_bytes) {
+		HG__TRY(ctx->backend->synchronize(ctx));
+		hg__device_free(ctx, ctx->workspace, ctx->workspace_bytes);
+		ctx->workspace_bytes = 0;
+		HG__TRY(hg__device_alloc(ctx, bytes, "workspace", &ctx->workspace));
+		ctx->workspace_bytes = bytes;
+	}
+	*memory = ctx->workspace;
+	return HG_OK;
+}
+
+/* What is wrong with a configuration; NULL if nothing is. */
+static const char *config_fault(const hg_context_config *c)
+{
+	if ((unsigned)c->device > HG_DEVICE_CUDA)
+		return "context: device is not an hg_device";
+	if (c->device_index < 0)
+		return "context: device_index is negative";
+	if (c->threads < 0)
+		return "context: threads is negative";
+	if ((unsigned)c->log_level > HG_LOG_DEBUG)
+		return "context: log_level is not an hg_log_level";
+	if (!c->allocator.alloc != !c->allocator.free)
+		return "context: allocator needs both alloc and free, or neither";
+	return NULL;
+}
+
+static void context_set(hg_context *ctx, const hg_context_config *config, const struct hg__backend *backend)
+{
+	memset(ctx, 0, sizeof *ctx);
+	ctx->backend = backend;
+	ctx->device_index = config->device_index;
+	ctx->threads = config->threads;
+	ctx->seed = config->seed;
+	ctx->log = config->log;
+	ctx->log_user = config->log_user;
+	ctx->log_level = config->log_level;
+	ctx->allocator = config->allocator;
+}
+
+hg_status hg_context_create(const hg_context_config *config, hg_context **context)
+{
+	hg_context_config c = HG_CONTEXT_CONFIG_INIT;
+	create_message[0] = 0;
+	if (!context)
+		return create_fail(HG_ERR_ARG, "context: the pointer for the result is NULL");
+	*context = NULL;
+	if (config && !hg__struct_read(&c, sizeof c, config))
+		return create_fail(HG_ERR_ARG, "context: config->size is not set (start from HG_CONTEXT_CONFIG_INIT), or a field unknown to this version is used");
+	const char *fault = config_fault(&c);
+	if (fault)
+		return create_fail(HG_ERR_ARG, fault);
+	const struct hg__backend *backend = hg__backend_find(c.device);
+	if (!backend)
+		return create_fail(HG_ERR_UNSUPPORTED, c.device == HG_DEVICE_CUDA ? "context: no CUDA backend in this build, or no CUDA device answers"
+		                                                                  : "context: no such backend in this build");
+	hg_context *ctx = host_memory(&c.allocator, sizeof *ctx);
+	if (!ctx)
+		return create_fail(HG_ERR_NOMEM, "context: no host memory");
+	context_set(ctx, &c, backend);
+	const hg_status status = backend->open(ctx, &c);
+	if (status < 0) {
+		(void)create_fail(status, ctx->message[0] ? ctx->message : hg_status_text(status));
+		host_release(&c.allocator, ctx, sizeof *ctx);
+		return status;
+	}
+	hg__log(ctx, HG_LOG_INFO, "context: %s", ctx->device_name);
+	*context = ctx;
+	return HG_OK;
+}
+
+void hg_context_free(hg_context *ctx)
+{
+	if (!ctx)
+		return;
+	if (ctx->workspace && ctx->backend->synchronize(ctx) < 0)
+		hg__log(ctx, HG_LOG_WARN, "context: %s while closing", ctx->message);
+	hg__device_free(ctx, ctx->workspace, ctx->workspace_bytes);
+	if (ctx->current_bytes)
+		hg__log(ctx, HG_LOG_WARN, "context: freed while its objects still hold %zu bytes of device memory", ctx->current_bytes);
+	ctx->backend->close(ctx);
+	const hg_allocator hooks = ctx->allocator;
+	host_release(&hooks, ctx, sizeof *ctx);
+}
+
+const char *hg_context_error(const hg_context *ctx)
+{
+	return ctx ? ctx->message : create_message;
+}
+
+hg_device hg_context_device(const hg_context *ctx)
+{
+	return ctx ? ctx->backend->kind : HG_DEVICE_AUTO;
+}
+
+const char *hg_context_device_name(const hg_context *ctx)
+{
+	return ctx ? ctx->device_name : "";
+}
+
+uint64_t hg_context_seed(const hg_context *ctx)
+{
+	return ctx ? ctx->seed : 0;
+}
+
+hg_status hg_context_synchronize(hg_context *ctx)
+{
+	return ctx ? ctx->backend->synchronize(ctx) : HG_ERR_ARG;
+}
+
+hg_status hg_context_memory(hg_context *ctx, hg_memory_info *info)
+{
+	hg_memory_info ours = HG_MEMORY_INFO_INIT;
+	if (!ctx)
+		return HG_ERR_ARG;
+	if (!info)
+		return hg__fail(ctx, HG_ERR_ARG, "memory: info is NULL");
+	ours.current_bytes = ctx->current_bytes;
+	ours.peak_bytes = ctx->peak_bytes;
+	HG__TRY(ctx->backend->memory(ctx, &ours.device_total_bytes, &ours.device_free_bytes));
+	if (!hg__struct_write(info, &ours, sizeof ours))
+		return hg__fail(ctx, HG_ERR_ARG, "memory: info->size is not set: start from HG_MEMORY_INFO_INIT");
+	return HG_OK;
+}

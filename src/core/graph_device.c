@@ -1,0 +1,169 @@
+#include <math.h>
+
+#include "core/convert.h"
+#include "core/graph.h"
+
+/* What kernels see of a graph: views of device memory, built when first asked for. */
+
+static hg_status plan_of(const hg_graph *g, int64_t rows, const struct hg__buffer *rowptr, struct hg__plan **plan)
+{
+	if (*plan)
+		return HG_OK;
+	struct hg__buffer host;
+	HG__TRY(hg__buffer_download(g->ctx, rowptr, "plan: host rowptr", &host));
+	const hg_status status = hg__plan_build(g->ctx, rows, g->m, host.data, plan);
+	hg__buffer_free(g->ctx, &host);
+	return status;
+}
+
+hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
+{
+	HG__TRY(plan_of(g, g->rows, &g->rowptr, &g->plan));
+	const struct hg__csr view = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, g->plan};
+	*csr = view;
+	return HG_OK;
+}
+
+/* The three arrays of the transpose, on the device. */
+static hg_status transpose(hg_graph *g, struct hg__buffer *rowptr, struct hg__buffer *col, struct hg__buffer *edge)
+{
+	const struct hg__csr forward = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
+	hg_status status = hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "transpose: rowptr", rowptr);
+	if (status == HG_OK)
+		status = hg__buffer_device(g->ctx, g->m, sizeof(int32_t), "transpose: col", col);
+	if (status == HG_OK)
+		status = hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "transpose: edge", edge);
+	if (status == HG_OK)
+		status = g->ctx->backend->csr_transpose(g->ctx, &forward, rowptr->data, col->data, edge->data);
+	return status;
+}
+
+/* Keep of a fresh transpose what is missing and wanted, drop the rest. */
+static void adopt(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *fresh, int wanted)
+{
+	if (wanted && !kept->bytes) {
+		*kept = *fresh;
+		const struct hg__buffer none = {0};
+		*fresh = none;
+	}
+	hg__buffer_free(ctx, fresh);
+}
+
+static hg_status ensure_transpose(hg_graph *g, int want_edge)
+{
+	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes, have_edge = !want_edge || !g->m || g->edge_t.bytes;
+	if (have_rows && have_edge)
+		return HG_OK;
+	struct hg__buffer rowptr = {0}, col = {0}, edge = {0};
+	hg_status status = transpose(g, &rowptr, &col, &edge);
+	if (status == HG_OK)
+		status = g->ctx->backend->synchronize(g->ctx); /* some of it may be freed at once */
+	adopt(g->ctx, &g->rowptr_t, &rowptr, status == HG_OK && !g->pattern_symmetric);
+	adopt(g->ctx, &g->col_t, &col, status == HG_OK && !g->pattern_symmetric);
+	adopt(g->ctx, &g->edge_t, &edge, status == HG_OK && want_edge);
+	return status;
+}
+
+hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
+{
+	HG__TRY(hg__graph_know(g));
+	HG__TRY(ensure_transpose(g, want_edge));
+	if (g->pattern_symmetric) {
+		HG__TRY(hg__graph_csr(g, csr_t));
+	} else {
+		HG__TRY(plan_of(g, g->cols, &g->rowptr_t, &g->plan_t));
+		const struct hg__csr view = {g->cols, g->rows, g->m, g->rowptr_t.data, g->col_t.data, NULL, g->plan_t};
+		*csr_t = view;
+	}
+	csr_t->edge = g->edge_t.data;
+	return HG_OK;
+}
+
+typedef void (*degree_fn)(int64_t n, const int64_t *ptr, float *out);
+
+/* A vector of f(degree) on the device; ptr is a host array. */
+static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, degree_fn f, struct hg__buffer *vector)
+{
+	if (vector->bytes || !n)
+		return HG_OK;
+	struct hg__buffer host;
+	HG__TRY(hg__buffer_host(ctx, n, sizeof(float), "graph: norm", &host));
+	f(n, ptr, host.data);
+	const hg_status status = hg__buffer_upload(ctx, n, sizeof(float), host.data, "graph: norm", vector);
+	hg__buffer_free(ctx, &host);
+	return status;
+}
+
+static hg_status row_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
+{
+	if (vector->bytes)
+		return HG_OK;
+	struct hg__host_csr csr;
+	HG__TRY(hg__graph_fetch(g, 0, 0, &csr));
+	const hg_status status = degree_vector(g->ctx, g->rows, csr.rowptr, f, vector);
+	hg__graph_fetch_free(g, &csr);
+	return status;
+}
+
+static hg_status col_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
+{
+	if (vector->bytes)
+		return HG_OK;
+	struct hg__host_csr csr;
+	struct hg__buffer ptr = {0};
+	HG__TRY(hg__graph_fetch(g, 1, 0, &csr));
+	hg_status status = hg__buffer_host(g->ctx, g->cols + 1, sizeof(int64_t), "graph: column degrees", &ptr);
+	if (status == HG_OK) {
+		hg__column_ptr(g->cols, g->m, csr.col, ptr.data);
+		status = degree_vector(g->ctx, g->cols, ptr.data, f, vector);
+	}
+	hg__buffer_free(g->ctx, &ptr);
+	hg__graph_fetch_free(g, &csr);
+	return status;
+}
+
+hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale, const float **col_scale)
+{
+	if ((unsigned)norm > HG_NORM_BOTH)
+		return hg__fail(g->ctx, HG_ERR_ARG, "graph: %d is not an hg_norm", (int)norm);
+	struct hg__buffer none = {0};
+	struct hg__buffer *const row[] = {&none, &none, &g->inverse_row, &g->root_row}, *const col[] = {&none, &g->inverse_col, &none, &g->root_col};
+	static const degree_fn row_fn[] = {NULL, NULL, hg__degree_inverse, hg__degree_root}, col_fn[] = {NULL, hg__degree_inverse, NULL, hg__degree_root};
+	if (row_fn[norm])
+		HG__TRY(row_vector(g, row_fn[norm], row[norm]));
+	if (col_fn[norm])
+		HG__TRY(col_vector(g, col_fn[norm], col[norm]));
+	*row_scale = row[norm]->data;
+	*col_scale = col[norm]->data;
+	return HG_OK;
+}
+
+static hg_status narrow_weights(hg_graph *g)
+{
+	struct hg__buffer wide, narrow = {0};
+	HG__TRY(hg__buffer_download(g->ctx, &g->weight, "graph: host weight", &wide));
+	const int64_t bad = hg__convert_overflow(HG_F16, HG_F32, wide.data, g->m);
+	hg_status status = HG_OK;
+	if (bad >= 0)
+		status = hg__fail(g->ctx, HG_ERR_RANGE, "graph: the weight %.9g of edge %lld (in CSR order) does not fit f16 (largest 65504)",
+		                  (double)((const float *)wide.data)[bad], (long long)bad);
+	if (status == HG_OK)
+		status = hg__buffer_host(g->ctx, g->m, sizeof(hg_half), "graph: f16 weight", &narrow);
+	if (status == HG_OK) {
+		hg__convert(HG_F16, narrow.data, HG_F32, wide.data, g->m);
+		status = hg__buffer_upload(g->ctx, g->m, sizeof(hg_half), narrow.data, "graph: f16 weight", &g->weight_f16);
+	}
+	hg__buffer_free(g->ctx, &narrow);
+	hg__buffer_free(g->ctx, &wide);
+	return status;
+}
+
+hg_status hg__graph_weight(hg_graph *g, hg_dtype dtype, const void **weight)
+{
+	if (dtype != HG_F16 && dtype != HG_F32)
+		return hg__fail(g->ctx, HG_ERR_DTYPE, "graph: weights come as f16 or f32, not as %s", hg_dtype_name(dtype));
+	if (dtype == HG_F16 && g->weight.bytes && !g->weight_f16.bytes)
+		HG__TRY(narrow_weights(g));
+	*weight = dtype == HG_F16 ? g->weight_f16.data : g->weight.data;
+	return HG_OK;
+}

@@ -1,0 +1,128 @@
+#include "core/buffer.h"
+#include "core/csr.h"
+
+/* Merge path. The rows' edges and ends in the order
+ *
+ *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens; the end of row r is token rowptr[r+1] + r
+ *
+ * are cut every item_work tokens. One exception: a row's end never stands alone behind its last edge; where a cut would part them it moves one token on. So an item
+ * finishes a row exactly if it has the row's last edge (or the row is empty), every item that begins inside a row has an edge of it, and an item has
+ * item_work - 1 .. item_work + 1 tokens (the last one fewer), of which at most item_work are edges. */
+
+/* Enough items for every warp slot of a large GPU (H200: 132 SMs * 64 warps = 8448), rounded to a power of two. */
+#define WANTED_ITEMS 8192
+/* An item shorter than a warp's 32 lanes would idle; past 512 the cost of an item's two staging rows is below 1/200 of its gathers. */
+#define MIN_WORK 32
+#define MAX_WORK 512
+
+static int32_t choose_work(int64_t rows, int64_t m)
+{
+	int32_t work = MIN_WORK;
+	while (work < MAX_WORK && (rows + m) / (2 * work) >= WANTED_ITEMS)
+		work *= 2;
+	return work;
+}
+
+struct host_plan {
+	int64_t *edge, *first, *last;
+	int32_t *row, *split;
+	int64_t items, splits;
+};
+
+/* Walk along the cuts; `row` row ends and `edge` edges lie before each. */
+static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, struct host_plan *p)
+{
+	int64_t row = 0, edge = 0, k = 0;
+	while (row + edge < rows + m) {
+		p->row[k] = (int32_t)row;
+		p->edge[k] = edge;
+		k++;
+		const int64_t token = k * work;
+		while (row < rows && rowptr[row + 1] + row < token)
+			row++;
+		edge = row < rows ? token - row : m;
+		if (row < rows && edge == rowptr[row + 1] && rowptr[row] < edge)
+			row++;
+	}
+	p->row[k] = (int32_t)row;
+	p->edge[k] = edge;
+	p->items = k;
+}
+
+/* Items whose end lies inside a row: the first such item of a row opens a split, the next item that finishes a row closes it. */
+static void find_splits(const int64_t *rowptr, struct host_plan *p)
+{
+	int64_t open = -1;
+	for (int64_t k = 0; k < p->items; k++) {
+		if (open >= 0 && p->row[k + 1] > p->row[k]) {
+			p->split[p->splits] = p->row[k];
+			p->first[p->splits] = open;
+			p->last[p->splits] = k;
+			p->splits++;
+			open = -1;
+		}
+		if (open < 0 && p->edge[k + 1] > rowptr[p->row[k + 1]])
+			open = k;
+	}
+}
+
+enum { EDGE, ROW, SPLIT, FIRST, LAST, ARRAYS };
+static const char *const array_name[ARRAYS] = {"plan: item_edge", "plan: item_row", "plan: split_row", "plan: split_first", "plan: split_last"};
+static const size_t array_size[ARRAYS] = {sizeof(int64_t), sizeof(int32_t), sizeof(int32_t), sizeof(int64_t), sizeof(int64_t)};
+
+static hg_status upload(hg_context *ctx, const struct host_plan *p, struct hg__plan *plan)
+{
+	const void *host[ARRAYS] = {p->edge, p->row, p->split, p->first, p->last};
+	const int64_t count[ARRAYS] = {p->items + 1, p->items + 1, p->splits, p->splits, p->splits};
+	struct hg__buffer device[ARRAYS] = {{0}};
+	hg_status status = HG_OK;
+	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
+		status = hg__buffer_upload(ctx, count[i], array_size[i], host[i], array_name[i], &device[i]);
+	plan->item_edge = device[EDGE].data;
+	plan->item_row = device[ROW].data;
+	plan->split_row = device[SPLIT].data;
+	plan->split_first = device[FIRST].data;
+	plan->split_last = device[LAST].data;
+	return status;
+}
+
+hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan)
+{
+	*plan = NULL;
+	const int32_t work = choose_work(rows, m);
+	const int64_t most = (rows + m + work - 1) / work;
+	struct hg__buffer array[ARRAYS] = {{0}}, result = {0};
+	hg_status status = hg__buffer_host(ctx, 1, sizeof(struct hg__plan), "plan", &result);
+	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
+		status = hg__buffer_host(ctx, most + 1, array_size[i], array_name[i], &array[i]);
+	if (status == HG_OK) {
+		struct host_plan p = {array[EDGE].data, array[FIRST].data, array[LAST].data, array[ROW].data, array[SPLIT].data, 0, 0};
+		struct hg__plan *built = result.data;
+		cut(rows, m, host_rowptr, work, &p);
+		find_splits(host_rowptr, &p);
+		built->items = p.items;
+		built->splits = p.splits;
+		built->item_work = work;
+		status = upload(ctx, &p, built);
+	}
+	for (int i = 0; i < ARRAYS; i++)
+		hg__buffer_free(ctx, &array[i]);
+	if (status < 0)
+		hg__plan_free(ctx, result.data);
+	else
+		*plan = result.data;
+	return status;
+}
+
+void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
+{
+	if (!plan)
+		return;
+	const size_t items = (size_t)plan->items + 1, splits = (size_t)plan->splits;
+	hg__device_free(ctx, plan->item_edge, items * array_size[EDGE]);
+	hg__device_free(ctx, plan->item_row, items * array_size[ROW]);
+	hg__device_free(ctx, plan->split_row, splits * array_size[SPLIT]);
+	hg__device_free(ctx, plan->split_first, splits * array_size[FIRST]);
+	hg__device_free(ctx, plan->split_last, splits * array_size[LAST]);
+	hg__host_free(ctx, plan, sizeof *plan);
+}
