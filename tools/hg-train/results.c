@@ -1,0 +1,101 @@
+/* What came out, for people. */
+#include "results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median_ms(const struct results *r)
+{
+	double *ms = malloc((size_t)r->runs * sizeof *ms), value = (double)NAN;
+	for (int i = 0; ms && i < r->runs; i++)
+		ms[i] = r->report[i].epoch_ms_median;
+	if (ms && r->runs) {
+		qsort(ms, (size_t)r->runs, sizeof *ms, by_value);
+		value = ms[(r->runs - 1) / 2];
+	}
+	free(ms);
+	return value;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+struct statistics results_statistics(const struct results *r)
+{
+	struct statistics s = {.epoch_ms = r->runs ? median_ms(r) : (double)NAN, .finite = 1};
+	double sum = 0, squares = 0;
+	for (int i = 0; i < r->runs; i++) {
+		const hg_train_report *report = &r->report[i];
+		sum += report->test_accuracy;
+		s.peak_bytes = larger(s.peak_bytes, report->peak_bytes);
+		s.state_bytes = larger(s.state_bytes, report->state_bytes);
+		s.arena_bytes = larger(s.arena_bytes, report->arena_bytes);
+		s.skipped += report->steps_skipped;
+		s.steps += report->epochs_run;
+		s.finite &= report->loss_finite;
+	}
+	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
+	for (int i = 0; i < r->runs; i++)
+		squares += pow(r->report[i].test_accuracy - s.accuracy_mean, 2);
+	s.accuracy_std = r->runs > 1 ? sqrt(squares / (r->runs - 1)) : 0.0;
+	return s;
+}
+
+static void print_header(const struct results *r, FILE *out)
+{
+	const hg_model_config *m = &r->config.model;
+	const hg_dataset *d = r->dataset;
+	fprintf(out, "%s, %d layers, hidden %d", m->name, m->layers, m->hidden);
+	if (strcmp(m->name, "gat") == 0)
+		fprintf(out, " x %d heads", m->heads);
+	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
+	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", d->name ? d->name : r->options->data, (long long)r->nodes, (long long)r->edges,
+	        (long long)d->features, r->sparse ? "sparse" : "dense", (int)d->classes);
+	if (d->graph_ptr)
+		fprintf(out, ", %lld graphs", (long long)d->graphs);
+	fputs("\n\n", out);
+}
+
+static void print_accuracy(const struct results *r, const struct statistics *s, FILE *out)
+{
+	const hg_train_report *last = &r->report[r->runs - 1];
+	if (isnan(s->accuracy_mean))
+		fprintf(out, "  test accuracy   there is no test set\n");
+	else if (r->runs > 1)
+		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean, 100 * s->accuracy_std, r->runs);
+	else
+		fprintf(out, "  test accuracy   %.2f %% at epoch %d of %d (validation %.2f %%)\n", 100 * s->accuracy_mean, last->best_epoch, last->epochs_run,
+		        100 * last->best_val_accuracy);
+	if (!s->finite)
+		fprintf(out, "  LOSS            not a number: this precision does not hold this task\n");
+	else
+		fprintf(out, "  final loss      %.4f\n", last->final_loss);
+}
+
+void results_print(const struct results *r, FILE *out)
+{
+	const double mib = 1024.0 * 1024.0;
+	const struct statistics s = results_statistics(r);
+	print_header(r, out);
+	if (!r->runs) {
+		fputs("  nothing finished\n", out);
+		return;
+	}
+	print_accuracy(r, &s, out);
+	fprintf(out, "  epoch           %.2f ms (median)\n", s.epoch_ms);
+	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
+	        (double)s.arena_bytes / mib);
+	fprintf(out, "  loss scale      %g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
+	        (long long)s.steps);
+	if (r->interrupted)
+		fputs("  interrupted: these are the results so far\n", out);
+}

@@ -1,0 +1,35 @@
+#ifndef HG_TRAIN_RESULTS_H
+#define HG_TRAIN_RESULTS_H
+
+#include "dataset.h"
+
+/* What all seeds gave. */
+struct results {
+	const struct options *options;
+	const hg_dataset *dataset;
+	hg_train_config config; /* of every run but for the seed */
+	int64_t nodes, edges;   /* of the graph as trained on */
+	int sparse;
+	hg_device device;
+	char device_name[96];
+	int runs;                /* finished or interrupted, with a report */
+	hg_train_report *report; /* [seeds] */
+	int interrupted;
+};
+
+struct statistics {
+	double accuracy_mean, accuracy_std, epoch_ms; /* NaN where there is no test set */
+	size_t peak_bytes, state_bytes, arena_bytes;
+	int64_t skipped, steps;
+	int finite;
+};
+/* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
+struct statistics results_statistics(const struct results *r);
+/* The summary a person reads. */
+void results_print(const struct results *r, FILE *out);
+
+/* JSON lines. out NULL: every call does nothing. Return 0, or -1 if writing failed. */
+int json_epoch(FILE *out, int64_t seed, const hg_train_event *event);
+int json_summary(FILE *out, const struct results *r);
+
+#endif
