@@ -46,7 +46,7 @@ typedef struct hg_model_input {
 HG_API HG_NODISCARD hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_model **model);
 HG_API void hg_model_free(hg_model *model);
 HG_API const hg_model_config *hg_model_get_config(const hg_model *model);
-/* Record the model on a tape; returns the logits [n or graphs, out_features]. */
+/* Record the model on a tape; returns the logits [n or graphs, out_features]. The tape must be freed before the model. */
 HG_API hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input);
 /* Layer (0-based) that a parameter belongs to; -1 if it is not this model's. For "weight decay on the first layer". */
 HG_API int hg_model_param_layer(const hg_model *model, const hg_param *param);

@@ -27,7 +27,7 @@ typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
 
 typedef struct hg_train_config {
 	size_t size;
-	hg_model_config model;
+	hg_model_config model; /* in_features, out_features 0: taken from the data (the widest label) */
 	hg_optim_config optim;
 	hg_policy policy;
 	int first_layer_decay_only; /* weight decay on layer 0 alone (the GCN paper) */
@@ -58,6 +58,7 @@ HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *rep
 /* Class of every node (or graph) with the weights of the best epoch: prediction [n]; logits [n, out] f32 or NULL. */
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
+HG_API hg_model *hg_train_model(hg_train *train); /* to record it on a tape of yours: another graph, other features */
 HG_API const hg_tape *hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print */
 
 HG_EXTERN_C_END

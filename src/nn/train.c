@@ -149,6 +149,11 @@ hg_params *hg_train_params(hg_train *train)
 	return train ? train->params : NULL;
 }
 
+hg_model *hg_train_model(hg_train *train)
+{
+	return train ? train->model : NULL;
+}
+
 const hg_tape *hg_train_tape(const hg_train *train)
 {
 	return train ? train->tape : NULL;
