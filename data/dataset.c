@@ -1,0 +1,203 @@
+/* A dataset's life, and what must hold of it before it is used. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+hg_status hg_dataset_new(hg_dataset **dataset, char *message)
+{
+	if (!dataset)
+		return hg__data_fail(message, HG_ERR_ARG, "dataset_new: dataset is NULL");
+	*dataset = calloc(1, sizeof **dataset);
+	if (!*dataset)
+		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a dataset needs %zu bytes", sizeof **dataset);
+	(*dataset)->graphs = 1;
+	(*dataset)->feat_dtype = HG_F32;
+	return HG_OK;
+}
+
+void hg_dataset_free(hg_dataset *d)
+{
+	if (!d)
+		return;
+	void *owned[] = {d->name,     d->rowptr, d->col,        d->weight,   d->graph_ptr, d->feat,    d->feat_rowptr,
+	                 d->feat_col, d->label,  d->feat_value, d->val_mask, d->test_mask, d->orig_id, d->train_mask};
+	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+		free(owned[i]);
+	free(d);
+}
+
+float hg__data_feature(const hg_dataset *d, int64_t index)
+{
+	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[index]) : ((const float *)d->feat)[index];
+}
+
+int64_t hg__data_labelled(const hg_dataset *d)
+{
+	return d->graph_ptr ? d->graphs : d->nodes;
+}
+
+double hg__data_amax(const hg_dataset *d)
+{
+	double amax = 0;
+	const int64_t stored = d->feat ? d->nodes * d->features : d->feat_rowptr ? d->feat_rowptr[d->nodes] : 0;
+	if (!d->feat && !d->feat_value)
+		return stored > 0 ? 1 : 0;
+	for (int64_t i = 0; i < stored; i++) {
+		const double x = fabs((double)(d->feat ? hg__data_feature(d, i) : d->feat_value[i]));
+		if (isfinite(x) && x > amax)
+			amax = x;
+	}
+	return amax;
+}
+
+/* Where a complaint belongs: the file or importer, and the array. */
+struct place {
+	const char *origin, *what;
+	char *message;
+};
+
+/* 0 = rowptr[0] <= ... <= rowptr[rows] */
+static hg_status check_pointers(struct place at, const int64_t *rowptr, int64_t rows)
+{
+	if (rowptr[0] != 0)
+		return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: pointers start at %" PRId64 ", not at 0", at.origin, at.what, rowptr[0]);
+	for (int64_t i = 0; i < rows; i++)
+		if (rowptr[i + 1] < rowptr[i])
+			return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: pointers decrease at row %" PRId64 ": %" PRId64 " after %" PRId64, at.origin, at.what, i,
+			                     rowptr[i + 1], rowptr[i]);
+	return HG_OK;
+}
+
+/* Columns in [0, cols), strictly ascending in every row. */
+static hg_status check_columns(struct place at, const int64_t *rowptr, const int32_t *col, int64_t rows, int64_t cols)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
+			if (col[e] < 0 || col[e] >= cols)
+				return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: index %" PRId32 " at entry %" PRId64 " (row %" PRId64 ") is not in [0, %" PRId64 ")",
+				                     at.origin, at.what, col[e], e, i, cols);
+			if (e > rowptr[i] && col[e] <= col[e - 1])
+				return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: columns of row %" PRId64 " are not strictly ascending: %" PRId32 " after %" PRId32,
+				                     at.origin, at.what, i, col[e], col[e - 1]);
+		}
+	return HG_OK;
+}
+
+static hg_status check_graph(const hg_dataset *d, const char *origin, char *message)
+{
+	struct place at = {origin, "graph", message};
+	if (d->nodes < 0 || d->nodes > INT32_MAX || d->edges < 0 || !d->rowptr || !d->col)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: %" PRId64 " nodes and %" PRId64 " edges need at most 2147483647 nodes, rowptr and col", origin,
+		                     d->nodes, d->edges);
+	HG__TRY(check_pointers(at, d->rowptr, d->nodes));
+	if (d->rowptr[d->nodes] != d->edges)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64 " edges", origin, d->rowptr[d->nodes],
+		                     d->edges);
+	HG__TRY(check_columns(at, d->rowptr, d->col, d->nodes, d->nodes));
+	for (int64_t e = 0; d->weight && e < d->edges; e++)
+		if (!isfinite(d->weight[e]))
+			return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: weight %g at entry %" PRId64 " is not finite", origin, (double)d->weight[e], e);
+	return HG_OK;
+}
+
+static hg_status check_batch(const hg_dataset *d, const char *origin, char *message)
+{
+	if (!d->graph_ptr)
+		return d->graphs == 1 ? HG_OK : hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs, but no graph_ptr", origin, d->graphs);
+	if (d->graphs < 0)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs", origin, d->graphs);
+	HG__TRY(check_pointers((struct place){origin, "batch", message}, d->graph_ptr, d->graphs));
+	if (d->graph_ptr[d->graphs] != d->nodes)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: pointers end at %" PRId64 ", but there are %" PRId64 " nodes", origin, d->graph_ptr[d->graphs],
+		                     d->nodes);
+	for (int64_t g = 0; g < d->graphs; g++)
+		for (int64_t e = d->rowptr[d->graph_ptr[g]]; e < d->rowptr[d->graph_ptr[g + 1]]; e++)
+			if (d->col[e] < d->graph_ptr[g] || d->col[e] >= d->graph_ptr[g + 1])
+				return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: graph %" PRId64 " (nodes %" PRId64 " to %" PRId64 ") has an edge to node %" PRId32,
+				                     origin, g, d->graph_ptr[g], d->graph_ptr[g + 1] - 1, d->col[e]);
+	return HG_OK;
+}
+
+static hg_status bad_feature(const char *origin, float x, int64_t row, int64_t column, int half, char *message)
+{
+	return hg__data_fail(message, HG_ERR_RANGE, "%s: features: row %" PRId64 ", column %" PRId64 " is %g, not a finite number%s", origin, row, column,
+	                     (double)x, half && isinf(x) ? " (f16 ends at 65504)" : "");
+}
+
+static hg_status check_dense(const hg_dataset *d, const char *origin, char *message)
+{
+	if (d->feat_dtype != HG_F16 && d->feat_dtype != HG_F32)
+		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32", origin, (int)d->feat_dtype);
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t j = 0; j < d->features; j++) {
+			const float x = hg__data_feature(d, i * d->features + j);
+			if (!isfinite(x))
+				return bad_feature(origin, x, i, j, d->feat_dtype == HG_F16, message);
+		}
+	return HG_OK;
+}
+
+static hg_status check_sparse(const hg_dataset *d, const char *origin, char *message)
+{
+	struct place at = {origin, "features", message};
+	if (!d->feat_col || d->features > INT32_MAX)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: features: sparse features of %" PRId64 " columns need feat_col and at most 2147483647 columns",
+		                     origin, d->features);
+	HG__TRY(check_pointers(at, d->feat_rowptr, d->nodes));
+	HG__TRY(check_columns(at, d->feat_rowptr, d->feat_col, d->nodes, d->features));
+	for (int64_t i = 0; d->feat_value && i < d->nodes; i++)
+		for (int64_t e = d->feat_rowptr[i]; e < d->feat_rowptr[i + 1]; e++)
+			if (!isfinite(d->feat_value[e]))
+				return bad_feature(origin, d->feat_value[e], i, d->feat_col[e], 0, message);
+	return HG_OK;
+}
+
+static hg_status check_features(const hg_dataset *d, const char *origin, char *message)
+{
+	if (d->features < 0 || (d->features > 0 && !d->feat == !d->feat_rowptr) || (d->feat && d->feat_rowptr))
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: features: %" PRId64 " columns need a dense or a sparse matrix, and one only", origin, d->features);
+	if (d->feat)
+		return check_dense(d, origin, message);
+	return d->feat_rowptr ? check_sparse(d, origin, message) : HG_OK;
+}
+
+static hg_status check_labels(const hg_dataset *d, const char *origin, char *message)
+{
+	const int64_t n = hg__data_labelled(d);
+	if (d->classes < 0)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: labels: %" PRId32 " classes", origin, d->classes);
+	for (int64_t i = 0; d->label && i < n; i++)
+		if (d->label[i] >= d->classes)
+			return hg__data_fail(message, HG_ERR_FORMAT, "%s: labels: %s %" PRId64 " has label %" PRId32 ", but there are %" PRId32 " classes", origin,
+			                     d->graph_ptr ? "graph" : "node", i, d->label[i], d->classes);
+	return HG_OK;
+}
+
+static hg_status check_splits(const hg_dataset *d, const char *origin, char *message)
+{
+	static const char *const names[3] = {"train", "val", "test"};
+	const uint8_t *const mask[3] = {d->train_mask, d->val_mask, d->test_mask};
+	const int64_t n = hg__data_labelled(d);
+	for (int a = 0; a < 3; a++)
+		for (int b = a + 1; b < 3; b++)
+			for (int64_t i = 0; mask[a] && mask[b] && i < n; i++)
+				if (mask[a][i] && mask[b][i])
+					return hg__data_fail(message, HG_ERR_FORMAT, "%s: splits: %s %" PRId64 " is in %s and in %s", origin, d->graph_ptr ? "graph" : "node", i,
+					                     names[a], names[b]);
+	return HG_OK;
+}
+
+hg_status hg_dataset_check(const hg_dataset *d, const char *origin, char *message)
+{
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "dataset_check: dataset is NULL");
+	if (!origin)
+		origin = d->name ? d->name : "dataset";
+	HG__TRY(check_graph(d, origin, message));
+	HG__TRY(check_batch(d, origin, message));
+	HG__TRY(check_features(d, origin, message));
+	HG__TRY(check_labels(d, origin, message));
+	return check_splits(d, origin, message);
+}

@@ -1,0 +1,123 @@
+/* Transforms of features: row normalisation and the stored type. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* x / sum over the row of |x|; rows of zeros stay. */
+static void normalize_floats(float *x, int64_t count)
+{
+	double sum = 0;
+	for (int64_t j = 0; j < count; j++)
+		sum += fabs((double)x[j]);
+	for (int64_t j = 0; sum > 0 && j < count; j++)
+		x[j] = (float)((double)x[j] / sum);
+}
+
+static void normalize_halves(hg_half *x, int64_t count)
+{
+	double sum = 0;
+	for (int64_t j = 0; j < count; j++)
+		sum += fabs((double)hg_half_to_float(x[j]));
+	for (int64_t j = 0; sum > 0 && j < count; j++)
+		x[j] = hg_half_from_double((double)hg_half_to_float(x[j]) / sum);
+}
+
+static hg_status normalize_sparse(hg_dataset *d, char *message)
+{
+	const int64_t stored = d->feat_rowptr[d->nodes];
+	if (!d->feat_value) {
+		HG__TRY(hg__data_alloc(stored, sizeof *d->feat_value, "feature values", (void **)&d->feat_value, message));
+		for (int64_t e = 0; e < stored; e++)
+			d->feat_value[e] = 1;
+	}
+	for (int64_t i = 0; i < d->nodes; i++)
+		normalize_floats(d->feat_value + d->feat_rowptr[i], d->feat_rowptr[i + 1] - d->feat_rowptr[i]);
+	return HG_OK;
+}
+
+hg_status hg_dataset_row_normalize(hg_dataset *d, char *message)
+{
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "row_normalize: dataset is NULL");
+	if (d->feat_rowptr)
+		HG__TRY(normalize_sparse(d, message));
+	for (int64_t i = 0; d->feat && i < d->nodes; i++)
+		if (d->feat_dtype == HG_F16)
+			normalize_halves((hg_half *)d->feat + i * d->features, d->features);
+		else
+			normalize_floats((float *)d->feat + i * d->features, d->features);
+	d->feat_amax = hg__data_amax(d);
+	return HG_OK;
+}
+
+static hg_status too_large(const hg_dataset *d, int64_t row, int64_t column, float x, char *message)
+{
+	const int64_t id = d->orig_id ? d->orig_id[row] : row;
+	return hg__data_fail(message, HG_ERR_RANGE,
+	                     "features: row %" PRId64 " (node %" PRId64 "), column %" PRId64 " is %g, beyond f16's 65504: clip it or keep f32", row, id, column,
+	                     (double)x);
+}
+
+/* The first value beyond f16, refused by name. */
+static hg_status check_half_range(const hg_dataset *d, char *message)
+{
+	for (int64_t i = 0; d->feat && i < d->nodes; i++)
+		for (int64_t j = 0; j < d->features; j++) {
+			const float x = hg__data_feature(d, i * d->features + j);
+			if (!(fabs((double)x) <= HG__HALF_MAX))
+				return too_large(d, i, j, x, message);
+		}
+	for (int64_t i = 0; d->feat_value && i < d->nodes; i++)
+		for (int64_t e = d->feat_rowptr[i]; e < d->feat_rowptr[i + 1]; e++)
+			if (!(fabs((double)d->feat_value[e]) <= HG__HALF_MAX))
+				return too_large(d, i, d->feat_col[e], d->feat_value[e], message);
+	return HG_OK;
+}
+
+static float clipped(float x)
+{
+	return x > (float)HG__HALF_MAX ? (float)HG__HALF_MAX : x < -(float)HG__HALF_MAX ? -(float)HG__HALF_MAX : x;
+}
+
+/* Sparse values stay f32 in memory and in the file, rounded to what f16 can say. */
+static void round_sparse(hg_dataset *d)
+{
+	for (int64_t e = 0; d->feat_value && e < d->feat_rowptr[d->nodes]; e++)
+		d->feat_value[e] = hg_half_to_float(hg_half_from_float(clipped(d->feat_value[e])));
+}
+
+static hg_status dense_to(hg_dataset *d, hg_dtype dtype, char *message)
+{
+	const int64_t count = d->nodes * d->features;
+	void *memory = NULL;
+	HG__TRY(hg__data_alloc(count, hg_dtype_size(dtype), "features", &memory, message));
+	for (int64_t i = 0; i < count; i++) {
+		const float x = hg__data_feature(d, i);
+		if (dtype == HG_F16)
+			((hg_half *)memory)[i] = hg_half_from_float(clipped(x));
+		else
+			((float *)memory)[i] = x;
+	}
+	free(d->feat);
+	d->feat = memory;
+	d->feat_dtype = dtype;
+	return HG_OK;
+}
+
+hg_status hg_dataset_features_to(hg_dataset *d, hg_dtype dtype, int clip, char *message)
+{
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "features_to: dataset is NULL");
+	if (dtype != HG_F16 && dtype != HG_F32)
+		return hg__data_fail(message, HG_ERR_DTYPE, "features_to: type %d is neither f16 nor f32", (int)dtype);
+	if (dtype == HG_F16 && !clip)
+		HG__TRY(check_half_range(d, message));
+	if (d->feat)
+		HG__TRY(dense_to(d, dtype, message));
+	else if (dtype == HG_F16)
+		round_sparse(d);
+	d->feat_amax = hg__data_amax(d);
+	return HG_OK;
+}

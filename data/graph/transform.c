@@ -1,0 +1,199 @@
+/* Transforms of the graph: a new one is built first, then it takes the old one's place, so that a failure leaves the dataset as it was. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/coo.h"
+
+static void replace_graph(hg_dataset *d, const struct hg__sparse *m)
+{
+	free(d->rowptr);
+	free(d->col);
+	free(d->weight);
+	d->rowptr = m->rowptr;
+	d->col = m->col;
+	d->weight = m->value;
+	d->edges = m->m;
+}
+
+/* A + A^T, entries at the same place merged into the larger. */
+hg_status hg_dataset_symmetrize(hg_dataset *d, char *message)
+{
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "symmetrize: dataset is NULL");
+	struct hg__coo coo = {.rows = d->nodes, .cols = d->nodes};
+	struct hg__sparse m = {0};
+	hg_status status = hg__coo_reserve(&coo, 2 * d->edges + 1, d->weight != NULL, message);
+	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; status == HG_OK && e < d->rowptr[i + 1]; e++) {
+			const float w = d->weight ? d->weight[e] : 1;
+			status = hg__coo_add(&coo, (int32_t)i, d->col[e], w, message);
+			if (status == HG_OK)
+				status = hg__coo_add(&coo, d->col[e], (int32_t)i, w, message);
+		}
+	if (status == HG_OK)
+		status = hg__coo_to_sparse(&coo, HG__MERGE_MAX, &m, message);
+	hg__coo_free(&coo);
+	if (status == HG_OK)
+		replace_graph(d, &m);
+	return status;
+}
+
+/* One self loop of weight 1 on every node that has none. */
+hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
+{
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "self_loops: dataset is NULL");
+	struct hg__coo coo = {.rows = d->nodes, .cols = d->nodes};
+	struct hg__sparse m = {0};
+	hg_status status = hg__coo_reserve(&coo, d->edges + d->nodes + 1, d->weight != NULL, message);
+	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++) {
+		int has_loop = 0;
+		for (int64_t e = d->rowptr[i]; status == HG_OK && e < d->rowptr[i + 1]; e++) {
+			has_loop |= d->col[e] == i;
+			status = hg__coo_add(&coo, (int32_t)i, d->col[e], d->weight ? d->weight[e] : 1, message);
+		}
+		if (status == HG_OK && !has_loop)
+			status = hg__coo_add(&coo, (int32_t)i, (int32_t)i, 1, message);
+	}
+	if (status == HG_OK)
+		status = hg__coo_to_sparse(&coo, HG__MERGE_SUM, &m, message);
+	hg__coo_free(&coo);
+	if (status == HG_OK)
+		replace_graph(d, &m);
+	return status;
+}
+
+/* Union-find with path halving. */
+static int32_t find_root(int32_t *parent, int32_t i)
+{
+	while (parent[i] != i) {
+		parent[i] = parent[parent[i]];
+		i = parent[i];
+	}
+	return i;
+}
+
+/* keep [n]: new number of each node of the largest weakly connected component (the one with the smallest node where several are largest), else -1. */
+static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *kept, char *message)
+{
+	int32_t *parent = NULL;
+	HG__TRY(hg__data_alloc(d->nodes, sizeof *parent, "components", (void **)&parent, message));
+	for (int64_t i = 0; i < d->nodes; i++) {
+		parent[i] = (int32_t)i;
+		keep[i] = 0;
+	}
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
+			const int32_t a = find_root(parent, (int32_t)i), b = find_root(parent, d->col[e]);
+			parent[a > b ? a : b] = a > b ? b : a; /* the smaller number is the root */
+		}
+	for (int64_t i = 0; i < d->nodes; i++)
+		keep[find_root(parent, (int32_t)i)]++;
+	int32_t best = 0;
+	for (int64_t i = 0; i < d->nodes; i++)
+		if (keep[i] > keep[best])
+			best = (int32_t)i;
+	*kept = 0;
+	for (int64_t i = 0; i < d->nodes; i++)
+		keep[i] = find_root(parent, (int32_t)i) == best ? (int32_t)(*kept)++ : -1;
+	free(parent);
+	return HG_OK;
+}
+
+/* Elements of the kept rows, `size` bytes each; NULL stays NULL. */
+static hg_status pick(const void *from, size_t size, const int32_t *keep, int64_t n, int64_t kept, void **to, char *message)
+{
+	if (!from)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(kept, size > 0 ? size : 1, "the component", to, message));
+	for (int64_t i = 0; i < n; i++)
+		if (keep[i] >= 0 && size > 0)
+			memcpy((char *)*to + (size_t)keep[i] * size, (const char *)from + (size_t)i * size, size);
+	return HG_OK;
+}
+
+/* Kept rows of a CSR; columns renumbered by `rename` where given. Edges of a component stay inside it, so whole rows are kept. */
+static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const float *value, const int32_t *keep, const int32_t *rename, int64_t n, int64_t kept,
+                           struct hg__sparse *m, char *message)
+{
+	int64_t entries = 0;
+	for (int64_t i = 0; i < n; i++)
+		entries += keep[i] >= 0 ? rowptr[i + 1] - rowptr[i] : 0;
+	HG__TRY(hg__data_alloc(kept + 1, sizeof *m->rowptr, "the component", (void **)&m->rowptr, message));
+	HG__TRY(hg__data_alloc(entries, sizeof *m->col, "the component", (void **)&m->col, message));
+	if (value)
+		HG__TRY(hg__data_alloc(entries, sizeof *m->value, "the component", (void **)&m->value, message));
+	m->rowptr[0] = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (keep[i] < 0)
+			continue;
+		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
+			if (value)
+				m->value[m->m] = value[e];
+			m->col[m->m++] = rename ? rename[col[e]] : col[e];
+		}
+		m->rowptr[keep[i] + 1] = m->m;
+	}
+	return HG_OK;
+}
+
+static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t kept, hg_dataset *part, char *message)
+{
+	struct hg__sparse graph = {0}, feat = {0};
+	hg_status status = pick_rows(d->rowptr, d->col, d->weight, keep, keep, d->nodes, kept, &graph, message);
+	part->nodes = kept;
+	part->edges = graph.m;
+	part->rowptr = graph.rowptr;
+	part->col = graph.col;
+	part->weight = graph.value;
+	if (status == HG_OK && d->feat_rowptr)
+		status = pick_rows(d->feat_rowptr, d->feat_col, d->feat_value, keep, NULL, d->nodes, kept, &feat, message);
+	part->feat_rowptr = feat.rowptr;
+	part->feat_col = feat.col;
+	part->feat_value = feat.value;
+	HG__TRY(status);
+	HG__TRY(pick(d->feat, (size_t)d->features * hg_dtype_size(d->feat_dtype), keep, d->nodes, kept, &part->feat, message));
+	HG__TRY(pick(d->label, sizeof *d->label, keep, d->nodes, kept, (void **)&part->label, message));
+	HG__TRY(pick(d->train_mask, 1, keep, d->nodes, kept, (void **)&part->train_mask, message));
+	HG__TRY(pick(d->val_mask, 1, keep, d->nodes, kept, (void **)&part->val_mask, message));
+	HG__TRY(pick(d->test_mask, 1, keep, d->nodes, kept, (void **)&part->test_mask, message));
+	HG__TRY(hg__data_alloc(kept, sizeof *part->orig_id, "original ids", (void **)&part->orig_id, message));
+	for (int64_t i = 0; i < d->nodes; i++)
+		if (keep[i] >= 0)
+			part->orig_id[keep[i]] = d->orig_id ? d->orig_id[i] : i;
+	return HG_OK;
+}
+
+hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
+{
+	int32_t *keep = NULL;
+	int64_t kept = 0;
+	hg_dataset *part = NULL;
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "largest_component: dataset is NULL");
+	if (d->graph_ptr)
+		return hg__data_fail(message, HG_ERR_UNSUPPORTED, "largest_component: the dataset is a batch of %" PRId64 " graphs", d->graphs);
+	HG__TRY(hg__data_alloc(d->nodes, sizeof *keep, "components", (void **)&keep, message));
+	hg_status status = d->nodes > 0 ? largest_component(d, keep, &kept, message) : HG_OK;
+	if (status == HG_OK && kept < d->nodes)
+		status = hg_dataset_new(&part, message);
+	if (part) {
+		status = pick_nodes(d, keep, kept, part, message);
+		hg_dataset *leave = part; /* the old arrays leave with it on success, the unfinished new ones on failure */
+		if (status == HG_OK) {
+			const hg_dataset old = *d;
+			part->name = d->name;
+			part->features = d->features;
+			part->feat_dtype = d->feat_dtype;
+			part->classes = d->classes;
+			*d = *part;
+			*leave = old;
+			leave->name = NULL;
+			d->feat_amax = hg__data_amax(d);
+		}
+		hg_dataset_free(leave);
+	}
+	free(keep);
+	return status;
+}

@@ -1,0 +1,104 @@
+/* Files, groups and attributes of HDF5, with errors that name file and place. */
+#include "h5/h5.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void silence(struct h5 *h5)
+{
+	if (H5Eget_auto2(H5E_DEFAULT, &h5->report, &h5->report_data) < 0)
+		h5->report = NULL;
+	if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
+		h5->report = NULL;
+}
+
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
+{
+	if (n == 0)
+		snprintf(user, 200, "%s", error->desc ? error->desc : "");
+	return 0;
+}
+
+hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text)
+{
+	char reason[200] = "";
+	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, reason) < 0)
+		reason[0] = 0;
+	return hg__data_fail(h5->message, status, "%s: %s%s%s%s%s", h5->path, where ? where : "", where ? ": " : "", text, *reason ? ": " : "", reason);
+}
+
+hg_status hg__h5_open(struct h5 *h5, const char *path, char *message)
+{
+	*h5 = (struct h5){.path = path, .message = message, .file = H5I_INVALID_HID};
+	silence(h5);
+	struct stat info;
+	if (stat(path, &info) != 0)
+		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(info.st_mode))
+		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", path);
+	h5->file_bytes = (int64_t)info.st_size;
+	const htri_t is_hdf5 = H5Fis_hdf5(path);
+	if (is_hdf5 < 0)
+		return hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be read");
+	if (!is_hdf5)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: not an HDF5 file (%lld bytes without its signature)", path, (long long)h5->file_bytes);
+	h5->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file") : HG_OK;
+}
+
+hg_status hg__h5_create(struct h5 *h5, const char *path, const char *name, char *message)
+{
+	*h5 = (struct h5){.path = name, .message = message, .file = H5I_INVALID_HID};
+	silence(h5);
+	h5->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be created") : HG_OK;
+}
+
+hg_status hg__h5_close(struct h5 *h5)
+{
+	hg_status status = HG_OK;
+	if (h5->file >= 0 && H5Fclose(h5->file) < 0)
+		status = hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be closed");
+	h5->file = H5I_INVALID_HID;
+	/* the reasons of failed calls are told by now; a full stack would outlive this call */
+	if (H5Eclear2(H5E_DEFAULT) < 0 || H5Eset_auto2(H5E_DEFAULT, h5->report, h5->report_data) < 0)
+		return status < 0 ? status : HG_ERR_INTERNAL;
+	return status;
+}
+
+int hg__h5_has(hid_t group, const char *name)
+{
+	return H5Lexists(group, name, H5P_DEFAULT) > 0;
+}
+
+hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, const char *where, hid_t *group)
+{
+	H5L_info_t link;
+	*group = H5I_INVALID_HID;
+	if (!hg__h5_has(parent, name))
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: no such group", h5->path, where);
+	if (H5Lget_info(parent, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is a link, expected a group", h5->path, where);
+	*group = H5Gopen2(parent, name, H5P_DEFAULT);
+	return *group < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "not a group that can be read") : HG_OK;
+}
+
+hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *name, hid_t *group)
+{
+	*group = H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	return *group < 0 ? hg__h5_fail(h5, HG_ERR_IO, name, "group cannot be created") : HG_OK;
+}
+
+hid_t hg__h5_half_type(void)
+{
+	/* sign bit 15, 5 bits of exponent from bit 10, 10 bits of mantissa from bit 0, bias 15; fields first, so that the size can shrink */
+	const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+	if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0)
+		return type;
+	if (type >= 0)
+		H5Tclose(type);
+	return H5I_INVALID_HID;
+}

@@ -1,0 +1,86 @@
+/* Writing datasets: integers in compressed chunks, floats as they are. */
+#include <string.h>
+
+#include "h5/h5.h"
+
+/* Elements of a chunk: 1 MiB, HDF5's default chunk cache. */
+#define CHUNK_BYTES (1 << 20)
+
+static hid_t file_type(enum h5_type type)
+{
+	if (type == H5_HALF)
+		return hg__h5_half_type();
+	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE, [H5_I32] = H5T_STD_I32LE, [H5_I64] = H5T_STD_I64LE, [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE};
+	return H5Tcopy(named[type]);
+}
+
+/* The same type in this machine's byte order. */
+static hid_t memory_type(hid_t type)
+{
+	const hid_t memory = H5Tcopy(type);
+	if (memory >= 0 && H5Tget_size(memory) > 1 && H5Tset_order(memory, H5Tget_order(H5T_NATIVE_INT)) < 0) {
+		H5Tclose(memory);
+		return H5I_INVALID_HID;
+	}
+	return memory;
+}
+
+/* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate. Features are noise to deflate: they stay contiguous, which is
+ * also the fastest to read. */
+static int set_storage(hid_t plist, enum h5_type type, int64_t elements, size_t size)
+{
+	if (type == H5_HALF || type == H5_F32 || elements == 0)
+		return 1;
+	const hsize_t largest = CHUNK_BYTES / size, chunk = (hsize_t)elements < largest ? (hsize_t)elements : largest;
+	return H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
+}
+
+/* Rows in slabs of some MiB, so that a watcher can stop the work. */
+static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, const char *name, int rank, const hsize_t dim[2], const void *values)
+{
+	const int64_t width = rank == 2 ? (int64_t)dim[1] : 1, rows = (int64_t)dim[0], size = (int64_t)H5Tget_size(memory);
+	const int64_t step = width * size < 16 * CHUNK_BYTES ? 16 * CHUNK_BYTES / (width * size) : 1;
+	for (int64_t row = 0; row < rows; row += step) {
+		const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)(rows - row < step ? rows - row : step), dim[1]};
+		HG__TRY(hg__data_step(h5->progress, name, row, rows, h5->message));
+		const hid_t to = H5Dget_space(dataset), from = H5Screate_simple(rank, count, NULL);
+		const int ok = to >= 0 && from >= 0 && H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT, (const char *)values + row * width * size) >= 0;
+		if (to >= 0)
+			H5Sclose(to);
+		if (from >= 0)
+			H5Sclose(from);
+		if (!ok)
+			return hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
+	}
+	return HG_OK;
+}
+
+hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type, int64_t rows, int64_t cols, const void *values, hid_t *out)
+{
+	const int rank = cols > 0 ? 2 : 1;
+	const hsize_t dim[2] = {(hsize_t)rows, (hsize_t)cols};
+	const int64_t elements = cols > 0 ? rows * cols : rows;
+	const hid_t on_disk = file_type(type), memory = memory_type(on_disk), space = H5Screate_simple(rank, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+	hid_t dataset = H5I_INVALID_HID;
+	hg_status status = HG_OK;
+	if (on_disk >= 0 && memory >= 0 && space >= 0 && plist >= 0 && set_storage(plist, type, elements, H5Tget_size(on_disk)))
+		dataset = H5Dcreate2(parent, name, on_disk, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	if (dataset < 0)
+		status = hg__h5_fail(h5, HG_ERR_IO, name, "dataset cannot be created");
+	else if (elements > 0)
+		status = write_slabs(h5, dataset, memory, name, rank, dim, values);
+	if (plist >= 0)
+		H5Pclose(plist);
+	if (space >= 0)
+		H5Sclose(space);
+	if (memory >= 0)
+		H5Tclose(memory);
+	if (on_disk >= 0)
+		H5Tclose(on_disk);
+	if (out && status == HG_OK)
+		*out = dataset;
+	else if (dataset >= 0 && H5Dclose(dataset) < 0 && status == HG_OK)
+		status = hg__h5_fail(h5, HG_ERR_IO, name, "cannot be closed");
+	return status;
+}

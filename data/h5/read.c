@@ -1,0 +1,267 @@
+/* HDF5 file -> dataset. Layout: FORMAT.md. Everything is looked at before it is used; the caller gets a dataset that passed hg_dataset_check. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5/binsparse.h"
+
+static hg_status read_identity(const struct h5 *h5, hg_dataset *d)
+{
+	char *format = NULL, *version = NULL;
+	hg_status status = hg__h5_text(h5, h5->file, "format", "/", &format);
+	if (status == HG_OK)
+		status = hg__h5_text(h5, h5->file, "format_version", "/", &version);
+	if (status == HG_OK && (!format || strcmp(format, "halfgraph") != 0))
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format is %.64s, expected halfgraph: not a HalfGraph dataset", h5->path,
+		                       format ? format : "missing");
+	if (status == HG_OK && (!version || strncmp(version, "1.", 2) != 0))
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format_version is %.64s; this reader knows 1.x", h5->path,
+		                       version ? version : "missing");
+	free(format);
+	free(version);
+	HG__TRY(status);
+	return hg__h5_text(h5, h5->file, "name", "/", &d->name);
+}
+
+static hg_status read_graph(const struct h5 *h5, hg_dataset *d)
+{
+	struct hg__sparse m;
+	HG__TRY(hg__binsparse_read(h5, h5->file, "graph", "/graph", &m));
+	d->nodes = m.rows;
+	d->edges = m.m;
+	d->rowptr = m.rowptr;
+	d->col = m.col;
+	d->weight = m.value;
+	return m.rows == m.cols ? HG_OK
+	                        : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /graph: is %" PRId64 " x %" PRId64 ", expected as many rows as columns", h5->path,
+	                                        m.rows, m.cols);
+}
+
+static hg_status expect_length(const struct h5 *h5, const struct h5_array *a, int64_t expected, const char *what)
+{
+	if (a->dim[0] == expected)
+		return HG_OK;
+	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %" PRId64 " rows, but there are %" PRId64 " %s", h5->path, a->where, a->dim[0], expected,
+	                     what);
+}
+
+static hg_status read_dense(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	struct h5_array a;
+	HG__TRY(hg__h5_array(h5, nodes, "feat", "/nodes/feat", 2, &a));
+	hg_status status = expect_length(h5, &a, d->nodes, "nodes");
+	d->features = a.dim[1];
+	d->feat_dtype = a.is_half ? HG_F16 : HG_F32;
+	if (status == HG_OK)
+		status = a.is_half ? hg__h5_read_half(h5, &a, (hg_half **)&d->feat) : hg__h5_read_f32(h5, &a, (float **)&d->feat);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_sparse(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	struct hg__sparse m;
+	HG__TRY(hg__binsparse_read(h5, nodes, "feat_csr", "/nodes/feat_csr", &m));
+	d->features = m.cols;
+	d->feat_rowptr = m.rowptr;
+	d->feat_col = m.col;
+	d->feat_value = m.value;
+	if (m.rows == d->nodes)
+		return HG_OK;
+	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /nodes/feat_csr: has %" PRId64 " rows, but there are %" PRId64 " nodes", h5->path, m.rows, d->nodes);
+}
+
+static hg_status read_features(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	const int dense = hg__h5_has(nodes, "feat"), sparse = hg__h5_has(nodes, "feat_csr");
+	if (dense && sparse)
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /nodes: has both feat and feat_csr", h5->path);
+	if (dense)
+		return read_dense(h5, nodes, d);
+	return sparse ? read_sparse(h5, nodes, d) : HG_OK;
+}
+
+static hg_status read_orig_id(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	struct h5_array a;
+	if (!hg__h5_has(nodes, "orig_id"))
+		return HG_OK;
+	HG__TRY(hg__h5_array(h5, nodes, "orig_id", "/nodes/orig_id", 1, &a));
+	hg_status status = expect_length(h5, &a, d->nodes, "nodes");
+	if (status == HG_OK)
+		status = hg__h5_read_i64(h5, &a, INT64_MIN, INT64_MAX, &d->orig_id);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_batch(const struct h5 *h5, hg_dataset *d)
+{
+	hid_t group;
+	struct h5_array a;
+	if (!hg__h5_has(h5->file, "batch"))
+		return HG_OK;
+	HG__TRY(hg__h5_group(h5, h5->file, "batch", "/batch", &group));
+	hg_status status = hg__h5_array(h5, group, "graph_ptr", "/batch/graph_ptr", 1, &a);
+	H5Gclose(group);
+	HG__TRY(status);
+	d->graphs = a.dim[0] - 1;
+	status = a.dim[0] > 0 ? hg__h5_read_i64(h5, &a, 0, d->nodes, &d->graph_ptr)
+	                      : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /batch/graph_ptr: is empty, expected graphs + 1 elements", h5->path);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+/* Labels and masks belong to nodes, or to graphs where there is a batch. */
+struct owner {
+	hid_t group;
+	const char *path, *what;
+	int64_t count;
+};
+
+static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_dataset *d)
+{
+	struct h5_array a;
+	char where[128];
+	int has_classes = 0;
+	int64_t classes = 0;
+	HG__TRY(hg__h5_integer(h5, h5->file, "num_classes", "/", &classes, &has_classes));
+	if (has_classes && (classes < 0 || classes > INT32_MAX))
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute num_classes is %" PRId64 ", not in [0, 2147483647]", h5->path, classes);
+	d->classes = (int32_t)classes;
+	if (!hg__h5_has(owner->group, "label"))
+		return HG_OK;
+	snprintf(where, sizeof where, "%s/label", owner->path);
+	HG__TRY(hg__h5_array(h5, owner->group, "label", where, 1, &a));
+	hg_status status = expect_length(h5, &a, owner->count, owner->what);
+	if (status == HG_OK)
+		status = hg__h5_read_i32(h5, &a, INT32_MIN, has_classes ? classes - 1 : INT32_MAX - 1, &d->label);
+	for (int64_t i = 0; status == HG_OK && !has_classes && i < owner->count; i++)
+		if (d->label[i] >= d->classes)
+			d->classes = d->label[i] + 1;
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_mask(const struct h5 *h5, const struct owner *owner, const char *name, uint8_t **mask)
+{
+	struct h5_array a;
+	char where[128];
+	snprintf(where, sizeof where, "%s/%s", owner->path, name);
+	HG__TRY(hg__h5_array(h5, owner->group, name, where, 1, &a));
+	hg_status status = expect_length(h5, &a, owner->count, owner->what);
+	if (status == HG_OK)
+		status = hg__h5_read_mask(h5, &a, mask);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+static hg_status read_list(const struct h5 *h5, hid_t split, const char *name, int64_t count, uint8_t **mask)
+{
+	struct h5_array a;
+	char where[128];
+	int64_t *index = NULL;
+	snprintf(where, sizeof where, "/split/%s", name);
+	HG__TRY(hg__h5_array(h5, split, name, where, 1, &a));
+	hg_status status = hg__h5_read_i64(h5, &a, 0, count - 1, &index);
+	if (status == HG_OK)
+		status = hg__data_alloc(count, 1, where, (void **)mask, h5->message);
+	if (status == HG_OK) {
+		memset(*mask, 0, (size_t)count);
+		for (int64_t i = 0; i < a.dim[0]; i++)
+			(*mask)[index[i]] = 1;
+	}
+	free(index);
+	hg__h5_array_close(&a);
+	return status;
+}
+
+/* Each of the three sets is a mask or an index list, not both. */
+static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_dataset *d)
+{
+	const struct {
+		const char *mask, *list;
+		uint8_t **to;
+	} sets[3] = {{"train_mask", "train", &d->train_mask}, {"val_mask", "valid", &d->val_mask}, {"test_mask", "test", &d->test_mask}};
+	hid_t split = H5I_INVALID_HID;
+	hg_status status = HG_OK;
+	if (hg__h5_has(h5->file, "split"))
+		HG__TRY(hg__h5_group(h5, h5->file, "split", "/split", &split));
+	for (int k = 0; status == HG_OK && k < 3; k++) {
+		const int as_mask = hg__h5_has(owner->group, sets[k].mask), as_list = split >= 0 && hg__h5_has(split, sets[k].list);
+		if (as_mask && as_list)
+			status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s/%s and /split/%s: both are there, expected one", h5->path, owner->path, sets[k].mask,
+			                       sets[k].list);
+		else if (as_mask)
+			status = read_mask(h5, owner, sets[k].mask, sets[k].to);
+		else if (as_list)
+			status = read_list(h5, split, sets[k].list, owner->count, sets[k].to);
+	}
+	if (split >= 0)
+		H5Gclose(split);
+	return status;
+}
+
+static hg_status read_owned(const struct h5 *h5, hid_t group, const char *path, const char *what, int64_t count, hg_dataset *d)
+{
+	const struct owner owner = {group, path, what, count};
+	HG__TRY(read_labels(h5, &owner, d));
+	return read_splits(h5, &owner, d);
+}
+
+static hg_status read_nodes(const struct h5 *h5, hg_dataset *d)
+{
+	hid_t nodes;
+	if (!hg__h5_has(h5->file, "nodes"))
+		return HG_OK;
+	HG__TRY(hg__h5_group(h5, h5->file, "nodes", "/nodes", &nodes));
+	hg_status status = read_features(h5, nodes, d);
+	if (status == HG_OK)
+		status = read_orig_id(h5, nodes, d);
+	if (status == HG_OK && !d->graph_ptr)
+		status = read_owned(h5, nodes, "/nodes", "nodes", d->nodes, d);
+	H5Gclose(nodes);
+	return status;
+}
+
+static hg_status read_graphs(const struct h5 *h5, hg_dataset *d)
+{
+	hid_t graphs;
+	if (!d->graph_ptr || !hg__h5_has(h5->file, "graphs"))
+		return HG_OK;
+	HG__TRY(hg__h5_group(h5, h5->file, "graphs", "/graphs", &graphs));
+	const hg_status status = read_owned(h5, graphs, "/graphs", "graphs", d->graphs, d);
+	H5Gclose(graphs);
+	return status;
+}
+
+static hg_status read_all(const struct h5 *h5, hg_dataset *d)
+{
+	HG__TRY(read_identity(h5, d));
+	HG__TRY(read_graph(h5, d));
+	HG__TRY(read_batch(h5, d));
+	HG__TRY(read_nodes(h5, d));
+	HG__TRY(read_graphs(h5, d));
+	HG__TRY(hg_dataset_check(d, h5->path, h5->message));
+	d->feat_amax = hg__data_amax(d);
+	return HG_OK;
+}
+
+hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)
+{
+	struct h5 h5;
+	if (!path || !dataset)
+		return hg__data_fail(message, HG_ERR_ARG, "dataset_read: %s is NULL", path ? "dataset" : "path");
+	HG__TRY(hg_dataset_new(dataset, message));
+	hg_status status = hg__h5_open(&h5, path, message);
+	if (status == HG_OK)
+		status = read_all(&h5, *dataset);
+	const hg_status closed = hg__h5_close(&h5);
+	if (status == HG_OK)
+		status = closed;
+	if (status < 0) {
+		hg_dataset_free(*dataset);
+		*dataset = NULL;
+	}
+	return status;
+}

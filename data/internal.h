@@ -1,0 +1,45 @@
+#ifndef HG_DATA_INTERNAL_H
+#define HG_DATA_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/data.h"
+
+/* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control characters, which can come from file and member names, become '?'. */
+hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+
+/* malloc for count elements of `size` bytes, overflow checked. A count of 0 gives memory too: NULL means "absent" in a dataset. On failure *memory is
+ * NULL and the message names `what` and the bytes. */
+HG_NODISCARD hg_status hg__data_alloc(int64_t count, size_t size, const char *what, void **memory, char *message);
+HG_NODISCARD hg_status hg__data_grow(void **memory, int64_t count, size_t size, const char *what, char *message);
+HG_NODISCARD hg_status hg__data_copy_text(const char *text, char **copy, char *message);
+
+/* HG_OK, or HG_ERR_STATE where the watcher asks to stop. */
+HG_NODISCARD hg_status hg__data_step(const hg_progress *progress, const char *what, int64_t done, int64_t total, char *message);
+
+/* Value (i, j) of dense features, as f32. */
+float hg__data_feature(const hg_dataset *d, int64_t index);
+/* Number of entries that carry a label: graphs of a batch, else nodes. */
+int64_t hg__data_labelled(const hg_dataset *d);
+/* max |x| over all features; NaN and infinities are ignored. */
+double hg__data_amax(const hg_dataset *d);
+
+/* The largest binary16 number. */
+#define HG__HALF_MAX 65504.0
+
+/* Deflate cannot expand more than 1032 times (a match of 258 bytes costs at least 2 bits): whatever declares more than that over what is stored is lying. */
+#define HG__DEFLATE_MAX 1032
+
+/* Elements handled at a time when a file is read or written piece by piece: 512 KiB of 8-byte elements, a share of a second-level cache. */
+#define HG__SLAB 65536
+
+/* Return early with a failing status. */
+#define HG__TRY(call)                         \
+	do {                                      \
+		const hg_status hg__status_ = (call); \
+		if (hg__status_ < 0)                  \
+			return hg__status_;               \
+	} while (0)
+
+#endif
