@@ -155,9 +155,15 @@ static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 	return cuda_status(ctx, cudaMemsetAsync(memory, byte, bytes, stream_of(ctx)), "fill device memory");
 }
 
+/* Without a context: does a device answer that this build has code for? (hg__backend_find) */
 static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 {
-	(void)stream_of(ctx);
+	if (ctx) {
+		(void)stream_of(ctx);
+	} else {
+		cudaFuncAttributes attributes;
+		HG__CUDA(ctx, "device memory", cudaFuncGetAttributes(&attributes, probe));
+	}
 	return cuda_status(ctx, cudaMemGetInfo(available, total), "device memory");
 }
 

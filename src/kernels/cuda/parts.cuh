@@ -1,0 +1,199 @@
+#ifndef HG_KERNELS_CUDA_PARTS_CUH
+#define HG_KERNELS_CUDA_PARTS_CUH
+
+/* How the edge-parallel kernels walk a graph: one sub-warp (threadIdx.x = lane, threadIdx.y = which sub-warp) takes one item of the plan of core/csr.h and goes
+ * through its edges in CSR order, part by part. A part is what one item holds of one row: a row that the item has alone is written at once; the
+ * parts of a split row go to staging slots, which a second, small kernel folds in slot order. No atomics. */
+
+#include "kernels/cuda/launch.cuh"
+
+/* ---- the plan ---- */
+
+struct item_plan {
+	int64_t rows, items, splits;
+	const int64_t *item_edge, *rowptr, *split_first, *split_last;
+	const int32_t *item_row, *split_row;
+};
+
+static inline struct item_plan plan_of(const struct hg__csr &csr)
+{
+	const struct hg__plan &p = *csr.plan;
+	return {csr.rows, p.items, p.splits, p.item_edge, csr.rowptr, p.split_first, p.split_last, p.item_row, p.split_row};
+}
+
+/* Threads for `units` lanes of work a row (a power of two, at most a warp), the rest of the block over items or split rows; grid.y covers what 32 lanes do not. */
+struct edge_grid {
+	dim3 grid, block;
+};
+static inline struct edge_grid edge_grid_of(int64_t pieces, int64_t units)
+{
+	unsigned lanes = 1;
+	while (lanes < 32 && lanes < units)
+		lanes *= 2;
+	return {dim3(grid_for(pieces, BLOCK / lanes), grid_for(units, lanes)), dim3(lanes, BLOCK / lanes)};
+}
+
+static __device__ inline int64_t own_piece()
+{
+	return static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+}
+static __device__ inline int64_t own_unit()
+{
+	return static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
+}
+
+/* The lanes of this sub-warp within its warp. */
+static __device__ inline unsigned own_mask()
+{
+	const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+	return (blockDim.x == 32 ? 0xffffffffu : (1u << blockDim.x) - 1u) << (thread % 32 / blockDim.x * blockDim.x);
+}
+
+/* ---- the walk ---- */
+
+/* Place in an item. Offsets count edges from the item's first one, so that they fit in 32 bits. */
+struct cursor {
+	int64_t item, base; /* base: the item's first edge */
+	int64_t ahead;      /* end of the next row's part, as an edge number: loaded a row early and not touched until then */
+	int e, begin, end;  /* next edge; the part */
+	int stop;           /* end of the item */
+	int32_t row, last;  /* row of the part; the row that the item does not finish */
+	bool head;          /* the part's row began in an earlier item */
+
+	/* False if the item has nothing. */
+	__device__ bool open(const struct item_plan &p, int64_t i)
+	{
+		item = i;
+		base = p.item_edge[i];
+		stop = static_cast<int>(p.item_edge[i + 1] - base);
+		row = p.item_row[i];
+		last = p.item_row[i + 1];
+		e = begin = 0;
+		end = row < last ? static_cast<int>(p.rowptr[row + 1] - base) : stop;
+		look_ahead(p);
+		head = row < last && p.rowptr[row] < base;
+		return row < last || stop > 0;
+	}
+	/* Edges of the next step, at most `most`: 0 for an empty row. */
+	__device__ int step(int most) const
+	{
+		return end - e < most ? end - e : most;
+	}
+	/* Where this part's result goes: a staging slot, or -1 for a row that the item has alone. */
+	__device__ int64_t slot() const
+	{
+		return row == last ? 2 * item + 1 : head ? 2 * item : -1;
+	}
+	/* On to the next part; false at the end of the item. */
+	__device__ bool next(const struct item_plan &p)
+	{
+		if (row == last)
+			return false;
+		row++;
+		head = false;
+		begin = e = end;
+		end = static_cast<int>(ahead - base);
+		look_ahead(p);
+		return row < last || e < stop;
+	}
+	__device__ void look_ahead(const struct item_plan &p)
+	{
+		ahead = row + 1 < last ? p.rowptr[row + 2] : base + stop;
+	}
+};
+
+/* ---- the fold: slots of split row s are slot_of(first, last) .. slot_of(last, last), in this order ---- */
+
+static __device__ inline int64_t slot_of(int64_t item, int64_t last)
+{
+	return 2 * item + (item < last ? 1 : 0);
+}
+
+/* Staging slots read at once: their addresses are known, so a hub's hundreds of slots cost bandwidth, not latency. */
+constexpr int FOLD_UNROLL = 16;
+
+/* f(value) for each slot of split row s, column c, in slot order. */
+template <typename V, typename F> static __device__ inline void each_slot(const struct item_plan &p, int64_t s, const V *staging, int64_t lead, int64_t c, F f)
+{
+	const int64_t first = p.split_first[s], last = p.split_last[s];
+	for (int64_t k = first; k <= last; k += FOLD_UNROLL) {
+		V v[FOLD_UNROLL];
+#pragma unroll
+		for (int u = 0; u < FOLD_UNROLL; u++)
+			v[u] = k + u <= last ? staging[slot_of(k + u, last) * lead + c] : V(0);
+#pragma unroll
+		for (int u = 0; u < FOLD_UNROLL; u++)
+			if (k + u <= last)
+				f(v[u]);
+	}
+}
+
+/* ---- gathers: the bits that one lane loads of a neighbour's row, unpacked only when they are used, so that several loads are in flight ---- */
+
+template <typename T, int W> struct raw {
+	T v;
+};
+template <> struct raw<__half, 8> {
+	uint4 q[1];
+};
+template <> struct raw<float, 8> {
+	uint4 q[2];
+};
+
+template <int W, typename T> static __device__ inline raw<T, W> fetch(const T *p)
+{
+	raw<T, W> r;
+	if constexpr (W == 1) {
+		r.v = __ldg(p);
+	} else {
+#pragma unroll
+		for (size_t i = 0; i < sizeof r.q / sizeof r.q[0]; i++)
+			r.q[i] = __ldg(reinterpret_cast<const uint4 *>(p) + i);
+	}
+	return r;
+}
+
+static __device__ inline __half2 half2_of(unsigned bits)
+{
+	return *reinterpret_cast<const __half2 *>(&bits);
+}
+
+template <typename T, typename N> static __device__ inline void unpack(const raw<T, 1> &r, N (&x)[1])
+{
+	x[0] = N(widen(r.v));
+}
+static __device__ inline void unpack(const raw<__half, 8> &r, float (&x)[8])
+{
+	const unsigned bits[4] = {r.q[0].x, r.q[0].y, r.q[0].z, r.q[0].w};
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		const float2 f = __half22float2(half2_of(bits[i]));
+		x[2 * i] = f.x;
+		x[2 * i + 1] = f.y;
+	}
+}
+static __device__ inline void unpack(const raw<__half, 8> &r, __half (&x)[8])
+{
+	const unsigned bits[4] = {r.q[0].x, r.q[0].y, r.q[0].z, r.q[0].w};
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		x[2 * i] = __low2half(half2_of(bits[i]));
+		x[2 * i + 1] = __high2half(half2_of(bits[i]));
+	}
+}
+static __device__ inline void unpack(const raw<float, 8> &r, float (&x)[8])
+{
+#pragma unroll
+	for (int i = 0; i < 2; i++) {
+		x[4 * i] = __uint_as_float(r.q[i].x);
+		x[4 * i + 1] = __uint_as_float(r.q[i].y);
+		x[4 * i + 2] = __uint_as_float(r.q[i].z);
+		x[4 * i + 3] = __uint_as_float(r.q[i].w);
+	}
+}
+
+/* Edges whose gathers are in flight together, for packs of `bytes` bytes: eight 16-byte loads a lane hide the latency of device memory (Little's law on an
+ * H200: 4.8 TB/s * 1 us / 132 SMs = 36 kB in flight an SM, reached by 290 lanes of 8 * 16 bytes). Divides HG_BATCH_EDGES. */
+template <typename T, int W> constexpr int gathers = sizeof(T) * W > 16 ? 4 : 8;
+
+#endif

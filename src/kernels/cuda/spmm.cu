@@ -1,0 +1,259 @@
+#include "kernels/cuda/parts.cuh"
+
+/* Y[i, c] = alpha * r_i * sum over entries p of row i of w[edge p, head of c] * s_j * X[j, c],  j = col p.
+ *
+ * A lane owns W = 8 columns (one 16-byte load of halves) or, where rows are 1, 2 or 4 elements, one. Sums run strictly in CSR order in every column and
+ * products are rounded before they are added, so the CPU twin has the same bits.
+ *
+ *     F32              acc += (w * s) * x;  every HG_BATCH_EDGES edges total += acc, acc = 0;  Y = narrow(alpha * r * total)
+ *     F16_DISCRETIZED  the same in f16, each batch scaled by narrow(alpha * r) before it joins total
+ *     F16_NAIVE        one f16 sum, scaled once at the end */
+
+struct problem {
+	struct item_plan plan;
+	const int32_t *col;
+	const int64_t *edge;
+	const void *x, *w;
+	void *y;
+	int64_t ldx, ldw, ldy, cols, head_cols;
+	int heads, w_half;
+	const float *row_scale, *col_scale;
+	float alpha;
+	float *staging; /* [2 * items, lead] */
+	int64_t lead;
+};
+
+/* How a term is weighted: not at all; by one factor for all columns of a lane; by a factor for each column (heads that do not lie on pack borders). */
+enum { UNIT = 0, BY_LANE = 1, BY_COLUMN = 2, FACTORS = 3 };
+
+/* ---- arithmetic in the accumulator's type: one rounding each, never contracted ---- */
+
+template <int MODE> struct accumulator {
+	using type = __half;
+};
+template <> struct accumulator<HG_ACC_F32> {
+	using type = float;
+};
+
+static __device__ inline float add(float a, float b)
+{
+	return __fadd_rn(a, b);
+}
+static __device__ inline float mul(float a, float b)
+{
+	return __fmul_rn(a, b);
+}
+static __device__ inline __half add(__half a, __half b)
+{
+	return __hadd_rn(a, b);
+}
+static __device__ inline __half mul(__half a, __half b)
+{
+	return __hmul_rn(a, b);
+}
+
+/* r_i; the tail of the last item belongs to no row */
+static __device__ inline float row_factor(const struct problem &p, int32_t row)
+{
+	return p.row_scale && row < p.plan.rows ? p.row_scale[row] : 1.0f;
+}
+
+/* w * s of CSR entry e = (i, j) */
+template <typename N> static __device__ inline N factor(const struct problem &p, int64_t e, int32_t j, int head)
+{
+	N f = narrow<N>(1.0f);
+	if (p.w) {
+		const int64_t i = (p.edge ? p.edge[e] : e) * p.ldw + head;
+		f = narrow<N>(p.w_half ? __half2float(static_cast<const __half *>(p.w)[i]) : static_cast<const float *>(p.w)[i]);
+	}
+	return p.col_scale ? mul(f, narrow<N>(p.col_scale[j])) : f;
+}
+
+/* A batch is over: its sum joins the total. */
+template <int MODE, typename N, int W> static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scale)
+{
+#pragma unroll
+	for (int i = 0; i < W; i++) {
+		if (MODE == HG_ACC_F16_NAIVE)
+			continue; /* acc is the total */
+		total[i] = add(total[i], MODE == HG_ACC_F32 ? acc[i] : mul(narrow<N>(scale), acc[i]));
+		acc[i] = N(0.0f);
+	}
+}
+
+/* What a row's total becomes in Y. */
+template <int MODE> static __device__ inline float finished(typename accumulator<MODE>::type total, float scale)
+{
+	if (MODE == HG_ACC_F32)
+		return mul(scale, widen(total));
+	return widen(MODE == HG_ACC_F16_NAIVE ? mul(narrow<typename accumulator<MODE>::type>(scale), total) : total);
+}
+
+/* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging slot. */
+template <typename T, int MODE, typename N, int W>
+static __device__ inline void put_part(const struct problem &p, const struct cursor &at, int64_t c, const N (&sum)[W], float scale)
+{
+	const int64_t slot = at.slot();
+	float out[W];
+	if (slot < 0) {
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			out[i] = finished<MODE>(sum[i], scale);
+		store<W>(static_cast<T *>(p.y) + at.row * p.ldy + c, out);
+	} else {
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			out[i] = widen(sum[i]);
+		store<W>(p.staging + slot * p.lead + c, out);
+	}
+}
+
+/* ---- pass 1: items ---- */
+
+template <typename T, int W, int MODE, int FACTOR> static __global__ void __launch_bounds__(BLOCK) spmm_items(const struct problem p)
+{
+	using N = typename accumulator<MODE>::type;
+	constexpr int U = FACTOR == BY_COLUMN ? 4 : gathers<T, W>;
+	const int64_t item = own_piece(), c = own_unit() * W;
+	struct cursor at;
+	if (item >= p.plan.items || c >= p.cols || !at.open(p.plan, item))
+		return;
+	const T *x = p.x ? static_cast<const T *>(p.x) + c : nullptr;
+	const int32_t *col = p.col + at.base;
+	int head[W];
+#pragma unroll
+	for (int i = 0; i < W; i++) /* padding columns read the last head's weight and are never looked at */
+		head[i] = FACTOR == UNIT ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
+	int32_t id[U];
+#pragma unroll
+	for (int u = 0; u < U; u++)
+		id[u] = u < at.stop ? __ldg(col + u) : 0;
+	N acc[W] = {}, total[W] = {};
+	float r = row_factor(p, at.row);
+	for (bool more = true; more;) {
+		__syncwarp(); /* the sub-warps of a warp take each step together */
+		const int n = at.step(U);
+		raw<T, W> g[U];
+		N f[U][FACTOR == BY_COLUMN ? W : 1];
+#pragma unroll
+		for (int u = 0; u < U; u++) { /* terms past the part's end are zeros: adding +0 changes no sum */
+			g[u] = {};
+			if (u < n && x)
+				g[u] = fetch<W>(x + id[u] * p.ldx);
+			if (FACTOR != UNIT)
+#pragma unroll
+				for (int i = 0; i < (FACTOR == BY_COLUMN ? W : 1); i++)
+					f[u][i] = u < n ? factor<N>(p, at.base + at.e + u, id[u], head[i]) : N(0.0f);
+		}
+		at.e += n;
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			id[u] = at.e + u < at.stop ? __ldg(col + at.e + u) : 0;
+#pragma unroll
+		for (int u = 0; u < U; u++) {
+			N v[W];
+			unpack(g[u], v);
+#pragma unroll
+			for (int i = 0; i < W; i++) {
+				if (FACTOR != UNIT)
+					v[i] = x ? mul(f[u][FACTOR == BY_COLUMN ? i : 0], v[i]) : f[u][FACTOR == BY_COLUMN ? i : 0];
+				acc[i] = add(acc[i], v[i]);
+			}
+		}
+		if (at.e < at.end) {
+			if ((at.e - at.begin) % HG_BATCH_EDGES == 0)
+				close_batch<MODE>(acc, total, mul(p.alpha, r));
+		} else {
+			close_batch<MODE>(acc, total, mul(p.alpha, r));
+			put_part<T, MODE>(p, at, c, MODE == HG_ACC_F16_NAIVE ? acc : total, mul(p.alpha, r));
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				acc[i] = total[i] = N(0.0f);
+			more = at.next(p.plan);
+			r = row_factor(p, at.row);
+		}
+	}
+}
+
+/* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
+
+template <typename T, int MODE> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct problem p)
+{
+	using N = typename accumulator<MODE>::type;
+	const int64_t s = own_piece(), c = own_unit();
+	if (s >= p.plan.splits || c >= p.cols)
+		return;
+	const int32_t row = p.plan.split_row[s];
+	N total = N(0.0f);
+	each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = add(total, narrow<N>(part)); });
+	static_cast<T *>(p.y)[row * p.ldy + c] = narrow<T>(finished<MODE>(total, mul(p.alpha, row_factor(p, row))));
+}
+
+/* ---- launch ---- */
+
+typedef void (*spmm_kernel)(struct problem);
+
+struct variant {
+	spmm_kernel wide[FACTORS], narrow[FACTORS], fold;
+};
+template <typename T, int MODE> static constexpr struct variant variant_of()
+{
+	return {{spmm_items<T, 8, MODE, UNIT>, spmm_items<T, 8, MODE, BY_LANE>, spmm_items<T, 8, MODE, BY_COLUMN>},
+	        {spmm_items<T, 1, MODE, UNIT>, spmm_items<T, 1, MODE, BY_LANE>, spmm_items<T, 1, MODE, BY_LANE>},
+	        spmm_fold<T, MODE>};
+}
+/* By type and accumulation, in the order of hg_dtype and hg_accumulate. */
+static const struct variant variants[2][HG_ACC_COUNT] = {
+    {variant_of<__half, HG_ACC_F32>(), variant_of<__half, HG_ACC_F16_DISCRETIZED>(), variant_of<__half, HG_ACC_F16_NAIVE>()},
+    {variant_of<float, HG_ACC_F32>(), {}, {}},
+};
+
+static struct problem problem_of(const struct hg__spmm_args *a)
+{
+	struct problem p = {};
+	p.plan = plan_of(a->csr);
+	p.col = a->csr.col;
+	p.edge = a->csr.edge;
+	p.x = a->x.data;
+	p.ldx = a->x.ld;
+	p.w = a->w.data;
+	p.ldw = a->w.ld;
+	p.w_half = a->w.dtype == HG_F16;
+	p.y = a->y.data;
+	p.ldy = a->y.ld;
+	p.cols = a->y.cols;
+	p.heads = a->heads > 0 ? a->heads : 1;
+	p.head_cols = p.cols / p.heads;
+	p.row_scale = a->row_scale;
+	p.col_scale = a->col_scale;
+	p.alpha = a->alpha;
+	p.lead = hg__leading(p.cols);
+	return p;
+}
+
+hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	if (a->y.rows == 0 || a->y.cols == 0)
+		return HG_OK;
+	const struct variant *v = a->y.dtype <= HG_F32 && a->accumulate < HG_ACC_COUNT ? &variants[a->y.dtype][a->accumulate] : nullptr;
+	if (!v || !v->fold || !a->csr.plan || (a->x.data && a->x.dtype != a->y.dtype) || a->y.rows != a->csr.rows)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d", static_cast<int>(a->x.dtype),
+		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate));
+	struct problem p = problem_of(a);
+	if (p.cols % p.heads)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
+	void *staging = nullptr;
+	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr, p.cols), &staging));
+	p.staging = static_cast<float *>(staging);
+
+	const bool by_eight = wide(a->x) && wide(a->y);
+	const int factor = !p.w && !p.col_scale && p.x ? UNIT : p.heads == 1 || p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
+	const struct edge_grid items = edge_grid_of(p.plan.items, by_eight ? (p.cols + 7) / 8 : p.cols);
+	(by_eight ? v->wide : v->narrow)[factor]<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
+	HG__TRY(launched(ctx, "spmm"));
+	if (p.plan.splits == 0)
+		return HG_OK;
+	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
+	v->fold<<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
+	return launched(ctx, "spmm: fold");
+}
