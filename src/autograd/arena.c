@@ -1,0 +1,67 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+
+/* Places buffers with known lifetimes in one arena: largest first, each into the smallest gap that is free for its whole life, else after all buffers that
+ * live at the same time. O(k^2) for k buffers, a few hundred on a deep model. */
+
+/* Larger first; ties by number, so that the plan does not depend on the sort. */
+static int larger(const void *a, const void *b)
+{
+	const struct hg__span *const *x = a, *const *y = b;
+	if ((*x)->bytes != (*y)->bytes)
+		return (*x)->bytes < (*y)->bytes ? 1 : -1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int meet(const struct hg__span *a, const struct hg__span *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+/* placed: in order of offset. */
+static size_t best_fit(const struct hg__span *span, struct hg__span *const *placed, int64_t count)
+{
+	size_t end = 0, best = 0, best_gap = SIZE_MAX;
+	for (int64_t i = 0; i < count; i++) {
+		if (!meet(span, placed[i]))
+			continue;
+		const size_t gap = placed[i]->offset > end ? placed[i]->offset - end : 0, after = placed[i]->offset + placed[i]->bytes;
+		if (gap >= span->bytes && gap < best_gap) {
+			best = end;
+			best_gap = gap;
+		}
+		end = after > end ? after : end;
+	}
+	return best_gap < SIZE_MAX ? best : end;
+}
+
+static void insert(struct hg__span *span, struct hg__span **placed, int64_t count)
+{
+	int64_t i = count;
+	for (; i > 0 && placed[i - 1]->offset > span->offset; i--)
+		placed[i] = placed[i - 1];
+	placed[i] = span;
+}
+
+hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count, size_t *bytes)
+{
+	*bytes = 0;
+	if (count == 0)
+		return HG_OK;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 2 * (size_t)count, sizeof(struct hg__span *), "the memory plan", &memory));
+	struct hg__span **order = memory, **placed = order + count;
+	for (int64_t i = 0; i < count; i++)
+		order[i] = &span[i];
+	qsort(order, (size_t)count, sizeof *order, larger);
+	for (int64_t i = 0; i < count; i++) {
+		order[i]->offset = best_fit(order[i], placed, i);
+		insert(order[i], placed, i);
+		const size_t end = order[i]->offset + order[i]->bytes;
+		*bytes = end > *bytes ? end : *bytes;
+	}
+	hg__host_free(ctx, memory, 2 * (size_t)count * sizeof(struct hg__span *));
+	return HG_OK;
+}

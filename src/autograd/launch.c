@@ -1,0 +1,185 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+
+/* From the plan to calls that need nothing but a pointer to run. */
+
+/* Out of memory is told with the tensors that ask for most. */
+static hg_status no_memory(hg_tape *tape)
+{
+	char text[320] = "";
+	const struct hg__span *told[3] = {NULL, NULL, NULL};
+	size_t length = 0;
+	for (int n = 0; n < 3; n++) {
+		for (int64_t i = 0; i < tape->spans; i++) {
+			const struct hg__span *span = &tape->span[i];
+			if (span != told[0] && span != told[1] && (!told[n] || span->bytes > told[n]->bytes))
+				told[n] = span;
+		}
+		if (!told[n])
+			break;
+		char name[80];
+		const struct hg__value *value = &tape->value[told[n]->value];
+		length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%.60s %zu", n ? ", " : "", told[n]->use == HG__USE_VALUE ? "" : "gradient of ",
+		                           hg__value_name(tape, value, name, sizeof name), told[n]->bytes);
+	}
+	return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", tape->arena_bytes, text);
+}
+
+/* Zero, so that the padding of rows holds numbers from the start. */
+static hg_status allocate(hg_tape *tape)
+{
+	if (tape->arena_bytes == 0)
+		tape->arena_bytes = HG__ALIGN;
+	if (hg__device_alloc(tape->ctx, tape->arena_bytes, "the tape's arena", &tape->arena) < 0)
+		return no_memory(tape);
+	return tape->ctx->backend->fill(tape->ctx, tape->arena, 0, tape->arena_bytes);
+}
+
+static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype, int32_t span)
+{
+	const struct hg__mat mat = {(char *)tape->arena + tape->span[span].offset, value->rows, value->cols, hg__leading(value->cols), dtype};
+	return mat;
+}
+
+/* An empty tensor has no memory; it gets an address all the same, because NULL means absent. */
+static struct hg__mat of_tensor(const hg_tape *tape, const hg_tensor *tensor)
+{
+	struct hg__mat mat = tensor->mat;
+	if (!mat.data)
+		mat.data = tape->arena;
+	return mat;
+}
+
+static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
+{
+	const struct hg__mat none = {NULL, 0, 0, 0, HG_F32};
+	if (index < 0)
+		return none;
+	const struct hg__value *value = &tape->value[index];
+	return value->node < 0 ? of_tensor(tape, value->tensor) : in_arena(tape, value, value->dtype, value->span);
+}
+
+static struct hg__mat grad_of(const hg_tape *tape, const struct hg__value *root)
+{
+	return root->kind == HG__PARAM ? root->param->grad->mat : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
+}
+
+static void build_views(hg_tape *tape)
+{
+	for (int64_t v = 0; v < tape->values; v++) {
+		struct hg__value *value = &tape->value[v];
+		if (value->span >= 0)
+			value->view = hg__tensor_view(tape->ctx, mat_of(tape, (int32_t)v));
+		if (value->grad_span >= 0)
+			value->grad_view = hg__tensor_view(tape->ctx, grad_of(tape, value));
+	}
+}
+
+static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
+{
+	const struct hg__node *node = &line->node;
+	if (!node->graph)
+		return HG_OK;
+	HG__TRY(hg__graph_csr(node->graph, &call->csr));
+	if (node->op->traits & HG__TRANSPOSE && line->back) {
+		const int operands = (node->in[0] >= 0) + (node->in[1] >= 0) + (node->in[2] >= 0) + (node->in[3] >= 0);
+		const int plain = node->op->traits & HG__UNIT_EDGES && operands == 1 && !hg_graph_is_weighted(node->graph);
+		HG__TRY(hg__graph_csr_t(node->graph, !plain, &call->csr_t));
+	}
+	return node->op->traits & HG__BATCH ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id) : HG_OK;
+}
+
+static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct hg__call *call)
+{
+	const struct hg__node *node = &line->node;
+	*call = (struct hg__call){.ctx = tape->ctx, .k = tape->ctx->backend->kernels, .node = node, .mode = tape->mode, .step = &tape->params->step->step};
+	for (int i = 0; i < HG__MAX_IN; i++)
+		call->in[i] = mat_of(tape, i < node->n_in ? node->in[i] : -1);
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		call->aux[i] = mat_of(tape, node->aux[i]);
+	call->out = mat_of(tape, node->out);
+	for (int i = 0; i < 2; i++)
+		if (node->buffer[i])
+			call->buffer[i] = node->buffer[i]->master->mat;
+	return set_graph(line, call);
+}
+
+/* The same node backward: gradients in, and of the forward operands only those that `saves` named, since the others' memory may be in use again. */
+static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg__launch *launch)
+{
+	const struct hg__node *node = &line->node;
+	struct hg__call *call = &launch->call;
+	for (int i = 0; i < HG__MAX_IN; i++)
+		if (!(line->saves & HG__SAVE_IN(i)))
+			call->in[i].data = NULL;
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		if (!(line->saves & HG__SAVE_AUX(i)))
+			call->aux[i].data = NULL;
+	if (!(line->saves & HG__SAVE_OUT))
+		call->out.data = NULL;
+	call->dout = grad_of(tape, &tape->value[node->out]);
+	for (int i = 0; i < node->n_in; i++) {
+		if (node->in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[node->in[i]].grad)
+			continue;
+		const struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
+		call->din[i] = grad_of(tape, root);
+		if (line->part_span[i] < 0)
+			continue;
+		launch->add[i] = call->din[i];
+		call->din[i] = in_arena(tape, root, call->din[i].dtype, line->part_span[i]);
+	}
+}
+
+/* Graph caches and workspace, so that a run allocates nothing. */
+static hg_status prepare(const struct hg__call *call, size_t *scratch)
+{
+	const struct hg__op *op = call->node->op;
+	if (op->prepare)
+		HG__TRY(op->prepare(call));
+	const size_t bytes = op->scratch(call);
+	*scratch = bytes > *scratch ? bytes : *scratch;
+	return HG_OK;
+}
+
+static hg_status build_forward(hg_tape *tape)
+{
+	for (int64_t k = 0; k < tape->lines; k++) {
+		if (!tape->line[k].alive)
+			continue;
+		struct hg__launch *launch = &tape->forward[tape->forwards++];
+		launch->line = (int32_t)k;
+		HG__TRY(forward_call(tape, &tape->line[k], &launch->call));
+		HG__TRY(prepare(&launch->call, &tape->workspace_bytes));
+	}
+	return HG_OK;
+}
+
+static void build_backward(hg_tape *tape)
+{
+	for (int64_t f = tape->forwards - 1; f >= 0; f--) {
+		const struct hg__line *line = &tape->line[tape->forward[f].line];
+		if (!line->back)
+			continue;
+		struct hg__launch *launch = &tape->backward[tape->backwards++];
+		*launch = tape->forward[f];
+		backward_call(tape, line, launch);
+		const size_t bytes = line->node.op->scratch(&launch->call);
+		tape->workspace_bytes = bytes > tape->workspace_bytes ? bytes : tape->workspace_bytes;
+	}
+}
+
+hg_status hg__tape_launches(hg_tape *tape)
+{
+	void *forward = NULL, *backward = NULL, *workspace = NULL;
+	HG__TRY(allocate(tape));
+	build_views(tape);
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward, "the tape's calls", &forward));
+	tape->forward = forward;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->backward, "the tape's calls", &backward));
+	tape->backward = backward;
+	HG__TRY(build_forward(tape));
+	build_backward(tape);
+	return hg__workspace(tape->ctx, tape->workspace_bytes, &workspace);
+}

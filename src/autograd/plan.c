@@ -1,0 +1,136 @@
+#include <string.h>
+
+#include "autograd/tape.h"
+
+/* From the recording to lifetimes: which nodes run, which values get a gradient, and between which positions (tape.h) each buffer is in use. */
+
+/* Dead code: a node runs if the output or a kept value needs it. */
+static void find_alive(hg_tape *tape)
+{
+	for (int64_t v = 0; v < tape->values; v++)
+		tape->value[v].alive = tape->value[v].keep;
+	for (int64_t k = tape->lines - 1; k >= 0; k--) {
+		struct hg__line *line = &tape->line[k];
+		line->alive = tape->value[line->node.out].alive;
+		for (int i = 0; i < line->node.n_in && line->alive; i++)
+			if (line->node.in[i] >= 0)
+				tape->value[line->node.in[i]].alive = 1;
+	}
+	tape->alive = 0;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].alive)
+			tape->line[k].position = tape->alive++;
+}
+
+static int differentiable(const struct hg__line *line, int i)
+{
+	return line->alive && line->node.in[i] >= 0 && line->grads >> i & 1u;
+}
+
+static int is_source(const struct hg__value *value)
+{
+	return value->kind == HG__VARIABLE || (value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER));
+}
+
+/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. Each face of a parameter counts for the whole parameter. */
+static void find_grads(hg_tape *tape)
+{
+	for (int64_t v = 0; v < tape->values; v++)
+		tape->value[v].depends = is_source(&tape->value[v]);
+	for (int64_t k = 0; k < tape->lines; k++)
+		for (int i = 0; i < tape->line[k].node.n_in; i++)
+			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.in[i]].depends)
+				tape->value[tape->line[k].node.out].depends = 1;
+	tape->value[tape->output].reaches = tape->trains;
+	for (int64_t k = tape->lines - 1; k >= 0; k--)
+		for (int i = 0; i < tape->line[k].node.n_in; i++)
+			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.out].reaches)
+				tape->value[tape->line[k].node.in[i]].reaches = 1;
+	for (int64_t v = 0; v < tape->values; v++)
+		tape->value[v].grad = tape->value[v].depends && tape->value[v].reaches;
+	for (int64_t k = 0; k < tape->lines; k++)
+		tape->line[k].back = tape->line[k].alive && tape->value[tape->line[k].node.out].grad;
+}
+
+/* A new span of one position; the caller extends it. */
+static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position, hg_dtype dtype, int32_t *index)
+{
+	void *list = tape->span;
+	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->span, tape->spans, &tape->span_capacity);
+	tape->span = list;
+	HG__TRY(grown);
+	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
+	*index = (int32_t)tape->spans++;
+	/* at least one unit, so that an empty matrix has an address: NULL means absent */
+	tape->span[*index] = (struct hg__span){
+	    .use = use, .value = value, .first = position, .last = position, .bytes = bytes ? (bytes + HG__ALIGN - 1) / HG__ALIGN * HG__ALIGN : HG__ALIGN};
+	return HG_OK;
+}
+
+static void extend(hg_tape *tape, int32_t span, int32_t position)
+{
+	if (span >= 0 && tape->span[span].last < position)
+		tape->span[span].last = position;
+}
+
+static hg_status value_spans(hg_tape *tape, const struct hg__line *line)
+{
+	const struct hg__node *node = &line->node;
+	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
+	const int32_t now = line->position, back = 2 * tape->alive - now;
+	const int saved[1 + HG__MAX_AUX] = {(line->saves & HG__SAVE_OUT) != 0, (line->saves & HG__SAVE_AUX(0)) != 0, (line->saves & HG__SAVE_AUX(1)) != 0};
+	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
+		if (made[i] < 0)
+			continue;
+		struct hg__value *value = &tape->value[made[i]];
+		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], now, value->dtype, &value->span));
+		if (value->keep)
+			extend(tape, value->span, 2 * tape->alive + 1);
+		if (line->back && saved[i])
+			extend(tape, value->span, back);
+	}
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0)
+			extend(tape, tape->value[node->in[i]].span, line->back && line->saves & HG__SAVE_IN(i) ? back : now);
+	return HG_OK;
+}
+
+/* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life; each further one goes into a part. */
+static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
+{
+	const int32_t now = 2 * tape->alive - line->position, root = tape->value[line->node.in[i]].root;
+	struct hg__value *value = &tape->value[root];
+	const hg_dtype dtype = hg__grad_dtype(value);
+	if (value->parts++)
+		return add_span(tape, HG__USE_PART, root, now, dtype, &line->part_span[i]);
+	if (value->kind == HG__PARAM)
+		return HG_OK;
+	HG__TRY(add_span(tape, HG__USE_GRAD, root, now, dtype, &value->grad_span));
+	extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
+	return HG_OK;
+}
+
+static hg_status grad_spans(hg_tape *tape)
+{
+	struct hg__value *loss = &tape->value[tape->output];
+	if (!loss->grad)
+		return HG_OK;
+	loss->parts = 1;
+	HG__TRY(add_span(tape, HG__USE_GRAD, tape->output, tape->alive, loss->dtype, &loss->grad_span));
+	extend(tape, loss->grad_span, 2 * tape->alive - tape->line[loss->node].position);
+	for (int64_t k = tape->lines - 1; k >= 0; k--)
+		for (int i = 0; i < tape->line[k].node.n_in && tape->line[k].back; i++)
+			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.in[i]].grad)
+				HG__TRY(contribute(tape, &tape->line[k], i));
+	return HG_OK;
+}
+
+hg_status hg__tape_lives(hg_tape *tape)
+{
+	find_alive(tape);
+	find_grads(tape);
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].alive)
+			HG__TRY(value_spans(tape, &tape->line[k]));
+	return grad_spans(tape);
+}

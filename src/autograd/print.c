@@ -1,0 +1,204 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+
+/* What the tape is, as text and as numbers. */
+
+static const char *const accumulate_name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32", [HG_ACC_F16_DISCRETIZED] = "f16 batch", [HG_ACC_F16_NAIVE] = "f16 naive"};
+
+const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size)
+{
+	if (value->node < 0)
+		snprintf(buffer, size, "%s", value->name);
+	else {
+		const struct hg__node *node = &tape->line[value->node].node;
+		snprintf(buffer, size, "%s%s%s", node->scope, *node->scope ? "/" : "", node->op->name);
+	}
+	return buffer;
+}
+
+/* An operand or result in the table: a leaf's name, or #k of node k with ' for what it saved. */
+static void refer(const hg_tape *tape, int32_t index, char *buffer, size_t size)
+{
+	const struct hg__value *value = &tape->value[index];
+	if (value->node >= 0)
+		snprintf(buffer, size, "#%d%s", (int)value->node, value->kind == HG__AUX ? "'" : "");
+	else if (*value->name)
+		snprintf(buffer, size, "%.40s", value->name);
+	else
+		snprintf(buffer, size, "input %d", (int)index);
+}
+
+static void operands_text(const hg_tape *tape, const struct hg__node *node, char *buffer, size_t size)
+{
+	size_t length = 0;
+	buffer[0] = 0;
+	if (node->graph)
+		length += (size_t)snprintf(buffer, size, "A[%" PRId64 "x%" PRId64 "]", hg_graph_rows(node->graph), hg_graph_cols(node->graph));
+	for (int i = 0; i < node->n_in && length < size; i++) {
+		char name[64];
+		if (node->in[i] < 0)
+			continue;
+		refer(tape, node->in[i], name, sizeof name);
+		length += (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", name);
+	}
+}
+
+static void shape_text(const struct hg__value *value, hg_dtype dtype, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s [%" PRId64 ", %" PRId64 "]", hg_dtype_name(dtype), value->rows, value->cols);
+}
+
+/* Where a buffer lies and when: "offset bytes first..last", or "-" before the plan is made. */
+static void place_text(const hg_tape *tape, int32_t span, char *buffer, size_t size)
+{
+	if (span < 0)
+		snprintf(buffer, size, "%12s %12s  -", "-", "-");
+	else
+		snprintf(buffer, size, "%12zu %12zu  %d..%d", tape->span[span].offset, tape->span[span].bytes, (int)tape->span[span].first, (int)tape->span[span].last);
+}
+
+struct table {
+	hg_write_fn write;
+	void *user;
+	int layer, operands; /* column widths */
+};
+
+static void measure(const hg_tape *tape, struct table *table)
+{
+	table->layer = 5;
+	table->operands = 8;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		char text[256];
+		operands_text(tape, &tape->line[k].node, text, sizeof text);
+		const int layer = (int)strlen(tape->line[k].node.scope), operands = (int)strlen(text);
+		table->layer = layer > table->layer ? layer : table->layer;
+		table->operands = operands > table->operands ? operands : table->operands;
+	}
+}
+
+static void print_head(const hg_tape *tape, const struct table *t)
+{
+	char text[512];
+	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive", tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name,
+	         tape->lines, (int)tape->alive);
+	t->write(t->user, text);
+	snprintf(text, sizeof text, "%5s  %-*.*s  %-14s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s", "node", t->layer, t->layer, "layer", "op", t->operands,
+	         t->operands, "operands", "output", "sums", "verdict", "|y| <=", "|dy| <=", "offset", "bytes", "alive");
+	t->write(t->user, text);
+}
+
+static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
+{
+	const struct hg__line *line = &tape->line[k];
+	const struct hg__node *node = &line->node;
+	const struct hg__value *out = &tape->value[node->out];
+	char text[768], operands[256], shape[64], place[64], dy[16] = "-";
+	const int planned = tape->stage != HG__RECORDING;
+	operands_text(tape, node, operands, sizeof operands);
+	shape_text(out, out->dtype, shape, sizeof shape);
+	place_text(tape, out->span, place, sizeof place);
+	if (line->back)
+		snprintf(dy, sizeof dy, "%.3g", node->bound_dy);
+	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-14s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, node->op->name, t->operands,
+	         operands, shape, accumulate_name[node->accumulate], hg_verdict_name(node->verdict), node->bound, dy, place,
+	         planned && !line->alive ? " (not needed)" : "");
+	t->write(t->user, text);
+}
+
+/* The other buffers, under their node: what it saves for backward and the gradient of its result. */
+static void print_buffer(const hg_tape *tape, const struct table *t, const char *what, const struct hg__value *value, hg_dtype dtype, int32_t span)
+{
+	char text[512], shape[64], place[64];
+	if (span < 0)
+		return;
+	shape_text(value, dtype, shape, sizeof shape);
+	place_text(tape, span, place, sizeof place);
+	snprintf(text, sizeof text, "%5s  %-*s  %-14s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "", t->layer, "", what, t->operands, t->operands,
+	         value->node < 0 ? value->name : "", shape, "", "", "", "", place);
+	t->write(t->user, text);
+}
+
+static void print_totals(const hg_tape *tape, const struct table *t)
+{
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	char text[512];
+	if (hg_tape_plan(tape, &info) < 0)
+		return;
+	snprintf(text, sizeof text, "verdicts: %d proved, %d guarded, %d promoted, %d exact", (int)info.proved, (int)info.guarded, (int)info.promoted,
+	         (int)info.exact);
+	t->write(t->user, text);
+	snprintf(text, sizeof text, "bytes: state %zu, arena %zu, parameters %zu, inputs %zu, workspace %zu; largest %s, %zu", info.state_bytes, info.arena_bytes,
+	         info.param_bytes, info.input_bytes, tape->workspace_bytes, info.largest_name, info.largest_bytes);
+	t->write(t->user, text);
+	snprintf(text, sizeof text, "alive: 0..%d forward, %d loss scale, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive,
+	         (int)tape->alive + 1, 2 * (int)tape->alive, 2 * (int)tape->alive + 1);
+	t->write(t->user, text);
+}
+
+hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	if (!write)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_print: write is NULL");
+	struct table table = {.write = write, .user = user};
+	measure(tape, &table);
+	print_head(tape, &table);
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__node *node = &tape->line[k].node;
+		print_node(tape, &table, k);
+		for (int i = 0; i < HG__MAX_AUX; i++)
+			if (node->aux[i] >= 0)
+				print_buffer(tape, &table, "  saved", &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype, tape->value[node->aux[i]].span);
+		print_buffer(tape, &table, "  gradient", &tape->value[node->out], tape->value[node->out].dtype, tape->value[node->out].grad_span);
+	}
+	for (int64_t v = 0; v < tape->values; v++)
+		if (tape->value[v].kind == HG__VARIABLE)
+			print_buffer(tape, &table, "  gradient", &tape->value[v], tape->value[v].dtype, tape->value[v].grad_span);
+	if (tape->stage != HG__RECORDING)
+		print_totals(tape, &table);
+	return HG_OK;
+}
+
+/* Activations and their gradients: float results of nodes, losses excepted. */
+static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan_info *info)
+{
+	int32_t *const tally[] = {
+	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted, [HG_REFUSED] = NULL, [HG_EXACT] = &info->exact,
+	};
+	const struct hg__value *out = &tape->value[line->node.out];
+	info->nodes++;
+	if (tally[line->node.verdict])
+		++*tally[line->node.verdict];
+	if (hg__is_float(out->dtype) && !(line->node.op->traits & HG__LOSS))
+		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
+}
+
+hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	if (!info || info->size < sizeof *info)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_plan: info is NULL or its size is not sizeof(hg_plan_info)");
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_plan: the tape is not compiled");
+	const hg_plan_info start = HG_PLAN_INFO_INIT;
+	*info = start;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].alive)
+			count_node(tape, &tape->line[k], info);
+	for (int64_t v = 0; v < tape->values; v++)
+		if (tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE)
+			info->input_bytes += tape->value[v].tensor->bytes;
+	for (int64_t i = 0; i < tape->params->count; i++) {
+		const hg_param *param = tape->params->item[i];
+		info->param_bytes += param->master->bytes + (param->working != param->master ? param->working->bytes : 0) + (param->grad ? param->grad->bytes : 0);
+	}
+	info->arena_bytes = tape->arena_bytes;
+	info->largest_bytes = tape->largest_bytes;
+	info->largest_name = tape->largest_name;
+	return HG_OK;
+}

@@ -1,0 +1,259 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "core/rng.h"
+#include "precision/range.h"
+
+/* Recording one node: check the arguments, bring the operands to one float type, infer the shapes, decide the precision, append. */
+
+hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...)
+{
+	char text[HG__MESSAGE - 128];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	const char *scope = s->node->scope;
+	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s", s->node->op->name, text, scope);
+}
+
+static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *graph)
+{
+	if (!(op->traits & HG__GRAPH))
+		return HG_OK;
+	if (!graph)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: graph is missing", op->name);
+	if (hg_graph_context(graph) != tape->ctx)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: the graph belongs to another context than the tape", op->name);
+	return HG_OK;
+}
+
+static hg_status check_operands(hg_tape *tape, struct hg__node *node, const hg_var *in, int n_in)
+{
+	const struct hg__op *op = node->op;
+	if (n_in < op->min_in || n_in > op->max_in)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: %d operands, expected %d to %d", op->name, n_in, op->min_in, op->max_in);
+	node->n_in = n_in;
+	for (int i = 0; i < HG__MAX_IN; i++)
+		node->in[i] = -1;
+	for (int i = 0; i < n_in; i++) {
+		node->in[i] = hg__tape_index(tape, in[i]);
+		if (node->in[i] < 0 && in[i].id != hg_none().id)
+			return hg__tape_fail(tape, HG_ERR_ARG, "%s: operand %d is not a variable of this tape", op->name, i);
+	}
+	return HG_OK;
+}
+
+static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *const *buffers)
+{
+	for (int i = 0; i < 2 && buffers; i++) {
+		node->buffer[i] = buffers[i];
+		if (buffers[i] && (buffers[i]->params != tape->params || !(buffers[i]->flags & HG_PARAM_BUFFER)))
+			return hg__tape_fail(tape, HG_ERR_ARG, "%s: \"%s\" is not a buffer of the tape's parameters", node->op->name, buffers[i]->name);
+	}
+	return HG_OK;
+}
+
+/* Does f16 hold this f32 value by its bound? Scalars stay as they are: narrowing them saves nothing. */
+static int narrows(const hg_tape *tape, const struct hg__value *value)
+{
+	const struct hg__narrowing n = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, tape->params->policy.unproved};
+	return value->rows * value->cols > 1 && hg__resolve(&n).verdict == HG_PROVED;
+}
+
+/* The type a node runs in: the policy's, but f32 where an operand is f32 and f16 might not hold it. */
+static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
+{
+	for (int i = 0; i < node->n_in; i++) {
+		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
+			continue;
+		const struct hg__value *value = &tape->value[node->in[i]];
+		if (value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value))
+			return HG_F32;
+	}
+	return tape->params->policy.state;
+}
+
+/* The same numbers in another float type: found, a parameter's own other face, or a cast recorded on the way. */
+static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
+{
+	const struct hg__value *value = &tape->value[index];
+	if (value->as[dtype] >= 0)
+		*out = value->as[dtype];
+	else if (value->kind == HG__PARAM && dtype == HG_F32)
+		return hg__tape_master(tape, index, out);
+	else {
+		*out = hg__tape_index(tape, hg_cast(tape, hg__tape_var(tape, index), dtype));
+		if (*out < 0)
+			return tape->status;
+		tape->value[index].as[dtype] = *out;
+		tape->value[*out].as[tape->value[index].dtype] = index;
+	}
+	return HG_OK;
+}
+
+static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
+{
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && node->op->same >> i & 1u && hg__is_float(tape->value[node->in[i]].dtype))
+			HG__TRY(face(tape, node->in[i], dtype, &node->in[i]));
+	return HG_OK;
+}
+
+static struct hg__shape shape_of(const hg_tape *tape, int32_t index)
+{
+	const struct hg__shape none = {0, 0, HG_F32, 0};
+	if (index < 0)
+		return none;
+	const struct hg__value *value = &tape->value[index];
+	const struct hg__shape shape = {value->rows, value->cols, value->dtype, 1};
+	return shape;
+}
+
+static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype state, struct hg__infer *s)
+{
+	memset(s, 0, sizeof *s);
+	s->tape = tape;
+	s->node = node;
+	s->mode = tape->mode;
+	s->state = state;
+	for (int i = 0; i < node->n_in; i++)
+		s->in[i] = shape_of(tape, node->in[i]);
+	HG__TRY(node->op->infer(s)); /* it knows the operands' names, so it goes first */
+	for (int i = 0; i < node->op->min_in; i++)
+		if (node->in[i] < 0)
+			return hg__infer_fail(s, HG_ERR_ARG, "operand %d is missing", i);
+	if (!s->out.present || s->out.rows < 0 || s->out.cols < 0)
+		return hg__infer_fail(s, HG_ERR_INTERNAL, "infer gave no output");
+	return HG_OK;
+}
+
+/* Roundings on the longest way to a result where the op does not say: the longest sum at hand and a few more. */
+static double preset_depth(const struct hg__range *r)
+{
+	int64_t longest = 0;
+	if (r->node->op->traits & HG__ELEMENTWISE)
+		return 4.0;
+	for (int i = 0; i < r->node->n_in; i++)
+		longest = r->shape[i].cols > longest ? r->shape[i].cols : longest;
+	longest = r->facts.max_row_degree > longest ? r->facts.max_row_degree : longest;
+	longest = r->batch_max > longest ? r->batch_max : longest;
+	return 4.0 + (double)longest;
+}
+
+hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r)
+{
+	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
+	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY};
+	for (int i = 0; i < node->n_in; i++) {
+		r->shape[i] = shape_of(tape, node->in[i]);
+		r->in[i] = node->in[i] < 0 ? 0.0 : tape->value[node->in[i]].bound;
+	}
+	if (node->graph) {
+		HG__TRY(hg_graph_facts_get(node->graph, &r->facts));
+		r->batch_max = hg__graph_batch_max(node->graph);
+	}
+	r->depth = preset_depth(r);
+	return HG_OK;
+}
+
+/* Operands, shapes and verdict for a node that runs in `state`. */
+static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, struct hg__infer *s, double *exact)
+{
+	const hg_policy *policy = &tape->params->policy;
+	struct hg__range r;
+	HG__TRY(unify(tape, node, state));
+	HG__TRY(infer(tape, node, state, s));
+	HG__TRY(hg__tape_range(tape, node, &r));
+	node->op->range(&r);
+	if (isnan(r.out))
+		r.out = INFINITY;
+	node->accumulate = s->out.dtype == HG_F16 && r.terms > 0 ? policy->accumulate : HG_ACC_F32;
+	const struct hg__narrowing n = {.bound = r.out,
+	                                .depth = r.depth,
+	                                .partial = hg__partial(node->accumulate, r.terms, HG_BATCH_EDGES, r.term),
+	                                .state = s->out.dtype,
+	                                .accumulate = node->accumulate,
+	                                .unproved = policy->unproved};
+	const struct hg__resolved resolved = hg__resolve(&n);
+	node->verdict = resolved.verdict;
+	node->bound = resolved.bound;
+	*exact = r.out;
+	return HG_OK;
+}
+
+/* An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
+static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *s)
+{
+	const hg_dtype state = node_type(tape, node);
+	double exact = INFINITY;
+	HG__TRY(attempt(tape, node, state, s, &exact));
+	if (node->verdict == HG_REFUSED)
+		return hg__infer_fail(s, HG_ERR_RANGE, "|out| may reach %.3g, f16 holds 65504, and policy \"%s\" refuses what is not proved", exact,
+		                      tape->params->policy.name);
+	if (node->verdict != HG_PROMOTED)
+		return HG_OK;
+	if (state == HG_F16)
+		HG__TRY(attempt(tape, node, HG_F32, s, &exact));
+	const int narrow = s->out.dtype == HG_F16;
+	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
+	if (narrow)
+		node->bound = hg_dtype_get(HG_F16)->max;
+	return HG_OK;
+}
+
+static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape, double bound, int32_t *index)
+{
+	*index = -1;
+	if (!shape->present)
+		return HG_OK;
+	const struct hg__value value = {
+	    .kind = kind, .dtype = shape->dtype, .rows = shape->rows, .cols = shape->cols, .node = (int32_t)tape->lines, .bound = bound};
+	return hg__tape_value(tape, &value, index);
+}
+
+static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__infer *s)
+{
+	struct hg__node *node = &line->node;
+	line->grads = s->grads;
+	line->saves = s->saves;
+	for (int i = 0; i < HG__MAX_IN; i++)
+		line->part_span[i] = -1;
+	if (node->op->traits & HG__RANDOM)
+		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
+	void *list = tape->line;
+	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->line, tape->lines, &tape->line_capacity);
+	tape->line = list;
+	HG__TRY(grown);
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], INFINITY, &node->aux[i]));
+	HG__TRY(append_value(tape, HG__RESULT, &s->out, node->bound, &node->out));
+	tape->line[tape->lines++] = *line;
+	return HG_OK;
+}
+
+static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in, hg_param *const *buffers)
+{
+	struct hg__infer s;
+	HG__TRY(check_graph(tape, line->node.op, line->node.graph));
+	HG__TRY(check_operands(tape, &line->node, in, n_in));
+	HG__TRY(check_buffers(tape, &line->node, buffers));
+	HG__TRY(decide(tape, &line->node, &s));
+	return append(tape, line, &s);
+}
+
+hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
+                  size_t attr_bytes)
+{
+	if (!hg__tape_open(tape, op->name))
+		return (hg_var){-2};
+	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
+	if (attr && attr_bytes <= HG__ATTR_BYTES)
+		memcpy(line.node.attr, attr, attr_bytes);
+	const hg_status status = attr_bytes > HG__ATTR_BYTES ? hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name, attr_bytes)
+	                                                     : record(tape, &line, in, n_in, buffers);
+	return hg__tape_stick(tape, status) < 0 ? (hg_var){-2} : hg__tape_var(tape, line.node.out);
+}

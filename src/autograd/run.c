@@ -1,0 +1,85 @@
+#include "autograd/tape.h"
+
+/* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it is. */
+
+static hg_status observe(const hg_tape *tape, const struct hg__launch *launch, int backward)
+{
+	return tape->observer ? tape->observer->after(tape->observer->user, tape, launch->line, backward, &launch->call) : HG_OK;
+}
+
+hg_status hg_tape_forward(hg_tape *tape)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	if (tape->status < 0)
+		return hg__fail(tape->ctx, tape->status, "%s", tape->message);
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
+	tape->stage = HG__COMPILED;
+	for (int64_t i = 0; i < tape->forwards; i++) {
+		const struct hg__launch *launch = &tape->forward[i];
+		HG__TRY(launch->call.node->op->forward(&launch->call));
+		HG__TRY(observe(tape, launch, 0));
+	}
+	tape->stage = HG__FORWARDED;
+	return HG_OK;
+}
+
+static hg_status check_backward(const hg_tape *tape)
+{
+	hg_context *ctx = tape->ctx;
+	if (tape->status < 0)
+		return hg__fail(ctx, tape->status, "%s", tape->message);
+	if (tape->mode != HG_TRAIN)
+		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: this is an EVAL tape");
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the tape is not compiled");
+	const struct hg__value *out = &tape->value[tape->output];
+	if (!tape->trains)
+		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the output is %s [%lld, %lld], expected a loss, f32 [1, 1]", hg_dtype_name(out->dtype),
+		                (long long)out->rows, (long long)out->cols);
+	if (tape->stage != HG__FORWARDED)
+		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: run hg_tape_forward first; each forward serves one backward, which reuses its memory");
+	return HG_OK;
+}
+
+/* d(scale * loss) / d(loss) = scale, from where the optimiser keeps it. A parameter of this tape that the loss does not depend on has gradient 0. */
+static hg_status begin(hg_tape *tape)
+{
+	const struct hg__backend *backend = tape->ctx->backend;
+	for (int64_t v = 0; v < tape->values; v++) {
+		const struct hg__value *value = &tape->value[v];
+		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad && !value->parts)
+			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0, value->param->grad->bytes));
+	}
+	const struct hg__value *loss = &tape->value[tape->output];
+	return loss->grad ? backend->copy(tape->ctx, loss->grad_view.mat.data, &tape->params->step->scale.scale, sizeof(float)) : HG_OK;
+}
+
+/* gradient += part, in the order of the backward: always the same. */
+static hg_status add_parts(const hg_tape *tape, const struct hg__launch *launch)
+{
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		if (!launch->add[i].data)
+			continue;
+		const struct hg__axpby_args args = {.x = launch->add[i], .z = launch->call.din[i], .y = launch->add[i], .alpha = 1.0f, .beta = 1.0f};
+		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, &args));
+	}
+	return HG_OK;
+}
+
+hg_status hg_tape_backward(hg_tape *tape)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	HG__TRY(check_backward(tape));
+	tape->stage = HG__COMPILED;
+	HG__TRY(begin(tape));
+	for (int64_t i = 0; i < tape->backwards; i++) {
+		const struct hg__launch *launch = &tape->backward[i];
+		HG__TRY(launch->call.node->op->backward(&launch->call));
+		HG__TRY(add_parts(tape, launch));
+		HG__TRY(observe(tape, launch, 1));
+	}
+	return HG_OK;
+}

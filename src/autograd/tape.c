@@ -1,0 +1,313 @@
+#include "autograd/tape.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A variable's id is tag * 2^INDEX_BITS + place: the tag tells tapes apart, so that a variable of another tape is found out. Tags are 1 .. 2047. */
+#define INDEX_BITS 20
+#define TAGS 2047u
+
+/* hg_none() is -1; what a failed recording call returns is told apart from it. */
+static const hg_var invalid = {-2};
+
+static uint32_t next_tag(hg_params *params)
+{
+	return (params->tapes++ + (uint32_t)((uintptr_t)params >> 6) % TAGS) % TAGS + 1;
+}
+
+hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
+{
+	if (tape)
+		*tape = NULL;
+	if (!params || !tape)
+		return hg__fail(hg_params_context(params), HG_ERR_ARG, "hg_tape_create: %s is NULL", params ? "tape" : "params");
+	if (mode != HG_TRAIN && mode != HG_EVAL)
+		return hg__fail(params->ctx, HG_ERR_ARG, "hg_tape_create: mode is %d, expected HG_TRAIN or HG_EVAL", (int)mode);
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(params->ctx, 1, sizeof(hg_tape), "a tape", &memory));
+	hg_tape *made = memory;
+	made->ctx = params->ctx;
+	made->params = params;
+	made->mode = mode;
+	made->tag = next_tag(params);
+	made->scope = "";
+	made->output = -1;
+	*tape = made;
+	return HG_OK;
+}
+
+void hg_tape_free(hg_tape *tape)
+{
+	if (!tape)
+		return;
+	hg_context *ctx = tape->ctx;
+	hg__device_free(ctx, tape->arena, tape->arena_bytes);
+	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
+	hg__host_free(ctx, tape->backward, (size_t)tape->alive * sizeof *tape->backward);
+	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
+	hg__host_free(ctx, tape->line, (size_t)tape->line_capacity * sizeof *tape->line);
+	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);
+	for (int64_t i = 0; i < tape->texts; i++)
+		hg__host_free(ctx, tape->text[i], strlen(tape->text[i]) + 1);
+	hg__host_free(ctx, tape->text, (size_t)tape->text_capacity * sizeof *tape->text);
+	hg__host_free(ctx, tape, sizeof *tape);
+}
+
+hg_status hg__tape_stick(hg_tape *tape, hg_status status)
+{
+	if (status < 0 && tape->status == HG_OK) {
+		tape->status = status;
+		snprintf(tape->message, sizeof tape->message, "%s", tape->ctx->message);
+	}
+	return status;
+}
+
+hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...)
+{
+	char text[HG__MESSAGE - 64];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	const char *scope = tape->scope;
+	return hg__tape_stick(tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));
+}
+
+hg_status hg_tape_status(const hg_tape *tape)
+{
+	return tape ? tape->status : HG_ERR_ARG;
+}
+
+hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count, int64_t *capacity)
+{
+	if (count < *capacity)
+		return HG_OK;
+	const int64_t wanted = *capacity ? 2 * *capacity : 32;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)wanted, size, "the tape", &memory));
+	if (count)
+		memcpy(memory, *array, (size_t)count * size);
+	hg__host_free(tape->ctx, *array, (size_t)*capacity * size);
+	*array = memory;
+	*capacity = wanted;
+	return HG_OK;
+}
+
+hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
+{
+	void *list = tape->text, *memory = NULL;
+	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->text, tape->texts, &tape->text_capacity);
+	tape->text = list;
+	HG__TRY(grown);
+	HG__TRY(hg__host_alloc(tape->ctx, strlen(text) + 1, 1, "a name", &memory));
+	*copy = tape->text[tape->texts++] = memcpy(memory, text, strlen(text) + 1);
+	return HG_OK;
+}
+
+hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index)
+{
+	if (tape->values >> INDEX_BITS)
+		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values", 1 << INDEX_BITS);
+	void *list = tape->value;
+	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->value, tape->values, &tape->value_capacity);
+	tape->value = list;
+	HG__TRY(grown);
+	*index = (int32_t)tape->values++;
+	struct hg__value *made = &tape->value[*index];
+	*made = *value;
+	made->root = *index;
+	made->span = made->grad_span = -1;
+	made->as[HG_F16] = made->as[HG_F32] = -1;
+	if (made->dtype == HG_F16 || made->dtype == HG_F32)
+		made->as[made->dtype] = *index;
+	return HG_OK;
+}
+
+int32_t hg__tape_index(const hg_tape *tape, hg_var var)
+{
+	const uint32_t id = (uint32_t)var.id, index = id & ((1u << INDEX_BITS) - 1);
+	return var.id >= 0 && id >> INDEX_BITS == tape->tag && (int64_t)index < tape->values ? (int32_t)index : -1;
+}
+
+hg_var hg__tape_var(const hg_tape *tape, int32_t value)
+{
+	const hg_var var = {value < 0 ? invalid.id : (int32_t)(tape->tag << INDEX_BITS) + value};
+	return var;
+}
+
+hg_var hg_none(void)
+{
+	const hg_var none = {-1};
+	return none;
+}
+
+/* May this tape still be recorded on? */
+int hg__tape_open(hg_tape *tape, const char *what)
+{
+	if (!tape || tape->status < 0)
+		return 0;
+	if (tape->stage != HG__RECORDING)
+		(void)hg__tape_fail(tape, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added", what);
+	return tape->status == HG_OK;
+}
+
+/* max |x| of a tensor, measured on the device; INFINITY where an element is not finite. */
+static hg_status measure(hg_context *ctx, const hg_tensor *x, double *amax)
+{
+	*amax = 0.0;
+	if (x->mat.rows == 0 || x->mat.cols == 0)
+		return HG_OK;
+	hg_tensor *out = NULL;
+	float found[2] = {0.0f, 0.0f};
+	HG__TRY(hg_tensor_create(ctx, HG_F32, 1, 2, &out));
+	const struct hg__amax_args args = {.x = x->mat, .out = out->mat};
+	hg_status status = ctx->backend->kernels->amax(ctx, &args);
+	if (status >= 0)
+		status = hg_tensor_download(out, found, HG_F32);
+	hg_tensor_free(out);
+	*amax = found[1] > 0.0f ? INFINITY : (double)found[0];
+	return status;
+}
+
+/* Nothing is known of what may change between runs, but that a finite half is at most 65504. */
+static double type_bound(hg_dtype dtype)
+{
+	return dtype == HG_F16 ? hg_dtype_get(HG_F16)->max : INFINITY;
+}
+
+static hg_status add_leaf(hg_tape *tape, struct hg__value *leaf, const char *name, int32_t *index)
+{
+	leaf->rows = leaf->tensor->mat.rows;
+	leaf->cols = leaf->tensor->mat.cols;
+	leaf->dtype = leaf->tensor->mat.dtype;
+	leaf->node = -1;
+	HG__TRY(hg__tape_text(tape, name, &leaf->name));
+	return hg__tape_value(tape, leaf, index);
+}
+
+static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *what, const char *name)
+{
+	const hg_tensor *x = leaf->tensor;
+	if (!x)
+		(void)hg__tape_fail(tape, HG_ERR_ARG, "%s: tensor %s is NULL", what, name ? name : "");
+	else if (x->ctx != tape->ctx)
+		(void)hg__tape_fail(tape, HG_ERR_ARG, "%s: tensor %s belongs to another context than the tape", what, name ? name : "");
+	else if (leaf->kind == HG__VARIABLE && !hg__is_float(x->mat.dtype))
+		(void)hg__tape_fail(tape, HG_ERR_DTYPE, "%s: tensor %s is %s, expected f16 or f32", what, name ? name : "", hg_dtype_name(x->mat.dtype));
+	if (tape->status < 0)
+		return invalid;
+	hg_status status = HG_OK;
+	if (leaf->kind == HG__VARIABLE || !hg__is_float(x->mat.dtype))
+		leaf->bound = type_bound(x->mat.dtype);
+	else if (!(leaf->bound >= 0.0))
+		status = measure(tape->ctx, x, &leaf->bound);
+	int32_t index = -1;
+	if (status >= 0)
+		status = add_leaf(tape, leaf, name ? name : "", &index);
+	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);
+}
+
+hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name, double amax)
+{
+	if (!hg__tape_open(tape, "hg_tape_input"))
+		return invalid;
+	struct hg__value leaf = {.kind = HG__INPUT, .tensor = x, .bound = amax};
+	return record_leaf(tape, &leaf, "hg_tape_input", name);
+}
+
+hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
+{
+	if (!hg__tape_open(tape, "hg_tape_variable"))
+		return invalid;
+	struct hg__value leaf = {.kind = HG__VARIABLE, .tensor = x};
+	return record_leaf(tape, &leaf, "hg_tape_variable", name);
+}
+
+/* A parameter is one value however often it is asked for, so that its gradient is one sum. */
+hg_var hg_tape_param(hg_tape *tape, hg_param *param)
+{
+	if (!hg__tape_open(tape, "hg_tape_param"))
+		return invalid;
+	if (!param || param->params != tape->params) {
+		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_param: %s%s", param ? param->name : "the parameter is NULL",
+		                    param ? " belongs to other parameters than the tape's" : "");
+		return invalid;
+	}
+	for (int32_t i = 0; i < (int32_t)tape->values; i++)
+		if (tape->value[i].param == param)
+			return hg__tape_var(tape, i);
+	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working, .bound = type_bound(param->working->mat.dtype)};
+	int32_t index = -1;
+	return hg__tape_stick(tape, add_leaf(tape, &leaf, param->name, &index)) < 0 ? invalid : hg__tape_var(tape, index);
+}
+
+hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
+{
+	const struct hg__value base = tape->value[param];
+	struct hg__value face = {.kind = HG__PARAM, .param = base.param, .tensor = base.param->master, .bound = type_bound(HG_F32)};
+	HG__TRY(add_leaf(tape, &face, base.name, index));
+	tape->value[*index].root = base.root;
+	tape->value[param].as[HG_F32] = *index;
+	return HG_OK;
+}
+
+void hg_tape_scope(hg_tape *tape, const char *scope)
+{
+	if (!hg__tape_open(tape, "hg_tape_scope"))
+		return;
+	tape->scope = "";
+	if (scope && *scope)
+		(void)hg__tape_stick(tape, hg__tape_text(tape, scope, &tape->scope));
+}
+
+void hg_tape_keep(hg_tape *tape, hg_var var)
+{
+	if (!hg__tape_open(tape, "hg_tape_keep"))
+		return;
+	const int32_t index = hg__tape_index(tape, var);
+	if (index < 0)
+		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_keep: not a variable of this tape");
+	else
+		tape->value[index].keep = 1;
+}
+
+const hg_tensor *hg_tape_value(hg_tape *tape, hg_var var)
+{
+	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
+	if (index < 0)
+		return NULL;
+	const struct hg__value *value = &tape->value[index];
+	if (value->node < 0)
+		return value->tensor;
+	return value->keep && value->span >= 0 ? &value->view : NULL;
+}
+
+const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var)
+{
+	const int32_t index = tape && tape->stage != HG__RECORDING ? hg__tape_index(tape, var) : -1;
+	if (index < 0 || tape->value[index].kind != HG__VARIABLE || tape->value[index].grad_span < 0)
+		return NULL;
+	return &tape->value[index].grad_view;
+}
+
+hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	if (!value)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_scalar: value is NULL");
+	const hg_tensor *tensor = hg_tape_value(tape, var);
+	if (!tensor)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_scalar: the variable has no value: it is neither output nor kept, or the tape is not compiled");
+	if (tensor->mat.rows != 1 || tensor->mat.cols != 1)
+		return hg__fail(tape->ctx, HG_ERR_SHAPE, "hg_tape_scalar: the variable has shape [%lld, %lld], expected [1, 1]", (long long)tensor->mat.rows,
+		                (long long)tensor->mat.cols);
+	if (!hg__is_float(tensor->mat.dtype))
+		return hg__fail(tape->ctx, HG_ERR_DTYPE, "hg_tape_scalar: the variable is %s, expected f16 or f32", hg_dtype_name(tensor->mat.dtype));
+	float number = 0.0f;
+	HG__TRY(hg_tensor_download(tensor, &number, HG_F32));
+	*value = (double)number;
+	return HG_OK;
+}

@@ -1,0 +1,151 @@
+#ifndef HG_AUTOGRAD_TAPE_H
+#define HG_AUTOGRAD_TAPE_H
+
+#include "autograd/op.h"
+#include "autograd/param.h"
+
+HG_EXTERN_C_BEGIN
+
+/* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; plan.c finds what is alive, what needs a gradient and for how long;
+ * arena.c places the buffers; launch.c turns nodes into calls; compile.c does these in order; run.c replays the calls; print.c shows all of it.
+ *
+ * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
+ *
+ *     i          forward of node i
+ *     F          the loss scale is copied into the gradient of the loss
+ *     2F - i     backward of node i
+ *     2F + 1     after the run, when the user reads what was kept */
+
+enum hg__kind { HG__INPUT = 0, HG__VARIABLE = 1, HG__PARAM = 2, HG__RESULT = 3, HG__AUX = 4 };
+
+/* A buffer of the arena: alive from position first to position last, both included. */
+enum hg__use { HG__USE_VALUE = 0, HG__USE_GRAD = 1, HG__USE_PART = 2 /* a contribution to a gradient, before it is added */ };
+struct hg__span {
+	enum hg__use use;
+	int32_t value, first, last;
+	size_t bytes, offset; /* both multiples of HG__ALIGN */
+};
+/* What every allocation of a GPU is aligned to, so that 16-byte loads and library heuristics hold for each buffer as for a whole allocation. */
+#define HG__ALIGN 256u
+
+struct hg__value {
+	enum hg__kind kind;
+	hg_dtype dtype;
+	int64_t rows, cols;
+	int32_t node;  /* that makes it; -1: a leaf */
+	int32_t as[2]; /* [HG_F16], [HG_F32]: the value with these numbers in that type; -1: not made */
+	int32_t root;  /* the value that owns the gradient: itself, but for the f32 face of a parameter */
+	const char *name;
+	const hg_tensor *tensor; /* INPUT, VARIABLE */
+	hg_param *param;         /* PARAM */
+	double bound;            /* on |value|, INFINITY if unknown */
+	double bound_grad;       /* on |gradient| at loss scale 1 */
+	int keep, alive;
+	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
+	int grad;                /* both: a gradient is computed */
+	int32_t parts;           /* contributions to the gradient */
+	int32_t span, grad_span; /* -1: not in the arena */
+	struct hg_tensor view, grad_view;
+};
+
+/* A node and what recording and planning found out about it. */
+struct hg__line {
+	struct hg__node node;
+	unsigned grads, saves;         /* of infer */
+	int alive, back;               /* runs forward; runs backward */
+	int32_t position;              /* i above */
+	int32_t part_span[HG__MAX_IN]; /* where the gradient of an operand goes first if it must be added; -1: straight into the gradient */
+};
+
+/* A node ready to run. add[i].data set: din[i] is a part that is then added to it. */
+struct hg__launch {
+	struct hg__call call;
+	int32_t line;
+	struct hg__mat add[HG__MAX_IN];
+};
+
+/* Called after every node that ran. Not part of the public interface: tests and diagnosis. A failing status ends the run. */
+struct hg__observer {
+	hg_status (*after)(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call);
+	void *user;
+};
+
+enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
+
+struct hg_tape {
+	hg_context *ctx;
+	hg_params *params;
+	hg_mode mode;
+	enum hg__stage stage;
+	uint32_t tag; /* carried by the ids of its variables */
+	hg_status status;
+	char message[HG__MESSAGE];
+
+	struct hg__value *value;
+	struct hg__line *line;
+	char **text; /* names and scopes */
+	int64_t values, value_capacity, lines, line_capacity, texts, text_capacity;
+	const char *scope;
+	int64_t random; /* nodes so far that draw random numbers */
+
+	int32_t output;
+	int trains; /* has a backward */
+	int32_t alive;
+	struct hg__span *span;
+	int64_t spans, span_capacity;
+	void *arena;
+	size_t arena_bytes, workspace_bytes;
+	struct hg__launch *forward, *backward;
+	int64_t forwards, backwards;
+	const char *largest_name; /* of the arena's buffers */
+	size_t largest_bytes;
+	const struct hg__observer *observer;
+};
+
+/* tape.c: a mistake sticks, the first one stays; fail writes its sentence, stick takes it from the context. Both return status. */
+hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+hg_status hg__tape_stick(hg_tape *tape, hg_status status);
+int hg__tape_open(hg_tape *tape, const char *what);      /* may be recorded on; a compiled tape is a mistake of `what` */
+int32_t hg__tape_index(const hg_tape *tape, hg_var var); /* place of a variable's value; -1 if it is not this tape's */
+hg_var hg__tape_var(const hg_tape *tape, int32_t value);
+HG_NODISCARD hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count, int64_t *capacity); /* make room for one more */
+HG_NODISCARD hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy);
+HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index);
+/* tape.c: the f32 master of a parameter as a value of its own. */
+HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
+
+/* record.c: what the range rules of a node may use, its operands being on the tape. */
+HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r);
+
+/* plan.c: what is alive, what needs a gradient, from when to when. */
+HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
+/* arena.c: offsets, so that spans alive at the same time do not overlap; the bytes needed. */
+HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count, size_t *bytes);
+/* launch.c: the arena allocated, graphs prepared, calls built, workspace reserved. */
+HG_NODISCARD hg_status hg__tape_launches(hg_tape *tape);
+
+/* Bytes of a value's numbers in a type, rows padded. */
+static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)
+{
+	return (size_t)(value->rows * hg__leading(value->cols)) * hg_dtype_size(dtype);
+}
+
+/* Gradients of parameters are f32, whatever the working copy; all others have the value's own type. */
+static inline hg_dtype hg__grad_dtype(const struct hg__value *value)
+{
+	return value->kind == HG__PARAM ? HG_F32 : value->dtype;
+}
+
+static inline int hg__is_float(hg_dtype dtype)
+{
+	return dtype == HG_F16 || dtype == HG_F32;
+}
+
+/* print.c: "conv2/spmm", or a leaf's own name. */
+const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size);
+
+/* observe.c. NULL: off. The observer is borrowed. */
+void hg__tape_observe(hg_tape *tape, const struct hg__observer *observer);
+
+HG_EXTERN_C_END
+#endif
