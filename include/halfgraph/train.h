@@ -17,7 +17,7 @@ typedef struct hg_train_data {
 
 typedef struct hg_train_event {
 	size_t size;
-	int epoch, epochs;
+	int epoch, epochs; /* 1 .. epochs */
 	double loss, train_accuracy, val_accuracy, test_accuracy; /* accuracies in [0, 1]; NaN where not evaluated */
 	double epoch_ms; /* forward, backward and step; evaluation excluded */
 	hg_step_info step;
