@@ -196,4 +196,40 @@ static __device__ inline void unpack(const raw<float, 8> &r, float (&x)[8])
  * H200: 4.8 TB/s * 1 us / 132 SMs = 36 kB in flight an SM, reached by 290 lanes of 8 * 16 bytes). Divides HG_BATCH_EDGES. */
 template <typename T, int W> constexpr int gathers = sizeof(T) * W > 16 ? 4 : 8;
 
+/* Walk one item: bits = load(edge number, column id) for up to U edges at once, then add(bits, live, place) for each in order (place: edges of the part before this
+ * one; not live: a step's unused slot, its bits are zero), then after(done, place) once a step: done says that the part is complete, place how many edges it has so
+ * far. The column ids of the next step are loaded while this step's gathers are under way. */
+template <int U, typename Load, typename Add, typename After>
+static __device__ inline void walk_item(const struct item_plan &p, const int32_t *cols, struct cursor &at, Load load, Add add, After after)
+{
+	using bits = decltype(load(int64_t(0), int32_t(0)));
+	const int32_t *col = cols + at.base;
+	int32_t id[U];
+#pragma unroll
+	for (int u = 0; u < U; u++)
+		id[u] = u < at.stop ? __ldg(col + u) : 0;
+	for (bool more = true; more;) {
+		__syncwarp(); /* the sub-warps of a warp take each step together */
+		const int n = at.step(U), place = at.e - at.begin;
+		bits g[U];
+#pragma unroll
+		for (int u = 0; u < U; u++) {
+			g[u] = {};
+			if (u < n)
+				g[u] = load(at.base + at.e + u, id[u]);
+		}
+		at.e += n;
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			id[u] = at.e + u < at.stop ? __ldg(col + at.e + u) : 0;
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			add(g[u], u < n, place + u);
+		const bool done = at.e == at.end;
+		after(done, place + n);
+		if (done)
+			more = at.next(p);
+	}
+}
+
 #endif

@@ -52,7 +52,7 @@ static __device__ inline __half mul(__half a, __half b)
 	return __hmul_rn(a, b);
 }
 
-/* r_i; the tail of the last item belongs to no row */
+/* r_i; one past the last row is asked for, and not used, at the end of the last item */
 static __device__ inline float row_factor(const struct problem &p, int32_t row)
 {
 	return p.row_scale && row < p.plan.rows ? p.row_scale[row] : 1.0f;
@@ -110,69 +110,59 @@ static __device__ inline void put_part(const struct problem &p, const struct cur
 
 /* ---- pass 1: items ---- */
 
+/* What a lane loads for one edge. Past the end of a part it is all zeros, and adding +0 changes no sum. */
+template <typename T, typename N, int W, int K> struct term {
+	raw<T, W> x;
+	N f[K];
+};
+
 template <typename T, int W, int MODE, int FACTOR> static __global__ void __launch_bounds__(BLOCK) spmm_items(const struct problem p)
 {
 	using N = typename accumulator<MODE>::type;
-	constexpr int U = FACTOR == BY_COLUMN ? 4 : gathers<T, W>;
-	const int64_t item = own_piece(), c = own_unit() * W;
+	constexpr int U = FACTOR == BY_COLUMN ? 4 : gathers<T, W>, K = FACTOR == BY_COLUMN ? W : 1;
+	using bits = term<T, N, W, K>;
+	const int64_t c = own_unit() * W;
 	struct cursor at;
-	if (item >= p.plan.items || c >= p.cols || !at.open(p.plan, item))
+	if (own_piece() >= p.plan.items || c >= p.cols || !at.open(p.plan, own_piece()))
 		return;
 	const T *x = p.x ? static_cast<const T *>(p.x) + c : nullptr;
-	const int32_t *col = p.col + at.base;
-	int head[W];
+	int head[K];
 #pragma unroll
-	for (int i = 0; i < W; i++) /* padding columns read the last head's weight and are never looked at */
+	for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
 		head[i] = FACTOR == UNIT ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
-	int32_t id[U];
-#pragma unroll
-	for (int u = 0; u < U; u++)
-		id[u] = u < at.stop ? __ldg(col + u) : 0;
 	N acc[W] = {}, total[W] = {};
 	float r = row_factor(p, at.row);
-	for (bool more = true; more;) {
-		__syncwarp(); /* the sub-warps of a warp take each step together */
-		const int n = at.step(U);
-		raw<T, W> g[U];
-		N f[U][FACTOR == BY_COLUMN ? W : 1];
+	const auto load_term = [&](int64_t e, int32_t j) {
+		bits t = {};
+		if (x)
+			t.x = fetch<W>(x + j * p.ldx);
+		if (FACTOR != UNIT)
 #pragma unroll
-		for (int u = 0; u < U; u++) { /* terms past the part's end are zeros: adding +0 changes no sum */
-			g[u] = {};
-			if (u < n && x)
-				g[u] = fetch<W>(x + id[u] * p.ldx);
-			if (FACTOR != UNIT)
+			for (int i = 0; i < K; i++)
+				t.f[i] = factor<N>(p, e, j, head[i]);
+		return t;
+	};
+	const auto add_term = [&](const bits &t, bool, int) {
+		N v[W];
+		unpack(t.x, v);
 #pragma unroll
-				for (int i = 0; i < (FACTOR == BY_COLUMN ? W : 1); i++)
-					f[u][i] = u < n ? factor<N>(p, at.base + at.e + u, id[u], head[i]) : N(0.0f);
+		for (int i = 0; i < W; i++) {
+			const N f = t.f[i % K];
+			acc[i] = add(acc[i], FACTOR == UNIT ? v[i] : x ? mul(f, v[i]) : f);
 		}
-		at.e += n;
-#pragma unroll
-		for (int u = 0; u < U; u++)
-			id[u] = at.e + u < at.stop ? __ldg(col + at.e + u) : 0;
-#pragma unroll
-		for (int u = 0; u < U; u++) {
-			N v[W];
-			unpack(g[u], v);
-#pragma unroll
-			for (int i = 0; i < W; i++) {
-				if (FACTOR != UNIT)
-					v[i] = x ? mul(f[u][FACTOR == BY_COLUMN ? i : 0], v[i]) : f[u][FACTOR == BY_COLUMN ? i : 0];
-				acc[i] = add(acc[i], v[i]);
-			}
-		}
-		if (at.e < at.end) {
-			if ((at.e - at.begin) % HG_BATCH_EDGES == 0)
-				close_batch<MODE>(acc, total, mul(p.alpha, r));
-		} else {
+	};
+	const auto after = [&](bool done, int place) {
+		if (done || place % HG_BATCH_EDGES == 0)
 			close_batch<MODE>(acc, total, mul(p.alpha, r));
-			put_part<T, MODE>(p, at, c, MODE == HG_ACC_F16_NAIVE ? acc : total, mul(p.alpha, r));
+		if (!done)
+			return;
+		put_part<T, MODE>(p, at, c, MODE == HG_ACC_F16_NAIVE ? acc : total, mul(p.alpha, r));
 #pragma unroll
-			for (int i = 0; i < W; i++)
-				acc[i] = total[i] = N(0.0f);
-			more = at.next(p.plan);
-			r = row_factor(p, at.row);
-		}
-	}
+		for (int i = 0; i < W; i++)
+			acc[i] = total[i] = N(0.0f);
+		r = row_factor(p, at.row + 1);
+	};
+	walk_item<U>(p.plan, p.col, at, load_term, add_term, after);
 }
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
