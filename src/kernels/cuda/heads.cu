@@ -1,0 +1,169 @@
+/* Columns are grouped by heads: column k * d + c is component c of head k.
+ *
+ *     head_mean  Y[i, c] = 1/h * sum over k of X[i, k*d + c], heads in order;    dX[i, k*d + c] = dY[i, c] / h
+ *     head_dot   S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c];          dX[i, k*d + c] = dS[i, k] * A[0, k*d + c]
+ *                                                                                dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]
+ *
+ * Products and sums in f32. A pack of 8 columns never spans two heads: packs are used only where 8 divides d. */
+
+#include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/rows.cuh"
+
+namespace
+{
+
+struct head_mean {
+	struct floats x, y;
+	int64_t d;
+	int heads;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float sum[W] = {}, v[W];
+		for (int k = 0; k < heads; k++) {
+			x.get<W>(row, k * d + col, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				sum[i] += v[i];
+		}
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			sum[i] /= static_cast<float>(heads);
+		y.put<W>(row, col, sum);
+	}
+};
+
+struct head_mean_back {
+	struct floats dy, dx;
+	int64_t d;
+	int heads;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float v[W];
+		dy.get<W>(row, col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] /= static_cast<float>(heads);
+		for (int k = 0; k < heads; k++)
+			dx.put<W>(row, k * d + col, v);
+	}
+};
+
+/* `many` has the heads side by side, `one` their mean. */
+bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
+{
+	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 && many.cols == one.cols * heads;
+}
+
+/* One sub-warp for each row and head: item = row * heads + k. */
+template <typename T> struct head_dot {
+	const T *x;
+	int64_t ld, d;
+	struct floats a, s;
+	int heads;
+
+	template <int W> __device__ void row(int64_t item, bool live) const
+	{
+		const int64_t i = item / heads, k = item % heads;
+		float sum[1] = {0.0f}, v[W], w[W];
+		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d; c += static_cast<int64_t>(blockDim.x) * W) {
+			load<W>(x + i * ld + k * d + c, v);
+			a.get<W>(k * d + c, w);
+#pragma unroll
+			for (int j = 0; j < W; j++)
+				sum[0] += v[j] * w[j];
+		}
+		sum[0] = row_sum(sum[0]);
+		if (live && threadIdx.x == 0)
+			s.put<1>(i, k, sum);
+	}
+};
+
+struct head_dot_dx {
+	struct floats ds, a, dx;
+	int64_t d;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float g[1], v[W];
+		ds.get<1>(row, col / d, g);
+		a.get<W>(col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] *= g[0];
+		dx.put<W>(row, col, v);
+	}
+};
+
+template <typename T> struct head_dot_da {
+	const T *x;
+	int64_t ld, d;
+	struct floats ds;
+	float *da;
+
+	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
+	{
+		float g[1], v[W];
+		ds.get<1>(row, col / d, g);
+		load<W>(x + row * ld + col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			acc[0][i] += g[0] * v[i];
+	}
+	__device__ void finish(int64_t col, const float (&sum)[1]) const
+	{
+		da[col] = sum[0];
+	}
+};
+
+} // namespace
+
+extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_mean_args *a)
+{
+	const int64_t d = a->y.cols;
+	if (!fits(a->x, a->y, a->heads))
+		return misfit(ctx, "head_mean", a->x, a->y);
+	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0, head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
+}
+
+/* x holds dY [n, d], y takes dX [n, h*d]. */
+extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__head_mean_args *a)
+{
+	const int64_t d = a->x.cols;
+	if (!fits(a->y, a->x, a->heads))
+		return misfit(ctx, "head_mean_back", a->x, a->y);
+	return walk(ctx, "head_mean_back", a->x.rows, d, d % 8 == 0, head_mean_back{floats_of(a->x), floats_of(a->y), d, a->heads});
+}
+
+extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
+{
+	if (a->heads <= 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols || !is_float(a->a))
+		return misfit(ctx, "head_dot", a->x, a->a);
+	if (a->s.rows != a->x.rows || a->s.cols != a->heads || !is_float(a->s))
+		return misfit(ctx, "head_dot", a->x, a->s);
+	const int64_t d = a->x.cols / a->heads;
+	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		/* d = 0: the empty sum is 0 and must be written. */
+		return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, d % 8 == 0,
+		                head_dot<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->a), floats_of(a->s), a->heads});
+	});
+}
+
+/* Of x and a, only the one that the wanted gradient needs has to be present. */
+extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
+{
+	const int64_t rows = a->ds.rows, cols = a->dx.data ? a->dx.cols : a->x.cols, d = a->heads > 0 ? cols / a->heads : 0;
+	if (a->ds.cols != a->heads || d * a->heads != cols || !is_float(a->ds))
+		return misfit(ctx, "head_dot_back", a->x, a->ds);
+	if (a->dx.data)
+		HG__TRY(walk(ctx, "head_dot_back", rows, cols, d % 8 == 0, head_dot_dx{floats_of(a->ds), floats_of(a->a), floats_of(a->dx), d}));
+	if (!a->da.data)
+		return HG_OK;
+	return with_float(ctx, "head_dot_back", a->x.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		return columns<1>(ctx, "head_dot_back", rows, cols, d % 8 == 0,
+		                  head_dot_da<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->ds), data_of<float>(a->da)});
+	});
+}

@@ -1,0 +1,306 @@
+/* Y[g, c] = sum, mean or maximum over the rows ptr[g] .. ptr[g+1]-1 of X; 0 (and arg -1) for an empty graph. A NaN wins the maximum; equals: the first.
+ *
+ *     back  dX[i, c] = dY[g, c],  dY[g, c] / size,  or dY[g, c] where arg[g, c] is the row
+ *
+ * A block takes one graph and a tile of columns. Where there are few graphs each is cut into parts (their number depends on the shape alone), which a second
+ * kernel joins in order. */
+
+#include "kernels/cuda/columns.cuh"
+
+namespace
+{
+
+/* Blocks at which more parts stop paying: the second kernel walks a graph's parts one after the other. */
+constexpr int64_t READOUT_BLOCKS = 256;
+
+struct pieces {
+	const int64_t *ptr;
+	int64_t graphs, parts, tiles, cols;
+};
+
+/* One block's work: rows begin .. end-1 of graph g from column col; `slot` is its row among all parts. */
+struct piece {
+	int64_t graph, slot, first, begin, end, col;
+};
+template <int W> __device__ struct piece piece_of(const struct pieces &p, int64_t job)
+{
+	const int64_t tile = job % p.tiles, slot = job / p.tiles, part = slot % p.parts, g = slot / p.parts;
+	const int64_t first = p.ptr[g], size = p.ptr[g + 1] - first;
+	return {g, slot, first, first + size * part / p.parts, first + size * (part + 1) / p.parts, (tile * blockDim.x + threadIdx.x) * W};
+}
+
+__device__ float divisor(const struct pieces &p, int64_t g, bool mean)
+{
+	const int64_t size = p.ptr[g + 1] - p.ptr[g];
+	return mean && size > 0 ? static_cast<float>(size) : 1.0f;
+}
+
+template <int W, typename T> __global__ void sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean, struct floats out)
+{
+	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
+		const struct piece w = piece_of<W>(p, job);
+		float acc[1][W] = {}, v[W];
+		if (w.col < p.cols)
+			for (int64_t row = w.begin + threadIdx.y; row < w.end; row += blockDim.y) {
+				load<W>(x + row * ld + w.col, v);
+#pragma unroll
+				for (int i = 0; i < W; i++)
+					acc[0][i] += v[i];
+			}
+		block_columns(acc);
+		if (threadIdx.y != 0 || w.col >= p.cols)
+			continue;
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			acc[0][i] /= divisor(p, w.graph, mean);
+		out.put<W>(w.slot, w.col, acc[0]);
+	}
+}
+
+struct join_sums {
+	struct pieces p;
+	bool mean;
+	struct floats part, y;
+
+	template <int W> __device__ void at(int64_t g, int64_t col) const
+	{
+		float sum[W] = {}, v[W];
+#pragma unroll 8
+		for (int64_t k = 0; k < p.parts; k++) {
+			part.get<W>(g * p.parts + k, col, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				sum[i] += v[i];
+		}
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			sum[i] /= divisor(p, g, mean);
+		y.put<W>(g, col, sum);
+	}
+};
+
+/* The first largest of a column, and its row within the graph; -1: nothing seen. */
+struct largest {
+	float value;
+	int32_t row;
+
+	__device__ void see(float v, int32_t r)
+	{
+		const bool nan = v != v, mine = value != value;
+		if (r >= 0 && (row < 0 || (nan && !mine) || (!mine && v > value) || ((v == value || (nan && mine)) && r < row))) {
+			value = v;
+			row = r;
+		}
+	}
+};
+
+/* The winner of each column of a block's tile, valid where threadIdx.y == 0. May be called again at once. */
+template <int W> __device__ void block_largest(struct largest (&best)[W])
+{
+	__shared__ struct largest part[W][BLOCK];
+	const int t = thread_in_block();
+	__syncthreads();
+#pragma unroll
+	for (int i = 0; i < W; i++)
+		part[i][t] = best[i];
+	for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+		__syncthreads();
+		if (threadIdx.y < half)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				part[i][t].see(part[i][t + half * blockDim.x].value, part[i][t + half * blockDim.x].row);
+	}
+#pragma unroll
+	for (int i = 0; i < W; i++)
+		best[i] = part[i][t];
+}
+
+/* Values and rows of the winners of a pack; a pack may be cut by the last column. */
+struct winners {
+	struct floats value;
+	int32_t *row;
+	int64_t ld_row, cols;
+
+	template <int W> __device__ void put(int64_t slot, int64_t col, const struct largest (&best)[W]) const
+	{
+		float v[W];
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			v[i] = best[i].row < 0 ? 0.0f : best[i].value;
+			if (col + i < cols)
+				row[slot * ld_row + col + i] = best[i].row;
+		}
+		value.put<W>(slot, col, v);
+	}
+};
+
+template <int W, typename T> __global__ void max_kernel(struct pieces p, const T *x, int64_t ld, struct winners out)
+{
+	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
+		const struct piece w = piece_of<W>(p, job);
+		struct largest best[W];
+		float v[W];
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			best[i] = {0.0f, -1};
+		if (w.col < p.cols)
+			for (int64_t row = w.begin + threadIdx.y; row < w.end; row += blockDim.y) {
+				load<W>(x + row * ld + w.col, v);
+#pragma unroll
+				for (int i = 0; i < W; i++)
+					best[i].see(v[i], static_cast<int32_t>(row - w.first));
+			}
+		block_largest(best);
+		if (threadIdx.y == 0 && w.col < p.cols)
+			out.put<W>(w.slot, w.col, best);
+	}
+}
+
+struct join_winners {
+	int64_t parts;
+	struct winners part, out;
+
+	template <int W> __device__ void at(int64_t g, int64_t col) const
+	{
+		struct largest best[W];
+		float v[W];
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			best[i] = {0.0f, -1};
+		for (int64_t k = 0; k < parts; k++) {
+			part.value.get<W>(g * parts + k, col, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				if (col + i < part.cols)
+					best[i].see(v[i], part.row[(g * parts + k) * part.ld_row + col + i]);
+		}
+		out.put<W>(g, col, best);
+	}
+};
+
+/* How the graphs are cut, for blocks of this rectangle. */
+struct pieces cut(const struct hg__readout_args *a, dim3 block, int width)
+{
+	const int64_t graphs = a->y.rows, cols = a->y.cols, tiles = grid_for(cols, static_cast<int64_t>(block.x) * width);
+	const int64_t most = graphs * tiles < READOUT_BLOCKS ? READOUT_BLOCKS / (graphs * tiles) : 1;
+	const int64_t wanted = grid_for(a->x.rows / graphs, static_cast<int64_t>(block.y) * 8);
+	return {a->ptr, graphs, wanted < most ? wanted : most, tiles, cols};
+}
+
+template <int W, typename T> hg_status run_sum(hg_context *ctx, const struct hg__readout_args *a)
+{
+	const dim3 block = tile_of(a->x.rows, a->y.cols, W, INT32_MAX).block;
+	const struct pieces p = cut(a, block, W);
+	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
+	const bool mean = a->reduce == HG_REDUCE_MEAN;
+	if (p.parts == 1) {
+		sum_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, mean, floats_of(a->y));
+		return launched(ctx, "readout");
+	}
+	void *memory;
+	const int64_t pitch = hg__leading(p.cols);
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.graphs * p.parts * pitch) * sizeof(float), &memory));
+	const struct floats part = {memory, pitch, false};
+	sum_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, false, part);
+	HG__TRY(launched(ctx, "readout"));
+	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_sums{p, mean, part, floats_of(a->y)});
+}
+
+template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg__readout_args *a)
+{
+	const dim3 block = tile_of(a->x.rows, a->y.cols, W, INT32_MAX).block;
+	const struct pieces p = cut(a, block, W);
+	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
+	const struct winners out = {floats_of(a->y), data_of<int32_t>(a->arg), a->arg.ld, p.cols};
+	if (p.parts == 1) {
+		max_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, out);
+		return launched(ctx, "readout");
+	}
+	void *memory;
+	const int64_t pitch = hg__leading(p.cols), elements = p.graphs * p.parts * pitch;
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(elements) * (sizeof(float) + sizeof(int32_t)), &memory));
+	const struct winners part = {{memory, pitch, false}, reinterpret_cast<int32_t *>(static_cast<float *>(memory) + elements), pitch, p.cols};
+	max_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, part);
+	HG__TRY(launched(ctx, "readout"));
+	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_winners{p.parts, part, out});
+}
+
+/* Sum and mean: every row of a graph gets the same. */
+struct spread {
+	const int64_t *ptr;
+	const int32_t *id;
+	struct floats dy, dx;
+	bool mean;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		const int64_t g = id[row];
+		const float size = mean ? static_cast<float>(ptr[g + 1] - ptr[g]) : 1.0f;
+		float v[W];
+		dy.get<W>(g, col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] /= size;
+		dx.put<W>(row, col, v);
+	}
+};
+
+/* Maximum: the winner takes it. */
+struct pick {
+	const int64_t *ptr;
+	const int32_t *id, *arg;
+	int64_t ld_arg, cols;
+	struct floats dy, dx;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		const int64_t g = id[row];
+		const int32_t place = static_cast<int32_t>(row - ptr[g]);
+		float v[W];
+		dy.get<W>(g, col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = col + i < cols && arg[g * ld_arg + col + i] == place ? v[i] : 0.0f;
+		dx.put<W>(row, col, v);
+	}
+};
+
+hg_status back_spread(hg_context *ctx, const struct hg__readout_back_args *a)
+{
+	return walk(ctx, "readout_back", a->dx.rows, a->dx.cols, wide(a->dx),
+	            spread{a->ptr, a->id, floats_of(a->dy), floats_of(a->dx), a->reduce == HG_REDUCE_MEAN});
+}
+hg_status back_pick(hg_context *ctx, const struct hg__readout_back_args *a)
+{
+	return walk(ctx, "readout_back", a->dx.rows, a->dx.cols, wide(a->dx),
+	            pick{a->ptr, a->id, data_of<const int32_t>(a->arg), a->arg.ld, a->dx.cols, floats_of(a->dy), floats_of(a->dx)});
+}
+
+template <int W, typename T> hg_status run(hg_context *ctx, const struct hg__readout_args *a)
+{
+	/* In the order of hg_reduce. */
+	static constexpr hg_status (*runs[])(hg_context *, const struct hg__readout_args *) = {run_sum<W, T>, run_sum<W, T>, run_max<W, T>};
+	return runs[a->reduce](ctx, a);
+}
+constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args *) = {back_spread, back_spread, back_pick};
+
+} // namespace
+
+extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_args *a)
+{
+	if (a->x.cols != a->y.cols || a->x.ld != a->y.ld || !is_float(a->y) || (a->reduce == HG_REDUCE_MAX && (!a->arg.data || a->arg.dtype != HG_I32)))
+		return misfit(ctx, "readout", a->x, a->y);
+	if (a->y.rows == 0 || a->y.cols == 0)
+		return HG_OK;
+	return with_float(ctx, "readout", a->x.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		return with_width(wide(a->x), [&](auto width) { return run<decltype(width)::value, T>(ctx, a); });
+	});
+}
+
+extern "C" hg_status hg__cuda_readout_back(hg_context *ctx, const struct hg__readout_back_args *a)
+{
+	if (a->dx.cols != a->dy.cols || a->dx.ld != a->dy.ld || !is_float(a->dx) || !is_float(a->dy))
+		return misfit(ctx, "readout_back", a->dy, a->dx);
+	return backs[a->reduce](ctx, a);
+}

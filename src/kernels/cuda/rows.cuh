@@ -1,0 +1,73 @@
+#ifndef HG_KERNELS_CUDA_ROWS_CUH
+#define HG_KERNELS_CUDA_ROWS_CUH
+
+/* Row-wise kernels: a sub-warp (1 to 32 neighbouring lanes, a power of two) owns a row. threadIdx.x is the lane, blockDim.x the number of lanes,
+ * threadIdx.y the row within the block. All threads of a block take every step together, so the shuffles see whole warps; rows past the end are
+ * not `live` and have nothing to read. */
+
+#include "kernels/cuda/totals.cuh"
+
+/* Butterflies over the sub-warp: the same bits in every lane. */
+static __device__ inline float row_sum(float x)
+{
+	for (int step = static_cast<int>(blockDim.x) / 2; step > 0; step /= 2)
+		x += __shfl_xor_sync(0xffffffffu, x, step);
+	return x;
+}
+static __device__ inline float row_max(float x)
+{
+	for (int step = static_cast<int>(blockDim.x) / 2; step > 0; step /= 2)
+		x = max_nan(x, __shfl_xor_sync(0xffffffffu, x, step));
+	return x;
+}
+
+template <int W, typename F> static __global__ void rows_kernel(int64_t rows, F f)
+{
+	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
+	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
+		const int64_t row = first + threadIdx.y;
+		f.template row<W>(row, row < rows);
+	}
+}
+/* f.row<W>(row, live) for every row, in sub-warps sized for cols columns. */
+template <typename F> static hg_status each_row(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+{
+	if (rows == 0 || cols == 0)
+		return HG_OK;
+	return with_width(by_eight, [&](auto width) {
+		constexpr int W = decltype(width)::value;
+		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
+		rows_kernel<W><<<grid_for(rows, block.y), block, 0, stream_of(ctx)>>>(rows, f);
+		return launched(ctx, kernel);
+	});
+}
+
+template <int W, typename P, typename F> static __global__ void row_totals_kernel(int64_t rows, F f, P *partial)
+{
+	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
+	P mine = {};
+	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
+		const int64_t row = first + threadIdx.y;
+		f.template row<W>(row, row < rows, mine);
+	}
+	const P total = block_total(mine);
+	if (thread_in_block() == 0)
+		partial[blockIdx.x] = total;
+}
+/* f.row<W>(row, live, mine): what the row adds, in lane 0 alone. f.finish(total) writes the result, also when there are no rows. */
+template <typename P, typename F> static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+{
+	void *memory;
+	HG__TRY(hg__workspace(ctx, REDUCE_BLOCKS * sizeof(P), &memory));
+	P *partial = static_cast<P *>(memory);
+	return with_width(by_eight, [&](auto width) {
+		constexpr int W = decltype(width)::value;
+		const dim3 block = tile_of(rows, cols, W, REDUCE_BLOCKS).block;
+		const int64_t wanted = grid_for(rows, block.y), blocks = wanted < REDUCE_BLOCKS ? wanted : REDUCE_BLOCKS;
+		row_totals_kernel<W><<<static_cast<unsigned>(blocks), block, 0, stream_of(ctx)>>>(rows, f, partial);
+		HG__TRY(launched(ctx, kernel));
+		return fold(ctx, kernel, partial, blocks, f);
+	});
+}
+
+#endif

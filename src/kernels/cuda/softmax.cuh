@@ -1,0 +1,76 @@
+#ifndef HG_KERNELS_CUDA_SOFTMAX_CUH
+#define HG_KERNELS_CUDA_SOFTMAX_CUH
+
+/* What log-softmax, the losses and the accuracy share: the softmax of a row, rows that count, means over them. */
+
+#include "kernels/cuda/rows.cuh"
+
+/* max and sum exp(x - max) of a row, in all its lanes. A NaN makes both NaN. */
+struct softmax_row {
+	float max, sum;
+};
+template <int W, typename T> static __device__ struct softmax_row softmax_of(const T *x, int64_t cols)
+{
+	const int64_t step = static_cast<int64_t>(blockDim.x) * W;
+	struct softmax_row s = {-INFINITY, 0.0f};
+	float pack[W];
+	for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; col < cols; col += step) {
+		load<W>(x + col, pack);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			if (col + i < cols)
+				s.max = max_nan(s.max, pack[i]);
+	}
+	s.max = row_max(s.max);
+	for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; col < cols; col += step) {
+		load<W>(x + col, pack);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			if (col + i < cols)
+				s.sum += expf(pack[i] - s.max);
+	}
+	s.sum = row_sum(s.sum);
+	return s;
+}
+
+/* label i32 [n, 1] or NULL, mask u8 [n, 1] or NULL. A row counts if mask != 0 and label >= 0, each where present. */
+struct counted_rows {
+	const int32_t *label;
+	const uint8_t *mask;
+	int64_t ld_label, ld_mask;
+
+	/* The label, below 0 if the row does not count. */
+	__device__ int64_t label_of(int64_t row) const
+	{
+		return mask && mask[row * ld_mask] == 0 ? -1 : label[row * ld_label];
+	}
+	__device__ bool counts(int64_t row) const
+	{
+		return !mask || mask[row * ld_mask] != 0;
+	}
+};
+static inline struct counted_rows counted_of(const struct hg__mat &label, const struct hg__mat &mask)
+{
+	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld};
+}
+
+/* Values are f32, their sum is f64: over millions of rows it is as good as exact, so its order does not show. */
+struct loss_total {
+	double sum;
+	int64_t count;
+
+	__device__ void add(const loss_total &o)
+	{
+		sum += o.sum;
+		count += o.count;
+	}
+	/* The mean over `each` numbers a counted row. */
+	__device__ void write(float *loss, float *out_count, int64_t each) const
+	{
+		const double n = static_cast<double>(count * each);
+		*loss = count * each > 0 ? static_cast<float>(sum / n) : 0.0f;
+		*out_count = static_cast<float>(n);
+	}
+};
+
+#endif
