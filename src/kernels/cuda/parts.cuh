@@ -42,13 +42,6 @@ static __device__ inline int64_t own_unit()
 	return static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
 }
 
-/* The lanes of this sub-warp within its warp. */
-static __device__ inline unsigned own_mask()
-{
-	const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
-	return (blockDim.x == 32 ? 0xffffffffu : (1u << blockDim.x) - 1u) << (thread % 32 / blockDim.x * blockDim.x);
-}
-
 /* ---- the walk ---- */
 
 /* Place in an item. Offsets count edges from the item's first one, so that they fit in 32 bits. */
