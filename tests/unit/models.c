@@ -1,0 +1,283 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* Models: parameters, shapes, sentences; sparse and dense features say the same. */
+
+enum { N = 30, M = 150, D = 11, C = 3 };
+
+struct fixture {
+	hg_context *ctx;
+	hg_params *params;
+	hg_graph *graph, *x_sparse;
+	hg_tensor *x;
+	float dense[N][D];
+};
+
+static void open_policy(struct fixture *f, const hg_policy *policy)
+{
+	int32_t dst[M], src[M], row[N * D], col[N * D];
+	float value[N * D];
+	int64_t m = 0;
+	memset(f, 0, sizeof *f);
+	test_reseed(3);
+	for (int e = 0; e < M; e++) {
+		dst[e] = (int32_t)test_below(N);
+		src[e] = (int32_t)test_below(N);
+	}
+	for (int32_t i = 0; i < N; i++) {
+		for (int32_t c = 0; c < D; c++) {
+			if (test_uniform() < 0.7)
+				continue;
+			row[m] = i;
+			col[m] = c;
+			value[m] = f->dense[i][c] = (float)test_normal();
+			m++;
+		}
+	}
+	f->ctx = test_context();
+	CHECK_OK(hg_params_create(f->ctx, policy, &f->params));
+	CHECK_OK(hg_graph_from_coo(f->ctx, N, N, M, dst, src, NULL, NULL, &f->graph));
+	CHECK_OK(hg_graph_from_coo(f->ctx, N, D, m, row, col, value, NULL, &f->x_sparse));
+	CHECK_OK(hg_tensor_create(f->ctx, policy->state, N, D, &f->x));
+	CHECK_OK(hg_tensor_upload(f->x, f->dense, HG_F32));
+}
+
+static void close_all(struct fixture *f)
+{
+	hg_params_free(f->params);
+	hg_tensor_free(f->x);
+	hg_graph_free(f->x_sparse);
+	hg_graph_free(f->graph);
+	hg_context_free(f->ctx);
+}
+
+static hg_model_config config_of(const char *name)
+{
+	hg_model_config c = hg_model_config_default(name);
+	c.in_features = D;
+	c.out_features = C;
+	return c;
+}
+
+static int64_t elements(hg_params *params, int buffers)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < hg_params_count(params); i++) {
+		hg_param *p = hg_params_at(params, i);
+		if (!(hg_param_flags(p) & HG_PARAM_BUFFER) == !buffers)
+			sum += hg_tensor_rows(hg_param_master(p)) * hg_tensor_cols(hg_param_master(p));
+	}
+	return sum;
+}
+
+/* Counted by hand from the equations. */
+static int64_t expected_elements(const hg_model_config *c)
+{
+	const int64_t h = c->hidden, hh = c->heads * h, hidden = c->layers - 1;
+	if (strcmp(c->name, "gcn") == 0)
+		return hidden ? (D * h + h) + (hidden - 1) * (h * h + h) + (h * C + C) : D * C + C;
+	if (strcmp(c->name, "gin") == 0) {
+		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h; /* eps, second matrix, two gains and shifts */
+		return (D * h + rest) + hidden * (h * h + rest) + (h * C + C);
+	}
+	const int64_t last = c->out_heads * C;
+	return hidden ? (D * hh + 3 * hh) + (hidden - 1) * (hh * hh + 3 * hh) + (hh * last + 2 * last + C) : D * last + 2 * last + C;
+}
+
+static void parameters_are_counted(void)
+{
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		for (int layers = 1; layers <= 4; layers++) {
+			const hg_policy policy = hg_policy_fp16();
+			struct fixture f;
+			hg_model *model = NULL;
+			hg_model_config c = config_of(*name);
+			c.layers = layers;
+			c.hidden = 6;
+			c.heads = 3;
+			c.out_heads = 2;
+			c.eps_learnable = layers % 2;
+			open_policy(&f, &policy);
+			CHECK_OK(hg_model_create(f.params, &c, &model));
+			CHECK_MSG(elements(f.params, 0) == expected_elements(&c), "%s, %d layers: %lld elements, expected %lld", *name, layers,
+			          (long long)elements(f.params, 0), (long long)expected_elements(&c));
+			CHECK_EQ_I(elements(f.params, 1), strcmp(*name, "gin") == 0 ? layers * 4 * 6 : 0);
+			CHECK_EQ_I(hg_model_get_config(model)->layers, layers);
+			hg_model_free(model);
+			close_all(&f);
+		}
+	}
+}
+
+static void parameters_know_their_layer(void)
+{
+	const hg_policy policy = hg_policy_fp32();
+	struct fixture f;
+	hg_model *model = NULL, *second = NULL;
+	const hg_model_config c = config_of("gin");
+	open_policy(&f, &policy);
+	hg_param *before = NULL;
+	CHECK_OK(hg_params_add(f.params, "before", 1, 1, HG_INIT_ZEROS, 0, &before));
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	const int64_t mine = hg_params_count(f.params);
+	CHECK_EQ_I(hg_model_param_layer(model, before), -1);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "conv0.mlp1.weight")), 0);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "conv0.bn2.running_var")), 0);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "conv1.eps")), 1);
+	CHECK_EQ_I(hg_model_param_layer(model, hg_params_find(f.params, "head.bias")), 2);
+	hg_model_free(model);
+	hg_params *others = NULL;
+	CHECK_OK(hg_params_create(f.ctx, &policy, &others));
+	CHECK_OK(hg_model_create(others, &c, &second));
+	CHECK_EQ_I(hg_params_count(others), mine - 1);
+	CHECK_EQ_I(hg_model_param_layer(second, before), -1);
+	hg_model_free(second);
+	hg_params_free(others);
+	close_all(&f);
+}
+
+/* The logits of an EVAL tape. */
+static void logits_of(struct fixture *f, hg_model *model, int sparse, float *out, int64_t rows)
+{
+	hg_tape *tape = NULL;
+	hg_model_input in = HG_MODEL_INPUT_INIT;
+	in.graph = f->graph;
+	in.x = sparse ? NULL : f->x;
+	in.x_sparse = sparse ? f->x_sparse : NULL;
+	CHECK_OK(hg_tape_create(f->params, HG_EVAL, &tape));
+	const hg_var y = hg_model_record(model, tape, &in);
+	CHECK_MSG(hg_tape_compile(tape, y) == HG_OK, "%s", hg_context_error(f->ctx));
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK_EQ_I(hg_tensor_rows(hg_tape_value(tape, y)), rows);
+	CHECK_EQ_I(hg_tensor_cols(hg_tape_value(tape, y)), C);
+	CHECK_OK(hg_tensor_download(hg_tape_value(tape, y), out, HG_F32));
+	hg_tape_free(tape);
+}
+
+/* Narrow and wide layers (aggregation before and after the product), sparse and dense features. In f32 the two ways differ by rounding alone: of each logit
+ * at most 2^-12 of its size and that of its neighbours, far above what sums of 30 terms through two layers can do (about 2^-17). */
+static void sparse_and_dense_features_agree(void)
+{
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		for (int hidden = 4; hidden <= 20; hidden += 16) {
+			const hg_policy policy = hg_policy_fp32();
+			struct fixture f;
+			hg_model *model = NULL;
+			hg_model_config c = config_of(*name);
+			float a[N][C], b[N][C];
+			double largest = 0;
+			c.hidden = hidden;
+			open_policy(&f, &policy);
+			CHECK_OK(hg_model_create(f.params, &c, &model));
+			logits_of(&f, model, 0, &a[0][0], N);
+			logits_of(&f, model, 1, &b[0][0], N);
+			for (int i = 0; i < N * C; i++)
+				largest = fmax(largest, fabs((double)a[i / C][i % C]));
+			CHECK(largest > 0);
+			for (int i = 0; i < N * C; i++)
+				CHECK_WITHIN(a[i / C][i % C], b[i / C][i % C], largest * 0x1p-12);
+			hg_model_free(model);
+			close_all(&f);
+		}
+	}
+}
+
+static void graph_tasks_give_a_row_per_graph(void)
+{
+	const int64_t ptr[] = {0, 10, 10, 30};
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		for (int readout = HG_REDUCE_SUM; readout <= HG_REDUCE_MAX; readout++) {
+			const hg_policy policy = hg_policy_fp16();
+			struct fixture f;
+			hg_model *model = NULL;
+			hg_model_config c = config_of(*name);
+			float out[3][C];
+			c.readout = readout;
+			open_policy(&f, &policy);
+			CHECK_OK(hg_graph_set_batch(f.graph, 3, ptr));
+			CHECK_OK(hg_model_create(f.params, &c, &model));
+			logits_of(&f, model, 0, &out[0][0], 3);
+			for (int k = 0; k < C; k++)
+				CHECK(out[1][k] == 0.0f); /* an empty graph says nothing, and biases start at 0 */
+			hg_model_free(model);
+			close_all(&f);
+		}
+	}
+}
+
+static void refuse(struct fixture *f, hg_model_config c, const char *field)
+{
+	hg_model *model = NULL;
+	CHECK_STATUS(hg_model_create(f->params, &c, &model), HG_ERR_ARG);
+	CHECK(!model);
+	CHECK_CONTAINS(hg_context_error(f->ctx), field);
+}
+
+static void mistakes_are_named(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model_config c;
+	open_policy(&f, &policy);
+	refuse(&f, hg_model_config_default("gcn"), "in_features");
+	refuse(&f, config_of("transformer"), "transformer");
+	c = config_of("gcn");
+	c.layers = 0;
+	refuse(&f, c, "layers");
+	c = config_of("gin");
+	c.hidden = 0;
+	refuse(&f, c, "hidden");
+	c = config_of("gin");
+	c.aggregate = HG_NORM_BOTH;
+	refuse(&f, c, "aggregate");
+	c = config_of("gat");
+	c.dropout = 1.0f;
+	refuse(&f, c, "dropout");
+	c = config_of("gat");
+	c.heads = 0;
+	refuse(&f, c, "heads");
+	c = config_of("gat");
+	c.attention_dropout = NAN;
+	refuse(&f, c, "attention_dropout");
+	c = config_of("gcn");
+	c.norm = (hg_norm)7;
+	refuse(&f, c, "norm");
+	c = config_of("gcn");
+	c.readout = 3;
+	refuse(&f, c, "readout");
+	close_all(&f);
+}
+
+static void inputs_that_do_not_fit_are_named(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model *model = NULL;
+	hg_model_config c = config_of("gcn");
+	c.in_features = D + 1;
+	open_policy(&f, &policy);
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	for (int k = 0; k < 3; k++) {
+		hg_tape *tape = NULL;
+		hg_model_input in = HG_MODEL_INPUT_INIT;
+		in.graph = k == 0 ? f.x_sparse : f.graph;
+		in.x = k == 2 ? NULL : f.x;
+		CHECK_OK(hg_tape_create(f.params, HG_TRAIN, &tape));
+		const hg_var y = hg_model_record(model, tape, &in);
+		CHECK(hg_tape_compile(tape, y) == (k == 2 ? HG_ERR_ARG : HG_ERR_SHAPE));
+		CHECK_CONTAINS(hg_context_error(f.ctx), k == 0 ? "square" : k == 1 ? "12" : "neither");
+		hg_tape_free(tape);
+	}
+	hg_model_free(model);
+	close_all(&f);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(parameters_are_counted),           TEST(parameters_know_their_layer), TEST(sparse_and_dense_features_agree),
+	                                         TEST(graph_tasks_give_a_row_per_graph), TEST(mistakes_are_named),          TEST(inputs_that_do_not_fit_are_named)};
+	return RUN_TESTS(argc, argv, cases);
+}

@@ -1,0 +1,302 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to them: each quantity carries the largest error that its
+ * roundings so far can have caused (first order, and 2 % for the rest). */
+
+enum { ROWS = 5, COLS = 13, SIZE = ROWS * COLS, TENSORS = 3, STEPS = 20 };
+static const double u = 0x1p-24, slack = 1.02;
+
+struct number {
+	double x, e; /* value, bound on the error of the f32 one */
+};
+struct element {
+	struct number w, m, v;
+};
+
+struct method {
+	const char *name;
+	hg_optim_config config;
+};
+static const struct method methods[] = {
+    {"sgd", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
+    {"sgd with weight decay", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
+    {"momentum", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 0, 0.9f, 0.999f, 1e-8f}},
+    {"nesterov", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 1, 0.9f, 0.999f, 1e-8f}},
+    {"adam", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
+    {"adam with L2", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.05f, 0.0f, 0, 0.8f, 0.99f, 1e-6f}},
+    {"adamw", {sizeof(hg_optim_config), HG_ADAMW, 0.01f, 0.05f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* g + decay w: two roundings */
+static struct number decayed(double g, struct number w, double decay)
+{
+	const double x = g + decay * w.x;
+	return (struct number){x, decay * w.e + slack * u * (fabs(decay * w.x) + fabs(x))};
+}
+
+static void sgd(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient)
+{
+	const struct number g = decayed(gradient, p->w, decay);
+	const double mu = (double)c->momentum;
+	struct number step = g;
+	if (mu > 0) {
+		const double m = mu * p->m.x + g.x;
+		p->m = (struct number){m, mu * p->m.e + g.e + slack * u * (fabs(mu * p->m.x) + fabs(m))};
+		step = p->m;
+	}
+	if (c->nesterov) {
+		step.x = g.x + mu * p->m.x;
+		step.e = g.e + mu * p->m.e + slack * u * (fabs(mu * p->m.x) + fabs(step.x));
+	}
+	const double w = p->w.x - lr * step.x;
+	p->w = (struct number){w, p->w.e + lr * step.e + slack * u * (fabs(lr * step.x) + fabs(w))};
+}
+
+static void adam(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient, int t)
+{
+	const int decoupled = c->kind == HG_ADAMW;
+	const struct number g = decayed(gradient, p->w, decoupled ? 0.0 : decay);
+	const double b1 = (double)c->beta1, b2 = (double)c->beta2;
+	const double m = b1 * p->m.x + (1 - b1) * g.x, v = b2 * p->v.x + (1 - b2) * g.x * g.x;
+	/* at most four roundings on any path, each of a quantity not larger than these sums of magnitudes */
+	p->m = (struct number){m, b1 * p->m.e + (1 - b1) * g.e + 4 * slack * u * (2 * fabs(p->m.x) + fabs(g.x))};
+	p->v = (struct number){v, b2 * p->v.e + 2 * (1 - b2) * fabs(g.x) * g.e + 4 * slack * u * (p->v.x + (1 - b2) * g.x * g.x)};
+	const double mean = m / (1 - pow(b1, t)), root = sqrt(v / (1 - pow(b2, t))) + (double)c->eps, step = lr * mean / root;
+	/* relative: half of v's by the root, and eight roundings */
+	const double step_e = lr * p->m.e / (1 - pow(b1, t)) / root + fabs(step) * (p->v.e / (2 * v) + 8 * u) * slack;
+	const double shrink = decoupled ? 1 - lr * decay : 1.0, w = p->w.x * shrink - step;
+	p->w = (struct number){w, p->w.e + step_e + 4 * slack * u * (fabs(p->w.x) + fabs(step) + fabs(w))};
+}
+
+static void reference_step(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient, int t)
+{
+	if (c->kind == HG_SGD)
+		sgd(p, c, lr, decay, gradient);
+	else
+		adam(p, c, lr, decay, gradient, t);
+}
+
+struct bench {
+	hg_context *ctx;
+	hg_params *params;
+	hg_param *param[TENSORS], *buffer;
+	hg_optim *optim;
+	struct element state[TENSORS][SIZE];
+	float gradient[TENSORS][SIZE];
+	double lr[TENSORS], decay[TENSORS];
+};
+
+static void bench_open(struct bench *b, const hg_optim_config *config, const hg_policy *policy)
+{
+	static const char *const names[TENSORS] = {"first", "second", "third"};
+	memset(b, 0, sizeof *b);
+	b->ctx = test_context();
+	CHECK_OK(hg_params_create(b->ctx, policy, &b->params));
+	for (int k = 0; k < TENSORS; k++) {
+		float values[SIZE];
+		if (k == 1)
+			CHECK_OK(hg_params_add(b->params, "statistics", 1, COLS, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &b->buffer));
+		CHECK_OK(hg_params_add(b->params, names[k], ROWS, COLS, HG_INIT_ZEROS, k == 2 ? HG_PARAM_F32 : 0, &b->param[k]));
+		for (int i = 0; i < SIZE; i++) {
+			values[i] = (float)test_normal();
+			b->state[k][i].w.x = (double)values[i];
+		}
+		CHECK_OK(hg_param_set(b->param[k], values));
+		b->lr[k] = (double)config->lr;
+		b->decay[k] = (double)config->weight_decay;
+	}
+	CHECK_OK(hg_optim_create(b->params, config, &b->optim));
+}
+
+static void bench_close(struct bench *b)
+{
+	hg_optim_free(b->optim);
+	hg_params_free(b->params);
+	hg_context_free(b->ctx);
+}
+
+static hg_step_info info_of(struct bench *b)
+{
+	hg_step_info info = HG_STEP_INFO_INIT;
+	CHECK_OK(hg_optim_info(b->optim, &info));
+	return info;
+}
+
+/* Fresh gradients of size 1/2 to 2, uploaded times `scale`. Returns their norm. */
+static double gradients_make(struct bench *b, float scale)
+{
+	double square = 0;
+	for (int k = 0; k < TENSORS; k++) {
+		float scaled[SIZE];
+		for (int i = 0; i < SIZE; i++) {
+			b->gradient[k][i] = (float)((test_uniform() < 0.5 ? -1 : 1) * exp2(2 * test_uniform() - 1));
+			scaled[i] = b->gradient[k][i] * scale;
+			square += (double)b->gradient[k][i] * (double)b->gradient[k][i];
+		}
+		CHECK_OK(hg_tensor_upload(hg_param_grad(b->param[k]), scaled, HG_F32));
+	}
+	return sqrt(square);
+}
+
+static void reference_all(struct bench *b, const hg_optim_config *c, int t)
+{
+	for (int k = 0; k < TENSORS; k++)
+		for (int i = 0; i < SIZE; i++)
+			reference_step(&b->state[k][i], c, b->lr[k], b->decay[k], (double)b->gradient[k][i], t);
+}
+
+/* Masters within the bound; working copies are the masters narrowed once. */
+static void weights_check(struct bench *b, const char *what)
+{
+	for (int k = 0; k < TENSORS; k++) {
+		float master[SIZE], working[SIZE];
+		CHECK_OK(hg_tensor_download(hg_param_master(b->param[k]), master, HG_F32));
+		CHECK_OK(hg_tensor_download(hg_param_working(b->param[k]), working, HG_F32));
+		const int narrow = hg_tensor_dtype(hg_param_working(b->param[k])) == HG_F16;
+		for (int i = 0; i < SIZE; i++) {
+			const struct number w = b->state[k][i].w;
+			CHECK_MSG(fabs((double)master[i] - w.x) <= w.e, "%s: tensor %d[%d] is %.9g, expected %.9g within %.3g", what, k, i, (double)master[i], w.x, w.e);
+			const float expected = narrow ? hg_half_to_float(hg_half_from_float(master[i])) : master[i];
+			CHECK_MSG(working[i] == expected, "%s: working copy of tensor %d[%d] is %.9g, expected %.9g", what, k, i, (double)working[i], (double)expected);
+		}
+	}
+}
+
+static void formulas_hold_for_20_steps(void)
+{
+	for (int which = 0; which < 2 * METHODS; which++) {
+		const struct method *method = &methods[which / 2];
+		const hg_policy policy = which % 2 ? hg_policy_fp16() : hg_policy_fp32();
+		struct bench b;
+		int group = 0;
+		test_reseed((uint64_t)which);
+		bench_open(&b, &method->config, &policy);
+		CHECK_OK(hg_optim_add_group(b.optim, 0.5f * method->config.lr, 0.25f, &group));
+		CHECK_EQ_I(group, 1);
+		CHECK_OK(hg_optim_assign(b.optim, b.param[1], group));
+		b.lr[1] = (double)(0.5f * method->config.lr);
+		b.decay[1] = 0.25;
+		for (int t = 1; t <= STEPS; t++) {
+			if (t == STEPS / 2) {
+				CHECK_OK(hg_optim_set_lr(b.optim, 0, 0.02f));
+				b.lr[0] = b.lr[2] = (double)0.02f;
+			}
+			const double norm = gradients_make(&b, info_of(&b).loss_scale);
+			CHECK_OK(hg_optim_step(b.optim));
+			reference_all(&b, &method->config, t);
+			weights_check(&b, method->name);
+			const hg_step_info info = info_of(&b);
+			CHECK(info.applied && info.nonfinite == 0 && !info.first_nonfinite && info.steps == t && info.skipped == 0);
+			CHECK_WITHIN(info.grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* f64 sums */
+		}
+		float statistics[COLS];
+		CHECK_OK(hg_tensor_download(hg_param_master(b.buffer), statistics, HG_F32));
+		for (int i = 0; i < COLS; i++)
+			CHECK(statistics[i] == 1.0f);
+		bench_close(&b);
+	}
+}
+
+/* An infinite or undefined gradient: nothing moves but the scale; afterwards the formulas go on as if the step had not been. */
+static void bad_steps_are_skipped_and_the_scale_moves(void)
+{
+	for (int which = 0; which < METHODS; which++) {
+		hg_policy policy = hg_policy_fp16();
+		struct bench b;
+		test_reseed(100 + (uint64_t)which);
+		policy.loss_scale.init_scale = 1024.0f;
+		policy.loss_scale.growth_interval = 4;
+		bench_open(&b, &methods[which].config, &policy);
+		float scale = 1024.0f;
+		int applied = 0, run = 0;
+		for (int step = 1; step <= STEPS; step++) {
+			const int bad = step == 1 || step == 7 || step == 8;
+			(void)gradients_make(&b, scale);
+			if (bad) {
+				float poison[SIZE] = {0};
+				poison[SIZE - 1] = step == 8 ? NAN : INFINITY;
+				CHECK_OK(hg_tensor_upload(hg_param_grad(b.param[1]), poison, HG_F32));
+			}
+			CHECK_OK(hg_optim_step(b.optim));
+			run = bad ? 0 : run + 1;
+			scale *= bad ? 0.5f : run && run % 4 == 0 ? 2.0f : 1.0f;
+			if (!bad)
+				reference_all(&b, &methods[which].config, ++applied);
+			weights_check(&b, methods[which].name);
+			const hg_step_info info = info_of(&b);
+			CHECK_EQ_I(info.applied, !bad);
+			CHECK_EQ_I(info.reason, bad ? HG_STEP_SKIPPED_BACKOFF : run % 4 == 0 ? HG_STEP_APPLIED_GREW : HG_STEP_APPLIED);
+			CHECK_EQ_I(info.nonfinite, bad);
+			CHECK_EQ_I(info.steps, step);
+			CHECK_EQ_I(info.skipped, step - applied);
+			CHECK(info.loss_scale == scale);
+			CHECK((isfinite(info.grad_norm) != 0) == !bad);
+			if (bad)
+				CHECK_STR(info.first_nonfinite, "second");
+			else
+				CHECK(!info.first_nonfinite);
+		}
+		bench_close(&b);
+	}
+}
+
+static void two_runs_give_the_same_bits(void)
+{
+	float bits[2][TENSORS][SIZE];
+	for (int run = 0; run < 2; run++) {
+		const hg_policy policy = hg_policy_fp16();
+		struct bench b;
+		test_reseed(7);
+		bench_open(&b, &methods[METHODS - 1].config, &policy);
+		for (int t = 0; t < STEPS; t++) {
+			(void)gradients_make(&b, 65536.0f);
+			CHECK_OK(hg_optim_step(b.optim));
+		}
+		for (int k = 0; k < TENSORS; k++)
+			CHECK_OK(hg_tensor_download(hg_param_master(b.param[k]), bits[run][k], HG_F32));
+		bench_close(&b);
+	}
+	CHECK(memcmp(bits[0], bits[1], sizeof bits[0]) == 0);
+}
+
+static void mistakes_are_named(void)
+{
+	struct bench b;
+	hg_optim *other = NULL;
+	int group = 0;
+	test_reseed(8);
+	bench_open(&b, &methods[0].config, NULL);
+	hg_optim_config bad = HG_OPTIM_CONFIG_INIT;
+	bad.lr = NAN;
+	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "lr");
+	bad = methods[0].config;
+	bad.nesterov = 1;
+	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "nesterov");
+	bad = methods[4].config;
+	bad.beta2 = 1.0f;
+	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "beta2");
+	CHECK(!other);
+	CHECK_STATUS(hg_optim_assign(b.optim, b.buffer, 0), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "statistics");
+	CHECK_STATUS(hg_optim_assign(b.optim, b.param[0], 1), HG_ERR_ARG);
+	CHECK_STATUS(hg_optim_set_lr(b.optim, -1, 0.1f), HG_ERR_ARG);
+	CHECK_STATUS(hg_optim_add_group(b.optim, 0.1f, -1.0f, &group), HG_ERR_ARG);
+	hg_param *late = NULL;
+	CHECK_OK(hg_params_add(b.params, "late", 1, 1, HG_INIT_ZEROS, 0, &late));
+	CHECK_STATUS(hg_optim_step(b.optim), HG_ERR_STATE);
+	bench_close(&b);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps), TEST(bad_steps_are_skipped_and_the_scale_moves),
+	                                         TEST(two_runs_give_the_same_bits), TEST(mistakes_are_named)};
+	return RUN_TESTS(argc, argv, cases);
+}

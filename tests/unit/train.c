@@ -1,0 +1,375 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* Training runs on four planted communities: three of four edges stay in their community, features are the community plus noise. */
+
+enum { N = 320, M = 3200, D = 12, C = 4, EPOCHS = 60 };
+
+struct task {
+	int32_t dst[M], src[M], label[N];
+	float x[N][D];
+	uint8_t train[N], val[N], test[N];
+};
+
+static void task_make(struct task *t)
+{
+	test_reseed(11);
+	memset(t, 0, sizeof *t);
+	for (int e = 0; e < M; e++) {
+		t->dst[e] = (int32_t)test_below(N);
+		t->src[e] = (int32_t)(e % 4 ? (t->dst[e] + C * test_below(N)) % N : test_below(N));
+	}
+	for (int i = 0; i < N; i++) {
+		t->label[i] = i % C;
+		(i < 80 ? t->train : i < 160 ? t->val : t->test)[i] = 1;
+		for (int c = 0; c < D; c++)
+			t->x[i][c] = test_uniform() < 0.5 ? 0.0f : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
+	}
+}
+
+struct run {
+	hg_context *ctx;
+	hg_graph *x_sparse;
+	hg_tensor *x;
+	hg_train_data data;
+	hg_train *train;
+	hg_train_report report;
+};
+
+/* The task on a context's device. Takes the context. */
+static void run_data(struct run *r, hg_context *ctx, const struct task *t, hg_dtype state, int sparse)
+{
+	memset(r, 0, sizeof *r);
+	r->ctx = ctx;
+	r->data = (hg_train_data)HG_TRAIN_DATA_INIT;
+	r->report = (hg_train_report)HG_TRAIN_REPORT_INIT;
+	CHECK_OK(hg_graph_from_coo(ctx, N, N, M, t->dst, t->src, NULL, NULL, &r->data.input.graph));
+	if (sparse) {
+		int32_t row[N * D], col[N * D];
+		float value[N * D];
+		int64_t m = 0;
+		for (int32_t i = 0; i < N * D; i++) {
+			if (t->x[i / D][i % D] == 0.0f)
+				continue;
+			row[m] = i / D;
+			col[m] = i % D;
+			value[m++] = t->x[i / D][i % D];
+		}
+		CHECK_OK(hg_graph_from_coo(ctx, N, D, m, row, col, value, NULL, &r->x_sparse));
+	} else {
+		CHECK_OK(hg_tensor_create(ctx, state, N, D, &r->x));
+		CHECK_OK(hg_tensor_upload(r->x, t->x, HG_F32));
+	}
+	r->data.input.x = r->x;
+	r->data.input.x_sparse = r->x_sparse;
+	r->data.labels = t->label;
+	r->data.train_mask = t->train;
+	r->data.val_mask = t->val;
+	r->data.test_mask = t->test;
+}
+
+static void run_close(struct run *r)
+{
+	hg_train_free(r->train);
+	hg_tensor_free(r->x);
+	hg_graph_free(r->x_sparse);
+	hg_graph_free(r->data.input.graph);
+	hg_context_free(r->ctx);
+}
+
+static hg_train_config config_of(const char *model, const char *policy)
+{
+	hg_train_config c = hg_train_config_default(model);
+	CHECK_OK(hg_policy_parse(policy, &c.policy));
+	c.epochs = EPOCHS;
+	c.optim.lr = 0.01f;
+	c.model.hidden = 16;
+	c.model.heads = 4;
+	return c;
+}
+
+static void run_all(struct run *r, hg_context *ctx, const struct task *t, const hg_train_config *c, int sparse)
+{
+	run_data(r, ctx, t, c->policy.state, sparse);
+	CHECK_MSG(hg_train_create(ctx, c, &r->data, &r->train) == HG_OK, "%s", hg_context_error(ctx));
+	CHECK_MSG(hg_train_run(r->train, &r->report) >= 0, "%s", hg_context_error(ctx));
+}
+
+static void all_models_learn_in_both_precisions(void)
+{
+	static const char *const policies[] = {"fp32", "fp16", "fp16-discretized"};
+	static struct task t;
+	task_make(&t);
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		for (int k = 0; k < 6; k++) {
+			const hg_train_config c = config_of(*model, policies[k / 2]);
+			struct run r;
+			run_all(&r, test_context(), &t, &c, k % 2);
+			test_note("%s %s %s: test %.3f, loss %.4f, %.2f ms, %lld skipped", *model, policies[k / 2], k % 2 ? "sparse" : "dense", r.report.test_accuracy,
+			          r.report.final_loss, r.report.epoch_ms_median, (long long)r.report.steps_skipped);
+			CHECK(r.report.test_accuracy > 0.9);
+			CHECK(r.report.loss_finite && r.report.epochs_run == EPOCHS && r.report.best_epoch >= 1);
+			CHECK(r.report.peak_bytes >= r.report.arena_bytes && r.report.arena_bytes > 0 && r.report.epoch_ms_median > 0);
+			run_close(&r);
+		}
+	}
+}
+
+static void half_precision_halves_the_state(void)
+{
+	static struct task t;
+	task_make(&t);
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		size_t bytes[2];
+		for (int k = 0; k < 2; k++) {
+			const hg_train_config c = config_of(*model, k ? "fp16" : "fp32");
+			struct run r;
+			run_all(&r, test_context(), &t, &c, 0);
+			bytes[k] = r.report.state_bytes;
+			run_close(&r);
+		}
+		CHECK_MSG((double)bytes[1] <= 0.55 * (double)bytes[0], "%s: %zu bytes in fp16, %zu in fp32", *model, bytes[1], bytes[0]);
+	}
+}
+
+struct outcome {
+	double loss[EPOCHS];
+	float logits[N][C];
+};
+
+static int note_loss(void *user, const hg_train_event *event)
+{
+	struct outcome *o = user;
+	o->loss[event->epoch - 1] = event->loss;
+	return 0;
+}
+
+static void outcome_of(struct outcome *o, hg_context *ctx, const struct task *t, const char *model, const char *policy, int sparse)
+{
+	int32_t prediction[N];
+	struct run r;
+	hg_train_config c = config_of(model, policy);
+	memset(o, 0, sizeof *o);
+	c.progress = note_loss;
+	c.user = o;
+	run_all(&r, ctx, t, &c, sparse);
+	CHECK_OK(hg_train_predict(r.train, prediction, &o->logits[0][0]));
+	run_close(&r);
+}
+
+static void two_runs_give_the_same_bits(void)
+{
+	static struct task t;
+	static struct outcome a, b;
+	task_make(&t);
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		for (int sparse = 0; sparse < 2; sparse++) {
+			outcome_of(&a, test_context(), &t, *model, "fp16", sparse);
+			outcome_of(&b, test_context(), &t, *model, "fp16", sparse);
+			CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s features", *model, sparse ? "sparse" : "dense");
+		}
+	}
+}
+
+static hg_context *cpu_context(int threads)
+{
+	hg_context *ctx = NULL;
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.device = HG_DEVICE_CPU;
+	config.threads = threads;
+	config.seed = 5;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	return ctx;
+}
+
+static void thread_counts_give_the_same_bits(void)
+{
+	static const char *const policies[] = {"fp32", "fp16"};
+	static struct task t;
+	static struct outcome a, b;
+	task_make(&t);
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		for (int k = 0; k < 2; k++) {
+			outcome_of(&a, cpu_context(1), &t, *model, policies[k], k);
+			for (int threads = 2; threads <= 5; threads += 3) {
+				outcome_of(&b, cpu_context(threads), &t, *model, policies[k], k);
+				CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s: 1 and %d threads", *model, policies[k], threads);
+			}
+		}
+	}
+}
+
+struct watch {
+	int stop_at, last;
+	double best_val, best_test;
+	int best_epoch;
+};
+
+static int watch_epoch(void *user, const hg_train_event *e)
+{
+	struct watch *w = user;
+	w->last = e->epoch;
+	if (e->val_accuracy > w->best_val) {
+		w->best_val = e->val_accuracy;
+		w->best_test = e->test_accuracy;
+		w->best_epoch = e->epoch;
+	}
+	return e->epoch == w->stop_at;
+}
+
+static void the_best_epoch_is_what_is_kept(void)
+{
+	static struct task t;
+	int32_t prediction[N];
+	struct run r;
+	struct watch w = {.best_val = -1};
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.progress = watch_epoch;
+	c.user = &w;
+	run_all(&r, test_context(), &t, &c, 0);
+	CHECK(r.report.best_val_accuracy == w.best_val);
+	CHECK(r.report.best_epoch >= w.best_epoch); /* later only for the loss's sake, at the same accuracy */
+	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
+	int right = 0, count = 0;
+	for (int i = 0; i < N; i++) {
+		right += t.test[i] && prediction[i] == t.label[i];
+		count += t.test[i];
+	}
+	CHECK_WITHIN((double)right / count, r.report.test_accuracy, 1e-9);
+	run_close(&r);
+}
+
+static void a_run_stops_when_asked_and_out_of_patience(void)
+{
+	static struct task t;
+	struct run r;
+	struct watch w = {.stop_at = 7, .best_val = -1};
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.progress = watch_epoch;
+	c.user = &w;
+	run_data(&r, test_context(), &t, HG_F16, 0);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
+	CHECK_EQ_I(r.report.epochs_run, 7);
+	CHECK(r.report.best_epoch >= 1 && r.report.best_epoch <= 7 && isfinite(r.report.final_loss));
+	run_close(&r);
+	w = (struct watch){.stop_at = 3, .best_val = -1};
+	c.eval_every = 50; /* stopped before the first look */
+	run_data(&r, test_context(), &t, HG_F16, 0);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
+	CHECK(r.report.best_epoch == 3 && r.report.test_accuracy >= 0);
+	run_close(&r);
+	w = (struct watch){.best_val = -1};
+	c.eval_every = 1;
+	c.epochs = 2000;
+	c.patience = 5;
+	c.optim.lr = 0.5f; /* too large to go on improving */
+	run_all(&r, test_context(), &t, &c, 0);
+	CHECK(r.report.epochs_run < 2000 && r.report.epochs_run == w.last && r.report.epochs_run >= r.report.best_epoch);
+	run_close(&r);
+}
+
+/* A loss scale far too large: steps are skipped until it fits, the run goes on and says so. */
+static void skipped_steps_are_information(void)
+{
+	static struct task t;
+	struct run r;
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.policy.loss_scale.max_scale = 0x1p40f;
+	c.policy.loss_scale.init_scale = 0x1p40f;
+	c.epochs = 2 * EPOCHS;
+	run_all(&r, test_context(), &t, &c, 0);
+	CHECK(r.report.steps_skipped > 0 && r.report.loss_scale_final < 0x1p40f);
+	CHECK(r.report.loss_finite && r.report.test_accuracy > 0.9);
+	run_close(&r);
+}
+
+/* 40 graphs of 8 nodes; a graph's class is its nodes' community. */
+static void graphs_are_classified(void)
+{
+	enum { GRAPHS = N / 8 };
+	static struct task t;
+	int64_t ptr[GRAPHS + 1];
+	task_make(&t);
+	for (int g = 0; g <= GRAPHS; g++)
+		ptr[g] = 8 * g;
+	for (int e = 0; e < M; e++)
+		t.src[e] = t.dst[e] / 8 * 8 + (int32_t)test_below(8);
+	for (int i = 0; i < N; i++)
+		for (int c = 0; c < D; c++)
+			t.x[i][c] = (float)(test_normal() + (c % C == i / 8 % C ? 1.0 : 0.0));
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		struct run r;
+		hg_train_config c = config_of(*model, "fp16");
+		c.model.readout = HG_REDUCE_MEAN;
+		c.epochs = 2 * EPOCHS;
+		run_data(&r, test_context(), &t, HG_F16, 0);
+		CHECK_OK(hg_graph_set_batch(r.data.input.graph, GRAPHS, ptr));
+		r.data.train_mask = r.data.val_mask = r.data.test_mask = NULL; /* every graph, no validation */
+		CHECK_MSG(hg_train_create(r.ctx, &c, &r.data, &r.train) == HG_OK, "%s", hg_context_error(r.ctx));
+		CHECK_OK(hg_train_run(r.train, &r.report));
+		CHECK(isnan(r.report.test_accuracy) && r.report.best_epoch == c.epochs);
+		int32_t prediction[GRAPHS];
+		int right = 0;
+		CHECK_OK(hg_train_predict(r.train, prediction, NULL));
+		for (int g = 0; g < GRAPHS; g++)
+			right += prediction[g] == t.label[g];
+		CHECK_MSG(right > GRAPHS * 9 / 10, "%s: %d of %d", *model, right, GRAPHS);
+		run_close(&r);
+	}
+}
+
+static void refuse(struct run *r, const hg_train_config *c, const hg_train_data *d, const char *part)
+{
+	hg_train *train = NULL;
+	CHECK(hg_train_create(r->ctx, c, d, &train) < 0);
+	CHECK(!train);
+	CHECK_CONTAINS(hg_context_error(r->ctx), part);
+}
+
+static void mistakes_are_named(void)
+{
+	static struct task t;
+	static const uint8_t nobody[N];
+	struct run r;
+	task_make(&t);
+	hg_train_config good = config_of("gcn", "fp16"), c = good;
+	run_data(&r, test_context(), &t, HG_F16, 0);
+	c.epochs = 0;
+	refuse(&r, &c, &r.data, "epochs");
+	c = good;
+	c.model.name = "mlp";
+	refuse(&r, &c, &r.data, "mlp");
+	c = good;
+	c.model.in_features = 3;
+	refuse(&r, &c, &r.data, "in_features 3");
+	c = good;
+	c.model.out_features = 2; /* labels go to 3 */
+	refuse(&r, &c, &r.data, "label");
+	hg_train_data d = r.data;
+	d.labels = NULL;
+	refuse(&r, &good, &d, "labels");
+	d = r.data;
+	d.train_mask = nobody;
+	refuse(&r, &good, &d, "train_mask");
+	d = r.data;
+	d.input.x = NULL;
+	refuse(&r, &good, &d, "neither");
+	run_close(&r);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(all_models_learn_in_both_precisions), TEST(half_precision_halves_the_state), TEST(two_runs_give_the_same_bits),
+	    TEST(thread_counts_give_the_same_bits),    TEST(the_best_epoch_is_what_is_kept),  TEST(a_run_stops_when_asked_and_out_of_patience),
+	    TEST(skipped_steps_are_information),       TEST(graphs_are_classified),           TEST(mistakes_are_named)};
+	return RUN_TESTS(argc, argv, cases);
+}
