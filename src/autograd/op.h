@@ -147,6 +147,9 @@ struct hg__op {
 #include "autograd/ops.def"
 #undef HG_OP
 const struct hg__op *const *hg__op_list(size_t *count);
+/* Is the record complete? HG_ERR_INTERNAL names the first hole in why[HG__MESSAGE]: a missing function, traits that contradict, a range rule that leaves a
+ * bound unset, too few samples. Needs no tape, graph or device. */
+HG_NODISCARD hg_status hg__op_check(const struct hg__op *op, char *why);
 
 /* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). buffers: two
  * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one or an earlier one of the same tape. */
