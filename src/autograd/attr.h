@@ -1,0 +1,54 @@
+#ifndef HG_AUTOGRAD_ATTR_H
+#define HG_AUTOGRAD_ATTR_H
+
+#include <string.h>
+
+#include "autograd/op.h"
+
+HG_EXTERN_C_BEGIN
+
+/* The constants of an op, as they lie in hg__node.attr and hg__sample.attr: one struct per op that has any. */
+struct hg__spmm_attr {
+	hg_norm norm;
+	float alpha;
+};
+struct hg__sddmm_dot_attr {
+	int heads;
+	float scale;
+};
+struct hg__leaky_relu_attr {
+	float slope;
+};
+struct hg__elu_attr {
+	float alpha;
+};
+struct hg__dropout_attr {
+	float p;
+};
+struct hg__scale_attr {
+	float factor;
+};
+struct hg__heads_attr { /* head_mean, head_dot */
+	int heads;
+};
+struct hg__batch_norm_attr {
+	float momentum, eps;
+};
+struct hg__layer_norm_attr {
+	float eps;
+};
+struct hg__readout_attr {
+	hg_reduce reduce;
+};
+struct hg__cast_attr {
+	hg_dtype dtype;
+};
+
+/* Read them: the bytes are copied out, so that no pointer lies about a type. */
+static inline void hg__attr_get(const struct hg__node *node, void *attr, size_t bytes)
+{
+	memcpy(attr, node->attr, bytes);
+}
+
+HG_EXTERN_C_END
+#endif

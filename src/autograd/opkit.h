@@ -1,0 +1,86 @@
+#ifndef HG_AUTOGRAD_OPKIT_H
+#define HG_AUTOGRAD_OPKIT_H
+
+#include <math.h>
+
+#include "autograd/attr.h"
+#include "autograd/op.h"
+
+HG_EXTERN_C_BEGIN
+
+/* What the files in ops/ share: checks that speak in sentences, arithmetic of bounds, small pieces of runs, samples and costs. */
+
+/* Checks while recording. `name` is the operand as the equation calls it. Each says what was found and what was expected. */
+HG_NODISCARD hg_status hg__want_present(const struct hg__infer *s, int i, const char *name);
+HG_NODISCARD hg_status hg__want_dtype(const struct hg__infer *s, int i, const char *name, hg_dtype dtype);
+/* f16 or f32, whatever the node runs in. */
+HG_NODISCARD hg_status hg__want_float(const struct hg__infer *s, int i, const char *name);
+/* The type the node runs in: for the operands in op->same. */
+HG_NODISCARD hg_status hg__want_state(const struct hg__infer *s, int i, const char *name);
+/* "X has 1432 rows, graph has 2708 columns". */
+HG_NODISCARD hg_status hg__want_equal(const struct hg__infer *s, const char *name, const char *extent, int64_t found, const char *other,
+                                      const char *other_extent, int64_t expected);
+HG_NODISCARD hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name, int64_t rows, int64_t cols);
+/* heads >= 1 and divides the columns of operand i. */
+HG_NODISCARD hg_status hg__want_heads(const struct hg__infer *s, int heads, int i, const char *name);
+/* "p is 1.5, expected 0 <= p < 1" unless ok. */
+HG_NODISCARD hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, double found, const char *expected);
+
+static inline struct hg__shape hg__shape_of(int64_t rows, int64_t cols, hg_dtype dtype)
+{
+	const struct hg__shape shape = {rows, cols, dtype, 1};
+	return shape;
+}
+
+/* Product of bounds: 0 times unknown is 0, since a value is finite wherever a bound is claimed. */
+static inline double hg__bound_mul(double a, double b)
+{
+	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
+}
+
+/* Y = alpha * X in Y's type: copies, casts, scalings. */
+HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
+
+/* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says
+ * where X and Y are both f16, else in f32. */
+struct hg__aggregate {
+	const struct hg__csr *csr;
+	struct hg__mat x, w, y;
+	int heads;
+	const float *row_scale, *col_scale;
+	float alpha;
+};
+HG_NODISCARD hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a);
+
+/* y = sum over the rows of X, for the gradient of a row that was added to all. The kernel sums into f32: straight into y if that is a parameter's gradient, else
+ * into `wide` [1, cols] f32, an aux of the node, and from there once into y's type. */
+HG_NODISCARD hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide, struct hg__mat y);
+/* Row `row` of a matrix as a matrix. */
+static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
+{
+	if (mat.data)
+		mat.data = (char *)mat.data + (size_t)(row * mat.ld) * hg_dtype_size(mat.dtype);
+	mat.rows = 1;
+	return mat;
+}
+
+/* For kernels that need no scratch of their own size. */
+size_t hg__no_scratch(const struct hg__call *c);
+
+/* Samples, operand by operand. */
+void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph);
+void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype, enum hg__fill fill, double scale, int variable);
+void hg__sample_normal(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype); /* a variable of standard normal numbers */
+void hg__sample_integer(struct hg__sample *s, int64_t rows, int64_t cols);                /* i32: what a float operand must refuse */
+void hg__sample_none(struct hg__sample *s);
+void hg__sample_attr(struct hg__sample *s, const void *attr, size_t bytes);
+
+/* Bytes of a matrix's elements; 0 if absent. */
+double hg__mat_bytes(const struct hg__mat *mat);
+/* Operands read once, output written once, `flops` operations an element of the output. */
+void hg__cost_stream(const struct hg__call *c, double flops, struct hg__cost *cost);
+/* rowptr and col of a CSR, in bytes. */
+double hg__csr_bytes(const struct hg__csr *csr);
+
+HG_EXTERN_C_END
+#endif

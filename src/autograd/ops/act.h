@@ -1,0 +1,51 @@
+#ifndef HG_AUTOGRAD_OPS_ACT_H
+#define HG_AUTOGRAD_OPS_ACT_H
+
+#include "autograd/opkit.h"
+
+/* What the activations share: Y = f(X) element by element, backward from Y alone. f and f' are in the kernels' table of activations. */
+
+static inline hg_status act_infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, 0, "X"));
+	s->out = hg__shape_of(s->in[0].rows, s->in[0].cols, s->state);
+	s->grads = 1u;
+	s->saves = HG__SAVE_OUT;
+	return HG_OK;
+}
+
+static inline hg_status act_forward(const struct hg__call *c, hg__act act, float p)
+{
+	const struct hg__act_args args = {.act = act, .p = p, .x = c->in[0], .y = c->out};
+	return c->k->act(c->ctx, &args);
+}
+
+static inline hg_status act_backward(const struct hg__call *c, hg__act act, float p)
+{
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__act_back_args args = {.act = act, .p = p, .y = c->out, .dy = c->dout, .dx = c->din[0]};
+	return c->k->act_back(c->ctx, &args);
+}
+
+/* One sample of an activation: its width beyond d, the spread of its input, its constant. */
+struct act_sample {
+	const char *what;
+	hg_status expect;
+	int64_t wider;
+	double sigma;
+	float p;
+	int integer;
+};
+
+static inline void act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)
+{
+	hg__sample_begin(s, row->what, row->expect, 0);
+	hg__sample_attr(s, &row->p, sizeof row->p);
+	if (row->integer)
+		hg__sample_integer(s, x->n, x->d);
+	else
+		hg__sample_add(s, x->n, x->d + row->wider, x->state, HG__FILL_NORMAL, row->sigma, 1);
+}
+
+#endif

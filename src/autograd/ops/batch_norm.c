@@ -1,0 +1,167 @@
+/* Normalisation of each column.
+ *
+ *     Y[:, c] = gamma[c] (X[:, c] - mean[c]) / sqrt(var[c] + eps) + beta[c]
+ *
+ * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)).  EVAL: the running statistics.
+ *
+ * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward: mean, rstd f32.
+ * Dtypes    X, Y: state.  All else f32, narrowed once.
+ * Range     TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| + max|beta|: whatever X holds.  EVAL: none known.
+ * Error     mean, variance: gamma_n(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
+ * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta/n - xhat dgamma/n).
+ *           mean|xhat| <= 1 and rstd <= 1/sqrt(eps), so max|dX| <= (2 + sqrt(n)) max|gamma| max|dY| / sqrt(eps);  max|dgamma|, max|dbeta| <= n max|dY|.
+ * Cost      4 n d elements (two passes of statistics);  8 n d flops.
+ * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand or a buffer is missing, momentum
+ *           outside [0, 1], eps not positive.
+ * Source    Ioffe, Szegedy 2015. */
+#include "autograd/opkit.h"
+#include "autograd/param.h"
+
+enum { X, GAMMA, BETA };
+/* STATISTICS f32 [2, d]: rows mean, rstd.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else gives them room; dX needs both. */
+enum { STATISTICS, GRADIENTS };
+
+static struct hg__batch_norm_attr attr_of(const struct hg__node *node)
+{
+	struct hg__batch_norm_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
+static hg_status want_buffer(const struct hg__infer *s, const hg_param *buffer, const char *name)
+{
+	if (!buffer)
+		return hg__infer_fail(s, HG_ERR_ARG, "%s is missing", name);
+	if (!(buffer->flags & HG_PARAM_BUFFER))
+		return hg__infer_fail(s, HG_ERR_ARG, "%s is a trained parameter, expected HG_PARAM_BUFFER", name);
+	HG__TRY(hg__want_equal(s, name, "rows", buffer->master->mat.rows, "a row", "row", 1));
+	return hg__want_equal(s, name, "columns", buffer->master->mat.cols, "X", "columns", s->in[X].cols);
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const struct hg__batch_norm_attr attr = attr_of(s->node);
+	HG__TRY(hg__want_attr(s, attr.momentum >= 0.0f && attr.momentum <= 1.0f, "momentum", (double)attr.momentum, "0 <= momentum <= 1"));
+	HG__TRY(hg__want_attr(s, isfinite(attr.eps) && attr.eps > 0.0f, "eps", (double)attr.eps, "eps > 0"));
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_dtype(s, GAMMA, "gamma", HG_F32));
+	HG__TRY(hg__want_dtype(s, BETA, "beta", HG_F32));
+	HG__TRY(hg__want_shape(s, GAMMA, "gamma", 1, s->in[X].cols));
+	HG__TRY(hg__want_shape(s, BETA, "beta", 1, s->in[X].cols));
+	HG__TRY(want_buffer(s, s->node->buffer[0], "running_mean"));
+	HG__TRY(want_buffer(s, s->node->buffer[1], "running_var"));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->aux[STATISTICS] = s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
+	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__SAVE_AUX(GRADIENTS);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
+	r->out = hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA];
+}
+
+static void range_back(struct hg__range *r)
+{
+	const double n = (double)r->shape[X].rows, rstd = 1.0 / sqrt((double)attr_of(r->node).eps);
+	r->din[X] = hg__bound_mul((2.0 + sqrt(n)) * rstd, hg__bound_mul(r->in[GAMMA], r->dout));
+	r->din[GAMMA] = r->din[BETA] = hg__bound_mul(n, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__batch_norm_attr attr = attr_of(c->node);
+	const struct hg__batch_norm_args args = {.x = c->in[X],
+	                                         .gamma = c->in[GAMMA],
+	                                         .beta = c->in[BETA],
+	                                         .y = c->out,
+	                                         .mean = hg__mat_row(c->aux[STATISTICS], 0),
+	                                         .rstd = hg__mat_row(c->aux[STATISTICS], 1),
+	                                         .running_mean = c->buffer[0],
+	                                         .running_var = c->buffer[1],
+	                                         .momentum = attr.momentum,
+	                                         .eps = attr.eps,
+	                                         .train = c->mode == HG_TRAIN};
+	return c->k->batch_norm(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	struct hg__mat none = c->in[X]; /* the shape of a gradient that nobody wants */
+	none.data = NULL;
+	const struct hg__batch_norm_back_args args = {.x = c->in[X],
+	                                              .gamma = c->in[GAMMA],
+	                                              .mean = hg__mat_row(c->aux[STATISTICS], 0),
+	                                              .rstd = hg__mat_row(c->aux[STATISTICS], 1),
+	                                              .dy = c->dout,
+	                                              .dx = c->din[X].data ? c->din[X] : none,
+	                                              .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
+	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1)};
+	return c->k->batch_norm_back(c->ctx, &args);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		struct hg__batch_norm_attr attr;
+		double sigma;
+		int64_t wider, gamma_cols; /* the last: too many */
+		int integer, buffers;
+	} rows[] = {
+	    {"momentum 0.1", HG_OK, {0.1f, 1e-5f}, 1.0, 0, 0, 0, 2},
+	    {"momentum 1, one column more", HG_OK, {1.0f, 1e-5f}, 1.0, 1, 0, 0, 2},
+	    {"momentum 0, large eps", HG_OK, {0.0f, 0.5f}, 1.0, 3, 0, 0, 2},
+	    {"large values", HG_OK, {0.1f, 1e-5f}, 2000.0, 8, 0, 0, 2},
+	    {"gamma has a column too many", HG_ERR_SHAPE, {0.1f, 1e-5f}, 1.0, 0, 1, 0, 2},
+	    {"X of integers", HG_ERR_DTYPE, {0.1f, 1e-5f}, 1.0, 0, 0, 1, 2},
+	    {"no running statistics", HG_ERR_ARG, {0.1f, 1e-5f}, 1.0, 0, 0, 0, 0},
+	    {"momentum 1.5", HG_ERR_ARG, {1.5f, 1e-5f}, 1.0, 0, 0, 0, 2},
+	    {"eps 0", HG_ERR_ARG, {0.1f, 0.0f}, 1.0, 0, 0, 0, 2},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
+	s->buffers = rows[i].buffers;
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_add(s, x->n, d, x->state, HG__FILL_NORMAL, rows[i].sigma, 1);
+	hg__sample_normal(s, 1, d + rows[i].gamma_cols, HG_F32);
+	hg__sample_normal(s, 1, d, HG_F32);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 8.0, cost);
+	cost->bytes += 2.0 * hg__mat_bytes(&c->in[X]);
+}
+
+const struct hg__op hg__op_batch_norm = {
+    .name = "batch_norm",
+    .min_in = 3,
+    .max_in = 3,
+    .same = 1u << X,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_param *running_mean, hg_param *running_var, float momentum, float eps)
+{
+	const hg_var in[] = {x, gamma, beta};
+	hg_param *const buffers[] = {running_mean, running_var};
+	const struct hg__batch_norm_attr attr = {momentum, eps};
+	return hg__record(tape, &hg__op_batch_norm, NULL, in, 3, buffers, &attr, sizeof attr);
+}

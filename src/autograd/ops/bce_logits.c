@@ -1,0 +1,74 @@
+/* Binary cross-entropy of logits, the mean over rows that count and columns.
+ *
+ *     L = 1/q * sum over rows i that count and all c of (max(x, 0) - x t + log(1 + exp(-|x|))),   x = X[i, c], t = T[i, c];  L = 0 if q = 0
+ *
+ * A row counts if its mask is not 0; q = rows that count * d.
+ *
+ * Shapes    X, T: [n, d].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for backward: q f32 [1, 1].
+ * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
+ * Range     |L| <= max|X| (1 + max|T|) + log(2).  L is not narrowed.
+ * Error     gamma_{n d + 6}(u32) (max|X| (1 + max|T|) + log(2)).
+ * Gradient  dX = (1 / (1 + exp(-x)) - t) dL / q for rows that count, else 0;  q >= d, so max|dX| <= (1 + max|T|) |dL| / d.  None for T.
+ * Cost      2 n d elements;  8 n d flops.
+ * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/ops/loss.h"
+
+enum { X, TARGET };
+
+static hg_status infer(struct hg__infer *s)
+{
+	return pointwise_infer(s, "logits", "target");
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul(r->in[X], 1.0 + r->in[TARGET]) + log(2.0);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = hg__bound_mul((1.0 + r->in[TARGET]) * pointwise_share(r), r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return pointwise_forward(c, HG__BCE_LOGITS);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return pointwise_backward(c, HG__BCE_LOGITS);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	return pointwise_sample(i, x, HG__FILL_UNIFORM01, s);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	loss_cost(c, 8.0, cost);
+}
+
+const struct hg__op hg__op_bce_logits = {
+    .name = "bce_logits",
+    .traits = HG__LOSS,
+    .min_in = 2,
+    .max_in = 3,
+    .same = 1u << X,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_bce_logits(hg_tape *tape, hg_var logits, hg_var targets, hg_var mask)
+{
+	const hg_var in[] = {logits, targets, mask};
+	return hg__record(tape, &hg__op_bce_logits, NULL, in, 3, NULL, NULL, 0);
+}

@@ -1,0 +1,106 @@
+/* A row added to every row.
+ *
+ *     Y[i, c] = X[i, c] + b[0, c]
+ *
+ * Shapes    X: [n, d].  b: [1, d].  Y: [n, d], created.
+ * Dtypes    X, b, Y: state.  The sum f32, narrowed once.
+ * Range     max|Y| <= max|X| + max|b|.
+ * Error     |Y - exact| <= u16 |Y| (+ eta16/2): one rounding; f32 state: u32 |Y|.
+ * Gradient  dX = dY,  db = sum over rows of dY;  max|db| <= n max|dY|.
+ * Cost      2 n d + d elements;  n d flops.
+ * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+enum { X, B };
+enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, B, "b"));
+	HG__TRY(hg__want_shape(s, B, "b", 1, s->in[X].cols));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->aux[DB] = hg__shape_of(1, s->in[X].cols, HG_F32);
+	s->grads = 1u << X | 1u << B;
+	s->saves = HG__SAVE_AUX(DB);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = r->in[X] + r->in[B];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = r->dout;
+	r->din[B] = hg__bound_mul((double)r->shape[X].rows, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__bias_add_args args = {.x = c->in[X], .b = c->in[B], .y = c->out};
+	return c->k->bias_add(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (c->din[X].data)
+		HG__TRY(hg__copy_scaled(c, c->dout, 1.0f, c->din[X]));
+	return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider, b_rows, b_cols;
+		int integer;
+	} rows[] = {
+	    {"plain", HG_OK, 0, 1, 0, 0},
+	    {"one column more", HG_OK, 1, 1, 0, 0},
+	    {"three columns more", HG_OK, 3, 1, 0, 0},
+	    {"eight columns more", HG_OK, 8, 1, 0, 0},
+	    {"b has two rows", HG_ERR_SHAPE, 0, 2, 0, 0},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 1, 1, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	hg__sample_normal(s, rows[i].b_rows, d + rows[i].b_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_bias_add = {
+    .name = "bias_add",
+    .min_in = 2,
+    .max_in = 2,
+    .same = 1u << X | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_bias_add(hg_tape *tape, hg_var x, hg_var b)
+{
+	const hg_var in[] = {x, b};
+	return hg__record(tape, &hg__op_bias_add, NULL, in, 2, NULL, NULL, 0);
+}

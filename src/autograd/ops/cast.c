@@ -1,0 +1,106 @@
+/* The same values in another float type.
+ *
+ *     Y = X
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X: f16 or f32.  Y: the one asked for.
+ * Range     max|Y| <= max|X|; a narrowing to f16 gets its verdict from this bound.
+ * Error     one rounding if f32 becomes f16, else 0.
+ * Gradient  dX = dY.
+ * Cost      2 n d elements.
+ * Errors    HG_ERR_DTYPE X or the type asked for is not a float;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+static hg_dtype dtype_of(const struct hg__node *node)
+{
+	struct hg__cast_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.dtype;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const hg_dtype dtype = dtype_of(s->node);
+	const char *name = hg_dtype_name(dtype);
+	if (dtype != HG_F16 && dtype != HG_F32)
+		return hg__infer_fail(s, HG_ERR_DTYPE, "dtype is %s, expected f16 or f32", name ? name : "not a type");
+	HG__TRY(hg__want_float(s, 0, "X"));
+	s->out = hg__shape_of(s->in[0].rows, s->in[0].cols, dtype);
+	s->grads = 1u;
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = r->in[0];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return hg__copy_scaled(c, c->in[0], 1.0f, c->out);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return c->din[0].data ? hg__copy_scaled(c, c->dout, 1.0f, c->din[0]) : HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider;
+		hg_dtype from, to; /* HG_DTYPE_COUNT: the state type */
+	} rows[] = {
+	    {"state to f16", HG_OK, 0, HG_DTYPE_COUNT, HG_F16},
+	    {"state to f32, one column more", HG_OK, 1, HG_DTYPE_COUNT, HG_F32},
+	    {"f16 to f32", HG_OK, 3, HG_F16, HG_F32},
+	    {"f32 to f16, eight columns more", HG_OK, 8, HG_F32, HG_F16},
+	    {"to i32", HG_ERR_DTYPE, 0, HG_DTYPE_COUNT, HG_I32},
+	    {"from i32", HG_ERR_DTYPE, 0, HG_I32, HG_F32},
+	    {"to no type", HG_ERR_DTYPE, 0, HG_DTYPE_COUNT, HG_DTYPE_COUNT},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const struct hg__cast_attr attr = {rows[i].to};
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	hg__sample_attr(s, &attr, sizeof attr);
+	if (rows[i].from == HG_I32)
+		hg__sample_integer(s, x->n, x->d);
+	else
+		hg__sample_normal(s, x->n, x->d + rows[i].wider, rows[i].from == HG_DTYPE_COUNT ? x->state : rows[i].from);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 0.0, cost);
+}
+
+const struct hg__op hg__op_cast = {
+    .name = "cast",
+    .traits = HG__LINEAR | HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_cast(hg_tape *tape, hg_var x, hg_dtype dtype)
+{
+	const struct hg__cast_attr attr = {dtype};
+	return hg__record(tape, &hg__op_cast, NULL, &x, 1, NULL, &attr, sizeof attr);
+}

@@ -1,0 +1,118 @@
+/* A node and its neighbourhood.
+ *
+ *     Y = (1 + eps) X + Z
+ *
+ * Shapes    X, Z, Y: [n, d].  eps: [1, 1].
+ * Dtypes    X, Z, Y: state.  eps: f32.  Arithmetic f32, narrowed once.
+ * Range     max|Y| <= (1 + |eps|) max|X| + max|Z|.
+ * Error     gamma_3(u32) (|1 + eps| |X| + |Z|), narrowed once.
+ * Gradient  dX = (1 + eps) dY,  dZ = dY,  deps = sum over all of dY X;  max|dX| <= (1 + |eps|) max|dY|;  |deps| <= n d max|dY| max|X|.
+ * Cost      3 n d elements;  2 n d flops.
+ * Errors    HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG an operand is missing.
+ * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
+#include "autograd/opkit.h"
+
+enum { X, Z, EPS };
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, Z, "Z"));
+	HG__TRY(hg__want_dtype(s, EPS, "eps", HG_F32));
+	HG__TRY(hg__want_equal(s, "Z", "rows", s->in[Z].rows, "X", "rows", s->in[X].rows));
+	HG__TRY(hg__want_equal(s, "Z", "columns", s->in[Z].cols, "X", "columns", s->in[X].cols));
+	HG__TRY(hg__want_shape(s, EPS, "eps", 1, 1));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->grads = 1u << X | 1u << Z | 1u << EPS;
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(EPS);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul(1.0 + r->in[EPS], r->in[X]) + r->in[Z];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = hg__bound_mul(1.0 + r->in[EPS], r->dout);
+	r->din[Z] = r->dout;
+	r->din[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols, hg__bound_mul(r->in[X], r->dout));
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__axpby_args args = {.x = c->in[X], .z = c->in[Z], .y = c->out, .alpha = 1.0f, .beta = 1.0f, .alpha_p = c->in[EPS].data};
+	return c->k->axpby(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (c->din[X].data) {
+		const struct hg__axpby_args args = {.x = c->dout, .y = c->din[X], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
+		HG__TRY(c->k->axpby(c->ctx, &args));
+	}
+	if (c->din[Z].data)
+		HG__TRY(hg__copy_scaled(c, c->dout, 1.0f, c->din[Z]));
+	if (c->din[EPS].data) {
+		const struct hg__dot_all_args args = {.a = c->dout, .b = c->in[X], .y = c->din[EPS]};
+		HG__TRY(c->k->dot_all(c->ctx, &args));
+	}
+	return HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider, z_rows, z_cols, eps_cols; /* but for the first: too many */
+		int integer;
+	} rows[] = {
+	    {"plain", HG_OK, 0, 0, 0, 0, 0},
+	    {"one column more", HG_OK, 1, 0, 0, 0, 0},
+	    {"three columns more", HG_OK, 3, 0, 0, 0, 0},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0},
+	    {"Z has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0},
+	    {"Z has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0},
+	    {"eps has two columns", HG_ERR_SHAPE, 0, 0, 0, 1, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	hg__sample_normal(s, x->n + rows[i].z_rows, d + rows[i].z_cols, x->state);
+	hg__sample_add(s, 1, 1 + rows[i].eps_cols, HG_F32, HG__FILL_NORMAL, 0.5, 1);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 2.0, cost);
+}
+
+const struct hg__op hg__op_combine = {
+    .name = "combine",
+    .min_in = 3,
+    .max_in = 3,
+    .same = 1u << X | 1u << Z,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_combine(hg_tape *tape, hg_var x, hg_var z, hg_var eps)
+{
+	const hg_var in[] = {x, z, eps};
+	return hg__record(tape, &hg__op_combine, NULL, in, 3, NULL, NULL, 0);
+}

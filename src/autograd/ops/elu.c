@@ -1,0 +1,94 @@
+/* Exponential linear unit.
+ *
+ *     Y = X where X > 0, else alpha (exp(X) - 1)        alpha > 0
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  exp and the product f32, narrowed once.
+ * Range     max|Y| <= max(max|X|, alpha min(1, max|X|)): proved wherever X and alpha fit.
+ * Error     |Y - exact| <= alpha gamma_4(u32), narrowed once, on negative elements; 0 on the others.
+ * Gradient  dX = dY where Y > 0, else (Y + alpha) dY, since alpha exp(X) = Y + alpha;  max|dX| <= max(1, alpha) max|dY|.
+ * Cost      2 n d elements;  3 n d flops.
+ * Errors    HG_ERR_ARG alpha not positive and finite, X is missing;  HG_ERR_DTYPE.
+ * Source    Clevert, Unterthiner, Hochreiter 2016. */
+#include "autograd/ops/act.h"
+
+static float alpha_of(const struct hg__node *node)
+{
+	struct hg__elu_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.alpha;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const float alpha = alpha_of(s->node);
+	HG__TRY(hg__want_attr(s, isfinite(alpha) && alpha > 0.0f, "alpha", (double)alpha, "alpha > 0"));
+	return act_infer(s);
+}
+
+static void range(struct hg__range *r)
+{
+	/* 1 - exp(-t) <= min(1, t) */
+	r->out = fmax(r->in[0], (double)alpha_of(r->node) * fmin(1.0, r->in[0]));
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = hg__bound_mul(fmax(1.0, (double)alpha_of(r->node)), r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return act_forward(c, HG__ACT_ELU, alpha_of(c->node));
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return act_backward(c, HG__ACT_ELU, alpha_of(c->node));
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct act_sample rows[] = {
+	    {"alpha 1", HG_OK, 0, 1.0, 1.0f, 0},
+	    {"alpha 0.5", HG_OK, 1, 1.0, 0.5f, 0},
+	    {"alpha 3", HG_OK, 3, 1.0, 3.0f, 0},
+	    {"large values", HG_OK, 0, 8000.0, 1.0f, 0},
+	    {"alpha 0", HG_ERR_ARG, 0, 1.0, 0.0f, 0},
+	    {"alpha negative", HG_ERR_ARG, 0, 1.0, -1.0f, 0},
+	    {"alpha infinite", HG_ERR_ARG, 0, 1.0, INFINITY, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1.0f, 1},
+	};
+	if (i < (int)(sizeof rows / sizeof rows[0])) {
+		act_sample(&rows[i], x, s);
+		return 1;
+	}
+	return 0;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 3.0, cost);
+}
+
+const struct hg__op hg__op_elu = {
+    .name = "elu",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_elu(hg_tape *tape, hg_var x, float alpha)
+{
+	const struct hg__elu_attr attr = {alpha};
+	return hg__record(tape, &hg__op_elu, NULL, &x, 1, NULL, &attr, sizeof attr);
+}

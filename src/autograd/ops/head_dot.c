@@ -1,0 +1,126 @@
+/* One inner product a head.
+ *
+ *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c]
+ *
+ * Shapes    X: [n, h d].  a: [1, h d].  S: [n, h], created.
+ * Dtypes    X, a, S: state.  Products and sums f32, narrowed once.
+ * Range     max|S| <= d max|X| max|a|.
+ * Error     "sum narrowed once", depth d.
+ * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c],  da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c];
+ *           max|dX| <= max|dS| max|a|,  max|da| <= n max|dS| max|X|.
+ * Cost      n h d + n h + h d elements;  2 n h d flops.
+ * Errors    HG_ERR_SHAPE heads does not divide cols(X), a not [1, cols(X)];  HG_ERR_ARG heads < 1, an operand is missing;  HG_ERR_DTYPE.
+ * Source    Velickovic et al. 2018: half of GAT's attention score. */
+#include "autograd/opkit.h"
+
+enum { X, A };
+enum { DA }; /* f32 [1, h d], written backward: da before it is narrowed for an a that is no parameter */
+
+static int heads_of(const struct hg__node *node)
+{
+	struct hg__heads_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.heads;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const int heads = heads_of(s->node);
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, A, "a"));
+	HG__TRY(hg__want_heads(s, heads, X, "X"));
+	HG__TRY(hg__want_shape(s, A, "a", 1, s->in[X].cols));
+	s->out = hg__shape_of(s->in[X].rows, heads, s->state);
+	s->aux[DA] = hg__shape_of(1, s->in[X].cols, HG_F32);
+	s->grads = 1u << X | 1u << A;
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(A) | HG__SAVE_AUX(DA);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	const double d = (double)(r->shape[X].cols / heads_of(r->node));
+	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], r->in[A]));
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = hg__bound_mul(r->dout, r->in[A]);
+	r->din[A] = hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__head_dot_args args = {.x = c->in[X], .a = c->in[A], .s = c->out, .heads = heads_of(c->node)};
+	return c->k->head_dot(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const int narrow = c->din[A].data && c->din[A].dtype != HG_F32;
+	const struct hg__head_dot_back_args args = {
+	    .x = c->in[X], .a = c->in[A], .ds = c->dout, .dx = c->din[X], .da = narrow ? c->aux[DA] : c->din[A], .heads = heads_of(c->node)};
+	HG__TRY(c->k->head_dot_back(c->ctx, &args));
+	return narrow ? hg__copy_scaled(c, c->aux[DA], 1.0f, c->din[A]) : HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int heads;                   /* 0: those of the extent */
+		int64_t wider, cols, a_cols; /* the last two: too many */
+		int integer, no_heads;
+	} rows[] = {
+	    {"heads", HG_OK, 0, 0, 0, 0, 0, 0},
+	    {"one head", HG_OK, 1, 0, 0, 0, 0, 0},
+	    {"three heads", HG_OK, 3, 0, 0, 0, 0, 0},
+	    {"heads, one column more", HG_OK, 0, 1, 0, 0, 0, 0},
+	    {"cols not a multiple of 3", HG_ERR_SHAPE, 3, 0, 1, 1, 0, 0},
+	    {"a has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, 1, 0, 0, 0, 1, 0},
+	    {"no head", HG_ERR_ARG, 1, 0, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int heads = rows[i].heads ? rows[i].heads : x->heads;
+	const int64_t cols = heads * (x->d + rows[i].wider);
+	const struct hg__heads_attr attr = {rows[i].no_heads ? 0 : heads};
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	hg__sample_attr(s, &attr, sizeof attr);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, cols);
+	else
+		hg__sample_normal(s, x->n, cols + rows[i].cols, x->state);
+	hg__sample_normal(s, 1, cols + rows[i].a_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost);
+}
+
+const struct hg__op hg__op_head_dot = {
+    .name = "head_dot",
+    .traits = HG__LINEAR,
+    .min_in = 2,
+    .max_in = 2,
+    .same = 1u << X | 1u << A,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads)
+{
+	const hg_var in[] = {x, a};
+	const struct hg__heads_attr attr = {heads};
+	return hg__record(tape, &hg__op_head_dot, NULL, in, 2, NULL, &attr, sizeof attr);
+}

@@ -1,0 +1,93 @@
+/* Leaky rectifier.
+ *
+ *     Y = X where X > 0, else slope X        0 <= slope <= 1
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  The product f32, narrowed once.
+ * Range     max|Y| <= max|X|: proved for every input.
+ * Error     one rounding of each negative element.
+ * Gradient  dX = dY where Y > 0, else slope dY;  max|dX| <= max|dY|.
+ * Cost      2 n d elements;  n d flops.
+ * Errors    HG_ERR_ARG slope outside [0, 1], X is missing;  HG_ERR_DTYPE.
+ * Source    Maas, Hannun, Ng 2013. */
+#include "autograd/ops/act.h"
+
+static float slope_of(const struct hg__node *node)
+{
+	struct hg__leaky_relu_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.slope;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const float slope = slope_of(s->node);
+	HG__TRY(hg__want_attr(s, slope >= 0.0f && slope <= 1.0f, "slope", (double)slope, "0 <= slope <= 1"));
+	return act_infer(s);
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = r->in[0];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return act_forward(c, HG__ACT_LEAKY_RELU, slope_of(c->node));
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return act_backward(c, HG__ACT_LEAKY_RELU, slope_of(c->node));
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct act_sample rows[] = {
+	    {"slope 0.2", HG_OK, 0, 1.0, 0.2f, 0},
+	    {"slope 0", HG_OK, 1, 1.0, 0.0f, 0},
+	    {"slope 1", HG_OK, 3, 1.0, 1.0f, 0},
+	    {"large values", HG_OK, 0, 8000.0, 0.01f, 0},
+	    {"slope negative", HG_ERR_ARG, 0, 1.0, -0.1f, 0},
+	    {"slope above 1", HG_ERR_ARG, 0, 1.0, 1.5f, 0},
+	    {"slope not a number", HG_ERR_ARG, 0, 1.0, NAN, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.2f, 1},
+	};
+	if (i < (int)(sizeof rows / sizeof rows[0])) {
+		act_sample(&rows[i], x, s);
+		return 1;
+	}
+	return 0;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_leaky_relu = {
+    .name = "leaky_relu",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope)
+{
+	const struct hg__leaky_relu_attr attr = {slope};
+	return hg__record(tape, &hg__op_leaky_relu, NULL, &x, 1, NULL, &attr, sizeof attr);
+}

@@ -1,0 +1,120 @@
+/* Affine map of every row.
+ *
+ *     Y = X W + b
+ *
+ * Shapes    X: [n, k].  W: [k, d].  b: [1, d] or absent.  Y: [n, d], created.
+ * Dtypes    X, W, b, Y: state.  Products and sums f32, narrowed once.
+ * Range     max|Y| <= k max|X| max|W| + max|b|.
+ * Error     |Y - exact| <= E + u16 (|Y| + E) + eta16/2,  E = gamma_{k+1}(u32) (|X||W| + |b|).
+ * Gradient  dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY.  max|dX| <= d max|dY| max|W|;  max|dW| <= n max|X| max|dY|;  max|db| <= n max|dY|.
+ * Cost      2 n k d flops;  every matrix once.
+ * Errors    HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+enum { X, W, B };
+enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, W, "W"));
+	HG__TRY(hg__want_equal(s, "W", "rows", s->in[W].rows, "X", "columns", s->in[X].cols));
+	if (s->in[B].present) {
+		HG__TRY(hg__want_state(s, B, "b"));
+		HG__TRY(hg__want_shape(s, B, "b", 1, s->in[W].cols));
+		s->aux[DB] = hg__shape_of(1, s->in[W].cols, HG_F32);
+	}
+	s->out = hg__shape_of(s->in[X].rows, s->in[W].cols, s->state);
+	s->grads = 1u << X | 1u << W | (s->in[B].present ? 1u << B : 0);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(W) | (s->in[B].present ? HG__SAVE_AUX(DB) : 0);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) + (r->shape[B].present ? r->in[B] : 0.0);
+}
+
+static void range_back(struct hg__range *r)
+{
+	const double n = (double)r->shape[X].rows, d = (double)r->shape[W].cols;
+	r->din[X] = hg__bound_mul(d, hg__bound_mul(r->dout, r->in[W]));
+	r->din[W] = hg__bound_mul(n, hg__bound_mul(r->in[X], r->dout));
+	r->din[B] = hg__bound_mul(n, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__gemm_args args = {.a = c->in[X], .b = c->in[W], .c = c->out, .bias = c->in[B]};
+	return c->k->gemm(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (c->din[X].data) { /* [n, d] [d, k] */
+		const struct hg__gemm_args args = {.a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
+		HG__TRY(c->k->gemm(c->ctx, &args));
+	}
+	if (c->din[W].data) { /* [k, n] [n, d] */
+		const struct hg__gemm_args args = {.a = c->in[X], .b = c->dout, .c = c->din[W], .trans_a = 1};
+		HG__TRY(c->k->gemm(c->ctx, &args));
+	}
+	return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t inner, w_rows, b_cols; /* what differs from k, k, d */
+		int bias, integer;
+	} rows[] = {
+	    {"with bias", HG_OK, 0, 0, 0, 1, 0},
+	    {"without bias", HG_OK, 0, 0, 0, 0, 0},
+	    {"three more inner columns", HG_OK, 3, 3, 0, 1, 0},
+	    {"one more inner column, no bias", HG_OK, 1, 1, 0, 0, 0},
+	    {"W has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 1, 1, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 1, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t k = x->d, d = x->d + 2;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, k);
+	else
+		hg__sample_normal(s, x->n, k + rows[i].inner, x->state);
+	hg__sample_normal(s, k + rows[i].w_rows, d, x->state);
+	if (rows[i].bias)
+		hg__sample_normal(s, 1, d + rows[i].b_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 2.0 * (double)c->in[X].cols, cost);
+}
+
+const struct hg__op hg__op_linear = {
+    .name = "linear",
+    .min_in = 2,
+    .max_in = 3,
+    .same = 1u << X | 1u << W | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_linear(hg_tape *tape, hg_var x, hg_var w, hg_var b)
+{
+	const hg_var in[] = {x, w, b};
+	return hg__record(tape, &hg__op_linear, NULL, in, 3, NULL, NULL, 0);
+}

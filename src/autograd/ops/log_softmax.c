@@ -1,0 +1,99 @@
+/* Logarithm of the softmax of each row.
+ *
+ *     Y[i, c] = X[i, c] - M_i - log(sum over c' of exp(X[i, c'] - M_i)),   M_i = max over c of X[i, c]
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  All arithmetic f32, narrowed once.
+ * Range     -2 max|X| - log(d) <= Y <= 0.
+ * Error     |Y - exact| <= gamma_{d + 4}(u32) + gamma_3(u32) |Y|, narrowed once.
+ * Gradient  dX = dY - exp(Y) * sum over the row of dY;  exp(Y) <= 1, so max|dX| <= (1 + d) max|dY|.
+ * Cost      2 n d elements (a row is read once into cache);  6 n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, 0, "X"));
+	s->out = hg__shape_of(s->in[0].rows, s->in[0].cols, s->state);
+	s->grads = 1u;
+	s->saves = HG__SAVE_OUT;
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = r->shape[0].cols > 0 ? 2.0 * r->in[0] + log((double)r->shape[0].cols) : 0.0;
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = hg__bound_mul(1.0 + (double)r->shape[0].cols, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__log_softmax_args args = {.x = c->in[0], .y = c->out};
+	return c->k->log_softmax(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__log_softmax_back_args args = {.y = c->out, .dy = c->dout, .dx = c->din[0]};
+	return c->k->log_softmax_back(c->ctx, &args);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider;
+		double sigma;
+		int integer, none;
+	} rows[] = {
+	    {"plain", HG_OK, 0, 1.0, 0, 0},
+	    {"one column more", HG_OK, 1, 1.0, 0, 0},
+	    {"three columns more", HG_OK, 3, 1.0, 0, 0},
+	    {"logits far apart", HG_OK, 0, 100.0, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1, 0},
+	    {"X missing", HG_ERR_ARG, 0, 1.0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].none)
+		hg__sample_none(s);
+	else if (rows[i].integer)
+		hg__sample_integer(s, x->n, x->d);
+	else
+		hg__sample_add(s, x->n, x->d + rows[i].wider, x->state, HG__FILL_NORMAL, rows[i].sigma, 1);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 6.0, cost);
+}
+
+const struct hg__op hg__op_log_softmax = {
+    .name = "log_softmax",
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_log_softmax(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_log_softmax, NULL, &x, 1, NULL, NULL, 0);
+}

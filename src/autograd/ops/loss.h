@@ -1,0 +1,94 @@
+#ifndef HG_AUTOGRAD_OPS_LOSS_H
+#define HG_AUTOGRAD_OPS_LOSS_H
+
+#include "autograd/opkit.h"
+
+/* What the losses share. Operands: 0 the model's result X [n, d], 1 labels or targets, 2 mask u8 [n, 1] or absent. The loss is f32 [1, 1]; kept for backward:
+ * the number of rows (or elements) that count, f32 [1, 1]. */
+
+/* After the loss has checked operands 0 and 1. */
+static inline hg_status loss_infer(struct hg__infer *s)
+{
+	s->saves |= HG__SAVE_IN(0) | HG__SAVE_AUX(0);
+	if (s->in[2].present) {
+		HG__TRY(hg__want_dtype(s, 2, "mask", HG_U8));
+		HG__TRY(hg__want_shape(s, 2, "mask", s->in[0].rows, 1));
+		s->saves |= HG__SAVE_IN(2);
+	}
+	s->out = s->aux[0] = hg__shape_of(1, 1, HG_F32);
+	s->grads |= 1u;
+	return HG_OK;
+}
+
+static inline void loss_cost(const struct hg__call *c, double flops, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 0.0, cost);
+	cost->flops = flops * (double)c->in[0].rows * (double)c->in[0].cols;
+}
+
+/* The losses of one element and its target, mean over elements: bce_logits and mse. */
+static inline hg_status pointwise_infer(struct hg__infer *s, const char *x, const char *target)
+{
+	HG__TRY(hg__want_state(s, 0, x));
+	HG__TRY(hg__want_float(s, 1, target));
+	HG__TRY(hg__want_equal(s, target, "rows", s->in[1].rows, x, "rows", s->in[0].rows));
+	HG__TRY(hg__want_equal(s, target, "columns", s->in[1].cols, x, "columns", s->in[0].cols));
+	s->saves = HG__SAVE_IN(1);
+	return loss_infer(s);
+}
+
+static inline hg_status pointwise_forward(const struct hg__call *c, hg__pointwise kind)
+{
+	const struct hg__pointwise_loss_args args = {.kind = kind, .x = c->in[0], .target = c->in[1], .mask = c->in[2], .loss = c->out, .count = c->aux[0]};
+	return c->k->pointwise_loss(c->ctx, &args);
+}
+
+static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwise kind)
+{
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__pointwise_loss_back_args args = {
+	    .kind = kind, .x = c->in[0], .target = c->in[1], .mask = c->in[2], .count = c->aux[0], .dloss = c->dout, .dx = c->din[0]};
+	return c->k->pointwise_loss_back(c->ctx, &args);
+}
+
+/* One row that counts is `cols` elements that count. */
+static inline double pointwise_share(const struct hg__range *r)
+{
+	return r->shape[0].cols > 0 ? 1.0 / (double)r->shape[0].cols : 0.0;
+}
+
+static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__fill fill, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider, target_rows, target_cols, mask_rows; /* but for the first: too many */
+		int mask, f32_target, integer, byte_target;
+	} rows[] = {
+	    {"no mask", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"mask", HG_OK, 0, 0, 0, 0, 1, 0, 0, 0},
+	    {"mask, three columns more, f32 targets", HG_OK, 3, 0, 0, 0, 1, 1, 0, 0},
+	    {"one column more, f32 targets", HG_OK, 1, 0, 0, 0, 0, 1, 0, 0},
+	    {"target has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0, 0, 0},
+	    {"target has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"mask has a row too many", HG_ERR_SHAPE, 0, 0, 0, 1, 1, 0, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 0, 0, 1, 0},
+	    {"target of bytes", HG_ERR_DTYPE, 0, 0, 0, 0, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	const hg_dtype target = rows[i].byte_target ? HG_U8 : rows[i].f32_target ? HG_F32 : x->state;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	hg__sample_add(s, x->n + rows[i].target_rows, d + rows[i].target_cols, target, rows[i].byte_target ? HG__FILL_MASK : fill, 1.0, 0);
+	if (rows[i].mask)
+		hg__sample_add(s, x->n + rows[i].mask_rows, 1, HG_U8, HG__FILL_MASK, 1.0, 0);
+	return 1;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* Mean squared error over rows that count and columns.
+ *
+ *     L = 1/q * sum over rows i that count and all c of (X[i, c] - T[i, c])^2;  L = 0 if q = 0
+ *
+ * A row counts if its mask is not 0; q = rows that count * d.
+ *
+ * Shapes    X, T: [n, d].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for backward: q f32 [1, 1].
+ * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
+ * Range     0 <= L <= (max|X| + max|T|)^2.  L is not narrowed.
+ * Error     gamma_{n d + 4}(u32) L.
+ * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0;  q >= d, so max|dX| <= 2 (max|X| + max|T|) |dL| / d.  None for T.
+ * Cost      2 n d elements;  3 n d flops.
+ * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/ops/loss.h"
+
+enum { X, TARGET };
+
+static hg_status infer(struct hg__infer *s)
+{
+	return pointwise_infer(s, "X", "target");
+}
+
+static void range(struct hg__range *r)
+{
+	const double difference = r->in[X] + r->in[TARGET];
+	r->out = difference * difference;
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = hg__bound_mul(2.0 * pointwise_share(r), hg__bound_mul(r->in[X] + r->in[TARGET], r->dout));
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return pointwise_forward(c, HG__MSE);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return pointwise_backward(c, HG__MSE);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	return pointwise_sample(i, x, HG__FILL_NORMAL, s);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	loss_cost(c, 3.0, cost);
+}
+
+const struct hg__op hg__op_mse = {
+    .name = "mse",
+    .traits = HG__LOSS,
+    .min_in = 2,
+    .max_in = 3,
+    .same = 1u << X,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_mse(hg_tape *tape, hg_var x, hg_var targets, hg_var mask)
+{
+	const hg_var in[] = {x, targets, mask};
+	return hg__record(tape, &hg__op_mse, NULL, in, 3, NULL, NULL, 0);
+}

@@ -1,0 +1,121 @@
+/* Reduction over the nodes of each graph of a batch.
+ *
+ *     Y[g, c] = sum, mean or maximum over the nodes i of graph g of X[i, c]        (0 if graph g is empty)
+ *
+ * Shapes    G: n nodes in b graphs.  X: [n, d].  Y: [b, d], created.  Kept for backward of the maximum: arg i32 [b, d], its place in the graph, -1 if none.
+ * Dtypes    X, Y: state.  Sums and the division f32, narrowed once.
+ * Range     max|Y| <= s max|X| for the sum, s nodes in the largest graph; max|Y| <= max|X| for mean and maximum: proved for every batch.
+ * Error     "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
+ * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first, else 0.  max|dX| <= max|dY|.
+ * Cost      n d + b d elements;  n d flops.
+ * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such reduction.
+ * Source    Xu, Hu, Leskovec, Jegelka 2019. */
+#include "autograd/opkit.h"
+
+static hg_reduce reduce_of(const struct hg__node *node)
+{
+	struct hg__readout_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr.reduce;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const hg_reduce reduce = reduce_of(s->node);
+	HG__TRY(hg__want_attr(s, (int)reduce >= HG_REDUCE_SUM && (int)reduce <= HG_REDUCE_MAX, "reduce", (double)reduce, "one of hg_reduce"));
+	HG__TRY(hg__want_state(s, 0, "X"));
+	HG__TRY(hg__want_equal(s, "X", "rows", s->in[0].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
+	const int64_t graphs = hg_graph_batch(s->node->graph);
+	s->out = hg__shape_of(graphs, s->in[0].cols, s->state);
+	s->grads = 1u;
+	if (reduce == HG_REDUCE_MAX) {
+		s->aux[0] = hg__shape_of(graphs, s->in[0].cols, HG_I32);
+		s->saves = HG__SAVE_AUX(0);
+	}
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	const double gain = reduce_of(r->node) == HG_REDUCE_SUM ? (double)r->batch_max : 1.0;
+	r->out = hg__bound_mul(gain, r->in[0]);
+	r->depth = (double)r->batch_max + 4.0;
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__readout_args args = {.ptr = c->batch_ptr, .x = c->in[0], .y = c->out, .arg = c->aux[0], .reduce = reduce_of(c->node)};
+	return c->k->readout(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__readout_back_args args = {
+	    .ptr = c->batch_ptr, .id = c->batch_id, .dy = c->dout, .arg = c->aux[0], .dx = c->din[0], .reduce = reduce_of(c->node)};
+	return c->k->readout_back(c->ctx, &args);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		struct hg__readout_attr attr;
+		int64_t wider, rows; /* the last: too many */
+		int integer, no_graph;
+	} rows[] = {
+	    {"sum", HG_OK, {HG_REDUCE_SUM}, 0, 0, 0, 0},
+	    {"mean", HG_OK, {HG_REDUCE_MEAN}, 0, 0, 0, 0},
+	    {"max", HG_OK, {HG_REDUCE_MAX}, 0, 0, 0, 0},
+	    {"sum, one column more", HG_OK, {HG_REDUCE_SUM}, 1, 0, 0, 0},
+	    {"max, three columns more", HG_OK, {HG_REDUCE_MAX}, 3, 0, 0, 0},
+	    {"X has a row too many", HG_ERR_SHAPE, {HG_REDUCE_SUM}, 0, 1, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, {HG_REDUCE_SUM}, 0, 0, 1, 0},
+	    {"no such reduction", HG_ERR_ARG, {(hg_reduce)3}, 0, 0, 0, 0},
+	    {"no graph", HG_ERR_ARG, {HG_REDUCE_MEAN}, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, !rows[i].no_graph);
+	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, x->d);
+	else
+		hg__sample_normal(s, x->n + rows[i].rows, x->d + rows[i].wider, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	cost->bytes = hg__mat_bytes(&c->in[0]) + hg__mat_bytes(&c->out) + hg__mat_bytes(&c->aux[0]);
+	cost->flops = (double)c->in[0].rows * (double)c->in[0].cols;
+}
+
+const struct hg__op hg__op_readout = {
+    .name = "readout",
+    .traits = HG__GRAPH | HG__BATCH,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_readout(hg_tape *tape, hg_graph *graph, hg_var x, hg_reduce reduce)
+{
+	const struct hg__readout_attr attr = {reduce};
+	return hg__record(tape, &hg__op_readout, graph, &x, 1, NULL, &attr, sizeof attr);
+}

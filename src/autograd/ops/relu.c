@@ -1,0 +1,72 @@
+/* Rectifier.
+ *
+ *     Y = max(X, 0)
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  Nothing is rounded.
+ * Range     max|Y| <= max|X|: proved for every input.
+ * Error     0.
+ * Gradient  dX = dY where Y > 0, else 0 (0 at the kink);  max|dX| <= max|dY|.
+ * Cost      2 n d elements;  n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static void range(struct hg__range *r)
+{
+	r->out = r->in[0];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return act_forward(c, HG__ACT_RELU, 0.0f);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return act_backward(c, HG__ACT_RELU, 0.0f);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct act_sample rows[] = {
+	    {"plain", HG_OK, 0, 1.0, 0.0f, 0},           {"one column more", HG_OK, 1, 1.0, 0.0f, 0},      {"three columns more", HG_OK, 3, 1.0, 0.0f, 0},
+	    {"large values", HG_OK, 0, 8000.0, 0.0f, 0}, {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.0f, 1},
+	};
+	if (i < (int)(sizeof rows / sizeof rows[0])) {
+		act_sample(&rows[i], x, s);
+		return 1;
+	}
+	return 0;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_relu = {
+    .name = "relu",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = act_infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_relu(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_relu, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,126 @@
+/* Scores of edges as sums.
+ *
+ *     E[e, k] = A[i, k] + B[j, k]        for edge e = (i, j)
+ *
+ * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.
+ * Dtypes    A, B, E: state.  The sum f32, narrowed once.
+ * Range     max|E| <= max|A| + max|B|.
+ * Error     one rounding.
+ * Gradient  dA[i, k] = sum over the edges of row i of dE[e, k],  dB[j, k] = sum over the edges of column j: spmm with dE as weights and X = 1, f32 sums.
+ *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column degree.
+ * Cost      3 m h elements of state, the CSR;  m h flops.
+ * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B);  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
+ * Source    Velickovic et al. 2018: the attention score of GAT before its leaky_relu. */
+#include "autograd/opkit.h"
+
+enum { A, B };
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, A, "a"));
+	HG__TRY(hg__want_state(s, B, "b"));
+	HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "b", "rows", s->in[B].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "b", "columns", s->in[B].cols, "a", "columns", s->in[A].cols));
+	s->out = hg__shape_of(hg_graph_edges(s->node->graph), s->in[A].cols, s->state);
+	s->grads = 1u << A | 1u << B;
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = r->in[A] + r->in[B];
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[A] = hg__bound_mul((double)r->facts.max_row_degree, r->dout);
+	r->din[B] = hg__bound_mul((double)r->facts.max_col_degree, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = c->in[A], .b = c->in[B], .e = c->out};
+	return c->k->sddmm_add(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	struct hg__aggregate a = {.w = c->dout, .heads = (int)c->dout.cols, .alpha = 1.0f};
+	if (c->din[A].data) {
+		a.csr = &c->csr;
+		a.y = c->din[A];
+		HG__TRY(hg__aggregate(c, &a));
+	}
+	if (c->din[B].data) {
+		a.csr = &c->csr_t;
+		a.y = c->din[B];
+		HG__TRY(hg__aggregate(c, &a));
+	}
+	return HG_OK;
+}
+
+static size_t scratch(const struct hg__call *c)
+{
+	const size_t a = hg__staging_bytes(&c->csr, c->in[A].cols), b = hg__staging_bytes(&c->csr_t, c->in[A].cols);
+	return a > b ? a : b;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider;
+		int64_t a_rows, b_rows, b_cols; /* too many */
+		int integer, no_graph;
+	} rows[] = {
+	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0},
+	    {"one column more", HG_OK, 1, 0, 0, 0, 0, 0},
+	    {"three columns more", HG_OK, 3, 0, 0, 0, 0, 0},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0, 0},
+	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0},
+	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0},
+	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0},
+	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t h = x->heads + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, !rows[i].no_graph);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, h);
+	else
+		hg__sample_normal(s, x->n + rows[i].a_rows, h, x->state);
+	hg__sample_normal(s, x->n + rows[i].b_rows, h + rows[i].b_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	cost->bytes = 3.0 * hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr);
+	cost->flops = (double)c->out.rows * (double)c->out.cols;
+}
+
+const struct hg__op hg__op_sddmm_add = {
+    .name = "sddmm_add",
+    .traits = HG__GRAPH | HG__TRANSPOSE,
+    .min_in = 2,
+    .max_in = 2,
+    .same = 1u << A | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b)
+{
+	const hg_var in[] = {a, b};
+	return hg__record(tape, &hg__op_sddmm_add, graph, in, 2, NULL, NULL, 0);
+}

@@ -1,0 +1,227 @@
+/* Neighbourhood aggregation.
+ *
+ *     Y[i, c] = alpha r_i * sum over edges e = (i, j) of w[e, head of c] s_j X[j, c]
+ *
+ * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)).
+ *
+ * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c / (d/h); absent: the graph's own weights.  Y: [rows, d], created.
+ * Dtypes    X, w, Y: state.  Sums f32, scaled at the end of each batch of edges, narrowed once; or in f16 arithmetic if the policy says so.
+ * Range     max|Y| <= |alpha| N max|X| (max|w|),  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
+ *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
+ * Error     "sum narrowed once", depth = row degree + batches + 3 scalings.
+ * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums.
+ *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
+ * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
+ * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
+ * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
+#include "autograd/opkit.h"
+
+enum { X, W };
+
+static struct hg__spmm_attr attr_of(const struct hg__node *node)
+{
+	struct hg__spmm_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const struct hg__spmm_attr attr = attr_of(s->node);
+	HG__TRY(hg__want_attr(s, (int)attr.norm >= HG_NORM_NONE && (int)attr.norm <= HG_NORM_BOTH, "norm", (double)attr.norm, "one of hg_norm"));
+	HG__TRY(hg__want_attr(s, isfinite(attr.alpha), "alpha", (double)attr.alpha, "a finite number"));
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	if (s->in[W].present) {
+		const int64_t heads = s->in[W].cols;
+		HG__TRY(hg__want_state(s, W, "edge_weight"));
+		HG__TRY(hg__want_equal(s, "edge_weight", "rows", s->in[W].rows, "graph", "edges", hg_graph_edges(s->node->graph)));
+		HG__TRY(hg__want_heads(s, heads <= INT32_MAX ? (int)heads : 0, X, "X"));
+	}
+	s->out = hg__shape_of(hg_graph_rows(s->node->graph), s->in[X].cols, s->state);
+	s->grads = 1u << X | (s->in[W].present ? 1u << W : 0);
+	s->saves = s->in[W].present ? HG__SAVE_IN(X) | HG__SAVE_IN(W) : 0;
+	return HG_OK;
+}
+
+/* Largest sum of |r_i s_j| over the edges of a row (of a column) whose degree is at most D: D^p, p by norm. For BOTH: D(i) * 1/sqrt(D(i)) at s_j <= 1. */
+static const double row_power[] = {1.0, 1.0, 0.0, 0.5}, col_power[] = {1.0, 0.0, 1.0, 0.5};
+
+/* N of the rows and of the columns: measured on the graph's own entries, or from degrees where an operand takes their place. */
+static double row_norm(const struct hg__range *r)
+{
+	const hg_norm norm = attr_of(r->node).norm;
+	if (r->shape[W].present && hg_graph_is_weighted(r->node->graph))
+		return pow((double)r->facts.max_row_degree, row_power[norm]);
+	return norm == HG_NORM_NONE ? r->facts.max_row_sum : r->facts.norm_row_sum[norm];
+}
+
+static double col_norm(const struct hg__range *r)
+{
+	const hg_norm norm = attr_of(r->node).norm;
+	if (r->shape[W].present && hg_graph_is_weighted(r->node->graph))
+		return pow((double)r->facts.max_col_degree, col_power[norm]);
+	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
+}
+
+static void range(struct hg__range *r)
+{
+	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
+	r->out = hg__bound_mul(hg__bound_mul(alpha, row_norm(r)), hg__bound_mul(w, r->in[X]));
+	/* one product before r_i: s_j <= 1, and an entry of A is at most its row's sum */
+	const double entry = r->shape[W].present ? w : hg_graph_is_weighted(r->node->graph) ? r->facts.max_row_sum : 1.0;
+	r->terms = r->facts.max_row_degree;
+	r->term = hg__bound_mul(entry, r->in[X]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
+	r->din[X] = hg__bound_mul(hg__bound_mul(alpha, col_norm(r)), hg__bound_mul(w, r->dout));
+	if (r->shape[W].present && r->shape[W].cols > 0)
+		r->din[W] = hg__bound_mul(alpha * (double)(r->shape[X].cols / r->shape[W].cols), hg__bound_mul(r->in[X], r->dout));
+}
+
+/* The graph's own weights: f32 wherever sums are, so that they are not rounded at all; f16 for arithmetic in f16. */
+static hg_dtype weight_dtype(const struct hg__call *c)
+{
+	return c->node->accumulate == HG_ACC_F32 ? HG_F32 : c->in[X].dtype;
+}
+
+/* w as the kernel wants it: the operand, the graph's own weights, or absent (all ones). */
+static hg_status weights(const struct hg__call *c, struct hg__mat *w)
+{
+	if (c->node->in[W] >= 0) {
+		*w = c->in[W];
+		return HG_OK;
+	}
+	const hg_dtype dtype = weight_dtype(c);
+	const void *own = NULL;
+	HG__TRY(hg__graph_weight(c->node->graph, dtype, &own));
+	*w = (struct hg__mat){(void *)(uintptr_t)own, c->csr.m, 1, 1, dtype};
+	return HG_OK;
+}
+
+static hg_status prepare(const struct hg__call *c)
+{
+	const float *row_scale = NULL, *col_scale = NULL;
+	struct hg__mat w;
+	HG__TRY(weights(c, &w));
+	return hg__graph_norm(c->node->graph, attr_of(c->node).norm, &row_scale, &col_scale);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__spmm_attr attr = attr_of(c->node);
+	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha};
+	HG__TRY(weights(c, &a.w));
+	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
+	a.heads = (int)a.w.cols;
+	return hg__aggregate(c, &a);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const struct hg__spmm_attr attr = attr_of(c->node);
+	const float *row_scale = NULL, *col_scale = NULL;
+	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
+	if (c->din[X].data) {
+		struct hg__aggregate a = {.csr = &c->csr_t, .x = c->dout, .y = c->din[X], .row_scale = col_scale, .col_scale = row_scale, .alpha = attr.alpha};
+		HG__TRY(weights(c, &a.w));
+		a.heads = (int)a.w.cols;
+		HG__TRY(hg__aggregate(c, &a));
+	}
+	if (c->din[W].data) {
+		const struct hg__sddmm_dot_args args = {.csr = c->csr,
+		                                        .a = c->dout,
+		                                        .b = c->in[X],
+		                                        .e = c->din[W],
+		                                        .heads = (int)c->din[W].cols,
+		                                        .scale = attr.alpha,
+		                                        .row_scale = row_scale,
+		                                        .col_scale = col_scale};
+		HG__TRY(c->k->sddmm_dot(c->ctx, &args));
+	}
+	return HG_OK;
+}
+
+static size_t scratch(const struct hg__call *c)
+{
+	const size_t forth = hg__staging_bytes(&c->csr, c->in[X].cols), back = hg__staging_bytes(&c->csr_t, c->in[X].cols);
+	return forth > back ? forth : back;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		struct hg__spmm_attr attr;
+		int weight;             /* 0: none, 1: [m, 1], 2: [m, heads] */
+		int64_t x_rows, w_rows; /* too many */
+		int integer, no_graph;
+	} rows[] = {
+	    {"sum", HG_OK, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 0, 0},
+	    {"norm left", HG_OK, {HG_NORM_LEFT, 1.0f}, 0, 0, 0, 0, 0},
+	    {"mean", HG_OK, {HG_NORM_RIGHT, 1.0f}, 0, 0, 0, 0, 0},
+	    {"norm both, alpha -0.5", HG_OK, {HG_NORM_BOTH, -0.5f}, 0, 0, 0, 0, 0},
+	    {"edge weights", HG_OK, {HG_NORM_NONE, 1.0f}, 1, 0, 0, 0, 0},
+	    {"edge weights, norm both", HG_OK, {HG_NORM_BOTH, 1.0f}, 1, 0, 0, 0, 0},
+	    {"edge weights by head", HG_OK, {HG_NORM_NONE, 1.0f}, 2, 0, 0, 0, 0},
+	    {"edge weights by head, norm right, alpha 0.25", HG_OK, {HG_NORM_RIGHT, 0.25f}, 2, 0, 0, 0, 0},
+	    {"X has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 0, 1, 0, 0, 0},
+	    {"edge_weight has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 1, 0, 1, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 1, 0},
+	    {"no such norm", HG_ERR_ARG, {(hg_norm)4, 1.0f}, 0, 0, 0, 0, 0},
+	    {"alpha infinite", HG_ERR_ARG, {HG_NORM_NONE, INFINITY}, 0, 0, 0, 0, 0},
+	    {"no graph", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t heads = rows[i].weight == 2 ? x->heads : 1;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, !rows[i].no_graph);
+	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, x->d);
+	else
+		hg__sample_normal(s, x->n + rows[i].x_rows, heads * x->d, x->state);
+	if (rows[i].weight)
+		hg__sample_normal(s, x->m + rows[i].w_rows, heads, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	const double gathered = (double)c->csr.m * (double)c->in[X].cols;
+	cost->bytes = gathered * (double)hg_dtype_size(c->in[X].dtype) + hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr) + hg__mat_bytes(&c->in[W]);
+	cost->flops = 2.0 * gathered;
+}
+
+const struct hg__op hg__op_spmm = {
+    .name = "spmm",
+    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES,
+    .min_in = 1,
+    .max_in = 2,
+    .same = 1u << X | 1u << W,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .prepare = prepare,
+    .scratch = scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm, float alpha)
+{
+	const hg_var in[] = {x, edge_weight};
+	const struct hg__spmm_attr attr = {norm, alpha};
+	return hg__record(tape, &hg__op_spmm, graph, in, 2, NULL, &attr, sizeof attr);
+}
+
+hg_var hg_spmm_mean(hg_tape *tape, hg_graph *graph, hg_var x)
+{
+	return hg_spmm(tape, graph, x, HG_NONE, HG_NORM_RIGHT, 1.0f);
+}

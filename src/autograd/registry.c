@@ -1,0 +1,136 @@
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/op.h"
+
+/* The check of one record. An op that passes can be recorded, run both ways, bounded, costed and tested from the tables alone. */
+
+/* Tests and benchmarks live off the samples: fewer would leave an attribute or an optional operand untried, or an error unproved. */
+#define GOOD_SAMPLES 4
+#define BAD_SAMPLES 3
+/* More than any op has; a sampler that never says "no more" is caught here. */
+#define MOST_SAMPLES 1000
+
+static hg_status hole(char *why, const struct hg__op *op, const char *format, ...) HG_PRINTF(3, 4);
+static hg_status hole(char *why, const struct hg__op *op, const char *format, ...)
+{
+	char text[HG__MESSAGE / 2];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	snprintf(why, HG__MESSAGE, "op %.64s: %s", op->name && *op->name ? op->name : "(no name)", text);
+	return HG_ERR_INTERNAL;
+}
+
+static hg_status check_name(const struct hg__op *op, char *why)
+{
+	if (!op->name || !*op->name)
+		return hole(why, op, "name is missing");
+	for (const char *c = op->name; *c; c++)
+		if (!(islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_'))
+			return hole(why, op, "name may hold a-z, 0-9 and _, found '%c'", *c);
+	return HG_OK;
+}
+
+static hg_status check_functions(const struct hg__op *op, char *why)
+{
+	const struct {
+		const char *name;
+		int present;
+	} functions[] = {
+	    {"infer", op->infer != NULL},       {"range", op->range != NULL},     {"range_back", op->range_back != NULL}, {"forward", op->forward != NULL},
+	    {"backward", op->backward != NULL}, {"scratch", op->scratch != NULL}, {"sample", op->sample != NULL},         {"cost", op->cost != NULL},
+	};
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+		if (!functions[i].present)
+			return hole(why, op, "%s is missing", functions[i].name);
+	return HG_OK;
+}
+
+static hg_status check_traits(const struct hg__op *op, char *why)
+{
+	if (op->min_in < 1 || op->min_in > op->max_in || op->max_in > HG__MAX_IN)
+		return hole(why, op, "takes %d to %d operands, expected 1 <= min_in <= max_in <= %d", op->min_in, op->max_in, HG__MAX_IN);
+	if (op->same >> op->max_in)
+		return hole(why, op, "same is 0x%x, which names operands beyond the %d it takes", op->same, op->max_in);
+	const struct {
+		unsigned trait, needs;
+		const char *sentence;
+	} rules[] = {
+	    {HG__TRANSPOSE, HG__GRAPH, "TRANSPOSE without GRAPH"},
+	    {HG__BATCH, HG__GRAPH, "BATCH without GRAPH"},
+	    {HG__UNIT_EDGES, HG__TRANSPOSE, "UNIT_EDGES without TRANSPOSE"},
+	};
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		if (op->traits & rules[i].trait && !(op->traits & rules[i].needs))
+			return hole(why, op, "traits contradict: %s", rules[i].sentence);
+	if (op->traits & HG__ELEMENTWISE && op->traits & (HG__GRAPH | HG__LOSS))
+		return hole(why, op, "traits contradict: ELEMENTWISE with GRAPH or LOSS");
+	return HG_OK;
+}
+
+static int matches(const struct hg__op *op, const struct hg__sample *s)
+{
+	if (s->n_in < op->min_in || s->n_in > op->max_in || !s->use_graph != !(op->traits & HG__GRAPH))
+		return 0;
+	for (int i = 0; i < op->min_in; i++)
+		if (!s->in[i].shape.present)
+			return 0;
+	return 1;
+}
+
+static hg_status check_samples(const struct hg__op *op, char *why)
+{
+	static const struct hg__extent extent = {.n = 7, .m = 19, .graphs = 2, .d = 5, .heads = 2, .state = HG_F16};
+	int good = 0, bad = 0;
+	struct hg__sample s;
+	for (int i = 0; op->sample(i, &extent, &s); i++) {
+		if (i == MOST_SAMPLES)
+			return hole(why, op, "sample never ends");
+		if (!s.what || !*s.what)
+			return hole(why, op, "sample %d does not say what it is", i);
+		if (s.expect == HG_OK && !matches(op, &s))
+			return hole(why, op, "sample \"%s\" is said to be good, but has %d operands%s", s.what, s.n_in, s.use_graph ? " and a graph" : "");
+		good += s.expect == HG_OK;
+		bad += s.expect < 0;
+	}
+	return good >= GOOD_SAMPLES && bad >= BAD_SAMPLES
+	           ? HG_OK
+	           : hole(why, op, "%d good and %d bad samples, expected at least %d and %d", good, bad, GOOD_SAMPLES, BAD_SAMPLES);
+}
+
+/* Do the range rules answer? Asked with the operands of the first sample, all bounded by 1: what a rule leaves as it was is still not a number. Rules
+ * that look into a graph are asked on a tape, by the battery. */
+static hg_status check_range(const struct hg__op *op, char *why)
+{
+	static const struct hg__extent extent = {.n = 7, .m = 19, .graphs = 2, .d = 4, .heads = 2, .state = HG_F16};
+	struct hg__sample s;
+	if (op->traits & HG__GRAPH || !op->sample(0, &extent, &s))
+		return HG_OK;
+	struct hg__node node = {.op = op, .n_in = s.n_in};
+	memcpy(node.attr, s.attr, sizeof node.attr);
+	struct hg__range r = {.node = &node, .mode = HG_TRAIN, .out = NAN, .depth = 1.0, .dout = 1.0};
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		r.shape[i] = s.in[i].shape;
+		r.in[i] = s.in[i].shape.present ? 1.0 : 0.0;
+		r.din[i] = NAN;
+	}
+	op->range(&r);
+	if (!(r.out >= 0.0))
+		return hole(why, op, "range sets no bound");
+	op->range_back(&r);
+	return r.din[0] >= 0.0 ? HG_OK : hole(why, op, "range_back sets no bound for operand 0");
+}
+
+hg_status hg__op_check(const struct hg__op *op, char *why)
+{
+	static hg_status (*const checks[])(const struct hg__op *, char *) = {check_name, check_functions, check_traits, check_samples, check_range};
+	why[0] = '\0';
+	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+		HG__TRY(checks[i](op, why));
+	return HG_OK;
+}

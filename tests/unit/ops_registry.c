@@ -1,0 +1,175 @@
+#include <string.h>
+
+#include "autograd/op.h"
+#include "harness.h"
+
+/* The table of ops: every record is complete, and a record with a hole is refused by name. */
+
+static void every_record_is_complete(void)
+{
+	size_t count = 0;
+	const struct hg__op *const *ops = hg__op_list(&count);
+	CHECK(count >= 25);
+	for (size_t i = 0; i < count; i++) {
+		char why[HG__MESSAGE];
+		const hg_status status = hg__op_check(ops[i], why);
+		CHECK_MSG(status == HG_OK, "%s", why);
+		CHECK_STR(why, "");
+	}
+}
+
+static void names_are_unique(void)
+{
+	size_t count = 0;
+	const struct hg__op *const *ops = hg__op_list(&count);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			CHECK_MSG(strcmp(ops[i]->name, ops[j]->name) != 0, "two ops are called %s", ops[i]->name);
+}
+
+/* ops.def, the records and the table agree: line i is hg__op_NAME and calls itself NAME. */
+static void names_are_those_of_the_list(void)
+{
+	static const char *const names[] = {
+#define HG_OP(name) #name,
+#include "autograd/ops.def"
+#undef HG_OP
+	};
+	size_t count = 0;
+	const struct hg__op *const *ops = hg__op_list(&count);
+	CHECK_EQ_I(count, sizeof names / sizeof names[0]);
+	for (size_t i = 0; i < count; i++)
+		CHECK_STR(ops[i]->name, names[i]);
+}
+
+/* Good samples ask for what the op can take, whatever the extents; the sampler is a pure function of its arguments. */
+static void samples_hold_at_every_extent(void)
+{
+	static const struct hg__extent extents[] = {{0, 0, 1, 4, 1, HG_F16}, {1, 0, 1, 1, 1, HG_F32}, {5, 12, 2, 0, 3, HG_F16}, {33, 200, 4, 17, 8, HG_F32}};
+	size_t count = 0;
+	const struct hg__op *const *ops = hg__op_list(&count);
+	for (size_t o = 0; o < count; o++)
+		for (size_t e = 0; e < sizeof extents / sizeof extents[0]; e++) {
+			struct hg__sample a, b;
+			memset(&a, 0x11, sizeof a);
+			memset(&b, 0x22, sizeof b);
+			for (int i = 0; ops[o]->sample(i, &extents[e], &a); i++) {
+				CHECK_EQ_I(ops[o]->sample(i, &extents[e], &b), 1);
+				CHECK_EQ_I(a.n_in, b.n_in);
+				CHECK_EQ_I(a.expect, b.expect);
+				CHECK_STR(a.what, b.what);
+				CHECK(memcmp(a.attr, b.attr, sizeof a.attr) == 0);
+				for (int k = 0; k < a.n_in; k++)
+					CHECK_MSG(a.in[k].shape.rows >= 0 && a.in[k].shape.cols >= 0, "%s, \"%s\": operand %d has a negative extent", ops[o]->name, a.what, k);
+			}
+		}
+}
+
+/* The checker is checked: holes planted into a copy of a good record. */
+static int no_samples(int i, const struct hg__extent *extent, struct hg__sample *sample)
+{
+	(void)i, (void)extent, (void)sample;
+	return 0;
+}
+
+static void leaves_unset(struct hg__range *r)
+{
+	(void)r;
+}
+
+static void plant_no_name(struct hg__op *op)
+{
+	op->name = NULL;
+}
+static void plant_bad_name(struct hg__op *op)
+{
+	op->name = "Re-lu";
+}
+static void plant_no_infer(struct hg__op *op)
+{
+	op->infer = NULL;
+}
+static void plant_no_range_back(struct hg__op *op)
+{
+	op->range_back = NULL;
+}
+static void plant_no_backward(struct hg__op *op)
+{
+	op->backward = NULL;
+}
+static void plant_no_scratch(struct hg__op *op)
+{
+	op->scratch = NULL;
+}
+static void plant_no_cost(struct hg__op *op)
+{
+	op->cost = NULL;
+}
+static void plant_too_many_operands(struct hg__op *op)
+{
+	op->max_in = HG__MAX_IN + 1;
+}
+static void plant_same_beyond(struct hg__op *op)
+{
+	op->same = 1u << HG__MAX_IN;
+}
+static void plant_batch_without_graph(struct hg__op *op)
+{
+	op->traits |= HG__BATCH;
+}
+static void plant_no_samples(struct hg__op *op)
+{
+	op->sample = no_samples;
+}
+static void plant_samples_without_graph(struct hg__op *op)
+{
+	op->traits = HG__GRAPH;
+}
+static void plant_empty_range(struct hg__op *op)
+{
+	op->range = leaves_unset;
+}
+static void plant_empty_range_back(struct hg__op *op)
+{
+	op->range_back = leaves_unset;
+}
+
+static void a_hole_is_refused_by_name(void)
+{
+	static const struct {
+		void (*plant)(struct hg__op *op);
+		const char *says;
+	} holes[] = {
+	    {plant_no_name, "name is missing"},
+	    {plant_bad_name, "found 'R'"},
+	    {plant_no_infer, "infer is missing"},
+	    {plant_no_range_back, "range_back is missing"},
+	    {plant_no_backward, "backward is missing"},
+	    {plant_no_scratch, "scratch is missing"},
+	    {plant_no_cost, "cost is missing"},
+	    {plant_too_many_operands, "operands"},
+	    {plant_same_beyond, "same is 0x10"},
+	    {plant_batch_without_graph, "BATCH without GRAPH"},
+	    {plant_no_samples, "0 good and 0 bad samples"},
+	    {plant_samples_without_graph, "is said to be good"},
+	    {plant_empty_range, "range sets no bound"},
+	    {plant_empty_range_back, "range_back sets no bound"},
+	};
+	for (size_t i = 0; i < sizeof holes / sizeof holes[0]; i++) {
+		struct hg__op op = hg__op_relu;
+		char why[HG__MESSAGE];
+		holes[i].plant(&op);
+		CHECK_STATUS(hg__op_check(&op, why), HG_ERR_INTERNAL);
+		CHECK_CONTAINS(why, holes[i].says);
+		CHECK_CONTAINS(why, op.name ? op.name : "(no name)");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(every_record_is_complete),     TEST(names_are_unique),          TEST(names_are_those_of_the_list),
+	    TEST(samples_hold_at_every_extent), TEST(a_hole_is_refused_by_name),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
