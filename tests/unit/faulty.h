@@ -1,0 +1,91 @@
+#ifndef HG_TESTS_FAULTY_H
+#define HG_TESTS_FAULTY_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "harness.h"
+
+/* An allocator that counts what is out and fails on demand. Device memory comes from a plain context of the same device. */
+struct faulty {
+	hg_context *plain;
+	int64_t calls, fail_at; /* fail_at: the call that gets no memory; < 0: none */
+	int64_t out;            /* pieces not given back */
+	size_t bytes;           /* their bytes, by the sizes that free is told */
+};
+
+static inline void *faulty_alloc(void *user, size_t bytes, int device)
+{
+	struct faulty *f = user;
+	if (f->calls++ == f->fail_at)
+		return NULL;
+	void *memory = device ? f->plain->backend->alloc(f->plain, bytes) : aligned_alloc(64, (bytes + 63) / 64 * 64);
+	f->out += memory != NULL;
+	f->bytes += bytes;
+	if (memory && (!device || hg_context_device(f->plain) == HG_DEVICE_CPU))
+		memset(memory, 0xA5, bytes); /* hooks do not promise zeros */
+	return memory;
+}
+
+static inline void faulty_free(void *user, void *memory, size_t bytes, int device)
+{
+	struct faulty *f = user;
+	if (device)
+		f->plain->backend->free(f->plain, memory);
+	else
+		free(memory);
+	f->out--;
+	f->bytes -= bytes;
+}
+
+static inline hg_context *faulty_context(struct faulty *f)
+{
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	hg_context *ctx = NULL;
+	memset(f, 0, sizeof *f);
+	f->fail_at = -1;
+	f->plain = test_context();
+	config.device = hg_context_device(f->plain);
+	config.allocator.alloc = faulty_alloc;
+	config.allocator.free = faulty_free;
+	config.allocator.user = f;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	return ctx;
+}
+
+static inline void faulty_close(struct faulty *f, hg_context *ctx)
+{
+	hg_context_free(ctx);
+	CHECK_EQ_I(f->out, 0);
+	CHECK_EQ_I(f->bytes, 0);
+	hg_context_free(f->plain);
+}
+
+/* Run `scene` with its k-th allocation failing, for every k, until it gets through. Each failure must be HG_ERR_NOMEM and leave nothing behind. Returns the
+ * number of allocations that could fail. */
+typedef hg_status (*faulty_scene)(hg_context *ctx);
+static inline int64_t faulty_sweep(faulty_scene scene)
+{
+	struct faulty f;
+	hg_context *ctx = faulty_context(&f);
+	void *kept;
+	CHECK_OK(hg__workspace(ctx, 1 << 20, &kept)); /* scratch stays with the context: have it before counting */
+	const int64_t before = f.out;
+	for (int64_t k = 0;; k++) {
+		CHECK_MSG(k < 10000, "no end of allocations");
+		f.calls = 0;
+		f.fail_at = k;
+		const hg_status status = scene(ctx);
+		CHECK_MSG(f.out == before, "failing allocation %lld leaks %lld pieces (%s)", (long long)k, (long long)(f.out - before), hg_status_name(status));
+		if (f.calls <= k) {
+			CHECK_STATUS(status, HG_OK);
+			f.fail_at = -1;
+			faulty_close(&f, ctx);
+			return k;
+		}
+		CHECK_MSG(status == HG_ERR_NOMEM, "failing allocation %lld gave %s: %s", (long long)k, hg_status_name(status), hg_context_error(ctx));
+	}
+}
+
+#endif
