@@ -1,0 +1,22 @@
+#include "kernels/cpu/map.h"
+
+/* Y = alpha (1 + alpha_p) X + beta Z */
+static void axpby(const void *env, int64_t n, const float *x, const float *z, float *y)
+{
+	const float *factor = env;
+	if (!z) {
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++)
+			y[i] = factor[0] * x[i];
+		return;
+	}
+#pragma omp simd
+	for (int64_t i = 0; i < n; i++)
+		y[i] = factor[0] * x[i] + factor[1] * z[i];
+}
+
+hg_status HG__CPU(axpby)(hg_context *ctx, const struct hg__axpby_args *a)
+{
+	const float factor[2] = {a->alpha_p ? a->alpha * (1.0f + *a->alpha_p) : a->alpha, a->beta};
+	return HG__CPU(map)(ctx, axpby, factor, a->x, a->z, a->y);
+}

@@ -1,0 +1,151 @@
+#include <math.h>
+
+#include "kernels/cpu/columns.h"
+
+struct stats {
+	const struct hg__mat *x, *dy;
+	const float *mean, *rstd;
+};
+
+static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+{
+	const struct stats *s = env;
+	(void)unused;
+	for (int64_t r = r0; r < r1; r++) {
+		float scratch[HG__WIDTH];
+		const float *x = hg__row(s->x, r, c0, n, scratch);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++)
+			sum[c] += x[c];
+	}
+}
+
+/* sum of (x - mean)^2: the second pass */
+static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+{
+	const struct stats *s = env;
+	const float *mean = s->mean + c0;
+	(void)unused;
+	for (int64_t r = r0; r < r1; r++) {
+		float scratch[HG__WIDTH];
+		const float *x = hg__row(s->x, r, c0, n, scratch);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++)
+			sum[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
+	}
+}
+
+/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) */
+static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
+{
+	const int64_t cols = a->x.cols;
+	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f;
+	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data, *running_var = a->running_var.data;
+	const struct stats s = {&a->x, NULL, mean, NULL};
+	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
+	for (int64_t c = 0; c < cols; c++)
+		mean[c] /= n;
+	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_square, &s, rstd, NULL));
+	for (int64_t c = 0; c < cols; c++) {
+		const float var = rstd[c] / n;
+		rstd[c] = 1.0f / sqrtf(var + a->eps);
+		if (running_mean)
+			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * mean[c];
+		if (running_var)
+			running_var[c] = (1.0f - a->momentum) * running_var[c] + a->momentum * (var * unbiased);
+	}
+	return HG_OK;
+}
+
+/* Evaluation: the running statistics take the places of mean and rstd. */
+static void recall(const struct hg__batch_norm_args *a)
+{
+	const float *running_mean = a->running_mean.data, *running_var = a->running_var.data;
+	float *mean = a->mean.data, *rstd = a->rstd.data;
+	for (int64_t c = 0; c < a->x.cols; c++) {
+		mean[c] = running_mean[c];
+		rstd[c] = 1.0f / sqrtf(running_var[c] + a->eps);
+	}
+}
+
+/* Y = gamma (X - mean) rstd + beta */
+static void normalise(const struct hg__batch_norm_args *a, int64_t row, const float *mean, const float *rstd)
+{
+	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
+		float xs[HG__WIDTH], ys[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
+		const float *x = hg__row(&a->x, row, col, n, xs), *gamma = (const float *)a->gamma.data + col, *beta = (const float *)a->beta.data + col;
+		const float *m = mean + col, *s = rstd + col;
+		float *y = hg__row_begin(&a->y, row, col, ys);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++)
+			y[c] = gamma[c] * ((x[c] - m[c]) * s[c]) + beta[c];
+		hg__row_put(&a->y, row, col, n, y);
+	}
+}
+
+hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
+{
+	const int64_t rows = a->x.rows, cols = a->x.cols;
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm: operands do not fit"));
+	if (rows == 0)
+		return HG_OK;
+	if (a->train)
+		HG__TRY(measure(ctx, a));
+	else
+		recall(a);
+#pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		normalise(a, r, a->mean.data, a->rstd.data);
+	return HG_OK;
+}
+
+/* dgamma = sum dY xhat, dbeta = sum dY */
+static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma, float *dbeta)
+{
+	const struct stats *s = env;
+	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
+	for (int64_t r = r0; r < r1; r++) {
+		float xs[HG__WIDTH], ds[HG__WIDTH];
+		const float *x = hg__row(s->x, r, c0, n, xs), *dy = hg__row(s->dy, r, c0, n, ds);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++) {
+			dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
+			dbeta[c] += dy[c];
+		}
+	}
+}
+
+/* dX = gamma rstd (dY - dbeta / n - xhat dgamma / n) */
+static void grad_row(const struct hg__batch_norm_back_args *a, int64_t row)
+{
+	const float n_rows = (float)a->x.rows;
+	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
+		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
+		const float *x = hg__row(&a->x, row, col, n, xs), *dy = hg__row(&a->dy, row, col, n, ds);
+		const float *mean = (const float *)a->mean.data + col, *rstd = (const float *)a->rstd.data + col, *gamma = (const float *)a->gamma.data + col;
+		const float *dgamma = (const float *)a->dgamma.data + col, *dbeta = (const float *)a->dbeta.data + col;
+		float *dx = hg__row_begin(&a->dx, row, col, gs);
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++) {
+			const float xhat = (x[c] - mean[c]) * rstd[c];
+			dx[c] = gamma[c] * rstd[c] * (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
+		}
+		hg__row_put(&a->dx, row, col, n, dx);
+	}
+}
+
+hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+{
+	const int64_t rows = a->x.rows, cols = a->x.cols;
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data, "batch_norm_back: operands do not fit"));
+	const struct stats s = {&a->x, &a->dy, a->mean.data, a->rstd.data};
+	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, &s, a->dgamma.data, a->dbeta.data));
+	if (!a->dx.data)
+		return HG_OK;
+#pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		grad_row(a, r);
+	return HG_OK;
+}

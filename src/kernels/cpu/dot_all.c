@@ -1,0 +1,34 @@
+#include "kernels/cpu/rows.h"
+
+/* y = sum over all r, c of A * B, one row after the other within a block, f64 across rows */
+#define BLOCK_ROWS 64
+
+static double dot_row(const struct hg__dot_all_args *a, int64_t row)
+{
+	double sum = 0.0;
+	for (int64_t c = 0; c < a->a.cols; c += HG__WIDTH) {
+		float as[HG__WIDTH], bs[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, a->a.cols - c);
+		sum += (double)hg__dot(n, hg__row(&a->a, row, c, n, as), hg__row(&a->b, row, c, n, bs));
+	}
+	return sum;
+}
+
+hg_status HG__CPU(dot_all)(hg_context *ctx, const struct hg__dot_all_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->b) && a->y.dtype == HG_F32, "dot_all: operands do not fit"));
+	const int64_t rows = a->a.rows, blocks = hg__ceil_div(rows, BLOCK_ROWS);
+	void *memory;
+	HG__TRY(hg__workspace(ctx, (size_t)blocks * sizeof(double), &memory));
+	double *part = memory, total = 0.0;
+#pragma omp parallel for num_threads(hg__team(ctx, rows * a->a.cols)) schedule(static)
+	for (int64_t b = 0; b < blocks; b++) {
+		part[b] = 0.0;
+		for (int64_t r = b * BLOCK_ROWS; r < hg__min((b + 1) * BLOCK_ROWS, rows); r++)
+			part[b] += dot_row(a, r);
+	}
+	for (int64_t b = 0; b < blocks; b++)
+		total += part[b];
+	*(float *)a->y.data = (float)total;
+	return HG_OK;
+}

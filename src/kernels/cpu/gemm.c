@@ -1,0 +1,173 @@
+#include <cblas.h>
+#include <limits.h>
+#include <omp.h>
+
+#include "kernels/cpu/rows.h"
+
+/* C = op(A) op(B) + bias by OpenBLAS's sgemm on pieces of C, one thread a piece.
+ *
+ * f16 operands are widened panel by panel into scratch that the second-level cache holds; f32 operands are used where they lie. C is narrowed once. How
+ * the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
+
+/* A piece of C has at most TALL rows of op(A) and WIDE columns of op(B), and takes DEEP of k at a time: the three f32 panels have 512 kB, 512 kB and, where
+ * WIDE is used up, 1 MB. sgemm packs B anew for every piece: with 256 rows that is about a tenth of its time. */
+#define TALL 256
+#define WIDE 512
+#define DEEP 512
+
+/* Pieces to aim at where k is long and C is small (gradients of weights): then k is cut as well, into runs of at least DEEP, whose sums are added in order. */
+#define PIECES 16
+
+struct job {
+	const struct hg__gemm_args *a;
+	int64_t m, n, k, tall, wide, deep, run, tiles, runs; /* run: length of a cut of k */
+	float *partial;                                      /* [runs, m, n] where runs > 1 */
+	float *scratch;                                      /* [threads, scratch_size] */
+	int64_t a_size, b_size, scratch_size;                /* panels of A and B, and a piece of C after them */
+};
+
+/* Where a panel lies as floats. */
+struct panel {
+	const float *at;
+	int64_t ld;
+};
+
+static struct panel widen_panel(const struct hg__mat *m, int64_t row, int64_t col, int64_t rows, int64_t cols, float *scratch)
+{
+	if (m->dtype != HG_F16)
+		return (struct panel){(const float *)hg__at(m, row, col), m->ld};
+	for (int64_t r = 0; r < rows; r++)
+		hg__widen(cols, (const hg_half *)hg__at(m, row + r, col), scratch + r * cols);
+	return (struct panel){scratch, cols};
+}
+
+/* out [mn, nn] = op(A)[m0.., k0..k1] op(B)[k0..k1, n0..] */
+static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn, int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
+{
+	const struct hg__gemm_args *a = job->a;
+	float *a_scratch = scratch, *b_scratch = scratch ? scratch + job->a_size : NULL;
+	for (int64_t r = 0; r < mn && k0 == k1; r++)
+		memset(out + r * ld, 0, (size_t)nn * sizeof(float));
+	for (int64_t k = k0; k < k1; k += job->deep) {
+		const int64_t kn = hg__min(job->deep, k1 - k);
+		const struct panel pa = a->trans_a ? widen_panel(&a->a, k, m0, kn, mn, a_scratch) : widen_panel(&a->a, m0, k, mn, kn, a_scratch);
+		const struct panel pb = a->trans_b ? widen_panel(&a->b, n0, k, nn, kn, b_scratch) : widen_panel(&a->b, k, n0, kn, nn, b_scratch);
+		cblas_sgemm(CblasRowMajor, a->trans_a ? CblasTrans : CblasNoTrans, a->trans_b ? CblasTrans : CblasNoTrans, (int)mn, (int)nn, (int)kn, 1.0f, pa.at,
+		            (int)pa.ld, pb.at, (int)pb.ld, k == k0 ? 0.0f : 1.0f, out, (int)ld);
+	}
+}
+
+/* C[row, col..] = narrow(sum + bias) */
+static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n, float *sum)
+{
+	for (int64_t c = 0; c < n; c += HG__WIDTH) {
+		float scratch[HG__WIDTH];
+		const int64_t count = hg__min(HG__WIDTH, n - c);
+		if (a->bias.data) {
+			const float *bias = hg__row(&a->bias, 0, col + c, count, scratch);
+#pragma omp simd
+			for (int64_t i = 0; i < count; i++)
+				sum[c + i] += bias[i];
+		}
+		hg__row_put(&a->c, row, col + c, count, sum + c);
+	}
+}
+
+/* Piece (tile, run): a block of rows of C over one cut of k, in blocks of columns. */
+static void piece(const struct job *job, int64_t tile, int64_t run, float *scratch)
+{
+	const struct hg__gemm_args *a = job->a;
+	const int64_t m0 = tile * job->tall, mn = hg__min(job->tall, job->m - m0), k0 = run * job->run, k1 = hg__min(k0 + job->run, job->k);
+	for (int64_t n0 = 0; n0 < job->n; n0 += job->wide) {
+		const int64_t nn = hg__min(job->wide, job->n - n0);
+		if (job->runs > 1) {
+			multiply(job, m0, mn, n0, nn, k0, k1, scratch, job->partial + (run * job->m + m0) * job->n + n0, job->n);
+			continue;
+		}
+		const int direct = a->c.dtype == HG_F32;
+		float *out = direct ? (float *)hg__at(&a->c, m0, n0) : scratch + job->a_size + job->b_size;
+		const int64_t ld = direct ? a->c.ld : nn;
+		multiply(job, m0, mn, n0, nn, k0, k1, scratch, out, ld);
+		for (int64_t r = 0; r < mn && (!direct || a->bias.data); r++)
+			finish_row(a, m0 + r, n0, nn, out + r * ld);
+	}
+}
+
+/* Row of C from the partial sums over the cuts of k, in order. */
+static void fold(const struct job *job, int64_t row)
+{
+	float *sum = job->partial + row * job->n;
+	for (int64_t r = 1; r < job->runs; r++) {
+		const float *part = sum + r * job->m * job->n;
+#pragma omp simd
+		for (int64_t c = 0; c < job->n; c++)
+			sum[c] += part[c];
+	}
+	finish_row(job->a, row, 0, job->n, sum);
+}
+
+/* How the work is cut. */
+static void cut(struct job *job)
+{
+	const struct hg__gemm_args *a = job->a;
+	const int copies = a->a.dtype == HG_F16 || a->b.dtype == HG_F16;
+	job->tiles = 2 * hg__ceil_div(job->m, 2 * TALL); /* an even number: two cores get the same */
+	job->tall = hg__ceil_div(job->m, job->tiles);
+	job->tiles = hg__ceil_div(job->m, job->tall);
+	job->wide = hg__min(job->n, copies || a->c.dtype == HG_F16 ? WIDE : job->n);
+	job->deep = copies ? DEEP : INT_MAX;
+	const int64_t wanted = job->tiles < PIECES ? PIECES / job->tiles : 1, possible = job->k / DEEP;
+	job->runs = possible < 1 ? 1 : hg__min(wanted, possible);
+	job->run = hg__ceil_div(job->k, job->runs);
+	job->deep = hg__min(job->deep, job->run);
+}
+
+static hg_status reserve(hg_context *ctx, struct job *job, int threads)
+{
+	const struct hg__gemm_args *a = job->a;
+	job->a_size = a->a.dtype == HG_F16 ? job->tall * job->deep : 0;
+	job->b_size = a->b.dtype == HG_F16 ? job->deep * job->wide : 0;
+	job->scratch_size = job->a_size + job->b_size + (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
+	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;
+	void *memory;
+	HG__TRY(hg__workspace(ctx, (size_t)(partial + threads * job->scratch_size) * sizeof(float), &memory));
+	job->partial = memory;
+	job->scratch = job->scratch_size ? (float *)memory + partial : NULL;
+	return HG_OK;
+}
+
+static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, const struct job *job)
+{
+	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
+	HG__TRY(hg__need(ctx, job->k == k && a->c.rows == job->m && a->c.cols == job->n && hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
+	                 "gemm: operands do not fit"));
+	if (job->n > INT_MAX || a->a.ld > INT_MAX || a->b.ld > INT_MAX || a->c.ld > INT_MAX)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: a row has more than %d elements, which OpenBLAS cannot address", INT_MAX);
+	return HG_OK;
+}
+
+hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	struct job job = {.a = a, .m = a->trans_a ? a->a.cols : a->a.rows, .n = a->trans_b ? a->b.rows : a->b.cols, .k = a->trans_a ? a->a.rows : a->a.cols};
+	HG__TRY(check(ctx, a, &job));
+	if (job.m == 0 || job.n == 0)
+		return HG_OK;
+	cut(&job);
+	const int team = hg__team(ctx, job.m * job.n * (job.k + 8) / 8), saved = omp_get_max_threads();
+	HG__TRY(reserve(ctx, &job, team));
+#pragma omp parallel num_threads(team)
+	{
+		float *scratch = !job.scratch ? NULL : job.scratch + omp_get_thread_num() * job.scratch_size;
+		omp_set_num_threads(1); /* this thread's sgemm stays in this thread, also where the team is one */
+#pragma omp for schedule(dynamic, 1)
+		for (int64_t i = 0; i < job.tiles * job.runs; i++)
+			piece(&job, i % job.tiles, i / job.tiles, scratch);
+		if (job.runs > 1) {
+#pragma omp for schedule(static)
+			for (int64_t r = 0; r < job.m; r++)
+				fold(&job, r);
+		}
+	}
+	omp_set_num_threads(saved);
+	return HG_OK;
+}

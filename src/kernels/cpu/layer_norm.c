@@ -1,0 +1,119 @@
+#include <math.h>
+
+#include "kernels/cpu/columns.h"
+
+/* Rows may be longer than the scratch: passes go over pieces of HG__WIDTH columns. */
+
+static void statistics(const struct hg__layer_norm_args *a, int64_t row, float *mean, float *rstd)
+{
+	const int64_t cols = a->x.cols;
+	float scratch[HG__WIDTH], part[HG__WIDTH], sum = 0.0f, square = 0.0f;
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		const int64_t n = hg__min(HG__WIDTH, cols - c);
+		sum += hg__sum(n, hg__row(&a->x, row, c, n, scratch));
+	}
+	*mean = sum / (float)cols;
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		const int64_t n = hg__min(HG__WIDTH, cols - c);
+		const float *x = hg__row(&a->x, row, c, n, scratch);
+		for (int64_t i = 0; i < n; i++)
+			part[i] = x[i] - *mean;
+		square += hg__dot(n, part, part);
+	}
+	*rstd = 1.0f / sqrtf(square / (float)cols + a->eps);
+}
+
+/* Y = gamma (X - mean) rstd + beta */
+static void normalise(const struct hg__layer_norm_args *a, int64_t row)
+{
+	float mean, rstd;
+	statistics(a, row, &mean, &rstd);
+	((float *)a->mean.data)[row] = mean;
+	((float *)a->rstd.data)[row] = rstd;
+	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
+		float xs[HG__WIDTH], ys[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, a->x.cols - c);
+		const float *x = hg__row(&a->x, row, c, n, xs), *gamma = (const float *)a->gamma.data + c, *beta = (const float *)a->beta.data + c;
+		float *y = hg__row_begin(&a->y, row, c, ys);
+#pragma omp simd
+		for (int64_t i = 0; i < n; i++)
+			y[i] = gamma[i] * ((x[i] - mean) * rstd) + beta[i];
+		hg__row_put(&a->y, row, c, n, y);
+	}
+}
+
+hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args *a)
+{
+	const int64_t rows = a->x.rows;
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "layer_norm: operands do not fit"));
+	if (a->x.cols == 0)
+		return HG_OK;
+#pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		normalise(a, r);
+	return HG_OK;
+}
+
+/* dgamma = sum over rows of dY xhat, dbeta = sum over rows of dY */
+static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma, float *dbeta)
+{
+	const struct hg__layer_norm_back_args *a = env;
+	for (int64_t r = r0; r < r1; r++) {
+		float xs[HG__WIDTH], ds[HG__WIDTH];
+		const float *x = hg__row(&a->x, r, c0, n, xs), *dy = hg__row(&a->dy, r, c0, n, ds);
+		const float mean = ((const float *)a->mean.data)[r], rstd = ((const float *)a->rstd.data)[r];
+#pragma omp simd
+		for (int64_t c = 0; c < n; c++) {
+			dgamma[c] += dy[c] * ((x[c] - mean) * rstd);
+			dbeta[c] += dy[c];
+		}
+	}
+}
+
+/* g = gamma dY, xhat = (X - mean) rstd for one piece of a row */
+static void piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t c, int64_t n, float *g, float *xhat)
+{
+	float xs[HG__WIDTH], ds[HG__WIDTH];
+	const float *x = hg__row(&a->x, row, c, n, xs), *dy = hg__row(&a->dy, row, c, n, ds), *gamma = (const float *)a->gamma.data + c;
+	const float mean = ((const float *)a->mean.data)[row], rstd = ((const float *)a->rstd.data)[row];
+	for (int64_t i = 0; i < n; i++) {
+		g[i] = gamma[i] * dy[i];
+		xhat[i] = (x[i] - mean) * rstd;
+	}
+}
+
+/* dX = rstd (g - mean(g) - xhat mean(g xhat)), means along the row */
+static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
+{
+	const int64_t cols = a->x.cols;
+	const float rstd = ((const float *)a->rstd.data)[row];
+	float g[HG__WIDTH], xhat[HG__WIDTH], sum = 0.0f, dot = 0.0f;
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		const int64_t n = hg__min(HG__WIDTH, cols - c);
+		piece(a, row, c, n, g, xhat);
+		sum += hg__sum(n, g);
+		dot += hg__dot(n, g, xhat);
+	}
+	sum /= (float)cols;
+	dot /= (float)cols;
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		const int64_t n = hg__min(HG__WIDTH, cols - c);
+		piece(a, row, c, n, g, xhat);
+		for (int64_t i = 0; i < n; i++)
+			g[i] = rstd * (g[i] - sum - xhat[i] * dot);
+		hg__row_put(&a->dx, row, c, n, g);
+	}
+}
+
+hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_back_args *a)
+{
+	const int64_t rows = a->x.rows, cols = a->x.cols;
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data, "layer_norm_back: operands do not fit"));
+	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, a, a->dgamma.data, a->dbeta.data));
+	if (!a->dx.data)
+		return HG_OK;
+#pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		grad_row(a, r);
+	return HG_OK;
+}

@@ -1,0 +1,79 @@
+#include <math.h>
+
+#include "kernels/cpu/rows.h"
+
+/* One graph's sum (or mean) of the columns c .. c+n-1: rows in order. */
+static void total(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
+{
+	float sum[HG__WIDTH] = {0}, scratch[HG__WIDTH];
+	const int64_t size = a->ptr[g + 1] - a->ptr[g];
+	for (int64_t r = a->ptr[g]; r < a->ptr[g + 1]; r++) {
+		const float *x = hg__row(&a->x, r, c, n, scratch);
+		for (int64_t i = 0; i < n; i++)
+			sum[i] += x[i];
+	}
+	if (a->reduce == HG_REDUCE_MEAN && size > 0)
+		for (int64_t i = 0; i < n; i++)
+			sum[i] /= (float)size;
+	hg__row_put(&a->y, g, c, n, sum);
+}
+
+/* The first largest row of each column; a NaN wins. An empty graph gives 0 and -1. */
+static void largest(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
+{
+	float best[HG__WIDTH] = {0}, scratch[HG__WIDTH];
+	int32_t *arg = (int32_t *)a->arg.data + g * a->arg.ld + c;
+	for (int64_t i = 0; i < n; i++)
+		arg[i] = -1;
+	for (int64_t r = a->ptr[g]; r < a->ptr[g + 1]; r++) {
+		const float *x = hg__row(&a->x, r, c, n, scratch);
+		const int32_t place = (int32_t)(r - a->ptr[g]);
+		for (int64_t i = 0; i < n; i++) {
+			const int wins = arg[i] < 0 || x[i] > best[i] || (x[i] != x[i] && best[i] == best[i]);
+			best[i] = wins ? x[i] : best[i];
+			arg[i] = wins ? place : arg[i];
+		}
+	}
+	hg__row_put(&a->y, g, c, n, best);
+}
+
+typedef void (*readout_fn)(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n);
+static const readout_fn readouts[] = {[HG_REDUCE_SUM] = total, [HG_REDUCE_MEAN] = total, [HG_REDUCE_MAX] = largest};
+
+hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols, "readout: operands do not fit"));
+	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64, chunks = hg__ceil_div(cols, width);
+	const readout_fn f = readouts[a->reduce];
+#pragma omp parallel for num_threads(hg__team(ctx, a->x.rows *cols)) schedule(static)
+	for (int64_t i = 0; i < graphs * chunks; i++)
+		f(a, i / chunks, i % chunks * width, hg__min(width, cols - i % chunks * width));
+	return HG_OK;
+}
+
+/* dX[i, c] = dY[g, c], / size, or where arg[g, c] is the row */
+static void grad_row(const struct hg__readout_back_args *a, int64_t row)
+{
+	const int64_t g = a->id[row], cols = a->dx.cols;
+	const float size = a->reduce == HG_REDUCE_MEAN ? (float)(a->ptr[g + 1] - a->ptr[g]) : 1.0f;
+	const int32_t place = (int32_t)(row - a->ptr[g]);
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		float scratch[HG__WIDTH], dx[HG__WIDTH];
+		const int64_t n = hg__min(HG__WIDTH, cols - c);
+		const float *dy = hg__row(&a->dy, g, c, n, scratch);
+		const int32_t *arg = a->reduce == HG_REDUCE_MAX ? (const int32_t *)a->arg.data + g * a->arg.ld + c : NULL;
+		for (int64_t i = 0; i < n; i++)
+			dx[i] = arg ? (arg[i] == place ? dy[i] : 0.0f) : dy[i] / size;
+		hg__row_put(&a->dx, row, c, n, dx);
+	}
+}
+
+hg_status HG__CPU(readout_back)(hg_context *ctx, const struct hg__readout_back_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->dx.cols == a->dy.cols, "readout_back: operands do not fit"));
+	const int64_t rows = a->dx.rows;
+#pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		grad_row(a, r);
+	return HG_OK;
+}

@@ -1,0 +1,84 @@
+#ifndef HG_KERNELS_CPU_ROWS_H
+#define HG_KERNELS_CPU_ROWS_H
+
+#include "kernels/cpu/simd.h"
+
+/* Kernel bodies see f32 rows. These functions stand between them and storage of either type, so that a body is written once. */
+
+HG__INLINE size_t hg__element(const struct hg__mat *m)
+{
+	return m->dtype == HG_F16 ? sizeof(hg_half) : sizeof(float);
+}
+
+HG__INLINE void *hg__at(const struct hg__mat *m, int64_t row, int64_t col)
+{
+	return (char *)m->data + (size_t)(row * m->ld + col) * hg__element(m);
+}
+
+/* Elements col .. col+n-1 of a row as floats: in place where storage is f32, else widened into scratch [n]. */
+HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t col, int64_t n, float *scratch)
+{
+	if (m->dtype != HG_F16)
+		return (const float *)hg__at(m, row, col);
+	hg__widen(n, (const hg_half *)hg__at(m, row, col), scratch);
+	return scratch;
+}
+
+/* Where to compute those elements: storage itself, or scratch. hg__row_put then takes them home: narrows once, or does nothing. */
+HG__INLINE float *hg__row_begin(const struct hg__mat *m, int64_t row, int64_t col, float *scratch)
+{
+	return m->dtype == HG_F16 ? scratch : (float *)hg__at(m, row, col);
+}
+
+HG__INLINE void hg__row_put(const struct hg__mat *m, int64_t row, int64_t col, int64_t n, const float *values)
+{
+	void *home = hg__at(m, row, col);
+	if (m->dtype == HG_F16)
+		hg__narrow(n, values, (hg_half *)home);
+	else if (home != (const void *)values)
+		memcpy(home, values, (size_t)n * sizeof(float));
+}
+
+HG__INLINE float hg__get(const struct hg__mat *m, int64_t row, int64_t col)
+{
+	float x;
+	return *hg__row(m, row, col, 1, &x);
+}
+
+/* Columns that a body holds at a time: 1 kB of floats a scratch row, so that a handful of them stays in the first-level cache. */
+#define HG__WIDTH 256
+
+HG__INLINE int64_t hg__min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+HG__INLINE int64_t hg__ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* Threads for a parallel region that touches `work` elements: all or one. Waking a second thread costs about as much as 16,384 element operations take. Never a number between:
+ * libgomp ends and starts threads when the team changes its size. */
+#define HG__SERIAL_WORK 32768
+HG__INLINE int hg__team(const hg_context *ctx, int64_t work)
+{
+	return work < HG__SERIAL_WORK || ctx->threads < 1 ? 1 : ctx->threads;
+}
+
+HG__INLINE int hg__is_state(const struct hg__mat *m)
+{
+	return m->dtype == HG_F16 || m->dtype == HG_F32;
+}
+
+HG__INLINE int hg__same(const struct hg__mat *a, const struct hg__mat *b)
+{
+	return a->rows == b->rows && a->cols == b->cols && hg__is_state(a) && hg__is_state(b);
+}
+
+HG__INLINE hg_status hg__need(hg_context *ctx, int fits, const char *what)
+{
+	return fits ? HG_OK : hg__fail(ctx, HG_ERR_INTERNAL, "%s", what);
+}
+
+#endif

@@ -1,0 +1,269 @@
+#ifndef HG_KERNELS_CPU_SIMD_H
+#define HG_KERNELS_CPU_SIMD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "halfgraph/dtype.h"
+#include "kernels/cpu/isa.h"
+#include "precision/half.h"
+
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+/* Sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic is written with the compilers' vector types; every lane does the same
+ * IEEE operations in the same order whatever the register, so that results do not depend on the instruction set. */
+#define HG__LANES 16
+typedef float hg__v16 __attribute__((vector_size(64)));
+typedef int32_t hg__i16 __attribute__((vector_size(64)));
+typedef float hg__v16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t hg__i16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* The functions below are always inlined: how a vector would be passed does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+HG__INLINE hg__v16 hg__vset(float x)
+{
+	return (hg__v16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+}
+
+HG__INLINE hg__v16 hg__vload(const float *p)
+{
+	return *(const hg__v16_unaligned *)p;
+}
+
+HG__INLINE void hg__vstore(float *p, hg__v16 v)
+{
+	*(hg__v16_unaligned *)p = v;
+}
+
+/* mask lane all ones: a, else b. */
+HG__INLINE hg__v16 hg__vselect(hg__i16 mask, hg__v16 a, hg__v16 b)
+{
+	return (hg__v16)(((hg__i16)a & mask) | ((hg__i16)b & ~mask));
+}
+
+#if defined(__AVX512F__)
+
+HG__INLINE hg__v16 hg__vload_half(const hg_half *p)
+{
+	return (hg__v16)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
+{
+	_mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+/* The value after one rounding to half. */
+HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
+{
+	return (hg__v16)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+#elif defined(__F16C__)
+
+HG__INLINE hg__v16 hg__vload_half(const hg_half *p)
+{
+	union {
+		__m256 part[2];
+		hg__v16 all;
+	} u;
+	u.part[0] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+	u.part[1] = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + 8)));
+	return u.all;
+}
+
+HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
+{
+	union {
+		hg__v16 all;
+		__m256 part[2];
+	} u = {v};
+	_mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm_storeu_si128((__m128i *)(void *)(p + 8), _mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
+{
+	union {
+		hg__v16 all;
+		__m256 part[2];
+	} u = {v};
+	u.part[0] = _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	u.part[1] = _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	return u.all;
+}
+
+#else
+
+HG__INLINE hg__v16 hg__vload_half(const hg_half *p)
+{
+	float f[HG__LANES];
+	for (int i = 0; i < HG__LANES; i++)
+		f[i] = hg__half_to_float(p[i]);
+	return hg__vload(f);
+}
+
+HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
+{
+	float f[HG__LANES];
+	hg__vstore(f, v);
+	for (int i = 0; i < HG__LANES; i++)
+		p[i] = hg__half_from_float(f[i]);
+}
+
+HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
+{
+	hg_half h[HG__LANES];
+	hg__vstore_half(h, v);
+	return hg__vload_half(h);
+}
+
+#endif
+
+HG__INLINE hg__v16 hg__vsqrt(hg__v16 v)
+{
+#if defined(__AVX512F__)
+	return (hg__v16)_mm512_sqrt_ps((__m512)v);
+#else
+	float f[HG__LANES];
+	hg__vstore(f, v);
+	for (int i = 0; i < HG__LANES; i++)
+		f[i] = sqrtf(f[i]);
+	return hg__vload(f);
+#endif
+}
+
+/* n <= 16 elements from p, the rest zero; nothing past them is read. */
+HG__INLINE hg__v16 hg__vload_n(const float *p, int n)
+{
+#if defined(__AVX512F__)
+	return (hg__v16)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#else
+	if (n == HG__LANES)
+		return hg__vload(p);
+	float f[HG__LANES] = {0};
+	for (int i = 0; i < n; i++)
+		f[i] = p[i];
+	return hg__vload(f);
+#endif
+}
+
+HG__INLINE hg__v16 hg__vload_half_n(const hg_half *p, int n)
+{
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+	return (hg__v16)_mm512_cvtph_ps(_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), p));
+#else
+	if (n == HG__LANES)
+		return hg__vload_half(p);
+	hg_half h[HG__LANES] = {0};
+	if (n == 8)
+		memcpy(h, p, 8 * sizeof(*h));
+	else
+		for (int i = 0; i < n; i++)
+			h[i] = p[i];
+	return hg__vload_half(h);
+#endif
+}
+
+/* The first n <= 16 lanes to p. */
+HG__INLINE void hg__vstore_n(float *p, hg__v16 v, int n)
+{
+#if defined(__AVX512F__)
+	_mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#else
+	float f[HG__LANES];
+	hg__vstore(f, v);
+	memcpy(p, f, (size_t)n * sizeof(*p));
+#endif
+}
+
+/* Lane i takes table[index[i]]. */
+HG__INLINE hg__v16 hg__vspread(const float *table, const int32_t *index)
+{
+#if defined(__AVX512F__)
+	return (hg__v16)_mm512_i32gather_ps(_mm512_loadu_si512(index), table, 4);
+#else
+	float f[HG__LANES];
+	for (int i = 0; i < HG__LANES; i++)
+		f[i] = table[index[i]];
+	return hg__vload(f);
+#endif
+}
+
+/* Sum of the lanes as a tree: lane i joins lane i - 8, then - 4, - 2, - 1. */
+HG__INLINE float hg__vsum(hg__v16 v)
+{
+	float f[HG__LANES];
+	hg__vstore(f, v);
+	for (int half = HG__LANES / 2; half > 0; half /= 2)
+		for (int i = 0; i < half; i++)
+			f[i] += f[i + half];
+	return f[0];
+}
+
+/* halves -> floats, floats -> halves. */
+HG__INLINE void hg__widen(int64_t n, const hg_half *in, float *out)
+{
+	int64_t i = 0;
+	for (; i + HG__LANES <= n; i += HG__LANES)
+		hg__vstore(out + i, hg__vload_half(in + i));
+	if (i < n) {
+		hg_half tail[HG__LANES] = {0};
+		float wide[HG__LANES];
+		memcpy(tail, in + i, (size_t)(n - i) * sizeof(*tail));
+		hg__vstore(wide, hg__vload_half(tail));
+		memcpy(out + i, wide, (size_t)(n - i) * sizeof(*out));
+	}
+}
+
+HG__INLINE void hg__narrow(int64_t n, const float *in, hg_half *out)
+{
+	int64_t i = 0;
+	for (; i + HG__LANES <= n; i += HG__LANES)
+		hg__vstore_half(out + i, hg__vload(in + i));
+	if (i < n) {
+		float tail[HG__LANES] = {0};
+		hg_half narrow[HG__LANES];
+		memcpy(tail, in + i, (size_t)(n - i) * sizeof(*tail));
+		hg__vstore_half(narrow, hg__vload(tail));
+		memcpy(out + i, narrow, (size_t)(n - i) * sizeof(*out));
+	}
+}
+
+/* Sums of n terms: lane i % 16 takes term i, then the lanes join as a tree. Depth n / 16 + 4. */
+HG__INLINE float hg__sum(int64_t n, const float *x)
+{
+	hg__v16 acc = {0};
+	int64_t i = 0;
+	for (; i + HG__LANES <= n; i += HG__LANES)
+		acc += hg__vload(x + i);
+	if (i < n)
+		acc += hg__vload_n(x + i, (int)(n - i));
+	return hg__vsum(acc);
+}
+
+HG__INLINE float hg__dot(int64_t n, const float *x, const float *y)
+{
+	hg__v16 acc = {0};
+	int64_t i = 0;
+	for (; i + HG__LANES <= n; i += HG__LANES)
+		acc += hg__vload(x + i) * hg__vload(y + i);
+	if (i < n)
+		acc += hg__vload_n(x + i, (int)(n - i)) * hg__vload_n(y + i, (int)(n - i));
+	return hg__vsum(acc);
+}
+
+/* Largest of n >= 1 numbers; a NaN wins. */
+HG__INLINE float hg__max(int64_t n, const float *x)
+{
+	float best = x[0];
+	for (int64_t i = 1; i < n; i++)
+		best = x[i] > best || x[i] != x[i] ? x[i] : best;
+	return best;
+}
+
+#endif

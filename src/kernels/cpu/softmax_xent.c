@@ -1,0 +1,57 @@
+#include "kernels/cpu/softmax.h"
+#include "kernels/cpu/totals.h"
+
+/* -log softmax(X)[label] = log(sum exp(X - max)) - (X[label] - max) */
+static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
+{
+	const struct hg__softmax_xent_args *a = env;
+	if (!hg__counts(&a->label, &a->mask, row))
+		return;
+	const struct hg__softmax s = hg__softmax_row(&a->x, row);
+	const float at_label = hg__get(&a->x, row, ((const int32_t *)a->label.data)[row]);
+	totals->sum += (double)(logf(s.sum) - (at_label - s.max));
+	totals->count++;
+}
+
+hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows, "softmax_xent: operands do not fit"));
+	struct hg__totals t;
+	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, row_loss, a, &t));
+	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
+	*(float *)a->count.data = (float)t.count;
+	return HG_OK;
+}
+
+/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count */
+static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor)
+{
+	const int64_t cols = a->x.cols;
+	const int counts = hg__counts(&a->label, &a->mask, row);
+	const struct hg__softmax s = counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};
+	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+		float xs[HG__WIDTH], e[HG__WIDTH] = {0};
+		const int64_t n = hg__min(HG__WIDTH, cols - c), label = ((const int32_t *)a->label.data)[row] - c;
+		if (counts) {
+			(void)hg__exp_row(n, hg__row(&a->x, row, c, n, xs), s.max, e);
+			for (int64_t i = 0; i < n; i++)
+				e[i] /= s.sum;
+			if (label >= 0 && label < n)
+				e[label] -= 1.0f;
+			for (int64_t i = 0; i < n; i++)
+				e[i] *= factor;
+		}
+		hg__row_put(&a->dx, row, c, n, e);
+	}
+}
+
+hg_status HG__CPU(softmax_xent_back)(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dx) && a->label.dtype == HG_I32, "softmax_xent_back: operands do not fit"));
+	const int64_t rows = a->x.rows;
+	const float count = *(const float *)a->count.data, factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
+#pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		row_grad(a, r, factor);
+	return HG_OK;
+}

@@ -1,0 +1,313 @@
+#include "kernels/cpu/items.h"
+
+/* Y[i, c] = alpha r_i sum over entries p of row i of w[edge p, head of c] s_j X[j, c]
+ *
+ * A row part is summed for up to 64 columns at a time in registers: four vectors for the batch, four for the total. The coefficients w s of a batch are
+ * laid out first (one an edge, or one a column where there are several heads), so that the inner loop is loads, products and sums alone. */
+#define VECTORS 4
+#define COLUMNS (VECTORS * HG__LANES)
+
+enum source { X_F32, X_F16, X_ONE };
+enum weights { W_ONE, W_EDGE, W_COLUMN };
+enum mode { F32 = HG_ACC_F32, DISCRETIZED = HG_ACC_F16_DISCRETIZED, NAIVE = HG_ACC_F16_NAIVE };
+
+struct job {
+	const struct hg__spmm_args *a;
+	int64_t pitch; /* bytes between rows of X */
+	float *stage;  /* [2 * items, stage_ld] */
+	int64_t stage_ld;
+	int32_t *head; /* [cols] head of each column, NULL for one head */
+	enum weights weights;
+};
+
+/* Columns first .. first+count-1 of one row part. factor: alpha r. total [COLUMNS] receives the part's sum. */
+struct block {
+	int64_t begin, end, first;
+	int count;
+	float factor;
+};
+typedef void (*sum_fn)(const struct job *job, const struct block *b, float *total);
+
+HG__INLINE int64_t edge_of(const struct hg__csr *csr, int64_t p)
+{
+	return csr->edge ? csr->edge[p] : p;
+}
+
+/* ---- coefficients of a batch of n edges from p ---- */
+
+static void round_halves(int64_t n, float *x)
+{
+	for (int64_t i = 0; i < n; i += HG__LANES) {
+		const int count = (int)hg__min(HG__LANES, n - i);
+		float part[HG__LANES];
+		hg__vstore(part, hg__vround_half(hg__vload_n(x + i, count)));
+		memcpy(x + i, part, (size_t)count * sizeof(float));
+	}
+}
+
+/* One head: out[e] = w s. */
+static void edge_coefficients(const struct job *job, int64_t p, int n, int halves, float *out)
+{
+	const struct hg__spmm_args *a = job->a;
+	const int32_t *col = a->csr.col + p;
+	if (a->w.data && !a->csr.edge && a->w.ld == 1)
+		memcpy(out, hg__row(&a->w, p, 0, n, out), (size_t)n * sizeof(float));
+	else
+		for (int e = 0; e < n; e++)
+			out[e] = a->w.data ? hg__get(&a->w, edge_of(&a->csr, p + e), 0) : 1.0f;
+	if (halves)
+		round_halves(n, out);
+	if (a->col_scale) {
+		float s[HG_BATCH_EDGES];
+		for (int e = 0; e < n; e++)
+			s[e] = a->col_scale[col[e]];
+		if (halves)
+			round_halves(n, s);
+		for (int e = 0; e < n; e++)
+			out[e] *= s[e];
+		if (halves)
+			round_halves(n, out);
+	}
+}
+
+/* Several heads: out[e * COLUMNS + c] = w[edge, head of column first + c] s. */
+static void column_coefficients(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
+{
+	const struct hg__spmm_args *a = job->a;
+	const int64_t head0 = job->head[b->first], heads = job->head[b->first + b->count - 1] - head0 + 1; /* <= COLUMNS */
+	int32_t place[COLUMNS] = {0};
+	for (int c = 0; c < b->count; c++)
+		place[c] = job->head[b->first + c] - (int32_t)head0;
+	for (int e = 0; e < n; e++) {
+		float row[COLUMNS];
+		const float *w = hg__row(&a->w, edge_of(&a->csr, p + e), head0, heads, row);
+		const float s = a->col_scale ? a->col_scale[a->csr.col[p + e]] : 1.0f;
+		for (int c = 0; c < b->count; c += HG__LANES) {
+			const hg__v16 v = hg__vspread(w, place + c);
+			hg__vstore(out + e * COLUMNS + c, halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(hg__vset(s))) : v * s);
+		}
+	}
+}
+
+/* ---- the sum ---- */
+
+HG__INLINE hg__v16 load_x(enum source source, const char *row, int v, int last, int tail)
+{
+	if (source == X_ONE)
+		return hg__vset(1.0f);
+	if (source == X_F16)
+		return v < last ? hg__vload_half((const hg_half *)row + v * HG__LANES) : hg__vload_half_n((const hg_half *)row + v * HG__LANES, tail);
+	return v < last ? hg__vload((const float *)row + v * HG__LANES) : hg__vload_n((const float *)row + v * HG__LANES, tail);
+}
+
+HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
+{
+	return mode == F32 ? v : hg__vround_half(v);
+}
+
+/* acc += coefficient * x over a batch, in CSR order. nv, source, weights and mode are constants where this is inlined. */
+HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode, const char *x, int64_t pitch, const int32_t *col, int n, int tail,
+                      const float *coefficient, hg__v16 *acc)
+{
+	for (int e = 0; e < n; e++) {
+		const char *row = source == X_ONE ? NULL : x + (int64_t)col[e] * pitch;
+		for (int v = 0; v < nv; v++) {
+			hg__v16 term = load_x(source, row, v, nv - 1, tail);
+			if (weights == W_EDGE)
+				term = rounded(mode, hg__vset(coefficient[e]) * term);
+			if (weights == W_COLUMN)
+				term = rounded(mode, hg__vload(coefficient + e * COLUMNS + v * HG__LANES) * term);
+			acc[v] = rounded(mode, acc[v] + term);
+		}
+	}
+}
+
+HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, enum mode mode, const struct job *job, const struct block *b, float *out)
+{
+	const struct hg__spmm_args *a = job->a;
+	const char *x = source == X_ONE ? NULL : (const char *)a->x.data + b->first * (source == X_F16 ? 2 : 4);
+	const int tail = b->count - (nv - 1) * HG__LANES;
+	const hg__v16 factor = rounded(mode, hg__vset(b->factor));
+	hg__v16 total[VECTORS] = {{0}};
+	for (int64_t p = b->begin; p < b->end; p += HG_BATCH_EDGES) {
+		const int n = (int)hg__min(HG_BATCH_EDGES, b->end - p);
+		float coefficient[weights == W_COLUMN ? HG_BATCH_EDGES * COLUMNS : HG_BATCH_EDGES];
+		hg__v16 acc[VECTORS] = {{0}};
+		if (weights == W_EDGE)
+			edge_coefficients(job, p, n, mode != F32, coefficient);
+		if (weights == W_COLUMN)
+			column_coefficients(job, b, p, n, mode != F32, coefficient);
+		if (mode == NAIVE) {
+			batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, total);
+			continue;
+		}
+		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, acc);
+		for (int v = 0; v < nv; v++)
+			total[v] = mode == F32 ? total[v] + acc[v] : hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
+	}
+	for (int v = 0; v < nv; v++)
+		hg__vstore(out + v * HG__LANES, total[v]);
+}
+
+HG__INLINE void sum_block(enum source source, enum weights weights, enum mode mode, const struct job *job, const struct block *b, float *out)
+{
+	const int nv = (b->count + HG__LANES - 1) / HG__LANES;
+	if (nv == 4)
+		sum_vectors(4, source, weights, mode, job, b, out);
+	else if (nv == 3)
+		sum_vectors(3, source, weights, mode, job, b, out);
+	else if (nv == 2)
+		sum_vectors(2, source, weights, mode, job, b, out);
+	else
+		sum_vectors(1, source, weights, mode, job, b, out);
+}
+
+HG__INLINE void sum_weighted(enum source source, enum mode mode, const struct job *job, const struct block *b, float *out)
+{
+	if (job->weights == W_ONE)
+		sum_block(source, W_ONE, mode, job, b, out);
+	else if (job->weights == W_EDGE)
+		sum_block(source, W_EDGE, mode, job, b, out);
+	else
+		sum_block(source, W_COLUMN, mode, job, b, out);
+}
+
+static void sum_f32(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_F32, F32, job, b, total);
+}
+
+static void sum_f16(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_F16, F32, job, b, total);
+}
+
+static void sum_ones(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_ONE, F32, job, b, total);
+}
+
+static void discretized_f16(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_F16, DISCRETIZED, job, b, total);
+}
+
+static void discretized_ones(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_ONE, DISCRETIZED, job, b, total);
+}
+
+static void naive_f16(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_F16, NAIVE, job, b, total);
+}
+
+static void naive_ones(const struct job *job, const struct block *b, float *total)
+{
+	sum_weighted(X_ONE, NAIVE, job, b, total);
+}
+
+/* f32 features are never summed in halves. */
+static const sum_fn sums[HG_ACC_COUNT][3] = {
+    [F32] = {[X_F32] = sum_f32, [X_F16] = sum_f16, [X_ONE] = sum_ones},
+    [DISCRETIZED] = {[X_F16] = discretized_f16, [X_ONE] = discretized_ones},
+    [NAIVE] = {[X_F16] = naive_f16, [X_ONE] = naive_ones},
+};
+
+/* ---- rows ---- */
+
+HG__INLINE float factor_of(const struct hg__spmm_args *a, int64_t row)
+{
+	return a->row_scale ? a->alpha * a->row_scale[row] : a->alpha;
+}
+
+/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS; total is padded to whole vectors. */
+static void finish(const struct hg__spmm_args *a, int64_t row, int64_t first, int n, float *total)
+{
+	const hg__v16 factor = rounded((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
+	for (int c = 0; c < n && a->accumulate != HG_ACC_F16_DISCRETIZED; c += HG__LANES)
+		hg__vstore(total + c, factor * hg__vload(total + c));
+	hg__row_put(&a->y, row, first, n, total);
+}
+
+static void item(const struct job *job, sum_fn sum, int64_t k)
+{
+	const struct hg__spmm_args *a = job->a;
+	const int64_t cols = a->y.cols;
+	struct hg__item it = hg__item_begin(&a->csr, k);
+	struct hg__part part;
+	while (hg__part_next(&a->csr, &it, &part))
+		for (int64_t first = 0; first < cols; first += COLUMNS) {
+			const struct block b = {part.begin, part.end, first, (int)hg__min(COLUMNS, cols - first), factor_of(a, part.row)};
+			float total[COLUMNS];
+			sum(job, &b, total);
+			if (part.slot < 0)
+				finish(a, part.row, first, b.count, total);
+			else
+				memcpy(job->stage + part.slot * job->stage_ld + first, total, (size_t)b.count * sizeof(float));
+		}
+}
+
+/* Split row s: the parts in order of their slots, then the same ending. */
+static void fold(const struct job *job, int64_t s)
+{
+	const struct hg__spmm_args *a = job->a;
+	const struct hg__plan *plan = a->csr.plan;
+	const int halves = a->accumulate != HG_ACC_F32;
+	for (int64_t first = 0; first < a->y.cols; first += COLUMNS) {
+		const int n = (int)hg__min(COLUMNS, a->y.cols - first);
+		float total[COLUMNS] = {0};
+		for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
+			const float *part = job->stage + hg__split_slot(plan, s, k) * job->stage_ld + first;
+			for (int c = 0; c < n; c++)
+				total[c] += part[c];
+			if (halves)
+				round_halves(n, total);
+		}
+		finish(a, plan->split_row[s], first, n, total);
+	}
+}
+
+/* Staging rows, and the head of each column where there are several. */
+static hg_status prepare(hg_context *ctx, struct job *job)
+{
+	const struct hg__spmm_args *a = job->a;
+	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
+	const size_t staging = hg__staging_bytes(&a->csr, cols), table = heads > 1 ? (size_t)cols * sizeof(int32_t) : 0;
+	void *memory;
+	HG__TRY(hg__workspace(ctx, staging + table, &memory));
+	job->stage = memory;
+	job->stage_ld = hg__leading(cols);
+	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;
+	job->weights = a->w.data && heads > 1 ? W_COLUMN : a->w.data || a->col_scale ? W_EDGE : W_ONE;
+	if (job->weights == W_COLUMN) {
+		job->head = (int32_t *)((char *)memory + staging);
+		for (int64_t c = 0; c < cols; c++)
+			job->head[c] = (int32_t)(c / (cols / heads));
+	}
+	return HG_OK;
+}
+
+hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	const enum source source = !a->x.data ? X_ONE : a->x.dtype == HG_F16 ? X_F16 : X_F32;
+	struct job job = {.a = a};
+	HG__TRY(hg__need(ctx, hg__is_state(&a->y) && a->y.rows == a->csr.rows && (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
+	                 "spmm: operands do not fit the graph"));
+	if (a->y.rows == 0 || a->y.cols == 0)
+		return HG_OK;
+	HG__TRY(prepare(ctx, &job));
+	const sum_fn sum = sums[a->accumulate][source];
+	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
+	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
+#pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
+	{
+#pragma omp for schedule(dynamic, 4)
+		for (int64_t k = 0; k < items; k++)
+			item(&job, sum, k);
+#pragma omp for schedule(static)
+		for (int64_t s = 0; s < splits; s++)
+			fold(&job, s);
+	}
+	return HG_OK;
+}
