@@ -61,8 +61,10 @@ static hg_status too_large(const hg_dataset *d, int64_t row, int64_t column, flo
 }
 
 /* The first value beyond f16, refused by name. */
-static hg_status check_half_range(const hg_dataset *d, char *message)
+hg_status hg_dataset_check_f16(const hg_dataset *d, char *message)
 {
+	if (!d)
+		return hg__data_fail(message, HG_ERR_ARG, "check_f16: dataset is NULL");
 	for (int64_t i = 0; d->feat && i < d->nodes; i++)
 		for (int64_t j = 0; j < d->features; j++) {
 			const float x = hg__data_feature(d, i * d->features + j);
@@ -81,22 +83,24 @@ static float clipped(float x)
 	return x > (float)HG__HALF_MAX ? (float)HG__HALF_MAX : x < -(float)HG__HALF_MAX ? -(float)HG__HALF_MAX : x;
 }
 
-/* Sparse values stay f32 in memory and in the file, rounded to what f16 can say. */
-static void round_sparse(hg_dataset *d)
+/* Sparse values stay f32 in memory and in the file. */
+static void sparse_to(hg_dataset *d, hg_dtype dtype, int clip)
 {
-	for (int64_t e = 0; d->feat_value && e < d->feat_rowptr[d->nodes]; e++)
-		d->feat_value[e] = hg_half_to_float(hg_half_from_float(clipped(d->feat_value[e])));
+	for (int64_t e = 0; d->feat_value && e < d->feat_rowptr[d->nodes]; e++) {
+		const float x = clip ? clipped(d->feat_value[e]) : d->feat_value[e];
+		d->feat_value[e] = dtype == HG_F16 ? hg_half_to_float(hg_half_from_float(x)) : x;
+	}
 }
 
-static hg_status dense_to(hg_dataset *d, hg_dtype dtype, char *message)
+static hg_status dense_to(hg_dataset *d, hg_dtype dtype, int clip, char *message)
 {
 	const int64_t count = d->nodes * d->features;
 	void *memory = NULL;
 	HG__TRY(hg__data_alloc(count, hg_dtype_size(dtype), "features", &memory, message));
 	for (int64_t i = 0; i < count; i++) {
-		const float x = hg__data_feature(d, i);
+		const float found = hg__data_feature(d, i), x = clip ? clipped(found) : found;
 		if (dtype == HG_F16)
-			((hg_half *)memory)[i] = hg_half_from_float(clipped(x));
+			((hg_half *)memory)[i] = hg_half_from_float(x);
 		else
 			((float *)memory)[i] = x;
 	}
@@ -113,11 +117,11 @@ hg_status hg_dataset_features_to(hg_dataset *d, hg_dtype dtype, int clip, char *
 	if (dtype != HG_F16 && dtype != HG_F32)
 		return hg__data_fail(message, HG_ERR_DTYPE, "features_to: type %d is neither f16 nor f32", (int)dtype);
 	if (dtype == HG_F16 && !clip)
-		HG__TRY(check_half_range(d, message));
+		HG__TRY(hg_dataset_check_f16(d, message));
 	if (d->feat)
-		HG__TRY(dense_to(d, dtype, message));
-	else if (dtype == HG_F16)
-		round_sparse(d);
+		HG__TRY(dense_to(d, dtype, clip, message));
+	else
+		sparse_to(d, dtype, clip);
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
 }

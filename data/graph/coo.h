@@ -28,7 +28,7 @@ void hg__coo_free(struct hg__coo *coo);
 
 /* Sort by (row, column) and merge entries at the same place: their sum or their maximum; without values, one entry. Ids must be in range. */
 HG_NODISCARD hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge, struct hg__sparse *out, char *message);
-/* The same for a CSR matrix whose rows may be unsorted and may hold duplicates (summed). Takes over the arrays of `m` and replaces them. */
+/* The same for a CSR matrix whose rows may be unsorted and may hold duplicates (summed). In place. */
 HG_NODISCARD hg_status hg__sparse_sort(struct hg__sparse *m, char *message);
 void hg__sparse_free(struct hg__sparse *m);
 /* Forget values that are all one. */

@@ -81,8 +81,12 @@ HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *m
 HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message); /* features: each row divided by its absolute sum */
-/* Store dense features in this type. Values that f16 cannot hold are refused by name, or clipped to +-65504. */
+/* Store dense features in this type; sparse values stay f32, rounded to what f16 can say if it is f16. clip: values beyond f16's +-65504 become +-65504;
+ * without it f16 refuses them, by name. */
 HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dtype dtype, int clip, char *message);
+
+/* Would every feature fit f16? HG_ERR_RANGE names the first that would not. */
+HG_API HG_NODISCARD hg_status hg_dataset_check_f16(const hg_dataset *dataset, char *message);
 
 HG_EXTERN_C_END
 #endif

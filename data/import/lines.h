@@ -1,0 +1,39 @@
+#ifndef HG_DATA_IMPORT_LINES_H
+#define HG_DATA_IMPORT_LINES_H
+
+#include <zlib.h>
+
+#include "internal.h"
+
+/* The longest line: longer than any edge, short enough for a buffer. */
+#define HG__LINE_MAX (1 << 18)
+
+/* A text file, plain or gzip, read line by line. LF and CRLF end a line. */
+struct lines {
+	const char *path;
+	char *message;
+	const hg_progress *progress;
+	gzFile file;
+	int64_t number; /* of the current line, from 1 */
+	int64_t file_bytes;
+	char *buffer;
+	size_t begin, end; /* unread part of the buffer */
+	int finished;
+};
+
+HG_NODISCARD hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress, char *message);
+/* The next line without its end, valid until the next call; NULL after the last. */
+HG_NODISCARD hg_status hg__lines_next(struct lines *lines, char **line);
+void hg__lines_close(struct lines *lines);
+
+/* "FILE:LINE: text" */
+hg_status hg__lines_fail(const struct lines *lines, const char *text, const char *line);
+
+/* Blanks, tabs and commas separate fields. */
+const char *hg__skip_separators(const char *at);
+/* A decimal integer at *at, which moves behind it; 0 if there is none or it does not fit 64 bits. */
+int hg__parse_integer(const char **at, int64_t *value);
+/* A finite decimal number. */
+int hg__parse_real(const char **at, double *value);
+
+#endif

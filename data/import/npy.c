@@ -1,0 +1,300 @@
+/* Arrays of a numpy archive, streamed out of the zip file: no more memory than the result and one slab. */
+#include "import/npy.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The longest header that is read; numpy pads to 64 bytes and itself refuses more than 10,000. */
+#define HEADER_MAX 65536
+
+hg_status hg__npz_open(struct npz *npz, const char *path, char *message)
+{
+	int code = 0;
+	struct stat info;
+	*npz = (struct npz){.path = path, .message = message};
+	if (stat(path, &info) != 0)
+		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(info.st_mode))
+		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", path);
+	npz->file_bytes = (int64_t)info.st_size;
+	npz->zip = zip_open(path, ZIP_RDONLY, &code);
+	if (npz->zip)
+		return HG_OK;
+	zip_error_t error;
+	zip_error_init_with_code(&error, code);
+	const hg_status status = hg__data_fail(message, code == ZIP_ER_OPEN || code == ZIP_ER_READ ? HG_ERR_IO : HG_ERR_FORMAT,
+	                                       "%s: not a zip archive, or a damaged one: %s", path, zip_error_strerror(&error));
+	zip_error_fini(&error);
+	return status;
+}
+
+void hg__npz_close(struct npz *npz)
+{
+	if (npz->zip)
+		zip_discard(npz->zip);
+	npz->zip = NULL;
+}
+
+static void member_name(const char *key, char name[64])
+{
+	snprintf(name, 64, "%s.npy", key);
+}
+
+int hg__npz_has(const struct npz *npz, const char *key)
+{
+	char name[64];
+	member_name(key, name);
+	return zip_name_locate(npz->zip, name, 0) >= 0;
+}
+
+/* Exactly `bytes` bytes, or an error. */
+static hg_status read_exactly(struct npy *a, void *buffer, int64_t bytes)
+{
+	for (int64_t done = 0; done < bytes;) {
+		const zip_int64_t got = zip_fread(a->file, (char *)buffer + done, (zip_uint64_t)(bytes - done));
+		if (got <= 0)
+			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where, got < 0 ? zip_file_strerror(a->file) : "ends before its declared size");
+		done += got;
+	}
+	return HG_OK;
+}
+
+/* The member must end here; reading its end also verifies the checksum. */
+static hg_status expect_end(struct npy *a)
+{
+	char more;
+	const zip_int64_t got = zip_fread(a->file, &more, 1);
+	if (got == 0)
+		return HG_OK;
+	return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where, got < 0 ? zip_file_strerror(a->file) : "is longer than its declared size");
+}
+
+/* "\x93NUMPY", version, length of the header (2 bytes in version 1, 4 from 2 on), header */
+static hg_status read_header(struct npy *a, int64_t declared)
+{
+	unsigned char magic[8], size[4] = {0};
+	HG__TRY(read_exactly(a, magic, 8));
+	if (memcmp(magic, "\x93NUMPY", 6) != 0)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: is not an .npy array", a->where);
+	if (magic[6] < 1 || magic[6] > 3)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: .npy version %d is not known", a->where, magic[6]);
+	const int width = magic[6] == 1 ? 2 : 4;
+	HG__TRY(read_exactly(a, size, width));
+	const int64_t length = (int64_t)size[0] | (int64_t)size[1] << 8 | (int64_t)size[2] << 16 | (int64_t)size[3] << 24;
+	if (length > HEADER_MAX || 8 + width + length > declared)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: header of %" PRId64 " bytes in a member of %" PRId64, a->where, length, declared);
+	void *text = NULL;
+	HG__TRY(hg__data_alloc(length + 1, 1, "an .npy header", &text, a->message));
+	hg_status status = read_exactly(a, text, length);
+	((char *)text)[length] = 0;
+	if (status == HG_OK)
+		status = hg__npy_parse(text, a);
+	free(text);
+	HG__TRY(status);
+	int64_t bytes = 0;
+	if (__builtin_mul_overflow(a->elements, (int64_t)a->size, &bytes) || bytes != declared - 8 - width - length)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: header promises %" PRId64 " elements of %d bytes, but %" PRId64 " bytes follow", a->where,
+		                     a->elements, a->size, declared - 8 - width - length);
+	return HG_OK;
+}
+
+/* What the directory says about a member, against what is there. */
+static hg_status check_member(const struct npz *npz, const struct npy *a, const zip_stat_t *info)
+{
+	const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+	if ((info->valid & needed) != needed)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: its directory entry is incomplete", a->where);
+	if (info->encryption_method != ZIP_EM_NONE)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: is encrypted", a->where);
+	if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: compression method %d is not supported; stored and deflated members are", a->where,
+		                     info->comp_method);
+	const double possible = (double)info->comp_size * (info->comp_method == ZIP_CM_DEFLATE ? HG__DEFLATE_MAX : 1);
+	if (info->comp_size > (zip_uint64_t)npz->file_bytes || (double)info->size > possible)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: declares %" PRIu64 " bytes out of %" PRIu64 " stored ones in a file of %" PRId64 ": impossible",
+		                     a->where, info->size, info->comp_size, npz->file_bytes);
+	return HG_OK;
+}
+
+hg_status hg__npz_missing(const struct npz *npz, const char *key)
+{
+	const zip_int64_t members = zip_get_num_entries(npz->zip, 0);
+	for (zip_int64_t k = 0; k < members; k++) {
+		const char *name = zip_get_name(npz->zip, (zip_uint64_t)k, 0);
+		const size_t length = name ? strlen(name) : 0;
+		char other[64];
+		struct npz quiet = *npz;
+		struct npy a;
+		quiet.message = NULL;
+		if (length < 5 || length > 60 || strcmp(name + length - 4, ".npy") != 0)
+			continue;
+		snprintf(other, sizeof other, "%.*s", (int)length - 4, name);
+		if (hg__npy_open(&quiet, other, 1, &a) == HG_OK)
+			hg__npy_close(&a);
+		if (a.pickled)
+			return hg__data_fail(npz->message, HG_ERR_FORMAT,
+			                     "%s: no member %s.npy; member %s holds pickled Python objects, which are refused and never executed", npz->path, key, name);
+	}
+	return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: no member %s.npy", npz->path, key);
+}
+
+hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct npy *a)
+{
+	char name[64];
+	zip_stat_t info;
+	*a = (struct npy){.message = npz->message};
+	member_name(key, name);
+	snprintf(a->where, sizeof a->where, "%.80s: member %s", npz->path, name);
+	zip_stat_init(&info);
+	if (zip_stat(npz->zip, name, 0, &info) != 0)
+		return hg__npz_missing(npz, key);
+	HG__TRY(check_member(npz, a, &info));
+	a->file = zip_fopen(npz->zip, name, 0);
+	if (!a->file)
+		return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: %s", a->where, zip_strerror(npz->zip));
+	hg_status status = read_header(a, (int64_t)info.size);
+	if (status == HG_OK && a->rank != rank)
+		status = hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: has %d dimensions, expected %d", a->where, a->rank, rank);
+	if (status < 0)
+		hg__npy_close(a);
+	return status;
+}
+
+void hg__npy_close(struct npy *a)
+{
+	if (a->file)
+		zip_fclose(a->file);
+	a->file = NULL;
+}
+
+static uint64_t bits_of(const struct npy *a, const unsigned char *p)
+{
+	uint64_t bits = 0;
+	unsigned char bytes[8] = {0};
+	for (int k = 0; k < a->size; k++)
+		bytes[k] = p[a->swap ? a->size - 1 - k : k];
+	if (a->size == 1)
+		return bytes[0];
+	if (a->size == 2) {
+		uint16_t half;
+		memcpy(&half, bytes, sizeof half);
+		return half;
+	}
+	if (a->size == 4) {
+		uint32_t word;
+		memcpy(&word, bytes, sizeof word);
+		return word;
+	}
+	memcpy(&bits, bytes, sizeof bits);
+	return bits;
+}
+
+/* Any integer as int64; what does not fit (uint64 from 2^63 on) saturates, and so fails every range check. */
+static int64_t integer_of(const struct npy *a, const unsigned char *p)
+{
+	const uint64_t bits = bits_of(a, p);
+	if (a->kind != 'i')
+		return bits > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)bits;
+	const int unused = 64 - 8 * a->size;
+	return (int64_t)(bits << unused) >> unused;
+}
+
+static double real_of(const struct npy *a, const unsigned char *p)
+{
+	const uint64_t bits = bits_of(a, p);
+	if (a->kind != 'f')
+		return a->kind == 'i' ? (double)integer_of(a, p) : (double)bits;
+	if (a->size == 2)
+		return (double)hg_half_to_float((hg_half)bits);
+	if (a->size == 4) {
+		const uint32_t word = (uint32_t)bits;
+		float x;
+		memcpy(&x, &word, sizeof x);
+		return (double)x;
+	}
+	double x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+/* Takes one element: number `index` of the file. */
+typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index, const unsigned char *element);
+
+static hg_status read_elements(struct npy *a, take_fn take, void *user)
+{
+	unsigned char *slab = NULL;
+	HG__TRY(hg__data_alloc(HG__SLAB, (size_t)a->size, a->where, (void **)&slab, a->message));
+	hg_status status = HG_OK;
+	for (int64_t first = 0; status == HG_OK && first < a->elements; first += HG__SLAB) {
+		const int64_t count = a->elements - first < HG__SLAB ? a->elements - first : HG__SLAB;
+		status = read_exactly(a, slab, count * a->size);
+		for (int64_t i = 0; status == HG_OK && i < count; i++)
+			status = take(a, user, first + i, slab + i * a->size);
+	}
+	free(slab);
+	HG__TRY(status);
+	return expect_end(a);
+}
+
+struct integers {
+	int64_t low, high;
+	int64_t *wide;
+	int32_t *narrow;
+};
+
+static hg_status take_integer(const struct npy *a, void *user, int64_t index, const unsigned char *element)
+{
+	const struct integers *to = user;
+	const int64_t x = integer_of(a, element);
+	if (x < to->low || x > to->high)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: value %" PRId64 " at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", a->where, x, index,
+		                     to->low, to->high);
+	if (to->wide)
+		to->wide[index] = x;
+	else
+		to->narrow[index] = (int32_t)x;
+	return HG_OK;
+}
+
+static hg_status read_integers(struct npy *a, struct integers *to)
+{
+	if (a->kind == 'f')
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: holds floats, expected integers", a->where);
+	return read_elements(a, take_integer, to);
+}
+
+hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values)
+{
+	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
+	return read_integers(a, &(struct integers){low, high, *values, NULL});
+}
+
+hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values)
+{
+	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
+	return read_integers(a, &(struct integers){low > INT32_MIN ? low : INT32_MIN, high < INT32_MAX ? high : INT32_MAX, NULL, *values});
+}
+
+static hg_status take_real(const struct npy *a, void *user, int64_t index, const unsigned char *element)
+{
+	float *out = user;
+	const double x = real_of(a, element);
+	const int64_t width = a->rank == 2 ? a->dim[1] : 1, height = a->rank == 2 ? a->dim[0] : a->elements;
+	const int64_t row = a->fortran && a->rank == 2 ? index % height : index / width, column = a->fortran && a->rank == 2 ? index / height : index % width;
+	if (isfinite(x) && fabs(x) > (double)FLT_MAX)
+		return hg__data_fail(a->message, HG_ERR_RANGE, "%s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32", a->where, row, column, x);
+	out[row * width + column] = (float)x;
+	return HG_OK;
+}
+
+hg_status hg__npy_read_f32(struct npy *a, float **values)
+{
+	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
+	return read_elements(a, take_real, *values);
+}

@@ -1,0 +1,248 @@
+/* numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense
+ * ones attr_matrix, labels (or one-hot labels_{data,indices,indptr,shape}), and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates
+ * from its columns: row = destination, column = source. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/coo.h"
+#include "import/importers.h"
+#include "import/npy.h"
+
+struct import {
+	struct npz npz;
+	const hg_progress *progress;
+	hg_dataset *d;
+};
+
+static hg_status begin(const struct import *in, const char *key, int rank, struct npy *a)
+{
+	HG__TRY(hg__data_step(in->progress, key, 0, 0, in->npz.message));
+	return hg__npy_open(&in->npz, key, rank, a);
+}
+
+static hg_status read_integers(const struct import *in, const char *key, int64_t low, int64_t high, int64_t *count, int64_t **values)
+{
+	struct npy a;
+	HG__TRY(begin(in, key, 1, &a));
+	*count = a.elements;
+	const hg_status status = hg__npy_read_i64(&a, low, high, values);
+	hg__npy_close(&a);
+	return status;
+}
+
+static hg_status read_ids(const struct import *in, const char *key, int64_t low, int64_t high, int64_t *count, int32_t **values)
+{
+	struct npy a;
+	HG__TRY(begin(in, key, 1, &a));
+	*count = a.elements;
+	const hg_status status = hg__npy_read_i32(&a, low, high, values);
+	hg__npy_close(&a);
+	return status;
+}
+
+static hg_status read_reals(const struct import *in, const char *key, int64_t *count, float **values)
+{
+	struct npy a;
+	HG__TRY(begin(in, key, 1, &a));
+	*count = a.elements;
+	const hg_status status = hg__npy_read_f32(&a, values);
+	hg__npy_close(&a);
+	return status;
+}
+
+static hg_status wrong_length(const struct import *in, const char *key, int64_t found, int64_t expected)
+{
+	return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: has %" PRId64 " elements, expected %" PRId64, in->npz.path, key, found, expected);
+}
+
+static hg_status check_pointers(const struct import *in, const char *key, const int64_t *rowptr, int64_t rows)
+{
+	if (rowptr[0] != 0)
+		return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: starts at %" PRId64 ", expected 0", in->npz.path, key, rowptr[0]);
+	for (int64_t i = 0; i < rows; i++)
+		if (rowptr[i + 1] < rowptr[i])
+			return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: decreases at %" PRId64 ": %" PRId64 " after %" PRId64, in->npz.path, key,
+			                     i + 1, rowptr[i + 1], rowptr[i]);
+	return HG_OK;
+}
+
+/* The CSR matrix of the keys PREFIX_shape, _indptr, _indices, _data (absent: all ones). On failure the caller frees what is in *m. */
+static hg_status read_csr(const struct import *in, const char *prefix, struct hg__sparse *m)
+{
+	char key[4][32];
+	static const char *const parts[4] = {"shape", "indptr", "indices", "data"};
+	int64_t *shape = NULL, count = 0;
+	for (int k = 0; k < 4; k++)
+		snprintf(key[k], sizeof key[k], "%s_%s", prefix, parts[k]);
+
+	hg_status status = read_integers(in, key[0], 0, INT32_MAX, &count, &shape);
+	if (status == HG_OK && count != 2)
+		status = wrong_length(in, key[0], count, 2);
+	if (status == HG_OK) {
+		m->rows = shape[0];
+		m->cols = shape[1];
+	}
+	free(shape);
+	HG__TRY(status);
+
+	HG__TRY(read_integers(in, key[1], 0, INT64_MAX, &count, &m->rowptr));
+	if (count != m->rows + 1)
+		return wrong_length(in, key[1], count, m->rows + 1);
+	HG__TRY(check_pointers(in, key[1], m->rowptr, m->rows));
+	m->m = m->rowptr[m->rows];
+
+	HG__TRY(read_ids(in, key[2], 0, m->cols - 1, &count, &m->col));
+	if (count != m->m)
+		return wrong_length(in, key[2], count, m->m);
+	if (hg__npz_has(&in->npz, key[3])) {
+		HG__TRY(read_reals(in, key[3], &count, &m->value));
+		if (count != m->m)
+			return wrong_length(in, key[3], count, m->m);
+	}
+	HG__TRY(hg__sparse_sort(m, in->npz.message));
+	hg__sparse_drop_ones(m);
+	return HG_OK;
+}
+
+static hg_status read_graph(const struct import *in)
+{
+	struct hg__sparse m = {0};
+	const hg_status status = read_csr(in, "adj", &m);
+	in->d->nodes = m.rows;
+	in->d->edges = m.m;
+	in->d->rowptr = m.rowptr;
+	in->d->col = m.col;
+	in->d->weight = m.value;
+	HG__TRY(status);
+	if (m.rows != m.cols)
+		return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member adj_shape.npy: %" PRId64 " x %" PRId64 ", expected as many rows as columns",
+		                     in->npz.path, m.rows, m.cols);
+	return HG_OK;
+}
+
+static hg_status expect_nodes(const struct import *in, const char *key, int64_t found)
+{
+	if (found == in->d->nodes)
+		return HG_OK;
+	return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: has %" PRId64 " rows, but the graph has %" PRId64 " nodes", in->npz.path, key,
+	                     found, in->d->nodes);
+}
+
+static hg_status read_sparse_features(const struct import *in)
+{
+	struct hg__sparse m = {0};
+	const hg_status status = read_csr(in, "attr", &m);
+	in->d->features = m.cols;
+	in->d->feat_rowptr = m.rowptr;
+	in->d->feat_col = m.col;
+	in->d->feat_value = m.value;
+	HG__TRY(status);
+	return expect_nodes(in, "attr_shape", m.rows);
+}
+
+static hg_status read_dense_features(const struct import *in)
+{
+	struct npy a;
+	HG__TRY(begin(in, "attr_matrix", 2, &a));
+	in->d->features = a.dim[1];
+	hg_status status = expect_nodes(in, "attr_matrix", a.dim[0]);
+	if (status == HG_OK)
+		status = hg__npy_read_f32(&a, (float **)&in->d->feat);
+	hg__npy_close(&a);
+	return status;
+}
+
+static hg_status read_features(const struct import *in)
+{
+	if (hg__npz_has(&in->npz, "attr_indptr"))
+		return read_sparse_features(in);
+	return hg__npz_has(&in->npz, "attr_matrix") ? read_dense_features(in) : HG_OK;
+}
+
+/* One-hot rows: the column of the only entry, -1 for an empty row. */
+static hg_status read_one_hot(const struct import *in)
+{
+	struct hg__sparse m = {0};
+	hg_dataset *d = in->d;
+	hg_status status = read_csr(in, "labels", &m);
+	if (status == HG_OK)
+		status = expect_nodes(in, "labels_shape", m.rows);
+	if (status == HG_OK)
+		status = hg__data_alloc(d->nodes, sizeof *d->label, "labels", (void **)&d->label, in->npz.message);
+	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++) {
+		const int64_t count = m.rowptr[i + 1] - m.rowptr[i];
+		if (count > 1)
+			status = hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: labels: node %" PRId64 " has %" PRId64 " labels; one per node is supported",
+			                       in->npz.path, i, count);
+		else
+			d->label[i] = count == 1 ? m.col[m.rowptr[i]] : -1;
+	}
+	hg__sparse_free(&m);
+	return status;
+}
+
+static hg_status read_labels(const struct import *in)
+{
+	hg_dataset *d = in->d;
+	int64_t count = 0;
+	if (hg__npz_has(&in->npz, "labels")) {
+		HG__TRY(read_ids(in, "labels", INT32_MIN, INT32_MAX - 1, &count, &d->label));
+		HG__TRY(expect_nodes(in, "labels", count));
+	} else if (hg__npz_has(&in->npz, "labels_indptr")) {
+		HG__TRY(read_one_hot(in));
+	}
+	for (int64_t i = 0; d->label && i < d->nodes; i++)
+		if (d->label[i] >= d->classes)
+			d->classes = d->label[i] + 1;
+	return HG_OK;
+}
+
+static hg_status read_split(const struct import *in, const char *key, uint8_t **mask)
+{
+	int64_t *index = NULL, count = 0;
+	if (!hg__npz_has(&in->npz, key))
+		return HG_OK;
+	hg_status status = read_integers(in, key, 0, in->d->nodes - 1, &count, &index);
+	if (status == HG_OK)
+		status = hg__data_alloc(in->d->nodes, 1, key, (void **)mask, in->npz.message);
+	if (status == HG_OK) {
+		memset(*mask, 0, (size_t)in->d->nodes);
+		for (int64_t i = 0; i < count; i++)
+			(*mask)[index[i]] = 1;
+	}
+	free(index);
+	return status;
+}
+
+static hg_status read_all(const struct import *in)
+{
+	HG__TRY(hg__import_name(in->d, in->npz.path, in->npz.message));
+	HG__TRY(read_graph(in));
+	HG__TRY(read_features(in));
+	HG__TRY(read_labels(in));
+	HG__TRY(read_split(in, "train_idx", &in->d->train_mask));
+	HG__TRY(read_split(in, "val_idx", &in->d->val_mask));
+	HG__TRY(read_split(in, "test_idx", &in->d->test_mask));
+	HG__TRY(hg_dataset_check(in->d, in->npz.path, in->npz.message));
+	in->d->feat_amax = hg__data_amax(in->d);
+	return HG_OK;
+}
+
+hg_status hg__import_npz(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+{
+	struct import in = {.progress = progress};
+	(void)count;
+	HG__TRY(hg_dataset_new(dataset, message));
+	in.d = *dataset;
+	hg_status status = hg__npz_open(&in.npz, paths[0], message);
+	if (status == HG_OK)
+		status = read_all(&in);
+	hg__npz_close(&in.npz);
+	if (status < 0) {
+		hg_dataset_free(*dataset);
+		*dataset = NULL;
+	}
+	return status;
+}

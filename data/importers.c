@@ -1,0 +1,23 @@
+/* The table of source formats: a new one is a file in import/ and a line here. */
+#include "import/importers.h"
+
+hg_status hg__import_h5(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+{
+	(void)count;
+	(void)progress;
+	return hg_dataset_read(paths[0], dataset, message);
+}
+
+const hg_importer *hg_importers(size_t *count)
+{
+	static const hg_importer table[] = {
+	    {"npz", "numpy archive with adj_*, attr_*, labels, train_idx/val_idx/test_idx (gnn-benchmark)", ".npz", 1, hg__import_npz},
+	    {"edges", "text, one \"source destination\" per line, # comments, any ids (SNAP); plain or gzip", ".txt .txt.gz .edges .edges.gz .el .el.gz", 0,
+	     hg__import_edges},
+	    {"mtx", "Matrix Market coordinate file; entry (i, j) is an edge j -> i; plain or gzip", ".mtx .mtx.gz", 1, hg__import_mtx},
+	    {"h5", "a HalfGraph dataset, to transform it again", ".h5 .hdf5", 1, hg__import_h5},
+	};
+	if (count)
+		*count = sizeof table / sizeof table[0];
+	return table;
+}

@@ -1,0 +1,34 @@
+#ifndef HG_H5CONVERT_H
+#define HG_H5CONVERT_H
+
+#include <stddef.h>
+
+#include "halfgraph/data.h"
+
+/* What the command line asks for. */
+struct options {
+	const char *from, *output, *synthetic, *inspect, *name, *features_dtype;
+	const char **inputs;
+	int input_count;
+	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
+	hg_planted_config planted;
+	int planted_set; /* a planted option was given */
+};
+
+/* Exit codes. */
+enum { EXIT_DONE = 0, EXIT_FAULT = 1, EXIT_BAD_INPUT = 2, EXIT_INTERRUPTED = 130 };
+
+/* 0, or -1 with one line in message. options->inputs points into argv and a new array: free it. */
+int options_parse(int argc, char **argv, struct options *options, char *message);
+void options_help(void);
+
+/* A line on stderr with percentage and ETA while something takes long; only where stderr is a terminal. Also the way a Ctrl-C reaches the library. */
+void progress_begin(int quiet);
+void progress_end(void);
+const hg_progress *progress_watcher(void);
+int progress_interrupted(void);
+
+/* What a file holds, for people or as one JSON object. Returns an exit code. */
+int inspect(const char *path, int json);
+
+#endif

@@ -1,0 +1,191 @@
+/* --inspect: a dataset, checked and described. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5convert.h"
+
+struct facts {
+	int64_t max_degree, max_node, isolated, self_loops, labelled, unlabelled, stored;
+	int symmetric;
+	double max_sum; /* largest sum of |weight| of a row */
+	int64_t train, val, test;
+	int64_t *per_class;
+};
+
+/* Is (i, j) stored? Rows are ascending. */
+static int has_edge(const hg_dataset *d, int64_t i, int32_t j, float weight)
+{
+	int64_t low = d->rowptr[i], high = d->rowptr[i + 1];
+	while (low < high) {
+		const int64_t middle = (low + high) / 2;
+		if (d->col[middle] < j)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < d->rowptr[i + 1] && d->col[low] == j && (d->weight ? d->weight[low] : 1) == weight;
+}
+
+/* A node is isolated if it has neither edges in nor out, loops aside. */
+static int64_t count_isolated(const hg_dataset *d)
+{
+	unsigned char *tied = calloc((size_t)d->nodes + 1, 1);
+	int64_t isolated = 0;
+	if (!tied)
+		return -1;
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+			if (d->col[e] != i)
+				tied[i] = tied[d->col[e]] = 1;
+	for (int64_t i = 0; i < d->nodes; i++)
+		isolated += !tied[i];
+	free(tied);
+	return isolated;
+}
+
+static void measure_graph(const hg_dataset *d, struct facts *f)
+{
+	f->symmetric = 1;
+	for (int64_t i = 0; i < d->nodes; i++) {
+		const int64_t degree = d->rowptr[i + 1] - d->rowptr[i];
+		double sum = 0;
+		if (degree > f->max_degree) {
+			f->max_degree = degree;
+			f->max_node = i;
+		}
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
+			const float w = d->weight ? d->weight[e] : 1;
+			sum += fabs((double)w);
+			f->self_loops += d->col[e] == i;
+			f->symmetric = f->symmetric && has_edge(d, d->col[e], (int32_t)i, w);
+		}
+		f->max_sum = sum > f->max_sum ? sum : f->max_sum;
+	}
+}
+
+static int64_t count_mask(const uint8_t *mask, int64_t n)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; mask && i < n; i++)
+		count += mask[i] != 0;
+	return count;
+}
+
+static int measure(const hg_dataset *d, struct facts *f)
+{
+	*f = (struct facts){0};
+	f->labelled = d->graph_ptr ? d->graphs : d->nodes;
+	f->per_class = calloc((size_t)d->classes + 1, sizeof *f->per_class);
+	f->isolated = count_isolated(d);
+	if (!f->per_class || f->isolated < 0)
+		return 0;
+	measure_graph(d, f);
+	for (int64_t i = 0; d->label && i < f->labelled; i++)
+		if (d->label[i] < 0)
+			f->unlabelled++;
+		else
+			f->per_class[d->label[i]]++;
+	f->train = count_mask(d->train_mask, f->labelled);
+	f->val = count_mask(d->val_mask, f->labelled);
+	f->test = count_mask(d->test_mask, f->labelled);
+	f->stored = d->feat_rowptr ? d->feat_rowptr[d->nodes] : d->nodes * d->features;
+	return 1;
+}
+
+static void print_features(const hg_dataset *d, const struct facts *f)
+{
+	if (d->features == 0) {
+		puts("  features   none");
+		return;
+	}
+	printf("  features   %" PRId64 " columns, %s, %s, max |x| %.6g", d->features, d->feat_rowptr ? "sparse" : "dense", hg_dtype_name(d->feat_dtype),
+	       d->feat_amax);
+	if (d->feat_rowptr && d->nodes > 0)
+		printf(", %" PRId64 " stored (%.3g %%)", f->stored, 100.0 * (double)f->stored / ((double)d->nodes * (double)d->features));
+	const double bound = f->max_sum * d->feat_amax;
+	printf("\n  fp16       a neighbourhood sum of features is at most %.6g: %s\n", bound,
+	       bound <= 65504 ? "it always fits" : "it may pass 65504 when summed before it is scaled");
+}
+
+/* The classes, the first dozen of them. */
+static void print_labels(const hg_dataset *d, const struct facts *f)
+{
+	if (!d->label) {
+		puts("  labels     none");
+		return;
+	}
+	printf("  classes    %" PRId32 ":", d->classes);
+	for (int32_t c = 0; c < d->classes && c < 12; c++)
+		printf(" %" PRId64, f->per_class[c]);
+	printf("%s", d->classes > 12 ? " ..." : "");
+	if (f->unlabelled)
+		printf(", %" PRId64 " unlabelled", f->unlabelled);
+	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train, f->val, f->test);
+}
+
+static void print_table(const char *path, const hg_dataset *d, const struct facts *f)
+{
+	printf("%s\n  name       %s\n", path, d->name ? d->name : "(none)");
+	printf("  nodes      %" PRId64 " (%" PRId64 " isolated)", d->nodes, f->isolated);
+	if (d->graph_ptr)
+		printf(" in %" PRId64 " graphs", d->graphs);
+	printf("\n  edges      %" PRId64 " entries, %s, %s, %" PRId64 " self loops\n", d->edges, f->symmetric ? "symmetric" : "directed",
+	       d->weight ? "weighted" : "unweighted", f->self_loops);
+	printf("  degree     mean %.2f, max %" PRId64, d->nodes > 0 ? (double)d->edges / (double)d->nodes : 0.0, f->max_degree);
+	if (f->max_degree > 0)
+		printf(" (node %" PRId64 ")", d->orig_id ? d->orig_id[f->max_node] : f->max_node);
+	putchar('\n');
+	print_features(d, f);
+	print_labels(d, f);
+}
+
+static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
+{
+	json_t *classes = json_array();
+	for (int32_t c = 0; classes && c < d->classes; c++)
+		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
+			break;
+	json_t *root = json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}}", "file",
+	                         path, "name", d->name, "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated",
+	                         (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric",
+	                         f->symmetric, "weighted", d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
+	                         d->features == 0 ? NULL
+	                         : d->feat_rowptr ? "sparse"
+	                                          : "dense",
+	                         "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax,
+	                         "max_row_sum", f->max_sum, "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split",
+	                         "train", (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test);
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	json_decref(root);
+	if (!text)
+		return 0;
+	puts(text);
+	free(text);
+	return 1;
+}
+
+int inspect(const char *path, int json)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = NULL;
+	struct facts f = {0};
+	const hg_status status = hg_dataset_read(path, &d, message);
+	if (status < 0) {
+		fprintf(stderr, "h5convert: %s\n", message);
+		return status == HG_ERR_NOMEM || status == HG_ERR_INTERNAL ? EXIT_FAULT : EXIT_BAD_INPUT;
+	}
+	int ok = measure(d, &f);
+	if (ok && json)
+		ok = print_json(path, d, &f);
+	else if (ok)
+		print_table(path, d, &f);
+	free(f.per_class);
+	hg_dataset_free(d);
+	if (!ok)
+		fprintf(stderr, "h5convert: %s: out of memory\n", path);
+	return ok ? EXIT_DONE : EXIT_FAULT;
+}

@@ -1,0 +1,161 @@
+/* h5convert: read or make a dataset, transform it, write it as HDF5. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h5convert.h"
+#include "halfgraph/version.h"
+
+static void list_formats(void)
+{
+	size_t count = 0;
+	const hg_importer *table = hg_importers(&count);
+	for (size_t k = 0; k < count; k++)
+		printf("%-6s %s; %s (%s)\n", table[k].name, table[k].help, table[k].inputs == 1 ? "one file" : "one or more files", table[k].endings);
+}
+
+static int ends_with(const char *text, const char *ending, size_t length)
+{
+	const size_t n = strlen(text);
+	return n >= length && strncmp(text + n - length, ending, length) == 0;
+}
+
+/* Does the path end in one of the endings, which blanks separate? */
+static int has_ending(const char *path, const char *endings)
+{
+	while (*endings) {
+		const size_t length = strcspn(endings, " ");
+		if (ends_with(path, endings, length))
+			return 1;
+		endings += length + strspn(endings + length, " ");
+	}
+	return 0;
+}
+
+static const hg_importer *find_importer(const struct options *o, char *message)
+{
+	size_t count = 0;
+	const hg_importer *table = hg_importers(&count);
+	for (size_t k = 0; k < count; k++)
+		if (o->from ? strcmp(table[k].name, o->from) == 0 : has_ending(o->inputs[0], table[k].endings))
+			return &table[k];
+	if (o->from)
+		snprintf(message, HG_DATA_MESSAGE, "--from %s is not known: try h5convert --list-formats", o->from);
+	else
+		snprintf(message, HG_DATA_MESSAGE, "%s: the ending does not tell its format: add --from FORMAT", o->inputs[0]);
+	return NULL;
+}
+
+static hg_status load(struct options *o, hg_dataset **d, char *message)
+{
+	if (o->synthetic) {
+		o->planted.progress = progress_watcher();
+		return hg_dataset_planted(&o->planted, d, message);
+	}
+	const hg_importer *importer = find_importer(o, message);
+	if (!importer)
+		return HG_ERR_ARG;
+	if (importer->inputs == 1 && o->input_count != 1) {
+		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name, o->input_count);
+		return HG_ERR_ARG;
+	}
+	return importer->import(o->inputs, o->input_count, progress_watcher(), d, message);
+}
+
+static hg_status features(const struct options *o, hg_dataset *d, char *message)
+{
+	const int f16 = o->features_dtype && strcmp(o->features_dtype, "f16") == 0;
+	if (o->features_dtype)
+		return hg_dataset_features_to(d, f16 ? HG_F16 : HG_F32, o->clip, message);
+	if (o->clip)
+		return hg_dataset_features_to(d, d->feat_dtype, 1, message);
+	return hg_dataset_check_f16(d, message); /* what would become infinite in the first step is said here */
+}
+
+static hg_status transform(const struct options *o, hg_dataset *d, char *message)
+{
+	const struct {
+		int wanted;
+		hg_status (*apply)(hg_dataset *, char *);
+	} steps[] = {{o->symmetrize, hg_dataset_symmetrize},
+	             {o->largest_component, hg_dataset_largest_component},
+	             {o->self_loops, hg_dataset_self_loops},
+	             {o->row_normalize, hg_dataset_row_normalize}};
+	for (size_t k = 0; k < sizeof steps / sizeof steps[0] && !progress_interrupted(); k++)
+		if (steps[k].wanted) {
+			const hg_status status = steps[k].apply(d, message);
+			if (status < 0)
+				return status;
+		}
+	return features(o, d, message);
+}
+
+static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
+{
+	char *copy = name ? strdup(name) : NULL;
+	if (!name)
+		return HG_OK;
+	if (!copy) {
+		snprintf(message, HG_DATA_MESSAGE, "out of memory");
+		return HG_ERR_NOMEM;
+	}
+	free(d->name);
+	d->name = copy;
+	return HG_OK;
+}
+
+/* Whose fault a failure is: the input's (2) or the machine's (1). A file that cannot be read is the input's, one that cannot be written is not. */
+static int exit_code(hg_status status, int writing)
+{
+	if (progress_interrupted())
+		return EXIT_INTERRUPTED;
+	if (status == HG_ERR_NOMEM || status == HG_ERR_INTERNAL || (writing && status == HG_ERR_IO))
+		return EXIT_FAULT;
+	return EXIT_BAD_INPUT;
+}
+
+static int convert(struct options *o)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = NULL;
+	int writing = 0;
+	progress_begin(o->quiet);
+	hg_status status = load(o, &d, message);
+	if (status == HG_OK)
+		status = rename_dataset(d, o->name, message);
+	if (status == HG_OK)
+		status = transform(o, d, message);
+	if (status == HG_OK) {
+		writing = 1;
+		status = hg_dataset_write_watched(d, o->output, progress_watcher(), message);
+	}
+	progress_end();
+	if (status < 0)
+		fprintf(stderr, "h5convert: %s\n", message);
+	else if (!o->quiet)
+		printf("%s: %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId32 " classes\n", o->output, d->nodes, d->edges, d->features, d->classes);
+	hg_dataset_free(d);
+	return status < 0 ? exit_code(status, writing) : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	char message[HG_DATA_MESSAGE] = "";
+	int code = EXIT_DONE;
+	if (options_parse(argc, argv, &options, message) != 0) {
+		fprintf(stderr, "h5convert: %s\n", message);
+		code = EXIT_BAD_INPUT;
+	} else if (options.help) {
+		options_help();
+	} else if (options.version) {
+		printf("h5convert (HalfGraph) %s\n", hg_version_string());
+	} else if (options.list_formats) {
+		list_formats();
+	} else {
+		code = options.inspect ? inspect(options.inspect, options.json) : convert(&options);
+	}
+	free(options.inputs);
+	return code;
+}

@@ -1,0 +1,79 @@
+/* Progress on a terminal, and the end by Ctrl-C: the library asks between two pieces of work whether to go on. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "h5convert.h"
+
+static volatile sig_atomic_t interrupted;
+
+static struct {
+	int show, shown;
+	char what[32];
+	double began, printed; /* seconds */
+} state;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The same work for a second: say so, ten times a second at most. */
+static int step(void *user, const char *what, int64_t done, int64_t total)
+{
+	(void)user;
+	const double t = state.show ? now() : 0;
+	if (state.show && strncmp(state.what, what, sizeof state.what - 1) != 0) {
+		snprintf(state.what, sizeof state.what, "%s", what);
+		state.began = t;
+	}
+	if (state.show && t - state.began > 1 && t - state.printed > 0.1) {
+		const double part = total > 0 ? (double)done / (double)total : 0;
+		if (part > 0)
+			fprintf(stderr, "\r\033[K%s %3.0f %%, %.0f s left", state.what, 100 * part, (t - state.began) * (1 - part) / part);
+		else
+			fprintf(stderr, "\r\033[K%s, %.0f s", state.what, t - state.began);
+		state.printed = t;
+		state.shown = 1;
+	}
+	return interrupted;
+}
+
+void progress_begin(int quiet)
+{
+	/* the second Ctrl-C ends the program at once */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	sigemptyset(&action.sa_mask);
+	for (size_t k = 0; k < sizeof signals / sizeof signals[0]; k++)
+		sigaction(signals[k], &action, NULL);
+	state.show = !quiet && isatty(STDERR_FILENO);
+}
+
+void progress_end(void)
+{
+	if (state.shown)
+		fputs("\r\033[K", stderr);
+	state.shown = 0;
+}
+
+const hg_progress *progress_watcher(void)
+{
+	static const hg_progress watcher = {step, NULL};
+	return &watcher;
+}
+
+int progress_interrupted(void)
+{
+	return interrupted;
+}
