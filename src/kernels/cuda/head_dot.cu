@@ -1,60 +1,14 @@
-/* Columns are grouped by heads: column k * d + c is component c of head k.
+/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: the two halves of additive attention.
  *
- *     head_mean  Y[i, c] = 1/h * sum over k of X[i, k*d + c], heads in order;    dX[i, k*d + c] = dY[i, c] / h
- *     head_dot   S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c];          dX[i, k*d + c] = dS[i, k] * A[0, k*d + c]
- *                                                                                dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]
+ *     dX[i, k*d + c] = dS[i, k] * A[0, k*d + c]        dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]  (f32)
  *
- * Products and sums in f32. A pack of 8 columns never spans two heads: packs are used only where 8 divides d. */
+ * A pack of 8 columns never spans two heads: packs are used only where 8 divides d. */
 
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
-
-struct head_mean {
-	struct floats x, y;
-	int64_t d;
-	int heads;
-
-	template <int W> __device__ void at(int64_t row, int64_t col) const
-	{
-		float sum[W] = {}, v[W];
-		for (int k = 0; k < heads; k++) {
-			x.get<W>(row, k * d + col, v);
-#pragma unroll
-			for (int i = 0; i < W; i++)
-				sum[i] += v[i];
-		}
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			sum[i] /= static_cast<float>(heads);
-		y.put<W>(row, col, sum);
-	}
-};
-
-struct head_mean_back {
-	struct floats dy, dx;
-	int64_t d;
-	int heads;
-
-	template <int W> __device__ void at(int64_t row, int64_t col) const
-	{
-		float v[W];
-		dy.get<W>(row, col, v);
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] /= static_cast<float>(heads);
-		for (int k = 0; k < heads; k++)
-			dx.put<W>(row, k * d + col, v);
-	}
-};
-
-/* `many` has the heads side by side, `one` their mean. */
-bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
-{
-	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 && many.cols == one.cols * heads;
-}
 
 /* One sub-warp for each row and head: item = row * heads + k. */
 template <typename T> struct head_dot {
@@ -118,23 +72,6 @@ template <typename T> struct head_dot_da {
 };
 
 } // namespace
-
-extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_mean_args *a)
-{
-	const int64_t d = a->y.cols;
-	if (!fits(a->x, a->y, a->heads))
-		return misfit(ctx, "head_mean", a->x, a->y);
-	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0, head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
-}
-
-/* x holds dY [n, d], y takes dX [n, h*d]. */
-extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__head_mean_args *a)
-{
-	const int64_t d = a->x.cols;
-	if (!fits(a->y, a->x, a->heads))
-		return misfit(ctx, "head_mean_back", a->x, a->y);
-	return walk(ctx, "head_mean_back", a->x.rows, d, d % 8 == 0, head_mean_back{floats_of(a->x), floats_of(a->y), d, a->heads});
-}
 
 extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
 {

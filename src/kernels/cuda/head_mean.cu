@@ -1,0 +1,69 @@
+/* Y[i, c] = 1/h * sum over heads k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. The heads are added in order. */
+
+#include "kernels/cuda/map.cuh"
+
+namespace
+{
+
+struct head_mean {
+	struct floats x, y;
+	int64_t d;
+	int heads;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float sum[W] = {}, v[W];
+		for (int k = 0; k < heads; k++) {
+			x.get<W>(row, k * d + col, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				sum[i] += v[i];
+		}
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			sum[i] /= static_cast<float>(heads);
+		y.put<W>(row, col, sum);
+	}
+};
+
+struct head_mean_back {
+	struct floats dy, dx;
+	int64_t d;
+	int heads;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float v[W];
+		dy.get<W>(row, col, v);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] /= static_cast<float>(heads);
+		for (int k = 0; k < heads; k++)
+			dx.put<W>(row, k * d + col, v);
+	}
+};
+
+/* `many` has the heads side by side, `one` their mean. */
+bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
+{
+	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 && many.cols == one.cols * heads;
+}
+
+} // namespace
+
+extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_mean_args *a)
+{
+	const int64_t d = a->y.cols;
+	if (!fits(a->x, a->y, a->heads))
+		return misfit(ctx, "head_mean", a->x, a->y);
+	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0, head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
+}
+
+/* x holds dY [n, d], y takes dX [n, h*d]. */
+extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__head_mean_args *a)
+{
+	const int64_t d = a->x.cols;
+	if (!fits(a->y, a->x, a->heads))
+		return misfit(ctx, "head_mean_back", a->x, a->y);
+	return walk(ctx, "head_mean_back", a->x.rows, d, d % 8 == 0, head_mean_back{floats_of(a->x), floats_of(a->y), d, a->heads});
+}
