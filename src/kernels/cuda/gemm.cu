@@ -1,0 +1,239 @@
+#include <cstring>
+
+#include "kernels/cuda/launch.cuh"
+
+/* C = op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].
+ *
+ * Two variants, the first that accepts wins:
+ *
+ *     cuBLASLt   column-major, so it computes C^T = op(B)^T op(A)^T on the same memory: a row-major [r, c] matrix is a column-major [c, r] one, B is its first
+ *                operand, and the bias runs along the rows of its result, where the BIAS epilogue adds it before the one narrowing
+ *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or alignments that cuBLASLt declines
+ *
+ * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32 (reduction scheme "compute type"), and the algorithm is the
+ * heuristic's first choice for shape and alignment, never a timing's: the same bits in every run. */
+
+struct shape {
+	int64_t m, n, k;
+};
+
+static struct shape shape_of(const struct hg__gemm_args *a)
+{
+	return {a->trans_a ? a->a.cols : a->a.rows, a->trans_b ? a->b.rows : a->b.cols, a->trans_a ? a->a.rows : a->a.cols};
+}
+
+/* ---- generic ---- */
+
+template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_gemm(const struct hg__gemm_args a, struct shape s)
+{
+	const T *x = static_cast<const T *>(a.a.data), *y = static_cast<const T *>(a.b.data);
+	const int64_t step_x = a.trans_a ? a.a.ld : 1, step_y = a.trans_b ? 1 : a.b.ld; /* from one k to the next */
+	const int lane = static_cast<int>(threadIdx.x % 32);
+	for (int64_t i = global_thread() / 32; i < s.m * s.n; i += global_threads() / 32) {
+		const int64_t row = i / s.n, col = i % s.n;
+		const T *xi = x + row * (a.trans_a ? 1 : a.a.ld), *yi = y + col * (a.trans_b ? a.b.ld : 1);
+		float sum = 0.0f;
+		for (int64_t p = lane; p < s.k; p += 32)
+			sum += widen(xi[p * step_x]) * widen(yi[p * step_y]);
+		sum = lanes_sum<32>(sum);
+		if (lane != 0)
+			continue;
+		if (a.bias.data)
+			sum += element(a.bias, 0, col);
+		if (a.c.dtype == HG_F16)
+			static_cast<__half *>(a.c.data)[row * a.c.ld + col] = __float2half_rn(sum);
+		else
+			static_cast<float *>(a.c.data)[row * a.c.ld + col] = sum;
+	}
+}
+
+static hg_status run_generic(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+{
+	return with_float(ctx, "gemm", a->a.dtype, [&](auto zero) {
+		generic_gemm<decltype(zero)><<<grid_for(s.m * s.n, BLOCK / 32), BLOCK, 0, stream_of(ctx)>>>(*a, s);
+		return launched(ctx, "gemm");
+	});
+}
+
+/* ---- cuBLASLt: descriptors and algorithm by problem, found once ---- */
+
+/* All that the choice of an algorithm may depend on. Integers of one size, so that memcmp compares keys. */
+struct key {
+	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, align_a, align_b, align_c, align_bias;
+};
+
+struct hg__gemm_plans {
+	struct key key;
+	cublasLtMatmulDesc_t op;
+	cublasLtMatrixLayout_t a, b, c;
+	cublasLtMatmulAlgo_t algo;
+	bool accepted; /* false: cuBLASLt has no algorithm, remembered as well */
+	struct hg__gemm_plans *next;
+};
+
+/* The largest power of two, up to cuBLASLt's own 256, that divides an address. */
+static int64_t alignment(const void *p)
+{
+	const uintptr_t bits = reinterpret_cast<uintptr_t>(p) | 256u;
+	return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+static struct key key_of(const struct hg__gemm_args *a, struct shape s)
+{
+	return {s.m,
+	        s.n,
+	        s.k,
+	        a->a.ld,
+	        a->b.ld,
+	        a->c.ld,
+	        a->a.dtype,
+	        a->c.dtype,
+	        a->trans_a != 0,
+	        a->trans_b != 0,
+	        a->bias.data != nullptr,
+	        alignment(a->a.data),
+	        alignment(a->b.data),
+	        alignment(a->c.data),
+	        alignment(a->bias.data)};
+}
+
+static cudaDataType_t cuda_type(int64_t dtype)
+{
+	return dtype == HG_F16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+static hg_status lt_status(hg_context *ctx, cublasStatus_t status, const char *what)
+{
+	if (status == CUBLAS_STATUS_SUCCESS)
+		return HG_OK;
+	return hg__fail(ctx, status == CUBLAS_STATUS_ALLOC_FAILED ? HG_ERR_NOMEM : HG_ERR_DEVICE, "gemm: %s: %s", what, cublasLtGetStatusString(status));
+}
+#define HG__LT(ctx, what, call) HG__TRY(lt_status((ctx), (call), (what)))
+
+static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
+{
+	const struct key &k = plan->key;
+	const cublasOperation_t first = k.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, second = k.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+	HG__LT(ctx, "operation", cublasLtMatmulDescCreate(&plan->op, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
+	if (k.bias) {
+		const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+		const cudaDataType_t type = cuda_type(k.type_c);
+		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
+		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data));
+	}
+	HG__LT(ctx, "layout of B",
+	       cublasLtMatrixLayoutCreate(&plan->a, cuda_type(k.type), static_cast<uint64_t>(a->b.cols), static_cast<uint64_t>(a->b.rows), k.ldb));
+	HG__LT(ctx, "layout of A",
+	       cublasLtMatrixLayoutCreate(&plan->b, cuda_type(k.type), static_cast<uint64_t>(a->a.cols), static_cast<uint64_t>(a->a.rows), k.lda));
+	HG__LT(ctx, "layout of C", cublasLtMatrixLayoutCreate(&plan->c, cuda_type(k.type_c), static_cast<uint64_t>(k.n), static_cast<uint64_t>(k.m), k.ldc));
+	return HG_OK;
+}
+
+static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t preference, const struct key &k)
+{
+	const struct {
+		cublasLtMatmulPreferenceAttributes_t name;
+		uint32_t value;
+	} settings[] = {
+	    {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+	    {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(k.align_b)},
+	    {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(k.align_a)},
+	    {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(k.align_c)},
+	    {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(k.align_c)},
+	};
+	for (const auto &s : settings)
+		HG__LT(ctx, "preference", cublasLtMatmulPreferenceSetAttribute(preference, s.name, &s.value, sizeof s.value));
+	HG__LT(ctx, "preference",
+	       cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &LT_WORKSPACE_BYTES, sizeof LT_WORKSPACE_BYTES));
+	return HG_OK;
+}
+
+static hg_status choose(hg_context *ctx, cublasLtHandle_t lt, struct hg__gemm_plans *plan)
+{
+	cublasLtMatmulPreference_t preference = nullptr;
+	HG__LT(ctx, "preference", cublasLtMatmulPreferenceCreate(&preference));
+	cublasLtMatmulHeuristicResult_t result = {};
+	int found = 0;
+	const hg_status status = set_preference(ctx, preference, plan->key);
+	if (status >= 0)
+		plan->accepted =
+		    cublasLtMatmulAlgoGetHeuristic(lt, plan->op, plan->a, plan->b, plan->c, plan->c, preference, 1, &result, &found) == CUBLAS_STATUS_SUCCESS &&
+		    found > 0;
+	plan->algo = result.algo;
+	(void)cublasLtMatmulPreferenceDestroy(preference); /* an object in host memory: cannot fail usefully */
+	return status;
+}
+
+void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
+{
+	while (plan) {
+		struct hg__gemm_plans *next = plan->next;
+		if (plan->op)
+			(void)cublasLtMatmulDescDestroy(plan->op);
+		for (cublasLtMatrixLayout_t layout : {plan->a, plan->b, plan->c})
+			if (layout)
+				(void)cublasLtMatrixLayoutDestroy(layout);
+		hg__host_free(ctx, plan, sizeof *plan);
+		plan = next;
+	}
+}
+
+/* The plan of a problem, from the context's list or new. A model has some dozens of problems, so a list is walked in less time than a launch takes. */
+static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct shape s, struct hg__gemm_plans **plan)
+{
+	const struct key key = key_of(a, s);
+	for (*plan = state->plans; *plan; *plan = (*plan)->next)
+		if (memcmp(&(*plan)->key, &key, sizeof key) == 0)
+			return HG_OK;
+	void *memory = nullptr;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
+	struct hg__gemm_plans *made = static_cast<struct hg__gemm_plans *>(memory);
+	made->key = key;
+	hg_status status = describe(ctx, a, made);
+	if (status >= 0)
+		status = choose(ctx, state->lt, made);
+	if (status < 0) {
+		hg__gemm_plans_free(ctx, made);
+		return status;
+	}
+	if (!made->accepted)
+		hg__log(ctx, HG_LOG_DEBUG, "gemm: cuBLASLt declines %lld x %lld x %lld, the generic kernel runs", static_cast<long long>(s.m),
+		        static_cast<long long>(s.n), static_cast<long long>(s.k));
+	made->next = state->plans;
+	state->plans = made;
+	*plan = made;
+	return HG_OK;
+}
+
+static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, const struct hg__gemm_plans *plan)
+{
+	const float one = 1.0f, zero = 0.0f;
+	if (a->bias.data)
+		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data));
+	return lt_status(ctx,
+	                 cublasLtMatmul(state->lt, plan->op, &one, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data, plan->c,
+	                                &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx)),
+	                 "product");
+}
+
+hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	const struct shape s = shape_of(a);
+	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
+	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype || (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
+		return hg__fail(ctx, HG_ERR_INTERNAL, "gemm: op(A) [%lld, %lld] type %d, op(B) [%lld, %lld] type %d, C [%lld, %lld] type %d",
+		                static_cast<long long>(s.m), static_cast<long long>(s.k), static_cast<int>(a->a.dtype), static_cast<long long>(k),
+		                static_cast<long long>(s.n), static_cast<int>(a->b.dtype), static_cast<long long>(a->c.rows), static_cast<long long>(a->c.cols),
+		                static_cast<int>(a->c.dtype));
+	if (s.m == 0 || s.n == 0)
+		return HG_OK;
+	if (s.k == 0 || (a->bias.data && a->bias.dtype != a->c.dtype))
+		return run_generic(ctx, a, s);
+	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
+	struct hg__gemm_plans *plan = nullptr;
+	HG__TRY(find_plan(ctx, state, a, s, &plan));
+	return plan->accepted ? run_lt(ctx, state, a, plan) : run_generic(ctx, a, s);
+}
