@@ -132,7 +132,7 @@ struct hg__copy_cols_args {
 	int64_t src_col, dst_col, cols;
 };
 
-/* Y[i, c] = 1/h * sum over k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. */
+/* Y[i, c] = 1/h * sum over k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h, where x is dX, the result, and y is dY. */
 struct hg__head_mean_args {
 	struct hg__mat x, y;
 	int heads;
