@@ -59,11 +59,11 @@ extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_m
 	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0, head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
 }
 
-/* x holds dY [n, d], y takes dX [n, h*d]. */
+/* x is dX [n, h*d], the result; y is dY [n, d]. */
 extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__head_mean_args *a)
 {
-	const int64_t d = a->x.cols;
-	if (!fits(a->y, a->x, a->heads))
+	const int64_t d = a->y.cols;
+	if (!fits(a->x, a->y, a->heads))
 		return misfit(ctx, "head_mean_back", a->x, a->y);
-	return walk(ctx, "head_mean_back", a->x.rows, d, d % 8 == 0, head_mean_back{floats_of(a->x), floats_of(a->y), d, a->heads});
+	return walk(ctx, "head_mean_back", a->y.rows, d, d % 8 == 0, head_mean_back{floats_of(a->y), floats_of(a->x), d, a->heads});
 }
