@@ -35,14 +35,18 @@ struct act_sample {
 	int64_t wider;
 	double sigma;
 	float p;
-	int integer;
+	enum { ACT_FLOATS, ACT_INTEGERS, ACT_BYTES, ACT_MISSING } of;
 };
 
 static inline void act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)
 {
 	hg__sample_begin(s, row->what, row->expect, 0);
 	hg__sample_attr(s, &row->p, sizeof row->p);
-	if (row->integer)
+	if (row->of == ACT_MISSING)
+		hg__sample_none(s);
+	else if (row->of == ACT_BYTES)
+		hg__sample_add(s, x->n, x->d, HG_U8, HG__FILL_MASK, 1.0, 0);
+	else if (row->of == ACT_INTEGERS)
 		hg__sample_integer(s, x->n, x->d);
 	else
 		hg__sample_add(s, x->n, x->d + row->wider, x->state, HG__FILL_NORMAL, row->sigma, 1);

@@ -50,14 +50,14 @@ static hg_status backward(const struct hg__call *c)
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
-	    {"alpha 1", HG_OK, 0, 1.0, 1.0f, 0},
-	    {"alpha 0.5", HG_OK, 1, 1.0, 0.5f, 0},
-	    {"alpha 3", HG_OK, 3, 1.0, 3.0f, 0},
-	    {"large values", HG_OK, 0, 8000.0, 1.0f, 0},
-	    {"alpha 0", HG_ERR_ARG, 0, 1.0, 0.0f, 0},
-	    {"alpha negative", HG_ERR_ARG, 0, 1.0, -1.0f, 0},
-	    {"alpha infinite", HG_ERR_ARG, 0, 1.0, INFINITY, 0},
-	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1.0f, 1},
+	    {"alpha 1", HG_OK, 0, 1.0, 1.0f, ACT_FLOATS},
+	    {"alpha 0.5", HG_OK, 1, 1.0, 0.5f, ACT_FLOATS},
+	    {"alpha 3", HG_OK, 3, 1.0, 3.0f, ACT_FLOATS},
+	    {"large values", HG_OK, 0, 8000.0, 1.0f, ACT_FLOATS},
+	    {"alpha 0", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_FLOATS},
+	    {"alpha negative", HG_ERR_ARG, 0, 1.0, -1.0f, ACT_FLOATS},
+	    {"alpha infinite", HG_ERR_ARG, 0, 1.0, INFINITY, ACT_FLOATS},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1.0f, ACT_INTEGERS},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
 		act_sample(&rows[i], x, s);

@@ -49,14 +49,14 @@ static hg_status backward(const struct hg__call *c)
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
-	    {"slope 0.2", HG_OK, 0, 1.0, 0.2f, 0},
-	    {"slope 0", HG_OK, 1, 1.0, 0.0f, 0},
-	    {"slope 1", HG_OK, 3, 1.0, 1.0f, 0},
-	    {"large values", HG_OK, 0, 8000.0, 0.01f, 0},
-	    {"slope negative", HG_ERR_ARG, 0, 1.0, -0.1f, 0},
-	    {"slope above 1", HG_ERR_ARG, 0, 1.0, 1.5f, 0},
-	    {"slope not a number", HG_ERR_ARG, 0, 1.0, NAN, 0},
-	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.2f, 1},
+	    {"slope 0.2", HG_OK, 0, 1.0, 0.2f, ACT_FLOATS},
+	    {"slope 0", HG_OK, 1, 1.0, 0.0f, ACT_FLOATS},
+	    {"slope 1", HG_OK, 3, 1.0, 1.0f, ACT_FLOATS},
+	    {"large values", HG_OK, 0, 8000.0, 0.01f, ACT_FLOATS},
+	    {"slope negative", HG_ERR_ARG, 0, 1.0, -0.1f, ACT_FLOATS},
+	    {"slope above 1", HG_ERR_ARG, 0, 1.0, 1.5f, ACT_FLOATS},
+	    {"slope not a number", HG_ERR_ARG, 0, 1.0, NAN, ACT_FLOATS},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.2f, ACT_INTEGERS},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
 		act_sample(&rows[i], x, s);

@@ -52,13 +52,14 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		hg_status expect;
 		int64_t wider;
 		double sigma;
-		int integer, none;
+		int integer, none; /* integer 2: bytes */
 	} rows[] = {
 	    {"plain", HG_OK, 0, 1.0, 0, 0},
 	    {"one column more", HG_OK, 1, 1.0, 0, 0},
 	    {"three columns more", HG_OK, 3, 1.0, 0, 0},
 	    {"logits far apart", HG_OK, 0, 100.0, 0, 0},
 	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1, 0},
+	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 2, 0},
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0, 1},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
@@ -66,6 +67,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
 	if (rows[i].none)
 		hg__sample_none(s);
+	else if (rows[i].integer == 2)
+		hg__sample_add(s, x->n, x->d, HG_U8, HG__FILL_MASK, 1.0, 0);
 	else if (rows[i].integer)
 		hg__sample_integer(s, x->n, x->d);
 	else

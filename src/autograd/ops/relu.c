@@ -35,8 +35,13 @@ static hg_status backward(const struct hg__call *c)
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
-	    {"plain", HG_OK, 0, 1.0, 0.0f, 0},           {"one column more", HG_OK, 1, 1.0, 0.0f, 0},      {"three columns more", HG_OK, 3, 1.0, 0.0f, 0},
-	    {"large values", HG_OK, 0, 8000.0, 0.0f, 0}, {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.0f, 1},
+	    {"plain", HG_OK, 0, 1.0, 0.0f, ACT_FLOATS},
+	    {"one column more", HG_OK, 1, 1.0, 0.0f, ACT_FLOATS},
+	    {"three columns more", HG_OK, 3, 1.0, 0.0f, ACT_FLOATS},
+	    {"large values", HG_OK, 0, 8000.0, 0.0f, ACT_FLOATS},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_INTEGERS},
+	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
+	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
 		act_sample(&rows[i], x, s);
