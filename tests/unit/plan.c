@@ -1,0 +1,300 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/csr.h"
+#include "unit/faulty.h"
+
+/* Plans, brought back to the host and compared with the brute-force reading of their contract in core/csr.h. */
+
+struct host_plan {
+	int64_t items, splits, *edge, *first, *last;
+	int32_t work, *row, *split;
+};
+
+static void *fetch(hg_context *ctx, const void *device, int64_t count, size_t size)
+{
+	void *host = malloc((size_t)count * size + 1);
+	CHECK(host);
+	if (count)
+		CHECK_OK(ctx->backend->copy_out(ctx, host, device, (size_t)count * size));
+	return host;
+}
+
+static struct host_plan fetch_plan(hg_context *ctx, const struct hg__plan *p)
+{
+	struct host_plan h = {p->items, p->splits, NULL, NULL, NULL, p->item_work, NULL, NULL};
+	h.edge = fetch(ctx, p->item_edge, p->items + 1, sizeof *h.edge);
+	h.row = fetch(ctx, p->item_row, p->items + 1, sizeof *h.row);
+	h.split = fetch(ctx, p->split_row, p->splits, sizeof *h.split);
+	h.first = fetch(ctx, p->split_first, p->splits, sizeof *h.first);
+	h.last = fetch(ctx, p->split_last, p->splits, sizeof *h.last);
+	return h;
+}
+
+static void free_plan(struct host_plan *h)
+{
+	free(h->edge);
+	free(h->first);
+	free(h->last);
+	free(h->row);
+	free(h->split);
+}
+
+static int64_t row_of_edge(const int64_t *rowptr, int64_t rows, int64_t e)
+{
+	int64_t low = 0, high = rows;
+	while (high - low > 1) {
+		const int64_t middle = low + (high - low) / 2;
+		*(rowptr[middle] <= e ? &low : &high) = middle;
+	}
+	return low;
+}
+
+/* Cuts run from (0, 0) to (rows, m), forward in both, and pieces have the promised sizes. */
+static void check_items(const struct host_plan *p, int64_t rows, int64_t m)
+{
+	CHECK(p->work >= 32 && p->work <= 512 && (p->work & (p->work - 1)) == 0);
+	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
+	for (int64_t k = 0; k < p->items; k++) {
+		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
+		CHECK(edges >= 0 && ends >= 0 && edges <= p->work && edges + ends >= 1 && edges + ends <= p->work + 1);
+		CHECK(k == p->items - 1 || edges + ends >= p->work - 1);
+	}
+}
+
+/* What a kernel does with a plan: add 1 for each edge to its row, through the staging slots where a row is split. owner[r] counts who finished row r. */
+static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m, const int64_t *rowptr, int64_t *sum, int64_t *owner)
+{
+	int64_t *slot = calloc((size_t)p->items * 2 + 1, sizeof *slot), seen = 0;
+	char *used = calloc((size_t)p->items * 2 + 1, 1);
+	CHECK(slot && used);
+	for (int64_t k = 0; k < p->items; k++) {
+		int64_t e = p->edge[k];
+		for (int64_t r = p->row[k]; r < p->row[k + 1]; r++) {
+			const int64_t begin = e;
+			for (; e < rowptr[r + 1]; e++, seen++)
+				CHECK_EQ_I(row_of_edge(rowptr, rows, e), r);
+			owner[r]++;
+			if (r == p->row[k] && rowptr[r] < p->edge[k]) {
+				CHECK(e > begin); /* a row begun earlier has an edge here */
+				slot[2 * k] = e - begin;
+				used[2 * k] = 1;
+			} else {
+				sum[r] = e - begin;
+			}
+		}
+		if (e < p->edge[k + 1]) {
+			for (int64_t t = e; t < p->edge[k + 1]; t++, seen++)
+				CHECK_EQ_I(row_of_edge(rowptr, rows, t), p->row[k + 1]);
+			slot[2 * k + 1] = p->edge[k + 1] - e;
+			used[2 * k + 1] = 1;
+		}
+	}
+	CHECK_EQ_I(seen, m);
+	for (int64_t s = 0; s < p->splits; s++) {
+		CHECK(p->first[s] < p->last[s] && p->last[s] < p->items && (s == 0 || p->split[s] > p->split[s - 1]));
+		for (int64_t k = p->first[s]; k <= p->last[s]; k++) {
+			const int64_t place = k < p->last[s] ? 2 * k + 1 : 2 * k;
+			CHECK(used[place] == 1);
+			used[place] = 2; /* each slot is read once */
+			sum[p->split[s]] += slot[place];
+		}
+	}
+	for (int64_t i = 0; i < 2 * p->items; i++)
+		CHECK(used[i] != 1); /* and none is forgotten */
+	free(slot);
+	free(used);
+}
+
+/* Split rows by definition: rows whose first and last edge lie in different items. */
+static int64_t count_splits(const struct host_plan *p, int64_t rows, const int64_t *rowptr)
+{
+	int64_t splits = 0, k = 0;
+	for (int64_t r = 0; r < rows; r++) {
+		if (rowptr[r] == rowptr[r + 1])
+			continue;
+		while (p->edge[k + 1] <= rowptr[r])
+			k++;
+		splits += p->edge[k + 1] < rowptr[r + 1];
+	}
+	return splits;
+}
+
+static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
+{
+	const int64_t m = rowptr[rows];
+	struct hg__plan *plan;
+	CHECK_OK(hg__plan_build(ctx, rows, m, rowptr, &plan));
+	struct host_plan p = fetch_plan(ctx, plan);
+	int64_t *sum = calloc((size_t)rows + 1, sizeof *sum), *owner = calloc((size_t)rows + 1, sizeof *owner);
+	CHECK(sum && owner);
+	check_items(&p, rows, m);
+	run_as_a_kernel(&p, rows, m, rowptr, sum, owner);
+	for (int64_t r = 0; r < rows; r++)
+		CHECK_MSG(owner[r] == 1 && sum[r] == rowptr[r + 1] - rowptr[r], "row %lld: finished %lld times with %lld of %lld edges", (long long)r,
+		          (long long)owner[r], (long long)sum[r], (long long)(rowptr[r + 1] - rowptr[r]));
+	CHECK_EQ_I(p.splits, count_splits(&p, rows, rowptr));
+	free(sum);
+	free(owner);
+	free_plan(&p);
+	hg__plan_free(ctx, plan);
+}
+
+/* rowptr from degrees. */
+static int64_t *pointers(int64_t rows, const int64_t *degree)
+{
+	int64_t *rowptr = malloc((size_t)(rows + 1) * sizeof *rowptr);
+	CHECK(rowptr);
+	rowptr[0] = 0;
+	for (int64_t r = 0; r < rows; r++)
+		rowptr[r + 1] = rowptr[r] + degree[r];
+	return rowptr;
+}
+
+static void check_degrees(hg_context *ctx, int64_t rows, const int64_t *degree)
+{
+	int64_t *rowptr = pointers(rows, degree);
+	check_plan(ctx, rows, rowptr);
+	free(rowptr);
+}
+
+static void nothing_at_all(void)
+{
+	hg_context *ctx = test_context();
+	const int64_t rowptr[] = {0};
+	struct hg__plan *plan;
+	CHECK_OK(hg__plan_build(ctx, 0, 0, rowptr, &plan));
+	CHECK(plan->items == 0 && plan->splits == 0);
+	hg__plan_free(ctx, plan);
+	hg__plan_free(ctx, NULL);
+	check_plan(ctx, 0, rowptr);
+	hg_context_free(ctx);
+}
+
+/* Two rows of every pair of degrees around multiples of an item: all ways in which a cut can fall. */
+static void every_place_of_a_cut(void)
+{
+	hg_context *ctx = test_context();
+	int64_t degree[3];
+	for (degree[0] = 0; degree[0] <= 70; degree[0]++)
+		for (degree[1] = 0; degree[1] <= 70; degree[1]++)
+			for (degree[2] = 0; degree[2] <= 2; degree[2]++)
+				check_degrees(ctx, 3, degree);
+	hg_context_free(ctx);
+}
+
+static void isolated_rows_only(void)
+{
+	hg_context *ctx = test_context();
+	for (int64_t rows = 1; rows < 200; rows++) {
+		int64_t degree[200] = {0};
+		check_degrees(ctx, rows, degree);
+	}
+	hg_context_free(ctx);
+}
+
+static void a_hub_among_isolated_rows(void)
+{
+	hg_context *ctx = test_context();
+	enum { ROWS = 500 };
+	for (int place = 0; place < ROWS; place += 83)
+		for (int64_t edges = 1; edges < 200000; edges = edges * 3 + 1) {
+			int64_t degree[ROWS] = {0};
+			degree[place] = edges;
+			check_degrees(ctx, ROWS, degree);
+		}
+	hg_context_free(ctx);
+}
+
+/* Rows that fill items exactly: ends that would stand alone behind a cut. */
+static void rows_that_end_at_cuts(void)
+{
+	hg_context *ctx = test_context();
+	int64_t degree[300];
+	for (int64_t d = 28; d <= 36; d++) {
+		for (int r = 0; r < 300; r++)
+			degree[r] = d;
+		check_degrees(ctx, 300, degree);
+		for (int r = 0; r < 300; r++)
+			degree[r] = r % 2 ? d : 0;
+		check_degrees(ctx, 300, degree);
+	}
+	hg_context_free(ctx);
+}
+
+/* Power laws, long runs of empty rows, all sizes of item. */
+static void random_graphs(void)
+{
+	hg_context *ctx = test_context();
+	int32_t works = 0;
+	for (int i = 0; i < 400; i++) {
+		const int64_t rows = 1 + test_below(i % 20 ? 3000 : 300000), run = 1 + test_below(200);
+		const double heavy = 1 + 3 * test_uniform(), empty = test_uniform();
+		int64_t *degree = calloc((size_t)rows, sizeof *degree), total = 0;
+		CHECK(degree);
+		int silent = 0;
+		for (int64_t r = 0; r < rows; r++) {
+			if (test_below(run) == 0)
+				silent = test_uniform() < empty;
+			const double d = heavy / (test_uniform() + 1e-4);
+			degree[r] = silent ? 0 : (int64_t)d;
+			total += degree[r];
+		}
+		check_degrees(ctx, rows, degree);
+		for (int32_t w = 32; w < 512 && (rows + total) / (2 * w) >= 8192; w *= 2)
+			works |= 2 * w;
+		free(degree);
+	}
+	CHECK_EQ_I(works & (64 | 128), 64 | 128);
+	hg_context_free(ctx);
+}
+
+static void small_graphs_have_short_items_and_large_ones_long(void)
+{
+	hg_context *ctx = test_context();
+	static const struct {
+		int64_t rows, degree;
+		int32_t work;
+	} expected[] = {{2708, 4, 32}, {100000, 4, 32}, {300000, 4, 128}, {1000000, 7, 512}, {1000000, 20, 512}};
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+		int64_t *rowptr = malloc((size_t)(expected[i].rows + 1) * sizeof *rowptr);
+		struct hg__plan *plan;
+		CHECK(rowptr);
+		for (int64_t r = 0; r <= expected[i].rows; r++)
+			rowptr[r] = r * expected[i].degree;
+		CHECK_OK(hg__plan_build(ctx, expected[i].rows, rowptr[expected[i].rows], rowptr, &plan));
+		CHECK_EQ_I(plan->item_work, expected[i].work);
+		hg__plan_free(ctx, plan);
+		free(rowptr);
+	}
+	hg_context_free(ctx);
+}
+
+static hg_status scene(hg_context *ctx)
+{
+	const int64_t rowptr[] = {0, 0, 100, 100, 130};
+	struct hg__plan *plan = NULL;
+	const hg_status status = hg__plan_build(ctx, 4, 130, rowptr, &plan);
+	hg__plan_free(ctx, plan);
+	return status;
+}
+
+static void every_allocation_may_fail(void)
+{
+	CHECK_EQ_I(faulty_sweep(scene), 1 + 5 + 5);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(nothing_at_all),
+	    TEST(every_place_of_a_cut),
+	    TEST(isolated_rows_only),
+	    TEST(a_hub_among_isolated_rows),
+	    TEST(rows_that_end_at_cuts),
+	    TEST(random_graphs),
+	    TEST(small_graphs_have_short_items_and_large_ones_long),
+	    TEST(every_allocation_may_fail),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
