@@ -25,7 +25,7 @@ static void open_policy(struct fixture *f, const hg_policy *policy)
 	test_reseed(3);
 	for (int e = 0; e < M; e++) {
 		dst[e] = (int32_t)test_below(N);
-		src[e] = (int32_t)test_below(N);
+		src[e] = (int32_t)(dst[e] < 10 ? test_below(10) : 10 + test_below(N - 10)); /* two components: a batch can part them */
 	}
 	for (int32_t i = 0; i < N; i++) {
 		for (int32_t c = 0; c < D; c++) {
