@@ -123,12 +123,13 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[node->in[i]].grad)
 			continue;
-		const struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
-		call->din[i] = grad_of(tape, root);
+		const struct hg__value *operand = &tape->value[node->in[i]];
+		call->din[i] = grad_of(tape, &tape->value[operand->root]);
 		if (line->part_span[i] < 0)
 			continue;
 		launch->add[i] = call->din[i];
-		call->din[i] = in_arena(tape, root, call->din[i].dtype, line->part_span[i]);
+		launch->first[i] = line->first[i];
+		call->din[i] = in_arena(tape, operand, hg__part_dtype(node, i, operand), line->part_span[i]);
 	}
 }
 

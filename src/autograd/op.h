@@ -61,8 +61,8 @@ struct hg__infer {
 #define HG__SAVE_OUT (1u << 8)
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
 
-/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of
- * a parameter is f32, of any other operand that operand's type. Every present din is written in full (the tape adds up contributions).
+/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of a
+ * parameter is f32 (a sum over many rows), but for operand 0 and elementwise ops; all others have their operand's type. Every present din is written in full (the tape adds up contributions).
  * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
 struct hg__call {
 	hg_context *ctx;

@@ -95,19 +95,19 @@ static hg_status value_spans(hg_tape *tape, const struct hg__line *line)
 	return HG_OK;
 }
 
-/* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life; each further one goes into a part. */
+/* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life, if the types agree; each further one
+ * goes into a part. */
 static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 {
-	const int32_t now = 2 * tape->alive - line->position, root = tape->value[line->node.in[i]].root;
+	const int32_t now = 2 * tape->alive - line->position, operand = line->node.in[i], root = tape->value[operand].root;
+	const hg_dtype part = hg__part_dtype(&line->node, i, &tape->value[operand]);
 	struct hg__value *value = &tape->value[root];
-	const hg_dtype dtype = hg__grad_dtype(value);
-	if (value->parts++)
-		return add_span(tape, HG__USE_PART, root, now, dtype, &line->part_span[i]);
-	if (value->kind == HG__PARAM)
-		return HG_OK;
-	HG__TRY(add_span(tape, HG__USE_GRAD, root, now, dtype, &value->grad_span));
-	extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
-	return HG_OK;
+	line->first[i] = value->parts++ == 0;
+	if (line->first[i] && value->kind != HG__PARAM) {
+		HG__TRY(add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
+		extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
+	}
+	return line->first[i] && part == hg__grad_dtype(value) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
 }
 
 static hg_status grad_spans(hg_tape *tape)

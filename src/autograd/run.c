@@ -56,14 +56,15 @@ static hg_status begin(hg_tape *tape)
 	return loss->grad ? backend->copy(tape->ctx, loss->grad_view.mat.data, &tape->params->step->scale.scale, sizeof(float)) : HG_OK;
 }
 
-/* gradient += part, in the order of the backward: always the same. */
+/* gradient = part, then gradient += part, in the order of the backward: always the same. */
 static hg_status add_parts(const hg_tape *tape, const struct hg__launch *launch)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		if (!launch->add[i].data)
 			continue;
-		const struct hg__axpby_args args = {.x = launch->add[i], .z = launch->call.din[i], .y = launch->add[i], .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, &args));
+		const struct hg__mat part = launch->call.din[i], sum = launch->add[i];
+		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f}, further = {.x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
+		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, launch->first[i] ? &first : &further));
 	}
 	return HG_OK;
 }

@@ -54,14 +54,16 @@ struct hg__line {
 	unsigned grads, saves;         /* of infer */
 	int alive, back;               /* runs forward; runs backward */
 	int32_t position;              /* i above */
+	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
 	int32_t part_span[HG__MAX_IN]; /* where the gradient of an operand goes first if it must be added; -1: straight into the gradient */
 };
 
-/* A node ready to run. add[i].data set: din[i] is a part that is then added to it. */
+/* A node ready to run. add[i].data set: din[i] is a part that is then added to it, or the first one, copied into it in its type. */
 struct hg__launch {
 	struct hg__call call;
 	int32_t line;
 	struct hg__mat add[HG__MAX_IN];
+	int first[HG__MAX_IN];
 };
 
 /* Called after every node that ran. Not part of the public interface: tests and diagnosis. A failing status ends the run. */
@@ -134,6 +136,13 @@ static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dty
 static inline hg_dtype hg__grad_dtype(const struct hg__value *value)
 {
 	return value->kind == HG__PARAM ? HG_F32 : value->dtype;
+}
+
+/* The type in which a node gives the gradient of operand i. Weights and biases are sums over all rows: f32. A parameter in the place of features gets what
+ * features get, since there kernels want one type; it is widened on its way into the gradient. */
+static inline hg_dtype hg__part_dtype(const struct hg__node *node, int i, const struct hg__value *operand)
+{
+	return i == 0 || node->op->traits & HG__ELEMENTWISE ? operand->dtype : hg__grad_dtype(operand);
 }
 
 static inline int hg__is_float(hg_dtype dtype)
