@@ -27,9 +27,9 @@ HG_API HG_NODISCARD hg_status hg_tape_create(hg_params *params, hg_mode mode, hg
 HG_API void hg_tape_free(hg_tape *tape);
 
 /* A constant input: borrowed, read at every run, never written. `amax` bounds |x| for the range proofs; pass a negative number if unknown (it is then
- * measured once, at compile time). */
+ * measured now, once). */
 HG_API hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name, double amax);
-/* The same, and a gradient is computed for it; read it with hg_tape_grad. */
+/* The same, but f16 or f32, free to change between runs, and a gradient is computed for it, in its type; read it with hg_tape_grad. */
 HG_API hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name);
 HG_API hg_var hg_tape_param(hg_tape *tape, hg_param *param);
 
