@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "autograd/tape.h"
 
 /* From the recording to lifetimes: which nodes run, which values get a gradient, and between which positions (tape.h) each buffer is in use. */

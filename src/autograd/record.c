@@ -185,7 +185,10 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-/* An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
+/* A guarded half that overflows is infinite and stays so, or becomes NaN, on its way to the gradients, where the step's finite check finds it; relu, max and
+ * exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
+ *
+ * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *s)
 {
 	const hg_dtype state = node_type(tape, node);
@@ -205,11 +208,16 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *
 	return HG_OK;
 }
 
+/* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so that sizes and their sums never overflow. */
+#define MAX_ELEMENTS 0x1p44
+
 static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape, double bound, int32_t *index)
 {
 	*index = -1;
 	if (!shape->present)
 		return HG_OK;
+	if ((double)shape->rows * (double)hg__leading(shape->cols) > MAX_ELEMENTS)
+		return hg__tape_fail(tape, HG_ERR_NOMEM, "a result of shape [%lld, %lld] is more than memory can hold", (long long)shape->rows, (long long)shape->cols);
 	const struct hg__value value = {
 	    .kind = kind, .dtype = shape->dtype, .rows = shape->rows, .cols = shape->cols, .node = (int32_t)tape->lines, .bound = bound};
 	return hg__tape_value(tape, &value, index);
@@ -249,11 +257,11 @@ hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const
                   size_t attr_bytes)
 {
 	if (!hg__tape_open(tape, op->name))
-		return (hg_var){-2};
+		return hg__tape_var(tape, -1);
 	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
 	if (attr && attr_bytes <= HG__ATTR_BYTES)
 		memcpy(line.node.attr, attr, attr_bytes);
 	const hg_status status = attr_bytes > HG__ATTR_BYTES ? hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name, attr_bytes)
 	                                                     : record(tape, &line, in, n_in, buffers);
-	return hg__tape_stick(tape, status) < 0 ? (hg_var){-2} : hg__tape_var(tape, line.node.out);
+	return hg__tape_stick(tape, status) < 0 ? hg__tape_var(tape, -1) : hg__tape_var(tape, line.node.out);
 }
