@@ -12,7 +12,7 @@ static json_t *number(double x)
 /* One object on one line. Takes the reference; NULL (out of memory) fails. */
 static int line(FILE *out, json_t *object)
 {
-	const int failed = !object || json_dumpf(object, out, JSON_COMPACT) || fputc('\n', out) == EOF || fflush(out);
+	const int failed = !object || json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF || fflush(out);
 	json_decref(object);
 	return failed ? -1 : 0;
 }
