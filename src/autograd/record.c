@@ -57,14 +57,16 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 	return HG_OK;
 }
 
-/* Does f16 hold this f32 value by its bound? Scalars stay as they are: narrowing them saves nothing. */
+/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also behind a guard, if the policy guards. What the user cast to
+ * f32 stays f32, and so do scalars: narrowing them saves nothing. */
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const struct hg__narrowing n = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, tape->params->policy.unproved};
-	return value->rows * value->cols > 1 && hg__resolve(&n).verdict == HG_PROVED;
+	const hg_verdict verdict = hg__resolve(&n).verdict;
+	return !value->pinned && value->rows * value->cols > 1 && (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
 }
 
-/* The type a node runs in: the policy's, but f32 where an operand is f32 and f16 might not hold it. */
+/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so. */
 static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 0; i < node->n_in; i++) {
@@ -75,6 +77,15 @@ static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 			return HG_F32;
 	}
 	return tape->params->policy.state;
+}
+
+/* Does the result stay f32 by the user's wish? */
+static int is_pinned(const hg_tape *tape, const struct hg__node *node)
+{
+	int pinned = node->op == &hg__op_cast;
+	for (int i = 0; i < node->n_in; i++)
+		pinned |= node->in[i] >= 0 && node->op->same >> i & 1u && tape->value[node->in[i]].pinned;
+	return pinned;
 }
 
 /* The same numbers in another float type: found, a parameter's own other face, or a cast recorded on the way. */
@@ -89,6 +100,7 @@ static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out
 		*out = hg__tape_index(tape, hg_cast(tape, hg__tape_var(tape, index), dtype));
 		if (*out < 0)
 			return tape->status;
+		tape->value[*out].pinned = 0;
 		tape->value[index].as[dtype] = *out;
 		tape->value[*out].as[tape->value[index].dtype] = index;
 	}
@@ -239,6 +251,7 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__i
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], INFINITY, &node->aux[i]));
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, node->bound, &node->out));
+	tape->value[node->out].pinned = s->out.dtype == HG_F32 && is_pinned(tape, node);
 	tape->line[tape->lines++] = *line;
 	return HG_OK;
 }

@@ -41,6 +41,7 @@ struct hg__value {
 	double bound;            /* on |value|, INFINITY if unknown */
 	double bound_grad;       /* on |gradient| at loss scale 1 */
 	int keep, alive;
+	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */

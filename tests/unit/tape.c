@@ -218,6 +218,55 @@ static void policies_decide_the_types(void)
 	}
 }
 
+static hg_dtype type_of(const struct bench *b, hg_var var)
+{
+	CHECK(var.id >= 0);
+	return b->tape->value[hg__tape_index(b->tape, var)].dtype;
+}
+
+/* An input that f16 cannot hold makes its node f32; the result goes back to f16 behind a guard. What the user casts to f32 stays f32. */
+static void f32_stays_where_it_must_and_no_longer(void)
+{
+	struct bench b;
+	hg_policy policy = hg_policy_fp16();
+	policy.loss_scale.init_scale = 64.0f;
+	bench_open(&b, policy, HG_TRAIN);
+	hg_tensor *x = random_tensor(&b, HG_F32, 6, 5, 1.0);
+	const hg_var large = hg_tape_input(b.tape, x, "large", 1e6), w = hg_tape_param(b.tape, param(&b, "w", 5, 3));
+	const hg_var y = hg_linear(b.tape, large, w, HG_NONE), z = hg_relu(b.tape, y);
+	CHECK_EQ_I(type_of(&b, y), HG_F32);
+	CHECK_EQ_I(type_of(&b, z), HG_F16);
+	const hg_var wide = hg_cast(b.tape, z, HG_F32), sum = hg_add(b.tape, hg_relu(b.tape, wide), z);
+	CHECK_EQ_I(type_of(&b, sum), HG_F32);
+	CHECK_EQ_I(type_of(&b, hg_relu(b.tape, hg_cast(b.tape, sum, HG_F16))), HG_F16);
+	CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, sum, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 6, 3, 1.0), "t", -1.0), HG_NONE)));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
+	float *dw = download(hg_param_grad(hg_params_find(b.params, "w")));
+	for (int i = 0; i < 15; i++)
+		CHECK(isfinite(dw[i]));
+	free(dw);
+	bench_close(&b);
+}
+
+/* Sums over neighbours run in the policy's arithmetic, all others in f32. */
+static void accumulation_is_the_policys(void)
+{
+	const hg_policy policies[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive()};
+	for (int i = 0; i < 4; i++) {
+		struct bench b;
+		bench_open(&b, policies[i], HG_TRAIN);
+		b.graph = ring(b.ctx, 8);
+		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, policies[i].state, 8, 5, 1.0), "x", -1.0);
+		const hg_var y = hg_spmm(b.tape, b.graph, hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE), HG_NONE, HG_NORM_NONE, 1.0f);
+		CHECK(y.id >= 0);
+		CHECK_EQ_I(b.tape->line[0].node.accumulate, HG_ACC_F32);
+		CHECK_EQ_I(b.tape->line[1].node.accumulate, policies[i].accumulate);
+		CHECK_EQ_I(b.tape->line[1].node.verdict, i ? HG_GUARDED : HG_EXACT); /* three times 65504 */
+		bench_close(&b);
+	}
+}
+
 /* Two uses of one f32 input share one cast; a scalar is not narrowed. */
 static void casts_are_made_once(void)
 {
@@ -820,6 +869,7 @@ static void print_shows_nodes_verdicts_and_memory(void)
 	CHECK_OK(hg_tape_print(b.tape, append_line, text)); /* before compile: no plan yet */
 	CHECK_CONTAINS(text, "policy fp16");
 	text[0] = 0;
+	(void)hg_relu(b.tape, logits);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	CHECK_OK(hg_tape_print(b.tape, append_line, text));
 	if (getenv("HG_TEST_SHOW"))
@@ -863,6 +913,8 @@ int main(int argc, char **argv)
 	    TEST(the_first_mistake_stays),
 	    TEST(what_does_not_belong_is_refused),
 	    TEST(policies_decide_the_types),
+	    TEST(f32_stays_where_it_must_and_no_longer),
+	    TEST(accumulation_is_the_policys),
 	    TEST(casts_are_made_once),
 	    TEST(gradients_are_central_differences),
 	    TEST(contributions_are_added_up),
