@@ -1,0 +1,32 @@
+#ifndef HG_TESTS_INITS_H
+#define HG_TESTS_INITS_H
+
+#include "halfgraph/data.h"
+#include "halfgraph/halfgraph.h"
+
+/* Every _INIT of the public headers, used as a program in C or C++ would: initialises its struct in full, without a warning, and says its size. */
+
+struct test_inits {
+	hg_context_config context;
+	hg_memory_info memory;
+	hg_graph_facts facts;
+	hg_loss_scale_config loss_scale;
+	hg_plan_info plan;
+	hg_optim_config optim;
+	hg_step_info step;
+	hg_model_input input;
+	hg_train_data data;
+	hg_train_report report;
+	hg_planted_config planted;
+};
+
+static inline struct test_inits test_inits_make(void)
+{
+	const struct test_inits all = {
+	    HG_CONTEXT_CONFIG_INIT, HG_MEMORY_INFO_INIT, HG_GRAPH_FACTS_INIT, HG_LOSS_SCALE_CONFIG_INIT, HG_PLAN_INFO_INIT,      HG_OPTIM_CONFIG_INIT,
+	    HG_STEP_INFO_INIT,      HG_MODEL_INPUT_INIT, HG_TRAIN_DATA_INIT,  HG_TRAIN_REPORT_INIT,      HG_PLANTED_CONFIG_INIT,
+	};
+	return all;
+}
+
+#endif
