@@ -4,10 +4,11 @@
  * law of exponent 1 + 3/2 = 2.5. An edge joins a node drawn by w to another drawn by w: from the same class with probability INSIDE, else from all.
  * Hubs are tied to every other node with probability hub_degree / (n - 1), whatever its class.
  *
- *     X[i,j] = scale * (1 + s * c(class(i), j) + NOISE * z(i,j)),   c = +1 or -1 at random,   s = SPREAD / sqrt(features)
+ *     X[i,j] = scale * (c(look(i), j) + NOISE * z(i,j)),   c uniform in [0, 2),   z about normal
  *
- * The offset 1 makes neighbourhood SUMS coherent: a hub of degree D sums to about D * scale, past 65504 for D = 4000 and scale above 16.4, while every
- * value and every mean stays near `scale`. The classes' centroids lie 2 * SPREAD * sqrt(1/2) apart for every number of features.
+ * look(i) is i's class, except for a share MISLED of the nodes, which look like a class drawn at random: only their neighbours tell what they are, so that
+ * features alone do not solve the task and the graph does. c is positive, so neighbourhood SUMS are coherent: a hub of degree D sums to about D * scale, past
+ * 65504 for D = 4000 and scale above 16.4, while every value and every mean stays within a few times `scale`.
  *
  * The result is the same on every machine: counter-based integers, and only + - * / sqrt on doubles. */
 #include <inttypes.h>
@@ -19,13 +20,12 @@
 #include "core/rng.h"
 #include "graph/coo.h"
 
-/* Measured with GCN in f32 (2 layers, 16 hidden, 200 epochs) on the default configuration: see tests/data/planted.c for what holds of these. */
 #define INSIDE 0.8
-#define SPREAD 0.8
 #define NOISE 0.5
+#define MISLED 0.4
 
 /* Streams of random numbers, one per purpose. */
-enum stream { ORDER_STREAM, SPLIT_STREAM, EDGE_STREAM, HUB_STREAM, CENTROID_STREAM, NOISE_STREAM };
+enum stream { ORDER_STREAM, SPLIT_STREAM, EDGE_STREAM, HUB_STREAM, CENTROID_STREAM, LOOK_STREAM, NOISE_STREAM };
 
 struct planted {
 	const hg_planted_config *config;
@@ -178,26 +178,54 @@ static double normal(uint64_t key, int64_t row, uint32_t column)
 	return (double)sum / 65536 - 6 + 6.0 / 65536;
 }
 
+/* The class that node i looks like. */
+static int64_t look_of(const struct planted *p, const hg_dataset *d, int64_t i)
+{
+	const struct hg__rng4 r = hg__rng_quad(hg__rng_key(p->config->seed, LOOK_STREAM), i, 0, 0);
+	return hg__rng_uniform(r.w[0]) < (float)MISLED ? (int64_t)(r.w[1] % (uint32_t)p->config->classes) : d->label[i];
+}
+
+/* [classes, features] */
+static hg_status draw_centroids(const struct planted *p, double **centroid)
+{
+	const int64_t count = p->config->classes * p->config->features;
+	const uint64_t key = hg__rng_key(p->config->seed, CENTROID_STREAM);
+	HG__TRY(hg__data_alloc(count, sizeof **centroid, "centroids", (void **)centroid, p->message));
+	for (int64_t k = 0; k < count; k++) {
+		const struct hg__rng4 r = hg__rng_quad(key, k, 0, 0);
+		(*centroid)[k] = 2 * unit(r.w[0], r.w[1]);
+	}
+	return HG_OK;
+}
+
+static hg_status fill_features(const struct planted *p, hg_dataset *d, const double *centroid)
+{
+	const uint64_t key = hg__rng_key(p->config->seed, NOISE_STREAM);
+	for (int64_t i = 0; i < d->nodes; i++) {
+		const double *c = centroid + look_of(p, d, i) * d->features;
+		float *x = (float *)d->feat + i * d->features;
+		if (i % 4096 == 0)
+			HG__TRY(hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
+		for (int64_t j = 0; j < d->features; j++)
+			x[j] = (float)(p->config->scale * (c[j] + NOISE * normal(key, i, (uint32_t)j)));
+	}
+	return HG_OK;
+}
+
 static hg_status plant_features(const struct planted *p, hg_dataset *d)
 {
-	const int64_t width = p->config->features;
-	const uint64_t noise = hg__rng_key(p->config->seed, NOISE_STREAM), centroid = hg__rng_key(p->config->seed, CENTROID_STREAM);
-	const double spread = SPREAD / sqrt((double)(width > 0 ? width : 1));
-	if (width == 0)
+	double *centroid = NULL;
+	if (p->config->features == 0)
 		return HG_OK;
-	HG__TRY(hg__data_alloc(p->n * width, sizeof(float), "features", &d->feat, p->message));
-	d->features = width;
+	HG__TRY(hg__data_alloc(p->n * p->config->features, sizeof(float), "features", &d->feat, p->message));
+	d->features = p->config->features;
 	d->feat_dtype = HG_F32;
-	for (int64_t i = 0; i < p->n; i++) {
-		if (i % 4096 == 0)
-			HG__TRY(hg__data_step(p->config->progress, "planting features", i, p->n, p->message));
-		for (int64_t j = 0; j < width; j++) {
-			const double sign = draw64(centroid, d->label[i] * width + j) & 1 ? 1 : -1;
-			((float *)d->feat)[i * width + j] = (float)(p->config->scale * (1 + spread * sign + NOISE * normal(noise, i, (uint32_t)j)));
-		}
-	}
-	d->feat_amax = hg__data_amax(d);
-	return HG_OK;
+	hg_status status = draw_centroids(p, &centroid);
+	if (status == HG_OK)
+		status = fill_features(p, d, centroid);
+	free(centroid);
+	d->feat_amax = status == HG_OK ? hg__data_amax(d) : 0;
+	return status;
 }
 
 /* A tenth to train, a tenth to validate, the rest to test. */

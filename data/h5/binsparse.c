@@ -153,14 +153,12 @@ hg_status hg__binsparse_read(const struct h5 *h5, hid_t parent, const char *name
 	*m = (struct hg__sparse){0};
 	HG__TRY(hg__h5_group(h5, parent, name, where, &group));
 	hg_status status = read_descriptor(h5, group, where, &d);
+	*m = (struct hg__sparse){.rows = d.rows, .cols = d.cols, .m = d.stored};
 	if (status == HG_OK)
 		status = read_arrays(h5, group, where, &d, m);
 	H5Gclose(group);
 	if (status < 0)
 		hg__sparse_free(m);
-	m->rows = d.rows;
-	m->cols = d.cols;
-	m->m = d.stored;
 	return status;
 }
 
