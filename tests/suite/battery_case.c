@@ -99,6 +99,14 @@ static void add_operands(struct battery_case *c)
 	}
 }
 
+/* Gradients of parameters are f32 whatever the operand's type: weights and rows of biases and gains are tried in both. */
+static hg_dtype gradient_type(const struct battery_case *c, int i)
+{
+	const struct hg__shape *x = &c->sample.in[i].shape;
+	const int parameter = x->rows == 1 || (i == 1 && c->op == &hg__op_linear);
+	return parameter && x->cols % 2 ? HG_F32 : x->dtype;
+}
+
 static void add_results(struct battery_case *c)
 {
 	const struct hg__shape *y = &c->infer.out;
@@ -116,7 +124,7 @@ static void add_results(struct battery_case *c)
 	for (int i = 0; i < c->sample.n_in; i++)
 		if (c->in[i] && c->sample.in[i].variable && (c->infer.grads >> i & 1)) {
 			const struct hg__shape *x = &c->sample.in[i].shape;
-			c->din[i] = tensor(c, x->dtype, x->rows, x->cols);
+			c->din[i] = tensor(c, gradient_type(c, i), x->rows, x->cols);
 			c->call.din[i] = c->din[i]->mat;
 			c->o.din[i] = matrix(x->rows, x->cols);
 		}

@@ -106,9 +106,13 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 		g->weight[i] = w[i] = (float)(test_uniform() * 2 - 0.5);
 	CHECK_OK(hg_graph_from_coo(ctx, e.n, e.n, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL, &g->graph));
 	free(w);
-	/* a batch of three graphs, the middle one empty */
+	/* a batch of three graphs without edges between them: all nodes up to the last that has an edge, none, the isolated rest */
 	g->ptr = calloc(4, sizeof *g->ptr);
-	g->ptr[1] = g->ptr[2] = e.n / 2;
+	for (int64_t i = 0; i < e.m; i++)
+		for (int side = 0; side < 2; side++) {
+			const int64_t node = side ? e.src[i] : e.dst[i];
+			g->ptr[1] = g->ptr[2] = node + 1 > g->ptr[1] ? node + 1 : g->ptr[1];
+		}
 	g->ptr[3] = e.n;
 	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
 	g->o = (struct oracle_graph){e.n, e.n, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};

@@ -44,7 +44,8 @@ struct curve {
 static int record(void *user, const hg_train_event *event)
 {
 	struct curve *curve = user;
-	curve->loss[event->epoch < STEPS ? event->epoch : STEPS - 1] = event->loss;
+	if (event->epoch >= 1 && event->epoch <= STEPS)
+		curve->loss[event->epoch - 1] = event->loss;
 	return 0;
 }
 
