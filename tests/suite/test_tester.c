@@ -31,12 +31,12 @@ static hg_status spmm_forgets_the_scale(hg_context *ctx, const struct hg__spmm_a
 	return ctx->backend->kernels->spmm(ctx, &wrong);
 }
 
-static hg_status gemm_transposes(hg_context *ctx, const struct hg__gemm_args *a)
+/* The gradient on the transpose takes edge values in the transpose's own order. */
+static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__spmm_args *a)
 {
-	struct hg__gemm_args wrong = *a;
-	if (a->b.rows == a->b.cols)
-		wrong.trans_b = !a->trans_b;
-	return ctx->backend->kernels->gemm(ctx, &wrong);
+	struct hg__spmm_args wrong = *a;
+	wrong.csr.edge = NULL;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
 }
 
 static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act_back_args *a)
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	static const struct mistake in_f16 = {"spmm", PLANTED(spmm_in_f16), &hg__op_spmm};
 	static const struct mistake column = {"spmm", PLANTED(spmm_drops_a_column), &hg__op_spmm};
 	static const struct mistake scale = {"spmm", PLANTED(spmm_forgets_the_scale), &hg__op_spmm};
-	static const struct mistake transposed = {"gemm", PLANTED(gemm_transposes), &hg__op_linear};
+	static const struct mistake transposed = {"spmm", PLANTED(spmm_forgets_the_permutation), &hg__op_spmm};
 	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope), &hg__op_leaky_relu};
 	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask), &hg__op_softmax_xent};
 	static const struct test_case cases[] = {
