@@ -31,6 +31,9 @@ hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_
 	*t = hg__tensor_view(ctx, mat);
 	t->owned = 1;
 	hg_status status = hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data);
+	if (status == HG_ERR_NOMEM)
+		status = hg__fail(ctx, status, "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)", hg_dtype_name(dtype),
+		                  (long long)rows, (long long)cols, t->bytes, ctx->current_bytes);
 	if (status == HG_OK && t->bytes)
 		status = ctx->backend->fill(ctx, t->mat.data, 0, t->bytes);
 	if (status < 0)

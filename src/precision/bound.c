@@ -48,13 +48,13 @@ static int64_t batches(int64_t edges, int64_t batch, int64_t pieces)
 double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces)
 {
 	const int64_t longest = batch > 0 && edges > batch ? batch : edges;
-	return (double)(longest + batches(edges, batch, pieces) + 4);
+	return (double)(longest + batches(edges, batch, pieces) + 6);
 }
 
-double hg__bound_sum_f16(int64_t edges, int64_t batch, int64_t pieces, double factor, double abs_sum)
+double hg__bound_sum_f16(const struct hg__sum_f16 *s)
 {
-	const double f = fabs(factor), gamma = hg__gamma(hg__depth_f16(edges, batch, pieces), u16);
-	const double small = f < 0x1p-14 ? abs_sum : 0;
-	const double roundings = 2 * (double)edges * f + (double)batches(edges, batch, pieces) + small;
-	return scaled(gamma, f * abs_sum) + (1 + gamma) * eta16 / 2 * roundings;
+	const double f = fabs(s->factor), gamma = hg__gamma(hg__depth_f16(s->edges, s->batch, s->pieces), u16);
+	const double subnormal = f < 0x1p-14 ? s->abs_sum : 0;
+	const double near_zero = f * s->tiny + (double)batches(s->edges, s->batch, s->pieces) + subnormal;
+	return scaled(gamma, f * s->abs_sum) + (1 + gamma) * eta16 / 2 * near_zero;
 }

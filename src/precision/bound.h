@@ -32,17 +32,22 @@ double hg__bound_sum(hg_dtype to, double depth, double abs_sum, double y);
  *     |a' x' - a x| <= |a| dx + |x| da + da dx */
 double hg__bound_product(double a, double da, double x, double dx);
 
-/* A neighbourhood sum  y = f * sum over k edges of t,  t = w s x,  in f16 arithmetic, batch by batch: products rounded to f16, at most `batch` of
- * them added in f16, each batch multiplied by the narrowed f in f16, the batches added in f16, and the pieces of a row that lies in several items of
- * the plan added up too.
+/* A neighbourhood sum  y = f * sum over k edges of (w s) x  in f16 arithmetic, batch by batch: w and s narrowed to f16, their product and its product with x
+ * rounded to f16, at most `batch` of these added in f16, each batch multiplied by the narrowed f in f16, the batches added in f16, and the pieces of a row that
+ * lies in several items of the plan added up too.
  *
- *     depth = min(k, batch) + ceil(k / batch) + pieces + 4     (two products, the factor's narrowing, the multiplication by it)
- *     B = gamma_depth(u16) * |f| sum|t| + (1 + gamma) * eta16/2 * (2 k |f| + batches + (sum|t| if |f| < 2^-14)),   batches = ceil(k / batch) + pieces
+ *     depth = min(k, batch) + batches + 6,   batches = ceil(k / batch) + pieces        (6: w, s, w s, (w s) x, f and the multiplication by it)
+ *     B = gamma_depth(u16) * |f| sum|w s x| + (1 + gamma) * eta16/2 * (|f| tiny + batches + (sum|w s x| if |f| < 2^-14))
  *
- * eta16/2 counts once for each product and each batch scaled, and for a factor that became subnormal. Holds while nothing overflows (range.h). batch
- * = 0: naive, one batch however long. edges k, pieces = number of items with edges of the row (1 if it is not split). */
-double hg__bound_sum_f16(int64_t edges, int64_t batch, int64_t pieces, double factor, double abs_sum);
+ * The second part are the roundings near 0, off by up to eta16/2 each: tiny = sum of 1 + |x| (1 + |w| + |s|) is what those of the terms are multiplied with (0
+ * where there are neither weights nor column factors: the terms are then exact), one for each batch scaled, and one for a factor that is subnormal.
+ * Holds while nothing overflows (range.h). batch = 0: naive, one batch however long. pieces: items with edges of the row, 1 if it is not split. */
+struct hg__sum_f16 {
+	int64_t edges, batch, pieces;
+	double factor, abs_sum, tiny;
+};
 double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces);
+double hg__bound_sum_f16(const struct hg__sum_f16 *s);
 
 HG_EXTERN_C_END
 #endif

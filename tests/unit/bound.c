@@ -1,6 +1,9 @@
 #include <math.h>
 
+#include <stdlib.h>
+
 #include "harness.h"
+#include "kernels/kernels.h"
 #include "precision/bound.h"
 #include "precision/half.h"
 
@@ -44,18 +47,19 @@ static void narrowing(void)
 struct row {
 	int n;
 	float a[MOST], x[MOST];
-	double y, abs_sum;
+	double y, abs_sum, tiny;
 };
 
 static void random_row(struct row *r, int n, double scale)
 {
 	r->n = n;
-	r->y = r->abs_sum = 0;
+	r->y = r->abs_sum = r->tiny = 0;
 	for (int i = 0; i < n; i++) {
 		r->a[i] = narrowed(test_uniform());
 		r->x[i] = narrowed(scale * test_normal());
 		r->y += (double)r->a[i] * (double)r->x[i];
 		r->abs_sum += fabs((double)r->a[i] * (double)r->x[i]);
+		r->tiny += 1 + fabs((double)r->x[i]) * (2 + fabs((double)r->a[i])); /* s = 1 */
 	}
 }
 
@@ -108,7 +112,8 @@ static double ratio16(const struct row *r, int batch, int pieces, double factor)
 	float y = 0;
 	for (int p = 0; p < pieces; p++)
 		y = add16(y, part16(r, (int)((int64_t)r->n * p / pieces), (int)((int64_t)r->n * (p + 1) / pieces), batch, f));
-	return fabs((double)y - factor * r->y) / hg__bound_sum_f16(r->n, batch, pieces, factor, r->abs_sum);
+	const struct hg__sum_f16 sum = {r->n, batch, pieces, factor, r->abs_sum, r->tiny};
+	return fabs((double)y - factor * r->y) / hg__bound_sum_f16(&sum);
 }
 
 static void discretized_sums_in_f16(void)
@@ -154,11 +159,110 @@ static void naive_sums_in_f16(void)
 
 static void depth_is_short_where_it_is_discretized(void)
 {
-	CHECK(hg__depth_f16(0, 64, 1) == 5);
-	CHECK(hg__depth_f16(64, 64, 1) == 64 + 1 + 1 + 4);
-	CHECK(hg__depth_f16(100000, 64, 200) == 64 + 1563 + 200 + 4);
-	CHECK(hg__depth_f16(1000, 0, 1) == 1000 + 1 + 1 + 4);
-	CHECK(isfinite(hg__bound_sum_f16(100000, 64, 200, 1e-5, 1e5)) && isinf(hg__bound_sum_f16(100000, 0, 200, 1e-5, 1e5)));
+	const struct hg__sum_f16 discretized = {100000, 64, 200, 1e-5, 1e5, 1e5}, naive = {100000, 0, 200, 1e-5, 1e5, 1e5}, empty = {0, 64, 0, 1, 0, 0};
+	CHECK(hg__depth_f16(0, 64, 1) == 7);
+	CHECK(hg__depth_f16(64, 64, 1) == 64 + 1 + 1 + 6);
+	CHECK(hg__depth_f16(100000, 64, 200) == 64 + 1563 + 200 + 6);
+	CHECK(hg__depth_f16(1000, 0, 1) == 1000 + 1 + 1 + 6);
+	CHECK(isfinite(hg__bound_sum_f16(&discretized)) && isinf(hg__bound_sum_f16(&naive)));
+	CHECK(hg__bound_sum_f16(&empty) == 0);
+}
+
+/* ---- the kernels themselves ---- */
+
+enum { NODES = 3000, WIDTH = 5, HUB = 2500 };
+
+struct sparse {
+	hg_graph *graph;
+	int64_t m, rowptr[NODES + 1];
+	int32_t *col;
+	float *weight;
+	float row_scale[NODES], col_scale[NODES];
+	const float *device_row, *device_col;
+	const void *device_weight;
+};
+
+/* Row i has HUB / (1 + i) neighbours, so depths run from 0 to thousands; weights over twelve powers of two. */
+static void steep_graph(hg_context *ctx, struct sparse *g)
+{
+	g->rowptr[0] = 0;
+	for (int i = 0; i < NODES; i++)
+		g->rowptr[i + 1] = g->rowptr[i] + HUB / (1 + i);
+	g->m = g->rowptr[NODES];
+	g->col = malloc((size_t)g->m * sizeof *g->col);
+	g->weight = malloc((size_t)g->m * sizeof *g->weight);
+	CHECK(g->col && g->weight);
+	for (int64_t e = 0; e < g->m; e++) {
+		g->col[e] = (int32_t)test_below(NODES);
+		g->weight[e] = (float)ldexp(test_normal(), (int)test_below(12) - 8);
+	}
+	CHECK_OK(hg_graph_from_csr(ctx, NODES, NODES, g->m, g->rowptr, g->col, g->weight, &g->graph));
+	CHECK_OK(hg_graph_download(g->graph, g->rowptr, g->col, g->weight)); /* sorted */
+	CHECK_OK(hg__graph_weight(g->graph, HG_F32, &g->device_weight));
+	CHECK_OK(hg__graph_norm(g->graph, HG_NORM_BOTH, &g->device_row, &g->device_col));
+	CHECK_OK(ctx->backend->copy_out(ctx, g->row_scale, g->device_row, sizeof g->row_scale));
+	CHECK_OK(ctx->backend->copy_out(ctx, g->col_scale, g->device_col, sizeof g->col_scale));
+}
+
+/* err / bound of element (i, c), from the definition, in f64. */
+static double element_ratio(const struct sparse *g, const float *x, float y, int64_t i, int64_t c, int64_t batch)
+{
+	const int64_t k = g->rowptr[i + 1] - g->rowptr[i];
+	double exact = 0;
+	struct hg__sum_f16 sum = {k, batch, k / 31 + 2, (double)g->row_scale[i], 0, 0}; /* items have at least 31 rows + edges */
+	for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
+		const double w = (double)g->weight[e], s = (double)g->col_scale[g->col[e]], v = (double)x[g->col[e] * WIDTH + c];
+		exact += w * s * v;
+		sum.abs_sum += fabs(w * s * v);
+		sum.tiny += 1 + fabs(v) * (1 + fabs(w) + fabs(s));
+	}
+	return fabs((double)y - sum.factor * exact) / hg__bound_sum_f16(&sum);
+}
+
+static double worst_of_spmm(hg_context *ctx, const struct sparse *g, hg_accumulate accumulate)
+{
+	static float x[NODES * WIDTH], y[NODES * WIDTH];
+	hg_tensor *tx, *ty;
+	struct hg__spmm_args a = {0};
+	double worst = 0;
+	for (int i = 0; i < NODES * WIDTH; i++)
+		x[i] = narrowed(test_normal());
+	CHECK_OK(hg_tensor_create(ctx, HG_F16, NODES, WIDTH, &tx));
+	CHECK_OK(hg_tensor_create(ctx, HG_F16, NODES, WIDTH, &ty));
+	CHECK_OK(hg_tensor_upload(tx, x, HG_F32));
+	CHECK_OK(hg__graph_csr(g->graph, &a.csr));
+	const struct hg__mat w = {(void *)(uintptr_t)g->device_weight, g->m, 1, 1, HG_F32};
+	a.x = tx->mat;
+	a.y = ty->mat;
+	a.w = w;
+	a.heads = 1;
+	a.row_scale = g->device_row;
+	a.col_scale = g->device_col;
+	a.alpha = 1;
+	a.accumulate = accumulate;
+	CHECK_OK(ctx->backend->kernels->spmm(ctx, &a));
+	CHECK_OK(hg_tensor_download(ty, y, HG_F32));
+	for (int64_t i = 0; i < NODES; i++)
+		for (int64_t c = 0; c < WIDTH; c++)
+			worst = fmax(worst, element_ratio(g, x, y[i * WIDTH + c], i, c, accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES));
+	hg_tensor_free(tx);
+	hg_tensor_free(ty);
+	return worst;
+}
+
+static void spmm_in_f16_stays_within(void)
+{
+	hg_context *ctx = test_context();
+	static struct sparse g;
+	steep_graph(ctx, &g);
+	const double discretized = worst_of_spmm(ctx, &g, HG_ACC_F16_DISCRETIZED), naive = worst_of_spmm(ctx, &g, HG_ACC_F16_NAIVE);
+	test_note("err/bound: discretized %.3f, naive %.3f", discretized, naive);
+	CHECK_MSG(discretized <= 1 && naive <= 1, "err/bound: discretized %g, naive %g", discretized, naive);
+	CHECK(discretized > 0.05);
+	hg_graph_free(g.graph);
+	free(g.col);
+	free(g.weight);
+	hg_context_free(ctx);
 }
 
 static void products_of_narrowed_operands(void)
@@ -180,6 +284,7 @@ int main(int argc, char **argv)
 	    TEST(a_subnormal_factor_is_accounted_for),
 	    TEST(naive_sums_in_f16),
 	    TEST(depth_is_short_where_it_is_discretized),
+	    TEST(spmm_in_f16_stays_within),
 	    TEST(products_of_narrowed_operands),
 	};
 	return RUN_TESTS(argc, argv, cases);
