@@ -365,11 +365,75 @@ static void mistakes_are_named(void)
 	run_close(&r);
 }
 
+/* An allocator that counts, and fails when it is told to. */
+struct memory {
+	int64_t until; /* allocations left before one fails; < 0: none does */
+	int64_t bytes;
+};
+
+static void *memory_alloc(void *user, size_t bytes, int device)
+{
+	struct memory *m = user;
+	(void)device;
+	if (m->until >= 0 && m->until-- == 0)
+		return NULL;
+	m->bytes += (int64_t)bytes;
+	return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void memory_free(void *user, void *memory, size_t bytes, int device)
+{
+	struct memory *m = user;
+	(void)device;
+	m->bytes -= (int64_t)bytes;
+	free(memory);
+}
+
+/* The k-th allocation fails, for every k: a status, no crash, and every byte comes back. */
+static void every_allocation_may_fail(void)
+{
+	static struct task t;
+	task_make(&t);
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		hg_train_config c = config_of(*model, "fp16");
+		int done = 0;
+		c.epochs = 2;
+		for (int64_t k = 0; !done; k++) {
+			struct memory memory = {-1, 0};
+			struct run r;
+			hg_context *ctx = NULL;
+			hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+			config.device = HG_DEVICE_CPU;
+			config.threads = 1;
+			config.allocator = (hg_allocator){memory_alloc, memory_free, &memory};
+			CHECK_OK(hg_context_create(&config, &ctx));
+			run_data(&r, ctx, &t, HG_F16, 1);
+			memory.until = k;
+			hg_status status = hg_train_create(ctx, &c, &r.data, &r.train);
+			if (status == HG_OK)
+				status = hg_train_run(r.train, &r.report);
+			else
+				CHECK(!r.train);
+			done = status == HG_OK;
+			CHECK_MSG(done || status == HG_ERR_NOMEM, "%s, allocation %lld: %s: %s", *model, (long long)k, hg_status_name(status), hg_context_error(ctx));
+			run_close(&r);
+			CHECK_MSG(memory.bytes == 0, "%s, allocation %lld: %lld bytes are lost", *model, (long long)k, (long long)memory.bytes);
+			CHECK(k < 10000);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {
-	    TEST(all_models_learn_in_both_precisions), TEST(half_precision_halves_the_state), TEST(two_runs_give_the_same_bits),
-	    TEST(thread_counts_give_the_same_bits),    TEST(the_best_epoch_is_what_is_kept),  TEST(a_run_stops_when_asked_and_out_of_patience),
-	    TEST(skipped_steps_are_information),       TEST(graphs_are_classified),           TEST(mistakes_are_named)};
+	static const struct test_case cases[] = {TEST(all_models_learn_in_both_precisions),
+	                                         TEST(half_precision_halves_the_state),
+	                                         TEST(two_runs_give_the_same_bits),
+	                                         TEST(thread_counts_give_the_same_bits),
+	                                         TEST(the_best_epoch_is_what_is_kept),
+	                                         TEST(a_run_stops_when_asked_and_out_of_patience),
+	                                         TEST(skipped_steps_are_information),
+	                                         TEST(graphs_are_classified),
+	                                         TEST(mistakes_are_named),
+	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -41,11 +41,11 @@ static hg_status tensors_collect(hg_optim *o)
 	hg_context *ctx = o->params->ctx;
 	const size_t most = (size_t)o->params->count;
 	void *memory = NULL;
+	o->params_seen = o->params->count;
 	HG__TRY(hg__host_alloc(ctx, most, sizeof *o->tensor, "optim: tensor table", &memory));
 	o->tensor = memory;
 	HG__TRY(hg__host_alloc(ctx, most, sizeof(hg_param *), "optim: parameters", &memory));
 	o->param = memory;
-	o->params_seen = o->params->count;
 	for (int64_t i = 0; i < o->params->count; i++) {
 		hg_param *p = o->params->item[i];
 		if (p->flags & HG_PARAM_BUFFER)
