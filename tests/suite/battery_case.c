@@ -99,12 +99,12 @@ static void add_operands(struct battery_case *c)
 	}
 }
 
-/* Gradients of parameters are f32 whatever the operand's type: weights and rows of biases and gains are tried in both. */
+/* Gradients of parameters are f32 whatever the operand's type: the weights and rows of these ops are tried in both. */
 static hg_dtype gradient_type(const struct battery_case *c, int i)
 {
 	const struct hg__shape *x = &c->sample.in[i].shape;
-	const int parameter = x->rows == 1 || (i == 1 && c->op == &hg__op_linear);
-	return parameter && x->cols % 2 ? HG_F32 : x->dtype;
+	const int has_parameters = c->op == &hg__op_linear || c->op == &hg__op_bias_add || c->op == &hg__op_head_dot;
+	return has_parameters && i > 0 && x->cols % 2 ? HG_F32 : x->dtype;
 }
 
 static void add_results(struct battery_case *c)
