@@ -5,6 +5,7 @@
  * captured in a CUDA graph: no allocation, no host synchronisation. */
 
 #include <cstdint>
+#include <cstring>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -138,9 +139,8 @@ template <int W> static __device__ inline void load(const float *p, float (&x)[W
 	}
 }
 
-struct alignas(16) half8 {
-	__half2 q[4];
-};
+/* Eight halves travel as one uint4: a struct of __half2, which has its own assignment, would be copied in four 4-byte accesses. */
+static_assert(sizeof(uint4) == 4 * sizeof(__half2), "a pack of 8 halves");
 
 template <int W> static __device__ inline void load(const __half *p, float (&x)[W])
 {
@@ -148,10 +148,12 @@ template <int W> static __device__ inline void load(const __half *p, float (&x)[
 	if constexpr (W == 1) {
 		x[0] = __half2float(*p);
 	} else {
-		const half8 h = *reinterpret_cast<const half8 *>(p);
+		const uint4 bits = *reinterpret_cast<const uint4 *>(p);
+		__half2 h[4];
+		memcpy(static_cast<void *>(h), &bits, sizeof h);
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
-			const float2 f = __half22float2(h.q[i]);
+			const float2 f = __half22float2(h[i]);
 			x[2 * i] = f.x;
 			x[2 * i + 1] = f.y;
 		}
@@ -175,11 +177,13 @@ template <int W> static __device__ inline void store(__half *p, const float (&x)
 	if constexpr (W == 1) {
 		*p = __float2half_rn(x[0]);
 	} else {
-		half8 h;
+		__half2 h[4];
 #pragma unroll
 		for (int i = 0; i < 4; i++)
-			h.q[i] = __floats2half2_rn(x[2 * i], x[2 * i + 1]);
-		*reinterpret_cast<half8 *>(p) = h;
+			h[i] = __floats2half2_rn(x[2 * i], x[2 * i + 1]);
+		uint4 bits;
+		memcpy(&bits, h, sizeof bits);
+		*reinterpret_cast<uint4 *>(p) = bits;
 	}
 }
 
