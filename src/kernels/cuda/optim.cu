@@ -32,19 +32,24 @@ int64_t all_chunks(const struct hg__optim_args *a)
 	return chunks;
 }
 
-/* A block's chunk: its tensor and first element. */
+/* A block's chunk: its tensor and first element. All threads look up sizes, BLOCK tensors at a time, and count them off together. */
 struct place {
 	int64_t tensor, first;
 };
-__device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t chunk)
+__device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t count, int64_t chunk)
 {
-	struct place p = {0, 0};
-	for (int64_t here = chunks_of(tensors[0]); chunk >= here; here = chunks_of(tensors[p.tensor])) {
-		chunk -= here;
-		p.tensor++;
+	__shared__ int64_t chunks[BLOCK];
+	for (int64_t base = 0;; base += BLOCK) {
+		const int64_t mine = base + threadIdx.x;
+		__syncthreads(); /* the round before may still be reading */
+		chunks[threadIdx.x] = mine < count ? chunks_of(tensors[mine]) : 0;
+		__syncthreads();
+		for (int i = 0; i < BLOCK; i++) {
+			if (chunk < chunks[i])
+				return {base + i, chunk * CHUNK};
+			chunk -= chunks[i];
+		}
 	}
-	p.first = chunk * CHUNK;
-	return p;
 }
 
 /* f(i) for this thread's elements of the chunk. */
@@ -72,7 +77,7 @@ struct grad_total {
 
 __global__ void check_kernel(const struct hg__optim_tensor *tensors, int64_t count, const struct hg__step *step, grad_total *partial)
 {
-	const struct place p = place_of(tensors, blockIdx.x);
+	const struct place p = place_of(tensors, count, blockIdx.x);
 	const float scale = step->scale.scale;
 	const float *grad = tensors[p.tensor].grad;
 	grad_total mine = {};
@@ -167,12 +172,13 @@ __device__ void refresh(const struct hg__optim_tensor &t, int64_t i, float p)
 }
 
 template <typename M>
-__global__ void update_kernel(hg_optim_config config, const struct hg__optim_tensor *tensors, const struct hg__optim_group *groups, const struct hg__step *step)
+__global__ void update_kernel(hg_optim_config config, const struct hg__optim_tensor *tensors, int64_t count, const struct hg__optim_group *groups,
+                              const struct hg__step *step)
 {
 	__shared__ struct rates r;
 	if (step->nonfinite != 0)
 		return;
-	const struct place p = place_of(tensors, blockIdx.x);
+	const struct place p = place_of(tensors, count, blockIdx.x);
 	const struct hg__optim_tensor t = tensors[p.tensor];
 	if (threadIdx.x == 0)
 		r = rates_of(config, groups[t.group], step->scale);
@@ -189,7 +195,7 @@ template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_a
 	const int64_t chunks = all_chunks(a);
 	if (chunks == 0)
 		return HG_OK;
-	update_kernel<M><<<static_cast<unsigned>(chunks), BLOCK, 0, stream_of(ctx)>>>(a->config, a->tensors, a->groups, a->step);
+	update_kernel<M><<<static_cast<unsigned>(chunks), BLOCK, 0, stream_of(ctx)>>>(a->config, a->tensors, a->count, a->groups, a->step);
 	return launched(ctx, "optim_update");
 }
 
