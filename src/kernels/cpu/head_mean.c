@@ -23,22 +23,22 @@ hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a
 	return HG_OK;
 }
 
-/* dX[i, k*d + c] = dY[i, c] / h: x holds dY, y takes dX */
+/* dX[i, k*d + c] = dY[i, c] / h, where x is dX and y is dY */
 hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
-	const int64_t rows = a->x.rows, d = a->x.cols;
-	HG__TRY(hg__need(ctx, a->y.rows == rows && a->y.cols == d * a->heads && hg__is_state(&a->x) && hg__is_state(&a->y), "head_mean_back: operands do not fit"));
+	const int64_t rows = a->y.rows, d = a->y.cols;
+	HG__TRY(hg__need(ctx, a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) && hg__is_state(&a->y), "head_mean_back: operands do not fit"));
 	const float heads = (float)a->heads;
-#pragma omp parallel for num_threads(hg__team(ctx, rows * a->y.cols)) schedule(static)
+#pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < d; c += HG__WIDTH) {
 			float part[HG__WIDTH], scratch[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, d - c);
-			const float *dy = hg__row(&a->x, r, c, n, scratch);
+			const float *dy = hg__row(&a->y, r, c, n, scratch);
 			for (int64_t i = 0; i < n; i++)
 				part[i] = dy[i] / heads;
 			for (int64_t k = 0; k < a->heads; k++)
-				hg__row_put(&a->y, r, k * d + c, n, part);
+				hg__row_put(&a->x, r, k * d + c, n, part);
 		}
 	return HG_OK;
 }
