@@ -75,10 +75,11 @@ template <typename F> static inline hg_status with_float(hg_context *ctx, const 
 	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: element type %d where f16 or f32 was expected", kernel, static_cast<int>(dtype));
 }
 
-/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands do not object. */
+/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands (ld 0) do not object; a matrix without rows has no
+ * data either, but its width still speaks for the vectors beside it. */
 static inline bool wide(const struct hg__mat &m)
 {
-	return m.data == nullptr || m.ld % 8 == 0;
+	return m.ld % 8 == 0;
 }
 
 /* Call f(W) with W an integral constant: 8 if `by_eight`, else 1. Use: `[&](auto width) { constexpr int W = decltype(width)::value; ... }`. */
