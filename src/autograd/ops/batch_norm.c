@@ -124,7 +124,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
-	const int64_t d = x->d + rows[i].wider;
+	const int64_t d = (x->d > 0 ? x->d : 1) + rows[i].wider; /* running statistics are parameters, which are not empty */
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
 	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
 	s->buffers = rows[i].buffers;
