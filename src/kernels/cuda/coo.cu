@@ -83,10 +83,11 @@ static struct sort_scratch lay_out(char *memory, int64_t m, size_t cub_bytes)
 	return s;
 }
 
+/* Bits that a radix sort of numbers up to `largest` has to look at; at least one. */
 static int bits_of(uint64_t largest)
 {
-	int bits = 0;
-	for (; largest; largest >>= 1)
+	int bits = 1;
+	while (largest >>= 1)
 		bits++;
 	return bits;
 }

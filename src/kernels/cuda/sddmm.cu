@@ -39,12 +39,13 @@ static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t ent
 		static_cast<float *>(p.e)[at] = value;
 }
 
-/* Sum over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp takes part. */
-static __device__ inline float lanes_total(float x, int lanes)
+/* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp takes part. */
+template <int U> static __device__ inline void lanes_total(float (&x)[U], int lanes)
 {
 	for (int step = lanes / 2; step > 0; step /= 2)
-		x += __shfl_xor_sync(0xffffffffu, x, step);
-	return x;
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			x[u] += __shfl_xor_sync(0xffffffffu, x[u], step);
 }
 
 /* Every lane of the warp goes on until the last sub-warp is through its item, so that shuffles always see whole warps; who is through has steps of 0 edges. */
@@ -86,12 +87,15 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_packs(
 	const int lane = static_cast<int>(threadIdx.x), lanes = static_cast<int>(blockDim.x);
 	const int64_t width = static_cast<int64_t>(lanes) * 8;
 	const int32_t *col = p.col + at.base;
+	int32_t id[U], next[U]; /* column ids of this step, and of the next one: loaded while this step's gathers are under way */
+#pragma unroll
+	for (int u = 0; u < U; u++)
+		next[u] = u < at.stop ? __ldg(col + u) : 0;
 	while (any_lane(more)) {
 		const int n = more ? at.step(U) : 0;
-		int32_t id[U];
 #pragma unroll
 		for (int u = 0; u < U; u++)
-			id[u] = u < n ? __ldg(col + at.e + u) : 0;
+			id[u] = next[u];
 		float dot[U] = {};
 		for (int64_t start = 0; start < p.cols; start += width) {
 			const int64_t c = start + lane * 8, left = p.cols - c;
@@ -104,6 +108,9 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_packs(
 				if (u < n && left > 0)
 					b[u] = fetch<8>(static_cast<const T *>(p.b) + id[u] * p.ldb + c);
 			}
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				next[u] = at.e + n + u < at.stop ? __ldg(col + at.e + n + u) : 0;
 			if (left < 8)
 				mask_padding(a, left);
 			float x[8], y[8];
@@ -120,11 +127,11 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_packs(
 			if (p.heads == 1 && start + width < p.cols)
 				continue;
 			const int head = p.heads == 1 ? 0 : static_cast<int>(c) / static_cast<int>(p.head_cols);
+			lanes_total(dot, group);
 #pragma unroll
-			for (int u = 0; u < U; u++) {
-				const float sum = lanes_total(dot[u], group);
+			for (int u = 0; u < U; u++) { /* the lanes of a head share the stores */
 				if (u < n && ((lane ^ u) & (group - 1)) == 0 && head < p.heads)
-					put_dot(p, at.base + at.e + u, at.row, id[u], head, sum);
+					put_dot(p, at.base + at.e + u, at.row, id[u], head, dot[u]);
 				dot[u] = 0.0f;
 			}
 		}
@@ -134,7 +141,7 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_packs(
 
 /* ---- dot, any shape: the lanes share the columns of one head, an element at a time ---- */
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_elements(const struct sddmm_problem p)
+template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) dot_elements(const struct sddmm_problem p)
 {
 	constexpr int U = 4;
 	struct cursor at = {};
@@ -156,12 +163,11 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) dot_elemen
 					if (u < n)
 						dot[u] += x * widen(static_cast<const T *>(p.b)[id[u] * p.ldb + c]);
 			}
+			lanes_total(dot, lanes);
 #pragma unroll
-			for (int u = 0; u < U; u++) {
-				const float sum = lanes_total(dot[u], lanes);
+			for (int u = 0; u < U; u++)
 				if (u < n && ((lane ^ u) & (lanes - 1)) == 0)
-					put_dot(p, at.base + at.e + u, at.row, id[u], head, sum);
-			}
+					put_dot(p, at.base + at.e + u, at.row, id[u], head, dot[u]);
 		}
 		more = more && advance(at, p.plan, n);
 	}

@@ -58,15 +58,36 @@ static __device__ inline float row_factor(const struct problem &p, int32_t row)
 	return p.row_scale && row < p.plan.rows ? p.row_scale[row] : 1.0f;
 }
 
-/* w * s of CSR entry e = (i, j) */
-template <typename N> static __device__ inline N factor(const struct problem &p, int64_t e, int32_t j, int head)
+/* Weights of CSR entry e for the heads head[0 .. K-1] of a lane. Where every column is a head of its own they lie side by side: one load. */
+template <int K> static __device__ inline void weights(const struct problem &p, int64_t e, const int (&head)[K], float (&w)[K])
 {
-	N f = narrow<N>(1.0f);
-	if (p.w) {
-		const int64_t i = (p.edge ? p.edge[e] : e) * p.ldw + head;
-		f = narrow<N>(p.w_half ? __half2float(static_cast<const __half *>(p.w)[i]) : static_cast<const float *>(p.w)[i]);
+	const int64_t row = (p.edge ? p.edge[e] : e) * p.ldw;
+	const __half *half = static_cast<const __half *>(p.w) + row;
+	const float *full = static_cast<const float *>(p.w) + row;
+	if (K > 1 && p.head_cols == 1) {
+		if (p.w_half)
+			load<K>(half + head[0], w);
+		else
+			load<K>(full + head[0], w);
+		return;
 	}
-	return p.col_scale ? mul(f, narrow<N>(p.col_scale[j])) : f;
+#pragma unroll
+	for (int i = 0; i < K; i++)
+		w[i] = p.w_half ? __half2float(half[head[i]]) : full[head[i]];
+}
+
+/* f[i] = w * s of CSR entry e = (i, j) */
+template <typename N, int K> static __device__ inline void factors(const struct problem &p, int64_t e, int32_t j, const int (&head)[K], N (&f)[K])
+{
+	float w[K];
+	if (p.w)
+		weights(p, e, head, w);
+#pragma unroll
+	for (int i = 0; i < K; i++) {
+		f[i] = narrow<N>(p.w ? w[i] : 1.0f);
+		if (p.col_scale)
+			f[i] = mul(f[i], narrow<N>(p.col_scale[j]));
+	}
 }
 
 /* A batch is over: its sum joins the total. */
@@ -116,7 +137,10 @@ template <typename T, typename N, int W, int K> struct term {
 	N f[K];
 };
 
-template <typename T, int W, int MODE, int FACTOR> static __global__ void __launch_bounds__(BLOCK) spmm_items(const struct problem p)
+/* Blocks that a multiprocessor is to hold, of its 65,536 registers: what leaves every variant the registers it needs, without spilling (nvcc 13, sm_80 and sm_90). */
+template <int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : 3 - FACTOR;
+
+template <typename T, int W, int MODE, int FACTOR> static __global__ void __launch_bounds__(BLOCK, RESIDENT<W, FACTOR>) spmm_items(const struct problem p)
 {
 	using N = typename accumulator<MODE>::type;
 	constexpr int U = FACTOR == BY_COLUMN ? 4 : gathers<T, W>, K = FACTOR == BY_COLUMN ? W : 1;
@@ -137,9 +161,7 @@ template <typename T, int W, int MODE, int FACTOR> static __global__ void __laun
 		if (x)
 			t.x = fetch<W>(x + j * p.ldx);
 		if (FACTOR != UNIT)
-#pragma unroll
-			for (int i = 0; i < K; i++)
-				t.f[i] = factor<N>(p, e, j, head[i]);
+			factors(p, e, j, head, t.f);
 		return t;
 	};
 	const auto add_term = [&](const bits &t, bool, int) {

@@ -213,7 +213,7 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 	walk_item<4>(p.plan, p.col, at, load_term, add_term, after);
 }
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK) max_back_fold(const struct max_back_problem p)
+template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) max_back_fold(const struct max_back_problem p)
 {
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
