@@ -27,6 +27,16 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 	return csr->plan ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
 }
 
+/* Scratch that sums over rows or over everything may ask for (colsum, dot_all, head_dot_back, the norms, the losses, readout) of a [rows, cols] matrix, in
+ * bytes. Columns: two f32 a column for each part of at least 32 rows; at most 1024 parts of 256 columns, or 128 parts where that is more. Totals: 32 bytes
+ * for each of 1024 blocks, or for each 256 rows. */
+static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
+{
+	const int64_t lead = hg__leading(cols), parts = rows / 32 + 1 < 1024 ? rows / 32 + 1 : 1024;
+	const int64_t most = 128 * lead > 1024 * 256 ? 128 * lead : 1024 * 256;
+	return (size_t)(parts * lead < most ? parts * lead : most) * 2 * sizeof(float) + (size_t)(rows / 256 + 1024) * 32;
+}
+
 /* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation. */
 struct hg__gemm_args {
 	struct hg__mat a, b, c, bias;
