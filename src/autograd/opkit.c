@@ -94,6 +94,12 @@ size_t hg__no_scratch(const struct hg__call *c)
 	return 0;
 }
 
+size_t hg__reduction_scratch(const struct hg__call *c)
+{
+	const int64_t in = c->in[0].cols, out = c->out.cols;
+	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
+}
+
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph)
 {
 	*s = (struct hg__sample){.what = what, .expect = expect, .use_graph = use_graph};

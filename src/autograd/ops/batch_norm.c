@@ -61,6 +61,7 @@ static void range(struct hg__range *r)
 {
 	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
 	r->out = hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA];
+	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight more */
 }
 
 static void range_back(struct hg__range *r)
@@ -153,7 +154,7 @@ const struct hg__op hg__op_batch_norm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
+    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
 };

@@ -113,7 +113,7 @@ const struct hg__op hg__op_head_dot = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
+    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
 };

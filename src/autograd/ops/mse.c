@@ -63,7 +63,7 @@ const struct hg__op hg__op_mse = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__no_scratch,
+    .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
 };
