@@ -722,7 +722,7 @@ static void empty_and_single_shapes_run(void)
 /* Memory hooks that fail once at a chosen call, and count what is held. */
 struct failing {
 	int64_t call, fail_at;
-	int64_t held;
+	int64_t held, bytes;
 };
 
 static void *failing_alloc(void *user, size_t bytes, int device)
@@ -732,15 +732,16 @@ static void *failing_alloc(void *user, size_t bytes, int device)
 	if (++f->call == f->fail_at)
 		return NULL;
 	f->held++;
+	f->bytes += (int64_t)bytes;
 	return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
 static void failing_free(void *user, void *memory, size_t bytes, int device)
 {
 	struct failing *f = user;
-	(void)bytes;
 	(void)device;
 	f->held--;
+	f->bytes -= (int64_t)bytes; /* free is told what alloc was asked for */
 	free(memory);
 }
 
@@ -806,7 +807,8 @@ static void every_allocation_may_fail(void)
 			failures++;
 		}
 		hg_context_free(ctx);
-		CHECK_MSG(f.held == 0, "allocation %lld failed: %lld pieces of memory are lost", (long long)k, (long long)f.held);
+		CHECK_MSG(f.held == 0 && f.bytes == 0, "allocation %lld failed: %lld pieces, %lld bytes of memory are lost", (long long)k, (long long)f.held,
+		          (long long)f.bytes);
 		if (f.call < k)
 			break;
 		CHECK_MSG(status != HG_OK, "allocation %lld failed and nobody noticed", (long long)k);
