@@ -36,8 +36,8 @@ static hg_status check_all_labels(hg_tape *tape)
 	return HG_OK;
 }
 
-/* Bounds on gradients at loss scale 1, by the ops' backward rules: for the plan's reader. What overflows in f16 nevertheless is found by the finite check of the
- * step and answered with a smaller loss scale, so no verdict is needed. */
+/* Bounds on gradients at loss scale 1, by the ops' backward rules: for the plan's reader. What overflows in f16 nevertheless is found by the finite check
+ * of the step and answered with a smaller loss scale, so no verdict is needed. */
 static hg_status bound_gradients(hg_tape *tape)
 {
 	if (tape->value[tape->output].grad)
