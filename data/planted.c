@@ -4,11 +4,14 @@
  * law of exponent 1 + 3/2 = 2.5. An edge joins a node drawn by w to another drawn by w: from the same class with probability INSIDE, else from all.
  * Hubs are tied to every other node with probability hub_degree / (n - 1), whatever its class.
  *
- *     X[i,j] = scale * (c(look(i), j) + NOISE * z(i,j)),   c uniform in [0, 2),   z about normal
+ *     X[i,j] = scale * (c(look(i), j) + NOISE * z(i,j)),   z about normal
  *
- * look(i) is i's class, except for a share MISLED of the nodes, which look like a class drawn at random: only their neighbours tell what they are, so that
- * features alone do not solve the task and the graph does. c is positive, so neighbourhood SUMS are coherent: a hub of degree D sums to about D * scale, past
- * 65504 for D = 4000 and scale above 16.4, while every value and every mean stays within a few times `scale`.
+ * c is a bag of words: the first sixteenth of the features are stop words, 1 for every class; of the rest, feature j is a topic word of class j mod classes, 2 there
+ * and 0 elsewhere. look(i) is i's class, except for a share MISLED of the nodes, which look like a class drawn at random: only their neighbours tell what they are,
+ * so features alone do not solve the task and the graph does.
+ *
+ * Stop words make neighbourhood SUMS coherent: at a hub of degree D they come to about D * scale, past 65504 for D = 4000 and scale above 16.4, while every value
+ * and every mean stays within a few times `scale`. They are few, so that this common offset does not drown what tells classes apart: a GCN still learns at scale 32.
  *
  * The result is the same on every machine: counter-based integers, and only + - * / sqrt on doubles. */
 #include <inttypes.h>
@@ -20,12 +23,14 @@
 #include "core/rng.h"
 #include "graph/coo.h"
 
+/* A GCN of 2 layers, 16 hidden, Adam 0.01, 100 epochs in f32 reaches 95 to 96 % on the default configuration at scales 1, 16 and 32; features alone could
+ * reach 1 - MISLED * (1 - 1/classes) = 0.65. */
 #define INSIDE 0.8
-#define NOISE 0.5
+#define NOISE 0.4
 #define MISLED 0.4
 
 /* Streams of random numbers, one per purpose. */
-enum stream { ORDER_STREAM, SPLIT_STREAM, EDGE_STREAM, HUB_STREAM, CENTROID_STREAM, LOOK_STREAM, NOISE_STREAM };
+enum stream { ORDER_STREAM, SPLIT_STREAM, EDGE_STREAM, HUB_STREAM, LOOK_STREAM, NOISE_STREAM };
 
 struct planted {
 	const hg_planted_config *config;
@@ -185,47 +190,32 @@ static int64_t look_of(const struct planted *p, const hg_dataset *d, int64_t i)
 	return hg__rng_uniform(r.w[0]) < (float)MISLED ? (int64_t)(r.w[1] % (uint32_t)p->config->classes) : d->label[i];
 }
 
-/* [classes, features] */
-static hg_status draw_centroids(const struct planted *p, double **centroid)
+static double centroid(const hg_planted_config *config, int64_t class, int64_t feature)
 {
-	const int64_t count = p->config->classes * p->config->features;
-	const uint64_t key = hg__rng_key(p->config->seed, CENTROID_STREAM);
-	HG__TRY(hg__data_alloc(count, sizeof **centroid, "centroids", (void **)centroid, p->message));
-	for (int64_t k = 0; k < count; k++) {
-		const struct hg__rng4 r = hg__rng_quad(key, k, 0, 0);
-		(*centroid)[k] = 2 * unit(r.w[0], r.w[1]);
-	}
-	return HG_OK;
-}
-
-static hg_status fill_features(const struct planted *p, hg_dataset *d, const double *centroid)
-{
-	const uint64_t key = hg__rng_key(p->config->seed, NOISE_STREAM);
-	for (int64_t i = 0; i < d->nodes; i++) {
-		const double *c = centroid + look_of(p, d, i) * d->features;
-		float *x = (float *)d->feat + i * d->features;
-		if (i % 4096 == 0)
-			HG__TRY(hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
-		for (int64_t j = 0; j < d->features; j++)
-			x[j] = (float)(p->config->scale * (c[j] + NOISE * normal(key, i, (uint32_t)j)));
-	}
-	return HG_OK;
+	const int64_t stop_words = (config->features + 15) / 16;
+	if (feature < stop_words)
+		return 1;
+	return feature % config->classes == class ? 2 : 0;
 }
 
 static hg_status plant_features(const struct planted *p, hg_dataset *d)
 {
-	double *centroid = NULL;
+	const uint64_t key = hg__rng_key(p->config->seed, NOISE_STREAM);
 	if (p->config->features == 0)
 		return HG_OK;
 	HG__TRY(hg__data_alloc(p->n * p->config->features, sizeof(float), "features", &d->feat, p->message));
 	d->features = p->config->features;
 	d->feat_dtype = HG_F32;
-	hg_status status = draw_centroids(p, &centroid);
-	if (status == HG_OK)
-		status = fill_features(p, d, centroid);
-	free(centroid);
-	d->feat_amax = status == HG_OK ? hg__data_amax(d) : 0;
-	return status;
+	for (int64_t i = 0; i < d->nodes; i++) {
+		const int64_t look = look_of(p, d, i);
+		float *x = (float *)d->feat + i * d->features;
+		if (i % 4096 == 0)
+			HG__TRY(hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
+		for (int64_t j = 0; j < d->features; j++)
+			x[j] = (float)(p->config->scale * (centroid(p->config, look, j) + NOISE * normal(key, i, (uint32_t)j)));
+	}
+	d->feat_amax = hg__data_amax(d);
+	return HG_OK;
 }
 
 /* A tenth to train, a tenth to validate, the rest to test. */

@@ -1,0 +1,49 @@
+#ifndef HG_TESTS_DATA_SUPPORT_H
+#define HG_TESTS_DATA_SUPPORT_H
+
+#include <hdf5.h>
+#include <stddef.h>
+
+#include "halfgraph/data.h"
+#include "harness.h"
+
+/* A path in the scratch directory, in a static buffer of its own for each `slot` (0 to 3). */
+const char *scratch(int slot, const char *name);
+void write_bytes(const char *path, const void *bytes, size_t count);
+void write_text(const char *path, const char *text);
+/* The whole file, malloc'd. */
+unsigned char *read_bytes(const char *path, size_t *count);
+int file_exists(const char *path);
+/* Files in the scratch directory whose names hold `part`. */
+int count_scratch(const char *part);
+
+/* A small dataset with everything in it: 6 nodes, 11 directed edges, weights, 3 dense features, 3 classes, one unlabelled node, splits, original ids. */
+hg_dataset *small_dataset(void);
+/* Its features sparse instead. */
+hg_dataset *small_sparse(void);
+/* Two graphs of 3 nodes each. */
+hg_dataset *small_batch(void);
+/* Field by field, bit by bit. */
+void check_same(const hg_dataset *a, const hg_dataset *b);
+
+/* Calls that must work in a test. */
+hg_dataset *must_read(const char *path);
+void must_write(const hg_dataset *d, const char *path);
+hg_dataset *must_import(const char *format, const char *path);
+/* The import must fail with a status and a one-line message that holds `part`, and leave NULL. */
+void must_refuse(const char *format, const char *path, hg_status status, const char *part);
+void must_not_read(const char *path, hg_status status, const char *part);
+
+/* A numpy archive being made. npz_add: descr such as "<i4", shape such as "(3,)", the elements' bytes. */
+struct npz_out;
+struct npz_out *npz_begin(const char *path);
+void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count);
+/* A member as it is. */
+void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t count);
+/* stored 1: members are not compressed */
+void npz_end(struct npz_out *out, int stored);
+
+/* Run h5convert with these arguments (a shell line); its exit code. Output goes to out [4096] and err [4096]. */
+int run_convert(const char *arguments, char *out, char *err);
+
+#endif
