@@ -79,7 +79,7 @@ HG__INLINE hg__v16 join_max(const struct strip *s, hg__v16 v)
 
 /* ---- passes over the edges of a part ---- */
 
-static hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
+HG__INLINE hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
 {
 	hg__v16 max = hg__vset(-INFINITY);
 	float lanes[CHUNK * HG__LANES];
@@ -91,7 +91,7 @@ static hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
 	return join_max(s, max);
 }
 
-static hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, hg__v16 max)
+HG__INLINE hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, hg__v16 max)
 {
 	hg__v16 sum = {0};
 	float lanes[CHUNK * HG__LANES];
@@ -103,7 +103,7 @@ static hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, hg__
 	return join_sum(s, sum);
 }
 
-static void pass_softmax(const struct hg__edge_softmax_args *a, const struct strip *s, hg__v16 max, hg__v16 sum)
+HG__INLINE void pass_softmax(const struct hg__edge_softmax_args *a, const struct strip *s, hg__v16 max, hg__v16 sum)
 {
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
@@ -114,7 +114,7 @@ static void pass_softmax(const struct hg__edge_softmax_args *a, const struct str
 	}
 }
 
-static hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const struct strip *s)
+HG__INLINE hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const struct strip *s)
 {
 	hg__v16 sum = {0};
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
@@ -127,7 +127,7 @@ static hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const struct
 	return join_sum(s, sum);
 }
 
-static void pass_grad(const struct hg__edge_softmax_back_args *a, const struct strip *s, hg__v16 dot)
+HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const struct strip *s, hg__v16 dot)
 {
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {

@@ -21,7 +21,8 @@ typedef int32_t hg__i16 __attribute__((vector_size(64)));
 typedef float hg__v16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t hg__i16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The functions below are always inlined: how a vector would be passed does not matter. */
+/* Vectors are never passed by value to a function that is not inlined: the calling convention for them depends on the instruction set (which is what the
+ * warning says), and gcc 12 does not align the stack for them where a register is narrower. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 HG__INLINE hg__v16 hg__vset(float x)
