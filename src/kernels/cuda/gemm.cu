@@ -208,15 +208,16 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	return HG_OK;
 }
 
-static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, const struct hg__gemm_plans *plan)
+/* CUBLAS_STATUS_NOT_SUPPORTED comes back as `accepted` = false: the heuristic may have promised too much. */
+static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
 {
 	const float one = 1.0f, zero = 0.0f;
 	if (a->bias.data)
 		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data));
-	return lt_status(ctx,
-	                 cublasLtMatmul(state->lt, plan->op, &one, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data, plan->c,
-	                                &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx)),
-	                 "product");
+	const cublasStatus_t status = cublasLtMatmul(state->lt, plan->op, &one, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data,
+	                                             plan->c, &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx));
+	plan->accepted = status != CUBLAS_STATUS_NOT_SUPPORTED;
+	return plan->accepted ? lt_status(ctx, status, "product") : HG_OK;
 }
 
 hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
@@ -235,5 +236,7 @@ hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
 	struct hg__gemm_plans *plan = nullptr;
 	HG__TRY(find_plan(ctx, state, a, s, &plan));
-	return plan->accepted ? run_lt(ctx, state, a, plan) : run_generic(ctx, a, s);
+	if (plan->accepted)
+		HG__TRY(run_lt(ctx, state, a, plan));
+	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
 }
