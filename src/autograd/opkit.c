@@ -100,6 +100,12 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
 }
 
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols)
+{
+	const size_t forth = hg__staging_bytes(&c->csr, cols), back = hg__staging_bytes(&c->csr_t, cols);
+	return (forth > back ? forth : back) + (size_t)cols * sizeof(int32_t);
+}
+
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph)
 {
 	*s = (struct hg__sample){.what = what, .expect = expect, .use_graph = use_graph};

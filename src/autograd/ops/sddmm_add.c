@@ -62,8 +62,7 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	const size_t a = hg__staging_bytes(&c->csr, c->in[A].cols), b = hg__staging_bytes(&c->csr_t, c->in[A].cols);
-	return a > b ? a : b;
+	return hg__aggregate_scratch(c, c->in[0].cols);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

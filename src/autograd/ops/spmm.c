@@ -147,8 +147,7 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	const size_t forth = hg__staging_bytes(&c->csr, c->in[X].cols), back = hg__staging_bytes(&c->csr_t, c->in[X].cols);
-	return forth > back ? forth : back;
+	return hg__aggregate_scratch(c, c->in[0].cols);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
