@@ -139,7 +139,7 @@ static hg_status number_nodes(struct list *list, hg_dataset *d, struct hg__coo *
 {
 	int64_t *ids = NULL;
 	HG__TRY(distinct_ids(list, &ids, &d->nodes, message));
-	const int identity = d->nodes == list->largest + 1 || list->m == 0;
+	const int identity = d->nodes - 1 == list->largest || list->m == 0;
 	d->orig_id = ids;
 	if (d->nodes > INT32_MAX)
 		return hg__data_fail(message, HG_ERR_RANGE, "edges: %" PRId64 " nodes, at most 2147483647 are possible", d->nodes);

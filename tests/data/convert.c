@@ -1,4 +1,224 @@
-int main(void)
+/* h5convert as a user meets it: exit codes, one line of error, and nothing left behind. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static char out[4096], err[4096];
+
+/* Run with %s standing for the scratch directory. */
+static int run(const char *format)
 {
-	return 77;
+	char directory[256], arguments[1536];
+	size_t used = 0;
+	snprintf(directory, sizeof directory, "%s", test_path("x"));
+	*strrchr(directory, '/') = 0;
+	for (const char *c = format; *c && used < sizeof arguments - 300; c++)
+		if (*c == '@')
+			used += (size_t)snprintf(arguments + used, sizeof arguments - used, "%s", directory);
+		else
+			arguments[used++] = *c;
+	arguments[used] = 0;
+	return run_convert(arguments, out, err);
+}
+
+static void one_line(const char *text)
+{
+	const char *end = strchr(text, '\n');
+	CHECK_MSG(end != NULL && end[1] == 0, "expected one line, found \"%s\"", text);
+}
+
+static void help_and_formats(void)
+{
+	CHECK_EQ_I(run("--help"), 0);
+	CHECK_CONTAINS(out, "Examples");
+	CHECK_CONTAINS(out, "--hub-degree");
+	CHECK_EQ_I(run("--list-formats"), 0);
+	CHECK_CONTAINS(out, "npz ");
+	CHECK_CONTAINS(out, "edges ");
+	CHECK_CONTAINS(out, "mtx ");
+	CHECK_EQ_I(run("--version"), 0);
+	CHECK_CONTAINS(out, "h5convert (HalfGraph) 0.");
+}
+
+static void usage_errors(void)
+{
+	static const struct {
+		const char *arguments, *part;
+	} bad[] = {
+	    {"", "no input"},
+	    {"@/in.txt", "no output: add -o"},
+	    {"@/in.txt -o", "-o needs a value: OUT.h5"},
+	    {"--nonsense", "option --nonsense is not known"},
+	    {"--from csv @/in.txt -o @/o.h5", "--from csv is not known"},
+	    {"@/in.dat -o @/o.h5", "the ending does not tell its format"},
+	    {"--symmetrize=yes @/in.txt -o @/o.h5", "--symmetrize takes no value, found \"yes\""},
+	    {"--synthetic star -o @/o.h5", "--synthetic star is not known"},
+	    {"--synthetic planted @/in.txt -o @/o.h5", "reads no input"},
+	    {"--synthetic planted --nodes ten -o @/o.h5", "--nodes: \"ten\" is not a number it can take"},
+	    {"--synthetic planted --seed -1 -o @/o.h5", "--seed: \"-1\""},
+	    {"--synthetic planted --classes 5000000000 -o @/o.h5", "--classes: \"5000000000\""},
+	    {"--synthetic planted --degree 1x -o @/o.h5", "--degree: \"1x\""},
+	    {"--nodes 5 @/in.txt -o @/o.h5", "belong to --synthetic planted"},
+	    {"--features-dtype f64 @/in.txt -o @/o.h5", "--features-dtype f64 is not known"},
+	    {"--json @/in.txt -o @/o.h5", "--json belongs to --inspect"},
+	    {"--inspect @/a.h5 @/in.txt", "--inspect takes one file"},
+	    {"--from mtx @/a.mtx @/b.mtx -o @/o.h5", "--from mtx takes one file, found 2"},
+	};
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		const int code = run(bad[k].arguments);
+		CHECK_MSG(code == 2, "\"%s\" ended with %d: %s", bad[k].arguments, code, err);
+		CHECK_CONTAINS(err, bad[k].part);
+		CHECK(strncmp(err, "h5convert: ", 11) == 0);
+		one_line(err);
+		CHECK(!file_exists(scratch(0, "o.h5")));
+	}
+}
+
+static void bad_input_leaves_nothing(void)
+{
+	static const struct {
+		const char *name, *text, *part;
+	} bad[] = {
+	    {"bad.txt", "0 1\n1 x\n", "bad.txt:2: expected two node numbers"},
+	    {"bad.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", "bad.mtx:1: field complex is not supported"},
+	    {"bad.npz", "no zip", "bad.npz: not a zip archive"},
+	    {"bad.h5", "no hdf5", "bad.h5: not an HDF5 file"},
+	};
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		char arguments[128];
+		write_text(scratch(0, bad[k].name), bad[k].text);
+		snprintf(arguments, sizeof arguments, "@/%s -o @/never.h5", bad[k].name);
+		CHECK_EQ_I(run(arguments), 2);
+		CHECK_CONTAINS(err, bad[k].part);
+		one_line(err);
+		CHECK_EQ_I(count_scratch("never.h5"), 0);
+	}
+	CHECK_EQ_I(run("--from npz @/absent.npz -o @/never.h5"), 2);
+	CHECK_CONTAINS(err, "No such file or directory");
+	CHECK_EQ_I(run("--inspect @/bad.h5"), 2);
+	one_line(err);
+}
+
+static void output_that_cannot_be_written_is_a_fault(void)
+{
+	write_text(scratch(0, "in.txt"), "0 1\n");
+	CHECK_EQ_I(run("@/in.txt -o @/no/such/out.h5"), 1);
+	CHECK_CONTAINS(err, "cannot be written: No such file or directory");
+	one_line(err);
+}
+
+static void converts_with_transforms(void)
+{
+	write_text(scratch(0, "in.txt"), "0 1\n1 2\n8 9\n");
+	CHECK_EQ_I(run("--from edges @/in.txt --self-loops --symmetrize --largest-component --name tri -o @/tri.h5"), 0);
+	CHECK_CONTAINS(out, "tri.h5: 3 nodes, 7 edges, 0 features, 0 classes");
+	CHECK_STR(err, "");
+	CHECK_EQ_I(run("--inspect @/tri.h5"), 0);
+	CHECK_CONTAINS(out, "name       tri");
+	CHECK_CONTAINS(out, "7 entries, symmetric, unweighted, 3 self loops");
+	CHECK_EQ_I(run("--inspect @/tri.h5 --json"), 0);
+	one_line(out);
+	CHECK_CONTAINS(out, "\"nodes\":3,\"edges\":7");
+	CHECK_EQ_I(run("--quiet @/tri.h5 --name again -o @/again.h5"), 0); /* from h5 */
+	CHECK_STR(out, "");
+}
+
+static void beyond_f16_is_refused_clipped_or_kept(void)
+{
+	static const int64_t shape[] = {2, 2};
+	static const int32_t indptr[] = {0, 1, 2}, indices[] = {1, 0};
+	static const float features[] = {1, 2, 3, 70000};
+	struct npz_out *npz = npz_begin(scratch(0, "big.npz"));
+	npz_add(npz, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
+	npz_add(npz, "adj_indptr", "<i4", "(3,)", indptr, sizeof indptr);
+	npz_add(npz, "adj_indices", "<i4", "(2,)", indices, sizeof indices);
+	npz_add(npz, "attr_matrix", "<f4", "(2, 2)", features, sizeof features);
+	npz_end(npz, 0);
+	CHECK_EQ_I(run("@/big.npz -o @/big.h5"), 2);
+	CHECK_CONTAINS(err, "features: row 1 (node 1), column 1 is 70000, beyond f16's 65504");
+	CHECK_EQ_I(count_scratch("big.h5"), 0);
+	CHECK_EQ_I(run("@/big.npz --features-dtype f16 -o @/big.h5"), 2);
+	CHECK_EQ_I(run("@/big.npz --features-dtype f32 -o @/kept.h5"), 0);
+	hg_dataset *d = must_read(scratch(0, "kept.h5"));
+	CHECK(((float *)d->feat)[3] == 70000);
+	hg_dataset_free(d);
+	CHECK_EQ_I(run("@/big.npz --clip -o @/clip.h5"), 0);
+	d = must_read(scratch(0, "clip.h5"));
+	CHECK(d->feat_dtype == HG_F32 && ((float *)d->feat)[3] == 65504);
+	hg_dataset_free(d);
+	CHECK_EQ_I(run("@/big.npz --clip --features-dtype f16 -o @/clip16.h5"), 0);
+	d = must_read(scratch(0, "clip16.h5"));
+	CHECK(d->feat_dtype == HG_F16 && ((hg_half *)d->feat)[3] == 0x7BFF);
+	hg_dataset_free(d);
+}
+
+static void planted_from_the_command_line(void)
+{
+	CHECK_EQ_I(run("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 --hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"), 0);
+	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *expected = NULL, *d = must_read(scratch(0, "p.h5"));
+	config.nodes = 500;
+	config.classes = 4;
+	config.features = 16;
+	config.degree = 6;
+	config.hubs = 2;
+	config.hub_degree = 200;
+	config.scale = 2;
+	config.seed = 3;
+	CHECK_OK(hg_dataset_planted(&config, &expected, message));
+	check_same(d, expected);
+	hg_dataset_free(d);
+	hg_dataset_free(expected);
+	CHECK_EQ_I(run("--synthetic planted --nodes 5 -o @/q.h5"), 2);
+	CHECK_CONTAINS(err, "planted: 5 nodes, expected at least 10 per class");
+}
+
+/* Ctrl-C at a few moments of a long run: exit code 130, one line, no file, no temporary file. */
+static void interrupted_runs_leave_nothing(void)
+{
+	char path[256], program[] = HG_H5CONVERT;
+	snprintf(path, sizeof path, "%s", test_path("long.h5"));
+	for (int wait = 1; wait <= 3; wait++) {
+		const struct timespec moment = {0, wait * 60 * 1000000L};
+		int status = 0;
+		fflush(stdout);
+		const pid_t child = fork();
+		CHECK(child >= 0);
+		if (child == 0) {
+			char *argv[] = {
+			    program, (char[]){"--quiet"}, (char[]){"--synthetic"}, (char[]){"planted"}, (char[]){"--nodes"}, (char[]){"3000000"}, (char[]){"-o"}, path,
+			    NULL};
+			execv(program, argv);
+			_exit(99);
+		}
+		nanosleep(&moment, NULL);
+		kill(child, SIGINT);
+		CHECK(waitpid(child, &status, 0) == child);
+		/* a signal before the handler is in place ends it the default way */
+		CHECK(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 130));
+		CHECK_EQ_I(count_scratch("long.h5"), 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(help_and_formats),
+	    TEST(usage_errors),
+	    TEST(bad_input_leaves_nothing),
+	    TEST(output_that_cannot_be_written_is_a_fault),
+	    TEST(converts_with_transforms),
+	    TEST(beyond_f16_is_refused_clipped_or_kept),
+	    TEST(planted_from_the_command_line),
+	    TEST(interrupted_runs_leave_nothing),
+	};
+	return RUN_TESTS(argc, argv, cases);
 }

@@ -233,7 +233,6 @@ void must_not_read(const char *path, hg_status status, const char *part)
 
 struct npz_out {
 	zip_t *zip;
-	int members;
 };
 
 struct npz_out *npz_begin(const char *path)
@@ -252,7 +251,6 @@ void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t co
 	zip_source_t *source = zip_source_buffer(out->zip, copy_of(bytes, count), count, 1);
 	CHECK(source != NULL);
 	CHECK(zip_file_add(out->zip, name, source, ZIP_FL_OVERWRITE) >= 0);
-	out->members++;
 }
 
 void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count)
@@ -273,7 +271,7 @@ void npz_add(struct npz_out *out, const char *key, const char *descr, const char
 
 void npz_end(struct npz_out *out, int stored)
 {
-	for (int k = 0; k < out->members; k++)
+	for (zip_int64_t k = 0; k < zip_get_num_entries(out->zip, 0); k++)
 		CHECK(zip_set_file_compression(out->zip, (zip_uint64_t)k, stored ? ZIP_CM_STORE : ZIP_CM_DEFLATE, 9) == 0);
 	CHECK_MSG(zip_close(out->zip) == 0, "%s", zip_strerror(out->zip));
 	free(out);

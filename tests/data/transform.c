@@ -1,4 +1,138 @@
-int main(void)
+/* Transforms of datasets. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static float weight_at(const hg_dataset *d, int64_t i, int64_t j)
 {
-	return 77;
+	for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+		if (d->col[e] == j)
+			return d->weight ? d->weight[e] : 1;
+	return NAN;
+}
+
+static void symmetrize_keeps_the_larger(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = small_dataset();
+	CHECK_OK(hg_dataset_symmetrize(d, message));
+	CHECK_OK(hg_dataset_check(d, "symmetric", message));
+	for (int64_t i = 0; i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+			CHECK(weight_at(d, d->col[e], i) == d->weight[e]);
+	CHECK(weight_at(d, 1, 2) == 3 && weight_at(d, 3, 1) == 1 && weight_at(d, 0, 2) == 0.5f && weight_at(d, 4, 3) == 7);
+	CHECK_EQ_I(d->edges, 11);
+	hg_dataset_free(d);
+}
+
+static void self_loops_are_added_once(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = small_dataset();
+	CHECK_OK(hg_dataset_self_loops(d, message));
+	CHECK_OK(hg_dataset_check(d, "loops", message));
+	CHECK_EQ_I(d->edges, 16); /* node 4 had one */
+	for (int64_t i = 0; i < d->nodes; i++)
+		CHECK(weight_at(d, i, i) == 1);
+	CHECK_OK(hg_dataset_self_loops(d, message));
+	CHECK_EQ_I(d->edges, 16);
+	hg_dataset_free(d);
+}
+
+/* Nodes 0 to 4 hang together, node 5 is alone. */
+static void largest_component_keeps_everything_of_a_node(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *all[] = {small_dataset(), small_sparse()};
+	for (int k = 0; k < 2; k++) {
+		hg_dataset *d = all[k];
+		CHECK_OK(hg_dataset_largest_component(d, message));
+		CHECK_OK(hg_dataset_check(d, "component", message));
+		CHECK(d->nodes == 5 && d->edges == 11 && d->orig_id[4] == 50 && d->label[3] == -1 && d->test_mask[4] == 1);
+		CHECK_STR(d->name, "small");
+		if (k == 0)
+			CHECK(((float *)d->feat)[14] == 14);
+		else
+			CHECK(d->feat_rowptr[5] == 5 && d->feat_amax == 5);
+		hg_dataset_free(d);
+	}
+}
+
+static void largest_component_renumbers(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = NULL;
+	write_text(scratch(0, "two.txt"), "0 1\n5 2\n2 9\n9 5\n3 4\n");
+	d = must_import("edges", scratch(0, "two.txt"));
+	CHECK_OK(hg_dataset_largest_component(d, message));
+	CHECK(d->nodes == 3 && d->edges == 3 && d->orig_id[0] == 2 && d->orig_id[1] == 5 && d->orig_id[2] == 9);
+	CHECK(d->col[d->rowptr[0]] == 1 && d->col[d->rowptr[1]] == 2 && d->col[d->rowptr[2]] == 0);
+	hg_dataset_free(d);
+	d = small_batch();
+	CHECK_STATUS(hg_dataset_largest_component(d, message), HG_ERR_UNSUPPORTED);
+	hg_dataset_free(d);
+}
+
+static void row_normalize_divides_by_the_absolute_sum(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = small_dataset();
+	CHECK_OK(hg_dataset_row_normalize(d, message));
+	CHECK_WITHIN(((float *)d->feat)[3], -3.0 / 7.6, 1e-7);
+	CHECK(d->feat_amax <= 1);
+	hg_dataset_free(d);
+	d = small_sparse();
+	free(d->feat_value);
+	d->feat_value = NULL;
+	CHECK_OK(hg_dataset_row_normalize(d, message));
+	CHECK_WITHIN(d->feat_value[1], 1.0 / 3, 1e-7);
+	CHECK_OK(hg_dataset_check(d, "normal", message));
+	hg_dataset_free(d);
+	d = small_dataset();
+	CHECK_OK(hg_dataset_features_to(d, HG_F16, 0, message));
+	CHECK_OK(hg_dataset_row_normalize(d, message));
+	CHECK_EQ_I(((hg_half *)d->feat)[3], hg_half_from_double(-3.0 / (3 + 4.5 + (double)hg_half_to_float(hg_half_from_float(0.1f)))));
+	hg_dataset_free(d);
+}
+
+static void features_beyond_f16_are_named_or_clipped(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = small_dataset();
+	CHECK_OK(hg_dataset_check_f16(d, message));
+	((float *)d->feat)[13] = -65505;
+	CHECK_STATUS(hg_dataset_check_f16(d, message), HG_ERR_RANGE);
+	CHECK_CONTAINS(message, "features: row 4 (node 50), column 1 is -65505");
+	CHECK_STATUS(hg_dataset_features_to(d, HG_F16, 0, message), HG_ERR_RANGE);
+	CHECK_EQ_I(d->feat_dtype, HG_F32);
+	CHECK_OK(hg_dataset_features_to(d, HG_F32, 0, message));
+	CHECK(((float *)d->feat)[13] == -65505);
+	CHECK_OK(hg_dataset_features_to(d, HG_F16, 1, message));
+	CHECK_EQ_I(((hg_half *)d->feat)[13], 0xFBFF);
+	CHECK_OK(hg_dataset_features_to(d, HG_F32, 0, message));
+	CHECK(((float *)d->feat)[13] == -65504 && ((float *)d->feat)[4] == 4.5f && ((float *)d->feat)[5] != 0.1f);
+	CHECK_STATUS(hg_dataset_features_to(d, HG_I32, 0, message), HG_ERR_DTYPE);
+	hg_dataset_free(d);
+	d = small_sparse();
+	d->feat_value[4] = 1e6f;
+	CHECK_STATUS(hg_dataset_features_to(d, HG_F16, 0, message), HG_ERR_RANGE);
+	CHECK_CONTAINS(message, "row 3 (node 40), column 2 is 1e+06");
+	CHECK_OK(hg_dataset_features_to(d, HG_F16, 1, message));
+	CHECK(d->feat_value[4] == 65504 && d->feat_amax == 65504);
+	hg_dataset_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(symmetrize_keeps_the_larger),
+	    TEST(self_loops_are_added_once),
+	    TEST(largest_component_keeps_everything_of_a_node),
+	    TEST(largest_component_renumbers),
+	    TEST(row_normalize_divides_by_the_absolute_sum),
+	    TEST(features_beyond_f16_are_named_or_clipped),
+	};
+	return RUN_TESTS(argc, argv, cases);
 }
