@@ -20,7 +20,7 @@ struct hg__plan {
 	int64_t items, splits;
 	int32_t item_work;
 	int64_t *item_edge;   /* [items + 1] device */
-	int32_t *item_row;    /* [items + 1] device */
+	int32_t *item_row;    /* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
 	int32_t *split_row;   /* [splits] device */
 	int64_t *split_first; /* [splits] device: first item with edges of the row */
 	int64_t *split_last;  /* [splits] device: the item that finishes it */
@@ -34,6 +34,13 @@ struct hg__csr {
 	const int64_t *edge;   /* [m] where entry p's edge value lies in an edge tensor; NULL: at p (always so for the forward orientation) */
 	const struct hg__plan *plan;
 };
+
+/* The decomposition in which every row is an item of its own: no row is split, and hubs decide how long it takes. The naive sum needs it. */
+static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
+{
+	struct hg__plan plan = {csr->rows, 0, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0};
+	return plan;
+}
 
 /* Work of one item: enough items to fill a GPU on small graphs, long ones on large graphs. Depends on the graph alone. */
 HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan);

@@ -24,7 +24,7 @@ HG_EXTERN_C_BEGIN
  * rows an item. edge_softmax keeps a maximum and a sum for each head: ask with cols = 2 * heads. */
 static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 {
-	return csr->plan ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
+	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
 }
 
 /* Scratch that sums over rows or over everything may ask for (colsum, dot_all, head_dot_back, the norms, the losses, readout) of a [rows, cols] matrix, in
@@ -48,7 +48,7 @@ struct hg__gemm_args {
  * row_scale r, col_scale s: f32 vectors or NULL. accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan, staged, no atomics.
  *   F32            acc (f32) += (w * s) * x; at the end of each batch of HG_BATCH_EDGES edges total += acc, acc = 0; Y = narrow(alpha * r * total)
  *   F16_DISCRETIZED the same in f16 arithmetic (each product and each sum rounded to f16), the batch scaled by narrow(alpha * r) before it joins total
- *   F16_NAIVE      one f16 accumulator for the whole row part, parts added in f16, scaled by narrow(alpha * r) in f16 after the sum */
+ *   F16_NAIVE      one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum */
 struct hg__spmm_args {
 	struct hg__csr csr;
 	struct hg__mat x, w, y;

@@ -112,8 +112,7 @@ static void star_sum_sticks_in_naive_fp16(void)
 {
 	const struct hub hub = aggregate("fp16-naive", LEAVES, WIDTH, fraction, HG_NORM_NONE, 1.0);
 	test_note("exact sum %.1f, naive fp16 %.1f", fraction_sum(), (double)hub.y[0]);
-	CHECK(isfinite(hub.y[0]));
-	CHECK(fabs((double)hub.y[0] - fraction_sum()) > 100 * bound(ORACLE_U32, LEAVES, fraction_sum()) / 2);
+	CHECK(hub.y[0] <= 2048.0f && fraction_sum() > 6000.0);
 }
 
 static double one(int64_t i)

@@ -29,7 +29,8 @@ HG__INLINE struct hg__item hg__item_begin(const struct hg__csr *csr, int64_t k)
 	const struct hg__plan *p = csr->plan;
 	if (!p)
 		return (struct hg__item){0, 0, csr->rows, 0, csr->m};
-	return (struct hg__item){k, p->item_row[k], p->item_row[k + 1], p->item_edge[k], p->item_edge[k + 1]};
+	const int64_t row = p->item_row ? p->item_row[k] : k, row_end = p->item_row ? p->item_row[k + 1] : k + 1;
+	return (struct hg__item){k, row, row_end, p->item_edge[k], p->item_edge[k + 1]};
 }
 
 HG__INLINE int hg__part_next(const struct hg__csr *csr, struct hg__item *it, struct hg__part *part)

@@ -291,7 +291,11 @@ static hg_status prepare(hg_context *ctx, struct job *job)
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	const enum source source = !a->x.data ? X_ONE : a->x.dtype == HG_F16 ? X_F16 : X_F32;
-	struct job job = {.a = a};
+	struct hg__spmm_args args = *a;
+	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
+	if (a->accumulate == HG_ACC_F16_NAIVE)
+		args.csr.plan = &by_row;
+	struct job job = {.a = &args};
 	HG__TRY(hg__need(ctx, hg__is_state(&a->y) && a->y.rows == a->csr.rows && (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
@@ -299,7 +303,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	HG__TRY(prepare(ctx, &job));
 	const sum_fn sum = sums[a->accumulate][source];
 	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
-	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
+	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr);
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
 	{
 #pragma omp for schedule(dynamic, 4)

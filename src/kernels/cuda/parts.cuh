@@ -59,8 +59,8 @@ struct cursor {
 		item = i;
 		base = p.item_edge[i];
 		stop = static_cast<int>(p.item_edge[i + 1] - base);
-		row = p.item_row[i];
-		last = p.item_row[i + 1];
+		row = p.item_row ? p.item_row[i] : static_cast<int32_t>(i);
+		last = p.item_row ? p.item_row[i + 1] : row + 1;
 		e = begin = 0;
 		end = row < last ? static_cast<int>(p.rowptr[row + 1] - base) : stop;
 		look_ahead(p);

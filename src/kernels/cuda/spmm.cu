@@ -7,7 +7,7 @@
  *
  *     F32              acc += (w * s) * x;  every HG_BATCH_EDGES edges total += acc, acc = 0;  Y = narrow(alpha * r * total)
  *     F16_DISCRETIZED  the same in f16, each batch scaled by narrow(alpha * r) before it joins total
- *     F16_NAIVE        one f16 sum, scaled once at the end */
+ *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end */
 
 struct problem {
 	struct item_plan plan;
@@ -223,7 +223,11 @@ static const struct variant variants[2][HG_ACC_COUNT] = {
 static struct problem problem_of(const struct hg__spmm_args *a)
 {
 	struct problem p = {};
-	p.plan = plan_of(a->csr);
+	struct hg__csr csr = a->csr;
+	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
+	if (a->accumulate == HG_ACC_F16_NAIVE)
+		csr.plan = &by_row;
+	p.plan = plan_of(csr);
 	p.col = a->csr.col;
 	p.edge = a->csr.edge;
 	p.x = a->x.data;
