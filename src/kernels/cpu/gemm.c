@@ -1,22 +1,22 @@
-#include <cblas.h>
 #include <limits.h>
 #include <omp.h>
 
-#include "kernels/cpu/rows.h"
+#include "kernels/cpu/tile.h"
 
-/* C = op(A) op(B) + bias by OpenBLAS's sgemm on pieces of C, one thread a piece.
+/* C = op(A) op(B) + bias, in pieces of C, one thread a piece.
  *
- * f16 operands are widened panel by panel into scratch that the second-level cache holds; f32 operands are used where they lie. C is narrowed once. How
- * the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
+ * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it lies if it is f32 and not transposed, else copied, widened, into a
+ * panel. C is narrowed once. How the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
 
-/* A piece of C has at most TALL rows of op(A) and WIDE columns of op(B), and takes DEEP of k at a time: the three f32 panels have 512 kB, 512 kB and, where
- * WIDE is used up, 1 MB. sgemm packs B anew for every piece: with 256 rows that is about a tenth of its time. */
+/* A piece has at most TALL rows of C and WIDE columns, and takes DEEP of k at a time: its panel of A has 256 kB, a strip of B 64 kB; both stay in a second-level cache of
+ * 512 kB. */
 #define TALL 256
 #define WIDE 512
-#define DEEP 512
+#define DEEP 256
 
-/* Pieces to aim at where k is long and C is small (gradients of weights): then k is cut as well, into runs of at least DEEP, whose sums are added in order. */
+/* Pieces to aim at where k is long and C is small (gradients of weights): then k is cut as well, into runs of at least RUN, whose sums are added in order. */
 #define PIECES 16
+#define RUN 512
 
 struct job {
 	const struct hg__gemm_args *a;
@@ -26,34 +26,66 @@ struct job {
 	int64_t a_size, b_size, scratch_size;                /* panels of A and B, and a piece of C after them */
 };
 
-/* Where a panel lies as floats. */
-struct panel {
-	const float *at;
-	int64_t ld;
-};
-
-static struct panel widen_panel(const struct hg__mat *m, int64_t row, int64_t col, int64_t rows, int64_t cols, float *scratch)
+HG__INLINE int64_t round_up(int64_t n)
 {
-	if (m->dtype != HG_F16)
-		return (struct panel){(const float *)hg__at(m, row, col), m->ld};
-	for (int64_t r = 0; r < rows; r++)
-		hg__widen(cols, (const hg_half *)hg__at(m, row + r, col), scratch + r * cols);
-	return (struct panel){scratch, cols};
+	return hg__ceil_div(n, HG__LANES) * HG__LANES;
+}
+
+/* op(A)[m0.., k..] of mn rows and kn columns: where it is and how far rows and steps of k are apart. */
+static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn, float *panel, struct hg__strip *s)
+{
+	const struct hg__mat *a = &job->a->a;
+	const int trans = job->a->trans_a;
+	if (!trans && a->dtype == HG_F32) {
+		s->a = (const float *)hg__at(a, m0, k);
+		s->row = a->ld;
+		s->step = 1;
+		return;
+	}
+	const int64_t rows = trans ? kn : mn, cols = trans ? mn : kn, pitch = round_up(cols);
+	for (int64_t r = 0; r < rows; r++) {
+		const float *from = trans ? hg__row(a, k + r, m0, cols, panel + r * pitch) : hg__row(a, m0 + r, k, cols, panel + r * pitch);
+		if (from != panel + r * pitch)
+			memcpy(panel + r * pitch, from, (size_t)cols * sizeof(float));
+	}
+	s->a = panel;
+	s->row = trans ? 1 : pitch;
+	s->step = trans ? pitch : 1;
+}
+
+/* op(B)[k.., n0..] of kn rows and nn <= HG__STRIP columns into strip [kn, pitch]. */
+static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int64_t nn, int64_t pitch, float *strip)
+{
+	const struct hg__mat *b = &job->a->b;
+	for (int64_t r = 0; r < kn; r++)
+		memset(strip + r * pitch + nn, 0, (size_t)(pitch - nn) * sizeof(float));
+	for (int64_t r = 0; r < kn && !job->a->trans_b; r++)
+		memmove(strip + r * pitch, hg__row(b, k + r, n0, nn, strip + r * pitch), (size_t)nn * sizeof(float));
+	for (int64_t c = 0; c < nn && job->a->trans_b; c++) {
+		float scratch[DEEP];
+		const float *column = hg__row(b, n0 + c, k, kn, scratch);
+		for (int64_t r = 0; r < kn; r++)
+			strip[r * pitch + c] = column[r];
+	}
 }
 
 /* out [mn, nn] = op(A)[m0.., k0..k1] op(B)[k0..k1, n0..] */
 static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn, int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
 {
-	const struct hg__gemm_args *a = job->a;
-	float *a_scratch = scratch, *b_scratch = scratch ? scratch + job->a_size : NULL;
+	float *strip = scratch + job->a_size;
 	for (int64_t r = 0; r < mn && k0 == k1; r++)
 		memset(out + r * ld, 0, (size_t)nn * sizeof(float));
 	for (int64_t k = k0; k < k1; k += job->deep) {
 		const int64_t kn = hg__min(job->deep, k1 - k);
-		const struct panel pa = a->trans_a ? widen_panel(&a->a, k, m0, kn, mn, a_scratch) : widen_panel(&a->a, m0, k, mn, kn, a_scratch);
-		const struct panel pb = a->trans_b ? widen_panel(&a->b, n0, k, nn, kn, b_scratch) : widen_panel(&a->b, k, n0, kn, nn, b_scratch);
-		cblas_sgemm(CblasRowMajor, a->trans_a ? CblasTrans : CblasNoTrans, a->trans_b ? CblasTrans : CblasNoTrans, (int)mn, (int)nn, (int)kn, 1.0f, pa.at,
-		            (int)pa.ld, pb.at, (int)pb.ld, k == k0 ? 0.0f : 1.0f, out, (int)ld);
+		struct hg__strip s = {.b = strip, .rows = mn, .depth = kn, .ldc = ld, .add = k > k0};
+		take_a(job, m0, mn, k, kn, scratch, &s);
+		for (int64_t c = 0; c < nn; c += HG__STRIP) {
+			s.cols = (int)hg__min(HG__STRIP, nn - c);
+			s.pitch = round_up(s.cols);
+			s.c = out + c;
+			take_b(job, k, kn, n0 + c, s.cols, s.pitch, strip);
+			hg__strip_run(&s);
+		}
 	}
 }
 
@@ -109,30 +141,28 @@ static void fold(const struct job *job, int64_t row)
 /* How the work is cut. */
 static void cut(struct job *job)
 {
-	const struct hg__gemm_args *a = job->a;
-	const int copies = a->a.dtype == HG_F16 || a->b.dtype == HG_F16;
 	job->tiles = 2 * hg__ceil_div(job->m, 2 * TALL); /* an even number: two cores get the same */
 	job->tall = hg__ceil_div(job->m, job->tiles);
 	job->tiles = hg__ceil_div(job->m, job->tall);
-	job->wide = hg__min(job->n, copies || a->c.dtype == HG_F16 ? WIDE : job->n);
-	job->deep = copies ? DEEP : INT_MAX;
-	const int64_t wanted = job->tiles < PIECES ? PIECES / job->tiles : 1, possible = job->k / DEEP;
+	job->wide = hg__min(job->n, WIDE);
+	const int64_t wanted = job->tiles < PIECES ? PIECES / job->tiles : 1, possible = job->k / RUN;
 	job->runs = possible < 1 ? 1 : hg__min(wanted, possible);
 	job->run = hg__ceil_div(job->k, job->runs);
-	job->deep = hg__min(job->deep, job->run);
+	job->deep = hg__min(DEEP, job->run);
 }
 
 static hg_status reserve(hg_context *ctx, struct job *job, int threads)
 {
 	const struct hg__gemm_args *a = job->a;
-	job->a_size = a->a.dtype == HG_F16 ? job->tall * job->deep : 0;
-	job->b_size = a->b.dtype == HG_F16 ? job->deep * job->wide : 0;
+	const int panel = a->trans_a || a->a.dtype == HG_F16;
+	job->a_size = !panel ? 0 : a->trans_a ? job->deep * round_up(job->tall) : job->tall * round_up(job->deep);
+	job->b_size = job->deep * HG__STRIP;
 	job->scratch_size = job->a_size + job->b_size + (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
 	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;
 	void *memory;
 	HG__TRY(hg__workspace(ctx, (size_t)(partial + threads * job->scratch_size) * sizeof(float), &memory));
 	job->partial = memory;
-	job->scratch = job->scratch_size ? (float *)memory + partial : NULL;
+	job->scratch = (float *)memory + partial;
 	return HG_OK;
 }
 
@@ -142,7 +172,7 @@ static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, const str
 	HG__TRY(hg__need(ctx, job->k == k && a->c.rows == job->m && a->c.cols == job->n && hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
 	                 "gemm: operands do not fit"));
 	if (job->n > INT_MAX || a->a.ld > INT_MAX || a->b.ld > INT_MAX || a->c.ld > INT_MAX)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: a row has more than %d elements, which OpenBLAS cannot address", INT_MAX);
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: a row has more than %d elements, which is more than a BLAS can address", INT_MAX);
 	return HG_OK;
 }
 
@@ -157,8 +187,8 @@ hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 	HG__TRY(reserve(ctx, &job, team));
 #pragma omp parallel num_threads(team)
 	{
-		float *scratch = !job.scratch ? NULL : job.scratch + omp_get_thread_num() * job.scratch_size;
-		omp_set_num_threads(1); /* this thread's sgemm stays in this thread, also where the team is one */
+		float *scratch = job.scratch + omp_get_thread_num() * job.scratch_size;
+		omp_set_num_threads(1); /* where OpenBLAS is called, it stays in this thread, also if the team is one */
 #pragma omp for schedule(dynamic, 1)
 		for (int64_t i = 0; i < job.tiles * job.runs; i++)
 			piece(&job, i % job.tiles, i / job.tiles, scratch);
