@@ -34,52 +34,77 @@ HG__INLINE struct quads philox(uint64_t key, struct quads x)
 	return x;
 }
 
-/* The words of columns 32 * group .. 32 * group + 31 of a row, in order. */
-static void row_words(uint64_t key, int64_t row, uint32_t group, int64_t step, uint32_t out[4 * QUADS])
-{
-	const words lane = {0, 1, 2, 3, 4, 5, 6, 7}, zero = {0};
-	const uint64_t row_low = (uint32_t)row, row_high = (uint32_t)((uint64_t)row >> 32), low_step = (uint32_t)step;
-	const struct quads x = philox(key, (struct quads){{zero + row_low, zero + row_high, lane + (uint64_t)group * QUADS, zero + low_step}});
-	const words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32), second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
-	for (int q = 0; q < QUADS; q++) {
-		const uint64_t pair[2] = {first[q], second[q]};
-		for (int i = 0; i < 4; i++)
-			out[4 * q + i] = (uint32_t)(pair[i / 2] >> (i % 2 * 32));
-	}
-}
-
 struct plan {
-	uint64_t key;
-	int64_t step;
+	const struct hg__dropout_args *a;
+	int64_t step, quads; /* quads of columns in a row */
 	uint32_t threshold;
 	float keep; /* 1 - p */
 };
 
-/* Y = X / (1 - p) where the word reaches the threshold, else 0 */
-static void drop_row(const struct hg__dropout_args *a, const struct plan *plan, int64_t row)
+/* The words of `count` quads from quad `quad` of row `row` on, one row after the other: out [count rounded up to 8][4]. */
+static void draw(const struct plan *plan, int64_t row, int64_t quad, int64_t count, uint32_t *out)
 {
-	const int64_t cols = a->x.cols;
-	for (int64_t col = 0; col < cols; col += 4 * QUADS) {
-		uint32_t word[4 * QUADS];
-		float xs[4 * QUADS], ys[4 * QUADS];
-		const int64_t n = hg__min(4 * QUADS, cols - col);
-		row_words(plan->key, row, (uint32_t)(col / (4 * QUADS)), plan->step, word);
-		const float *x = hg__row(&a->x, row, col, n, xs);
-		float *y = hg__row_begin(&a->y, row, col, ys);
-#pragma omp simd
-		for (int64_t c = 0; c < n; c++)
-			y[c] = word[c] >= plan->threshold ? x[c] / plan->keep : 0.0f;
-		hg__row_put(&a->y, row, col, n, y);
+	const words zero = {0};
+	for (int64_t i = 0; i < count; i += QUADS) {
+		uint64_t rows[QUADS], quads[QUADS];
+		for (int q = 0; q < QUADS; q++) {
+			rows[q] = (uint64_t)row;
+			quads[q] = (uint64_t)quad;
+			quad = quad + 1 < plan->quads ? quad + 1 : 0;
+			row += quad == 0;
+		}
+		struct quads x = {.w = {[3] = zero + (uint32_t)plan->step}};
+		memcpy(&x.w[0], rows, sizeof(rows));
+		memcpy(&x.w[2], quads, sizeof(quads));
+		x.w[1] = x.w[0] >> 32;
+		x = philox(plan->a->key, x);
+		const words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32), second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
+		const words low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+		const words high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+		memcpy(out + 4 * i, &low, sizeof(low));
+		memcpy(out + 4 * i + 2 * QUADS, &high, sizeof(high));
 	}
+}
+
+/* n elements from (row, col): Y = X / (1 - p) where the word reaches the threshold, else 0 */
+static void drop(const struct plan *plan, int64_t row, int64_t col, int64_t n, const uint32_t *word)
+{
+	const struct hg__dropout_args *a = plan->a;
+	const uint32_t threshold = plan->threshold;
+	const float keep = plan->keep;
+	float xs[HG__WIDTH], ys[HG__WIDTH];
+	const float *x = hg__row(&a->x, row, col, n, xs);
+	float *y = hg__row_begin(&a->y, row, col, ys);
+#pragma omp simd
+	for (int64_t c = 0; c < n; c++)
+		y[c] = word[c] >= threshold ? x[c] / keep : 0.0f;
+	hg__row_put(&a->y, row, col, n, y);
+}
+
+/* Rows row .. row+rows-1 and the columns col .. of at most HG__WIDTH words in all. Where quads fill the storage rows, the rows are one. */
+static void drop_block(const struct plan *plan, int64_t row, int64_t rows, int64_t col)
+{
+	const struct hg__dropout_args *a = plan->a;
+	uint32_t word[HG__WIDTH + 4 * QUADS];
+	const int64_t quads = hg__min(plan->quads - col / 4, HG__WIDTH / 4), n = hg__min(4 * quads, a->x.cols - col);
+	draw(plan, row, col / 4, rows * quads, word);
+	if (4 * plan->quads == a->x.ld && a->x.ld == a->y.ld)
+		drop(plan, row, col, rows * 4 * quads, word);
+	else
+		for (int64_t r = 0; r < rows; r++)
+			drop(plan, row + r, col, n, word + 4 * r * quads);
 }
 
 hg_status HG__CPU(dropout)(hg_context *ctx, const struct hg__dropout_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "dropout: X and Y differ in shape or are not floats"));
-	const struct plan plan = {a->key, *a->step, (uint32_t)((double)a->p * 0x1p32 + 0.5), 1.0f - a->p};
-	const int64_t rows = a->x.rows;
-#pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
-	for (int64_t row = 0; row < rows; row++)
-		drop_row(a, &plan, row);
+	if (a->x.cols == 0)
+		return HG_OK;
+	const struct plan plan = {a, *a->step, hg__ceil_div(a->x.cols, 4), (uint32_t)((double)a->p * 0x1p32 + 0.5), 1.0f - a->p};
+	const int64_t rows = a->x.rows, block = plan.quads < HG__WIDTH / 4 ? HG__WIDTH / 4 / plan.quads : 1;
+#pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->x.cols)) schedule(static)
+	for (int64_t row = 0; row < rows; row += block)
+		for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH)
+			drop_block(&plan, row, hg__min(block, rows - row), col);
 	return HG_OK;
 }

@@ -182,6 +182,21 @@ HG__INLINE void hg__vstore_n(float *p, hg__v16 v, int n)
 #endif
 }
 
+HG__INLINE void hg__vstore_half_n(hg_half *p, hg__v16 v, int n)
+{
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+	_mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#else
+	hg_half h[HG__LANES];
+	hg__vstore_half(h, v);
+	if (n == 8)
+		memcpy(p, h, 8 * sizeof(*h));
+	else
+		for (int i = 0; i < n; i++)
+			p[i] = h[i];
+#endif
+}
+
 /* Lane i takes table[index[i]]. */
 HG__INLINE hg__v16 hg__vspread(const float *table, const int32_t *index)
 {
@@ -212,13 +227,8 @@ HG__INLINE void hg__widen(int64_t n, const hg_half *in, float *out)
 	int64_t i = 0;
 	for (; i + HG__LANES <= n; i += HG__LANES)
 		hg__vstore(out + i, hg__vload_half(in + i));
-	if (i < n) {
-		hg_half tail[HG__LANES] = {0};
-		float wide[HG__LANES];
-		memcpy(tail, in + i, (size_t)(n - i) * sizeof(*tail));
-		hg__vstore(wide, hg__vload_half(tail));
-		memcpy(out + i, wide, (size_t)(n - i) * sizeof(*out));
-	}
+	if (i < n)
+		hg__vstore_n(out + i, hg__vload_half_n(in + i, (int)(n - i)), (int)(n - i));
 }
 
 HG__INLINE void hg__narrow(int64_t n, const float *in, hg_half *out)
@@ -226,13 +236,8 @@ HG__INLINE void hg__narrow(int64_t n, const float *in, hg_half *out)
 	int64_t i = 0;
 	for (; i + HG__LANES <= n; i += HG__LANES)
 		hg__vstore_half(out + i, hg__vload(in + i));
-	if (i < n) {
-		float tail[HG__LANES] = {0};
-		hg_half narrow[HG__LANES];
-		memcpy(tail, in + i, (size_t)(n - i) * sizeof(*tail));
-		hg__vstore_half(narrow, hg__vload(tail));
-		memcpy(out + i, narrow, (size_t)(n - i) * sizeof(*out));
-	}
+	if (i < n)
+		hg__vstore_half_n(out + i, hg__vload_n(in + i, (int)(n - i)), (int)(n - i));
 }
 
 /* Sums of n terms: lane i % 16 takes term i, then the lanes join as a tree. Depth n / 16 + 4. */
