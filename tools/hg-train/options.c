@@ -45,7 +45,7 @@ static const struct option table[] = {
      AT(row_normalize), 0, 0, "auto|on|off"},
     {"dropout", "P", "before every layer (0.5; gat 0.6)", REAL, AT(dropout), 0, BELOW_1, NULL},
     {"attention-dropout", "P", "gat: on the attention weights (0.6)", REAL, AT(attention_dropout), 0, BELOW_1, NULL},
-    {"lr", "X", "learning rate of Adam (0.01; gat 0.005)", REAL, AT(lr), 0, 1e6, NULL},
+    {"lr", "X", "learning rate of Adam (0.01)", REAL, AT(lr), 0, 1e6, NULL},
     {"weight-decay", "X", "L2 penalty (5e-4); gcn: on the first layer only", REAL, AT(weight_decay), 0, 1e6, NULL},
     {"loss-scale", "X", "initial loss scale (65536); it adapts", REAL, AT(loss_scale), 1, 16777216, NULL},
     {"epochs", "N", "at most so many", INTEGER, AT(epochs), 1, 100000000, NULL},
