@@ -1,0 +1,24 @@
+#ifndef HG_TESTS_FUZZ_H
+#define HG_TESTS_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "halfgraph/data.h"
+
+/* libFuzzer's entry: must survive any bytes. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+/* Import `bytes` as a file of a format of hg_importers. What must hold of every input: success means a dataset that passes its check; failure means no dataset
+ * and one line of text. Anything else aborts. */
+void fuzz_import(const char *format, const uint8_t *bytes, size_t count);
+
+/* The bytes of a good HDF5 dataset, malloc'd: kind 0 dense, 1 sparse features, 2 a batch. */
+uint8_t *fuzz_good_h5(int kind, size_t *count);
+
+/* Good inputs to start from (replay only): writes number k to path, 0 where there is none. */
+int seed_npz(int k, const char *path);
+int seed_text(int k, const char *path);
+int seed_h5(int k, const char *path);
+
+#endif

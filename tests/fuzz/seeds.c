@@ -1,0 +1,52 @@
+/* Good files, small ones: what mutations start from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "support.h"
+
+int seed_npz(int k, const char *path)
+{
+	static const int64_t shape[] = {4, 4};
+	static const int32_t indptr[] = {0, 2, 3, 5, 5}, indices[] = {2, 1, 0, 3, 0}, labels[] = {0, 1, -1, 1}, train[] = {0, 1};
+	static const float dense[] = {1, 2, 3, 4, 5, 6, 7, 8}, data[] = {1, 0.5f, 2, 3, 4};
+	if (k >= 2)
+		return 0;
+	struct npz_out *out = npz_begin(path);
+	npz_add(out, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
+	npz_add(out, "adj_indptr", "<i4", "(5,)", indptr, sizeof indptr);
+	npz_add(out, "adj_indices", "<i4", "(5,)", indices, sizeof indices);
+	npz_add(out, "adj_data", "<f4", "(5,)", data, sizeof data);
+	npz_add(out, "labels", "<i4", "(4,)", labels, sizeof labels);
+	npz_add(out, "train_idx", "<i4", "(2,)", train, sizeof train);
+	npz_add(out, "attr_matrix", "<f4", "(4, 2)", dense, sizeof dense);
+	npz_end(out, k == 0);
+	return 1;
+}
+
+int seed_text(int k, const char *path)
+{
+	static const char *const texts[] = {
+	    "# comment\n0 1\r\n1\t2\n100 7\n",
+	    "0 1 0.5\n1 0 -2e3\n",
+	    "%%MatrixMarket matrix coordinate real general\n% x\n3 3 4\n1 2 0.5\n2 1 0\n3 3 -1\n1 2 1\n",
+	    "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n",
+	};
+	if (k >= (int)(sizeof texts / sizeof texts[0]))
+		return 0;
+	write_text(path, texts[k]);
+	return 1;
+}
+
+/* Programs of edits (fuzz_h5.c) have no good form: random bytes. */
+int seed_h5(int k, const char *path)
+{
+	uint8_t bytes[256];
+	if (k >= 4)
+		return 0;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)test_u64();
+	bytes[0] = (uint8_t)k;
+	write_bytes(path, bytes, sizeof bytes);
+	return 1;
+}
