@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to this share of stored features the sparse product is the faster one (CPU, d = 64: measured on Cora's shape with more and more entries). */
-#define SPARSE_BELOW 0.10
+/* Up to this share of stored features the sparse product is the faster one. A training epoch of a GCN of width 64 on one AVX-512 core costs 44 ns for each stored
+ * entry with sparse features and 4.1 ns for each cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon Computers, 34.8 %): they
+ * break even at 9 %. */
+#define SPARSE_BELOW 0.09
 
 double dataset_density(const hg_dataset *d)
 {
