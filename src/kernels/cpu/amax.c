@@ -1,20 +1,23 @@
-#include <math.h>
-
 #include "kernels/cpu/rows.h"
 
 /* {max |x| over the finite elements, number of the others} of n elements */
 static void measure(int64_t n, const float *x, float *largest, int64_t *others)
 {
-	float best = *largest;
-	int64_t bad = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const float size = fabsf(x[i]);
-		const int finite = size <= 0x1.fffffep127f;
-		bad += !finite;
-		best = finite && size > best ? size : best;
+	hg__v16 best = {0};
+	hg__i16 bad = {0};
+	for (int64_t i = 0; i < n; i += HG__LANES) {
+		const hg__v16 v = hg__vload_n(x + i, (int)hg__min(HG__LANES, n - i));
+		const hg__v16 size = (hg__v16)((hg__i16)v & 0x7FFFFFFF);
+		const hg__i16 finite = size <= 0x1.fffffep127f;
+		bad += 1 + finite; /* a true lane is -1 */
+		best = hg__vselect(finite, hg__vmax(size, best), best);
 	}
-	*largest = best;
-	*others += bad;
+	int32_t count[HG__LANES];
+	memcpy(count, &bad, sizeof(count));
+	for (int i = 0; i < HG__LANES; i++)
+		*others += count[i];
+	const float mine = hg__vlargest(best);
+	*largest = mine > *largest ? mine : *largest;
 }
 
 hg_status HG__CPU(amax)(hg_context *ctx, const struct hg__amax_args *a)

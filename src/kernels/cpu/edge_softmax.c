@@ -60,11 +60,6 @@ HG__INLINE hg__v16 join_sum(const struct strip *s, hg__v16 v)
 	return hg__vload(f);
 }
 
-HG__INLINE hg__v16 larger(hg__v16 a, hg__v16 b)
-{
-	return hg__vselect((a > b) | (a != a), a, b); /* a NaN wins */
-}
-
 HG__INLINE hg__v16 join_max(const struct strip *s, hg__v16 v)
 {
 	float f[HG__LANES];
@@ -86,7 +81,7 @@ HG__INLINE hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t vectors = load(e, s, p, hg__min(strip_edges(s), s->part->end - p), -INFINITY, lanes);
 		for (int64_t v = 0; v < vectors; v++)
-			max = larger(hg__vload(lanes + v * HG__LANES), max);
+			max = hg__vmax(hg__vload(lanes + v * HG__LANES), max);
 	}
 	return join_max(s, max);
 }
@@ -216,7 +211,7 @@ static void share(const struct job *job, int64_t s, int64_t which, int is_max)
 		hg__v16 all = hg__vset(is_max ? -INFINITY : 0.0f);
 		for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
 			const hg__v16 part = hg__vload(slot_at(job, hg__split_slot(plan, s, k), which, h));
-			all = is_max ? larger(part, all) : all + part;
+			all = is_max ? hg__vmax(part, all) : all + part;
 		}
 		for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++)
 			hg__vstore(slot_at(job, hg__split_slot(plan, s, k), which, h), all);

@@ -197,11 +197,11 @@ HG__INLINE void hg__vstore_half_n(hg_half *p, hg__v16 v, int n)
 #endif
 }
 
-/* Lane i takes table[index[i]]. */
-HG__INLINE hg__v16 hg__vspread(const float *table, const int32_t *index)
+/* Lane i takes table[index[i]], 0 <= index < 16; table has 16 entries. */
+HG__INLINE hg__v16 hg__vspread(const float *table, hg__i16 index)
 {
 #if defined(__AVX512F__)
-	return (hg__v16)_mm512_i32gather_ps(_mm512_loadu_si512(index), table, 4);
+	return (hg__v16)_mm512_permutexvar_ps((__m512i)index, (__m512)hg__vload(table));
 #else
 	float f[HG__LANES];
 	for (int i = 0; i < HG__LANES; i++)
@@ -210,15 +210,54 @@ HG__INLINE hg__v16 hg__vspread(const float *table, const int32_t *index)
 #endif
 }
 
-/* Sum of the lanes as a tree: lane i joins lane i - 8, then - 4, - 2, - 1. */
+/* Lanes that are 4, 2, 1 apart (in aligned groups of 8, 4, 2) change places. */
+HG__INLINE hg__v16 hg__vswap4(hg__v16 v)
+{
+	return __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+}
+
+HG__INLINE hg__v16 hg__vswap2(hg__v16 v)
+{
+	return __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+}
+
+HG__INLINE hg__v16 hg__vswap1(hg__v16 v)
+{
+	return __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+}
+
+/* Sum of the lanes as a tree: lane i joins lane i + 8, then + 4, + 2, + 1. */
+typedef float hg__v8 __attribute__((vector_size(32)));
+typedef float hg__v4 __attribute__((vector_size(16)));
 HG__INLINE float hg__vsum(hg__v16 v)
 {
-	float f[HG__LANES];
-	hg__vstore(f, v);
-	for (int half = HG__LANES / 2; half > 0; half /= 2)
-		for (int i = 0; i < half; i++)
-			f[i] += f[i + half];
-	return f[0];
+	const hg__v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+	const hg__v4 b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+	const hg__v4 c = b + __builtin_shufflevector(b, b, 2, 3, 0, 1);
+	return c[0] + c[1];
+}
+
+/* Lane by lane the larger; a NaN wins. */
+HG__INLINE hg__v16 hg__vmax(hg__v16 a, hg__v16 b)
+{
+	return hg__vselect((a > b) | (a != a), a, b);
+}
+
+/* The largest lane; a NaN wins. */
+HG__INLINE float hg__vlargest(hg__v16 v)
+{
+	v = hg__vmax(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+	v = hg__vmax(v, hg__vswap4(v));
+	v = hg__vmax(v, hg__vswap2(v));
+	v = hg__vmax(v, hg__vswap1(v));
+	return v[0];
+}
+
+/* n <= 16 elements from p, the other lanes `fill`. */
+HG__INLINE hg__v16 hg__vload_fill(const float *p, int n, float fill)
+{
+	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	return hg__vselect(lane < n, hg__vload_n(p, n), hg__vset(fill));
 }
 
 /* halves -> floats, floats -> halves. */
@@ -263,13 +302,16 @@ HG__INLINE float hg__dot(int64_t n, const float *x, const float *y)
 	return hg__vsum(acc);
 }
 
-/* Largest of n >= 1 numbers; a NaN wins. */
+/* Largest of n numbers, -infinity if there is none; a NaN wins. */
 HG__INLINE float hg__max(int64_t n, const float *x)
 {
-	float best = x[0];
-	for (int64_t i = 1; i < n; i++)
-		best = x[i] > best || x[i] != x[i] ? x[i] : best;
-	return best;
+	hg__v16 best = hg__vset(-INFINITY);
+	int64_t i = 0;
+	for (; i + HG__LANES <= n; i += HG__LANES)
+		best = hg__vmax(hg__vload(x + i), best);
+	if (i < n)
+		best = hg__vmax(hg__vload_fill(x + i, (int)(n - i), -INFINITY), best);
+	return hg__vlargest(best);
 }
 
 #endif

@@ -17,12 +17,8 @@ HG__INLINE float hg__exp_row(int64_t n, const float *x, float max, float *y)
 		sum += e;
 	}
 	if (i < n) {
-		float tail[HG__LANES];
-		for (int k = 0; k < HG__LANES; k++)
-			tail[k] = i + k < n ? x[i + k] - max : -INFINITY; /* adds 0 */
-		const hg__v16 e = hg__vexp(hg__vload(tail));
-		hg__vstore(tail, e);
-		memcpy(y + i, tail, (size_t)(n - i) * sizeof(float));
+		const hg__v16 e = hg__vexp(hg__vload_fill(x + i, (int)(n - i), -INFINITY) - max); /* lanes past the end add 0 */
+		hg__vstore_n(y + i, e, (int)(n - i));
 		sum += e;
 	}
 	return hg__vsum(sum);

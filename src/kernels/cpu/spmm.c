@@ -3,7 +3,7 @@
 /* Y[i, c] = alpha r_i sum over entries p of row i of w[edge p, head of c] s_j X[j, c]
  *
  * A row part is summed for up to 64 columns at a time in registers: four vectors for the batch, four for the total. The coefficients w s of a batch are
- * laid out first (one an edge, or one a column where there are several heads), so that the inner loop is loads, products and sums alone. */
+ * laid out first (one an edge, or one a head), so that the inner loop is loads, products and sums alone. */
 #define VECTORS 4
 #define COLUMNS (VECTORS * HG__LANES)
 
@@ -16,7 +16,8 @@ struct job {
 	int64_t pitch; /* bytes between rows of X */
 	float *stage;  /* [2 * items, stage_ld] */
 	int64_t stage_ld;
-	int32_t *head; /* [cols] head of each column, NULL for one head */
+	int32_t *head; /* [cols, and 16 more] head of each column, NULL for one head */
+	int64_t width; /* columns of a block: COLUMNS, fewer where they would have more than 16 heads */
 	enum weights weights;
 };
 
@@ -70,22 +71,17 @@ static void edge_coefficients(const struct job *job, int64_t p, int n, int halve
 	}
 }
 
-/* Several heads: out[e * COLUMNS + c] = w[edge, head of column first + c] s. */
-static void column_coefficients(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
+/* Several heads, at most 16 of them in a block: out[e * 16 + h] = w[edge, head0 + h] s. */
+static void head_coefficients(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
 {
 	const struct hg__spmm_args *a = job->a;
-	const int64_t head0 = job->head[b->first], heads = job->head[b->first + b->count - 1] - head0 + 1; /* <= COLUMNS */
-	int32_t place[COLUMNS] = {0};
-	for (int c = 0; c < b->count; c++)
-		place[c] = job->head[b->first + c] - (int32_t)head0;
+	const int32_t head0 = job->head[b->first];
+	const int heads = job->head[b->first + b->count - 1] - head0 + 1;
 	for (int e = 0; e < n; e++) {
-		float row[COLUMNS];
-		const float *w = hg__row(&a->w, edge_of(&a->csr, p + e), head0, heads, row);
-		const float s = a->col_scale ? a->col_scale[a->csr.col[p + e]] : 1.0f;
-		for (int c = 0; c < b->count; c += HG__LANES) {
-			const hg__v16 v = hg__vspread(w, place + c);
-			hg__vstore(out + e * COLUMNS + c, halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(hg__vset(s))) : v * s);
-		}
+		const void *w = hg__at(&a->w, edge_of(&a->csr, p + e), head0);
+		const hg__v16 s = hg__vset(a->col_scale ? a->col_scale[a->csr.col[p + e]] : 1.0f);
+		const hg__v16 v = a->w.dtype == HG_F16 ? hg__vload_half_n((const hg_half *)w, heads) : hg__vload_n((const float *)w, heads);
+		hg__vstore(out + e * HG__LANES, halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(s)) : v * s);
 	}
 }
 
@@ -107,7 +103,7 @@ HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
 
 /* acc += coefficient * x over a batch, in CSR order. nv, source, weights and mode are constants where this is inlined. */
 HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode, const char *x, int64_t pitch, const int32_t *col, int n, int tail,
-                      const float *coefficient, hg__v16 *acc)
+                      const float *coefficient, const hg__i16 *head, hg__v16 *acc)
 {
 	for (int e = 0; e < n; e++) {
 		const char *row = source == X_ONE ? NULL : x + (int64_t)col[e] * pitch;
@@ -116,7 +112,7 @@ HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mod
 			if (weights == W_EDGE)
 				term = rounded(mode, hg__vset(coefficient[e]) * term);
 			if (weights == W_COLUMN)
-				term = rounded(mode, hg__vload(coefficient + e * COLUMNS + v * HG__LANES) * term);
+				term = rounded(mode, hg__vspread(coefficient + e * HG__LANES, head[v]) * term);
 			acc[v] = rounded(mode, acc[v] + term);
 		}
 	}
@@ -129,19 +125,22 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 	const int tail = b->count - (nv - 1) * HG__LANES;
 	const hg__v16 factor = rounded(mode, hg__vset(b->factor));
 	hg__v16 total[VECTORS] = {{0}};
+	hg__i16 head[VECTORS] = {{0}}; /* of each column, counted from the block's first */
+	for (int v = 0; v < nv && weights == W_COLUMN; v++)
+		head[v] = *(const hg__i16_unaligned *)(job->head + b->first + v * HG__LANES) - job->head[b->first];
 	for (int64_t p = b->begin; p < b->end; p += HG_BATCH_EDGES) {
 		const int n = (int)hg__min(HG_BATCH_EDGES, b->end - p);
-		float coefficient[weights == W_COLUMN ? HG_BATCH_EDGES * COLUMNS : HG_BATCH_EDGES];
+		float coefficient[weights == W_COLUMN ? HG_BATCH_EDGES * HG__LANES : HG_BATCH_EDGES];
 		hg__v16 acc[VECTORS] = {{0}};
 		if (weights == W_EDGE)
 			edge_coefficients(job, p, n, mode != F32, coefficient);
 		if (weights == W_COLUMN)
-			column_coefficients(job, b, p, n, mode != F32, coefficient);
+			head_coefficients(job, b, p, n, mode != F32, coefficient);
 		if (mode == NAIVE) {
-			batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, total);
+			batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, head, total);
 			continue;
 		}
-		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, acc);
+		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, head, acc);
 		for (int v = 0; v < nv; v++)
 			total[v] = mode == F32 ? total[v] + acc[v] : hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
 	}
@@ -237,8 +236,8 @@ static void item(const struct job *job, sum_fn sum, int64_t k)
 	struct hg__item it = hg__item_begin(&a->csr, k);
 	struct hg__part part;
 	while (hg__part_next(&a->csr, &it, &part))
-		for (int64_t first = 0; first < cols; first += COLUMNS) {
-			const struct block b = {part.begin, part.end, first, (int)hg__min(COLUMNS, cols - first), factor_of(a, part.row)};
+		for (int64_t first = 0; first < cols; first += job->width) {
+			const struct block b = {part.begin, part.end, first, (int)hg__min(job->width, cols - first), factor_of(a, part.row)};
 			float total[COLUMNS];
 			sum(job, &b, total);
 			if (part.slot < 0)
@@ -273,17 +272,19 @@ static hg_status prepare(hg_context *ctx, struct job *job)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
-	const size_t staging = hg__staging_bytes(&a->csr, cols), table = heads > 1 ? (size_t)cols * sizeof(int32_t) : 0;
+	const size_t staging = hg__staging_bytes(&a->csr, cols), table = heads > 1 ? (size_t)(cols + HG__LANES) * sizeof(int32_t) : 0;
 	void *memory;
 	HG__TRY(hg__workspace(ctx, staging + table, &memory));
 	job->stage = memory;
 	job->stage_ld = hg__leading(cols);
 	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;
 	job->weights = a->w.data && heads > 1 ? W_COLUMN : a->w.data || a->col_scale ? W_EDGE : W_ONE;
+	job->width = COLUMNS;
 	if (job->weights == W_COLUMN) {
 		job->head = (int32_t *)((char *)memory + staging);
-		for (int64_t c = 0; c < cols; c++)
-			job->head[c] = (int32_t)(c / (cols / heads));
+		job->width = hg__min(COLUMNS, HG__LANES * (cols / heads));
+		for (int64_t c = 0; c < cols + HG__LANES; c++)
+			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 	}
 	return HG_OK;
 }
