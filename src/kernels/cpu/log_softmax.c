@@ -5,16 +5,8 @@ static void forward(const struct hg__log_softmax_args *a, int64_t row)
 {
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
 	const float log_sum = logf(s.sum);
-	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
-		float xs[HG__WIDTH], ys[HG__WIDTH];
-		const int64_t n = hg__min(HG__WIDTH, a->x.cols - c);
-		const float *x = hg__row(&a->x, row, c, n, xs);
-		float *y = hg__row_begin(&a->y, row, c, ys);
-#pragma omp simd
-		for (int64_t i = 0; i < n; i++)
-			y[i] = x[i] - s.max - log_sum;
-		hg__row_put(&a->y, row, c, n, y);
-	}
+	for (int64_t c = 0; c < a->x.cols; c += HG__LANES)
+		hg__lanes_put(&a->y, row, c, hg__lanes(&a->x, row, c, 0.0f) - s.max - log_sum);
 }
 
 hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_args *a)
@@ -30,20 +22,12 @@ hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_arg
 /* dX = dY - exp(Y) * sum over the row of dY */
 static void backward(const struct hg__log_softmax_back_args *a, int64_t row)
 {
-	float ys[HG__WIDTH], ds[HG__WIDTH], e[HG__WIDTH], sum = 0.0f;
-	const int64_t cols = a->y.cols;
-	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
-		const int64_t n = hg__min(HG__WIDTH, cols - c);
-		sum += hg__sum(n, hg__row(&a->dy, row, c, n, ds));
-	}
-	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
-		const int64_t n = hg__min(HG__WIDTH, cols - c);
-		const float *dy = hg__row(&a->dy, row, c, n, ds);
-		(void)hg__exp_row(n, hg__row(&a->y, row, c, n, ys), 0.0f, e);
-		for (int64_t i = 0; i < n; i++)
-			e[i] = dy[i] - e[i] * sum;
-		hg__row_put(&a->dx, row, c, n, e);
-	}
+	hg__v16 lanes = {0};
+	for (int64_t c = 0; c < a->dy.cols; c += HG__LANES)
+		lanes += hg__lanes(&a->dy, row, c, 0.0f);
+	const float sum = hg__vsum(lanes);
+	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
+		hg__lanes_put(&a->dx, row, c, hg__lanes(&a->dy, row, c, 0.0f) - hg__vexp(hg__lanes(&a->y, row, c, 0.0f)) * sum);
 }
 
 hg_status HG__CPU(log_softmax_back)(hg_context *ctx, const struct hg__log_softmax_back_args *a)

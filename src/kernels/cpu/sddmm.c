@@ -16,31 +16,6 @@ static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, 
 	return sum;
 }
 
-/* Heads of 8 columns, two to a vector: the lanes of a head join as a tree. */
-static void dot_eights(int64_t cols, const float *a, const float *b, float *out)
-{
-	for (int64_t c = 0; c < cols; c += HG__LANES) {
-		const int n = (int)hg__min(HG__LANES, cols - c);
-		hg__v16 v = hg__vload_n(a + c, n) * hg__vload_n(b + c, n);
-		v += hg__vswap4(v);
-		v += hg__vswap2(v);
-		v += hg__vswap1(v);
-		out[c / 8] = v[0];
-		if (n > 8)
-			out[c / 8 + 1] = v[8];
-	}
-}
-
-/* All heads of one edge, rows of at most HG__WIDTH columns. */
-static void dot_heads(int64_t heads, int64_t d, const float *a, const float *b, float *out)
-{
-	if (d == 8)
-		dot_eights(heads * d, a, b, out);
-	else
-		for (int64_t k = 0; k < heads; k++)
-			out[k] = hg__dot(d, a + k * d, b + k * d);
-}
-
 /* E of n edge values from head k on: scaled and stored. */
 static void put_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t edge, int64_t k, int64_t n, float *value)
 {
@@ -64,7 +39,7 @@ static void dot_part(const struct hg__sddmm_dot_args *a, const struct hg__part *
 	for (int64_t p = part->begin; p < part->end; p++) {
 		const int64_t j = a->csr.col[p], edge = a->csr.edge ? a->csr.edge[p] : p;
 		if (fits) {
-			dot_heads(a->heads, d, ai, hg__row(&a->b, j, 0, cols, bs), value);
+			hg__dot_heads(a->heads, d, ai, hg__row(&a->b, j, 0, cols, bs), value);
 			put_edge(a, part->row, j, edge, 0, a->heads, value);
 			continue;
 		}

@@ -302,6 +302,31 @@ HG__INLINE float hg__dot(int64_t n, const float *x, const float *y)
 	return hg__vsum(acc);
 }
 
+/* Heads of 8 columns, two to a vector: the lanes of a head join as a tree. */
+HG__INLINE void hg__dot_eights(int64_t cols, const float *a, const float *b, float *out)
+{
+	for (int64_t c = 0; c < cols; c += HG__LANES) {
+		const int n = cols - c < HG__LANES ? (int)(cols - c) : HG__LANES;
+		hg__v16 v = hg__vload_n(a + c, n) * hg__vload_n(b + c, n);
+		v += hg__vswap4(v);
+		v += hg__vswap2(v);
+		v += hg__vswap1(v);
+		out[c / 8] = v[0];
+		if (n > 8)
+			out[c / 8 + 1] = v[8];
+	}
+}
+
+/* out[k] = sum over c of a[k * d + c] b[k * d + c] for every head. */
+HG__INLINE void hg__dot_heads(int64_t heads, int64_t d, const float *a, const float *b, float *out)
+{
+	if (d == 8)
+		hg__dot_eights(heads * d, a, b, out);
+	else
+		for (int64_t k = 0; k < heads; k++)
+			out[k] = hg__dot(d, a + k * d, b + k * d);
+}
+
 /* Largest of n numbers, -infinity if there is none; a NaN wins. */
 HG__INLINE float hg__max(int64_t n, const float *x)
 {

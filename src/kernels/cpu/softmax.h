@@ -6,42 +6,39 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/rows.h"
 
-/* y[i] = exp(x[i] - max); returns their sum, in the order of hg__sum. y may be x. */
-HG__INLINE float hg__exp_row(int64_t n, const float *x, float max, float *y)
+/* Columns col .. col+15 of a row as a vector; lanes past the last column take `fill`. */
+HG__INLINE hg__v16 hg__lanes(const struct hg__mat *m, int64_t row, int64_t col, float fill)
 {
-	hg__v16 sum = {0};
-	int64_t i = 0;
-	for (; i + HG__LANES <= n; i += HG__LANES) {
-		const hg__v16 e = hg__vexp(hg__vload(x + i) - max);
-		hg__vstore(y + i, e);
-		sum += e;
-	}
-	if (i < n) {
-		const hg__v16 e = hg__vexp(hg__vload_fill(x + i, (int)(n - i), -INFINITY) - max); /* lanes past the end add 0 */
-		hg__vstore_n(y + i, e, (int)(n - i));
-		sum += e;
-	}
-	return hg__vsum(sum);
+	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	const int n = (int)hg__min(HG__LANES, m->cols - col);
+	const void *at = hg__at(m, row, col);
+	const hg__v16 v = m->dtype == HG_F16 ? hg__vload_half_n((const hg_half *)at, n) : hg__vload_n((const float *)at, n);
+	return n == HG__LANES ? v : hg__vselect(lane < n, v, hg__vset(fill));
 }
 
-/* max and sum of exp(x - max) of a row of any length. */
+HG__INLINE void hg__lanes_put(const struct hg__mat *m, int64_t row, int64_t col, hg__v16 v)
+{
+	const int n = (int)hg__min(HG__LANES, m->cols - col);
+	void *at = hg__at(m, row, col);
+	if (m->dtype == HG_F16)
+		hg__vstore_half_n((hg_half *)at, v, n);
+	else
+		hg__vstore_n((float *)at, v, n);
+}
+
+/* max and sum of exp(x - max) of a row of any length; lanes past its end add 0. */
 struct hg__softmax {
 	float max, sum;
 };
 HG__INLINE struct hg__softmax hg__softmax_row(const struct hg__mat *x, int64_t row)
 {
-	float scratch[HG__WIDTH], e[HG__WIDTH];
-	struct hg__softmax s = {-INFINITY, 0.0f};
-	for (int64_t c = 0; c < x->cols; c += HG__WIDTH) {
-		const int64_t n = hg__min(HG__WIDTH, x->cols - c);
-		const float max = hg__max(n, hg__row(x, row, c, n, scratch));
-		s.max = max > s.max || max != max ? max : s.max;
-	}
-	for (int64_t c = 0; c < x->cols; c += HG__WIDTH) {
-		const int64_t n = hg__min(HG__WIDTH, x->cols - c);
-		s.sum += hg__exp_row(n, hg__row(x, row, c, n, scratch), s.max, e);
-	}
-	return s;
+	hg__v16 max = hg__vset(-INFINITY), sum = {0};
+	for (int64_t c = 0; c < x->cols; c += HG__LANES)
+		max = hg__vmax(hg__lanes(x, row, c, -INFINITY), max);
+	const float largest = hg__vlargest(max);
+	for (int64_t c = 0; c < x->cols; c += HG__LANES)
+		sum += hg__vexp(hg__lanes(x, row, c, -INFINITY) - largest);
+	return (struct hg__softmax){largest, hg__vsum(sum)};
 }
 
 /* Rows that count: label >= 0 (label absent: all), mask != 0 (absent: all). */

@@ -26,22 +26,18 @@ hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_a
 /* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count */
 static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor)
 {
-	const int64_t cols = a->x.cols;
+	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	const hg__v16 one = hg__vset(1.0f), zero = {0};
 	const int counts = hg__counts(&a->label, &a->mask, row);
+	const int32_t label = ((const int32_t *)a->label.data)[row];
 	const struct hg__softmax s = counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};
-	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
-		float xs[HG__WIDTH], e[HG__WIDTH] = {0};
-		const int64_t n = hg__min(HG__WIDTH, cols - c), label = ((const int32_t *)a->label.data)[row] - c;
+	for (int64_t c = 0; c < a->x.cols; c += HG__LANES) {
+		hg__v16 g = zero;
 		if (counts) {
-			(void)hg__exp_row(n, hg__row(&a->x, row, c, n, xs), s.max, e);
-			for (int64_t i = 0; i < n; i++)
-				e[i] /= s.sum;
-			if (label >= 0 && label < n)
-				e[label] -= 1.0f;
-			for (int64_t i = 0; i < n; i++)
-				e[i] *= factor;
+			const hg__v16 p = hg__vexp(hg__lanes(&a->x, row, c, 0.0f) - s.max) / s.sum;
+			g = (p - hg__vselect(lane == label - (int32_t)c, one, zero)) * factor;
 		}
-		hg__row_put(&a->dx, row, c, n, e);
+		hg__lanes_put(&a->dx, row, c, g);
 	}
 }
 
