@@ -94,9 +94,9 @@ static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 	return write_batch(h5, d);
 }
 
-static hg_status sync_path(const char *path, int flags, const char *name, char *message)
+/* Synchronise and close what was opened. */
+static hg_status sync_and_close(int fd, const char *name, char *message)
 {
-	const int fd = open(path, flags | O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be synchronised: %s", name, strerror(errno));
 	const int failed = fsync(fd) != 0 && errno != EINVAL; /* EINVAL: this file system does not know how */
@@ -106,20 +106,27 @@ static hg_status sync_path(const char *path, int flags, const char *name, char *
 	return HG_OK;
 }
 
-/* The file's content first, then its name: after a power cut there is the old file or the new one. */
-static hg_status publish(const char *temporary, const char *path, char *message)
+/* The folder of a path, opened; -1 if there is none. */
+static int open_folder(const char *path, char *scratch)
 {
-	HG__TRY(sync_path(temporary, 0, path, message));
-	if (rename(temporary, path) != 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be put in place: %s", path, strerror(errno));
-	char *directory = NULL;
-	HG__TRY(hg__data_copy_text(path, &directory, message));
-	char *slash = strrchr(directory, '/');
-	if (slash)
-		slash[slash == directory] = 0;
-	const hg_status status = sync_path(slash ? directory : ".", O_DIRECTORY, path, message);
-	free(directory);
-	return status;
+	const char *slash = strrchr(path, '/');
+	const size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+	memcpy(scratch, path, length);
+	scratch[length] = 0;
+	return open(length > 0 ? scratch : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The file's content first, then its name: after a power cut there is the old file or the new one. `scratch` has room for the path. */
+static hg_status publish(const char *temporary, const char *path, char *scratch, char *message)
+{
+	HG__TRY(sync_and_close(open(temporary, O_RDONLY | O_CLOEXEC), path, message));
+	const int folder = open_folder(path, scratch); /* before the rename: nothing but the disk itself can fail behind it */
+	if (rename(temporary, path) == 0)
+		return folder < 0 ? HG_OK : sync_and_close(folder, path, message); /* a folder may be writable and not readable */
+	const int reason = errno;
+	if (folder >= 0)
+		close(folder);
+	return hg__data_fail(message, HG_ERR_IO, "%s: cannot be put in place: %s", path, strerror(reason));
 }
 
 /* "PATH.PID.tmp"; H5Fcreate refuses a file that exists, so a name in use is an error, not a loss. */
@@ -141,7 +148,7 @@ static hg_status check_target(const char *path, const char *temporary, char *mes
 	return unlink(temporary) == 0 ? HG_OK : hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-static hg_status write_temporary(const hg_dataset *d, const char *temporary, const char *path, const hg_progress *progress, char *message)
+static hg_status write_temporary(const hg_dataset *d, const char *temporary, const char *path, char *scratch, const hg_progress *progress, char *message)
 {
 	struct h5 h5;
 	HG__TRY(check_target(path, temporary, message));
@@ -154,7 +161,7 @@ static hg_status write_temporary(const hg_dataset *d, const char *temporary, con
 	if (status == HG_OK)
 		status = closed;
 	if (status == HG_OK)
-		status = publish(temporary, path, message);
+		status = publish(temporary, path, scratch, message);
 	if (status < 0 && created)
 		unlink(temporary);
 	return status;
@@ -162,13 +169,17 @@ static hg_status write_temporary(const hg_dataset *d, const char *temporary, con
 
 hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, const hg_progress *progress, char *message)
 {
-	char *temporary = NULL;
+	char *temporary = NULL, *scratch = NULL;
 	if (!dataset || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_write: %s is NULL", dataset ? "path" : "dataset");
 	HG__TRY(hg_dataset_check(dataset, path, message));
-	HG__TRY(temporary_name(path, &temporary, message));
-	const hg_status status = write_temporary(dataset, temporary, path, progress, message);
+	hg_status status = temporary_name(path, &temporary, message);
+	if (status == HG_OK)
+		status = hg__data_copy_text(path, &scratch, message);
+	if (status == HG_OK)
+		status = write_temporary(dataset, temporary, path, scratch, progress, message);
 	free(temporary);
+	free(scratch);
 	return status;
 }
 

@@ -1,0 +1,165 @@
+/* Out of memory is a status: every allocation of the library is made to fail, one at a time (the linker sends its malloc, calloc and realloc here). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static int64_t allowed = INT64_MAX; /* allocations until the one that fails */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return allowed-- == 0 ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+	return allowed-- == 0 ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return allowed-- == 0 ? NULL : __real_realloc(memory, bytes);
+}
+
+/* Something that allocates, from *d or into it. */
+typedef hg_status (*job)(hg_dataset **d, char *message);
+
+static hg_status import_as(const char *format, const char *name, hg_dataset **d, char *message)
+{
+	const char *path = scratch(0, name);
+	const hg_importer *table = hg_importers(NULL);
+	while (strcmp(table->name, format) != 0)
+		table++;
+	return table->import(&path, 1, NULL, d, message);
+}
+
+static hg_status job_npz(hg_dataset **d, char *message)
+{
+	return import_as("npz", "in.npz", d, message);
+}
+static hg_status job_edges(hg_dataset **d, char *message)
+{
+	return import_as("edges", "in.txt", d, message);
+}
+static hg_status job_mtx(hg_dataset **d, char *message)
+{
+	return import_as("mtx", "in.mtx", d, message);
+}
+static hg_status job_read(hg_dataset **d, char *message)
+{
+	return hg_dataset_read(scratch(0, "in.h5"), d, message);
+}
+static hg_status job_read_sparse(hg_dataset **d, char *message)
+{
+	return hg_dataset_read(scratch(0, "sparse.h5"), d, message);
+}
+static hg_status job_planted(hg_dataset **d, char *message)
+{
+	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
+	config.nodes = 200;
+	config.hub_degree = 50;
+	return hg_dataset_planted(&config, d, message);
+}
+
+static void make_inputs(void)
+{
+	static const int64_t shape[] = {2, 2};
+	static const int32_t indptr[] = {0, 2, 2}, indices[] = {1, 0}, labels[] = {0, 1};
+	static const float features[] = {1, 2, 3, 4};
+	struct npz_out *npz = npz_begin(scratch(0, "in.npz"));
+	npz_add(npz, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
+	npz_add(npz, "adj_indptr", "<i4", "(3,)", indptr, sizeof indptr);
+	npz_add(npz, "adj_indices", "<i4", "(2,)", indices, sizeof indices);
+	npz_add(npz, "attr_matrix", "<f4", "(2, 2)", features, sizeof features);
+	npz_add(npz, "labels", "<i4", "(2,)", labels, sizeof labels);
+	npz_end(npz, 0);
+	write_text(scratch(0, "in.txt"), "7 1 0.5\n1 70000 2\n");
+	write_text(scratch(0, "in.mtx"), "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n3 1 2\n");
+	hg_dataset *d = small_dataset(), *sparse = small_sparse();
+	must_write(d, scratch(0, "in.h5"));
+	must_write(sparse, scratch(0, "sparse.h5"));
+	hg_dataset_free(d);
+	hg_dataset_free(sparse);
+}
+
+/* For every k the k-th allocation fails: out of memory, no dataset. When none is left to fail: success. */
+static void making_datasets(void)
+{
+	static const job jobs[] = {job_npz, job_edges, job_mtx, job_read, job_read_sparse, job_planted};
+	make_inputs();
+	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
+		hg_status status = HG_ERR_NOMEM;
+		int64_t k = 0;
+		for (; status == HG_ERR_NOMEM; k++) {
+			char message[HG_DATA_MESSAGE] = "";
+			hg_dataset *d = NULL;
+			allowed = k;
+			status = jobs[j](&d, message);
+			allowed = INT64_MAX;
+			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && !d && strstr(message, "out of memory")), "job %d, allocation %d: %s, \"%s\"", (int)j,
+			          (int)k, hg_status_name(status), message);
+			hg_dataset_free(d);
+		}
+		CHECK_MSG(k > 4, "job %d made %d allocations only: are they counted?", (int)j, (int)k);
+	}
+}
+
+static hg_status job_write(hg_dataset **d, char *message)
+{
+	return hg_dataset_write(*d, scratch(0, "out.h5"), message);
+}
+static hg_status job_symmetrize(hg_dataset **d, char *message)
+{
+	return hg_dataset_symmetrize(*d, message);
+}
+static hg_status job_loops(hg_dataset **d, char *message)
+{
+	return hg_dataset_self_loops(*d, message);
+}
+static hg_status job_component(hg_dataset **d, char *message)
+{
+	return hg_dataset_largest_component(*d, message);
+}
+static hg_status job_half(hg_dataset **d, char *message)
+{
+	return hg_dataset_features_to(*d, HG_F16, 0, message);
+}
+
+/* The same, and a failure leaves the dataset as it was, and no file. */
+static void changing_datasets(void)
+{
+	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half};
+	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
+		hg_status status = HG_ERR_NOMEM;
+		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
+			char message[HG_DATA_MESSAGE] = "";
+			hg_dataset *d = small_dataset(), *before = small_dataset();
+			allowed = k;
+			status = jobs[j](&d, message);
+			allowed = INT64_MAX;
+			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM, "job %d, allocation %d: %s, \"%s\"", (int)j, (int)k, hg_status_name(status), message);
+			if (status < 0) {
+				check_same(d, before);
+				CHECK(!file_exists(scratch(0, "out.h5")) && count_scratch(".tmp") == 0);
+			}
+			hg_dataset_free(d);
+			hg_dataset_free(before);
+		}
+		if (file_exists(scratch(0, "out.h5")))
+			CHECK(remove(scratch(0, "out.h5")) == 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets)};
+	return RUN_TESTS(argc, argv, cases);
+}
