@@ -1,4 +1,4 @@
-# make install: libraries, headers, CMake package halfgraph::halfgraph, pkg-config file, tools.
+# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data), pkg-config file, tools.
 
 include(CMakePackageConfigHelpers)
 
@@ -21,7 +21,9 @@ configure_file(cmake/halfgraph.pc.in ${PROJECT_BINARY_DIR}/halfgraph.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/halfgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(HG_BUILD_TOOLS)
-  foreach(tool h5convert hg-train)
+  set_target_properties(halfgraph_data_shared PROPERTIES EXPORT_NAME data)
+  install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  foreach(tool h5convert hg-train hg-bench)
     if(TARGET ${tool})
       install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
