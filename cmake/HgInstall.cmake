@@ -17,6 +17,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cm
 install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake ${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
 
+# relative to the file itself, so that an installed tree may be moved
+file(RELATIVE_PATH hg_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/halfgraph.pc.in ${PROJECT_BINARY_DIR}/halfgraph.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/halfgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
