@@ -30,7 +30,8 @@ HG_API void hg_graph_free(hg_graph *graph);
 HG_API HG_NODISCARD hg_status hg_graph_symmetrize(hg_graph *graph, hg_graph **out);
 HG_API HG_NODISCARD hg_status hg_graph_add_self_loops(hg_graph *graph, hg_graph **out);
 
-/* Batch of graphs, block-diagonal: graph k owns nodes ptr[k] .. ptr[k+1]-1; ptr [count+1], from 0 to n, not decreasing. */
+/* Batch of graphs, block-diagonal: graph k owns nodes ptr[k] .. ptr[k+1]-1; ptr [count+1], from 0 to n, not decreasing.
+ * Once, and before an op that reads the batch (hg_readout) is recorded: HG_ERR_STATE afterwards. */
 HG_API HG_NODISCARD hg_status hg_graph_set_batch(hg_graph *graph, int64_t count, const int64_t *ptr);
 
 HG_API hg_context *hg_graph_context(const hg_graph *graph);
@@ -49,7 +50,10 @@ typedef struct hg_graph_facts {
 	double norm_row_sum[4], norm_col_sum[4];
 	int symmetric; /* A = A^T, weights included */
 } hg_graph_facts;
-#define HG_GRAPH_FACTS_INIT {sizeof(hg_graph_facts), 0, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}, 0}
+#define HG_GRAPH_FACTS_INIT                                                        \
+	{                                                                              \
+		sizeof(hg_graph_facts), 0, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}, 0 \
+	}
 HG_API HG_NODISCARD hg_status hg_graph_facts_get(hg_graph *graph, hg_graph_facts *facts);
 
 /* Copies of the CSR arrays to host memory; any pointer may be NULL. rowptr [rows+1], col [m], weight [m] (ones if unweighted). */

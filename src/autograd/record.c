@@ -20,15 +20,18 @@ hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char
 	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s", s->node->op->name, text, scope);
 }
 
+/* A batch is read by shapes and bounds from now on, so it is fixed here: hg_graph_set_batch refuses afterwards. */
 static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *graph)
 {
+	const int64_t *ptr;
+	const int32_t *id;
 	if (!(op->traits & HG__GRAPH))
 		return HG_OK;
 	if (!graph)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: graph is missing", op->name);
 	if (hg_graph_context(graph) != tape->ctx)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: the graph belongs to another context than the tape", op->name);
-	return HG_OK;
+	return op->traits & HG__BATCH ? hg__graph_batch(graph, &ptr, &id) : HG_OK;
 }
 
 static hg_status check_operands(hg_tape *tape, struct hg__node *node, const hg_var *in, int n_in)

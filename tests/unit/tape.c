@@ -288,6 +288,23 @@ static void casts_are_made_once(void)
 	bench_close(&b);
 }
 
+/* What a readout has read of its batch stays as it was. */
+static void a_recorded_batch_is_fixed(void)
+{
+	const int64_t ptr[] = {0, 2, 4, 6, 8}, whole[] = {0, 8};
+	struct bench b;
+	bench_open(&b, hg_policy_fp32(), HG_EVAL);
+	b.graph = ring(b.ctx, 8);
+	const hg_var y = hg_readout(b.tape, b.graph, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 3, 1.0), "x", -1.0), HG_REDUCE_SUM);
+	CHECK_STATUS(hg_graph_set_batch(b.graph, 1, whole), HG_ERR_STATE);
+	CHECK_STATUS(hg_graph_set_batch(b.graph, 4, ptr), HG_ERR_STATE);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "set it once, before the graph is used");
+	CHECK_OK(hg_tape_compile(b.tape, y));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_EQ_I(hg_tensor_rows(hg_tape_value(b.tape, y)), 1);
+	bench_close(&b);
+}
+
 /* ------------------------------------------------------------ running ------------------------------------------------------------ */
 
 /* L = mean((relu(X W + b) - T)^2) in f64, from the equations. */
@@ -918,6 +935,7 @@ int main(int argc, char **argv)
 	    TEST(f32_stays_where_it_must_and_no_longer),
 	    TEST(accumulation_is_the_policys),
 	    TEST(casts_are_made_once),
+	    TEST(a_recorded_batch_is_fixed),
 	    TEST(gradients_are_central_differences),
 	    TEST(contributions_are_added_up),
 	    TEST(parameters_may_be_features),
