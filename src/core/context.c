@@ -187,9 +187,9 @@ void hg_context_free(hg_context *ctx)
 	if (ctx->workspace && ctx->backend->synchronize(ctx) < 0)
 		hg__log(ctx, HG_LOG_WARN, "context: %s while closing", ctx->message);
 	hg__device_free(ctx, ctx->workspace, ctx->workspace_bytes);
+	ctx->backend->close(ctx);
 	if (ctx->current_bytes)
 		hg__log(ctx, HG_LOG_WARN, "context: freed while its objects still hold %zu bytes of device memory", ctx->current_bytes);
-	ctx->backend->close(ctx);
 	const hg_allocator hooks = ctx->allocator;
 	host_release(&hooks, ctx, sizeof *ctx);
 }

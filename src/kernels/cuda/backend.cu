@@ -60,7 +60,6 @@ static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg
 	const cublasStatus_t lt = cublasLtCreate(&state->lt);
 	if (lt != CUBLAS_STATUS_SUCCESS)
 		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s", cublasLtGetStatusString(lt));
-	HG__CUDA(ctx, "context: workspace of cuBLASLt", cudaMalloc(&state->lt_workspace, LT_WORKSPACE_BYTES));
 	return HG_OK;
 }
 
@@ -73,7 +72,7 @@ static void close_context(hg_context *ctx)
 	if (ctx->stream || !state->owns_stream)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
 	hg__gemm_plans_free(ctx, state->plans);
-	(void)cudaFree(state->lt_workspace);
+	hg__device_free(ctx, state->lt_workspace, LT_WORKSPACE_BYTES);
 	if (state->lt)
 		(void)cublasLtDestroy(state->lt);
 	if (state->event)

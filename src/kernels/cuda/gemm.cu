@@ -188,6 +188,8 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	for (*plan = state->plans; *plan; *plan = (*plan)->next)
 		if (memcmp(&(*plan)->key, &key, sizeof key) == 0)
 			return HG_OK;
+	if (!state->lt_workspace)
+		HG__TRY(hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of cuBLASLt", &state->lt_workspace));
 	void *memory = nullptr;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
 	struct hg__gemm_plans *made = static_cast<struct hg__gemm_plans *>(memory);

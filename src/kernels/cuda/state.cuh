@@ -15,7 +15,7 @@ struct hg__cuda_state {
 	bool owns_stream;
 	cudaEvent_t event; /* orders this stream and a foreign one */
 	cublasLtHandle_t lt;
-	void *lt_workspace;           /* LT_WORKSPACE_BYTES of device memory: one a stream, so that calls never share it */
+	void *lt_workspace;           /* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls never share it */
 	struct hg__gemm_plans *plans; /* gemm.cu: descriptors and algorithms by problem */
 };
 
