@@ -35,7 +35,7 @@ static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int6
 	}
 }
 
-/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) */
+/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)), which a batch with a number that is not finite leaves alone */
 static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t cols = a->x.cols;
@@ -49,6 +49,8 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	for (int64_t c = 0; c < cols; c++) {
 		const float var = rstd[c] / n;
 		rstd[c] = 1.0f / sqrtf(var + a->eps);
+		if (!isfinite(mean[c]) || !isfinite(var * unbiased))
+			continue;
 		if (running_mean)
 			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * mean[c];
 		if (running_var)

@@ -32,7 +32,7 @@ hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 		else
 			for (int64_t k = 0; k < a->heads; k++) {
 				const float s = head_dot(a, r, k, d);
-				hg__row_put(&a->s, r, k, 1, &s);
+				hg__set(&a->s, r, k, s);
 			}
 	return HG_OK;
 }

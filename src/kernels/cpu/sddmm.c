@@ -4,7 +4,7 @@
  *
  * The output has a value for each edge, so parts of rows need no staging. */
 
-/* Component sums of head k over columns of any width. */
+/* Sum over d columns from col on. */
 static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t col, int64_t d)
 {
 	float sum = 0.0f;
@@ -16,38 +16,72 @@ static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, 
 	return sum;
 }
 
-/* E of n edge values from head k on: scaled and stored. */
-static void put_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t edge, int64_t k, int64_t n, float *value)
+/* Row i of A as whole vectors, zeros behind the last column: cols <= HG__WIDTH. */
+static void take_row(const struct hg__mat *a, int64_t i, float *out)
 {
-	for (int64_t h = 0; h < n; h++) {
-		value[h] *= a->scale;
-		if (a->row_scale)
-			value[h] *= a->row_scale[i];
-		if (a->col_scale)
-			value[h] *= a->col_scale[j];
-	}
-	hg__row_put(&a->e, edge, k, n, value);
+	for (int64_t c = 0; c < a->cols; c += HG__LANES)
+		hg__vstore(out + c, hg__lanes(a, i, c, 0.0f));
 }
 
-/* All edges of one part; row i of A is widened once where it is short. */
+/* Heads of 8 columns, the 8 heads from column c on: lane k is head k. Four vectors hold two heads each; in three steps lanes 4, 2 and 1 apart are added, and the
+ * first two steps also merge two vectors into one. Columns past the last are zeros. */
+HG__INLINE hg__v16 dot_eights(const float *a, const struct hg__mat *b, int64_t j, int64_t c)
+{
+	const hg__i16 high4 = {0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, -1, -1, -1, -1}, high2 = {0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1};
+	hg__v16 v[4] = {{0}}, w[2];
+	for (int i = 0; i < 4 && c + i * HG__LANES < b->cols; i++)
+		v[i] = hg__vload(a + c + i * HG__LANES) * hg__lanes(b, j, c + i * HG__LANES, 0.0f);
+	for (int i = 0; i < 2; i++)
+		w[i] = hg__vselect(high4, v[2 * i + 1], v[2 * i]) + hg__vswap4(hg__vselect(high4, v[2 * i], v[2 * i + 1]));
+	const hg__v16 x = hg__vselect(high2, w[1], w[0]) + hg__vswap2(hg__vselect(high2, w[0], w[1])), y = x + hg__vswap1(x);
+	return __builtin_shufflevector(y, y, 0, 8, 4, 12, 2, 10, 6, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+/* The head of d columns from column `first` on. Both sides are masked at its end: zero times the next head's infinity would be NaN. */
+HG__INLINE float dot_columns(const float *a, const struct hg__mat *b, int64_t j, int64_t first, int64_t d)
+{
+	const struct hg__mat head = {b->data, b->rows, first + d, b->ld, b->dtype};
+	hg__v16 sum = {0};
+	for (int64_t c = first; c < first + d; c += HG__LANES)
+		sum += hg__vload_n(a + c, (int)hg__min(HG__LANES, first + d - c)) * hg__lanes(&head, j, c, 0.0f);
+	return hg__vsum(sum);
+}
+
+/* What every value of edge (i, j) is multiplied by, in this order. */
+struct factors {
+	float scale, r, s;
+};
+
+HG__INLINE struct factors factors_of(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j)
+{
+	return (struct factors){a->scale, a->row_scale ? a->row_scale[i] : 1.0f, a->col_scale ? a->col_scale[j] : 1.0f};
+}
+
+/* One edge; row: row i of A if it was taken. */
+HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t p, int64_t d, const float *row)
+{
+	const int64_t j = a->csr.col[p], edge = a->csr.edge ? a->csr.edge[p] : p;
+	const struct factors f = factors_of(a, i, j);
+	if (row && d == 8)
+		for (int64_t k = 0; k < a->heads; k += 8) {
+			const hg__v16 v = dot_eights(row, &a->b, j, 8 * k) * f.scale * f.r * f.s;
+			const struct hg__mat e = {a->e.data, a->e.rows, hg__min(k + 8, a->heads), a->e.ld, a->e.dtype};
+			hg__lanes_put(&e, edge, k, v);
+		}
+	else
+		for (int64_t k = 0; k < a->heads; k++)
+			hg__set(&a->e, edge, k, (row ? dot_columns(row, &a->b, j, k * d, d) : dot_head(a, i, j, k * d, d)) * f.scale * f.r * f.s);
+}
+
+/* All edges of one part; row i of A is taken once where it is short. */
 static void dot_part(const struct hg__sddmm_dot_args *a, const struct hg__part *part, int64_t d)
 {
-	const int64_t cols = a->a.cols;
-	const int fits = cols <= HG__WIDTH;
-	float as[HG__WIDTH], bs[HG__WIDTH], value[HG__WIDTH];
-	const float *ai = fits ? hg__row(&a->a, part->row, 0, cols, as) : NULL;
-	for (int64_t p = part->begin; p < part->end; p++) {
-		const int64_t j = a->csr.col[p], edge = a->csr.edge ? a->csr.edge[p] : p;
-		if (fits) {
-			hg__dot_heads(a->heads, d, ai, hg__row(&a->b, j, 0, cols, bs), value);
-			put_edge(a, part->row, j, edge, 0, a->heads, value);
-			continue;
-		}
-		for (int64_t k = 0; k < a->heads; k++) {
-			value[0] = dot_head(a, part->row, j, k * d, d);
-			put_edge(a, part->row, j, edge, k, 1, value);
-		}
-	}
+	float row[HG__WIDTH];
+	const int taken = a->a.cols <= HG__WIDTH;
+	if (taken)
+		take_row(&a->a, part->row, row);
+	for (int64_t p = part->begin; p < part->end; p++)
+		dot_edge(a, part->row, p, d, taken ? row : NULL);
 }
 
 hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a)
@@ -70,16 +104,10 @@ hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a
 /* E[edge p, k] = A[i, k] + B[j, k] */
 static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *part)
 {
-	for (int64_t k = 0; k < a->e.cols; k += HG__WIDTH) {
-		float as[HG__WIDTH], bs[HG__WIDTH], es[HG__WIDTH];
-		const int64_t n = hg__min(HG__WIDTH, a->e.cols - k);
-		const float *ai = hg__row(&a->a, part->row, k, n, as);
-		for (int64_t p = part->begin; p < part->end; p++) {
-			const float *bj = hg__row(&a->b, a->csr.col[p], k, n, bs);
-			for (int64_t c = 0; c < n; c++)
-				es[c] = ai[c] + bj[c];
-			hg__row_put(&a->e, a->csr.edge ? a->csr.edge[p] : p, k, n, es);
-		}
+	for (int64_t k = 0; k < a->e.cols; k += HG__LANES) {
+		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f);
+		for (int64_t p = part->begin; p < part->end; p++)
+			hg__lanes_put(&a->e, a->csr.edge ? a->csr.edge[p] : p, k, ai + hg__lanes(&a->b, a->csr.col[p], k, 0.0f));
 	}
 }
 

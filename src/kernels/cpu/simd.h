@@ -138,6 +138,25 @@ HG__INLINE hg__v16 hg__vsqrt(hg__v16 v)
 #endif
 }
 
+/* One element. */
+HG__INLINE float hg__widen1(hg_half h)
+{
+#if defined(__F16C__)
+	return _cvtsh_ss(h);
+#else
+	return hg__half_to_float(h);
+#endif
+}
+
+HG__INLINE hg_half hg__narrow1(float x)
+{
+#if defined(__F16C__)
+	return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+#else
+	return hg__half_from_float(x);
+#endif
+}
+
 /* n <= 16 elements from p, the rest zero; nothing past them is read. */
 HG__INLINE hg__v16 hg__vload_n(const float *p, int n)
 {

@@ -8,7 +8,8 @@ static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 	if (!hg__counts(&a->label, &a->mask, row))
 		return;
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
-	const float at_label = hg__get(&a->x, row, ((const int32_t *)a->label.data)[row]);
+	const int64_t label = ((const int32_t *)a->label.data)[row];
+	const float at_label = label < a->x.cols ? hg__get(&a->x, row, label) : -INFINITY; /* a label that is no class has probability 0 */
 	totals->sum += (double)(logf(s.sum) - (at_label - s.max));
 	totals->count++;
 }

@@ -46,16 +46,30 @@ static void round_halves(int64_t n, float *x)
 	}
 }
 
+/* One head: out[e] = w[edge of p + e, 0]. */
+static void take_weights(const struct hg__spmm_args *a, int64_t p, int n, float *out)
+{
+	if (a->w.dtype == HG_F32) {
+		for (int e = 0; e < n; e++)
+			out[e] = ((const float *)a->w.data)[edge_of(&a->csr, p + e) * a->w.ld];
+		return;
+	}
+	hg_half w[HG_BATCH_EDGES];
+	for (int e = 0; e < n; e++)
+		w[e] = ((const hg_half *)a->w.data)[edge_of(&a->csr, p + e) * a->w.ld];
+	hg__widen(n, w, out);
+}
+
 /* One head: out[e] = w s. */
 static void edge_coefficients(const struct job *job, int64_t p, int n, int halves, float *out)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int32_t *col = a->csr.col + p;
-	if (a->w.data && !a->csr.edge && a->w.ld == 1)
-		memcpy(out, hg__row(&a->w, p, 0, n, out), (size_t)n * sizeof(float));
+	if (a->w.data)
+		take_weights(a, p, n, out);
 	else
 		for (int e = 0; e < n; e++)
-			out[e] = a->w.data ? hg__get(&a->w, edge_of(&a->csr, p + e), 0) : 1.0f;
+			out[e] = 1.0f;
 	if (halves)
 		round_halves(n, out);
 	if (a->col_scale) {
