@@ -37,7 +37,8 @@ static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
 	return (size_t)(parts * lead < most ? parts * lead : most) * 2 * sizeof(float) + (size_t)(rows / 256 + 1024) * 32;
 }
 
-/* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation. */
+/* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation.
+ * CUDA: the first product of each shape chooses an algorithm, and allocates for it: take one step before a step is captured. */
 struct hg__gemm_args {
 	struct hg__mat a, b, c, bias;
 	int trans_a, trans_b;
@@ -159,7 +160,8 @@ struct hg__head_dot_back_args {
 };
 
 /* Training (train = 1): mean and biased variance of each column in f32 (two passes), mean and rstd = 1/sqrt(var + eps) saved [1, cols] f32, running statistics
- * <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)). Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta.
+ * <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)), only in columns where both are finite: a step that is skipped for an overflow must not
+ * spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta.
  * gamma, beta, running f32 [1, cols]. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
@@ -205,9 +207,9 @@ struct hg__log_softmax_back_args {
 
 /* Losses: loss f32 [1, 1] = mean of the rows that count (label >= 0, mask != 0); count f32 [1, 1] = their number. Sums in fixed order. 0 if none. */
 struct hg__softmax_xent_args {
-	struct hg__mat x, label, mask, loss, count; /* label i32 [n, 1]; mask u8 [n, 1] or absent */
+	struct hg__mat x, label, mask, loss, count; /* label i32 [n, 1]; mask u8 [n, 1] or absent. A label >= cols: the loss is +inf */
 };
-/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0. dloss f32 [1, 1]. */
+/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count for rows that count, else 0; a label >= cols is no c. dloss f32 [1, 1]. */
 struct hg__softmax_xent_back_args {
 	struct hg__mat x, label, mask, count, dloss, dx;
 };

@@ -71,7 +71,8 @@ static void range(struct hg__range *r)
 	/* one product before r_i: s_j <= 1, and an entry of A is at most its row's sum */
 	const double entry = r->shape[W].present ? w : hg_graph_is_weighted(r->node->graph) ? r->facts.max_row_sum : 1.0;
 	r->terms = r->facts.max_row_degree;
-	r->term = hg__bound_mul(entry, r->in[X]);
+	/* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
+	r->term = alpha < hg_dtype_get(HG_F16)->overflow ? hg__bound_mul(entry, r->in[X]) : INFINITY;
 }
 
 static void range_back(struct hg__range *r)

@@ -1,7 +1,7 @@
 /* Y = gamma * (X - mean) * rstd + beta, mean and variance of each column in f32.
  *
  *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (two passes: no cancellation),  rstd = 1 / sqrt(var + eps)
- *             running <- (1 - momentum) running + momentum (mean, var n / (n - 1))
+ *             running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) of the columns where both are finite
  *     else    mean and var are the running ones
  *
  * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n). */
@@ -14,8 +14,7 @@ namespace
 template <typename T> struct column_mean {
 	const T *x;
 	int64_t rows, ld;
-	float *mean, *running;
-	float momentum;
+	float *mean;
 
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
 	{
@@ -27,10 +26,7 @@ template <typename T> struct column_mean {
 	}
 	__device__ void finish(int64_t col, const float (&sum)[1]) const
 	{
-		const float m = rows > 0 ? sum[0] / static_cast<float>(rows) : 0.0f;
-		mean[col] = m;
-		if (running && rows > 0)
-			running[col] = (1.0f - momentum) * running[col] + momentum * m;
+		mean[col] = rows > 0 ? sum[0] / static_cast<float>(rows) : 0.0f;
 	}
 };
 
@@ -38,7 +34,7 @@ template <typename T> struct column_rstd {
 	const T *x;
 	int64_t rows, ld;
 	const float *mean;
-	float *rstd, *running;
+	float *rstd, *running_mean, *running_var;
 	float momentum, eps;
 
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
@@ -54,9 +50,14 @@ template <typename T> struct column_rstd {
 	__device__ void finish(int64_t col, const float (&sum)[1]) const
 	{
 		const float n = static_cast<float>(rows), var = rows > 0 ? sum[0] / n : 0.0f;
+		const float unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
 		rstd[col] = 1.0f / sqrtf(var + eps);
-		if (running && rows > 0)
-			running[col] = (1.0f - momentum) * running[col] + momentum * (rows > 1 ? var * (n / (n - 1.0f)) : var);
+		if (rows == 0 || !isfinite(mean[col]) || !isfinite(unbiased))
+			return;
+		if (running_mean)
+			running_mean[col] = (1.0f - momentum) * running_mean[col] + momentum * mean[col];
+		if (running_var)
+			running_var[col] = (1.0f - momentum) * running_var[col] + momentum * unbiased;
 	}
 };
 
@@ -154,9 +155,9 @@ template <typename T> hg_status statistics(hg_context *ctx, const struct hg__bat
 	float *running_mean = data_of<float>(a->running_mean), *running_var = data_of<float>(a->running_var);
 	if (!a->train)
 		return walk(ctx, "batch_norm", 1, cols, wide(a->x), use_running{running_mean, running_var, mean, rstd, a->eps});
-	HG__TRY(columns<1>(ctx, "batch_norm", rows, cols, wide(a->x), column_mean<T>{data_of<const T>(a->x), rows, a->x.ld, mean, running_mean, a->momentum}));
+	HG__TRY(columns<1>(ctx, "batch_norm", rows, cols, wide(a->x), column_mean<T>{data_of<const T>(a->x), rows, a->x.ld, mean}));
 	return columns<1>(ctx, "batch_norm", rows, cols, wide(a->x),
-	                  column_rstd<T>{data_of<const T>(a->x), rows, a->x.ld, mean, rstd, running_var, a->momentum, a->eps});
+	                  column_rstd<T>{data_of<const T>(a->x), rows, a->x.ld, mean, rstd, running_mean, running_var, a->momentum, a->eps});
 }
 
 } // namespace

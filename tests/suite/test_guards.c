@@ -1,0 +1,128 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+/* Numbers that a run must survive: a factor that is no half, a batch that overflowed, a label that is no class. */
+
+struct bench {
+	hg_context *ctx;
+	hg_params *params;
+	hg_tape *tape;
+	hg_graph *graph;
+	hg_tensor *tensor[4];
+	int tensors;
+};
+
+static void bench_open(struct bench *b, const char *policy_name, hg_mode mode)
+{
+	hg_policy policy;
+	*b = (struct bench){.ctx = test_context()};
+	CHECK_OK(hg_policy_parse(policy_name, &policy));
+	CHECK_OK(hg_params_create(b->ctx, &policy, &b->params));
+	CHECK_OK(hg_tape_create(b->params, mode, &b->tape));
+}
+
+static void bench_close(struct bench *b)
+{
+	hg_tape_free(b->tape);
+	for (int i = 0; i < b->tensors; i++)
+		hg_tensor_free(b->tensor[i]);
+	hg_graph_free(b->graph);
+	hg_params_free(b->params);
+	hg_context_free(b->ctx);
+}
+
+static hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols, const void *values, hg_dtype from)
+{
+	hg_tensor *t = NULL;
+	CHECK_OK(hg_tensor_create(b->ctx, dtype, rows, cols, &t));
+	CHECK_OK(hg_tensor_upload(t, values, from));
+	return b->tensor[b->tensors++] = t;
+}
+
+/* Sums in halves are multiplied by a half: 65,520 and more is infinite there, however small the result. */
+static void factor_beyond_half_is_not_proved(void)
+{
+	static const struct {
+		const char *policy;
+		float alpha;
+		int proved;
+	} rows[] = {
+	    {"fp16", 65536.0f, 1},
+	    {"fp16-discretized", 32768.0f, 1},
+	    {"fp16-discretized", -65536.0f, 0},
+	    {"fp16-naive", 65536.0f, 0},
+	};
+	const int32_t dst[] = {0, 1}, src[] = {1, 0};
+	const float x[] = {0x1p-14f, 0x1p-14f};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		bench_open(&b, rows[i].policy, HG_EVAL);
+		CHECK_OK(hg_graph_from_coo(b.ctx, 2, 2, 2, dst, src, NULL, NULL, &b.graph));
+		const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 1, x, HG_F32), "x", 0x1p-14);
+		CHECK_OK(hg_tape_compile(b.tape, hg_spmm(b.tape, b.graph, in, HG_NONE, HG_NORM_RIGHT, rows[i].alpha)));
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		CHECK_OK(hg_tape_plan(b.tape, &info));
+		CHECK_MSG(info.proved == rows[i].proved, "%s, alpha %g: %d proved", rows[i].policy, (double)rows[i].alpha, (int)info.proved);
+		bench_close(&b);
+	}
+}
+
+/* Column 0 overflowed, column 1 did not: only its running pair moves. */
+static void overflow_leaves_running_statistics_alone(void)
+{
+	struct bench b;
+	bench_open(&b, "fp32", HG_TRAIN);
+	const float x[] = {INFINITY, 1, 2, 3}, start[] = {0.5f, 0.5f};
+	hg_param *p[4] = {0};
+	static const char *const names[] = {"gamma", "beta", "mean", "var"};
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(hg_params_add(b.params, names[i], 1, 2, HG_INIT_ONES, HG_PARAM_F32 | (i < 2 ? 0 : HG_PARAM_BUFFER), &p[i]));
+	CHECK_OK(hg_param_set(p[2], start));
+	CHECK_OK(hg_param_set(p[3], start));
+	const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, x, HG_F32), "x", INFINITY);
+	const hg_var y = hg_batch_norm(b.tape, in, hg_tape_param(b.tape, p[0]), hg_tape_param(b.tape, p[1]), p[2], p[3], 0.5f, 1e-5f);
+	CHECK_OK(hg_tape_compile(b.tape, y));
+	CHECK_OK(hg_tape_forward(b.tape));
+	float mean[2], var[2];
+	CHECK_OK(hg_tensor_download(hg_param_master(p[2]), mean, HG_F32));
+	CHECK_OK(hg_tensor_download(hg_param_master(p[3]), var, HG_F32));
+	CHECK(mean[0] == 0.5f && var[0] == 0.5f);
+	CHECK(mean[1] == 0.5f * 0.5f + 0.5f * 2.0f && var[1] == 0.5f * 0.5f + 0.5f * 2.0f);
+	bench_close(&b);
+}
+
+/* Labels are checked when the tape compiles; who writes other ones later gets an infinite loss and no access beyond the row. */
+static void label_that_is_no_class(void)
+{
+	struct bench b;
+	bench_open(&b, "fp32", HG_TRAIN);
+	const float x[] = {1, 2, 3, 4, 5, 6};
+	const int32_t label[] = {0, 1}, wrong[] = {0, 1 << 30};
+	hg_tensor *labels = tensor_of(&b, HG_I32, 2, 1, label, HG_I32);
+	const hg_var in = hg_tape_variable(b.tape, tensor_of(&b, HG_F32, 2, 3, x, HG_F32), "x");
+	const hg_var loss = hg_softmax_xent(b.tape, in, hg_tape_input(b.tape, labels, "labels", -1.0), HG_NONE);
+	CHECK_OK(hg_tape_compile(b.tape, loss));
+	CHECK_OK(hg_tensor_upload(labels, wrong, HG_I32));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
+	double value = 0;
+	CHECK_OK(hg_tape_scalar(b.tape, loss, &value));
+	CHECK(value == (double)INFINITY);
+	float grad[6];
+	CHECK_OK(hg_tensor_download(hg_tape_grad(b.tape, in), grad, HG_F32));
+	for (int c = 0; c < 6; c++)
+		CHECK(isfinite(grad[c]));
+	bench_close(&b);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(factor_beyond_half_is_not_proved),
+	    TEST(overflow_leaves_running_statistics_alone),
+	    TEST(label_that_is_no_class),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
