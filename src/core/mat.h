@@ -18,12 +18,13 @@ static inline int64_t hg__leading(int64_t cols)
 	return cols == 1 || cols == 2 || cols == 4 ? cols : (cols + 7) / 8 * 8;
 }
 
+#ifndef __cplusplus /* kernels see matrices only, and C++ has no _Atomic */
 struct hg_tensor {
 	hg_context *ctx;
 	struct hg__mat mat;
 	size_t bytes;
-	int owned; /* 0: a view of somebody else's memory (tape values) */
-	int refs;  /* owner and DLPack consumers */
+	int owned;        /* 0: a view of somebody else's memory (tape values) */
+	_Atomic int refs; /* owner and DLPack consumers, who may let go on any thread */
 };
 
 /* A tensor that borrows `mat`'s memory, in place. */
@@ -32,6 +33,7 @@ static inline struct hg_tensor hg__tensor_view(hg_context *ctx, struct hg__mat m
 	const struct hg_tensor view = {ctx, mat, (size_t)(mat.rows * mat.ld) * hg_dtype_size(mat.dtype), 0, 1};
 	return view;
 }
+#endif
 
 HG_EXTERN_C_END
 #endif

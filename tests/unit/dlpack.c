@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,37 @@ static void the_last_one_frees(void)
 	CHECK_EQ_I(ctx->current_bytes, 0);
 	CHECK_EQ_I(f.out, before);
 	faulty_close(&f, ctx);
+}
+
+enum { THREADS = 4, LOANS = 500 };
+
+static void *let_go(void *loans)
+{
+	struct DLManagedTensorVersioned **loan = loans;
+	for (int i = 0; i < LOANS; i++)
+		loan[i]->deleter(loan[i]);
+	return NULL;
+}
+
+/* Consumers may let go on any thread; none of these is the last. */
+static void loans_end_on_any_thread(void)
+{
+	static struct DLManagedTensorVersioned *loan[THREADS][LOANS];
+	pthread_t thread[THREADS];
+	hg_context *ctx = test_context();
+	hg_tensor *t;
+	CHECK_OK(hg_tensor_create(ctx, HG_F16, 4, 5, &t));
+	for (int i = 0; i < THREADS * LOANS; i++)
+		CHECK_OK(hg_tensor_to_dlpack(t, NULL, &loan[i / LOANS][i % LOANS]));
+	for (int k = 0; k < THREADS; k++)
+		CHECK(pthread_create(&thread[k], NULL, let_go, loan[k]) == 0);
+	for (int k = 0; k < THREADS; k++)
+		CHECK(pthread_join(thread[k], NULL) == 0);
+	CHECK_EQ_I(t->refs, 1);
+	CHECK_EQ_I(ctx->current_bytes, 4 * 8 * 2);
+	hg_tensor_free(t);
+	CHECK_EQ_I(ctx->current_bytes, 0);
+	hg_context_free(ctx);
 }
 
 static void views_are_not_lent(void)
@@ -304,6 +336,7 @@ int main(int argc, char **argv)
 	static const struct test_case cases[] = {
 	    TEST(lent_out_and_read),
 	    TEST(the_last_one_frees),
+	    TEST(loans_end_on_any_thread),
 	    TEST(views_are_not_lent),
 	    TEST(taken_in_whatever_the_rows),
 	    TEST(offsets_missing_strides_and_one_dimension),
