@@ -31,7 +31,16 @@ struct hg_context {
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
 
-/* Device memory through the allocator hooks, counted. bytes 0 gives NULL and HG_OK. `what` names it in the error text. */
+/* Parts of one allocation begin at multiples of this, which is what every allocation of a GPU is aligned to: 16-byte loads and library heuristics then hold for
+ * each part as for a whole allocation. */
+#define HG__ALIGN 256u
+static inline size_t hg__aligned(size_t bytes)
+{
+	return (bytes + HG__ALIGN - 1) / HG__ALIGN * HG__ALIGN;
+}
+
+/* Device memory through the allocator hooks, counted. bytes 0 gives NULL and HG_OK. `what` names it in the error text. Freeing waits for the stream: cudaFree
+ * does by itself, and before a hook is called the context does. */
 HG_NODISCARD hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void **memory);
 void hg__device_free(hg_context *ctx, void *memory, size_t bytes);
 /* Host memory through the allocator hooks. Zeroed. */
@@ -39,12 +48,14 @@ HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
 
 /* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never shrinks; the tape reserves the largest need when it
- * compiles, so that a run allocates nothing. */
+ * compiles and the optimiser's first step its own, so that a later run allocates nothing. Growing frees the old piece after the work queued so far: that is
+ * safe for the queued work of other tapes, which all goes to this one stream, but not for a captured graph, which remembers the address. So a capture comes
+ * after all compiles and after one full step. */
 HG_NODISCARD hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory);
 
 /* Return early with a failing status. */
-#define HG__TRY(call)                        \
-	do {                                     \
+#define HG__TRY(call)                         \
+	do {                                      \
 		const hg_status hg__status_ = (call); \
 		if (hg__status_ < 0)                  \
 			return hg__status_;               \

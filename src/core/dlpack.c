@@ -4,9 +4,6 @@
 #include "core/dlpack_abi.h"
 #include "core/mat.h"
 
-/* Elements that cross from padded or odd rows to rows of our own go through the host in pieces of this many bytes (see tensor.c). */
-#define STAGING_BYTES ((int64_t)4 << 20)
-
 /* The element types both sides know. A DLPack bool is a byte of 0 or 1. */
 static const struct {
 	struct hg__dl_dtype dl;
@@ -141,7 +138,7 @@ static hg_status read_view(hg_context *ctx, const struct hg__dl_tensor *t, struc
 /* Rows of another distance: out to the host, apart, and in again, a few at a time. The last row of a matrix ends with its last element, not with its padding. */
 static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const struct hg__mat *from)
 {
-	const int64_t size = (int64_t)hg_dtype_size(to->dtype), wider = to->ld > from->ld ? to->ld : from->ld, fit = STAGING_BYTES / (wider * size);
+	const int64_t size = (int64_t)hg_dtype_size(to->dtype), wider = to->ld > from->ld ? to->ld : from->ld, fit = HG__STAGING_BYTES / (wider * size);
 	const int64_t step = fit < 1 ? 1 : fit < to->rows ? fit : to->rows;
 	struct hg__buffer near = {0}, far = {0};
 	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size, "from_dlpack: staging", &far));

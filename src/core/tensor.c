@@ -2,10 +2,6 @@
 #include "core/convert.h"
 #include "core/mat.h"
 
-/* A padded matrix crosses to and from a compact host array through a staging buffer, this many bytes at a time: large enough that a transfer's fixed cost (some
- * 10 us) is small beside its length (some 400 us at 10 GB/s), small enough to matter to nobody's memory. */
-#define STAGING_BYTES ((int64_t)4 << 20)
-
 static hg_status check_extent(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols)
 {
 	if (!hg_dtype_get(dtype))
@@ -99,7 +95,7 @@ static hg_status check_host(const hg_tensor *t, const void *host, hg_dtype dtype
 
 static int64_t staging_rows(const struct hg__mat *m)
 {
-	const int64_t fit = STAGING_BYTES / (m->ld * (int64_t)hg_dtype_size(m->dtype));
+	const int64_t fit = HG__STAGING_BYTES / (m->ld * (int64_t)hg_dtype_size(m->dtype));
 	return fit < 1 ? 1 : fit < m->rows ? fit : m->rows;
 }
 

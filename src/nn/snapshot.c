@@ -1,9 +1,9 @@
 #include "nn/snapshot.h"
 
-/* Each tensor starts on a 256-byte line, as an allocation of its own would. */
+/* Each tensor starts where an allocation of its own could. */
 static size_t place(const hg_param *p)
 {
-	return (p->master->bytes + 255) / 256 * 256;
+	return hg__aligned(p->master->bytes);
 }
 
 hg_status hg__snapshot_init(struct hg__snapshot *s, hg_params *params)
