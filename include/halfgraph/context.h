@@ -10,15 +10,20 @@
 HG_EXTERN_C_BEGIN
 
 /* A context is one device, one stream, one error text, one allocator. Use it from one thread at a time; different contexts are
- * independent. Objects made from a context must be freed before it. */
+ * independent. Objects made from a context must be freed before it. A call on a CUDA context makes the context's device the calling thread's current one
+ * (cudaSetDevice) and leaves it so. */
 typedef struct hg_context hg_context;
 
 typedef enum hg_device { HG_DEVICE_AUTO = 0, HG_DEVICE_CPU = 1, HG_DEVICE_CUDA = 2 } hg_device;
+/* ERROR: a failure that no call could return, such as a device that fails while memory is given back. WARN: something works otherwise than asked: AUTO on
+ * the CPU, a context freed before its objects. INFO: the device of a new context. DEBUG: choices of kernels, and the sentence of every call that fails; its
+ * status tells the caller already, and failing may be expected. */
 typedef enum hg_log_level { HG_LOG_ERROR = 0, HG_LOG_WARN = 1, HG_LOG_INFO = 2, HG_LOG_DEBUG = 3 } hg_log_level;
 typedef void (*hg_log_fn)(void *user, hg_log_level level, const char *message);
 
 /* Memory hooks. `device` is 0 for host memory, 1 for the context's device memory (the same thing on the CPU). alloc returns memory aligned to
- * 64 bytes (256 on a GPU) or NULL; free is told the size. All three NULL: the library's own. */
+ * 64 bytes (256 on a GPU) or NULL; free is told the size. Device memory is given back only after all work queued on the context's stream has run, so free
+ * may reuse it at once. All three NULL: the library's own. */
 typedef struct hg_allocator {
 	void *(*alloc)(void *user, size_t bytes, int device);
 	void (*free)(void *user, void *memory, size_t bytes, int device);
@@ -27,9 +32,9 @@ typedef struct hg_allocator {
 
 typedef struct hg_context_config {
 	size_t size;
-	hg_device device; /* AUTO: CUDA where a device answers, else the CPU */
+	hg_device device; /* AUTO: CUDA where a device answers and opens, else the CPU; log level WARN tells why a device that answers is not used */
 	int device_index;
-	void *stream; /* a cudaStream_t, borrowed; NULL: the context makes its own */
+	void *stream; /* a cudaStream_t, borrowed; AUTO then never means the CPU. NULL: the context makes its own */
 	int threads;  /* CPU threads; 0: as many as OpenMP gives */
 	uint64_t seed;
 	hg_log_fn log; /* NULL: silent */
@@ -37,8 +42,13 @@ typedef struct hg_context_config {
 	hg_log_level log_level;
 	hg_allocator allocator;
 } hg_context_config;
-#define HG_CONTEXT_CONFIG_INIT \
-	{ sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0} }
+#define HG_CONTEXT_CONFIG_INIT                                                    \
+	{                                                                             \
+		sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, \
+		{                                                                         \
+			0, 0, 0                                                               \
+		}                                                                         \
+	}
 
 /* config may be NULL (all defaults). HG_ERR_UNSUPPORTED: this build or machine has no such device. */
 HG_API HG_NODISCARD hg_status hg_context_create(const hg_context_config *config, hg_context **context);
@@ -59,7 +69,10 @@ typedef struct hg_memory_info {
 	size_t size;
 	size_t current_bytes, peak_bytes, device_total_bytes, device_free_bytes;
 } hg_memory_info;
-#define HG_MEMORY_INFO_INIT {sizeof(hg_memory_info), 0, 0, 0, 0}
+#define HG_MEMORY_INFO_INIT                \
+	{                                      \
+		sizeof(hg_memory_info), 0, 0, 0, 0 \
+	}
 HG_API HG_NODISCARD hg_status hg_context_memory(hg_context *context, hg_memory_info *info);
 
 HG_EXTERN_C_END

@@ -99,10 +99,13 @@ void hg__device_free(hg_context *ctx, void *memory, size_t bytes)
 {
 	if (!memory)
 		return;
-	if (ctx->allocator.alloc)
-		ctx->allocator.free(ctx->allocator.user, memory, bytes, 1);
-	else
+	if (!ctx->allocator.alloc)
 		ctx->backend->free(ctx, memory);
+	else {
+		if (ctx->backend->synchronize(ctx) < 0)
+			hg__log(ctx, HG_LOG_ERROR, "%s: while memory was given back", ctx->message);
+		ctx->allocator.free(ctx->allocator.user, memory, bytes, 1);
+	}
 	ctx->current_bytes -= bytes;
 }
 
@@ -149,6 +152,19 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 	ctx->allocator = config->allocator;
 }
 
+/* AUTO goes on to the CPU when a device that answers does not open, and says so; a wrong argument stays one. */
+static hg_status context_open(hg_context *ctx, const hg_context_config *config, const struct hg__backend *backend)
+{
+	context_set(ctx, config, backend);
+	const hg_status status = backend->open(ctx, config);
+	if (status >= 0 || status == HG_ERR_ARG || config->device != HG_DEVICE_AUTO || config->stream || backend->kind == HG_DEVICE_CPU)
+		return status;
+	hg__log(ctx, HG_LOG_WARN, "%s; the context is on the CPU", ctx->message);
+	backend = hg__backend_find(HG_DEVICE_CPU);
+	context_set(ctx, config, backend);
+	return backend->open(ctx, config);
+}
+
 hg_status hg_context_create(const hg_context_config *config, hg_context **context)
 {
 	hg_context_config c = HG_CONTEXT_CONFIG_INIT;
@@ -168,8 +184,7 @@ hg_status hg_context_create(const hg_context_config *config, hg_context **contex
 	hg_context *ctx = host_memory(&c.allocator, sizeof *ctx);
 	if (!ctx)
 		return create_fail(HG_ERR_NOMEM, "context: no host memory");
-	context_set(ctx, &c, backend);
-	const hg_status status = backend->open(ctx, &c);
+	const hg_status status = context_open(ctx, &c, backend);
 	if (status < 0) {
 		(void)create_fail(status, ctx->message[0] ? ctx->message : hg_status_text(status));
 		host_release(&c.allocator, ctx, sizeof *ctx);
@@ -185,7 +200,7 @@ void hg_context_free(hg_context *ctx)
 	if (!ctx)
 		return;
 	if (ctx->workspace && ctx->backend->synchronize(ctx) < 0)
-		hg__log(ctx, HG_LOG_WARN, "context: %s while closing", ctx->message);
+		hg__log(ctx, HG_LOG_ERROR, "context: %s while closing", ctx->message);
 	hg__device_free(ctx, ctx->workspace, ctx->workspace_bytes);
 	ctx->backend->close(ctx);
 	if (ctx->current_bytes)
