@@ -14,7 +14,7 @@ HG_EXTERN_C_BEGIN
  *
  * Recording functions (ops.h) return variables, not statuses. The first mistake is kept, with its sentence; every later call on that tape is then a
  * no-op that returns an invalid variable, and hg_tape_compile (or hg_tape_status) reports it. So a model reads as an expression, and one check
- * catches all. */
+ * catches all. A recording call on a tape that is compiled does nothing: its variable is invalid, the context has the sentence, and the tape stays good. */
 typedef struct hg_tape hg_tape;
 typedef struct hg_var {
 	int32_t id; /* < 0: invalid */
@@ -22,7 +22,7 @@ typedef struct hg_var {
 
 typedef enum hg_mode { HG_TRAIN = 0, HG_EVAL = 1 } hg_mode; /* EVAL: no dropout, running statistics, no gradients planned */
 
-/* The tape borrows params (and with them context and policy); it must be freed first. */
+/* The tape borrows params (and with them context and policy) and the graphs and tensors recorded on it: it must be freed before all of them. */
 HG_API HG_NODISCARD hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape);
 HG_API void hg_tape_free(hg_tape *tape);
 
@@ -33,12 +33,12 @@ HG_API hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name,
 HG_API hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name);
 HG_API hg_var hg_tape_param(hg_tape *tape, hg_param *param);
 
-/* Name the layer that the following calls belong to, for errors, plans and reports ("conv2"). NULL ends it. */
+/* Name the layer that the following calls belong to, for errors, plans and reports ("conv2"). NULL ends it. Before compile. */
 HG_API void hg_tape_scope(hg_tape *tape, const char *scope);
 /* Keep a variable's value readable after a run (its memory is then not reused). Before compile. */
 HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
 
-HG_API hg_status hg_tape_status(const hg_tape *tape);
+HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
 
 /* Check the recording, give every value and gradient its place in one arena, allocate it. `output` is the loss [1, 1] for a training tape that will run
  * backward, or any variable for a forward-only one. HG_ERR_NOMEM names the bytes asked for and the largest tensors. */
@@ -60,7 +60,10 @@ typedef struct hg_plan_info {
 	int32_t nodes, proved, guarded, promoted, exact;
 	const char *largest_name;
 } hg_plan_info;
-#define HG_PLAN_INFO_INIT {sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define HG_PLAN_INFO_INIT                                     \
+	{                                                         \
+		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+	}
 HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
 
 /* Nodes, dtypes, shapes, verdicts and the memory plan as text, a line at a time. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "core/versioned.h"
 
 /* What the tape is, as text and as numbers. */
 
@@ -181,24 +182,24 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 {
 	if (!tape)
 		return HG_ERR_ARG;
-	if (!info || info->size < sizeof *info)
-		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_plan: info is NULL or its size is not sizeof(hg_plan_info)");
+	if (!info)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_plan: info is NULL");
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_plan: the tape is not compiled");
-	const hg_plan_info start = HG_PLAN_INFO_INIT;
-	*info = start;
+	hg_plan_info ours = HG_PLAN_INFO_INIT;
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (tape->line[k].alive)
-			count_node(tape, &tape->line[k], info);
+			count_node(tape, &tape->line[k], &ours);
 	for (int64_t v = 0; v < tape->values; v++)
 		if (tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE)
-			info->input_bytes += tape->value[v].tensor->bytes;
+			ours.input_bytes += tape->value[v].tensor->bytes;
 	for (int64_t i = 0; i < tape->params->count; i++) {
 		const hg_param *param = tape->params->item[i];
-		info->param_bytes += param->master->bytes + (param->working != param->master ? param->working->bytes : 0) + (param->grad ? param->grad->bytes : 0);
+		ours.param_bytes += param->master->bytes + (param->working != param->master ? param->working->bytes : 0) + (param->grad ? param->grad->bytes : 0);
 	}
-	info->arena_bytes = tape->arena_bytes;
-	info->largest_bytes = tape->largest_bytes;
-	info->largest_name = tape->largest_name;
-	return HG_OK;
+	ours.arena_bytes = tape->arena_bytes;
+	ours.largest_bytes = tape->largest_bytes;
+	ours.largest_name = tape->largest_name;
+	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK
+	                                                  : hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_plan: info->size is not set: start from HG_PLAN_INFO_INIT");
 }

@@ -57,7 +57,7 @@ void hg_tape_free(hg_tape *tape)
 
 hg_status hg__tape_stick(hg_tape *tape, hg_status status)
 {
-	if (status < 0 && tape->status == HG_OK) {
+	if (status < 0 && tape->status == HG_OK && tape->stage == HG__RECORDING) {
 		tape->status = status;
 		snprintf(tape->message, sizeof tape->message, "%s", tape->ctx->message);
 	}
@@ -148,9 +148,7 @@ int hg__tape_open(hg_tape *tape, const char *what)
 {
 	if (!tape || tape->status < 0)
 		return 0;
-	if (tape->stage != HG__RECORDING)
-		(void)hg__tape_fail(tape, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added", what);
-	return tape->status == HG_OK;
+	return tape->stage == HG__RECORDING || hg__fail(tape->ctx, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added", what) == HG_OK;
 }
 
 /* max |x| of a tensor, measured on the device; INFINITY where an element is not finite. */

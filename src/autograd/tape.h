@@ -25,8 +25,6 @@ struct hg__span {
 	int32_t value, first, last;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
 };
-/* What every allocation of a GPU is aligned to, so that 16-byte loads and library heuristics hold for each buffer as for a whole allocation. */
-#define HG__ALIGN 256u
 
 struct hg__value {
 	enum hg__kind kind;
@@ -105,10 +103,11 @@ struct hg_tape {
 	const struct hg__observer *observer;
 };
 
-/* tape.c: a mistake sticks, the first one stays; fail writes its sentence, stick takes it from the context. Both return status. */
+/* tape.c: a mistake in recording sticks, the first one stays; fail writes its sentence, stick takes it from the context. Both return status. Afterwards nothing
+ * sticks: what is compiled is good. */
 hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 hg_status hg__tape_stick(hg_tape *tape, hg_status status);
-int hg__tape_open(hg_tape *tape, const char *what);      /* may be recorded on; a compiled tape is a mistake of `what` */
+int hg__tape_open(hg_tape *tape, const char *what);      /* may be recorded on; else, if it is compiled, the context says that `what` cannot */
 int32_t hg__tape_index(const hg_tape *tape, hg_var var); /* place of a variable's value; -1 if it is not this tape's */
 hg_var hg__tape_var(const hg_tape *tape, int32_t value);
 HG_NODISCARD hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count, int64_t *capacity); /* make room for one more */

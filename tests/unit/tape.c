@@ -1,6 +1,7 @@
 #include "harness.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -527,9 +528,15 @@ static void order_of_calls_is_enforced(void)
 	CHECK_OK(hg_tape_scalar(b.tape, loss, &value));
 	CHECK_STATUS(hg_tape_scalar(b.tape, y, &value), HG_ERR_STATE);
 	CHECK_STATUS(hg_tape_scalar(b.tape, x, &value), HG_ERR_SHAPE);
-	CHECK(hg_relu(b.tape, y).id < 0); /* compiled: recording on it is a mistake, and it sticks */
-	CHECK_STATUS(hg_tape_status(b.tape), HG_ERR_STATE);
-	CHECK_STATUS(hg_tape_forward(b.tape), HG_ERR_STATE);
+	CHECK(hg_relu(b.tape, y).id < 0); /* compiled: recording on it is a mistake, but not the tape's */
+	CHECK_CONTAINS(hg_context_error(b.ctx), "relu: the tape is compiled");
+	hg_tape_scope(b.tape, NULL);
+	hg_tape_keep(b.tape, y);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "hg_tape_keep: the tape is compiled");
+	CHECK(hg_tape_value(b.tape, y) == NULL);
+	CHECK_OK(hg_tape_status(b.tape));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
 	hg_tape *eval = NULL, *plain = NULL;
 	CHECK_OK(hg_tape_create(b.params, HG_EVAL, &eval));
 	const hg_var e = hg_tape_input(eval, b.tensor[0], "x", 10.0);
@@ -903,6 +910,23 @@ static void print_shows_nodes_verdicts_and_memory(void)
 }
 
 /* fp16 state tensors take at most 0.55 of fp32's bytes: half, and padding. */
+/* A caller with older headers gets the fields that it knows. */
+static void the_plan_fills_what_the_caller_has(void)
+{
+	struct bench b;
+	bench_open(&b, hg_policy_fp32(), HG_EVAL);
+	CHECK_OK(hg_tape_compile(b.tape, hg_relu(b.tape, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 8, 1.0), "x", -1.0))));
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	info.size = offsetof(hg_plan_info, input_bytes);
+	info.input_bytes = 77;
+	CHECK_OK(hg_tape_plan(b.tape, &info));
+	CHECK(info.size == offsetof(hg_plan_info, input_bytes) && info.input_bytes == 77 && info.state_bytes == 4 * 8 * 4);
+	info.size = 0;
+	CHECK_STATUS(hg_tape_plan(b.tape, &info), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "HG_PLAN_INFO_INIT");
+	bench_close(&b);
+}
+
 static void half_state_is_half_the_bytes(void)
 {
 	size_t bytes[2] = {0, 0};
@@ -952,6 +976,7 @@ int main(int argc, char **argv)
 	    TEST(every_allocation_may_fail),
 	    TEST(no_memory_names_the_largest),
 	    TEST(print_shows_nodes_verdicts_and_memory),
+	    TEST(the_plan_fills_what_the_caller_has),
 	    TEST(half_state_is_half_the_bytes),
 	};
 	return RUN_TESTS(argc, argv, cases);
