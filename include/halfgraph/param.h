@@ -42,7 +42,8 @@ HG_API const char *hg_param_name(const hg_param *param);
 HG_API unsigned hg_param_flags(const hg_param *param);
 HG_API hg_tensor *hg_param_master(hg_param *param);  /* f32, borrowed */
 HG_API hg_tensor *hg_param_working(hg_param *param); /* the master itself where the types agree; borrowed */
-HG_API hg_tensor *hg_param_grad(hg_param *param);    /* f32, loss-scaled until the optimiser unscales it; NULL for buffers; borrowed */
+/* Written by hg_tape_backward for the parameters that stand on its tape; those of any other keep the gradient they had (at first zero). */
+HG_API hg_tensor *hg_param_grad(hg_param *param); /* f32, loss-scaled; NULL for buffers; borrowed */
 /* Overwrite the master from a compact f32 host array and refresh the working copy. */
 HG_API HG_NODISCARD hg_status hg_param_set(hg_param *param, const float *values);
 

@@ -1,9 +1,11 @@
 #include "autograd/param.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/rng.h"
+#include "precision/policy.h"
 
 /* Initial values: W[i, c] = a * (2 u - 1), u in [0, 1) from the counter-based generator; or a constant. Computed on the host, so that they do not depend
  * on the device. */
@@ -67,14 +69,17 @@ hg_status hg_params_create(hg_context *context, const hg_policy *policy, hg_para
 		*params = NULL;
 	if (!context || !params)
 		return hg__fail(context, HG_ERR_ARG, "hg_params_create: %s is NULL", context ? "params" : "context");
-	const hg_policy wanted = policy ? *policy : hg_policy_fp16();
-	if (hg_policy_check(&wanted) != HG_OK)
-		return hg__fail(context, HG_ERR_ARG, "hg_params_create: policy \"%s\" is inconsistent", wanted.name ? wanted.name : "");
+	const hg_policy fp16 = hg_policy_fp16();
+	const char *fault = policy ? hg__policy_fault(policy) : NULL;
+	if (fault)
+		return hg__fail(context, HG_ERR_ARG, "hg_params_create: policy: %s", fault);
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(context, 1, sizeof(hg_params), "the parameter list", &memory));
 	hg_params *made = memory;
 	made->ctx = context;
-	made->policy = wanted;
+	made->policy = policy ? *policy : fp16;
+	(void)snprintf(made->policy_name, sizeof made->policy_name, "%s", made->policy.name);
+	made->policy.name = made->policy_name;
 	const hg_status status = upload_step(made);
 	if (status < 0) {
 		hg_params_free(made);

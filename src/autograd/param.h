@@ -17,7 +17,8 @@ struct hg_param {
 
 struct hg_params {
 	hg_context *ctx;
-	hg_policy policy;
+	hg_policy policy; /* its name is policy_name */
+	char policy_name[64];
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */

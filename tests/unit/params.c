@@ -103,6 +103,20 @@ static void set_refuses_what_f16_cannot_hold_and_changes_nothing(void)
 	hg_context_free(ctx);
 }
 
+/* The caller's text may go. */
+static void the_policys_name_is_copied(void)
+{
+	char name[] = "mine";
+	hg_context *ctx = test_context();
+	hg_policy policy = hg_policy_fp16();
+	policy.name = name;
+	hg_params *params = make(ctx, policy);
+	memset(name, 'x', sizeof name - 1);
+	CHECK_STR(hg_params_policy(params)->name, "mine");
+	hg_params_free(params);
+	hg_context_free(ctx);
+}
+
 static void step_state_starts_from_the_policy(void)
 {
 	hg_context *ctx = test_context();
@@ -140,6 +154,10 @@ static void bad_arguments_are_named(void)
 	hg_policy broken = hg_policy_fp16();
 	broken.state = HG_I32;
 	CHECK_STATUS(hg_params_create(ctx, &broken, &none), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(ctx), "policy: state must be HG_F16 or HG_F32");
+	broken.size = sizeof broken.size; /* nothing else of it may be read */
+	CHECK_STATUS(hg_params_create(ctx, &broken, &none), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(ctx), "policy: size is not that of hg_policy");
 	CHECK_STATUS(hg_params_create(NULL, NULL, &none), HG_ERR_ARG);
 	hg_params_free(NULL);
 	hg_params_free(params);
@@ -152,6 +170,7 @@ int main(int argc, char **argv)
 	    TEST(storage_follows_the_policy),
 	    TEST(initial_values_are_a_function_of_seed_name_and_place),
 	    TEST(set_refuses_what_f16_cannot_hold_and_changes_nothing),
+	    TEST(the_policys_name_is_copied),
 	    TEST(step_state_starts_from_the_policy),
 	    TEST(bad_arguments_are_named),
 	};
