@@ -15,7 +15,8 @@ HG_EXTERN_C_BEGIN
  *     step not finite:  scale <- max(scale * backoff_factor, min_scale)   once `hysteresis` bad steps have used up the tolerance
  *     growth_interval finite steps in a row:  scale <- min(scale * growth_factor, max_scale), tolerance refilled
  *
- * hysteresis = 1 backs off at the first bad step (PyTorch). enabled = 0 keeps the scale at 1 and still skips bad steps. */
+ * hysteresis = 1 backs off at the first bad step (PyTorch). enabled = 0 keeps the scale at 1 and still skips bad steps.
+ * The struct is part of hg_policy by value, so its size must be exact. */
 typedef struct hg_loss_scale_config {
 	size_t size;
 	int enabled;
@@ -24,16 +25,18 @@ typedef struct hg_loss_scale_config {
 	float min_scale, max_scale;
 	int32_t hysteresis;
 } hg_loss_scale_config;
-#define HG_LOSS_SCALE_CONFIG_INIT \
-	{ sizeof(hg_loss_scale_config), 1, 65536.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 }
+#define HG_LOSS_SCALE_CONFIG_INIT                                                         \
+	{                                                                                     \
+		sizeof(hg_loss_scale_config), 1, 65536.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 \
+	}
 
 /* Why a step did what it did. */
 typedef enum hg_step_reason {
-	HG_STEP_APPLIED = 0,         /* gradients finite, weights updated */
-	HG_STEP_APPLIED_GREW = 1,    /* the same, and the scale grew */
-	HG_STEP_SKIPPED_BACKOFF = 2, /* a gradient was not finite; the scale was lowered */
+	HG_STEP_APPLIED = 0,           /* gradients finite, weights updated */
+	HG_STEP_APPLIED_GREW = 1,      /* the same, and the scale grew */
+	HG_STEP_SKIPPED_BACKOFF = 2,   /* a gradient was not finite; the scale was lowered */
 	HG_STEP_SKIPPED_TOLERATED = 3, /* not finite; hysteresis kept the scale */
-	HG_STEP_SKIPPED_AT_FLOOR = 4 /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
+	HG_STEP_SKIPPED_AT_FLOOR = 4   /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
 } hg_step_reason;
 HG_API const char *hg_step_reason_text(hg_step_reason reason);
 
@@ -53,7 +56,7 @@ typedef struct hg_loss_scale {
 
 /* HG_ERR_ARG and nothing changed if the configuration is inconsistent (factors, scales or interval out of range). */
 HG_API HG_NODISCARD hg_status hg_loss_scale_init(hg_loss_scale *state, const hg_loss_scale_config *config);
-/* One transition. Pure: no allocation, no I/O, the same on host and device. */
+/* One transition. Pure: no allocation, no I/O, the same on host and device. A NULL changes nothing and gives HG_STEP_SKIPPED_AT_FLOOR. */
 HG_API hg_step_reason hg_loss_scale_update(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite);
 
 /* How a neighbourhood sum is accumulated. */
@@ -64,10 +67,16 @@ typedef enum hg_accumulate {
 	HG_ACC_COUNT = 3
 } hg_accumulate;
 
-/* What to do with a narrowing to f16 that cannot be proved safe. */
+/* What to do with a narrowing to f16 that cannot be proved safe.
+ *
+ *     GUARD    narrow all the same. On a TRAIN tape what overflows reaches the gradients as infinity or NaN, the optimiser's finite check finds it, and the step
+ *              is skipped: weights never take it in. On an EVAL tape nothing is skipped or changed; hg_train reports how many logits were not finite
+ *     PROMOTE  keep that result in f32
+ *     REFUSE   HG_ERR_RANGE when it is recorded */
 typedef enum hg_unproved { HG_UNPROVED_GUARD = 0, HG_UNPROVED_PROMOTE = 1, HG_UNPROVED_REFUSE = 2 } hg_unproved;
 
-/* What this run wants. A policy never names an op; an op never reads a policy. */
+/* What this run wants. A policy never names an op; an op never reads a policy. Part of hg_train_config by value, so its size must be exact: start from one
+ * of the functions below. name is copied (63 bytes of it) where a policy is kept. */
 typedef struct hg_policy {
 	size_t size;
 	const char *name;

@@ -41,7 +41,7 @@ hg_status hg_loss_scale_init(hg_loss_scale *state, const hg_loss_scale_config *c
 
 hg_step_reason hg_loss_scale_update(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite)
 {
-	return hg__loss_scale_step(state, config, found_nonfinite);
+	return state && config ? hg__loss_scale_step(state, config, found_nonfinite) : HG_STEP_SKIPPED_AT_FLOOR;
 }
 
 const char *hg_step_reason_text(hg_step_reason reason)

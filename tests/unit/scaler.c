@@ -141,6 +141,9 @@ static void a_bad_configuration_changes_nothing(void)
 	CHECK(memcmp(&s, &before, sizeof s) == 0);
 	c = defaults();
 	CHECK_STATUS(hg_loss_scale_init(NULL, &c), HG_ERR_ARG);
+	CHECK_EQ_I(hg_loss_scale_update(NULL, &c, 0), HG_STEP_SKIPPED_AT_FLOOR);
+	CHECK_EQ_I(hg_loss_scale_update(&s, NULL, 0), HG_STEP_SKIPPED_AT_FLOOR);
+	CHECK(memcmp(&s, &before, sizeof s) == 0);
 }
 
 static void every_reason_has_its_text(void)
