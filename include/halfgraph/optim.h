@@ -10,16 +10,19 @@ HG_EXTERN_C_BEGIN
  * the loss scale: all on the device, without a word from the host. */
 typedef enum hg_optim_kind { HG_SGD = 0, HG_ADAM = 1, HG_ADAMW = 2 } hg_optim_kind;
 
+/* Inside an hg_train_config its size must be exact. */
 typedef struct hg_optim_config {
 	size_t size;
 	hg_optim_kind kind;
-	float lr, weight_decay; /* SGD, Adam: L2, added to the gradient. AdamW: decoupled */
-	float momentum;         /* SGD */
-	int nesterov;           /* SGD, needs momentum > 0 */
+	float lr, weight_decay;  /* SGD, Adam: L2, added to the gradient. AdamW: decoupled */
+	float momentum;          /* SGD */
+	int nesterov;            /* SGD, needs momentum > 0 */
 	float beta1, beta2, eps; /* Adam, AdamW: PyTorch's definition and bias correction */
 } hg_optim_config;
-#define HG_OPTIM_CONFIG_INIT \
-	{ sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f }
+#define HG_OPTIM_CONFIG_INIT                                                        \
+	{                                                                               \
+		sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f \
+	}
 
 typedef struct hg_optim hg_optim;
 
@@ -31,7 +34,7 @@ HG_API HG_NODISCARD hg_status hg_optim_add_group(hg_optim *optim, float lr, floa
 HG_API HG_NODISCARD hg_status hg_optim_assign(hg_optim *optim, const hg_param *param, int group);
 HG_API HG_NODISCARD hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr);
 
-/* Asynchronous on a GPU. */
+/* Updates every parameter, also one that is on no tape that ran: that one with the gradient it has kept. Asynchronous on a GPU. */
 HG_API HG_NODISCARD hg_status hg_optim_step(hg_optim *optim);
 
 /* What the last step did; reading it synchronises. A skipped step is not an error. */
@@ -45,7 +48,10 @@ typedef struct hg_step_info {
 	int64_t steps, skipped;
 	const char *first_nonfinite; /* name of the first parameter with one, or NULL */
 } hg_step_info;
-#define HG_STEP_INFO_INIT {sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0}
+#define HG_STEP_INFO_INIT                                               \
+	{                                                                   \
+		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0 \
+	}
 HG_API HG_NODISCARD hg_status hg_optim_info(hg_optim *optim, hg_step_info *info);
 
 HG_EXTERN_C_END

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "harness.h"
@@ -282,6 +283,10 @@ static void mistakes_are_named(void)
 	bad.beta2 = 1.0f;
 	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "beta2");
+	bad = methods[0].config;
+	bad.size = 0;
+	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "HG_OPTIM_CONFIG_INIT");
 	CHECK(!other);
 	CHECK_STATUS(hg_optim_assign(b.optim, b.buffer, 0), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "statistics");
@@ -294,9 +299,32 @@ static void mistakes_are_named(void)
 	bench_close(&b);
 }
 
+/* Callers with older headers: what their struct lacks is at its default, what they cannot take is not written. */
+static void shorter_structs_are_understood(void)
+{
+	struct bench b;
+	hg_optim *other = NULL;
+	test_reseed(8);
+	bench_open(&b, &methods[0].config, NULL);
+	hg_optim_config c = methods[4].config;
+	c.size = offsetof(hg_optim_config, beta2);
+	c.beta2 = 5.0f;
+	CHECK_OK(hg_optim_create(b.params, &c, &other));
+	hg_step_info info = HG_STEP_INFO_INIT;
+	info.size = offsetof(hg_step_info, first_nonfinite);
+	info.first_nonfinite = "kept";
+	CHECK_OK(hg_optim_info(other, &info));
+	CHECK(info.loss_scale > 0.0f);
+	CHECK_STR(info.first_nonfinite, "kept");
+	info.size = 0;
+	CHECK_STATUS(hg_optim_info(other, &info), HG_ERR_ARG);
+	hg_optim_free(other);
+	bench_close(&b);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps), TEST(bad_steps_are_skipped_and_the_scale_moves),
-	                                         TEST(two_runs_give_the_same_bits), TEST(mistakes_are_named)};
+	                                         TEST(two_runs_give_the_same_bits), TEST(mistakes_are_named), TEST(shorter_structs_are_understood)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -13,8 +13,6 @@ static hg_status in_range(hg_context *ctx, const char *field, float value, float
 
 hg_status hg__optim_check(hg_context *ctx, const hg_optim_config *c)
 {
-	if (c->size != sizeof *c)
-		return hg__fail(ctx, HG_ERR_ARG, "optim: config.size is %zu, expected %zu", c->size, sizeof *c);
 	if (c->kind < HG_SGD || c->kind > HG_ADAMW)
 		return hg__fail(ctx, HG_ERR_ARG, "optim: kind is %d, expected one of hg_optim_kind (0 to 2)", (int)c->kind);
 	HG__TRY(in_range(ctx, "lr", c->lr, 0.0f, INFINITY));

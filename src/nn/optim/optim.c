@@ -9,17 +9,17 @@
 
 #include <math.h>
 
-/* Moments of different tensors never share a 256-byte line, which is also what a GPU allocation is aligned to. */
-#define MOMENT_ALIGN ((size_t)256)
+#include "core/versioned.h"
 
 static int moments_per_tensor(const hg_optim_config *c)
 {
 	return c->kind == HG_SGD ? c->momentum > 0.0f : 2;
 }
 
+/* Moments of different tensors never share a line. */
 static size_t moment_bytes(const struct hg__optim_tensor *t)
 {
-	return ((size_t)(t->rows * t->ld) * sizeof(float) + MOMENT_ALIGN - 1) / MOMENT_ALIGN * MOMENT_ALIGN;
+	return hg__aligned((size_t)(t->rows * t->ld) * sizeof(float));
 }
 
 /* One row of the table: where the parameter's master, working copy and gradient lie. */
@@ -131,12 +131,15 @@ hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_o
 	if (!config || !out)
 		return hg__fail(ctx, HG_ERR_ARG, "optim: %s is NULL", config ? "optim" : "config");
 	*out = NULL;
-	HG__TRY(hg__optim_check(ctx, config));
+	hg_optim_config ours = HG_OPTIM_CONFIG_INIT;
+	if (!hg__struct_read(&ours, sizeof ours, config))
+		return hg__fail(ctx, HG_ERR_ARG, "optim: config.size is not set (start from HG_OPTIM_CONFIG_INIT), or a field unknown to this version is used");
+	HG__TRY(hg__optim_check(ctx, &ours));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_optim), "optim", &memory));
 	hg_optim *optim = memory;
 	optim->params = params;
-	optim->config = *config;
+	optim->config = ours;
 	const hg_status status = build(optim);
 	if (status < 0) {
 		hg_optim_free(optim);
@@ -230,18 +233,19 @@ hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)
 	if (!optim)
 		return HG_ERR_ARG;
 	hg_context *ctx = optim->params->ctx;
-	if (!info || info->size != sizeof *info)
-		return hg__fail(ctx, HG_ERR_ARG, "optim_info: info is NULL or its size is not sizeof(hg_step_info)");
+	hg_step_info ours = HG_STEP_INFO_INIT;
 	struct hg__step step;
+	if (!info)
+		return hg__fail(ctx, HG_ERR_ARG, "optim_info: info is NULL");
 	HG__TRY(ctx->backend->copy_out(ctx, &step, optim->params->step, sizeof step));
 	const hg_step_reason reason = (hg_step_reason)step.reason;
-	info->applied = step.scale.steps > 0 && (reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW);
-	info->reason = reason;
-	info->loss_scale = step.scale.scale;
-	info->grad_norm = sqrt(step.grad_sq);
-	info->nonfinite = step.nonfinite;
-	info->steps = step.scale.steps;
-	info->skipped = step.scale.skipped;
-	info->first_nonfinite = step.first_nonfinite >= 0 && step.first_nonfinite < optim->count ? optim->param[step.first_nonfinite]->name : NULL;
-	return HG_OK;
+	ours.applied = step.scale.steps > 0 && (reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW);
+	ours.reason = reason;
+	ours.loss_scale = step.scale.scale;
+	ours.grad_norm = sqrt(step.grad_sq);
+	ours.nonfinite = step.nonfinite;
+	ours.steps = step.scale.steps;
+	ours.skipped = step.scale.skipped;
+	ours.first_nonfinite = step.first_nonfinite >= 0 && step.first_nonfinite < optim->count ? optim->param[step.first_nonfinite]->name : NULL;
+	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "optim_info: info->size is not set: start from HG_STEP_INFO_INIT");
 }
