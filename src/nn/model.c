@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/versioned.h"
+
 static const struct hg__model_kind *const kinds[] = {
 #define HG_MODEL(name) &hg__model_##name,
 #include "nn/models.def"
@@ -25,7 +27,7 @@ const char *const *hg_model_names(void)
 	return names;
 }
 
-static const struct hg__model_kind *kind_find(const char *name)
+const struct hg__model_kind *hg__model_find(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kinds[i]->name, name) == 0)
@@ -48,17 +50,26 @@ hg_model_config hg_model_config_default(const char *name)
 	                          .negative_slope = 0.2f,
 	                          .out_heads = 1,
 	                          .readout = -1};
-	const struct hg__model_kind *kind = kind_find(name);
+	const struct hg__model_kind *kind = hg__model_find(name);
 	if (kind)
 		kind->defaults(&config);
 	return config;
 }
 
+/* The caller's configuration, as far as it goes, over the model's own defaults. */
+static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_model_config *ours)
+{
+	hg_model_config head = hg_model_config_default(NULL);
+	if (!hg__struct_read(&head, sizeof head, theirs))
+		return hg__fail(ctx, HG_ERR_ARG, "model: config.size is not set (start from hg_model_config_default), or a field unknown to this version is used");
+	*ours = hg_model_config_default(head.name);
+	(void)hg__struct_read(ours, sizeof *ours, theirs); /* read once already */
+	return HG_OK;
+}
+
 static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 {
-	const struct hg__model_kind *kind = kind_find(c->name);
-	if (c->size != sizeof *c)
-		return hg__fail(ctx, HG_ERR_ARG, "model: config.size is %zu, expected %zu", c->size, sizeof *c);
+	const struct hg__model_kind *kind = hg__model_find(c->name);
 	if (!kind)
 		return hg__fail(ctx, HG_ERR_ARG, "model: name is \"%s\", which hg_model_names does not list", c->name ? c->name : "(null)");
 	if (c->in_features < 1 || c->out_features < 1)
@@ -125,15 +136,17 @@ hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_m
 	if (!config || !out)
 		return hg__fail(ctx, HG_ERR_ARG, "model: %s is NULL", config ? "model" : "config");
 	*out = NULL;
-	HG__TRY(config_check(ctx, config));
+	hg_model_config ours;
+	HG__TRY(config_read(ctx, config, &ours));
+	HG__TRY(config_check(ctx, &ours));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_model), "model", &memory));
 	hg_model *model = memory;
 	model->params = params;
-	model->kind = kind_find(config->name);
-	model->config = *config;
+	model->kind = hg__model_find(ours.name);
+	model->config = ours;
 	model->config.name = model->kind->name;
-	hg_status status = hg__host_alloc(ctx, (size_t)config->layers, sizeof *model->layer, "model: layers", &memory);
+	hg_status status = hg__host_alloc(ctx, (size_t)ours.layers, sizeof *model->layer, "model: layers", &memory);
 	if (status >= 0) {
 		model->layer = memory;
 		status = layers_build(model);

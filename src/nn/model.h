@@ -14,10 +14,17 @@ struct hg__layer_spec {
 	int final;
 };
 
+/* What a training run takes where the caller has no wish. */
+struct hg__model_training {
+	float lr, weight_decay;
+	int first_layer_decay_only, epochs;
+};
+
 /* What every model is: a stack of layers of one kind, dropout before each of them. A kind says what one layer is; model.c does the rest. A layer's parameters
  * live in a struct of the kind's own, layer_bytes large. */
 struct hg__model_kind {
 	const char *name;
+	struct hg__model_training training;
 	size_t layer_bytes;
 	int head; /* node task: hidden layers only, and a linear head gives the logits. 0: the last layer gives them */
 	void (*defaults)(hg_model_config *config);
@@ -31,6 +38,9 @@ struct hg__model_kind {
 #define HG_MODEL(name) extern const struct hg__model_kind hg__model_##name;
 #include "nn/models.def"
 #undef HG_MODEL
+
+/* NULL if there is none of that name; name may be NULL. */
+const struct hg__model_kind *hg__model_find(const char *name);
 
 struct hg__model_layer {
 	char name[16];

@@ -1,13 +1,12 @@
 /* Recording a model on a tape. */
 #include "autograd/tape.h"
+#include "core/versioned.h"
 #include "nn/model.h"
 
 static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)
 {
 	const char *name = model->config.name;
 	const long long want = (long long)model->config.in_features;
-	if (!input || input->size != sizeof *input)
-		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input is NULL or its size is not sizeof(hg_model_input)", name);
 	if (!input->graph)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input.graph is NULL", name);
 	if (!input->x == !input->x_sparse)
@@ -17,6 +16,8 @@ static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_mode
 	const long long found = (long long)(input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse));
 	if (n != cols)
 		return hg__tape_fail(tape, HG_ERR_SHAPE, "%s: graph has %lld rows and %lld columns, expected a square one", name, n, cols);
+	if (hg_graph_context(input->graph) != tape->ctx || (input->x ? hg_tensor_context(input->x) : hg_graph_context(input->x_sparse)) != tape->ctx)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: graph or features belong to another context than the tape", name);
 	if (rows != n)
 		return hg__tape_fail(tape, HG_ERR_SHAPE, "%s: features have %lld rows, graph has %lld nodes", name, rows, n);
 	if (found != want)
@@ -69,18 +70,26 @@ static hg_var layers_record(const hg_model *model, hg_tape *tape, hg_graph *grap
 	return scores;
 }
 
+static hg_status check_call(const hg_model *model, hg_tape *tape, const hg_model_input *input, hg_model_input *ours)
+{
+	if (!model || !input)
+		return hg__tape_fail(tape, HG_ERR_ARG, "hg_model_record: %s is NULL", model ? "input" : "model");
+	if (model->params != tape->params)
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: the model has other parameters than the tape", model->config.name);
+	if (!hg__struct_read(ours, sizeof *ours, input))
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: input.size is not set (start from HG_MODEL_INPUT_INIT), or a field unknown to this version is used",
+		                     model->config.name);
+	return HG_OK;
+}
+
 hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input)
 {
-	const hg_var invalid = {-1};
+	const hg_var invalid = hg__tape_var(tape, -1);
+	hg_model_input ours = HG_MODEL_INPUT_INIT;
 	struct hg__features x;
-	if (!model || !tape)
+	if (!hg__tape_open(tape, "hg_model_record"))
 		return invalid;
-	if (input_check(model, tape, input) < 0)
+	if (check_call(model, tape, input, &ours) < 0 || input_check(model, tape, &ours) < 0)
 		return invalid;
-	const hg_status status = features_record(model, tape, input, &x);
-	if (status < 0) {
-		(void)hg__tape_fail(tape, status, "%s", hg_context_error(model->params->ctx));
-		return invalid;
-	}
-	return layers_record(model, tape, input->graph, x);
+	return hg__tape_stick(tape, features_record(model, tape, &ours, &x)) < 0 ? invalid : layers_record(model, tape, ours.graph, x);
 }

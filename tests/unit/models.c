@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,9 +276,71 @@ static void inputs_that_do_not_fit_are_named(void)
 	close_all(&f);
 }
 
+/* What is not recorded is no HG_NONE, which an optional operand would take, and the tape says why. */
+static void recording_mistakes_are_the_tapes(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f, other;
+	hg_model *model = NULL;
+	const hg_model_config c = config_of("gcn");
+	open_policy(&f, &policy);
+	open_policy(&other, &policy);
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	const hg_model_input init = HG_MODEL_INPUT_INIT;
+	hg_model_input in[4] = {init, init, init, init};
+	for (int i = 0; i < 4; i++) {
+		in[i].graph = f.graph;
+		in[i].x = f.x;
+	}
+	in[0].size = 0;
+	in[1].graph = other.graph;
+	in[2].x = other.x;
+	in[3].x = NULL;
+	in[3].x_sparse = other.x_sparse;
+	static const char *const parts[] = {"HG_MODEL_INPUT_INIT", "another context", "another context", "another context"};
+	for (int i = -2; i < 4; i++) {
+		hg_tape *tape = NULL;
+		CHECK_OK(hg_tape_create(f.params, HG_TRAIN, &tape));
+		const hg_var y = hg_model_record(i == -2 ? NULL : model, tape, i < 0 ? NULL : &in[i]);
+		CHECK(y.id < 0 && y.id != HG_NONE.id);
+		CHECK_STATUS(hg_tape_status(tape), HG_ERR_ARG);
+		CHECK_CONTAINS(hg_context_error(f.ctx), i == -2 ? "model is NULL" : i == -1 ? "input is NULL" : parts[i]);
+		hg_tape_free(tape);
+	}
+	hg_tape *tape = NULL;
+	CHECK_OK(hg_tape_create(other.params, HG_TRAIN, &tape));
+	CHECK(hg_model_record(model, tape, &in[3]).id < 0);
+	CHECK_CONTAINS(hg_context_error(other.ctx), "other parameters");
+	hg_tape_free(tape);
+	CHECK(hg_model_record(model, NULL, &in[0]).id < 0);
+	hg_model_free(model);
+	close_all(&other);
+	close_all(&f);
+}
+
+/* A configuration of older headers ends early: the model's own defaults fill it up. */
+static void a_shorter_config_is_completed(void)
+{
+	const hg_policy policy = hg_policy_fp16();
+	struct fixture f;
+	hg_model *model = NULL;
+	hg_model_config c = config_of("gat");
+	open_policy(&f, &policy);
+	c.size = offsetof(hg_model_config, negative_slope);
+	c.negative_slope = 7.0f; /* beyond what the caller's struct has */
+	CHECK_OK(hg_model_create(f.params, &c, &model));
+	CHECK(hg_model_get_config(model)->negative_slope == 0.2f && hg_model_get_config(model)->attention_dropout == 0.6f);
+	hg_model_free(model);
+	c.size = 0;
+	CHECK_STATUS(hg_model_create(f.params, &c, &model), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(f.ctx), "config.size is not set");
+	close_all(&f);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(parameters_are_counted),           TEST(parameters_know_their_layer), TEST(sparse_and_dense_features_agree),
-	                                         TEST(graph_tasks_give_a_row_per_graph), TEST(mistakes_are_named),          TEST(inputs_that_do_not_fit_are_named)};
+	static const struct test_case cases[] = {TEST(parameters_are_counted),           TEST(parameters_know_their_layer),  TEST(sparse_and_dense_features_agree),
+	                                         TEST(graph_tasks_give_a_row_per_graph), TEST(mistakes_are_named),           TEST(inputs_that_do_not_fit_are_named),
+	                                         TEST(recording_mistakes_are_the_tapes), TEST(a_shorter_config_is_completed)};
 	return RUN_TESTS(argc, argv, cases);
 }
