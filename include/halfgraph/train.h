@@ -10,17 +10,21 @@ HG_EXTERN_C_BEGIN
 typedef struct hg_train_data {
 	size_t size;
 	hg_model_input input;
-	const int32_t *labels; /* [n], or [graphs] for a graph task; < 0: unlabelled */
+	const int32_t *labels;                            /* [n], or [graphs] for a graph task; < 0: unlabelled */
 	const uint8_t *train_mask, *val_mask, *test_mask; /* same length; NULL val or test: none */
 } hg_train_data;
-#define HG_TRAIN_DATA_INIT {sizeof(hg_train_data), HG_MODEL_INPUT_INIT, 0, 0, 0, 0}
+#define HG_TRAIN_DATA_INIT                                     \
+	{                                                          \
+		sizeof(hg_train_data), HG_MODEL_INPUT_INIT, 0, 0, 0, 0 \
+	}
 
 typedef struct hg_train_event {
 	size_t size;
-	int epoch, epochs; /* 1 .. epochs */
+	int epoch, epochs;                                        /* 1 .. epochs */
 	double loss, train_accuracy, val_accuracy, test_accuracy; /* accuracies in [0, 1]; NaN where not evaluated */
-	double epoch_ms; /* forward, backward and step; evaluation excluded */
+	double epoch_ms;                                          /* forward, backward and step; evaluation excluded */
 	hg_step_info step;
+	int64_t nonfinite_logits; /* of all rows, at this epoch's evaluation; where not 0 the accuracies rest on overflow. 0 where not evaluated */
 } hg_train_event;
 /* Called after every epoch; returns non-zero to stop (then hg_train_run returns HG_INFO_STOPPED with a complete report). */
 typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
@@ -41,24 +45,29 @@ HG_API hg_train_config hg_train_config_default(const char *model);
 
 typedef struct hg_train_report {
 	size_t size;
-	int epochs_run, best_epoch; /* best_epoch by validation accuracy (ties: lower validation loss); the last one without a validation set */
+	int epochs_run, best_epoch;              /* best_epoch by validation accuracy (ties: lower validation loss); the last one without a validation set */
 	double best_val_accuracy, test_accuracy; /* test at the best epoch */
 	double final_loss, epoch_ms_median;
 	size_t peak_bytes, state_bytes, arena_bytes;
 	int64_t steps_skipped;
 	float loss_scale_final;
-	int loss_finite; /* the last loss was finite */
+	int loss_finite;          /* the last loss was finite */
+	int64_t nonfinite_logits; /* at the best epoch, as in hg_train_event */
 } hg_train_report;
-#define HG_TRAIN_REPORT_INIT {sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define HG_TRAIN_REPORT_INIT                                           \
+	{                                                                  \
+		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+	}
 
 typedef struct hg_train hg_train;
 HG_API HG_NODISCARD hg_status hg_train_create(hg_context *context, const hg_train_config *config, const hg_train_data *data, hg_train **train);
 HG_API void hg_train_free(hg_train *train);
 HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *report);
-/* Class of every node (or graph) with the weights of the best epoch: prediction [n]; logits [n, out] f32 or NULL. */
+/* Class of every node (or graph) with the weights of the best epoch: prediction [n], the first largest logit that is a number, -1 where none is; logits
+ * [n, out] f32 or NULL. */
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
-HG_API hg_model *hg_train_model(hg_train *train); /* to record it on a tape of yours: another graph, other features */
+HG_API hg_model *hg_train_model(hg_train *train);           /* to record it on a tape of yours: another graph, other features */
 HG_API const hg_tape *hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print */
 
 HG_EXTERN_C_END

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define COUNTS_BYTES (HG__SPLITS * 2 * sizeof(float))
+#define COUNTS_BYTES ((HG__SPLITS + 1) * 2 * sizeof(float))
 
 hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split, hg_tape *tape, hg_var logits)
 {
@@ -45,16 +45,25 @@ static hg_status count(const struct hg__evaluator *e, int split)
 	return e->ctx->backend->kernels->accuracy(e->ctx, &args);
 }
 
+/* Rows are judged whatever their logits are; how many of these are not finite tells how far the accuracies can be trusted. */
+static hg_status count_nonfinite(const struct hg__evaluator *e)
+{
+	const struct hg__amax_args args = {.x = hg_tape_value(e->tape, e->logits)->mat, .out = {(float *)e->counts + 2 * HG__SPLITS, 1, 2, 2, HG_F32}};
+	return e->ctx->backend->kernels->amax(e->ctx, &args);
+}
+
 hg_status hg__evaluate(struct hg__evaluator *e, struct hg__scores *scores)
 {
-	float counts[HG__SPLITS][2];
+	float counts[HG__SPLITS + 1][2];
 	const struct hg__backend *device = e->ctx->backend;
 	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(device->fill(e->ctx, e->counts, 0, COUNTS_BYTES));
 	for (int split = 0; split < HG__SPLITS; split++)
 		HG__TRY(count(e, split));
+	HG__TRY(count_nonfinite(e));
 	HG__TRY(device->copy_out(e->ctx, counts, e->counts, COUNTS_BYTES));
 	for (int split = 0; split < HG__SPLITS; split++)
 		scores->accuracy[split] = counts[split][1] > 0.0f ? (double)counts[split][0] / (double)counts[split][1] : (double)NAN;
+	scores->nonfinite = (int64_t)counts[HG__SPLITS][1];
 	return hg_tape_scalar(e->tape, e->loss, &scores->loss);
 }

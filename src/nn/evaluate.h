@@ -20,11 +20,12 @@ struct hg__evaluator {
 	hg_tape *tape;
 	hg_var logits, loss;
 	const struct hg__targets *targets;
-	void *counts; /* f32 [splits, 2] on the device: right, counted */
+	void *counts; /* f32 [splits + 1, 2] on the device: right, counted; of all logits the largest |x| and how many are not finite */
 };
 /* accuracies in [0, 1]; NaN for a split that does not exist. loss: of the validation split, of the training split where there is none. */
 struct hg__scores {
 	double accuracy[HG__SPLITS], loss;
+	int64_t nonfinite; /* logits, of all rows */
 };
 
 HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_model *model, const hg_model_input *input,

@@ -1,12 +1,30 @@
 /* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at what was learnt. */
 #include "nn/train.h"
 
+#include "core/versioned.h"
+
+/* Both structs as the caller means them. What they hold by value stands where it stands only if both sides know it alike. */
+static hg_status arguments_read(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, hg_train_config *c, hg_train_data *d)
+{
+	if (!config || !data)
+		return hg__fail(ctx, HG_ERR_ARG, "train: %s is NULL", config ? "data" : "config");
+	if (!hg__struct_read(c, sizeof *c, config))
+		return hg__fail(ctx, HG_ERR_ARG, "train: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
+	if (!hg__struct_read(d, sizeof *d, data))
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.size is not set (start from HG_TRAIN_DATA_INIT), or a field unknown to this version is used");
+	const struct {
+		const char *name;
+		size_t found, expected;
+	} parts[] = {
+	    {"config.model", c->model.size, sizeof c->model}, {"config.optim", c->optim.size, sizeof c->optim}, {"data.input", d->input.size, sizeof d->input}};
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (parts[i].found != parts[i].expected)
+			return hg__fail(ctx, HG_ERR_ARG, "train: %s.size is %zu, expected %zu", parts[i].name, parts[i].found, parts[i].expected);
+	return HG_OK;
+}
+
 static hg_status config_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d)
 {
-	if (!c || c->size != sizeof *c)
-		return hg__fail(ctx, HG_ERR_ARG, "train: config is NULL or its size is not sizeof(hg_train_config)");
-	if (!d || d->size != sizeof *d)
-		return hg__fail(ctx, HG_ERR_ARG, "train: data is NULL or its size is not sizeof(hg_train_data)");
 	if (!d->input.graph || !d->labels)
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.%s is NULL", d->labels ? "input.graph" : "labels");
 	if (!d->input.x && !d->input.x_sparse)
@@ -97,6 +115,8 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(targets_upload(t, d, rows));
 	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
 	HG__TRY(hg_model_create(t->params, &t->config.model, &t->model));
+	t->config.policy = *hg_params_policy(t->params); /* names that outlive the caller's */
+	t->config.model = *hg_model_get_config(t->model);
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
 	HG__TRY(tape_record(t, &d->input));
@@ -111,13 +131,16 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	if (!out)
 		return hg__fail(ctx, HG_ERR_ARG, "train: train is NULL");
 	*out = NULL;
-	HG__TRY(config_check(ctx, config, data));
+	hg_train_config c = hg_train_config_default(NULL);
+	hg_train_data d = HG_TRAIN_DATA_INIT;
+	HG__TRY(arguments_read(ctx, config, data, &c, &d));
+	HG__TRY(config_check(ctx, &c, &d));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_train), "train", &memory));
 	hg_train *train = memory;
 	train->ctx = ctx;
-	train->config = *config;
-	const hg_status status = build(train, data);
+	train->config = c;
+	const hg_status status = build(train, &d);
 	if (status < 0) {
 		hg_train_free(train);
 		return status;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/versioned.h"
+
 /* Where the run stands. */
 struct progress {
 	struct hg__scores best;        /* at best_epoch */
@@ -64,6 +66,7 @@ static hg_status epoch_look(hg_train *t, struct progress *p, hg_train_event *eve
 	event->train_accuracy = scores.accuracy[HG__SPLIT_TRAIN];
 	event->val_accuracy = scores.accuracy[HG__SPLIT_VAL];
 	event->test_accuracy = scores.accuracy[HG__SPLIT_TEST];
+	event->nonfinite_logits = scores.nonfinite;
 	improvement_note(p, &scores, event->epoch);
 	if (!is_better(t, p, &scores))
 		return HG_OK;
@@ -83,7 +86,7 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 	const hg_train_config *c = &t->config;
 	for (int epoch = 1; epoch <= c->epochs; epoch++) {
 		const hg_step_info info = HG_STEP_INFO_INIT;
-		*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0.0, info};
+		*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0.0, info, 0};
 		HG__TRY(epoch_run(t, &event->epoch_ms));
 		t->epoch_ms[epoch - 1] = event->epoch_ms;
 		HG__TRY(hg_tape_scalar(t->tape, t->loss, &event->loss));
@@ -117,28 +120,29 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	hg_plan_info plan = HG_PLAN_INFO_INIT;
 	HG__TRY(hg_context_memory(t->ctx, &memory));
 	HG__TRY(hg_tape_plan(t->tape, &plan));
-	*report = (hg_train_report){.size = sizeof *report,
-	                            .epochs_run = last->epoch,
-	                            .best_epoch = p->best_epoch,
-	                            .best_val_accuracy = p->best.accuracy[HG__SPLIT_VAL],
-	                            .test_accuracy = p->best.accuracy[HG__SPLIT_TEST],
-	                            .final_loss = last->loss,
-	                            .epoch_ms_median = median(t->epoch_ms, last->epoch),
-	                            .peak_bytes = memory.peak_bytes,
-	                            .state_bytes = plan.state_bytes,
-	                            .arena_bytes = plan.arena_bytes,
-	                            .steps_skipped = last->step.skipped,
-	                            .loss_scale_final = last->step.loss_scale,
-	                            .loss_finite = isfinite(last->loss) != 0};
-	return HG_OK;
+	const hg_train_report ours = {.size = sizeof ours,
+	                              .epochs_run = last->epoch,
+	                              .best_epoch = p->best_epoch,
+	                              .best_val_accuracy = p->best.accuracy[HG__SPLIT_VAL],
+	                              .test_accuracy = p->best.accuracy[HG__SPLIT_TEST],
+	                              .final_loss = last->loss,
+	                              .epoch_ms_median = median(t->epoch_ms, last->epoch),
+	                              .peak_bytes = memory.peak_bytes,
+	                              .state_bytes = plan.state_bytes,
+	                              .arena_bytes = plan.arena_bytes,
+	                              .steps_skipped = last->step.skipped,
+	                              .loss_scale_final = last->step.loss_scale,
+	                              .loss_finite = isfinite(last->loss) != 0,
+	                              .nonfinite_logits = p->best.nonfinite};
+	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 
 hg_status hg_train_run(hg_train *train, hg_train_report *report)
 {
 	if (!train)
 		return HG_ERR_ARG;
-	if (!report || report->size != sizeof *report)
-		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not sizeof(hg_train_report)");
+	if (!report || report->size < sizeof report->size)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
 	hg_train_event last;
 	const hg_status status = epochs_run(train, &progress, &last);
@@ -150,12 +154,12 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	return status;
 }
 
-/* First largest logit; 0 where all are NaN. */
+/* First largest logit that is a number; -1 where none is. */
 static int32_t argmax(const float *logits, int64_t cols)
 {
-	int32_t best = 0;
-	for (int32_t c = 1; c < cols; c++)
-		if (logits[c] > logits[best])
+	int32_t best = -1;
+	for (int32_t c = 0; c < cols; c++)
+		if (!isnan(logits[c]) && (best < 0 || logits[c] > logits[best]))
 			best = c;
 	return best;
 }

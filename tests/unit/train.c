@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -365,6 +366,70 @@ static void mistakes_are_named(void)
 	run_close(&r);
 }
 
+/* Weights that are no numbers: the step is skipped, the accuracies are flagged, nothing is predicted. */
+static void overflow_in_the_logits_is_told(void)
+{
+	static struct task t;
+	static float value[D * 64];
+	int32_t prediction[N];
+	struct run r;
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.epochs = 1;
+	run_data(&r, test_context(), &t, HG_F16, 0);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	hg_param *last = hg_params_at(hg_train_params(r.train), hg_params_count(hg_train_params(r.train)) - 1); /* the bias of the logits */
+	for (int i = 0; i < C; i++)
+		value[i] = NAN;
+	CHECK_EQ_I(hg_tensor_cols(hg_param_master(last)), C);
+	CHECK_OK(hg_param_set(last, value));
+	CHECK_OK(hg_train_run(r.train, &r.report));
+	CHECK_EQ_I(r.report.nonfinite_logits, N * C);
+	CHECK_EQ_I(r.report.steps_skipped, 1);
+	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
+	for (int i = 0; i < N; i++)
+		CHECK_EQ_I(prediction[i], -1);
+	value[2] = 1e4f; /* the one number among them wins */
+	CHECK_OK(hg_param_set(last, value));
+	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
+	for (int i = 0; i < N; i++)
+		CHECK_EQ_I(prediction[i], 2);
+	run_close(&r);
+}
+
+/* Structs of other headers: the outer one may be shorter, what it holds by value may not. */
+static void sizes_are_honoured(void)
+{
+	static struct task t;
+	struct run r;
+	task_make(&t);
+	hg_train_config good = config_of("gcn", "fp16"), c = good;
+	run_data(&r, test_context(), &t, HG_F16, 0);
+	c.size = 0;
+	refuse(&r, &c, &r.data, "config.size is not set");
+	c = good;
+	c.model.size = 8;
+	refuse(&r, &c, &r.data, "config.model.size is 8");
+	c = good;
+	c.policy.size = 8;
+	refuse(&r, &c, &r.data, "policy: size");
+	hg_train_data d = r.data;
+	d.input.size = 8;
+	refuse(&r, &good, &d, "data.input.size is 8");
+	c = good;
+	c.epochs = 2;
+	c.size = offsetof(hg_train_config, eval_every); /* every epoch, then */
+	c.eval_every = -1;
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	r.report.size = offsetof(hg_train_report, nonfinite_logits);
+	r.report.nonfinite_logits = 77;
+	CHECK_OK(hg_train_run(r.train, &r.report));
+	CHECK(r.report.nonfinite_logits == 77 && r.report.epochs_run == 2 && r.report.size == offsetof(hg_train_report, nonfinite_logits));
+	r.report.size = 0;
+	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_ERR_ARG);
+	run_close(&r);
+}
+
 /* An allocator that counts, and fails when it is told to. */
 struct memory {
 	int64_t until; /* allocations left before one fails; < 0: none does */
@@ -434,6 +499,8 @@ int main(int argc, char **argv)
 	                                         TEST(skipped_steps_are_information),
 	                                         TEST(graphs_are_classified),
 	                                         TEST(mistakes_are_named),
+	                                         TEST(overflow_in_the_logits_is_told),
+	                                         TEST(sizes_are_honoured),
 	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }
