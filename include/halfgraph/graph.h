@@ -63,5 +63,8 @@ HG_API HG_NODISCARD hg_status hg_graph_download(hg_graph *graph, int64_t *rowptr
  * NONE 1;  LEFT 1/d'(j);  RIGHT 1/d(i) (the mean);  BOTH 1/sqrt(d(i) d'(j)). */
 typedef enum hg_norm { HG_NORM_NONE = 0, HG_NORM_LEFT = 1, HG_NORM_RIGHT = 2, HG_NORM_BOTH = 3 } hg_norm;
 
+/* How the nodes of one graph of a batch become one row (hg_readout). */
+typedef enum hg_reduce { HG_REDUCE_SUM = 0, HG_REDUCE_MEAN = 1, HG_REDUCE_MAX = 2 } hg_reduce;
+
 HG_EXTERN_C_END
 #endif

@@ -55,7 +55,6 @@ HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
 HG_API hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_param *running_mean, hg_param *running_var, float momentum, float eps);
 HG_API hg_var hg_layer_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, float eps);
 
-typedef enum hg_reduce { HG_REDUCE_SUM = 0, HG_REDUCE_MEAN = 1, HG_REDUCE_MAX = 2 } hg_reduce;
 /* Y[g,:] = reduction over the nodes of graph g of the batch (hg_graph_set_batch).  X [n, d], Y [graphs, d]. An empty graph gives 0. */
 HG_API hg_var hg_readout(hg_tape *tape, hg_graph *graph, hg_var x, hg_reduce reduce);
 
