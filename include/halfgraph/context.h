@@ -34,7 +34,7 @@ typedef struct hg_context_config {
 	size_t size;
 	hg_device device; /* AUTO: CUDA where a device answers and opens, else the CPU; log level WARN tells why a device that answers is not used */
 	int device_index;
-	void *stream; /* a cudaStream_t, borrowed; AUTO then never means the CPU. NULL: the context makes its own */
+	void *stream; /* a cudaStream_t, borrowed, ignored on the CPU; AUTO then reports a device that does not open. NULL: the context makes its own */
 	int threads;  /* CPU threads; 0: as many as OpenMP gives */
 	uint64_t seed;
 	hg_log_fn log; /* NULL: silent */
