@@ -14,6 +14,7 @@ static float head_dot(const struct hg__head_dot_args *a, int64_t row, int64_t k,
 	return sum;
 }
 
+/* At most HG__WIDTH columns, and as many heads: without columns any number of heads divides them. */
 static void short_row(const struct hg__head_dot_args *a, int64_t row, int64_t d)
 {
 	float xs[HG__WIDTH], as[HG__WIDTH], s[HG__WIDTH];
@@ -27,7 +28,7 @@ hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 	HG__TRY(hg__need(ctx, a->s.rows == rows && a->s.cols == a->heads && a->a.cols == a->x.cols && d * a->heads == a->x.cols, "head_dot: operands do not fit"));
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		if (a->x.cols <= HG__WIDTH)
+		if (a->x.cols <= HG__WIDTH && a->heads <= HG__WIDTH)
 			short_row(a, r, d);
 		else
 			for (int64_t k = 0; k < a->heads; k++) {

@@ -108,6 +108,8 @@ static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
 hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
+	if (cols == 0)
+		return HG_OK;
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data, "layer_norm_back: operands do not fit"));
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, a, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
