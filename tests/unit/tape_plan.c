@@ -1,0 +1,332 @@
+/* The memory plan, what happens without memory, and what the tape tells of itself. */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "unit/tape.h"
+
+static void check_plan(const struct hg__span *span, int64_t count, size_t bytes)
+{
+	size_t most = 0;
+	for (int64_t i = 0; i < count; i++) {
+		size_t alive = 0;
+		CHECK(span[i].offset % HG__ALIGN == 0 && span[i].bytes > 0 && span[i].offset + span[i].bytes <= bytes && span[i].first <= span[i].last);
+		for (int64_t j = 0; j < count; j++) {
+			if (span[j].first <= span[i].first && span[i].first <= span[j].last)
+				alive += span[j].bytes;
+			if (i == j || span[i].last < span[j].first || span[j].last < span[i].first)
+				continue;
+			CHECK_MSG(span[i].offset + span[i].bytes <= span[j].offset || span[j].offset + span[j].bytes <= span[i].offset,
+			          "buffers %lld and %lld are alive together and overlap", (long long)i, (long long)j);
+		}
+		most = alive > most ? alive : most;
+	}
+	CHECK(bytes >= most); /* no plan can do with less than what is alive at once */
+}
+
+static void random_lifetimes_never_overlap(void)
+{
+	hg_context *ctx = test_context();
+	for (int round = 0; round < 200; round++) {
+		struct hg__span span[64];
+		const int64_t count = test_below(65);
+		size_t bytes = 0, sum = 0;
+		for (int64_t i = 0; i < count; i++) {
+			const int32_t first = (int32_t)test_below(40);
+			span[i] = (struct hg__span){.first = first, .last = first + (int32_t)test_below(12), .bytes = (size_t)(1 + test_below(20)) * HG__ALIGN};
+			sum += span[i].bytes;
+		}
+		CHECK_OK(hg__arena_place(ctx, span, count, &bytes));
+		check_plan(span, count, bytes);
+		CHECK(bytes <= sum);
+	}
+	hg_context_free(ctx);
+}
+
+static void real_plan_never_overlaps(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, 40);
+	hg_var logits;
+	const hg_var loss = gcn(&b, b.tape, random_tensor(&b, HG_F16, 40, 33, 1.0), label_tensor(&b, 40, 7), &logits);
+	CHECK_OK(hg_tape_compile(b.tape, loss));
+	check_plan(b.tape->span, b.tape->spans, b.tape->arena_bytes);
+	size_t sum = 0;
+	for (int64_t i = 0; i < b.tape->spans; i++)
+		sum += b.tape->span[i].bytes;
+	CHECK(b.tape->arena_bytes < sum); /* something is shared */
+	bench_close(&b);
+}
+
+/* A random expression over a few values; with every value kept nothing shares memory, so the plan must not change a single bit of any gradient. */
+static hg_var random_net(struct bench *b, hg_tape *tape, const hg_tensor *x, const hg_tensor *t, uint64_t salt, int keep)
+{
+	hg_var v[24];
+	test_reseed(salt);
+	v[0] = hg_tape_variable(tape, x, "x");
+	v[1] = hg_linear(tape, v[0], hg_tape_param(tape, param(b, "w", 9, 9)), hg_tape_param(tape, param(b, "c", 1, 9)));
+	for (int i = 2; i < 24; i++) {
+		const hg_var one = v[i - 1 - (int)test_below(i < 4 ? i : 4)], two = v[test_below(i)];
+		const int64_t kind = test_below(6);
+		v[i] = kind == 0   ? hg_add(tape, one, two)
+		       : kind == 1 ? hg_relu(tape, one)
+		       : kind == 2 ? hg_scale(tape, one, 0.5f)
+		       : kind == 3 ? hg_linear(tape, one, hg_tape_param(tape, param(b, "w", 9, 9)), HG_NONE)
+		       : kind == 4 ? hg_spmm_mean(tape, b->graph, one)
+		                   : hg_dropout(tape, hg_elu(tape, one, 1.0f), 0.25f);
+	}
+	for (int i = 1; i < 24 && keep; i++)
+		hg_tape_keep(tape, v[i]);
+	return hg_mse(tape, hg_add(tape, v[23], v[22]), hg_tape_input(tape, t, "t", -1.0), HG_NONE);
+}
+
+static void sharing_memory_changes_no_bit(void)
+{
+	for (uint64_t salt = 1; salt <= 20; salt++) {
+		struct bench b;
+		bench_open(&b, test_context(), salt % 2 ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
+		b.graph = ring(b.ctx, 11);
+		const hg_dtype state = b.params->policy.state;
+		const hg_tensor *x = random_tensor(&b, state, 11, 9, 0.5), *t = random_tensor(&b, state, 11, 9, 0.5);
+		hg_tape *roomy = NULL;
+		CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &roomy));
+		hg_tape *const tapes[] = {b.tape, roomy, b.tape};
+		float *dw[3], *dx[3];
+		const hg_var loss[] = {random_net(&b, b.tape, x, t, salt, 0), random_net(&b, roomy, x, t, salt, 1)};
+		CHECK_OK(hg_tape_compile(b.tape, loss[0]));
+		CHECK_OK(hg_tape_compile(roomy, loss[1]));
+		CHECK(b.tape->arena_bytes < roomy->arena_bytes);
+		check_plan(b.tape->span, b.tape->spans, b.tape->arena_bytes);
+		for (int i = 0; i < 3; i++) { /* the last one: run to run */
+			CHECK_OK(hg_tape_forward(tapes[i]));
+			CHECK_OK(hg_tape_backward(tapes[i]));
+			dw[i] = download(hg_param_grad(param(&b, "w", 9, 9)));
+			dx[i] = download(hg_tape_grad(tapes[i], hg__tape_var(tapes[i], 0)));
+		}
+		for (int i = 1; i < 3; i++) {
+			CHECK(memcmp(dw[0], dw[i], 81 * sizeof(float)) == 0);
+			CHECK(memcmp(dx[0], dx[i], 99 * sizeof(float)) == 0);
+		}
+		for (int i = 0; i < 3; i++) {
+			free(dw[i]);
+			free(dx[i]);
+		}
+		hg_tape_free(roomy);
+		bench_close(&b);
+	}
+}
+
+/* Memory hooks that fail once at a chosen call, and count what is held. */
+struct failing {
+	int64_t call, fail_at;
+	int64_t held, bytes;
+};
+
+static void *failing_alloc(void *user, size_t bytes, int device)
+{
+	struct failing *f = user;
+	(void)device;
+	if (++f->call == f->fail_at)
+		return NULL;
+	f->held++;
+	f->bytes += (int64_t)bytes;
+	return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void failing_free(void *user, void *memory, size_t bytes, int device)
+{
+	struct failing *f = user;
+	(void)device;
+	f->held--;
+	f->bytes -= (int64_t)bytes; /* free is told what alloc was asked for */
+	free(memory);
+}
+
+/* Everything from context to backward; the first bad status ends it. */
+static hg_status life(hg_context *ctx)
+{
+	struct bench b = {.ctx = ctx};
+	const int32_t dst[] = {0, 1, 2, 0}, src[] = {1, 2, 0, 2}, label[] = {0, 1, 2};
+	const float x[] = {1, 2, 3, 4, 5, 6};
+	hg_param *w = NULL;
+	hg_tensor *tx = NULL, *ty = NULL;
+	hg_status s = hg_params_create(ctx, NULL, &b.params);
+	if (s >= 0)
+		s = hg_tensor_create(ctx, HG_F32, 3, 2, &tx);
+	if (s >= 0)
+		s = hg_tensor_upload(tx, x, HG_F32);
+	if (s >= 0)
+		s = hg_tensor_create(ctx, HG_I32, 3, 1, &ty);
+	if (s >= 0)
+		s = hg_tensor_upload(ty, label, HG_I32);
+	if (s >= 0)
+		s = hg_graph_from_coo(ctx, 3, 3, 4, dst, src, NULL, NULL, &b.graph);
+	if (s >= 0)
+		s = hg_params_add(b.params, "w", 2, 3, HG_INIT_GLOROT_UNIFORM, 0, &w);
+	if (s >= 0)
+		s = hg_tape_create(b.params, HG_TRAIN, &b.tape);
+	if (s >= 0) {
+		hg_tape_scope(b.tape, "conv");
+		const hg_var h = hg_linear(b.tape, hg_tape_input(b.tape, tx, "x", -1.0), hg_tape_param(b.tape, w), HG_NONE);
+		const hg_var loss = hg_softmax_xent(b.tape, hg_spmm(b.tape, b.graph, h, HG_NONE, HG_NORM_BOTH, 1.0f), hg_tape_input(b.tape, ty, "y", -1.0), HG_NONE);
+		s = hg_tape_compile(b.tape, loss);
+	}
+	if (s >= 0)
+		s = hg_tape_forward(b.tape);
+	if (s >= 0)
+		s = hg_tape_backward(b.tape);
+	hg_tape_free(b.tape);
+	hg_graph_free(b.graph);
+	hg_tensor_free(tx);
+	hg_tensor_free(ty);
+	hg_params_free(b.params);
+	return s;
+}
+
+static void every_allocation_may_fail(void)
+{
+	const char *device = getenv("HG_TEST_DEVICE");
+	if (device && strcmp(device, "cuda") == 0)
+		SKIP("the memory hooks of this test are host memory");
+	int64_t failures = 0;
+	for (int64_t k = 1;; k++) {
+		struct failing f = {.fail_at = k};
+		hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+		config.device = HG_DEVICE_CPU;
+		config.allocator = (hg_allocator){failing_alloc, failing_free, &f};
+		hg_context *ctx = NULL;
+		hg_status status = hg_context_create(&config, &ctx);
+		if (status == HG_OK)
+			status = life(ctx);
+		if (status != HG_OK) {
+			CHECK_STATUS(status, HG_ERR_NOMEM);
+			CHECK_MSG(!ctx || *hg_context_error(ctx), "allocation %lld failed without a sentence", (long long)k);
+			failures++;
+		}
+		hg_context_free(ctx);
+		CHECK_MSG(f.held == 0 && f.bytes == 0, "allocation %lld failed: %lld pieces, %lld bytes of memory are lost", (long long)k, (long long)f.held,
+		          (long long)f.bytes);
+		if (f.call < k)
+			break;
+		CHECK_MSG(status != HG_OK, "allocation %lld failed and nobody noticed", (long long)k);
+	}
+	test_note("%lld allocations", (long long)failures);
+	CHECK(failures > 20);
+}
+
+/* Memory hooks that refuse large pieces: the sentence names the largest tensors. */
+static void *small_alloc(void *user, size_t bytes, int device)
+{
+	(void)user;
+	return device && bytes > 100000 ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void small_free(void *user, void *memory, size_t bytes, int device)
+{
+	(void)user;
+	(void)bytes;
+	(void)device;
+	free(memory);
+}
+
+static void no_memory_names_the_largest(void)
+{
+	struct bench b;
+	memset(&b, 0, sizeof b);
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.device = HG_DEVICE_CPU;
+	config.allocator = (hg_allocator){small_alloc, small_free, NULL};
+	const hg_policy policy = hg_policy_fp32();
+	CHECK_OK(hg_context_create(&config, &b.ctx));
+	CHECK_OK(hg_params_create(b.ctx, &policy, &b.params));
+	CHECK_OK(hg_tape_create(b.params, HG_EVAL, &b.tape));
+	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 100, 8, 1.0), "x", -1.0);
+	hg_tape_scope(b.tape, "wide");
+	const hg_var y = hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 8, 512)), HG_NONE);
+	CHECK_STATUS(hg_tape_compile(b.tape, y), HG_ERR_NOMEM);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "no memory for an arena of 204800 bytes; largest: wide/linear 204800");
+	bench_close(&b);
+}
+
+static void append_line(void *user, const char *line)
+{
+	char *text = user;
+	strncat(text, line, 16000 - strlen(text) - 2);
+	strcat(text, "\n");
+}
+
+static void print_shows_nodes_verdicts_and_memory(void)
+{
+	struct bench b;
+	char text[16000] = "";
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, 20);
+	hg_var logits;
+	const hg_var loss = gcn(&b, b.tape, random_tensor(&b, HG_F16, 20, 9, 1.0), label_tensor(&b, 20, 7), &logits);
+	CHECK_OK(hg_tape_print(b.tape, append_line, text)); /* before compile: no plan yet */
+	CHECK_CONTAINS(text, "policy fp16");
+	text[0] = 0;
+	(void)hg_relu(b.tape, logits);
+	CHECK_OK(hg_tape_compile(b.tape, loss));
+	CHECK_OK(hg_tape_print(b.tape, append_line, text));
+	if (getenv("HG_TEST_SHOW"))
+		fputs(text, stdout);
+	static const char *const wanted[] = {"conv1",   "conv2",  "linear", "x, w1, b1",    "A[20x20], #0", "f16 [20, 16]",
+	                                     "guarded", "proved", "saved",  "gradient",     "softmax_xent", "f32 [1, 1]",
+	                                     "labels",  "exact",  "arena",  "0..6 forward", "largest"};
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+		CHECK_CONTAINS(text, wanted[i]);
+	CHECK_STATUS(hg_tape_print(b.tape, NULL, NULL), HG_ERR_ARG);
+	bench_close(&b);
+}
+
+/* A caller with older headers gets the fields that it knows. */
+static void the_plan_fills_what_the_caller_has(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp32(), HG_EVAL);
+	CHECK_OK(hg_tape_compile(b.tape, hg_relu(b.tape, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 8, 1.0), "x", -1.0))));
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	info.size = offsetof(hg_plan_info, input_bytes);
+	info.input_bytes = 77;
+	CHECK_OK(hg_tape_plan(b.tape, &info));
+	CHECK(info.size == offsetof(hg_plan_info, input_bytes) && info.input_bytes == 77 && info.state_bytes == 4 * 8 * 4);
+	info.size = 0;
+	CHECK_STATUS(hg_tape_plan(b.tape, &info), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "HG_PLAN_INFO_INIT");
+	bench_close(&b);
+}
+
+/* fp16 state tensors take at most 0.55 of fp32's bytes: half, and padding. */
+static void half_state_is_half_the_bytes(void)
+{
+	size_t bytes[2] = {0, 0};
+	for (int half = 0; half < 2; half++) {
+		struct bench b;
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		bench_open(&b, test_context(), half ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
+		b.graph = ring(b.ctx, 100);
+		hg_var logits;
+		const hg_var loss = gcn(&b, b.tape, random_tensor(&b, half ? HG_F16 : HG_F32, 100, 33, 1.0), label_tensor(&b, 100, 7), &logits);
+		CHECK_STATUS(hg_tape_plan(b.tape, &info), HG_ERR_STATE);
+		CHECK_OK(hg_tape_compile(b.tape, loss));
+		CHECK_OK(hg_tape_plan(b.tape, &info));
+		bytes[half] = info.state_bytes;
+		CHECK_EQ_I(info.nodes, 7);
+		CHECK_EQ_I(info.proved + info.guarded + info.promoted + info.exact, info.nodes);
+		CHECK(half ? info.guarded > 0 : info.exact == info.nodes);
+		CHECK(info.largest_bytes > 0 && *info.largest_name);
+		bench_close(&b);
+	}
+	CHECK((double)bytes[1] <= 0.55 * (double)bytes[0]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(random_lifetimes_never_overlap),     TEST(real_plan_never_overlaps),     TEST(sharing_memory_changes_no_bit),
+	    TEST(every_allocation_may_fail),          TEST(no_memory_names_the_largest),  TEST(print_shows_nodes_verdicts_and_memory),
+	    TEST(the_plan_fills_what_the_caller_has), TEST(half_state_is_half_the_bytes),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
