@@ -102,8 +102,8 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 
 size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols)
 {
-	const size_t forth = hg__staging_bytes(&c->csr, cols), back = hg__staging_bytes(&c->csr_t, cols);
-	return (forth > back ? forth : back) + (size_t)cols * sizeof(int32_t);
+	const size_t forth = hg__spmm_bytes(&c->csr, cols), back = hg__spmm_bytes(&c->csr_t, cols);
+	return forth > back ? forth : back;
 }
 
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph)

@@ -67,7 +67,7 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 /* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result: hg__reduction_bytes. */
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
-/* Of aggregations over either orientation into `cols` columns: hg__staging_bytes, and the head of each column. */
+/* Of aggregations over either orientation into `cols` columns: hg__spmm_bytes. */
 size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols);
 
 /* Samples, operand by operand. */

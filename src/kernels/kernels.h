@@ -7,6 +7,7 @@
 #include "halfgraph/optim.h"
 #include "halfgraph/ops.h"
 #include "halfgraph/policy.h"
+#include "precision/hostdevice.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -20,11 +21,24 @@ HG_EXTERN_C_BEGIN
 /* Edges of one batch of the discretized reduction: after at most this many additions a partial sum is scaled and joins the total. */
 #define HG_BATCH_EDGES 64
 
-/* Scratch that hg__spmm, hg__spmm_max, hg__edge_softmax and their gradients may ask for, in bytes, for outputs of `cols` columns: two f32 staging
- * rows an item. edge_softmax keeps a maximum and a sum for each head: ask with cols = 2 * heads. */
+/* What kernels ask hg__workspace for, in bytes. Ops reserve with the same functions, so that a run allocates nothing. */
+
+/* spmm_max and its gradient, outputs of `cols` columns: two f32 staging rows an item. */
 static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 {
 	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
+}
+
+/* spmm: staging rows, and the head of each column of whole vectors. */
+static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols)
+{
+	return hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
+}
+
+/* edge_softmax and its gradient: a maximum and a sum for each head, heads in whole vectors. */
+static inline size_t hg__softmax_bytes(const struct hg__csr *csr, int64_t heads)
+{
+	return hg__staging_bytes(csr, 2 * ((heads + 15) / 16 * 16));
 }
 
 /* Scratch that sums over rows or over everything may ask for (colsum, dot_all, head_dot_back, the norms, the losses, readout) of a [rows, cols] matrix, in
@@ -35,6 +49,28 @@ static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
 	const int64_t lead = hg__leading(cols), parts = rows / 32 + 1 < 1024 ? rows / 32 + 1 : 1024;
 	const int64_t most = 128 * lead > 1024 * 256 ? 128 * lead : 1024 * 256;
 	return (size_t)(parts * lead < most ? parts * lead : most) * 2 * sizeof(float) + (size_t)(rows / 256 + 1024) * 32;
+}
+
+/* gemm on the CPU. A piece of C has at most TALL rows and WIDE columns and takes DEEP of k at a time: its panel of A has 256 kB, a strip of 64 columns of B
+ * 64 kB; both stay in a second-level cache of 512 kB. (A strip has STRIP columns where a BLAS multiplies; it blocks for the caches itself.) Where k is long and C is small (gradients of weights) k is cut as well, into runs of at least RUN, so
+ * that there are PIECES pieces to share; their sums are added in order. */
+#define HG__GEMM_TALL 256
+#define HG__GEMM_WIDE 512
+#define HG__GEMM_DEEP 256
+#define HG__GEMM_STRIP 512
+#define HG__GEMM_PIECES 16
+#define HG__GEMM_RUN 512
+
+/* gemm of op(A) [m, k] and op(B) [k, n]: a panel, a strip and a piece for each thread (threads 0: a GPU, which needs none), and the partial sums of the runs: 16
+ * runs of at most 256 rows each, since a C with more rows is cut into less of them. */
+static inline size_t hg__gemm_bytes(int64_t m, int64_t n, int64_t k, int threads)
+{
+	const int64_t tall = m < HG__GEMM_TALL ? m : HG__GEMM_TALL, wide = n < HG__GEMM_WIDE ? n : HG__GEMM_WIDE, deep = k < HG__GEMM_DEEP ? k : HG__GEMM_DEEP;
+	const int64_t strip = n < HG__GEMM_STRIP ? (n + 15) / 16 * 16 : HG__GEMM_STRIP;
+	const int64_t scratch = (tall + 15) / 16 * 16 * ((deep + 15) / 16 * 16) + deep * strip + tall * wide;
+	const int64_t most = (int64_t)HG__GEMM_PIECES * HG__GEMM_TALL, rows = k / HG__GEMM_RUN < HG__GEMM_PIECES ? k / HG__GEMM_RUN * m : HG__GEMM_PIECES * m;
+	const int64_t partial = k < 2 * HG__GEMM_RUN ? 0 : (rows < most ? rows : most) * n;
+	return threads ? (size_t)(threads * scratch + partial) * sizeof(float) : 0;
 }
 
 /* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation.
@@ -262,6 +298,24 @@ struct hg__optim_args {
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
 };
+
+/* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
+#define HG__OPTIM_CHUNK 2048
+
+HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
+{
+	return (t->rows * t->ld + HG__OPTIM_CHUNK - 1) / HG__OPTIM_CHUNK;
+}
+
+/* grad_check: a sum of squares, a count and a place for each chunk. */
+static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_t count)
+{
+	int64_t chunks = 1;
+	for (int64_t i = 0; i < count; i++)
+		chunks += hg__optim_chunks(&host[i]);
+	return (size_t)chunks * (sizeof(double) + 2 * sizeof(int64_t));
+}
+
 /* The three kernels of a step, in this order:
  *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale                     (fixed order, f64)
  *   optim_update  if nonfinite == 0: g = grad / scale, update master, m, v; working = narrow(master). t of the bias correction = applied + 1

@@ -49,7 +49,7 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__staging_bytes(&c->csr, 2 * c->in[0].cols); /* a maximum and a sum a head */
+	return hg__softmax_bytes(&c->csr, c->in[0].cols);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

@@ -63,6 +63,17 @@ static hg_status backward(const struct hg__call *c)
 	return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
 }
 
+/* Three products, and the sum for db. */
+static size_t scratch(const struct hg__call *c)
+{
+	const int64_t n = c->in[X].rows, k = c->in[X].cols, d = c->out.cols;
+	const size_t need[] = {hg__gemm_bytes(n, d, k, c->ctx->threads), hg__gemm_bytes(n, k, d, c->ctx->threads), hg__gemm_bytes(k, d, n, c->ctx->threads)};
+	size_t most = hg__reduction_scratch(c);
+	for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
+		most = need[i] > most ? need[i] : most;
+	return most;
+}
+
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct {
@@ -108,7 +119,7 @@ const struct hg__op hg__op_linear = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .scratch = hg__reduction_scratch,
+    .scratch = scratch,
     .sample = sample,
     .cost = cost,
 };

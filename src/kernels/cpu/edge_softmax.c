@@ -226,7 +226,7 @@ static hg_status prepare(hg_context *ctx, struct job *job, const struct hg__csr 
 	job->heads = e->cols;
 	job->width = hg__ceil_div(e->cols, HG__LANES) * HG__LANES;
 	void *memory;
-	HG__TRY(hg__workspace(ctx, hg__staging_bytes(csr, 2 * job->width), &memory));
+	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(csr, e->cols), &memory));
 	job->stage = memory;
 	return HG_OK;
 }

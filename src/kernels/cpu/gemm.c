@@ -8,16 +8,6 @@
  * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it lies if it is f32 and not transposed, else copied, widened, into a
  * panel. C is narrowed once. How the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
 
-/* A piece has at most TALL rows of C and WIDE columns, and takes DEEP of k at a time: its panel of A has 256 kB, a strip of B 64 kB; both stay in a second-level cache of
- * 512 kB. */
-#define TALL 256
-#define WIDE 512
-#define DEEP 256
-
-/* Pieces to aim at where k is long and C is small (gradients of weights): then k is cut as well, into runs of at least RUN, whose sums are added in order. */
-#define PIECES 16
-#define RUN 512
-
 struct job {
 	const struct hg__gemm_args *a;
 	int64_t m, n, k, tall, wide, deep, run, tiles, runs; /* run: length of a cut of k */
@@ -62,7 +52,7 @@ static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int
 	for (int64_t r = 0; r < kn && !job->a->trans_b; r++)
 		memmove(strip + r * pitch, hg__row(b, k + r, n0, nn, strip + r * pitch), (size_t)nn * sizeof(float));
 	for (int64_t c = 0; c < nn && job->a->trans_b; c++) {
-		float scratch[DEEP];
+		float scratch[HG__GEMM_DEEP];
 		const float *column = hg__row(b, n0 + c, k, kn, scratch);
 		for (int64_t r = 0; r < kn; r++)
 			strip[r * pitch + c] = column[r];
@@ -141,14 +131,14 @@ static void fold(const struct job *job, int64_t row)
 /* How the work is cut. */
 static void cut(struct job *job)
 {
-	job->tiles = 2 * hg__ceil_div(job->m, 2 * TALL); /* an even number: two cores get the same */
+	job->tiles = 2 * hg__ceil_div(job->m, 2 * HG__GEMM_TALL); /* an even number: two cores get the same */
 	job->tall = hg__ceil_div(job->m, job->tiles);
 	job->tiles = hg__ceil_div(job->m, job->tall);
-	job->wide = hg__min(job->n, WIDE);
-	const int64_t wanted = job->tiles < PIECES ? PIECES / job->tiles : 1, possible = job->k / RUN;
+	job->wide = hg__min(job->n, HG__GEMM_WIDE);
+	const int64_t wanted = job->tiles < HG__GEMM_PIECES ? HG__GEMM_PIECES / job->tiles : 1, possible = job->k / HG__GEMM_RUN;
 	job->runs = possible < 1 ? 1 : hg__min(wanted, possible);
 	job->run = hg__ceil_div(job->k, job->runs);
-	job->deep = hg__min(DEEP, job->run);
+	job->deep = hg__min(HG__GEMM_DEEP, job->run);
 }
 
 static hg_status reserve(hg_context *ctx, struct job *job, int threads)
@@ -156,11 +146,13 @@ static hg_status reserve(hg_context *ctx, struct job *job, int threads)
 	const struct hg__gemm_args *a = job->a;
 	const int panel = a->trans_a || a->a.dtype == HG_F16;
 	job->a_size = !panel ? 0 : a->trans_a ? job->deep * round_up(job->tall) : job->tall * round_up(job->deep);
-	job->b_size = job->deep * HG__STRIP;
+	job->b_size = job->deep * hg__min(HG__STRIP, round_up(job->n));
 	job->scratch_size = job->a_size + job->b_size + (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
 	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;
+	const size_t reserved = hg__gemm_bytes(job->m, job->n, job->k, threads);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, (size_t)(partial + threads * job->scratch_size) * sizeof(float), &memory));
+	HG__TRY(hg__need(ctx, (size_t)(partial + threads * job->scratch_size) * sizeof(float) <= reserved, "gemm: more scratch than was reserved"));
+	HG__TRY(hg__workspace(ctx, reserved, &memory));
 	job->partial = memory;
 	job->scratch = (float *)memory + partial;
 	return HG_OK;

@@ -286,9 +286,9 @@ static hg_status prepare(hg_context *ctx, struct job *job)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
-	const size_t staging = hg__staging_bytes(&a->csr, cols), table = heads > 1 ? (size_t)(cols + HG__LANES) * sizeof(int32_t) : 0;
+	const size_t staging = hg__staging_bytes(&a->csr, cols);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, staging + table, &memory));
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols), &memory));
 	job->stage = memory;
 	job->stage_ld = hg__leading(cols);
 	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;

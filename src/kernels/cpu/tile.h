@@ -98,7 +98,7 @@ static void hg__strip_run(const struct hg__strip *s)
 
 #include <cblas.h>
 
-#define HG__STRIP 512
+#define HG__STRIP HG__GEMM_STRIP
 
 static void hg__strip_run(const struct hg__strip *s)
 {

@@ -210,7 +210,7 @@ static hg_status prepare(hg_context *ctx, const char *kernel, const struct hg__c
 		                static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype), static_cast<long long>(b.rows),
 		                static_cast<long long>(b.cols), static_cast<int>(b.dtype), static_cast<long long>(csr.m));
 	void *staging = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&csr, statistics * a.cols), &staging));
+	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(&csr, a.cols), &staging));
 	*p = {};
 	p->plan = plan_of(csr);
 	p->ld = a.ld;

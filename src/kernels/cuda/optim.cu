@@ -18,17 +18,13 @@ namespace
 /* Eight elements a thread: the search for the tensor and the powers of beta are paid once for 2048 elements. */
 constexpr int PER_THREAD = 8;
 constexpr int64_t CHUNK = static_cast<int64_t>(BLOCK) * PER_THREAD;
-
-__host__ __device__ inline int64_t chunks_of(const struct hg__optim_tensor &t)
-{
-	return (t.rows * t.ld + CHUNK - 1) / CHUNK;
-}
+static_assert(CHUNK == HG__OPTIM_CHUNK, "a block takes a chunk");
 
 int64_t all_chunks(const struct hg__optim_args *a)
 {
 	int64_t chunks = 0;
 	for (int64_t i = 0; i < a->count; i++)
-		chunks += chunks_of(a->host[i]);
+		chunks += hg__optim_chunks(&a->host[i]);
 	return chunks;
 }
 
@@ -42,7 +38,7 @@ __device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t
 	for (int64_t base = 0;; base += BLOCK) {
 		const int64_t mine = base + threadIdx.x;
 		__syncthreads(); /* the round before may still be reading */
-		chunks[threadIdx.x] = mine < count ? chunks_of(tensors[mine]) : 0;
+		chunks[threadIdx.x] = mine < count ? hg__optim_chunks(&tensors[mine]) : 0;
 		__syncthreads();
 		for (int i = 0; i < BLOCK; i++) {
 			if (chunk < chunks[i])
@@ -214,7 +210,8 @@ extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim
 {
 	const int64_t chunks = all_chunks(a);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, static_cast<size_t>(chunks > 0 ? chunks : 1) * sizeof(grad_total), &memory));
+	static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t), "what hg__optim_bytes counts");
+	HG__TRY(hg__workspace(ctx, hg__optim_bytes(a->host, a->count), &memory));
 	grad_total *partial = static_cast<grad_total *>(memory);
 	if (chunks > 0) {
 		check_kernel<<<static_cast<unsigned>(chunks), BLOCK, 0, stream_of(ctx)>>>(a->tensors, a->count, a->step, partial);

@@ -259,7 +259,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
 	void *staging = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr, p.cols), &staging));
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p.cols), &staging));
 	p.staging = static_cast<float *>(staging);
 
 	const bool by_eight = wide(a->x) && wide(a->y);

@@ -120,6 +120,8 @@ static hg_status build(hg_optim *o)
 	HG__TRY(moments_place(o));
 	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table", &o->tensor_device));
 	HG__TRY(tensors_upload(o));
+	void *workspace = NULL; /* grown now, so that no step has to */
+	HG__TRY(hg__workspace(ctx, hg__optim_bytes(o->tensor, o->count), &workspace));
 	return group_append(o, (struct hg__optim_group){o->config.lr, o->config.weight_decay});
 }
 
