@@ -209,6 +209,7 @@ static hg_status prepare(hg_context *ctx, const char *kernel, const struct hg__c
 		return hg__fail(ctx, HG_ERR_INTERNAL, "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d, graph with %lld edges", kernel,
 		                static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype), static_cast<long long>(b.rows),
 		                static_cast<long long>(b.cols), static_cast<int>(b.dtype), static_cast<long long>(csr.m));
+	HG__TRY(edge_columns_fit(ctx, kernel, a.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(&csr, a.cols), &staging));
 	*p = {};

@@ -14,7 +14,7 @@
 
 /* The launchers, one a line of kernels.def; declared here with C linkage, so a definition needs no more than its name. */
 HG_EXTERN_C_BEGIN
-#define HG_KERNEL(name, args) hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
+#define HG_KERNEL(name, args) HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 extern const struct hg__kernels hg__kernels_cuda;
@@ -30,7 +30,7 @@ static inline cudaStream_t stream_of(const hg_context *ctx)
 }
 
 /* A CUDA error as a status and a sentence; `what` says who was doing what. */
-static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const char *what)
+HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const char *what)
 {
 	if (error == cudaSuccess)
 		return HG_OK;
@@ -48,7 +48,7 @@ static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const ch
 	} while (0)
 
 /* The last line of a launcher: `return launched(ctx, "spmm");`. */
-static inline hg_status launched(hg_context *ctx, const char *kernel)
+HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kernel)
 {
 	return cuda_status(ctx, cudaGetLastError(), kernel);
 }
@@ -56,7 +56,8 @@ static inline hg_status launched(hg_context *ctx, const char *kernel)
 /* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill a multiprocessor. */
 constexpr int BLOCK = 256;
 
-/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid holds, so kernels walk with a grid stride. */
+/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid holds. Kernels over rows, elements and nodes walk with a grid
+ * stride; the edge kernels take one item a sub-warp: 2^31 blocks of items are more edges than memory holds. */
 static inline unsigned grid_for(int64_t items, int64_t per_block)
 {
 	const int64_t blocks = (items + per_block - 1) / per_block;

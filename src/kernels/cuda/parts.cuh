@@ -33,6 +33,15 @@ static inline struct edge_grid edge_grid_of(int64_t pieces, int64_t units)
 	return {dim3(grid_for(pieces, BLOCK / lanes), grid_for(units, lanes)), dim3(lanes, BLOCK / lanes)};
 }
 
+/* A grid has at most 65,535 blocks in y, each of at least 32 columns. */
+constexpr int64_t MOST_EDGE_COLUMNS = 65535LL * 32;
+HG_NODISCARD static inline hg_status edge_columns_fit(hg_context *ctx, const char *kernel, int64_t cols)
+{
+	return cols <= MOST_EDGE_COLUMNS ? HG_OK
+	                                 : hg__fail(ctx, HG_ERR_UNSUPPORTED, "%s: %lld columns, a grid of the GPU holds at most %lld", kernel,
+	                                            static_cast<long long>(cols), static_cast<long long>(MOST_EDGE_COLUMNS));
+}
+
 static __device__ inline int64_t own_piece()
 {
 	return static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;

@@ -258,6 +258,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	struct problem p = problem_of(a);
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
+	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p.cols), &staging));
 	p.staging = static_cast<float *>(staging);

@@ -116,6 +116,7 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 	if (!a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm_max: X type %d, Y type %d with %lld rows, graph with %lld", static_cast<int>(a->x.dtype),
 		                static_cast<int>(a->y.dtype), static_cast<long long>(a->y.rows), static_cast<long long>(a->csr.rows));
+	HG__TRY(edge_columns_fit(ctx, "spmm_max", a->y.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr, a->y.cols), &staging));
 	const struct max_problem p = {plan_of(a->csr),
@@ -230,6 +231,7 @@ hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back
 	if (!a->csr_t.plan || a->dy.dtype != a->dx.dtype || a->dx.rows != a->csr_t.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm_max_back: dY type %d, dX type %d with %lld rows, transpose with %lld", static_cast<int>(a->dy.dtype),
 		                static_cast<int>(a->dx.dtype), static_cast<long long>(a->dx.rows), static_cast<long long>(a->csr_t.rows));
+	HG__TRY(edge_columns_fit(ctx, "spmm_max_back", a->dx.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr_t, a->dx.cols), &staging));
 	const struct max_back_problem p = {plan_of(a->csr_t),
