@@ -40,6 +40,13 @@ HG_HD static inline struct hg__rng4 hg__rng_quad(uint64_t key, int64_t row, uint
 	return hg__philox(key, (uint32_t)row, (uint32_t)((uint64_t)row >> 32), quad, (uint32_t)step);
 }
 
+/* A word is below this with probability p: p * 2^32 rounded, in 32 bits. */
+HG_HD static inline uint32_t hg__rng_threshold(float p)
+{
+	const uint64_t t = (uint64_t)((double)p * 0x1p32 + 0.5);
+	return t > UINT32_MAX ? UINT32_MAX : (uint32_t)t;
+}
+
 /* Uniform in [0, 1) with 24 bits. */
 HG_HD static inline float hg__rng_uniform(uint32_t word)
 {

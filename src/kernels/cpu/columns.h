@@ -8,6 +8,6 @@ typedef void (*hg__columns_fn)(const void *env, int64_t r0, int64_t r1, int64_t 
 
 /* Column sums in a fixed order: blocks of rows, each summed from its first row to its last, then the blocks. Depth: rows of a block + blocks.
  * first, second: [cols] f32, second may be NULL. */
-hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__columns_fn f, const void *env, float *first, float *second);
+HG_NODISCARD hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__columns_fn f, const void *env, float *first, float *second);
 
 #endif

@@ -100,7 +100,7 @@ hg_status HG__CPU(dropout)(hg_context *ctx, const struct hg__dropout_args *a)
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "dropout: X and Y differ in shape or are not floats"));
 	if (a->x.cols == 0)
 		return HG_OK;
-	const struct plan plan = {a, *a->step, hg__ceil_div(a->x.cols, 4), (uint32_t)((double)a->p * 0x1p32 + 0.5), 1.0f - a->p};
+	const struct plan plan = {a, *a->step, hg__ceil_div(a->x.cols, 4), hg__rng_threshold(a->p), 1.0f - a->p};
 	const int64_t rows = a->x.rows, block = plan.quads < HG__WIDTH / 4 ? HG__WIDTH / 4 / plan.quads : 1;
 #pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->x.cols)) schedule(static)
 	for (int64_t row = 0; row < rows; row += block)

@@ -7,6 +7,6 @@
 typedef void (*hg__map_fn)(const void *env, int64_t n, const float *x, const float *z, float *y);
 
 /* Y = f(X, Z) elementwise. z.data NULL: absent. X, Z, Y have one shape. */
-hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, struct hg__mat x, struct hg__mat z, struct hg__mat y);
+HG_NODISCARD hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, struct hg__mat x, struct hg__mat z, struct hg__mat y);
 
 #endif

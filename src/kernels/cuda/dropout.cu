@@ -36,18 +36,11 @@ struct dropout {
 	}
 };
 
-/* p * 2^32 rounded; a word has 32 bits. */
-uint32_t threshold_of(float p)
-{
-	const uint64_t t = static_cast<uint64_t>(static_cast<double>(p) * 4294967296.0 + 0.5);
-	return t > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(t);
-}
-
 } // namespace
 
 extern "C" hg_status hg__cuda_dropout(hg_context *ctx, const struct hg__dropout_args *a)
 {
 	if (!alike(a->x, a->y))
 		return misfit(ctx, "dropout", a->x, a->y);
-	return walk(ctx, "dropout", a->x.rows, a->x.cols, wide(a->x), dropout{floats_of(a->x), floats_of(a->y), a->key, a->step, threshold_of(a->p), 1.0f - a->p});
+	return walk(ctx, "dropout", a->x.rows, a->x.cols, wide(a->x), dropout{floats_of(a->x), floats_of(a->y), a->key, a->step, hg__rng_threshold(a->p), 1.0f - a->p});
 }
