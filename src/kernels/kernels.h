@@ -4,8 +4,8 @@
 #include "core/context.h"
 #include "core/csr.h"
 #include "core/mat.h"
+#include "halfgraph/graph.h"
 #include "halfgraph/optim.h"
-#include "halfgraph/ops.h"
 #include "halfgraph/policy.h"
 #include "precision/hostdevice.h"
 
