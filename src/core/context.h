@@ -48,9 +48,9 @@ HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
 
 /* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never shrinks; the tape reserves the largest need when it
- * compiles and the optimiser's first step its own, so that a later run allocates nothing. Growing frees the old piece after the work queued so far: that is
+ * compiles and the optimiser its own when it is made, so that a run allocates nothing. Growing frees the old piece after the work queued so far: that is
  * safe for the queued work of other tapes, which all goes to this one stream, but not for a captured graph, which remembers the address. So a capture comes
- * after all compiles and after one full step. */
+ * after all compiles and optimisers, and after one full step, in which libraries choose their algorithms. */
 HG_NODISCARD hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory);
 
 /* Return early with a failing status. */
