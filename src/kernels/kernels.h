@@ -18,7 +18,9 @@ HG_EXTERN_C_BEGIN
  * narrowed once, at the store. Results do not depend on the number of threads or on timing: bitwise the same from run to run. rows or cols may be 0.
  * Calls are queued on the context's stream; scratch comes from hg__workspace. A shape or type that a kernel cannot take is HG_ERR_INTERNAL: ops have checked. */
 
-/* Edges of one batch of the discretized reduction: after at most this many additions a partial sum is scaled and joins the total. */
+/* Edges of one batch of the discretized reduction: after at most this many additions a partial sum is scaled and joins the total.
+ * With batches of B a row of D edges has B + D / B roundings on its longest way, the fewest where B^2 = D: 64 suits hubs of 4096. And a batch of terms up to
+ * 65520 / 64 = 1023 cannot overflow. */
 #define HG_BATCH_EDGES 64
 
 /* What kernels ask hg__workspace for, in bytes. Ops reserve with the same functions, so that a run allocates nothing. */

@@ -18,7 +18,7 @@ static void add_rows(const struct hg__bias_add_args *a, int64_t row, int64_t end
 hg_status HG__CPU(bias_add)(hg_context *ctx, const struct hg__bias_add_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && hg__is_state(&a->b) && a->b.cols == a->x.cols, "bias_add: operands do not fit"));
-	const int64_t rows = a->x.rows, cols = a->x.cols, block = 64;
+	const int64_t rows = a->x.rows, cols = a->x.cols, block = 64; /* rows for which b is widened once: 1/64 of the work */
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t row = 0; row < rows; row += block)
 		for (int64_t col = 0; col < cols; col += HG__WIDTH)

@@ -43,6 +43,7 @@ static const readout_fn readouts[] = {[HG_REDUCE_SUM] = total, [HG_REDUCE_MEAN] 
 hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols, "readout: operands do not fit"));
+	/* 64 columns: two (halves) or four (floats) whole lines of memory a row, and pieces to share among threads where there are few graphs */
 	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64, chunks = hg__ceil_div(cols, width);
 	const readout_fn f = readouts[a->reduce];
 #pragma omp parallel for num_threads(hg__team(ctx, a->x.rows *cols)) schedule(static)
