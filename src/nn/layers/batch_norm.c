@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
-/* What the paper's successors agree on: the running statistics move by a tenth, eps = 1e-5. */
-static const float momentum = 0.1f, eps = 1e-5f;
+/* eps as everywhere. The running statistics move by a half, not by the usual tenth: a batch is the whole graph, so that there are no batches to average over, and
+ * statistics that lag ten steps behind the weights misjudge the next layer. GIN on Amazon Computers, epochs 150 to 200: test accuracy 73 to 76 % with 0.5 (the same
+ * with 1), anywhere between 31 and 80 % with 0.1. */
+static const float momentum = 0.5f, eps = 1e-5f;
 
 hg_status hg__batch_norm_build(hg_params *params, const char *owner, const char *name, int64_t cols, struct hg__batch_norm *norm)
 {
