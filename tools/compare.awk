@@ -24,5 +24,5 @@ END {
     }
     printf "%-12s %8.1f%% %10.2f %12.2f %12.2f %8d  %s\n", precision[i], accuracy[i], ms[i], state[i] / 1048576, peak[i] / 1048576, skipped[i], verdict
   }
-  if (n == 3 && base) printf "\nfp16 keeps its state tensors in %.2fx the bytes of fp32.\n", state[3] / state[base]
+  if (n == 3 && base) printf "\nfp16 keeps its state tensors in %.2fx the bytes of fp32. (State: every tensor of the plan by itself; the arena lets them share memory.)\n", state[3] / state[base]
 }

@@ -23,11 +23,18 @@ zip.h:libzip-dev
 zlib.h:zlib1g-dev
 '
 
+hg_any() { # is one of these a file?
+  for file in "$@"; do
+    [ -e "$file" ] && return 0
+  done
+  return 1
+}
+
 hg_has() {
   case $1 in
-    cblas.h) ls /usr/include/*/openblas-openmp/cblas.h /usr/include/openblas/cblas.h >/dev/null 2>&1 ;;
-    hdf5.h) ls /usr/include/hdf5.h /usr/include/hdf5/serial/hdf5.h /usr/include/*/hdf5.h /usr/local/include/hdf5.h >/dev/null 2>&1 ;;
-    *.h) ls "/usr/include/$1" /usr/include/*/"$1" "/usr/local/include/$1" >/dev/null 2>&1 ;;
+    cblas.h) hg_any /usr/include/*/openblas-openmp/cblas.h /usr/include/openblas/cblas.h /usr/local/include/cblas.h ;;
+    hdf5.h) hg_any /usr/include/hdf5.h /usr/include/hdf5/serial/hdf5.h /usr/include/*/hdf5.h /usr/local/include/hdf5.h ;;
+    *.h) hg_any "/usr/include/$1" /usr/include/*/"$1" "/usr/local/include/$1" ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
   esac
 }
