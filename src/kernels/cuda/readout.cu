@@ -288,7 +288,8 @@ constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args 
 
 extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
-	if (a->x.cols != a->y.cols || a->x.ld != a->y.ld || !is_float(a->y) || (a->reduce == HG_REDUCE_MAX && (!a->arg.data || a->arg.dtype != HG_I32)))
+	const bool no_places = a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 && (!a->arg.data || a->arg.dtype != HG_I32);
+	if (a->x.cols != a->y.cols || a->x.ld != a->y.ld || !is_float(a->y) || no_places)
 		return misfit(ctx, "readout", a->x, a->y);
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;

@@ -137,13 +137,15 @@ template <typename T, typename N, int W, int K> struct term {
 	N f[K];
 };
 
-/* Blocks that a multiprocessor is to hold, of its 65,536 registers: what leaves every variant the registers it needs, without spilling (nvcc 13, sm_80 and sm_90). */
-template <int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : 3 - FACTOR;
+/* Blocks that a multiprocessor is to hold, of its 65,536 registers, and edges in flight a lane. Weighted by lane, H200, reddit-like, F = 64, one run: 2 blocks of 8
+ * edges 6.35 ms, 3 of 8 5.93, 3 of 4 4.63, 4 of 4 4.60 (a GCN epoch: 28.5, 24.2, 21.4, 18.0 ms): more lanes hide the two dependent loads, id and factor, better. */
+template <int W, int FACTOR> constexpr int RESIDENT = W == 1 || FACTOR == BY_LANE ? 4 : 3 - FACTOR;
+template <typename T, int W, int FACTOR> constexpr int IN_FLIGHT = FACTOR == UNIT ? gathers<T, W> : 4;
 
 template <typename T, int W, int MODE, int FACTOR> static __global__ void __launch_bounds__(BLOCK, RESIDENT<W, FACTOR>) spmm_items(const struct problem p)
 {
 	using N = typename accumulator<MODE>::type;
-	constexpr int U = FACTOR == BY_COLUMN ? 4 : gathers<T, W>, K = FACTOR == BY_COLUMN ? W : 1;
+	constexpr int U = IN_FLIGHT<T, W, FACTOR>, K = FACTOR == BY_COLUMN ? W : 1;
 	using bits = term<T, N, W, K>;
 	const int64_t c = own_unit() * W;
 	struct cursor at;
