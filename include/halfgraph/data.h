@@ -21,17 +21,17 @@ typedef struct hg_dataset {
 	int64_t *graph_ptr;           /* [graphs + 1] or NULL */
 
 	int64_t features;
-	hg_dtype feat_dtype;          /* of feat: HG_F16 or HG_F32 */
-	void *feat;                   /* dense [nodes, features], or NULL */
-	int64_t *feat_rowptr;         /* sparse: [nodes + 1], or NULL */
+	hg_dtype feat_dtype;  /* of feat: HG_F16 or HG_F32 */
+	void *feat;           /* dense [nodes, features], or NULL */
+	int64_t *feat_rowptr; /* sparse: [nodes + 1], or NULL */
 	int32_t *feat_col;
-	float *feat_value;            /* [feat_rowptr[nodes]] or NULL: all ones */
-	double feat_amax;             /* max |x| */
+	float *feat_value; /* [feat_rowptr[nodes]] or NULL: all ones */
+	double feat_amax;  /* max |x| */
 
 	int32_t classes;
-	int32_t *label;               /* [nodes], or [graphs] if graph_ptr; < 0: unlabelled */
+	int32_t *label;                             /* [nodes], or [graphs] if graph_ptr; < 0: unlabelled */
 	uint8_t *train_mask, *val_mask, *test_mask; /* [same as label] or NULL */
-	int64_t *orig_id;             /* [nodes] the user's own node numbers, or NULL: the same */
+	int64_t *orig_id;                           /* [nodes] the user's own node numbers, or NULL: the same */
 } hg_dataset;
 
 /* Told now and then during long work: what is being done, and how far (`done` of `total`; total 0: unknown). A result other than 0 asks to stop: the call then
@@ -73,7 +73,10 @@ typedef struct hg_planted_config {
 	uint64_t seed;
 	const hg_progress *progress; /* NULL: unwatched */
 } hg_planted_config;
-#define HG_PLANTED_CONFIG_INIT {sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0}
+#define HG_PLANTED_CONFIG_INIT                                              \
+	{                                                                       \
+		sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0 \
+	}
 HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config, hg_dataset **dataset, char *message);
 
 /* Transforms, in place. On failure the dataset is unchanged. */

@@ -7,20 +7,20 @@ HG_EXTERN_C_BEGIN
 
 /* Every outcome of a library call: code, value, sentence. 0 is success, below 0 an error, above 0 information.
  * The sentence here is general; the precise one (which argument, found, expected) is hg_context_error(). */
-#define HG_STATUS_LIST(X)                                                             \
-	X(HG_OK, 0, "success")                                                            \
-	X(HG_ERR_ARG, -1, "an argument is invalid")                                       \
-	X(HG_ERR_SHAPE, -2, "shapes do not fit together")                                 \
-	X(HG_ERR_DTYPE, -3, "data types do not fit together")                             \
+#define HG_STATUS_LIST(X)                                                                 \
+	X(HG_OK, 0, "success")                                                                \
+	X(HG_ERR_ARG, -1, "an argument is invalid")                                           \
+	X(HG_ERR_SHAPE, -2, "shapes do not fit together")                                     \
+	X(HG_ERR_DTYPE, -3, "data types do not fit together")                                 \
 	X(HG_ERR_RANGE, -4, "a value does not fit its type, or overflow cannot be ruled out") \
-	X(HG_ERR_NOMEM, -5, "out of memory")                                              \
-	X(HG_ERR_DEVICE, -6, "the device reported an error")                              \
-	X(HG_ERR_UNSUPPORTED, -7, "not supported by this build or device")                \
-	X(HG_ERR_STATE, -8, "called in the wrong state or order")                         \
-	X(HG_ERR_IO, -9, "a file could not be read or written")                           \
-	X(HG_ERR_FORMAT, -10, "file contents are not what the format asks for")           \
-	X(HG_ERR_INTERNAL, -11, "an internal invariant does not hold: a bug in HalfGraph") \
-	X(HG_INFO_SKIPPED, 1, "the optimiser step was skipped")                           \
+	X(HG_ERR_NOMEM, -5, "out of memory")                                                  \
+	X(HG_ERR_DEVICE, -6, "the device reported an error")                                  \
+	X(HG_ERR_UNSUPPORTED, -7, "not supported by this build or device")                    \
+	X(HG_ERR_STATE, -8, "called in the wrong state or order")                             \
+	X(HG_ERR_IO, -9, "a file could not be read or written")                               \
+	X(HG_ERR_FORMAT, -10, "file contents are not what the format asks for")               \
+	X(HG_ERR_INTERNAL, -11, "an internal invariant does not hold: a bug in HalfGraph")    \
+	X(HG_INFO_SKIPPED, 1, "the optimiser step was skipped")                               \
 	X(HG_INFO_STOPPED, 2, "stopped early on request")
 
 typedef enum hg_status {

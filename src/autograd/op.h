@@ -14,14 +14,14 @@ HG_EXTERN_C_BEGIN
 #define HG__ATTR_BYTES 64
 
 enum hg__op_traits {
-	HG__LINEAR = 1u,       /* in operand 0, the others fixed: the adjoint identity is tested */
-	HG__GRAPH = 2u,        /* needs a graph */
-	HG__TRANSPOSE = 4u,    /* its backward needs the transpose */
-	HG__ELEMENTWISE = 8u,  /* out[i, c] depends on in[.][i, c] alone */
-	HG__LOSS = 16u,        /* output f32 [1, 1] */
-	HG__RANDOM = 32u,      /* draws from the step's random stream */
-	HG__BATCH = 64u,       /* needs the graph's batch pointers */
-	HG__UNIT_EDGES = 128u  /* with one operand on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
+	HG__LINEAR = 1u,      /* in operand 0, the others fixed: the adjoint identity is tested */
+	HG__GRAPH = 2u,       /* needs a graph */
+	HG__TRANSPOSE = 4u,   /* its backward needs the transpose */
+	HG__ELEMENTWISE = 8u, /* out[i, c] depends on in[.][i, c] alone */
+	HG__LOSS = 16u,       /* output f32 [1, 1] */
+	HG__RANDOM = 32u,     /* draws from the step's random stream */
+	HG__BATCH = 64u,      /* needs the graph's batch pointers */
+	HG__UNIT_EDGES = 128u /* with one operand on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 };
 
 struct hg__shape {
@@ -41,8 +41,8 @@ struct hg__node {
 	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
 	hg_accumulate accumulate;
 	hg_verdict verdict;
-	double bound;    /* on |out|; INFINITY if unknown */
-	double bound_dy; /* on |gradient of out| at loss scale 1; INFINITY if unknown */
+	double bound;                                   /* on |out|; INFINITY if unknown */
+	double bound_dy;                                /* on |gradient of out| at loss scale 1; INFINITY if unknown */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
@@ -54,8 +54,8 @@ struct hg__infer {
 	hg_dtype state; /* the type this node runs in: operands in op->same already have it, state results get it */
 	struct hg__shape in[HG__MAX_IN];
 	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results kept for backward */
-	unsigned grads; /* bit i: operand i can have a gradient */
-	unsigned saves; /* bits HG__SAVE_*: what backward reads */
+	unsigned grads;                         /* bit i: operand i can have a gradient */
+	unsigned saves;                         /* bits HG__SAVE_*: what backward reads */
 };
 #define HG__SAVE_IN(i) (1u << (i))
 #define HG__SAVE_OUT (1u << 8)
@@ -86,11 +86,11 @@ struct hg__range {
 	double in[HG__MAX_IN]; /* bounds on |operand| */
 	hg_graph_facts facts;  /* of node->graph */
 	int64_t batch_max;
-	double out;            /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
-	double depth;          /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
-	int64_t terms;         /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
-	double term;           /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
-	double dout;           /* backward: bound on |gradient of out| */
+	double out;             /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double depth;           /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
+	int64_t terms;          /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
+	double term;            /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
+	double dout;            /* backward: bound on |gradient of out| */
 	double din[HG__MAX_IN]; /* backward, to be set */
 };
 
@@ -102,14 +102,14 @@ struct hg__extent {
 };
 enum hg__fill { HG__FILL_NORMAL = 0, HG__FILL_UNIFORM01 = 1, HG__FILL_LABELS = 2, HG__FILL_MASK = 3, HG__FILL_POSITIVE = 4, HG__FILL_CONST = 5 };
 struct hg__sample {
-	const char *what;   /* "weighted, norm both" */
-	hg_status expect;   /* HG_OK, or the error that recording must return: bad samples */
-	int use_graph;      /* 0: no graph although the op asks for one (a bad sample) */
+	const char *what; /* "weighted, norm both" */
+	hg_status expect; /* HG_OK, or the error that recording must return: bad samples */
+	int use_graph;    /* 0: no graph although the op asks for one (a bad sample) */
 	struct {
 		struct hg__shape shape;
 		enum hg__fill fill;
-		double scale;   /* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
-		int variable;   /* a gradient is wanted and checked */
+		double scale; /* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
+		int variable; /* a gradient is wanted and checked */
 	} in[HG__MAX_IN];
 	int n_in;
 	int buffers; /* number of running-statistics buffers [1, cols of operand 0] */
@@ -153,7 +153,8 @@ HG_NODISCARD hg_status hg__op_check(const struct hg__op *op, char *why);
 
 /* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). buffers: two
  * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one or an earlier one of the same tape. */
-hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes);
+hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
+                  size_t attr_bytes);
 /* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
 hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 

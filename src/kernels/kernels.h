@@ -325,7 +325,7 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 
 /* The table, one function per line of kernels.def. */
 struct hg__kernels {
-#define HG_KERNEL(name, args) hg_status (*name)(hg_context *ctx, const struct hg__##args *a);
+#define HG_KERNEL(name, args) hg_status (*name)(hg_context * ctx, const struct hg__##args *a);
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 };

@@ -42,5 +42,6 @@ extern "C" hg_status hg__cuda_dropout(hg_context *ctx, const struct hg__dropout_
 {
 	if (!alike(a->x, a->y))
 		return misfit(ctx, "dropout", a->x, a->y);
-	return walk(ctx, "dropout", a->x.rows, a->x.cols, wide(a->x), dropout{floats_of(a->x), floats_of(a->y), a->key, a->step, hg__rng_threshold(a->p), 1.0f - a->p});
+	return walk(ctx, "dropout", a->x.rows, a->x.cols, wide(a->x),
+	            dropout{floats_of(a->x), floats_of(a->y), a->key, a->step, hg__rng_threshold(a->p), 1.0f - a->p});
 }

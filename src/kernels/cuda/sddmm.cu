@@ -239,7 +239,8 @@ hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a
 	p.col_scale = a->col_scale;
 	const int64_t lanes_a_head = p.head_cols / 8;
 	/* without columns there are no packs, and the empty sums are written by the kernel that goes head by head */
-	const bool packs = p.cols > 0 && wide(a->a) && wide(a->b) && (p.heads == 1 || (p.head_cols % 8 == 0 && is_power_of_two(lanes_a_head) && lanes_a_head <= 32));
+	const bool packs =
+	    p.cols > 0 && wide(a->a) && wide(a->b) && (p.heads == 1 || (p.head_cols % 8 == 0 && is_power_of_two(lanes_a_head) && lanes_a_head <= 32));
 	return with_float(ctx, "sddmm_dot", a->a.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		struct edge_grid g = edge_grid_of(p.plan.items, packs ? (p.cols + 7) / 8 : p.head_cols);
