@@ -42,6 +42,7 @@ struct statistics results_statistics(const struct results *r)
 		s.skipped += report->steps_skipped;
 		s.steps += report->epochs_run;
 		s.finite &= report->loss_finite;
+		s.nonfinite_logits += report->nonfinite_logits;
 	}
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
 	for (int i = 0; i < r->runs; i++)
@@ -79,6 +80,8 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 		fprintf(out, "  LOSS            not a number: this precision does not hold this task\n");
 	else
 		fprintf(out, "  final loss      %.4f\n", last->final_loss);
+	if (s->nonfinite_logits)
+		fprintf(out, "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy rests on them\n", (long long)s->nonfinite_logits);
 }
 
 void results_print(const struct results *r, FILE *out)

@@ -20,7 +20,7 @@ struct results {
 struct statistics {
 	double accuracy_mean, accuracy_std, epoch_ms; /* NaN where there is no test set */
 	size_t peak_bytes, state_bytes, arena_bytes;
-	int64_t skipped, steps;
+	int64_t skipped, steps, nonfinite_logits;
 	int finite;
 };
 /* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
