@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "h5/binsparse.h"
@@ -138,9 +139,12 @@ static hg_status temporary_name(const char *path, char **temporary, char *messag
 	return HG_OK;
 }
 
-/* Said with errno's words before HDF5 says it with more. */
+/* Said with errno's words before HDF5 says it with more. What is not a regular file (a device, a link) is never replaced. */
 static hg_status check_target(const char *path, const char *temporary, char *message)
 {
+	struct stat there;
+	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: it exists and is not a regular file", path);
 	const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));

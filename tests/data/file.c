@@ -106,7 +106,10 @@ static void unwritable_places_are_errors(void)
 	CHECK_CONTAINS(message, "No such file or directory");
 	CHECK(mkdir(scratch(1, "folder.h5"), 0700) == 0);
 	CHECK_STATUS(hg_dataset_write(d, scratch(1, "folder.h5"), message), HG_ERR_IO);
-	CHECK_CONTAINS(message, "cannot be put in place");
+	CHECK_CONTAINS(message, "not a regular file");
+	CHECK(symlink("target.h5", scratch(2, "link.h5")) == 0);
+	CHECK_STATUS(hg_dataset_write(d, scratch(2, "link.h5"), message), HG_ERR_IO);
+	CHECK_CONTAINS(message, "not a regular file");
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 	hg_dataset_free(d);
 }
