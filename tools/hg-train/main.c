@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum exit_code { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
 
@@ -195,6 +196,13 @@ static int seeds_run(struct command *c)
 	return interrupted ? INTERRUPTED : DONE;
 }
 
+/* Two names of one existing file. */
+static int same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* The dataset is read and everything checked before the JSON file is touched. */
 static int command_prepare(struct command *c)
 {
@@ -215,6 +223,10 @@ static int command_prepare(struct command *c)
 		return DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
+	if (!to_stdout && same_file(c->options.json, c->options.data)) {
+		fprintf(stderr, "hg-train: --json %s is the dataset itself: it is left as it is\n", c->options.json);
+		return BAD_INPUT;
+	}
 	c->json = to_stdout ? stdout : fopen(c->options.json, "w");
 	if (c->json)
 		return DONE;
