@@ -27,7 +27,6 @@ struct oracle_call {
 	struct oracle_matrix saved_out; /* what backward sees of the output: stored, so with the error of the store */
 	int is_half, eval;
 	double u; /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
-	double batch_scale_error;
 	/* options, by meaning */
 	int heads, norm, reduce;
 	double alpha, slope, p, eps, momentum;
@@ -45,8 +44,8 @@ struct oracle_op {
 const struct oracle_op *oracle_find(const char *name);
 
 /* The worst of |analytic - central difference| / tolerance over all elements of all operands with din, in f64; the tolerance is that of a central difference with
- * step h = 2^-18: h^2 * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). `smooth` leaves out elements whose neighbourhood has a kink (the
- * difference at h and 2h disagree). */
+ * step h = 2^-18: h^2 * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements whose neighbourhood has a kink (the differences
+ * at h and 2h disagree) are left out. */
 double oracle_self_check(const struct oracle_op *op, struct oracle_call *c);
 
 static inline num *oracle_at(const struct oracle_matrix *m, int64_t r, int64_t c)
