@@ -47,6 +47,28 @@ static void help_and_formats(void)
 	CHECK_CONTAINS(out, "h5convert (HalfGraph) 0.");
 }
 
+/* What was printed and did not arrive is a failure: to a full disk, and to a closed descriptor, whose number no file may inherit. */
+static void lost_output_is_a_fault(void)
+{
+	static const char *const printing[] = {"--help", "--list-formats", "--version", "--inspect @/lost.h5", "--inspect @/lost.h5 --json"};
+	static const char *const lost[] = {">/dev/full", ">&-"};
+	char arguments[128];
+	write_text(scratch(0, "lost.txt"), "0 1\n");
+	CHECK_EQ_I(run("@/lost.txt -o @/lost.h5 --quiet >&-"), 0); /* nothing printed, nothing lost */
+	for (size_t k = 0; k < sizeof printing / sizeof printing[0]; k++)
+		for (size_t j = 0; j < 2; j++) {
+			snprintf(arguments, sizeof arguments, "%s %s", printing[k], lost[j]);
+			CHECK_EQ_I(run(arguments), 1);
+			CHECK_CONTAINS(err, "h5convert: cannot write to standard output: ");
+			one_line(err);
+		}
+	CHECK_EQ_I(run("--quiet @/lost.txt -o @/closed.h5 <&- >&- 2>&-"), 0);
+	hg_dataset_free(must_read(scratch(0, "closed.h5")));
+	CHECK_EQ_I(run("--help | head -1"), 0);
+	one_line(out);
+	CHECK_STR(err, "");
+}
+
 static void usage_errors(void)
 {
 	static const struct {
@@ -212,6 +234,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(help_and_formats),
+	    TEST(lost_output_is_a_fault),
 	    TEST(usage_errors),
 	    TEST(bad_input_leaves_nothing),
 	    TEST(output_that_cannot_be_written_is_a_fault),

@@ -292,7 +292,7 @@ int run_convert(const char *arguments, char *out, char *err)
 	char command[2048], out_path[256], err_path[256];
 	snprintf(out_path, sizeof out_path, "%s", test_path("stdout"));
 	snprintf(err_path, sizeof err_path, "%s", test_path("stderr"));
-	snprintf(command, sizeof command, "\"%s\" %s >\"%s\" 2>\"%s\" </dev/null", HG_H5CONVERT, arguments, out_path, err_path);
+	snprintf(command, sizeof command, "{ \"%s\" %s ; } >\"%s\" 2>\"%s\" </dev/null", HG_H5CONVERT, arguments, out_path, err_path);
 	const int code = system(command);
 	slurp(out_path, out);
 	slurp(err_path, err);

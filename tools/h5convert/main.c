@@ -6,6 +6,7 @@
 
 #include "h5convert.h"
 #include "halfgraph/version.h"
+#include "tool.h"
 
 static void list_formats(void)
 {
@@ -144,6 +145,7 @@ int main(int argc, char **argv)
 	struct options options;
 	char message[HG_DATA_MESSAGE] = "";
 	int code = EXIT_DONE;
+	tool_begin();
 	if (options_parse(argc, argv, &options, message) != 0) {
 		fprintf(stderr, "h5convert: %s\n", message);
 		code = EXIT_BAD_INPUT;
@@ -157,5 +159,5 @@ int main(int argc, char **argv)
 		code = options.inspect ? inspect(options.inspect, options.json) : convert(&options);
 	}
 	free(options.inputs);
-	return code;
+	return tool_finish("h5convert", code);
 }

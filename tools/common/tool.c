@@ -1,0 +1,35 @@
+#define _POSIX_C_SOURCE 200809L
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void tool_begin(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) /* open gives the lowest free number, which is this one; the wrong direction makes its use fail */
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+int tool_finish(const char *tool, int code)
+{
+	const int failed_before = ferror(stdout); /* by then errno belongs to something else */
+	errno = 0;
+	if (!fclose(stdout) && !failed_before)
+		return code;
+	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "", errno ? strerror(errno) : "");
+	return code ? code : 1;
+}
+
+int tool_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
