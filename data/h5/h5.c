@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "atomic.h"
+
 static void silence(struct h5 *h5)
 {
 	if (H5Eget_auto2(H5E_DEFAULT, &h5->report, &h5->report_data) < 0)
@@ -49,12 +51,17 @@ hg_status hg__h5_open(struct h5 *h5, const char *path, char *message)
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file") : HG_OK;
 }
 
-hg_status hg__h5_create(struct h5 *h5, const char *path, const char *name, char *message)
+hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, char *message)
 {
-	*h5 = (struct h5){.path = name, .message = message, .file = H5I_INVALID_HID};
+	*h5 = (struct h5){.path = path, .message = message, .file = H5I_INVALID_HID};
 	silence(h5);
-	h5->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+	h5->file = hg__h5_sink_create(&h5->sink, fd);
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be created") : HG_OK;
+}
+
+hg_status hg__h5_written(const struct h5 *h5)
+{
+	return h5->sink.reason ? hg__atomic_fail(h5->path, h5->sink.reason, h5->message) : HG_OK;
 }
 
 hg_status hg__h5_close(struct h5 *h5)
@@ -63,6 +70,8 @@ hg_status hg__h5_close(struct h5 *h5)
 	if (h5->file >= 0 && H5Fclose(h5->file) < 0)
 		status = hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be closed");
 	h5->file = H5I_INVALID_HID;
+	if (status == HG_OK)
+		status = hg__h5_written(h5);
 	/* the reasons of failed calls are told by now; a full stack would outlive this call */
 	if (H5Eclear2(H5E_DEFAULT) < 0 || H5Eset_auto2(H5E_DEFAULT, h5->report, h5->report_data) < 0)
 		return status < 0 ? status : HG_ERR_INTERNAL;

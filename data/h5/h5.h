@@ -1,8 +1,7 @@
 #ifndef HG_DATA_H5_H
 #define HG_DATA_H5_H
 
-#include <hdf5.h>
-
+#include "h5/sink.h"
 #include "internal.h"
 
 /* One open HDF5 file, and what its errors need. While it is open, HDF5's own error printing is off; closing restores what was set before. */
@@ -12,6 +11,7 @@ struct h5 {
 	const hg_progress *progress;
 	hid_t file;
 	int64_t file_bytes;
+	struct hg__h5_sink sink; /* of a file that is written */
 	H5E_auto2_t report;
 	void *report_data;
 };
@@ -28,8 +28,10 @@ struct h5_array {
 };
 
 HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, char *message);
-/* A new file at `path`, which must not exist; `name` is what messages call it. */
-HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, const char *path, const char *name, char *message);
+/* A new file in an empty one that is open for reading and writing; messages call it `path`. *h5 stays where it is until it is closed. */
+HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, char *message);
+/* Has all that was written arrived so far? */
+HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
 /* Also right after a failed open. Writing can fail as late as here. */
 HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
 

@@ -52,6 +52,7 @@ static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, c
 			H5Sclose(from);
 		if (!ok)
 			return hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
+		HG__TRY(hg__h5_written(h5));
 	}
 	return HG_OK;
 }

@@ -1,13 +1,5 @@
-/* Dataset -> HDF5 file, atomically: a temporary file beside the target, fsync, rename. Layout: FORMAT.md. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+/* Dataset -> HDF5 file. Layout: FORMAT.md. */
+#include "atomic.h"
 #include "h5/binsparse.h"
 
 static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
@@ -95,96 +87,27 @@ static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 	return write_batch(h5, d);
 }
 
-/* Synchronise and close what was opened. */
-static hg_status sync_and_close(int fd, const char *name, char *message)
-{
-	if (fd < 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be synchronised: %s", name, strerror(errno));
-	const int failed = fsync(fd) != 0 && errno != EINVAL; /* EINVAL: this file system does not know how */
-	const int reason = errno;
-	if (close(fd) != 0 || failed)
-		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be synchronised: %s", name, strerror(failed ? reason : errno));
-	return HG_OK;
-}
-
-/* The folder of a path, opened; -1 if there is none. */
-static int open_folder(const char *path, char *scratch)
-{
-	const char *slash = strrchr(path, '/');
-	const size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-	memcpy(scratch, path, length);
-	scratch[length] = 0;
-	return open(length > 0 ? scratch : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* The file's content first, then its name: after a power cut there is the old file or the new one. `scratch` has room for the path. */
-static hg_status publish(const char *temporary, const char *path, char *scratch, char *message)
-{
-	HG__TRY(sync_and_close(open(temporary, O_RDONLY | O_CLOEXEC), path, message));
-	const int folder = open_folder(path, scratch); /* before the rename: nothing but the disk itself can fail behind it */
-	if (rename(temporary, path) == 0)
-		return folder < 0 ? HG_OK : sync_and_close(folder, path, message); /* a folder may be writable and not readable */
-	const int reason = errno;
-	if (folder >= 0)
-		close(folder);
-	return hg__data_fail(message, HG_ERR_IO, "%s: cannot be put in place: %s", path, strerror(reason));
-}
-
-/* "PATH.PID.tmp"; H5Fcreate refuses a file that exists, so a name in use is an error, not a loss. */
-static hg_status temporary_name(const char *path, char **temporary, char *message)
-{
-	const size_t size = strlen(path) + 32;
-	HG__TRY(hg__data_alloc((int64_t)size, 1, "a file name", (void **)temporary, message));
-	snprintf(*temporary, size, "%s.%ld.tmp", path, (long)getpid());
-	return HG_OK;
-}
-
-/* Said with errno's words before HDF5 says it with more. What is not a regular file (a device, a link) is never replaced. */
-static hg_status check_target(const char *path, const char *temporary, char *message)
-{
-	struct stat there;
-	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: it exists and is not a regular file", path);
-	const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-	close(fd);
-	return unlink(temporary) == 0 ? HG_OK : hg__data_fail(message, HG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-}
-
-static hg_status write_temporary(const hg_dataset *d, const char *temporary, const char *path, char *scratch, const hg_progress *progress, char *message)
+static hg_status write_into(const hg_dataset *d, int fd, const char *path, const hg_progress *progress, char *message)
 {
 	struct h5 h5;
-	HG__TRY(check_target(path, temporary, message));
-	hg_status status = hg__h5_create(&h5, temporary, path, message);
-	const int created = status == HG_OK;
+	hg_status status = hg__h5_create(&h5, fd, path, message);
 	h5.progress = progress;
 	if (status == HG_OK)
 		status = write_all(&h5, d);
+	if (status < 0)
+		h5.message = NULL; /* the first failure is the one to tell */
 	const hg_status closed = hg__h5_close(&h5);
-	if (status == HG_OK)
-		status = closed;
-	if (status == HG_OK)
-		status = publish(temporary, path, scratch, message);
-	if (status < 0 && created)
-		unlink(temporary);
-	return status;
+	return status < 0 ? status : closed;
 }
 
 hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, const hg_progress *progress, char *message)
 {
-	char *temporary = NULL, *scratch = NULL;
+	struct hg__atomic file;
 	if (!dataset || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_write: %s is NULL", dataset ? "path" : "dataset");
 	HG__TRY(hg_dataset_check(dataset, path, message));
-	hg_status status = temporary_name(path, &temporary, message);
-	if (status == HG_OK)
-		status = hg__data_copy_text(path, &scratch, message);
-	if (status == HG_OK)
-		status = write_temporary(dataset, temporary, path, scratch, progress, message);
-	free(temporary);
-	free(scratch);
-	return status;
+	HG__TRY(hg__atomic_begin(&file, path, message));
+	return hg__atomic_end(&file, write_into(dataset, file.fd, path, progress, message));
 }
 
 hg_status hg_dataset_write(const hg_dataset *dataset, const char *path, char *message)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +79,11 @@ static void usage_errors(void)
 	    {"", "no input"},
 	    {"@/in.txt", "no output: add -o"},
 	    {"@/in.txt -o", "-o needs a value: OUT.h5"},
+	    {"@/in.txt -o \"\"", "-o needs a value, found nothing: OUT.h5"},
+	    {"--from= @/in.txt -o @/o.h5", "--from needs a value, found nothing: FORMAT"},
+	    {"--inspect=", "--inspect needs a value, found nothing: FILE.h5"},
+	    {"--name \"\" @/in.txt -o @/o.h5", "--name needs a value, found nothing: NAME"},
+	    {"\"\" -o @/o.h5", "the name of input 1 is empty"},
 	    {"--nonsense", "option --nonsense is not known"},
 	    {"--from csv @/in.txt -o @/o.h5", "--from csv is not known"},
 	    {"@/in.dat -o @/o.h5", "the ending does not tell its format"},
@@ -134,6 +141,47 @@ static void output_that_cannot_be_written_is_a_fault(void)
 	CHECK_EQ_I(run("@/in.txt -o @/no/such/out.h5"), 1);
 	CHECK_CONTAINS(err, "cannot be written: No such file or directory");
 	one_line(err);
+}
+
+/* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not even crash at the end of the process. */
+static void full_disk_leaves_nothing(void)
+{
+	struct rlimit before, small;
+	struct stat info;
+	CHECK_EQ_I(run("--synthetic planted --nodes 3000 --hub-degree 100 --quiet -o @/whole.h5"), 0);
+	CHECK(stat(scratch(0, "whole.h5"), &info) == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
+	for (int k = 0; k <= 16; k++) {
+		small = before;
+		small.rlim_cur = k < 16 ? (rlim_t)(1024 + (info.st_size - 1024) / 16 * k) : (rlim_t)(info.st_size - 1); /* 1 KiB for the message */
+		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+		const int code = run("@/whole.h5 -o @/full.h5");
+		CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+		CHECK_EQ_I(code, 1);
+		CHECK_CONTAINS(err, "full.h5: cannot be written: File too large");
+		one_line(err);
+		CHECK_EQ_I(count_scratch("full.h5"), 0);
+	}
+}
+
+/* The output must not be an input, whatever it is called. */
+static void inputs_are_not_overwritten(void)
+{
+	static const char *const commands[] = {
+	    "@/self.h5 -o @/self.h5", "@/self.h5 -o @/./self.h5", "@/self.h5 -o @/hard.h5",
+	    "@/self.h5 -o @/soft.h5", "@/soft.h5 -o @/self.h5",   "--from edges @/in.txt @/self.txt -o @/self.txt",
+	};
+	write_text(scratch(0, "in.txt"), "0 1\n");
+	write_text(scratch(0, "self.txt"), "0 1\n");
+	CHECK_EQ_I(run("@/in.txt --quiet -o @/self.h5"), 0);
+	CHECK(link(scratch(0, "self.h5"), scratch(1, "hard.h5")) == 0);
+	CHECK(symlink("self.h5", scratch(1, "soft.h5")) == 0);
+	for (size_t k = 0; k < sizeof commands / sizeof commands[0]; k++) {
+		CHECK_EQ_I(run(commands[k]), 2);
+		CHECK_CONTAINS(err, "is also an input: it is left as it is");
+		one_line(err);
+	}
+	hg_dataset_free(must_read(scratch(0, "self.h5")));
+	hg_dataset_free(must_import("edges", scratch(0, "self.txt")));
 }
 
 static void converts_with_transforms(void)
@@ -238,6 +286,8 @@ int main(int argc, char **argv)
 	    TEST(usage_errors),
 	    TEST(bad_input_leaves_nothing),
 	    TEST(output_that_cannot_be_written_is_a_fault),
+	    TEST(full_disk_leaves_nothing),
+	    TEST(inputs_are_not_overwritten),
 	    TEST(converts_with_transforms),
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
 	    TEST(planted_from_the_command_line),

@@ -116,13 +116,25 @@ static int exit_code(hg_status status, int writing)
 	return EXIT_BAD_INPUT;
 }
 
+static hg_status check_output(const struct options *o, char *message)
+{
+	for (int k = 0; k < o->input_count; k++)
+		if (tool_same_file(o->inputs[k], o->output)) {
+			snprintf(message, HG_DATA_MESSAGE, "-o %s is also an input: it is left as it is", o->output);
+			return HG_ERR_ARG;
+		}
+	return HG_OK;
+}
+
 static int convert(struct options *o)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = NULL;
 	int writing = 0;
 	progress_begin(o->quiet);
-	hg_status status = load(o, &d, message);
+	hg_status status = check_output(o, message);
+	if (status == HG_OK)
+		status = load(o, &d, message);
 	if (status == HG_OK)
 		status = rename_dataset(d, o->name, message);
 	if (status == HG_OK)

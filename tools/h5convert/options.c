@@ -136,6 +136,11 @@ static int check(const struct options *o, char *message)
 {
 	if (o->help || o->version || o->list_formats)
 		return 0;
+	for (int k = 0; k < o->input_count; k++)
+		if (o->inputs[k][0] == 0) {
+			snprintf(message, HG_DATA_MESSAGE, "the name of input %d is empty", k + 1);
+			return -1;
+		}
 	if (o->inspect)
 		return o->input_count || o->output || o->synthetic ? fail(message, "--inspect takes one file and only --json besides%s%s", "", "") : 0;
 	if (o->json)
@@ -180,6 +185,8 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 			value = argv[++i];
 		if (option->value && !value)
 			return fail(message, "%s needs a value: %s", option->name, option->value);
+		if (option->value && *value == 0)
+			return fail(message, "%s needs a value, found nothing: %s", option->name, option->value);
 		if (!option->parse(value, (char *)o + option->field))
 			return fail(message, "%s: \"%s\" is not a number it can take", option->name, value);
 		o->planted_set |= option->planted;

@@ -1,0 +1,22 @@
+#ifndef HG_DATA_ATOMIC_H
+#define HG_DATA_ATOMIC_H
+
+#include "internal.h"
+
+/* A file that appears complete or not at all: written under a temporary name beside its own, synchronised, renamed. */
+struct hg__atomic {
+	const char *path; /* what the user called it */
+	char *message;
+	char *temporary, *folder;
+	int fd; /* of the temporary file, for reading and writing */
+};
+
+/* On failure nothing is left to end. What is there under `path` and is not a regular file (a device, a link) is never replaced. */
+HG_NODISCARD hg_status hg__atomic_begin(struct hg__atomic *file, const char *path, char *message);
+/* status HG_OK: put the file in place; else, or where that fails: nothing is left behind. Returns status, or the failure. */
+HG_NODISCARD hg_status hg__atomic_end(struct hg__atomic *file, hg_status status);
+
+/* "PATH: cannot be written: REASON", of an errno. */
+hg_status hg__atomic_fail(const char *path, int reason, char *message);
+
+#endif
