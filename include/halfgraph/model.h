@@ -12,8 +12,8 @@ HG_EXTERN_C_BEGIN
  * must be exact. */
 typedef struct hg_model_config {
 	size_t size;
-	const char *name; /* "gcn", "gin", "gat" */
-	int64_t in_features, out_features;
+	const char *name;                  /* "gcn", "gin", "gat" */
+	int64_t in_features, out_features; /* 1 to 2^31 - 1 */
 	int layers, hidden, heads;
 	float dropout;
 	/* GCN */
@@ -28,7 +28,8 @@ typedef struct hg_model_config {
 	/* all */
 	int readout; /* -1: node task; else an hg_reduce: graph task, every layer's readout summed up */
 } hg_model_config;
-/* 2 layers, hidden 64, 8 heads, dropout 0.5, norm BOTH, learnable eps, sum, slope 0.2, node task. */
+/* 2 layers, hidden 64, 8 heads, dropout 0.5, norm BOTH, learnable eps, sum, slope 0.2, node task, and on top what the model of that name has of its own. A name that
+ * hg_model_names does not list, or NULL, is kept for hg_model_create to refuse. */
 HG_API hg_model_config hg_model_config_default(const char *name);
 
 typedef struct hg_model hg_model;

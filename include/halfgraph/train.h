@@ -11,7 +11,7 @@ typedef struct hg_train_data {
 	size_t size;
 	hg_model_input input;
 	const int32_t *labels;                            /* [n], or [graphs] for a graph task; < 0: unlabelled */
-	const uint8_t *train_mask, *val_mask, *test_mask; /* same length; NULL val or test: none */
+	const uint8_t *train_mask, *val_mask, *test_mask; /* same length; val or test NULL, or without a labelled row: none */
 } hg_train_data;
 #define HG_TRAIN_DATA_INIT                                     \
 	{                                                          \
@@ -31,7 +31,7 @@ typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
 
 typedef struct hg_train_config {
 	size_t size;
-	hg_model_config model; /* in_features, out_features 0: taken from the data (the widest label) */
+	hg_model_config model; /* in_features, out_features 0: taken from the data; labels that make more classes than there are labelled rows are refused then */
 	hg_optim_config optim;
 	hg_policy policy;
 	int first_layer_decay_only; /* weight decay on layer 0 alone (the GCN paper) */

@@ -70,11 +70,13 @@ static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_
 static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 {
 	const struct hg__model_kind *kind = hg__model_find(c->name);
+	if (!c->name)
+		return hg__fail(ctx, HG_ERR_ARG, "model: name is NULL, expected one that hg_model_names lists");
 	if (!kind)
-		return hg__fail(ctx, HG_ERR_ARG, "model: name is \"%s\", which hg_model_names does not list", c->name ? c->name : "(null)");
-	if (c->in_features < 1 || c->out_features < 1)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: in_features %lld, out_features %lld, expected at least 1 of each", c->name, (long long)c->in_features,
-		                (long long)c->out_features);
+		return hg__fail(ctx, HG_ERR_ARG, "model: name is \"%s\", expected one that hg_model_names lists", c->name);
+	if (c->in_features < 1 || c->in_features > INT32_MAX || c->out_features < 1 || c->out_features > INT32_MAX) /* columns and labels are int32 */
+		return hg__fail(ctx, HG_ERR_ARG, "%s: in_features %lld, out_features %lld, expected 1 to %d of each", c->name, (long long)c->in_features,
+		                (long long)c->out_features, INT32_MAX);
 	if (c->layers < 1 || c->layers > 1000)
 		return hg__fail(ctx, HG_ERR_ARG, "%s: layers is %d, expected 1 to 1000", c->name, c->layers);
 	if (c->hidden < 1)

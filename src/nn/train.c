@@ -42,17 +42,26 @@ static int64_t target_rows(const hg_train_config *c, const hg_train_data *d)
 	return c->model.readout >= 0 ? hg_graph_batch(d->input.graph) : hg_graph_rows(d->input.graph);
 }
 
-/* Refuses a run that has nothing to learn from. *classes: one more than the largest label. */
+/* Refuses a run that has nothing to learn from. Where the caller leaves the classes to the labels, they are one more than the largest: a class then has a row, on
+ * average, or that label is a mistake. */
 static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows, int64_t *classes)
 {
-	int64_t learnable = 0;
-	*classes = 0;
+	int64_t learnable = 0, labelled = 0, widest = 0;
 	for (int64_t i = 0; i < rows; i++) {
-		if (d->labels[i] >= *classes)
-			*classes = (int64_t)d->labels[i] + 1;
+		if (d->labels[i] > d->labels[widest])
+			widest = i;
+		labelled += d->labels[i] >= 0;
 		learnable += d->labels[i] >= 0 && (!d->train_mask || d->train_mask[i]);
 	}
-	return learnable ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask", (long long)rows);
+	if (!learnable)
+		return hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask", (long long)rows);
+	if (*classes)
+		return HG_OK;
+	*classes = (int64_t)d->labels[widest] + 1;
+	if (*classes > labelled)
+		return hg__fail(ctx, HG_ERR_ARG, "train: label %d of row %lld makes %lld classes of %lld labelled rows; if it is meant, set model.out_features",
+		                (int)d->labels[widest], (long long)widest, (long long)*classes, (long long)labelled);
+	return HG_OK;
 }
 
 static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, const void *host, hg_tensor **tensor)
@@ -63,12 +72,22 @@ static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, co
 	return hg_tensor_upload(*tensor, host, dtype);
 }
 
+/* Is there a row to judge? */
+static int split_exists(const uint8_t *mask, const int32_t *labels, int64_t rows)
+{
+	for (int64_t i = 0; mask && i < rows; i++)
+		if (mask[i] && labels[i] >= 0)
+			return 1;
+	return 0;
+}
+
 static hg_status targets_upload(hg_train *t, const hg_train_data *d, int64_t rows)
 {
 	const uint8_t *const masks[HG__SPLITS] = {d->train_mask, d->val_mask, d->test_mask};
 	HG__TRY(column_upload(t->ctx, HG_I32, rows, d->labels, &t->targets.label));
 	for (int i = 0; i < HG__SPLITS; i++)
-		HG__TRY(column_upload(t->ctx, HG_U8, rows, masks[i], &t->targets.mask[i]));
+		if (split_exists(masks[i], d->labels, rows))
+			HG__TRY(column_upload(t->ctx, HG_U8, rows, masks[i], &t->targets.mask[i]));
 	return HG_OK;
 }
 
@@ -94,22 +113,14 @@ static hg_status tape_record(hg_train *t, const hg_model_input *input)
 	return hg_tape_compile(t->tape, t->loss);
 }
 
-/* What the caller left to the data: in_features and out_features of 0. */
-static void sizes_from_data(hg_model_config *model, const hg_model_input *input, int64_t classes)
-{
-	if (!model->in_features)
-		model->in_features = input->x ? hg_tensor_cols(input->x) : hg_graph_cols(input->x_sparse);
-	if (!model->out_features)
-		model->out_features = classes;
-}
-
 static hg_status build(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
-	int64_t classes;
+	hg_model_config *model = &t->config.model;
 	void *memory = NULL;
-	HG__TRY(labels_check(t->ctx, d, rows, &classes));
-	sizes_from_data(&t->config.model, &d->input, classes);
+	if (!model->in_features)
+		model->in_features = d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
+	HG__TRY(labels_check(t->ctx, d, rows, &model->out_features));
 	HG__TRY(hg__host_alloc(t->ctx, (size_t)t->config.epochs, sizeof *t->epoch_ms, "train: epoch times", &memory));
 	t->epoch_ms = memory;
 	HG__TRY(targets_upload(t, d, rows));

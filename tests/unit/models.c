@@ -225,6 +225,13 @@ static void mistakes_are_named(void)
 	open_policy(&f, &policy);
 	refuse(&f, hg_model_config_default("gcn"), "in_features");
 	refuse(&f, config_of("transformer"), "transformer");
+	refuse(&f, hg_model_config_default(NULL), "name is NULL");
+	c = config_of("gat");
+	c.out_features = (int64_t)1 << 31;
+	refuse(&f, c, "out_features 2147483648, expected 1 to 2147483647");
+	c = config_of("gcn");
+	c.in_features = INT64_MAX;
+	refuse(&f, c, "in_features 9223372036854775807");
 	c = config_of("gcn");
 	c.layers = 0;
 	refuse(&f, c, "layers");

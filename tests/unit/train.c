@@ -430,7 +430,7 @@ static void sizes_are_honoured(void)
 	run_close(&r);
 }
 
-/* An allocator that counts, and fails when it is told to. */
+/* An allocator that counts, and fails when it is told to or asked for 1 GiB. */
 struct memory {
 	int64_t until; /* allocations left before one fails; < 0: none does */
 	int64_t bytes;
@@ -440,7 +440,7 @@ static void *memory_alloc(void *user, size_t bytes, int device)
 {
 	struct memory *m = user;
 	(void)device;
-	if (m->until >= 0 && m->until-- == 0)
+	if (bytes >> 30 || (m->until >= 0 && m->until-- == 0))
 		return NULL;
 	m->bytes += (int64_t)bytes;
 	return aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -452,6 +452,82 @@ static void memory_free(void *user, void *memory, size_t bytes, int device)
 	(void)device;
 	m->bytes -= (int64_t)bytes;
 	free(memory);
+}
+
+static hg_context *memory_context(struct memory *memory)
+{
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	hg_context *ctx = NULL;
+	config.device = HG_DEVICE_CPU;
+	config.threads = 1;
+	config.allocator = (hg_allocator){memory_alloc, memory_free, memory};
+	CHECK_OK(hg_context_create(&config, &ctx));
+	return ctx;
+}
+
+/* A slip in the labels asks for no memory; what is asked for by name is named where there is none. */
+static void classes_are_counted_with_care(void)
+{
+	static struct task t;
+	struct memory memory = {-1, 0};
+	struct run r;
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	run_data(&r, memory_context(&memory), &t, HG_F16, 0);
+	c.model.out_features = 0;
+	t.label[3] = INT32_MAX;
+	refuse(&r, &c, &r.data, "label 2147483647 of row 3 makes 2147483648 classes of 320 labelled rows");
+	t.label[3] = N;
+	refuse(&r, &c, &r.data, "makes 321 classes");
+	t.label[3] = N - 1;
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	CHECK_EQ_I(hg_model_get_config(hg_train_model(r.train))->out_features, N);
+	hg_train_free(r.train);
+	r.train = NULL;
+	c.model.out_features = INT32_MAX;
+	refuse(&r, &c, &r.data, "conv1.weight: ");
+	CHECK_CONTAINS(hg_context_error(r.ctx), "[16, 2147483647], 137438953472 bytes");
+	run_close(&r);
+	CHECK_EQ_I(memory.bytes, 0);
+}
+
+/* A mask without a row is no split: the last epoch counts, and patience has nothing to wait for. */
+static void an_empty_split_is_none(void)
+{
+	static struct task t;
+	struct run r;
+	task_make(&t);
+	memset(t.val, 0, sizeof t.val);
+	memset(t.test, 0, sizeof t.test);
+	t.test[5] = 1; /* its one row */
+	t.label[5] = -1;
+	hg_train_config c = config_of("gcn", "fp16");
+	c.epochs = 6;
+	c.patience = 2;
+	run_all(&r, test_context(), &t, &c, 0);
+	CHECK(r.report.epochs_run == 6 && r.report.best_epoch == 6);
+	CHECK(isnan(r.report.best_val_accuracy) && isnan(r.report.test_accuracy) && isfinite(r.report.final_loss));
+	run_close(&r);
+}
+
+/* Features that are no numbers: every step is skipped and said to be, in every precision. */
+static void features_that_are_no_numbers(void)
+{
+	static struct task t;
+	task_make(&t);
+	t.x[7][3] = NAN;
+	static const char *const policies[] = {"fp32", "fp16", "fp16-naive"};
+	for (const char *const *model = hg_model_names(); *model; model++)
+		for (int p = 0; p < 3; p++) {
+			struct run r;
+			hg_train_config c = config_of(*model, policies[p]);
+			c.epochs = 3;
+			c.model.dropout = c.model.attention_dropout = 0.0f; /* else it is left out at times */
+			run_all(&r, test_context(), &t, &c, 0);
+			CHECK_EQ_I(r.report.steps_skipped, 3);
+			CHECK(r.report.nonfinite_logits > 0 && !r.report.loss_finite);
+			run_close(&r);
+		}
 }
 
 /* The k-th allocation fails, for every k: a status, no crash, and every byte comes back. */
@@ -466,21 +542,15 @@ static void every_allocation_may_fail(void)
 		for (int64_t k = 0; !done; k++) {
 			struct memory memory = {-1, 0};
 			struct run r;
-			hg_context *ctx = NULL;
-			hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-			config.device = HG_DEVICE_CPU;
-			config.threads = 1;
-			config.allocator = (hg_allocator){memory_alloc, memory_free, &memory};
-			CHECK_OK(hg_context_create(&config, &ctx));
-			run_data(&r, ctx, &t, HG_F16, 1);
+			run_data(&r, memory_context(&memory), &t, HG_F16, 1);
 			memory.until = k;
-			hg_status status = hg_train_create(ctx, &c, &r.data, &r.train);
+			hg_status status = hg_train_create(r.ctx, &c, &r.data, &r.train);
 			if (status == HG_OK)
 				status = hg_train_run(r.train, &r.report);
 			else
 				CHECK(!r.train);
 			done = status == HG_OK;
-			CHECK_MSG(done || status == HG_ERR_NOMEM, "%s, allocation %lld: %s: %s", *model, (long long)k, hg_status_name(status), hg_context_error(ctx));
+			CHECK_MSG(done || status == HG_ERR_NOMEM, "%s, allocation %lld: %s: %s", *model, (long long)k, hg_status_name(status), hg_context_error(r.ctx));
 			run_close(&r);
 			CHECK_MSG(memory.bytes == 0, "%s, allocation %lld: %lld bytes are lost", *model, (long long)k, (long long)memory.bytes);
 			CHECK(k < 10000);
@@ -501,6 +571,9 @@ int main(int argc, char **argv)
 	                                         TEST(mistakes_are_named),
 	                                         TEST(overflow_in_the_logits_is_told),
 	                                         TEST(sizes_are_honoured),
+	                                         TEST(classes_are_counted_with_care),
+	                                         TEST(an_empty_split_is_none),
+	                                         TEST(features_that_are_no_numbers),
 	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -44,7 +44,7 @@ struct hg__batch_norm {
 HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner, const char *name, int64_t cols, struct hg__batch_norm *norm);
 hg_var hg__batch_norm_record(const struct hg__batch_norm *norm, hg_tape *tape, hg_var x);
 
-/* params_add with the name OWNER.NAME. */
+/* params_add with the name OWNER.NAME, which is also said where there is no memory for it. */
 HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags,
                                        hg_param **param);
 

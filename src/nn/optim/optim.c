@@ -215,19 +215,53 @@ hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
 	return groups_upload(optim);
 }
 
-hg_status hg_optim_step(hg_optim *optim)
+hg_status hg__optim_ready(const hg_optim *optim)
 {
-	if (!optim)
-		return HG_ERR_ARG;
+	if (optim->params->count == optim->params_seen)
+		return HG_OK;
+	return hg__fail(optim->params->ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made",
+	                (long long)optim->params->count, (long long)optim->params_seen);
+}
+
+hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__step_notes *notes)
+{
 	hg_context *ctx = optim->params->ctx;
-	if (optim->params->count != optim->params_seen)
-		return hg__fail(ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made", (long long)optim->params->count,
-		                (long long)optim->params_seen);
 	const struct hg__kernels *k = ctx->backend->kernels;
-	const struct hg__optim_args args = {optim->config, optim->tensor_device, optim->tensor, optim->count, optim->group_device, optim->params->step};
+	const struct hg__optim_args args = {.config = optim->config,
+	                                    .tensors = optim->tensor_device,
+	                                    .host = optim->tensor,
+	                                    .count = optim->count,
+	                                    .groups = optim->group_device,
+	                                    .step = optim->params->step,
+	                                    .loss = loss,
+	                                    .notes = notes};
+	HG__TRY(hg__optim_ready(optim));
 	HG__TRY(k->grad_check(ctx, &args));
 	HG__TRY(k->optim_update(ctx, &args));
 	return k->scale_update(ctx, &args);
+}
+
+hg_status hg_optim_step(hg_optim *optim)
+{
+	return optim ? hg__optim_step_noted(optim, NULL, NULL) : HG_ERR_ARG;
+}
+
+hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info)
+{
+	hg_context *ctx = optim->params->ctx;
+	hg_step_info ours = HG_STEP_INFO_INIT;
+	if (!info)
+		return hg__fail(ctx, HG_ERR_ARG, "%s: info is NULL", who);
+	const hg_step_reason reason = (hg_step_reason)note->reason;
+	ours.applied = note->steps > 0 && (reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW);
+	ours.reason = reason;
+	ours.loss_scale = note->scale;
+	ours.grad_norm = sqrt(note->grad_sq);
+	ours.nonfinite = note->nonfinite;
+	ours.steps = note->steps;
+	ours.skipped = note->skipped;
+	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count ? optim->param[note->first_nonfinite]->name : NULL;
+	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "%s: info->size is not set: start from HG_STEP_INFO_INIT", who);
 }
 
 hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)
@@ -235,19 +269,8 @@ hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)
 	if (!optim)
 		return HG_ERR_ARG;
 	hg_context *ctx = optim->params->ctx;
-	hg_step_info ours = HG_STEP_INFO_INIT;
 	struct hg__step step;
-	if (!info)
-		return hg__fail(ctx, HG_ERR_ARG, "optim_info: info is NULL");
 	HG__TRY(ctx->backend->copy_out(ctx, &step, optim->params->step, sizeof step));
-	const hg_step_reason reason = (hg_step_reason)step.reason;
-	ours.applied = step.scale.steps > 0 && (reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW);
-	ours.reason = reason;
-	ours.loss_scale = step.scale.scale;
-	ours.grad_norm = sqrt(step.grad_sq);
-	ours.nonfinite = step.nonfinite;
-	ours.steps = step.scale.steps;
-	ours.skipped = step.scale.skipped;
-	ours.first_nonfinite = step.first_nonfinite >= 0 && step.first_nonfinite < optim->count ? optim->param[step.first_nonfinite]->name : NULL;
-	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "optim_info: info->size is not set: start from HG_STEP_INFO_INIT");
+	const struct hg__step_note note = hg__step_note_of(&step, 0.0f);
+	return hg__optim_tell(optim, &note, "optim_info", info);
 }

@@ -22,6 +22,13 @@ struct hg_optim {
 	size_t moments_bytes;
 };
 
+/* hg_optim_step, and a note of it with the loss, if `notes` is not NULL. loss, notes: device memory. */
+HG_NODISCARD hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__step_notes *notes);
+/* HG_ERR_STATE if params has changed since the optimiser was made: what hg_optim_step asks first. */
+HG_NODISCARD hg_status hg__optim_ready(const hg_optim *optim);
+/* A note in the words of hg_step_info. HG_ERR_ARG where info is NULL or has no size; `who` asks. */
+HG_NODISCARD hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info);
+
 /* HG_OK, or HG_ERR_ARG with the field's name. */
 HG_NODISCARD hg_status hg__optim_check(hg_context *ctx, const hg_optim_config *config);
 
