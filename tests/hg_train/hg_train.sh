@@ -1,7 +1,7 @@
 #!/bin/sh
-# The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY. Everything is written below DIRECTORY.
+# The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY DATASETS (the program of datasets.c). Everything is written below DIRECTORY.
 set -u
-train=$1 convert=$2 dir=$3
+train=$1 convert=$2 dir=$3 datasets=$4
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
@@ -36,6 +36,7 @@ refused() { # NAME TEXT ARGS...
 }
 
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
+"$datasets" . || exit 1
 
 run 0 help --help
 contains help out 'usage: hg-train'
@@ -55,6 +56,22 @@ refused 'not a number' '--lr' --data data.h5 --model gcn --lr fast
 refused 'half a number' '--epochs' --data data.h5 --model gcn --epochs 10x
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
+refused 'empty file name' '--data is empty, expected FILE.h5' --data= --model gcn
+refused 'empty JSON file name' '--json is empty, expected FILE' --data data.h5 --model gcn --json ''
+refused 'no epochs' "--epochs is '0', expected a whole number from 1 to 100000000" --data data.h5 --model gcn --epochs 0
+refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
+refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds 1000000000
+refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 --model gcn
+refused 'attention of gin' '--attention-dropout is an option of gat' --data data.h5 --model gin --attention-dropout 0
+refused 'norm of gat' '--norm is an option of gcn' --data data.h5 --model gat --norm both
+refused 'lambda of gcn' '--lambda is an option of gin' --data data.h5 --model gcn --lambda -1
+refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin --readout sum
+refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 --model gat --out-heads 2
+refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 --model gcn --patience 3
+refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn
+refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 --model gcn
+refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
+refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data nothing_to_learn.h5 --model gcn
 refused 'value for a flag' '--help=yes' --help=yes
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl
 [ ! -e none.jsonl ] || fail 'no such file: a JSON file was left behind'
@@ -75,6 +92,33 @@ for model in gcn gin gat; do
       contains "$model $precision" last "\"${field%%:*}\":${field#*:}"
     done
     contains "$model $precision" err 'test accuracy' # the summary for people makes room for the JSON
+  done
+done
+
+# Every number of the JSON lines is one, or null; what is not there is said to be missing.
+complete() { # NAME MISSING ARGS...
+  name=$1 missing=$2
+  shift 2
+  run 0 "$name" --device cpu --epochs 3 --json odd.jsonl "$@"
+  if grep -i -q -e 'nan\|:-\{0,1\}inf' odd.jsonl; then fail "$name: not JSON:" "$(cat odd.jsonl)"; fi
+  if grep -i -q -e 'nan ' out; then fail "$name: nan in the summary:" "$(cat out)"; fi
+  contains "$name" out "$missing"
+}
+for dataset in empty_validation no_validation; do
+  for model in gcn gin gat; do
+    complete "$dataset $model" 'best epoch *the last, 3: there is no validation set' --data $dataset.h5 --model $model
+    contains "$dataset $model" odd.jsonl '"val_accuracy":null'
+  done
+done
+complete 'no test set' 'there is no test set' --data no_test.h5 --model gcn --seeds 2
+contains 'no test set' odd.jsonl '"test_accuracy_mean":null,"test_accuracy_std":null'
+
+# The smallest and the most lopsided graphs, and many graphs.
+for dataset in one_node one_class star pairs; do
+  for model in gcn gin gat; do
+    for precision in fp32 fp16 fp16-naive; do
+      complete "$dataset $model $precision" 'final loss' --data $dataset.h5 --model $model --precision $precision --hidden 8
+    done
   done
 done
 
@@ -113,8 +157,28 @@ contains interrupt last '"event":"summary"'
 contains interrupt last '"interrupted":true'
 contains interrupt out 'interrupted'
 
+# What was printed and did not arrive is a failure, said once.
+lost() { # NAME ARGS...
+  name=$1
+  shift
+  "$train" "$@" >&- 2>err </dev/null
+  [ $? -eq 1 ] || fail "$name: closed standard output: not exit code 1"
+  contains "$name" err 'cannot write to standard output'
+  [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
+  [ -c /dev/full ] || return
+  "$train" "$@" >/dev/full 2>err </dev/null
+  [ $? -eq 1 ] || fail "$name: full standard output: not exit code 1"
+  contains "$name" err 'cannot write to standard output: '
+}
+lost help --help
+lost version --version
+lost summary --data data.h5 --model gcn --epochs 2
+
 # A full disk is an error, not a short file.
 if [ -c /dev/full ]; then
+  "$train" --data data.h5 --model gcn --epochs 100000000 --json - >/dev/full 2>err </dev/null
+  [ $? -eq 1 ] || fail 'JSON to a full standard output: not exit code 1'
+  contains 'JSON to a full standard output' err 'cannot write to standard output'
   run 1 'full disk' --data data.h5 --model gcn --epochs 3 --json /dev/full
   contains 'full disk' err '/dev/full'
 fi

@@ -29,6 +29,27 @@ static hg_status refuse(char *message, const struct options *o, const char *why)
 	return HG_ERR_FORMAT;
 }
 
+static int has_validation(const hg_dataset *d)
+{
+	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes;
+	int64_t i = 0;
+	while (d->val_mask && i < rows && (!d->val_mask[i] || d->label[i] < 0))
+		i++;
+	return d->val_mask && i < rows;
+}
+
+/* An option that this dataset has no use for would change nothing in silence. NULL: there is none. */
+static const char *misfit(const hg_dataset *d, const struct options *o)
+{
+	if (o->readout && !d->graph_ptr)
+		return "is one graph, and --readout is for datasets of many graphs";
+	if (o->out_heads >= 0 && d->graph_ptr)
+		return "holds many graphs, and --out-heads is for the last layer on one graph";
+	if (o->patience > 0 && !has_validation(d))
+		return "has no validation set, and --patience needs one";
+	return NULL;
+}
+
 hg_status dataset_load(const struct options *o, hg_dataset **dataset, char *message)
 {
 	hg_status status = hg_dataset_read(o->data, dataset, message);
@@ -37,10 +58,15 @@ hg_status dataset_load(const struct options *o, hg_dataset **dataset, char *mess
 	hg_dataset *d = *dataset;
 	if (!d->feat && !d->feat_rowptr)
 		return refuse(message, o, "has no features to train on");
-	if (!d->label || d->classes < 1)
+	if (!d->label)
 		return refuse(message, o, "has no labels to train on");
+	if (d->classes < 1)
+		return refuse(message, o, "num_classes is 0, expected at least 1 to train on");
 	if (!d->train_mask)
 		return refuse(message, o, "has no training split");
+	const char *why = misfit(d, o);
+	if (why)
+		return refuse(message, o, why);
 	const int normalize = strcmp(o->row_normalize, "auto") == 0 ? d->feat_rowptr != NULL : strcmp(o->row_normalize, "on") == 0;
 	return normalize ? hg_dataset_row_normalize(d, message) : HG_OK;
 }

@@ -2,13 +2,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 #include "results.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum exit_code { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
 
@@ -27,7 +27,7 @@ struct command {
 	struct results results;
 	struct progress progress;
 	FILE *json, *text; /* json NULL: none was asked for */
-	int write_failed;
+	int write_error;   /* errno of the first JSON line that did not arrive; 0: all did */
 };
 
 /* What is the user's to mend, and what is not. */
@@ -87,19 +87,25 @@ static hg_status config_make(const struct options *o, const hg_dataset *d, hg_tr
 		c.model.norm = (hg_norm)choice(o->norm, norms, 4);
 	if (o->aggregate)
 		c.model.aggregate = strcmp(o->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
-	c.model.readout = d->graph_ptr ? choice(o->readout, reductions, 3) : -1;
+	c.model.readout = d->graph_ptr ? choice(o->readout ? o->readout : reductions[0], reductions, 3) : -1;
 	c.model.in_features = d->features;
 	c.model.out_features = d->classes;
 	*config = c;
 	return HG_OK;
 }
 
+static void note_write(struct command *c, int failed)
+{
+	if (failed && !c->write_error)
+		c->write_error = errno ? errno : EIO;
+}
+
 static int on_epoch(void *user, const hg_train_event *event)
 {
 	struct command *c = user;
 	progress_show(&c->progress, event);
-	c->write_failed |= json_epoch(c->json, c->options.seed + c->results.runs, event);
-	return interrupted || c->write_failed;
+	note_write(c, json_epoch(c->json, c->options.seed + c->results.runs, event));
+	return interrupted || c->write_error;
 }
 
 static void print_line(void *user, const char *text)
@@ -180,27 +186,22 @@ static int seeds_run(struct command *c)
 {
 	int code = DONE;
 	progress_begin(&c->progress, c->options.seeds);
-	for (int64_t k = 0; k < c->options.seeds && code == DONE && !interrupted && !c->write_failed; k++) {
+	for (int64_t k = 0; k < c->options.seeds && code == DONE && !interrupted && !c->write_error; k++) {
 		c->progress.run = k;
 		code = seed_run(c);
 	}
 	c->results.interrupted = interrupted != 0;
 	if (code != DONE)
 		return code;
-	c->write_failed |= json_summary(c->json, &c->results);
+	note_write(c, json_summary(c->json, &c->results));
 	results_print(&c->results, c->text);
-	if (c->write_failed) {
-		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
+	if (c->write_error && c->json == stdout)
+		return FAILED; /* tool_finish says so */
+	if (c->write_error) {
+		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(c->write_error));
 		return FAILED;
 	}
 	return interrupted ? INTERRUPTED : DONE;
-}
-
-/* Two names of one existing file. */
-static int same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* The dataset is read and everything checked before the JSON file is touched. */
@@ -223,7 +224,7 @@ static int command_prepare(struct command *c)
 		return DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
-	if (!to_stdout && same_file(c->options.json, c->options.data)) {
+	if (!to_stdout && tool_same_file(c->options.json, c->options.data)) {
 		fprintf(stderr, "hg-train: --json %s is the dataset itself: it is left as it is\n", c->options.json);
 		return BAD_INPUT;
 	}
@@ -245,7 +246,7 @@ static int command_finish(struct command *c, int code)
 	return code;
 }
 
-int main(int argc, char **argv)
+static int command_run(int argc, char **argv)
 {
 	static struct command command;
 	char message[256];
@@ -267,4 +268,10 @@ int main(int argc, char **argv)
 	if (code == DONE)
 		code = seeds_run(&command);
 	return command_finish(&command, code);
+}
+
+int main(int argc, char **argv)
+{
+	tool_begin();
+	return tool_finish("hg-train", command_run(argc, argv));
 }

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What the command line asks for. -1 (integers) and NaN (numbers): not given, the model's default holds. */
+/* What the command line asks for. NULL (names), -1 (integers) and NaN (numbers): not given, the model's default holds. */
 struct options {
 	const char *data, *model, *precision, *device, *json;
 	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;

@@ -39,7 +39,9 @@ void progress_show(struct progress *p, const hg_train_event *e)
 	fputc('\r', stderr);
 	if (p->runs > 1)
 		fprintf(stderr, "run %lld/%lld  ", (long long)p->run + 1, (long long)p->runs);
-	fprintf(stderr, "epoch %d/%d  loss %.4f  train %.1f %%", e->epoch, e->epochs, e->loss, 100 * e->train_accuracy);
+	fprintf(stderr, "epoch %d/%d  loss %.4f", e->epoch, e->epochs, e->loss);
+	if (!isnan(e->train_accuracy))
+		fprintf(stderr, "  train %.1f %%", 100 * e->train_accuracy);
 	if (!isnan(e->val_accuracy))
 		fprintf(stderr, "  val %.1f %%", 100 * e->val_accuracy);
 	fprintf(stderr, "  scale %g  skipped %lld  ", (double)e->step.loss_scale, (long long)e->step.skipped);

@@ -47,7 +47,7 @@ struct statistics results_statistics(const struct results *r)
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
 	for (int i = 0; i < r->runs; i++)
 		squares += pow(r->report[i].test_accuracy - s.accuracy_mean, 2);
-	s.accuracy_std = r->runs > 1 ? sqrt(squares / (r->runs - 1)) : 0.0;
+	s.accuracy_std = isnan(s.accuracy_mean) ? (double)NAN : r->runs > 1 ? sqrt(squares / (r->runs - 1)) : 0.0;
 	return s;
 }
 
@@ -70,12 +70,15 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 {
 	const hg_train_report *last = &r->report[r->runs - 1];
 	if (isnan(s->accuracy_mean))
-		fprintf(out, "  test accuracy   there is no test set\n");
+		fputs("  test accuracy   there is no test set\n", out);
 	else if (r->runs > 1)
 		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean, 100 * s->accuracy_std, r->runs);
 	else
-		fprintf(out, "  test accuracy   %.2f %% at epoch %d of %d (validation %.2f %%)\n", 100 * s->accuracy_mean, last->best_epoch, last->epochs_run,
-		        100 * last->best_val_accuracy);
+		fprintf(out, "  test accuracy   %.2f %%\n", 100 * s->accuracy_mean);
+	if (r->runs == 1 && isnan(last->best_val_accuracy))
+		fprintf(out, "  best epoch      the last, %d: there is no validation set\n", last->best_epoch);
+	else if (r->runs == 1)
+		fprintf(out, "  best epoch      %d of %d, validation accuracy %.2f %%\n", last->best_epoch, last->epochs_run, 100 * last->best_val_accuracy);
 	if (!s->finite)
 		fprintf(out, "  LOSS            not a number: this precision does not hold this task\n");
 	else

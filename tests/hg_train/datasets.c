@@ -1,0 +1,115 @@
+/* Datasets that a training tool must survive: usage: hg_train_datasets DIRECTORY. The file's name says what is special about it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "halfgraph/data.h"
+
+enum { FEATURES = 4 };
+enum split { TRAIN = 1, VAL = 2, TEST = 4 };
+
+static void *array(int64_t count, size_t size)
+{
+	void *memory = calloc((size_t)count + 1, size);
+	if (!memory)
+		exit(1);
+	return memory;
+}
+
+/* Class of node i = i mod 2, its features say so; nodes take the splits in turns. */
+static hg_dataset *dataset(int64_t nodes, int64_t edges, int splits)
+{
+	char message[HG_DATA_MESSAGE];
+	hg_dataset *d = NULL;
+	if (hg_dataset_new(&d, message) < 0)
+		exit(1);
+	float *x = array(nodes * FEATURES, sizeof *x);
+	uint8_t *const mask[] = {splits & TRAIN ? array(nodes, 1) : NULL, splits & VAL ? array(nodes, 1) : NULL, splits & TEST ? array(nodes, 1) : NULL};
+	d->nodes = nodes;
+	d->edges = edges;
+	d->rowptr = array(nodes + 1, sizeof *d->rowptr);
+	d->col = array(edges, sizeof *d->col);
+	d->features = FEATURES;
+	d->feat_dtype = HG_F32;
+	d->feat = x;
+	d->feat_amax = 1.0;
+	d->classes = 2;
+	d->label = array(nodes, sizeof *d->label);
+	d->train_mask = mask[0];
+	d->val_mask = mask[1];
+	d->test_mask = mask[2];
+	for (int64_t i = 0; i < nodes; i++) {
+		d->label[i] = (int32_t)(i % 2);
+		x[i * FEATURES + i % 2] = 1.0f;
+		if (mask[i / 2 % 3])
+			mask[i / 2 % 3][i] = 1;
+	}
+	return d;
+}
+
+/* Node 0 is tied to all others, both ways; no other edge. */
+static hg_dataset *star(int64_t nodes, int splits)
+{
+	hg_dataset *d = dataset(nodes, 2 * (nodes - 1), splits);
+	for (int64_t i = 1; i < nodes; i++) {
+		d->col[i - 1] = (int32_t)i; /* row 0; the rows of the leaves hold a 0 each */
+		d->rowptr[i] = nodes - 2 + i;
+	}
+	d->rowptr[nodes] = d->edges;
+	return d;
+}
+
+/* Graphs of two nodes each, no edges: label and splits belong to graphs. */
+static hg_dataset *pairs(int64_t graphs)
+{
+	hg_dataset *d = dataset(2 * graphs, 0, TRAIN | VAL | TEST);
+	d->graphs = graphs;
+	d->graph_ptr = array(graphs + 1, sizeof *d->graph_ptr);
+	for (int64_t g = 0; g <= graphs; g++)
+		d->graph_ptr[g] = 2 * g;
+	return d;
+}
+
+static int write(hg_dataset *d, const char *directory, const char *name)
+{
+	char path[1024], message[HG_DATA_MESSAGE];
+	(void)snprintf(path, sizeof path, "%s/%s.h5", directory, name);
+	const hg_status status = hg_dataset_write(d, path, message);
+	if (status < 0)
+		fprintf(stderr, "%s\n", message);
+	hg_dataset_free(d);
+	return status < 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	int failed = write(dataset(1, 0, TRAIN), argv[1], "one_node");
+	hg_dataset *d = dataset(1, 0, TRAIN);
+	d->classes = 1;
+	failed |= write(d, argv[1], "one_class");
+	d = star(20, TRAIN | VAL | TEST);
+	memset(d->train_mask, 0, 20);
+	failed |= write(d, argv[1], "nothing_to_learn");
+	d = star(20, TRAIN);
+	memset(d->label, -1, 20 * sizeof *d->label);
+	failed |= write(d, argv[1], "unlabelled");
+	d = star(20, TRAIN | VAL | TEST);
+	memset(d->val_mask, 0, 20);
+	failed |= write(d, argv[1], "empty_validation");
+	d = star(20, TRAIN);
+	d->classes = 0;
+	free(d->label);
+	d->label = NULL;
+	failed |= write(d, argv[1], "no_labels");
+	d = star(20, TRAIN);
+	d->classes = 0;
+	memset(d->label, -1, 20 * sizeof *d->label);
+	failed |= write(d, argv[1], "no_classes");
+	failed |= write(star(20, TRAIN | TEST), argv[1], "no_validation");
+	failed |= write(star(20, TRAIN | VAL), argv[1], "no_test");
+	failed |= write(star(100001, TRAIN | VAL | TEST), argv[1], "star");
+	failed |= write(pairs(30), argv[1], "pairs");
+	return failed;
+}
