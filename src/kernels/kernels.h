@@ -281,6 +281,34 @@ struct hg__step {
 	double grad_sq;          /* sum of squares of the unscaled gradients */
 	int32_t reason;
 };
+
+/* What each step leaves for a host that reads later: the last HG__NOTES of them, step number `taken` in note[taken % HG__NOTES]. */
+#define HG__NOTES 64
+struct hg__step_note {
+	double grad_sq;
+	int64_t nonfinite, first_nonfinite, steps, skipped;
+	float loss, scale;
+	int32_t reason;
+};
+struct hg__step_notes {
+	int64_t taken;
+	struct hg__step_note note[HG__NOTES];
+};
+
+HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step *step, float loss)
+{
+	struct hg__step_note note;
+	note.grad_sq = step->grad_sq;
+	note.nonfinite = step->nonfinite;
+	note.first_nonfinite = step->first_nonfinite;
+	note.steps = step->scale.steps;
+	note.skipped = step->scale.skipped;
+	note.loss = loss;
+	note.scale = step->scale.scale;
+	note.reason = step->reason;
+	return note;
+}
+
 /* One parameter as the optimiser kernels see it; all storage has the master's ld. */
 struct hg__optim_tensor {
 	float *master, *grad, *m, *v; /* m: momentum or first moment; v: second moment; NULL where the method has none */
@@ -299,6 +327,8 @@ struct hg__optim_args {
 	int64_t count;
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
+	const float *loss;            /* device memory */
+	struct hg__step_notes *notes; /* device memory; NULL: none are taken, and loss is not read */
 };
 
 /* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
@@ -321,7 +351,7 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 /* The three kernels of a step, in this order:
  *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale                     (fixed order, f64)
  *   optim_update  if nonfinite == 0: g = grad / scale, update master, m, v; working = narrow(master). t of the bias correction = applied + 1
- *   scale_update  hg_loss_scale_update on the device; step += 1 */
+ *   scale_update  hg_loss_scale_update on the device; step += 1; a note of it all */
 
 /* The table, one function per line of kernels.def. */
 struct hg__kernels {

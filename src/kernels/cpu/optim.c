@@ -138,5 +138,7 @@ hg_status HG__CPU(scale_update)(hg_context *ctx, const struct hg__optim_args *a)
 	(void)ctx;
 	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, step->nonfinite > 0);
 	step->step++;
+	if (a->notes)
+		a->notes->note[a->notes->taken++ % HG__NOTES] = hg__step_note_of(step, *a->loss);
 	return HG_OK;
 }

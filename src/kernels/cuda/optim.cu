@@ -5,7 +5,7 @@
  *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)                 (m starts at 0)
  *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;  p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *         AdamW     p *= 1 - lr decay, then Adam without decay
- *     scale_update  the loss scale's transition; step += 1
+ *     scale_update  the loss scale's transition; step += 1; a note of it all
  *
  * Work is cut into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding is neither looked at nor written. */
 
@@ -198,10 +198,12 @@ template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_a
 /* In the order of hg_optim_kind. */
 constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = {update<sgd>, update<adam>, update<adamw>};
 
-__global__ void scale_kernel(struct hg__step *step)
+__global__ void scale_kernel(struct hg__step *step, const float *loss, struct hg__step_notes *notes)
 {
 	step->reason = static_cast<int32_t>(hg__loss_scale_step(&step->scale, &step->config, step->nonfinite != 0));
 	step->step++;
+	if (notes)
+		notes->note[notes->taken++ % HG__NOTES] = hg__step_note_of(step, *loss);
 }
 
 } // namespace
@@ -227,6 +229,6 @@ extern "C" hg_status hg__cuda_optim_update(hg_context *ctx, const struct hg__opt
 
 extern "C" hg_status hg__cuda_scale_update(hg_context *ctx, const struct hg__optim_args *a)
 {
-	scale_kernel<<<1, 1, 0, stream_of(ctx)>>>(a->step);
+	scale_kernel<<<1, 1, 0, stream_of(ctx)>>>(a->step, a->loss, a->notes);
 	return launched(ctx, "scale_update");
 }

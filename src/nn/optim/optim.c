@@ -219,8 +219,8 @@ hg_status hg__optim_ready(const hg_optim *optim)
 {
 	if (optim->params->count == optim->params_seen)
 		return HG_OK;
-	return hg__fail(optim->params->ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made",
-	                (long long)optim->params->count, (long long)optim->params_seen);
+	return hg__fail(optim->params->ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made", (long long)optim->params->count,
+	                (long long)optim->params_seen);
 }
 
 hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__step_notes *notes)
