@@ -32,6 +32,15 @@ struct hg__backend {
 	hg_status (*stream_await)(hg_context *ctx, void *foreign_stream);
 	hg_status (*memory)(hg_context *ctx, size_t *total, size_t *available);
 
+	/* Queued work caught once and launched as a whole, as often as one likes; all four NULL on a device that has no such thing. Between begin and end, what this
+	 * thread queues on the context's stream does not run, it is caught, with the addresses and numbers that it was queued with; nothing in between may
+	 * allocate, free or wait. end brings the stream back to normal whatever went wrong; work NULL: drop what was caught. operations: the kernels, copies and
+	 * fills in it. */
+	hg_status (*capture_begin)(hg_context *ctx);
+	hg_status (*capture_end)(hg_context *ctx, void **work, int64_t *operations);
+	hg_status (*work_launch)(hg_context *ctx, void *work);
+	void (*work_free)(hg_context *ctx, void *work);
+
 	/* Sort m edges by (dst, src), stably. Device arrays in and out; rowptr [rows+1], col [m], order [m] = place of each CSR entry in the input. */
 	hg_status (*csr_from_coo)(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
 	                          int64_t *order);

@@ -193,26 +193,64 @@ static hg_status stream_await(hg_context *ctx, void *foreign_stream)
 	return chain(ctx, static_cast<cudaStream_t>(foreign_stream), own);
 }
 
+/* ---- work caught once, launched often ---- */
+
+/* Thread-local: what other threads do with their contexts, allocations included, does not disturb the capture. */
+static hg_status capture_begin(hg_context *ctx)
+{
+	return cuda_status(ctx, cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal), "capture");
+}
+
+/* The operations counted, and the graph made ready to launch: on the device as well, so that the first launch is like the others. */
+static hg_status make_ready(hg_context *ctx, cudaGraph_t graph, cudaGraphExec_t *ready, int64_t *operations)
+{
+	size_t nodes = 0;
+	HG__CUDA(ctx, "captured work", cudaGraphGetNodes(graph, nullptr, &nodes));
+	*operations = static_cast<int64_t>(nodes);
+	HG__CUDA(ctx, "captured work", cudaGraphInstantiate(ready, graph, 0));
+	return cuda_status(ctx, cudaGraphUpload(*ready, stream_of(ctx)), "captured work");
+}
+
+static hg_status capture_end(hg_context *ctx, void **work, int64_t *operations)
+{
+	cudaGraph_t graph = nullptr;
+	const cudaError_t error = cudaStreamEndCapture(stream_of(ctx), &graph);
+	cudaGraphExec_t ready = nullptr;
+	hg_status status = HG_OK;
+	if (!work)
+		(void)cudaGetLastError(); /* the call that broke the capture has reported it */
+	else if ((status = cuda_status(ctx, error, "capture")) >= 0)
+		status = make_ready(ctx, graph, &ready, operations);
+	if (graph)
+		(void)cudaGraphDestroy(graph); /* the ready form is a copy */
+	if (status < 0 && ready) {
+		(void)cudaGraphExecDestroy(ready);
+		ready = nullptr;
+	}
+	if (work)
+		*work = ready;
+	return status;
+}
+
+static hg_status work_launch(hg_context *ctx, void *work)
+{
+	return cuda_status(ctx, cudaGraphLaunch(static_cast<cudaGraphExec_t>(work), stream_of(ctx)), "captured work");
+}
+
+/* A launch may still be running. */
+static void work_free(hg_context *ctx, void *work)
+{
+	(void)cudaStreamSynchronize(stream_of(ctx)); /* an error of the work shows at the next synchronize too */
+	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
+}
+
 extern "C" {
 extern const struct hg__backend hg__backend_cuda;
 const struct hg__backend hg__backend_cuda = {
-    HG_DEVICE_CUDA,
-    "cuda",
-    open_context,
-    close_context,
-    device_alloc,
-    device_free,
-    copy_in,
-    copy_out,
-    copy,
-    fill,
-    synchronize,
-    stream_publish,
-    stream_await,
-    memory_info,
-    hg__cuda_csr_from_coo,
-    hg__cuda_csr_transpose,
-    hg__cuda_gather_f32,
-    &hg__kernels_cuda,
+    // clang-format off: one name a line, in the order of backend.h
+    HG_DEVICE_CUDA, "cuda",    open_context,          close_context,          device_alloc,        device_free,       copy_in,       copy_out,
+    copy,           fill,      synchronize,           stream_publish,         stream_await,        memory_info,       capture_begin, capture_end,
+    work_launch,    work_free, hg__cuda_csr_from_coo, hg__cuda_csr_transpose, hg__cuda_gather_f32, &hg__kernels_cuda,
+    // clang-format on
 };
 }
