@@ -10,8 +10,10 @@
 HG_EXTERN_C_BEGIN
 
 /* A context is one device, one stream, one error text, one allocator. Use it from one thread at a time; different contexts are
- * independent. Objects made from a context must be freed before it. A call on a CUDA context makes the context's device the calling thread's current one
- * (cudaSetDevice) and leaves it so. */
+ * independent. A call on a CUDA context makes the context's device the calling thread's current one (cudaSetDevice) and leaves it so.
+ *
+ * Free it after the objects made from it. Freed earlier, it gives a warning and closes with the last of them: the allocator's hooks, and a stream that it was
+ * given, must live until then; the log and the caller's pointer to it are out of use at once. */
 typedef struct hg_context hg_context;
 
 typedef enum hg_device { HG_DEVICE_AUTO = 0, HG_DEVICE_CPU = 1, HG_DEVICE_CUDA = 2 } hg_device;

@@ -11,9 +11,8 @@ struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
 /* Lend a tensor out without a copy: the tensor stays alive until both its owner and the consumer's deleter have let go. The deleter may be
- * called from any thread; when it is the last to let go it frees, which like every call on the context wants no other call on it at the same time. All loans
- * must end before the context is freed. `stream` is the consumer's
- * cudaStream_t (NULL on the CPU): work queued so far is made visible to it. */
+ * called from any thread; when it is the last to let go it frees, which like every call on the context wants no other call on it at the same time. A loan that
+ * outlives hg_context_free keeps the context open. `stream` is the consumer's cudaStream_t (NULL on the CPU): work queued so far is made visible to it. */
 HG_API HG_NODISCARD hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream, struct DLManagedTensorVersioned **out);
 /* Take a one- or two-dimensional, row-major, compact or row-padded tensor. Same device: the data is copied into a tensor of its own and the
  * deleter is called. On error nothing is consumed, except that a version this library cannot read has its deleter called, as DLPack asks. */

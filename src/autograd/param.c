@@ -77,6 +77,7 @@ hg_status hg_params_create(hg_context *context, const hg_policy *policy, hg_para
 	HG__TRY(hg__host_alloc(context, 1, sizeof(hg_params), "the parameter list", &memory));
 	hg_params *made = memory;
 	made->ctx = context;
+	hg__context_hold(context);
 	made->policy = policy ? *policy : fp16;
 	(void)snprintf(made->policy_name, sizeof made->policy_name, "%s", made->policy.name);
 	made->policy.name = made->policy_name;
@@ -111,6 +112,7 @@ void hg_params_free(hg_params *params)
 	hg__host_free(ctx, params->item, (size_t)params->capacity * sizeof *params->item);
 	hg__device_free(ctx, params->step, sizeof *params->step);
 	hg__host_free(ctx, params, sizeof *params);
+	hg__context_release(ctx);
 }
 
 static hg_status check_add(const hg_params *params, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags)

@@ -143,6 +143,7 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 {
 	memset(ctx, 0, sizeof *ctx);
 	ctx->backend = backend;
+	ctx->holds = 1;
 	ctx->device_index = config->device_index;
 	ctx->threads = config->threads;
 	ctx->seed = config->seed;
@@ -195,18 +196,36 @@ hg_status hg_context_create(const hg_context_config *config, hg_context **contex
 	return HG_OK;
 }
 
-void hg_context_free(hg_context *ctx)
+static void context_close(hg_context *ctx)
 {
-	if (!ctx)
-		return;
 	if (ctx->workspace && ctx->backend->synchronize(ctx) < 0)
 		hg__log(ctx, HG_LOG_ERROR, "context: %s while closing", ctx->message);
 	hg__device_free(ctx, ctx->workspace, ctx->workspace_bytes);
 	ctx->backend->close(ctx);
-	if (ctx->current_bytes)
-		hg__log(ctx, HG_LOG_WARN, "context: freed while its objects still hold %zu bytes of device memory", ctx->current_bytes);
 	const hg_allocator hooks = ctx->allocator;
 	host_release(&hooks, ctx, sizeof *ctx);
+}
+
+void hg__context_hold(hg_context *ctx)
+{
+	ctx->holds++;
+}
+
+void hg__context_release(hg_context *ctx)
+{
+	if (--ctx->holds == 0)
+		context_close(ctx);
+}
+
+void hg_context_free(hg_context *ctx)
+{
+	if (!ctx)
+		return;
+	if (ctx->holds > 1) {
+		hg__log(ctx, HG_LOG_WARN, "context: freed before its objects, which hold %zu bytes; it closes with the last of them", ctx->current_bytes);
+		ctx->log = NULL; /* what it writes to may end with the caller's hold */
+	}
+	hg__context_release(ctx);
 }
 
 const char *hg_context_error(const hg_context *ctx)

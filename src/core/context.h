@@ -19,6 +19,7 @@ struct hg_context {
 	void *log_user;
 	hg_log_level log_level;
 	hg_allocator allocator;
+	int64_t holds; /* the caller's own, and one of each tensor, graph and params */
 	size_t current_bytes, peak_bytes;
 	void *workspace;
 	size_t workspace_bytes;
@@ -30,6 +31,11 @@ struct hg_context {
  * ctx may be NULL (nothing is recorded). */
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
+
+/* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs and params, of which all other objects borrow. The last one to
+ * let go closes it. */
+void hg__context_hold(hg_context *ctx);
+void hg__context_release(hg_context *ctx);
 
 /* Parts of one allocation begin at multiples of this, which is what every allocation of a GPU is aligned to: 16-byte loads and library heuristics then hold for
  * each part as for a whole allocation. */

@@ -11,6 +11,7 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(hg_graph), "graph", &self));
 	hg_graph *g = self.data;
 	g->ctx = ctx;
+	hg__context_hold(ctx);
 	g->rows = rows;
 	g->cols = cols;
 	g->m = m;
@@ -26,11 +27,13 @@ void hg_graph_free(hg_graph *g)
 		return;
 	struct hg__buffer *const all[] = {&g->rowptr,      &g->col,         &g->weight,   &g->weight_f16, &g->rowptr_t,  &g->col_t,   &g->edge_t,
 	                                  &g->inverse_row, &g->inverse_col, &g->root_row, &g->root_col,   &g->batch_ptr, &g->batch_id};
+	hg_context *ctx = g->ctx;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		hg__buffer_free(g->ctx, all[i]);
-	hg__plan_free(g->ctx, g->plan);
-	hg__plan_free(g->ctx, g->plan_t);
-	hg__host_free(g->ctx, g, sizeof *g);
+		hg__buffer_free(ctx, all[i]);
+	hg__plan_free(ctx, g->plan);
+	hg__plan_free(ctx, g->plan_t);
+	hg__host_free(ctx, g, sizeof *g);
+	hg__context_release(ctx);
 }
 
 hg_context *hg_graph_context(const hg_graph *graph)

@@ -26,6 +26,7 @@ hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_
 	const struct hg__mat mat = {NULL, rows, cols, hg__leading(cols), dtype};
 	*t = hg__tensor_view(ctx, mat);
 	t->owned = 1;
+	hg__context_hold(ctx);
 	hg_status status = hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data);
 	if (status == HG_ERR_NOMEM)
 		status = hg__fail(ctx, status, "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)", hg_dtype_name(dtype),
@@ -43,8 +44,10 @@ void hg_tensor_free(hg_tensor *tensor)
 {
 	if (!tensor || !tensor->owned || --tensor->refs > 0)
 		return;
-	hg__device_free(tensor->ctx, tensor->mat.data, tensor->bytes);
-	hg__host_free(tensor->ctx, tensor, sizeof *tensor);
+	hg_context *ctx = tensor->ctx;
+	hg__device_free(ctx, tensor->mat.data, tensor->bytes);
+	hg__host_free(ctx, tensor, sizeof *tensor);
+	hg__context_release(ctx);
 }
 
 hg_context *hg_tensor_context(const hg_tensor *tensor)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/dlpack_abi.h"
 #include "core/versioned.h"
 #include "unit/faulty.h"
 
@@ -217,6 +218,49 @@ static void hooks_see_every_byte(void)
 	faulty_close(&f, ctx);
 }
 
+/* Freed first, a context waits for what was made from it, warns once, and then forgets the caller's log. */
+static void the_last_object_closes_the_context(void)
+{
+	struct faulty f;
+	struct heard heard = {0};
+	hg_context *ctx = faulty_context(&f);
+	hg_tensor *t;
+	hg_graph *g;
+	hg_params *p;
+	hg_tape *tape;
+	struct DLManagedTensorVersioned *loan;
+	const int32_t dst[] = {1, 2}, src[] = {0, 1};
+	float x[6] = {1, 2, 3, 4, 5, 6}, back[6];
+	void *kept;
+	CHECK_OK(hg__workspace(ctx, 1000, &kept));
+	CHECK_OK(hg_tensor_create(ctx, HG_F16, 3, 2, &t));
+	CHECK_OK(hg_graph_from_coo(ctx, 3, 3, 2, dst, src, NULL, NULL, &g));
+	CHECK_OK(hg_params_create(ctx, NULL, &p));
+	CHECK_OK(hg_tape_create(p, HG_EVAL, &tape));
+	CHECK_OK(hg_tensor_upload(t, x, HG_F32));
+	CHECK_OK(hg_tensor_to_dlpack(t, NULL, &loan));
+	ctx->log = listen;
+	ctx->log_user = &heard;
+	hg_context_free(ctx);
+	CHECK(heard.lines == 1 && heard.worst == (int)HG_LOG_WARN);
+	CHECK_CONTAINS(heard.last, "freed before its objects");
+	CHECK_OK(hg_tape_compile(tape, hg_spmm(tape, g, hg_tape_input(tape, t, "x", 6.0), HG_NONE, HG_NORM_NONE, 1.0f)));
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK(hg_tensor_download(NULL, back, HG_F32) < 0 && hg_tensor_download(t, back, HG_U8) < 0);
+	CHECK_EQ_I(heard.lines, 1);
+	CHECK_STR(hg_context_error(hg_tensor_context(t)), "download: tensor is f16, host array is u8");
+	CHECK_OK(hg_tensor_download(t, back, HG_F32));
+	CHECK(memcmp(x, back, sizeof x) == 0);
+	hg_tape_free(tape);
+	hg_params_free(p);
+	hg_graph_free(g);
+	hg_tensor_free(t);
+	CHECK(f.out > 0);
+	loan->deleter(loan);
+	CHECK(f.out == 0 && f.bytes == 0);
+	hg_context_free(f.plain);
+}
+
 static void no_memory_for_a_context(void)
 {
 	struct faulty f = {NULL, 0, 0, 0, 0};
@@ -269,6 +313,7 @@ int main(int argc, char **argv)
 	    TEST(errors_are_sentences),
 	    TEST(the_log_keeps_its_level),
 	    TEST(hooks_see_every_byte),
+	    TEST(the_last_object_closes_the_context),
 	    TEST(no_memory_for_a_context),
 	    TEST(sizes_that_overflow),
 	    TEST(without_a_context),

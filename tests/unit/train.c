@@ -510,6 +510,24 @@ static void an_empty_split_is_none(void)
 	run_close(&r);
 }
 
+/* A training run goes on where its context was freed too early. */
+static void the_context_waits_for_a_run(void)
+{
+	static struct task t;
+	struct memory memory = {-1, 0};
+	struct run r;
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.epochs = 2;
+	run_data(&r, memory_context(&memory), &t, HG_F16, 1);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	hg_context_free(r.ctx);
+	CHECK_OK(hg_train_run(r.train, &r.report));
+	r.ctx = NULL;
+	run_close(&r);
+	CHECK_EQ_I(memory.bytes, 0);
+}
+
 /* Features that are no numbers: every step is skipped and said to be, in every precision. */
 static void features_that_are_no_numbers(void)
 {
@@ -573,6 +591,7 @@ int main(int argc, char **argv)
 	                                         TEST(sizes_are_honoured),
 	                                         TEST(classes_are_counted_with_care),
 	                                         TEST(an_empty_split_is_none),
+	                                         TEST(the_context_waits_for_a_run),
 	                                         TEST(features_that_are_no_numbers),
 	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
