@@ -38,6 +38,7 @@ HG_API void hg_tape_scope(hg_tape *tape, const char *scope);
 /* Keep a variable's value readable after a run (its memory is then not reused). Before compile. */
 HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
 
+/* HG_OK, or the first mistake of the recording. A call on a compiled tape is no part of it and never changes it. */
 HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
 
 /* Check the recording, give every value and gradient its place in one arena, allocate it. `output` is the loss [1, 1] for a training tape that will run

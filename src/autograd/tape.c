@@ -296,6 +296,8 @@ hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value)
 		return HG_ERR_ARG;
 	if (!value)
 		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_scalar: value is NULL");
+	if (hg__tape_index(tape, var) < 0)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_scalar: not a variable of this tape");
 	const hg_tensor *tensor = hg_tape_value(tape, var);
 	if (!tensor)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_scalar: the variable has no value: it is neither output nor kept, or the tape is not compiled");

@@ -229,7 +229,9 @@ static void order_of_calls_is_enforced(void)
 	hg_tape_keep(b.tape, y);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "hg_tape_keep: the tape is compiled");
 	CHECK(hg_tape_value(b.tape, y) == NULL);
-	CHECK_OK(hg_tape_status(b.tape));
+	CHECK_STATUS(hg_tape_scalar(b.tape, hg_relu(b.tape, loss), &value), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "hg_tape_scalar: not a variable of this tape");
+	CHECK_OK(hg_tape_status(b.tape)); /* what was recorded is good */
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));
 	hg_tape *eval = NULL, *plain = NULL;
