@@ -96,9 +96,11 @@ static hg_status check_graph(const hg_dataset *d, const char *origin, char *mess
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64 " edges", origin, d->rowptr[d->nodes],
 		                     d->edges);
 	HG__TRY(check_columns(at, d->rowptr, d->col, d->nodes, d->nodes));
-	for (int64_t e = 0; d->weight && e < d->edges; e++)
-		if (!isfinite(d->weight[e]))
-			return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: weight %g at entry %" PRId64 " is not finite", origin, (double)d->weight[e], e);
+	for (int64_t i = 0; d->weight && i < d->nodes; i++)
+		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
+			if (!isfinite(d->weight[e]))
+				return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: weight %g at row %" PRId64 ", column %" PRId32 " is not finite", origin,
+				                     (double)d->weight[e], i, d->col[e]);
 	return HG_OK;
 }
 

@@ -9,6 +9,9 @@
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control characters, which can come from file and member names, become '?'. */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 
+/* The digits of a 64-bit integer as its file has it, for a message; returns text. */
+const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24]);
+
 /* malloc for count elements of `size` bytes, overflow checked. A count of 0 gives memory too: NULL means "absent" in a dataset. On failure *memory is
  * NULL and the message names `what` and the bytes. */
 HG_NODISCARD hg_status hg__data_alloc(int64_t count, size_t size, const char *what, void **memory, char *message);

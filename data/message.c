@@ -20,6 +20,15 @@ hg_status hg__data_fail(char *message, hg_status status, const char *format, ...
 	return status;
 }
 
+const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24])
+{
+	if (is_unsigned)
+		snprintf(text, 24, "%" PRIu64, (uint64_t)bits);
+	else
+		snprintf(text, 24, "%" PRId64, bits);
+	return text;
+}
+
 static int bytes_of(int64_t count, size_t size, size_t *bytes)
 {
 	if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size)

@@ -20,6 +20,7 @@ static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
 		const int ordered = H5Tset_order(half, H5Tget_order(type)) >= 0;
 		a->is_half = ordered && H5Tequal(type, half) > 0;
 	}
+	a->is_unsigned = a->class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
 	if (half >= 0)
 		H5Tclose(half);
 	if (type >= 0)
@@ -184,10 +185,11 @@ static hg_status take_integers(const struct h5 *h5, const struct h5_array *a, vo
 {
 	struct integers *to = user;
 	const int64_t *in = values;
+	char digits[24];
 	for (int64_t i = 0; i < count; i++) {
-		if (in[i] < to->low || in[i] > to->high)
-			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: value %" PRId64 " at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", h5->path,
-			                     a->where, in[i], first + i, to->low, to->high);
+		if ((a->is_unsigned && in[i] < 0) || in[i] < to->low || in[i] > to->high) /* unsigned and < 0: 2^63 and more */
+			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", h5->path, a->where,
+			                     hg__data_digits(in[i], a->is_unsigned, digits), first + i, to->low, to->high);
 		if (to->wide)
 			to->wide[first + i] = in[i];
 		if (to->narrow)
@@ -209,7 +211,7 @@ static hg_status read_integers(const struct h5 *h5, const struct h5_array *a, st
 {
 	if (a->class != H5T_INTEGER || a->size > 8)
 		return wrong_type(h5, a, "integer");
-	return read_slabs(h5, a, H5T_NATIVE_INT64, sizeof(int64_t), take_integers, to);
+	return read_slabs(h5, a, a->is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, sizeof(int64_t), take_integers, to);
 }
 
 hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *a, int64_t low, int64_t high, int64_t **values)
@@ -246,16 +248,22 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 	return read_integers(h5, &as_integer, &(struct integers){0, 1, NULL, NULL, *values});
 }
 
+static hg_status beyond_f32(const struct h5 *h5, const struct h5_array *a, int64_t at, double x)
+{
+	if (a->rank == 1)
+		return hg__data_fail(h5->message, HG_ERR_RANGE, "%s: %s: value %g at %" PRId64 " is too large for f32", h5->path, a->where, x, at);
+	return hg__data_fail(h5->message, HG_ERR_RANGE, "%s: %s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32", h5->path, a->where, at / a->dim[1],
+	                     at % a->dim[1], x);
+}
+
 static hg_status take_reals(const struct h5 *h5, const struct h5_array *a, void *user, int64_t first, int64_t count, const void *values)
 {
 	float *out = user;
 	const double *in = values;
 	for (int64_t i = 0; i < count; i++) {
-		const int64_t at = first + i, width = a->rank == 2 ? a->dim[1] : 1;
 		if (isfinite(in[i]) && fabs(in[i]) > (double)FLT_MAX)
-			return hg__data_fail(h5->message, HG_ERR_RANGE, "%s: %s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32", h5->path, a->where,
-			                     at / width, at % width, in[i]);
-		out[at] = (float)in[i];
+			return beyond_f32(h5, a, first + i, in[i]);
+		out[first + i] = (float)in[i];
 	}
 	return HG_OK;
 }

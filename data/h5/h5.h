@@ -23,8 +23,9 @@ struct h5_array {
 	int rank;
 	int64_t dim[2];
 	H5T_class_t class;
-	size_t size; /* bytes of one element in the file */
-	int is_half; /* IEEE binary16 */
+	size_t size;     /* bytes of one element in the file */
+	int is_half;     /* IEEE binary16 */
+	int is_unsigned; /* an integer without a sign */
 };
 
 HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, char *message);

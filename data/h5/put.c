@@ -35,14 +35,32 @@ static int set_storage(hid_t plist, enum h5_type type, int64_t elements, size_t 
 	return H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
 }
 
+/* What a watcher is told while a dataset is written. */
+static const char *doing(const char *name)
+{
+	static const struct {
+		const char *name, *doing;
+	} table[] = {{"pointers_to_1", "writing row pointers"},
+	             {"indices_1", "writing column indices"},
+	             {"values", "writing weights"},
+	             {"feat", "writing features"},
+	             {"label", "writing labels"},
+	             {"orig_id", "writing original ids"}};
+	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+		if (strcmp(table[k].name, name) == 0)
+			return table[k].doing;
+	return "writing masks and batches";
+}
+
 /* Rows in slabs of some MiB, so that a watcher can stop the work. */
 static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, const char *name, int rank, const hsize_t dim[2], const void *values)
 {
 	const int64_t width = rank == 2 ? (int64_t)dim[1] : 1, rows = (int64_t)dim[0], size = (int64_t)H5Tget_size(memory);
 	const int64_t step = width * size < 16 * CHUNK_BYTES ? 16 * CHUNK_BYTES / (width * size) : 1;
+	const char *what = doing(name);
 	for (int64_t row = 0; row < rows; row += step) {
 		const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)(rows - row < step ? rows - row : step), dim[1]};
-		HG__TRY(hg__data_step(h5->progress, name, row, rows, h5->message));
+		HG__TRY(hg__data_step(h5->progress, what, row, rows, h5->message));
 		const hid_t to = H5Dget_space(dataset), from = H5Screate_simple(rank, count, NULL);
 		const int ok = to >= 0 && from >= 0 && H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT, (const char *)values + row * width * size) >= 0;

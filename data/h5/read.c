@@ -135,7 +135,7 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	HG__TRY(hg__h5_array(h5, owner->group, "label", where, 1, &a));
 	hg_status status = expect_length(h5, &a, owner->count, owner->what);
 	if (status == HG_OK)
-		status = hg__h5_read_i32(h5, &a, INT32_MIN, has_classes ? classes - 1 : INT32_MAX - 1, &d->label);
+		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->label); /* against num_classes: hg_dataset_check */
 	for (int64_t i = 0; status == HG_OK && !has_classes && i < owner->count; i++)
 		if (d->label[i] >= d->classes)
 			d->classes = d->label[i] + 1;

@@ -40,7 +40,7 @@ static hg_status grow(struct list *list, char *message)
 static hg_status add_line(struct list *list, const struct lines *lines, const char *line)
 {
 	int64_t source = 0, destination = 0;
-	double weight = 1;
+	float weight = 1;
 	const char *at = line;
 	if (!hg__parse_integer(&at, &source) || !hg__parse_integer(&at, &destination))
 		return hg__lines_fail(lines, "expected two node numbers", line);
@@ -49,13 +49,16 @@ static hg_status add_line(struct list *list, const struct lines *lines, const ch
 	const int columns = *at ? 3 : 2;
 	if (list->columns == 0)
 		list->columns = columns;
-	if (columns != list->columns || (columns == 3 && (!hg__parse_real(&at, &weight) || *at)))
-		return hg__lines_fail(lines, list->columns == 2 ? "expected two columns as before" : "expected source, destination and a finite weight", line);
+	const char *expected = list->columns == 2 ? "expected two columns as before" : "expected source, destination and a finite weight";
+	if (columns == list->columns && columns == 3)
+		HG__TRY(hg__lines_weight(lines, line, expected, &at, &weight));
+	if (columns != list->columns || *at)
+		return hg__lines_fail(lines, expected, line);
 	HG__TRY(grow(list, lines->message));
 	list->source[list->m] = source;
 	list->destination[list->m] = destination;
 	if (list->weight)
-		list->weight[list->m] = (float)weight;
+		list->weight[list->m] = weight;
 	list->m++;
 	const int64_t larger = source > destination ? source : destination;
 	list->largest = larger > list->largest ? larger : list->largest;

@@ -1,34 +1,22 @@
 #include "import/lines.h"
 
-#include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress, char *message)
 {
-	struct stat info;
-	*lines = (struct lines){.path = path, .message = message, .progress = progress};
-	if (stat(path, &info) != 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(info.st_mode))
-		return hg__data_fail(message, HG_ERR_IO, "%s: is a directory", path);
-	lines->file_bytes = (int64_t)info.st_size;
-	HG__TRY(hg__data_alloc(HG__LINE_MAX + 1, 1, "a line", (void **)&lines->buffer, message));
-	lines->file = gzopen(path, "rb");
-	if (!lines->file)
-		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
-	return HG_OK;
+	*lines = (struct lines){.path = path, .message = message};
+	HG__TRY(hg__bytes_open(&lines->bytes, path, progress, message));
+	return hg__data_alloc(HG__LINE_MAX + 1, 1, "a line", (void **)&lines->buffer, message);
 }
 
 void hg__lines_close(struct lines *lines)
 {
-	if (lines->file)
-		gzclose_r(lines->file);
+	hg__bytes_close(&lines->bytes);
 	free(lines->buffer);
-	lines->file = NULL;
 	lines->buffer = NULL;
 }
 
@@ -41,20 +29,14 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 /* Move the unread part to the front and fill up behind it. */
 static hg_status refill(struct lines *lines)
 {
-	const size_t left = lines->end - lines->begin;
-	memmove(lines->buffer, lines->buffer + lines->begin, left);
+	size_t got = 0;
+	lines->end -= lines->begin;
+	memmove(lines->buffer, lines->buffer + lines->begin, lines->end);
 	lines->begin = 0;
-	lines->end = left;
-	const int got = gzread(lines->file, lines->buffer + left, (unsigned)(HG__LINE_MAX - left));
-	int code = Z_OK;
-	const char *reason = gzerror(lines->file, &code);
-	/* a gzip file that ends too early is Z_BUF_ERROR at its end */
-	if (got < 0 || (got == 0 && code == Z_BUF_ERROR))
-		return hg__data_fail(lines->message, code == Z_ERRNO ? HG_ERR_IO : HG_ERR_FORMAT, "%s:%" PRId64 ": damaged or truncated: %s", lines->path,
-		                     lines->number, code == Z_ERRNO ? strerror(errno) : reason);
+	HG__TRY(hg__bytes_read(&lines->bytes, lines->buffer + lines->end, HG__LINE_MAX - lines->end, &got));
 	lines->finished = got == 0;
-	lines->end += (size_t)got;
-	return hg__data_step(lines->progress, "reading", (int64_t)gzoffset(lines->file), lines->file_bytes, lines->message);
+	lines->end += got;
+	return HG_OK;
 }
 
 hg_status hg__lines_next(struct lines *lines, char **line)
@@ -113,12 +95,15 @@ int hg__parse_integer(const char **at, int64_t *value)
 	return 1;
 }
 
-int hg__parse_real(const char **at, double *value)
+hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight)
 {
 	char *end = NULL;
-	*value = strtod(*at, &end);
-	if (end == *at || !at_end(end) || !isfinite(*value))
-		return 0;
+	const double value = strtod(*at, &end);
+	if (end == *at || !at_end(end) || !isfinite(value))
+		return hg__lines_fail(lines, expected, line);
+	if (fabs(value) > (double)FLT_MAX)
+		return hg__lines_fail(lines, "the weight is beyond float32's 3.40282e+38", line);
+	*weight = (float)value;
 	*at = hg__skip_separators(end);
-	return 1;
+	return HG_OK;
 }

@@ -1,9 +1,7 @@
 #ifndef HG_DATA_IMPORT_LINES_H
 #define HG_DATA_IMPORT_LINES_H
 
-#include <zlib.h>
-
-#include "internal.h"
+#include "import/bytes.h"
 
 /* The longest line: longer than any edge, short enough for a buffer. */
 #define HG__LINE_MAX (1 << 18)
@@ -12,10 +10,8 @@
 struct lines {
 	const char *path;
 	char *message;
-	const hg_progress *progress;
-	gzFile file;
+	struct hg__bytes bytes;
 	int64_t number; /* of the current line, from 1 */
-	int64_t file_bytes;
 	char *buffer;
 	size_t begin, end; /* unread part of the buffer */
 	int finished;
@@ -33,7 +29,8 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 const char *hg__skip_separators(const char *at);
 /* A decimal integer at *at, which moves behind it; 0 if there is none or it does not fit 64 bits. */
 int hg__parse_integer(const char **at, int64_t *value);
-/* A finite decimal number. */
-int hg__parse_real(const char **at, double *value);
+/* An edge's weight at *at, which moves behind it: a finite number that float32 can hold. Else a failure that quotes the line and, where there is no number,
+ * says what was expected. */
+HG_NODISCARD hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight);
 
 #endif

@@ -74,19 +74,23 @@ static hg_status parse_size(const struct lines *lines, const char *line, struct 
 static hg_status add_entry(const struct lines *lines, const char *line, struct matrix *mtx)
 {
 	int64_t i = 0, j = 0;
-	double value = 1;
-	const char *at = line;
-	if (!hg__parse_integer(&at, &i) || !hg__parse_integer(&at, &j) || (mtx->has_values && !hg__parse_real(&at, &value)) || *at)
-		return hg__lines_fail(lines, mtx->has_values ? "expected \"row column value\"" : "expected \"row column\"", line);
+	float value = 1;
+	const char *at = line, *expected = mtx->has_values ? "expected \"row column value\"" : "expected \"row column\"";
+	if (!hg__parse_integer(&at, &i) || !hg__parse_integer(&at, &j))
+		return hg__lines_fail(lines, expected, line);
+	if (mtx->has_values)
+		HG__TRY(hg__lines_weight(lines, line, expected, &at, &value));
+	if (*at)
+		return hg__lines_fail(lines, expected, line);
 	if (i < 1 || i > mtx->rows || j < 1 || j > mtx->rows)
 		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is not in 1 .. %" PRId64, lines->path,
 		                     lines->number, i, j, mtx->rows);
 	if (mtx->symmetry->mirrored && (j > i || (j == i && !mtx->symmetry->diagonal)))
 		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is not below the diagonal of a %s matrix",
 		                     lines->path, lines->number, i, j, mtx->symmetry->name);
-	HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(i - 1), (int32_t)(j - 1), (float)value, lines->message));
+	HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(i - 1), (int32_t)(j - 1), value, lines->message));
 	if (mtx->symmetry->mirrored && i != j)
-		HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(j - 1), (int32_t)(i - 1), mtx->symmetry->sign * (float)value, lines->message));
+		HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(j - 1), (int32_t)(i - 1), mtx->symmetry->sign * value, lines->message));
 	return HG_OK;
 }
 

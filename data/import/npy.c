@@ -195,14 +195,12 @@ static uint64_t bits_of(const struct npy *a, const unsigned char *p)
 	return bits;
 }
 
-/* Any integer as int64; what does not fit (uint64 from 2^63 on) saturates, and so fails every range check. */
+/* Any integer as int64: signed ones extended, unsigned ones as their bits, which are negative from 2^63 on. */
 static int64_t integer_of(const struct npy *a, const unsigned char *p)
 {
 	const uint64_t bits = bits_of(a, p);
-	if (a->kind != 'i')
-		return bits > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)bits;
 	const int unused = 64 - 8 * a->size;
-	return (int64_t)(bits << unused) >> unused;
+	return a->kind == 'i' ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
 }
 
 static double real_of(const struct npy *a, const unsigned char *p)
@@ -252,9 +250,11 @@ static hg_status take_integer(const struct npy *a, void *user, int64_t index, co
 {
 	const struct integers *to = user;
 	const int64_t x = integer_of(a, element);
-	if (x < to->low || x > to->high)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: value %" PRId64 " at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", a->where, x, index,
-		                     to->low, to->high);
+	const int is_unsigned = a->kind != 'i';
+	char digits[24];
+	if ((is_unsigned && x < 0) || x < to->low || x > to->high)
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", a->where,
+		                     hg__data_digits(x, is_unsigned, digits), index, to->low, to->high);
 	if (to->wide)
 		to->wide[index] = x;
 	else

@@ -18,7 +18,9 @@ struct import {
 
 static hg_status begin(const struct import *in, const char *key, int rank, struct npy *a)
 {
-	HG__TRY(hg__data_step(in->progress, key, 0, 0, in->npz.message));
+	char what[48];
+	snprintf(what, sizeof what, "reading %s", key);
+	HG__TRY(hg__data_step(in->progress, what, 0, 0, in->npz.message));
 	return hg__npy_open(&in->npz, key, rank, a);
 }
 

@@ -132,6 +132,18 @@ static void huge_pointers(hid_t f)
 {
 	put_i64(f, "graph/pointers_to_1", 7, (const int64_t[]){0, 2, 5, 7, 9, INT64_C(1) << 60, 11});
 }
+static void endless_pointers(hid_t f)
+{
+	const uint64_t values[7] = {0, UINT64_MAX, 5, 7, 9, 11, 11};
+	const hsize_t n = 7;
+	put(f, "graph/pointers_to_1", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n, values);
+}
+static void endless_ids(hid_t f)
+{
+	const uint64_t values[6] = {0, 1, 2, 3, 4, UINT64_C(1) << 63};
+	const hsize_t n = 6;
+	put(f, "nodes/orig_id", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n, values);
+}
 static void index_too_large(hid_t f)
 {
 	put_i64(f, "graph/indices_1", 11, (const int64_t[]){1, 2, 0, 2, 6, 0, 1, 1, 4, 3, 4});
@@ -153,6 +165,12 @@ static void infinite_weight(hid_t f)
 	const float values[11] = {1, 1, -INFINITY};
 	const hsize_t n = 11;
 	put(f, "graph/values", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 1, &n, values);
+}
+static void huge_weight(hid_t f)
+{
+	const double values[11] = {1, 1, 1, 1e300};
+	const hsize_t n = 11;
+	put(f, "graph/values", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &n, values);
 }
 static void few_weights(hid_t f)
 {
@@ -226,6 +244,12 @@ static void feature_text(hid_t f)
 static void label_too_large(hid_t f)
 {
 	put_i64(f, "nodes/label", 6, (const int64_t[]){0, 1, 2, 3, 0, 0});
+}
+static void no_classes(hid_t f)
+{
+	const hid_t attribute = H5Aopen(f, "num_classes", H5P_DEFAULT);
+	CHECK(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &(int){0}) >= 0);
+	H5Aclose(attribute);
 }
 static void label_float(hid_t f)
 {
@@ -320,11 +344,14 @@ static const struct {
     {late_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: goes from 1 to 11, expected from 0 to 11"},
     {early_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: goes from 0 to 10, expected from 0 to 11"},
     {huge_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 1152921504606846976 at 5 is not in [0, 11]"},
+    {endless_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 18446744073709551615 at 1 is not in [0, 11]"},
+    {endless_ids, HG_ERR_FORMAT, "/nodes/orig_id: value 9223372036854775808 at 5 is not in"},
     {index_too_large, HG_ERR_FORMAT, "/graph/indices_1: value 6 at 4 is not in [0, 5]"},
     {index_wraps, HG_ERR_FORMAT, "/graph/indices_1: value 4294967299 at 4 is not in [0, 5]"},
     {index_negative, HG_ERR_FORMAT, "/graph/indices_1: value -1 at 0 is not in [0, 5]"},
     {index_twice, HG_ERR_FORMAT, "/graph/indices_1: row 0 is not strictly ascending: 1 after 1"},
-    {infinite_weight, HG_ERR_FORMAT, "weight -inf at entry 2 is not finite"},
+    {infinite_weight, HG_ERR_FORMAT, "graph: weight -inf at row 1, column 0 is not finite"},
+    {huge_weight, HG_ERR_RANGE, "/graph/values: value 1e+300 at 3 is too large for f32"},
     {few_weights, HG_ERR_FORMAT, "/graph/values: has 2 elements, expected 11"},
     {never_written, HG_ERR_FORMAT, "/graph/indices_1: declares 11 elements of 8 bytes, but only 0 bytes are stored"},
     {claims_terabytes, HG_ERR_FORMAT, "/nodes/feat: declares 6597069766656 elements of 4 bytes, but only 0 bytes are stored"},
@@ -333,7 +360,8 @@ static const struct {
     {feature_nan, HG_ERR_RANGE, "features: row 3, column 2 is nan"},
     {feature_rows, HG_ERR_FORMAT, "/nodes/feat: has 5 rows, but there are 6 nodes"},
     {feature_text, HG_ERR_FORMAT, "/nodes/feat: elements are of type text (1 bytes), expected float"},
-    {label_too_large, HG_ERR_FORMAT, "/nodes/label: value 3 at 3 is not in"},
+    {label_too_large, HG_ERR_FORMAT, "labels: node 3 has label 3, but there are 3 classes"},
+    {no_classes, HG_ERR_FORMAT, "labels: node 0 has label 0, but there are 0 classes"},
     {label_float, HG_ERR_FORMAT, "/nodes/label: elements are of type float"},
     {label_count, HG_ERR_FORMAT, "/nodes/label: has 5 rows, but there are 6 nodes"},
     {mask_two, HG_ERR_FORMAT, "/nodes/train_mask: value 2 at 1 is not in [0, 1]"},

@@ -1,4 +1,5 @@
 /* h5convert as a user meets it: exit codes, one line of error, and nothing left behind. */
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -251,30 +252,60 @@ static void planted_from_the_command_line(void)
 	CHECK_CONTAINS(err, "planted: 5 nodes, expected at least 10 per class");
 }
 
-/* Ctrl-C at a few moments of a long run: exit code 130, one line, no file, no temporary file. */
+/* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's default, before its handler is in place, or with 130. */
+static void start_and_signal(char **argv, int milliseconds, int number)
+{
+	const struct timespec moment = {0, milliseconds * 1000000L};
+	int status = 0;
+	fflush(stdout);
+	const pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		if (!freopen(test_path("stderr"), "w", stderr))
+			_exit(98);
+		execv(HG_H5CONVERT, argv);
+		_exit(99);
+	}
+	nanosleep(&moment, NULL);
+	kill(child, number);
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 130));
+	size_t count = 0;
+	unsigned char *said = read_bytes(test_path("stderr"), &count);
+	snprintf(err, sizeof err, "%.*s", (int)count, (char *)said);
+	free(said);
+}
+
+/* Ctrl-C at a few moments of a long run: one line, no file, no temporary file. */
 static void interrupted_runs_leave_nothing(void)
 {
-	char path[256], program[] = HG_H5CONVERT;
+	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic", planted[] = "planted", nodes[] = "--nodes", n[] = "3000000",
+	                out_option[] = "-o";
+	char *argv[] = {program, quiet, synthetic, planted, nodes, n, out_option, path, NULL};
 	snprintf(path, sizeof path, "%s", test_path("long.h5"));
 	for (int wait = 1; wait <= 3; wait++) {
-		const struct timespec moment = {0, wait * 60 * 1000000L};
-		int status = 0;
-		fflush(stdout);
-		const pid_t child = fork();
-		CHECK(child >= 0);
-		if (child == 0) {
-			char *argv[] = {
-			    program, (char[]){"--quiet"}, (char[]){"--synthetic"}, (char[]){"planted"}, (char[]){"--nodes"}, (char[]){"3000000"}, (char[]){"-o"}, path,
-			    NULL};
-			execv(program, argv);
-			_exit(99);
-		}
-		nanosleep(&moment, NULL);
-		kill(child, SIGINT);
-		CHECK(waitpid(child, &status, 0) == child);
-		/* a signal before the handler is in place ends it the default way */
-		CHECK(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 130));
+		start_and_signal(argv, 60 * wait, SIGINT);
+		CHECK(*err == 0 || strstr(err, "h5convert: stopped on request while planting") == err);
 		CHECK_EQ_I(count_scratch("long.h5"), 0);
+	}
+}
+
+/* A pipe that nobody writes to, and one that stays open without a byte more. */
+static void waiting_for_a_pipe_can_be_ended(void)
+{
+	char path[256], target[256], program[] = "h5convert", from[] = "--from", edges[] = "edges", out_option[] = "-o";
+	char *argv[] = {program, from, edges, path, out_option, target, NULL};
+	snprintf(path, sizeof path, "%s", test_path("pipe"));
+	snprintf(target, sizeof target, "%s", test_path("piped.h5"));
+	CHECK(mkfifo(path, 0600) == 0);
+	for (int with_writer = 0; with_writer < 2; with_writer++) {
+		const int writer = with_writer ? open(path, O_RDWR) : -1;
+		CHECK(!with_writer || write(writer, "0 1\n", 4) == 4);
+		start_and_signal(argv, 300, SIGTERM);
+		CHECK(*err == 0 || strcmp(err, "h5convert: stopped on request while reading\n") == 0);
+		CHECK_EQ_I(count_scratch("piped.h5"), 0);
+		if (with_writer)
+			close(writer);
 	}
 }
 
@@ -292,6 +323,7 @@ int main(int argc, char **argv)
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
 	    TEST(planted_from_the_command_line),
 	    TEST(interrupted_runs_leave_nothing),
+	    TEST(waiting_for_a_pipe_can_be_ended),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -103,7 +103,7 @@ static const struct {
     {break_column, HG_ERR_FORMAT, "here: graph: index 6 at entry 3 (row 1) is not in [0, 6)"},
     {break_negative_column, HG_ERR_FORMAT, "index -1 at entry 0"},
     {break_duplicate, HG_ERR_FORMAT, "columns of row 0 are not strictly ascending: 1 after 1"},
-    {break_weight, HG_ERR_FORMAT, "weight inf at entry 10 is not finite"},
+    {break_weight, HG_ERR_FORMAT, "weight inf at row 4, column 4 is not finite"},
     {break_feature, HG_ERR_RANGE, "here: features: row 4, column 1 is nan"},
     {break_half, HG_ERR_RANGE, "here: features: row 1, column 2 is inf, not a finite number (f16 ends at 65504)"},
     {break_label, HG_ERR_FORMAT, "here: labels: node 2 has label 3, but there are 3 classes"},

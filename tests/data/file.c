@@ -91,6 +91,8 @@ static void stopped_writing_leaves_nothing(void)
 		const hg_progress progress = {stop_now, &left};
 		CHECK(!file_exists(path));
 		status = hg_dataset_write_watched(d, path, &progress, message);
+		if (status == HG_ERR_STATE)
+			CHECK_CONTAINS(message, "stopped on request while writing "); /* in words, not in the names of the file's arrays */
 		CHECK_EQ_I(count_scratch(".tmp"), 0);
 		CHECK(allowed < 100);
 	}
@@ -219,6 +221,20 @@ static void doubles_become_f32(void)
 	hg_dataset_free(d);
 }
 
+/* Counts of words, say. */
+static void integer_features_become_f32(void)
+{
+	static const uint8_t counts[18] = {0, 255, 3};
+	hg_dataset *d = small_dataset();
+	const char *path = scratch(0, "counts.h5");
+	must_write(d, path);
+	hg_dataset_free(d);
+	replace(path, "/nodes/feat", H5T_STD_U8LE, H5T_NATIVE_UINT8, 2, (const hsize_t[]){6, 3}, counts);
+	d = must_read(path);
+	CHECK(d->feat_dtype == HG_F32 && ((float *)d->feat)[1] == 255 && ((float *)d->feat)[2] == 3 && d->feat_amax == 255);
+	hg_dataset_free(d);
+}
+
 /* Older binsparse files keep the descriptor in a string of fixed size. */
 static void fixed_size_descriptor_is_read(void)
 {
@@ -288,6 +304,7 @@ int main(int argc, char **argv)
 	    TEST(other_integer_types_are_read),
 	    TEST(booleans_and_index_lists_are_splits),
 	    TEST(doubles_become_f32),
+	    TEST(integer_features_become_f32),
 	    TEST(fixed_size_descriptor_is_read),
 	    TEST(error_printing_is_restored),
 	    TEST(h5py_reads_it),

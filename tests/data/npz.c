@@ -269,7 +269,7 @@ static const struct {
     {split_range, HG_ERR_FORMAT, "member val_idx.npy: value 4 at 0 is not in [0, 3]"},
     {split_overlap, HG_ERR_FORMAT, "splits: node 0 is in train and in val"},
     {label_count, HG_ERR_FORMAT, "member labels.npy: has 3 rows, but the graph has 4 nodes"},
-    {label_wide, HG_ERR_FORMAT, "member labels.npy: value 9223372036854775807 at 1 is not in"},
+    {label_wide, HG_ERR_FORMAT, "member labels.npy: value 18446744073709551615 at 1 is not in"},
     {feature_nan, HG_ERR_RANGE, "features: row 2, column 0 is nan"},
     {feature_huge, HG_ERR_RANGE, "is 1e+200, too large for f32"},
     {short_member, HG_ERR_FORMAT, "member labels.npy: header promises 4 elements of 4 bytes, but 12 bytes follow"},

@@ -94,6 +94,44 @@ static void gzip_is_read(void)
 	free(bytes);
 }
 
+/* Append a gzip member that holds `text`, then `tail` as it is. */
+static void gzip_append(const char *path, const char *text, const char *tail, size_t tail_bytes)
+{
+	gzFile file = gzopen(path, "ab");
+	CHECK(file != NULL && gzputs(file, text) == (int)strlen(text) && gzclose(file) == Z_OK);
+	FILE *raw = fopen(path, "ab");
+	CHECK(raw != NULL && fwrite(tail, 1, tail_bytes, raw) == tail_bytes && fclose(raw) == 0);
+}
+
+static void what_follows_a_gzip_member(void)
+{
+	static const char zeros[100000] = {0}; /* longer than a buffer */
+	const char *path = scratch(1, "members.txt.gz");
+	gzip_append(path, "0 1\n1 ", "", 0);
+	gzip_append(path, "2\n", zeros, sizeof zeros); /* padded as tapes are */
+	hg_dataset *d = must_import("edges", path);
+	check_entries(d, "1:0 2:1");
+	hg_dataset_free(d);
+	gzip_append(path, "", "", 0); /* no member may follow the padding */
+	must_refuse("edges", path, HG_ERR_FORMAT, "the gzip data end here, but the file goes on");
+	static const char *const tails[] = {"5 6\n", "\x1f", "\x1f\x8c", "\x1f\x8b"};
+	static const char *const parts[] = {"at byte 24: the gzip data end here", "at byte 25: truncated", "incorrect header check", "at byte 26: truncated"};
+	for (size_t k = 0; k < 4; k++) {
+		char name[32];
+		snprintf(name, sizeof name, "tail%zu.txt.gz", k);
+		gzip_append(scratch(1, name), "0 1\n", tails[k], strlen(tails[k]));
+		must_refuse("edges", scratch(1, name), HG_ERR_FORMAT, parts[k]);
+	}
+}
+
+static void empty_files_are_refused(void)
+{
+	must_refuse("edges", file_of("zero.txt", ""), HG_ERR_FORMAT, "zero.txt: is empty: 0 bytes");
+	must_refuse("mtx", file_of("zero.mtx", ""), HG_ERR_FORMAT, "zero.mtx: is empty: 0 bytes");
+	gzip_append(scratch(1, "zero.txt.gz"), "", "", 0);
+	must_refuse("edges", scratch(1, "zero.txt.gz"), HG_ERR_FORMAT, "zero.txt.gz: is empty: 0 bytes");
+}
+
 static void bad_edge_lists(void)
 {
 	static const struct {
@@ -108,7 +146,8 @@ static void bad_edge_lists(void)
 	    {"0 1 2\n0 1\n", "bad.txt:2: expected source, destination and a finite weight"},
 	    {"0 1 nan\n", "bad.txt:1: expected source, destination and a finite weight"},
 	    {"0 1 1e999\n", "bad.txt:1: expected source, destination and a finite weight"},
-	    {"0 1 3e38\n0 1 3e38\n", "weight inf"},
+	    {"0 1 2\n0 1 -1e39\n", "bad.txt:2: the weight is beyond float32's 3.40282e+38, found \"0 1 -1e39\""},
+	    {"5 6 1\n0 1 3e38\n0 1 3e38\n", "graph: weight inf at row 1, column 0 is not finite"},
 	    {"id_1,id_2\n0,1\n", "bad.txt:1: expected two node numbers"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
@@ -158,7 +197,7 @@ static void bad_matrices(void)
 	static const struct {
 		const char *text, *part;
 	} bad[] = {
-	    {"", "bad.mtx:0: expected"},
+	    {"", "bad.mtx: is empty: 0 bytes"},
 	    {"%%MatrixMarket matrix coordinate real\n", "bad.mtx:1: expected \"%%MatrixMarket"},
 	    {"%%MatrixMarket vector coordinate real general\n", "bad.mtx:1: expected"},
 	    {"%%MatrixMarket matrix array real general\n2 2\n", "bad.mtx:1: format array is not supported"},
@@ -178,6 +217,7 @@ static void bad_matrices(void)
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n", "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "bad.mtx:3: expected \"row column value\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n", "bad.mtx:3: the weight is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n", "bad.mtx:3: expected \"row column value\""},
 	    {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", "bad.mtx:3: expected \"row column\""},
 	    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n", "entry (1, 2) is not below the diagonal of a symmetric matrix"},
@@ -197,6 +237,8 @@ int main(int argc, char **argv)
 	    TEST(csv_may_have_a_heading),
 	    TEST(no_edges_is_an_empty_graph),
 	    TEST(gzip_is_read),
+	    TEST(what_follows_a_gzip_member),
+	    TEST(empty_files_are_refused),
 	    TEST(bad_edge_lists),
 	    TEST(every_field_and_symmetry),
 	    TEST(bad_matrices),

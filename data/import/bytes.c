@@ -1,0 +1,141 @@
+#include "import/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Read at a time: a system call costs far less than inflating this much. */
+#define INPUT_BYTES 65536
+
+/* inflate of RFC 1952 members alone, with the largest window */
+#define GZIP_WINDOW (15 + 16)
+
+static hg_status fail(const struct hg__bytes *b, const char *text)
+{
+	return hg__data_fail(b->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", b->path, b->taken - (int64_t)(b->end - b->begin), text);
+}
+
+/* A signal ended the wait for a pipe: go on unless the watcher wants to stop. */
+static hg_status go_on_or_fail(const struct hg__bytes *b)
+{
+	if (errno != EINTR)
+		return hg__data_fail(b->message, HG_ERR_IO, "%s: %s", b->path, strerror(errno));
+	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
+}
+
+/* More input behind the unread part; at the end of the file none is added. */
+static hg_status fill(struct hg__bytes *b)
+{
+	ssize_t got;
+	memmove(b->input, b->input + b->begin, b->end - b->begin);
+	b->end -= b->begin;
+	b->begin = 0;
+	while ((got = read(b->fd, b->input + b->end, INPUT_BYTES - b->end)) < 0)
+		HG__TRY(go_on_or_fail(b));
+	b->end += (size_t)got;
+	b->taken += got;
+	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
+}
+
+/* The first two bytes tell gzip, even if a pipe brings them one by one. */
+static hg_status look(struct hg__bytes *b)
+{
+	size_t before;
+	do {
+		before = b->end;
+		HG__TRY(fill(b));
+	} while (b->end < 2 && b->end > before);
+	if (b->end < 2 || b->input[0] != 0x1f || b->input[1] != 0x8b)
+		return HG_OK;
+	b->state = HG__BETWEEN_MEMBERS;
+	b->z_ready = inflateInit2(&b->z, GZIP_WINDOW) == Z_OK;
+	return b->z_ready ? HG_OK : hg__data_fail(b->message, HG_ERR_NOMEM, "%s: out of memory for inflating", b->path);
+}
+
+hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progress *progress, char *message)
+{
+	struct stat info;
+	*b = (struct hg__bytes){.path = path, .message = message, .progress = progress};
+	while ((b->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		HG__TRY(go_on_or_fail(b));
+	if (fstat(b->fd, &info) != 0)
+		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(info.st_mode))
+		return hg__data_fail(message, HG_ERR_IO, "%s: is a directory", path);
+	b->file_bytes = (int64_t)info.st_size;
+	HG__TRY(hg__data_alloc(INPUT_BYTES, 1, "a buffer", (void **)&b->input, message));
+	return look(b);
+}
+
+void hg__bytes_close(struct hg__bytes *b)
+{
+	if (b->fd >= 0)
+		close(b->fd);
+	if (b->z_ready)
+		inflateEnd(&b->z);
+	free(b->input);
+	*b = (struct hg__bytes){.fd = -1};
+}
+
+/* Inflate once: from what is unread into the room. */
+static hg_status inflate_some(struct hg__bytes *b, unsigned char *to, size_t room, size_t *got)
+{
+	b->z.next_in = b->input + b->begin;
+	b->z.avail_in = (uInt)(b->end - b->begin);
+	b->z.next_out = to;
+	b->z.avail_out = (uInt)room;
+	const int code = inflate(&b->z, Z_NO_FLUSH);
+	b->begin = b->end - b->z.avail_in;
+	*got = room - b->z.avail_out;
+	if (code == Z_STREAM_END)
+		b->state = HG__BETWEEN_MEMBERS;
+	else if (code == Z_MEM_ERROR)
+		return hg__data_fail(b->message, HG_ERR_NOMEM, "%s: out of memory for inflating", b->path);
+	else if (code != Z_OK && code != Z_BUF_ERROR)
+		return fail(b, b->z.msg ? b->z.msg : zError(code));
+	return HG_OK;
+}
+
+/* What follows a member: another one, or zeros to the end. */
+static hg_status step_between(struct hg__bytes *b)
+{
+	const unsigned char next = b->input[b->begin];
+	if (next == 0) {
+		b->state = HG__PADDING;
+		b->begin++;
+		return HG_OK;
+	}
+	if (next != 0x1f || b->state == HG__PADDING)
+		return fail(b, "the gzip data end here, but the file goes on");
+	b->state = HG__IN_MEMBER;
+	return inflateReset(&b->z) == Z_OK ? HG_OK : fail(b, "cannot be inflated");
+}
+
+hg_status hg__bytes_read(struct hg__bytes *b, void *to, size_t room, size_t *got)
+{
+	*got = 0;
+	while (*got == 0) {
+		if (b->begin == b->end)
+			HG__TRY(fill(b));
+		const size_t unread = b->end - b->begin;
+		if (unread == 0 && b->state == HG__IN_MEMBER)
+			return fail(b, "truncated: the gzip data go on, but the file ends here");
+		if (unread == 0)
+			break;
+		if (b->state == HG__PLAIN) {
+			*got = unread < room ? unread : room;
+			memcpy(to, b->input + b->begin, *got);
+			b->begin += *got;
+		} else if (b->state == HG__IN_MEMBER) {
+			HG__TRY(inflate_some(b, to, room, got));
+		} else {
+			HG__TRY(step_between(b));
+		}
+	}
+	b->began |= *got > 0;
+	return b->began ? HG_OK : hg__data_fail(b->message, HG_ERR_FORMAT, "%s: is empty: 0 bytes", b->path);
+}
