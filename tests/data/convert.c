@@ -201,6 +201,32 @@ static void converts_with_transforms(void)
 	CHECK_STR(out, "");
 }
 
+/* Names come from strangers' files: no byte of them drives the terminal, and JSON stays JSON. */
+static void names_are_printed_harmlessly(void)
+{
+	static const struct {
+		const char *name, *table, *json;
+	} names[] = {
+	    {"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80", "name       gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80\n",
+	     "\"name\":\"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80\""},
+	    {"a\033[2J\nb\x7f", "name       a\\x1b[2J\\x0ab\\x7f\n", "\"name\":\"a\\u001B[2J\\nb\x7f\""},
+	    {"a\xff\xc3", "name       a\\xff\\xc3\n", "\"name\":\"a\\\\xff\\\\xc3\""},
+	    {"\xc2\x9b", "name       \\xc2\\x9b\n", "\"name\":\"\xc2\x9b\""},
+	    {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "name       \\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\n", "\"name\":\"\\\\xc0"},
+	};
+	for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+		hg_dataset *d = small_dataset();
+		free(d->name);
+		d->name = strdup(names[k].name);
+		must_write(d, scratch(0, "named.h5"));
+		hg_dataset_free(d);
+		CHECK_EQ_I(run("--inspect @/named.h5"), 0);
+		CHECK_CONTAINS(out, names[k].table);
+		CHECK_EQ_I(run("--inspect @/named.h5 --json"), 0);
+		CHECK_CONTAINS(out, names[k].json);
+	}
+}
+
 static void beyond_f16_is_refused_clipped_or_kept(void)
 {
 	static const int64_t shape[] = {2, 2};
@@ -320,6 +346,7 @@ int main(int argc, char **argv)
 	    TEST(full_disk_leaves_nothing),
 	    TEST(inputs_are_not_overwritten),
 	    TEST(converts_with_transforms),
+	    TEST(names_are_printed_harmlessly),
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
 	    TEST(planted_from_the_command_line),
 	    TEST(interrupted_runs_leave_nothing),

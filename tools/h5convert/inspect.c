@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "h5convert.h"
+#include "tool.h"
 
 struct facts {
 	int64_t max_degree, max_node, isolated, self_loops, labelled, unlabelled, stored;
@@ -127,9 +128,16 @@ static void print_labels(const hg_dataset *d, const struct facts *f)
 	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train, f->val, f->test);
 }
 
-static void print_table(const char *path, const hg_dataset *d, const struct facts *f)
+static int print_table(const char *path, const hg_dataset *d, const struct facts *f)
 {
-	printf("%s\n  name       %s\n", path, d->name ? d->name : "(none)");
+	char *file = tool_printable(path), *name = tool_printable(d->name ? d->name : "(none)");
+	const int ok = file && name;
+	if (ok)
+		printf("%s\n  name       %s\n", file, name);
+	free(file);
+	free(name);
+	if (!ok)
+		return 0;
 	printf("  nodes      %" PRId64 " (%" PRId64 " isolated)", d->nodes, f->isolated);
 	if (d->graph_ptr)
 		printf(" in %" PRId64 " graphs", d->graphs);
@@ -141,6 +149,16 @@ static void print_table(const char *path, const hg_dataset *d, const struct fact
 	putchar('\n');
 	print_features(d, f);
 	print_labels(d, f);
+	return 1;
+}
+
+/* JSON knows no text but UTF-8; NULL becomes null. */
+static json_t *json_text(const char *text)
+{
+	char *printable = text ? tool_printable(text) : NULL;
+	json_t *exact = text ? json_string(text) : json_null(), *value = exact || !printable ? exact : json_string(printable);
+	free(printable);
+	return value;
 }
 
 static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
@@ -149,16 +167,17 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	for (int32_t c = 0; classes && c < d->classes; c++)
 		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
 			break;
-	json_t *root = json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}}", "file",
-	                         path, "name", d->name, "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated",
-	                         (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric",
-	                         f->symmetric, "weighted", d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
-	                         d->features == 0 ? NULL
-	                         : d->feat_rowptr ? "sparse"
-	                                          : "dense",
-	                         "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax,
-	                         "max_row_sum", f->max_sum, "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split",
-	                         "train", (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test);
+	json_t *root =
+	    json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}}", "file",
+	              json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs,
+	              "isolated", (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric",
+	              f->symmetric, "weighted", d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
+	              d->features == 0 ? NULL
+	              : d->feat_rowptr ? "sparse"
+	                               : "dense",
+	              "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax, "max_row_sum",
+	              f->max_sum, "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train",
+	              (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test);
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)
@@ -182,7 +201,7 @@ int inspect(const char *path, int json)
 	if (ok && json)
 		ok = print_json(path, d, &f);
 	else if (ok)
-		print_table(path, d, &f);
+		ok = print_table(path, d, &f);
 	free(f.per_class);
 	hg_dataset_free(d);
 	if (!ok)
