@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -97,6 +98,23 @@ static void stopped_writing_leaves_nothing(void)
 		CHECK(allowed < 100);
 	}
 	CHECK_STATUS(status, HG_OK);
+	hg_dataset_free(d);
+}
+
+/* Byte by byte, a second later. */
+static void equal_datasets_are_equal_files(void)
+{
+	size_t count[2] = {0, 0};
+	unsigned char *bytes[2];
+	hg_dataset *d = small_dataset();
+	for (int k = 0; k < 2; k++) {
+		must_write(d, scratch(0, "twice.h5"));
+		bytes[k] = read_bytes(scratch(0, "twice.h5"), &count[k]);
+		nanosleep(&(struct timespec){1, 0}, NULL);
+	}
+	CHECK(count[0] == count[1] && memcmp(bytes[0], bytes[1], count[0]) == 0);
+	free(bytes[0]);
+	free(bytes[1]);
 	hg_dataset_free(d);
 }
 
@@ -299,6 +317,7 @@ int main(int argc, char **argv)
 	    TEST(bare_graph_comes_back),
 	    TEST(writing_replaces_at_once),
 	    TEST(stopped_writing_leaves_nothing),
+	    TEST(equal_datasets_are_equal_files),
 	    TEST(unwritable_places_are_errors),
 	    TEST(layout_is_as_specified),
 	    TEST(other_integer_types_are_read),
