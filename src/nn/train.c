@@ -117,12 +117,9 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
 	hg_model_config *model = &t->config.model;
-	void *memory = NULL;
 	if (!model->in_features)
 		model->in_features = d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
 	HG__TRY(labels_check(t->ctx, d, rows, &model->out_features));
-	HG__TRY(hg__host_alloc(t->ctx, (size_t)t->config.epochs, sizeof *t->epoch_ms, "train: epoch times", &memory));
-	t->epoch_ms = memory;
 	HG__TRY(targets_upload(t, d, rows));
 	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
 	HG__TRY(hg_model_create(t->params, &t->config.model, &t->model));
@@ -174,7 +171,7 @@ void hg_train_free(hg_train *train)
 	hg_tensor_free(train->targets.label);
 	for (int i = 0; i < HG__SPLITS; i++)
 		hg_tensor_free(train->targets.mask[i]);
-	hg__host_free(ctx, train->epoch_ms, (size_t)train->config.epochs * sizeof *train->epoch_ms);
+	hg__host_free(ctx, train->epoch_ms, (size_t)train->epoch_room * sizeof *train->epoch_ms);
 	hg__host_free(ctx, train, sizeof *train);
 }
 

@@ -18,7 +18,8 @@ struct hg_train {
 	hg_var loss;
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
-	double *epoch_ms; /* [epochs] */
+	double *epoch_ms; /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
+	int64_t epoch_room;
 };
 
 HG_EXTERN_C_END

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/versioned.h"
@@ -38,6 +39,25 @@ static hg_status epoch_run(hg_train *t, double *ms)
 	HG__TRY(hg_optim_step(t->optim));
 	HG__TRY(hg_context_synchronize(t->ctx));
 	*ms = now_ms() - begin;
+	return HG_OK;
+}
+
+/* 2 KiB hold the epochs of a usual run (200); then twice as many, and so on. */
+#define FIRST_ROOM 256
+
+static hg_status epoch_note(hg_train *t, int epoch, double ms)
+{
+	if (epoch > t->epoch_room) {
+		const int64_t room = t->epoch_room ? 2 * t->epoch_room : FIRST_ROOM;
+		void *memory = NULL;
+		HG__TRY(hg__host_alloc(t->ctx, (size_t)room, sizeof *t->epoch_ms, "train: epoch times", &memory));
+		if (t->epoch_room)
+			memcpy(memory, t->epoch_ms, (size_t)t->epoch_room * sizeof *t->epoch_ms);
+		hg__host_free(t->ctx, t->epoch_ms, (size_t)t->epoch_room * sizeof *t->epoch_ms);
+		t->epoch_ms = memory;
+		t->epoch_room = room;
+	}
+	t->epoch_ms[epoch - 1] = ms;
 	return HG_OK;
 }
 
@@ -88,7 +108,7 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 		const hg_step_info info = HG_STEP_INFO_INIT;
 		*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0.0, info, 0};
 		HG__TRY(epoch_run(t, &event->epoch_ms));
-		t->epoch_ms[epoch - 1] = event->epoch_ms;
+		HG__TRY(epoch_note(t, epoch, event->epoch_ms));
 		HG__TRY(hg_tape_scalar(t->tape, t->loss, &event->loss));
 		HG__TRY(hg_optim_info(t->optim, &event->step));
 		if (epoch % c->eval_every == 0 || epoch == c->epochs)

@@ -510,6 +510,27 @@ static void an_empty_split_is_none(void)
 	run_close(&r);
 }
 
+/* An epoch that may come costs nothing; each that came is remembered, beyond the first room for their times. */
+static void epochs_without_end(void)
+{
+	static struct task t;
+	struct memory memory = {-1, 0};
+	struct run r;
+	struct watch w = {.stop_at = 600, .best_val = -1};
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp32");
+	c.model.hidden = 4;
+	c.epochs = c.eval_every = INT32_MAX;
+	c.progress = watch_epoch;
+	c.user = &w;
+	run_data(&r, memory_context(&memory), &t, HG_F32, 0);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train)); /* 16 GiB of times would be refused */
+	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
+	CHECK(r.report.epochs_run == 600 && r.report.best_epoch == 600 && r.report.epoch_ms_median > 0);
+	run_close(&r);
+	CHECK_EQ_I(memory.bytes, 0);
+}
+
 /* A training run goes on where its context was freed too early. */
 static void the_context_waits_for_a_run(void)
 {
@@ -591,6 +612,7 @@ int main(int argc, char **argv)
 	                                         TEST(sizes_are_honoured),
 	                                         TEST(classes_are_counted_with_care),
 	                                         TEST(an_empty_split_is_none),
+	                                         TEST(epochs_without_end),
 	                                         TEST(the_context_waits_for_a_run),
 	                                         TEST(features_that_are_no_numbers),
 	                                         TEST(every_allocation_may_fail)};
