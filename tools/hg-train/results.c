@@ -103,5 +103,5 @@ void results_print(const struct results *r, FILE *out)
 	fprintf(out, "  loss scale      %g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	if (r->interrupted)
-		fputs("  interrupted: these are the results so far\n", out);
+		fprintf(out, "  interrupted: these are the results so far, %s\n", r->runs > 1 ? "the last seed's unfinished" : "unfinished");
 }
