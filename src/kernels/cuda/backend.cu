@@ -53,6 +53,13 @@ static hg_status open_stream(hg_context *ctx, const hg_context_config *config, h
 	return HG_OK;
 }
 
+/* They belong to the context as its stream and event do: not an allocation of its user, and not counted among them. */
+static hg_status open_counters(hg_context *ctx, hg__cuda_state *state)
+{
+	HG__CUDA(ctx, "context: counters", cudaMalloc(&state->counters, COUNTERS * sizeof *state->counters));
+	return cuda_status(ctx, cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, stream_of(ctx)), "context: counters");
+}
+
 static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
 {
 	HG__TRY(open_stream(ctx, config, state));
@@ -60,7 +67,7 @@ static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg
 	const cublasStatus_t lt = cublasLtCreate(&state->lt);
 	if (lt != CUBLAS_STATUS_SUCCESS)
 		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s", cublasLtGetStatusString(lt));
-	return HG_OK;
+	return open_counters(ctx, state);
 }
 
 static void close_context(hg_context *ctx)
@@ -73,6 +80,7 @@ static void close_context(hg_context *ctx)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
 	hg__gemm_plans_free(ctx, state->plans);
 	hg__device_free(ctx, state->lt_workspace, LT_WORKSPACE_BYTES);
+	(void)cudaFree(state->counters);
 	if (state->lt)
 		(void)cublasLtDestroy(state->lt);
 	if (state->event)

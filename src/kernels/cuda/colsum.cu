@@ -1,4 +1,4 @@
-/* Y[0, c] = sum over rows of X[r, c], f32: the gradient of a bias. Blocks of rows, then the blocks in order (columns.cuh). */
+/* Y[0, c] = sum over rows of X[r, c], f32: the gradient of a bias (columns.cuh). */
 
 #include "kernels/cuda/columns.cuh"
 

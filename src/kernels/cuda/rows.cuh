@@ -42,7 +42,7 @@ template <typename F> static hg_status each_row(hg_context *ctx, const char *ker
 	});
 }
 
-template <int W, typename P, typename F> static __global__ void row_totals_kernel(int64_t rows, F f, P *partial)
+template <int W, typename P, typename F> static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at)
 {
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	P mine = {};
@@ -50,23 +50,19 @@ template <int W, typename P, typename F> static __global__ void row_totals_kerne
 		const int64_t row = first + threadIdx.y;
 		f.template row<W>(row, row < rows, mine);
 	}
-	const P total = block_total(mine);
-	if (thread_in_block() == 0)
-		partial[blockIdx.x] = total;
+	fold(mine, at, blockIdx.x, gridDim.x, f);
 }
 /* f.row<W>(row, live, mine): what the row adds, in lane 0 alone. f.finish(total) writes the result, also when there are no rows. */
 template <typename P, typename F> static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
 {
-	void *memory;
-	HG__TRY(hg__workspace(ctx, REDUCE_BLOCKS * sizeof(P), &memory));
-	P *partial = static_cast<P *>(memory);
+	struct meeting<P> at;
+	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, REDUCE_BLOCKS).block;
 		const int64_t wanted = grid_for(rows, block.y), blocks = wanted < REDUCE_BLOCKS ? wanted : REDUCE_BLOCKS;
-		row_totals_kernel<W><<<static_cast<unsigned>(blocks), block, 0, stream_of(ctx)>>>(rows, f, partial);
-		HG__TRY(launched(ctx, kernel));
-		return fold(ctx, kernel, partial, blocks, f);
+		row_totals_kernel<W, P><<<static_cast<unsigned>(blocks), block, 0, stream_of(ctx)>>>(rows, f, at);
+		return launched(ctx, kernel);
 	});
 }
 

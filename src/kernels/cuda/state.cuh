@@ -17,7 +17,11 @@ struct hg__cuda_state {
 	cublasLtHandle_t lt;
 	void *lt_workspace;           /* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls never share it */
 	struct hg__gemm_plans *plans; /* gemm.cu: descriptors and algorithms by problem */
+	unsigned *counters;           /* COUNTERS of device memory, all 0 between kernels (totals.cuh) */
 };
+
+/* As many as a kernel may need; columns.cuh needs most. 1 kB. */
+constexpr int64_t COUNTERS = 256;
 
 /* The default preference of cuBLASLt is no workspace at all, which excludes split-K for the products with k = millions of rows; 32 MiB is what its
  * documentation recommends for Hopper. */

@@ -1,52 +1,123 @@
 #ifndef HG_KERNELS_CUDA_TOTALS_CUH
 #define HG_KERNELS_CUDA_TOTALS_CUH
 
-/* One number (or a small struct) for a whole matrix, in two stages without atomics: a grid whose size follows from the shape alone writes one partial
- * result a block to the workspace, a second kernel adds them in a fixed order. The result depends neither on timing nor on the device. */
+/* One number (or a small struct) for a whole matrix, in one kernel: a grid whose size follows from the shape alone writes one partial result a block, and the
+ * block that is the last to do so adds them up in a fixed order. The result depends neither on timing nor on the device.
+ *
+ * Which block is the last depends on timing; what it adds, and in which order, does not. So the one atomic operation of this file counts blocks, never values. */
 
 #include "kernels/cuda/map.cuh"
 
-/* Blocks of a first stage, at most: a multiprocessor holds 2048 / BLOCK = 8 blocks, a large GPU has 108 to 148 of them; 1024 fill it about once, and the
- * second stage has little to read. */
+/* Blocks of a reduction, at most: a multiprocessor holds 2048 / BLOCK = 8 blocks, a large GPU has 108 to 148 of them; 1024 fill it about once, and the last
+ * block has four partial results a thread to read. */
 constexpr int64_t REDUCE_BLOCKS = 1024;
+static_assert(COUNTERS >= 1, "a total needs one counter");
 
 static __device__ inline int thread_in_block()
 {
 	return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
 }
 
-/* Total over a block of BLOCK threads, a tree of fixed shape; P has add(const P &), and all bits zero is its neutral element. Call once per kernel. */
-template <typename P> static __device__ P block_total(const P &mine)
+/* ---- the last block folds ---- */
+
+/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; kernels of one stream do not overlap, so they can all use the same. */
+static inline unsigned *counters_of(const hg_context *ctx)
 {
-	__shared__ P part[BLOCK];
-	const int t = thread_in_block();
-	part[t] = mine;
-	__syncthreads();
-	for (int half = BLOCK / 2; half > 0; half /= 2) {
-		if (t < half)
-			part[t].add(part[t + half]);
-		__syncthreads();
-	}
-	return part[0];
+	return static_cast<const hg__cuda_state *>(ctx->state)->counters;
 }
 
-template <typename P, typename F> static __global__ void fold_kernel(const P *partial, int64_t count, F f)
+/* Has every one of `blocks` blocks come here, this one last? The same answer in all threads of a block; all of them call it, once a kernel.
+ *
+ *     what a block wrote before the call can be read after it by the block that gets `true`; what a block read before the call that block may overwrite
+ *
+ * Before: the barrier puts the accesses of all threads of the block before thread 0's fence, the fence puts them before its count. After: the count that
+ * makes the answer true follows all other counts, the second fence keeps later accesses behind it, the barrier passes that on to all threads. (The order of
+ * cooperative groups' grid barrier, without the waiting.) The data must be read with plain loads: a read-only cache would not see the other blocks' stores.
+ *
+ * atomicInc wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found it, so a replayed graph finds it so too. */
+static __device__ inline bool is_last(unsigned *counter, unsigned blocks)
 {
-	P mine = {};
-	for (int64_t i = threadIdx.x; i < count; i += BLOCK)
-		mine.add(partial[i]);
-	const P total = block_total(mine);
-	if (threadIdx.x == 0)
+	__shared__ bool last;
+	__syncthreads();
+	if (thread_in_block() == 0) {
+		__threadfence();
+		last = atomicInc(counter, blocks - 1) == blocks - 1;
+		__threadfence();
+	}
+	__syncthreads();
+	return last;
+}
+
+/* The same struct of the lane whose number differs in `step`, word by word. */
+template <typename P> static __device__ P of_lane(const P &mine, int step)
+{
+	static_assert(sizeof(P) % sizeof(unsigned) == 0, "a struct of whole words");
+	constexpr int WORDS = static_cast<int>(sizeof(P) / sizeof(unsigned));
+	unsigned words[WORDS];
+	memcpy(static_cast<void *>(words), &mine, sizeof mine);
+#pragma unroll
+	for (int i = 0; i < WORDS; i++)
+		words[i] = __shfl_xor_sync(0xffffffffu, words[i], step);
+	P other;
+	memcpy(static_cast<void *>(&other), words, sizeof other);
+	return other;
+}
+
+/* Total over a block of BLOCK threads: a butterfly in each warp, then the warps in order; the same bits in every thread. P has add(const P &), and all bits
+ * zero is its neutral element. All threads call it; it may be called again at once. */
+template <typename P> static __device__ P block_total(P mine)
+{
+	__shared__ P part[BLOCK / 32];
+	const int t = thread_in_block();
+#pragma unroll
+	for (int step = 16; step > 0; step /= 2)
+		mine.add(of_lane(mine, step));
+	__syncthreads(); /* an earlier call may still be reading */
+	if (t % 32 == 0)
+		part[t / 32] = mine;
+	__syncthreads();
+	P total = part[0];
+#pragma unroll
+	for (int warp = 1; warp < BLOCK / 32; warp++)
+		total.add(part[warp]);
+	return total;
+}
+
+/* Where the blocks of a reduction meet: a partial result of each, and the counter. */
+template <typename P> struct meeting {
+	P *partial;
+	unsigned *counter;
+};
+/* Block `block` of `blocks` brings what its threads have; f.finish(total) runs in one thread of the last block. All threads call it, once a kernel. */
+template <typename P, typename F> static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned block, unsigned blocks, const F &f)
+{
+	P total = block_total(mine);
+	if (blocks > 1) {
+		if (thread_in_block() == 0)
+			at.partial[block] = total;
+		if (!is_last(at.counter, blocks))
+			return;
+		P rest = {};
+		for (unsigned i = static_cast<unsigned>(thread_in_block()); i < blocks; i += BLOCK)
+			rest.add(at.partial[i]);
+		total = block_total(rest);
+	}
+	if (thread_in_block() == 0)
 		f.finish(total);
 }
-/* Second stage: f.finish(total of partial[0 .. count-1]) in one thread. */
-template <typename P, typename F> static hg_status fold(hg_context *ctx, const char *kernel, const P *partial, int64_t count, const F &f)
+
+/* Room for the partial results of at most `blocks` blocks. */
+template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, struct meeting<P> *at)
 {
-	fold_kernel<<<1, BLOCK, 0, stream_of(ctx)>>>(partial, count, f);
-	return launched(ctx, kernel);
+	void *memory;
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(blocks) * sizeof(P), &memory));
+	*at = {static_cast<P *>(memory), counters_of(ctx)};
+	return HG_OK;
 }
 
-template <int W, typename P, typename F> static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, P *partial)
+/* ---- totals of a matrix ---- */
+
+template <int W, typename P, typename F> static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct meeting<P> at)
 {
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
 	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W, down = static_cast<int64_t>(gridDim.x) * blockDim.y;
@@ -54,22 +125,18 @@ template <int W, typename P, typename F> static __global__ void totals_kernel(in
 	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += down)
 		for (int64_t col = first; col < cols; col += across)
 			f.template add<W>(row, col, mine);
-	const P total = block_total(mine);
-	if (thread_in_block() == 0)
-		partial[static_cast<int64_t>(blockIdx.y) * gridDim.x + blockIdx.x] = total;
+	fold(mine, at, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, f);
 }
 /* f.add<W>(row, col, mine) adds one pack, masking its padding; f.finish(total) writes the result, also for an empty matrix. */
 template <typename P, typename F> static hg_status totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
 {
-	void *memory;
-	HG__TRY(hg__workspace(ctx, REDUCE_BLOCKS * sizeof(P), &memory));
-	P *partial = static_cast<P *>(memory);
+	struct meeting<P> at;
+	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const struct tile t = tile_of(rows, cols, W, REDUCE_BLOCKS);
-		totals_kernel<W><<<t.grid, t.block, 0, stream_of(ctx)>>>(rows, cols, f, partial);
-		HG__TRY(launched(ctx, kernel));
-		return fold(ctx, kernel, partial, static_cast<int64_t>(t.grid.x) * t.grid.y, f);
+		totals_kernel<W, P><<<t.grid, t.block, 0, stream_of(ctx)>>>(rows, cols, f, at);
+		return launched(ctx, kernel);
 	});
 }
 
