@@ -145,11 +145,12 @@ static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t 
 	const hid_t file = H5Dget_space(a->id), memory = H5Screate_simple(a->rank, count, NULL);
 	const int ok = file >= 0 && memory >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 	               H5Dread(a->id, type, memory, file, H5P_DEFAULT, values) >= 0;
+	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its data cannot be read");
 	if (file >= 0)
 		H5Sclose(file);
 	if (memory >= 0)
 		H5Sclose(memory);
-	return ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its data cannot be read");
+	return status;
 }
 
 /* Takes `count` elements that were read, of which the first is number `first`. */

@@ -40,13 +40,13 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 	/* the character set must be the file's: HDF5 does not convert between ASCII and UTF-8 */
 	const int ok =
 	    memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 && H5Tset_cset(memory, H5Tget_cset(type)) >= 0 && H5Aread(attribute, memory, &text) >= 0;
+	hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
 	if (memory >= 0)
 		H5Tclose(memory);
-	if (!ok)
-		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
-	const hg_status status = text && strlen(text) <= TEXT_MAX ? hg__data_copy_text(text, value, h5->message)
-	                                                          : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is %s", h5->path, where, name,
-	                                                                          text ? "longer than 1 MiB" : "empty");
+	HG__TRY(status);
+	status = text && strlen(text) <= TEXT_MAX
+	             ? hg__data_copy_text(text, value, h5->message)
+	             : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is %s", h5->path, where, name, text ? "longer than 1 MiB" : "empty");
 	if (text && H5free_memory(text) < 0)
 		return status < 0 ? status : HG_ERR_INTERNAL;
 	return status;
@@ -96,12 +96,13 @@ static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *nam
 {
 	const hid_t space = H5Screate(H5S_SCALAR);
 	const hid_t attribute = space < 0 ? H5I_INVALID_HID : H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
-	int ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+	const int ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	if (attribute >= 0)
-		ok = H5Aclose(attribute) >= 0 && ok;
+		H5Aclose(attribute); /* in memory since H5Awrite */
 	if (space >= 0)
 		H5Sclose(space);
-	return ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
+	return status;
 }
 
 hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value)

@@ -17,19 +17,28 @@ static void silence(struct h5 *h5)
 		h5->report = NULL;
 }
 
+struct reason {
+	char text[200];
+	int no_memory;
+};
+
 static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
 {
-	if (n == 0)
-		snprintf(user, 200, "%s", error->desc ? error->desc : "");
+	struct reason *reason = user;
+	if (n == 0) {
+		snprintf(reason->text, sizeof reason->text, "%s", error->desc ? error->desc : "");
+		reason->no_memory = error->maj_num == H5E_RESOURCE && error->min_num == H5E_NOSPACE;
+	}
 	return 0;
 }
 
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text)
 {
-	char reason[200] = "";
-	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, reason) < 0)
-		reason[0] = 0;
-	return hg__data_fail(h5->message, status, "%s: %s%s%s%s%s", h5->path, where ? where : "", where ? ": " : "", text, *reason ? ": " : "", reason);
+	struct reason reason = {"", 0};
+	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason) < 0)
+		reason = (struct reason){"", 0};
+	return hg__data_fail(h5->message, reason.no_memory ? HG_ERR_NOMEM : status, "%s: %s%s%s%s%s", h5->path, where ? where : "", where ? ": " : "", text,
+	                     *reason.text ? ": " : "", reason.text);
 }
 
 hg_status hg__h5_open(struct h5 *h5, const char *path, char *message)

@@ -36,7 +36,8 @@ HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
 /* Also right after a failed open. Writing can fail as late as here. */
 HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
 
-/* "F.h5: WHERE: text: HDF5's innermost reason". */
+/* "F.h5: WHERE: text: HDF5's innermost reason". Right after the call that failed: every other call of HDF5, closing too, forgets the reason. Where HDF5 ran out
+ * of memory, that is the status. */
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text);
 
 /* Is there something called `name` in this group? */

@@ -66,13 +66,12 @@ static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, c
 		const hid_t to = H5Dget_space(dataset), from = H5Screate_simple(rank, count, NULL);
 		const int ok = to >= 0 && from >= 0 && H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT, (const char *)values + row * width * size) >= 0;
+		const hg_status status = ok ? hg__h5_written(h5) : hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
 		if (to >= 0)
 			H5Sclose(to);
 		if (from >= 0)
 			H5Sclose(from);
-		if (!ok)
-			return hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
-		HG__TRY(hg__h5_written(h5));
+		HG__TRY(status);
 	}
 	return HG_OK;
 }

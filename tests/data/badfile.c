@@ -106,6 +106,13 @@ static void float_indices(hid_t f)
 	const hsize_t n = 11;
 	put(f, "graph/indices_1", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 1, &n, values);
 }
+static void broken_chunk(hid_t f)
+{
+	const hsize_t origin = 0;
+	const hid_t data = H5Dopen2(f, "graph/indices_1", H5P_DEFAULT);
+	CHECK(data >= 0 && H5Dwrite_chunk(data, H5P_DEFAULT, 0, &origin, 10, "not zlib's") >= 0);
+	H5Dclose(data);
+}
 static void two_dimensions(hid_t f)
 {
 	const int64_t values[12] = {0};
@@ -338,6 +345,7 @@ static const struct {
     {soft_link, HG_ERR_FORMAT, "/graph/indices_1: is a link, expected a dataset"},
     {external_link, HG_ERR_FORMAT, "/nodes: is a link, expected a group"},
     {float_indices, HG_ERR_FORMAT, "/graph/indices_1: elements are of type float (4 bytes), expected integer"},
+    {broken_chunk, HG_ERR_FORMAT, "/graph/indices_1: its data cannot be read: inflate() failed"},
     {two_dimensions, HG_ERR_FORMAT, "/graph/indices_1: has 2 dimensions, expected 1"},
     {short_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: has 6 elements, expected 7 (rows + 1)"},
     {falling_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: decreases at 3: 4 after 5"},
