@@ -17,6 +17,7 @@
 #include "halfgraph/param.h"
 #include "halfgraph/policy.h"
 #include "halfgraph/status.h"
+#include "halfgraph/step.h"
 #include "halfgraph/tape.h"
 #include "halfgraph/tensor.h"
 #include "halfgraph/train.h"

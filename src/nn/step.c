@@ -1,0 +1,279 @@
+/* A training step: call by call, or captured once and launched.
+ *
+ *     step = forward, backward, finite check, update, loss scale, note
+ *
+ * The device decides everything within a step (skip or apply, the next scale, the bias correction), so what is queued is the same for every step. */
+#include "nn/step.h"
+
+#include "autograd/tape.h"
+#include "core/versioned.h"
+#include "nn/optim/optim.h"
+
+/* How long a step takes, for the choice of steps per launch alone: operations that wait for one another, and memory traffic. A chain of small kernels advances
+ * by one in 1 to 2 us; 2 TB/s is about half of what the memory of an H100 or H200 gives, the whole of an A100's. Backward moves about twice what forward
+ * does. If this is wrong by a factor of two, so is the length of a launch, and nothing else. */
+#define OPERATION_US 1.5
+#define BYTES_PER_US 2e6
+#define TRAFFIC 3.0
+
+/* A launch, the wait for it and the reading cost the host about 20 us: 2 % of a millisecond, which no eye and no Ctrl-C notices. 32 steps of 60 operations
+ * take the driver a few milliseconds to prepare, once. */
+#define LAUNCH_US 1000.0
+#define MOST_STEPS 32
+
+/* ---- what is queued ---- */
+
+static hg_status queue(hg_step *s)
+{
+	HG__TRY(hg_tape_forward(s->tape));
+	HG__TRY(hg_tape_backward(s->tape));
+	return hg__optim_step_noted(s->optim, s->loss, s->kept);
+}
+
+/* ---- capturing ---- */
+
+static void drop(const hg_step *s, struct hg__caught *c)
+{
+	if (c->work)
+		s->ctx->backend->work_free(s->ctx, c->work);
+	*c = (struct hg__caught){0};
+}
+
+/* `steps` steps as one piece of work. Nothing has run when this returns. */
+static hg_status capture(hg_step *s, int64_t steps, struct hg__caught *c)
+{
+	const struct hg__backend *device = s->ctx->backend;
+	hg_status status = HG_OK;
+	HG__TRY(device->capture_begin(s->ctx));
+	for (int64_t i = 0; i < steps && status >= 0; i++)
+		status = queue(s);
+	const hg_status ended = device->capture_end(s->ctx, status < 0 ? NULL : &c->work, &c->operations);
+	s->tape->stage = HG__COMPILED;
+	c->steps = steps;
+	return status < 0 ? status : ended;
+}
+
+/* The work remembers where these were; they move when a tape is compiled and when a group is added. */
+static int moved(const hg_step *s)
+{
+	return s->workspace != s->ctx->workspace || s->groups != s->optim->group_device;
+}
+
+/* An observer wants to be called after every node. */
+static int capturable(const hg_step *s)
+{
+	return !s->refused && !s->config.eager && !s->tape->observer && s->ctx->backend->capture_begin;
+}
+
+/* Captured or not: a step that cannot be captured still runs. */
+static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
+{
+	if (capture(s, steps, c) >= 0) {
+		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps, (long long)c->operations);
+		return;
+	}
+	hg__log(s->ctx, HG_LOG_WARN, "step: %lld could not be captured and will be queued %s: %s", (long long)steps, steps == 1 ? "call by call" : "one by one",
+	        s->ctx->message);
+	*c = (struct hg__caught){0};
+	s->refused |= steps == 1;
+	s->most = 1;
+}
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Steps in a full launch. */
+static int64_t per_launch(const hg_step *s)
+{
+	if (s->config.per_launch)
+		return at_most(s->config.per_launch, s->most);
+	if (!s->one.work)
+		return 1;
+	const double us = OPERATION_US * (double)s->one.operations + s->bytes / BYTES_PER_US;
+	const int64_t steps = us * MOST_STEPS > LAUNCH_US ? (int64_t)(LAUNCH_US / us) : MOST_STEPS;
+	return at_most(steps > 1 ? steps : 1, s->most);
+}
+
+/* Captured work for a launch out of the next `count` steps. */
+static void prepare(hg_step *s, int64_t count)
+{
+	if (!s->warm || !capturable(s))
+		return;
+	if (moved(s)) {
+		drop(s, &s->one);
+		drop(s, &s->many);
+		s->workspace = s->ctx->workspace;
+		s->groups = s->optim->group_device;
+	}
+	if (!s->one.work)
+		try_capture(s, 1, &s->one);
+	const int64_t full = per_launch(s);
+	if (s->one.work && full > 1 && count >= full && !s->many.work)
+		try_capture(s, full, &s->many);
+}
+
+/* The largest piece that fits; NULL: call by call. */
+static const struct hg__caught *fitting(const hg_step *s, int64_t count)
+{
+	if (!s->one.work || !capturable(s))
+		return NULL;
+	return s->many.work && s->many.steps <= count ? &s->many : &s->one;
+}
+
+static hg_status launch(hg_step *s, const struct hg__caught *c)
+{
+	HG__TRY(s->ctx->backend->work_launch(s->ctx, c->work));
+	s->tape->stage = HG__COMPILED; /* as after a backward */
+	return HG_OK;
+}
+
+int64_t hg__step_ready(hg_step *s, int64_t most)
+{
+	if (!s->warm && capturable(s))
+		return 1;
+	prepare(s, 1);
+	const int64_t count = at_most(per_launch(s), most);
+	prepare(s, count);
+	return count;
+}
+
+hg_status hg_step_run(hg_step *s, int64_t count)
+{
+	if (!s)
+		return HG_ERR_ARG;
+	if (count < 0)
+		return hg__fail(s->ctx, HG_ERR_ARG, "step_run: count is %lld, expected at least 0", (long long)count);
+	HG__TRY(hg__optim_ready(s->optim));
+	while (count > 0) {
+		prepare(s, count);
+		const struct hg__caught *c = fitting(s, count);
+		s->fresh = 0;
+		HG__TRY(c ? launch(s, c) : queue(s));
+		s->warm = 1;
+		s->launched = c != NULL;
+		count -= c ? c->steps : 1;
+	}
+	return HG_OK;
+}
+
+/* ---- reading ---- */
+
+static hg_status fetch(hg_step *s)
+{
+	if (s->fresh)
+		return HG_OK;
+	HG__TRY(s->ctx->backend->copy_out(s->ctx, s->read, s->kept, sizeof *s->read));
+	s->fresh = 1;
+	return HG_OK;
+}
+
+hg_status hg_step_read(hg_step *s, int64_t back, double *loss, hg_step_info *info)
+{
+	if (!s)
+		return HG_ERR_ARG;
+	HG__TRY(fetch(s));
+	const int64_t known = at_most(s->read->taken, HG__NOTES);
+	if (back < 0 || back >= known)
+		return hg__fail(s->ctx, HG_ERR_STATE, "step_read: back is %lld, expected 0 or more and less than the %lld steps that are remembered", (long long)back,
+		                (long long)known);
+	const struct hg__step_note *note = &s->read->note[(s->read->taken - 1 - back) % HG__NOTES];
+	if (loss)
+		*loss = (double)note->loss;
+	return info ? hg__optim_tell(s->optim, note, "step_read", info) : HG_OK;
+}
+
+hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
+{
+	if (!s)
+		return HG_ERR_ARG;
+	if (!launch_out)
+		return hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch is NULL");
+	const hg_step_launch ours = {sizeof ours, s->launched, s->one.work || s->config.per_launch ? (int)per_launch(s) : 0, s->one.operations};
+	return hg__struct_write(launch_out, &ours, sizeof ours)
+	           ? HG_OK
+	           : hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch->size is not set: start from HG_STEP_LAUNCH_INIT");
+}
+
+/* ---- making ---- */
+
+static hg_status check(const hg_tape *tape, const hg_optim *optim, const hg_step_config *config)
+{
+	hg_context *ctx = tape->ctx;
+	if (optim->params != tape->params)
+		return hg__fail(ctx, HG_ERR_ARG, "step: the optimiser belongs to other parameters than the tape");
+	if (config->per_launch < 0 || config->per_launch > HG_STEP_REMEMBERED)
+		return hg__fail(ctx, HG_ERR_ARG, "step: per_launch is %d, expected 0 to %d", config->per_launch, HG_STEP_REMEMBERED);
+	HG__TRY(hg_tape_status(tape) < 0 ? hg__fail(ctx, tape->status, "%s", tape->message) : HG_OK);
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(ctx, HG_ERR_STATE, "step: the tape is not compiled");
+	if (!tape->trains)
+		return hg__fail(ctx, HG_ERR_STATE, "step: the tape has no loss: it is an EVAL tape, or its output is not f32 [1, 1]");
+	return HG_OK;
+}
+
+static double traffic(const hg_tape *tape)
+{
+	double bytes = 0.0;
+	for (int64_t i = 0; i < tape->forwards; i++) {
+		struct hg__cost cost = {0.0, 0.0};
+		tape->forward[i].call.node->op->cost(&tape->forward[i].call, &cost);
+		bytes += TRAFFIC * cost.bytes;
+	}
+	return bytes;
+}
+
+static hg_status build(hg_step *s)
+{
+	void *memory = NULL;
+	s->loss = s->tape->value[s->tape->output].view.mat.data;
+	s->bytes = traffic(s->tape);
+	s->most = HG_STEP_REMEMBERED;
+	HG__TRY(hg__host_alloc(s->ctx, 1, sizeof *s->read, "step: results", &memory));
+	s->read = memory;
+	HG__TRY(hg__device_alloc(s->ctx, sizeof *s->kept, "step: results", &memory));
+	s->kept = memory;
+	return s->ctx->backend->fill(s->ctx, s->kept, 0, sizeof *s->kept);
+}
+
+hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *config, hg_step **out)
+{
+	if (out)
+		*out = NULL;
+	if (!tape)
+		return HG_ERR_ARG;
+	hg_context *ctx = tape->ctx;
+	hg_step_config ours = HG_STEP_CONFIG_INIT;
+	if (!optim || !out)
+		return hg__fail(ctx, HG_ERR_ARG, "step: %s is NULL", optim ? "step" : "optim");
+	if (config && !hg__struct_read(&ours, sizeof ours, config))
+		return hg__fail(ctx, HG_ERR_ARG, "step: config.size is not set (start from HG_STEP_CONFIG_INIT), or a field unknown to this version is used");
+	HG__TRY(check(tape, optim, &ours));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_step), "step", &memory));
+	hg_step *step = memory;
+	step->ctx = ctx;
+	step->tape = tape;
+	step->optim = optim;
+	step->config = ours;
+	const hg_status status = build(step);
+	if (status < 0) {
+		hg_step_free(step);
+		return status;
+	}
+	*out = step;
+	return HG_OK;
+}
+
+void hg_step_free(hg_step *step)
+{
+	if (!step)
+		return;
+	hg_context *ctx = step->ctx;
+	drop(step, &step->one);
+	drop(step, &step->many);
+	hg__device_free(ctx, step->kept, sizeof *step->kept);
+	hg__host_free(ctx, step->read, sizeof *step->read);
+	hg__host_free(ctx, step, sizeof *step);
+}

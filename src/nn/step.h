@@ -1,0 +1,37 @@
+#ifndef HG_NN_STEP_H
+#define HG_NN_STEP_H
+
+#include "halfgraph/step.h"
+#include "kernels/kernels.h"
+
+HG_EXTERN_C_BEGIN
+
+/* Captured steps, ready to launch. */
+struct hg__caught {
+	void *work; /* the backend's; NULL: none */
+	int64_t steps, operations;
+};
+
+struct hg_step {
+	hg_context *ctx;
+	hg_tape *tape;
+	hg_optim *optim;
+	hg_step_config config;
+	const float *loss;           /* device: the tape's output */
+	struct hg__step_notes *kept; /* device: what the steps leave */
+	struct hg__step_notes *read; /* host: a copy, where `fresh` */
+	int fresh;
+	int warm;                       /* a step has run call by call */
+	int refused;                    /* capturing failed: never again */
+	int launched;                   /* the last step was captured work */
+	int64_t most;                   /* steps in one launch at most */
+	double bytes;                   /* that a step moves, about */
+	struct hg__caught one, many;    /* a single step; a full launch */
+	const void *workspace, *groups; /* addresses that the captured work remembers and that may change */
+};
+
+/* How many of the next `most` steps to run together, at least 1; what it takes to capture them is done when this returns, so that running them can be timed. */
+int64_t hg__step_ready(hg_step *step, int64_t most);
+
+HG_EXTERN_C_END
+#endif
