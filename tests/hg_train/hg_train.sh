@@ -58,6 +58,7 @@ refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data is empty, expected FILE.h5' --data= --model gcn
 refused 'empty JSON file name' '--json is empty, expected FILE' --data data.h5 --model gcn --json ''
+refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
 refused 'no epochs' "--epochs is '0', expected a whole number from 1 to 100000000" --data data.h5 --model gcn --epochs 0
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
 refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds 1000000000
@@ -128,6 +129,8 @@ run 0 'two seeds' --data=data.h5 --model=gcn --epochs=20 --seeds=2 --json=two.js
 contains 'two seeds' out 'over 2 seeds'
 [ "$(grep -c '"event":"epoch"' two.jsonl)" -eq 40 ] || fail 'two seeds: not 40 epochs in the file'
 contains 'two seeds' two.jsonl '"seed":1,"epoch":20,'
+run 0 'loss scale' --data data.h5 --model gcn --epochs 2 --loss-scale 8388608
+contains 'loss scale' out 'loss scale  *\(8388608\|4194304\|2097152\) at the end'
 run 0 plan --data data.h5 --model gat --epochs 1 --print-plan
 contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl

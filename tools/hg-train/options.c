@@ -50,8 +50,8 @@ static const struct option table[] = {
     {"lr", "X", "learning rate of Adam (0.01)", REAL, AT(lr), 0, 1e6, NULL, NULL},
     {"weight-decay", "X", "L2 penalty (5e-4); gcn: on the first layer only", REAL, AT(weight_decay), 0, 1e6, NULL, NULL},
     {"loss-scale", "X", "initial loss scale (65536); it adapts", REAL, AT(loss_scale), 1, 16777216, NULL, NULL},
-    {"epochs", "N", "at most so many", INTEGER, AT(epochs), 1, 100000000, NULL, NULL},
-    {"patience", "N", "stop after N epochs without a better validation accuracy or loss; 0: never", INTEGER, AT(patience), 0, 100000000, NULL, NULL},
+    {"epochs", "N", "at most so many (200)", INTEGER, AT(epochs), 1, 100000000, NULL, NULL},
+    {"patience", "N", "stop after N epochs without a better validation accuracy or loss; 0 (default): never", INTEGER, AT(patience), 0, 100000000, NULL, NULL},
     {"eval-every", "N", "look at the validation and test sets every N epochs (1)", INTEGER, AT(eval_every), 1, 100000000, NULL, NULL},
     {"seed", "S", "seed of the first run (0)", INTEGER, AT(seed), 0, 9007199254740992.0, NULL, NULL},
     {"seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", INTEGER, AT(seeds), 1, 100000, NULL, NULL},
@@ -90,7 +90,7 @@ static int number_parse(const struct option *option, const char *text, void *pla
 	if (end == text || *end || errno || !(real >= option->low && real <= option->high)) {
 		char range[64];
 		if (option->kind == REAL)
-			(void)snprintf(range, sizeof range, "a number from %g to %g", option->low, option->high);
+			(void)snprintf(range, sizeof range, "a number from %.8g to %.8g", option->low, option->high);
 		else
 			(void)snprintf(range, sizeof range, "a whole number from %lld to %lld", (long long)option->low, (long long)option->high);
 		(void)snprintf(message, size, "--%s is '%s', expected %s", option->name, text, range);

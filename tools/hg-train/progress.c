@@ -44,7 +44,7 @@ void progress_show(struct progress *p, const hg_train_event *e)
 		fprintf(stderr, "  train %.1f %%", 100 * e->train_accuracy);
 	if (!isnan(e->val_accuracy))
 		fprintf(stderr, "  val %.1f %%", 100 * e->val_accuracy);
-	fprintf(stderr, "  scale %g  skipped %lld  ", (double)e->step.loss_scale, (long long)e->step.skipped);
+	fprintf(stderr, "  scale %.8g  skipped %lld  ", (double)e->step.loss_scale, (long long)e->step.skipped);
 	print_left((t - p->begun) / done * (all - done));
 	fputs("\033[K", stderr);
 	(void)fflush(stderr);

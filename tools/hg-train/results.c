@@ -100,7 +100,7 @@ void results_print(const struct results *r, FILE *out)
 	fprintf(out, "  epoch           %.2f ms (median)\n", s.epoch_ms);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
 	        (double)s.arena_bytes / mib);
-	fprintf(out, "  loss scale      %g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
+	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	if (r->interrupted)
 		fprintf(out, "  interrupted: these are the results so far, %s\n", r->runs > 1 ? "the last seed's unfinished" : "unfinished");
