@@ -3,6 +3,7 @@
 
 #include "halfgraph/model.h"
 #include "halfgraph/optim.h"
+#include "halfgraph/step.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -22,11 +23,13 @@ typedef struct hg_train_event {
 	size_t size;
 	int epoch, epochs;                                        /* 1 .. epochs */
 	double loss, train_accuracy, val_accuracy, test_accuracy; /* accuracies in [0, 1]; NaN where not evaluated */
-	double epoch_ms;                                          /* forward, backward and step; evaluation excluded */
+	double epoch_ms;                                          /* forward, backward and step, from an idle device to an idle one; evaluation excluded. Epochs
+	                                                           * that ran together (step.h) took their mean */
 	hg_step_info step;
 	int64_t nonfinite_logits; /* of all rows, at this epoch's evaluation; where not 0 the accuracies rest on overflow. 0 where not evaluated */
 } hg_train_event;
-/* Called after every epoch; returns non-zero to stop (then hg_train_run returns HG_INFO_STOPPED with a complete report). */
+/* Called for every epoch in order; returns non-zero to stop (then hg_train_run returns HG_INFO_STOPPED with a complete report). Epochs that ran together are told
+ * one after the other when all of them are over; a stop at one of them undoes those after it. */
 typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
 
 typedef struct hg_train_config {
@@ -39,6 +42,7 @@ typedef struct hg_train_config {
 	int eval_every;
 	hg_train_fn progress;
 	void *user;
+	hg_step_config step; /* how epochs are launched; those between two evaluations may run together */
 } hg_train_config;
 /* The model's own defaults, Adam 0.01, fp16, 200 epochs, evaluation every epoch. */
 HG_API hg_train_config hg_train_config_default(const char *model);
@@ -53,10 +57,12 @@ typedef struct hg_train_report {
 	float loss_scale_final;
 	int loss_finite;          /* the last loss was finite */
 	int64_t nonfinite_logits; /* at the best epoch, as in hg_train_event */
+	int captured;             /* the last epoch was launched as captured work (step.h) */
+	int epochs_together;      /* most epochs that were queued without a wait between them */
 } hg_train_report;
-#define HG_TRAIN_REPORT_INIT                                           \
-	{                                                                  \
-		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_TRAIN_REPORT_INIT                                                 \
+	{                                                                        \
+		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_train hg_train;

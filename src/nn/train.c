@@ -15,8 +15,10 @@ static hg_status arguments_read(hg_context *ctx, const hg_train_config *config, 
 	const struct {
 		const char *name;
 		size_t found, expected;
-	} parts[] = {
-	    {"config.model", c->model.size, sizeof c->model}, {"config.optim", c->optim.size, sizeof c->optim}, {"data.input", d->input.size, sizeof d->input}};
+	} parts[] = {{"config.model", c->model.size, sizeof c->model},
+	             {"config.optim", c->optim.size, sizeof c->optim},
+	             {"config.step", c->step.size, sizeof c->step},
+	             {"data.input", d->input.size, sizeof d->input}};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (parts[i].found != parts[i].expected)
 			return hg__fail(ctx, HG_ERR_ARG, "train: %s.size is %zu, expected %zu", parts[i].name, parts[i].found, parts[i].expected);
@@ -113,6 +115,15 @@ static hg_status tape_record(hg_train *t, const hg_model_input *input)
 	return hg_tape_compile(t->tape, t->loss);
 }
 
+/* More epochs than lie between two looks never run together. */
+static hg_status step_make(hg_train *t)
+{
+	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
+	if (t->config.eval_every < t->step->most)
+		t->step->most = t->config.eval_every;
+	return HG_OK;
+}
+
 static hg_status build(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
@@ -129,6 +140,7 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(groups_assign(t));
 	HG__TRY(tape_record(t, &d->input));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->model, &d->input, &t->targets));
+	HG__TRY(step_make(t));
 	return hg__snapshot_init(&t->best, t->params);
 }
 
@@ -162,7 +174,9 @@ void hg_train_free(hg_train *train)
 	if (!train)
 		return;
 	hg_context *ctx = train->ctx;
+	hg__rewind_fini(&train->begin);
 	hg__snapshot_fini(&train->best);
+	hg_step_free(train->step);
 	hg__evaluator_fini(&train->evaluator);
 	hg_tape_free(train->tape);
 	hg_optim_free(train->optim);

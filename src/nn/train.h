@@ -3,7 +3,9 @@
 
 #include "halfgraph/train.h"
 #include "nn/evaluate.h"
+#include "nn/rewind.h"
 #include "nn/snapshot.h"
+#include "nn/step.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -16,9 +18,11 @@ struct hg_train {
 	struct hg__targets targets;
 	hg_tape *tape; /* training */
 	hg_var loss;
+	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
-	double *epoch_ms; /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
+	struct hg__rewind begin; /* of epochs that run together; made when there first are some that the caller may stop */
+	double *epoch_ms;        /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
 	int64_t epoch_room;
 };
 

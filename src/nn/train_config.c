@@ -5,8 +5,14 @@
 hg_train_config hg_train_config_default(const char *model)
 {
 	const hg_optim_config optim = HG_OPTIM_CONFIG_INIT;
-	hg_train_config config = {
-	    .size = sizeof config, .model = hg_model_config_default(model), .optim = optim, .policy = hg_policy_fp16(), .epochs = 200, .eval_every = 1};
+	const hg_step_config step = HG_STEP_CONFIG_INIT;
+	hg_train_config config = {.size = sizeof config,
+	                          .model = hg_model_config_default(model),
+	                          .optim = optim,
+	                          .policy = hg_policy_fp16(),
+	                          .epochs = 200,
+	                          .eval_every = 1,
+	                          .step = step};
 	const struct hg__model_kind *kind = hg__model_find(model);
 	if (kind) {
 		config.optim.lr = kind->training.lr;

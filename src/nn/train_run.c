@@ -2,6 +2,9 @@
  *
  *     every epoch: forward, backward, step; look at all splits; keep the weights if they are the best so far
  *
+ * Epochs between two looks may run together, without a word from the host: it learns of them afterwards, and a caller who stops at one of them gets the run
+ * that ended there, since a step from the same state gives the same bits.
+ *
  * Best: higher validation accuracy, or the same and a lower validation loss; without a validation set, later. A skipped step or a loss that is not a
  * number ends nothing: both are reported. */
 #define _POSIX_C_SOURCE 200809L
@@ -20,6 +23,7 @@ struct progress {
 	int best_epoch;                /* 0: none yet */
 	double top_accuracy, low_loss; /* seen on the validation set, each for itself */
 	int improved_epoch;            /* last epoch that moved one of the two */
+	int64_t together;              /* most epochs that ran without a wait */
 };
 
 static double now_ms(void)
@@ -29,17 +33,35 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* One step, timed from an idle device to an idle device. */
-static hg_status epoch_run(hg_train *t, double *ms)
+/* Where the caller may stop a launch in the middle, remember where it began. */
+static hg_status begin_note(hg_train *t, int64_t count)
 {
+	if (count == 1 || !t->config.progress)
+		return HG_OK;
+	if (!t->begin.optim)
+		HG__TRY(hg__rewind_init(&t->begin, t->optim));
+	return hg__rewind_save(&t->begin);
+}
+
+/* Steps that run together, timed from an idle device to an idle device; ms: of one of them. */
+static hg_status steps_run(hg_train *t, int64_t count, double *ms)
+{
+	HG__TRY(begin_note(t, count));
 	HG__TRY(hg_context_synchronize(t->ctx));
 	const double begin = now_ms();
-	HG__TRY(hg_tape_forward(t->tape));
-	HG__TRY(hg_tape_backward(t->tape));
-	HG__TRY(hg_optim_step(t->optim));
+	HG__TRY(hg_step_run(t->step, count));
 	HG__TRY(hg_context_synchronize(t->ctx));
-	*ms = now_ms() - begin;
+	*ms = (now_ms() - begin) / (double)count;
 	return HG_OK;
+}
+
+/* Only the first `wanted` of the steps that ran together. */
+static hg_status steps_undo(hg_train *t, int64_t count, int64_t wanted)
+{
+	if (wanted == count)
+		return HG_OK;
+	HG__TRY(hg__rewind_restore(&t->begin));
+	return hg_step_run(t->step, wanted);
 }
 
 /* 2 KiB hold the epochs of a usual run (200); then twice as many, and so on. */
@@ -100,23 +122,43 @@ static int out_of_patience(const hg_train *t, const struct progress *p, int epoc
 	return t->config.patience > 0 && t->targets.mask[HG__SPLIT_VAL] && epoch - p->improved_epoch >= t->config.patience;
 }
 
+/* Epochs after `epoch` until there is something to look at or to decide. */
+static int64_t until_look(const hg_train *t, const struct progress *p, int64_t epoch)
+{
+	const hg_train_config *c = &t->config;
+	const int64_t look = c->eval_every - epoch % c->eval_every, end = c->epochs - epoch, patience = p->improved_epoch + (int64_t)c->patience - epoch;
+	const int64_t most = look < end ? look : end;
+	return c->patience > 0 && t->targets.mask[HG__SPLIT_VAL] && patience < most ? patience : most;
+}
+
+/* One epoch of those that ran together: `back` steps before the last of them. HG_INFO_STOPPED if the caller wants no more. */
+static hg_status epoch_tell(hg_train *t, struct progress *p, int epoch, int64_t back, double ms, hg_train_event *event)
+{
+	const hg_train_config *c = &t->config;
+	const hg_step_info info = HG_STEP_INFO_INIT;
+	*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, ms, info, 0};
+	HG__TRY(epoch_note(t, epoch, ms));
+	HG__TRY(hg_step_read(t->step, back, &event->loss, &event->step));
+	if (epoch % c->eval_every == 0 || epoch == c->epochs)
+		HG__TRY(epoch_look(t, p, event));
+	return c->progress && c->progress(c->user, event) ? HG_INFO_STOPPED : HG_OK;
+}
+
 /* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
 static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
 {
-	const hg_train_config *c = &t->config;
-	for (int epoch = 1; epoch <= c->epochs; epoch++) {
-		const hg_step_info info = HG_STEP_INFO_INIT;
-		*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0.0, info, 0};
-		HG__TRY(epoch_run(t, &event->epoch_ms));
-		HG__TRY(epoch_note(t, epoch, event->epoch_ms));
-		HG__TRY(hg_tape_scalar(t->tape, t->loss, &event->loss));
-		HG__TRY(hg_optim_info(t->optim, &event->step));
-		if (epoch % c->eval_every == 0 || epoch == c->epochs)
-			HG__TRY(epoch_look(t, p, event));
-		if (c->progress && c->progress(c->user, event))
-			return HG_INFO_STOPPED;
-		if (out_of_patience(t, p, epoch))
-			return HG_OK;
+	for (int epoch = 0; epoch < t->config.epochs && !out_of_patience(t, p, epoch);) {
+		const int64_t count = hg__step_ready(t->step, until_look(t, p, epoch));
+		double ms;
+		HG__TRY(steps_run(t, count, &ms));
+		p->together = count > p->together ? count : p->together;
+		for (int64_t i = 1; i <= count; i++) {
+			const hg_status status = epoch_tell(t, p, ++epoch, count - i, ms, event);
+			if (status == HG_INFO_STOPPED)
+				HG__TRY(steps_undo(t, count, i));
+			if (status != HG_OK)
+				return status;
+		}
 	}
 	return HG_OK;
 }
@@ -138,8 +180,10 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 {
 	hg_memory_info memory = HG_MEMORY_INFO_INIT;
 	hg_plan_info plan = HG_PLAN_INFO_INIT;
+	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
 	HG__TRY(hg_context_memory(t->ctx, &memory));
 	HG__TRY(hg_tape_plan(t->tape, &plan));
+	HG__TRY(hg_step_get_launch(t->step, &launch));
 	const hg_train_report ours = {.size = sizeof ours,
 	                              .epochs_run = last->epoch,
 	                              .best_epoch = p->best_epoch,
@@ -153,7 +197,9 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .steps_skipped = last->step.skipped,
 	                              .loss_scale_final = last->step.loss_scale,
 	                              .loss_finite = isfinite(last->loss) != 0,
-	                              .nonfinite_logits = p->best.nonfinite};
+	                              .nonfinite_logits = p->best.nonfinite,
+	                              .captured = launch.captured,
+	                              .epochs_together = (int)p->together};
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 

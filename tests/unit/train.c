@@ -411,6 +411,12 @@ static void sizes_are_honoured(void)
 	c.model.size = 8;
 	refuse(&r, &c, &r.data, "config.model.size is 8");
 	c = good;
+	c.step.size = 8;
+	refuse(&r, &c, &r.data, "config.step.size is 8");
+	c = good;
+	c.step.per_launch = 65;
+	refuse(&r, &c, &r.data, "step: per_launch is 65, expected 0 to 64");
+	c = good;
 	c.policy.size = 8;
 	refuse(&r, &c, &r.data, "policy: size");
 	hg_train_data d = r.data;
@@ -569,6 +575,85 @@ static void features_that_are_no_numbers(void)
 		}
 }
 
+/* ---- epochs that run together ---- */
+
+/* What a run tells, in full. */
+struct story {
+	int stop_at, events;
+	hg_train_event event[EPOCHS];
+	hg_train_report report;
+	float logits[N][C], again[N][C]; /* after the run; after another one, from where the first stopped */
+};
+
+static int write_story(void *user, const hg_train_event *event)
+{
+	struct story *s = user;
+	hg_train_event *e = &s->event[s->events++];
+	*e = *event;
+	e->epoch_ms = 0.0;
+	e->step.first_nonfinite = NULL; /* goes with the run */
+	return event->epoch == s->stop_at;
+}
+
+static void story_of(struct story *s, const struct task *t, hg_train_config c, int stop_at, int eager, int per_launch)
+{
+	int32_t prediction[N];
+	struct run r;
+	memset(s, 0, sizeof *s);
+	s->stop_at = stop_at;
+	c.progress = write_story;
+	c.user = s;
+	c.step.eager = eager;
+	c.step.per_launch = per_launch;
+	run_all(&r, test_context(), t, &c, 0);
+	CHECK_OK(hg_train_predict(r.train, prediction, &s->logits[0][0]));
+	s->report = r.report;
+	const int on_gpu = hg_context_device(r.ctx) == HG_DEVICE_CUDA, most = c.eval_every < per_launch ? c.eval_every : per_launch;
+	CHECK_EQ_I(s->report.captured, on_gpu && !eager && s->report.epochs_run > 1);
+	CHECK_MSG(!per_launch || s->report.epochs_run <= most + 1 || s->report.epochs_together == most, "%d epochs together", s->report.epochs_together);
+	s->events = 0;
+	s->stop_at = 2;
+	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
+	CHECK_OK(hg_train_predict(r.train, prediction, &s->again[0][0]));
+	s->report.epoch_ms_median = 0.0;
+	s->report.peak_bytes = 0; /* what is needed to return to a launch's beginning is not the same */
+	s->report.captured = s->report.epochs_together = 0;
+	run_close(&r);
+}
+
+/* Whatever is asked for, it makes no difference how many epochs run together: not to what is told of each, not to where a run stops, not to how it goes on. */
+static void epochs_together_are_the_same_epochs(void)
+{
+	static const struct {
+		const char *model;
+		int eval_every, patience, stop_at;
+		float scale;
+	} runs[] = {{"gcn", 1, 0, 0, 0x1p16f},  {"gcn", 10, 0, 0, 0x1p16f}, {"gcn", 50, 0, 5, 0x1p16f}, {"gcn", 50, 0, 16, 0x1p16f}, {"gcn", 25, 0, 37, 0x1p40f},
+	            {"gcn", 4, 10, 0, 0x1p16f}, {"gin", 60, 0, 3, 0x1p16f}, {"gin", 9, 0, 20, 0x1p40f}, {"gat", 60, 0, 11, 0x1p16f}, {"gat", 7, 3, 0, 0x1p40f}};
+	static const int per_launch[] = {0, 1, 7, 16};
+	static struct task t;
+	static struct story alone, together;
+	task_make(&t);
+	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+		hg_train_config c = config_of(runs[i].model, "fp16");
+		c.eval_every = runs[i].eval_every;
+		c.patience = runs[i].patience;
+		c.policy.loss_scale.init_scale = c.policy.loss_scale.max_scale = runs[i].scale;
+		c.policy.loss_scale.growth_interval = 5;
+		if (runs[i].patience)
+			c.optim.lr = 0.5f; /* too large to go on improving */
+		story_of(&alone, &t, c, runs[i].stop_at, 1, 1);
+		for (size_t k = 0; k < sizeof per_launch / sizeof per_launch[0]; k++) {
+			story_of(&together, &t, c, runs[i].stop_at, 0, per_launch[k]);
+			CHECK_EQ_I(together.report.epochs_run, alone.report.epochs_run);
+			CHECK_MSG(memcmp(alone.event, together.event, sizeof alone.event) == 0, "run %zu, %d in a launch: events", i, per_launch[k]);
+			CHECK_MSG(memcmp(&alone.report, &together.report, sizeof alone.report) == 0, "run %zu, %d in a launch: report", i, per_launch[k]);
+			CHECK_MSG(memcmp(alone.logits, together.logits, sizeof alone.logits) == 0, "run %zu, %d in a launch: logits", i, per_launch[k]);
+			CHECK_MSG(memcmp(alone.again, together.again, sizeof alone.again) == 0, "run %zu, %d in a launch: going on", i, per_launch[k]);
+		}
+	}
+}
+
 /* The k-th allocation fails, for every k: a status, no crash, and every byte comes back. */
 static void every_allocation_may_fail(void)
 {
@@ -578,7 +663,11 @@ static void every_allocation_may_fail(void)
 		hg_train_config c = config_of(*model, "fp16");
 		int done = 0;
 		c.epochs = 2;
+		c.eval_every = c.step.per_launch = 2; /* together, with somebody who might stop in between */
+		c.progress = watch_epoch;
 		for (int64_t k = 0; !done; k++) {
+			struct watch w = {.best_val = -1};
+			c.user = &w;
 			struct memory memory = {-1, 0};
 			struct run r;
 			run_data(&r, memory_context(&memory), &t, HG_F16, 1);
@@ -615,6 +704,7 @@ int main(int argc, char **argv)
 	                                         TEST(epochs_without_end),
 	                                         TEST(the_context_waits_for_a_run),
 	                                         TEST(features_that_are_no_numbers),
+	                                         TEST(epochs_together_are_the_same_epochs),
 	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }
