@@ -18,10 +18,11 @@ typedef struct hg_optim_config {
 	float momentum;          /* SGD */
 	int nesterov;            /* SGD, needs momentum > 0 */
 	float beta1, beta2, eps; /* Adam, AdamW: PyTorch's definition and bias correction */
+	float clip_norm;         /* > 0: all gradients together are scaled down to this norm where theirs is larger; 0: never */
 } hg_optim_config;
-#define HG_OPTIM_CONFIG_INIT                                                        \
-	{                                                                               \
-		sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f \
+#define HG_OPTIM_CONFIG_INIT                                                              \
+	{                                                                                     \
+		sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f \
 	}
 
 typedef struct hg_optim hg_optim;

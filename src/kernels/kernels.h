@@ -279,6 +279,8 @@ struct hg__step {
 	int64_t nonfinite;       /* of the current step's gradients */
 	int64_t first_nonfinite; /* index of the first tensor with one; -1 if none */
 	double grad_sq;          /* sum of squares of the unscaled gradients */
+	double bias1;            /* what the check decides for the update: kernels/optim.h */
+	float root2, clip;
 	int32_t reason;
 };
 
@@ -348,10 +350,10 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 	return (size_t)chunks * (sizeof(double) + 2 * sizeof(int64_t));
 }
 
-/* The three kernels of a step, in this order:
- *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale                     (fixed order, f64)
- *   optim_update  if nonfinite == 0: g = grad / scale, update master, m, v; working = narrow(master). t of the bias correction = applied + 1
- *   scale_update  hg_loss_scale_update on the device; step += 1; a note of it all */
+/* The two kernels of a step, in this order; the decisions between them are in kernels/optim.h:
+ *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
+ *   optim_update  if nonfinite == 0: g = grad / scale * clip, update master, m, v; working = narrow(master). Then, in any case, the loss scale's transition;
+ *                 step += 1; a note of it all */
 
 /* The table, one function per line of kernels.def. */
 struct hg__kernels {

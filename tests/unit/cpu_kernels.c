@@ -360,7 +360,6 @@ static void run_optim(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 			CHECK_OK(k->grad_check(ctx, &a));
 			CHECK_EQ_I(step.nonfinite, i == 1);
 			CHECK_OK(k->optim_update(ctx, &a));
-			CHECK_OK(k->scale_update(ctx, &a));
 			set(&grad, 3, 3, 1.0);
 		}
 		CHECK_EQ_I(step.scale.applied, 2);
@@ -605,7 +604,6 @@ static void adam_values(void)
 	for (int i = 1; i <= 2; i++) {
 		CHECK_OK(ctx->backend->kernels->grad_check(ctx, &a));
 		CHECK_OK(ctx->backend->kernels->optim_update(ctx, &a));
-		CHECK_OK(ctx->backend->kernels->scale_update(ctx, &a));
 		const double g = 2.0 + 0.01 * ep;
 		em = 0.9 * em + 0.1 * g;
 		ev = 0.999 * ev + 0.001 * g * g;

@@ -22,13 +22,13 @@ struct method {
 	hg_optim_config config;
 };
 static const struct method methods[] = {
-    {"sgd", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
-    {"sgd with weight decay", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
-    {"momentum", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 0, 0.9f, 0.999f, 1e-8f}},
-    {"nesterov", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 1, 0.9f, 0.999f, 1e-8f}},
-    {"adam", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
-    {"adam with L2", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.05f, 0.0f, 0, 0.8f, 0.99f, 1e-6f}},
-    {"adamw", {sizeof(hg_optim_config), HG_ADAMW, 0.01f, 0.05f, 0.0f, 0, 0.9f, 0.999f, 1e-8f}},
+    {"sgd", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"sgd with weight decay", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"momentum", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"nesterov", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 1, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"adam", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"adam with L2", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.05f, 0.0f, 0, 0.8f, 0.99f, 1e-6f, 0.0f}},
+    {"adamw", {sizeof(hg_optim_config), HG_ADAMW, 0.01f, 0.05f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -245,6 +245,31 @@ static void bad_steps_are_skipped_and_the_scale_moves(void)
 	}
 }
 
+/* Where all gradients together are longer than clip_norm, each moves its weight as one shortened by the same factor would; shorter ones are left alone. */
+static void long_gradients_are_clipped(void)
+{
+	for (int longer = 0; longer < 2; longer++) {
+		const hg_policy policy = hg_policy_fp16();
+		hg_optim_config config = methods[0].config;
+		struct bench b;
+		test_reseed(9);
+		config.clip_norm = longer ? 1.5f : 1e3f;
+		bench_open(&b, &config, &policy);
+		const double norm = gradients_make(&b, info_of(&b).loss_scale), factor = longer ? 1.5 / norm : 1.0;
+		CHECK_OK(hg_optim_step(b.optim));
+		CHECK_WITHIN(info_of(&b).grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* as it was */
+		for (int k = 0; k < TENSORS; k++)
+			for (int i = 0; i < SIZE; i++) {
+				struct element *p = &b.state[k][i];
+				const double g = factor * (double)b.gradient[k][i], lr = b.lr[k];
+				sgd(p, &config, lr, b.decay[k], g);
+				p->w.e += 2 * slack * u * lr * fabs(g); /* the factor, and the product with it */
+			}
+		weights_check(&b, longer ? "clipped" : "not clipped");
+		bench_close(&b);
+	}
+}
+
 static void two_runs_give_the_same_bits(void)
 {
 	float bits[2][TENSORS][SIZE];
@@ -283,6 +308,10 @@ static void mistakes_are_named(void)
 	bad.beta2 = 1.0f;
 	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "beta2");
+	bad = methods[0].config;
+	bad.clip_norm = -1.0f;
+	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "clip_norm");
 	bad = methods[0].config;
 	bad.size = 0;
 	CHECK_STATUS(hg_optim_create(b.params, &bad, &other), HG_ERR_ARG);
@@ -325,6 +354,7 @@ static void shorter_structs_are_understood(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps), TEST(bad_steps_are_skipped_and_the_scale_moves),
-	                                         TEST(two_runs_give_the_same_bits), TEST(mistakes_are_named), TEST(shorter_structs_are_understood)};
+	                                         TEST(long_gradients_are_clipped), TEST(two_runs_give_the_same_bits),
+	                                         TEST(mistakes_are_named),         TEST(shorter_structs_are_understood)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,7 +1,6 @@
-#include <math.h>
+#include "kernels/optim.h"
 
 #include "kernels/cpu/map.h"
-#include "precision/scaler.h"
 
 /* Gradients are looked at in rows, so that padding stays out. Per tensor: rows in order, f64; then the tensors in order. */
 static int64_t check_tensor(const struct hg__optim_tensor *t, float scale, double *square)
@@ -35,23 +34,18 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 			step->first_nonfinite = i;
 		step->nonfinite += bad;
 	}
+	hg__step_decide(step, &a->config);
 	return HG_OK;
 }
 
-/* The numbers of one step of one tensor. */
-struct rates {
-	float scale, lr, decay, momentum, beta1, beta2, rest1, rest2, eps, root2, size; /* rest = 1 - beta, root2 = sqrt(1 - beta2^t), size = lr / (1 - beta1^t) */
-	int nesterov;
-};
+typedef void (*update_fn)(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v);
 
-typedef void (*update_fn)(const struct rates *r, int64_t n, float *p, const float *grad, float *m, float *v);
-
-/* g = grad / scale + decay p;  m = momentum m + g;  p -= lr * (nesterov ? g + momentum m : m). The first m is g, since m starts at 0. */
-static void sgd(const struct rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+/* g = clip grad / scale + decay p;  m = momentum m + g;  p -= lr * (nesterov ? g + momentum m : m). The first m is g, since m starts at 0. */
+static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
 {
 	(void)v;
 	for (int64_t i = 0; i < n; i++) {
-		float g = grad[i] / r->scale + r->decay * p[i];
+		float g = grad[i] / r->scale * r->clip + r->decay * p[i];
 		if (m) {
 			m[i] = r->momentum * m[i] + g;
 			g = r->nesterov ? g + r->momentum * m[i] : m[i];
@@ -61,12 +55,12 @@ static void sgd(const struct rates *r, int64_t n, float *p, const float *grad, f
 }
 
 /* m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps) */
-static void moments(const struct rates *r, int64_t n, float *p, const float *grad, float *m, float *v, float decay, float shrink)
+static void moments(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v, float decay, float shrink)
 {
 	for (int64_t i = 0; i < n; i += HG__LANES) {
 		const int count = (int)hg__min(HG__LANES, n - i);
 		const hg__v16 p0 = hg__vload_n(p + i, count), m0 = hg__vload_n(m + i, count), v0 = hg__vload_n(v + i, count);
-		const hg__v16 g = hg__vload_n(grad + i, count) / r->scale + decay * p0;
+		const hg__v16 g = hg__vload_n(grad + i, count) / r->scale * r->clip + decay * p0;
 		const hg__v16 m1 = m0 + r->rest1 * (g - m0), v1 = r->beta2 * v0 + r->rest2 * g * g;
 		hg__vstore_n(m + i, m1, count);
 		hg__vstore_n(v + i, v1, count);
@@ -75,36 +69,18 @@ static void moments(const struct rates *r, int64_t n, float *p, const float *gra
 }
 
 /* L2: decay p joins the gradient. */
-static void adam(const struct rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+static void adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
 {
 	moments(r, n, p, grad, m, v, r->decay, 1.0f);
 }
 
 /* Decoupled: p shrinks by lr * decay before the step. */
-static void adamw(const struct rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+static void adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
 {
 	moments(r, n, p, grad, m, v, 0.0f, 1.0f - r->lr * r->decay);
 }
 
 static const update_fn updates[] = {[HG_SGD] = sgd, [HG_ADAM] = adam, [HG_ADAMW] = adamw};
-
-static struct rates rates_of(const struct hg__optim_args *a, const struct hg__optim_group *group)
-{
-	const hg_optim_config *c = &a->config;
-	const double t = (double)(a->step->scale.applied + 1), bias1 = 1.0 - pow((double)c->beta1, t), bias2 = 1.0 - pow((double)c->beta2, t);
-	return (struct rates){.scale = a->step->scale.scale,
-	                      .lr = group->lr,
-	                      .decay = group->weight_decay,
-	                      .momentum = c->momentum,
-	                      .beta1 = c->beta1,
-	                      .beta2 = c->beta2,
-	                      .rest1 = (float)(1.0 - (double)c->beta1),
-	                      .rest2 = (float)(1.0 - (double)c->beta2),
-	                      .eps = c->eps,
-	                      .root2 = (float)sqrt(bias2),
-	                      .size = (float)((double)group->lr / bias1),
-	                      .nesterov = c->nesterov};
-}
 
 static void refresh(const struct hg__optim_tensor *t, int64_t row)
 {
@@ -114,31 +90,22 @@ static void refresh(const struct hg__optim_tensor *t, int64_t row)
 	hg__row_put(&working, row, 0, t->cols, t->master + row * t->ld);
 }
 
-hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
+static void update_tensor(hg_context *ctx, const struct hg__optim_args *a, const struct hg__optim_tensor *t)
 {
-	if (a->step->nonfinite)
-		return HG_OK;
-	for (int64_t i = 0; i < a->count; i++) {
-		const struct hg__optim_tensor *t = &a->tensors[i];
-		const struct rates rates = rates_of(a, &a->groups[t->group]);
-		const update_fn update = updates[a->config.kind];
+	const struct hg__rates rates = hg__rates_of(&a->config, &a->groups[t->group], a->step);
+	const update_fn update = updates[a->config.kind];
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static)
-		for (int64_t r = 0; r < t->rows; r++) {
-			const int64_t at = r * t->ld;
-			update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL, t->v ? t->v + at : NULL);
-			refresh(t, r);
-		}
+	for (int64_t r = 0; r < t->rows; r++) {
+		const int64_t at = r * t->ld;
+		update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL, t->v ? t->v + at : NULL);
+		refresh(t, r);
 	}
-	return HG_OK;
 }
 
-hg_status HG__CPU(scale_update)(hg_context *ctx, const struct hg__optim_args *a)
+hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 {
-	struct hg__step *step = a->step;
-	(void)ctx;
-	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, step->nonfinite > 0);
-	step->step++;
-	if (a->notes)
-		a->notes->note[a->notes->taken++ % HG__NOTES] = hg__step_note_of(step, *a->loss);
+	for (int64_t i = 0; i < a->count && !a->step->nonfinite; i++)
+		update_tensor(ctx, a, &a->tensors[i]);
+	hg__step_close(a->step, a->loss, a->notes);
 	return HG_OK;
 }

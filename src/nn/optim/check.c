@@ -21,6 +21,7 @@ hg_status hg__optim_check(hg_context *ctx, const hg_optim_config *c)
 	HG__TRY(in_range(ctx, "beta1", c->beta1, 0.0f, 1.0f));
 	HG__TRY(in_range(ctx, "beta2", c->beta2, 0.0f, 1.0f));
 	HG__TRY(in_range(ctx, "eps", c->eps, 0.0f, INFINITY));
+	HG__TRY(in_range(ctx, "clip_norm", c->clip_norm, 0.0f, INFINITY));
 	if (c->nesterov && !(c->momentum > 0.0f))
 		return hg__fail(ctx, HG_ERR_ARG, "optim: nesterov needs momentum > 0, found %g", (double)c->momentum);
 	return HG_OK;

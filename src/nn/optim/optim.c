@@ -1,10 +1,10 @@
-/* Optimisers on f32 masters. g: unscaled gradient, w: master, t: steps applied, this one included.
+/* Optimisers on f32 masters. g: unscaled, clipped gradient, w: master, t: steps applied, this one included.
  *
  *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)      (without momentum: w -= lr g)
  *     Adam    g += wd w;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
  *     AdamW   w -= lr wd w, then Adam without wd
  *
- * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is three launches and no word from the host. */
+ * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is two launches and no word from the host. */
 #include "nn/optim/optim.h"
 
 #include <math.h>
@@ -237,8 +237,7 @@ hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__st
 	                                    .notes = notes};
 	HG__TRY(hg__optim_ready(optim));
 	HG__TRY(k->grad_check(ctx, &args));
-	HG__TRY(k->optim_update(ctx, &args));
-	return k->scale_update(ctx, &args);
+	return k->optim_update(ctx, &args);
 }
 
 hg_status hg_optim_step(hg_optim *optim)
