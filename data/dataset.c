@@ -58,15 +58,14 @@ struct place {
 	char *message;
 };
 
-/* 0 = rowptr[0] <= ... <= rowptr[rows] */
-static hg_status check_pointers(struct place at, const int64_t *rowptr, int64_t rows)
+hg_status hg__data_check_pointers(const char *origin, const char *what, const int64_t *pointers, int64_t rows, char *message)
 {
-	if (rowptr[0] != 0)
-		return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: pointers start at %" PRId64 ", not at 0", at.origin, at.what, rowptr[0]);
+	if (pointers[0] != 0)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: %s: pointers start at %" PRId64 ", expected 0", origin, what, pointers[0]);
 	for (int64_t i = 0; i < rows; i++)
-		if (rowptr[i + 1] < rowptr[i])
-			return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: pointers decrease at row %" PRId64 ": %" PRId64 " after %" PRId64, at.origin, at.what, i,
-			                     rowptr[i + 1], rowptr[i]);
+		if (pointers[i + 1] < pointers[i])
+			return hg__data_fail(message, HG_ERR_FORMAT, "%s: %s: pointers decrease behind row %" PRId64 ": %" PRId64 " after %" PRId64, origin, what, i,
+			                     pointers[i + 1], pointers[i]);
 	return HG_OK;
 }
 
@@ -91,7 +90,7 @@ static hg_status check_graph(const hg_dataset *d, const char *origin, char *mess
 	if (d->nodes < 0 || d->nodes > INT32_MAX || d->edges < 0 || !d->rowptr || !d->col)
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: %" PRId64 " nodes and %" PRId64 " edges need at most 2147483647 nodes, rowptr and col", origin,
 		                     d->nodes, d->edges);
-	HG__TRY(check_pointers(at, d->rowptr, d->nodes));
+	HG__TRY(hg__data_check_pointers(origin, at.what, d->rowptr, d->nodes, message));
 	if (d->rowptr[d->nodes] != d->edges)
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64 " edges", origin, d->rowptr[d->nodes],
 		                     d->edges);
@@ -110,7 +109,7 @@ static hg_status check_batch(const hg_dataset *d, const char *origin, char *mess
 		return d->graphs == 1 ? HG_OK : hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs, but no graph_ptr", origin, d->graphs);
 	if (d->graphs < 0)
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs", origin, d->graphs);
-	HG__TRY(check_pointers((struct place){origin, "batch", message}, d->graph_ptr, d->graphs));
+	HG__TRY(hg__data_check_pointers(origin, "batch", d->graph_ptr, d->graphs, message));
 	if (d->graph_ptr[d->graphs] != d->nodes)
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: pointers end at %" PRId64 ", but there are %" PRId64 " nodes", origin, d->graph_ptr[d->graphs],
 		                     d->nodes);
@@ -147,7 +146,7 @@ static hg_status check_sparse(const hg_dataset *d, const char *origin, char *mes
 	if (!d->feat_col || d->features > INT32_MAX)
 		return hg__data_fail(message, HG_ERR_FORMAT, "%s: features: sparse features of %" PRId64 " columns need feat_col and at most 2147483647 columns",
 		                     origin, d->features);
-	HG__TRY(check_pointers(at, d->feat_rowptr, d->nodes));
+	HG__TRY(hg__data_check_pointers(origin, at.what, d->feat_rowptr, d->nodes, message));
 	HG__TRY(check_columns(at, d->feat_rowptr, d->feat_col, d->nodes, d->features));
 	for (int64_t i = 0; d->feat_value && i < d->nodes; i++)
 		for (int64_t e = d->feat_rowptr[i]; e < d->feat_rowptr[i + 1]; e++)

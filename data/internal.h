@@ -21,6 +21,9 @@ HG_NODISCARD hg_status hg__data_copy_text(const char *text, char **copy, char *m
 /* HG_OK, or HG_ERR_STATE where the watcher asks to stop. */
 HG_NODISCARD hg_status hg__data_step(const hg_progress *progress, const char *what, int64_t done, int64_t total, char *message);
 
+/* 0 = pointers[0] <= ... <= pointers[rows]; the message says "ORIGIN: WHAT: pointers ...". */
+HG_NODISCARD hg_status hg__data_check_pointers(const char *origin, const char *what, const int64_t *pointers, int64_t rows, char *message);
+
 /* Value (i, j) of dense features, as f32. */
 float hg__data_feature(const hg_dataset *d, int64_t index);
 /* Number of entries that carry a label: graphs of a batch, else nodes. */

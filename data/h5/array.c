@@ -21,10 +21,8 @@ static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
 		a->is_half = ordered && H5Tequal(type, half) > 0;
 	}
 	a->is_unsigned = a->class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
-	if (half >= 0)
-		H5Tclose(half);
-	if (type >= 0)
-		H5Tclose(type);
+	hg__h5_release(half);
+	hg__h5_release(type);
 	return a->size == 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read") : HG_OK;
 }
 
@@ -34,8 +32,7 @@ static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank
 	a->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
 	hsize_t dim[2] = {0, 0};
 	const int ok = a->rank == rank && H5Sget_simple_extent_dims(space, dim, NULL) == rank;
-	if (space >= 0)
-		H5Sclose(space);
+	hg__h5_release(space);
 	if (!ok)
 		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %d dimensions, expected %d", h5->path, a->where, a->rank, rank);
 	for (int k = 0; k < rank; k++) {
@@ -146,10 +143,8 @@ static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t 
 	const int ok = file >= 0 && memory >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 	               H5Dread(a->id, type, memory, file, H5P_DEFAULT, values) >= 0;
 	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its data cannot be read");
-	if (file >= 0)
-		H5Sclose(file);
-	if (memory >= 0)
-		H5Sclose(memory);
+	hg__h5_release(file);
+	hg__h5_release(memory);
 	return status;
 }
 
@@ -238,8 +233,7 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 		const hg_status status = type < 0              ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read")
 		                         : elements_of(a) == 0 ? HG_OK
 		                                               : read_rows(h5, a, type, 0, a->dim[0], *values);
-		if (type >= 0)
-			H5Tclose(type);
+		hg__h5_release(type);
 		HG__TRY(status);
 		for (int64_t i = 0; i < a->dim[0]; i++)
 			if ((*values)[i] > 1)
@@ -290,7 +284,6 @@ hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *a, hg_hal
 		status = hg__h5_fail(h5, HG_ERR_INTERNAL, a->where, "no binary16 type");
 	if (status == HG_OK && elements_of(a) > 0)
 		status = read_rows(h5, a, type, 0, a->dim[0], *values);
-	if (type >= 0)
-		H5Tclose(type);
+	hg__h5_release(type);
 	return status;
 }

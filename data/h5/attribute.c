@@ -14,8 +14,7 @@ static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name
 	*attribute = H5Aopen(object, name, H5P_DEFAULT);
 	const hid_t space = *attribute < 0 ? H5I_INVALID_HID : H5Aget_space(*attribute);
 	const hssize_t count = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-	if (space >= 0)
-		H5Sclose(space);
+	hg__h5_release(space);
 	if (*attribute >= 0)
 		*type = H5Aget_type(*attribute);
 	if (*type < 0 || count < 0)
@@ -27,10 +26,8 @@ static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name
 
 static void close_scalar(hid_t attribute, hid_t type)
 {
-	if (type >= 0)
-		H5Tclose(type);
-	if (attribute >= 0)
-		H5Aclose(attribute);
+	hg__h5_release(type);
+	hg__h5_release(attribute);
 }
 
 static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type, const char *name, const char *where, char **value)
@@ -41,8 +38,7 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 	const int ok =
 	    memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 && H5Tset_cset(memory, H5Tget_cset(type)) >= 0 && H5Aread(attribute, memory, &text) >= 0;
 	hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
-	if (memory >= 0)
-		H5Tclose(memory);
+	hg__h5_release(memory);
 	HG__TRY(status);
 	status = text && strlen(text) <= TEXT_MAX
 	             ? hg__data_copy_text(text, value, h5->message)
@@ -98,10 +94,8 @@ static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *nam
 	const hid_t attribute = space < 0 ? H5I_INVALID_HID : H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
 	const int ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
 	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
-	if (attribute >= 0)
-		H5Aclose(attribute); /* in memory since H5Awrite */
-	if (space >= 0)
-		H5Sclose(space);
+	hg__h5_release(attribute); /* in memory since H5Awrite */
+	hg__h5_release(space);
 	return status;
 }
 

@@ -86,13 +86,10 @@ static hg_status read_pointers(const struct h5 *h5, const struct h5_array *a, co
 	if (a->dim[0] != d->rows + 1)
 		return wrong_length(h5, a, d->rows + 1, "rows + 1");
 	HG__TRY(hg__h5_read_i64(h5, a, 0, d->stored, &m->rowptr));
-	for (int64_t i = 0; i < d->rows; i++)
-		if (m->rowptr[i + 1] < m->rowptr[i])
-			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: decreases at %" PRId64 ": %" PRId64 " after %" PRId64, h5->path, a->where, i + 1,
-			                     m->rowptr[i + 1], m->rowptr[i]);
-	if (m->rowptr[0] != 0 || m->rowptr[d->rows] != d->stored)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: goes from %" PRId64 " to %" PRId64 ", expected from 0 to %" PRId64, h5->path, a->where,
-		                     m->rowptr[0], m->rowptr[d->rows], d->stored);
+	HG__TRY(hg__data_check_pointers(h5->path, a->where, m->rowptr, d->rows, h5->message));
+	if (m->rowptr[d->rows] != d->stored)
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: pointers end at %" PRId64 ", expected %" PRId64 " (number_of_stored_values)", h5->path,
+		                     a->where, m->rowptr[d->rows], d->stored);
 	return HG_OK;
 }
 

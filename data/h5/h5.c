@@ -110,13 +110,18 @@ hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *nam
 	return *group < 0 ? hg__h5_fail(h5, HG_ERR_IO, name, "group cannot be created") : HG_OK;
 }
 
+void hg__h5_release(hid_t id)
+{
+	if (id >= 0)
+		H5Idec_ref(id);
+}
+
 hid_t hg__h5_half_type(void)
 {
 	/* sign bit 15, 5 bits of exponent from bit 10, 10 bits of mantissa from bit 0, bias 15; fields first, so that the size can shrink */
 	const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
 	if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0)
 		return type;
-	if (type >= 0)
-		H5Tclose(type);
+	hg__h5_release(type);
 	return H5I_INVALID_HID;
 }

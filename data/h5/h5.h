@@ -73,7 +73,10 @@ enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32 };
 HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type, int64_t rows, int64_t cols, const void *values,
                                     hid_t *out);
 
-/* binary16 as an HDF5 type; close it with H5Tclose. HDF5 knows it by name only from 1.14.4 on. */
+/* Close a type, space, property list or attribute; nothing where it is none. */
+void hg__h5_release(hid_t id);
+
+/* binary16 as an HDF5 type, to be released. HDF5 knows it by name only from 1.14.4 on. */
 hid_t hg__h5_half_type(void);
 
 #endif

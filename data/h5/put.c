@@ -67,10 +67,8 @@ static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, c
 		const int ok = to >= 0 && from >= 0 && H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT, (const char *)values + row * width * size) >= 0;
 		const hg_status status = ok ? hg__h5_written(h5) : hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
-		if (to >= 0)
-			H5Sclose(to);
-		if (from >= 0)
-			H5Sclose(from);
+		hg__h5_release(to);
+		hg__h5_release(from);
 		HG__TRY(status);
 	}
 	return HG_OK;
@@ -90,14 +88,10 @@ hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum
 		status = hg__h5_fail(h5, HG_ERR_IO, name, "dataset cannot be created");
 	else if (elements > 0)
 		status = write_slabs(h5, dataset, memory, name, rank, dim, values);
-	if (plist >= 0)
-		H5Pclose(plist);
-	if (space >= 0)
-		H5Sclose(space);
-	if (memory >= 0)
-		H5Tclose(memory);
-	if (on_disk >= 0)
-		H5Tclose(on_disk);
+	hg__h5_release(plist);
+	hg__h5_release(space);
+	hg__h5_release(memory);
+	hg__h5_release(on_disk);
 	if (out && status == HG_OK)
 		*out = dataset;
 	else if (dataset >= 0 && H5Dclose(dataset) < 0 && status == HG_OK)

@@ -1,5 +1,5 @@
 /* A file driver of HDF5 (its "virtual file layer"), as small as writing one new file allows. */
-#include "h5/sink.h"
+#include "h5/h5.h"
 
 #include <errno.h>
 #include <string.h>
@@ -137,8 +137,7 @@ hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd)
 	*sink = (struct hg__h5_sink){.fd = fd};
 	if (id >= 0 && access >= 0 && H5Pset_driver(access, id, &sink) >= 0)
 		file = H5Fcreate("halfgraph", H5F_ACC_TRUNC, H5P_DEFAULT, access);
-	if (access >= 0)
-		H5Pclose(access);
+	hg__h5_release(access);
 	if (id >= 0)
 		H5FDunregister(id); /* the open file holds it as long as it needs it */
 	return file;

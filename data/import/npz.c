@@ -59,17 +59,6 @@ static hg_status wrong_length(const struct import *in, const char *key, int64_t 
 	return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: has %" PRId64 " elements, expected %" PRId64, in->npz.path, key, found, expected);
 }
 
-static hg_status check_pointers(const struct import *in, const char *key, const int64_t *rowptr, int64_t rows)
-{
-	if (rowptr[0] != 0)
-		return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: starts at %" PRId64 ", expected 0", in->npz.path, key, rowptr[0]);
-	for (int64_t i = 0; i < rows; i++)
-		if (rowptr[i + 1] < rowptr[i])
-			return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: decreases at %" PRId64 ": %" PRId64 " after %" PRId64, in->npz.path, key,
-			                     i + 1, rowptr[i + 1], rowptr[i]);
-	return HG_OK;
-}
-
 /* The CSR matrix of the keys PREFIX_shape, _indptr, _indices, _data (absent: all ones). On failure the caller frees what is in *m. */
 static hg_status read_csr(const struct import *in, const char *prefix, struct hg__sparse *m)
 {
@@ -92,7 +81,7 @@ static hg_status read_csr(const struct import *in, const char *prefix, struct hg
 	HG__TRY(read_integers(in, key[1], 0, INT64_MAX, &count, &m->rowptr));
 	if (count != m->rows + 1)
 		return wrong_length(in, key[1], count, m->rows + 1);
-	HG__TRY(check_pointers(in, key[1], m->rowptr, m->rows));
+	HG__TRY(hg__data_check_pointers(in->npz.path, key[1], m->rowptr, m->rows, in->npz.message));
 	m->m = m->rowptr[m->rows];
 
 	HG__TRY(read_ids(in, key[2], 0, m->cols - 1, &count, &m->col));

@@ -257,8 +257,8 @@ static const struct {
 } table[] = {
     {bad_index, HG_ERR_FORMAT, "member adj_indices.npy: value 4 at 2 is not in [0, 3]"},
     {negative_index, HG_ERR_FORMAT, "member adj_indices.npy: value -3 at 2 is not in [0, 3]"},
-    {falling, HG_ERR_FORMAT, "member adj_indptr.npy: decreases at 2: 2 after 3"},
-    {late, HG_ERR_FORMAT, "member adj_indptr.npy: starts at 1, expected 0"},
+    {falling, HG_ERR_FORMAT, "adj_indptr: pointers decrease behind row 1: 2 after 3"},
+    {late, HG_ERR_FORMAT, "adj_indptr: pointers start at 1, expected 0"},
     {few, HG_ERR_FORMAT, "member adj_indices.npy: has 4 elements, expected 5"},
     {short_indptr, HG_ERR_FORMAT, "member adj_indptr.npy: has 4 elements, expected 5"},
     {not_square, HG_ERR_FORMAT, "member adj_shape.npy: 4 x 5, expected as many rows as columns"},
