@@ -1,0 +1,80 @@
+#!/bin/sh
+# hg_bench.sh HG-BENCH SOURCE SCRATCH
+set -u
+bench=$1 source=$2 scratch=$3
+rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
+failed=0
+
+fail() {
+	echo "FAILED: $*"
+	failed=1
+}
+
+# expect CODE WORDS ARGUMENTS...: the exit code, and words on stdout or stderr
+expect() {
+	code=$1 words=$2
+	shift 2
+	"$bench" "$@" >"$scratch/out" 2>&1
+	found=$?
+	[ $found -eq "$code" ] || fail "hg-bench $*: exit code $found, expected $code: $(tail -n 1 "$scratch/out")"
+	grep -q -e "$words" "$scratch/out" || fail "hg-bench $*: no \"$words\" in: $(tail -n 1 "$scratch/out")"
+}
+
+fast="--device cpu --threads 2 --repeat 1 --graph tiny"
+
+# every command, in every precision
+expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp16,fp32 --json "$scratch/all.json"
+expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json "$scratch/all.json"
+expect 0 "sddmm add" sddmm $fast --features 16 --json "$scratch/all.json"
+expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scratch/all.json"
+expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --json "$scratch/all.json"
+expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
+expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.json"
+expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json "$scratch/all.json"
+expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
+expect 0 "hg-bench" --help
+expect 0 "acc-f32" spmm --variant list
+
+# results are lines of JSON
+"$bench" spmm $fast --features 8 --json - >"$scratch/stdout.json" 2>/dev/null || fail "--json -"
+if command -v python3 >/dev/null; then
+	python3 -c '
+import json, sys
+for path in sys.argv[1:]:
+	rows = [json.loads(line) for line in open(path)]
+	assert rows
+	for row in rows:
+		assert row["op"] and row["commit"] and row["nodes"] > 0, row
+		assert row.get("absent") or row["ms"] > 0, row
+		assert row.get("err_over_bound") is None or row["err_over_bound"] <= 1, row
+' "$scratch/all.json" "$scratch/stdout.json" || fail "the JSON is not what it should be"
+	python3 "$source/tools/hg-bench/table.py" "$scratch/all.json" >"$scratch/table.md" || fail "table.py"
+	grep -q "^| " "$scratch/table.md" || fail "table.py makes no table"
+fi
+
+# a wrong number does not pass
+for what in spmm sddmm gemm edge-softmax; do
+	expect 1 "WRONG RESULT" $what $fast --spoil
+done
+expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --spoil
+
+# mistakes are named
+expect 2 "say what to measure" --graph tiny
+expect 2 'cannot measure "spam"' spam
+expect 2 'no option "--grpah"' spmm --grpah tiny
+expect 2 "features wants a value" spmm --features
+expect 2 'features is "8,"' spmm --features 8,
+expect 2 'features is "8x"' spmm --features 8x
+expect 2 'precision is "fp8"' spmm --precision fp8
+expect 2 'variant is "fastest"' spmm --variant fastest
+expect 2 'peer is "cublas"' spmm --peer cublas
+expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
+expect 2 "hidden is for gemm" spmm --hidden 8
+expect 2 'device is "tpu"' spmm --device tpu
+expect 2 'graph is "no-such"' spmm --device cpu --graph no-such
+expect 2 'model is "sage"' epoch --device cpu --model sage
+expect 1 "missing.h5" spmm --device cpu --graph "$scratch/missing.h5"
+expect 1 "cannot write to" spmm $fast --json "$scratch/no/such/folder.json"
+
+[ $failed -eq 0 ] && echo "hg-bench: all as expected"
+exit $failed

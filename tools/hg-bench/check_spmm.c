@@ -1,0 +1,101 @@
+#include "check_spmm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/kernels.h"
+#include "precision/bound.h"
+
+/* Y[i, c] = r_i * sum over the edges (i, j) of w_e s_j X[j, c], in f64 from what lies in device memory.
+ *
+ *     f32 sums   B = "sum narrowed once", depth = degree + batches + 6 factors; entries that are stored rounded add u (1 + u) sum|..|
+ *     f16 sums   precision/bound.h, "a neighbourhood sum in f16 arithmetic" */
+
+static hg_status vector_get(struct bench *b, const float *device, int64_t count, float **host)
+{
+	if (!device)
+		return HG_OK;
+	*host = calloc((size_t)count, sizeof **host);
+	if (!*host)
+		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld factors", (long long)count);
+	return b->ctx->backend->copy_out(b->ctx, *host, device, (size_t)count * sizeof **host);
+}
+
+struct inputs {
+	struct copy x;
+	float *row_scale, *col_scale;
+	double *exact, *magnitude, *tiny; /* [cols] */
+};
+
+static void row_sum(const struct inputs *in, const struct row *row, int64_t cols, int factors)
+{
+	for (int64_t c = 0; c < cols; c++)
+		in->exact[c] = in->magnitude[c] = in->tiny[c] = 0;
+	for (int64_t e = 0; e < row->degree; e++) {
+		const int64_t j = row->col[e];
+		const double w = (double)row->weight[e], s = in->col_scale ? (double)in->col_scale[j] : 1.0;
+		for (int64_t c = 0; c < cols; c++) {
+			const double x = copy_at(&in->x, j, c), term = w * s * x;
+			in->exact[c] += term;
+			in->magnitude[c] += fabs(term);
+			in->tiny[c] += factors ? 1 + fabs(x) * (1 + fabs(w) + s) : 0;
+		}
+	}
+}
+
+static double bound_of(const struct bench *b, const struct aggregation *a, const struct inputs *in, const struct row *row, double factor, int64_t c)
+{
+	const int64_t item = b->csr.plan && b->csr.plan->item_work > 1 ? b->csr.plan->item_work - 1 : 1;
+	const int64_t batch = a->accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES, pieces = batch ? row->degree / item + 2 : 1;
+	const double magnitude = fabs(factor) * in->magnitude[c];
+	if (a->accumulate != HG_ACC_F32) {
+		const struct hg__sum_f16 sum = {row->degree, batch, pieces, factor, in->magnitude[c], in->tiny[c]};
+		return hg__bound_sum_f16(&sum);
+	}
+	const double depth = (double)(row->degree + row->degree / HG_BATCH_EDGES + pieces + 6);
+	return hg__bound_sum(a->y.dtype, depth, magnitude * (1 + a->entry_u), factor * in->exact[c]) + a->entry_u * (1 + a->entry_u) * magnitude;
+}
+
+static hg_status row_check(struct bench *b, const struct aggregation *a, const struct inputs *in, struct row *row, struct copy *y, struct check *check)
+{
+	HG__TRY(row_get(b, row->index, a->weight, row));
+	HG__TRY(copy_rows(b, a->y, row->index, 1, y));
+	row_sum(in, row, a->y.cols, a->weight || a->col_scale);
+	const double factor = in->row_scale ? (double)in->row_scale[row->index] : 1.0;
+	for (int64_t c = 0; c < a->y.cols; c++)
+		check_number(check, row->index, c, copy_at(y, 0, c), factor * in->exact[c], bound_of(b, a, in, row, factor, c));
+	return HG_OK;
+}
+
+static hg_status inputs_get(struct bench *b, const struct aggregation *a, struct inputs *in)
+{
+	HG__TRY(copy_mat(b, a->x, &in->x));
+	HG__TRY(vector_get(b, a->row_scale, b->csr.rows, &in->row_scale));
+	HG__TRY(vector_get(b, a->col_scale, b->csr.cols, &in->col_scale));
+	in->exact = calloc((size_t)a->y.cols * 3, sizeof *in->exact);
+	if (!in->exact)
+		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld columns", (long long)a->y.cols);
+	in->magnitude = in->exact + a->y.cols;
+	in->tiny = in->magnitude + a->y.cols;
+	return HG_OK;
+}
+
+hg_status check_spmm(struct bench *b, const struct aggregation *a, struct check *check)
+{
+	struct inputs in = {.row_scale = NULL};
+	struct row row = {.capacity = 0};
+	struct copy y = {.capacity = 0};
+	*check = check_new();
+	hg_status status = inputs_get(b, a, &in);
+	for (int64_t k = 0; status == HG_OK && k < check_rows(b, b->csr.rows); k++) {
+		row.index = check_row(b, b->csr.rows, k);
+		status = row_check(b, a, &in, &row, &y, check);
+	}
+	copy_free(&in.x);
+	free(in.row_scale);
+	free(in.col_scale);
+	free(in.exact);
+	row_free(&row);
+	copy_free(&y);
+	return status;
+}

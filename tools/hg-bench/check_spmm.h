@@ -1,0 +1,15 @@
+#ifndef HG_BENCH_CHECK_SPMM_H
+#define HG_BENCH_CHECK_SPMM_H
+
+#include "check.h"
+
+/* An aggregation to check:  Y[i, c] = r_i * sum over the edges (i, j) of w_e s_j X[j, c]. Vectors are device memory or NULL. */
+struct aggregation {
+	struct hg__mat x, y;
+	const float *weight, *row_scale, *col_scale;
+	hg_accumulate accumulate;
+	double entry_u; /* roundings of the matrix entries themselves, as a peer stores them: 0, or u of their type */
+};
+hg_status check_spmm(struct bench *b, const struct aggregation *a, struct check *check);
+
+#endif

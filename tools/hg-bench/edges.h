@@ -1,0 +1,129 @@
+#ifndef HG_BENCH_EDGES_H
+#define HG_BENCH_EDGES_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "precision/hostdevice.h"
+
+/* The named synthetic graphs, edge by edge: pure functions of rule, seed and edge number, one text for host and device. (pow may differ in its last bit
+ * between the two, which moves an endpoint about once in 10^10 edges.)
+ *
+ *     POWER      dst = scatter(floor(n u^a)), src drawn likewise; local: for 70 % of the edges src = dst + floor(2000 u) mod n
+ *     RMAT       bit by bit, quadrant probabilities .57 .19 .19 .05, ids scattered
+ *     PLANTED    n / block communities; dst uniform, src in the same one for 80 % of the edges, else anywhere; ids scattered unless local
+ *     MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t, what bonds are left close rings
+ *     CLIQUES    n / block graphs, both ends uniform in one of them */
+enum edge_kind { EDGE_POWER, EDGE_RMAT, EDGE_PLANTED, EDGE_MOLECULE, EDGE_CLIQUES, EDGE_KINDS };
+
+struct edge_rule {
+	enum edge_kind kind;
+	int64_t nodes, edges;
+	int64_t block;   /* nodes of a community or a graph */
+	double exponent; /* a of POWER */
+	int local;
+	int symmetric; /* edges 2k and 2k+1 are one pair both ways */
+};
+
+/* SplitMix64 as a function of its counter. */
+HG_HD static inline uint64_t edge_bits(uint64_t seed, uint64_t k)
+{
+	uint64_t z = seed + (k + 1) * 0x9E3779B97F4A7C15u;
+	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+	return z ^ (z >> 31);
+}
+
+/* In [0, 1), 53 bits. */
+HG_HD static inline double edge_uniform(uint64_t seed, uint64_t k)
+{
+	return (double)(edge_bits(seed, k) >> 11) * 0x1p-53;
+}
+
+/* floor(limit * u), u in [0, 1]. */
+HG_HD static inline uint64_t edge_below(uint64_t limit, double u)
+{
+	const uint64_t id = (uint64_t)((double)limit * u);
+	return id < limit ? id : limit - 1;
+}
+
+/* Knuth's multiplier is prime and no factor of any n here, so this is a permutation: no two nodes get one id, and neighbours by number are not neighbours. */
+HG_HD static inline int32_t edge_scatter(const struct edge_rule *r, uint64_t id)
+{
+	return (int32_t)(id * 2654435761u % (uint64_t)r->nodes);
+}
+
+HG_HD static inline void edge_power(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	const uint64_t k = e * 4, n = (uint64_t)r->nodes;
+	*dst = edge_scatter(r, edge_below(n, pow(edge_uniform(seed, k), r->exponent)));
+	if (r->local && edge_uniform(seed, k + 2) < 0.7)
+		*src = (int32_t)((*dst + (int64_t)(2000 * edge_uniform(seed, k + 3))) % r->nodes);
+	else
+		*src = edge_scatter(r, edge_below(n, pow(edge_uniform(seed, k + 1), r->exponent)));
+}
+
+HG_HD static inline void edge_rmat(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	uint64_t row = 0, col = 0;
+	for (uint64_t bit = 0; ((uint64_t)1 << bit) < (uint64_t)r->nodes; bit++) {
+		const double u = edge_uniform(seed, e * 32 + bit);
+		row |= (uint64_t)(u >= 0.76) << bit;
+		col |= (uint64_t)((u >= 0.57 && u < 0.76) || u >= 0.95) << bit;
+	}
+	*dst = edge_scatter(r, row);
+	*src = edge_scatter(r, col);
+}
+
+HG_HD static inline void edge_planted(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	const uint64_t k = e * 4, n = (uint64_t)r->nodes, block = (uint64_t)r->block;
+	const uint64_t i = edge_below(n, edge_uniform(seed, k));
+	const int inside = edge_uniform(seed, k + 2) < 0.8;
+	const uint64_t j = inside ? i / block * block + edge_below(block, edge_uniform(seed, k + 1)) : edge_below(n, edge_uniform(seed, k + 1));
+	*dst = r->local ? (int32_t)i : edge_scatter(r, i);
+	*src = r->local ? (int32_t)j : edge_scatter(r, j);
+}
+
+/* Bond t of molecule g. */
+HG_HD static inline void edge_molecule(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block, t = e / graphs, first = e % graphs * block;
+	if (t + 1 < block) {
+		const uint64_t reach = t < 2 ? t + 1 : 3;
+		*dst = (int32_t)(first + t + 1);
+		*src = (int32_t)(first + t - edge_below(reach, edge_uniform(seed, e * 4)));
+	} else {
+		*dst = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4)));
+		*src = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4 + 1)));
+	}
+}
+
+HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block, first = e % graphs * block;
+	*dst = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4)));
+	*src = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4 + 1)));
+}
+
+typedef void (*edge_fn)(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src);
+
+/* Edge e of a graph: a symmetric one draws pairs. */
+HG_HD static inline void edge_draw(edge_fn draw, const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+{
+	const int back = r->symmetric && (e & 1);
+	draw(r, seed, r->symmetric ? e / 2 : e, back ? src : dst, back ? dst : src);
+}
+
+/* Element k of a random matrix: uniform in [low, high), or with `steps` one of low + (high - low) s / steps, s = 1 .. steps. */
+struct fill_rule {
+	double low, high;
+	int64_t steps;
+};
+HG_HD static inline double fill_value(const struct fill_rule *f, uint64_t seed, uint64_t k)
+{
+	const double u = edge_uniform(seed, k), part = f->steps ? (double)(1 + edge_below((uint64_t)f->steps, u)) / (double)f->steps : u;
+	return f->low + (f->high - f->low) * part;
+}
+
+#endif

@@ -1,0 +1,30 @@
+#ifndef HG_BENCH_OPTIONS_H
+#define HG_BENCH_OPTIONS_H
+
+#include <stdint.h>
+
+#include "halfgraph/halfgraph.h"
+
+#define MOST 16 /* values of one list */
+
+/* What the command line says. */
+struct options {
+	int command; /* place in the table of commands */
+	const char *graph, *variant, *peer, *json, *model;
+	hg_policy policy[MOST];
+	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
+	int policies, widths, head_counts;
+	int device, norm, aggregate; /* hg_device, hg_norm */
+	double lambda;
+	int weights, dense, spoil, help;
+};
+
+/* The names of the commands, and a line on each, in the order of options.command. */
+struct command_name {
+	const char *name, *help;
+};
+/* 0, or 2 after a sentence on stderr that names the option. */
+int options_parse(int argc, char **argv, const struct command_name *commands, int count, struct options *options);
+void options_help(const struct command_name *commands, int count);
+
+#endif

@@ -1,0 +1,43 @@
+#ifndef HG_BENCH_REPORT_H
+#define HG_BENCH_REPORT_H
+
+#include <stdint.h>
+
+struct bench;
+
+struct timing {
+	double median, least, most; /* ms */
+	int samples;
+};
+
+/* One line of the table. Figures that do not apply are NAN, texts NULL. */
+struct result {
+	const char *op, *variant, *precision;
+	const char *note; /* what else there is to say */
+	int64_t features;
+	int heads;
+	struct timing ms;
+	double bytes, flops;
+	double gather_ms, peer_ms;
+	double error; /* largest err / bound of the check */
+	double more[8];
+	const char *more_name[8]; /* further figures, JSON only; NULL ends them */
+};
+struct result result_new(const char *op, const char *variant, const char *precision);
+
+struct report {
+	int file;      /* of --json; -1: none */
+	int to_stdout; /* JSON in place of the table */
+	double copy_tb_s;
+	char driver[32], toolkit[32];
+	int wrong, lost; /* results that were wrong; lines that could not be written */
+};
+/* Opens --json and says what runs where. 0, or 1 after a sentence. */
+int report_begin(struct bench *b);
+void report_head(struct bench *b);
+void report_result(struct bench *b, const struct result *r);
+/* Something that cannot be measured here, and why. */
+void report_absent(struct bench *b, const char *op, const char *variant, const char *why);
+void report_end(struct bench *b);
+
+#endif

@@ -1,0 +1,224 @@
+#include <math.h>
+
+#include "call.h"
+#include "check.h"
+#include "precision/bound.h"
+
+/* hg-bench sddmm: E[e, k] = <A[i, head k], B[j, head k]> and E[e, k] = a[i, k] + b[j, k] for each edge e = (i, j). */
+
+/* Of one edge and head: the result in f64 and its bound. */
+typedef void (*expect_fn)(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
+                          double *bound);
+
+static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
+                       double *bound)
+{
+	double sum = 0, magnitude = 0;
+	for (int64_t c = head * width; c < (head + 1) * width; c++) {
+		const double term = copy_at(a, i, c) * copy_at(b, j, c);
+		sum += term;
+		magnitude += fabs(term);
+	}
+	*exact = sum;
+	*bound = hg__bound_sum(dtype, (double)width + 2, magnitude, sum);
+}
+
+static void expect_add(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
+                       double *bound)
+{
+	const double x = copy_at(a, i, head), y = copy_at(b, j, head);
+	(void)width;
+	*exact = x + y;
+	*bound = hg__bound_sum(dtype, 1, fabs(x) + fabs(y), x + y);
+}
+
+struct edges_check {
+	struct hg__mat a, b, e;
+	int64_t heads, width;
+	expect_fn expect;
+};
+
+static hg_status row_check(struct bench *b, const struct edges_check *s, const struct copy *x, const struct copy *y, struct row *row, struct copy *e,
+                           struct check *check)
+{
+	HG__TRY(row_get(b, row->index, NULL, row));
+	HG__TRY(copy_rows(b, s->e, row->begin, row->degree, e));
+	for (int64_t k = 0; k < row->degree; k++)
+		for (int64_t head = 0; head < s->heads; head++) {
+			double exact, bound;
+			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact, &bound);
+			check_number(check, row->begin + k, head, copy_at(e, k, head), exact, bound);
+		}
+	return HG_OK;
+}
+
+static hg_status check_edges(struct bench *b, const struct edges_check *s, struct check *check)
+{
+	struct copy x = {.capacity = 0}, y = {.capacity = 0}, e = {.capacity = 0};
+	struct row row = {.capacity = 0};
+	*check = check_new();
+	hg_status status = copy_mat(b, s->a, &x);
+	if (status == HG_OK)
+		status = copy_mat(b, s->b, &y);
+	for (int64_t k = 0; status == HG_OK && k < check_rows(b, b->csr.rows); k++) {
+		row.index = check_row(b, b->csr.rows, k);
+		status = row_check(b, s, &x, &y, &row, &e, check);
+	}
+	row_free(&row);
+	copy_free(&x);
+	copy_free(&y);
+	copy_free(&e);
+	return status;
+}
+
+/* Time it, check it, report it. */
+static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s, const char *name, double gather, double peer)
+{
+	struct result r = result_new(name, "auto", b->policy->name);
+	struct check check;
+	HG__TRY(measure(b, call_forward, call, &r.ms));
+	HG__TRY(spoil(b, s->e, b->csr.rows <= CHECK_ROWS ? 0 : b->rowptr[b->longest]));
+	HG__TRY(check_edges(b, s, &check));
+	const struct hg__cost cost = call_cost(call);
+	r.features = s->a.cols;
+	r.heads = (int)s->heads;
+	r.bytes = cost.bytes;
+	r.gather_ms = gather;
+	r.peer_ms = peer;
+	r.error = check.ratio;
+	report_result(b, &r);
+	check_say(b, &check, name, "auto");
+	return HG_OK;
+}
+
+static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, double gather, double peer)
+{
+	const struct hg__sddmm_dot_attr attr = {(int)heads, 1.0f};
+	const hg_dtype state = b->policy->state;
+	struct edges_check s = {.heads = heads, .width = cols / heads, .expect = expect_dot};
+	struct call call;
+	HG__TRY(mat_random(b, mats, state, b->csr.rows, cols, 1, -1.0, 1.0, &s.a));
+	HG__TRY(mat_random(b, mats, state, b->csr.cols, cols, 2, -1.0, 1.0, &s.b));
+	HG__TRY(mat_new(b, mats, state, b->csr.m, heads, &s.e));
+	HG__TRY(call_new(b, &hg__op_sddmm_dot, 1, &attr, sizeof attr, &call));
+	call_in(&call, 0, s.a);
+	call_in(&call, 1, s.b);
+	call.call.out = s.e;
+	return op_measure(b, &call, &s, "sddmm dot", gather, peer);
+}
+
+static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
+{
+	const hg_dtype state = b->policy->state;
+	struct edges_check s = {.heads = heads, .width = 1, .expect = expect_add};
+	struct call call;
+	HG__TRY(mat_random(b, mats, state, b->csr.rows, heads, 1, -1.0, 1.0, &s.a));
+	HG__TRY(mat_random(b, mats, state, b->csr.cols, heads, 2, -1.0, 1.0, &s.b));
+	HG__TRY(mat_new(b, mats, state, b->csr.m, heads, &s.e));
+	HG__TRY(call_new(b, &hg__op_sddmm_add, 1, NULL, 0, &call));
+	call_in(&call, 0, s.a);
+	call_in(&call, 1, s.b);
+	call.call.out = s.e;
+	return op_measure(b, &call, &s, "sddmm add", (double)NAN, (double)NAN);
+}
+
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way, int64_t cols, struct mats *mats, double *best)
+{
+	struct edges_check s = {.heads = 1, .width = cols, .expect = expect_dot};
+	struct peer *peer = NULL;
+	struct check check;
+	struct result r = result_new("sddmm dot", way->name, hg_dtype_name(way->dtype));
+	HG__TRY(mat_random(b, mats, way->dtype, b->csr.rows, cols, 1, -1.0, 1.0, &s.a));
+	HG__TRY(mat_random(b, mats, way->dtype, b->csr.cols, cols, 2, -1.0, 1.0, &s.b));
+	HG__TRY(mat_new(b, mats, way->dtype, b->csr.m, 1, &s.e));
+	hg_status status = b->device->peers->sddmm(graph, way, s.e.data, s.a, s.b, &peer);
+	if (status == HG_OK)
+		status = measure(b, b->device->peers->run, peer, &r.ms);
+	b->device->peers->free(peer);
+	if (status == HG_ERR_UNSUPPORTED) {
+		report_absent(b, "sddmm dot", way->name, hg_context_error(b->ctx));
+		return HG_OK;
+	}
+	HG__TRY(status);
+	HG__TRY(check_edges(b, &s, &check));
+	r.features = cols;
+	r.heads = 1;
+	r.error = check.ratio;
+	report_result(b, &r);
+	*best = isnan(*best) ? r.ms.median : fmin(*best, r.ms.median);
+	return HG_OK;
+}
+
+static hg_status peers(struct bench *b, int64_t cols, double *best)
+{
+	struct peer_graph *graph = NULL;
+	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
+	for (const struct peer_way *way = b->device->peers->sddmm_ways; status == HG_OK && way->name; way++) {
+		struct mats mats = {.count = 0};
+		status = peer_measure(b, graph, way, cols, &mats, best);
+		mats_free(&mats);
+	}
+	b->device->peers->close(graph);
+	return status;
+}
+
+/* The rows that are gathered are those of B; A's are read once a row. */
+static hg_status gather_run(struct bench *b, int64_t cols, double *ms)
+{
+	struct mats mats = {.count = 0};
+	struct hg__mat x;
+	hg_status status = mat_random(b, &mats, b->policy->state, b->csr.cols, cols, 1, -1.0, 1.0, &x);
+	if (status == HG_OK)
+		status = ceiling(b, "sddmm", x, ms);
+	mats_free(&mats);
+	return status;
+}
+
+static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, int count, double peer)
+{
+	double gather = (double)NAN;
+	HG__TRY(gather_run(b, cols, &gather));
+	for (int h = 0; h < count; h++) {
+		struct mats mats = {.count = 0};
+		if (cols % heads[h]) {
+			report_absent(b, "sddmm dot", "auto", "the heads do not divide the width");
+			continue;
+		}
+		const hg_status status = dot_run(b, cols, heads[h], &mats, gather, heads[h] == 1 ? peer : (double)NAN);
+		mats_free(&mats);
+		HG__TRY(status);
+	}
+	return HG_OK;
+}
+
+static hg_status adds_run(struct bench *b, const int64_t *heads, int count)
+{
+	for (int h = 0; h < count; h++) {
+		struct mats mats = {.count = 0};
+		const hg_status status = add_run(b, heads[h], &mats);
+		mats_free(&mats);
+		HG__TRY(status);
+	}
+	return HG_OK;
+}
+
+hg_status bench_sddmm(struct bench *b)
+{
+	static const int64_t usual[] = {32, 64, 128}, usual_heads[] = {1, 4};
+	const int64_t *widths = b->options.widths ? b->options.features : usual, *heads = b->options.head_counts ? b->options.heads : usual_heads;
+	const int count = b->options.widths ? b->options.widths : 3, head_count = b->options.head_counts ? b->options.head_counts : 2;
+	for (int i = 0; i < count; i++) {
+		double peer = (double)NAN;
+		if (b->options.peer)
+			HG__TRY(peers(b, widths[i], &peer));
+		for (int p = 0; p < b->options.policies; p++) {
+			b->policy = &b->options.policy[p];
+			HG__TRY(dots_run(b, widths[i], heads, head_count, peer));
+		}
+	}
+	for (int p = 0; p < b->options.policies; p++) {
+		b->policy = &b->options.policy[p];
+		HG__TRY(adds_run(b, heads, head_count));
+	}
+	return HG_OK;
+}

@@ -1,0 +1,157 @@
+#include <math.h>
+
+#include "call.h"
+#include "check_spmm.h"
+#include "variants.h"
+
+/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the gather ceiling and the peer. */
+
+/* What was measured besides: the gather ceiling by type, the fastest peer. */
+struct beside {
+	double gather[2], peer;
+};
+
+static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, struct check *check)
+{
+	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = call->node.accumulate};
+	const void *weight = NULL;
+	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
+	a.weight = weight;
+	HG__TRY(hg__graph_norm(b->graph, norm, &a.row_scale, &a.col_scale));
+	HG__TRY(spoil(b, a.y, b->csr.rows <= CHECK_ROWS ? 0 : b->longest));
+	return check_spmm(b, &a, check);
+}
+
+static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat y, const struct beside *beside)
+{
+	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
+	struct call call;
+	struct check check;
+	struct result r = result_new("spmm", v->name, b->policy->name);
+	HG__TRY(call_new(b, &hg__op_spmm, 1, &attr, sizeof attr, &call));
+	if (v->accumulate >= 0)
+		call.node.accumulate = (hg_accumulate)v->accumulate;
+	call_in(&call, 0, x);
+	call.call.out = y;
+	HG__TRY(call_prepare(&call));
+	HG__TRY(measure(b, call_forward, &call, &r.ms));
+	HG__TRY(result_check(b, &call, attr.norm, &check));
+	const struct hg__cost cost = call_cost(&call);
+	r.features = x.cols;
+	r.bytes = cost.bytes + (b->options.weights ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
+	r.error = check.ratio;
+	r.gather_ms = beside->gather[b->policy->state];
+	r.peer_ms = beside->peer;
+	report_result(b, &r);
+	check_say(b, &check, "spmm", v->name);
+	return HG_OK;
+}
+
+/* One way of the peer, on numbers of its own type. */
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way, int64_t cols, struct mats *mats, struct beside *beside)
+{
+	static const struct fill_rule ones = {1.0, 1.0, 0};
+	struct aggregation a = {.accumulate = HG_ACC_F32};
+	struct hg__mat values;
+	const void *weight = NULL;
+	struct peer *peer = NULL;
+	struct result r = result_new("spmm", way->name, hg_dtype_name(way->dtype));
+	HG__TRY(mat_random(b, mats, way->dtype, b->csr.cols, cols, 1, -1.0, 1.0, &a.x));
+	HG__TRY(mat_new(b, mats, way->dtype, b->csr.rows, cols, &a.y));
+	HG__TRY(mat_new(b, mats, way->dtype, b->csr.m, 1, &values));
+	HG__TRY(hg__graph_weight(b->graph, way->dtype, &weight));
+	if (weight)
+		HG__TRY(b->ctx->backend->copy(b->ctx, values.data, weight, (size_t)values.rows * hg_dtype_size(values.dtype)));
+	else
+		HG__TRY(b->device->fill(b->ctx, values, 0, &ones));
+	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
+	a.weight = weight;
+	hg_status status = b->device->peers->spmm(graph, way, values.data, a.x, a.y, &peer);
+	if (status == HG_OK)
+		status = measure(b, b->device->peers->run, peer, &r.ms);
+	b->device->peers->free(peer);
+	if (status == HG_ERR_UNSUPPORTED) {
+		report_absent(b, "spmm", way->name, hg_context_error(b->ctx));
+		return HG_OK;
+	}
+	HG__TRY(status);
+	struct check check;
+	HG__TRY(check_spmm(b, &a, &check));
+	r.features = cols;
+	r.error = check.ratio;
+	r.gather_ms = beside->gather[way->dtype];
+	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(way->dtype) + (double)b->csr.m * 4.0;
+	report_result(b, &r);
+	beside->peer = fmin(beside->peer, r.ms.median);
+	return HG_OK;
+}
+
+static hg_status peers(struct bench *b, int64_t cols, struct beside *beside)
+{
+	struct peer_graph *graph = NULL;
+	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
+	beside->peer = (double)INFINITY;
+	for (const struct peer_way *way = b->device->peers->spmm_ways; status == HG_OK && way->name; way++) {
+		struct mats mats = {.count = 0};
+		status = peer_measure(b, graph, way, cols, &mats, beside);
+		mats_free(&mats);
+	}
+	b->device->peers->close(graph);
+	if (isinf(beside->peer))
+		beside->peer = (double)NAN;
+	return status;
+}
+
+/* The ceiling, of the type the policy at hand gathers. */
+static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct beside *beside)
+{
+	struct mats mats = {.count = 0};
+	struct hg__mat x;
+	if (!isnan(beside->gather[dtype]))
+		return HG_OK;
+	hg_status status = mat_random(b, &mats, dtype, b->csr.cols, cols, 1, -1.0, 1.0, &x);
+	if (status == HG_OK)
+		status = ceiling(b, "spmm", x, &beside->gather[dtype]);
+	mats_free(&mats);
+	return status;
+}
+
+static hg_status variants_run(struct bench *b, int64_t cols, struct mats *mats, const struct beside *beside)
+{
+	int count;
+	const struct variant *variant = variant_list(&count);
+	struct hg__mat x, y;
+	HG__TRY(mat_random(b, mats, b->policy->state, b->csr.cols, cols, 1, -1.0, 1.0, &x));
+	HG__TRY(mat_new(b, mats, b->policy->state, b->csr.rows, cols, &y));
+	for (int i = 0; i < count; i++)
+		if (variant_wanted(b, &variant[i]))
+			HG__TRY(variant_run(b, &variant[i], x, y, beside));
+	return HG_OK;
+}
+
+static hg_status width_run(struct bench *b, int64_t cols)
+{
+	struct beside beside = {{(double)NAN, (double)NAN}, (double)NAN};
+	for (int i = 0; i < b->options.policies; i++)
+		HG__TRY(gather(b, cols, b->options.policy[i].state, &beside));
+	if (b->options.peer)
+		HG__TRY(peers(b, cols, &beside));
+	for (int i = 0; i < b->options.policies; i++) {
+		struct mats mats = {.count = 0};
+		b->policy = &b->options.policy[i];
+		const hg_status status = variants_run(b, cols, &mats, &beside);
+		mats_free(&mats);
+		HG__TRY(status);
+	}
+	return HG_OK;
+}
+
+hg_status bench_spmm(struct bench *b)
+{
+	static const int64_t usual[] = {32, 64, 128};
+	const int64_t *widths = b->options.widths ? b->options.features : usual;
+	const int count = b->options.widths ? b->options.widths : 3;
+	for (int i = 0; i < count; i++)
+		HG__TRY(width_run(b, widths[i]));
+	return HG_OK;
+}
