@@ -27,16 +27,22 @@ int json_epoch(FILE *out, int64_t seed, const hg_train_event *e)
 	                           "applied", e->step.applied, "step", hg_step_reason_text(e->step.reason)));
 }
 
+/* NULL (out of memory) makes the object that it goes into fail. */
 static json_t *seeds(const struct results *r)
 {
 	json_t *list = json_array();
+	int failed = 0;
 	for (int i = 0; i < r->runs; i++) {
 		const hg_train_report *p = &r->report[i];
-		(void)json_array_append_new(list, json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->seed + i), "epochs", p->epochs_run, "best_epoch",
-		                                            p->best_epoch, "val_accuracy", number(p->best_val_accuracy), "test_accuracy", number(p->test_accuracy),
-		                                            "final_loss", number(p->final_loss), "skipped", (json_int_t)p->steps_skipped));
+		failed |=
+		    json_array_append_new(list, json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->seed + i), "epochs", p->epochs_run, "best_epoch",
+		                                          p->best_epoch, "val_accuracy", number(p->best_val_accuracy), "test_accuracy", number(p->test_accuracy),
+		                                          "final_loss", number(p->final_loss), "skipped", (json_int_t)p->steps_skipped));
 	}
-	return list;
+	if (!failed)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 int json_summary(FILE *out, const struct results *r)

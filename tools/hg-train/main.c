@@ -114,13 +114,26 @@ static void print_line(void *user, const char *text)
 	fprintf(user, "%s%s", text, length && text[length - 1] == '\n' ? "" : "\n");
 }
 
-static hg_status context_open(const struct options *o, int64_t seed, hg_context **ctx)
+/* Why a GPU that is there is not used, for one. What every seed's context has to say is said once. */
+static void on_log(void *user, hg_log_level level, const char *message)
+{
+	struct command *c = user;
+	if (level > HG_LOG_ERROR && c->results.runs)
+		return;
+	progress_end(&c->progress);
+	fprintf(stderr, "hg-train: %s\n", message);
+}
+
+static hg_status context_open(struct command *c, hg_context **ctx)
 {
 	static const char *const devices[] = {"auto", "cpu", "cuda"};
+	const struct options *o = &c->options;
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.log = on_log; /* warnings and errors */
+	config.log_user = c;
 	config.device = (hg_device)choice(o->device, devices, 3);
 	config.threads = (int)o->threads;
-	config.seed = (uint64_t)seed;
+	config.seed = (uint64_t)(o->seed + c->results.runs);
 	return hg_context_create(&config, ctx);
 }
 
@@ -167,7 +180,7 @@ static int seed_run(struct command *c)
 {
 	hg_context *ctx = NULL;
 	struct device_data data;
-	hg_status status = context_open(&c->options, c->options.seed + c->results.runs, &ctx);
+	hg_status status = context_open(c, &ctx);
 	if (status < 0)
 		return complain(hg_context_error(NULL), status);
 	status = dataset_upload(c->dataset, &c->options, ctx, c->results.config.policy.state, &data);
