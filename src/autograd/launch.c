@@ -60,8 +60,17 @@ static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
 	return value->node < 0 ? of_tensor(tape, value->tensor) : in_arena(tape, value, value->dtype, value->span);
 }
 
+/* d(scale * loss) / d(loss) = scale: the optimiser's own number, read where it stands. */
+static struct hg__mat loss_scale(const hg_tape *tape)
+{
+	const struct hg__mat scale = {&tape->params->step->scale.scale, 1, 1, 1, HG_F32};
+	return scale;
+}
+
 static struct hg__mat grad_of(const hg_tape *tape, const struct hg__value *root)
 {
+	if (tape->trains && root == &tape->value[tape->output])
+		return loss_scale(tape);
 	return root->kind == HG__PARAM ? root->param->grad->mat : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
 }
 

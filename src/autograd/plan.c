@@ -107,14 +107,9 @@ static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 	return line->first[i] && part == hg__grad_dtype(value) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
 }
 
+/* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it (launch.c). */
 static hg_status grad_spans(hg_tape *tape)
 {
-	struct hg__value *loss = &tape->value[tape->output];
-	if (!loss->grad)
-		return HG_OK;
-	loss->parts = 1;
-	HG__TRY(add_span(tape, HG__USE_GRAD, tape->output, tape->alive, loss->dtype, &loss->grad_span));
-	extend(tape, loss->grad_span, 2 * tape->alive - tape->line[loss->node].position);
 	for (int64_t k = tape->lines - 1; k >= 0; k--)
 		for (int i = 0; i < tape->line[k].node.n_in && tape->line[k].back; i++)
 			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.in[i]].grad)

@@ -134,8 +134,8 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	snprintf(text, sizeof text, "bytes: state %zu, arena %zu, parameters %zu, inputs %zu, workspace %zu; largest %s, %zu", info.state_bytes, info.arena_bytes,
 	         info.param_bytes, info.input_bytes, tape->workspace_bytes, info.largest_name, info.largest_bytes);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "alive: 0..%d forward, %d loss scale, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive,
-	         (int)tape->alive + 1, 2 * (int)tape->alive, 2 * (int)tape->alive + 1);
+	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
+	         2 * (int)tape->alive + 1);
 	t->write(t->user, text);
 }
 

@@ -43,7 +43,7 @@ static hg_status check_backward(const hg_tape *tape)
 	return HG_OK;
 }
 
-/* d(scale * loss) / d(loss) = scale, from where the optimiser keeps it. A parameter of this tape that the loss does not depend on has gradient 0. */
+/* A parameter of this tape that the loss does not depend on has gradient 0. */
 static hg_status begin(hg_tape *tape)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
@@ -52,8 +52,7 @@ static hg_status begin(hg_tape *tape)
 		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad && !value->parts)
 			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0, value->param->grad->bytes));
 	}
-	const struct hg__value *loss = &tape->value[tape->output];
-	return loss->grad ? backend->copy(tape->ctx, loss->grad_view.mat.data, &tape->params->step->scale.scale, sizeof(float)) : HG_OK;
+	return HG_OK;
 }
 
 /* gradient = part, then gradient += part, in the order of the backward: always the same. */

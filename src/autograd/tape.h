@@ -12,7 +12,7 @@ HG_EXTERN_C_BEGIN
  * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
  *
  *     i          forward of node i
- *     F          the loss scale is copied into the gradient of the loss
+ *     F          between forward and backward
  *     2F - i     backward of node i
  *     2F + 1     after the run, when the user reads what was kept */
 
