@@ -167,9 +167,9 @@ struct hg__axpby_args {
 struct hg__bias_add_args {
 	struct hg__mat x, b, y;
 };
-/* Y[0, c] = sum over rows of X[r, c]; y f32 [1, cols]. Fixed blocks of rows, added up in order. */
+/* Y[0, c] = sum over rows of X[r, c]; y f32 [1, cols]. Fixed blocks of rows, added up in order. copy = X on the way, of any float type, or absent. */
 struct hg__colsum_args {
-	struct hg__mat x, y;
+	struct hg__mat x, y, copy;
 };
 /* y[0, 0] = sum over all r, c of A * B; y f32 [1, 1]. */
 struct hg__dot_all_args {

@@ -257,8 +257,9 @@ static void run_reductions(hg_context *ctx, const struct hg__kernels *k, hg_dtyp
 		struct hg__mat x = normal(dtype, 1000, cols), z = normal(dtype, 1000, cols), sum = empty(HG_F32, 1, cols), one = empty(HG_F32, 1, 1);
 		struct hg__mat two = empty(HG_F32, 1, 2), mean = empty(dtype, 1000, cols / 6), dx = empty(dtype, 1000, cols), a = normal(dtype, 1, cols);
 		struct hg__mat s = empty(dtype, 1000, 6), da = empty(HG_F32, 1, cols);
-		CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){x, sum}));
+		CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){.x = x, .y = sum, .copy = dx}));
 		keep(&sum);
+		keep(&dx);
 		CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, z, one}));
 		keep(&one);
 		CHECK_OK(k->head_mean(ctx, &(struct hg__head_mean_args){x, mean, 6}));
@@ -626,7 +627,7 @@ static void no_rows(void)
 	struct hg__mat x = empty(HG_F16, 0, 8), sum = empty(HG_F32, 1, 8), one = empty(HG_F32, 1, 1), e = empty(HG_F16, 0, 2);
 	CHECK_OK(k->spmm(ctx, &(struct hg__spmm_args){.csr = csr, .x = x, .y = x, .heads = 1, .alpha = 1.0f}));
 	CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){csr, e, e}));
-	CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){x, sum}));
+	CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){.x = x, .y = sum}));
 	CHECK(get(&sum, 0, 7) == 0.0);
 	CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, x, one}));
 	CHECK(get(&one, 0, 0) == 0.0);

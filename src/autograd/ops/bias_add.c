@@ -46,9 +46,12 @@ static hg_status forward(const struct hg__call *c)
 
 static hg_status backward(const struct hg__call *c)
 {
-	if (c->din[X].data)
-		HG__TRY(hg__copy_scaled(c, c->dout, 1.0f, c->din[X]));
-	return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
+	const int wanted = c->din[B].data != NULL, direct = c->din[B].dtype == HG_F32;
+	const struct hg__colsum_args both = {.x = c->dout, .y = direct ? c->din[B] : c->aux[DB], .copy = c->din[X]};
+	if (!wanted)
+		return c->din[X].data ? hg__copy_scaled(c, c->dout, 1.0f, c->din[X]) : HG_OK;
+	HG__TRY(c->k->colsum(c->ctx, &both));
+	return direct ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

@@ -1,21 +1,24 @@
 #include "kernels/cpu/columns.h"
 
-/* Y[0, c] = sum over rows of X[r, c] */
+/* Y[0, c] = sum over rows of X[r, c];  copy = X */
 static void add_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
 {
-	const struct hg__mat *x = env;
+	const struct hg__colsum_args *a = env;
 	(void)unused;
 	for (int64_t r = r0; r < r1; r++) {
 		float scratch[HG__WIDTH];
-		const float *row = hg__row(x, r, c0, n, scratch);
+		const float *row = hg__row(&a->x, r, c0, n, scratch);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++)
 			sum[c] += row[c];
+		if (a->copy.data)
+			hg__row_put(&a->copy, r, c0, n, row);
 	}
 }
 
 hg_status HG__CPU(colsum)(hg_context *ctx, const struct hg__colsum_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols, "colsum: operands do not fit"));
-	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, add_rows, &a->x, a->y.data, NULL);
+	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols && (!a->copy.data || hg__same(&a->x, &a->copy)),
+	                 "colsum: operands do not fit"));
+	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, add_rows, a, a->y.data, NULL);
 }
