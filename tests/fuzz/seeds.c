@@ -1,6 +1,7 @@
 /* Good files, small ones: what mutations start from. */
 #include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "fuzz.h"
 #include "support.h"
@@ -24,6 +25,17 @@ int seed_npz(int k, const char *path)
 	return 1;
 }
 
+/* The first half of the text in one gzip member, the rest in a second. */
+static void write_gzip(const char *path, const char *text)
+{
+	const size_t length = strlen(text), half = length / 2;
+	for (int member = 0; member < 2; member++) {
+		gzFile file = gzopen(path, member ? "ab" : "wb");
+		const size_t bytes = member ? length - half : half;
+		CHECK(file != NULL && gzwrite(file, text + (member ? half : 0), (unsigned)bytes) == (int)bytes && gzclose(file) == Z_OK);
+	}
+}
+
 int seed_text(int k, const char *path)
 {
 	static const char *const texts[] = {
@@ -32,9 +44,13 @@ int seed_text(int k, const char *path)
 	    "%%MatrixMarket matrix coordinate real general\n% x\n3 3 4\n1 2 0.5\n2 1 0\n3 3 -1\n1 2 1\n",
 	    "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n",
 	};
-	if (k >= (int)(sizeof texts / sizeof texts[0]))
+	const int count = (int)(sizeof texts / sizeof texts[0]);
+	if (k >= 2 * count)
 		return 0;
-	write_text(path, texts[k]);
+	if (k < count)
+		write_text(path, texts[k]);
+	else
+		write_gzip(path, texts[k - count]);
 	return 1;
 }
 
