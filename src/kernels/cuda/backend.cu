@@ -203,9 +203,14 @@ static hg_status stream_await(hg_context *ctx, void *foreign_stream)
 
 /* ---- work caught once, launched often ---- */
 
-/* Thread-local: what other threads do with their contexts, allocations included, does not disturb the capture. */
+/* Thread-local: what other threads do with their contexts, allocations included, does not disturb the capture. A stream that its owner captures is left alone:
+ * what is queued then becomes part of the owner's work. */
 static hg_status capture_begin(hg_context *ctx)
 {
+	cudaStreamCaptureStatus running = cudaStreamCaptureStatusNone;
+	HG__CUDA(ctx, "capture", cudaStreamIsCapturing(stream_of(ctx), &running));
+	if (running != cudaStreamCaptureStatusNone)
+		return hg__fail(ctx, HG_ERR_STATE, "capture: the context's stream is being captured already");
 	return cuda_status(ctx, cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal), "capture");
 }
 
