@@ -48,7 +48,7 @@ typedef struct hg_model_input {
 		sizeof(hg_model_input), 0, 0, 0, -1.0 \
 	}
 
-/* Adds its parameters to `params` (borrowed). HG_ERR_ARG names the field. */
+/* Adds its parameters to `params` (borrowed), all of them or, on failure, none. HG_ERR_ARG names the field. */
 HG_API HG_NODISCARD hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_model **model);
 HG_API void hg_model_free(hg_model *model);
 HG_API const hg_model_config *hg_model_get_config(const hg_model *model);

@@ -102,13 +102,18 @@ static void param_free(hg_param *param)
 	hg__host_free(ctx, param, sizeof *param);
 }
 
+void hg__params_cut(hg_params *params, int64_t count)
+{
+	while (params->count > count)
+		param_free(params->item[--params->count]);
+}
+
 void hg_params_free(hg_params *params)
 {
 	if (!params)
 		return;
 	hg_context *ctx = params->ctx;
-	for (int64_t i = 0; i < params->count; i++)
-		param_free(params->item[i]);
+	hg__params_cut(params, 0);
 	hg__host_free(ctx, params->item, (size_t)params->capacity * sizeof *params->item);
 	hg__device_free(ctx, params->step, sizeof *params->step);
 	hg__host_free(ctx, params, sizeof *params);

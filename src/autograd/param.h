@@ -25,5 +25,8 @@ struct hg_params {
 	uint32_t tapes;        /* made so far: a variable carries its tape's number */
 };
 
+/* Take the last ones off again, down to `count`: what was added for something that then failed, and that nothing refers to. */
+void hg__params_cut(hg_params *params, int64_t count);
+
 HG_EXTERN_C_END
 #endif

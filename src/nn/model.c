@@ -141,6 +141,7 @@ hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_m
 	hg_model_config ours;
 	HG__TRY(config_read(ctx, config, &ours));
 	HG__TRY(config_check(ctx, &ours));
+	const int64_t before = params->count;
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_model), "model", &memory));
 	hg_model *model = memory;
@@ -157,6 +158,7 @@ hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_m
 		status = heads_build(model);
 	if (status < 0) {
 		hg_model_free(model);
+		hg__params_cut(params, before);
 		return status;
 	}
 	*out = model;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "unit/faulty.h"
 
 /* Models: parameters, shapes, sentences; sparse and dense features say the same. */
 
@@ -259,6 +260,31 @@ static void mistakes_are_named(void)
 	close_all(&f);
 }
 
+/* Without memory on the way, a model leaves no parameter behind: the next attempt would find its names taken. */
+static void a_model_that_fails_leaves_no_parameters(void)
+{
+	for (const char *const *name = hg_model_names(); *name; name++) {
+		struct faulty memory;
+		hg_params *params;
+		hg_model *model = NULL;
+		const hg_model_config c = config_of(*name);
+		hg_context *ctx = faulty_context(&memory);
+		CHECK_OK(hg_params_create(ctx, NULL, &params));
+		hg_status status = HG_ERR_NOMEM;
+		for (int64_t k = 0; status < 0; k++) {
+			memory.calls = 0;
+			memory.fail_at = k;
+			CHECK_EQ_I(hg_params_count(params), 0);
+			status = hg_model_create(params, &c, &model);
+			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM, "%s, allocation %lld: %s", *name, (long long)k, hg_context_error(ctx));
+		}
+		CHECK(hg_params_count(params) > 0);
+		hg_model_free(model);
+		hg_params_free(params);
+		faulty_close(&memory, ctx);
+	}
+}
+
 static void inputs_that_do_not_fit_are_named(void)
 {
 	const hg_policy policy = hg_policy_fp16();
@@ -346,8 +372,14 @@ static void a_shorter_config_is_completed(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(parameters_are_counted),           TEST(parameters_know_their_layer),  TEST(sparse_and_dense_features_agree),
-	                                         TEST(graph_tasks_give_a_row_per_graph), TEST(mistakes_are_named),           TEST(inputs_that_do_not_fit_are_named),
-	                                         TEST(recording_mistakes_are_the_tapes), TEST(a_shorter_config_is_completed)};
+	static const struct test_case cases[] = {TEST(parameters_are_counted),
+	                                         TEST(parameters_know_their_layer),
+	                                         TEST(sparse_and_dense_features_agree),
+	                                         TEST(graph_tasks_give_a_row_per_graph),
+	                                         TEST(mistakes_are_named),
+	                                         TEST(a_model_that_fails_leaves_no_parameters),
+	                                         TEST(inputs_that_do_not_fit_are_named),
+	                                         TEST(recording_mistakes_are_the_tapes),
+	                                         TEST(a_shorter_config_is_completed)};
 	return RUN_TESTS(argc, argv, cases);
 }
