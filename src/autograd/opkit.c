@@ -74,6 +74,7 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	    .heads = a->heads,
 	    .row_scale = a->row_scale,
 	    .col_scale = a->col_scale,
+	    .scale_first = a->scale_first,
 	    .alpha = a->alpha,
 	    .accumulate = halves ? c->node->accumulate : HG_ACC_F32,
 	};
@@ -100,9 +101,9 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
 }
 
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols)
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled)
 {
-	const size_t forth = hg__spmm_bytes(&c->csr, cols), back = hg__spmm_bytes(&c->csr_t, cols);
+	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled), back = hg__spmm_bytes(&c->csr_t, cols, scaled);
 	return forth > back ? forth : back;
 }
 

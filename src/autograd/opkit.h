@@ -42,11 +42,11 @@ static inline double hg__bound_mul(double a, double b)
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says
- * where X and Y are both f16, else in f32. */
+ * where X and Y are both f16, else in f32. scale_first: of spmm's kernel. */
 struct hg__aggregate {
 	const struct hg__csr *csr;
 	struct hg__mat x, w, y;
-	int heads;
+	int heads, scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
 };
@@ -67,8 +67,8 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 /* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result: hg__reduction_bytes. */
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
-/* Of aggregations over either orientation into `cols` columns: hg__spmm_bytes. */
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols);
+/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that are scaled first (HG_DTYPE_COUNT: not): hg__spmm_bytes. */
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled);
 
 /* Samples, operand by operand. */
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph);

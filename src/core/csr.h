@@ -5,19 +5,22 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016): the sequence "row ends and edges" is cut into `items` pieces of item_work rows +
+/* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016): the sequence "row ends and edges" is cut into `items` pieces of about item_work rows +
  * edges. Item k consumes edges item_edge[k] .. item_edge[k+1]-1 and finishes rows item_row[k] .. item_row[k+1]-1; what is left of its edges
  * belongs to row item_row[k+1], which a later item finishes.
  *
- * A cut never parts a row's end from its last edge; it moves one on. So an item has item_work - 1 .. item_work + 1 rows + edges (the last one fewer, none is
- * empty), at most item_work of them edges; it finishes a row with edges exactly if it has the last one; and it has at least one edge of row item_row[k]
- * if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
+ * A cut moves to the end or to the beginning of the row that it falls in, whichever is nearer, if that is at most item_work / 2 edges away; so only rows of more
+ * than about item_work edges are split. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
+ * H200, F = 64. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its last edge. So an item has between item_work / 2 and 3/2 item_work
+ * + 1 rows + edges (the last one may have fewer, none is empty); it finishes a row with edges exactly if it has the last one; and it has at least one edge of row
+ * item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
  *
  * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
  * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
  * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */
 struct hg__plan {
 	int64_t items, splits;
+	int64_t empty; /* rows without edges */
 	int32_t item_work;
 	int64_t *item_edge;   /* [items + 1] device */
 	int32_t *item_row;    /* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
@@ -38,7 +41,7 @@ struct hg__csr {
 /* The decomposition in which every row is an item of its own: no row is split, and hubs decide how long it takes. The naive sum needs it. */
 static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 {
-	struct hg__plan plan = {csr->rows, 0, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0};
+	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0};
 	return plan;
 }
 

@@ -5,9 +5,9 @@
  *
  *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens; the end of row r is token rowptr[r+1] + r
  *
- * are cut every item_work tokens. One exception: a row's end never stands alone behind its last edge; where a cut would part them it moves one token on. So an item
- * finishes a row exactly if it has the row's last edge (or the row is empty), every item that begins inside a row has an edge of it, and an item has
- * item_work - 1 .. item_work + 1 tokens (the last one fewer), of which at most item_work are edges. */
+ * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most item_work / 2 edges away. A row's end never stands
+ * alone behind its last edge: where a cut would part them it moves one token on. So an item finishes a row exactly if it has the row's last edge (or the
+ * row is empty), and every item that begins inside a row has an edge of it. */
 
 /* Enough items for every warp slot of a large GPU (H200: 132 SMs * 64 warps = 8448), rounded to a power of two. */
 #define WANTED_ITEMS 8192
@@ -29,18 +29,27 @@ struct host_plan {
 	int64_t items, splits;
 };
 
+/* Where in row `row` to cut instead of at `edge`: its end or, if the last cut was before it (`behind` tokens ago), its beginning, or there. */
+static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind)
+{
+	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, reach = behind / 2, may_go_back = back < behind;
+	if (on <= reach && (on <= back || !may_go_back))
+		return rowptr[row + 1];
+	return back <= reach && may_go_back ? rowptr[row] : edge;
+}
+
 /* Walk along the cuts; `row` row ends and `edge` edges lie before each. */
 static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, struct host_plan *p)
 {
 	int64_t row = 0, edge = 0, k = 0;
 	while (row + edge < rows + m) {
+		const int64_t token = row + edge + work;
 		p->row[k] = (int32_t)row;
 		p->edge[k] = edge;
 		k++;
-		const int64_t token = k * work;
 		while (row < rows && rowptr[row + 1] + row < token)
 			row++;
-		edge = row < rows ? token - row : m;
+		edge = row < rows ? border(rowptr, row, token - row, work) : m;
 		if (row < rows && edge == rowptr[row + 1] && rowptr[row] < edge)
 			row++;
 	}
@@ -90,7 +99,7 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 {
 	*plan = NULL;
 	const int32_t work = choose_work(rows, m);
-	const int64_t most = (rows + m + work - 1) / work;
+	const int64_t most = 2 * ((rows + m + work - 1) / work); /* an item has at least work / 2 tokens */
 	struct hg__buffer array[ARRAYS] = {{0}}, result = {0};
 	hg_status status = hg__buffer_host(ctx, 1, sizeof(struct hg__plan), "plan", &result);
 	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
@@ -103,6 +112,8 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 		built->items = p.items;
 		built->splits = p.splits;
 		built->item_work = work;
+		for (int64_t row = 0; row < rows; row++)
+			built->empty += host_rowptr[row] == host_rowptr[row + 1];
 		status = upload(ctx, &p, built);
 	}
 	for (int i = 0; i < ARRAYS; i++)

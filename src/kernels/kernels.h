@@ -31,10 +31,15 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
 }
 
-/* spmm: staging rows, and the head of each column of whole vectors. */
-static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols)
+/* spmm: X with scaled rows, of the type `scaled` (HG_DTYPE_COUNT: its rows are not scaled); staging rows; and the head of each column of whole vectors. */
+static inline size_t hg__scaled_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
 {
-	return hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
+	const size_t element = scaled == HG_F16 ? 2 : scaled == HG_F32 ? 4 : 0;
+	return ((size_t)csr->cols * (size_t)hg__leading(cols) * element + 255) / 256 * 256;
+}
+static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
+{
+	return hg__scaled_bytes(csr, cols, scaled) + hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
 }
 
 /* edge_softmax and its gradient: a maximum and a sum for each head, heads in whole vectors. */
@@ -82,17 +87,21 @@ struct hg__gemm_args {
 	int trans_a, trans_b;
 };
 
-/* Y[i, c] = alpha * r_i * sum over entries p of row i of w[edge p, head of c] * s_j * X[j, c],  j = col p.
+/* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p.
  * x absent: X = 1 (then cols(Y) = heads: the weighted degree). w: [m, heads] state or f32, or absent (1); heads divides cols, head of c = c / (cols / heads).
- * row_scale r, col_scale s: f32 vectors or NULL. accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan, staged, no atomics.
- *   F32            acc (f32) += (w * s) * x; at the end of each batch of HG_BATCH_EDGES edges total += acc, acc = 0; Y = narrow(alpha * r * total)
- *   F16_DISCRETIZED the same in f16 arithmetic (each product and each sum rounded to f16), the batch scaled by narrow(alpha * r) before it joins total
- *   F16_NAIVE      one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum */
+ * row_scale r, col_scale s: f32 vectors or NULL. scale_first: X := narrow(s_j * X[j, c]) for all of X first, f = w: the edges then need not look s up, for one more
+ * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan,
+ * staged, no atomics. A part is what one item of the plan has of a row; parts are added in order.
+ *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts)
+ *   F16_DISCRETIZED acc += f * x over a batch, in f16 arithmetic (each product and each sum rounded to f16); a batch ends at every entry number divisible
+ *                   by HG_BATCH_EDGES and at the end of a part; then narrow(alpha * r) * acc joins the total
+ *   F16_NAIVE       one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum */
 struct hg__spmm_args {
 	struct hg__csr csr;
 	struct hg__mat x, w, y;
 	int heads;
 	const float *row_scale, *col_scale;
+	int scale_first;
 	float alpha;
 	hg_accumulate accumulate;
 };

@@ -54,6 +54,14 @@ static num scaled_sum(const struct oracle_call *c, num factor, const struct num_
 	return y;
 }
 
+/* f_j x: one of the two factors of NORM_BOTH is multiplied first and stored in the state type; others are part of the edge's factor. */
+static num scaled_term(const struct oracle_call *c, num weight, num factor, num x)
+{
+	if (c->norm == 3)
+		return num_mul(c->u, weight, num_store(c->is_half, num_mul(ORACLE_U32, factor, x)));
+	return num_mul(c->u, num_mul(c->u, weight, factor), x);
+}
+
 /* Y[i, c] = alpha r_i sum_e w_e s_j X[j, c]. */
 void oracle_spmm(struct oracle_call *c)
 {
@@ -64,7 +72,7 @@ void oracle_spmm(struct oracle_call *c)
 		struct num_sum s = {0};
 		for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
 			const int32_t j = g->src[e];
-			num_sum_add(&s, num_mul(c->u, num_mul(c->u, edge_weight(c, e, k, c->out.cols), f.s[j]), IN(0, j, k)));
+			num_sum_add(&s, scaled_term(c, edge_weight(c, e, k, c->out.cols), f.s[j], IN(0, j, k)));
 		}
 		OUT(i, k) = scaled_sum(c, num_mul(c->u, num_exact(c->alpha), f.r[i]), &s);
 	}
@@ -80,7 +88,7 @@ void oracle_spmm_back(struct oracle_call *c)
 		struct num_sum *s = calloc((size_t)g->cols + 1, sizeof *s);
 		for (int64_t e = 0; s && e < g->m; e++) {
 			const int32_t i = g->dst[e], j = g->src[e];
-			num_sum_add(&s[j], num_mul(c->u, num_mul(c->u, edge_weight(c, e, k, cols), f.r[i]), DOUT(i, k)));
+			num_sum_add(&s[j], scaled_term(c, edge_weight(c, e, k, cols), f.r[i], DOUT(i, k)));
 		}
 		for (int64_t j = 0; s && j < g->cols; j++)
 			DIN(0, j, k) = scaled_sum(c, num_mul(c->u, num_exact(c->alpha), f.s[j]), &s[j]);

@@ -57,8 +57,8 @@ static void check_items(const struct host_plan *p, int64_t rows, int64_t m)
 	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
 	for (int64_t k = 0; k < p->items; k++) {
 		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
-		CHECK(edges >= 0 && ends >= 0 && edges <= p->work && edges + ends >= 1 && edges + ends <= p->work + 1);
-		CHECK(k == p->items - 1 || edges + ends >= p->work - 1);
+		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + p->work / 2 + 1);
+		CHECK(k == p->items - 1 || edges + ends >= p->work / 2);
 	}
 }
 
@@ -134,6 +134,12 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 		CHECK_MSG(owner[r] == 1 && sum[r] == rowptr[r + 1] - rowptr[r], "row %lld: finished %lld times with %lld of %lld edges", (long long)r,
 		          (long long)owner[r], (long long)sum[r], (long long)(rowptr[r + 1] - rowptr[r]));
 	CHECK_EQ_I(p.splits, count_splits(&p, rows, rowptr));
+	int64_t empty = 0;
+	for (int64_t r = 0; r < rows; r++)
+		empty += rowptr[r] == rowptr[r + 1];
+	CHECK_EQ_I(plan->empty, empty);
+	for (int64_t s = 0; s < p.splits; s++)
+		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > p.work, "row %d is split, although it fits an item", p.split[s]);
 	free(sum);
 	free(owner);
 	free_plan(&p);
@@ -164,7 +170,7 @@ static void nothing_at_all(void)
 	const int64_t rowptr[] = {0};
 	struct hg__plan *plan;
 	CHECK_OK(hg__plan_build(ctx, 0, 0, rowptr, &plan));
-	CHECK(plan->items == 0 && plan->splits == 0);
+	CHECK(plan->items == 0 && plan->splits == 0 && plan->empty == 0);
 	hg__plan_free(ctx, plan);
 	hg__plan_free(ctx, NULL);
 	check_plan(ctx, 0, rowptr);

@@ -8,7 +8,7 @@
  * Dtypes    X, w, Y: state.  Sums f32, scaled at the end of each batch of edges, narrowed once; or in f16 arithmetic if the policy says so.
  * Range     max|Y| <= |alpha| N max|X| (max|w|),  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
  *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
- * Error     "sum narrowed once", depth = row degree + batches + 3 scalings.
+ * Error     "sum narrowed once", depth = row degree + 3 scalings.  BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
  * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums.
  *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
  * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
@@ -64,10 +64,21 @@ static double col_norm(const struct hg__range *r)
 	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
 }
 
+/* What rounding s_j X to f16 adds: relatively to the sum, absolutely to each term. */
+static double rounded(const struct hg__range *r)
+{
+	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH ? 1.0 + 0x1p-11 : 1.0;
+}
+static double underflow(const struct hg__range *r)
+{
+	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH ? 0x1p-25 : 0.0;
+}
+
 static void range(struct hg__range *r)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
-	r->out = hg__bound_mul(hg__bound_mul(alpha, row_norm(r)), hg__bound_mul(w, r->in[X]));
+	const double deepest = alpha * (double)r->facts.max_row_degree;
+	r->out = hg__bound_mul(hg__bound_mul(alpha, row_norm(r)), hg__bound_mul(w, r->in[X])) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
 	/* one product before r_i: s_j <= 1, and an entry of A is at most its row's sum */
 	const double entry = r->shape[W].present ? w : hg_graph_is_weighted(r->node->graph) ? r->facts.max_row_sum : 1.0;
 	r->terms = r->facts.max_row_degree;
@@ -78,7 +89,8 @@ static void range(struct hg__range *r)
 static void range_back(struct hg__range *r)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
-	r->din[X] = hg__bound_mul(hg__bound_mul(alpha, col_norm(r)), hg__bound_mul(w, r->dout));
+	const double deepest = alpha * (double)r->facts.max_col_degree;
+	r->din[X] = hg__bound_mul(hg__bound_mul(alpha, col_norm(r)), hg__bound_mul(w, r->dout)) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
 	if (r->shape[W].present && r->shape[W].cols > 0)
 		r->din[W] = hg__bound_mul(alpha * (double)(r->shape[X].cols / r->shape[W].cols), hg__bound_mul(r->in[X], r->dout));
 }
@@ -111,10 +123,18 @@ static hg_status prepare(const struct hg__call *c)
 	return hg__graph_norm(c->node->graph, attr_of(c->node).norm, &row_scale, &col_scale);
 }
 
+/* Scaling the columns' features once instead of on every edge is exact but for one rounding. In f16 that rounding is absolute where s X < 2^-14: with s =
+ * 1/sqrt(d) a feature must be below 2^-14 sqrt(d) for it; with s = 1/d it is often, and terms that would vanish one by one count in a sum. */
+static int scale_first(const struct hg__call *c)
+{
+	const hg_norm norm = attr_of(c->node).norm;
+	return norm == HG_NORM_BOTH || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
+}
+
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
-	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha};
+	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha, .scale_first = scale_first(c)};
 	HG__TRY(weights(c, &a.w));
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
 	a.heads = (int)a.w.cols;
@@ -127,7 +147,8 @@ static hg_status backward(const struct hg__call *c)
 	const float *row_scale = NULL, *col_scale = NULL;
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
 	if (c->din[X].data) {
-		struct hg__aggregate a = {.csr = &c->csr_t, .x = c->dout, .y = c->din[X], .row_scale = col_scale, .col_scale = row_scale, .alpha = attr.alpha};
+		struct hg__aggregate a = {
+		    .csr = &c->csr_t, .x = c->dout, .y = c->din[X], .row_scale = col_scale, .col_scale = row_scale, .scale_first = scale_first(c), .alpha = attr.alpha};
 		HG__TRY(weights(c, &a.w));
 		a.heads = (int)a.w.cols;
 		HG__TRY(hg__aggregate(c, &a));
@@ -148,7 +169,7 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->in[0].cols);
+	return hg__aggregate_scratch(c, c->in[0].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

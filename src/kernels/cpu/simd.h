@@ -46,6 +46,19 @@ HG__INLINE hg__v16 hg__vselect(hg__i16 mask, hg__v16 a, hg__v16 b)
 	return (hg__v16)(((hg__i16)a & mask) | ((hg__i16)b & ~mask));
 }
 
+/* a * b + c in every lane, rounded once. */
+HG__INLINE hg__v16 hg__vfma(hg__v16 a, hg__v16 b, hg__v16 c)
+{
+	hg__v16 y;
+#if defined(__AVX512F__)
+	y = (hg__v16)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#else
+	for (int i = 0; i < HG__LANES; i++)
+		y[i] = __builtin_fmaf(a[i], b[i], c[i]);
+#endif
+	return y;
+}
+
 #if defined(__AVX512F__)
 
 HG__INLINE hg__v16 hg__vload_half(const hg_half *p)

@@ -1,9 +1,9 @@
 #include "kernels/cpu/items.h"
 
-/* Y[i, c] = alpha r_i sum over entries p of row i of w[edge p, head of c] s_j X[j, c]
+/* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X := narrow(s_j X[j, c]) first, f = w
  *
- * A row part is summed for up to 64 columns at a time in registers: four vectors for the batch, four for the total. The coefficients w s of a batch are
- * laid out first (one an edge, or one a head), so that the inner loop is loads, products and sums alone. */
+ * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for the total where batches are scaled one by one. The
+ * factors of a batch are laid out first (one an edge, or one a head), so that the inner loop is loads, products and sums alone. */
 #define VECTORS 4
 #define COLUMNS (VECTORS * HG__LANES)
 
@@ -12,9 +12,11 @@ enum weights { W_ONE, W_EDGE, W_COLUMN };
 enum mode { F32 = HG_ACC_F32, DISCRETIZED = HG_ACC_F16_DISCRETIZED, NAIVE = HG_ACC_F16_NAIVE };
 
 struct job {
-	const struct hg__spmm_args *a;
-	int64_t pitch; /* bytes between rows of X */
-	float *stage;  /* [2 * items, stage_ld] */
+	const struct hg__spmm_args *a; /* x is scaled, col_scale NULL if that came first */
+	int64_t pitch;                 /* bytes between rows of X */
+	struct hg__mat x;              /* X as it came, */
+	const float *scale;            /* and what its rows are to be scaled by first, or NULL */
+	float *stage;                  /* [2 * items, stage_ld] */
 	int64_t stage_ld;
 	int32_t *head; /* [cols, and 16 more] head of each column, NULL for one head */
 	int64_t width; /* columns of a block: COLUMNS, fewer where they would have more than 16 heads */
@@ -34,7 +36,7 @@ HG__INLINE int64_t edge_of(const struct hg__csr *csr, int64_t p)
 	return csr->edge ? csr->edge[p] : p;
 }
 
-/* ---- coefficients of a batch of n edges from p ---- */
+/* ---- factors of a batch of n edges from p ---- */
 
 static void round_halves(int64_t n, float *x)
 {
@@ -61,9 +63,8 @@ static void take_weights(const struct hg__spmm_args *a, int64_t p, int n, float 
 }
 
 /* One head: out[e] = w s. */
-static void edge_coefficients(const struct job *job, int64_t p, int n, int halves, float *out)
+static void edge_factors(const struct hg__spmm_args *a, int64_t p, int n, int halves, float *out)
 {
-	const struct hg__spmm_args *a = job->a;
 	const int32_t *col = a->csr.col + p;
 	if (a->w.data)
 		take_weights(a, p, n, out);
@@ -72,21 +73,21 @@ static void edge_coefficients(const struct job *job, int64_t p, int n, int halve
 			out[e] = 1.0f;
 	if (halves)
 		round_halves(n, out);
-	if (a->col_scale) {
-		float s[HG_BATCH_EDGES];
-		for (int e = 0; e < n; e++)
-			s[e] = a->col_scale[col[e]];
-		if (halves)
-			round_halves(n, s);
-		for (int e = 0; e < n; e++)
-			out[e] *= s[e];
-		if (halves)
-			round_halves(n, out);
-	}
+	if (!a->col_scale)
+		return;
+	float s[HG_BATCH_EDGES];
+	for (int e = 0; e < n; e++)
+		s[e] = a->col_scale[col[e]];
+	if (halves)
+		round_halves(n, s);
+	for (int e = 0; e < n; e++)
+		out[e] *= s[e];
+	if (halves)
+		round_halves(n, out);
 }
 
 /* Several heads, at most 16 of them in a block: out[e * 16 + h] = w[edge, head0 + h] s. */
-static void head_coefficients(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
+static void head_factors(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int32_t head0 = job->head[b->first];
@@ -115,19 +116,20 @@ HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
 	return mode == F32 ? v : hg__vround_half(v);
 }
 
-/* acc += coefficient * x over a batch, in CSR order. nv, source, weights and mode are constants where this is inlined. */
+/* acc += f * x over a batch, in CSR order: one rounding in f32, two in halves. nv, source, weights and mode are constants where this is inlined. */
 HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode, const char *x, int64_t pitch, const int32_t *col, int n, int tail,
-                      const float *coefficient, const hg__i16 *head, hg__v16 *acc)
+                      const float *f, const hg__i16 *head, hg__v16 *acc)
 {
 	for (int e = 0; e < n; e++) {
 		const char *row = source == X_ONE ? NULL : x + (int64_t)col[e] * pitch;
 		for (int v = 0; v < nv; v++) {
-			hg__v16 term = load_x(source, row, v, nv - 1, tail);
-			if (weights == W_EDGE)
-				term = rounded(mode, hg__vset(coefficient[e]) * term);
-			if (weights == W_COLUMN)
-				term = rounded(mode, hg__vspread(coefficient + e * HG__LANES, head[v]) * term);
-			acc[v] = rounded(mode, acc[v] + term);
+			const hg__v16 term = load_x(source, row, v, nv - 1, tail);
+			if (weights == W_ONE) {
+				acc[v] = rounded(mode, acc[v] + term);
+				continue;
+			}
+			const hg__v16 factor = weights == W_EDGE ? hg__vset(f[e]) : hg__vspread(f + e * HG__LANES, head[v]);
+			acc[v] = mode == F32 ? hg__vfma(factor, term, acc[v]) : hg__vround_half(acc[v] + hg__vround_half(factor * term));
 		}
 	}
 }
@@ -142,21 +144,18 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 	hg__i16 head[VECTORS] = {{0}}; /* of each column, counted from the block's first */
 	for (int v = 0; v < nv && weights == W_COLUMN; v++)
 		head[v] = *(const hg__i16_unaligned *)(job->head + b->first + v * HG__LANES) - job->head[b->first];
-	for (int64_t p = b->begin; p < b->end; p += HG_BATCH_EDGES) {
-		const int n = (int)hg__min(HG_BATCH_EDGES, b->end - p);
-		float coefficient[weights == W_COLUMN ? HG_BATCH_EDGES * HG__LANES : HG_BATCH_EDGES];
+	for (int64_t p = b->begin, next; p < b->end; p = next) {
+		next = hg__min(b->end, (p / HG_BATCH_EDGES + 1) * HG_BATCH_EDGES);
+		const int n = (int)(next - p);
+		float f[weights == W_COLUMN ? HG_BATCH_EDGES * HG__LANES : HG_BATCH_EDGES];
 		hg__v16 acc[VECTORS] = {{0}};
 		if (weights == W_EDGE)
-			edge_coefficients(job, p, n, mode != F32, coefficient);
+			edge_factors(a, p, n, mode != F32, f);
 		if (weights == W_COLUMN)
-			head_coefficients(job, b, p, n, mode != F32, coefficient);
-		if (mode == NAIVE) {
-			batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, head, total);
-			continue;
-		}
-		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, coefficient, head, acc);
-		for (int v = 0; v < nv; v++)
-			total[v] = mode == F32 ? total[v] + acc[v] : hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
+			head_factors(job, b, p, n, mode != F32, f);
+		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, f, head, mode == DISCRETIZED ? acc : total);
+		for (int v = 0; v < nv && mode == DISCRETIZED; v++)
+			total[v] = hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
 	}
 	for (int v = 0; v < nv; v++)
 		hg__vstore(out + v * HG__LANES, total[v]);
@@ -281,26 +280,44 @@ static void fold(const struct job *job, int64_t s)
 	}
 }
 
-/* Staging rows, and the head of each column where there are several. */
-static hg_status prepare(hg_context *ctx, struct job *job)
+/* Scaled X, staging rows, and the head of each column where there are several. */
+static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
 {
-	const struct hg__spmm_args *a = job->a;
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
-	const size_t staging = hg__staging_bytes(&a->csr, cols);
+	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
+	const size_t before = hg__scaled_bytes(&a->csr, cols, scaled), staging = hg__staging_bytes(&a->csr, cols);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols), &memory));
-	job->stage = memory;
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols, scaled), &memory));
+	job->stage = (float *)((char *)memory + before);
 	job->stage_ld = hg__leading(cols);
-	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;
 	job->weights = a->w.data && heads > 1 ? W_COLUMN : a->w.data || a->col_scale ? W_EDGE : W_ONE;
 	job->width = COLUMNS;
 	if (job->weights == W_COLUMN) {
-		job->head = (int32_t *)((char *)memory + staging);
+		job->head = (int32_t *)((char *)memory + before + staging);
 		job->width = hg__min(COLUMNS, HG__LANES * (cols / heads));
 		for (int64_t c = 0; c < cols + HG__LANES; c++)
 			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 	}
+	job->a = a;
+	job->x = a->x;
+	if (job->scale)
+		a->x = (struct hg__mat){memory, a->x.rows, cols, hg__leading(cols), a->x.dtype};
+	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;
 	return HG_OK;
+}
+
+/* X := narrow(s_j X) in row j. */
+static void scale_row(const struct job *job, int64_t j)
+{
+	const hg__v16 s = hg__vset(job->scale[j]);
+	for (int64_t first = 0; first < job->x.cols; first += COLUMNS) {
+		const int n = (int)hg__min(COLUMNS, job->x.cols - first);
+		float x[COLUMNS];
+		const float *from = hg__row(&job->x, j, first, n, x);
+		for (int c = 0; c < n; c += HG__LANES)
+			hg__vstore(x + c, s * hg__vload_n(from + c, (int)hg__min(HG__LANES, n - c)));
+		hg__row_put(&job->a->x, j, first, n, x);
+	}
 }
 
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
@@ -310,17 +327,23 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
 	if (a->accumulate == HG_ACC_F16_NAIVE)
 		args.csr.plan = &by_row;
-	struct job job = {.a = &args};
+	struct job job = {.scale = a->scale_first ? a->col_scale : NULL};
+	if (job.scale)
+		args.col_scale = NULL;
 	HG__TRY(hg__need(ctx, hg__is_state(&a->y) && a->y.rows == a->csr.rows && (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	HG__TRY(prepare(ctx, &job));
+	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
+	HG__TRY(prepare(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];
 	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
-	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr);
+	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr), scaled = job.scale ? a->x.rows : 0;
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
 	{
+#pragma omp for schedule(static)
+		for (int64_t j = 0; j < scaled; j++)
+			scale_row(&job, j);
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
 			item(&job, sum, k);

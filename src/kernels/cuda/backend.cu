@@ -101,6 +101,7 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg__cuda_state), "the CUDA backend", &memory));
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(memory);
 	state->device = config->device_index;
+	state->l2_bytes = properties.l2CacheSize;
 	ctx->state = state;
 	const hg_status status = open_parts(ctx, config, state);
 	if (status < 0)

@@ -25,10 +25,10 @@ static inline struct item_plan plan_of(const struct hg__csr &csr)
 struct edge_grid {
 	dim3 grid, block;
 };
-static inline struct edge_grid edge_grid_of(int64_t pieces, int64_t units)
+static inline struct edge_grid edge_grid_of(int64_t pieces, int64_t units, unsigned most = 32)
 {
 	unsigned lanes = 1;
-	while (lanes < 32 && lanes < units)
+	while (lanes < most && lanes < units)
 		lanes *= 2;
 	return {dim3(grid_for(pieces, BLOCK / lanes), grid_for(units, lanes)), dim3(lanes, BLOCK / lanes)};
 }

@@ -12,6 +12,7 @@ struct hg__gemm_plans;
 /* What the CUDA backend keeps for a context (ctx->state). */
 struct hg__cuda_state {
 	int device;
+	int64_t l2_bytes; /* second-level cache */
 	bool owns_stream;
 	cudaEvent_t event; /* orders this stream and a foreign one */
 	cublasLtHandle_t lt;
