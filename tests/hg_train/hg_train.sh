@@ -60,6 +60,7 @@ refused 'empty file name' '--data is empty, expected FILE.h5' --data= --model gc
 refused 'empty JSON file name' '--json is empty, expected FILE' --data data.h5 --model gcn --json ''
 refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
 refused 'no epochs' "--epochs is '0', expected a whole number from 1 to 100000000" --data data.h5 --model gcn --epochs 0
+refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
 refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds 1000000000
 refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 --model gcn
@@ -142,6 +143,16 @@ for k in 1 2; do
   grep epoch out | sed 's/"epoch_ms[a-z_]*":[^,]*,//' >repeat$k
 done
 cmp repeat1 repeat2 || fail 'repeat: two runs differ'
+
+# Epochs that run together are the same epochs.
+for together in 1 4 16; do
+  run 0 together --data data.h5 --model gat --epochs 31 --eval-every 10 --device cpu --together $together --json -
+  grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >together$together
+  contains together err 'queued call by call'
+done
+contains together err 'up to 10 without a wait'
+contains together out '"captured":false,"epochs_together":10'
+cmp together1 together4 && cmp together1 together16 || fail 'together: runs differ'
 
 # Ctrl-C: the summary so far and code 130.
 "$train" --data data.h5 --model gcn --epochs 10000000 --json long.jsonl >out 2>err &

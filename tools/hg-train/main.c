@@ -83,6 +83,8 @@ static hg_status config_make(const struct options *o, const hg_dataset *d, hg_tr
 	set_int(&c.epochs, o->epochs);
 	set_int(&c.patience, o->patience);
 	set_int(&c.eval_every, o->eval_every);
+	set_int(&c.step.per_launch, o->together);
+	c.step.eager = o->eager;
 	if (o->norm)
 		c.model.norm = (hg_norm)choice(o->norm, norms, 4);
 	if (o->aggregate)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halfgraph/step.h"
+
 enum kind { TEXT, CHOICE, INTEGER, REAL, FLAG };
 
 /* An option of one model alone is not given by default: NULL, below 0 or NaN, so that giving it to another model is noticed. */
@@ -53,6 +55,9 @@ static const struct option table[] = {
     {"epochs", "N", "at most so many (200)", INTEGER, AT(epochs), 1, 100000000, NULL, NULL},
     {"patience", "N", "stop after N epochs without a better validation accuracy or loss; 0 (default): never", INTEGER, AT(patience), 0, 100000000, NULL, NULL},
     {"eval-every", "N", "look at the validation and test sets every N epochs (1)", INTEGER, AT(eval_every), 1, 100000000, NULL, NULL},
+    {"together", "N", "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's worth; else 1)", INTEGER, AT(together), 1,
+     HG_STEP_REMEMBERED, NULL, NULL},
+    {"eager", NULL, "queue every kernel by itself; a GPU otherwise gets an epoch's kernels as one CUDA graph", FLAG, AT(eager), 0, 0, NULL, NULL},
     {"seed", "S", "seed of the first run (0)", INTEGER, AT(seed), 0, 9007199254740992.0, NULL, NULL},
     {"seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", INTEGER, AT(seeds), 1, 100000, NULL, NULL},
     {"threads", "N", "CPU threads (as many as OpenMP gives)", INTEGER, AT(threads), 1, 4096, NULL, NULL},
@@ -169,7 +174,7 @@ static int models_check(const struct options *o, char *message, size_t size)
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
 {
 	*o = (struct options){.precision = "fp16", .device = "auto", .sparse_features = "auto", .row_normalize = "auto", .seeds = 1, .eval_every = 1};
-	o->layers = o->hidden = o->heads = o->out_heads = o->epochs = o->patience = -1;
+	o->layers = o->hidden = o->heads = o->out_heads = o->epochs = o->patience = o->together = -1;
 	o->dropout = o->attention_dropout = o->lr = o->weight_decay = o->lambda = o->loss_scale = (double)NAN;
 	for (int i = 1; i < argc; i++)
 		if (argument_parse(o, argc, argv, &i, message, size))

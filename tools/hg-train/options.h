@@ -8,9 +8,9 @@
 struct options {
 	const char *data, *model, *precision, *device, *json;
 	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;
-	int64_t layers, hidden, heads, out_heads, epochs, patience, eval_every, seed, seeds, threads;
+	int64_t layers, hidden, heads, out_heads, epochs, patience, eval_every, seed, seeds, threads, together;
 	double dropout, attention_dropout, lr, weight_decay, lambda, loss_scale;
-	int no_self_loops, print_plan, help, version;
+	int no_self_loops, eager, print_plan, help, version;
 };
 
 /* 0, or -1 after writing one line that names the option into message. */

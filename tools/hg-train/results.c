@@ -43,6 +43,8 @@ struct statistics results_statistics(const struct results *r)
 		s.steps += report->epochs_run;
 		s.finite &= report->loss_finite;
 		s.nonfinite_logits += report->nonfinite_logits;
+		s.captured = report->captured;
+		s.together = report->epochs_together > s.together ? report->epochs_together : s.together;
 	}
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
 	for (int i = 0; i < r->runs; i++)
@@ -87,6 +89,14 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 		fprintf(out, "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy rests on them\n", (long long)s->nonfinite_logits);
 }
 
+static void print_epoch(const struct statistics *s, FILE *out)
+{
+	fprintf(out, "  epoch           %.3g ms (median), queued %s", s->epoch_ms, s->captured ? "as one CUDA graph" : "call by call");
+	if (s->together > 1)
+		fprintf(out, ", up to %d without a wait", s->together);
+	fputc('\n', out);
+}
+
 void results_print(const struct results *r, FILE *out)
 {
 	const double mib = 1024.0 * 1024.0;
@@ -97,7 +107,7 @@ void results_print(const struct results *r, FILE *out)
 		return;
 	}
 	print_accuracy(r, &s, out);
-	fprintf(out, "  epoch           %.2f ms (median)\n", s.epoch_ms);
+	print_epoch(&s, out);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
 	        (double)s.arena_bytes / mib);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,

@@ -21,7 +21,7 @@ struct statistics {
 	double accuracy_mean, accuracy_std, epoch_ms; /* NaN where there is no test set */
 	size_t peak_bytes, state_bytes, arena_bytes;
 	int64_t skipped, steps, nonfinite_logits;
-	int finite;
+	int finite, captured, together; /* captured: the last run's last epoch was; together: most epochs without a wait */
 };
 /* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
 struct statistics results_statistics(const struct results *r);
