@@ -1,203 +1,471 @@
-#include "kernels/cuda/parts.cuh"
+#include "kernels/cuda/edges.cuh"
 
 /* P[e, k] = exp(E[e, k] - max over the row) / sum over the row,   dE = P * (dP - sum over the row of P * dP).
  *
- * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring edges, so that it reads whole lines; each statistic is kept by lane and
- * joined over the lanes of a head. A row that the item has alone is finished at once. The parts of a split row stage their maximum, a fold gives the row's
- * maximum back to every part, then the same with the sums, then P is written: a hub is shared by as many warps as it has items. */
+ * A warp takes an item; sub-warps, sized by the item's rows, take its parts of rows. Memory is read and written in packs of 8 elements, whatever the number of
+ * heads H: with 1, 2 or 4 heads a pack has 8 / H edges and its ends may belong to other rows, with more it is 8 heads of one edge. A part that fits the sub-warp's
+ * registers is read once. Rows that an item has alone are finished at once; the parts of a split row stage their statistics, a fold gives the row's back to
+ * every part, and a last pass reads them again and writes: a hub is shared by as many warps as it has items. */
 
 struct softmax_problem {
 	struct item_plan plan;
 	const void *e, *p, *dp; /* forward: e; backward: p, dp */
 	void *out;              /* forward: P; backward: dE */
-	int64_t ld;             /* of all of them */
-	int heads, head_lanes;  /* head_lanes: a power of two, at most 32 */
+	int64_t ld, limit;      /* of all of them; limit: elements of storage */
+	int heads, slices;      /* slices of 8 heads; neighbouring warps take the slices of an item */
 	float *staging;         /* [2 * items, lead]: a row's values of statistic s at columns s * heads + k */
 	int64_t lead;
 };
 
-/* Which head and which edges a lane has: head `head`, edges begin + first, begin + first + stride, ... of a part. */
-struct seat {
-	int head, first, stride;
-	bool live;
+/* ---- packs ---- */
+
+/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 of the storage. H: heads of a pack. */
+template <int H> struct pack_range {
+	int64_t first, stop, low, high;
+
+	__device__ explicit pack_range(const struct edge_part &part)
+	    : first(H == 8 ? part.begin : part.begin * H / 8), stop(H == 8 ? part.end : (part.end * H + 7) / 8), low(part.begin * H), high(part.end * H)
+	{
+	}
+	__device__ int64_t place(const struct softmax_problem &p, int slice, int64_t q) const
+	{
+		return H == 8 ? q * p.ld + 8 * slice : 8 * q;
+	}
+	__device__ bool whole(int64_t i) const
+	{
+		return H == 8 || (i >= low && i + 8 <= high);
+	}
+	__device__ bool has(int64_t i) const
+	{
+		return i >= low && i < high;
+	}
 };
 
-static __device__ inline struct seat own_seat(const struct softmax_problem &p)
+/* Pack q into x; what is not the part's is `fill`, also where the range has ended. */
+template <typename T, int H>
+static __device__ inline void take(const struct softmax_problem &p, const void *data, const struct pack_range<H> &r, int slice, int64_t q, float fill,
+                                   float (&x)[8])
 {
-	struct seat s;
-	const int lane = static_cast<int>(threadIdx.x);
-	s.head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
-	s.first = lane / p.head_lanes;
-	s.stride = 32 / p.head_lanes;
-	s.live = s.head < p.heads;
-	return s;
+	const int64_t i = r.place(p, slice, q);
+	if (q < r.stop && (r.whole(i) || i + 8 <= p.limit)) {
+		unpack(fetch<8>(static_cast<const T *>(data) + i), x);
+		if (r.whole(i))
+			return;
+#pragma unroll
+		for (int j = 0; j < 8; j++)
+			x[j] = r.has(i + j) ? x[j] : fill;
+	} else { /* no pack, or the storage's last one, cut short */
+#pragma unroll
+		for (int j = 0; j < 8; j++)
+			x[j] = q < r.stop && r.has(i + j) ? widen(static_cast<const T *>(data)[i + j]) : fill;
+	}
 }
 
-/* Join over the lanes of a head: the same bits in each. */
-static __device__ inline float head_sum(float x, int head_lanes)
+template <typename T, int H>
+static __device__ inline void put(const struct softmax_problem &p, const struct pack_range<H> &r, int slice, int64_t q, const float (&x)[8])
 {
-	for (int step = 16; step >= head_lanes; step /= 2)
-		x += __shfl_xor_sync(0xffffffffu, x, step);
-	return x;
-}
-static __device__ inline float head_max(float x, int head_lanes)
-{
-	for (int step = 16; step >= head_lanes; step /= 2)
-		x = max_nan(x, __shfl_xor_sync(0xffffffffu, x, step));
-	return x;
-}
-
-/* f(i) for the places i in an edge tensor that this lane has of edges base + begin .. base + end - 1. */
-template <typename F> static __device__ inline void each_place(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end, F f)
-{
-	const int64_t origin = base * p.ld + s.head;
-#pragma unroll 4
-	for (int t = begin + s.first; t < end; t += s.stride)
-		if (s.live)
-			f(origin + t * p.ld);
+	const int64_t i = r.place(p, slice, q);
+	T *out = static_cast<T *>(p.out) + i;
+	if (r.whole(i)) {
+		store<8>(out, x);
+	} else {
+#pragma unroll
+		for (int j = 0; j < 8; j++)
+			if (r.has(i + j))
+				out[j] = narrow<T>(x[j]);
+	}
 }
 
-template <typename T> static __device__ inline float at(const void *data, int64_t i)
+/* ---- sub-warps ---- */
+
+/* `lanes` neighbouring lanes (a power of two) take a part; a warp has 32 / lanes sub-warps. */
+struct sub_warp {
+	int lanes, lane, number;
+
+	__device__ explicit sub_warp(int size) : lanes(size), lane(own_lane() & (size - 1)), number(own_lane() / size)
+	{
+	}
+	__device__ int count() const
+	{
+		return 32 / lanes;
+	}
+};
+
+/* As many lanes as the item's rows have packs, on average. */
+template <int H> static __device__ inline int lanes_for(const struct warp_item &it)
 {
-	return widen(__ldg(static_cast<const T *>(data) + i));
+	const int rows = it.last - it.row + 1, packs = (it.stop * H + 7) / 8;
+	int lanes = 1;
+	while (lanes < 32 && lanes * rows < packs)
+		lanes *= 2;
+	return lanes;
 }
 
-static __device__ inline float &staged(const struct softmax_problem &p, const struct seat &s, int64_t slot, int statistic)
+/* Join over a sub-warp: the same bits in each lane. The whole warp takes part. */
+template <int H> static __device__ inline void join_sum(float (&x)[H], int lanes)
 {
-	return p.staging[slot * p.lead + statistic * p.heads + s.head];
+	for (int step = lanes / 2; step > 0; step /= 2)
+#pragma unroll
+		for (int h = 0; h < H; h++)
+			x[h] += __shfl_xor_sync(ALL_LANES, x[h], step);
+}
+template <int H> static __device__ inline void join_max(float (&x)[H], int lanes)
+{
+	for (int step = lanes / 2; step > 0; step /= 2)
+#pragma unroll
+		for (int h = 0; h < H; h++)
+			x[h] = fmaxf(x[h], __shfl_xor_sync(ALL_LANES, x[h], step));
 }
 
-/* A lane of a head that does not exist, or not the first of its head, has nothing to stage. */
-static __device__ inline void stage(const struct softmax_problem &p, const struct seat &s, int64_t slot, int statistic, float value)
+template <int H> static __device__ inline void fill_heads(float (&x)[H], float value)
 {
-	if (s.live && s.first == 0)
-		staged(p, s, slot, statistic) = value;
+#pragma unroll
+	for (int h = 0; h < H; h++)
+		x[h] = value;
 }
+
+/* ---- staging ---- */
+
+static __device__ inline float &staged(const struct softmax_problem &p, int64_t slot, int statistic, int head)
+{
+	return p.staging[slot * p.lead + statistic * p.heads + head];
+}
+template <int H> static __device__ inline void stage(const struct softmax_problem &p, int64_t slot, int statistic, int slice, const float (&x)[H])
+{
+#pragma unroll
+	for (int h = 0; h < H; h++)
+		if (8 * slice + h < p.heads)
+			staged(p, slot, statistic, 8 * slice + h) = x[h];
+}
+template <int H> static __device__ inline void unstage(const struct softmax_problem &p, int64_t slot, int statistic, int slice, float (&x)[H])
+{
+#pragma unroll
+	for (int h = 0; h < H; h++)
+		x[h] = 8 * slice + h < p.heads ? staged(p, slot, statistic, 8 * slice + h) : 0.0f;
+}
+
+/* Packs that a lane keeps in registers, of each operand: 16 floats. With as many lanes as a row has packs on average two packs hold all but the long rows. */
+constexpr int KEPT = 2;
 
 /* ---- forward ---- */
 
 enum { MAX = 0, SUM = 1 };
 
-template <typename T> static __device__ inline float part_max(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end)
+/* A NaN need not win: it makes the sum NaN, and with it the whole row, as it should. */
+template <int H> static __device__ inline void add_max(float (&max)[H], const float (&x)[8])
 {
-	float max = -INFINITY;
-	each_place(p, s, base, begin, end, [&](int64_t i) { max = max_nan(max, at<T>(p.e, i)); });
-	return head_max(max, p.head_lanes);
+#pragma unroll
+	for (int j = 0; j < 8; j++)
+		max[j % H] = fmaxf(max[j % H], x[j]);
 }
 
-template <typename T>
-static __device__ inline float part_sum(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end, float max)
+/* x = exp(x - max), sum += x. A part of -inf alone has the sum 0, since other parts of its row may have more; a whole row of them is 0 / 0. */
+template <int H> static __device__ inline void add_exp(float (&sum)[H], float (&x)[8], const float (&max)[H])
 {
-	float sum = 0.0f;
-	each_place(p, s, base, begin, end, [&](int64_t i) { sum += expf(at<T>(p.e, i) - max); });
-	return head_sum(sum, p.head_lanes);
+#pragma unroll
+	for (int j = 0; j < 8; j++) {
+		x[j] = expf(x[j] - (max[j % H] == -INFINITY ? 0.0f : max[j % H]));
+		sum[j % H] += x[j];
+	}
 }
 
-template <typename T>
-static __device__ inline void put_softmax(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end, float max, float sum)
+template <int H> static __device__ inline void scale(float (&x)[8], const float (&by)[H])
 {
-	each_place(p, s, base, begin, end, [&](int64_t i) { static_cast<T *>(p.out)[i] = narrow<T>(expf(at<T>(p.e, i) - max) / sum); });
+#pragma unroll
+	for (int j = 0; j < 8; j++)
+		x[j] *= by[j % H];
 }
 
-/* Pass 1: whole rows entirely; of split rows the maximum of each part. */
-template <typename T> static __global__ void __launch_bounds__(BLOCK) softmax_items(const struct softmax_problem p)
+template <int H> static __device__ inline void invert(float (&x)[H])
 {
-	const struct seat s = own_seat(p);
-	struct cursor c;
-	if (own_piece() >= p.plan.items || !c.open(p.plan, own_piece()))
-		return;
-	do {
-		const float max = part_max<T>(p, s, c.base, c.begin, c.end);
-		if (c.slot() >= 0)
-			stage(p, s, c.slot(), MAX, max);
+#pragma unroll
+	for (int h = 0; h < H; h++)
+		x[h] = 1.0f / x[h];
+}
+
+/* A part whose packs fit the registers of its sub-warp. */
+template <typename T, int H>
+static __device__ inline void softmax_short(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+{
+	const struct pack_range<H> r(part);
+	float x[KEPT][8], max[H], sum[H];
+	fill_heads(max, -INFINITY);
+	fill_heads(sum, 0.0f);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+		take<T, H>(p, p.e, r, slice, r.first + s.lane + i * s.lanes, -INFINITY, x[i]);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+		add_max(max, x[i]);
+	join_max(max, s.lanes);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+		if (r.first + s.lane + i * s.lanes < r.stop)
+			add_exp(sum, x[i], max);
+	join_sum(sum, s.lanes);
+	if (part.slot >= 0 && s.lane == 0 && r.first < r.stop) {
+		stage(p, part.slot, MAX, slice, max);
+		stage(p, part.slot, SUM, slice, sum);
+	}
+	invert(sum);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++) {
+		const int64_t q = r.first + s.lane + i * s.lanes;
+		scale(x[i], sum);
+		if (part.slot < 0 && q < r.stop)
+			put<T, H>(p, r, slice, q, x[i]);
+	}
+}
+
+/* P of a part by its row's maximum and inverse sum. */
+template <typename T, int H>
+static __device__ inline void put_softmax(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct pack_range<H> &r,
+                                          const float (&max)[H], const float (&factor)[H])
+{
+#pragma unroll 2
+	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		float x[8];
+		take<T, H>(p, p.e, r, slice, q, 0.0f, x);
+#pragma unroll
+		for (int j = 0; j < 8; j++)
+			x[j] = expf(x[j] - max[j % H]) * factor[j % H];
+		put<T, H>(p, r, slice, q, x);
+	}
+}
+
+/* A part of any length: read for the maximum, for the sum, and to write. */
+template <typename T, int H>
+static __device__ inline void softmax_long(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+{
+	const struct pack_range<H> r(part);
+	float x[8], max[H], sum[H];
+	fill_heads(max, -INFINITY);
+	fill_heads(sum, 0.0f);
+#pragma unroll 2
+	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T, H>(p, p.e, r, slice, q, -INFINITY, x);
+		add_max(max, x);
+	}
+	join_max(max, s.lanes);
+#pragma unroll 2
+	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T, H>(p, p.e, r, slice, q, -INFINITY, x);
+		add_exp(sum, x, max);
+	}
+	join_sum(sum, s.lanes);
+	if (part.slot < 0) {
+		invert(sum);
+		put_softmax<T, H>(p, s, slice, r, max, sum);
+	} else if (s.lane == 0 && r.first < r.stop) {
+		stage(p, part.slot, MAX, slice, max);
+		stage(p, part.slot, SUM, slice, sum);
+	}
+}
+
+/* short_part where the parts that the warp's sub-warps have fit their registers, long_part elsewhere: for all parts of an item. */
+template <int H, typename Short, typename Long>
+static __device__ inline void each_part(const struct softmax_problem &p, const struct warp_item &it, Short short_part, Long long_part)
+{
+	const struct sub_warp s(lanes_for<H>(it));
+	struct edge_part next = part_of(p.plan, it, it.row + s.number);
+	for (int32_t row = it.row; row <= it.last; row += s.count()) {
+		const struct edge_part part = next;
+		next = part_of(p.plan, it, row + s.count() + s.number); /* read ahead */
+		const struct pack_range<H> r(part);
+		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT * s.lanes))
+			short_part(s, part);
 		else
-			put_softmax<T>(p, s, c.base, c.begin, c.end, max, part_sum<T>(p, s, c.base, c.begin, c.end, max));
-		c.e = c.end;
-	} while (c.next(p.plan));
+			long_part(s, part);
+	}
 }
 
-/* Pass 3: the sum of each part of a split row, by the row's maximum. */
-template <typename T> static __global__ void __launch_bounds__(BLOCK) softmax_part_sums(const struct softmax_problem p)
+/* Which item and which slice of heads a warp has; false past the last item. */
+static __device__ inline bool own_slice(const struct softmax_problem &p, int64_t *item, int *slice)
 {
-	const struct seat s = own_seat(p);
-	if (own_piece() >= p.plan.items)
+	*item = p.slices == 1 ? own_warp() : own_warp() / p.slices;
+	*slice = p.slices == 1 ? 0 : static_cast<int>(own_warp() - *item * p.slices);
+	return *item < p.plan.items;
+}
+
+/* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this maximum. */
+template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3) softmax_items(const struct softmax_problem p)
+{
+	int64_t item;
+	int slice;
+	if (!own_slice(p, &item, &slice))
 		return;
-	each_split_part(p.plan, own_piece(), [&](int64_t slot, int64_t base, int begin, int end) {
-		const float max = s.live ? staged(p, s, slot, MAX) : 0.0f;
-		stage(p, s, slot, SUM, part_sum<T>(p, s, base, begin, end, max));
+	each_part<H>(
+	    p, warp_item(p.plan, item), [&](const struct sub_warp &s, const struct edge_part &part) { softmax_short<T, H>(p, s, slice, part); },
+	    [&](const struct sub_warp &s, const struct edge_part &part) { softmax_long<T, H>(p, s, slice, part); });
+}
+
+/* f(s, part) for the parts of split rows in an item, at most two, by a half-warp each: its head and its tail. */
+template <typename F> static __device__ inline void each_split(const struct softmax_problem &p, int64_t item, F f)
+{
+	const struct warp_item it(p.plan, item);
+	const struct sub_warp s(16);
+	const struct edge_part part = part_of(p.plan, it, s.number == 1 ? it.last : it.row);
+	if (part.slot >= 0 && (s.number == 1 || it.row < it.last))
+		f(s, part);
+}
+
+/* Pass 3: P of split rows. */
+template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
+{
+	int64_t item;
+	int slice;
+	if (!own_slice(p, &item, &slice))
+		return;
+	each_split(p, item, [&](const struct sub_warp &s, const struct edge_part &part) {
+		float max[H], factor[H];
+		const struct pack_range<H> r(part);
+		if (r.first >= r.stop)
+			return;
+		unstage(p, part.slot, MAX, slice, max);
+		unstage(p, part.slot, SUM, slice, factor);
+		put_softmax<T, H>(p, s, slice, r, max, factor);
 	});
 }
 
-/* Pass 5: P of split rows. */
-template <typename T> static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
-{
-	const struct seat s = own_seat(p);
-	if (own_piece() >= p.plan.items || !s.live)
-		return;
-	each_split_part(p.plan, own_piece(), [&](int64_t slot, int64_t base, int begin, int end) {
-		put_softmax<T>(p, s, base, begin, end, staged(p, s, slot, MAX), staged(p, s, slot, SUM));
-	});
-}
-
-/* ---- backward ---- */
-
-template <typename T> static __device__ inline float part_dot(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end)
-{
-	float sum = 0.0f;
-	each_place(p, s, base, begin, end, [&](int64_t i) { sum += at<T>(p.p, i) * at<T>(p.dp, i); });
-	return head_sum(sum, p.head_lanes);
-}
-
-template <typename T>
-static __device__ inline void put_gradient(const struct softmax_problem &p, const struct seat &s, int64_t base, int begin, int end, float dot)
-{
-	each_place(p, s, base, begin, end, [&](int64_t i) { static_cast<T *>(p.out)[i] = narrow<T>(at<T>(p.p, i) * (at<T>(p.dp, i) - dot)); });
-}
-
-template <typename T> static __global__ void __launch_bounds__(BLOCK) softmax_back_items(const struct softmax_problem p)
-{
-	const struct seat s = own_seat(p);
-	struct cursor c;
-	if (own_piece() >= p.plan.items || !c.open(p.plan, own_piece()))
-		return;
-	do {
-		const float dot = part_dot<T>(p, s, c.base, c.begin, c.end);
-		if (c.slot() >= 0)
-			stage(p, s, c.slot(), 0, dot);
-		else
-			put_gradient<T>(p, s, c.base, c.begin, c.end, dot);
-		c.e = c.end;
-	} while (c.next(p.plan));
-}
-
-template <typename T> static __global__ void __launch_bounds__(BLOCK) softmax_back_put_parts(const struct softmax_problem p)
-{
-	const struct seat s = own_seat(p);
-	if (own_piece() >= p.plan.items || !s.live)
-		return;
-	each_split_part(p.plan, own_piece(),
-	                [&](int64_t slot, int64_t base, int begin, int end) { put_gradient<T>(p, s, base, begin, end, staged(p, s, slot, 0)); });
-}
-
-/* ---- folds: the parts' values of a split row meet in slot order, and every slot receives the row's ---- */
-
-template <bool IS_MAX> static __global__ void __launch_bounds__(BLOCK) softmax_share(const struct softmax_problem p, int statistic)
+/* Pass 2: the row's maximum M and the inverse of its sum, sum over the parts of sum_part exp(max_part - M), for every part of split row s, head k. */
+static __global__ void __launch_bounds__(BLOCK) softmax_fold(const struct softmax_problem p)
 {
 	const int64_t s = own_piece(), k = own_unit();
 	if (s >= p.plan.splits || k >= p.heads)
 		return;
-	const int64_t first = p.plan.split_first[s], last = p.plan.split_last[s], c = statistic * p.heads + k;
-	float all = IS_MAX ? -INFINITY : 0.0f;
-	each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { all = IS_MAX ? max_nan(all, part) : all + part; });
-	for (int64_t i = first; i <= last; i++)
-		p.staging[slot_of(i, last) * p.lead + c] = all;
+	const int64_t first = p.plan.split_first[s], last = p.plan.split_last[s];
+	const int head = static_cast<int>(k);
+	float max = -INFINITY, sum = 0.0f;
+	each_slot(p.plan, s, p.staging, p.lead, k, [&](float part) { max = fmaxf(max, part); });
+	int64_t i = first;
+	each_slot(p.plan, s, p.staging, p.lead, p.heads + k, [&](float part) {
+		sum += part * expf(staged(p, slot_of(i, last), MAX, head) - max);
+		i++;
+	});
+	const float factor = 1.0f / sum;
+	for (i = first; i <= last; i++) {
+		staged(p, slot_of(i, last), MAX, head) = max;
+		staged(p, slot_of(i, last), SUM, head) = factor;
+	}
 }
 
-template <bool IS_MAX> static hg_status share(hg_context *ctx, const struct softmax_problem &p, int statistic)
+/* ---- backward ---- */
+
+template <int H> static __device__ inline void add_dot(float (&dot)[H], const float (&x)[8], const float (&y)[8])
 {
-	const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
-	softmax_share<IS_MAX><<<g.grid, g.block, 0, stream_of(ctx)>>>(p, statistic);
-	return launched(ctx, "edge_softmax: fold");
+#pragma unroll
+	for (int j = 0; j < 8; j++)
+		dot[j % H] = fmaf(x[j], y[j], dot[j % H]);
+}
+
+/* dE of one pack, from P and dP. */
+template <typename T, int H>
+static __device__ inline void put_gradient(const struct softmax_problem &p, int slice, const struct pack_range<H> &r, int64_t q, float (&x)[8],
+                                           const float (&y)[8], const float (&dot)[H])
+{
+#pragma unroll
+	for (int j = 0; j < 8; j++)
+		x[j] *= y[j] - dot[j % H];
+	put<T, H>(p, r, slice, q, x);
+}
+
+template <typename T, int H>
+static __device__ inline void back_short(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+{
+	const struct pack_range<H> r(part);
+	float x[KEPT][8], y[KEPT][8], dot[H];
+	fill_heads(dot, 0.0f);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++) {
+		take<T, H>(p, p.p, r, slice, r.first + s.lane + i * s.lanes, 0.0f, x[i]);
+		take<T, H>(p, p.dp, r, slice, r.first + s.lane + i * s.lanes, 0.0f, y[i]);
+	}
+#pragma unroll
+	for (int i = 0; i < KEPT; i++)
+		add_dot(dot, x[i], y[i]);
+	join_sum(dot, s.lanes);
+	if (part.slot >= 0 && s.lane == 0 && r.first < r.stop)
+		stage(p, part.slot, 0, slice, dot);
+#pragma unroll
+	for (int i = 0; i < KEPT; i++) {
+		const int64_t q = r.first + s.lane + i * s.lanes;
+		if (part.slot < 0 && q < r.stop)
+			put_gradient<T, H>(p, slice, r, q, x[i], y[i], dot);
+	}
+}
+
+template <typename T, int H>
+static __device__ inline void put_gradients(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct pack_range<H> &r,
+                                            const float (&dot)[H])
+{
+#pragma unroll 2
+	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		float x[8], y[8];
+		take<T, H>(p, p.p, r, slice, q, 0.0f, x);
+		take<T, H>(p, p.dp, r, slice, q, 0.0f, y);
+		put_gradient<T, H>(p, slice, r, q, x, y, dot);
+	}
+}
+
+template <typename T, int H>
+static __device__ inline void back_long(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+{
+	const struct pack_range<H> r(part);
+	float x[8], y[8], dot[H];
+	fill_heads(dot, 0.0f);
+#pragma unroll 2
+	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T, H>(p, p.p, r, slice, q, 0.0f, x);
+		take<T, H>(p, p.dp, r, slice, q, 0.0f, y);
+		add_dot(dot, x, y);
+	}
+	join_sum(dot, s.lanes);
+	if (part.slot < 0)
+		put_gradients<T, H>(p, s, slice, r, dot);
+	else if (s.lane == 0 && r.first < r.stop)
+		stage(p, part.slot, 0, slice, dot);
+}
+
+/* Pass 1: whole rows entirely, of split rows the sum of each part. */
+template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) softmax_back_items(const struct softmax_problem p)
+{
+	int64_t item;
+	int slice;
+	if (!own_slice(p, &item, &slice))
+		return;
+	each_part<H>(
+	    p, warp_item(p.plan, item), [&](const struct sub_warp &s, const struct edge_part &part) { back_short<T, H>(p, s, slice, part); },
+	    [&](const struct sub_warp &s, const struct edge_part &part) { back_long<T, H>(p, s, slice, part); });
+}
+
+/* Pass 3: dE of split rows. */
+template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_back_put_parts(const struct softmax_problem p)
+{
+	int64_t item;
+	int slice;
+	if (!own_slice(p, &item, &slice))
+		return;
+	each_split(p, item, [&](const struct sub_warp &s, const struct edge_part &part) {
+		float dot[H];
+		const struct pack_range<H> r(part);
+		if (r.first >= r.stop)
+			return;
+		unstage(p, part.slot, 0, slice, dot);
+		put_gradients<T, H>(p, s, slice, r, dot);
+	});
+}
+
+/* Pass 2: the parts' sums of split row s, head k, meet in slot order, and every slot receives the row's. */
+static __global__ void __launch_bounds__(BLOCK) softmax_back_fold(const struct softmax_problem p)
+{
+	const int64_t s = own_piece(), k = own_unit();
+	if (s >= p.plan.splits || k >= p.heads)
+		return;
+	const int64_t first = p.plan.split_first[s], last = p.plan.split_last[s];
+	float sum = 0.0f;
+	each_slot(p.plan, s, p.staging, p.lead, k, [&](float part) { sum += part; });
+	for (int64_t i = first; i <= last; i++)
+		staged(p, slot_of(i, last), 0, static_cast<int>(k)) = sum;
 }
 
 /* ---- launch ---- */
@@ -215,19 +483,28 @@ static hg_status prepare(hg_context *ctx, const char *kernel, const struct hg__c
 	*p = {};
 	p->plan = plan_of(csr);
 	p->ld = a.ld;
+	p->limit = a.rows * a.ld;
 	p->heads = static_cast<int>(a.cols);
-	p->head_lanes = static_cast<int>(edge_grid_of(1, a.cols).block.x);
+	p->slices = static_cast<int>((a.cols + 7) / 8);
 	p->staging = static_cast<float *>(staging);
 	p->lead = hg__leading(statistics * a.cols);
 	return HG_OK;
 }
 
-/* A warp an item; grid.y where there are more heads than lanes. */
-static struct edge_grid warps_of(const struct softmax_problem &p)
+/* Call f(T{}, H) with the element type and the heads of a pack: 1, 2 or 4 where they are the whole row, else 8. */
+template <typename F> static hg_status with_packs(hg_context *ctx, const char *kernel, const struct hg__mat &m, F f)
 {
-	struct edge_grid g = edge_grid_of(p.plan.items, 32);
-	g.grid.y = grid_for(p.heads, p.head_lanes);
-	return g;
+	return with_float(ctx, kernel, m.dtype, [&](auto zero) {
+		return m.ld == 1   ? f(zero, int_constant<1>{})
+		       : m.ld == 2 ? f(zero, int_constant<2>{})
+		       : m.ld == 4 ? f(zero, int_constant<4>{})
+		                   : f(zero, int_constant<8>{});
+	});
+}
+
+static unsigned blocks_of(const struct softmax_problem &p)
+{
+	return grid_for(p.plan.items * p.slices, WARPS);
 }
 
 hg_status hg__cuda_edge_softmax(hg_context *ctx, const struct hg__edge_softmax_args *a)
@@ -238,18 +515,17 @@ hg_status hg__cuda_edge_softmax(hg_context *ctx, const struct hg__edge_softmax_a
 	HG__TRY(prepare(ctx, "edge_softmax", a->csr, a->e, a->p, 2, &p));
 	p.e = a->e.data;
 	p.out = a->p.data;
-	const struct edge_grid g = warps_of(p);
-	return with_float(ctx, "edge_softmax", a->e.dtype, [&](auto zero) {
+	return with_packs(ctx, "edge_softmax", a->e, [&](auto zero, auto heads) {
 		using T = decltype(zero);
-		softmax_items<T><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		constexpr int H = decltype(heads)::value;
+		softmax_items<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
 		HG__TRY(launched(ctx, "edge_softmax"));
 		if (p.plan.splits == 0)
 			return HG_OK;
-		HG__TRY(share<true>(ctx, p, MAX));
-		softmax_part_sums<T><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "edge_softmax: sums"));
-		HG__TRY(share<false>(ctx, p, SUM));
-		softmax_put_parts<T><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
+		softmax_fold<<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		HG__TRY(launched(ctx, "edge_softmax: fold"));
+		softmax_put_parts<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
 		return launched(ctx, "edge_softmax: split rows");
 	});
 }
@@ -265,15 +541,17 @@ hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_soft
 	p.out = a->de.data;
 	if (a->dp.dtype != a->p.dtype || a->dp.ld != a->p.ld)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "edge_softmax_back: dP has type %d, P has type %d", static_cast<int>(a->dp.dtype), static_cast<int>(a->p.dtype));
-	const struct edge_grid g = warps_of(p);
-	return with_float(ctx, "edge_softmax_back", a->p.dtype, [&](auto zero) {
+	return with_packs(ctx, "edge_softmax_back", a->p, [&](auto zero, auto heads) {
 		using T = decltype(zero);
-		softmax_back_items<T><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		constexpr int H = decltype(heads)::value;
+		softmax_back_items<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
 		HG__TRY(launched(ctx, "edge_softmax_back"));
 		if (p.plan.splits == 0)
 			return HG_OK;
-		HG__TRY(share<false>(ctx, p, 0));
-		softmax_back_put_parts<T><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
+		softmax_back_fold<<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
+		HG__TRY(launched(ctx, "edge_softmax_back: fold"));
+		softmax_back_put_parts<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
 		return launched(ctx, "edge_softmax_back: split rows");
 	});
 }

@@ -1,0 +1,110 @@
+#ifndef HG_KERNELS_CUDA_EDGES_CUH
+#define HG_KERNELS_CUDA_EDGES_CUH
+
+/* How the kernels that make a value for each edge walk a graph: one warp takes one item of the plan (core/csr.h), in batches of 32 neighbouring edges, lane l
+ * the l-th. Column ids are then read, and results of one head written, as whole lines of memory; batches cross the ends of rows. */
+
+#include <climits>
+
+#include "kernels/cuda/parts.cuh"
+
+constexpr unsigned ALL_LANES = 0xffffffffu;
+constexpr int WARPS = BLOCK / 32;
+
+/* The warp's number in the grid; blocks have BLOCK threads in x. */
+static __device__ inline int64_t own_warp()
+{
+	return static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
+}
+static __device__ inline int own_lane()
+{
+	return static_cast<int>(threadIdx.x % 32);
+}
+
+/* ---- an item ---- */
+
+struct warp_item {
+	int64_t item, base; /* base: its first edge */
+	int stop;           /* its edges */
+	int32_t row, last;  /* row of its first edge; the row that it does not finish (core/csr.h) */
+
+	__device__ warp_item(const struct item_plan &p, int64_t i) : item(i), base(p.item_edge[i])
+	{
+		stop = static_cast<int>(p.item_edge[i + 1] - base);
+		row = p.item_row ? p.item_row[i] : static_cast<int32_t>(i);
+		last = p.item_row ? p.item_row[i + 1] : row + 1;
+	}
+};
+
+/* ---- which row an edge is of ---- */
+
+/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first edge. They never fall, so a row is found by counting
+ * the ends at or before an edge. An item mostly has fewer rows than the window: the row ends are then read once. */
+struct row_window {
+	int32_t first;
+	int end;
+
+	__device__ void open(const struct item_plan &p, int64_t base, int32_t row)
+	{
+		const int64_t r = static_cast<int64_t>(row) + own_lane();
+		const int64_t offset = r < p.rows ? p.rowptr[r + 1] - base : INT_MAX;
+		first = row;
+		end = offset < INT_MAX ? static_cast<int>(offset) : INT_MAX;
+	}
+	__device__ int reach() const
+	{
+		return __shfl_sync(ALL_LANES, end, 31);
+	}
+	/* How many of the first 31 rows end at or before `edge`, each lane's own: bisection. */
+	__device__ int count(int edge) const
+	{
+		int below = 0;
+#pragma unroll
+		for (int step = 16; step > 0; step /= 2)
+			below += __shfl_sync(ALL_LANES, end, below + step - 1) <= edge ? step : 0;
+		return below;
+	}
+	/* The row of edge e + lane, for lanes below n; `one`: all n edges are of one row. From call to call e may only grow. */
+	__device__ int32_t rows_of(const struct item_plan &p, int64_t base, int e, int n, bool *one)
+	{
+		int far = reach();
+		while (far <= e) {
+			open(p, base, first + 32);
+			far = reach();
+		}
+		const int at = __popc(__ballot_sync(ALL_LANES, end <= e));
+		*one = __shfl_sync(ALL_LANES, end, at) >= e + n;
+		if (*one)
+			return first + at;
+		const int edge = e + own_lane();
+		int32_t row = first + count(edge);
+		while (far < e + n) { /* many short or empty rows: on to the next window */
+			open(p, base, first + 32);
+			const int32_t later = first + count(edge);
+			row = edge < far ? row : later;
+			far = reach();
+		}
+		return row;
+	}
+};
+
+/* ---- parts of rows ---- */
+
+/* Edges begin .. end-1 of a row, what an item has of it; slot: where a split row's part is staged, -1 for a row that the item has alone. */
+struct edge_part {
+	int64_t begin, end, slot;
+};
+
+/* A row past the item's last one has no edges. */
+static __device__ inline struct edge_part part_of(const struct item_plan &p, const struct warp_item &it, int32_t row)
+{
+	if (row > it.last)
+		return {0, 0, -1};
+	const int64_t from = p.rowptr[row];
+	return {from > it.base ? from : it.base, row < it.last ? p.rowptr[row + 1] : it.base + it.stop,
+	        row == it.last   ? 2 * it.item + 1
+	        : from < it.base ? 2 * it.item
+	                         : -1};
+}
+
+#endif
