@@ -33,8 +33,8 @@ int main(void)
 	hg_tape *tape = NULL;
 	hg_optim *optim = NULL;
 	const hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
-	hg_step_info step = HG_STEP_INFO_INIT;
-	hg_var loss = {-1};
+	hg_step *step = NULL; /* forward, backward and update as one piece of work: on a GPU a captured graph */
+	hg_step_info info = HG_STEP_INFO_INIT;
 	double value = 1.0;
 
 	int ok = hg_context_create(NULL, &ctx) >= 0 && planted_make(ctx, &data) && hg_tensor_create(ctx, HG_I32, NODES, 1, &labels) >= 0 &&
@@ -42,18 +42,16 @@ int main(void)
 	         hg_optim_create(params, &adam, &optim) >= 0 && hg_tape_create(params, HG_TRAIN, &tape) >= 0;
 	if (ok) {
 		const hg_var logits = sage_record(&model, tape, data.graph, hg_tape_input(tape, data.features, "x", -1.0));
-		loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE);
+		const hg_var loss = hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE);
 		ok = hg_tape_compile(tape, loss) >= 0; /* every mistake of the recording is reported here */
 	}
-	for (int epoch = 1; ok && epoch <= 100; epoch++) {
-		ok = hg_tape_forward(tape) >= 0 && hg_tape_backward(tape) >= 0 && hg_optim_step(optim) >= 0;
-		if (ok && epoch % 20 == 0) {
-			ok = hg_tape_scalar(tape, loss, &value) >= 0 && hg_optim_info(optim, &step) >= 0; /* waits for the device */
-			printf("epoch %3d  loss %.4f  loss scale %g  %s\n", epoch, value, (double)step.loss_scale, hg_step_reason_text(step.reason));
-		}
+	ok = ok && hg_step_create(tape, optim, NULL, &step) >= 0;
+	for (int epoch = 20; ok && epoch <= 100; epoch += 20) {
+		ok = hg_step_run(step, 20) >= 0 && hg_step_read(step, 0, &value, &info) >= 0; /* reading waits for the device */
+		printf("epoch %3d  loss %.4f  loss scale %g  %s\n", epoch, value, (double)info.loss_scale, hg_step_reason_text(info.reason));
 	}
 	if (!ok)
 		fprintf(stderr, "%s\n", hg_context_error(ctx));
-	hg_tape_free(tape), hg_optim_free(optim), hg_params_free(params), hg_tensor_free(labels), planted_free(&data), hg_context_free(ctx);
+	hg_step_free(step), hg_tape_free(tape), hg_optim_free(optim), hg_params_free(params), hg_tensor_free(labels), planted_free(&data), hg_context_free(ctx);
 	return !ok || !(value < 0.5);
 }
