@@ -8,7 +8,8 @@
 
 /* Y[i, c] = r_i * sum over the edges (i, j) of w_e s_j X[j, c], in f64 from what lies in device memory.
  *
- *     f32 sums   B = "sum narrowed once", depth = degree + batches + 6 factors; entries that are stored rounded add u (1 + u) sum|..|
+ *     f32 sums   B = "sum narrowed once", depth = degree + batches + pieces + 6 factors; a kernel may round s_j X[j, c] to f16 before the sum:
+ *                u16 sum|..| more, and eta16/2 a term near 0 (|w| <= 1)
  *     f16 sums   precision/bound.h, "a neighbourhood sum in f16 arithmetic" */
 
 static hg_status vector_get(struct bench *b, const float *device, int64_t count, float **host)
@@ -27,14 +28,15 @@ struct inputs {
 	double *exact, *magnitude, *tiny; /* [cols] */
 };
 
-static void row_sum(const struct inputs *in, const struct row *row, int64_t cols, int factors)
+/* Columns `from` to `to` of a row. */
+static void columns_sum(const struct inputs *in, const struct row *row, int64_t from, int64_t to, int factors)
 {
-	for (int64_t c = 0; c < cols; c++)
+	for (int64_t c = from; c < to; c++)
 		in->exact[c] = in->magnitude[c] = in->tiny[c] = 0;
 	for (int64_t e = 0; e < row->degree; e++) {
 		const int64_t j = row->col[e];
 		const double w = (double)row->weight[e], s = in->col_scale ? (double)in->col_scale[j] : 1.0;
-		for (int64_t c = 0; c < cols; c++) {
+		for (int64_t c = from; c < to; c++) {
 			const double x = copy_at(&in->x, j, c), term = w * s * x;
 			in->exact[c] += term;
 			in->magnitude[c] += fabs(term);
@@ -43,17 +45,27 @@ static void row_sum(const struct inputs *in, const struct row *row, int64_t cols
 	}
 }
 
+/* A thread takes 8 columns: a piece of each neighbour's row that is read whole. */
+static void row_sum(const struct inputs *in, const struct row *row, int64_t cols, int factors)
+{
+#pragma omp parallel for schedule(static) if (row->degree * cols > 4096)
+	for (int64_t c = 0; c < cols; c += 8)
+		columns_sum(in, row, c, c + 8 < cols ? c + 8 : cols, factors);
+}
+
 static double bound_of(const struct bench *b, const struct aggregation *a, const struct inputs *in, const struct row *row, double factor, int64_t c)
 {
-	const int64_t item = b->csr.plan && b->csr.plan->item_work > 1 ? b->csr.plan->item_work - 1 : 1;
-	const int64_t batch = a->accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES, pieces = batch ? row->degree / item + 2 : 1;
+	const int64_t item = b->csr.plan && b->csr.plan->item_work > 3 ? b->csr.plan->item_work / 2 : 1; /* the least edges of an item inside a row */
+	const int64_t batch = a->accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES, pieces = batch ? row->degree / item + 3 : 1;
 	const double magnitude = fabs(factor) * in->magnitude[c];
 	if (a->accumulate != HG_ACC_F32) {
 		const struct hg__sum_f16 sum = {row->degree, batch, pieces, factor, in->magnitude[c], in->tiny[c]};
 		return hg__bound_sum_f16(&sum);
 	}
+	const hg_dtype_facts *type = hg_dtype_get(a->x.dtype);
+	const double u = a->col_scale && a->x.dtype == HG_F16 ? type->u : 0, near_zero = u > 0 ? type->min_subnormal / 2 * in->tiny[c] : 0;
 	const double depth = (double)(row->degree + row->degree / HG_BATCH_EDGES + pieces + 6);
-	return hg__bound_sum(a->y.dtype, depth, magnitude * (1 + a->entry_u), factor * in->exact[c]) + a->entry_u * (1 + a->entry_u) * magnitude;
+	return hg__bound_sum(a->y.dtype, depth, magnitude * (1 + u), factor * in->exact[c]) + u * (1 + u) * (1 + u) * magnitude + fabs(factor) * near_zero;
 }
 
 static hg_status row_check(struct bench *b, const struct aggregation *a, const struct inputs *in, struct row *row, struct copy *y, struct check *check)

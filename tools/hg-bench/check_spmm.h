@@ -8,7 +8,6 @@ struct aggregation {
 	struct hg__mat x, y;
 	const float *weight, *row_scale, *col_scale;
 	hg_accumulate accumulate;
-	double entry_u; /* roundings of the matrix entries themselves, as a peer stores them: 0, or u of their type */
 };
 hg_status check_spmm(struct bench *b, const struct aggregation *a, struct check *check);
 

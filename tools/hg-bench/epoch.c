@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "autograd/tape.h"
-#include "bench.h"
+#include "halfgraph/step.h"
+#include "memory.h"
 #include "nn/train.h"
 
 /* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs them; then one more epoch with a point in time after every node
@@ -73,21 +74,48 @@ static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, st
 	return b->stored && !b->options.dense && !b->options.widths ? sparse_make(b, width, &in->x_sparse) : dense_make(b, width, &in->x);
 }
 
-/* ---- the time of each epoch ---- */
+/* ---- the time of a step ---- */
 
-struct epochs {
-	double *ms;
-	int count;
-	hg_train_event last;
-};
+/* A sample is as many steps as fill about 20 ms, in one call, so that those of a small graph are launched together; from an idle device to an idle device by
+ * the host's clock, so that everything counts. */
+#define SAMPLE_MS 20.0
 
-static int epoch_note(void *user, const hg_train_event *event)
+static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step, int64_t count, double *ms)
 {
-	struct epochs *e = user;
-	if (event->epoch > WARM_UPS)
-		e->ms[e->count++] = event->epoch_ms;
-	e->last = *event;
-	return 0;
+	HG__TRY(hg_context_synchronize(b->ctx));
+	HG__TRY(device_host.mark(b->ctx, marks, 0));
+	HG__TRY(hg_step_run(step, count));
+	HG__TRY(hg_context_synchronize(b->ctx));
+	HG__TRY(device_host.mark(b->ctx, marks, 1));
+	HG__TRY(device_host.elapsed(b->ctx, marks, 0, 1, ms));
+	*ms /= (double)count;
+	return HG_OK;
+}
+
+static hg_status steps_sample(struct bench *b, struct marks *marks, hg_step *step, double *ms)
+{
+	double one = 0;
+	for (int i = 0; i < WARM_UPS; i++) /* growing runs, so that launches of several steps are made as well */
+		HG__TRY(steps_time(b, marks, step, (int64_t)1 << (3 * i), &one));
+	const int64_t count = one < SAMPLE_MS ? (int64_t)(SAMPLE_MS / fmax(one, 0.002)) + 1 : 1;
+	for (int64_t i = 0; i < b->options.repeat; i++)
+		HG__TRY(steps_time(b, marks, step, count, &ms[i]));
+	return HG_OK;
+}
+
+static hg_status steps_measure(struct bench *b, hg_step *step, struct timing *timing)
+{
+	struct marks *marks = NULL;
+	double *ms = calloc((size_t)b->options.repeat, sizeof *ms);
+	hg_status status =
+	    ms ? device_host.marks_create(b->ctx, 2, &marks) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld samples", (long long)b->options.repeat);
+	if (status == HG_OK)
+		status = steps_sample(b, marks, step, ms);
+	if (status == HG_OK)
+		*timing = timing_of(ms, (int)b->options.repeat);
+	device_host.marks_free(marks);
+	free(ms);
+	return status;
 }
 
 /* ---- the time of each op ---- */
@@ -183,7 +211,7 @@ static hg_status profile(struct bench *b, hg_train *train, double epoch_ms)
 
 /* ---- one model ---- */
 
-static hg_train_config config_of(const struct bench *b, const char *model, int heads, int64_t width, struct epochs *epochs)
+static hg_train_config config_of(const struct bench *b, const char *model, int heads, int64_t width)
 {
 	hg_train_config c = hg_train_config_default(model);
 	const int gat = strcmp(model, "gat") == 0;
@@ -196,91 +224,97 @@ static hg_train_config config_of(const struct bench *b, const char *model, int h
 	c.model.aggregate = b->options.aggregate ? HG_NORM_RIGHT : HG_NORM_NONE;
 	c.model.lambda = (float)b->options.lambda;
 	c.policy = *b->policy;
-	c.epochs = (int)b->options.repeat + WARM_UPS;
+	c.epochs = c.eval_every = WARM_UPS;
 	c.patience = 0;
-	c.eval_every = c.epochs;
-	c.progress = epoch_note;
-	c.user = epochs;
 	return c;
 }
 
-/* Device bytes of the context before training, so that its plan can be held against its peak. */
-struct memory {
-	size_t before, peak, plan;
+/* What there is to say of a run besides its time. */
+struct outcome {
+	size_t peak;
+	double loss;
+	hg_step_info info;
+	hg_step_launch launch;
+	struct memory_plan plan;
 };
 
-static hg_status memory_note(struct bench *b, hg_train *train, struct memory *m)
+static hg_status outcome_get(struct bench *b, const hg_train *train, const struct inputs *in, struct outcome *o)
 {
-	hg_plan_info plan = HG_PLAN_INFO_INIT;
-	HG__TRY(hg_tape_plan(train->tape, &plan));
-	m->peak = b->ctx->peak_bytes;
-	m->plan = m->before + plan.arena_bytes + plan.param_bytes + train->tape->workspace_bytes;
+	HG__TRY(hg_step_read(train->step, 0, &o->loss, &o->info));
+	HG__TRY(hg_step_get_launch(train->step, &o->launch));
+	o->plan = memory_plan_of(b, train, in->x, in->x_sparse);
+	o->peak = b->ctx->peak_bytes;
 	return HG_OK;
 }
 
-static hg_status model_report(struct bench *b, const char *model, const struct epochs *epochs, const struct memory *m, const struct inputs *in,
-                              struct timing *ms)
+static void outcome_note(const struct outcome *o, int sparse, char *note, size_t size)
 {
-	char note[160];
-	struct result r = result_new("epoch", model, b->policy->name);
 	const double mib = 1.0 / 1048576;
-	*ms = r.ms = timing_of(epochs->ms, epochs->count);
-	snprintf(note, sizeof note, "peak %.1f MiB, planned %.1f; loss %.4g%s", (double)m->peak * mib, (double)m->plan * mib, epochs->last.loss,
-	         in->x_sparse ? "; sparse features" : "");
-	if (epochs->last.step.skipped)
-		snprintf(note + strlen(note), sizeof note - strlen(note), "; %lld steps SKIPPED", (long long)epochs->last.step.skipped);
-	r.note = note;
+	int used = snprintf(note, size, "peak %.1f MiB, planned %.1f; loss %.4g%s", (double)o->peak * mib, (double)o->plan.total * mib, o->loss,
+	                    sparse ? "; sparse features" : "");
+	if (o->launch.captured)
+		used +=
+		    snprintf(note + used, size - (size_t)used, "; %lld operations captured, %d steps a launch", (long long)o->launch.operations, o->launch.per_launch);
+	if (o->info.skipped)
+		snprintf(note + used, size - (size_t)used, "; %lld of %lld steps SKIPPED", (long long)o->info.skipped, (long long)o->info.steps);
+}
+
+static void outcome_report(struct bench *b, const char *model, const struct timing *ms, const struct outcome *o, int sparse)
+{
+	char note[256];
+	struct result r = result_new("epoch", model, b->policy->name);
+	outcome_note(o, sparse, note, sizeof note);
+	r.ms = *ms;
 	r.features = b->options.hidden;
-	const char *const names[] = {"peak_bytes", "plan_bytes", "loss", "steps_skipped", "layers"};
-	const double figures[] = {(double)m->peak, (double)m->plan, epochs->last.loss, (double)epochs->last.step.skipped, (double)b->options.layers};
-	for (int i = 0; i < 5; i++) {
+	r.note = note;
+	const char *const names[] = {"hidden", "layers", "peak_bytes", "planned_bytes", "loss", "steps_skipped", "captured", "per_launch"};
+	const double figures[] = {(double)b->options.hidden,  (double)b->options.layers,   (double)o->peak, (double)o->plan.total, o->loss, (double)o->info.skipped,
+	                          (double)o->launch.captured, (double)o->launch.per_launch};
+	for (int i = 0; i < RESULT_MORE; i++) {
 		r.more_name[i] = names[i];
 		r.more[i] = figures[i];
 	}
 	report_result(b, &r);
-	return HG_OK;
 }
 
-static hg_status train_run(struct bench *b, const char *model, const hg_train_config *config, const struct inputs *in, struct epochs *epochs, size_t before)
+/* hg_train_run first, because that is what people call: it evaluates, too, and captures. Then its step is measured by itself. */
+static hg_status train_measure(struct bench *b, const char *model, hg_train *train, const struct inputs *in)
 {
-	hg_train_data data = HG_TRAIN_DATA_INIT;
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
-	struct memory memory = {before, 0, 0};
+	struct outcome outcome = {.info = HG_STEP_INFO_INIT, .launch = HG_STEP_LAUNCH_INIT};
 	struct timing ms;
-	hg_train *train = NULL;
-	data.input.graph = b->graph;
-	data.input.x = in->x;
-	data.input.x_sparse = in->x_sparse;
-	data.input.x_amax = 1.0;
-	data.labels = in->label;
-	data.train_mask = in->mask;
-	hg_status status = hg_train_create(b->ctx, config, &data, &train);
-	if (status >= 0)
-		status = hg_train_run(train, &report);
-	if (status >= 0)
-		status = memory_note(b, train, &memory);
-	if (status >= 0)
-		status = model_report(b, model, epochs, &memory, in, &ms);
-	if (status >= 0)
-		status = profile(b, train, ms.median);
-	hg_train_free(train);
-	return status;
+	HG__TRY(hg_train_run(train, &report));
+	HG__TRY(steps_measure(b, train->step, &ms));
+	HG__TRY(outcome_get(b, train, in, &outcome));
+	outcome_report(b, model, &ms, &outcome, in->x_sparse != NULL);
+	memory_report(b, model, &outcome.plan, outcome.peak);
+	return profile(b, train, ms.median);
 }
 
 static hg_status model_run(struct bench *b, const char *model, int heads, int64_t width)
 {
+	const hg_train_config config = config_of(b, model, heads, width);
 	struct inputs in = {.x = NULL};
-	struct epochs epochs = {.ms = calloc((size_t)b->options.repeat, sizeof(double))};
-	const hg_train_config config = config_of(b, model, heads, width, &epochs);
+	hg_train *train = NULL;
 	b->ctx->peak_bytes = b->ctx->current_bytes; /* the peak of training, not of making the graph */
-	hg_status status = epochs.ms ? HG_OK : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld epochs", (long long)b->options.repeat);
+	hg_status status = inputs_make(b, width, b->csr.rows, &in);
+	hg_train_data data = HG_TRAIN_DATA_INIT;
+	data.input.graph = b->graph;
+	data.input.x = in.x;
+	data.input.x_sparse = in.x_sparse;
+	data.input.x_amax = 1.0;
+	data.labels = in.label;
+	data.train_mask = in.mask;
 	if (status == HG_OK)
-		status = inputs_make(b, width, config.model.readout < 0 ? b->csr.rows : hg_graph_batch(b->graph), &in);
-	if (status == HG_OK)
-		status = train_run(b, model, &config, &in, &epochs, b->ctx->current_bytes);
+		status = hg_train_create(b->ctx, &config, &data, &train);
+	if (status >= 0)
+		status = train_measure(b, model, train, &in);
+	hg_train_free(train);
 	inputs_free(&in);
-	free(epochs.ms);
-	return status == HG_ERR_NOMEM ? (report_absent(b, "epoch", model, hg_context_error(b->ctx)), HG_OK) : status;
+	if (status != HG_ERR_NOMEM)
+		return status;
+	report_absent(b, "epoch", model, hg_context_error(b->ctx)); /* a result too */
+	return HG_OK;
 }
 
 static hg_status policies_run(struct bench *b, const char *model)

@@ -17,7 +17,7 @@ static const struct command_name names[] = {
     {"gemm", "the dense products of a layer: forward, dX, dW"},
     {"edge-softmax", "softmax over the edges of each row, forward and backward"},
     {"epoch", "whole training epochs: time, time of each op, memory beside the plan"},
-    {"step", "the same on a small graph, with more of them: ms a step (cora-like)"},
+    {"step", "the same where a step is short: on cora-like, many steps a sample"},
 };
 static const struct command commands[] = {{bench_spmm}, {bench_sddmm}, {bench_gemm}, {bench_edge_softmax}, {bench_epoch}, {bench_epoch}};
 #define COMMANDS (int)(sizeof names / sizeof names[0])
@@ -71,7 +71,7 @@ static void defaults(struct options *o)
 	if (!o->graph)
 		o->graph = o->command == STEP ? "cora-like" : "tiny";
 	if (!o->repeat)
-		o->repeat = o->command == STEP ? 100 : 7;
+		o->repeat = 7;
 }
 
 int main(int argc, char **argv)

@@ -42,7 +42,7 @@ static const struct option table[] = {
     {"aggregate", "NAME", "gin: sum (default) or mean", CHOICE, AT(aggregate), "epoch step", 0, 0, "sum|left|mean", 0},
     {"lambda", "X", "gin: factor on the neighbours' sum (1)", REAL, AT(lambda), "epoch step", 1e-6, 1e6, NULL, 0},
     {"dense", NULL, "dense features, also where the graph's are sparse", FLAG, AT(dense), "epoch step", 0, 0, NULL, 0},
-    {"repeat", "N", "samples of a kernel, epochs after three to warm up (7; step: 100)", NUMBER, AT(repeat), NULL, 1, 100000, NULL, 0},
+    {"repeat", "N", "samples after three runs to warm up (7)", NUMBER, AT(repeat), NULL, 1, 100000, NULL, 0},
     {"seed", "S", "of graph and numbers (1)", NUMBER, AT(seed), NULL, 0, 9007199254740992.0, NULL, 0},
     {"device", "NAME", "auto (default: a GPU if one answers), cpu, cuda", CHOICE, AT(device), NULL, 0, 0, "auto|cpu|cuda", 0},
     {"threads", "N", "CPU threads (all)", NUMBER, AT(threads), NULL, 1, 4096, NULL, 0},

@@ -79,9 +79,10 @@ static void put_count(int width, int64_t count)
 
 static void print_row(const struct bench *b, const struct result *r)
 {
-	char spread[40];
+	char spread[40] = "";
 	const double tb_s = r->bytes / r->ms.median * 1e-9;
-	snprintf(spread, sizeof spread, "(%.4f .. %.4f)", r->ms.least, r->ms.most);
+	if (r->ms.samples > 1)
+		snprintf(spread, sizeof spread, "(%.4f .. %.4f)", r->ms.least, r->ms.most);
 	printf("%-18s %-30s %-10s", r->op, r->variant, r->precision ? r->precision : "");
 	put_count(5, r->features);
 	put_count(2, r->heads);
@@ -155,7 +156,7 @@ static void write_json(struct bench *b, const struct result *r)
 	json_number(&j, "peer_ms", r->peer_ms);
 	json_number(&j, "faster_than_peer", r->peer_ms / r->ms.median);
 	json_number(&j, "err_over_bound", r->error);
-	for (int i = 0; i < 8 && r->more_name[i]; i++)
+	for (int i = 0; i < RESULT_MORE && r->more_name[i]; i++)
 		json_number(&j, r->more_name[i], r->more[i]);
 	if (r->note)
 		json_text(&j, "note", r->note);

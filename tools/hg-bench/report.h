@@ -10,6 +10,8 @@ struct timing {
 	int samples;
 };
 
+#define RESULT_MORE 8
+
 /* One line of the table. Figures that do not apply are NAN, texts NULL. */
 struct result {
 	const char *op, *variant, *precision;
@@ -20,8 +22,8 @@ struct result {
 	double bytes, flops;
 	double gather_ms, peer_ms;
 	double error; /* largest err / bound of the check */
-	double more[8];
-	const char *more_name[8]; /* further figures, JSON only; NULL ends them */
+	double more[RESULT_MORE];
+	const char *more_name[RESULT_MORE]; /* further figures, JSON only; NULL ends them */
 };
 struct result result_new(const char *op, const char *variant, const char *precision);
 

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "call.h"
 #include "check.h"
@@ -38,17 +39,30 @@ struct edges_check {
 	expect_fn expect;
 };
 
+/* What the edges of a row should have: exact [degree, heads] and bound beside it. */
+static void row_expect(const struct edges_check *s, const struct copy *x, const struct copy *y, const struct row *row, double *exact, double *bound)
+{
+#pragma omp parallel for schedule(static) if (row->degree * s->a.cols > 4096)
+	for (int64_t k = 0; k < row->degree; k++)
+		for (int64_t head = 0; head < s->heads; head++) {
+			const int64_t at = k * s->heads + head;
+			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact[at], &bound[at]);
+		}
+}
+
 static hg_status row_check(struct bench *b, const struct edges_check *s, const struct copy *x, const struct copy *y, struct row *row, struct copy *e,
                            struct check *check)
 {
 	HG__TRY(row_get(b, row->index, NULL, row));
 	HG__TRY(copy_rows(b, s->e, row->begin, row->degree, e));
-	for (int64_t k = 0; k < row->degree; k++)
-		for (int64_t head = 0; head < s->heads; head++) {
-			double exact, bound;
-			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact, &bound);
-			check_number(check, row->begin + k, head, copy_at(e, k, head), exact, bound);
-		}
+	const int64_t count = row->degree * s->heads;
+	double *exact = calloc((size_t)count * 2 + 1, sizeof *exact), *bound = exact + count;
+	if (!exact)
+		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld edges", (long long)row->degree);
+	row_expect(s, x, y, row, exact, bound);
+	for (int64_t at = 0; at < count; at++)
+		check_number(check, row->begin + at / s->heads, at % s->heads, copy_at(e, at / s->heads, at % s->heads), exact[at], bound[at]);
+	free(exact);
 	return HG_OK;
 }
 
