@@ -2,13 +2,24 @@
  *
  *     dX[i, k*d + c] = dS[i, k] * A[0, k*d + c]        dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]  (f32)
  *
- * A pack of 8 columns never spans two heads: packs are used only where 8 divides d. */
+ * A pack of 8 columns never spans two heads: packs are used where 8 divides d, or where there is one head, whose last pack may have padding. */
 
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
+
+/* The head of a column; without a division where there is one head, whose padding belongs to it too. */
+static __device__ inline int64_t head_of(int64_t col, int64_t d, int heads)
+{
+	return heads == 1 ? 0 : col / d;
+}
+
+static bool packs_fit(const struct hg__mat &x, int64_t d, int heads)
+{
+	return d % 8 == 0 || (heads == 1 && wide(x));
+}
 
 /* One sub-warp for each row and head: item = row * heads + k. */
 template <typename T> struct head_dot {
@@ -19,14 +30,14 @@ template <typename T> struct head_dot {
 
 	template <int W> __device__ void row(int64_t item, bool live) const
 	{
-		const int64_t i = item / heads, k = item % heads;
+		const int64_t i = heads == 1 ? item : item / heads, k = item - i * heads;
 		float sum[1] = {0.0f}, v[W], w[W];
 		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d; c += static_cast<int64_t>(blockDim.x) * W) {
 			load<W>(x + i * ld + k * d + c, v);
 			a.get<W>(k * d + c, w);
 #pragma unroll
 			for (int j = 0; j < W; j++)
-				sum[0] += v[j] * w[j];
+				sum[0] = c + j < d ? fmaf(v[j], w[j], sum[0]) : sum[0];
 		}
 		sum[0] = row_sum(sum[0]);
 		if (live && threadIdx.x == 0)
@@ -37,11 +48,12 @@ template <typename T> struct head_dot {
 struct head_dot_dx {
 	struct floats ds, a, dx;
 	int64_t d;
+	int heads;
 
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
 		float g[1], v[W];
-		ds.get<1>(row, col / d, g);
+		ds.get<1>(row, head_of(col, d, heads), g);
 		a.get<W>(col, v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
@@ -55,15 +67,16 @@ template <typename T> struct head_dot_da {
 	int64_t ld, d;
 	struct floats ds;
 	float *da;
+	int heads;
 
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
 	{
 		float g[1], v[W];
-		ds.get<1>(row, col / d, g);
+		ds.get<1>(row, head_of(col, d, heads), g);
 		load<W>(x + row * ld + col, v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			acc[0][i] += g[0] * v[i];
+			acc[0][i] = fmaf(g[0], v[i], acc[0][i]);
 	}
 	__device__ void finish(int64_t col, const float (&sum)[1]) const
 	{
@@ -83,7 +96,7 @@ extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_do
 	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		/* d = 0: the empty sum is 0 and must be written. */
-		return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, d % 8 == 0,
+		return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, packs_fit(a->x, d, a->heads),
 		                head_dot<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->a), floats_of(a->s), a->heads});
 	});
 }
@@ -95,12 +108,13 @@ extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__he
 	if (a->ds.cols != a->heads || d * a->heads != cols || !is_float(a->ds))
 		return misfit(ctx, "head_dot_back", a->x, a->ds);
 	if (a->dx.data)
-		HG__TRY(walk(ctx, "head_dot_back", rows, cols, d % 8 == 0, head_dot_dx{floats_of(a->ds), floats_of(a->a), floats_of(a->dx), d}));
+		HG__TRY(walk(ctx, "head_dot_back", rows, cols, packs_fit(a->dx, d, a->heads),
+		             head_dot_dx{floats_of(a->ds), floats_of(a->a), floats_of(a->dx), d, a->heads}));
 	if (!a->da.data)
 		return HG_OK;
 	return with_float(ctx, "head_dot_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return columns<1>(ctx, "head_dot_back", rows, cols, d % 8 == 0,
-		                  head_dot_da<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->ds), data_of<float>(a->da)});
+		return columns<1>(ctx, "head_dot_back", rows, cols, packs_fit(a->x, d, a->heads),
+		                  head_dot_da<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->ds), data_of<float>(a->da), a->heads});
 	});
 }
