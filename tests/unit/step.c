@@ -1,11 +1,12 @@
 /* The step object: the same bits as the three calls it stands for, however its steps are launched. On a GPU its steps are captured; on a CPU they run call by
- * call through the same functions. */
+ * call through the same functions, and on a CPU that pretends to capture (capturing.h) as on a GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "autograd/tape.h"
 #include "harness.h"
+#include "unit/capturing.h"
 
 enum { N = 200, M = 1600, D = 12, C = 4, STEPS = 50, WEIGHTS = 8192 };
 
@@ -21,6 +22,10 @@ struct rig {
 	hg_optim *optim;
 	hg_step *step;
 };
+
+/* The devices that every case runs on. */
+typedef hg_context *(*open_fn)(void);
+static const open_fn devices[] = {test_context, capturing_context};
 
 static void make_data(struct rig *r)
 {
@@ -171,9 +176,9 @@ static void step_run(struct rig *r, struct trace *t, int count)
 	}
 }
 
-static int on_gpu(const struct rig *r)
+static int captures(const struct rig *r)
 {
-	return hg_context_device(r->ctx) == HG_DEVICE_CUDA;
+	return r->ctx->backend->capture_begin != NULL;
 }
 
 /* Did the last step run as it should on this device? */
@@ -181,7 +186,7 @@ static void check_launch(const struct rig *r, int captured)
 {
 	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
 	CHECK_OK(hg_step_get_launch(r->step, &launch));
-	CHECK_EQ_I(launch.captured, captured && on_gpu(r));
+	CHECK_EQ_I(launch.captured, captured && captures(r));
 	CHECK(!launch.captured || (launch.operations > 0 && launch.per_launch > 0));
 }
 
@@ -199,10 +204,10 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static void trace_way(struct trace *t, const struct way *way, const char *model, float scale)
+static void trace_way(struct trace *t, open_fn open, const struct way *way, const char *model, float scale)
 {
 	struct rig r;
-	rig_open(&r, test_context(), model, scale);
+	rig_open(&r, open(), model, scale);
 	rig_step(&r, way->eager, way->per_launch);
 	t->steps = 0;
 	for (int i = 0, count = 0; t->steps < STEPS; i++) {
@@ -214,10 +219,10 @@ static void trace_way(struct trace *t, const struct way *way, const char *model,
 	rig_close(&r);
 }
 
-static void trace_plain(struct trace *t, const char *model, float scale)
+static void trace_plain(struct trace *t, open_fn open, const char *model, float scale)
 {
 	struct rig r;
-	rig_open(&r, test_context(), model, scale);
+	rig_open(&r, open(), model, scale);
 	t->steps = 0;
 	while (t->steps < STEPS)
 		plain_step(&r, t);
@@ -226,14 +231,15 @@ static void trace_plain(struct trace *t, const char *model, float scale)
 }
 
 /* Dropout, batch norm's running statistics, Adam's bias correction: whatever counts steps must count them alike. */
-static void every_way_gives_the_same_bits(void)
+static void every_way_gives_the_same_bits(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, other;
 	for (const char *const *model = hg_model_names(); *model; model++) {
-		trace_plain(&plain, *model, 0.0f);
+		trace_plain(&plain, open, *model, 0.0f);
 		CHECK(plain.info[STEPS - 1].steps == STEPS && isfinite(plain.loss[STEPS - 1]) && plain.loss[STEPS - 1] < plain.loss[0]);
 		for (int w = 0; w < WAYS; w++) {
-			trace_way(&other, &ways[w], *model, 0.0f);
+			trace_way(&other, open, &ways[w], *model, 0.0f);
 			test_note("%s, %s", *model, ways[w].name);
 			same_trace(&plain, &other, ways[w].name);
 		}
@@ -241,19 +247,20 @@ static void every_way_gives_the_same_bits(void)
 }
 
 /* A loss scale that overflows at first, backs off, and grows into the next overflow every few steps. */
-static void skipped_steps_are_skipped_alike(void)
+static void skipped_steps_are_skipped_alike(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, other;
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		int skipped = 0, grew = 0;
-		trace_plain(&plain, *model, 0x1p40f);
+		trace_plain(&plain, open, *model, 0x1p40f);
 		for (int i = 0; i < STEPS; i++) {
 			skipped += plain.info[i].reason == HG_STEP_SKIPPED_BACKOFF;
 			grew += plain.info[i].reason == HG_STEP_APPLIED_GREW;
 		}
 		CHECK_MSG(skipped > 2 && grew > 2 && plain.info[0].reason == HG_STEP_SKIPPED_BACKOFF, "%s: %d skipped, %d grew", *model, skipped, grew);
 		for (int w = 0; w < WAYS; w++) {
-			trace_way(&other, &ways[w], *model, 0x1p40f);
+			trace_way(&other, open, &ways[w], *model, 0x1p40f);
 			same_trace(&plain, &other, ways[w].name);
 		}
 	}
@@ -286,14 +293,14 @@ static hg_tape *wide_tape(struct rig *r, hg_tensor **x)
 }
 
 /* The same events, by the three calls (no step object) or by runs of a step object. */
-static void eventful_run(struct trace *t, int with_step)
+static void eventful_run(struct trace *t, open_fn open, int with_step)
 {
 	static float x[N * D];
 	struct rig r;
 	int group = 0, nodes = 0;
 	const struct hg__observer observer = {count_nodes, &nodes};
 	hg_tensor *wide = NULL;
-	rig_open(&r, test_context(), "gcn", 0.0f);
+	rig_open(&r, open(), "gcn", 0.0f);
 	if (with_step)
 		rig_step(&r, 0, 4);
 	t->steps = 0;
@@ -329,11 +336,12 @@ static void eventful_run(struct trace *t, int with_step)
 	rig_close(&r);
 }
 
-static void changes_between_runs_are_noticed(void)
+static void changes_between_runs_are_noticed(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, stepped;
-	eventful_run(&plain, 0);
-	eventful_run(&stepped, 1);
+	eventful_run(&plain, open, 0);
+	eventful_run(&stepped, open, 1);
 	same_trace(&plain, &stepped, "with events");
 }
 
@@ -392,13 +400,14 @@ static void refuse_captures(struct rig *r, struct hg__backend *backend, hg_statu
 }
 
 /* The capture is given up once and for all, with one line of the log, and every step runs. */
-static void a_refused_capture_changes_nothing(void)
+static void a_refused_capture_changes_nothing(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, other;
 	struct rig r;
 	struct hg__backend backend;
-	trace_plain(&plain, "gcn", 0.0f);
-	rig_open(&r, test_context(), "gcn", 0.0f);
+	trace_plain(&plain, open, "gcn", 0.0f);
+	rig_open(&r, open(), "gcn", 0.0f);
 	rig_step(&r, 0, 8);
 	refuse_captures(&r, &backend, begin_refused);
 	other.steps = 0;
@@ -421,11 +430,12 @@ static hg_status failing_gemm(hg_context *ctx, const struct hg__gemm_args *args)
 	return hg__fail(ctx, HG_ERR_DEVICE, "captured gemm: no such luck");
 }
 
-static void a_failure_while_capturing_is_reported(void)
+static void a_failure_while_capturing_is_reported(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	struct rig r;
 	struct hg__backend backend;
-	rig_open(&r, test_context(), "gcn", 0.0f);
+	rig_open(&r, open(), "gcn", 0.0f);
 	rig_step(&r, 0, 0);
 	CHECK_OK(hg_step_run(r.step, 1));
 	refuse_captures(&r, &backend, begin_accepted);
@@ -441,13 +451,14 @@ static void a_failure_while_capturing_is_reported(void)
 
 /* ---- results ---- */
 
-static void the_last_results_are_remembered(void)
+static void the_last_results_are_remembered(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	struct rig r;
 	double loss = 0.0, direct = 1.0;
 	hg_step_info info = HG_STEP_INFO_INIT;
 	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
-	rig_open(&r, test_context(), "gcn", 0.0f);
+	rig_open(&r, open(), "gcn", 0.0f);
 	rig_step(&r, 0, 0);
 	CHECK_STATUS(hg_step_read(r.step, 0, &loss, &info), HG_ERR_STATE);
 	CHECK_OK(hg_step_get_launch(r.step, &launch));
@@ -466,7 +477,7 @@ static void the_last_results_are_remembered(void)
 	CHECK_STATUS(hg_step_read(r.step, HG_STEP_REMEMBERED, &loss, &info), HG_ERR_STATE);
 	CHECK_STATUS(hg_step_read(r.step, -1, &loss, &info), HG_ERR_STATE);
 	CHECK_OK(hg_step_get_launch(r.step, &launch));
-	CHECK(launch.captured == on_gpu(&r) && (launch.per_launch >= 1) == on_gpu(&r) && (launch.operations > 0) == on_gpu(&r));
+	CHECK(launch.captured == captures(&r) && (launch.per_launch >= 1) == captures(&r) && (launch.operations > 0) == captures(&r));
 	test_note("a step: %lld operations, %d in a launch", (long long)launch.operations, launch.per_launch);
 	info.size = 0;
 	CHECK_STATUS(hg_step_read(r.step, 0, NULL, &info), HG_ERR_ARG);
@@ -474,8 +485,9 @@ static void the_last_results_are_remembered(void)
 	rig_close(&r);
 }
 
-static void mistakes_are_named(void)
+static void mistakes_are_named(const void *item)
 {
+	const open_fn open = *(const open_fn *)item;
 	struct rig r;
 	hg_step *step = NULL;
 	hg_params *others = NULL;
@@ -484,7 +496,7 @@ static void mistakes_are_named(void)
 	hg_param *late = NULL;
 	hg_step_config config = HG_STEP_CONFIG_INIT;
 	const hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
-	rig_open(&r, test_context(), "gcn", 0.0f);
+	rig_open(&r, open(), "gcn", 0.0f);
 	CHECK_STATUS(hg_step_create(NULL, r.optim, NULL, &step), HG_ERR_ARG);
 	CHECK_STATUS(hg_step_create(r.tape, NULL, NULL, &step), HG_ERR_ARG);
 	CHECK_STATUS(hg_step_create(r.tape, r.optim, NULL, NULL), HG_ERR_ARG);
@@ -520,14 +532,65 @@ static void mistakes_are_named(void)
 	rig_close(&r);
 }
 
+/* What a GPU forbids in a capture breaks the pretended one: the step goes on call by call. */
+static hg_status waiting_fill(hg_context *ctx, void *memory, int byte, size_t bytes)
+{
+	HG__TRY(hg_context_synchronize(ctx));
+	return capturing.real->fill(ctx, memory, byte, bytes);
+}
+
+static void a_wait_breaks_a_capture(void)
+{
+	struct rig r;
+	hg_param *unused = NULL;
+	rig_open(&r, capturing_context(), "gcn", 0.0f);
+	hg_optim_free(r.optim);
+	hg_tape_free(r.tape);
+	CHECK_OK(hg_params_add(r.params, "unused", 3, 3, HG_INIT_ONES, 0, &unused)); /* its gradient is filled with 0 in every step */
+	CHECK_OK(hg_tape_create(r.params, HG_TRAIN, &r.tape));
+	const hg_var logits = hg_model_record(r.model, r.tape, &r.input);
+	(void)hg_tape_param(r.tape, unused);
+	r.loss = hg_softmax_xent(r.tape, logits, hg_tape_input(r.tape, r.label, "labels", -1.0), HG_NONE);
+	CHECK_OK(hg_tape_compile(r.tape, r.loss));
+	const hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+	CHECK_OK(hg_optim_create(r.params, &adam, &r.optim));
+	rig_step(&r, 0, 4);
+	capturing.backend.fill = waiting_fill;
+	CHECK_OK(hg_step_run(r.step, 20));
+	CHECK(capturing.captures == 1 && capturing.launches == 0 && capturing.kept == 0);
+	rig_close(&r);
+}
+
+/* Several steps go in one launch, and what was captured is given back. */
+static void launches_are_counted(void)
+{
+	struct rig r;
+	rig_open(&r, capturing_context(), "gat", 0.0f);
+	rig_step(&r, 0, 8);
+	CHECK_OK(hg_step_run(r.step, 1 + 3 * 8 + 5)); /* the first call by call */
+	CHECK(capturing.captures == 2 && capturing.launches == 3 + 5 && capturing.kept == 2);
+	rig_close(&r);
+	CHECK_EQ_I(capturing.kept, 0);
+}
+
+#define ON_BOTH(function)                                \
+	{#function, 0, function, &devices[0]},               \
+	{                                                    \
+#function ".capturing", 0, function, &devices[1] \
+	}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(every_way_gives_the_same_bits),
-	                                         TEST(skipped_steps_are_skipped_alike),
-	                                         TEST(changes_between_runs_are_noticed),
-	                                         TEST(a_refused_capture_changes_nothing),
-	                                         TEST(a_failure_while_capturing_is_reported),
-	                                         TEST(the_last_results_are_remembered),
-	                                         TEST(mistakes_are_named)};
+	static const struct test_case cases[] = {
+	    ON_BOTH(every_way_gives_the_same_bits),
+	    ON_BOTH(skipped_steps_are_skipped_alike),
+	    ON_BOTH(changes_between_runs_are_noticed),
+	    ON_BOTH(a_refused_capture_changes_nothing),
+	    ON_BOTH(a_failure_while_capturing_is_reported),
+	    ON_BOTH(the_last_results_are_remembered),
+	    ON_BOTH(mistakes_are_named),
+	    TEST(a_wait_breaks_a_capture),
+	    TEST(launches_are_counted),
+	};
 	return RUN_TESTS(argc, argv, cases);
 }
