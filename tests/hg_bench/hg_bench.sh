@@ -50,6 +50,24 @@ for path in sys.argv[1:]:
 ' "$scratch/all.json" "$scratch/stdout.json" || fail "the JSON is not what it should be"
 	python3 "$source/tools/hg-bench/table.py" "$scratch/all.json" >"$scratch/table.md" || fail "table.py"
 	grep -q "^| " "$scratch/table.md" || fail "table.py makes no table"
+	cat >"$scratch/gpu.json" <<-'ROWS'
+		{"op": "spmm", "variant": "gather ceiling", "precision": "f16", "graph": "g", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 2.0}
+		{"op": "spmm", "variant": "cusparse fp16 ALG2", "precision": "f16", "graph": "g", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 9.0}
+		{"op": "spmm", "variant": "cusparse fp16 ALG3", "graph": "g", "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "absent": "refused"}
+		{"op": "spmm", "variant": "auto", "precision": "fp16", "graph": "g", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 7.0, "err_over_bound": 0.5}
+		{"op": "spmm", "variant": "auto", "precision": "fp16", "graph": "g", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 3.0, "err_over_bound": 0.5}
+		{"op": "epoch", "variant": "gcn", "precision": "fp16", "graph": "g", "features": 64, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 10.0, "peak_bytes": 1073741824, "steps_skipped": 0}
+		{"peer": "pyg", "op": "epoch", "variant": "gcn csr", "precision": "fp32", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "ms": 80.0, "peak_bytes": 8589934592}
+		{"peer": "pyg", "op": "epoch", "variant": "gcn coo", "precision": "amp", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "absent": "out of memory"}
+	ROWS
+	printf 'before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n' >"$scratch/README.md"
+	table="python3 $source/tools/hg-bench/table.py $scratch/gpu.json"
+	$table --check "$scratch/README.md" 2>/dev/null && fail "table.py --check takes old figures"
+	$table --into "$scratch/README.md" || fail "table.py --into"
+	$table --check "$scratch/README.md" || fail "table.py --check refuses its own figures"
+	for words in '^before' '^after' '| g | 64 | 1 | 3.000 | 2.000 | 1.50 | 9.00 | 3.00 | - | 0.50 |' '| g | gcn | 10.00 ms, 1.00 GiB | - | 80.00 ms, 8.00 GiB | out of memory |'; do
+		grep -q -e "$words" "$scratch/README.md" || fail "table.py: no \"$words\" in $(cat "$scratch/README.md")"
+	done
 fi
 
 # a wrong number does not pass

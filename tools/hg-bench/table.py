@@ -46,7 +46,7 @@ def kernels(rows, op, form):
         if row["op"] == op and not row.get("absent"):
             groups.setdefault((row["graph"], row.get("features"), row.get("heads")), []).append(row)
     body = []
-    for (graph, width, heads), group in sorted(groups.items(), key=str):
+    for (graph, width, heads), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2] or 0)):
         ours = [r for r in group if r["variant"] == "auto" and form(r)]
         floor = {r["precision"]: r["ms"] for r in rows if r["variant"] == "gather ceiling" and (r["graph"], r.get("features")) == (graph, width)}
         peers = [r["ms"] for r in group if r["variant"].startswith("cusparse") and form(r)]

@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
-"""Training epochs of PyTorch Geometric on a HalfGraph dataset file, for a side-by-side figure with hg-train.
+"""Training epochs of PyTorch Geometric, for a side-by-side figure with hg-train and hg-bench epoch.
 
     pip install torch torch_geometric h5py
-    python3 tools/peers/pyg_epoch.py DATA.h5 --model gcn --hidden 64 --threads 2 [--device cuda] [--amp]
+    python3 tools/peers/pyg_epoch.py DATA.h5 --model gcn --threads 2                                   a HalfGraph dataset, CPU
+    python3 tools/peers/pyg_epoch.py --graph reddit-like --model all --precision fp32,amp --device cuda --json results.json
 
-Same model, same shapes, full batch: forward, loss on the training nodes, backward, Adam step. CSR (torch sparse) and COO (edge_index) are both timed
-after a warm-up and the better median is what counts. Prints one JSON line.
+Same model, same shapes, same graph, full batch: forward, loss on the training nodes, backward, Adam step. CSR (torch sparse) and COO (edge_index) are both
+timed, after epochs to warm up; the better one is what counts. One line of JSON for each run, with the names that hg-bench uses; what a release cannot do, or has no
+memory for, is a line too ("absent").
 """
 import argparse
 import json
 import statistics
+import sys
 import time
 
-import h5py
-import numpy as np
 import torch
 import torch.nn.functional as F
+import torch_geometric
 from torch_geometric.nn import GATConv, GCNConv, GINConv
+
+import graphs
 
 
 def load(path):
+    import h5py
+    import numpy as np
     with h5py.File(path, "r") as f:
         rowptr = torch.from_numpy(f["graph/pointers_to_1"][:].astype(np.int64))
         col = torch.from_numpy(f["graph/indices_1"][:].astype(np.int64))
@@ -36,43 +42,62 @@ def load(path):
             x[torch.from_numpy(rows), torch.from_numpy(idx)] = torch.from_numpy(np.broadcast_to(val, idx.shape).copy())
         y = torch.from_numpy(f["nodes/label"][:].astype(np.int64)).reshape(-1)
         mask = torch.from_numpy(f["nodes/train_mask"][:].astype(bool)).reshape(-1) if "nodes/train_mask" in f else torch.ones(n, dtype=torch.bool)
-    row = torch.repeat_interleave(torch.arange(n), rowptr[1:] - rowptr[:-1])
-    return rowptr, col, row, x, y, mask & (y >= 0)
+    return rowptr, col, x, y, mask & (y >= 0), int(y.max()) + 1
+
+
+def make(name, seed, device):
+    """A named graph with random features and labels. Sparse features become dense ones: PyTorch Geometric's layers take no others."""
+    width, classes, stored = graphs.GRAPHS[name][7:]
+    rowptr, col = graphs.graph(name, seed, device)
+    n = rowptr.numel() - 1
+    generator = torch.Generator(device=device).manual_seed(seed)
+    x = 2 * torch.rand(n, width, generator=generator, device=device) - 1
+    if stored:
+        x = (torch.rand(n, width, generator=generator, device=device) < stored / width).float() / stored
+    y = torch.randint(classes, (n,), generator=generator, device=device)
+    return rowptr, col, x, y, torch.ones(n, dtype=torch.bool, device=device), classes
 
 
 class Net(torch.nn.Module):
-    def __init__(self, model, d, hidden, heads, classes, dropout):
+    def __init__(self, model, d, hidden, heads, classes, layers, dropout):
         super().__init__()
         self.model, self.dropout = model, dropout
+        widths = [d] + [hidden] * (layers - 1) + [classes]
         if model == "gcn":
-            self.layers = torch.nn.ModuleList([GCNConv(d, hidden), GCNConv(hidden, classes)])
+            convs = [GCNConv(i, o) for i, o in zip(widths, widths[1:])]
         elif model == "gin":
             def mlp(i, o):
                 return torch.nn.Sequential(torch.nn.Linear(i, hidden), torch.nn.BatchNorm1d(hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, o))
-            self.layers = torch.nn.ModuleList([GINConv(mlp(d, hidden), train_eps=True), GINConv(mlp(hidden, classes), train_eps=True)])
+            convs = [GINConv(mlp(i, o), train_eps=True) for i, o in zip(widths, widths[1:])]
         else:
-            self.layers = torch.nn.ModuleList([GATConv(d, hidden // heads, heads=heads, dropout=dropout), GATConv(hidden, classes, heads=1, concat=False, dropout=dropout)])
+            convs = [GATConv(i, o // heads, heads=heads, dropout=dropout) for i, o in zip(widths, widths[1:-1])]
+            convs.append(GATConv(widths[-2], classes, heads=1, concat=False, dropout=dropout))
+        self.layers = torch.nn.ModuleList(convs)
 
     def forward(self, x, edges):
         act = F.elu if self.model == "gat" else F.relu
-        h = F.dropout(x, self.dropout, self.training)
-        h = act(self.layers[0](h, edges))
-        h = F.dropout(h, self.dropout, self.training)
-        return self.layers[1](h, edges)
+        h = x
+        for i, layer in enumerate(self.layers):
+            h = layer(F.dropout(h, self.dropout, self.training), edges)
+            if i + 1 < len(self.layers):
+                h = act(h)
+        return h
 
 
-def epoch_ms(args, edges, x, y, mask, classes, device):
+def epochs_ms(args, model, amp, edges, data, device):
+    """Milliseconds of each epoch after the first ones, and the last loss."""
+    _, _, x, y, mask, classes = data
     torch.manual_seed(0)
-    net = Net(args.model, x.shape[1], args.hidden, args.heads, classes, args.dropout).to(device)
+    net = Net(model, x.shape[1], args.hidden, args.heads, classes, args.layers, args.dropout).to(device)
     optim = torch.optim.Adam(net.parameters(), lr=0.01)
-    scaler = torch.amp.GradScaler(enabled=args.amp)
+    scaler = torch.amp.GradScaler(device, enabled=amp)
     times = []
     for epoch in range(args.warmup + args.epochs):
         if device == "cuda":
             torch.cuda.synchronize()
         begin = time.perf_counter()
         optim.zero_grad(set_to_none=True)
-        with torch.autocast(device, dtype=torch.float16, enabled=args.amp):
+        with torch.autocast(device, dtype=torch.float16, enabled=amp):
             loss = F.cross_entropy(net(x, edges)[mask].float(), y[mask])
         scaler.scale(loss).backward()
         scaler.step(optim)
@@ -81,39 +106,90 @@ def epoch_ms(args, edges, x, y, mask, classes, device):
             torch.cuda.synchronize()
         if epoch >= args.warmup:
             times.append(1e3 * (time.perf_counter() - begin))
-    return statistics.median(times), float(loss)
+    return times, float(loss)
+
+
+def form_of(name, data):
+    rowptr, col = data[0], data[1]
+    n = rowptr.numel() - 1
+    if name == "csr":
+        return torch.sparse_csr_tensor(rowptr, col, torch.ones(col.numel(), device=col.device), (n, n))
+    return torch.stack([col, torch.repeat_interleave(torch.arange(n, device=col.device), rowptr[1:] - rowptr[:-1])])
+
+
+def measure(args, model, precision, form, data):
+    """One run as a row with hg-bench's names."""
+    cuda = args.device == "cuda"
+    row = {}
+    try:
+        if cuda:
+            torch.cuda.empty_cache()
+        edges = form_of(form, data)
+        held = torch.cuda.memory_allocated() if cuda else 0
+        if cuda:
+            torch.cuda.reset_peak_memory_stats()
+        times, loss = epochs_ms(args, model, precision == "amp", edges, data, args.device)
+        row = {"ms": statistics.median(times), "ms_min": min(times), "ms_max": max(times), "samples": len(times), "loss": loss if loss == loss else None}
+        if cuda:
+            row["peak_bytes"] = torch.cuda.max_memory_allocated()
+            row["peak_beyond_inputs_bytes"] = row["peak_bytes"] - held
+    except torch.OutOfMemoryError:
+        row = {"absent": "out of memory"}
+    except Exception as error:  # a form that this release cannot run is a result too
+        row = {"absent": "out of memory" if "out of memory" in str(error) else str(error).split("\n")[0][:160]}
+    return row
+
+
+def numbers(text, known):
+    names = list(known) if text == "all" else text.split(",")
+    for name in names:
+        if name not in known:
+            sys.exit(f'"{name}" is none of {", ".join(known)}')
+    return names
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("data")
-    p.add_argument("--model", choices=["gcn", "gin", "gat"], default="gcn")
+    p.add_argument("data", nargs="?", help="a HalfGraph dataset file")
+    p.add_argument("--graph", choices=list(graphs.GRAPHS), help="instead of it a named synthetic graph, as hg-bench makes it")
+    p.add_argument("--model", default="gcn", help="some of gcn,gin,gat, or all")
+    p.add_argument("--precision", default="fp32", help="some of fp32,amp, or all")
+    p.add_argument("--amp", action="store_true", help="the same as --precision amp")
+    p.add_argument("--form", default="all", help="some of csr,coo, or all (default)")
     p.add_argument("--hidden", type=int, default=64)
-    p.add_argument("--heads", type=int, default=8)
-    p.add_argument("--dropout", type=float, default=0.5)
+    p.add_argument("--layers", type=int, default=2)
+    p.add_argument("--heads", type=int, help="of a hidden GAT layer (8; 1 with --graph, as hg-train and hg-bench have it)")
+    p.add_argument("--dropout", type=float, help="(0.5; 0 with --graph)")
     p.add_argument("--epochs", type=int, default=20)
     p.add_argument("--warmup", type=int, default=3)
+    p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    p.add_argument("--amp", action="store_true")
+    p.add_argument("--json", default="-", help="append the lines to this file; - (default): stdout")
     args = p.parse_args()
+    if (args.data is None) == (args.graph is None):
+        p.error("give a dataset file or --graph NAME, one of the two")
+    args.heads = args.heads or (1 if args.graph else 8)
+    args.dropout = args.dropout if args.dropout is not None else 0.0 if args.graph else 0.5
+    if args.amp:
+        args.precision = "amp"
     torch.set_num_threads(args.threads)
-    rowptr, col, row, x, y, mask = load(args.data)
-    classes, n = int(y.max()) + 1, x.shape[0]
-    forms = {"coo": torch.stack([col, row]), "csr": torch.sparse_csr_tensor(rowptr, col, torch.ones(col.numel()), (n, n))}
-    result = {"peer": "pyg", "torch": torch.__version__, "model": args.model, "device": args.device, "amp": args.amp, "nodes": n, "edges": col.numel(),
-              "features": x.shape[1], "hidden": args.hidden}
-    for name, edges in forms.items():
-        try:
-            if args.device == "cuda":
-                torch.cuda.reset_peak_memory_stats()
-            ms, loss = epoch_ms(args, edges.to(args.device), x.to(args.device), y.to(args.device), mask.to(args.device), classes, args.device)
-            result[name + "_ms"], result[name + "_loss"] = round(ms, 3), loss
-            if args.device == "cuda":
-                result[name + "_peak_mib"] = torch.cuda.max_memory_allocated() // 2**20
-        except Exception as error:  # a form that this release cannot run is a result too
-            result[name + "_error"] = str(error).split("\n")[0][:160]
-    print(json.dumps(result))
+    data = make(args.graph, args.seed, args.device) if args.graph else load(args.data)
+    data = tuple(part.to(args.device) if torch.is_tensor(part) else part for part in data)
+    machine = torch.cuda.get_device_name() if args.device == "cuda" else f"CPU ({args.threads} threads)"
+    for model in numbers(args.model, ("gcn", "gin", "gat")):
+        for precision in numbers(args.precision, ("fp32", "amp")):
+            for form in numbers(args.form, ("csr", "coo")):
+                row = {"peer": "pyg", "version": torch_geometric.__version__, "torch": torch.__version__, "device": machine, "cuda": torch.version.cuda or "",
+                       "graph": args.graph or args.data.rsplit("/", 1)[-1], "nodes": data[2].shape[0], "edges": data[1].numel(), "op": "epoch",
+                       "variant": f"{model} {form}", "precision": precision, "features": args.hidden, "heads": args.heads, "layers": args.layers}
+                row.update(measure(args, model, precision, form, data))
+                line = json.dumps(row) + "\n"
+                if args.json == "-":
+                    print(line, end="", flush=True)
+                else:
+                    with open(args.json, "a", encoding="utf-8") as file:
+                        file.write(line)
 
 
 if __name__ == "__main__":
