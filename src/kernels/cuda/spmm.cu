@@ -1,3 +1,4 @@
+#include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/stream.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
@@ -15,7 +16,8 @@ struct problem {
 	const int64_t *edge;
 	const void *x, *w;
 	void *y;
-	int64_t ldx, ldw, ldy, cols, head_cols;
+	int64_t ldw, ldy, cols, head_cols;
+	uint32_t pitch; /* bytes from one row of X to the next */
 	int heads, w_half;
 	const float *row_scale, *col_scale; /* col_scale: NULL if that came first */
 	float alpha;
@@ -177,7 +179,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 	if (item >= p.plan.items)
 		return;
 	const bool owner = own < p.cols; /* a lane without columns goes along: the lanes of a sub-warp share row ends and weights */
-	const T *x = static_cast<const T *>(p.x) + c;
+	const char *x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
 	int head[K];
 #pragma unroll
 	for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
@@ -195,8 +197,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 			shared.load(p);
 	};
 	const auto load_term = [&](int u, int64_t entry, int32_t j) {
-		if (p.x)
-			bits[u] = fetch<W>(x + j * p.ldx);
+		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
 		if (FACTOR >= BY_LANE)
 			factors(p, entry, j, head, factor[u]);
 	};
@@ -207,11 +208,10 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 #pragma unroll
 		for (int i = 0; FACTOR >= BY_LANE && i < K; i++)
 			f[i] = factor[u][i];
-		if (p.x)
-			unpack(bits[u], v);
+		unpack(bits[u], v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			acc[i] = FACTOR == UNIT ? add(acc[i], v[i]) : p.x ? fused(f[i % K], v[i], acc[i]) : add(acc[i], f[i % K]);
+			acc[i] = FACTOR == UNIT ? add(acc[i], v[i]) : fused(f[i % K], v[i], acc[i]);
 	};
 	const auto batch = [&](int32_t row) {
 		if (MODE == HG_ACC_F16_DISCRETIZED)
@@ -300,7 +300,7 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 	p.col = a->csr.col;
 	p.edge = a->csr.edge;
 	p.x = a->x.data;
-	p.ldx = a->x.ld;
+	p.pitch = static_cast<uint32_t>(a->x.ld * static_cast<int64_t>(hg_dtype_size(a->x.dtype)));
 	p.w = a->w.data;
 	p.ldw = a->w.ld;
 	p.w_half = a->w.dtype == HG_F16;
@@ -335,10 +335,10 @@ static hg_status scale_columns(hg_context *ctx, const struct hg__spmm_args *a, s
 		return with_width(wide(a->x) && p->lead % 8 == 0, [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const int64_t packs = (p->cols + W - 1) / W;
-			scale_rows<T, W><<<grid_for(a->x.rows * packs, BLOCK), BLOCK, 0, stream_of(ctx)>>>(data_of<T>(a->x), p->ldx, a->col_scale, a->x.rows, packs,
+			scale_rows<T, W><<<grid_for(a->x.rows * packs, BLOCK), BLOCK, 0, stream_of(ctx)>>>(data_of<T>(a->x), a->x.ld, a->col_scale, a->x.rows, packs,
 			                                                                                   static_cast<T *>(z), p->lead);
 			p->x = z;
-			p->ldx = p->lead;
+			p->pitch = static_cast<uint32_t>(p->lead * static_cast<int64_t>(sizeof(T)));
 			p->col_scale = nullptr;
 			return launched(ctx, "spmm: scaled columns");
 		});
@@ -359,7 +359,7 @@ static hg_status zero_empty(hg_context *ctx, const struct hg__spmm_args *a)
 
 static int factor_of(const struct problem &p, bool by_eight)
 {
-	if (!p.w && !p.col_scale && p.x)
+	if (!p.w && !p.col_scale)
 		return UNIT;
 	if (p.heads == 1)
 		return by_eight && p.cols > STEP / 2 * 8 ? BY_EDGE : BY_LANE; /* so many lanes share the loads of a step */
@@ -380,8 +380,10 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
+	if (!a->x.data && a->csr.cols > 0)
+		return hg__cuda_edge_sum(ctx, a);
 	const struct variant *v = a->y.dtype <= HG_F32 && a->accumulate < HG_ACC_COUNT ? &variants[a->y.dtype][a->accumulate] : nullptr;
-	if (!v || !v->fold || !a->csr.plan || (a->x.data && a->x.dtype != a->y.dtype) || a->y.rows != a->csr.rows || (a->scale_first && !a->x.data))
+	if (!v || !v->fold || !a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d", static_cast<int>(a->x.dtype),
 		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate));
 	struct problem p = problem_of(a);

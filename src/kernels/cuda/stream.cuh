@@ -26,7 +26,7 @@ static __device__ inline struct sub_warp own_sub_warp()
 
 /* Row ends of an item, a window of `lanes` rows at a time: lane k holds the end of row first + k as an offset from `origin`; rows that the item does not
  * finish end nowhere. */
-struct row_window {
+struct end_window {
 	const int64_t *rowptr;
 	int64_t origin;
 	int32_t last; /* the row that the item does not finish */
@@ -88,37 +88,50 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 	const int begin = static_cast<int>(base - origin), stop = static_cast<int>(p.item_edge[item + 1] - origin);
 	const int32_t *col = cols + origin;
 	int32_t row = p.item_row ? p.item_row[item] : static_cast<int32_t>(item);
-	struct row_window rows = {p.rowptr, origin, p.item_row ? p.item_row[item + 1] : row + 1, 0, 0};
+	struct end_window rows = {p.rowptr, origin, p.item_row ? p.item_row[item + 1] : row + 1, 0, 0};
 	bool head = row < rows.last && p.rowptr[row] < base;
 	rows.open(me, row);
 	int from = begin, end = rows.seek(me, begin, &row);
 	int id[STEP];
 	load_ids(col, 0, stop, id);
-	ahead(origin, stop < STEP ? stop : STEP);
+	if (stop > 0)
+		ahead(origin, stop < STEP ? stop : STEP);
 	for (int e = 0; e < stop; e += STEP) {
 		__syncwarp(); /* the sub-warps of a warp take each step together */
 		step();
-#pragma unroll
-		for (int u = 0; u < STEP; u++)
-			if (e + u >= begin && e + u < stop)
-				load(u, origin + e + u, id[u]);
 		const int next = e + STEP;
+		if (e >= begin && next <= stop) {
+#pragma unroll
+			for (int u = 0; u < STEP; u++)
+				load(u, origin + e + u, id[u]);
+		} else {
+#pragma unroll
+			for (int u = 0; u < STEP; u++)
+				if (e + u >= begin && e + u < stop)
+					load(u, origin + e + u, id[u]);
+		}
 		if (next < stop) {
 			load_ids(col, next, stop, id);
 			ahead(origin + next, stop - next < STEP ? stop - next : STEP);
 		}
-		for (;;) {
-			const int to = end < next ? end : next < stop ? next : stop;
+		if (e >= begin && end > next && next <= stop) { /* no row ends here: nearly always where rows are long */
 #pragma unroll
 			for (int u = 0; u < STEP; u++)
-				if (e + u >= from && e + u < to)
-					add(u);
-			if (end > next)
-				break;
-			put(row, head ? 2 * item : -1);
-			head = false;
-			from = end;
-			end = rows.seek(me, end, &row);
+				add(u);
+		} else {
+			for (;;) {
+				const int to = end < next ? end : next < stop ? next : stop;
+#pragma unroll
+				for (int u = 0; u < STEP; u++)
+					if (e + u >= from && e + u < to)
+						add(u);
+				if (end > next)
+					break;
+				put(row, head ? 2 * item : -1);
+				head = false;
+				from = end;
+				end = rows.seek(me, end, &row);
+			}
 		}
 		if ((origin + next) % HG_BATCH_EDGES == 0)
 			batch(row);
