@@ -81,10 +81,13 @@ static inline size_t hg__gemm_bytes(int64_t m, int64_t n, int64_t k, int threads
 }
 
 /* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation.
+ * sums[0, c] = sum over k of B[k, c], f32 [1, cols of C], or absent; only where B is not transposed and there is no bias: the gradient of a bias beside that of
+ * the weights. pick 0: the algorithm of the kernel's rule. pick > 0, for measurements: the pick-th that the library proposes, HG_ERR_UNSUPPORTED if it has less.
  * CUDA: the first product of each shape chooses an algorithm, and allocates for it: take one step before a step is captured. */
 struct hg__gemm_args {
-	struct hg__mat a, b, c, bias;
+	struct hg__mat a, b, c, bias, sums;
 	int trans_a, trans_b;
+	int pick;
 };
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p.

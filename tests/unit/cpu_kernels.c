@@ -440,7 +440,7 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 {
 	struct hg__mat a = ta ? normal(dtype, depth, m) : normal(dtype, m, depth), b = tb ? normal(dtype, n, depth) : normal(dtype, depth, n);
 	struct hg__mat c = empty(m % 2 ? HG_F32 : dtype, m, n), bias = normal(c.dtype, 1, n);
-	CHECK_OK(k->gemm(ctx, &(struct hg__gemm_args){a, b, c, bias, ta, tb}));
+	CHECK_OK(k->gemm(ctx, &(struct hg__gemm_args){.a = a, .b = b, .c = c, .bias = bias, .trans_a = ta, .trans_b = tb}));
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++) {
 			double sum = get(&bias, 0, j), size = fabs(sum);
@@ -451,6 +451,19 @@ static void check_gemm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 			}
 			CHECK_WITHIN(get(&c, i, j), sum, slack(&c, sum, size, (double)(depth + 2) * 0x1p-24));
 		}
+	if (!tb) {
+		struct hg__mat sums = empty(HG_F32, 1, n);
+		CHECK_OK(k->gemm(ctx, &(struct hg__gemm_args){.a = a, .b = b, .c = c, .sums = sums, .trans_a = ta}));
+		for (int64_t j = 0; j < n; j++) {
+			double sum = 0, size = 0;
+			for (int64_t p = 0; p < depth; p++) {
+				sum += get(&b, p, j);
+				size += fabs(get(&b, p, j));
+			}
+			CHECK_WITHIN(get(&sums, 0, j), sum, slack(&sums, sum, size, (double)(depth + 2) * 0x1p-24));
+		}
+	}
+	CHECK_STATUS(k->gemm(ctx, &(struct hg__gemm_args){.a = a, .b = b, .c = c, .trans_a = ta, .trans_b = tb, .pick = 2}), HG_ERR_UNSUPPORTED);
 	pool_clear();
 }
 

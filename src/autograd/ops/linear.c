@@ -56,11 +56,13 @@ static hg_status backward(const struct hg__call *c)
 		const struct hg__gemm_args args = {.a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
 		HG__TRY(c->k->gemm(c->ctx, &args));
 	}
-	if (c->din[W].data) { /* [k, n] [n, d] */
-		const struct hg__gemm_args args = {.a = c->in[X], .b = c->dout, .c = c->din[W], .trans_a = 1};
-		HG__TRY(c->k->gemm(c->ctx, &args));
-	}
-	return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
+	if (!c->din[W].data)
+		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
+	/* [k, n] [n, d], and db beside it */
+	const int through_aux = c->din[B].data && c->din[B].dtype != HG_F32;
+	const struct hg__gemm_args args = {.a = c->in[X], .b = c->dout, .c = c->din[W], .sums = through_aux ? c->aux[DB] : c->din[B], .trans_a = 1};
+	HG__TRY(c->k->gemm(c->ctx, &args));
+	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
 }
 
 /* Three products, and the sum for db. */

@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/tile.h"
 
-/* C = op(A) op(B) + bias, in pieces of C, one thread a piece.
+/* C = op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if wanted, are colsum's.
  *
  * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it lies if it is f32 and not transposed, else copied, widened, into a
  * panel. C is narrowed once. How the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
@@ -163,6 +163,9 @@ static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, const str
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
 	HG__TRY(hg__need(ctx, job->k == k && a->c.rows == job->m && a->c.cols == job->n && hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
 	                 "gemm: operands do not fit"));
+	HG__TRY(hg__need(ctx, !a->sums.data || (!a->trans_b && !a->bias.data), "gemm: column sums of a transposed B, or beside a bias"));
+	if (a->pick > 1)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: algorithm %d was asked for, there is one", a->pick);
 	if (job->n > INT_MAX || a->a.ld > INT_MAX || a->b.ld > INT_MAX || a->c.ld > INT_MAX)
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: a row has more than %d elements, which is more than a BLAS can address", INT_MAX);
 	return HG_OK;
@@ -172,6 +175,8 @@ hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 {
 	struct job job = {.a = a, .m = a->trans_a ? a->a.cols : a->a.rows, .n = a->trans_b ? a->b.rows : a->b.cols, .k = a->trans_a ? a->a.rows : a->a.cols};
 	HG__TRY(check(ctx, a, &job));
+	if (a->sums.data)
+		HG__TRY(HG__CPU(colsum)(ctx, &(struct hg__colsum_args){.x = a->b, .y = a->sums}));
 	if (job.m == 0 || job.n == 0)
 		return HG_OK;
 	cut(&job);

@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/launch.cuh"
 
-/* C = op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].
+/* C = op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] = sum over k of B[k, c].
  *
  * Two variants, the first that accepts wins:
  *
@@ -10,8 +10,15 @@
  *                operand, and the bias runs along the rows of its result, where the BIAS epilogue adds it before the one narrowing
  *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or alignments that cuBLASLt declines
  *
- * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32 (reduction scheme "compute type"), and the algorithm is the
- * heuristic's first choice for shape and alignment, never a timing's: the same bits in every run. */
+ * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32 (reduction scheme "compute type").
+ *
+ * The algorithm is chosen by rules from shape and alignment, never by a timing: two runs that time differently would choose differently, and then their sums
+ * would differ in the last bits. A measurement therefore comes before, in hg-bench, from the list that `pick` walks, and its result is a rule here:
+ *
+ *     in general   the first that the library proposes
+ *     long k       the same algorithm with k split into more pieces, where it would leave more than half of the GPU idle (more_pieces)
+ *     sums         beside the product (epilogue BGRADA) where that keeps as much of the GPU busy as the product alone, else a kernel of their own: the
+ *                  epilogue admits less algorithms, and a product that cannot split its k is slower by far more than a pass over B costs */
 
 struct shape {
 	int64_t m, n, k;
@@ -59,7 +66,7 @@ static hg_status run_generic(hg_context *ctx, const struct hg__gemm_args *a, str
 
 /* All that the choice of an algorithm may depend on. Integers of one size, so that memcmp compares keys. */
 struct key {
-	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, align_a, align_b, align_c, align_bias;
+	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, sums, pick, align_a, align_b, align_c, align_vector;
 };
 
 struct hg__gemm_plans {
@@ -67,6 +74,7 @@ struct hg__gemm_plans {
 	cublasLtMatmulDesc_t op;
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulAlgo_t algo;
+	float waves;   /* part of the GPU that the algorithm keeps busy; above 1: how often it fills it */
 	bool accepted; /* false: cuBLASLt has no algorithm, remembered as well */
 	struct hg__gemm_plans *next;
 };
@@ -76,6 +84,12 @@ static int64_t alignment(const void *p)
 {
 	const uintptr_t bits = reinterpret_cast<uintptr_t>(p) | 256u;
 	return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+/* The vector of the epilogue, added or made. */
+static void *vector_of(const struct hg__gemm_args *a)
+{
+	return a->bias.data ? a->bias.data : a->sums.data;
 }
 
 static struct key key_of(const struct hg__gemm_args *a, struct shape s)
@@ -91,10 +105,12 @@ static struct key key_of(const struct hg__gemm_args *a, struct shape s)
 	        a->trans_a != 0,
 	        a->trans_b != 0,
 	        a->bias.data != nullptr,
+	        a->sums.data != nullptr,
+	        a->pick,
 	        alignment(a->a.data),
 	        alignment(a->b.data),
 	        alignment(a->c.data),
-	        alignment(a->bias.data)};
+	        alignment(vector_of(a))};
 }
 
 static cudaDataType_t cuda_type(int64_t dtype)
@@ -110,6 +126,12 @@ static hg_status lt_status(hg_context *ctx, cublasStatus_t status, const char *w
 }
 #define HG__LT(ctx, what, call) HG__TRY(lt_status((ctx), (call), (what)))
 
+static hg_status set_vector(hg_context *ctx, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
+{
+	void *vector = vector_of(a);
+	return lt_status(ctx, cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector), "epilogue");
+}
+
 static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
 {
 	const struct key &k = plan->key;
@@ -117,12 +139,12 @@ static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a, struct
 	HG__LT(ctx, "operation", cublasLtMatmulDescCreate(&plan->op, CUBLAS_COMPUTE_32F, CUDA_R_32F));
 	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
 	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
-	if (k.bias) {
-		const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-		const cudaDataType_t type = cuda_type(k.type_c);
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data));
+	if (k.bias || k.sums) {
+		const cublasLtEpilogue_t epilogue = k.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADA; /* its A is our B */
+		const cudaDataType_t type = k.bias ? cuda_type(k.type_c) : CUDA_R_32F;
+		HG__LT(ctx, "epilogue", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+		HG__LT(ctx, "epilogue", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
+		HG__TRY(set_vector(ctx, a, plan));
 	}
 	HG__LT(ctx, "layout of B",
 	       cublasLtMatrixLayoutCreate(&plan->a, cuda_type(k.type), static_cast<uint64_t>(a->b.cols), static_cast<uint64_t>(a->b.rows), k.ldb));
@@ -151,20 +173,78 @@ static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t pref
 	return HG_OK;
 }
 
-static hg_status choose(hg_context *ctx, cublasLtHandle_t lt, struct hg__gemm_plans *plan)
+/* A setting of an algorithm; 0 where it has none of that name. */
+static int32_t setting(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t name)
 {
+	int32_t value = 0;
+	size_t written = 0;
+	return cublasLtMatmulAlgoConfigGetAttribute(algo, name, &value, sizeof value, &written) == CUBLAS_STATUS_SUCCESS ? value : 0;
+}
+
+/* A split of k needs a second kernel, about 3 us, that adds up the pieces. A multiprocessor that gets its share of the memory's rate (4.3 TB/s / 132 = 33 kB
+ * a us) reads the 128 halves of one k of a 64 x 64 tile in 8 ns: from this k on, one block alone walks for 130 us, and half of its walk pays for the second
+ * kernel many times. */
+constexpr int64_t LONG_K = 16384;
+/* Of k in a piece, at least: 8 us of walk against the 3 us. */
+constexpr int64_t LEAST_RUN = 1024;
+
+/* The heuristic's algorithm with k in as many pieces as fill the GPU once; left alone where it already keeps half of it busy, or where the library refuses. */
+static void more_pieces(hg__cuda_state *state, struct hg__gemm_plans *plan)
+{
+	const int64_t most = plan->key.k / LEAST_RUN, now = setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+	if (plan->key.k < LONG_K || !(plan->waves > 0.0f && plan->waves < 0.5f))
+		return;
+	const int64_t wanted = static_cast<int64_t>(static_cast<float>(now > 1 ? now : 1) / plan->waves);
+	const int32_t pieces = static_cast<int32_t>(wanted < most ? wanted : most);
+	const uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	cublasLtMatmulAlgo_t algo = plan->algo;
+	cublasLtMatmulHeuristicResult_t result = {};
+	const bool fits = cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &pieces, sizeof pieces) == CUBLAS_STATUS_SUCCESS &&
+	                  cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme) == CUBLAS_STATUS_SUCCESS &&
+	                  cublasLtMatmulAlgoCheck(state->lt, plan->op, plan->a, plan->b, plan->c, plan->c, &algo, &result) == CUBLAS_STATUS_SUCCESS &&
+	                  result.workspaceSize <= LT_WORKSPACE_BYTES && result.wavesCount > plan->waves;
+	if (!fits)
+		return;
+	plan->algo = algo;
+	plan->waves = result.wavesCount;
+}
+
+/* Algorithms to choose from in a measurement. */
+constexpr int PICKS = 16;
+
+static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_plans *plan)
+{
+	const int wanted = plan->key.pick > 0 ? PICKS : 1, place = plan->key.pick > 0 ? static_cast<int>(plan->key.pick) - 1 : 0;
 	cublasLtMatmulPreference_t preference = nullptr;
 	HG__LT(ctx, "preference", cublasLtMatmulPreferenceCreate(&preference));
-	cublasLtMatmulHeuristicResult_t result = {};
+	cublasLtMatmulHeuristicResult_t results[PICKS] = {};
 	int found = 0;
 	const hg_status status = set_preference(ctx, preference, plan->key);
-	if (status >= 0)
-		plan->accepted =
-		    cublasLtMatmulAlgoGetHeuristic(lt, plan->op, plan->a, plan->b, plan->c, plan->c, preference, 1, &result, &found) == CUBLAS_STATUS_SUCCESS &&
-		    found > 0;
-	plan->algo = result.algo;
+	if (status >= 0 &&
+	    cublasLtMatmulAlgoGetHeuristic(state->lt, plan->op, plan->a, plan->b, plan->c, plan->c, preference, wanted, results, &found) != CUBLAS_STATUS_SUCCESS)
+		found = 0;
 	(void)cublasLtMatmulPreferenceDestroy(preference); /* an object in host memory: cannot fail usefully */
+	plan->accepted = place < found;
+	if (!plan->accepted)
+		return status;
+	plan->algo = results[place].algo;
+	plan->waves = results[place].wavesCount;
+	if (plan->key.pick == 0)
+		more_pieces(state, plan);
 	return status;
+}
+
+static void tell(hg_context *ctx, const struct hg__gemm_plans *plan)
+{
+	const long long m = plan->key.m, n = plan->key.n, k = plan->key.k;
+	const char *sums = plan->key.sums ? " with column sums" : "";
+	if (plan->accepted)
+		hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld%s: cuBLASLt's algorithm %d, tile %d, stages %d, k in %d pieces, %.2f waves", m, n, k, sums,
+		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_ID)), static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_TILE_ID)),
+		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_STAGES_ID)), static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)),
+		        static_cast<double>(plan->waves));
+	else
+		hg__log(ctx, HG_LOG_DEBUG, "gemm: cuBLASLt declines %lld x %lld x %lld%s", m, n, k, sums);
 }
 
 void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
@@ -196,14 +276,12 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	made->key = key;
 	hg_status status = describe(ctx, a, made);
 	if (status >= 0)
-		status = choose(ctx, state->lt, made);
+		status = choose(ctx, state, made);
 	if (status < 0) {
 		hg__gemm_plans_free(ctx, made);
 		return status;
 	}
-	if (!made->accepted)
-		hg__log(ctx, HG_LOG_DEBUG, "gemm: cuBLASLt declines %lld x %lld x %lld, the generic kernel runs", static_cast<long long>(s.m),
-		        static_cast<long long>(s.n), static_cast<long long>(s.k));
+	tell(ctx, made);
 	made->next = state->plans;
 	state->plans = made;
 	*plan = made;
@@ -214,23 +292,30 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
 {
 	const float one = 1.0f, zero = 0.0f;
-	if (a->bias.data)
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data));
+	if (vector_of(a))
+		HG__TRY(set_vector(ctx, a, plan));
 	const cublasStatus_t status = cublasLtMatmul(state->lt, plan->op, &one, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data,
 	                                             plan->c, &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx));
 	plan->accepted = status != CUBLAS_STATUS_NOT_SUPPORTED;
 	return plan->accepted ? lt_status(ctx, status, "product") : HG_OK;
 }
 
-hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
+static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
-	const struct shape s = shape_of(a);
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
 	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype || (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
 		return hg__fail(ctx, HG_ERR_INTERNAL, "gemm: op(A) [%lld, %lld] type %d, op(B) [%lld, %lld] type %d, C [%lld, %lld] type %d",
 		                static_cast<long long>(s.m), static_cast<long long>(s.k), static_cast<int>(a->a.dtype), static_cast<long long>(k),
 		                static_cast<long long>(s.n), static_cast<int>(a->b.dtype), static_cast<long long>(a->c.rows), static_cast<long long>(a->c.cols),
 		                static_cast<int>(a->c.dtype));
+	if (a->sums.data && (a->trans_b || a->bias.data || a->sums.dtype != HG_F32 || a->sums.cols != s.n))
+		return hg__fail(ctx, HG_ERR_INTERNAL, "gemm: column sums of a transposed B, beside a bias, or not f32 [1, %lld]", static_cast<long long>(s.n));
+	return HG_OK;
+}
+
+/* C alone. */
+static hg_status product(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+{
 	if (s.m == 0 || s.n == 0)
 		return HG_OK;
 	if (s.k == 0 || (a->bias.data && a->bias.dtype != a->c.dtype))
@@ -240,5 +325,41 @@ hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 	HG__TRY(find_plan(ctx, state, a, s, &plan));
 	if (plan->accepted)
 		HG__TRY(run_lt(ctx, state, a, plan));
+	if (!plan->accepted && a->pick > 0)
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: algorithm %d was asked for, cuBLASLt does not propose that many, or does not run it", a->pick);
 	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
+}
+
+/* C and sums in one product, if the rule is for it: *done tells. */
+static hg_status product_with_sums(hg_context *ctx, const struct hg__gemm_args *a, const struct hg__gemm_args *without, struct shape s, bool *done)
+{
+	*done = false;
+	if (s.m == 0 || s.n == 0 || s.k == 0 || a->pick > 0)
+		return HG_OK;
+	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
+	struct hg__gemm_plans *both = nullptr, *alone = nullptr;
+	HG__TRY(find_plan(ctx, state, a, s, &both));
+	HG__TRY(find_plan(ctx, state, without, s, &alone));
+	if (!both->accepted || (alone->accepted && both->waves < alone->waves))
+		return HG_OK;
+	HG__TRY(run_lt(ctx, state, a, both));
+	*done = both->accepted;
+	return HG_OK;
+}
+
+hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	const struct shape s = shape_of(a);
+	HG__TRY(check(ctx, a, s));
+	if (!a->sums.data)
+		return product(ctx, a, s);
+	struct hg__gemm_args without = *a;
+	without.sums = {};
+	bool done;
+	HG__TRY(product_with_sums(ctx, a, &without, s, &done));
+	if (done)
+		return HG_OK;
+	const struct hg__colsum_args sums = {a->b, a->sums, {}};
+	HG__TRY(product(ctx, &without, s));
+	return hg__cuda_colsum(ctx, &sums);
 }
