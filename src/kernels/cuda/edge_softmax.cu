@@ -19,60 +19,70 @@ struct softmax_problem {
 
 /* ---- packs ---- */
 
-/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 of the storage. H: heads of a pack. */
-template <int H> struct pack_range {
-	int64_t first, stop, low, high;
+/* The packs of an item, numbered from the one that its first edge is in. H: heads of a pack. */
+template <int H> struct item_packs {
+	int64_t origin; /* where pack 0 lies, in elements */
+	int64_t pitch;  /* from pack to pack */
+	int shift;      /* elements of pack 0 before the item's first edge */
+	int room;       /* elements of storage from pack 0 on, if they are few */
 
-	__device__ explicit pack_range(const struct edge_part &part)
-	    : first(H == 8 ? part.begin : part.begin * H / 8), stop(H == 8 ? part.end : (part.end * H + 7) / 8), low(part.begin * H), high(part.end * H)
+	__device__ item_packs(const struct softmax_problem &p, const struct warp_item &it, int slice)
+	    : origin(H == 8 ? it.base * p.ld + 8 * slice : it.base * H / 8 * 8), pitch(H == 8 ? p.ld : 8), shift(H == 8 ? 0 : static_cast<int>(it.base * H % 8))
 	{
+		const int64_t left = p.limit - origin;
+		room = left < INT_MAX ? static_cast<int>(left) : INT_MAX;
 	}
-	__device__ int64_t place(const struct softmax_problem &p, int slice, int64_t q) const
+};
+
+/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 from pack 0 on. */
+template <int H> struct pack_range {
+	int first, stop, low, high;
+
+	__device__ pack_range(const struct item_packs<H> &packs, const struct edge_part &part) : low(packs.shift + part.begin * H), high(packs.shift + part.end * H)
 	{
-		return H == 8 ? q * p.ld + 8 * slice : 8 * q;
+		first = low / 8;
+		stop = part.begin < part.end ? (high + 7) / 8 : first;
 	}
-	__device__ bool whole(int64_t i) const
+	__device__ bool whole(int q) const
 	{
-		return H == 8 || (i >= low && i + 8 <= high);
+		return H == 8 || (8 * q >= low && 8 * q + 8 <= high);
 	}
-	__device__ bool has(int64_t i) const
+	__device__ bool has(int q, int j) const
 	{
-		return i >= low && i < high;
+		return H == 8 || (8 * q + j >= low && 8 * q + j < high);
 	}
 };
 
 /* Pack q into x; what is not the part's is `fill`, also where the range has ended. */
 template <typename T, int H>
-static __device__ inline void take(const struct softmax_problem &p, const void *data, const struct pack_range<H> &r, int slice, int64_t q, float fill,
-                                   float (&x)[8])
+static __device__ inline void take(const void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q, float fill, float (&x)[8])
 {
-	const int64_t i = r.place(p, slice, q);
-	if (q < r.stop && (r.whole(i) || i + 8 <= p.limit)) {
-		unpack(fetch<8>(static_cast<const T *>(data) + i), x);
-		if (r.whole(i))
+	const T *from = static_cast<const T *>(data) + packs.origin + q * packs.pitch;
+	if (q < r.stop && (H == 8 || 8 * q + 8 <= packs.room)) {
+		unpack(fetch<8>(from), x);
+		if (r.whole(q))
 			return;
 #pragma unroll
 		for (int j = 0; j < 8; j++)
-			x[j] = r.has(i + j) ? x[j] : fill;
+			x[j] = r.has(q, j) ? x[j] : fill;
 	} else { /* no pack, or the storage's last one, cut short */
 #pragma unroll
 		for (int j = 0; j < 8; j++)
-			x[j] = q < r.stop && r.has(i + j) ? widen(static_cast<const T *>(data)[i + j]) : fill;
+			x[j] = q < r.stop && r.has(q, j) ? widen(from[j]) : fill;
 	}
 }
 
 template <typename T, int H>
-static __device__ inline void put(const struct softmax_problem &p, const struct pack_range<H> &r, int slice, int64_t q, const float (&x)[8])
+static __device__ inline void put(void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q, const float (&x)[8])
 {
-	const int64_t i = r.place(p, slice, q);
-	T *out = static_cast<T *>(p.out) + i;
-	if (r.whole(i)) {
-		store<8>(out, x);
+	T *to = static_cast<T *>(data) + packs.origin + q * packs.pitch;
+	if (r.whole(q)) {
+		store<8>(to, x);
 	} else {
 #pragma unroll
 		for (int j = 0; j < 8; j++)
-			if (r.has(i + j))
-				out[j] = narrow<T>(x[j]);
+			if (r.has(q, j))
+				to[j] = narrow<T>(x[j]);
 	}
 }
 
@@ -124,6 +134,28 @@ template <int H> static __device__ inline void fill_heads(float (&x)[H], float v
 		x[h] = value;
 }
 
+/* Has a warp an item, and a slice of its heads? */
+static __device__ inline bool has_item(const struct softmax_problem &p)
+{
+	return own_warp() < p.plan.items * p.slices;
+}
+
+/* What the parts of a warp's item share. */
+template <int H> struct softmax_item {
+	struct warp_item it;
+	int slice;
+	struct item_packs<H> packs;
+
+	__device__ explicit softmax_item(const struct softmax_problem &p)
+	    : it(p.plan, p.slices == 1 ? own_warp() : own_warp() / p.slices), slice(static_cast<int>(own_warp() - it.item * p.slices)), packs(p, it, slice)
+	{
+	}
+	__device__ int64_t slot(const struct edge_part &part) const
+	{
+		return 2 * it.item + part.split;
+	}
+};
+
 /* ---- staging ---- */
 
 static __device__ inline float &staged(const struct softmax_problem &p, int64_t slot, int statistic, int head)
@@ -144,8 +176,9 @@ template <int H> static __device__ inline void unstage(const struct softmax_prob
 		x[h] = 8 * slice + h < p.heads ? staged(p, slot, statistic, 8 * slice + h) : 0.0f;
 }
 
-/* Packs that a lane keeps in registers, of each operand: 16 floats. With as many lanes as a row has packs on average two packs hold all but the long rows. */
-constexpr int KEPT = 2;
+/* Packs that a lane keeps in registers, of each operand. With one head three packs of 32 lanes hold a row of 760 edges, about as many as an item has on large
+ * graphs; with more heads two leave registers for the statistics of each. */
+template <int H> constexpr int KEPT = H == 1 ? 3 : 2;
 
 /* ---- forward ---- */
 
@@ -185,145 +218,136 @@ template <int H> static __device__ inline void invert(float (&x)[H])
 
 /* A part whose packs fit the registers of its sub-warp. */
 template <typename T, int H>
-static __device__ inline void softmax_short(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+static __device__ inline void softmax_short(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                            const struct edge_part &part)
 {
-	const struct pack_range<H> r(part);
-	float x[KEPT][8], max[H], sum[H];
+	const struct pack_range<H> r(item.packs, part);
+	float x[KEPT<H>][8], max[H], sum[H];
 	fill_heads(max, -INFINITY);
 	fill_heads(sum, 0.0f);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++)
-		take<T, H>(p, p.e, r, slice, r.first + s.lane + i * s.lanes, -INFINITY, x[i]);
+	for (int i = 0; i < KEPT<H>; i++)
+		take<T>(p.e, item.packs, r, r.first + s.lane + i * s.lanes, -INFINITY, x[i]);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++)
+	for (int i = 0; i < KEPT<H>; i++)
 		add_max(max, x[i]);
 	join_max(max, s.lanes);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++)
+	for (int i = 0; i < KEPT<H>; i++)
 		if (r.first + s.lane + i * s.lanes < r.stop)
 			add_exp(sum, x[i], max);
 	join_sum(sum, s.lanes);
-	if (part.slot >= 0 && s.lane == 0 && r.first < r.stop) {
-		stage(p, part.slot, MAX, slice, max);
-		stage(p, part.slot, SUM, slice, sum);
+	if (part.split >= 0 && s.lane == 0 && r.first < r.stop) {
+		stage(p, item.slot(part), MAX, item.slice, max);
+		stage(p, item.slot(part), SUM, item.slice, sum);
 	}
 	invert(sum);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++) {
-		const int64_t q = r.first + s.lane + i * s.lanes;
+	for (int i = 0; i < KEPT<H>; i++) {
+		const int q = r.first + s.lane + i * s.lanes;
 		scale(x[i], sum);
-		if (part.slot < 0 && q < r.stop)
-			put<T, H>(p, r, slice, q, x[i]);
+		if (part.split < 0 && q < r.stop)
+			put<T>(p.out, item.packs, r, q, x[i]);
 	}
 }
 
 /* P of a part by its row's maximum and inverse sum. */
 template <typename T, int H>
-static __device__ inline void put_softmax(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct pack_range<H> &r,
-                                          const float (&max)[H], const float (&factor)[H])
+static __device__ inline void put_softmax(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                          const struct pack_range<H> &r, const float (&max)[H], const float (&factor)[H])
 {
 #pragma unroll 2
-	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
 		float x[8];
-		take<T, H>(p, p.e, r, slice, q, 0.0f, x);
+		take<T>(p.e, item.packs, r, q, 0.0f, x);
 #pragma unroll
 		for (int j = 0; j < 8; j++)
 			x[j] = expf(x[j] - max[j % H]) * factor[j % H];
-		put<T, H>(p, r, slice, q, x);
+		put<T>(p.out, item.packs, r, q, x);
 	}
 }
 
 /* A part of any length: read for the maximum, for the sum, and to write. */
 template <typename T, int H>
-static __device__ inline void softmax_long(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+static __device__ inline void softmax_long(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                           const struct edge_part &part)
 {
-	const struct pack_range<H> r(part);
+	const struct pack_range<H> r(item.packs, part);
 	float x[8], max[H], sum[H];
 	fill_heads(max, -INFINITY);
 	fill_heads(sum, 0.0f);
 #pragma unroll 2
-	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T, H>(p, p.e, r, slice, q, -INFINITY, x);
+	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T>(p.e, item.packs, r, q, -INFINITY, x);
 		add_max(max, x);
 	}
 	join_max(max, s.lanes);
 #pragma unroll 2
-	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T, H>(p, p.e, r, slice, q, -INFINITY, x);
+	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T>(p.e, item.packs, r, q, -INFINITY, x);
 		add_exp(sum, x, max);
 	}
 	join_sum(sum, s.lanes);
-	if (part.slot < 0) {
+	if (part.split < 0) {
 		invert(sum);
-		put_softmax<T, H>(p, s, slice, r, max, sum);
+		put_softmax<T>(p, item, s, r, max, sum);
 	} else if (s.lane == 0 && r.first < r.stop) {
-		stage(p, part.slot, MAX, slice, max);
-		stage(p, part.slot, SUM, slice, sum);
+		stage(p, item.slot(part), MAX, item.slice, max);
+		stage(p, item.slot(part), SUM, item.slice, sum);
 	}
 }
 
 /* short_part where the parts that the warp's sub-warps have fit their registers, long_part elsewhere: for all parts of an item. */
 template <int H, typename Short, typename Long>
-static __device__ inline void each_part(const struct softmax_problem &p, const struct warp_item &it, Short short_part, Long long_part)
+static __device__ inline void each_part(const struct softmax_problem &p, const struct softmax_item<H> &item, Short short_part, Long long_part)
 {
+	const struct warp_item &it = item.it;
 	const struct sub_warp s(lanes_for<H>(it));
 	struct edge_part next = part_of(p.plan, it, it.row + s.number);
 	for (int32_t row = it.row; row <= it.last; row += s.count()) {
 		const struct edge_part part = next;
 		next = part_of(p.plan, it, row + s.count() + s.number); /* read ahead */
-		const struct pack_range<H> r(part);
-		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT * s.lanes))
+		const struct pack_range<H> r(item.packs, part);
+		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT<H> * s.lanes))
 			short_part(s, part);
 		else
 			long_part(s, part);
 	}
 }
 
-/* Which item and which slice of heads a warp has; false past the last item. */
-static __device__ inline bool own_slice(const struct softmax_problem &p, int64_t *item, int *slice)
-{
-	*item = p.slices == 1 ? own_warp() : own_warp() / p.slices;
-	*slice = p.slices == 1 ? 0 : static_cast<int>(own_warp() - *item * p.slices);
-	return *item < p.plan.items;
-}
-
 /* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this maximum. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3) softmax_items(const struct softmax_problem p)
 {
-	int64_t item;
-	int slice;
-	if (!own_slice(p, &item, &slice))
+	if (!has_item(p))
 		return;
+	const struct softmax_item<H> item(p);
 	each_part<H>(
-	    p, warp_item(p.plan, item), [&](const struct sub_warp &s, const struct edge_part &part) { softmax_short<T, H>(p, s, slice, part); },
-	    [&](const struct sub_warp &s, const struct edge_part &part) { softmax_long<T, H>(p, s, slice, part); });
+	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { softmax_short<T>(p, item, s, part); },
+	    [&](const struct sub_warp &s, const struct edge_part &part) { softmax_long<T>(p, item, s, part); });
 }
 
 /* f(s, part) for the parts of split rows in an item, at most two, by a half-warp each: its head and its tail. */
-template <typename F> static __device__ inline void each_split(const struct softmax_problem &p, int64_t item, F f)
+template <typename F> static __device__ inline void each_split(const struct softmax_problem &p, const struct warp_item &it, F f)
 {
-	const struct warp_item it(p.plan, item);
 	const struct sub_warp s(16);
+	if (s.number == 0 && it.row == it.last)
+		return;
 	const struct edge_part part = part_of(p.plan, it, s.number == 1 ? it.last : it.row);
-	if (part.slot >= 0 && (s.number == 1 || it.row < it.last))
+	if (part.split >= 0 && part.begin < part.end)
 		f(s, part);
 }
 
 /* Pass 3: P of split rows. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
 {
-	int64_t item;
-	int slice;
-	if (!own_slice(p, &item, &slice))
+	if (!has_item(p))
 		return;
-	each_split(p, item, [&](const struct sub_warp &s, const struct edge_part &part) {
+	const struct softmax_item<H> item(p);
+	each_split(p, item.it, [&](const struct sub_warp &s, const struct edge_part &part) {
 		float max[H], factor[H];
-		const struct pack_range<H> r(part);
-		if (r.first >= r.stop)
-			return;
-		unstage(p, part.slot, MAX, slice, max);
-		unstage(p, part.slot, SUM, slice, factor);
-		put_softmax<T, H>(p, s, slice, r, max, factor);
+		unstage(p, item.slot(part), MAX, item.slice, max);
+		unstage(p, item.slot(part), SUM, item.slice, factor);
+		put_softmax<T>(p, item, s, pack_range<H>(item.packs, part), max, factor);
 	});
 }
 
@@ -360,98 +384,95 @@ template <int H> static __device__ inline void add_dot(float (&dot)[H], const fl
 
 /* dE of one pack, from P and dP. */
 template <typename T, int H>
-static __device__ inline void put_gradient(const struct softmax_problem &p, int slice, const struct pack_range<H> &r, int64_t q, float (&x)[8],
-                                           const float (&y)[8], const float (&dot)[H])
+static __device__ inline void put_gradient(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct pack_range<H> &r, int q,
+                                           float (&x)[8], const float (&y)[8], const float (&dot)[H])
 {
 #pragma unroll
 	for (int j = 0; j < 8; j++)
 		x[j] *= y[j] - dot[j % H];
-	put<T, H>(p, r, slice, q, x);
+	put<T>(p.out, item.packs, r, q, x);
 }
 
 template <typename T, int H>
-static __device__ inline void back_short(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+static __device__ inline void back_short(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                         const struct edge_part &part)
 {
-	const struct pack_range<H> r(part);
-	float x[KEPT][8], y[KEPT][8], dot[H];
+	const struct pack_range<H> r(item.packs, part);
+	float x[KEPT<H>][8], y[KEPT<H>][8], dot[H];
 	fill_heads(dot, 0.0f);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++) {
-		take<T, H>(p, p.p, r, slice, r.first + s.lane + i * s.lanes, 0.0f, x[i]);
-		take<T, H>(p, p.dp, r, slice, r.first + s.lane + i * s.lanes, 0.0f, y[i]);
+	for (int i = 0; i < KEPT<H>; i++) {
+		take<T>(p.p, item.packs, r, r.first + s.lane + i * s.lanes, 0.0f, x[i]);
+		take<T>(p.dp, item.packs, r, r.first + s.lane + i * s.lanes, 0.0f, y[i]);
 	}
 #pragma unroll
-	for (int i = 0; i < KEPT; i++)
+	for (int i = 0; i < KEPT<H>; i++)
 		add_dot(dot, x[i], y[i]);
 	join_sum(dot, s.lanes);
-	if (part.slot >= 0 && s.lane == 0 && r.first < r.stop)
-		stage(p, part.slot, 0, slice, dot);
+	if (part.split >= 0 && s.lane == 0 && r.first < r.stop)
+		stage(p, item.slot(part), 0, item.slice, dot);
 #pragma unroll
-	for (int i = 0; i < KEPT; i++) {
-		const int64_t q = r.first + s.lane + i * s.lanes;
-		if (part.slot < 0 && q < r.stop)
-			put_gradient<T, H>(p, slice, r, q, x[i], y[i], dot);
+	for (int i = 0; i < KEPT<H>; i++) {
+		const int q = r.first + s.lane + i * s.lanes;
+		if (part.split < 0 && q < r.stop)
+			put_gradient<T>(p, item, r, q, x[i], y[i], dot);
 	}
 }
 
 template <typename T, int H>
-static __device__ inline void put_gradients(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct pack_range<H> &r,
-                                            const float (&dot)[H])
+static __device__ inline void put_gradients(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                            const struct pack_range<H> &r, const float (&dot)[H])
 {
 #pragma unroll 2
-	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
+	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
 		float x[8], y[8];
-		take<T, H>(p, p.p, r, slice, q, 0.0f, x);
-		take<T, H>(p, p.dp, r, slice, q, 0.0f, y);
-		put_gradient<T, H>(p, slice, r, q, x, y, dot);
+		take<T>(p.p, item.packs, r, q, 0.0f, x);
+		take<T>(p.dp, item.packs, r, q, 0.0f, y);
+		put_gradient<T>(p, item, r, q, x, y, dot);
 	}
 }
 
 template <typename T, int H>
-static __device__ inline void back_long(const struct softmax_problem &p, const struct sub_warp &s, int slice, const struct edge_part &part)
+static __device__ inline void back_long(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                        const struct edge_part &part)
 {
-	const struct pack_range<H> r(part);
+	const struct pack_range<H> r(item.packs, part);
 	float x[8], y[8], dot[H];
 	fill_heads(dot, 0.0f);
 #pragma unroll 2
-	for (int64_t q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T, H>(p, p.p, r, slice, q, 0.0f, x);
-		take<T, H>(p, p.dp, r, slice, q, 0.0f, y);
+	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
+		take<T>(p.p, item.packs, r, q, 0.0f, x);
+		take<T>(p.dp, item.packs, r, q, 0.0f, y);
 		add_dot(dot, x, y);
 	}
 	join_sum(dot, s.lanes);
-	if (part.slot < 0)
-		put_gradients<T, H>(p, s, slice, r, dot);
+	if (part.split < 0)
+		put_gradients<T>(p, item, s, r, dot);
 	else if (s.lane == 0 && r.first < r.stop)
-		stage(p, part.slot, 0, slice, dot);
+		stage(p, item.slot(part), 0, item.slice, dot);
 }
 
 /* Pass 1: whole rows entirely, of split rows the sum of each part. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) softmax_back_items(const struct softmax_problem p)
 {
-	int64_t item;
-	int slice;
-	if (!own_slice(p, &item, &slice))
+	if (!has_item(p))
 		return;
+	const struct softmax_item<H> item(p);
 	each_part<H>(
-	    p, warp_item(p.plan, item), [&](const struct sub_warp &s, const struct edge_part &part) { back_short<T, H>(p, s, slice, part); },
-	    [&](const struct sub_warp &s, const struct edge_part &part) { back_long<T, H>(p, s, slice, part); });
+	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { back_short<T>(p, item, s, part); },
+	    [&](const struct sub_warp &s, const struct edge_part &part) { back_long<T>(p, item, s, part); });
 }
 
 /* Pass 3: dE of split rows. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_back_put_parts(const struct softmax_problem p)
 {
-	int64_t item;
-	int slice;
-	if (!own_slice(p, &item, &slice))
+	if (!has_item(p))
 		return;
-	each_split(p, item, [&](const struct sub_warp &s, const struct edge_part &part) {
+	const struct softmax_item<H> item(p);
+	each_split(p, item.it, [&](const struct sub_warp &s, const struct edge_part &part) {
 		float dot[H];
-		const struct pack_range<H> r(part);
-		if (r.first >= r.stop)
-			return;
-		unstage(p, part.slot, 0, slice, dot);
-		put_gradients<T, H>(p, s, slice, r, dot);
+		unstage(p, item.slot(part), 0, item.slice, dot);
+		put_gradients<T>(p, item, s, pack_range<H>(item.packs, part), dot);
 	});
 }
 

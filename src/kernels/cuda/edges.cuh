@@ -90,9 +90,10 @@ struct row_window {
 
 /* ---- parts of rows ---- */
 
-/* Edges begin .. end-1 of a row, what an item has of it; slot: where a split row's part is staged, -1 for a row that the item has alone. */
+/* What an item has of a row: edges begin .. end-1, counted from the item's first. */
 struct edge_part {
-	int64_t begin, end, slot;
+	int begin, end;
+	int split; /* -1: the item has the whole row; else the part's staging slot is 2 * item + split */
 };
 
 /* A row past the item's last one has no edges. */
@@ -100,11 +101,9 @@ static __device__ inline struct edge_part part_of(const struct item_plan &p, con
 {
 	if (row > it.last)
 		return {0, 0, -1};
-	const int64_t from = p.rowptr[row];
-	return {from > it.base ? from : it.base, row < it.last ? p.rowptr[row + 1] : it.base + it.stop,
-	        row == it.last   ? 2 * it.item + 1
-	        : from < it.base ? 2 * it.item
-	                         : -1};
+	const int64_t begin = p.rowptr[row] - it.base;
+	const int end = row < it.last ? static_cast<int>(p.rowptr[row + 1] - it.base) : it.stop;
+	return {begin > 0 ? static_cast<int>(begin) : 0, end, row == it.last ? 1 : begin < 0 ? 0 : -1};
 }
 
 #endif
