@@ -27,7 +27,7 @@ expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp
 expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json "$scratch/all.json"
 expect 0 "sddmm add" sddmm $fast --features 16 --json "$scratch/all.json"
 expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scratch/all.json"
-expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --json "$scratch/all.json"
+expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json "$scratch/all.json"
 expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.json"
 expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json "$scratch/all.json"

@@ -9,10 +9,10 @@
  *
  *     forward  Y = X W    [n, k] [k, d]        dX = dY W^T   [n, d] [d, k]        dW = X^T dY   [k, n] [n, d], f32
  *
- * Each is the op `linear` with the other gradients not wanted. */
+ * Each is the op `linear` with the other gradients not wanted; dW once more with the gradient of a bias beside it. */
 
 struct layer {
-	struct hg__mat x, w, dy, y, dx, dw;
+	struct hg__mat x, w, b, dy, y, dx, dw, db;
 };
 
 /* One element of C = op(A) op(B) in f64. */
@@ -62,13 +62,13 @@ static hg_status product_check(struct bench *b, const struct product *p, struct 
 	return status;
 }
 
-static hg_status product_run(struct bench *b, struct call *call, run_fn run, const struct product *p)
+static hg_status product_line(struct bench *b, const char *name, run_fn run, void *what, const struct product *p)
 {
 	char shape[64] = "";
-	struct result r = result_new(p->name, shape, b->policy->name);
+	struct result r = result_new(name, shape, b->policy->name);
 	struct check check;
 	snprintf(shape, sizeof shape, "[%lld,%lld]x[%lld,%lld]", (long long)p->c.rows, (long long)p->inner, (long long)p->inner, (long long)p->c.cols);
-	HG__TRY(measure(b, run, call, &r.ms));
+	HG__TRY(measure(b, run, what, &r.ms));
 	HG__TRY(spoil(b, p->c, 0));
 	HG__TRY(product_check(b, p, &check));
 	const double elements = (double)p->a.rows * (double)p->a.cols + (double)p->b.rows * (double)p->b.cols;
@@ -76,8 +76,40 @@ static hg_status product_run(struct bench *b, struct call *call, run_fn run, con
 	r.flops = 2.0 * (double)p->c.rows * (double)p->c.cols * (double)p->inner;
 	r.error = check.ratio;
 	report_result(b, &r);
-	check_say(b, &check, p->name, shape);
+	check_say(b, &check, name, shape);
 	return HG_OK;
+}
+
+struct picked {
+	hg_context *ctx;
+	struct hg__gemm_args args;
+};
+static hg_status picked_run(void *what)
+{
+	const struct picked *p = what;
+	return p->ctx->backend->kernels->gemm(p->ctx, &p->args);
+}
+
+/* The product by every algorithm that the library proposes, in its order: what the kernel's rule chooses from. */
+static hg_status algorithms_run(struct bench *b, const struct product *p)
+{
+	struct picked picked = {.ctx = b->ctx, .args = {.a = p->a, .b = p->b, .c = p->c, .trans_a = p->trans_a, .trans_b = p->trans_b}};
+	for (picked.args.pick = 1; b->options.algorithms; picked.args.pick++) {
+		char name[32] = "";
+		const hg_status status = picked_run(&picked);
+		if (status == HG_ERR_UNSUPPORTED) /* the list ends */
+			return HG_OK;
+		HG__TRY(status);
+		snprintf(name, sizeof name, "%s #%d", p->name, picked.args.pick);
+		HG__TRY(product_line(b, name, picked_run, &picked, p));
+	}
+	return HG_OK;
+}
+
+static hg_status product_run(struct bench *b, struct call *call, run_fn run, const struct product *p)
+{
+	HG__TRY(product_line(b, p->name, run, call, p));
+	return algorithms_run(b, p);
 }
 
 static hg_status layer_run(struct bench *b, int64_t k, int64_t d, struct mats *mats)
@@ -91,7 +123,9 @@ static hg_status layer_run(struct bench *b, int64_t k, int64_t d, struct mats *m
 	HG__TRY(mat_random(b, mats, state, n, d, 3, -1.0, 1.0, &l.dy));
 	HG__TRY(mat_new(b, mats, state, n, d, &l.y));
 	HG__TRY(mat_new(b, mats, state, n, k, &l.dx));
+	HG__TRY(mat_random(b, mats, state, 1, d, 4, -1.0, 1.0, &l.b));
 	HG__TRY(mat_new(b, mats, HG_F32, k, d, &l.dw));
+	HG__TRY(mat_new(b, mats, HG_F32, 1, d, &l.db));
 	HG__TRY(call_new(b, &hg__op_linear, 0, NULL, 0, &call));
 	call_in(&call, 0, l.x);
 	call_in(&call, 1, l.w);
@@ -103,7 +137,10 @@ static hg_status layer_run(struct bench *b, int64_t k, int64_t d, struct mats *m
 	HG__TRY(product_run(b, &call, call_backward, &dx));
 	call.call.din[0].data = NULL;
 	call.call.din[1] = l.dw;
-	return product_run(b, &call, call_backward, &dw);
+	HG__TRY(product_run(b, &call, call_backward, &dw));
+	call_in(&call, 2, l.b);
+	call.call.din[2] = l.db;
+	return product_line(b, "gemm dW, db", call_backward, &call, &dw);
 }
 
 /* The layers of a two-layer model on this graph: in -> hidden -> classes. */

@@ -33,6 +33,7 @@ static const struct option table[] = {
     {"heads", "LIST", "attention heads (1,4; epoch and step: 1)", LIST, AT(heads), "sddmm edge-softmax epoch step", 1, 64, NULL, AT(head_counts)},
     {"precision", "LIST", "of fp16 (default), fp32, fp16-discretized, fp16-naive", POLICIES, AT(policy), NULL, 0, 0, NULL, AT(policies)},
     {"variant", "NAME|all", "how the kernel sums (--variant list shows them)", TEXT, AT(variant), "spmm", 0, 0, NULL, 0},
+    {"algorithms", NULL, "each product also by every algorithm that the library proposes", FLAG, AT(algorithms), "gemm", 0, 0, NULL, 0},
     {"weights", NULL, "with a weight on each edge", FLAG, AT(weights), "spmm", 0, 0, NULL, 0},
     {"norm", "NAME", "degree normalisation: right (default, the mean), none, left, both", CHOICE, AT(norm), "spmm", 0, 0, "none|left|right|both", 0},
     {"peer", "cusparse", "the same by cuSPARSE, in f32 and f16, every algorithm", TEXT, AT(peer), "spmm sddmm", 0, 0, NULL, 0},

@@ -16,7 +16,7 @@ struct options {
 	int policies, widths, head_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
 	double lambda;
-	int weights, dense, spoil, help;
+	int weights, dense, algorithms, spoil, help;
 };
 
 /* The names of the commands, and a line on each, in the order of options.command. */
