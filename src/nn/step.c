@@ -110,8 +110,10 @@ static void prepare(hg_step *s, int64_t count)
 	if (!s->one.work)
 		try_capture(s, 1, &s->one);
 	const int64_t full = per_launch(s);
-	if (s->one.work && full > 1 && count >= full && !s->many.work)
+	if (s->one.work && full > 1 && count >= full && s->many.steps != full) {
+		drop(s, &s->many);
 		try_capture(s, full, &s->many);
+	}
 }
 
 /* The largest piece that fits; NULL: call by call. */
@@ -127,6 +129,11 @@ static hg_status launch(hg_step *s, const struct hg__caught *c)
 	HG__TRY(s->ctx->backend->work_launch(s->ctx, c->work));
 	s->tape->stage = HG__COMPILED; /* as after a backward */
 	return HG_OK;
+}
+
+void hg__step_limit(hg_step *s, int64_t most)
+{
+	s->most = at_most(most, HG_STEP_REMEMBERED);
 }
 
 int64_t hg__step_ready(hg_step *s, int64_t most)
@@ -229,7 +236,7 @@ static hg_status build(hg_step *s)
 	void *memory = NULL;
 	s->loss = s->tape->value[s->tape->output].view.mat.data;
 	s->bytes = traffic(s->tape);
-	s->most = HG_STEP_REMEMBERED;
+	hg__step_limit(s, HG_STEP_REMEMBERED);
 	HG__TRY(hg__host_alloc(s->ctx, 1, sizeof *s->read, "step: results", &memory));
 	s->read = memory;
 	HG__TRY(hg__device_alloc(s->ctx, sizeof *s->kept, "step: results", &memory));

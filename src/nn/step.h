@@ -30,6 +30,8 @@ struct hg_step {
 	const void *workspace, *groups; /* addresses that the captured work remembers and that may change */
 };
 
+/* From now on at most so many steps in a launch, at least 1: for a caller who never runs more without a look. */
+void hg__step_limit(hg_step *step, int64_t most);
 /* How many of the next `most` steps to run together, at least 1; what it takes to capture them is done when this returns, so that running them can be timed. */
 int64_t hg__step_ready(hg_step *step, int64_t most);
 

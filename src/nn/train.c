@@ -115,15 +115,6 @@ static hg_status tape_record(hg_train *t, const hg_model_input *input)
 	return hg_tape_compile(t->tape, t->loss);
 }
 
-/* More epochs than lie between two looks never run together. */
-static hg_status step_make(hg_train *t)
-{
-	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
-	if (t->config.eval_every < t->step->most)
-		t->step->most = t->config.eval_every;
-	return HG_OK;
-}
-
 static hg_status build(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
@@ -140,7 +131,7 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(groups_assign(t));
 	HG__TRY(tape_record(t, &d->input));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->model, &d->input, &t->targets));
-	HG__TRY(step_make(t));
+	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
 	return hg__snapshot_init(&t->best, t->params);
 }
 

@@ -211,7 +211,9 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
 	hg_train_event last;
+	hg__step_limit(train->step, train->config.eval_every);
 	const hg_status status = epochs_run(train, &progress, &last);
+	hg__step_limit(train->step, HG_STEP_REMEMBERED);
 	HG__TRY(status);
 	if (!progress.best_epoch) /* stopped before the first look */
 		HG__TRY(epoch_look(train, &progress, &last));
