@@ -6,7 +6,7 @@
  *     add   E[edge p, k] = A[i, k] + B[j, k]
  *
  * A warp takes an item of the plan in batches of 32 edges (edges.cuh): lane l holds column id and row of the batch's edge l, and with one head it ends with that
- * edge's value: a batch is one line of ids in and one line of values out. */
+ * edge's value: a batch is one line of ids in and one line of values out. Ids and values pass by once: streaming accesses leave the caches to A and B. */
 
 struct sddmm_problem {
 	struct item_plan plan;
@@ -35,9 +35,9 @@ static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t ent
 		value *= p.col_scale[j];
 	const int64_t at = edge_of(p, entry) * p.lde + head;
 	if (p.e_half)
-		static_cast<__half *>(p.e)[at] = __float2half_rn(value);
+		__stcs(static_cast<__half *>(p.e) + at, __float2half_rn(value));
 	else
-		static_cast<float *>(p.e)[at] = value;
+		__stcs(static_cast<float *>(p.e) + at, value);
 }
 
 /* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp takes part. */
@@ -199,10 +199,11 @@ template <int V>
 static __device__ inline void put_heads(const struct sddmm_problem &p, const struct dot_batch &batch, int k, int seat, int c, int group, float (&dot)[V])
 {
 	const int head = c / static_cast<int>(p.head_cols);
+	const bool scaled = p.row_scale || p.col_scale;
 	lanes_total(dot, group);
 #pragma unroll
 	for (int v = 0; v < V; v++) {
-		const int32_t i = __shfl_sync(ALL_LANES, batch.row, k + v), j = __shfl_sync(ALL_LANES, batch.id, k + v);
+		const int32_t i = scaled ? __shfl_sync(ALL_LANES, batch.row, k + v) : 0, j = scaled ? __shfl_sync(ALL_LANES, batch.id, k + v) : 0;
 		if (k + v < batch.n && ((seat ^ v) & (group - 1)) == 0 && head < p.heads)
 			put_dot(p, batch.first + k + v, i, j, head, dot[v]);
 		dot[v] = 0.0f;
@@ -250,10 +251,10 @@ template <typename T, int L, bool ONE> static __global__ void __launch_bounds__(
 	struct row_window window;
 	window.open(p.plan, it.base, it.row);
 	struct dot_row held = {-1, {}};
-	int32_t next = own_lane() < it.stop ? __ldg(col + own_lane()) : 0;
+	int32_t next = own_lane() < it.stop ? __ldcs(col + own_lane()) : 0;
 	for (int e = 0; e < it.stop; e += 32) {
 		struct dot_batch batch = {it.base + e, it.stop - e < 32 ? it.stop - e : 32, next, 0, false};
-		next = e + 32 + own_lane() < it.stop ? __ldg(col + e + 32 + own_lane()) : 0;
+		next = e + 32 + own_lane() < it.stop ? __ldcs(col + e + 32 + own_lane()) : 0;
 		batch.row = window.rows_of(p.plan, it.base, e, batch.n, &batch.one);
 		dot_edges<T, L, ONE>(p, batch, group, held);
 	}
@@ -325,7 +326,7 @@ template <typename T, int W> struct heads_of {
 	{
 #pragma unroll
 		for (int i = 0; i < WORDS; i++)
-			reinterpret_cast<word *>(p)[i] = q[i];
+			__stcs(reinterpret_cast<word *>(p) + i, q[i]);
 	}
 	/* this + b, in f32, narrowed once */
 	__device__ heads_of plus(const heads_of &b) const
