@@ -55,8 +55,8 @@ void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
 
 /* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never shrinks; the tape reserves the largest need when it
  * compiles and the optimiser its own when it is made, so that a run allocates nothing. Growing frees the old piece after the work queued so far: that is
- * safe for the queued work of other tapes, which all goes to this one stream, but not for a captured graph, which remembers the address. So a capture comes
- * after all compiles and optimisers, and after one full step, in which libraries choose their algorithms. */
+ * safe for the queued work of other tapes, which all goes to this one stream, but not for captured work, which remembers the address: who launches such work
+ * asks hg__captured (capture.h) first. */
 HG_NODISCARD hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory);
 
 /* Return early with a failing status. */

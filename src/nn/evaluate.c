@@ -26,9 +26,11 @@ hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_mode
 
 void hg__evaluator_fini(struct hg__evaluator *e)
 {
-	hg_tape_free(e->tape);
-	if (e->ctx)
+	if (e->ctx) {
+		hg__capture_drop(e->ctx, &e->capture);
 		hg__device_free(e->ctx, e->counts, COUNTS_BYTES);
+	}
+	hg_tape_free(e->tape);
 	*e = (struct hg__evaluator){0};
 }
 
@@ -52,16 +54,35 @@ static hg_status count_nonfinite(const struct hg__evaluator *e)
 	return e->ctx->backend->kernels->amax(e->ctx, &args);
 }
 
+static hg_status queue(void *user)
+{
+	const struct hg__evaluator *e = user;
+	HG__TRY(hg_tape_forward(e->tape));
+	HG__TRY(e->ctx->backend->fill(e->ctx, e->counts, 0, COUNTS_BYTES));
+	for (int split = 0; split < HG__SPLITS; split++)
+		HG__TRY(count(e, split));
+	return count_nonfinite(e);
+}
+
+/* As a training step (step.c): call by call the first time, then captured. */
+static hg_status queue_or_launch(struct hg__evaluator *e)
+{
+	const struct hg__backend *device = e->ctx->backend;
+	const int capturable = e->warm && !e->eager && device->capture_begin;
+	e->warm = 1;
+	if (capturable && !hg__captured(e->ctx, &e->capture) && hg__capture(e->ctx, queue, e, &e->capture) < 0) {
+		hg__log(e->ctx, HG_LOG_WARN, "train: evaluations could not be captured and will be queued call by call: %s", e->ctx->message);
+		hg__capture_drop(e->ctx, &e->capture);
+		e->eager = 1;
+	}
+	return capturable && !e->eager ? device->work_launch(e->ctx, e->capture.work) : queue(e);
+}
+
 hg_status hg__evaluate(struct hg__evaluator *e, struct hg__scores *scores)
 {
 	float counts[HG__SPLITS + 1][2];
-	const struct hg__backend *device = e->ctx->backend;
-	HG__TRY(hg_tape_forward(e->tape));
-	HG__TRY(device->fill(e->ctx, e->counts, 0, COUNTS_BYTES));
-	for (int split = 0; split < HG__SPLITS; split++)
-		HG__TRY(count(e, split));
-	HG__TRY(count_nonfinite(e));
-	HG__TRY(device->copy_out(e->ctx, counts, e->counts, COUNTS_BYTES));
+	HG__TRY(queue_or_launch(e));
+	HG__TRY(e->ctx->backend->copy_out(e->ctx, counts, e->counts, COUNTS_BYTES));
 	for (int split = 0; split < HG__SPLITS; split++)
 		scores->accuracy[split] = counts[split][1] > 0.0f ? (double)counts[split][0] / (double)counts[split][1] : (double)NAN;
 	scores->nonfinite = (int64_t)counts[HG__SPLITS][1];

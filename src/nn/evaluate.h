@@ -1,6 +1,7 @@
 #ifndef HG_NN_EVALUATE_H
 #define HG_NN_EVALUATE_H
 
+#include "core/capture.h"
 #include "halfgraph/model.h"
 #include "kernels/kernels.h"
 
@@ -20,7 +21,10 @@ struct hg__evaluator {
 	hg_tape *tape;
 	hg_var logits, loss;
 	const struct hg__targets *targets;
-	void *counts; /* f32 [splits + 1, 2] on the device: right, counted; of all logits the largest |x| and how many are not finite */
+	struct hg__capture capture; /* of all that an evaluation queues */
+	int warm;                   /* an evaluation has run call by call */
+	int eager;                  /* as all of them shall */
+	void *counts;               /* f32 [splits + 1, 2] on the device: right, counted; of all logits the largest |x| and how many are not finite */
 };
 /* accuracies in [0, 1]; NaN for a split that does not exist. loss: of the validation split, of the training split where there is none. */
 struct hg__scores {

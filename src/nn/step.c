@@ -32,31 +32,23 @@ static hg_status queue(hg_step *s)
 
 /* ---- capturing ---- */
 
+struct several {
+	hg_step *step;
+	int64_t count;
+};
+
+static hg_status queue_several(void *user)
+{
+	const struct several *several = user;
+	for (int64_t i = 0; i < several->count; i++)
+		HG__TRY(queue(several->step));
+	return HG_OK;
+}
+
 static void drop(const hg_step *s, struct hg__caught *c)
 {
-	if (c->work)
-		s->ctx->backend->work_free(s->ctx, c->work);
-	*c = (struct hg__caught){0};
-}
-
-/* `steps` steps as one piece of work. Nothing has run when this returns. */
-static hg_status capture(hg_step *s, int64_t steps, struct hg__caught *c)
-{
-	const struct hg__backend *device = s->ctx->backend;
-	hg_status status = HG_OK;
-	HG__TRY(device->capture_begin(s->ctx));
-	for (int64_t i = 0; i < steps && status >= 0; i++)
-		status = queue(s);
-	const hg_status ended = device->capture_end(s->ctx, status < 0 ? NULL : &c->work, &c->operations);
-	s->tape->stage = HG__COMPILED;
-	c->steps = steps;
-	return status < 0 ? status : ended;
-}
-
-/* The work remembers where these were; they move when a tape is compiled and when a group is added. */
-static int moved(const hg_step *s)
-{
-	return s->workspace != s->ctx->workspace || s->groups != s->optim->group_device;
+	hg__capture_drop(s->ctx, &c->capture);
+	c->steps = 0;
 }
 
 /* An observer wants to be called after every node. */
@@ -68,15 +60,30 @@ static int capturable(const hg_step *s)
 /* Captured or not: a step that cannot be captured still runs. */
 static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
 {
-	if (capture(s, steps, c) >= 0) {
-		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps, (long long)c->operations);
+	struct several several = {s, steps};
+	const hg_status status = hg__capture(s->ctx, queue_several, &several, &c->capture);
+	s->tape->stage = HG__COMPILED; /* whatever the capture came to */
+	if (status >= 0) {
+		c->steps = steps;
+		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps, (long long)c->capture.operations);
 		return;
 	}
 	hg__log(s->ctx, HG_LOG_WARN, "step: %lld could not be captured and will be queued %s: %s", (long long)steps, steps == 1 ? "call by call" : "one by one",
 	        s->ctx->message);
-	*c = (struct hg__caught){0};
+	drop(s, c);
 	s->refused |= steps == 1;
 	s->most = 1;
+}
+
+/* Work that remembers where something was: the scratch memory moves when a tape is compiled, the groups when one is added. */
+static void drop_stale(hg_step *s)
+{
+	const int moved = s->groups != s->optim->group_device;
+	if (moved || !hg__captured(s->ctx, &s->one.capture))
+		drop(s, &s->one);
+	if (moved || !hg__captured(s->ctx, &s->many.capture))
+		drop(s, &s->many);
+	s->groups = s->optim->group_device;
 }
 
 static int64_t at_most(int64_t a, int64_t b)
@@ -89,9 +96,9 @@ static int64_t per_launch(const hg_step *s)
 {
 	if (s->config.per_launch)
 		return at_most(s->config.per_launch, s->most);
-	if (!s->one.work)
+	if (!s->one.steps)
 		return 1;
-	const double us = OPERATION_US * (double)s->one.operations + s->bytes / BYTES_PER_US;
+	const double us = OPERATION_US * (double)s->one.capture.operations + s->bytes / BYTES_PER_US;
 	const int64_t steps = us * MOST_STEPS > LAUNCH_US ? (int64_t)(LAUNCH_US / us) : MOST_STEPS;
 	return at_most(steps > 1 ? steps : 1, s->most);
 }
@@ -101,16 +108,11 @@ static void prepare(hg_step *s, int64_t count)
 {
 	if (!s->warm || !capturable(s))
 		return;
-	if (moved(s)) {
-		drop(s, &s->one);
-		drop(s, &s->many);
-		s->workspace = s->ctx->workspace;
-		s->groups = s->optim->group_device;
-	}
-	if (!s->one.work)
+	drop_stale(s);
+	if (!s->one.steps)
 		try_capture(s, 1, &s->one);
 	const int64_t full = per_launch(s);
-	if (s->one.work && full > 1 && count >= full && s->many.steps != full) {
+	if (s->one.steps && full > 1 && count >= full && s->many.steps != full) {
 		drop(s, &s->many);
 		try_capture(s, full, &s->many);
 	}
@@ -119,14 +121,14 @@ static void prepare(hg_step *s, int64_t count)
 /* The largest piece that fits; NULL: call by call. */
 static const struct hg__caught *fitting(const hg_step *s, int64_t count)
 {
-	if (!s->one.work || !capturable(s))
+	if (!s->one.steps || !capturable(s))
 		return NULL;
-	return s->many.work && s->many.steps <= count ? &s->many : &s->one;
+	return s->many.steps && s->many.steps <= count ? &s->many : &s->one;
 }
 
 static hg_status launch(hg_step *s, const struct hg__caught *c)
 {
-	HG__TRY(s->ctx->backend->work_launch(s->ctx, c->work));
+	HG__TRY(s->ctx->backend->work_launch(s->ctx, c->capture.work));
 	s->tape->stage = HG__COMPILED; /* as after a backward */
 	return HG_OK;
 }
@@ -197,7 +199,7 @@ hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
 		return HG_ERR_ARG;
 	if (!launch_out)
 		return hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch is NULL");
-	const hg_step_launch ours = {sizeof ours, s->launched, s->one.work || s->config.per_launch ? (int)per_launch(s) : 0, s->one.operations};
+	const hg_step_launch ours = {sizeof ours, s->launched, s->one.steps || s->config.per_launch ? (int)per_launch(s) : 0, s->one.capture.operations};
 	return hg__struct_write(launch_out, &ours, sizeof ours)
 	           ? HG_OK
 	           : hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch->size is not set: start from HG_STEP_LAUNCH_INIT");

@@ -1,6 +1,7 @@
 #ifndef HG_NN_STEP_H
 #define HG_NN_STEP_H
 
+#include "core/capture.h"
 #include "halfgraph/step.h"
 #include "kernels/kernels.h"
 
@@ -8,8 +9,8 @@ HG_EXTERN_C_BEGIN
 
 /* Captured steps, ready to launch. */
 struct hg__caught {
-	void *work; /* the backend's; NULL: none */
-	int64_t steps, operations;
+	struct hg__capture capture;
+	int64_t steps; /* 0: none */
 };
 
 struct hg_step {
@@ -21,13 +22,13 @@ struct hg_step {
 	struct hg__step_notes *kept; /* device: what the steps leave */
 	struct hg__step_notes *read; /* host: a copy, where `fresh` */
 	int fresh;
-	int warm;                       /* a step has run call by call */
-	int refused;                    /* capturing failed: never again */
-	int launched;                   /* the last step was captured work */
-	int64_t most;                   /* steps in one launch at most */
-	double bytes;                   /* that a step moves, about */
-	struct hg__caught one, many;    /* a single step; a full launch */
-	const void *workspace, *groups; /* addresses that the captured work remembers and that may change */
+	int warm;                    /* a step has run call by call */
+	int refused;                 /* capturing failed: never again */
+	int launched;                /* the last step was captured work */
+	int64_t most;                /* steps in one launch at most */
+	double bytes;                /* that a step moves, about */
+	struct hg__caught one, many; /* a single step; a full launch */
+	const void *groups;          /* of the optimiser: an address that both remember and that may change */
 };
 
 /* From now on at most so many steps in a launch, at least 1: for a caller who never runs more without a look. */
