@@ -31,6 +31,7 @@ expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --j
 expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.json"
 expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json "$scratch/all.json"
+expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
 expect 0 "hg-bench" --help
 expect 0 "acc-f32" spmm --variant list

@@ -52,5 +52,6 @@ hg_status bench_sddmm(struct bench *b);
 hg_status bench_gemm(struct bench *b);
 hg_status bench_edge_softmax(struct bench *b);
 hg_status bench_epoch(struct bench *b);
+hg_status bench_ops(struct bench *b);
 
 #endif

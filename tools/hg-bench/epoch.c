@@ -162,7 +162,7 @@ static hg_status profile_run(struct profile *p, hg_train *train)
 /* One part of the epoch as a line of its own. */
 static hg_status part_report(struct profile *p, const hg_tape *tape, int k, double epoch_ms, double *sum)
 {
-	char name[96];
+	char name[96] = "";
 	double ms;
 	struct result r = result_new("part", name, p->b->policy->name);
 	HG__TRY(p->b->device->elapsed(p->b->ctx, p->marks, k, k + 1, &ms));

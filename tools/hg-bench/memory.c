@@ -52,12 +52,13 @@ struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *
 	add(&plan, "training arena", train->tape->arena_bytes);
 	add(&plan, "evaluation arena", train->evaluator.tape->arena_bytes);
 	add(&plan, "workspace", b->ctx->workspace_bytes);
+	add(&plan, "libraries, tables", b->ctx->current_bytes > plan.total ? b->ctx->current_bytes - plan.total : 0); /* cuBLASLt's 32 MiB, the optimiser's lists */
 	return plan;
 }
 
 static void part_report(struct bench *b, const char *model, const char *name, size_t bytes, const char *more)
 {
-	char variant[64], note[96];
+	char variant[64] = "", note[96];
 	struct result r = result_new("memory", variant, b->policy->name);
 	snprintf(variant, sizeof variant, "%s: %s", model, name);
 	snprintf(note, sizeof note, "%.1f MiB%s", (double)bytes / 1048576, more);

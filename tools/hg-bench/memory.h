@@ -5,7 +5,7 @@
 #include "nn/train.h"
 
 /* Where the device memory of a training run is, known as soon as the run is made: the plan that its peak is held against. */
-#define MEMORY_PARTS 8
+#define MEMORY_PARTS 9
 struct memory_plan {
 	const char *name[MEMORY_PARTS];
 	size_t bytes[MEMORY_PARTS], total;

@@ -28,9 +28,9 @@ struct option {
 #define AT(field) offsetof(struct options, field)
 static const struct option table[] = {
     {"graph", "NAME|FILE.h5", "a synthetic graph (below) or a dataset's graph (tiny; step: cora-like)", TEXT, AT(graph), NULL, 0, 0, NULL, 0},
-    {"features", "LIST", "widths; epoch, step and gemm: of the input (32,64,128, or the graph's own)", LIST, AT(features), "spmm sddmm gemm epoch step", 1,
+    {"features", "LIST", "widths; epoch, step and gemm: of the input (32,64,128, or the graph's own)", LIST, AT(features), "spmm sddmm gemm epoch step ops", 1,
      1 << 16, NULL, AT(widths)},
-    {"heads", "LIST", "attention heads (1,4; epoch and step: 1)", LIST, AT(heads), "sddmm edge-softmax epoch step", 1, 64, NULL, AT(head_counts)},
+    {"heads", "LIST", "attention heads (1,4; epoch and step: 1)", LIST, AT(heads), "sddmm edge-softmax epoch step ops", 1, 64, NULL, AT(head_counts)},
     {"precision", "LIST", "of fp16 (default), fp32, fp16-discretized, fp16-naive", POLICIES, AT(policy), NULL, 0, 0, NULL, AT(policies)},
     {"variant", "NAME|all", "how the kernel sums (--variant list shows them)", TEXT, AT(variant), "spmm", 0, 0, NULL, 0},
     {"algorithms", NULL, "each product also by every algorithm that the library proposes", FLAG, AT(algorithms), "gemm", 0, 0, NULL, 0},
@@ -236,7 +236,7 @@ void options_help(const struct command_name *commands, int count)
 {
 	int graphs;
 	const struct named_graph *graph = graph_list(&graphs);
-	fputs("hg-bench: how fast is HalfGraph here? Every result is checked against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n", stdout);
+	fputs("hg-bench: how fast is HalfGraph here? Kernels are checked against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n", stdout);
 	for (int i = 0; i < count; i++)
 		printf("  %-14s %s\n", commands[i].name, commands[i].help);
 	fputs("\nOptions:\n", stdout);

@@ -76,7 +76,8 @@ def epochs(rows):
             if run:
                 best = min(run, key=lambda r: r["ms"])
                 peak = best.get("peak_bytes")
-                cells.append(f"{figure(best['ms'])} ms" + (f", {peak / 2**30:.2f} GiB" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else ""))
+                cells.append(f"{figure(best['ms'])} ms" + (f", {peak / 2**30:.2f} GiB" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else "")
+                             + (", loss not finite" if best.get("loss", 0.0) is None else ""))
             else:
                 cells.append(found[0].get("absent", "fails") if found else "-")
         body.append(cells)

@@ -106,7 +106,7 @@ def epochs_ms(args, model, amp, edges, data, device):
             torch.cuda.synchronize()
         if epoch >= args.warmup:
             times.append(1e3 * (time.perf_counter() - begin))
-    return times, float(loss)
+    return times, float(loss.detach())
 
 
 def form_of(name, data):
