@@ -53,23 +53,33 @@ template <int H> struct pack_range {
 	}
 };
 
-/* Pack q into x; what is not the part's is `fill`, also where the range has ended. */
-template <typename T, int H>
-static __device__ inline void take(const void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q, float fill, float (&x)[8])
+/* The bits of pack q, zeros where the range has ended. Nothing is done to them here, so that the loads of several packs are in flight together. */
+template <typename T, int H> static __device__ inline raw<T, 8> look(const void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q)
 {
 	const T *from = static_cast<const T *>(data) + packs.origin + q * packs.pitch;
-	if (q < r.stop && (H == 8 || 8 * q + 8 <= packs.room)) {
-		unpack(fetch<8>(from), x);
-		if (r.whole(q))
-			return;
+	raw<T, 8> bits = {};
+	if (q >= r.stop)
+		return bits;
+	if constexpr (H < 8)
+		if (8 * q + 8 > packs.room) { /* the storage's last pack, cut short */
+			T x[8];
+#pragma unroll
+			for (int j = 0; j < 8; j++)
+				x[j] = 8 * q + j < packs.room ? from[j] : T(0.0f);
+			memcpy(bits.q, static_cast<const void *>(x), sizeof x);
+			return bits;
+		}
+	return fetch<8>(from);
+}
+
+/* Pack q as numbers; what is not the part's is `fill`. */
+template <typename T, int H> static __device__ inline void open(const raw<T, 8> &bits, const struct pack_range<H> &r, int q, float fill, float (&x)[8])
+{
+	unpack(bits, x);
+	if (!r.whole(q))
 #pragma unroll
 		for (int j = 0; j < 8; j++)
 			x[j] = r.has(q, j) ? x[j] : fill;
-	} else { /* no pack, or the storage's last one, cut short */
-#pragma unroll
-		for (int j = 0; j < 8; j++)
-			x[j] = q < r.stop && r.has(q, j) ? widen(from[j]) : fill;
-	}
 }
 
 template <typename T, int H>
@@ -176,9 +186,29 @@ template <int H> static __device__ inline void unstage(const struct softmax_prob
 		x[h] = 8 * slice + h < p.heads ? staged(p, slot, statistic, 8 * slice + h) : 0.0f;
 }
 
-/* Packs that a lane keeps in registers, of each operand. With one head three packs of 32 lanes hold a row of 760 edges, about as many as an item has on large
- * graphs; with more heads two leave registers for the statistics of each. */
-template <int H> constexpr int KEPT = H == 1 ? 3 : 2;
+/* Packs that a lane keeps in registers, of each operand. With one head of halves three packs of 32 lanes hold a row of 760 edges, about as many as an item has on
+ * large graphs; with more heads two leave registers for the statistics of each. */
+template <typename T, int H> constexpr int KEPT = H == 1 && sizeof(T) == 2 ? 3 : 2;
+
+/* f(q, x) for the packs q that a lane has of a part, KEPT loads in flight. */
+template <typename T, int H, typename F>
+static __device__ inline void each_pack(const void *data, const struct softmax_item<H> &item, const struct sub_warp &s, const struct pack_range<H> &r,
+                                        float fill, F f)
+{
+	for (int q = r.first + s.lane; q < r.stop; q += KEPT<T, H> * s.lanes) {
+		raw<T, 8> bits[KEPT<T, H>];
+#pragma unroll
+		for (int i = 0; i < KEPT<T, H>; i++)
+			bits[i] = look<T>(data, item.packs, r, q + i * s.lanes);
+#pragma unroll
+		for (int i = 0; i < KEPT<T, H>; i++) {
+			float x[8];
+			open(bits[i], r, q + i * s.lanes, fill, x);
+			if (q + i * s.lanes < r.stop)
+				f(q + i * s.lanes, x);
+		}
+	}
+}
 
 /* ---- forward ---- */
 
@@ -222,18 +252,23 @@ static __device__ inline void softmax_short(const struct softmax_problem &p, con
                                             const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
-	float x[KEPT<H>][8], max[H], sum[H];
+	raw<T, 8> bits[KEPT<T, H>];
+	float x[KEPT<T, H>][8], max[H], sum[H];
 	fill_heads(max, -INFINITY);
 	fill_heads(sum, 0.0f);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++)
-		take<T>(p.e, item.packs, r, r.first + s.lane + i * s.lanes, -INFINITY, x[i]);
+	for (int i = 0; i < KEPT<T, H>; i++)
+		bits[i] = look<T>(p.e, item.packs, r, r.first + s.lane + i * s.lanes);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++)
-		add_max(max, x[i]);
+	for (int i = 0; i < KEPT<T, H>; i++) {
+		const int q = r.first + s.lane + i * s.lanes;
+		open(bits[i], r, q, -INFINITY, x[i]);
+		if (q < r.stop)
+			add_max(max, x[i]);
+	}
 	join_max(max, s.lanes);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++)
+	for (int i = 0; i < KEPT<T, H>; i++)
 		if (r.first + s.lane + i * s.lanes < r.stop)
 			add_exp(sum, x[i], max);
 	join_sum(sum, s.lanes);
@@ -243,7 +278,7 @@ static __device__ inline void softmax_short(const struct softmax_problem &p, con
 	}
 	invert(sum);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++) {
+	for (int i = 0; i < KEPT<T, H>; i++) {
 		const int q = r.first + s.lane + i * s.lanes;
 		scale(x[i], sum);
 		if (part.split < 0 && q < r.stop)
@@ -256,15 +291,12 @@ template <typename T, int H>
 static __device__ inline void put_softmax(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
                                           const struct pack_range<H> &r, const float (&max)[H], const float (&factor)[H])
 {
-#pragma unroll 2
-	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		float x[8];
-		take<T>(p.e, item.packs, r, q, 0.0f, x);
+	each_pack<T>(p.e, item, s, r, 0.0f, [&](int q, float(&x)[8]) {
 #pragma unroll
 		for (int j = 0; j < 8; j++)
 			x[j] = expf(x[j] - max[j % H]) * factor[j % H];
 		put<T>(p.out, item.packs, r, q, x);
-	}
+	});
 }
 
 /* A part of any length: read for the maximum, for the sum, and to write. */
@@ -273,20 +305,12 @@ static __device__ inline void softmax_long(const struct softmax_problem &p, cons
                                            const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
-	float x[8], max[H], sum[H];
+	float max[H], sum[H];
 	fill_heads(max, -INFINITY);
 	fill_heads(sum, 0.0f);
-#pragma unroll 2
-	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T>(p.e, item.packs, r, q, -INFINITY, x);
-		add_max(max, x);
-	}
+	each_pack<T>(p.e, item, s, r, -INFINITY, [&](int, float(&x)[8]) { add_max(max, x); });
 	join_max(max, s.lanes);
-#pragma unroll 2
-	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T>(p.e, item.packs, r, q, -INFINITY, x);
-		add_exp(sum, x, max);
-	}
+	each_pack<T>(p.e, item, s, r, -INFINITY, [&](int, float(&x)[8]) { add_exp(sum, x, max); });
 	join_sum(sum, s.lanes);
 	if (part.split < 0) {
 		invert(sum);
@@ -298,7 +322,7 @@ static __device__ inline void softmax_long(const struct softmax_problem &p, cons
 }
 
 /* short_part where the parts that the warp's sub-warps have fit their registers, long_part elsewhere: for all parts of an item. */
-template <int H, typename Short, typename Long>
+template <typename T, int H, typename Short, typename Long>
 static __device__ inline void each_part(const struct softmax_problem &p, const struct softmax_item<H> &item, Short short_part, Long long_part)
 {
 	const struct warp_item &it = item.it;
@@ -308,7 +332,7 @@ static __device__ inline void each_part(const struct softmax_problem &p, const s
 		const struct edge_part part = next;
 		next = part_of(p.plan, it, row + s.count() + s.number); /* read ahead */
 		const struct pack_range<H> r(item.packs, part);
-		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT<H> * s.lanes))
+		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT<T, H> * s.lanes))
 			short_part(s, part);
 		else
 			long_part(s, part);
@@ -321,7 +345,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H =
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
-	each_part<H>(
+	each_part<T, H>(
 	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { softmax_short<T>(p, item, s, part); },
 	    [&](const struct sub_warp &s, const struct edge_part &part) { softmax_long<T>(p, item, s, part); });
 }
@@ -382,6 +406,29 @@ template <int H> static __device__ inline void add_dot(float (&dot)[H], const fl
 		dot[j % H] = fmaf(x[j], y[j], dot[j % H]);
 }
 
+/* f(q, x, y) for the packs that a lane has of a part of P and dP. */
+template <typename T, int H, typename F>
+static __device__ inline void each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
+                                        const struct pack_range<H> &r, F f)
+{
+	for (int q = r.first + s.lane; q < r.stop; q += 2 * s.lanes) {
+		raw<T, 8> a[2], b[2];
+#pragma unroll
+		for (int i = 0; i < 2; i++) {
+			a[i] = look<T>(p.p, item.packs, r, q + i * s.lanes);
+			b[i] = look<T>(p.dp, item.packs, r, q + i * s.lanes);
+		}
+#pragma unroll
+		for (int i = 0; i < 2; i++) {
+			float x[8], y[8];
+			open(a[i], r, q + i * s.lanes, 0.0f, x);
+			open(b[i], r, q + i * s.lanes, 0.0f, y);
+			if (q + i * s.lanes < r.stop)
+				f(q + i * s.lanes, x, y);
+		}
+	}
+}
+
 /* dE of one pack, from P and dP. */
 template <typename T, int H>
 static __device__ inline void put_gradient(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct pack_range<H> &r, int q,
@@ -393,29 +440,38 @@ static __device__ inline void put_gradient(const struct softmax_problem &p, cons
 	put<T>(p.out, item.packs, r, q, x);
 }
 
+/* The bits stay in registers, and are unpacked once for the sum and once for the gradient. */
 template <typename T, int H>
 static __device__ inline void back_short(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
                                          const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
-	float x[KEPT<H>][8], y[KEPT<H>][8], dot[H];
+	raw<T, 8> a[KEPT<T, H>], b[KEPT<T, H>];
+	float x[8], y[8], dot[H];
 	fill_heads(dot, 0.0f);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++) {
-		take<T>(p.p, item.packs, r, r.first + s.lane + i * s.lanes, 0.0f, x[i]);
-		take<T>(p.dp, item.packs, r, r.first + s.lane + i * s.lanes, 0.0f, y[i]);
+	for (int i = 0; i < KEPT<T, H>; i++) {
+		a[i] = look<T>(p.p, item.packs, r, r.first + s.lane + i * s.lanes);
+		b[i] = look<T>(p.dp, item.packs, r, r.first + s.lane + i * s.lanes);
 	}
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++)
-		add_dot(dot, x[i], y[i]);
+	for (int i = 0; i < KEPT<T, H>; i++) {
+		open(a[i], r, r.first + s.lane + i * s.lanes, 0.0f, x);
+		open(b[i], r, r.first + s.lane + i * s.lanes, 0.0f, y);
+		if (r.first + s.lane + i * s.lanes < r.stop)
+			add_dot(dot, x, y);
+	}
 	join_sum(dot, s.lanes);
 	if (part.split >= 0 && s.lane == 0 && r.first < r.stop)
 		stage(p, item.slot(part), 0, item.slice, dot);
 #pragma unroll
-	for (int i = 0; i < KEPT<H>; i++) {
+	for (int i = 0; i < KEPT<T, H>; i++) {
 		const int q = r.first + s.lane + i * s.lanes;
-		if (part.split < 0 && q < r.stop)
-			put_gradient<T>(p, item, r, q, x[i], y[i], dot);
+		if (part.split >= 0 || q >= r.stop)
+			continue;
+		unpack(a[i], x);
+		unpack(b[i], y);
+		put_gradient<T>(p, item, r, q, x, y, dot);
 	}
 }
 
@@ -423,13 +479,7 @@ template <typename T, int H>
 static __device__ inline void put_gradients(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
                                             const struct pack_range<H> &r, const float (&dot)[H])
 {
-#pragma unroll 2
-	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		float x[8], y[8];
-		take<T>(p.p, item.packs, r, q, 0.0f, x);
-		take<T>(p.dp, item.packs, r, q, 0.0f, y);
-		put_gradient<T>(p, item, r, q, x, y, dot);
-	}
+	each_pair<T>(p, item, s, r, [&](int q, float(&x)[8], const float(&y)[8]) { put_gradient<T>(p, item, r, q, x, y, dot); });
 }
 
 template <typename T, int H>
@@ -437,14 +487,9 @@ static __device__ inline void back_long(const struct softmax_problem &p, const s
                                         const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
-	float x[8], y[8], dot[H];
+	float dot[H];
 	fill_heads(dot, 0.0f);
-#pragma unroll 2
-	for (int q = r.first + s.lane; q < r.stop; q += s.lanes) {
-		take<T>(p.p, item.packs, r, q, 0.0f, x);
-		take<T>(p.dp, item.packs, r, q, 0.0f, y);
-		add_dot(dot, x, y);
-	}
+	each_pair<T>(p, item, s, r, [&](int, const float(&x)[8], const float(&y)[8]) { add_dot(dot, x, y); });
 	join_sum(dot, s.lanes);
 	if (part.split < 0)
 		put_gradients<T>(p, item, s, r, dot);
@@ -458,7 +503,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) 
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
-	each_part<H>(
+	each_part<T, H>(
 	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { back_short<T>(p, item, s, part); },
 	    [&](const struct sub_warp &s, const struct edge_part &part) { back_long<T>(p, item, s, part); });
 }
