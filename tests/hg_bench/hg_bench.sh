@@ -71,6 +71,11 @@ for path in sys.argv[1:]:
 	done
 fi
 
+# an interrupted run leaves whole lines
+timeout -s INT 2 "$bench" spmm $fast --repeat 30 --features 8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23 --json "$scratch/cut.json" >/dev/null 2>&1
+[ $? -eq 124 ] || fail "the run was to be interrupted"
+[ "$(tail -c 1 "$scratch/cut.json" 2>/dev/null | wc -l)" -eq "$(test -s "$scratch/cut.json" && echo 1 || echo 0)" ] || fail "an interrupted run leaves half a line"
+
 # a wrong number does not pass
 for what in spmm sddmm gemm edge-softmax; do
 	expect 1 "WRONG RESULT" $what $fast --spoil

@@ -40,7 +40,7 @@ static const struct option table[] = {
     {"model", "NAME", "gcn (default), gin, gat, or all", TEXT, AT(model), "epoch step", 0, 0, NULL, 0},
     {"hidden", "N", "width of the hidden layer (64)", NUMBER, AT(hidden), "gemm epoch step", 1, 65536, NULL, 0},
     {"layers", "N", "depth of the model (2)", NUMBER, AT(layers), "epoch step", 1, 1000, NULL, 0},
-    {"aggregate", "NAME", "gin: sum (default) or mean", CHOICE, AT(aggregate), "epoch step", 0, 0, "sum|left|mean", 0},
+    {"aggregate", "NAME", "gin: sum (default) or mean", CHOICE, AT(aggregate), "epoch step", 0, 0, "sum|mean", 0},
     {"lambda", "X", "gin: factor on the neighbours' sum (1)", REAL, AT(lambda), "epoch step", 1e-6, 1e6, NULL, 0},
     {"dense", NULL, "dense features, also where the graph's are sparse", FLAG, AT(dense), "epoch step", 0, 0, NULL, 0},
     {"repeat", "N", "samples after three runs to warm up (7)", NUMBER, AT(repeat), NULL, 1, 100000, NULL, 0},

@@ -49,6 +49,12 @@ static hg_status answer(hg_context *ctx, cusparseStatus_t status, const char *wh
 	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "cusparse: %s: %s (%s)", what, cusparseGetErrorString(status), cusparseGetErrorName(status));
 }
 
+/* Preparation is an offer: an algorithm that has none runs without. */
+static hg_status prepared(hg_context *ctx, cusparseStatus_t status, const char *what)
+{
+	return status == CUSPARSE_STATUS_NOT_SUPPORTED ? HG_OK : answer(ctx, status, what);
+}
+
 static void graph_close(struct peer_graph *g)
 {
 	if (!g)
@@ -144,10 +150,10 @@ static hg_status spmm(struct peer_graph *g, const struct peer_way *way, void *va
 	                                       (cusparseSpMMAlg_t)p->algorithm, &p->workspace_bytes),
 	               "SpMM workspace"));
 	HG__TRY(workspace(p));
-	return answer(g->ctx,
-	              cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
-	                                      (cusparseSpMMAlg_t)p->algorithm, p->workspace),
-	              "SpMM preprocess");
+	return prepared(g->ctx,
+	                cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
+	                                        (cusparseSpMMAlg_t)p->algorithm, p->workspace),
+	                "SpMM preprocess");
 }
 
 /* values = (A B^T) where the CSR has entries */
@@ -169,10 +175,10 @@ static hg_status sddmm(struct peer_graph *g, const struct peer_way *way, void *v
 	                                        (cusparseSDDMMAlg_t)p->algorithm, &p->workspace_bytes),
 	               "SDDMM workspace"));
 	HG__TRY(workspace(p));
-	return answer(g->ctx,
-	              cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
-	                                       (cusparseSDDMMAlg_t)p->algorithm, p->workspace),
-	              "SDDMM preprocess");
+	return prepared(g->ctx,
+	                cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
+	                                         (cusparseSDDMMAlg_t)p->algorithm, p->workspace),
+	                "SDDMM preprocess");
 }
 
 static hg_status run(void *peer)
