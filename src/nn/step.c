@@ -21,6 +21,8 @@
 #define LAUNCH_US 1000.0
 #define MOST_STEPS 32
 
+_Static_assert(HG_STEP_REMEMBERED == HG__NOTES, "as many results are kept as can be read");
+
 /* ---- what is queued ---- */
 
 static hg_status queue(hg_step *s)
