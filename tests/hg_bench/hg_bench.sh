@@ -1,7 +1,7 @@
 #!/bin/sh
-# hg_bench.sh HG-BENCH SOURCE SCRATCH
+# hg_bench.sh HG-BENCH SOURCE SCRATCH H5CONVERT
 set -u
-bench=$1 source=$2 scratch=$3
+bench=$1 source=$2 scratch=$3 convert=$4
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 failed=0
 
@@ -35,6 +35,11 @@ expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
 expect 0 "hg-bench" --help
 expect 0 "acc-f32" spmm --variant list
+
+# a dataset's graph
+"$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 50 --scale 1 --seed 3 -o "$scratch/data.h5" >/dev/null || fail "h5convert"
+expect 0 "data.h5: 300 nodes" spmm --device cpu --repeat 1 --graph "$scratch/data.h5" --features 8 --weights
+expect 0 "optimiser" epoch --device cpu --repeat 1 --graph "$scratch/data.h5" --hidden 8
 
 # results are lines of JSON
 "$bench" spmm $fast --features 8 --json - >"$scratch/stdout.json" 2>/dev/null || fail "--json -"

@@ -8,6 +8,7 @@
 Later lines replace earlier ones of the same thing, so a file can be appended to. Standard library only.
 """
 import json
+import math
 import sys
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -39,13 +40,17 @@ def table(head, body):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
 
 
+def geomean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
 def kernels(rows, op, form):
     """One line for each graph and width: the floor, ours, the best peer."""
     groups = {}
     for row in rows:
         if row["op"] == op and not row.get("absent"):
             groups.setdefault((row["graph"], row.get("features"), row.get("heads")), []).append(row)
-    body = []
+    body, over, faster = [], [], []
     for (graph, width, heads), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2] or 0)):
         ours = [r for r in group if r["variant"] == "auto" and form(r)]
         floor = {r["precision"]: r["ms"] for r in rows if r["variant"] == "gather ceiling" and (r["graph"], r.get("features")) == (graph, width)}
@@ -54,10 +59,14 @@ def kernels(rows, op, form):
         if not half:
             continue
         gather = floor.get("f16")
+        over += [half["ms"] / gather] if gather else []
+        faster += [min(peers) / half["ms"]] if peers else []
         body.append([graph, str(width), str(heads or 1), figure(half["ms"], 3), figure(gather, 3), figure(half["ms"] / gather if gather else None),
                      figure(min(peers), 2) if peers else "-", figure(min(peers) / half["ms"] if peers else None), figure(full["ms"], 3) if full else "-",
                      figure(half.get("err_over_bound"))])
     head = ["graph", "F", "heads", "fp16, ms", "gather alone", "ratio", "best cuSPARSE", "faster by", "fp32, ms", "err/bound"]
+    if len(body) > 1:
+        body.append(["geometric mean", "", "", "", "", figure(geomean(over)), "", figure(geomean(faster)), "", ""])
     return table(head, body) if body else ""
 
 
