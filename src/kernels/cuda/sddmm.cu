@@ -210,14 +210,15 @@ static __device__ inline void put_heads(const struct sddmm_problem &p, const str
 	}
 }
 
-/* Gathers in flight a lane, for packs of 16 or 32 bytes: 128 bytes, of which 290 lanes hide the latency of device memory (parts.cuh). */
-template <typename T> constexpr int DOT_GATHERS = sizeof(T) == 2 ? 8 : 4;
+/* Gathers in flight a lane: 128 bytes, of which 290 lanes hide the latency of device memory (parts.cuh); half of it with 32 lanes, whose walk over the columns
+ * needs the registers. */
+template <typename T, int L> constexpr int DOT_GATHERS = sizeof(T) == 2 && L < 32 ? 8 : 4;
 
 /* All edges of a batch. Sub-warp s of L lanes takes edges s * L .. s * L + L - 1, V at a time. */
 template <typename T, int L, bool ONE>
 static __device__ inline void dot_edges(const struct sddmm_problem &p, const struct dot_batch &batch, int group, struct dot_row &held)
 {
-	constexpr int V = L < DOT_GATHERS<T> ? L : DOT_GATHERS<T>;
+	constexpr int V = L < DOT_GATHERS<T, L> ? L : DOT_GATHERS<T, L>;
 	const int seat = own_lane() % L, sub = own_lane() - seat;
 	const bool ragged = p.cols % 8 != 0;
 	float mine = 0.0f;
