@@ -5,21 +5,41 @@
 namespace
 {
 
-template <typename T> struct colsum {
+/* Through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not where a store could
+ * change what is read. */
+template <int W, typename T> __device__ void load_fixed(const T *p, float (&x)[W])
+{
+	if constexpr (W == 1) {
+		x[0] = widen(__ldg(p));
+	} else {
+		constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
+		uint4 words[WORDS];
+		T values[W];
+#pragma unroll
+		for (int i = 0; i < WORDS; i++)
+			words[i] = __ldg(reinterpret_cast<const uint4 *>(p) + i);
+		memcpy(static_cast<void *>(values), words, sizeof values);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			x[i] = widen(values[i]);
+	}
+}
+
+template <typename T, bool COPY> struct colsum {
 	const T *x;
 	int64_t ld;
 	float *y;
-	struct floats copy;
+	T *copy;
 
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
 	{
 		float v[W];
-		load<W>(x + row * ld + col, v);
+		load_fixed<W>(x + row * ld + col, v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[0][i] += v[i];
-		if (copy.data)
-			copy.put<W>(row, col, v);
+		if constexpr (COPY)
+			store<W>(copy + row * ld + col, v);
 	}
 	__device__ void finish(int64_t col, const float (&sum)[1]) const
 	{
@@ -27,15 +47,25 @@ template <typename T> struct colsum {
 	}
 };
 
+template <typename T, bool COPY> hg_status sum(hg_context *ctx, const struct hg__colsum_args *a)
+{
+	return columns<1>(ctx, "colsum", a->x.rows, a->x.cols, wide(a->x),
+	                  colsum<T, COPY>{data_of<const T>(a->x), a->x.ld, data_of<float>(a->y), data_of<T>(a->copy)});
+}
+
 } // namespace
 
 extern "C" hg_status hg__cuda_colsum(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	if (a->y.dtype != HG_F32 || a->y.cols != a->x.cols || !alike(a->x, a->copy))
 		return misfit(ctx, "colsum", a->x, a->y);
+	const bool copies = a->copy.data && a->copy.dtype == a->x.dtype;
+	if (a->copy.data && !copies) {
+		const struct hg__axpby_args convert = {a->x, {}, a->copy, 1.0f, 0.0f, nullptr};
+		HG__TRY(hg__cuda_axpby(ctx, &convert));
+	}
 	return with_float(ctx, "colsum", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return columns<1>(ctx, "colsum", a->x.rows, a->x.cols, wide(a->x),
-		                  colsum<T>{data_of<const T>(a->x), a->x.ld, data_of<float>(a->y), floats_of(a->copy)});
+		return copies ? sum<T, true>(ctx, a) : sum<T, false>(ctx, a);
 	});
 }

@@ -31,7 +31,10 @@ template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
 			acc[k][i] = part[k * W + i][t];
 }
 
-/* Blocks in all, at most. Four for each of 108 to 148 multiprocessors, each thread with four packs of 16 bytes in flight, are 64 kB on their way to every
+/* Rows that a thread has in flight at once. */
+constexpr int FLIGHT = 4;
+
+/* Blocks in all, at most. Four for each of 108 to 148 multiprocessors, each thread with FLIGHT packs of 16 bytes on their way, are 64 kB for every
  * multiprocessor, more than bandwidth times latency (4.3 TB/s * 0.7 us / 132 = 23 kB); more blocks would only leave more for the last one to add up. */
 constexpr int64_t COLUMN_BLOCKS = 512;
 /* With more than one part there are at most COLUMN_BLOCKS / 2 tiles, each of which has its own counter. */
@@ -44,19 +47,48 @@ struct column_parts {
 	unsigned *counters;
 };
 
-/* Sums of the parts of this block's tile: thread row y adds parts y, y + blockDim.y, ... */
-template <int W, int K> static __device__ void add_parts(const struct column_parts &p, int64_t col, float (&acc)[K][W])
+/* Rows row, row + blockDim.y, ... as far as they are before `end`. All FLIGHT loads start together: what is past the end loads the last row once more, so that
+ * no branch stands between them, and does not count. */
+template <int W, int K, typename F> static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
 {
-#pragma unroll 4
-	for (int64_t part = threadIdx.y; part < p.parts; part += blockDim.y)
+#pragma unroll
+	for (int u = 0; u < FLIGHT; u++) {
+		const int64_t r = row + u * static_cast<int64_t>(blockDim.y);
+		float one[K][W] = {};
+		f.template add<W>(r < end ? r : end - 1, col, one);
+#pragma unroll
+		for (int k = 0; k < K; k++)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				acc[k][i] += r < end ? one[k][i] : 0.0f;
+	}
+}
+
+/* The parts as rows to be added. */
+template <int K> struct parts_as_rows {
+	const float *partial;
+	int64_t pitch;
+
+	template <int W> __device__ void add(int64_t part, int64_t col, float (&acc)[K][W]) const
+	{
 #pragma unroll
 		for (int k = 0; k < K; k++) {
 			float v[W];
-			load<W>(p.partial + (part * K + k) * p.pitch + col, v);
+			load<W>(partial + (part * K + k) * pitch + col, v);
 #pragma unroll
 			for (int i = 0; i < W; i++)
 				acc[k][i] += v[i];
 		}
+	}
+};
+
+/* Sums over rows begin .. end-1 for the columns of this block, valid where threadIdx.y == 0. */
+template <int W, int K, typename F> static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live, float (&acc)[K][W])
+{
+	memset(static_cast<void *>(acc), 0, sizeof acc);
+	for (int64_t row = begin + threadIdx.y; live && row < end; row += FLIGHT * static_cast<int64_t>(blockDim.y))
+		add_rows<W>(f, row, end, col, acc);
+	block_columns(acc);
 }
 
 template <int W, int K, typename F> static __global__ void __launch_bounds__(BLOCK) columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
@@ -64,12 +96,8 @@ template <int W, int K, typename F> static __global__ void __launch_bounds__(BLO
 	const int64_t part = blockIdx.x / p.tiles, tile = blockIdx.x % p.tiles;
 	const int64_t col = (tile * blockDim.x + threadIdx.x) * W;
 	const int64_t begin = rows * part / p.parts, end = rows * (part + 1) / p.parts;
-	float acc[K][W] = {};
-	if (col < cols)
-#pragma unroll 4
-		for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y)
-			f.template add<W>(row, col, acc);
-	block_columns(acc);
+	float acc[K][W];
+	sum_rows<W>(f, begin, end, col, col < cols, acc);
 	if (p.parts > 1) {
 		if (threadIdx.y == 0 && col < cols)
 #pragma unroll
@@ -77,10 +105,7 @@ template <int W, int K, typename F> static __global__ void __launch_bounds__(BLO
 				store<W>(p.partial + (part * K + k) * p.pitch + col, acc[k]);
 		if (!is_last(p.counters + tile, static_cast<unsigned>(p.parts)))
 			return;
-		memset(static_cast<void *>(acc), 0, sizeof acc);
-		if (col < cols)
-			add_parts<W>(p, col, acc);
-		block_columns(acc);
+		sum_rows<W>(parts_as_rows<K>{p.partial, p.pitch}, 0, p.parts, col, col < cols, acc);
 	}
 	if (threadIdx.y != 0)
 		return;
@@ -95,8 +120,8 @@ template <int W, int K, typename F> static __global__ void __launch_bounds__(BLO
 	}
 }
 
-/* f.add<W>(row, col, acc[K][W]) adds a pack of a row; f.finish(col, sum[K]) receives the sums of one column, also when there are no rows.
- * Every thread adds about rows / (parts * y) packs, at least the 4 that it has in flight at once where the matrix has them. */
+/* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one; f.finish(col, sum[K]) receives the sums of one column, also
+ * when there are no rows. Every thread adds about rows / (parts * y) packs, at least the FLIGHT that it has on their way at once where the matrix has them. */
 template <int K, typename F> static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
 {
 	if (cols == 0)
@@ -107,7 +132,7 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 		struct column_parts p;
 		p.tiles = grid_for(cols, static_cast<int64_t>(block.x) * W);
 		p.pitch = hg__leading(cols);
-		const int64_t most = p.tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / p.tiles : 1, wanted = grid_for(rows, static_cast<int64_t>(block.y) * 4);
+		const int64_t most = p.tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / p.tiles : 1, wanted = grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT);
 		p.parts = wanted < most ? wanted : most;
 		void *memory;
 		HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.parts * K * p.pitch) * sizeof(float), &memory));
