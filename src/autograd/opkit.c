@@ -101,9 +101,10 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
 }
 
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled)
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled, hg_dtype weight)
 {
-	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled), back = hg__spmm_bytes(&c->csr_t, cols, scaled);
+	const hg_dtype laid_out = c->ctx->threads ? HG_DTYPE_COUNT : weight; /* a CPU reads them where they are */
+	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled, laid_out), back = hg__spmm_bytes(&c->csr_t, cols, scaled, laid_out);
 	return forth > back ? forth : back;
 }
 

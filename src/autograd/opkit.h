@@ -67,8 +67,9 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 /* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result: hg__reduction_bytes. */
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
-/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that are scaled first (HG_DTYPE_COUNT: not): hg__spmm_bytes. */
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled);
+/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that are scaled first, with one weight of type `weight` an edge
+ * (HG_DTYPE_COUNT: not): hg__spmm_bytes. */
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled, hg_dtype weight);
 
 /* Samples, operand by operand. */
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph);

@@ -31,15 +31,30 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
 }
 
-/* spmm: X with scaled rows, of the type `scaled` (HG_DTYPE_COUNT: its rows are not scaled); staging rows; and the head of each column of whole vectors. */
-static inline size_t hg__scaled_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
+/* spmm: X with scaled rows; one weight an edge in the order of the entries, where csr.edge says that it is another; staging rows; and the head of each column of
+ * whole vectors. scaled, weight: their types, HG_DTYPE_COUNT for what there is not. Scaled rows do not straddle lines of 128 bytes more often than they
+ * must: they are padded to a power of two, or to whole lines. */
+static inline int64_t hg__scaled_lead(int64_t cols, hg_dtype scaled)
+{
+	const int64_t lead = hg__leading(cols), line = scaled == HG_F16 ? 64 : 32;
+	int64_t padded = 1;
+	while (padded < lead && padded < line)
+		padded *= 2;
+	return lead <= line ? padded : (lead + line - 1) / line * line;
+}
+static inline size_t hg__spmm_scaled_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
 {
 	const size_t element = scaled == HG_F16 ? 2 : scaled == HG_F32 ? 4 : 0;
-	return ((size_t)csr->cols * (size_t)hg__leading(cols) * element + 255) / 256 * 256;
+	return ((size_t)csr->cols * (size_t)hg__scaled_lead(cols, scaled) * element + 255) / 256 * 256;
 }
-static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled)
+static inline size_t hg__spmm_weight_bytes(const struct hg__csr *csr, hg_dtype weight)
 {
-	return hg__scaled_bytes(csr, cols, scaled) + hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
+	const size_t element = weight == HG_F16 ? 2 : weight == HG_F32 ? 4 : 0;
+	return csr->edge ? ((size_t)csr->m * element + 255) / 256 * 256 : 0;
+}
+static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled, hg_dtype weight)
+{
+	return hg__spmm_scaled_bytes(csr, cols, scaled) + hg__spmm_weight_bytes(csr, weight) + hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
 }
 
 /* edge_softmax and its gradient: a maximum and a sum for each head, heads in whole vectors. */

@@ -81,7 +81,7 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT);
+	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT, c->out.cols == 1 ? c->out.dtype : HG_DTYPE_COUNT);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

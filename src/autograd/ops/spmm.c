@@ -169,7 +169,9 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->in[0].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT);
+	const hg_dtype own = hg_graph_is_weighted(c->node->graph) ? weight_dtype(c) : HG_DTYPE_COUNT;
+	const hg_dtype weight = c->node->in[W] < 0 ? own : c->in[W].cols == 1 ? c->in[W].dtype : HG_DTYPE_COUNT;
+	return hg__aggregate_scratch(c, c->in[X].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT, weight);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

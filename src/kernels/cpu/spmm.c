@@ -285,9 +285,9 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 {
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
 	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
-	const size_t before = hg__scaled_bytes(&a->csr, cols, scaled), staging = hg__staging_bytes(&a->csr, cols);
+	const size_t before = hg__spmm_scaled_bytes(&a->csr, cols, scaled), staging = hg__staging_bytes(&a->csr, cols);
 	void *memory;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols, scaled), &memory));
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols, scaled, HG_DTYPE_COUNT), &memory));
 	job->stage = (float *)((char *)memory + before);
 	job->stage_ld = hg__leading(cols);
 	job->weights = a->w.data && heads > 1 ? W_COLUMN : a->w.data || a->col_scale ? W_EDGE : W_ONE;
@@ -301,7 +301,7 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 	job->a = a;
 	job->x = a->x;
 	if (job->scale)
-		a->x = (struct hg__mat){memory, a->x.rows, cols, hg__leading(cols), a->x.dtype};
+		a->x = (struct hg__mat){memory, a->x.rows, cols, hg__scaled_lead(cols, scaled), scaled};
 	job->pitch = a->x.data ? a->x.ld * (int64_t)hg__element(&a->x) : 0;
 	return HG_OK;
 }

@@ -262,9 +262,9 @@ extern "C" {
 extern const struct hg__backend hg__backend_cuda;
 const struct hg__backend hg__backend_cuda = {
     // clang-format off: one name a line, in the order of backend.h
-    HG_DEVICE_CUDA, "cuda",    open_context,          close_context,          device_alloc,        device_free,       copy_in,       copy_out,
-    copy,           fill,      synchronize,           stream_publish,         stream_await,        memory_info,       capture_begin, capture_end,
-    work_launch,    work_free, hg__cuda_csr_from_coo, hg__cuda_csr_transpose, hg__cuda_gather_f32, &hg__kernels_cuda,
+    HG_DEVICE_CUDA, "cuda",    open_context,          close_context,          device_alloc,        device_free,         copy_in,         copy_out,
+    copy,           fill,      synchronize,           stream_publish,         stream_await,        memory_info,         capture_begin,   capture_end,
+    work_launch,    work_free, hg__cuda_csr_from_coo, hg__cuda_csr_transpose, hg__cuda_column_ptr, hg__cuda_gather_f32, hg__cuda_survey, &hg__kernels_cuda,
     // clang-format on
 };
 }

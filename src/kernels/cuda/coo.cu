@@ -1,86 +1,96 @@
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/search.cuh"
 
-/* Building graphs: COO to CSR and transposition, both as one stable radix sort of 64-bit keys dst * cols + src (below 2^62, since ids are int32). */
+/* Building graphs: COO to CSR and transposition, with little memory beside the result. Edges (dst, src) come in chunks, twice:
+ *
+ *     count    d(i) = edges of row i;  rowptr = running sum of d
+ *     deal     each edge to the next free place of its row, col = src (and order = its place in the input)
+ *     sort     slices of whole rows, by (row, col); where order is asked for, first by it, so that equal edges keep the input's order
+ *
+ * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes after does not: equal entries of col are interchangeable,
+ * and order has none.
+ *
+ * Peak beside the result, m edges, chunks and slices of 2^22: 8 bytes a row, 32 MiB to stream edges out of host memory; then 64 MiB (128 with order) for a
+ * slice, and what CUB asks for. A sort of all edges at once takes 16 (24) bytes an edge: 1.8 GB for 115 M. */
 
-static __global__ void make_keys(int64_t m, int64_t cols, const int32_t *dst, const int32_t *src, uint64_t *key, int64_t *place)
-{
-	for (int64_t e = global_thread(); e < m; e += global_threads()) {
-		key[e] = static_cast<uint64_t>(dst[e]) * static_cast<uint64_t>(cols) + static_cast<uint64_t>(src[e]);
-		place[e] = e;
-	}
-}
+/* Edges on their way in, and edges sorted at once, unless one row has more: long enough that launches and the fixed cost of a copy (some 10 us) vanish beside
+ * its 1.6 ms at 10 GB/s, and that a sort fills the device. */
+constexpr int64_t CHUNK = int64_t(1) << 22;
 
-static __global__ void split_keys(int64_t m, int64_t cols, const uint64_t *key, int32_t *col)
-{
-	for (int64_t e = global_thread(); e < m; e += global_threads())
-		col[e] = static_cast<int32_t>(key[e] % static_cast<uint64_t>(cols));
-}
+using count_t = unsigned long long; /* what atomics on 64-bit counts are declared for; row pointers are never negative */
 
-/* rowptr[i] = number of keys below i * cols. */
-static __global__ void find_rows(int64_t rows, int64_t cols, int64_t m, const uint64_t *key, int64_t *rowptr)
-{
-	for (int64_t i = global_thread(); i <= rows; i += global_threads()) {
-		const uint64_t bound = static_cast<uint64_t>(i) * static_cast<uint64_t>(cols);
-		int64_t low = 0, high = m;
-		while (low < high) {
-			const int64_t middle = low + (high - low) / 2;
-			if (key[middle] < bound)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		rowptr[i] = low;
-	}
-}
-
-/* row[e] = the i with rowptr[i] <= e < rowptr[i+1]. */
-static __global__ void expand_rows(int64_t rows, int64_t m, const int64_t *rowptr, int32_t *row)
-{
-	for (int64_t e = global_thread(); e < m; e += global_threads()) {
-		int64_t low = 0, high = rows; /* rowptr[low] <= e < rowptr[high] */
-		while (high - low > 1) {
-			const int64_t middle = low + (high - low) / 2;
-			if (rowptr[middle] <= e)
-				low = middle;
-			else
-				high = middle;
-		}
-		row[e] = static_cast<int32_t>(low);
-	}
-}
-
-static __global__ void gather(int64_t m, const float *in, const int64_t *index, float *out)
-{
-	for (int64_t e = global_thread(); e < m; e += global_threads())
-		out[e] = in[index[e]];
-}
-
-static size_t padded(size_t bytes)
-{
-	return (bytes + 255) / 256 * 256;
-}
-
-/* Scratch of one sort: the keys twice, the places once more (the other copy is the caller's `order`), and what CUB asks for. */
-struct sort_scratch {
-	uint64_t *key[2];
-	int64_t *place;
-	void *cub;
-	size_t cub_bytes, bytes;
+/* m edges; rows: of the result. COO: two arrays, on the device or, streamed, in host memory. Of a CSR, transposed: entry e = (i, j) is the edge (j, i). */
+struct edge_list {
+	int64_t rows, cols, m;
+	const int32_t *dst, *src;
+	bool streamed;
+	const int64_t *rowptr; /* of that CSR [cols + 1], which gives src; else NULL */
 };
 
-static struct sort_scratch lay_out(char *memory, int64_t m, size_t cub_bytes)
+/* ---- kernels ---- */
+
+/* next[row[e]]++. */
+static __global__ void count_rows(int64_t m, const int32_t *row, count_t *next)
 {
-	const size_t column = padded(static_cast<size_t>(m) * sizeof(int64_t));
-	struct sort_scratch s;
-	s.key[0] = reinterpret_cast<uint64_t *>(memory);
-	s.key[1] = reinterpret_cast<uint64_t *>(memory + column);
-	s.place = reinterpret_cast<int64_t *>(memory + 2 * column);
-	s.cub = memory + 3 * column;
-	s.cub_bytes = cub_bytes;
-	s.bytes = 3 * column + padded(cub_bytes);
-	return s;
+	for (int64_t e = global_thread(); e < m; e += global_threads())
+		atomicAdd(next + row[e], count_t(1));
+}
+
+/* row[e] = the i with rowptr[i] <= begin + e < rowptr[i+1]. */
+static __global__ void expand_rows(int64_t rows, int64_t begin, int64_t m, const int64_t *rowptr, int32_t *row)
+{
+	for (int64_t e = global_thread(); e < m; e += global_threads())
+		row[e] = static_cast<int32_t>(row_of(rowptr, 0, rows, begin + e));
+}
+
+static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const int32_t *src, count_t *next, int32_t *col, int64_t *order)
+{
+	for (int64_t e = global_thread(); e < m; e += global_threads()) {
+		const count_t at = atomicAdd(next + dst[e], count_t(1));
+		col[at] = src[e];
+		if (order)
+			order[at] = begin + e;
+	}
+}
+
+/* Rows first .. end-1 and their edges begin .. begin+m-1. Key of (i, j): (i - first) 2^col_bits + j, below 2^62 since ids are int32. */
+struct slice {
+	int64_t first, end, begin, m;
+	int col_bits, key_bits;
+};
+
+static __global__ void make_keys(struct slice s, const int64_t *rowptr, const int32_t *col, uint64_t *key)
+{
+	for (int64_t e = global_thread(); e < s.m; e += global_threads()) {
+		const int64_t row = row_of(rowptr, s.first, s.end, s.begin + e) - s.first;
+		key[e] = static_cast<uint64_t>(row) << s.col_bits | static_cast<uint64_t>(col[s.begin + e]);
+	}
+}
+
+static __global__ void split_keys(struct slice s, const uint64_t *key, int32_t *col)
+{
+	const uint64_t mask = (uint64_t(1) << s.col_bits) - 1;
+	for (int64_t e = global_thread(); e < s.m; e += global_threads())
+		col[s.begin + e] = static_cast<int32_t>(key[e] & mask);
+}
+
+/* in holds numbers begin .. begin+count-1 of an array; order [m]. */
+static __global__ void gather(int64_t m, int64_t begin, int64_t count, const float *in, const int64_t *order, float *out)
+{
+	for (int64_t e = global_thread(); e < m; e += global_threads()) {
+		const int64_t from = order[e] - begin;
+		if (from >= 0 && from < count)
+			out[e] = in[from];
+	}
+}
+
+/* ---- count and deal ---- */
+
+static size_t bytes_of(int64_t count, size_t size)
+{
+	return hg__aligned(static_cast<size_t>(count) * size);
 }
 
 /* Bits that a radix sort of numbers up to `largest` has to look at; at least one. */
@@ -92,62 +102,268 @@ static int bits_of(uint64_t largest)
 	return bits;
 }
 
-/* m > 0: the part of csr_from_coo that needs scratch. */
-static hg_status sort_edges(hg_context *ctx, struct sort_scratch s, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src,
-                            int64_t *rowptr, int32_t *col, int64_t *order)
+static bool on_device(const void *memory)
 {
-	const unsigned grid = grid_for(m, BLOCK);
+	cudaPointerAttributes attributes;
+	if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess)
+		return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+	(void)cudaGetLastError();
+	return false;
+}
+
+static int64_t chunk_length(int64_t m)
+{
+	return m < CHUNK ? m : CHUNK;
+}
+
+/* Edges begin .. begin+m-1 as arrays on the device. room: two chunks, used only where they are not there as they are. */
+struct chunk {
+	int64_t begin, m;
+	const int32_t *dst, *src;
+};
+
+static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room, bool want_src, struct chunk *c)
+{
 	const cudaStream_t stream = stream_of(ctx);
-	make_keys<<<grid, BLOCK, 0, stream>>>(m, cols, dst, src, s.key[0], order);
-	HG__TRY(launched(ctx, "graph: keys"));
-	cub::DoubleBuffer<uint64_t> keys(s.key[0], s.key[1]);
-	cub::DoubleBuffer<int64_t> places(order, s.place);
-	const int end_bit = bits_of(static_cast<uint64_t>(rows) * static_cast<uint64_t>(cols) - 1);
-	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(s.cub, s.cub_bytes, keys, places, m, 0, end_bit, stream));
-	if (places.Current() != order)
-		HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(order, places.Current(), static_cast<size_t>(m) * sizeof *order, cudaMemcpyDeviceToDevice, stream));
-	split_keys<<<grid, BLOCK, 0, stream>>>(m, cols, keys.Current(), col);
-	HG__TRY(launched(ctx, "graph: columns"));
-	find_rows<<<grid_for(rows + 1, BLOCK), BLOCK, 0, stream>>>(rows, cols, m, keys.Current(), rowptr);
-	HG__TRY(launched(ctx, "graph: row pointers"));
-	HG__CUDA(ctx, "graph: sort", cudaStreamSynchronize(stream)); /* the scratch goes back to an allocator that may not know the stream */
+	const int64_t m = chunk_length(in->m - begin);
+	const size_t bytes = static_cast<size_t>(m) * sizeof(int32_t);
+	int32_t *const second = room + chunk_length(in->m);
+	*c = {begin, m, in->streamed ? room : in->dst + begin, in->streamed || in->rowptr ? second : in->src + begin};
+	if (in->streamed) {
+		HG__CUDA(ctx, "graph: edges to the device", cudaMemcpyAsync(room, in->dst + begin, bytes, cudaMemcpyHostToDevice, stream));
+		if (want_src)
+			HG__CUDA(ctx, "graph: edges to the device", cudaMemcpyAsync(second, in->src + begin, bytes, cudaMemcpyHostToDevice, stream));
+	} else if (in->rowptr && want_src) {
+		expand_rows<<<grid_for(m, BLOCK), BLOCK, 0, stream>>>(in->cols, begin, m, in->rowptr, second);
+		return launched(ctx, "graph: row ids");
+	}
 	return HG_OK;
 }
+
+/* Scratch: next free place of each row, room for a chunk, CUB's own. */
+struct deal_scratch {
+	count_t *next;
+	int32_t *room;
+	void *cub;
+	size_t cub_bytes, bytes;
+};
+
+static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory, struct deal_scratch *s)
+{
+	const size_t next = bytes_of(in->rows + 1, sizeof(count_t)), room = in->streamed || in->rowptr ? bytes_of(2 * chunk_length(in->m), sizeof(int32_t)) : 0;
+	s->cub_bytes = 0;
+	int64_t *sums = nullptr;
+	HG__CUDA(ctx, "graph: row pointers", cub::DeviceScan::InclusiveSum(nullptr, s->cub_bytes, sums, sums, in->rows + 1, stream_of(ctx)));
+	s->next = reinterpret_cast<count_t *>(memory);
+	s->room = reinterpret_cast<int32_t *>(memory + next);
+	s->cub = memory + next + room;
+	s->bytes = next + room + hg__aligned(s->cub_bytes);
+	return HG_OK;
+}
+
+/* rowptr [rows + 1]: counts one place on, so that their running sum is what it is called. */
+static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	struct chunk c;
+	HG__CUDA(ctx, "graph: row pointers", cudaMemsetAsync(rowptr, 0, static_cast<size_t>(in->rows + 1) * sizeof *rowptr, stream));
+	for (int64_t begin = 0; begin < in->m; begin += CHUNK) {
+		HG__TRY(load(ctx, in, begin, s.room, false, &c));
+		count_rows<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.m, c.dst, reinterpret_cast<count_t *>(rowptr + 1));
+		HG__TRY(launched(ctx, "graph: degrees"));
+	}
+	return cuda_status(ctx, cub::DeviceScan::InclusiveSum(s.cub, s.cub_bytes, rowptr, rowptr, in->rows + 1, stream), "graph: row pointers");
+}
+
+static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr, int32_t *col, int64_t *order)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	struct chunk c;
+	HG__TRY(find_rows(ctx, in, s, rowptr));
+	HG__CUDA(ctx, "graph: edges", cudaMemcpyAsync(s.next, rowptr, static_cast<size_t>(in->rows) * sizeof *rowptr, cudaMemcpyDeviceToDevice, stream));
+	for (int64_t begin = 0; begin < in->m && col; begin += CHUNK) {
+		HG__TRY(load(ctx, in, begin, s.room, true, &c));
+		deal<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.begin, c.m, c.dst, c.src, s.next, col, order);
+		HG__TRY(launched(ctx, "graph: edges"));
+	}
+	return HG_OK;
+}
+
+/* col NULL: the row pointers alone. */
+static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, int64_t *order)
+{
+	struct deal_scratch s;
+	void *memory = nullptr;
+	HG__TRY(deal_lay_out(ctx, in, nullptr, &s));
+	const size_t bytes = s.bytes;
+	HG__TRY(hg__device_alloc(ctx, bytes, "scratch to place edges", &memory));
+	hg_status status = deal_lay_out(ctx, in, static_cast<char *>(memory), &s);
+	if (status >= 0)
+		status = deal_edges(ctx, in, s, rowptr, col, order);
+	hg__device_free(ctx, memory, bytes);
+	return status;
+}
+
+/* ---- sort ---- */
+
+/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their edges are at most CHUNK, and at least one. */
+static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t first)
+{
+	int64_t end = first + 1;
+	while (end < in->rows && rowptr[end + 1] - rowptr[first] <= CHUNK)
+		end++;
+	const int col_bits = bits_of(static_cast<uint64_t>(in->cols));
+	return {first, end, rowptr[first], rowptr[end] - rowptr[first], col_bits, col_bits + bits_of(static_cast<uint64_t>(end - first - 1))};
+}
+
+/* Keys twice; with order, places twice. */
+struct sort_scratch {
+	uint64_t *key[2], *place[2];
+	void *cub;
+	size_t cub_bytes, bytes;
+};
+
+static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, char *memory, struct sort_scratch *s)
+{
+	const size_t column = bytes_of(longest, sizeof(uint64_t)), columns = ordered ? 4 : 2;
+	cub::DoubleBuffer<uint64_t> a, b;
+	s->cub_bytes = 0;
+	if (ordered)
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, s->cub_bytes, a, b, longest, 0, 64, stream_of(ctx)));
+	else
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(nullptr, s->cub_bytes, a, longest, 0, 64, stream_of(ctx)));
+	for (int i = 0; i < 2; i++) {
+		s->key[i] = reinterpret_cast<uint64_t *>(memory + static_cast<size_t>(i) * column);
+		s->place[i] = reinterpret_cast<uint64_t *>(memory + static_cast<size_t>(2 + i) * column);
+	}
+	s->cub = memory + columns * column;
+	s->bytes = columns * column + hg__aligned(s->cub_bytes);
+	return HG_OK;
+}
+
+/* Stable sorts, the less important key first: by place, then by (row, col). */
+static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch t, int place_bits, int64_t *order, const uint64_t **sorted)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	const size_t bytes = static_cast<size_t>(s.m) * sizeof *order;
+	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]), place(t.place[0], t.place[1]);
+	HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(t.place[0], order + s.begin, bytes, cudaMemcpyDeviceToDevice, stream));
+	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, place, key, s.m, 0, place_bits, stream));
+	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, key, place, s.m, 0, s.key_bits, stream));
+	HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(order + s.begin, place.Current(), bytes, cudaMemcpyDeviceToDevice, stream));
+	*sorted = key.Current();
+	return HG_OK;
+}
+
+static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch t, int place_bits, const int64_t *rowptr, int32_t *col, int64_t *order)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	const unsigned grid = grid_for(s.m, BLOCK);
+	const uint64_t *sorted = nullptr;
+	make_keys<<<grid, BLOCK, 0, stream>>>(s, rowptr, col, t.key[0]);
+	HG__TRY(launched(ctx, "graph: keys"));
+	if (order) {
+		HG__TRY(sort_pairs(ctx, s, t, place_bits, order, &sorted));
+	} else {
+		cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(t.cub, t.cub_bytes, key, s.m, 0, s.key_bits, stream));
+		sorted = key.Current();
+	}
+	split_keys<<<grid, BLOCK, 0, stream>>>(s, sorted, col);
+	return launched(ctx, "graph: columns");
+}
+
+/* host_rowptr: the row pointers once more, where the host can cut slices. */
+static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr, const int64_t *rowptr, int32_t *col, int64_t *order)
+{
+	int64_t longest = 0;
+	for (int64_t row = 0; row < in->rows;) {
+		const struct slice s = slice_at(in, host_rowptr, row);
+		longest = s.m > longest ? s.m : longest;
+		row = s.end;
+	}
+	struct sort_scratch t;
+	void *memory = nullptr;
+	HG__TRY(sort_lay_out(ctx, longest, order != nullptr, nullptr, &t));
+	const size_t bytes = t.bytes;
+	HG__TRY(hg__device_alloc(ctx, bytes, "scratch to sort edges", &memory));
+	hg_status status = sort_lay_out(ctx, longest, order != nullptr, static_cast<char *>(memory), &t);
+	for (int64_t row = 0; row < in->rows && status >= 0;) {
+		const struct slice s = slice_at(in, host_rowptr, row);
+		if (s.m > 0)
+			status = sort_slice(ctx, s, t, bits_of(static_cast<uint64_t>(in->m)), rowptr, col, order);
+		row = s.end;
+	}
+	hg__device_free(ctx, memory, bytes);
+	return status;
+}
+
+static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, int64_t *order)
+{
+	const size_t bytes = static_cast<size_t>(in->rows + 1) * sizeof *rowptr;
+	void *memory = nullptr;
+	HG__TRY(place_edges(ctx, in, rowptr, col, order));
+	if (in->m == 0)
+		return HG_OK;
+	HG__TRY(hg__host_alloc(ctx, static_cast<size_t>(in->rows + 1), sizeof *rowptr, "graph: host rowptr", &memory));
+	hg_status status = ctx->backend->copy_out(ctx, memory, rowptr, bytes);
+	if (status >= 0)
+		status = sort_rows(ctx, in, static_cast<const int64_t *>(memory), rowptr, col, order);
+	hg__host_free(ctx, memory, bytes);
+	return status;
+}
+
+/* ---- the backend's functions ---- */
 
 hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
                                 int64_t *order)
 {
-	if (m == 0)
-		return cuda_status(ctx, cudaMemsetAsync(rowptr, 0, static_cast<size_t>(rows + 1) * sizeof *rowptr, stream_of(ctx)), "graph: row pointers");
-	size_t cub_bytes = 0;
-	cub::DoubleBuffer<uint64_t> keys;
-	cub::DoubleBuffer<int64_t> places;
-	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, cub_bytes, keys, places, m, 0, 64, stream_of(ctx)));
-	const size_t bytes = lay_out(nullptr, m, cub_bytes).bytes;
-	void *memory = nullptr;
-	HG__TRY(hg__device_alloc(ctx, bytes, "scratch to sort edges", &memory));
-	const hg_status status = sort_edges(ctx, lay_out(static_cast<char *>(memory), m, cub_bytes), rows, cols, m, dst, src, rowptr, col, order);
-	hg__device_free(ctx, memory, bytes);
-	return status;
+	const edge_list in = {rows, cols, m, dst, src, m > 0 && !(on_device(dst) && on_device(src)), nullptr};
+	return build(ctx, &in, rowptr, col, order);
 }
 
-/* Entry e = (i, j) becomes the edge (j, i): sorted by (j, i), its place in the input is its CSR position. */
+static edge_list transposed(const struct hg__csr *csr)
+{
+	return {csr->cols, csr->rows, csr->m, csr->col, nullptr, false, csr->rowptr};
+}
+
 hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge)
 {
-	const size_t bytes = static_cast<size_t>(csr->m) * sizeof(int32_t);
-	void *memory = nullptr;
-	HG__TRY(hg__device_alloc(ctx, bytes, "row ids of edges", &memory));
-	int32_t *row = static_cast<int32_t *>(memory);
-	expand_rows<<<grid_for(csr->m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(csr->rows, csr->m, csr->rowptr, row);
-	hg_status status = launched(ctx, "graph: row ids");
-	if (status >= 0)
-		status = hg__cuda_csr_from_coo(ctx, csr->cols, csr->rows, csr->m, csr->col, row, rowptr, col, edge);
-	hg__device_free(ctx, memory, bytes);
-	return status;
+	const edge_list in = transposed(csr);
+	return build(ctx, &in, rowptr, col, edge);
+}
+
+hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr)
+{
+	const edge_list in = transposed(csr);
+	return place_edges(ctx, &in, ptr, nullptr, nullptr);
+}
+
+/* Out of host memory a chunk at a time, each in a pass of its own over the places: m/CHUNK passes of 8 bytes an edge cost less than the copy. */
+static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, float *room, const int64_t *index, float *out)
+{
+	for (int64_t begin = 0; begin < m; begin += CHUNK) {
+		const int64_t count = chunk_length(m - begin);
+		HG__CUDA(ctx, "graph: weights to the device",
+		         cudaMemcpyAsync(room, in + begin, static_cast<size_t>(count) * sizeof *in, cudaMemcpyHostToDevice, stream_of(ctx)));
+		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, begin, count, room, index, out);
+		HG__TRY(launched(ctx, "graph: gather"));
+	}
+	return HG_OK;
 }
 
 hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out)
 {
-	gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, in, index, out);
-	return launched(ctx, "graph: gather");
+	if (m == 0)
+		return HG_OK;
+	if (on_device(in)) {
+		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, 0, m, in, index, out);
+		return launched(ctx, "graph: gather");
+	}
+	const size_t bytes = static_cast<size_t>(chunk_length(m)) * sizeof *in;
+	void *room = nullptr;
+	HG__TRY(hg__device_alloc(ctx, bytes, "room for weights", &room));
+	const hg_status status = gather_chunks(ctx, m, in, static_cast<float *>(room), index, out);
+	hg__device_free(ctx, room, bytes);
+	return status;
 }

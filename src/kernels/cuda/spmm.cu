@@ -1,4 +1,5 @@
 #include "kernels/cuda/edge_sum.cuh"
+#include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/stream.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
@@ -25,9 +26,9 @@ struct problem {
 	int64_t lead;
 };
 
-/* How a term is weighted: not at all; by one factor an edge, which the lanes of a sub-warp load together and share; by a factor for the head of a lane; by a
- * factor for each column (heads that do not lie on pack borders). */
-enum { UNIT = 0, BY_EDGE = 1, BY_LANE = 2, BY_COLUMN = 3, FACTORS = 4 };
+/* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its neighbours; by the scale of its column, also
+ * rounding the product (X := narrow(s X) on the way); by a factor for the head of a lane; by a factor for each column of a lane (heads that do not lie on pack borders). */
+enum { UNIT = 0, WEIGHT_F16 = 1, WEIGHT_F32 = 2, SCALED = 3, ROUNDED = 4, BY_LANE = 5, BY_COLUMN = 6, FACTORS = 7 };
 
 /* ---- arithmetic in the accumulator's type: one rounding each, never contracted but where it says so ---- */
 
@@ -139,35 +140,73 @@ static __device__ inline void put_part(const struct problem &p, int32_t row, int
 
 /* ---- pass 1: items ---- */
 
-/* Factors of a step that all heads have in common: lane k loads entry k's. What they are looked up by, the place of an edge's weight and a column, is loaded a
- * step ahead. */
-struct shared_factors {
-	int64_t place;
-	int32_t col;
-	float w, s;
+template <int FACTOR> struct weight_type {
+	using type = float;
+};
+template <> struct weight_type<WEIGHT_F16> {
+	using type = __half;
+};
 
+static_assert(STEP == 4, "weights are loaded four at a time");
+static __device__ inline void load_four(const float *p, float (&w)[4])
+{
+	const float4 four = __ldg(reinterpret_cast<const float4 *>(p));
+	w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
+}
+static __device__ inline void load_four(const __half *p, float (&w)[4])
+{
+	const uint2 four = __ldg(reinterpret_cast<const uint2 *>(p));
+	const float2 low = __half22float2(half2_of(four.x)), high = __half22float2(half2_of(four.y));
+	w[0] = low.x, w[1] = low.y, w[2] = high.x, w[3] = high.y;
+}
+
+/* Factors of a step that its lanes have in common: four weights in one load by every lane, or column scales, of which lane k looks up entry k's; its column is
+ * loaded a step ahead. */
+template <int FACTOR> struct shared_factors {
+	float w[STEP];
+	__device__ void look_ahead(const struct problem &, const struct sub_warp &, int64_t, int)
+	{
+	}
+	__device__ void load(const struct problem &p, int64_t entry, int live)
+	{
+		using T = typename weight_type<FACTOR>::type;
+		const T *from = static_cast<const T *>(p.w) + entry;
+		if (live == STEP) {
+			load_four(from, w);
+			return;
+		}
+#pragma unroll
+		for (int u = 0; u < STEP; u++)
+			w[u] = u < live ? widen(from[u]) : 0.0f;
+	}
+	__device__ float get(const struct sub_warp &, int u) const
+	{
+		return w[u];
+	}
+};
+struct shared_scales {
+	int32_t col;
+	float s;
 	__device__ void look_ahead(const struct problem &p, const struct sub_warp &me, int64_t entry, int live)
 	{
-		const int64_t e = entry + (me.lane < live ? me.lane : 0);
-		if (p.w)
-			place = (p.edge ? __ldg(p.edge + e) : e) * p.ldw;
-		if (p.col_scale)
-			col = __ldg(p.col + e);
+		col = __ldg(p.col + entry + (me.lane < live ? me.lane : 0));
 	}
-	__device__ void load(const struct problem &p)
+	__device__ void load(const struct problem &p, int64_t, int)
 	{
-		w = !p.w ? 1.0f : p.w_half ? __half2float(static_cast<const __half *>(p.w)[place]) : static_cast<const float *>(p.w)[place];
-		if (p.col_scale)
-			s = p.col_scale[col];
+		s = p.col_scale[col];
 	}
-	template <typename N> __device__ N factor(const struct problem &p) const
+	__device__ float get(const struct sub_warp &me, int u) const
 	{
-		return p.col_scale ? mul(narrow<N>(w), narrow<N>(s)) : narrow<N>(w);
+		return __shfl_sync(me.mask, s, u, me.lanes);
 	}
+};
+template <> struct shared_factors<SCALED> : shared_scales {
+};
+template <> struct shared_factors<ROUNDED> : shared_scales {
 };
 
 /* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step leave registers for. */
-template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : sizeof(T) == 4 || FACTOR == BY_COLUMN ? 2 : FACTOR == UNIT ? 4 : 3;
+template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : sizeof(T) == 4 || FACTOR == BY_COLUMN ? 2 : FACTOR == BY_LANE ? 3 : 4;
 
 template <typename T, int W, int MODE, int FACTOR>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_items(const __grid_constant__ struct problem p)
@@ -187,14 +226,16 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 	N acc[W] = {}, total[W] = {};
 	raw<T, W> bits[STEP];
 	N factor[STEP][K];
-	struct shared_factors shared = {};
+	constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE;
+	struct shared_factors<FACTOR> shared = {
+	};
 	const auto ahead = [&](int64_t entry, int live) {
-		if (FACTOR == BY_EDGE)
+		if (SHARED)
 			shared.look_ahead(p, me, entry, live);
 	};
-	const auto step = [&]() {
-		if (FACTOR == BY_EDGE)
-			shared.load(p);
+	const auto step = [&](int64_t entry, int live) {
+		if (SHARED)
+			shared.load(p, entry, live);
 	};
 	const auto load_term = [&](int u, int64_t entry, int32_t j) {
 		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
@@ -203,15 +244,18 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 	};
 	const auto add_term = [&](int u) {
 		N v[W], f[K];
-		if (FACTOR == BY_EDGE)
-			f[0] = __shfl_sync(me.mask, shared.factor<N>(p), u, me.lanes);
+		const float shared_factor = SHARED ? shared.get(me, u) : 1.0f;
+		if (SHARED)
+			f[0] = narrow<N>(shared_factor);
 #pragma unroll
 		for (int i = 0; FACTOR >= BY_LANE && i < K; i++)
 			f[i] = factor[u][i];
 		unpack(bits[u], v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			acc[i] = FACTOR == UNIT ? add(acc[i], v[i]) : fused(f[i % K], v[i], acc[i]);
+			acc[i] = FACTOR == UNIT      ? add(acc[i], v[i])
+			         : FACTOR == ROUNDED ? add(acc[i], N(widen(narrow<T>(mul(shared_factor, widen(v[i]))))))
+			                             : fused(f[i % K], v[i], acc[i]);
 	};
 	const auto batch = [&](int32_t row) {
 		if (MODE == HG_ACC_F16_DISCRETIZED)
@@ -244,50 +288,39 @@ template <typename T, int MODE> static __global__ void __launch_bounds__(BLOCK) 
 	static_cast<T *>(p.y)[row * p.ldy + c] = narrow<T>(finished<MODE>(total, mul(p.alpha, row_factor(p, row))));
 }
 
-/* ---- before the passes: X := narrow(s_j X[j, c]); and rows without edges, which no item writes ---- */
-
-template <typename T, int W>
-static __global__ void __launch_bounds__(BLOCK) scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t packs, T *z, int64_t ldz)
-{
-	for (int64_t i = global_thread(); i < rows * packs; i += global_threads()) {
-		const int64_t row = i / packs, c = (i - row * packs) * W;
-		const float factor = s[row];
-		float v[W];
-		load<W>(x + row * ldx + c, v);
-#pragma unroll
-		for (int k = 0; k < W; k++)
-			v[k] = mul(factor, v[k]);
-		store<W>(z + row * ldz + c, v);
-	}
-}
-
-template <typename T, int W>
-static __global__ void __launch_bounds__(BLOCK) zero_empty_rows(const int64_t *rowptr, int64_t rows, int64_t cols, T *y, int64_t ldy)
-{
-	const float zero[W] = {};
-	for (int64_t row = global_thread(); row < rows; row += global_threads())
-		for (int64_t c = 0; rowptr[row] == rowptr[row + 1] && c < cols; c += W)
-			store<W>(y + row * ldy + c, zero);
-}
-
 /* ---- launch ---- */
 
 typedef void (*spmm_kernel)(struct problem);
 
+/* NULL: BY_LANE does it. Arithmetic in f16 is there to be compared, not to be fast. */
 struct variant {
-	spmm_kernel wide[FACTORS], narrow[FACTORS], fold;
+	spmm_kernel wide[FACTORS], narrow[2], fold;
 };
-template <typename T, int MODE> static constexpr struct variant variant_of()
+template <typename T> static constexpr struct variant variant_in_f32()
 {
-	return {{spmm_items<T, 8, MODE, UNIT>, spmm_items<T, 8, MODE, BY_EDGE>, spmm_items<T, 8, MODE, BY_LANE>, spmm_items<T, 8, MODE, BY_COLUMN>},
-	        {spmm_items<T, 1, MODE, UNIT>, spmm_items<T, 1, MODE, BY_LANE>, spmm_items<T, 1, MODE, BY_LANE>, spmm_items<T, 1, MODE, BY_LANE>},
-	        spmm_fold<T, MODE>};
+	constexpr spmm_kernel halves = sizeof(T) == sizeof(__half) ? spmm_items<T, 8, HG_ACC_F32, WEIGHT_F16> : nullptr;
+	return {{spmm_items<T, 8, HG_ACC_F32, UNIT>, halves, spmm_items<T, 8, HG_ACC_F32, WEIGHT_F32>, spmm_items<T, 8, HG_ACC_F32, SCALED>,
+	         spmm_items<T, 8, HG_ACC_F32, ROUNDED>, spmm_items<T, 8, HG_ACC_F32, BY_LANE>, spmm_items<T, 8, HG_ACC_F32, BY_COLUMN>},
+	        {spmm_items<T, 1, HG_ACC_F32, UNIT>, spmm_items<T, 1, HG_ACC_F32, BY_LANE>},
+	        spmm_fold<T, HG_ACC_F32>};
+}
+template <int MODE> static constexpr struct variant variant_in_f16()
+{
+	return {
+	    {spmm_items<__half, 8, MODE, UNIT>, nullptr, nullptr, nullptr, nullptr, spmm_items<__half, 8, MODE, BY_LANE>, spmm_items<__half, 8, MODE, BY_COLUMN>},
+	    {spmm_items<__half, 1, MODE, UNIT>, spmm_items<__half, 1, MODE, BY_LANE>},
+	    spmm_fold<__half, MODE>};
 }
 /* By type and accumulation, in the order of hg_dtype and hg_accumulate. */
 static const struct variant variants[2][HG_ACC_COUNT] = {
-    {variant_of<__half, HG_ACC_F32>(), variant_of<__half, HG_ACC_F16_DISCRETIZED>(), variant_of<__half, HG_ACC_F16_NAIVE>()},
-    {variant_of<float, HG_ACC_F32>(), {}, {}},
+    {variant_in_f32<__half>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(), variant_in_f16<HG_ACC_F16_NAIVE>()},
+    {variant_in_f32<float>(), {}, {}},
 };
+
+static uint32_t pitch_of(const struct hg__mat &x)
+{
+	return static_cast<uint32_t>(x.ld * static_cast<int64_t>(hg_dtype_size(x.dtype)));
+}
 
 static struct problem problem_of(const struct hg__spmm_args *a)
 {
@@ -300,7 +333,7 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 	p.col = a->csr.col;
 	p.edge = a->csr.edge;
 	p.x = a->x.data;
-	p.pitch = static_cast<uint32_t>(a->x.ld * static_cast<int64_t>(hg_dtype_size(a->x.dtype)));
+	p.pitch = pitch_of(a->x);
 	p.w = a->w.data;
 	p.ldw = a->w.ld;
 	p.w_half = a->w.dtype == HG_F16;
@@ -316,64 +349,69 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 	return p;
 }
 
-/* Scratch: scaled X, then the staging rows. */
-static hg_status take_scratch(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void **z)
+/* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge, are loaded in vectors. */
+static spmm_kernel kernel_of(const struct variant *v, const struct problem &p, bool by_eight, bool rounded)
 {
-	const hg_dtype scaled = a->scale_first && a->col_scale ? a->x.dtype : HG_DTYPE_COUNT;
-	void *memory = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, scaled), &memory));
-	*z = memory;
-	p->staging = reinterpret_cast<float *>(static_cast<char *>(memory) + hg__scaled_bytes(&a->csr, p->cols, scaled));
-	return HG_OK;
-}
-
-/* X := narrow(s_j X[j, c]). */
-static hg_status scale_columns(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *z)
-{
-	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
-		using T = decltype(zero);
-		return with_width(wide(a->x) && p->lead % 8 == 0, [&](auto width) {
-			constexpr int W = decltype(width)::value;
-			const int64_t packs = (p->cols + W - 1) / W;
-			scale_rows<T, W><<<grid_for(a->x.rows * packs, BLOCK), BLOCK, 0, stream_of(ctx)>>>(data_of<T>(a->x), a->x.ld, a->col_scale, a->x.rows, packs,
-			                                                                                   static_cast<T *>(z), p->lead);
-			p->x = z;
-			p->pitch = static_cast<uint32_t>(p->lead * static_cast<int64_t>(sizeof(T)));
-			p->col_scale = nullptr;
-			return launched(ctx, "spmm: scaled columns");
-		});
-	});
-}
-
-static hg_status zero_empty(hg_context *ctx, const struct hg__spmm_args *a)
-{
-	return with_float(ctx, "spmm", a->y.dtype, [&](auto zero) {
-		using T = decltype(zero);
-		return with_width(wide(a->y), [&](auto width) {
-			constexpr int W = decltype(width)::value;
-			zero_empty_rows<T, W><<<grid_for(a->y.rows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(a->csr.rowptr, a->y.rows, a->y.cols, data_of<T>(a->y), a->y.ld);
-			return launched(ctx, "spmm: empty rows");
-		});
-	});
-}
-
-static int factor_of(const struct problem &p, bool by_eight)
-{
-	if (!p.w && !p.col_scale)
-		return UNIT;
-	if (p.heads == 1)
-		return by_eight && p.cols > STEP / 2 * 8 ? BY_EDGE : BY_LANE; /* so many lanes share the loads of a step */
-	return p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
+	const bool plain = !p.w && !p.col_scale, in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
+	if (!by_eight)
+		return v->narrow[!plain];
+	int factor = p.heads == 1 || p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
+	if (plain)
+		factor = UNIT;
+	else if (!p.w)
+		factor = rounded ? ROUNDED : SCALED;
+	else if (p.w && p.heads == 1 && !p.col_scale && in_order)
+		factor = p.w_half ? WEIGHT_F16 : WEIGHT_F32;
+	return v->wide[factor] ? v->wide[factor] : v->wide[BY_LANE];
 }
 
 /* Lanes of a sub-warp at most. Where the rows that are gathered do not stay in the second-level cache, but 128 bytes of each would, the columns are done in
  * passes of 128 bytes. H200 (60 MB), f16, F = 128, one run: reddit-like (60 MB of X) 3.65 ms in one pass, 3.44 in two; products-like (630 MB) 7.39 and 7.70,
  * Kron-21 2.30 and 2.68. A line that is gathered for one half of the chip is kept by that half: 30 MB count. */
-static int most_lanes(const hg_context *ctx, const struct problem &p, const struct hg__spmm_args *a, size_t element)
+static unsigned most_lanes(const hg_context *ctx, const struct problem &p, const struct hg__spmm_args *a)
 {
-	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2;
-	const int64_t line = 128 / (8 * static_cast<int64_t>(element));
-	return a->csr.cols * p.cols * static_cast<int64_t>(element) > l2 && a->csr.cols * 128 <= l2 ? static_cast<int>(line) : 32;
+	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2, element = static_cast<int64_t>(hg_dtype_size(a->x.dtype));
+	return a->csr.cols * p.cols * element > l2 && a->csr.cols * 128 <= l2 ? static_cast<unsigned>(128 / (8 * element)) : 32;
+}
+
+/* X in scratch, its rows scaled. */
+static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory)
+{
+	const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, a->x.dtype), a->x.dtype};
+	HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z));
+	p->x = memory;
+	p->pitch = pitch_of(z);
+	p->col_scale = nullptr;
+	return HG_OK;
+}
+
+/* One weight an edge, in scratch in the order of the entries. */
+static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory)
+{
+	HG__TRY(hg__cuda_lay_out(ctx, &a->csr, &a->w, memory));
+	p->w = memory;
+	p->edge = nullptr;
+	return HG_OK;
+}
+
+/* Below so many bytes of X a launch of its own to scale it costs more than scaling it again for every edge; below so many entries one to lay weights out does. */
+constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
+
+/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows. */
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct problem *p, bool by_eight, bool *rounded)
+{
+	const bool scaled = a->scale_first && a->col_scale, one_weight = p->w && p->heads == 1 && p->ldw == 1;
+	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT, w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
+	void *memory = nullptr;
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
+	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
+	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
+	*rounded = scaled && by_eight && !p->w && v->wide[ROUNDED] && a->x.rows * p->pitch <= SMALL_X;
+	if (scaled && !*rounded)
+		HG__TRY(scale_first(ctx, a, p, memory));
+	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32] && a->csr.m > FEW_ENTRIES)
+		HG__TRY(lay_out(ctx, a, p, weights));
+	return a->csr.plan->empty > 0 ? hg__cuda_zero_empty_rows(ctx, &a->csr, &a->y) : HG_OK;
 }
 
 hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
@@ -390,17 +428,14 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
-	void *z = nullptr;
-	HG__TRY(take_scratch(ctx, a, &p, &z));
-	if (a->scale_first && a->col_scale)
-		HG__TRY(scale_columns(ctx, a, &p, z));
-	if (a->csr.plan->empty > 0)
-		HG__TRY(zero_empty(ctx, a));
-
 	const bool by_eight = wide(a->x) && wide(a->y) && p.lead % 8 == 0;
-	const struct edge_grid items = edge_grid_of(p.plan.items, by_eight ? (p.cols + 7) / 8 : p.cols, most_lanes(ctx, p, a, hg_dtype_size(a->y.dtype)));
+	bool rounded = false;
+	HG__TRY(prepare(ctx, a, v, &p, by_eight, &rounded));
+
+	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
+	const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units, most_lanes(ctx, p, a));
 	if (p.plan.items > 0) {
-		(by_eight ? v->wide : v->narrow)[factor_of(p, by_eight)]<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
+		kernel_of(v, p, by_eight, rounded)<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
 		HG__TRY(launched(ctx, "spmm"));
 	}
 	if (p.plan.splits == 0)

@@ -75,7 +75,7 @@ static __device__ inline void load_ids(const int32_t *col, int e, int stop, int 
 /* What the walk asks of its caller, all with entry numbers:
  *
  *     ahead(entry, live)    the next step begins at `entry`, its first `live` entries are inside the item: start loads that its own loads depend on
- *     step()                that step begins: start loads that its lanes share
+ *     step(entry, live)     that step begins: start loads that its lanes share
  *     load(u, entry, id)    start the loads of the step's entry u
  *     add(u)                add it to the sum
  *     batch(row)            an entry number divisible by HG_BATCH_EDGES has been reached inside the row
@@ -98,7 +98,7 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 		ahead(origin, stop < STEP ? stop : STEP);
 	for (int e = 0; e < stop; e += STEP) {
 		__syncwarp(); /* the sub-warps of a warp take each step together */
-		step();
+		step(origin + e, stop - e < STEP ? stop - e : STEP);
 		const int next = e + STEP;
 		if (e >= begin && next <= stop) {
 #pragma unroll

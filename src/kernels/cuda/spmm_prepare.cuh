@@ -1,0 +1,15 @@
+#ifndef HG_KERNELS_CUDA_SPMM_PREPARE_CUH
+#define HG_KERNELS_CUDA_SPMM_PREPARE_CUH
+
+#include "kernels/kernels.h"
+
+/* What spmm does before it walks the edges. */
+
+/* Z[j, c] = narrow(s_j * X[j, c]); x, z of one type. */
+HG_NODISCARD hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s, const struct hg__mat *z);
+/* out[p] = w[edge p]; w [m, 1] with ld 1, out of its type. */
+HG_NODISCARD hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *w, void *out);
+/* Rows without edges := 0: no item of a plan's stream writes them. */
+HG_NODISCARD hg_status hg__cuda_zero_empty_rows(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *y);
+
+#endif
