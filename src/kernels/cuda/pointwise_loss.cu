@@ -61,13 +61,13 @@ template <typename L> struct pointwise_loss {
 template <typename L> struct pointwise_loss_back {
 	struct floats x, target, dx;
 	struct counted_rows rows;
-	const float *count, *dloss;
+	struct loss_factor loss;
 
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
+		const float factor = loss.value();
 		float v[W] = {}, t[W];
 		if (rows.counts(row)) {
-			const float factor = *dloss / *count;
 			x.get<W>(row, col, v);
 			target.get<W>(row, col, t);
 #pragma unroll
@@ -88,8 +88,11 @@ template <typename L> hg_status run(hg_context *ctx, const struct hg__pointwise_
 template <typename L> hg_status run_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
 {
 	return walk(ctx, "pointwise_loss_back", a->x.rows, a->x.cols, wide(a->x),
-	            pointwise_loss_back<L>{floats_of(a->x), floats_of(a->target), floats_of(a->dx), counted_of({}, a->mask), data_of<const float>(a->count),
-	                                   data_of<const float>(a->dloss)});
+	            pointwise_loss_back<L>{floats_of(a->x),
+	                                   floats_of(a->target),
+	                                   floats_of(a->dx),
+	                                   counted_of({}, a->mask),
+	                                   {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 }
 
 /* In the order of hg__pointwise. */

@@ -39,10 +39,11 @@ struct counted_rows {
 	const uint8_t *mask;
 	int64_t ld_label, ld_mask;
 
-	/* The label, below 0 if the row does not count. */
+	/* The label, below 0 if the row does not count. Label and mask are read side by side: one would otherwise wait for the other. */
 	__device__ int64_t label_of(int64_t row) const
 	{
-		return mask && mask[row * ld_mask] == 0 ? -1 : label[row * ld_label];
+		const int64_t found = label[row * ld_label];
+		return counts(row) ? found : -1;
 	}
 	__device__ bool counts(int64_t row) const
 	{
@@ -53,6 +54,17 @@ static inline struct counted_rows counted_of(const struct hg__mat &label, const 
 {
 	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld};
 }
+
+/* dloss / count, 0 if nothing counts: what the gradient of each number that counts is multiplied by. */
+struct loss_factor {
+	const float *count, *dloss;
+
+	__device__ float value() const
+	{
+		const float n = *count, d = *dloss;
+		return n > 0.0f ? d / n : 0.0f;
+	}
+};
 
 /* Values are f32, their sum is f64: over millions of rows it is as good as exact, so its order does not show. */
 struct loss_total {

@@ -35,13 +35,13 @@ template <typename T> struct softmax_xent_back {
 	struct floats dx;
 	int64_t ld, cols;
 	struct counted_rows rows;
-	const float *count, *dloss;
+	struct loss_factor loss;
 
 	template <int W> __device__ void row(int64_t row, bool live) const
 	{
+		const float factor = loss.value();
 		const int64_t label = live ? rows.label_of(row) : -1, step = static_cast<int64_t>(blockDim.x) * W;
 		const struct softmax_row s = softmax_of<W>(x + row * ld, label >= 0 ? cols : 0);
-		const float factor = *count > 0.0f ? *dloss / *count : 0.0f;
 		for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; live && col < cols; col += step) {
 			float v[W] = {};
 			if (label >= 0) {
@@ -76,7 +76,11 @@ extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx, const struct hg
 	return with_float(ctx, "softmax_xent_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "softmax_xent_back", a->x.rows, a->x.cols, wide(a->x),
-		                softmax_xent_back<T>{data_of<const T>(a->x), floats_of(a->dx), a->x.ld, a->x.cols, counted_of(a->label, a->mask),
-		                                     data_of<const float>(a->count), data_of<const float>(a->dloss)});
+		                softmax_xent_back<T>{data_of<const T>(a->x),
+		                                     floats_of(a->dx),
+		                                     a->x.ld,
+		                                     a->x.cols,
+		                                     counted_of(a->label, a->mask),
+		                                     {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 	});
 }
