@@ -25,6 +25,7 @@ fast="--device cpu --threads 2 --repeat 1 --graph tiny"
 # every command, in every precision
 expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json "$scratch/all.json"
+expect 0 "heads do not divide" spmm $fast --heads 1,4 --features 8,18 --variant all --norm both --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "sddmm add" sddmm $fast --features 16 --json "$scratch/all.json"
 expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scratch/all.json"
 expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json "$scratch/all.json"

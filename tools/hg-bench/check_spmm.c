@@ -23,7 +23,8 @@ static hg_status vector_get(struct bench *b, const float *device, int64_t count,
 }
 
 struct inputs {
-	struct copy x;
+	struct copy x, w; /* w: rows of the row at hand */
+	int64_t head_cols;
 	float *row_scale, *col_scale;
 	double *exact, *magnitude, *tiny; /* [cols] */
 };
@@ -35,8 +36,9 @@ static void columns_sum(const struct inputs *in, const struct row *row, int64_t 
 		in->exact[c] = in->magnitude[c] = in->tiny[c] = 0;
 	for (int64_t e = 0; e < row->degree; e++) {
 		const int64_t j = row->col[e];
-		const double w = (double)row->weight[e], s = in->col_scale ? (double)in->col_scale[j] : 1.0;
+		const double s = in->col_scale ? (double)in->col_scale[j] : 1.0;
 		for (int64_t c = from; c < to; c++) {
+			const double w = in->w.mat.data ? copy_at(&in->w, e, c / in->head_cols) : (double)row->weight[e];
 			const double x = copy_at(&in->x, j, c), term = w * s * x;
 			in->exact[c] += term;
 			in->magnitude[c] += fabs(term);
@@ -68,11 +70,13 @@ static double bound_of(const struct bench *b, const struct aggregation *a, const
 	return hg__bound_sum(a->y.dtype, depth, magnitude * (1 + u), factor * in->exact[c]) + u * (1 + u) * (1 + u) * magnitude + fabs(factor) * near_zero;
 }
 
-static hg_status row_check(struct bench *b, const struct aggregation *a, const struct inputs *in, struct row *row, struct copy *y, struct check *check)
+static hg_status row_check(struct bench *b, const struct aggregation *a, struct inputs *in, struct row *row, struct copy *y, struct check *check)
 {
 	HG__TRY(row_get(b, row->index, a->weight, row));
 	HG__TRY(copy_rows(b, a->y, row->index, 1, y));
-	row_sum(in, row, a->y.cols, a->weight || a->col_scale);
+	if (a->w.data)
+		HG__TRY(copy_rows(b, a->w, row->begin, row->degree, &in->w));
+	row_sum(in, row, a->y.cols, a->weight || a->w.data || a->col_scale);
 	const double factor = in->row_scale ? (double)in->row_scale[row->index] : 1.0;
 	for (int64_t c = 0; c < a->y.cols; c++)
 		check_number(check, row->index, c, copy_at(y, 0, c), factor * in->exact[c], bound_of(b, a, in, row, factor, c));
@@ -84,6 +88,7 @@ static hg_status inputs_get(struct bench *b, const struct aggregation *a, struct
 	HG__TRY(copy_mat(b, a->x, &in->x));
 	HG__TRY(vector_get(b, a->row_scale, b->csr.rows, &in->row_scale));
 	HG__TRY(vector_get(b, a->col_scale, b->csr.cols, &in->col_scale));
+	in->head_cols = a->w.data ? a->y.cols / a->w.cols : a->y.cols;
 	in->exact = calloc((size_t)a->y.cols * 3, sizeof *in->exact);
 	if (!in->exact)
 		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld columns", (long long)a->y.cols);
@@ -104,6 +109,7 @@ hg_status check_spmm(struct bench *b, const struct aggregation *a, struct check 
 		status = row_check(b, a, &in, &row, &y, check);
 	}
 	copy_free(&in.x);
+	copy_free(&in.w);
 	free(in.row_scale);
 	free(in.col_scale);
 	free(in.exact);

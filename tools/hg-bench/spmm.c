@@ -4,7 +4,8 @@
 #include "check_spmm.h"
 #include "variants.h"
 
-/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the gather ceiling and the peer. */
+/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the gather ceiling and the peer. Edges count 1, or have the graph's own
+ * weights (--weights: f32), or those of an operand [m, heads] in the state type (--heads), as attention has them. */
 
 /* What was measured besides: the gather ceiling by type, the fastest peer. */
 struct beside {
@@ -17,12 +18,13 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 	const void *weight = NULL;
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
 	a.weight = weight;
+	a.w = call->call.in[1];
 	HG__TRY(hg__graph_norm(b->graph, norm, &a.row_scale, &a.col_scale));
 	HG__TRY(spoil(b, a.y, b->csr.rows <= CHECK_ROWS ? 0 : b->longest));
 	return check_spmm(b, &a, check);
 }
 
-static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat y, const struct beside *beside)
+static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat w, struct hg__mat y, const struct beside *beside)
 {
 	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
 	struct call call;
@@ -32,13 +34,17 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 	if (v->accumulate >= 0)
 		call.node.accumulate = (hg_accumulate)v->accumulate;
 	call_in(&call, 0, x);
+	if (w.data)
+		call_in(&call, 1, w);
 	call.call.out = y;
 	HG__TRY(call_prepare(&call));
 	HG__TRY(measure(b, call_forward, &call, &r.ms));
 	HG__TRY(result_check(b, &call, attr.norm, &check));
 	const struct hg__cost cost = call_cost(&call);
 	r.features = x.cols;
-	r.bytes = cost.bytes + (b->options.weights ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
+	r.heads = (int)w.cols;
+	r.bytes = cost.bytes +
+	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
 	r.error = check.ratio;
 	r.gather_ms = beside->gather[b->policy->state];
 	r.peer_ms = beside->peer;
@@ -116,17 +122,35 @@ static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct be
 	return status;
 }
 
-static hg_status variants_run(struct bench *b, int64_t cols, struct mats *mats, const struct beside *beside)
+static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, const struct beside *beside)
 {
+	static const struct fill_rule weights = {0.0, 1.0, 1024}; /* the same numbers in f16 and f32 */
 	int count;
 	const struct variant *variant = variant_list(&count);
-	struct hg__mat x, y;
+	struct hg__mat x, y, w = {NULL, 0, 0, 0, HG_F32};
 	HG__TRY(mat_random(b, mats, b->policy->state, b->csr.cols, cols, 1, -1.0, 1.0, &x));
 	HG__TRY(mat_new(b, mats, b->policy->state, b->csr.rows, cols, &y));
+	if (heads)
+		HG__TRY(mat_new(b, mats, b->policy->state, b->csr.m, heads, &w));
+	if (heads)
+		HG__TRY(b->device->fill(b->ctx, w, (uint64_t)b->options.seed + 5, &weights));
 	for (int i = 0; i < count; i++)
 		if (variant_wanted(b, &variant[i]))
-			HG__TRY(variant_run(b, &variant[i], x, y, beside));
+			HG__TRY(variant_run(b, &variant[i], x, w, y, beside));
 	return HG_OK;
+}
+
+/* heads 0: with the graph's own weights, or none. */
+static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, const struct beside *beside)
+{
+	struct mats mats = {.count = 0};
+	if (heads && cols % heads) {
+		report_absent(b, "spmm", b->options.variant, "the heads do not divide the width");
+		return HG_OK;
+	}
+	const hg_status status = variants_run(b, cols, heads, &mats, beside);
+	mats_free(&mats);
+	return status;
 }
 
 static hg_status width_run(struct bench *b, int64_t cols)
@@ -137,11 +161,9 @@ static hg_status width_run(struct bench *b, int64_t cols)
 	if (b->options.peer)
 		HG__TRY(peers(b, cols, &beside));
 	for (int i = 0; i < b->options.policies; i++) {
-		struct mats mats = {.count = 0};
 		b->policy = &b->options.policy[i];
-		const hg_status status = variants_run(b, cols, &mats, &beside);
-		mats_free(&mats);
-		HG__TRY(status);
+		for (int h = 0; h < b->options.head_counts || h == 0; h++)
+			HG__TRY(heads_run(b, cols, b->options.head_counts ? b->options.heads[h] : 0, &beside));
 	}
 	return HG_OK;
 }

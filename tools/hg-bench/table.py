@@ -40,32 +40,43 @@ def table(head, body):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
 
 
+def size(peak):
+    return f"{peak / 2**30:.2f} GiB" if peak >= 2**27 else f"{peak / 2**20:.0f} MiB"
+
+
 def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def kernels(rows, op, form):
+def is_weighted(row):
+    """Aggregations: with the graph's weights, or with an operand's, one for each head."""
+    return row["op"] == "spmm" and bool(row.get("weights") or row.get("heads"))
+
+
+def kernels(rows, op, weighted=False):
     """One line for each graph and width: the floor, ours, the best peer."""
     groups = {}
     for row in rows:
         if row["op"] == op and not row.get("absent"):
-            groups.setdefault((row["graph"], row.get("features"), row.get("heads")), []).append(row)
+            scaled = f', norm {row["norm"]}' if row["op"] == "spmm" and row.get("norm") in ("left", "both") else ""
+            groups.setdefault((row["graph"], row.get("features"), row.get("heads"), scaled), []).append(row)
     body, over, faster = [], [], []
-    for (graph, width, heads), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2] or 0)):
-        ours = [r for r in group if r["variant"] == "auto" and form(r)]
+    for (graph, width, heads, scaled), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2] or 0, item[0][3])):
+        ours = [r for r in group if r["variant"] == "auto" and is_weighted(r) == weighted]
         floor = {r["precision"]: r["ms"] for r in rows if r["variant"] == "gather ceiling" and (r["graph"], r.get("features")) == (graph, width)}
-        peers = [r["ms"] for r in group if r["variant"].startswith("cusparse") and form(r)]
+        peers = [r["ms"] for r in rows if r["op"] == op and r["variant"].startswith("cusparse") and r.get("ms") and is_weighted(r) == weighted
+                 and (r["graph"], r.get("features")) == (graph, width)]
         half, full = (next((r for r in ours if r["precision"] == p), None) for p in ("fp16", "fp32"))
         if not half:
             continue
         gather = floor.get("f16")
         over += [half["ms"] / gather] if gather else []
         faster += [min(peers) / half["ms"]] if peers else []
-        body.append([graph, str(width), str(heads or 1), figure(half["ms"], 3), figure(gather, 3), figure(half["ms"] / gather if gather else None),
+        body.append([graph + scaled, str(width), str(heads or 1), figure(half["ms"], 3), figure(gather, 3), figure(half["ms"] / gather if gather else None),
                      figure(min(peers), 2) if peers else "-", figure(min(peers) / half["ms"] if peers else None), figure(full["ms"], 3) if full else "-",
                      figure(half.get("err_over_bound"))])
     head = ["graph", "F", "heads", "fp16, ms", "gather alone", "ratio", "best cuSPARSE", "faster by", "fp32, ms", "err/bound"]
-    if len(body) > 1:
+    if len(over + faster) > 1:
         body.append(["geometric mean", "", "", "", "", figure(geomean(over)), "", figure(geomean(faster)), "", ""])
     return table(head, body) if body else ""
 
@@ -85,7 +96,7 @@ def epochs(rows):
             if run:
                 best = min(run, key=lambda r: r["ms"])
                 peak = best.get("peak_bytes")
-                cells.append(f"{figure(best['ms'])} ms" + (f", {peak / 2**30:.2f} GiB" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else "")
+                cells.append(f"{figure(best['ms'])} ms" + (f", {size(peak)}" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else "")
                              + (", loss not finite" if best.get("loss", 0.0) is None else ""))
             else:
                 cells.append(found[0].get("absent", "fails") if found else "-")
@@ -94,10 +105,9 @@ def epochs(rows):
 
 
 def page(rows):
-    bare, weighted = (lambda r: not r.get("weights")), (lambda r: bool(r.get("weights")))
     parts = []
-    for title, text in (("Aggregation, unit weights:", kernels(rows, "spmm", bare)), ("Aggregation with edge weights:", kernels(rows, "spmm", weighted)),
-                        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot", bare)), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
+    for title, text in (("Aggregation, unit weights:", kernels(rows, "spmm")), ("Aggregation with edge weights:", kernels(rows, "spmm", True)),
+                        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot")), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
         if text:
             parts.append(f"{title}\n\n{text}\n")
     machines = sorted({f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}" for r in rows if not r.get("peer") and r.get("driver")})
