@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "halfgraph/context.h"
+#include "halfgraph/graph.h"
 #include "halfgraph/status.h"
 
 HG_EXTERN_C_BEGIN
@@ -41,13 +42,21 @@ struct hg__backend {
 	hg_status (*work_launch)(hg_context *ctx, void *work);
 	void (*work_free)(hg_context *ctx, void *work);
 
-	/* Sort m edges by (dst, src), stably. Device arrays in and out; rowptr [rows+1], col [m], order [m] = place of each CSR entry in the input. */
+	/* Graph building. Edge lists and `in` may lie in host memory; all else is device memory. The scratch beside the results is small where nothing asks for places:
+	 * a GPU streams the edges in chunks.
+	 *
+	 * Sort m edges by (dst, src), stably: rowptr [rows+1], col [m], order [m] = place of each CSR entry in the input, or NULL: equal edges are the same then. */
 	hg_status (*csr_from_coo)(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
 	                          int64_t *order);
-	/* CSR of the transpose, columns ascending in each row; edge [m] = CSR position in `csr` of each entry of the transpose. */
+	/* CSR of the transpose, columns ascending in each row; edge [m] = CSR position in `csr` of each entry of the transpose, or NULL. */
 	hg_status (*csr_transpose)(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge);
-	/* out[e] = in[index[e]] for f32; the one gather that graph building needs. */
+	/* ptr [cols+1] <- the row pointers of the transpose alone. */
+	hg_status (*column_ptr)(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
+	/* out[e] = in[index[e]] for f32: how weights follow their edges. */
 	hg_status (*gather_f32)(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
+	/* The facts of graph.h, weight [m] or NULL: bitwise the same from run to run. *pattern: is the pattern symmetric, whatever the weights? Duplicates are
+	 * compared in their order. */
+	hg_status (*survey)(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern);
 
 	const struct hg__kernels *kernels;
 };

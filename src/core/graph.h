@@ -42,8 +42,6 @@ void hg__graph_fetch_free(const hg_graph *graph, struct hg__host_csr *host);
 /* Degree 0 counts as 1, as graph.h says. Powers: -1 and -1/2. */
 void hg__degree_inverse(int64_t n, const int64_t *ptr, float *out);
 void hg__degree_root(int64_t n, const int64_t *ptr, float *out);
-/* ptr [cols+1] <- where each column would begin in the transpose: the running sum of column degrees. */
-void hg__column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr);
 
 /* Compute the facts if they are not known yet. */
 HG_NODISCARD hg_status hg__graph_know(hg_graph *graph);

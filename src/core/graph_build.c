@@ -31,38 +31,29 @@ static hg_status check_weights(hg_context *ctx, int64_t m, const float *weight)
 	return HG_OK;
 }
 
-/* What sorting needs and leaves: dst, src, and the order that brings the weights along. */
-struct sorting {
-	struct hg__buffer dst, src, order, weight;
-};
-
-static hg_status sort_edges(hg_graph *g, struct sorting *s, const int32_t *dst, const int32_t *src, const float *weight)
+/* Weights and `order` need to know which edge went where: 8 bytes an edge, and only as long as it takes. */
+static hg_status sort_edges(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight, struct hg__buffer *order)
 {
 	hg_context *ctx = g->ctx;
-	HG__TRY(hg__buffer_upload(ctx, g->m, sizeof *dst, dst, "graph: dst", &s->dst));
-	HG__TRY(hg__buffer_upload(ctx, g->m, sizeof *src, src, "graph: src", &s->src));
-	HG__TRY(hg__buffer_device(ctx, g->m, sizeof(int64_t), "graph: order", &s->order));
 	HG__TRY(hg__buffer_device(ctx, g->rows + 1, sizeof(int64_t), "graph: rowptr", &g->rowptr));
 	HG__TRY(hg__buffer_device(ctx, g->m, sizeof(int32_t), "graph: col", &g->col));
-	HG__TRY(ctx->backend->csr_from_coo(ctx, g->rows, g->cols, g->m, s->dst.data, s->src.data, g->rowptr.data, g->col.data, s->order.data));
+	HG__TRY(ctx->backend->csr_from_coo(ctx, g->rows, g->cols, g->m, dst, src, g->rowptr.data, g->col.data, order->data));
 	if (!weight || !g->m)
 		return HG_OK;
-	HG__TRY(hg__buffer_upload(ctx, g->m, sizeof *weight, weight, "graph: weight", &s->weight));
 	HG__TRY(hg__buffer_device(ctx, g->m, sizeof *weight, "graph: weight", &g->weight));
-	return ctx->backend->gather_f32(ctx, g->m, s->weight.data, s->order.data, g->weight.data);
+	return ctx->backend->gather_f32(ctx, g->m, weight, order->data, g->weight.data);
 }
 
 static hg_status build_coo(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight, int64_t *order)
 {
-	struct sorting s = {{0}, {0}, {0}, {0}};
-	hg_status status = sort_edges(g, &s, dst, src, weight);
+	struct hg__buffer places = {0};
+	if (weight || order)
+		HG__TRY(hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "graph: order", &places));
+	hg_status status = sort_edges(g, dst, src, weight, &places);
 	if (status == HG_OK && order && g->m)
-		status = g->ctx->backend->copy_out(g->ctx, order, s.order.data, s.order.bytes);
+		status = g->ctx->backend->copy_out(g->ctx, order, places.data, places.bytes);
 	const hg_status done = g->ctx->backend->synchronize(g->ctx); /* before the memory it reads goes */
-	hg__buffer_free(g->ctx, &s.dst);
-	hg__buffer_free(g->ctx, &s.src);
-	hg__buffer_free(g->ctx, &s.order);
-	hg__buffer_free(g->ctx, &s.weight);
+	hg__buffer_free(g->ctx, &places);
 	return status < 0 ? status : done;
 }
 

@@ -24,14 +24,14 @@ hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
 	return HG_OK;
 }
 
-/* The three arrays of the transpose, on the device. */
-static hg_status transpose(hg_graph *g, struct hg__buffer *rowptr, struct hg__buffer *col, struct hg__buffer *edge)
+/* The arrays of the transpose, on the device; `edge` only where it is wanted. */
+static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr, struct hg__buffer *col, struct hg__buffer *edge)
 {
 	const struct hg__csr forward = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
 	hg_status status = hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "transpose: rowptr", rowptr);
 	if (status == HG_OK)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(int32_t), "transpose: col", col);
-	if (status == HG_OK)
+	if (status == HG_OK && want_edge)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "transpose: edge", edge);
 	if (status == HG_OK)
 		status = g->ctx->backend->csr_transpose(g->ctx, &forward, rowptr->data, col->data, edge->data);
@@ -55,7 +55,7 @@ static hg_status ensure_transpose(hg_graph *g, int want_edge)
 	if (have_rows && have_edge)
 		return HG_OK;
 	struct hg__buffer rowptr = {0}, col = {0}, edge = {0};
-	hg_status status = transpose(g, &rowptr, &col, &edge);
+	hg_status status = transpose(g, want_edge, &rowptr, &col, &edge);
 	if (status == HG_OK)
 		status = g->ctx->backend->synchronize(g->ctx); /* some of it may be freed at once */
 	adopt(g->ctx, &g->rowptr_t, &rowptr, status == HG_OK && !g->pattern_symmetric);
@@ -105,20 +105,30 @@ static hg_status row_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 	return status;
 }
 
+/* Row pointers of the transpose: those of the graph where they are the same, those at hand, or counted now. `counted` owns them in the last case. */
+static hg_status column_ptr(const hg_graph *g, struct hg__buffer *counted, const struct hg__buffer **ptr)
+{
+	const struct hg__csr csr = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
+	*ptr = g->rowptr_t.bytes ? &g->rowptr_t : g->facts_known && g->pattern_symmetric ? &g->rowptr : counted;
+	if (*ptr != counted)
+		return HG_OK;
+	HG__TRY(hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "graph: column degrees", counted));
+	return g->ctx->backend->column_ptr(g->ctx, &csr, counted->data);
+}
+
 static hg_status col_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 {
 	if (vector->bytes)
 		return HG_OK;
-	struct hg__host_csr csr;
-	struct hg__buffer ptr = {0};
-	HG__TRY(hg__graph_fetch(g, 1, 0, &csr));
-	hg_status status = hg__buffer_host(g->ctx, g->cols + 1, sizeof(int64_t), "graph: column degrees", &ptr);
-	if (status == HG_OK) {
-		hg__column_ptr(g->cols, g->m, csr.col, ptr.data);
-		status = degree_vector(g->ctx, g->cols, ptr.data, f, vector);
-	}
-	hg__buffer_free(g->ctx, &ptr);
-	hg__graph_fetch_free(g, &csr);
+	struct hg__buffer counted = {0}, host = {0};
+	const struct hg__buffer *ptr = NULL;
+	hg_status status = column_ptr(g, &counted, &ptr);
+	if (status == HG_OK)
+		status = hg__buffer_download(g->ctx, ptr, "graph: column degrees", &host);
+	if (status == HG_OK)
+		status = degree_vector(g->ctx, g->cols, host.data, f, vector);
+	hg__buffer_free(g->ctx, &host);
+	hg__buffer_free(g->ctx, &counted);
 	return status;
 }
 

@@ -80,10 +80,21 @@ static hg_status check_square(hg_graph *g, hg_graph **out, const char *verb)
 	return HG_OK;
 }
 
+/* ptr [cols+1] <- where each column begins in the transpose: the running sum of column degrees. */
+static void column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr)
+{
+	for (int64_t j = 0; j <= cols; j++)
+		ptr[j] = 0;
+	for (int64_t e = 0; e < m; e++)
+		ptr[col[e] + 1]++;
+	for (int64_t j = 0; j < cols; j++)
+		ptr[j + 1] += ptr[j];
+}
+
 /* The transpose as a counting sort: rows of A in ascending order drop their entries into the columns' places. */
 static void transpose(const hg_graph *g, const struct hg__host_csr *a, struct draft *t)
 {
-	hg__column_ptr(g->cols, g->m, a->col, t->rowptr);
+	column_ptr(g->cols, g->m, a->col, t->rowptr);
 	for (int64_t i = 0; i < g->rows; i++)
 		for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
 			const int64_t place = t->rowptr[a->col[e]]++;

@@ -12,12 +12,16 @@
  * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes after does not: equal entries of col are interchangeable,
  * and order has none.
  *
- * Peak beside the result, m edges, chunks and slices of 2^22: 8 bytes a row, 32 MiB to stream edges out of host memory; then 64 MiB (128 with order) for a
- * slice, and what CUB asks for. A sort of all edges at once takes 16 (24) bytes an edge: 1.8 GB for 115 M. */
+ * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out of host memory; then 16 k (32 with order) for a slice (a row
+ * of more than k edges is a slice, and k its length), and what CUB asks for. A sort of all edges at once takes 16 (24) bytes an edge: 1.8 GB for 115 M. */
 
-/* Edges on their way in, and edges sorted at once, unless one row has more: long enough that launches and the fixed cost of a copy (some 10 us) vanish beside
- * its 1.6 ms at 10 GB/s, and that a sort fills the device. */
-constexpr int64_t CHUNK = int64_t(1) << 22;
+/* Edges on their way in, and edges sorted at once. At most 2^22: launches and the fixed cost of a copy (some 10 us) vanish beside its 1.6 ms at 10 GB/s, and a sort
+ * fills the device. A sixteenth of smaller lists, so that scratch is small beside them too: 1 byte an edge, 4 for each column id. At least 2^18: 4 MiB. */
+static int64_t chunk_of(int64_t m)
+{
+	const int64_t most = int64_t(1) << 22, least = int64_t(1) << 18, part = m / 16 < most ? m / 16 : most;
+	return m < least ? m : part < least ? least : part;
+}
 
 using count_t = unsigned long long; /* what atomics on 64-bit counts are declared for; row pointers are never negative */
 
@@ -111,11 +115,6 @@ static bool on_device(const void *memory)
 	return false;
 }
 
-static int64_t chunk_length(int64_t m)
-{
-	return m < CHUNK ? m : CHUNK;
-}
-
 /* Edges begin .. begin+m-1 as arrays on the device. room: two chunks, used only where they are not there as they are. */
 struct chunk {
 	int64_t begin, m;
@@ -125,9 +124,9 @@ struct chunk {
 static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room, bool want_src, struct chunk *c)
 {
 	const cudaStream_t stream = stream_of(ctx);
-	const int64_t m = chunk_length(in->m - begin);
+	const int64_t length = chunk_of(in->m), left = in->m - begin, m = left < length ? left : length;
 	const size_t bytes = static_cast<size_t>(m) * sizeof(int32_t);
-	int32_t *const second = room + chunk_length(in->m);
+	int32_t *const second = room + length;
 	*c = {begin, m, in->streamed ? room : in->dst + begin, in->streamed || in->rowptr ? second : in->src + begin};
 	if (in->streamed) {
 		HG__CUDA(ctx, "graph: edges to the device", cudaMemcpyAsync(room, in->dst + begin, bytes, cudaMemcpyHostToDevice, stream));
@@ -150,7 +149,7 @@ struct deal_scratch {
 
 static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory, struct deal_scratch *s)
 {
-	const size_t next = bytes_of(in->rows + 1, sizeof(count_t)), room = in->streamed || in->rowptr ? bytes_of(2 * chunk_length(in->m), sizeof(int32_t)) : 0;
+	const size_t next = bytes_of(in->rows + 1, sizeof(count_t)), room = in->streamed || in->rowptr ? bytes_of(2 * chunk_of(in->m), sizeof(int32_t)) : 0;
 	s->cub_bytes = 0;
 	int64_t *sums = nullptr;
 	HG__CUDA(ctx, "graph: row pointers", cub::DeviceScan::InclusiveSum(nullptr, s->cub_bytes, sums, sums, in->rows + 1, stream_of(ctx)));
@@ -167,7 +166,7 @@ static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scr
 	const cudaStream_t stream = stream_of(ctx);
 	struct chunk c;
 	HG__CUDA(ctx, "graph: row pointers", cudaMemsetAsync(rowptr, 0, static_cast<size_t>(in->rows + 1) * sizeof *rowptr, stream));
-	for (int64_t begin = 0; begin < in->m; begin += CHUNK) {
+	for (int64_t begin = 0; begin < in->m; begin += c.m) {
 		HG__TRY(load(ctx, in, begin, s.room, false, &c));
 		count_rows<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.m, c.dst, reinterpret_cast<count_t *>(rowptr + 1));
 		HG__TRY(launched(ctx, "graph: degrees"));
@@ -181,7 +180,7 @@ static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_sc
 	struct chunk c;
 	HG__TRY(find_rows(ctx, in, s, rowptr));
 	HG__CUDA(ctx, "graph: edges", cudaMemcpyAsync(s.next, rowptr, static_cast<size_t>(in->rows) * sizeof *rowptr, cudaMemcpyDeviceToDevice, stream));
-	for (int64_t begin = 0; begin < in->m && col; begin += CHUNK) {
+	for (int64_t begin = 0; begin < in->m && col; begin += c.m) {
 		HG__TRY(load(ctx, in, begin, s.room, true, &c));
 		deal<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.begin, c.m, c.dst, c.src, s.next, col, order);
 		HG__TRY(launched(ctx, "graph: edges"));
@@ -206,11 +205,12 @@ static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowp
 
 /* ---- sort ---- */
 
-/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their edges are at most CHUNK, and at least one. */
+/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their edges are at most a chunk, and at least one. */
 static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t first)
 {
+	const int64_t length = chunk_of(in->m);
 	int64_t end = first + 1;
-	while (end < in->rows && rowptr[end + 1] - rowptr[first] <= CHUNK)
+	while (end < in->rows && rowptr[end + 1] - rowptr[first] <= length)
 		end++;
 	const int col_bits = bits_of(static_cast<uint64_t>(in->cols));
 	return {first, end, rowptr[first], rowptr[end] - rowptr[first], col_bits, col_bits + bits_of(static_cast<uint64_t>(end - first - 1))};
@@ -339,11 +339,12 @@ hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_
 	return place_edges(ctx, &in, ptr, nullptr, nullptr);
 }
 
-/* Out of host memory a chunk at a time, each in a pass of its own over the places: m/CHUNK passes of 8 bytes an edge cost less than the copy. */
+/* Out of host memory a chunk at a time, each in a pass of its own over the places: some 30 passes of 8 bytes an edge cost less than the copy. */
 static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, float *room, const int64_t *index, float *out)
 {
-	for (int64_t begin = 0; begin < m; begin += CHUNK) {
-		const int64_t count = chunk_length(m - begin);
+	const int64_t length = chunk_of(m);
+	for (int64_t begin = 0; begin < m; begin += length) {
+		const int64_t count = m - begin < length ? m - begin : length;
 		HG__CUDA(ctx, "graph: weights to the device",
 		         cudaMemcpyAsync(room, in + begin, static_cast<size_t>(count) * sizeof *in, cudaMemcpyHostToDevice, stream_of(ctx)));
 		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, begin, count, room, index, out);
@@ -360,7 +361,7 @@ hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const
 		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, 0, m, in, index, out);
 		return launched(ctx, "graph: gather");
 	}
-	const size_t bytes = static_cast<size_t>(chunk_length(m)) * sizeof *in;
+	const size_t bytes = static_cast<size_t>(chunk_of(m)) * sizeof *in;
 	void *room = nullptr;
 	HG__TRY(hg__device_alloc(ctx, bytes, "room for weights", &room));
 	const hg_status status = gather_chunks(ctx, m, in, static_cast<float *>(room), index, out);

@@ -1,0 +1,111 @@
+#include <math.h>
+
+#include "core/graph.h"
+#include "kernels/cpu/backend.h"
+
+/* Everything the proofs want to know of a graph, in two passes over its edges, in f64. Compiled once: the loops wait for memory, not for arithmetic. */
+
+/* Work arrays of the passes. */
+struct survey {
+	const struct hg__csr *csr;
+	const float *weight;
+	int64_t *colptr, *cursor;                               /* [cols+1] */
+	float *inverse_row, *root_row, *inverse_col, *root_col; /* [rows], [rows], [cols], [cols] */
+	double *colsum;                                         /* [4][cols]: sums of |scaled entries|, by hg_norm */
+};
+
+static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
+{
+	int64_t most = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t d = ptr[i + 1] - ptr[i];
+		*empty += d == 0;
+		most = d > most ? d : most;
+	}
+	return most;
+}
+
+/* sum_j |w_ij| r_i c_j and sum_i |w_ij| r_i c_j for each normalisation, with the very f32 factors that kernels use. */
+static void sum_rows(const struct survey *s, hg_graph_facts *f)
+{
+	const int64_t cols = s->csr->cols;
+	for (int64_t i = 0; i < s->csr->rows; i++) {
+		double sum[4] = {0, 0, 0, 0};
+		for (int64_t e = s->csr->rowptr[i]; e < s->csr->rowptr[i + 1]; e++) {
+			const int64_t j = s->csr->col[e];
+			const double w = s->weight ? fabs((double)s->weight[e]) : 1.0;
+			const double scaled[4] = {[HG_NORM_NONE] = w,
+			                          [HG_NORM_LEFT] = w * (double)s->inverse_col[j],
+			                          [HG_NORM_RIGHT] = w * (double)s->inverse_row[i],
+			                          [HG_NORM_BOTH] = w * (double)s->root_row[i] * (double)s->root_col[j]};
+			for (int norm = 0; norm < 4; norm++) {
+				sum[norm] += scaled[norm];
+				s->colsum[norm * cols + j] += scaled[norm];
+			}
+			f->self_loops += i == j;
+		}
+		for (int norm = 0; norm < 4; norm++)
+			f->norm_row_sum[norm] = fmax(f->norm_row_sum[norm], sum[norm]);
+	}
+	for (int norm = 0; norm < 4; norm++)
+		for (int64_t j = 0; j < cols; j++)
+			f->norm_col_sum[norm] = fmax(f->norm_col_sum[norm], s->colsum[norm * cols + j]);
+	f->max_row_sum = f->norm_row_sum[HG_NORM_NONE];
+	f->max_col_sum = f->norm_col_sum[HG_NORM_NONE];
+}
+
+/* Walking the entries (i, j) row by row deals each transposed row j its columns i in ascending order. So the pattern is symmetric exactly if the next entry of row j
+ * not yet met is (j, i), every time, and that entry has to have the same weight for A = A^T. (Duplicates are compared in their order.) */
+static void compare_transpose(const struct survey *s, int *pattern, int *values)
+{
+	const struct hg__csr *c = s->csr;
+	*pattern = *values = s->csr->rows == s->csr->cols;
+	for (int64_t j = 0; j < s->csr->cols; j++)
+		s->cursor[j] = s->colptr[j];
+	for (int64_t i = 0; *pattern && i < s->csr->rows; i++)
+		*pattern = c->rowptr[i + 1] == s->colptr[i + 1];
+	for (int64_t i = 0; *pattern && i < s->csr->rows; i++)
+		for (int64_t e = c->rowptr[i]; *pattern && e < c->rowptr[i + 1]; e++) {
+			const int64_t back = s->cursor[c->col[e]]++;
+			*pattern = c->col[back] == i;
+			*values = *values && (!s->weight || s->weight[back] == s->weight[e]);
+		}
+	*values = *values && *pattern;
+}
+
+static void take_survey(const struct survey *s, hg_graph_facts *f, int *pattern)
+{
+	const struct hg__csr *c = s->csr;
+	hg__degree_inverse(c->rows, c->rowptr, s->inverse_row);
+	hg__degree_root(c->rows, c->rowptr, s->root_row);
+	hg__degree_inverse(c->cols, s->colptr, s->inverse_col);
+	hg__degree_root(c->cols, s->colptr, s->root_col);
+	f->max_row_degree = max_degree(c->rows, c->rowptr, &f->empty_rows);
+	f->max_col_degree = max_degree(c->cols, s->colptr, &f->empty_cols);
+	sum_rows(s, f);
+	compare_transpose(s, pattern, &f->symmetric);
+}
+
+enum { COLPTR, CURSOR, INVERSE_ROW, ROOT_ROW, INVERSE_COL, ROOT_COL, COLSUM, ARRAYS };
+
+hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern)
+{
+	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
+	const int64_t count[ARRAYS] = {csr->cols + 1, csr->cols + 1, csr->rows, csr->rows, csr->cols, csr->cols, 4 * csr->cols};
+	const size_t size[ARRAYS] = {sizeof(int64_t), sizeof(int64_t), sizeof(float), sizeof(float), sizeof(float), sizeof(float), sizeof(double)};
+	struct hg__buffer a[ARRAYS] = {{0}};
+	hg_status status = HG_OK;
+	*facts = none;
+	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
+		status = hg__buffer_host(ctx, count[i], size[i], "graph facts", &a[i]);
+	if (status == HG_OK)
+		status = hg__cpu_column_ptr(ctx, csr, a[COLPTR].data);
+	if (status == HG_OK) {
+		const struct survey s = {
+		    csr, weight, a[COLPTR].data, a[CURSOR].data, a[INVERSE_ROW].data, a[ROOT_ROW].data, a[INVERSE_COL].data, a[ROOT_COL].data, a[COLSUM].data};
+		take_survey(&s, facts, pattern);
+	}
+	for (int i = 0; i < ARRAYS; i++)
+		hg__buffer_free(ctx, &a[i]);
+	return status;
+}

@@ -1,0 +1,340 @@
+#include <cmath>
+
+#include "kernels/cuda/search.cuh"
+
+/* Everything the proofs want to know of a graph, bitwise the same always: sums are taken in an order fixed by the graph, or in integers, which have none.
+ *
+ * With p = |w_ij| and r, c of the normalisation (graph.h), the factors rounded to f32 as kernels use them:
+ *
+ *     rows       sum over j of p r_i c_j in f64, a warp a row; rows of more than LONG_ROW edges, a block.  Also t = max over edges of p r_i
+ *     columns    c_j * sum over i of p r_i.  There is no transpose to walk along, so each edge adds to its column, in fixed point:
+ *                x = p r_i / 2^k <= 1, 2^k >= t, as the integer x 2^62 in two halves of 31 bits: no sum of up to 2^32 edges overflows, and the error is
+ *                below 2^-62 2^k an edge, where the largest sum is at least 2^(k-1) c_j.
+ *     symmetry   entry (i, j), the d-th one of its kind in row i, has a twin: the d-th (j, i) in row j. Distinct entries have distinct twins, so if every one has
+ *                one the pattern is symmetric.
+ *
+ * LEFT, 1/d'(j), has r = 1: its column sums are those of NONE times c_j. */
+
+using count_t = unsigned long long;
+
+constexpr int WARPS = BLOCK / 32;
+constexpr int64_t LONG_ROW = 4096;       /* a warp takes 128 rounds; 8 warps share what is longer */
+constexpr double FIXED_ONE = 0x1p62;     /* 1 in fixed point */
+constexpr count_t LOW_HALF = 0x7fffffff; /* 31 bits */
+
+/* What the kernels find, maxima and counts alone. Doubles that are not negative have the order of their bits. */
+struct found {
+	count_t row_sum[4], col_sum[4], term[4]; /* f64 bits, by hg_norm */
+	count_t row_degree, col_degree, empty_rows, empty_cols, self_loops;
+	count_t not_pattern, not_values; /* entries without a twin; entries whose twin has another weight */
+};
+
+struct view {
+	int64_t rows, cols, m;
+	const int64_t *rowptr, *colptr;
+	const int32_t *col;
+	const float *weight; /* NULL: ones */
+};
+
+/* It only grows, so whoever sees as much already has nothing to say. */
+static __device__ inline void raise(count_t *most, count_t x)
+{
+	if (x > *static_cast<volatile count_t *>(most))
+		atomicMax(most, x);
+}
+static __device__ inline void raise(count_t *most, double x)
+{
+	raise(most, static_cast<count_t>(__double_as_longlong(x)));
+}
+
+static __device__ inline double most_found(const count_t *most)
+{
+	return __longlong_as_double(static_cast<long long>(*most));
+}
+
+static __device__ inline double degree(const int64_t *ptr, int64_t i)
+{
+	const int64_t d = ptr[i + 1] - ptr[i];
+	return static_cast<double>(d > 0 ? d : 1);
+}
+
+/* r_i or c_j as core computes them (graph_facts.c): powers of the degree in f64, rounded to f32. */
+static __device__ inline double inverse(double degree)
+{
+	return static_cast<double>(static_cast<float>(1.0 / degree));
+}
+static __device__ inline double root(double degree)
+{
+	return static_cast<double>(static_cast<float>(1.0 / sqrt(degree)));
+}
+
+static __device__ inline double magnitude(const struct view &g, int64_t e)
+{
+	return g.weight ? fabs(static_cast<double>(g.weight[e])) : 1.0;
+}
+
+/* r_i of a normalisation and c_j of one. */
+static __device__ inline double row_factor(int norm, double degree)
+{
+	return norm == HG_NORM_RIGHT ? inverse(degree) : norm == HG_NORM_BOTH ? root(degree) : 1.0;
+}
+static __device__ inline double col_factor(int norm, double degree)
+{
+	return norm == HG_NORM_LEFT ? inverse(degree) : norm == HG_NORM_BOTH ? root(degree) : 1.0;
+}
+
+/* ---- degrees ---- */
+
+static __global__ void look_at_degrees(int64_t n, const int64_t *ptr, count_t *most, count_t *empty)
+{
+	count_t longest = 0, none = 0;
+	for (int64_t i = global_thread(); i < n; i += global_threads()) {
+		const count_t d = static_cast<count_t>(ptr[i + 1] - ptr[i]);
+		longest = d > longest ? d : longest;
+		none += d == 0;
+	}
+	raise(most, longest);
+	if (none)
+		atomicAdd(empty, none);
+}
+
+/* Nodes whose row and column differ in length: with one of them the pattern is not symmetric. */
+static __global__ void compare_degrees(int64_t n, const int64_t *rowptr, const int64_t *colptr, count_t *differ)
+{
+	for (int64_t i = global_thread(); i < n; i += global_threads())
+		if (rowptr[i + 1] != colptr[i + 1])
+			*differ = 1;
+}
+
+/* ---- rows ---- */
+
+struct row_sums {
+	double sum[4], largest, loops; /* largest |w| */
+};
+
+static __device__ inline void add_edges(const struct view &g, int64_t row, int64_t first, int64_t step, struct row_sums *s)
+{
+	for (int64_t e = g.rowptr[row] + first; e < g.rowptr[row + 1]; e += step) {
+		const int64_t j = g.col[e];
+		const double p = magnitude(g, e), d = degree(g.colptr, j);
+		s->sum[HG_NORM_NONE] += p;
+		s->sum[HG_NORM_LEFT] += p * inverse(d);
+		s->sum[HG_NORM_BOTH] += p * root(d);
+		s->largest = fmax(s->largest, p);
+		s->loops += j == row;
+	}
+}
+
+/* The sums of a row, in the hands of one thread: r_i is a common factor. */
+static __device__ inline void tell_row(const struct view &g, int64_t row, const struct row_sums &s, struct found *f)
+{
+	const double d = degree(g.rowptr, row);
+	raise(&f->row_sum[HG_NORM_NONE], s.sum[HG_NORM_NONE]);
+	raise(&f->row_sum[HG_NORM_LEFT], s.sum[HG_NORM_LEFT]);
+	raise(&f->row_sum[HG_NORM_RIGHT], s.sum[HG_NORM_NONE] * inverse(d));
+	raise(&f->row_sum[HG_NORM_BOTH], s.sum[HG_NORM_BOTH] * root(d));
+	for (int norm = 0; norm < 4; norm++)
+		raise(&f->term[norm], s.largest * row_factor(norm, d));
+	if (s.loops > 0.0)
+		atomicAdd(&f->self_loops, static_cast<count_t>(s.loops));
+}
+
+static __device__ inline double lanes_most(double x)
+{
+	for (int step = 16; step > 0; step /= 2)
+		x = fmax(x, __shfl_xor_sync(0xffffffffu, x, step));
+	return x;
+}
+
+/* Eight rows a block: each warp takes one, then all of them take those that are long. */
+static __global__ void sum_rows(struct view g, struct found *f)
+{
+	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+	for (int64_t base = static_cast<int64_t>(blockIdx.x) * WARPS; base < g.rows; base += static_cast<int64_t>(gridDim.x) * WARPS) {
+		const int64_t own = base + warp;
+		if (own < g.rows && g.rowptr[own + 1] - g.rowptr[own] <= LONG_ROW) {
+			struct row_sums s = {};
+			add_edges(g, own, lane, 32, &s);
+			for (int i = 0; i < 4; i++)
+				s.sum[i] = lanes_sum<32>(s.sum[i]);
+			s.largest = lanes_most(s.largest);
+			s.loops = lanes_sum<32>(s.loops);
+			if (lane == 0)
+				tell_row(g, own, s, f);
+		}
+		for (int64_t row = base; row < base + WARPS && row < g.rows; row++) {
+			if (g.rowptr[row + 1] - g.rowptr[row] <= LONG_ROW)
+				continue; /* the same for all threads */
+			struct row_sums s = {};
+			add_edges(g, row, threadIdx.x, BLOCK, &s);
+			for (int i = 0; i < 4; i++)
+				s.sum[i] = block_sum(s.sum[i]);
+			s.loops = block_sum(s.loops);
+			s.largest = lanes_most(s.largest);
+			if (threadIdx.x == 0)
+				tell_row(g, row, s, f);
+			else if (lane == 0)
+				for (int norm = 0; norm < 4; norm++)
+					raise(&f->term[norm], s.largest * row_factor(norm, degree(g.rowptr, row)));
+		}
+	}
+}
+
+/* ---- columns ---- */
+
+/* 2^-k with 2^k >= t, from the largest term; 1 where all weights are 0. Products with it are exact, but for what is too small to count. */
+static __device__ inline double unit_of(const count_t *term)
+{
+	int exponent = 0;
+	(void)frexp(most_found(term), &exponent); /* t = f 2^exponent, f < 1 */
+	return exp2(static_cast<double>(-exponent));
+}
+
+/* high, low [cols]: the two halves of each column's sum. */
+static __global__ void add_to_columns(struct view g, int norm, const struct found *f, count_t *high, count_t *low)
+{
+	const double unit = unit_of(&f->term[norm]);
+	for (int64_t e = global_thread(); e < g.m; e += global_threads()) {
+		const int64_t i = row_of(g.rowptr, 0, g.rows, e);
+		const double x = magnitude(g, e) * row_factor(norm, degree(g.rowptr, i)) * unit;
+		const count_t fixed = static_cast<count_t>(x * FIXED_ONE);
+		atomicAdd(high + g.col[e], fixed >> 31);
+		atomicAdd(low + g.col[e], fixed & LOW_HALF);
+	}
+}
+
+static __global__ void find_col_sum(struct view g, int norm, int scaled_by, const count_t *high, const count_t *low, struct found *f)
+{
+	const double unit = unit_of(&f->term[norm]);
+	double most = 0.0;
+	for (int64_t j = global_thread(); j < g.cols; j += global_threads()) {
+		const double sum = (static_cast<double>(high[j]) * 0x1p31 + static_cast<double>(low[j])) / FIXED_ONE / unit;
+		most = fmax(most, sum * col_factor(scaled_by, degree(g.colptr, j)));
+	}
+	raise(&f->col_sum[scaled_by], most);
+}
+
+/* ---- symmetry ---- */
+
+static __global__ void find_twins(struct view g, struct found *f)
+{
+	for (int64_t e = global_thread(); e < g.m; e += global_threads()) {
+		const int64_t i = row_of(g.rowptr, 0, g.rows, e), j = g.col[e];
+		const int64_t kind = e - first_at_least(g.col, g.rowptr[i], e, static_cast<int32_t>(j));
+		const int64_t twin = first_at_least(g.col, g.rowptr[j], g.rowptr[j + 1], static_cast<int32_t>(i)) + kind;
+		if (twin >= g.rowptr[j + 1] || g.col[twin] != i)
+			f->not_pattern = 1;
+		else if (g.weight && g.weight[twin] != g.weight[e])
+			f->not_values = 1;
+	}
+}
+
+/* ---- launches ---- */
+
+/* Enough blocks for any device; the loops take the rest. */
+static unsigned few(int64_t items)
+{
+	const unsigned blocks = grid_for(items, BLOCK);
+	return blocks < 4096u ? blocks : 4096u;
+}
+
+/* Column sums of NONE (and with it LEFT), RIGHT and BOTH, one after the other in the same two arrays. */
+static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *halves, struct found *f)
+{
+	static const struct {
+		int norm, scaled_by[2]; /* -1: none */
+	} pass[] = {{HG_NORM_NONE, {HG_NORM_NONE, HG_NORM_LEFT}}, {HG_NORM_RIGHT, {HG_NORM_RIGHT, -1}}, {HG_NORM_BOTH, {HG_NORM_BOTH, -1}}};
+	const cudaStream_t stream = stream_of(ctx);
+	count_t *low = halves + g.cols;
+	for (size_t k = 0; k < sizeof pass / sizeof pass[0]; k++) {
+		HG__CUDA(ctx, "graph facts", cudaMemsetAsync(halves, 0, 2 * static_cast<size_t>(g.cols) * sizeof *halves, stream));
+		add_to_columns<<<grid_for(g.m, BLOCK), BLOCK, 0, stream>>>(g, pass[k].norm, f, halves, low);
+		HG__TRY(launched(ctx, "graph facts: column sums"));
+		for (int by : pass[k].scaled_by) {
+			if (by < 0)
+				continue;
+			find_col_sum<<<few(g.cols), BLOCK, 0, stream>>>(g, pass[k].norm, by, halves, low, f);
+			HG__TRY(launched(ctx, "graph facts: column sums"));
+		}
+	}
+	return HG_OK;
+}
+
+static hg_status launch_all(hg_context *ctx, const struct view &g, count_t *halves, struct found *f)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	HG__CUDA(ctx, "graph facts", cudaMemsetAsync(f, 0, sizeof *f, stream));
+	look_at_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, &f->row_degree, &f->empty_rows);
+	HG__TRY(launched(ctx, "graph facts: degrees"));
+	look_at_degrees<<<few(g.cols), BLOCK, 0, stream>>>(g.cols, g.colptr, &f->col_degree, &f->empty_cols);
+	HG__TRY(launched(ctx, "graph facts: degrees"));
+	if (g.m == 0)
+		return HG_OK;
+	sum_rows<<<grid_for(g.rows, WARPS), BLOCK, 0, stream>>>(g, f);
+	HG__TRY(launched(ctx, "graph facts: row sums"));
+	return sum_columns(ctx, g, halves, f);
+}
+
+/* Twins are looked for only where all degrees agree: on most graphs that are not symmetric they do not. */
+static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct found *f, struct found *host)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	if (g.rows != g.cols)
+		return ctx->backend->copy_out(ctx, host, f, sizeof *f);
+	compare_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, g.colptr, &f->not_pattern);
+	HG__TRY(launched(ctx, "graph facts: degrees"));
+	HG__TRY(ctx->backend->copy_out(ctx, host, f, sizeof *f));
+	if (host->not_pattern || g.m == 0)
+		return HG_OK;
+	find_twins<<<grid_for(g.m, BLOCK), BLOCK, 0, stream>>>(g, f);
+	HG__TRY(launched(ctx, "graph facts: symmetry"));
+	return ctx->backend->copy_out(ctx, host, f, sizeof *f);
+}
+
+static double number(count_t bits)
+{
+	double x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+static void translate(const struct view &g, const struct found &found, hg_graph_facts *f, int *pattern)
+{
+	f->max_row_degree = static_cast<int64_t>(found.row_degree);
+	f->max_col_degree = static_cast<int64_t>(found.col_degree);
+	f->empty_rows = static_cast<int64_t>(found.empty_rows);
+	f->empty_cols = static_cast<int64_t>(found.empty_cols);
+	f->self_loops = static_cast<int64_t>(found.self_loops);
+	for (int norm = 0; norm < 4; norm++) {
+		f->norm_row_sum[norm] = number(found.row_sum[norm]);
+		f->norm_col_sum[norm] = number(found.col_sum[norm]);
+	}
+	f->max_row_sum = f->norm_row_sum[HG_NORM_NONE];
+	f->max_col_sum = f->norm_col_sum[HG_NORM_NONE];
+	*pattern = g.rows == g.cols && !found.not_pattern;
+	f->symmetric = *pattern && !found.not_values;
+}
+
+/* Beside the graph: 24 bytes a column. */
+hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern)
+{
+	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
+	const size_t columns = hg__aligned(static_cast<size_t>(csr->cols + 1) * sizeof(int64_t));
+	const size_t bytes = 3 * columns + hg__aligned(sizeof(struct found));
+	void *memory = nullptr;
+	*facts = none;
+	HG__TRY(hg__device_alloc(ctx, bytes, "graph facts", &memory));
+	char *at = static_cast<char *>(memory);
+	int64_t *colptr = reinterpret_cast<int64_t *>(at);
+	struct found *f = reinterpret_cast<struct found *>(at + 3 * columns), host = {};
+	const struct view g = {csr->rows, csr->cols, csr->m, csr->rowptr, colptr, csr->col, weight};
+	hg_status status = hg__cuda_column_ptr(ctx, csr, colptr);
+	if (status >= 0)
+		status = launch_all(ctx, g, reinterpret_cast<count_t *>(at + columns), f);
+	if (status >= 0)
+		status = check_symmetry(ctx, g, f, &host);
+	hg__device_free(ctx, memory, bytes);
+	if (status >= 0)
+		translate(g, host, facts, pattern);
+	return status;
+}
