@@ -672,11 +672,11 @@ static void many_edges_are_sorted_in_little_memory(void)
 	test_note("unweighted: %.2f of the column ids", (double)ctx->peak_bytes / (double)col);
 	CHECK_EQ_I(ctx->current_bytes, (MANY_NODES + 1) * sizeof(int64_t) + col); /* no order is left */
 	/* a slice of the hub's million edges takes 16 bytes for each: 1.34 of the ids, and it is one third of all edges here */
-	CHECK(ctx->peak_bytes <= 2.9 * (double)col);
+	CHECK((double)ctx->peak_bytes <= 2.9 * (double)col);
 	check_many(g, dst, src, NULL);
 	CHECK_OK(hg__graph_csr_t(g, 0, &t));
 	CHECK(t.edge == NULL && !g->pattern_symmetric);
-	CHECK(ctx->current_bytes <= 2.4 * (double)col); /* both orientations, plans, no edge map */
+	CHECK((double)ctx->current_bytes <= 2.4 * (double)col); /* both orientations, plans, no edge map */
 	hg_graph_free(g);
 	CHECK_OK(hg_graph_from_coo(ctx, MANY_NODES, MANY_NODES, MANY, dst, src, weight, order, &g));
 	check_many(g, dst, src, order);
