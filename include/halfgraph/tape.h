@@ -41,8 +41,8 @@ HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
 /* HG_OK, or the first mistake of the recording. A call on a compiled tape is no part of it and never changes it. */
 HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
 
-/* Check the recording, give every value and gradient its place in one arena, allocate it. `output` is the loss [1, 1] for a training tape that will run
- * backward, or any variable for a forward-only one. HG_ERR_NOMEM names the bytes asked for and the largest tensors. */
+/* Check the recording, give every value and gradient its place in one arena, allocate it, if there is room for all that a run needs. `output` is the loss [1, 1] for a training tape that will run
+ * backward, or any variable for a forward-only one. HG_ERR_NOMEM names what is needed, what is free, and the largest tensors. */
 HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
 /* Asynchronous on a GPU. backward: gradients of loss_scale * loss; parameter gradients are overwritten, not added to. */
 HG_API HG_NODISCARD hg_status hg_tape_forward(hg_tape *tape);
@@ -54,16 +54,20 @@ HG_API const hg_tensor *hg_tape_grad(hg_tape *tape, hg_var var);
 /* The scalar at `var` ([1, 1]), read back: synchronises. */
 HG_API HG_NODISCARD hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value);
 
-/* What the plan says. state_bytes: activations and their gradients in the state type, before sharing; arena_bytes: after sharing. */
+/* What the plan says. state_bytes: activations and their gradients in the state type, before sharing; arena_bytes: after sharing.
+ *
+ * total_bytes is the device memory that the context holds with this tape and has still to take for its first run: graphs (what they cache included), inputs,
+ * parameters, arena, workspace, libraries (cuBLASLt's workspace), and others: whatever else it holds now, such as optimisers and other tapes. */
 typedef struct hg_plan_info {
 	size_t size;
 	size_t state_bytes, arena_bytes, param_bytes, input_bytes, largest_bytes;
 	int32_t nodes, proved, guarded, promoted, exact;
 	const char *largest_name;
+	size_t graph_bytes, workspace_bytes, library_bytes, other_bytes, total_bytes;
 } hg_plan_info;
-#define HG_PLAN_INFO_INIT                                     \
-	{                                                         \
-		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_PLAN_INFO_INIT                                                    \
+	{                                                                        \
+		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
 

@@ -1,30 +1,6 @@
-#include <stdio.h>
-
 #include "autograd/tape.h"
 
 /* From the plan to calls that need nothing but a pointer to run. */
-
-/* Out of memory is told with the tensors that ask for most. */
-static hg_status no_memory(hg_tape *tape)
-{
-	char text[320] = "";
-	const struct hg__span *told[3] = {NULL, NULL, NULL};
-	size_t length = 0;
-	for (int n = 0; n < 3; n++) {
-		for (int64_t i = 0; i < tape->spans; i++) {
-			const struct hg__span *span = &tape->span[i];
-			if (span != told[0] && span != told[1] && (!told[n] || span->bytes > told[n]->bytes))
-				told[n] = span;
-		}
-		if (!told[n])
-			break;
-		char name[80];
-		const struct hg__value *value = &tape->value[told[n]->value];
-		length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%.60s %zu", n ? ", " : "", told[n]->use == HG__USE_VALUE ? "" : "gradient of ",
-		                           hg__value_name(tape, value, name, sizeof name), told[n]->bytes);
-	}
-	return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", tape->arena_bytes, text);
-}
 
 /* Zero, so that the padding of rows holds numbers from the start. */
 static hg_status allocate(hg_tape *tape)
@@ -32,13 +8,14 @@ static hg_status allocate(hg_tape *tape)
 	if (tape->arena_bytes == 0)
 		tape->arena_bytes = HG__ALIGN;
 	if (hg__device_alloc(tape->ctx, tape->arena_bytes, "the tape's arena", &tape->arena) < 0)
-		return no_memory(tape);
+		return hg__tape_no_memory(tape, tape->arena_bytes, SIZE_MAX);
 	return tape->ctx->backend->fill(tape->ctx, tape->arena, 0, tape->arena_bytes);
 }
 
 static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype, int32_t span)
 {
-	const struct hg__mat mat = {(char *)tape->arena + tape->span[span].offset, value->rows, value->cols, hg__leading(value->cols), dtype};
+	char *place = tape->arena ? (char *)tape->arena + tape->span[span].offset : NULL;
+	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
 
@@ -85,17 +62,24 @@ static void build_views(hg_tape *tape)
 	}
 }
 
+/* Does the backward of this node need the transpose, and with it the places of its edges' values? */
+static int wants_transpose(const struct hg__line *line, int *edge)
+{
+	const struct hg__node *node = &line->node;
+	const int operands = (node->in[0] >= 0) + (node->in[1] >= 0) + (node->in[2] >= 0) + (node->in[3] >= 0);
+	*edge = !(node->op->traits & HG__UNIT_EDGES && operands == 1 && !hg_graph_is_weighted(node->graph));
+	return node->op->traits & HG__TRANSPOSE && line->back;
+}
+
 static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
 {
 	const struct hg__node *node = &line->node;
 	if (!node->graph)
 		return HG_OK;
 	HG__TRY(hg__graph_csr(node->graph, &call->csr));
-	if (node->op->traits & HG__TRANSPOSE && line->back) {
-		const int operands = (node->in[0] >= 0) + (node->in[1] >= 0) + (node->in[2] >= 0) + (node->in[3] >= 0);
-		const int plain = node->op->traits & HG__UNIT_EDGES && operands == 1 && !hg_graph_is_weighted(node->graph);
-		HG__TRY(hg__graph_csr_t(node->graph, !plain, &call->csr_t));
-	}
+	int edge = 0;
+	if (wants_transpose(line, &edge))
+		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
 	return node->op->traits & HG__BATCH ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id) : HG_OK;
 }
 
@@ -152,6 +136,43 @@ static hg_status prepare(const struct hg__call *call, size_t *scratch)
 	return HG_OK;
 }
 
+/* What the graphs will take for transposes that are not there yet. */
+static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
+{
+	*bytes = 0;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__line *line = &tape->line[k];
+		int edge = 0, wider = 0, told = 0;
+		size_t more = 0;
+		if (!line->alive || !line->node.graph || !wants_transpose(line, &edge))
+			continue;
+		for (int64_t i = 0; i < tape->lines; i++) { /* told by an earlier line, or by one that also wants the edges */
+			const int same = i != k && tape->line[i].alive && tape->line[i].node.graph == line->node.graph && wants_transpose(&tape->line[i], &wider);
+			told |= same && (wider > edge || (wider == edge && i < k));
+		}
+		if (!told)
+			HG__TRY(hg__graph_missing(line->node.graph, edge, &more));
+		*bytes += more;
+	}
+	return HG_OK;
+}
+
+/* Before the arena takes its place: what graphs build needs room beside the result, and says what workspace there must be. */
+static hg_status prepare_graphs(hg_tape *tape)
+{
+	struct hg__call call;
+	size_t missing = 0;
+	HG__TRY(missing_bytes(tape, &missing));
+	HG__TRY(hg__tape_room(tape, missing));
+	for (int64_t k = 0; k < tape->lines; k++) {
+		if (!tape->line[k].alive)
+			continue;
+		HG__TRY(forward_call(tape, &tape->line[k], &call));
+		HG__TRY(prepare(&call, &tape->workspace_bytes));
+	}
+	return hg__tape_room(tape, 0);
+}
+
 static hg_status build_forward(hg_tape *tape)
 {
 	for (int64_t k = 0; k < tape->lines; k++) {
@@ -182,6 +203,7 @@ static void build_backward(hg_tape *tape)
 hg_status hg__tape_launches(hg_tape *tape)
 {
 	void *forward = NULL, *backward = NULL, *workspace = NULL;
+	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate(tape));
 	build_views(tape);
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward, "the tape's calls", &forward));

@@ -60,7 +60,8 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
 	*index = (int32_t)tape->spans++;
 	/* at least one unit, so that an empty matrix has an address: NULL means absent */
-	tape->span[*index] = (struct hg__span){.use = use, .value = value, .first = position, .last = position, .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
+	tape->span[*index] =
+	    (struct hg__span){.use = use, .value = value, .first = position, .last = position, .dtype = dtype, .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
 	return HG_OK;
 }
 

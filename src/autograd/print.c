@@ -131,8 +131,13 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	snprintf(text, sizeof text, "verdicts: %d proved, %d guarded, %d promoted, %d exact", (int)info.proved, (int)info.guarded, (int)info.promoted,
 	         (int)info.exact);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "bytes: state %zu, arena %zu, parameters %zu, inputs %zu, workspace %zu; largest %s, %zu", info.state_bytes, info.arena_bytes,
-	         info.param_bytes, info.input_bytes, tape->workspace_bytes, info.largest_name, info.largest_bytes);
+	snprintf(text, sizeof text, "bytes: state %zu, arena %zu; largest %s, %zu", info.state_bytes, info.arena_bytes, info.largest_name, info.largest_bytes);
+	t->write(t->user, text);
+	snprintf(
+	    text, sizeof text,
+	    "device memory: graphs %zu, inputs %zu, parameters %zu, arena %zu, workspace %zu, libraries %zu, others of the context %zu; together %zu (%.1f MiB)",
+	    info.graph_bytes, info.input_bytes, info.param_bytes, info.arena_bytes, info.workspace_bytes, info.library_bytes, info.other_bytes, info.total_bytes,
+	    (double)info.total_bytes / 1048576.0);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
 	         2 * (int)tape->alive + 1);
@@ -190,14 +195,7 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (tape->line[k].alive)
 			count_node(tape, &tape->line[k], &ours);
-	for (int64_t v = 0; v < tape->values; v++)
-		if (tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE)
-			ours.input_bytes += tape->value[v].tensor->bytes;
-	for (int64_t i = 0; i < tape->params->count; i++) {
-		const hg_param *param = tape->params->item[i];
-		ours.param_bytes += param->master->bytes + (param->working != param->master ? param->working->bytes : 0) + (param->grad ? param->grad->bytes : 0);
-	}
-	ours.arena_bytes = tape->arena_bytes;
+	hg__tape_memory(tape, &ours);
 	ours.largest_bytes = tape->largest_bytes;
 	ours.largest_name = tape->largest_name;
 	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK

@@ -7,7 +7,7 @@
 HG_EXTERN_C_BEGIN
 
 /* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; plan.c finds what is alive, what needs a gradient and for how long;
- * arena.c places the buffers; launch.c turns nodes into calls; compile.c does these in order; run.c replays the calls; print.c shows all of it.
+ * arena.c places the buffers; memory.c adds up what else a run takes; launch.c turns nodes into calls; compile.c does these in order; run.c replays the calls; print.c shows all of it.
  *
  * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
  *
@@ -23,6 +23,7 @@ enum hg__use { HG__USE_VALUE = 0, HG__USE_GRAD = 1, HG__USE_PART = 2 /* a contri
 struct hg__span {
 	enum hg__use use;
 	int32_t value, first, last;
+	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
 };
 
@@ -123,7 +124,13 @@ HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node
 HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
 /* arena.c: offsets, so that spans alive at the same time do not overlap; the bytes needed. */
 HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count, size_t *bytes);
-/* launch.c: the arena allocated, graphs prepared, calls built, workspace reserved. */
+/* memory.c: what the tape's run takes of the device, in bytes; see hg_plan_info. */
+void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
+/* memory.c: is there room for the arena, the workspace, what libraries will take and `graphs` bytes of graph caches? Else HG_ERR_NOMEM. */
+HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
+/* memory.c: HG_ERR_NOMEM, told with the tensors that ask for most. `free_bytes` SIZE_MAX: unknown. */
+hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
+/* launch.c: graphs prepared, the arena allocated, calls built, workspace reserved. */
 HG_NODISCARD hg_status hg__tape_launches(hg_tape *tape);
 
 /* Bytes of a value's numbers in a type, rows padded. */

@@ -32,6 +32,7 @@ struct hg__backend {
 	hg_status (*stream_publish)(hg_context *ctx, void *foreign_stream);
 	hg_status (*stream_await)(hg_context *ctx, void *foreign_stream);
 	hg_status (*memory)(hg_context *ctx, size_t *total, size_t *available);
+	size_t (*library_bytes)(const hg_context *ctx); /* what libraries will allocate with the first run and have not yet; NULL: nothing */
 
 	/* Queued work caught once and launched as a whole, as often as one likes; all four NULL on a device that has no such thing. Between begin and end, what this
 	 * thread queues on the context's stream does not run, it is caught, with the addresses and numbers that it was queued with; nothing in between may

@@ -80,12 +80,32 @@ void hg__host_free(hg_context *ctx, void *memory, size_t bytes)
 		host_release(&ctx->allocator, memory, bytes);
 }
 
+/* What the limit leaves. */
+static size_t limit_room(const hg_context *ctx)
+{
+	return !ctx->memory_limit ? SIZE_MAX : ctx->memory_limit > ctx->current_bytes ? ctx->memory_limit - ctx->current_bytes : 0;
+}
+
+hg_status hg__device_room(hg_context *ctx, size_t *bytes)
+{
+	size_t total = 0, available = SIZE_MAX;
+	const size_t room = limit_room(ctx);
+	if (!ctx->allocator.alloc)
+		HG__TRY(ctx->backend->memory(ctx, &total, &available));
+	*bytes = room < available ? room : available;
+	return HG_OK;
+}
+
 hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void **memory)
 {
 	*memory = NULL;
 	if (!bytes)
 		return HG_OK;
 	const hg_allocator *hooks = &ctx->allocator;
+	const size_t room = limit_room(ctx);
+	if (bytes > room)
+		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no device memory for %zu bytes (%zu held by this context, whose memory_limit is %zu)", what, bytes,
+		                ctx->current_bytes, ctx->memory_limit);
 	*memory = hooks->alloc ? hooks->alloc(hooks->user, bytes, 1) : ctx->backend->alloc(ctx, bytes);
 	if (!*memory)
 		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no device memory for %zu bytes (%zu held by this context)", what, bytes, ctx->current_bytes);
@@ -151,6 +171,7 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 	ctx->log_user = config->log_user;
 	ctx->log_level = config->log_level;
 	ctx->allocator = config->allocator;
+	ctx->memory_limit = config->memory_limit;
 }
 
 /* AUTO goes on to the CPU when a device that answers does not open, and says so; a wrong argument stays one. */

@@ -20,7 +20,7 @@ struct hg_context {
 	hg_log_level log_level;
 	hg_allocator allocator;
 	int64_t holds; /* the caller's own, and one of each tensor, graph and params */
-	size_t current_bytes, peak_bytes;
+	size_t current_bytes, peak_bytes, memory_limit;
 	void *workspace;
 	size_t workspace_bytes;
 	char device_name[96];
@@ -49,6 +49,9 @@ static inline size_t hg__aligned(size_t bytes)
  * does by itself, and before a hook is called the context does. */
 HG_NODISCARD hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void **memory);
 void hg__device_free(hg_context *ctx, void *memory, size_t bytes);
+/* Device bytes that may still be had: within the context's limit, and what the device says is free. With memory hooks the limit alone counts: what they hold
+ * back nobody knows. */
+HG_NODISCARD hg_status hg__device_room(hg_context *ctx, size_t *bytes);
 /* Host memory through the allocator hooks. Zeroed. */
 HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what, void **memory);
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);

@@ -47,12 +47,16 @@ static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 
 /* Work of one item: enough items to fill a GPU on small graphs, long ones on large graphs. Depends on the graph alone. */
 HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan);
+size_t hg__plan_bytes(const struct hg__plan *plan);
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
 
 /* The internal face of hg_graph (core/graph.c). Forward orientation, and its transpose (built when first asked for; where the pattern is symmetric the
  * arrays are shared, and `edge` alone is extra memory). want_edge 0: csr_t->edge may be NULL even where it would be needed (unit weights). */
 HG_NODISCARD hg_status hg__graph_csr(hg_graph *graph, struct hg__csr *csr);
 HG_NODISCARD hg_status hg__graph_csr_t(hg_graph *graph, int want_edge, struct hg__csr *csr_t);
+/* Device bytes that a graph holds; and those that it will take for its transpose (and `edge`) when it is asked for them. */
+size_t hg__graph_bytes(const hg_graph *graph);
+HG_NODISCARD hg_status hg__graph_missing(hg_graph *graph, int want_edge, size_t *bytes);
 /* f32 device vectors r [rows], c [cols] of a normalisation; NULL where all ones. For the transpose they change places. */
 HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float **row_scale, const float **col_scale);
 /* The graph's own weights in CSR order as a device vector of `dtype` (f32, or f16 narrowed once); NULL if unweighted. For the transpose use them

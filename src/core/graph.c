@@ -1,5 +1,6 @@
 #include "core/graph.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/versioned.h"
@@ -21,15 +22,29 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 	return HG_OK;
 }
 
+/* Its device memory but the plans. */
+static const size_t buffer_at[] = {
+    offsetof(hg_graph, rowptr),   offsetof(hg_graph, col),       offsetof(hg_graph, weight),      offsetof(hg_graph, weight_f16),  offsetof(hg_graph, rowptr_t),
+    offsetof(hg_graph, col_t),    offsetof(hg_graph, edge_t),    offsetof(hg_graph, inverse_row), offsetof(hg_graph, inverse_col), offsetof(hg_graph, root_row),
+    offsetof(hg_graph, root_col), offsetof(hg_graph, batch_ptr), offsetof(hg_graph, batch_id),
+};
+#define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
+
+size_t hg__graph_bytes(const hg_graph *g)
+{
+	size_t bytes = hg__plan_bytes(g->plan) + hg__plan_bytes(g->plan_t);
+	for (size_t i = 0; i < BUFFERS; i++)
+		bytes += ((const struct hg__buffer *)(const void *)((const char *)g + buffer_at[i]))->bytes;
+	return bytes;
+}
+
 void hg_graph_free(hg_graph *g)
 {
 	if (!g)
 		return;
-	struct hg__buffer *const all[] = {&g->rowptr,      &g->col,         &g->weight,   &g->weight_f16, &g->rowptr_t,  &g->col_t,   &g->edge_t,
-	                                  &g->inverse_row, &g->inverse_col, &g->root_row, &g->root_col,   &g->batch_ptr, &g->batch_id};
 	hg_context *ctx = g->ctx;
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		hg__buffer_free(ctx, all[i]);
+	for (size_t i = 0; i < BUFFERS; i++)
+		hg__buffer_free(ctx, (struct hg__buffer *)(void *)((char *)g + buffer_at[i]));
 	hg__plan_free(ctx, g->plan);
 	hg__plan_free(ctx, g->plan_t);
 	hg__host_free(ctx, g, sizeof *g);

@@ -49,6 +49,14 @@ static void adopt(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *f
 	hg__buffer_free(ctx, fresh);
 }
 
+hg_status hg__graph_missing(hg_graph *g, int want_edge, size_t *bytes)
+{
+	HG__TRY(hg__graph_know(g));
+	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) + (size_t)g->m * sizeof(int32_t);
+	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) + (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(int64_t) : 0);
+	return HG_OK;
+}
+
 static hg_status ensure_transpose(hg_graph *g, int want_edge)
 {
 	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes, have_edge = !want_edge || !g->m || g->edge_t.bytes;

@@ -125,6 +125,12 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 	return status;
 }
 
+size_t hg__plan_bytes(const struct hg__plan *plan)
+{
+	const size_t items = plan ? (size_t)plan->items + 1 : 0, splits = plan ? (size_t)plan->splits : 0;
+	return items * (array_size[EDGE] + array_size[ROW]) + splits * (array_size[SPLIT] + array_size[FIRST] + array_size[LAST]);
+}
+
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 {
 	if (!plan)

@@ -244,7 +244,7 @@ static void no_memory_names_the_largest(void)
 	hg_tape_scope(b.tape, "wide");
 	const hg_var y = hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 8, 512)), HG_NONE);
 	CHECK_STATUS(hg_tape_compile(b.tape, y), HG_ERR_NOMEM);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "no memory for an arena of 204800 bytes; largest: wide/linear 204800");
+	CHECK_CONTAINS(hg_context_error(b.ctx), "no memory for an arena of 204800 bytes; largest: wide/linear f32 [100, 512] 204800");
 	bench_close(&b);
 }
 

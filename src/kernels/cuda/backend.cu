@@ -175,6 +175,12 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 	return cuda_status(ctx, cudaMemGetInfo(available, total), "device memory");
 }
 
+/* One workspace for cuBLASLt, from the first product on. */
+static size_t library_bytes(const hg_context *ctx)
+{
+	return static_cast<const hg__cuda_state *>(ctx->state)->lt_workspace ? 0 : LT_WORKSPACE_BYTES;
+}
+
 /* ---- order of work ---- */
 
 static hg_status synchronize(hg_context *ctx)
@@ -262,9 +268,31 @@ extern "C" {
 extern const struct hg__backend hg__backend_cuda;
 const struct hg__backend hg__backend_cuda = {
     // clang-format off: one name a line, in the order of backend.h
-    HG_DEVICE_CUDA, "cuda",    open_context,          close_context,          device_alloc,        device_free,         copy_in,         copy_out,
-    copy,           fill,      synchronize,           stream_publish,         stream_await,        memory_info,         capture_begin,   capture_end,
-    work_launch,    work_free, hg__cuda_csr_from_coo, hg__cuda_csr_transpose, hg__cuda_column_ptr, hg__cuda_gather_f32, hg__cuda_survey, &hg__kernels_cuda,
+    HG_DEVICE_CUDA,
+    "cuda",
+    open_context,
+    close_context,
+    device_alloc,
+    device_free,
+    copy_in,
+    copy_out,
+    copy,
+    fill,
+    synchronize,
+    stream_publish,
+    stream_await,
+    memory_info,
+    library_bytes,
+    capture_begin,
+    capture_end,
+    work_launch,
+    work_free,
+    hg__cuda_csr_from_coo,
+    hg__cuda_csr_transpose,
+    hg__cuda_column_ptr,
+    hg__cuda_gather_f32,
+    hg__cuda_survey,
+    &hg__kernels_cuda,
     // clang-format on
 };
 }

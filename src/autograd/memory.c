@@ -1,0 +1,118 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "autograd/tape.h"
+
+/* The device memory that a run takes, all of it: what is held already and what is still to come. */
+
+/* Does an earlier line use the same graph? */
+static int seen_graph(const hg_tape *tape, int64_t k)
+{
+	for (int64_t i = 0; i < k; i++)
+		if (tape->line[i].node.graph == tape->line[k].node.graph)
+			return 1;
+	return 0;
+}
+
+static int seen_tensor(const hg_tape *tape, int64_t v)
+{
+	for (int64_t i = 0; i < v; i++)
+		if (tape->value[i].tensor == tape->value[v].tensor)
+			return 1;
+	return 0;
+}
+
+static size_t graph_bytes(const hg_tape *tape)
+{
+	size_t bytes = 0;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].node.graph && !seen_graph(tape, k))
+			bytes += hg__graph_bytes(tape->line[k].node.graph);
+	return bytes;
+}
+
+static size_t input_bytes(const hg_tape *tape)
+{
+	size_t bytes = 0;
+	for (int64_t v = 0; v < tape->values; v++)
+		if ((tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE) && !seen_tensor(tape, v))
+			bytes += tape->value[v].tensor->bytes;
+	return bytes;
+}
+
+static size_t param_bytes(const hg_params *params)
+{
+	size_t bytes = sizeof *params->step;
+	for (int64_t i = 0; i < params->count; i++) {
+		const hg_param *p = params->item[i];
+		bytes += p->master->bytes + (p->working != p->master ? p->working->bytes : 0) + (p->grad ? p->grad->bytes : 0);
+	}
+	return bytes;
+}
+
+static size_t library_bytes(const hg_context *ctx)
+{
+	return ctx->backend->library_bytes ? ctx->backend->library_bytes(ctx) : 0;
+}
+
+void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
+{
+	const hg_context *ctx = tape->ctx;
+	info->graph_bytes = graph_bytes(tape);
+	info->input_bytes = input_bytes(tape);
+	info->param_bytes = param_bytes(tape->params);
+	info->arena_bytes = tape->arena_bytes;
+	info->workspace_bytes = ctx->workspace_bytes;
+	info->library_bytes = library_bytes(ctx);
+	const size_t known = info->graph_bytes + info->input_bytes + info->param_bytes + info->arena_bytes + info->workspace_bytes;
+	info->other_bytes = ctx->current_bytes > known ? ctx->current_bytes - known : 0;
+	info->total_bytes = known + info->library_bytes + info->other_bytes;
+}
+
+/* The largest span that is smaller than, or comes after, the last one told. */
+static const struct hg__span *next_largest(const hg_tape *tape, const struct hg__span *last)
+{
+	const struct hg__span *best = NULL;
+	for (int64_t i = 0; i < tape->spans; i++) {
+		const struct hg__span *span = &tape->span[i];
+		const int later = !last || span->bytes < last->bytes || (span->bytes == last->bytes && span > last);
+		if (later && (!best || span->bytes > best->bytes))
+			best = span;
+	}
+	return best;
+}
+
+/* "gradient of conv1/spmm f16 [2708, 64] 346624" */
+static int describe(const hg_tape *tape, const struct hg__span *span, char *text, size_t size)
+{
+	char name[80];
+	const struct hg__value *value = &tape->value[span->value];
+	return snprintf(text, size, "%s%.48s %s [%" PRId64 ", %" PRId64 "] %zu", span->use == HG__USE_VALUE ? "" : "gradient of ",
+	                hg__value_name(tape, value, name, sizeof name), hg_dtype_name(span->dtype), value->rows, value->cols, span->bytes);
+}
+
+hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
+{
+	char text[3 * 112] = "";
+	const struct hg__span *span = NULL;
+	size_t length = 0;
+	for (int n = 0; n < 3 && (span = next_largest(tape, span)) != NULL && length < sizeof text; n++) {
+		length += (size_t)snprintf(text + length, sizeof text - length, "%s", n ? ", " : "");
+		if (length < sizeof text)
+			length += (size_t)describe(tape, span, text + length, sizeof text - length);
+	}
+	if (free_bytes == SIZE_MAX)
+		return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", needed, text);
+	return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: a run needs %zu more bytes (arena %zu), %zu are free; largest: %s", needed, tape->arena_bytes,
+	                free_bytes, text);
+}
+
+hg_status hg__tape_room(hg_tape *tape, size_t graphs)
+{
+	const hg_context *ctx = tape->ctx;
+	size_t available = 0;
+	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes ? tape->workspace_bytes - ctx->workspace_bytes : 0;
+	const size_t needed = tape->arena_bytes + graphs + workspace + library_bytes(ctx);
+	HG__TRY(hg__device_room(tape->ctx, &available));
+	return needed <= available ? HG_OK : hg__tape_no_memory(tape, needed, available);
+}
