@@ -1,0 +1,173 @@
+/* All the device memory of a training run: the printed plan is the peak, and too little of it is told before the run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "halfgraph/halfgraph.h"
+#include "harness.h"
+
+enum { NODES = 3000, DEGREE = 60, EDGES = NODES * DEGREE, FEATURES = 100, CLASSES = 11 };
+
+struct scene {
+	hg_context *ctx;
+	hg_graph *graph;
+	hg_tensor *x;
+	int32_t *label;
+	hg_train *train;
+};
+
+static hg_context *limited_context(size_t limit)
+{
+	hg_context *plain = test_context(), *ctx = NULL;
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.device = hg_context_device(plain);
+	config.memory_limit = limit;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	hg_context_free(plain);
+	return ctx;
+}
+
+/* An asymmetric graph, so that both orientations are needed; `symmetric`: the same and its transpose. */
+static void scene_data(struct scene *s, hg_context *ctx, hg_dtype state, int symmetric)
+{
+	int32_t *dst = calloc(EDGES, sizeof *dst), *src = calloc(EDGES, sizeof *src);
+	float *x = calloc((size_t)NODES * FEATURES, sizeof *x);
+	memset(s, 0, sizeof *s);
+	s->ctx = ctx;
+	s->label = calloc(NODES, sizeof *s->label);
+	CHECK(dst && src && x && s->label);
+	for (int e = 0; e < EDGES; e++) {
+		const int pair = symmetric ? e / 2 : e, back = symmetric && e % 2;
+		const int32_t i = (int32_t)((int64_t)pair * 7919 % NODES), j = (int32_t)((int64_t)pair * 104729 % 2999 * (pair % 17) % NODES);
+		dst[e] = back ? j : i;
+		src[e] = back ? i : j;
+	}
+	for (int i = 0; i < NODES * FEATURES; i++)
+		x[i] = (float)test_normal();
+	for (int i = 0; i < NODES; i++)
+		s->label[i] = i % CLASSES;
+	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &s->graph));
+	CHECK_OK(hg_tensor_create(ctx, state, NODES, FEATURES, &s->x));
+	CHECK_OK(hg_tensor_upload(s->x, x, HG_F32));
+	free(dst);
+	free(src);
+	free(x);
+}
+
+static hg_status scene_train(struct scene *s, const char *model)
+{
+	hg_train_config c = hg_train_config_default(model);
+	hg_train_data d = HG_TRAIN_DATA_INIT;
+	CHECK_OK(hg_policy_parse("fp16", &c.policy));
+	c.epochs = 3;
+	c.model.hidden = 64;
+	c.model.heads = 1;
+	d.input.graph = s->graph;
+	d.input.x = s->x;
+	d.labels = s->label;
+	return hg_train_create(s->ctx, &c, &d, &s->train);
+}
+
+static void scene_close(struct scene *s)
+{
+	hg_train_free(s->train);
+	hg_tensor_free(s->x);
+	hg_graph_free(s->graph);
+	free(s->label);
+	hg_context_free(s->ctx);
+}
+
+static void show(void *user, const char *line)
+{
+	(void)user;
+	puts(line);
+}
+
+/* Built, planned, trained: the most that was ever held is what the plan says, within a tenth. */
+static void the_plan_is_the_peak(void)
+{
+	for (const char *const *model = hg_model_names(); *model; model++)
+		for (int symmetric = 0; symmetric < 2; symmetric++) {
+			struct scene s;
+			hg_plan_info info = HG_PLAN_INFO_INIT;
+			hg_train_report report = HG_TRAIN_REPORT_INIT;
+			scene_data(&s, test_context(), HG_F16, symmetric);
+			CHECK_OK(scene_train(&s, *model));
+			CHECK_OK(hg_tape_plan(hg_train_tape(s.train), &info));
+			if (getenv("HG_TEST_SHOW"))
+				CHECK_OK(hg_tape_print(hg_train_tape(s.train), show, NULL));
+			CHECK_OK(hg_train_run(s.train, &report));
+			const double ratio = (double)report.peak_bytes / (double)info.total_bytes;
+			test_note("%s%s: peak %zu, plan %zu (graphs %zu, arena %zu), ratio %.3f", *model, symmetric ? ", symmetric" : "", report.peak_bytes,
+			          info.total_bytes, info.graph_bytes, info.arena_bytes, ratio);
+			CHECK(ratio >= 0.9 && ratio <= 1.1);
+			CHECK_EQ_I(info.total_bytes, info.graph_bytes + info.input_bytes + info.param_bytes + info.arena_bytes + info.workspace_bytes + info.library_bytes +
+			                                 info.other_bytes);
+			scene_close(&s);
+		}
+}
+
+/* One CSR and one plan for a symmetric graph; both orientations, but no map of edges, for another one without weights. */
+static void graphs_keep_what_they_need(void)
+{
+	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t), factors = 2 * NODES * sizeof(float),
+	             slack = csr / 6; /* the plan: items are short here */
+	for (int symmetric = 0; symmetric < 2; symmetric++) {
+		struct scene s;
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		scene_data(&s, test_context(), HG_F16, symmetric);
+		CHECK_OK(scene_train(&s, "gcn"));
+		CHECK_OK(hg_tape_plan(hg_train_tape(s.train), &info));
+		CHECK(info.graph_bytes <= (symmetric ? 1 : 2) * csr + factors + slack);
+		scene_close(&s);
+	}
+}
+
+/* The limit lies between what is held when compiling begins and what the run would need. */
+static void too_little_memory_is_told_before_the_run(void)
+{
+	struct scene s;
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	scene_data(&s, test_context(), HG_F16, 0);
+	CHECK_OK(scene_train(&s, "gat"));
+	CHECK_OK(hg_tape_plan(hg_train_tape(s.train), &info));
+	const size_t enough = s.ctx->peak_bytes + info.library_bytes;
+	scene_close(&s);
+	scene_data(&s, limited_context(enough), HG_F16, 0);
+	CHECK_OK(scene_train(&s, "gat"));
+	scene_close(&s);
+	scene_data(&s, limited_context(enough - info.arena_bytes), HG_F16, 0);
+	const size_t before = s.ctx->current_bytes;
+	CHECK_STATUS(scene_train(&s, "gat"), HG_ERR_NOMEM);
+	test_note("%s", hg_context_error(s.ctx));
+	CHECK_CONTAINS(hg_context_error(s.ctx), "are free; largest: ");
+	CHECK_CONTAINS(hg_context_error(s.ctx), "f16 [3000, 100] 624128");
+	CHECK_EQ_I(s.ctx->current_bytes - s.ctx->workspace_bytes, before);
+	scene_close(&s);
+}
+
+/* The limit holds for every allocation. */
+static void a_limit_is_a_limit(void)
+{
+	hg_context *ctx = limited_context(1000000);
+	hg_tensor *one = NULL, *two = NULL;
+	CHECK_OK(hg_tensor_create(ctx, HG_F32, 1000, 200, &one));
+	CHECK_STATUS(hg_tensor_create(ctx, HG_F32, 1000, 200, &two), HG_ERR_NOMEM);
+	CHECK_CONTAINS(hg_context_error(ctx), "no device memory for f32 [1000, 200]");
+	hg_tensor_free(one);
+	CHECK_OK(hg_tensor_create(ctx, HG_F32, 1000, 200, &two));
+	hg_tensor_free(two);
+	hg_context_free(ctx);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(the_plan_is_the_peak),
+	    TEST(graphs_keep_what_they_need),
+	    TEST(too_little_memory_is_told_before_the_run),
+	    TEST(a_limit_is_a_limit),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
