@@ -114,23 +114,22 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 			load_ids(col, next, stop, id);
 			ahead(origin + next, stop - next < STEP ? stop - next : STEP);
 		}
-		if (e >= begin && end > next && next <= stop) { /* no row ends here: nearly always where rows are long */
+		const bool plain = e >= begin && end > next && next <= stop;
+		if (__all_sync(__activemask(), plain)) { /* no row ends here: nearly always where rows are long */
 #pragma unroll
 			for (int u = 0; u < STEP; u++)
 				add(u);
-		} else {
-			for (;;) {
-				const int to = end < next ? end : next < stop ? next : stop;
+		} else { /* entry by entry, so that sub-warps with a row end and those without go through the same sums */
 #pragma unroll
-				for (int u = 0; u < STEP; u++)
-					if (e + u >= from && e + u < to)
-						add(u);
-				if (end > next)
-					break;
-				put(row, head ? 2 * item : -1);
-				head = false;
-				from = end;
-				end = rows.seek(me, end, &row);
+			for (int u = 0; u < STEP; u++) {
+				if (e + u >= begin && e + u < stop)
+					add(u);
+				if (e + u + 1 == end) {
+					put(row, head ? 2 * item : -1);
+					head = false;
+					from = end;
+					end = rows.seek(me, end, &row);
+				}
 			}
 		}
 		if ((origin + next) % HG_BATCH_EDGES == 0)
