@@ -111,6 +111,9 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 			call->aux[i].data = NULL;
 	if (!(line->saves & HG__SAVE_OUT))
 		call->out.data = NULL;
+	for (int i = 0; i < node->n_in; i++)
+		if (line->again[i] >= 0)
+			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype, line->again[i]);
 	call->dout = grad_of(tape, &tape->value[node->out]);
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[node->in[i]].grad)
@@ -186,12 +189,27 @@ static hg_status build_forward(hg_tape *tape)
 	return HG_OK;
 }
 
+/* The forward of what line's operand i is the result of, once more, to where the backward of line will look for it. */
+static void build_again(hg_tape *tape, const struct hg__line *line, int i)
+{
+	const struct hg__value *value = &tape->value[line->node.in[i]];
+	struct hg__launch *launch = &tape->backward[tape->backwards++];
+	for (int64_t f = 0; f < tape->forwards; f++)
+		if (tape->forward[f].line == value->node)
+			*launch = tape->forward[f];
+	launch->call.out = in_arena(tape, value, value->dtype, line->again[i]);
+	launch->again = 1;
+}
+
 static void build_backward(hg_tape *tape)
 {
 	for (int64_t f = tape->forwards - 1; f >= 0; f--) {
 		const struct hg__line *line = &tape->line[tape->forward[f].line];
 		if (!line->back)
 			continue;
+		for (int i = 0; i < line->node.n_in; i++)
+			if (line->again[i] >= 0)
+				build_again(tape, line, i);
 		struct hg__launch *launch = &tape->backward[tape->backwards++];
 		*launch = tape->forward[f];
 		backward_call(tape, line, launch);
@@ -208,7 +226,7 @@ hg_status hg__tape_launches(hg_tape *tape)
 	build_views(tape);
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward, "the tape's calls", &forward));
 	tape->forward = forward;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->backward, "the tape's calls", &backward));
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->agains), sizeof *tape->backward, "the tape's calls", &backward));
 	tape->backward = backward;
 	HG__TRY(build_forward(tape));
 	build_backward(tape);

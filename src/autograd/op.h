@@ -21,6 +21,7 @@ enum hg__op_traits {
 	HG__LOSS = 16u,       /* output f32 [1, 1] */
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
 	HG__BATCH = 64u,      /* needs the graph's batch pointers */
+	HG__AGAIN = 256u,     /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
 	HG__UNIT_EDGES = 128u /* with one operand on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 };
 

@@ -71,7 +71,42 @@ static void extend(hg_tape *tape, int32_t span, int32_t position)
 		tape->span[span].last = position;
 }
 
-static hg_status value_spans(hg_tape *tape, const struct hg__line *line)
+/* Less than a launch's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have memory to spare. */
+#define WORTH_BYTES ((size_t)1 << 20)
+
+/* Is this value made again rather than kept for backward? Then its operands are kept. It has to be an op that says so, and what it makes must outweigh what it
+ * reads, since that may now live longer. */
+static int made_again(const hg_tape *tape, const struct hg__value *value)
+{
+	if (value->keep || value->kind != HG__RESULT || !(tape->line[value->node].node.op->traits & HG__AGAIN))
+		return 0;
+	const struct hg__node *node = &tape->line[value->node].node;
+	size_t read = 0;
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0)
+			read += hg__value_bytes(&tape->value[node->in[i]], tape->value[node->in[i]].dtype);
+	const size_t bytes = hg__value_bytes(value, value->dtype);
+	return bytes >= WORTH_BYTES && bytes / 2 >= read;
+}
+
+/* Operand i is used now, and backward reads it, at position `back`. */
+static hg_status save_operand(hg_tape *tape, struct hg__line *line, int i, int32_t back)
+{
+	struct hg__value *value = &tape->value[line->node.in[i]];
+	if (!made_again(tape, value)) {
+		extend(tape, value->span, back);
+		return HG_OK;
+	}
+	const struct hg__node *maker = &tape->line[value->node].node;
+	extend(tape, value->span, line->position);
+	for (int k = 0; k < maker->n_in; k++)
+		if (maker->in[k] >= 0)
+			extend(tape, tape->value[maker->in[k]].span, back);
+	tape->agains++;
+	return add_span(tape, HG__USE_VALUE, line->node.in[i], back, value->dtype, &line->again[i]);
+}
+
+static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 {
 	const struct hg__node *node = &line->node;
 	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
@@ -88,8 +123,10 @@ static hg_status value_spans(hg_tape *tape, const struct hg__line *line)
 			extend(tape, value->span, back);
 	}
 	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0)
-			extend(tape, tape->value[node->in[i]].span, line->back && line->saves & HG__SAVE_IN(i) ? back : now);
+		if (node->in[i] >= 0 && line->back && line->saves & HG__SAVE_IN(i))
+			HG__TRY(save_operand(tape, line, i, back));
+		else if (node->in[i] >= 0)
+			extend(tape, tape->value[node->in[i]].span, now);
 	return HG_OK;
 }
 

@@ -159,6 +159,9 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 		for (int i = 0; i < HG__MAX_AUX; i++)
 			if (node->aux[i] >= 0)
 				print_buffer(tape, &table, "  saved", &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype, tape->value[node->aux[i]].span);
+		for (int i = 0; i < node->n_in; i++)
+			if (node->in[i] >= 0)
+				print_buffer(tape, &table, "  again", &tape->value[node->in[i]], tape->value[node->in[i]].dtype, tape->line[k].again[i]);
 		print_buffer(tape, &table, "  gradient", &tape->value[node->out], tape->value[node->out].dtype, tape->value[node->out].grad_span);
 	}
 	for (int64_t v = 0; v < tape->values; v++)

@@ -244,7 +244,7 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__i
 	line->grads = s->grads;
 	line->saves = s->saves;
 	for (int i = 0; i < HG__MAX_IN; i++)
-		line->part_span[i] = -1;
+		line->part_span[i] = line->again[i] = -1;
 	if (node->op->traits & HG__RANDOM)
 		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
 	void *list = tape->line;

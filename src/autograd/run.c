@@ -77,6 +77,10 @@ hg_status hg_tape_backward(hg_tape *tape)
 	HG__TRY(begin(tape));
 	for (int64_t i = 0; i < tape->backwards; i++) {
 		const struct hg__launch *launch = &tape->backward[i];
+		if (launch->again) { /* not a node of the backward: the next one is, and reads what this makes */
+			HG__TRY(launch->call.node->op->forward(&launch->call));
+			continue;
+		}
 		HG__TRY(launch->call.node->op->backward(&launch->call));
 		HG__TRY(add_parts(tape, launch));
 		HG__TRY(observe(tape, launch, 1));

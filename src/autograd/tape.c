@@ -45,7 +45,7 @@ void hg_tape_free(hg_tape *tape)
 	hg_context *ctx = tape->ctx;
 	hg__device_free(ctx, tape->arena, tape->arena_bytes);
 	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
-	hg__host_free(ctx, tape->backward, (size_t)tape->alive * sizeof *tape->backward);
+	hg__host_free(ctx, tape->backward, (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
 	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
 	hg__host_free(ctx, tape->line, (size_t)tape->line_capacity * sizeof *tape->line);
 	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);

@@ -55,6 +55,7 @@ struct hg__line {
 	int alive, back;               /* runs forward; runs backward */
 	int32_t position;              /* i above */
 	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
+	int32_t again[HG__MAX_IN];     /* where operand i is made again for backward; -1: it is kept, or not needed */
 	int32_t part_span[HG__MAX_IN]; /* where the gradient of an operand goes first if it must be added; -1: straight into the gradient */
 };
 
@@ -62,6 +63,7 @@ struct hg__line {
 struct hg__launch {
 	struct hg__call call;
 	int32_t line;
+	int again; /* in the backward: run forward, for the next one */
 	struct hg__mat add[HG__MAX_IN];
 	int first[HG__MAX_IN];
 };
@@ -98,7 +100,7 @@ struct hg_tape {
 	void *arena;
 	size_t arena_bytes, workspace_bytes;
 	struct hg__launch *forward, *backward;
-	int64_t forwards, backwards;
+	int64_t forwards, backwards, agains;
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
 	const struct hg__observer *observer;

@@ -6,7 +6,7 @@
  * Dtypes    X, Y: state.  The product f32, narrowed once.
  * Range     max|Y| <= max|X|: proved for every input.
  * Error     one rounding of each negative element.
- * Gradient  dX = dY where Y > 0, else slope dY;  max|dX| <= max|dY|.
+ * Gradient  dX = dY where X > 0, else slope dY;  max|dX| <= max|dY|.
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_ARG slope outside [0, 1], X is missing;  HG_ERR_DTYPE.
  * Source    Maas, Hannun, Ng 2013. */
@@ -23,7 +23,9 @@ static hg_status infer(struct hg__infer *s)
 {
 	const float slope = slope_of(s->node);
 	HG__TRY(hg__want_attr(s, slope >= 0.0f && slope <= 1.0f, "slope", (double)slope, "0 <= slope <= 1"));
-	return act_infer(s);
+	HG__TRY(act_infer(s));
+	s->saves = HG__SAVE_IN(0); /* its sign is that of Y, and where edge scores are X it can be made again from the nodes' */
+	return HG_OK;
 }
 
 static void range(struct hg__range *r)
@@ -43,7 +45,10 @@ static hg_status forward(const struct hg__call *c)
 
 static hg_status backward(const struct hg__call *c)
 {
-	return act_backward(c, HG__ACT_LEAKY_RELU, slope_of(c->node));
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__act_back_args args = {.act = HG__ACT_LEAKY_RELU, .p = slope_of(c->node), .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
+	return c->k->act_back(c->ctx, &args);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

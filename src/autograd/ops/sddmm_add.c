@@ -104,7 +104,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_sddmm_add = {
     .name = "sddmm_add",
-    .traits = HG__GRAPH | HG__TRANSPOSE,
+    .traits = HG__AGAIN | HG__GRAPH | HG__TRANSPOSE,
     .min_in = 2,
     .max_in = 2,
     .same = 1u << A | 1u << B,
