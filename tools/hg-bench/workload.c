@@ -9,25 +9,22 @@
 /* From a name to a graph on the device. */
 
 /* The edges of a named graph, sorted into its CSR: all on the device, so that 100 M edges take a second where that is a GPU. */
-static hg_status sort_edges(struct bench *b, const struct edge_rule *rule, hg_graph *g, struct hg__buffer *dst, struct hg__buffer *src,
-                            struct hg__buffer *order)
+static hg_status sort_edges(struct bench *b, const struct edge_rule *rule, hg_graph *g, struct hg__buffer *dst, struct hg__buffer *src)
 {
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: dst", dst));
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: src", src));
-	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int64_t), "graph: order", order));
 	HG__TRY(hg__buffer_device(b->ctx, g->rows + 1, sizeof(int64_t), "graph: rowptr", &g->rowptr));
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: col", &g->col));
 	HG__TRY(b->device->edges(b->ctx, rule, (uint64_t)b->options.seed, dst->data, src->data));
-	HG__TRY(b->ctx->backend->csr_from_coo(b->ctx, g->rows, g->cols, g->m, dst->data, src->data, g->rowptr.data, g->col.data, order->data));
+	HG__TRY(b->ctx->backend->csr_from_coo(b->ctx, g->rows, g->cols, g->m, dst->data, src->data, g->rowptr.data, g->col.data, NULL));
 	return hg_context_synchronize(b->ctx);
 }
 
 static hg_status graph_make(struct bench *b, const struct edge_rule *rule)
 {
-	struct hg__buffer dst = {0}, src = {0}, order = {0};
+	struct hg__buffer dst = {0}, src = {0};
 	HG__TRY(hg__graph_new(b->ctx, rule->nodes, rule->nodes, rule->edges, &b->graph));
-	const hg_status status = sort_edges(b, rule, b->graph, &dst, &src, &order);
-	hg__buffer_free(b->ctx, &order);
+	const hg_status status = sort_edges(b, rule, b->graph, &dst, &src);
 	hg__buffer_free(b->ctx, &src);
 	hg__buffer_free(b->ctx, &dst);
 	return status;
