@@ -27,16 +27,39 @@ hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
 	return status;
 }
 
+static int is_heard(const hg_context *ctx, hg_log_level level)
+{
+	return ctx && ctx->log && level <= ctx->log_level;
+}
+
+static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args) HG_PRINTF(3, 0);
+static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
+{
+	char text[2 * HG__MESSAGE];
+	vsnprintf(text, sizeof text, format, args);
+	ctx->log(ctx->log_user, level, text);
+}
+
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...)
 {
-	if (!ctx || !ctx->log || level > ctx->log_level)
+	if (!is_heard(ctx, level))
 		return;
-	char text[2 * HG__MESSAGE];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	say(ctx, level, format, args);
 	va_end(args);
-	ctx->log(ctx->log_user, level, text);
+}
+
+void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...)
+{
+	const uint64_t bit = (uint64_t)1 << key;
+	if (!is_heard(ctx, level) || (ctx->logged & bit))
+		return;
+	ctx->logged |= bit;
+	va_list args;
+	va_start(args, format);
+	say(ctx, level, format, args);
+	va_end(args);
 }
 
 static hg_status create_fail(hg_status status, const char *text)

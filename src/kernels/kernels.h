@@ -122,6 +122,8 @@ struct hg__spmm_args {
 	int scale_first;
 	float alpha;
 	hg_accumulate accumulate;
+	int variant;                   /* 0: AUTO. Else a way of the GPU's by its number in spmm_variants.h, to be measured; what cannot take the call passes it on */
+	const struct hg__plan *groups; /* for the variants that want one: hg__spmm_groups; NULL else */
 };
 
 /* Y[i, c] = max over entries of row i of X[col, c] (a NaN wins), 0 for an empty row; arg[i, c] = place in the row of the first that attains it, -1 if none. */

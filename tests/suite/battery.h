@@ -44,11 +44,12 @@ void battery_case_open(struct battery_case *c, hg_context *ctx, const struct hg_
                        const struct hg__sample *sample, hg_dtype state, hg_accumulate accumulate, hg_mode mode);
 void battery_case_close(struct battery_case *c);
 
-/* The worst err / bound of a run and where it was; count: elements compared. */
+/* The worst err / bound of a run and where it was; count: elements compared. unordered, set before: two runs may give different bits. */
 struct battery_score {
 	double worst;
 	char where[256];
 	int64_t count, samples;
+	int unordered;
 };
 /* Forward and backward of one case, compared; run twice and compared bit by bit. `label` names the case in `where`. */
 void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score);

@@ -1,4 +1,5 @@
 #include "kernels/cpu/items.h"
+#include "kernels/spmm_variants.h"
 
 /* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X := narrow(s_j X[j, c]) first, f = w
  *
@@ -334,6 +335,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
+	(void)hg__spmm_pick(ctx, a); /* there is one way here: the log says so to who asked for another */
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];

@@ -1,5 +1,6 @@
 #include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
+#include "kernels/cuda/spmm_variants.cuh"
 #include "kernels/cuda/stream.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
@@ -424,6 +425,9 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (!v || !v->fold || !a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d", static_cast<int>(a->x.dtype),
 		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate));
+	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
+	if (variant != HG__SPMM_AUTO)
+		return hg__cuda_spmm_variant(ctx, a, variant);
 	struct problem p = problem_of(a);
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
