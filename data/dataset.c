@@ -21,8 +21,8 @@ void hg_dataset_free(hg_dataset *d)
 {
 	if (!d)
 		return;
-	void *owned[] = {d->name,     d->rowptr, d->col,        d->weight,   d->graph_ptr, d->feat,    d->feat_rowptr,
-	                 d->feat_col, d->label,  d->feat_value, d->val_mask, d->test_mask, d->orig_id, d->train_mask};
+	void *owned[] = {d->name,  d->rowptr,     d->col,      d->weight,    d->graph_ptr, d->feat,       d->feat_rowptr, d->feat_col,
+	                 d->label, d->feat_value, d->val_mask, d->test_mask, d->orig_id,   d->train_mask, d->order};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -121,6 +121,24 @@ static hg_status check_batch(const hg_dataset *d, const char *origin, char *mess
 	return HG_OK;
 }
 
+/* A permutation that keeps every node in its graph of the batch. */
+static hg_status check_order(const hg_dataset *d, const char *origin, char *message)
+{
+	if (!d->order)
+		return HG_OK;
+	const hg_status status = hg_order_check(d->nodes, d->order, NULL);
+	if (status == HG_ERR_NOMEM)
+		return hg__data_fail(message, status, "out of memory: checking the order of %" PRId64 " nodes", d->nodes);
+	if (status < 0)
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: order: it is no permutation of 0 to %" PRId64, origin, d->nodes - 1);
+	for (int64_t g = 0; d->graph_ptr && g < d->graphs; g++)
+		for (int64_t i = d->graph_ptr[g]; i < d->graph_ptr[g + 1]; i++)
+			if (d->order[i] < d->graph_ptr[g] || d->order[i] >= d->graph_ptr[g + 1])
+				return hg__data_fail(message, HG_ERR_FORMAT, "%s: order: node %" PRId64 " was node %" PRId32 ", outside of its graph %" PRId64, origin, i,
+				                     d->order[i], g);
+	return HG_OK;
+}
+
 static hg_status bad_feature(const char *origin, float x, int64_t row, int64_t column, int half, char *message)
 {
 	return hg__data_fail(message, HG_ERR_RANGE, "%s: features: row %" PRId64 ", column %" PRId64 " is %g, not a finite number%s", origin, row, column,
@@ -198,6 +216,7 @@ hg_status hg_dataset_check(const hg_dataset *d, const char *origin, char *messag
 		origin = d->name ? d->name : "dataset";
 	HG__TRY(check_graph(d, origin, message));
 	HG__TRY(check_batch(d, origin, message));
+	HG__TRY(check_order(d, origin, message));
 	HG__TRY(check_features(d, origin, message));
 	HG__TRY(check_labels(d, origin, message));
 	return check_splits(d, origin, message);

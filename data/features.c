@@ -54,7 +54,7 @@ hg_status hg_dataset_row_normalize(hg_dataset *d, char *message)
 
 static hg_status too_large(const hg_dataset *d, int64_t row, int64_t column, float x, char *message)
 {
-	const int64_t id = d->orig_id ? d->orig_id[row] : row;
+	const int64_t id = hg_dataset_node(d, row);
 	return hg__data_fail(message, HG_ERR_RANGE,
 	                     "features: row %" PRId64 " (node %" PRId64 "), column %" PRId64 " is %g, beyond f16's 65504: clip it or keep f32", row, id, column,
 	                     (double)x);

@@ -161,7 +161,7 @@ static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t ke
 	HG__TRY(hg__data_alloc(kept, sizeof *part->orig_id, "original ids", (void **)&part->orig_id, message));
 	for (int64_t i = 0; i < d->nodes; i++)
 		if (keep[i] >= 0)
-			part->orig_id[keep[i]] = d->orig_id ? d->orig_id[i] : i;
+			part->orig_id[keep[i]] = hg_dataset_node(d, i);
 	return HG_OK;
 }
 

@@ -47,7 +47,8 @@ static const char *doing(const char *name)
 	             {"values", "writing weights"},
 	             {"feat", "writing features"},
 	             {"label", "writing labels"},
-	             {"orig_id", "writing original ids"}};
+	             {"orig_id", "writing original ids"},
+	             {"order", "writing the order"}};
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
 		if (strcmp(table[k].name, name) == 0)
 			return table[k].doing;

@@ -95,6 +95,19 @@ static hg_status read_orig_id(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	return status;
 }
 
+static hg_status read_order(const struct h5 *h5, hid_t nodes, hg_dataset *d)
+{
+	struct h5_array a;
+	if (!hg__h5_has(nodes, "order"))
+		return HG_OK;
+	HG__TRY(hg__h5_array(h5, nodes, "order", "/nodes/order", 1, &a));
+	hg_status status = expect_length(h5, &a, d->nodes, "nodes");
+	if (status == HG_OK)
+		status = hg__h5_read_i32(h5, &a, 0, INT32_MAX, &d->order);
+	hg__h5_array_close(&a);
+	return status;
+}
+
 static hg_status read_batch(const struct h5 *h5, hg_dataset *d)
 {
 	hid_t group;
@@ -218,6 +231,8 @@ static hg_status read_nodes(const struct h5 *h5, hg_dataset *d)
 	hg_status status = read_features(h5, nodes, d);
 	if (status == HG_OK)
 		status = read_orig_id(h5, nodes, d);
+	if (status == HG_OK)
+		status = read_order(h5, nodes, d);
 	if (status == HG_OK && !d->graph_ptr)
 		status = read_owned(h5, nodes, "/nodes", "nodes", d->nodes, d);
 	H5Gclose(nodes);

@@ -58,6 +58,8 @@ static hg_status write_nodes(const struct h5 *h5, const hg_dataset *d)
 	hg_status status = write_features(h5, nodes, d);
 	if (status == HG_OK && d->orig_id)
 		status = hg__h5_write(h5, nodes, "orig_id", H5_I64, d->nodes, 0, d->orig_id, NULL);
+	if (status == HG_OK && d->order)
+		status = hg__h5_write(h5, nodes, "order", H5_I32, d->nodes, 0, d->order, NULL);
 	if (status == HG_OK && !d->graph_ptr)
 		status = write_owned(h5, nodes, d);
 	H5Gclose(nodes);

@@ -6,6 +6,8 @@
 
 #include "halfgraph/dtype.h"
 #include "halfgraph/export.h"
+#include "halfgraph/order.h"
+#include "halfgraph/progress.h"
 #include "halfgraph/status.h"
 
 HG_EXTERN_C_BEGIN
@@ -32,14 +34,8 @@ typedef struct hg_dataset {
 	int32_t *label;                             /* [nodes], or [graphs] if graph_ptr; < 0: unlabelled */
 	uint8_t *train_mask, *val_mask, *test_mask; /* [same as label] or NULL */
 	int64_t *orig_id;                           /* [nodes] the user's own node numbers, or NULL: the same */
+	int32_t *order;                             /* [nodes] reordered: what number each node had before; NULL: never, or back again */
 } hg_dataset;
-
-/* Told now and then during long work: what is being done, and how far (`done` of `total`; total 0: unknown). A result other than 0 asks to stop: the call then
- * fails with HG_ERR_STATE and cleans up like any other failure. */
-typedef struct hg_progress {
-	int (*step)(void *user, const char *what, int64_t done, int64_t total);
-	void *user;
-} hg_progress;
 
 /* An error message of this library: one line that names file, place, found and expected. */
 #define HG_DATA_MESSAGE 512
@@ -84,6 +80,14 @@ HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *m
 HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message); /* features: each row divided by its absolute sum */
+/* The number that the user knows node i by: its orig_id, else what it was before the dataset was reordered. */
+HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
+/* Everything that has a row for each node in another order: node k becomes what node order[k] was. dataset->order remembers, through any number of orders. The
+ * nodes of a batch stay inside their graph. */
+HG_API HG_NODISCARD hg_status hg_dataset_permute(hg_dataset *dataset, const int32_t *order, char *message);
+/* The same with an order that is found (halfgraph/order.h): method auto (NULL), community, leading, rcm, degree; or "original": the order there was before the
+ * first one, after which the dataset is what it was. progress and report may be NULL; "original" reports nothing. */
+HG_API HG_NODISCARD hg_status hg_dataset_reorder(hg_dataset *dataset, const char *method, const hg_progress *progress, hg_order_report *report, char *message);
 /* Store dense features in this type; sparse values stay f32, rounded to what f16 can say if it is f16. clip: values beyond f16's +-65504 become +-65504;
  * without it f16 refuses them, by name. */
 HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dtype dtype, int clip, char *message);

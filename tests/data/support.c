@@ -170,6 +170,7 @@ void check_same(const hg_dataset *a, const hg_dataset *b)
 	same_bytes("val_mask", a->val_mask, b->val_mask, labelled, 1);
 	same_bytes("test_mask", a->test_mask, b->test_mask, labelled, 1);
 	same_bytes("orig_id", a->orig_id, b->orig_id, a->nodes, sizeof *a->orig_id);
+	same_bytes("order", a->order, b->order, a->nodes, sizeof *a->order);
 }
 
 hg_dataset *must_read(const char *path)

@@ -1,13 +1,14 @@
 #ifndef HG_H5CONVERT_H
 #define HG_H5CONVERT_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "halfgraph/data.h"
 
 /* What the command line asks for. */
 struct options {
-	const char *from, *output, *synthetic, *inspect, *name, *features_dtype;
+	const char *from, *output, *synthetic, *inspect, *name, *features_dtype, *reorder;
 	const char **inputs;
 	int input_count;
 	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
@@ -30,5 +31,13 @@ int progress_interrupted(void);
 
 /* What a file holds, for people or as one JSON object. Returns an exit code. */
 int inspect(const char *path, int json);
+
+/* What a reordering did: lines for people, nothing where nothing was searched for; or one JSON object with the counts of the dataset. 0 without memory. */
+void order_print(const hg_order_report *report);
+int order_json(const hg_dataset *d, const hg_order_report *report, const char *path);
+/* {"near_miss": ..., ...}; NULL without memory. */
+json_t *locality_json(const hg_locality *locality);
+/* JSON knows no text but UTF-8; NULL becomes null. */
+json_t *json_text(const char *text);
 
 #endif

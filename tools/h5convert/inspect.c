@@ -1,6 +1,5 @@
 /* --inspect: a dataset, checked and described. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@ struct facts {
 	double max_sum; /* largest sum of |weight| of a row */
 	int64_t train, val, test;
 	int64_t *per_class;
+	hg_locality locality;
 };
 
 /* Is (i, j) stored? Rows are ascending. */
@@ -78,13 +78,15 @@ static int64_t count_mask(const uint8_t *mask, int64_t n)
 
 static int measure(const hg_dataset *d, struct facts *f)
 {
-	*f = (struct facts){0};
+	*f = (struct facts){.locality = HG_LOCALITY_INIT};
 	f->labelled = d->graph_ptr ? d->graphs : d->nodes;
 	f->per_class = calloc((size_t)d->classes + 1, sizeof *f->per_class);
 	f->isolated = count_isolated(d);
 	if (!f->per_class || f->isolated < 0)
 		return 0;
 	measure_graph(d, f);
+	if (hg_order_locality(d->nodes, d->rowptr, d->col, NULL, &f->locality) < 0)
+		return 0;
 	for (int64_t i = 0; d->label && i < f->labelled; i++)
 		if (d->label[i] < 0)
 			f->unlabelled++;
@@ -145,20 +147,13 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	       d->weight ? "weighted" : "unweighted", f->self_loops);
 	printf("  degree     mean %.2f, max %" PRId64, d->nodes > 0 ? (double)d->edges / (double)d->nodes : 0.0, f->max_degree);
 	if (f->max_degree > 0)
-		printf(" (node %" PRId64 ")", d->orig_id ? d->orig_id[f->max_node] : f->max_node);
+		printf(" (node %" PRId64 ")", hg_dataset_node(d, f->max_node));
 	putchar('\n');
+	printf("  order      %s; %.1f %% of the gathers leave L1, %.1f %% leave L2, about %.1f ps an edge\n", d->order ? "reordered" : "original",
+	       100 * f->locality.near_miss, 100 * f->locality.far_miss, f->locality.gather_ps);
 	print_features(d, f);
 	print_labels(d, f);
 	return 1;
-}
-
-/* JSON knows no text but UTF-8; NULL becomes null. */
-static json_t *json_text(const char *text)
-{
-	char *printable = text ? tool_printable(text) : NULL;
-	json_t *exact = text ? json_string(text) : json_null(), *value = exact || !printable ? exact : json_string(printable);
-	free(printable);
-	return value;
 }
 
 static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
@@ -167,17 +162,17 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 	for (int32_t c = 0; classes && c < d->classes; c++)
 		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
 			break;
-	json_t *root =
-	    json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}}", "file",
-	              json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs,
-	              "isolated", (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric",
-	              f->symmetric, "weighted", d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
-	              d->features == 0 ? NULL
-	              : d->feat_rowptr ? "sparse"
-	                               : "dense",
-	              "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax, "max_row_sum",
-	              f->max_sum, "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train",
-	              (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test);
+	json_t *root = json_pack(
+	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}, s:b, s:o}", "file",
+	    json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated",
+	    (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric", f->symmetric, "weighted",
+	    d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
+	    d->features == 0 ? NULL
+	    : d->feat_rowptr ? "sparse"
+	                     : "dense",
+	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax, "max_row_sum", f->max_sum,
+	    "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
+	    (json_int_t)f->val, "test", (json_int_t)f->test, "reordered", d->order != NULL, "locality", locality_json(&f->locality));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

@@ -74,7 +74,7 @@ static hg_status features(const struct options *o, hg_dataset *d, char *message)
 	return hg_dataset_check_f16(d, message); /* what would become infinite in the first step is said here */
 }
 
-static hg_status transform(const struct options *o, hg_dataset *d, char *message)
+static hg_status transform(const struct options *o, hg_dataset *d, hg_order_report *order, char *message)
 {
 	const struct {
 		int wanted;
@@ -89,7 +89,8 @@ static hg_status transform(const struct options *o, hg_dataset *d, char *message
 			if (status < 0)
 				return status;
 		}
-	return features(o, d, message);
+	const hg_status status = features(o, d, message);
+	return status == HG_OK && o->reorder ? hg_dataset_reorder(d, o->reorder, progress_watcher(), order, message) : status;
 }
 
 static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
@@ -126,10 +127,25 @@ static hg_status check_output(const struct options *o, char *message)
 	return HG_OK;
 }
 
+/* What was written. */
+static hg_status report(const struct options *o, const hg_dataset *d, const hg_order_report *order)
+{
+	if (o->json && !order_json(d, order, o->output)) {
+		fprintf(stderr, "h5convert: %s: out of memory\n", o->output);
+		return HG_ERR_NOMEM;
+	}
+	if (o->json || o->quiet)
+		return HG_OK;
+	printf("%s: %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId32 " classes\n", o->output, d->nodes, d->edges, d->features, d->classes);
+	order_print(order);
+	return HG_OK;
+}
+
 static int convert(struct options *o)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = NULL;
+	hg_order_report order = HG_ORDER_REPORT_INIT;
 	int writing = 0;
 	progress_begin(o->quiet);
 	hg_status status = check_output(o, message);
@@ -138,7 +154,7 @@ static int convert(struct options *o)
 	if (status == HG_OK)
 		status = rename_dataset(d, o->name, message);
 	if (status == HG_OK)
-		status = transform(o, d, message);
+		status = transform(o, d, &order, message);
 	if (status == HG_OK) {
 		writing = 1;
 		status = hg_dataset_write_watched(d, o->output, progress_watcher(), message);
@@ -146,8 +162,8 @@ static int convert(struct options *o)
 	progress_end();
 	if (status < 0)
 		fprintf(stderr, "h5convert: %s\n", message);
-	else if (!o->quiet)
-		printf("%s: %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId32 " classes\n", o->output, d->nodes, d->edges, d->features, d->classes);
+	else
+		status = report(o, d, &order);
 	hg_dataset_free(d);
 	return status < 0 ? exit_code(status, writing) : EXIT_DONE;
 }

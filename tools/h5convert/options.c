@@ -75,6 +75,8 @@ static const struct option table[] = {
     {"--row-normalize", NULL, parse_flag, FIELD(row_normalize), 0, "divide each node's features by their absolute sum"},
     {"--clip", NULL, parse_flag, FIELD(clip), 0, "clip features to +-65504, all that fp16 can hold; without it they are refused"},
     {"--features-dtype", "f16|f32", parse_text, FIELD(features_dtype), 0, "type of dense features in the file; f32 also allows values beyond 65504"},
+    {"--reorder", "METHOD", parse_text, FIELD(reorder), 0,
+     "nodes that share neighbours side by side: auto, community, leading, rcm, degree; original undoes it"},
     {"--synthetic", "planted", parse_text, FIELD(synthetic), 0, "make a graph instead of reading one: planted communities"},
     {"--nodes", "N", parse_count, FIELD(planted.nodes), 1, "nodes (10000)"},
     {"--classes", "N", parse_small, FIELD(planted.classes), 1, "communities of equal size, which are the labels (8)"},
@@ -85,7 +87,7 @@ static const struct option table[] = {
     {"--scale", "X", parse_real, FIELD(planted.scale), 1, "features are about 0 to 2, times this (1); from 17 on a hub of 4000 sums past 65504"},
     {"--seed", "S", parse_seed, FIELD(planted.seed), 1, "the same seed gives the same file's content on every machine (0)"},
     {"--inspect", "FILE.h5", parse_text, FIELD(inspect), 0, "check a dataset and show what is in it"},
-    {"--json", NULL, parse_flag, FIELD(json), 0, "with --inspect: one JSON object"},
+    {"--json", NULL, parse_flag, FIELD(json), 0, "with --inspect, or --reorder: one JSON object"},
     {"--list-formats", NULL, parse_flag, FIELD(list_formats), 0, "the formats of --from"},
     {"--quiet", NULL, parse_flag, FIELD(quiet), 0, "say nothing but errors"},
     {"--version", NULL, parse_flag, FIELD(version), 0, "the version"},
@@ -103,6 +105,7 @@ void options_help(void)
 	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o computers.h5\n"
 	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
 	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
+	     "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
 	     "  h5convert --inspect planted.h5\n\n"
 	     "Options");
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
@@ -132,6 +135,16 @@ static int fail(char *message, const char *format, const char *a, const char *b)
 	return -1;
 }
 
+static int is_order(const char *name)
+{
+	size_t count = 0;
+	const hg_order_method *methods = hg_order_methods(&count);
+	for (size_t k = 0; k < count; k++)
+		if (strcmp(methods[k].name, name) == 0)
+			return 1;
+	return strcmp(name, "original") == 0;
+}
+
 static int check(const struct options *o, char *message)
 {
 	if (o->help || o->version || o->list_formats)
@@ -143,8 +156,10 @@ static int check(const struct options *o, char *message)
 		}
 	if (o->inspect)
 		return o->input_count || o->output || o->synthetic ? fail(message, "--inspect takes one file and only --json besides%s%s", "", "") : 0;
-	if (o->json)
-		return fail(message, "--json belongs to --inspect%s%s", "", "");
+	if (o->json && !o->reorder)
+		return fail(message, "--json belongs to --inspect and --reorder%s%s", "", "");
+	if (o->reorder && !is_order(o->reorder))
+		return fail(message, "--reorder %s is not known: auto, community, leading, rcm, degree and original are%s", o->reorder, "");
 	if (o->synthetic && (o->input_count || o->from))
 		return fail(message, "--synthetic %s reads no input%s", o->synthetic, "");
 	if (o->synthetic && strcmp(o->synthetic, "planted") != 0)

@@ -1,0 +1,139 @@
+/* Communities by local moves (Blondel, Guillaume, Lambiotte, Lefebvre 2008, their first phase). Node i with edges of weight d_i moves to the community c with
+ * the largest
+ *
+ *     w(i, c) - d_i D_c / 2M          D_c: the weights of the edges of c without i's own, 2M: of all
+ *
+ * Nodes decide in batches: all of a batch at once, in parallel, from what was true before it; then they move, in order. So the result depends on no timing. */
+#include "core/community.h"
+
+/* Batches in a sweep. Two neighbours in one batch may pass each other; with 32 batches that happens to one edge in 32. A batch of the smallest graph that is
+ * worth a second thread still has some hundred nodes. */
+enum { BATCHES = 32 };
+
+/* Sweeps end when less than 2 % of the nodes move, and after 6: most moves are made in the first two, and what comes later is found again one level up. */
+enum { SWEEPS = 6, STILL = 50 };
+
+struct moves {
+	const struct hg__mesh *mesh;
+	const double *volume; /* [n] d_i */
+	double total;         /* 2M */
+	double *sum;          /* [n] D_c */
+	int32_t *size;        /* [n] nodes of c */
+	int32_t *label, *choice;
+};
+
+static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
+{
+	const int32_t own = v->label[i];
+	hg__tally_add(t, own, 0);
+	for (int s = 0; s < v->mesh->sides; s++) {
+		const struct hg__side *side = &v->mesh->side[s];
+		for (int64_t e = side->ptr[i]; e < side->ptr[i + 1]; e++)
+			if (side->id[e] != i)
+				hg__tally_add(t, v->label[side->id[e]], side->weight ? side->weight[e] : 1.0f);
+	}
+	const double d = v->volume[i], part = d / v->total;
+	int32_t best = own;
+	double best_gain = (double)t->sum[t->used[0]] - part * (v->sum[own] - d);
+	for (int64_t k = 1; k < t->count; k++) {
+		const int32_t c = t->key[t->used[k]];
+		const double gain = (double)t->sum[t->used[k]] - part * v->sum[c];
+		if (gain < best_gain || (gain <= best_gain && (best == own || c > best)))
+			continue;
+		if (v->size[own] == 1 && v->size[c] == 1 && c > own) /* two that are alone do not change places */
+			continue;
+		best = c;
+		best_gain = gain;
+	}
+	hg__tally_clear(t);
+	return best;
+}
+
+static int64_t apply(struct moves *v, int64_t first)
+{
+	int64_t moved = 0;
+	for (int64_t i = first; i < v->mesh->n; i += BATCHES) {
+		const int32_t from = v->label[i], to = v->choice[i];
+		if (from == to)
+			continue;
+		v->sum[from] -= v->volume[i];
+		v->sum[to] += v->volume[i];
+		v->size[from]--;
+		v->size[to]++;
+		v->label[i] = to;
+		moved++;
+	}
+	return moved;
+}
+
+static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct hg__tally *tallies)
+{
+	int64_t moved = 0;
+	for (int64_t first = 0; first < BATCHES; first++) {
+		const int64_t count = v->mesh->n > first ? (v->mesh->n - first + BATCHES - 1) / BATCHES : 0;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(work->threads)
+		for (int64_t k = 0; k < count; k++)
+			v->choice[first + k * BATCHES] = decide(v, &tallies[hg__order_thread()], first + k * BATCHES);
+		moved += apply(v, first);
+	}
+	return moved;
+}
+
+/* Number the communities that have nodes, by their smallest node. */
+static int64_t renumber(struct moves *v)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; i < v->mesh->n; i++)
+		v->choice[i] = -1;
+	for (int64_t i = 0; i < v->mesh->n; i++) {
+		int32_t *number = &v->choice[v->label[i]];
+		if (*number < 0)
+			*number = (int32_t)count++;
+		v->label[i] = *number;
+	}
+	return count;
+}
+
+static hg_status run(const struct hg__order_work *work, struct moves *v, struct hg__tally *tallies)
+{
+	v->total = 0;
+	for (int64_t i = 0; i < v->mesh->n; i++) {
+		v->label[i] = (int32_t)i;
+		v->sum[i] = v->volume[i];
+		v->size[i] = 1;
+		v->total += v->volume[i];
+	}
+	if (v->total <= 0)
+		return HG_OK;
+	for (int k = 0; k < SWEEPS; k++) {
+		HG__TRY(hg__order_step(work, "communities", k, SWEEPS));
+		if (sweep(work, v, tallies) <= v->mesh->n / STILL)
+			break;
+	}
+	return HG_OK;
+}
+
+hg_status hg__community_find(const struct hg__order_work *work, const struct hg__mesh *mesh, const double *volume, int32_t *label, int64_t *count)
+{
+	struct hg__buffer sum, size = {0}, choice = {0}, memory = {0}, tallies = {0};
+	int64_t most = 0;
+	for (int64_t i = 0; i < mesh->n; i++)
+		most = hg__mesh_degree(mesh, i) > most ? hg__mesh_degree(mesh, i) : most;
+	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(double), &sum));
+	hg_status status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &size);
+	if (status == HG_OK)
+		status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &choice);
+	if (status == HG_OK)
+		status = hg__tally_make(work, (most < mesh->n ? most : mesh->n) + 1, &memory, &tallies);
+	if (status == HG_OK) {
+		struct moves v = {mesh, volume, 0, sum.data, size.data, label, choice.data};
+		status = run(work, &v, tallies.data);
+		*count = renumber(&v);
+	}
+	hg__order_free(work, &tallies);
+	hg__order_free(work, &memory);
+	hg__order_free(work, &choice);
+	hg__order_free(work, &size);
+	hg__order_free(work, &sum);
+	return status;
+}

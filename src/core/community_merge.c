@@ -1,0 +1,115 @@
+/* The graph of the communities: an edge for each two that share edges, its weight theirs together. */
+#include "core/community.h"
+
+hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct hg__buffer *memory, struct hg__buffer *tallies)
+{
+	int64_t slots = 4;
+	while (slots < 2 * most) /* at most half full */
+		slots *= 2;
+	*memory = (struct hg__buffer){0};
+	HG__TRY(hg__order_alloc(work, work->threads, sizeof(struct hg__tally), tallies));
+	const hg_status status = hg__order_alloc(work, work->threads * slots, 2 * sizeof(int32_t) + sizeof(float), memory);
+	if (status < 0) {
+		hg__order_free(work, tallies);
+		return status;
+	}
+	int32_t *key = memory->data;
+	float *sum = (float *)(key + work->threads * slots);
+	int32_t *used = (int32_t *)(sum + work->threads * slots);
+	for (int t = 0; t < work->threads; t++)
+		((struct hg__tally *)tallies->data)[t] = (struct hg__tally){key + t * slots, sum + t * slots, used + t * slots, 0, slots - 1};
+	for (int64_t k = 0; k < work->threads * slots; k++)
+		key[k] = -1;
+	return HG_OK;
+}
+
+struct merge {
+	const struct hg__mesh *mesh;
+	const int32_t *label, *member; /* member [n]: nodes by community */
+	int64_t *begin;                /* [count + 1] where each community's members begin */
+	int64_t count;
+};
+
+static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
+{
+	for (int64_t k = g->begin[c]; k < g->begin[c + 1]; k++)
+		for (int s = 0; s < g->mesh->sides; s++) {
+			const struct hg__side *side = &g->mesh->side[s];
+			for (int64_t e = side->ptr[g->member[k]]; e < side->ptr[g->member[k] + 1]; e++)
+				if (g->label[side->id[e]] != c)
+					hg__tally_add(t, g->label[side->id[e]], side->weight ? side->weight[e] : 1.0f);
+		}
+}
+
+/* First how many neighbours each community has, then which. */
+static hg_status fill(const struct hg__order_work *work, const struct merge *g, struct hg__tally *tallies, struct hg__mesh *out)
+{
+	int64_t *ptr = out->ptr_memory.data;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
+	for (int64_t c = 0; c < g->count; c++) {
+		struct hg__tally *t = &tallies[hg__order_thread()];
+		collect(g, t, c);
+		ptr[c + 1] = t->count;
+		hg__tally_clear(t);
+	}
+	for (int64_t c = 0; c < g->count; c++)
+		ptr[c + 1] += ptr[c];
+	HG__TRY(hg__order_alloc(work, ptr[g->count], sizeof(int32_t), &out->id_memory));
+	HG__TRY(hg__order_alloc(work, ptr[g->count], sizeof(float), &out->weight_memory));
+	int32_t *id = out->id_memory.data;
+	float *weight = out->weight_memory.data;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
+	for (int64_t c = 0; c < g->count; c++) {
+		struct hg__tally *t = &tallies[hg__order_thread()];
+		collect(g, t, c);
+		for (int64_t k = 0; k < t->count; k++) {
+			id[ptr[c] + k] = t->key[t->used[k]];
+			weight[ptr[c] + k] = t->sum[t->used[k]];
+		}
+		hg__tally_clear(t);
+	}
+	out->side[0] = (struct hg__side){ptr, id, weight};
+	return HG_OK;
+}
+
+/* The most neighbours that a community can have: its members' edges, or all others. */
+static int64_t most_neighbours(const struct merge *g)
+{
+	int64_t most = 0;
+	for (int64_t c = 0; c < g->count; c++) {
+		int64_t edges = 0;
+		for (int64_t k = g->begin[c]; k < g->begin[c + 1]; k++)
+			edges += hg__mesh_degree(g->mesh, g->member[k]);
+		most = edges > most ? edges : most;
+	}
+	return most < g->count ? most : g->count;
+}
+
+hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *label, int64_t count, struct hg__mesh *merged)
+{
+	struct hg__buffer member, begin = {0}, memory = {0}, tallies = {0};
+	*merged = (struct hg__mesh){.n = count, .sides = 1};
+	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &member));
+	hg_status status = hg__order_alloc(work, count + 1, sizeof(int64_t), &begin);
+	if (status == HG_OK)
+		status = hg__order_by_key(work, mesh->n, count, label, member.data);
+	struct merge g = {mesh, label, member.data, begin.data, count};
+	if (status == HG_OK) {
+		for (int64_t i = 0; i < mesh->n; i++)
+			g.begin[label[i] + 1]++;
+		for (int64_t c = 0; c < count; c++)
+			g.begin[c + 1] += g.begin[c];
+		status = hg__tally_make(work, most_neighbours(&g), &memory, &tallies);
+	}
+	if (status == HG_OK)
+		status = hg__order_alloc(work, count + 1, sizeof(int64_t), &merged->ptr_memory);
+	if (status == HG_OK)
+		status = fill(work, &g, tallies.data, merged);
+	hg__order_free(work, &tallies);
+	hg__order_free(work, &memory);
+	hg__order_free(work, &begin);
+	hg__order_free(work, &member);
+	if (status < 0)
+		hg__mesh_free(work, merged);
+	return status;
+}

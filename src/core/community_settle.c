@@ -1,0 +1,99 @@
+/* The fine order: each node moves to the mean place of its neighbours, inside its group. Neighbours further away than the group is long do not count: they are
+ * the noise that no order can help. Only the order of the means counts, so nothing contracts. */
+#include <stdlib.h>
+
+#include "core/community.h"
+
+/* The means of 4 sweeps reach 4 neighbourhoods far; more changed the modelled cost of no tested graph by 1 %. */
+enum { SWEEPS = 4 };
+
+struct want {
+	double x;
+	int32_t node;
+};
+
+static int by_want(const void *a, const void *b)
+{
+	const struct want *u = a, *v = b;
+	if (u->x < v->x || u->x > v->x)
+		return u->x < v->x ? -1 : 1;
+	return (u->node > v->node) - (u->node < v->node);
+}
+
+struct settle {
+	const struct hg__mesh *mesh;
+	int32_t *order, *place;
+	struct want *want;    /* [n] */
+	const int64_t *begin; /* [groups + 1] */
+	int64_t groups;
+};
+
+static double mean_place(const struct settle *v, int64_t i, int64_t low, int64_t high)
+{
+	int64_t sum = 0, count = 0;
+	for (int s = 0; s < v->mesh->sides; s++) {
+		const struct hg__side *side = &v->mesh->side[s];
+		for (int64_t e = side->ptr[i]; e < side->ptr[i + 1]; e++) {
+			const int64_t p = v->place[side->id[e]];
+			const int near = p >= low && p < high;
+			sum += near ? p : 0;
+			count += near;
+		}
+	}
+	return count > 0 ? (double)sum / (double)count : (double)v->place[i];
+}
+
+/* All groups look at the places of the sweep before. */
+static void sweep(const struct hg__order_work *work, struct settle *v)
+{
+#pragma omp parallel for schedule(dynamic, 1) num_threads(work->threads)
+	for (int64_t g = 0; g < v->groups; g++) {
+		const int64_t begin = v->begin[g], end = v->begin[g + 1], length = end - begin;
+		for (int64_t k = begin; k < end; k++)
+			v->want[k] = (struct want){mean_place(v, v->order[k], begin - length, end + length), v->order[k]};
+		qsort(v->want + begin, (size_t)length, sizeof *v->want, by_want);
+		for (int64_t k = begin; k < end; k++)
+			v->order[k] = v->want[k].node;
+	}
+	for (int64_t k = 0; k < v->mesh->n; k++)
+		v->place[v->order[k]] = (int32_t)k;
+}
+
+static hg_status run(const struct hg__order_work *work, struct settle *v)
+{
+	for (int64_t k = 0; k < v->mesh->n; k++)
+		v->place[v->order[k]] = (int32_t)k;
+	for (int k = 0; k < SWEEPS; k++) {
+		HG__TRY(hg__order_step(work, "fine order", k, SWEEPS));
+		sweep(work, v);
+	}
+	return HG_OK;
+}
+
+/* begin [groups + 1] <- where another group begins in the order. */
+static int64_t find_groups(int64_t n, const int32_t *group, const int32_t *order, int64_t *begin)
+{
+	int64_t groups = 0;
+	for (int64_t k = 0; k < n; k++)
+		if (k == 0 || group[order[k]] != group[order[k - 1]])
+			begin[groups++] = k;
+	begin[groups] = n;
+	return groups;
+}
+
+hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *group, int64_t groups, int32_t *order)
+{
+	struct hg__buffer place, want = {0}, begin = {0};
+	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &place));
+	hg_status status = hg__order_alloc(work, mesh->n, sizeof(struct want), &want);
+	if (status == HG_OK)
+		status = hg__order_alloc(work, groups + 1, sizeof(int64_t), &begin);
+	if (status == HG_OK) {
+		struct settle v = {mesh, order, place.data, want.data, begin.data, find_groups(mesh->n, group, order, begin.data)};
+		status = run(work, &v);
+	}
+	hg__order_free(work, &begin);
+	hg__order_free(work, &want);
+	hg__order_free(work, &place);
+	return status;
+}

@@ -1,0 +1,99 @@
+/* Cuthill and McKee 1969, reversed (George 1971): breadth first from a node on the rim, neighbours by rising degree. */
+#include <stdlib.h>
+
+#include "core/order.h"
+
+struct bfs {
+	const struct hg__mesh *mesh;
+	int32_t *order; /* the queue, from `begin` to `end` */
+	int32_t *depth; /* [n] -1: not reached */
+	int32_t *rank;  /* [n] by rising degree: the order of siblings */
+	int64_t begin, end;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Append the neighbours of i that nobody has reached. They are sorted by rank: the queue holds ranks until then. */
+static void visit(struct bfs *b, const int32_t *by_rank, int32_t i)
+{
+	const int64_t first = b->end;
+	for (int s = 0; s < b->mesh->sides; s++)
+		for (int64_t e = b->mesh->side[s].ptr[i]; e < b->mesh->side[s].ptr[i + 1]; e++) {
+			const int32_t j = b->mesh->side[s].id[e];
+			if (b->depth[j] >= 0)
+				continue;
+			b->depth[j] = b->depth[i] + 1;
+			b->order[b->end++] = b->rank[j];
+		}
+	qsort(b->order + first, (size_t)(b->end - first), sizeof *b->order, by_number);
+	for (int64_t k = first; k < b->end; k++)
+		b->order[k] = by_rank[b->order[k]];
+}
+
+/* The component of `root`, appended from begin on; returns its last node. */
+static int32_t search(struct bfs *b, const int32_t *by_rank, int32_t root)
+{
+	b->end = b->begin;
+	b->depth[root] = 0;
+	b->order[b->end++] = root;
+	for (int64_t k = b->begin; k < b->end; k++)
+		visit(b, by_rank, b->order[k]);
+	return b->order[b->end - 1];
+}
+
+/* Two searches for a node on the rim (each begins where the last one ended: further out), and the third one counts. */
+static hg_status all_components(const struct hg__order_work *work, struct bfs *b, const int32_t *by_rank)
+{
+	for (int64_t i = 0; i < b->mesh->n; i++)
+		b->depth[i] = -1;
+	for (int64_t k = 0; k < b->mesh->n; k++) {
+		int32_t root = by_rank[k];
+		if (b->depth[root] >= 0)
+			continue;
+		for (int again = 0; again < 2; again++) {
+			root = search(b, by_rank, root);
+			for (int64_t q = b->begin; q < b->end; q++)
+				b->depth[b->order[q]] = -1;
+		}
+		(void)search(b, by_rank, root);
+		b->begin = b->end;
+		HG__TRY(hg__order_step(work, "rcm order", b->end, b->mesh->n));
+	}
+	return HG_OK;
+}
+
+static void reverse(int64_t n, int32_t *a)
+{
+	for (int64_t k = 0; k < n / 2; k++) {
+		const int32_t x = a[k];
+		a[k] = a[n - 1 - k];
+		a[n - 1 - k] = x;
+	}
+}
+
+hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order)
+{
+	struct hg__buffer depth, rank = {0}, ranked = {0};
+	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &depth));
+	hg_status status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &rank);
+	if (status == HG_OK)
+		status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &ranked);
+	if (status == HG_OK)
+		status = hg__order_degree(work, mesh, ranked.data);
+	if (status == HG_OK) {
+		struct bfs b = {mesh, order, depth.data, rank.data, 0, 0};
+		reverse(mesh->n, ranked.data);
+		for (int64_t k = 0; k < mesh->n; k++)
+			b.rank[((int32_t *)ranked.data)[k]] = (int32_t)k;
+		status = all_components(work, &b, ranked.data);
+		reverse(mesh->n, order);
+	}
+	hg__order_free(work, &ranked);
+	hg__order_free(work, &rank);
+	hg__order_free(work, &depth);
+	return status;
+}
