@@ -69,14 +69,24 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->total_bytes = known + info->library_bytes + info->other_bytes;
 }
 
-/* The largest span that is smaller than, or comes after, the last one told. */
-static const struct hg__span *next_largest(const hg_tape *tape, const struct hg__span *last)
+#define TOLD 3 /* tensors that a sentence names */
+
+/* The same words would tell both: a value that is made twice is told once. */
+static int alike(const struct hg__span *a, const struct hg__span *b)
+{
+	return b && a->value == b->value && (a->use == HG__USE_VALUE) == (b->use == HG__USE_VALUE);
+}
+
+/* The largest tensor that has not been told yet. */
+static const struct hg__span *next_largest(const hg_tape *tape, const struct hg__span *const told[TOLD])
 {
 	const struct hg__span *best = NULL;
 	for (int64_t i = 0; i < tape->spans; i++) {
 		const struct hg__span *span = &tape->span[i];
-		const int later = !last || span->bytes < last->bytes || (span->bytes == last->bytes && span > last);
-		if (later && (!best || span->bytes > best->bytes))
+		int known = 0;
+		for (int n = 0; n < TOLD; n++)
+			known |= alike(span, told[n]);
+		if (!known && (!best || span->bytes > best->bytes))
 			best = span;
 	}
 	return best;
@@ -93,13 +103,13 @@ static int describe(const hg_tape *tape, const struct hg__span *span, char *text
 
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 {
-	char text[3 * 112] = "";
-	const struct hg__span *span = NULL;
+	char text[TOLD * 112] = "";
+	const struct hg__span *told[TOLD] = {NULL};
 	size_t length = 0;
-	for (int n = 0; n < 3 && (span = next_largest(tape, span)) != NULL && length < sizeof text; n++) {
+	for (int n = 0; n < TOLD && (told[n] = next_largest(tape, told)) != NULL && length < sizeof text; n++) {
 		length += (size_t)snprintf(text + length, sizeof text - length, "%s", n ? ", " : "");
 		if (length < sizeof text)
-			length += (size_t)describe(tape, span, text + length, sizeof text - length);
+			length += (size_t)describe(tape, told[n], text + length, sizeof text - length);
 	}
 	if (free_bytes == SIZE_MAX)
 		return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", needed, text);

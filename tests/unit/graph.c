@@ -655,6 +655,43 @@ static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, cons
 	free(seen);
 }
 
+/* Against sums taken edge by edge; the row of the hub and the first 50 columns are long. */
+static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight)
+{
+	double *sum = calloc((size_t)8 * MANY_NODES, sizeof *sum), most[8] = {0};
+	int64_t *row = calloc(MANY_NODES, sizeof *row), *col = calloc(MANY_NODES, sizeof *col), loops = 0;
+	hg_graph_facts f = HG_GRAPH_FACTS_INIT, again = HG_GRAPH_FACTS_INIT;
+	CHECK(sum && row && col);
+	for (int64_t e = 0; e < MANY; e++) {
+		row[dst[e]]++;
+		col[src[e]]++;
+		loops += dst[e] == src[e];
+	}
+	for (int64_t e = 0; e < MANY; e++) {
+		const double w = fabs((double)weight[e]), r = (double)row[dst[e]], c = (double)col[src[e]], scaled[4] = {w, w / c, w / r, w / sqrt(r * c)};
+		for (int norm = 0; norm < 4; norm++) {
+			sum[norm * MANY_NODES + dst[e]] += scaled[norm];
+			sum[(4 + norm) * MANY_NODES + src[e]] += scaled[norm];
+		}
+	}
+	for (int k = 0; k < 8; k++)
+		for (int i = 0; i < MANY_NODES; i++)
+			most[k] = fmax(most[k], sum[k * MANY_NODES + i]);
+	CHECK_OK(hg_graph_facts_get(g, &f));
+	for (int norm = 0; norm < 4; norm++) {
+		CHECK_WITHIN(f.norm_row_sum[norm], most[norm], most[norm] * 3 * 0x1p-24); /* the factors are f32 */
+		CHECK_WITHIN(f.norm_col_sum[norm], most[4 + norm], most[4 + norm] * 3 * 0x1p-24);
+	}
+	CHECK_EQ_I(f.max_row_degree, row[HUB]);
+	CHECK_EQ_I(f.self_loops, loops);
+	g->facts_known = 0; /* once more: the same bits */
+	CHECK_OK(hg_graph_facts_get(g, &again));
+	CHECK(memcmp(&f, &again, sizeof f) == 0);
+	free(sum);
+	free(row);
+	free(col);
+}
+
 static void many_edges_are_sorted_in_little_memory(void)
 {
 	hg_context *ctx = test_context();
@@ -685,6 +722,7 @@ static void many_edges_are_sorted_in_little_memory(void)
 	for (int64_t p = 0; p < MANY; p++)
 		wrong += kept[p] != weight[order[p]];
 	CHECK_EQ_I(wrong, 0);
+	check_facts_of_many(g, dst, src, weight);
 	hg_graph_free(g);
 	free(dst);
 	free(src);

@@ -7,7 +7,7 @@
 #include "halfgraph/halfgraph.h"
 #include "harness.h"
 
-enum { NODES = 3000, DEGREE = 200, EDGES = NODES * DEGREE, FEATURES = 100, CLASSES = 11 };
+enum { NODES = 3000, DEGREE = 180, EDGES = NODES * DEGREE, FEATURES = 60, CLASSES = 11 };
 
 struct scene {
 	hg_context *ctx;
@@ -60,8 +60,8 @@ static hg_status scene_train(struct scene *s, const char *model)
 	hg_train_config c = hg_train_config_default(model);
 	hg_train_data d = HG_TRAIN_DATA_INIT;
 	CHECK_OK(hg_policy_parse("fp16", &c.policy));
-	c.epochs = 3;
-	c.model.hidden = 64;
+	c.epochs = 2;
+	c.model.hidden = 16;
 	c.model.heads = 1;
 	d.input.graph = s->graph;
 	d.input.x = s->x;
@@ -142,7 +142,7 @@ static void too_little_memory_is_told_before_the_run(void)
 	CHECK_STATUS(scene_train(&s, "gat"), HG_ERR_NOMEM);
 	test_note("%s", hg_context_error(s.ctx));
 	CHECK_CONTAINS(hg_context_error(s.ctx), "are free; largest: ");
-	CHECK_CONTAINS(hg_context_error(s.ctx), "f16 [600000, 1] 1200128");
+	CHECK_CONTAINS(hg_context_error(s.ctx), "f16 [540000, 1] 1080064");
 	CHECK_EQ_I(s.ctx->current_bytes - s.ctx->workspace_bytes, before);
 	scene_close(&s);
 }
