@@ -36,6 +36,9 @@ expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
 expect 0 "hg-bench" --help
 expect 0 "acc-f32" spmm --variant list
+expect 0 "vertex-32" spmm --variant list
+expect 0 "auto" spmm $fast --variant vertex-32 --features 8
+expect 0 "half8-atomic .*n/a: it is a way of the GPU" spmm $fast --variant half8-atomic --features 8
 
 # a dataset's graph
 "$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 50 --scale 1 --seed 3 -o "$scratch/data.h5" >/dev/null || fail "h5convert"

@@ -1,20 +1,22 @@
 #include <math.h>
+#include <stdio.h>
 
 #include "call.h"
 #include "check_spmm.h"
+#include "spmm_way.h"
 #include "variants.h"
 
 /* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the gather ceiling and the peer. Edges count 1, or have the graph's own
  * weights (--weights: f32), or those of an operand [m, heads] in the state type (--heads), as attention has them. */
 
-/* What was measured besides: the gather ceiling by type, the fastest peer. */
+/* What was measured besides: the gather ceiling by type, the fastest peer, what training uses in the precision at hand. */
 struct beside {
-	double gather[2], peer;
+	double gather[2], peer, automatic;
 };
 
-static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, struct check *check)
+static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, hg_accumulate bound, struct check *check)
 {
-	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = call->node.accumulate};
+	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = bound};
 	const void *weight = NULL;
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
 	a.weight = weight;
@@ -24,12 +26,50 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 	return check_spmm(b, &a, check);
 }
 
-static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat w, struct hg__mat y, const struct beside *beside)
+/* What there is to say of a variant of the kernel. */
+static void way_note(const struct hg__spmm_way *way, const struct beside *beside, char *note, size_t size, struct result *r)
+{
+	const double over = r->ms.median / beside->automatic;
+	snprintf(note, size, "%.2fx auto%s%s", over, way->flags & HG__UNSAFE ? ", unsafe" : "", way->flags & HG__UNORDERED ? ", unordered" : "");
+	r->note = note;
+	r->more[0] = over;
+	r->more_name[0] = "over_auto";
+}
+
+/* Measured, checked and reported: through the op, or past it by a variant of the kernel. What does not keep its bound is not wrong, it is there to be seen. */
+static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call, struct spmm_way *kernel, struct beside *beside)
+{
+	const struct hg__spmm_way *way = &hg__spmm_ways[v->way];
+	const struct hg__mat x = call->call.in[0], w = call->call.in[1];
+	struct check check;
+	struct result r = result_new("spmm", v->name, b->policy->name);
+	char note[64];
+	HG__TRY(measure(b, v->way ? spmm_way_run : call_forward, v->way ? (void *)kernel : (void *)call, &r.ms));
+	HG__TRY(result_check(b, call, (hg_norm)b->options.norm, v->way ? way->bound : call->node.accumulate, &check));
+	const struct hg__cost cost = call_cost(call);
+	r.features = x.cols;
+	r.heads = (int)w.cols;
+	r.bytes = cost.bytes +
+	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
+	r.error = check.ratio;
+	r.gather_ms = beside->gather[b->policy->state];
+	r.peer_ms = beside->peer;
+	if (v->way)
+		way_note(way, beside, note, sizeof note, &r);
+	else if (v->accumulate < 0)
+		beside->automatic = r.ms.median;
+	report_result(b, &r);
+	if (!(way->flags & HG__UNSAFE))
+		check_say(b, &check, "spmm", v->name);
+	return HG_OK;
+}
+
+static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat w, struct hg__mat y, struct beside *beside)
 {
 	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
 	struct call call;
-	struct check check;
-	struct result r = result_new("spmm", v->name, b->policy->name);
+	struct spmm_way way = {.ctx = b->ctx};
+	const char *why = NULL;
 	HG__TRY(call_new(b, &hg__op_spmm, 1, &attr, sizeof attr, &call));
 	if (v->accumulate >= 0)
 		call.node.accumulate = (hg_accumulate)v->accumulate;
@@ -38,19 +78,14 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 		call_in(&call, 1, w);
 	call.call.out = y;
 	HG__TRY(call_prepare(&call));
-	HG__TRY(measure(b, call_forward, &call, &r.ms));
-	HG__TRY(result_check(b, &call, attr.norm, &check));
-	const struct hg__cost cost = call_cost(&call);
-	r.features = x.cols;
-	r.heads = (int)w.cols;
-	r.bytes = cost.bytes +
-	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
-	r.error = check.ratio;
-	r.gather_ms = beside->gather[b->policy->state];
-	r.peer_ms = beside->peer;
-	report_result(b, &r);
-	check_say(b, &check, "spmm", v->name);
-	return HG_OK;
+	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF, (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype))); /* NaN: what is not written shows */
+	hg_status status = v->way ? spmm_way_open(b, v->way, attr.norm, x, w, y, &way, &why) : HG_OK;
+	if (status == HG_OK && why)
+		report_absent(b, "spmm", v->name, why);
+	else if (status == HG_OK)
+		status = variant_measure(b, v, &call, &way, beside);
+	spmm_way_close(&way);
+	return status;
 }
 
 /* One way of the peer, on numbers of its own type. */
@@ -122,7 +157,7 @@ static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct be
 	return status;
 }
 
-static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, const struct beside *beside)
+static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, struct beside *beside)
 {
 	static const struct fill_rule weights = {0.0, 1.0, 1024}; /* the same numbers in f16 and f32 */
 	int count;
@@ -141,7 +176,7 @@ static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, stru
 }
 
 /* heads 0: with the graph's own weights, or none. */
-static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, const struct beside *beside)
+static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, struct beside *beside)
 {
 	struct mats mats = {.count = 0};
 	if (heads && cols % heads) {
@@ -155,13 +190,14 @@ static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, const s
 
 static hg_status width_run(struct bench *b, int64_t cols)
 {
-	struct beside beside = {{(double)NAN, (double)NAN}, (double)NAN};
+	struct beside beside = {{(double)NAN, (double)NAN}, (double)NAN, (double)NAN};
 	for (int i = 0; i < b->options.policies; i++)
 		HG__TRY(gather(b, cols, b->options.policy[i].state, &beside));
 	if (b->options.peer)
 		HG__TRY(peers(b, cols, &beside));
 	for (int i = 0; i < b->options.policies; i++) {
 		b->policy = &b->options.policy[i];
+		beside.automatic = (double)NAN;
 		for (int h = 0; h < b->options.head_counts || h == 0; h++)
 			HG__TRY(heads_run(b, cols, b->options.head_counts ? b->options.heads[h] : 0, &beside));
 	}
