@@ -11,8 +11,9 @@
 
 /* Enough items for every warp slot of a large GPU (H200: 132 SMs * 64 warps = 8448), rounded to a power of two. */
 #define WANTED_ITEMS 8192
-/* An item shorter than a warp's 32 lanes would idle; past 512 the cost of an item's two staging rows is below 1/200 of its gathers. */
-#define MIN_WORK 32
+/* On small graphs a kernel takes as long as its longest chain of loads, so items are short: a training step of GCN on Cora's shape takes 0.116 ms (H200) with 8,
+ * 0.156 with 32. Past 512 the cost of an item's two staging rows is below 1/200 of its gathers. */
+#define MIN_WORK 8
 #define MAX_WORK 512
 
 static int32_t choose_work(int64_t rows, int64_t m)

@@ -4,7 +4,7 @@
 #include "kernels/cpu/rows.h"
 
 /* Walk over the work items of a CSR (core/csr.h): each item is a run of row parts. Loops over items run with schedule(dynamic, 4): items have equal work but not
- * equal luck with the caches, and one atomic operation serves at least 4 * 31 rows and edges. */
+ * equal luck with the caches, and one atomic operation serves at least 4 * 4 rows and edges. */
 
 /* Edges begin .. end-1 of a row. slot < 0: all of the row's edges; else a part of a split row and its staging slot. */
 struct hg__part {

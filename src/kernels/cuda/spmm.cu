@@ -141,48 +141,61 @@ static __device__ inline void put_part(const struct problem &p, int32_t row, int
 
 /* ---- pass 1: items ---- */
 
-template <int FACTOR> struct weight_type {
-	using type = float;
-};
-template <> struct weight_type<WEIGHT_F16> {
-	using type = __half;
-};
-
+/* Four weights as they lie in memory. */
 static_assert(STEP == 4, "weights are loaded four at a time");
-static __device__ inline void load_four(const float *p, float (&w)[4])
-{
-	const float4 four = __ldg(reinterpret_cast<const float4 *>(p));
-	w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
-}
-static __device__ inline void load_four(const __half *p, float (&w)[4])
-{
-	const uint2 four = __ldg(reinterpret_cast<const uint2 *>(p));
-	const float2 low = __half22float2(half2_of(four.x)), high = __half22float2(half2_of(four.y));
-	w[0] = low.x, w[1] = low.y, w[2] = high.x, w[3] = high.y;
-}
-
-/* Factors of a step that its lanes have in common: four weights in one load by every lane, or column scales, of which lane k looks up entry k's; its column is
- * loaded a step ahead. */
-template <int FACTOR> struct shared_factors {
-	float w[STEP];
-	__device__ void look_ahead(const struct problem &, const struct sub_warp &, int64_t, int)
+template <typename T> struct four_weights;
+template <> struct four_weights<float> {
+	float4 bits;
+	__device__ float get(int u) const
 	{
+		return u == 0 ? bits.x : u == 1 ? bits.y : u == 2 ? bits.z : bits.w;
 	}
-	__device__ void load(const struct problem &p, int64_t entry, int live)
+	__device__ void load(const float *p)
 	{
-		using T = typename weight_type<FACTOR>::type;
-		const T *from = static_cast<const T *>(p.w) + entry;
-		if (live == STEP) {
-			load_four(from, w);
-			return;
-		}
-#pragma unroll
-		for (int u = 0; u < STEP; u++)
-			w[u] = u < live ? widen(from[u]) : 0.0f;
+		bits = __ldg(reinterpret_cast<const float4 *>(p));
+	}
+	__device__ void load(const float *p, int live)
+	{
+		bits = make_float4(p[0], live > 1 ? p[1] : 0.0f, live > 2 ? p[2] : 0.0f, live > 3 ? p[3] : 0.0f);
+	}
+};
+template <> struct four_weights<__half> {
+	uint2 bits;
+	__device__ float get(int u) const
+	{
+		const __half2 pair = half2_of(u < 2 ? bits.x : bits.y);
+		return u % 2 ? __high2float(pair) : __low2float(pair);
+	}
+	__device__ void load(const __half *p)
+	{
+		bits = __ldg(reinterpret_cast<const uint2 *>(p));
+	}
+	__device__ void load(const __half *p, int live)
+	{
+		const unsigned short *w = reinterpret_cast<const unsigned short *>(p);
+		bits.x = w[0] | (live > 1 ? w[1] : 0u) << 16;
+		bits.y = (live > 2 ? w[2] : 0u) | (live > 3 ? w[3] : 0u) << 16;
+	}
+};
+
+/* Factors of a step that its lanes have in common: four weights in one load by every lane, a step ahead; or column scales, of which lane k looks up entry k's, with
+ * the column loaded a step ahead. */
+template <typename T> struct shared_weights {
+	struct four_weights<T> now, next;
+	__device__ void look_ahead(const struct problem &p, const struct sub_warp &, int64_t entry, int live)
+	{
+		if (live == STEP)
+			next.load(static_cast<const T *>(p.w) + entry);
+		else
+			next.load(static_cast<const T *>(p.w) + entry, live);
+	}
+	__device__ void load(const struct problem &)
+	{
+		now = next;
 	}
 	__device__ float get(const struct sub_warp &, int u) const
 	{
-		return w[u];
+		return now.get(u);
 	}
 };
 struct shared_scales {
@@ -192,7 +205,7 @@ struct shared_scales {
 	{
 		col = __ldg(p.col + entry + (me.lane < live ? me.lane : 0));
 	}
-	__device__ void load(const struct problem &p, int64_t, int)
+	__device__ void load(const struct problem &p)
 	{
 		s = p.col_scale[col];
 	}
@@ -200,6 +213,24 @@ struct shared_scales {
 	{
 		return __shfl_sync(me.mask, s, u, me.lanes);
 	}
+};
+struct nothing_shared {
+	__device__ void look_ahead(const struct problem &, const struct sub_warp &, int64_t, int)
+	{
+	}
+	__device__ void load(const struct problem &)
+	{
+	}
+	__device__ float get(const struct sub_warp &, int) const
+	{
+		return 1.0f;
+	}
+};
+template <int FACTOR> struct shared_factors : nothing_shared {
+};
+template <> struct shared_factors<WEIGHT_F16> : shared_weights<__half> {
+};
+template <> struct shared_factors<WEIGHT_F32> : shared_weights<float> {
 };
 template <> struct shared_factors<SCALED> : shared_scales {
 };
@@ -230,14 +261,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 	constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE;
 	struct shared_factors<FACTOR> shared = {
 	};
-	const auto ahead = [&](int64_t entry, int live) {
-		if (SHARED)
-			shared.look_ahead(p, me, entry, live);
-	};
-	const auto step = [&](int64_t entry, int live) {
-		if (SHARED)
-			shared.load(p, entry, live);
-	};
+	const auto ahead = [&](int64_t entry, int live) { shared.look_ahead(p, me, entry, live); };
+	const auto step = [&]() { shared.load(p); };
 	const auto load_term = [&](int u, int64_t entry, int32_t j) {
 		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
 		if (FACTOR >= BY_LANE)
@@ -245,7 +270,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 	};
 	const auto add_term = [&](int u) {
 		N v[W], f[K];
-		const float shared_factor = SHARED ? shared.get(me, u) : 1.0f;
+		const float shared_factor = shared.get(me, u);
 		if (SHARED)
 			f[0] = narrow<N>(shared_factor);
 #pragma unroll
@@ -258,12 +283,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 			         : FACTOR == ROUNDED ? add(acc[i], N(widen(narrow<T>(mul(shared_factor, widen(v[i]))))))
 			                             : fused(f[i % K], v[i], acc[i]);
 	};
-	const auto batch = [&](int32_t row) {
+	const auto batch = [&](float r) {
 		if (MODE == HG_ACC_F16_DISCRETIZED)
-			close_batch(acc, total, mul(p.alpha, row_factor(p, row < p.plan.rows ? row : 0)));
+			close_batch(acc, total, mul(p.alpha, r));
 	};
-	const auto put = [&](int32_t row, int64_t slot) {
-		const float scale = mul(p.alpha, row_factor(p, row));
+	const auto put = [&](int32_t row, int64_t slot, float r) {
+		const float scale = mul(p.alpha, r);
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
 		if (owner)
@@ -272,7 +297,12 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);
 	};
-	stream_item(p.plan, p.col, item, me, ahead, step, load_term, add_term, batch, put);
+	const auto zero = [&](int32_t row) {
+		const float nothing[W] = {};
+		if (owner)
+			store<W>(static_cast<T *>(p.y) + row * p.ldy + c, nothing);
+	};
+	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load_term, add_term, batch, zero, put);
 }
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
@@ -412,7 +442,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 		HG__TRY(scale_first(ctx, a, p, memory));
 	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32] && a->csr.m > FEW_ENTRIES)
 		HG__TRY(lay_out(ctx, a, p, weights));
-	return a->csr.plan->empty > 0 ? hg__cuda_zero_empty_rows(ctx, &a->csr, &a->y) : HG_OK;
+	return HG_OK;
 }
 
 hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)

@@ -5,7 +5,7 @@
  * told apart when the sums are made. Short rows and hubs keep the memory equally busy.
  *
  * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry numbers divisible by U, so that column ids and weights are read
- * in whole vectors; what lies before the item in its first step, and behind it in its last, is not touched. Empty rows are passed over: who calls fills them. */
+ * in whole vectors; what lies before the item in its first step, and behind it in its last, is not touched. */
 
 #include "kernels/cuda/parts.cuh"
 
@@ -24,14 +24,16 @@ static __device__ inline struct sub_warp own_sub_warp()
 	return {static_cast<int>(threadIdx.x), lanes, (lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u) << first};
 }
 
-/* Row ends of an item, a window of `lanes` rows at a time: lane k holds the end of row first + k as an offset from `origin`; rows that the item does not
- * finish end nowhere. */
+/* Rows of an item, a window of `lanes` of them at a time: lane k holds the end of row first + k as an offset from `origin`, and its scale. Rows that the item
+ * does not finish end nowhere. */
 struct end_window {
 	const int64_t *rowptr;
-	int64_t origin;
+	const float *row_scale; /* NULL: 1 */
+	int64_t origin, rows;
 	int32_t last; /* the row that the item does not finish */
 	int32_t first;
 	int end;
+	float scale;
 
 	__device__ int end_of(int32_t row) const
 	{
@@ -41,6 +43,12 @@ struct end_window {
 	{
 		first = row;
 		end = end_of(row + me.lane);
+		scale = row_scale && row + me.lane < rows ? row_scale[row + me.lane] : 1.0f;
+	}
+	/* Of a row in the window. */
+	__device__ float scale_of(const struct sub_warp &me, int32_t row) const
+	{
+		return row_scale ? __shfl_sync(me.mask, scale, row - first, me.lanes) : 1.0f;
 	}
 	/* The first row of the window or behind it that ends after entry e; its end. Rows in between are empty. */
 	__device__ int seek(const struct sub_warp &me, int e, int32_t *row)
@@ -75,30 +83,37 @@ static __device__ inline void load_ids(const int32_t *col, int e, int stop, int 
 /* What the walk asks of its caller, all with entry numbers:
  *
  *     ahead(entry, live)    the next step begins at `entry`, its first `live` entries are inside the item: start loads that its own loads depend on
- *     step(entry, live)     that step begins: start loads that its lanes share
+ *     step()                that step begins: start loads that its lanes share
  *     load(u, entry, id)    start the loads of the step's entry u
  *     add(u)                add it to the sum
- *     batch(row)            an entry number divisible by HG_BATCH_EDGES has been reached inside the row
- *     put(row, slot)        the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0 */
-template <typename Ahead, typename Step, typename Load, typename Add, typename Batch, typename Put>
-static __device__ inline void stream_item(const struct item_plan &p, const int32_t *cols, int64_t item, const struct sub_warp &me, Ahead ahead, Step step,
-                                          Load load, Add add, Batch batch, Put put)
+ *     batch(scale)          an entry number divisible by HG_BATCH_EDGES has been reached inside a row of this scale
+ *     zero(row)             the row is empty
+ *     put(row, slot, scale) the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0 */
+template <typename Ahead, typename Step, typename Load, typename Add, typename Batch, typename Zero, typename Put>
+static __device__ inline void stream_item(const struct item_plan &p, const int32_t *cols, const float *row_scale, int64_t item, const struct sub_warp &me,
+                                          Ahead ahead, Step step, Load load, Add add, Batch batch, Zero zero, Put put)
 {
 	const int64_t base = p.item_edge[item], origin = base / STEP * STEP;
 	const int begin = static_cast<int>(base - origin), stop = static_cast<int>(p.item_edge[item + 1] - origin);
 	const int32_t *col = cols + origin;
 	int32_t row = p.item_row ? p.item_row[item] : static_cast<int32_t>(item);
-	struct end_window rows = {p.rowptr, origin, p.item_row ? p.item_row[item + 1] : row + 1, 0, 0};
+	struct end_window rows = {p.rowptr, row_scale, origin, p.rows, p.item_row ? p.item_row[item + 1] : row + 1, 0, 0, 1.0f};
 	bool head = row < rows.last && p.rowptr[row] < base;
 	rows.open(me, row);
-	int from = begin, end = rows.seek(me, begin, &row);
+	const auto seek = [&](int e, int32_t next) { /* on to the first row from `next` on that has entries behind e */
+		                                         const int end = rows.seek(me, e, &row);
+		                                         for (; next < row; next++)
+			                                         zero(next);
+		                                         return end;
+	};
+	int from = begin, end = seek(begin, row);
 	int id[STEP];
 	load_ids(col, 0, stop, id);
 	if (stop > 0)
 		ahead(origin, stop < STEP ? stop : STEP);
 	for (int e = 0; e < stop; e += STEP) {
 		__syncwarp(); /* the sub-warps of a warp take each step together */
-		step(origin + e, stop - e < STEP ? stop - e : STEP);
+		step();
 		const int next = e + STEP;
 		if (e >= begin && next <= stop) {
 #pragma unroll
@@ -125,18 +140,18 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 				if (e + u >= begin && e + u < stop)
 					add(u);
 				if (e + u + 1 == end) {
-					put(row, head ? 2 * item : -1);
+					put(row, head ? 2 * item : -1, rows.scale_of(me, row));
 					head = false;
 					from = end;
-					end = rows.seek(me, end, &row);
+					end = seek(end, row + 1);
 				}
 			}
 		}
 		if ((origin + next) % HG_BATCH_EDGES == 0)
-			batch(row);
+			batch(rows.scale_of(me, row));
 	}
 	if (from < stop)
-		put(rows.last, 2 * item + 1);
+		put(rows.last, 2 * item + 1, rows.scale_of(me, row));
 }
 
 #endif
