@@ -44,10 +44,11 @@ typedef struct hg_context_config {
 	hg_log_level log_level;
 	hg_allocator allocator;
 	size_t memory_limit; /* device bytes that objects of this context may hold together; 0: what the device has */
+	int separate_ops;    /* for debugging. 0: chains of ops that one kernel can do run as one (hg_tape_print shows which); 1: each op runs by itself */
 } hg_context_config;
 #define HG_CONTEXT_CONFIG_INIT                                                                 \
 	{                                                                                          \
-		sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0}, 0 \
+		sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0}, 0, 0 \
 	}
 
 /* config may be NULL (all defaults). HG_ERR_UNSUPPORTED: this build or machine has no such device. */

@@ -40,6 +40,11 @@ struct hg__layer_norm_attr {
 struct hg__readout_attr {
 	hg_reduce reduce;
 };
+/* of struct hg__epilogue (kernels.h) */
+struct hg__epilogue_attr {
+	int act;
+	float act_p, p;
+};
 struct hg__cast_attr {
 	hg_dtype dtype;
 };

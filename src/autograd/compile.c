@@ -88,6 +88,7 @@ static hg_status check_output(hg_tape *tape, hg_var output)
 static hg_status compile(hg_tape *tape, hg_var output)
 {
 	HG__TRY(check_output(tape, output));
+	HG__TRY(hg__tape_fuse(tape));
 	HG__TRY(hg__tape_lives(tape));
 	HG__TRY(check_all_labels(tape));
 	HG__TRY(bound_gradients(tape));

@@ -9,13 +9,18 @@
 
 static const char *const accumulate_name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32", [HG_ACC_F16_DISCRETIZED] = "f16 batch", [HG_ACC_F16_NAIVE] = "f16 naive"};
 
+static const char *title_of(const struct hg__line *line)
+{
+	return line->title ? line->title : line->node.op->name;
+}
+
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size)
 {
 	if (value->node < 0)
 		snprintf(buffer, size, "%s", value->name);
 	else {
-		const struct hg__node *node = &tape->line[value->node].node;
-		snprintf(buffer, size, "%s%s%s", node->scope, *node->scope ? "/" : "", node->op->name);
+		const struct hg__line *line = &tape->line[value->node];
+		snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "", title_of(line));
 	}
 	return buffer;
 }
@@ -64,18 +69,20 @@ static void place_text(const hg_tape *tape, int32_t span, char *buffer, size_t s
 struct table {
 	hg_write_fn write;
 	void *user;
-	int layer, operands; /* column widths */
+	int layer, op, operands; /* column widths */
 };
 
 static void measure(const hg_tape *tape, struct table *table)
 {
 	table->layer = 5;
+	table->op = 14;
 	table->operands = 8;
 	for (int64_t k = 0; k < tape->lines; k++) {
 		char text[256];
 		operands_text(tape, &tape->line[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->line[k].node.scope), operands = (int)strlen(text);
+		const int layer = (int)strlen(tape->line[k].node.scope), op = (int)strlen(title_of(&tape->line[k])), operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
+		table->op = op > table->op ? op : table->op;
 		table->operands = operands > table->operands ? operands : table->operands;
 	}
 }
@@ -86,8 +93,8 @@ static void print_head(const hg_tape *tape, const struct table *t)
 	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive", tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name,
 	         tape->lines, (int)tape->alive);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "%5s  %-*.*s  %-14s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s", "node", t->layer, t->layer, "layer", "op", t->operands,
-	         t->operands, "operands", "output", "sums", "verdict", "|y| <=", "|dy| <=", "offset", "bytes", "alive");
+	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s", "node", t->layer, t->layer, "layer", t->op, "op",
+	         t->operands, t->operands, "operands", "output", "sums", "verdict", "|y| <=", "|dy| <=", "offset", "bytes", "alive");
 	t->write(t->user, text);
 }
 
@@ -96,16 +103,18 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	const struct hg__line *line = &tape->line[k];
 	const struct hg__node *node = &line->node;
 	const struct hg__value *out = &tape->value[node->out];
-	char text[768], operands[256], shape[64], place[64], dy[16] = "-";
-	const int planned = tape->stage != HG__RECORDING;
+	char text[768], operands[256], shape[64], place[64], dy[16] = "-", note[24] = "";
+	if (tape->stage != HG__RECORDING && !line->alive)
+		snprintf(note, sizeof note, " (not needed)");
 	operands_text(tape, node, operands, sizeof operands);
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(tape, out->span, place, sizeof place);
 	if (line->back)
 		snprintf(dy, sizeof dy, "%.3g", node->bound_dy);
-	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-14s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, node->op->name, t->operands,
-	         operands, shape, accumulate_name[node->accumulate], hg_verdict_name(node->verdict), node->bound, dy, place,
-	         planned && !line->alive ? " (not needed)" : "");
+	if (line->into >= 0)
+		snprintf(note, sizeof note, " (in #%d)", (int)line->into);
+	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, t->op, title_of(line), t->operands,
+	         operands, shape, accumulate_name[node->accumulate], hg_verdict_name(node->verdict), node->bound, dy, place, note);
 	t->write(t->user, text);
 }
 
@@ -117,7 +126,7 @@ static void print_buffer(const hg_tape *tape, const struct table *t, const char 
 		return;
 	shape_text(value, dtype, shape, sizeof shape);
 	place_text(tape, span, place, sizeof place);
-	snprintf(text, sizeof text, "%5s  %-*s  %-14s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "", t->layer, "", what, t->operands, t->operands,
+	snprintf(text, sizeof text, "%5s  %-*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "", t->layer, "", t->op, what, t->operands, t->operands,
 	         value->node < 0 ? value->name : "", shape, "", "", "", "", place);
 	t->write(t->user, text);
 }

@@ -223,6 +223,20 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *
 	return HG_OK;
 }
 
+hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
+{
+	const hg_verdict before = line->node.verdict;
+	struct hg__infer s;
+	double exact = INFINITY;
+	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &s, &exact));
+	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED;
+	if (line->node.verdict == HG_EXACT)
+		line->node.verdict = before;
+	line->grads = s.grads;
+	line->saves = s.saves;
+	return HG_OK;
+}
+
 /* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so that sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
@@ -243,6 +257,7 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__i
 	struct hg__node *node = &line->node;
 	line->grads = s->grads;
 	line->saves = s->saves;
+	line->into = -1;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		line->part_span[i] = line->again[i] = -1;
 	if (node->op->traits & HG__RANDOM)

@@ -6,7 +6,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; plan.c finds what is alive, what needs a gradient and for how long;
+/* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; fuse.c makes one of several; plan.c finds what is alive, what needs a gradient and for how long;
  * arena.c places the buffers; memory.c adds up what else a run takes; launch.c turns nodes into calls; compile.c does these in order; run.c replays the calls; print.c shows all of it.
  *
  * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
@@ -44,6 +44,7 @@ struct hg__value {
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */
+	int32_t uses;            /* operands of needed nodes that it is (fuse.c) */
 	int32_t span, grad_span; /* -1: not in the arena */
 	struct hg_tensor view, grad_view;
 };
@@ -54,6 +55,8 @@ struct hg__line {
 	unsigned grads, saves;         /* of infer */
 	int alive, back;               /* runs forward; runs backward */
 	int32_t position;              /* i above */
+	int32_t into;                  /* the line that has taken this one in; -1: none */
+	const char *title;             /* of a node that took others in: their names; NULL: the op's own */
 	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
 	int32_t again[HG__MAX_IN];     /* where operand i is made again for backward; -1: it is kept, or not needed */
 	int32_t part_span[HG__MAX_IN]; /* where the gradient of an operand goes first if it must be added; -1: straight into the gradient */
@@ -121,6 +124,13 @@ HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *in
 
 /* record.c: what the range rules of a node may use, its operands being on the tape. */
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r);
+
+/* record.c: line->node has got another op and other operands, on values of the types that it had: what backward needs of it and its verdict. In f32 that
+ * stays what it is: f32 by wish, or promoted. *fits 0: the policy will not have the new node as it is. */
+HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
+
+/* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops or somebody observes. */
+HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
 /* plan.c: what is alive, what needs a gradient, from when to when. */
 HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);

@@ -194,6 +194,7 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 	ctx->log_user = config->log_user;
 	ctx->log_level = config->log_level;
 	ctx->allocator = config->allocator;
+	ctx->separate_ops = config->separate_ops;
 	ctx->memory_limit = config->memory_limit;
 }
 

@@ -186,6 +186,26 @@ struct hg__dropout_args {
 	const int64_t *step; /* device memory */
 };
 
+/* What rides on the store of a kernel: y = dropout(f(x)), f by number, dropout as above. All zero: y = x. */
+struct hg__epilogue {
+	int act; /* 0: f(x) = x, else 1 + hg__act */
+	float act_p, p;
+	uint64_t key;
+	const int64_t *step;
+};
+/* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; one rounding, at the store. */
+struct hg__epilogue_args {
+	struct hg__mat x, b, y;
+	struct hg__epilogue then;
+};
+/* dX = f'(X + b) * dropout(dY);  db[0, c] = sum over rows of dX[r, c] before it is narrowed, f32 [1, cols], summed as in colsum. f' is expressed by Y: y > 0 exactly
+ * where an element is positive and kept, so relu draws no words again; the others do, and find f = y (1 - p) where it was kept. Y, dY, dX of one type; Y absent
+ * where there is no f; dX or db may be absent. dX must not lie on Y or dY. */
+struct hg__epilogue_back_args {
+	struct hg__mat y, dy, dx, db;
+	struct hg__epilogue then;
+};
+
 /* Y = alpha * (1 + *alpha_p) * X + beta * Z. alpha_p: f32 in device memory, or NULL (0). z may be absent. y may be x or z. Types may differ (f16 / f32): it also casts. */
 struct hg__axpby_args {
 	struct hg__mat x, z, y;

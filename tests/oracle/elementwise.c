@@ -1,17 +1,17 @@
 #include "oracle/parts.h"
 
-/* Y = f(X) for the activations; X is exact, so the branch is known. */
+/* Y = f(X) for the activations. X is exact, or a sum of two exact numbers, which rounds to its own sign: so the branch is known. */
 void oracle_relu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = num_exact(IN(0, r, k).v > 0 ? IN(0, r, k).v : 0.0);
+	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_exact(0.0);
 }
 
 void oracle_relu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = num_exact(IN(0, r, k).v > 0 ? DOUT(r, k).v : 0.0);
+	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_exact(0.0);
 }
 
 void oracle_leaky_relu(struct oracle_call *c)

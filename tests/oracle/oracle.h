@@ -28,7 +28,7 @@ struct oracle_call {
 	int is_half, eval;
 	double u; /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
 	/* options, by meaning */
-	int heads, norm, reduce;
+	int heads, norm, reduce, act; /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
 	double alpha, slope, p, eps, momentum;
 	uint64_t rng_key;
 	int64_t step;

@@ -42,6 +42,15 @@ static void from_dropout(const struct hg__node *node, struct oracle_call *o)
 	o->p = (double)a.p;
 }
 
+static void from_epilogue(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__epilogue_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->act = a.act;
+	o->slope = o->alpha = (double)a.act_p;
+	o->p = (double)a.p;
+}
+
 static void from_scale(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__scale_attr a;
@@ -82,17 +91,9 @@ static const struct {
 	const char *name;
 	void (*read)(const struct hg__node *, struct oracle_call *);
 } readers[] = {
-    {"spmm", from_spmm},
-    {"sddmm_dot", from_sddmm_dot},
-    {"leaky_relu", from_leaky_relu},
-    {"elu", from_elu},
-    {"dropout", from_dropout},
-    {"scale", from_scale},
-    {"head_mean", from_heads},
-    {"head_dot", from_heads},
-    {"batch_norm", from_batch_norm},
-    {"layer_norm", from_layer_norm},
-    {"readout", from_readout},
+    {"spmm", from_spmm},       {"sddmm_dot", from_sddmm_dot},   {"leaky_relu", from_leaky_relu}, {"elu", from_elu},
+    {"dropout", from_dropout}, {"epilogue", from_epilogue},     {"scale", from_scale},           {"head_mean", from_heads},
+    {"head_dot", from_heads},  {"batch_norm", from_batch_norm}, {"layer_norm", from_layer_norm}, {"readout", from_readout},
 };
 
 void battery_options(const struct hg__node *node, struct oracle_call *o)

@@ -46,6 +46,22 @@ static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act
 	return ctx->backend->kernels->act_back(ctx, &wrong);
 }
 
+/* The bias's gradient as it was before the activation took its part. */
+static hg_status epilogue_sums_too_early(hg_context *ctx, const struct hg__epilogue_back_args *a)
+{
+	const struct hg__colsum_args early = {.x = a->dy, .y = a->db};
+	HG__TRY(ctx->backend->kernels->epilogue_back(ctx, a));
+	return a->db.data ? ctx->backend->kernels->colsum(ctx, &early) : HG_OK;
+}
+
+/* Another mask backward than forward. */
+static hg_status epilogue_draws_others(hg_context *ctx, const struct hg__epilogue_back_args *a)
+{
+	struct hg__epilogue_back_args wrong = *a;
+	wrong.then.key++;
+	return ctx->backend->kernels->epilogue_back(ctx, &wrong);
+}
+
 static hg_status loss_forgets_the_mask(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
 {
 	struct hg__softmax_xent_back_args wrong = *a;
@@ -90,7 +106,10 @@ int main(int argc, char **argv)
 	static const struct mistake transposed = {"spmm", PLANTED(spmm_forgets_the_permutation), &hg__op_spmm};
 	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope), &hg__op_leaky_relu};
 	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask), &hg__op_softmax_xent};
+	static const struct mistake early = {"epilogue_back", PLANTED(epilogue_sums_too_early), &hg__op_epilogue};
+	static const struct mistake others = {"epilogue_back", PLANTED(epilogue_draws_others), &hg__op_epilogue};
 	static const struct test_case cases[] = {
+	    {"early_sum_is_caught", 0, must_be_caught, &early},       {"other_mask_is_caught", 0, must_be_caught, &others},
 	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},     {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
 	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale}, {"forgotten_permutation_is_caught", 0, must_be_caught, &transposed},
 	    {"wrong_slope_is_caught", 0, must_be_caught, &slope},     {"forgotten_mask_is_caught", 0, must_be_caught, &mask},

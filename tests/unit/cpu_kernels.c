@@ -228,7 +228,7 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 	const float eps = 0.25f;
 	for (int cols = 1; cols < 400; cols += 133) {
 		struct hg__mat x = normal(dtype, 500, cols), z = normal(dtype, 500, cols), y = empty(dtype, 500, cols), b = normal(dtype, 1, cols);
-		struct hg__mat wide = empty(dtype, 500, cols + 5), other = empty(dtype == HG_F16 ? HG_F32 : HG_F16, 500, cols);
+		struct hg__mat wide = empty(dtype, 500, cols + 5), dx = empty(dtype, 500, cols), other = empty(dtype == HG_F16 ? HG_F32 : HG_F16, 500, cols);
 		set(&x, 0, 0, NAN);
 		set(&x, 1, 0, INFINITY);
 		for (int act = 0; act < HG__ACT_COUNT; act++) {
@@ -239,6 +239,15 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 		}
 		CHECK_OK(k->dropout(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
 		keep(&y);
+		for (int i = 0; i < 2 * (1 + HG__ACT_COUNT); i++) {
+			const struct hg__epilogue then = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f, 77, &step};
+			struct hg__mat db = empty(HG_F32, 1, cols);
+			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, then}));
+			keep(&y);
+			CHECK_OK(k->epilogue_back(ctx, &(struct hg__epilogue_back_args){y, z, dx, db, then}));
+			keep(&dx);
+			keep(&db);
+		}
 		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){x, z, y, 0.5f, 2.0f, &eps}));
 		keep(&y);
 		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){.x = x, .y = other, .alpha = 3.0f}));

@@ -31,6 +31,26 @@ template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
 			acc[k][i] = part[k * W + i][t];
 }
 
+/* Through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not where a store could
+ * change what is read. */
+template <int W, typename T> static __device__ void load_fixed(const T *p, float (&x)[W])
+{
+	if constexpr (W == 1) {
+		x[0] = widen(__ldg(p));
+	} else {
+		constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
+		uint4 words[WORDS];
+		T values[W];
+#pragma unroll
+		for (int i = 0; i < WORDS; i++)
+			words[i] = __ldg(reinterpret_cast<const uint4 *>(p) + i);
+		memcpy(static_cast<void *>(values), words, sizeof values);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			x[i] = widen(values[i]);
+	}
+}
+
 /* Rows that a thread has in flight at once. */
 constexpr int FLIGHT = 4;
 

@@ -1,0 +1,210 @@
+/* What follows a product or an aggregation, in one pass: the tape puts it in the place of such chains when it compiles (fuse.c).
+ *
+ *     Y = dropout(f(X + b))        f: relu, leaky_relu, elu or none; each part may be absent
+ *
+ * Shapes    X, Y: [n, d].  b: [1, d] or absent.
+ * Dtypes    X, b, Y: state.  All between them f32, narrowed once: a chain of k ops narrows k times.
+ * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
+ * Error     |Y - exact| <= the parts' f32 errors (one sum, f's gamma_4 alpha, gamma_2 of 1/(1 - p)), narrowed once. Against the same chain op by op: at most
+ *           that chain's roundings, u16 |.| for each value between. In f32 state the same bits, but for elu's gradient behind dropout.
+ * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX in f32, before dX is narrowed.  f' by Y alone: Y > 0 exactly where X + b > 0 was kept (a
+ *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha by f = Y (1 - p), which brings Y's rounding, u16 |Y|, as without dropout.
+ * Cost      2 n d + d elements forward, 3 n d backward;  what the parts compute.
+ * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant outside the range of its part.
+ * Source    - */
+#include "autograd/ops/epilogue.h"
+
+enum { X, B };
+enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+
+static struct hg__epilogue_attr attr_of(const struct hg__node *node)
+{
+	struct hg__epilogue_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
+static hg_status infer_act(struct hg__infer *s, const struct hg__epilogue_attr *attr)
+{
+	static const struct {
+		float low, high;
+		const char *expected;
+	} of[1 + HG__ACT_COUNT] = {
+	    [0] = {0.0f, 0.0f, "act_p = 0"},
+	    [1 + HG__ACT_RELU] = {0.0f, 0.0f, "act_p = 0"},
+	    [1 + HG__ACT_LEAKY_RELU] = {0.0f, 1.0f, "0 <= slope <= 1"},
+	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"}, /* the smallest and the largest positive float */
+	};
+	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_COUNT, "act", (double)attr->act, "none or an activation"));
+	return hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high, "act_p", (double)attr->act_p, of[attr->act].expected);
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const struct hg__epilogue_attr attr = attr_of(s->node);
+	HG__TRY(infer_act(s, &attr));
+	HG__TRY(hg__want_attr(s, attr.p >= 0.0f && attr.p < 1.0f, "p", (double)attr.p, "0 <= p < 1"));
+	HG__TRY(hg__want_state(s, X, "X"));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->grads = 1u << X;
+	s->saves = attr.act ? HG__SAVE_OUT : 0u;
+	if (!s->in[B].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, B, "b"));
+	HG__TRY(hg__want_shape(s, B, "b", 1, s->in[X].cols));
+	s->aux[DB] = hg__shape_of(1, s->in[X].cols, HG_F32);
+	s->grads |= 1u << B;
+	s->saves |= HG__SAVE_AUX(DB);
+	return HG_OK;
+}
+
+/* The parts as nodes with their own attributes, in order; their number. */
+static int parts_of(const struct hg__range *r, struct hg__node part[EPILOGUE_STAGES])
+{
+	const struct hg__epilogue_attr attr = attr_of(r->node);
+	const int present[EPILOGUE_STAGES] = {r->shape[B].present, attr.act != 0, attr.p > 0.0f};
+	int count = 0;
+	for (int k = 0; k < EPILOGUE_PARTS; k++) {
+		const struct epilogue_part *p = &epilogue_parts[k];
+		if (!present[p->stage] || (p->stage == EPILOGUE_ACT && p->act != attr.act))
+			continue;
+		part[count] = (struct hg__node){.op = p->op, .n_in = p->stage == EPILOGUE_BIAS ? 2 : 1};
+		memcpy(part[count++].attr, p->stage == EPILOGUE_DROPOUT ? &attr.p : &attr.act_p, sizeof(float));
+	}
+	return count;
+}
+
+/* What part k's rule may use: bound[k] is that of its X. */
+static struct hg__range range_of(const struct hg__range *r, const struct hg__node *part, double bound)
+{
+	struct hg__range own = *r;
+	own.node = part;
+	own.in[X] = bound;
+	return own;
+}
+
+/* bound[k]: on the X of part k; the last one: on Y. */
+static int bounds_of(const struct hg__range *r, struct hg__node part[EPILOGUE_STAGES], double bound[1 + EPILOGUE_STAGES])
+{
+	const int count = parts_of(r, part);
+	bound[0] = r->in[X];
+	for (int k = 0; k < count; k++) {
+		struct hg__range own = range_of(r, &part[k], bound[k]);
+		part[k].op->range(&own);
+		bound[k + 1] = own.out;
+	}
+	return count;
+}
+
+static void range(struct hg__range *r)
+{
+	struct hg__node part[EPILOGUE_STAGES];
+	double bound[1 + EPILOGUE_STAGES];
+	r->out = bound[bounds_of(r, part, bound)];
+	r->depth = 8.0; /* the sum, elu's exponential (4) and product, 1 - p and the division by it */
+}
+
+static void range_back(struct hg__range *r)
+{
+	struct hg__node part[EPILOGUE_STAGES];
+	double bound[1 + EPILOGUE_STAGES], dout = r->dout;
+	for (int k = bounds_of(r, part, bound) - 1; k >= 0; k--) {
+		struct hg__range own = range_of(r, &part[k], bound[k]);
+		own.out = bound[k + 1];
+		own.dout = dout;
+		part[k].op->range_back(&own);
+		dout = own.din[X];
+		if (part[k].n_in > 1)
+			r->din[B] = own.din[B];
+	}
+	r->din[X] = dout;
+}
+
+static struct hg__epilogue then_of(const struct hg__call *c)
+{
+	const struct hg__epilogue_attr attr = attr_of(c->node);
+	const struct hg__epilogue then = {.act = attr.act, .act_p = attr.act_p, .p = c->mode == HG_TRAIN ? attr.p : 0.0f, .key = c->node->rng_key, .step = c->step};
+	return then;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__epilogue_args args = {.x = c->in[X], .b = c->in[B], .y = c->out, .then = then_of(c)};
+	return c->k->epilogue(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const int wanted = c->din[B].data != NULL, direct = c->din[B].dtype == HG_F32;
+	struct hg__epilogue_back_args args = {.y = c->out, .dy = c->dout, .dx = c->din[X], .then = then_of(c)};
+	if (wanted)
+		args.db = direct ? c->din[B] : c->aux[DB];
+	HG__TRY(c->k->epilogue_back(c->ctx, &args));
+	return !wanted || direct ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	enum { NONE = 0, RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, ELU = 1 + HG__ACT_ELU };
+	static const struct {
+		const char *what;
+		hg_status expect;
+		struct hg__epilogue_attr attr;
+		int64_t wider, b_rows; /* b_rows 0: no b */
+		double sigma;
+		int integer;
+	} rows[] = {
+	    {"b, relu", HG_OK, {RELU, 0.0f, 0.0f}, 0, 1, 1.0, 0},
+	    {"b, relu, dropout", HG_OK, {RELU, 0.0f, 0.5f}, 1, 1, 1.0, 0},
+	    {"relu, dropout", HG_OK, {RELU, 0.0f, 0.6f}, 3, 0, 1.0, 0},
+	    {"b, dropout", HG_OK, {NONE, 0.0f, 0.3f}, 8, 1, 1.0, 0},
+	    {"b, leaky relu", HG_OK, {LEAKY, 0.2f, 0.0f}, 1, 1, 1.0, 0},
+	    {"b, leaky relu, dropout", HG_OK, {LEAKY, 0.2f, 0.1f}, 0, 1, 1.0, 0},
+	    {"leaky relu, dropout", HG_OK, {LEAKY, 0.0f, 0.5f}, 3, 0, 1.0, 0},
+	    {"b, elu", HG_OK, {ELU, 1.0f, 0.0f}, 0, 1, 1.0, 0},
+	    {"b, elu, dropout", HG_OK, {ELU, 1.0f, 0.6f}, 1, 1, 1.0, 0},
+	    {"elu, dropout", HG_OK, {ELU, 3.0f, 0.25f}, 8, 0, 1.0, 0},
+	    {"b, relu, dropout, large values", HG_OK, {RELU, 0.0f, 0.5f}, 0, 1, 4000.0, 0},
+	    {"b, elu, dropout, 300 columns more", HG_OK, {ELU, 0.5f, 0.4f}, 300, 1, 1.0, 0},
+	    {"b has two rows", HG_ERR_SHAPE, {RELU, 0.0f, 0.0f}, 0, 2, 1.0, 0},
+	    {"p 1", HG_ERR_ARG, {RELU, 0.0f, 1.0f}, 0, 1, 1.0, 0},
+	    {"p not a number", HG_ERR_ARG, {RELU, 0.0f, NAN}, 0, 1, 1.0, 0},
+	    {"slope 2", HG_ERR_ARG, {LEAKY, 2.0f, 0.5f}, 0, 1, 1.0, 0},
+	    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 1, 1.0, 0},
+	    {"no such activation", HG_ERR_ARG, {1 + HG__ACT_COUNT, 0.0f, 0.5f}, 0, 1, 1.0, 0},
+	    {"X of integers", HG_ERR_DTYPE, {RELU, 0.0f, 0.0f}, 0, 1, 1.0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_add(s, x->n, d, x->state, HG__FILL_NORMAL, rows[i].sigma, 1);
+	if (rows[i].b_rows)
+		hg__sample_normal(s, rows[i].b_rows, d, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 3.0, cost); /* one for each part */
+}
+
+const struct hg__op hg__op_epilogue = {
+    .name = "epilogue",
+    .traits = HG__RANDOM,
+    .min_in = 1,
+    .max_in = 2,
+    .same = 1u << X | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__reduction_scratch,
+    .sample = sample,
+    .cost = cost,
+};

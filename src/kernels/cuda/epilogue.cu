@@ -1,0 +1,168 @@
+/* Y = dropout(f(X + b)) in one pass, and its gradient with the column sums for b in one other. Traffic: one read and one write of the state; backward two reads
+ * (one where there is no f) and one write. */
+
+#include <type_traits>
+
+#include "kernels/cuda/acts.cuh"
+#include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/drop.cuh"
+
+namespace
+{
+
+struct identity {
+	static __device__ float value(float x, float)
+	{
+		return x;
+	}
+	static __device__ float gradient(float, float dy, float)
+	{
+		return dy;
+	}
+};
+
+/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds both in y > 0. */
+template <typename A, bool DROPS> struct after {
+	static constexpr bool READS = !std::is_same<A, identity>::value, DRAWS = DROPS && !std::is_same<A, relu>::value;
+	float act_p;
+	struct drop d;
+
+	template <int W> __device__ void value(int64_t row, int64_t col, float (&v)[W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = A::value(v[i], act_p);
+		if constexpr (DROPS)
+			d.pack<W>(row, col, v);
+	}
+	/* g = dy on the way in */
+	template <int W> __device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
+	{
+		if constexpr (DRAWS)
+			d.pack<W>(row, col, g);
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			if constexpr (DROPS && !DRAWS)
+				g[i] = g[i] / d.keep;
+			g[i] = A::gradient(DRAWS ? y[i] * d.keep : y[i], g[i], act_p);
+		}
+	}
+};
+
+template <typename E> struct forward {
+	struct floats x, b, y;
+	E then;
+
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float v[W];
+		x.get<W>(row, col, v);
+		if (b.data) {
+			float add[W];
+			b.get<W>(col, add);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] += add[i];
+		}
+		then.template value<W>(row, col, v);
+		y.put<W>(row, col, v);
+	}
+};
+
+/* What both ways back share: g = f'(X + b) dropout(dY) of a pack, stored where dX is wanted. */
+template <typename T, typename E> struct gradient {
+	const T *y, *dy;
+	T *dx;
+	int64_t ld;
+	E then;
+
+	template <int W> __device__ void pack(int64_t row, int64_t col, float (&g)[W]) const
+	{
+		const int64_t i = row * ld + col;
+		float at[W] = {};
+		load_fixed<W>(dy + i, g);
+		if constexpr (E::READS)
+			load_fixed<W>(y + i, at);
+		then.template gradient<W>(row, col, at, g);
+		if (dx)
+			store<W>(dx + i, g);
+	}
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float g[W];
+		pack<W>(row, col, g);
+	}
+};
+
+template <typename T, typename E> struct gradient_sums {
+	struct gradient<T, E> of;
+	float *db;
+
+	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
+	{
+		float g[W];
+		of.template pack<W>(row, col, g);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			acc[0][i] += g[i];
+	}
+	__device__ void finish(int64_t col, const float (&sum)[1]) const
+	{
+		db[col] = sum[0];
+	}
+};
+
+template <typename E> E after_of(const struct hg__epilogue &e)
+{
+	return {e.act_p, drop_of(e.p, e.key, e.step)};
+}
+
+template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_args *a)
+{
+	return walk(ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x), forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), after_of<E>(a->then)});
+}
+
+template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
+{
+	return with_float(ctx, "epilogue_back", a->dy.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		const struct gradient<T, E> g = {
+			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, after_of<E>(a->then)
+		};
+		if (!a->db.data)
+			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), g);
+		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), gradient_sums<T, E>{g, data_of<float>(a->db)});
+	});
+}
+
+/* [no f, then in the order of hg__act][without dropout, with]. */
+constexpr struct {
+	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
+	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
+} table[1 + HG__ACT_COUNT][2] = {
+    {{run<after<identity, false>>, run_back<after<identity, false>>}, {run<after<identity, true>>, run_back<after<identity, true>>}},
+    {{run<after<relu, false>>, run_back<after<relu, false>>}, {run<after<relu, true>>, run_back<after<relu, true>>}},
+    {{run<after<leaky_relu, false>>, run_back<after<leaky_relu, false>>}, {run<after<leaky_relu, true>>, run_back<after<leaky_relu, true>>}},
+    {{run<after<elu, false>>, run_back<after<elu, false>>}, {run<after<elu, true>>, run_back<after<elu, true>>}},
+};
+
+} // namespace
+
+extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogue_args *a)
+{
+	if (!alike(a->x, a->y))
+		return misfit(ctx, "epilogue", a->x, a->y);
+	if (a->b.data && (a->b.cols != a->x.cols || !is_float(a->b)))
+		return misfit(ctx, "epilogue", a->x, a->b);
+	return table[a->then.act][a->then.p > 0.0f].forward(ctx, a);
+}
+
+extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
+{
+	const bool typed = (!a->y.data || a->y.dtype == a->dy.dtype) && (!a->dx.data || a->dx.dtype == a->dy.dtype);
+	if (!typed || !alike(a->dy, a->y) || !alike(a->dy, a->dx))
+		return misfit(ctx, "epilogue_back", a->dy, a->dx);
+	if (a->db.data && (a->db.dtype != HG_F32 || a->db.cols != a->dy.cols))
+		return misfit(ctx, "epilogue_back", a->dy, a->db);
+	return table[a->then.act][a->then.p > 0.0f].backward(ctx, a);
+}

@@ -1,0 +1,97 @@
+#include "oracle/parts.h"
+
+/* Y = dropout(f(X + b)), put together from the oracles of its parts, which do not round between them. */
+
+static const struct {
+	void (*forward)(struct oracle_call *c);
+	void (*backward)(struct oracle_call *c);
+} acts[] = {{0}, {oracle_relu, oracle_relu_back}, {oracle_leaky_relu, oracle_leaky_relu_back}, {oracle_elu, oracle_elu_back}};
+
+/* What lies between the parts: sum = X + b, act = f(sum). */
+struct between {
+	struct oracle_matrix sum, act;
+};
+
+static struct oracle_matrix like(const struct oracle_matrix *m)
+{
+	return (struct oracle_matrix){m->rows, m->cols, oracle_scratch(m->rows * m->cols)};
+}
+
+static void copy(const struct oracle_matrix *from, const struct oracle_matrix *to)
+{
+	for (int64_t i = 0; i < to->rows * to->cols; i++)
+		to->at[i] = from->at[i];
+}
+
+/* One part as a call of its own. */
+static struct oracle_call part(const struct oracle_call *c, const struct oracle_matrix *x, const struct oracle_matrix *y)
+{
+	struct oracle_call own = *c;
+	own.in[0] = *x;
+	own.out = *y;
+	return own;
+}
+
+static void middle(const struct oracle_call *c, struct between *m)
+{
+	m->sum = like(&c->out);
+	m->act = like(&c->out);
+	struct oracle_call add = part(c, &c->in[0], &m->sum), act = part(c, &m->sum, &m->act);
+	if (c->in[1].at)
+		oracle_bias_add(&add);
+	else
+		copy(&c->in[0], &m->sum);
+	if (c->act)
+		acts[c->act].forward(&act);
+	else
+		copy(&m->sum, &m->act);
+}
+
+static void middle_release(struct between *m)
+{
+	oracle_release(m->sum.at);
+	oracle_release(m->act.at);
+}
+
+void oracle_epilogue(struct oracle_call *c)
+{
+	struct between m;
+	middle(c, &m);
+	struct oracle_call drop = part(c, &m.act, &c->out);
+	oracle_dropout(&drop);
+	middle_release(&m);
+}
+
+/* f(sum) as backward finds it: the stored y (1 - p) where it was kept; elsewhere the gradient is 0 whatever it is. */
+static void find_act(const struct oracle_call *c, const struct oracle_matrix *act)
+{
+	const num keep = num_sub(c->u, num_exact(1.0), num_exact(c->p));
+	FOR_OUT(r, k)
+	*oracle_at(act, r, k) = c->p > 0 ? num_mul(c->u, SAVED(r, k), keep) : SAVED(r, k);
+}
+
+void oracle_epilogue_back(struct oracle_call *c)
+{
+	struct between m;
+	middle(c, &m);
+	const struct oracle_matrix dact = like(&c->out), dsum = like(&c->out);
+	struct oracle_call drop = part(c, &m.act, &c->out), act = part(c, &m.sum, &m.act), add = part(c, &c->in[0], &m.sum);
+	drop.din[0] = dact;
+	oracle_dropout_back(&drop);
+	find_act(c, &m.act);
+	act.saved_out = m.act;
+	act.dout = dact;
+	act.din[0] = dsum;
+	if (c->act)
+		acts[c->act].backward(&act);
+	else
+		copy(&dact, &dsum);
+	add.dout = dsum;
+	if (c->in[1].at)
+		oracle_bias_add_back(&add);
+	else if (WANT(0))
+		copy(&dsum, &c->din[0]);
+	oracle_release(dact.at);
+	oracle_release(dsum.at);
+	middle_release(&m);
+}

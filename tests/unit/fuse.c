@@ -1,0 +1,283 @@
+/* Chains that become one node when the tape compiles: the same numbers, nothing of the user's lost, fewer kernels. */
+#include <math.h>
+#include <stdio.h>
+
+#include "unit/capturing.h"
+#include "unit/tape.h"
+
+enum { ROWS = 150, COLS = 21 };
+
+/* A chain as a recipe: bias or not, act by number (0: none), p. */
+struct recipe {
+	const char *title;
+	int bias, act;
+	float p;
+};
+static const struct recipe recipes[] = {
+    {"bias_add+relu", 1, 1, 0.0f},         {"bias_add+leaky_relu", 1, 2, 0.0f},   {"bias_add+elu", 1, 3, 0.0f},
+    {"bias_add+dropout", 1, 0, 0.5f},      {"relu+dropout", 0, 1, 0.3f},          {"leaky_relu+dropout", 0, 2, 0.5f},
+    {"elu+dropout", 0, 3, 0.5f},           {"bias_add+relu+dropout", 1, 1, 0.5f}, {"bias_add+leaky_relu+dropout", 1, 2, 0.6f},
+    {"bias_add+elu+dropout", 1, 3, 0.25f},
+};
+enum { RECIPES = (int)(sizeof recipes / sizeof recipes[0]) };
+
+static hg_var act_of(hg_tape *tape, hg_var x, int act)
+{
+	return act == 1 ? hg_relu(tape, x) : act == 2 ? hg_leaky_relu(tape, x, 0.2f) : act == 3 ? hg_elu(tape, x, 1.0f) : x;
+}
+
+static hg_var chain_of(hg_tape *tape, const struct recipe *r, hg_var x, hg_var b)
+{
+	hg_tape_scope(tape, "first");
+	x = r->bias ? hg_bias_add(tape, x, b) : x;
+	hg_tape_scope(tape, "second");
+	x = act_of(tape, x, r->act);
+	return r->p > 0.0f ? hg_dropout(tape, x, r->p) : x;
+}
+
+/* The chain between a variable and a loss; what it leaves. */
+struct result {
+	float *y, *dx, *db;
+	int32_t alive;
+	const char *title;
+};
+
+static struct result run_chain(struct bench *b, const struct recipe *r, const hg_tensor *x, const hg_tensor *t, int separate)
+{
+	struct result result = {0};
+	b->ctx->separate_ops = separate;
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &b->tape));
+	const hg_var in = hg_tape_variable(b->tape, x, "x"), bias = hg_tape_param(b->tape, param(b, "b", 1, COLS));
+	const hg_var y = chain_of(b->tape, r, in, bias);
+	hg_tape_keep(b->tape, y);
+	CHECK_OK(hg_tape_compile(b->tape, hg_mse(b->tape, y, hg_tape_input(b->tape, t, "t", -1.0), HG_NONE)));
+	CHECK_OK(hg_tape_forward(b->tape));
+	CHECK_OK(hg_tape_backward(b->tape));
+	result.alive = b->tape->alive;
+	result.y = download(hg_tape_value(b->tape, y));
+	result.dx = download(hg_tape_grad(b->tape, in));
+	result.db = download(hg_param_grad(param(b, "b", 1, COLS)));
+	const char *title = b->tape->line[b->tape->value[hg__tape_index(b->tape, y)].node].title;
+	CHECK(separate ? !title : title && strcmp(title, r->title) == 0);
+	hg_tape_free(b->tape);
+	b->tape = NULL;
+	return result;
+}
+
+static void result_free(struct result *r)
+{
+	free(r->y);
+	free(r->dx);
+	free(r->db);
+}
+
+/* slack: relative to the largest number of the array; 0: the same bits. */
+static void same_or_close(const float *fused, const float *apart, int64_t count, double slack, const struct recipe *r, const char *what)
+{
+	double most = 0.0;
+	for (int64_t i = 0; i < count; i++)
+		most = fmax(most, fabs((double)apart[i]));
+	for (int64_t i = 0; i < count; i++) {
+		const double a = (double)fused[i], b = (double)apart[i];
+		CHECK_MSG(fabs(a - b) <= slack * most, "%s: %s[%lld] is %.9g as one, %.9g apart", r->title, what, (long long)i, a, b);
+		CHECK_MSG(r->act == 3 || (a == 0.0) == (b == 0.0), "%s: %s[%lld] is %.9g as one, %.9g apart", r->title, what, (long long)i, a, b);
+	}
+}
+
+/* In f32 bit for bit, but for elu behind dropout, which finds f = Y (1 - p) with two roundings. In f16 within the roundings of what lay between: at most three
+ * narrowings of u16 each going forth and three going back; elu's 1 + f may cancel, so its error is relative to the largest. The gradient of the mean square
+ * carries what Y differs by: T is far from Y, so that (Y - T) loses nothing. */
+static void fused_chains_give_the_same(void)
+{
+	for (int half = 0; half < 2; half++)
+		for (int i = 0; i < RECIPES; i++) {
+			const struct recipe *r = &recipes[i];
+			const hg_dtype state = half ? HG_F16 : HG_F32;
+			const double forth = half ? 3 * 0x1p-11 : 0.0, back = half ? 6 * 0x1p-11 : r->act == 3 && r->p > 0.0f ? 4 * 0x1p-24 : 0.0;
+			struct bench b;
+			float far[ROWS * COLS];
+			test_reseed(5);
+			bench_open(&b, test_context(), half ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
+			hg_tape_free(b.tape);
+			for (int k = 0; k < ROWS * COLS; k++)
+				far[k] = 64.0f;
+			const hg_tensor *x = random_tensor(&b, state, ROWS, COLS, 1.0), *t = tensor_of(&b, state, ROWS, COLS, far, HG_F32);
+			struct result one = run_chain(&b, r, x, t, 0), apart = run_chain(&b, r, x, t, 1);
+			CHECK_EQ_I(one.alive, 2);
+			CHECK_EQ_I(apart.alive, 1 + r->bias + (r->act > 0) + (r->p > 0.0f));
+			same_or_close(one.y, apart.y, ROWS * COLS, forth, r, "Y");
+			same_or_close(one.dx, apart.dx, ROWS * COLS, back, r, "dX");
+			same_or_close(one.db, apart.db, r->bias ? COLS : 0, back, r, "db");
+			result_free(&one);
+			result_free(&apart);
+			bench_close(&b);
+		}
+}
+
+/* On an EVAL tape dropout is the identity, fused or not. */
+static void nothing_is_dropped_in_evaluation(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
+	const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0);
+	const hg_var y = hg_dropout(b.tape, hg_relu(b.tape, hg_tape_input(b.tape, x, "x", -1.0)), 0.5f);
+	CHECK_OK(hg_tape_compile(b.tape, y));
+	CHECK_EQ_I(b.tape->alive, 1);
+	CHECK_OK(hg_tape_forward(b.tape));
+	float *in = download(x), *out = download(hg_tape_value(b.tape, y));
+	for (int i = 0; i < ROWS * COLS; i++)
+		CHECK(out[i] == fmaxf(in[i], 0.0f));
+	free(in);
+	free(out);
+	bench_close(&b);
+}
+
+/* ---- what is somebody's stays ---- */
+
+static hg_status ignore(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+{
+	(void)user;
+	(void)tape;
+	(void)line;
+	(void)backward;
+	(void)call;
+	return HG_OK;
+}
+
+enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, OBSERVED, ASKED, ORDER, DEAD_USER, CAST, REASONS };
+static const int nodes_alive[REASONS] = {
+    [NOTHING] = 1, [KEPT] = 2, [USED_TWICE] = 3, [OUTPUT] = 1, [OBSERVED] = 2, [ASKED] = 2, [ORDER] = 2, [DEAD_USER] = 1, [CAST] = 3};
+
+static void what_is_asked_for_is_not_fused_away(void)
+{
+	static const struct hg__observer observer = {ignore, NULL};
+	for (int why = 0; why < REASONS; why++) {
+		struct bench b;
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
+		b.ctx->separate_ops = why == ASKED;
+		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x", -1.0), p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
+		const hg_var first = why == ORDER ? hg_relu(b.tape, x) : hg_bias_add(b.tape, x, p);
+		const hg_var between = why == CAST ? hg_cast(b.tape, first, HG_F32) : first;
+		hg_var y = why == ORDER ? hg_bias_add(b.tape, between, p) : hg_relu(b.tape, between);
+		if (why == KEPT)
+			hg_tape_keep(b.tape, first);
+		if (why == OBSERVED)
+			hg__tape_observe(b.tape, &observer);
+		if (why == USED_TWICE)
+			y = hg_add(b.tape, y, first);
+		if (why == DEAD_USER)
+			(void)hg_scale(b.tape, first, 2.0f);
+		CHECK_OK(hg_tape_compile(b.tape, why == OUTPUT ? first : y));
+		CHECK_MSG(b.tape->alive == nodes_alive[why], "reason %d: %d nodes alive, expected %d", why, (int)b.tape->alive, nodes_alive[why]);
+		CHECK_OK(hg_tape_forward(b.tape));
+		const hg_tensor *value = hg_tape_value(b.tape, first);
+		CHECK((value != NULL) == (why == KEPT || why == OUTPUT));
+		bench_close(&b);
+	}
+}
+
+/* ---- verdicts ---- */
+
+/* Values of at most 20000 each: the sum is proved, twice the sum is not. Fused, one narrowing has one verdict; refused is what would have been refused. */
+static void the_whole_has_one_verdict(void)
+{
+	static const hg_unproved choices[] = {HG_UNPROVED_GUARD, HG_UNPROVED_PROMOTE, HG_UNPROVED_REFUSE};
+	for (int i = 0; i < 3; i++)
+		for (int large = 0; large < 2; large++) {
+			struct bench b;
+			hg_policy policy = hg_policy_fp16();
+			policy.unproved = choices[i];
+			bench_open(&b, test_context(), policy, HG_TRAIN);
+			const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0), *bias = random_tensor(&b, HG_F16, 1, COLS, 1.0);
+			const double bound = large ? 40000.0 : 10000.0;
+			const hg_var sum = hg_bias_add(b.tape, hg_tape_input(b.tape, x, "x", bound), hg_tape_input(b.tape, bias, "b", bound));
+			const hg_var y = hg_dropout(b.tape, hg_relu(b.tape, sum), 0.5f);
+			if (large && choices[i] == HG_UNPROVED_REFUSE) {
+				CHECK_STATUS(hg_tape_compile(b.tape, y), HG_ERR_RANGE);
+				CHECK_CONTAINS(hg_context_error(b.ctx), "bias_add: |out| may reach 8e+04");
+				bench_close(&b);
+				continue;
+			}
+			CHECK_OK(hg_tape_compile(b.tape, y));
+			const struct hg__line *line = &b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node];
+			CHECK(line->node.op == &hg__op_epilogue && b.tape->alive == (line->node.verdict == HG_PROMOTED ? 3 : 1)); /* promoted: x and b are cast */
+			CHECK_EQ_I(line->node.verdict, !large ? HG_PROVED : choices[i] == HG_UNPROVED_GUARD ? HG_GUARDED : HG_PROMOTED);
+			CHECK(line->node.bound >= (large ? 65504.0 : 40000.0) && line->node.bound <= (large ? 160001.0 : 40100.0));
+			bench_close(&b);
+		}
+}
+
+/* ---- how many calls a step makes ---- */
+
+static hg_tape *model_tape(struct bench *b, const char *name, float dropout, hg_graph *graph, const hg_tensor *x, const hg_tensor *label, hg_model **model)
+{
+	hg_model_config config = hg_model_config_default(name);
+	hg_model_input input = HG_MODEL_INPUT_INIT;
+	hg_tape *tape = NULL;
+	config.in_features = hg_tensor_cols(x);
+	config.out_features = 7;
+	config.hidden = 64;
+	config.dropout = dropout;
+	config.attention_dropout = strcmp(name, "gat") ? config.attention_dropout : dropout;
+	input.graph = graph;
+	input.x = x;
+	if (!*model)
+		CHECK_OK(hg_model_create(b->params, &config, model));
+	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
+	const hg_var logits = hg_model_record(*model, tape, &input);
+	CHECK_MSG(hg_tape_compile(tape, hg_softmax_xent(tape, logits, hg_tape_input(tape, label, "labels", -1.0), HG_NONE)) == HG_OK, "%s",
+	          hg_context_error(b->ctx));
+	return tape;
+}
+
+/* Kernels, copies and fills of one forward and backward. */
+static int64_t calls_of(hg_context *ctx, hg_tape *tape)
+{
+	void *work = NULL;
+	int64_t operations = 0;
+	CHECK_OK(hg_tape_forward(tape)); /* a first run may allocate */
+	CHECK_OK(hg_tape_backward(tape));
+	CHECK_OK(ctx->backend->capture_begin(ctx));
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK_OK(hg_tape_backward(tape));
+	CHECK_OK(ctx->backend->capture_end(ctx, &work, &operations));
+	ctx->backend->work_free(ctx, work);
+	return operations;
+}
+
+static void fewer_calls_a_step(void)
+{
+	static const struct {
+		const char *name;
+		float dropout;
+		int64_t saved; /* by fusion, forward and backward together */
+	} rows[] = {{"gcn", 0.0f, 2}, {"gcn", 0.5f, 4}, {"gin", 0.0f, 0}, {"gin", 0.5f, 4}, {"gat", 0.0f, 2}, {"gat", 0.5f, 4}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		hg_model *model = NULL;
+		bench_open(&b, capturing_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = ring(b.ctx, 60);
+		const hg_tensor *x = random_tensor(&b, HG_F16, 60, 100, 1.0), *label = label_tensor(&b, 60, 7);
+		int64_t calls[2];
+		for (int separate = 0; separate < 2; separate++) {
+			b.ctx->separate_ops = separate;
+			hg_tape *tape = model_tape(&b, rows[i].name, rows[i].dropout, b.graph, x, label, &model);
+			calls[separate] = calls_of(b.ctx, tape);
+			hg_tape_free(tape);
+		}
+		test_note("%s, dropout %.1f: %lld calls, %lld apart", rows[i].name, (double)rows[i].dropout, (long long)calls[0], (long long)calls[1]);
+		CHECK_MSG(calls[1] - calls[0] == rows[i].saved, "%s, dropout %.1f: %lld calls, %lld apart", rows[i].name, (double)rows[i].dropout, (long long)calls[0],
+		          (long long)calls[1]);
+		hg_model_free(model);
+		bench_close(&b);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(fused_chains_give_the_same), TEST(nothing_is_dropped_in_evaluation), TEST(what_is_asked_for_is_not_fused_away), TEST(the_whole_has_one_verdict),
+	    TEST(fewer_calls_a_step),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
