@@ -17,7 +17,6 @@ struct sum {
 	const __half *x;
 	uint32_t pitch; /* bytes from one row of X to the next */
 	const void *w;  /* [m], in the order of the entries */
-	int w_half;
 	__half *y;
 	int64_t ldy;
 	int cols; /* a grid holds no more */
@@ -27,9 +26,9 @@ struct sum {
 	int64_t lead;
 };
 
-static __device__ inline float scale_of(const struct sum &p, int32_t row)
+static __device__ inline float row_factor(const struct sum &p, int32_t row)
 {
-	return __fmul_rn(p.alpha, p.row_scale ? p.row_scale[row] : 1.0f);
+	return p.row_scale ? p.row_scale[row] : 1.0f;
 }
 
 /* The column where a lane of W begins; lanes behind the last column go along with it, and write nothing. */
@@ -46,23 +45,57 @@ template <int W> static __device__ inline word<W> fetch_row(const struct sum &p,
 	return fetch_word<W>(reinterpret_cast<const __half *>(row) + c);
 }
 
-/* Weights of the step that begins at `entry`, a number divisible by STEP; all lanes load the same ones. */
+/* Weights of a step, one an edge: loaded a step ahead, four at a time, by all lanes alike. */
+struct unit_weights {
+	__device__ void look_ahead(const struct sum &, int64_t, int)
+	{
+	}
+	__device__ void take()
+	{
+	}
+	__device__ float get(int) const
+	{
+		return 1.0f;
+	}
+};
 static_assert(STEP == 4, "weights are loaded four at a time");
-static __device__ inline void load_weights(const struct sum &p, int64_t entry, int live, float (&w)[STEP])
-{
-	const __half *half = static_cast<const __half *>(p.w) + entry;
-	const float *full = static_cast<const float *>(p.w) + entry;
-	if (live < STEP) {
+template <typename T, typename Four> struct edge_weights {
+	Four now, next;
+	__device__ void look_ahead(const struct sum &p, int64_t entry, int live)
+	{
+		const T *from = static_cast<const T *>(p.w) + entry;
+		if (live == STEP) {
+			next = __ldg(reinterpret_cast<const Four *>(from));
+			return;
+		}
+		T w[STEP];
 #pragma unroll
 		for (int u = 0; u < STEP; u++)
-			w[u] = u >= live ? 0.0f : p.w_half ? __half2float(half[u]) : full[u];
-	} else if (p.w_half) {
-		widen_word<STEP>(fetch_word<STEP>(half), w);
-	} else {
-		const float4 four = __ldg(reinterpret_cast<const float4 *>(full));
-		w[0] = four.x, w[1] = four.y, w[2] = four.z, w[3] = four.w;
+			w[u] = u < live ? from[u] : T(0.0f);
+		memcpy(&next, w, sizeof next);
 	}
-}
+	__device__ void take()
+	{
+		now = next;
+	}
+	__device__ float get(int u) const
+	{
+		T w[STEP];
+		memcpy(static_cast<void *>(w), &now, sizeof now);
+		return widen(w[u]);
+	}
+};
+/* Four blocks a multiprocessor, as spmm.cu has them; the compiler spills weights for sm_80 then, so three there. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+template <typename Weights> constexpr int RESIDENT = 3;
+template <> constexpr int RESIDENT<unit_weights> = 4;
+#else
+template <typename Weights> constexpr int RESIDENT = 4;
+#endif
+typedef edge_weights<__half, uint2> half_weights;
+typedef edge_weights<float, uint4> full_weights;
+template <typename Weights> constexpr bool weighted = true;
+template <> constexpr bool weighted<unit_weights> = false;
 
 /* acc = fma(f, x, acc) in f32 */
 template <int W, bool WEIGHTED> static __device__ inline void add_term(const word<W> &bits, float w, float (&acc)[W])
@@ -74,47 +107,46 @@ template <int W, bool WEIGHTED> static __device__ inline void add_term(const wor
 		acc[i] = WEIGHTED ? __fmaf_rn(w, x[i], acc[i]) : __fadd_rn(acc[i], x[i]);
 }
 
-template <int W> static __device__ inline void put_row(const struct sum &p, int32_t row, int c, const float (&sum)[W])
+/* y = alpha r * sum */
+template <int W> static __device__ inline void scale_sum(const struct sum &p, float r, const float (&sum)[W], float (&y)[W])
 {
-	const float scale = scale_of(p, row);
-	float y[W];
+	const float scale = __fmul_rn(p.alpha, r);
 #pragma unroll
 	for (int i = 0; i < W; i++)
 		y[i] = __fmul_rn(scale, sum[i]);
+}
+
+template <int W> static __device__ inline void put_row(const struct sum &p, int32_t row, int c, const float (&sum)[W], float r)
+{
+	float y[W];
+	scale_sum(p, r, sum, y);
 	store_word<W>(p.y + row * p.ldy + c, y);
 }
 
+template <int W> static __device__ inline void put_zero(const struct sum &p, int32_t row, int c, bool owner)
+{
+	const float nothing[W] = {};
+	if (owner)
+		store_word<W>(p.y + row * p.ldy + c, nothing);
+}
+
 /* A part of a split row: to its slot; or scaled into Y; or into the sum of its row, found among the split ones. */
-template <int W, int WRITE> static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c, const float (&sum)[W])
+template <int W, int WRITE> static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c, const float (&sum)[W], float r)
 {
 	if constexpr (WRITE == HG__WRITE_STAGED) {
 		store_floats<W>(p.staging + slot * p.lead + c, sum);
 	} else if constexpr (WRITE == HG__WRITE_ATOMIC_F16) {
-		const float scale = scale_of(p, row);
 		float y[W];
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			y[i] = __fmul_rn(scale, sum[i]);
+		scale_sum(p, r, sum, y);
 		atomic_add(p.y + row * p.ldy + c, y);
 	} else {
 		atomic_add(p.staging + first_at_least(p.plan.split_row, 0, p.plan.splits, row) * p.lead + c, sum);
 	}
 }
 
-template <typename... F>
-static __device__ inline auto walk(int, const struct sum &p, int64_t item, const struct sub_warp &me, F... f)
-    -> decltype(stream_item(p.plan, p.col, p.row_scale, item, me, f...))
-{
-	return stream_item(p.plan, p.col, p.row_scale, item, me, f...);
-}
-template <typename... F> static __device__ inline void walk(long, const struct sum &p, int64_t item, const struct sub_warp &me, F... f)
-{
-	return stream_item(p.plan, p.col, item, me, f...);
-}
-
 /* ---- EDGES, sums in f32 ---- */
 
-template <int W, int WRITE, bool WEIGHTED> static __global__ void __launch_bounds__(BLOCK, 4) sum_edges(const __grid_constant__ struct sum p)
+template <int W, int WRITE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_edges(const __grid_constant__ struct sum p)
 {
 	const struct sub_warp me = own_sub_warp();
 	const int64_t item = own_piece();
@@ -122,26 +154,25 @@ template <int W, int WRITE, bool WEIGHTED> static __global__ void __launch_bound
 	const int c = own_column<W>(p, &owner);
 	if (item >= p.plan.items)
 		return;
-	float acc[W] = {}, w[STEP] = {};
+	float acc[W] = {};
+	Weights weights = {};
 	word<W> bits[STEP];
-	const auto ahead = [](int64_t, int) {};
-	const auto step = [&](int64_t entry, int live) {
-		if (WEIGHTED)
-			load_weights(p, entry, live, w);
-	};
+	const auto ahead = [&](int64_t entry, int live) { weights.look_ahead(p, entry, live); };
+	const auto step = [&]() { weights.take(); };
 	const auto load = [&](int u, int64_t, int32_t j) { bits[u] = fetch_row<W>(p, j, c); };
-	const auto add = [&](int u) { add_term<W, WEIGHTED>(bits[u], w[u], acc); };
-	const auto batch = [](auto) {};
-	const auto put = [&](int32_t row, int64_t slot, auto...) {
+	const auto add = [&](int u) { add_term<W, weighted<Weights>>(bits[u], weights.get(u), acc); };
+	const auto batch = [](float) {};
+	const auto zero = [&](int32_t row) { put_zero<W>(p, row, c, owner); };
+	const auto put = [&](int32_t row, int64_t slot, float r) {
 		if (owner && slot < 0)
-			put_row<W>(p, row, c, acc);
+			put_row<W>(p, row, c, acc, r);
 		else if (owner)
-			put_part<W, WRITE>(p, row, slot, c, acc);
+			put_part<W, WRITE>(p, row, slot, c, acc, r);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = 0.0f;
 	};
-	walk(0, p, item, me, ahead, step, load, add, batch, put);
+	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load, add, batch, zero, put);
 }
 
 /* ---- GROUPS and ROWS, sums in f32: an item lies in one row ---- */
@@ -154,7 +185,7 @@ static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item,
 	return p.plan.rowptr[row] < p.plan.item_edge[item] ? 2 * item : -1;
 }
 
-template <bool WEIGHTED> static __global__ void __launch_bounds__(BLOCK, 4) sum_groups(const __grid_constant__ struct sum p)
+template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_groups(const __grid_constant__ struct sum p)
 {
 	constexpr int W = 8;
 	const int64_t item = own_piece();
@@ -165,30 +196,33 @@ template <bool WEIGHTED> static __global__ void __launch_bounds__(BLOCK, 4) sum_
 	const int64_t first = p.plan.item_edge[item], origin = first / STEP * STEP;
 	const int begin = static_cast<int>(first - origin), stop = static_cast<int>(p.plan.item_edge[item + 1] - origin);
 	const int32_t row = p.plan.item_row ? p.plan.item_row[item] : static_cast<int32_t>(item), *col = p.col + origin;
-	float acc[W] = {}, w[STEP] = {};
+	float acc[W] = {};
+	Weights weights = {};
 	word<W> bits[STEP];
 	int id[STEP];
 	load_ids(col, 0, stop, id);
+	weights.look_ahead(p, origin, stop < STEP ? stop : STEP);
 	for (int e = 0; e < stop; e += STEP) {
 		__syncwarp(); /* the sub-warps of a warp take each step together */
-		if (WEIGHTED)
-			load_weights(p, origin + e, stop - e < STEP ? stop - e : STEP, w);
+		weights.take();
 #pragma unroll
 		for (int u = 0; u < STEP; u++)
 			if (e + u >= begin && e + u < stop)
 				bits[u] = fetch_row<W>(p, id[u], c);
-		if (e + STEP < stop)
+		if (e + STEP < stop) {
 			load_ids(col, e + STEP, stop, id);
+			weights.look_ahead(p, origin + e + STEP, stop - e - STEP < STEP ? stop - e - STEP : STEP);
+		}
 #pragma unroll
 		for (int u = 0; u < STEP; u++)
 			if (e + u >= begin && e + u < stop)
-				add_term<W, WEIGHTED>(bits[u], w[u], acc);
+				add_term<W, weighted<Weights>>(bits[u], weights.get(u), acc);
 	}
 	const int64_t slot = slot_of_item(p, item, row);
 	if (owner && slot < 0)
-		put_row<W>(p, row, c, acc);
+		put_row<W>(p, row, c, acc, row_factor(p, row));
 	else if (owner)
-		put_part<W, HG__WRITE_STAGED>(p, row, slot, c, acc);
+		put_part<W, HG__WRITE_STAGED>(p, row, slot, c, acc, 1.0f);
 }
 
 /* ---- EDGES, sums in f16: two columns an instruction, weights mirrored ---- */
@@ -201,16 +235,7 @@ static __device__ inline int32_t row_with_edges(const struct item_plan &p, int32
 	return row < p.rows ? row : static_cast<int32_t>(p.rows) - 1;
 }
 
-static __device__ inline __half2 half_scale(const struct sum &p, int32_t row)
-{
-	return __float2half2_rn(scale_of(p, row));
-}
-
-[[maybe_unused]] static __device__ inline __half2 batch_scale(const struct sum &p, int32_t row)
-{
-	return half_scale(p, row < p.plan.rows ? row : 0);
-}
-[[maybe_unused]] static __device__ inline __half2 batch_scale(const struct sum &p, float r)
+static __device__ inline __half2 half_scale(const struct sum &p, float r)
 {
 	return __float2half2_rn(__fmul_rn(p.alpha, r));
 }
@@ -258,7 +283,7 @@ static __device__ inline void widen_halves(const __half2 (&sum)[4], float (&x)[8
 	}
 }
 
-template <int SCALE, bool WEIGHTED> static __global__ void __launch_bounds__(BLOCK, 4) sum_halves(const __grid_constant__ struct sum p)
+template <int SCALE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_halves(const __grid_constant__ struct sum p)
 {
 	const struct sub_warp me = own_sub_warp();
 	const int64_t item = own_piece();
@@ -267,26 +292,24 @@ template <int SCALE, bool WEIGHTED> static __global__ void __launch_bounds__(BLO
 	if (item >= p.plan.items)
 		return;
 	__half2 acc[4] = {}, total[4] = {}, a = __float2half2_rn(1.0f); /* a: of the row at hand, where terms want it */
-	float w[STEP] = {};
+	Weights weights = {};
 	word<8> bits[STEP];
 	if (SCALE == HG__SCALE_PRE)
-		a = half_scale(p, row_with_edges(p.plan, p.plan.item_row[item]));
-	const auto ahead = [](int64_t, int) {};
-	const auto step = [&](int64_t entry, int live) {
-		if (WEIGHTED)
-			load_weights(p, entry, live, w);
-	};
+		a = half_scale(p, row_factor(p, row_with_edges(p.plan, p.plan.item_row[item])));
+	const auto ahead = [&](int64_t entry, int live) { weights.look_ahead(p, entry, live); };
+	const auto step = [&]() { weights.take(); };
 	const auto load = [&](int u, int64_t, int32_t j) { bits[u] = fetch_row<8>(p, j, c); };
-	const auto add = [&](int u) { add_halves<SCALE, WEIGHTED>(bits[u], w[u], a, acc); };
-	const auto batch = [&](auto scale) {
+	const auto add = [&](int u) { add_halves<SCALE, weighted<Weights>>(bits[u], weights.get(u), a, acc); };
+	const auto zero = [&](int32_t row) { put_zero<8>(p, row, c, owner); };
+	const auto batch = [&](float r) {
 		if (SCALE == HG__SCALE_BATCH)
-			close_halves(batch_scale(p, scale), acc, total);
+			close_halves(half_scale(p, r), acc, total);
 	};
-	const auto put = [&](int32_t row, int64_t slot, auto...) {
+	const auto put = [&](int32_t row, int64_t slot, float r) {
 		if (SCALE == HG__SCALE_BATCH)
-			close_halves(half_scale(p, row), acc, total);
+			close_halves(half_scale(p, r), acc, total);
 		if (SCALE == HG__SCALE_POST && slot < 0)
-			scale_halves(half_scale(p, row), acc);
+			scale_halves(half_scale(p, r), acc);
 		float out[8];
 		widen_halves(SCALE == HG__SCALE_BATCH ? total : acc, out);
 		if (owner && slot < 0)
@@ -294,12 +317,12 @@ template <int SCALE, bool WEIGHTED> static __global__ void __launch_bounds__(BLO
 		else if (owner)
 			store_floats<8>(p.staging + slot * p.lead + c, out);
 		if (SCALE == HG__SCALE_PRE)
-			a = half_scale(p, row_with_edges(p.plan, row + 1));
+			a = half_scale(p, row_factor(p, row_with_edges(p.plan, row + 1)));
 #pragma unroll
 		for (int i = 0; i < 4; i++)
 			acc[i] = total[i] = __float2half2_rn(0.0f);
 	};
-	walk(0, p, item, me, ahead, step, load, add, batch, put);
+	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load, add, batch, zero, put);
 }
 
 /* ---- split rows: one column a lane ---- */
@@ -315,11 +338,11 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 	if constexpr (SCALE == HG__SCALE_ROW) {
 		float total = 0.0f;
 		each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = __fadd_rn(total, part); });
-		*y = __float2half_rn(__fmul_rn(scale_of(p, row), total));
+		*y = __float2half_rn(__fmul_rn(__fmul_rn(p.alpha, row_factor(p, row)), total));
 	} else {
 		__half total = __float2half_rn(0.0f);
 		each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = __hadd_rn(total, __float2half_rn(part)); });
-		*y = SCALE == HG__SCALE_POST ? __hmul_rn(__float2half_rn(scale_of(p, row)), total) : total;
+		*y = SCALE == HG__SCALE_POST ? __hmul_rn(__float2half_rn(__fmul_rn(p.alpha, row_factor(p, row))), total) : total;
 	}
 }
 
@@ -338,7 +361,7 @@ static __global__ void __launch_bounds__(BLOCK) narrow_split_rows(const struct s
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
 	const int32_t row = p.plan.split_row[s];
-	p.y[row * p.ldy + c] = __float2half_rn(__fmul_rn(scale_of(p, row), p.staging[s * p.lead + c]));
+	p.y[row * p.ldy + c] = __float2half_rn(__fmul_rn(__fmul_rn(p.alpha, row_factor(p, row)), p.staging[s * p.lead + c]));
 }
 
 /* ---- launch ---- */
@@ -347,17 +370,17 @@ typedef void (*sum_kernel)(struct sum);
 
 /* before, after: what split rows need on either side of the items; NULL: nothing. */
 struct kernels {
-	sum_kernel items[2]; /* unit, weighted */
+	sum_kernel items[3]; /* without weights, with weights in f16, in f32 */
 	sum_kernel before, after;
 };
 template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernels kernels_of()
 {
 	if constexpr (SHARE != HG__SHARE_EDGES)
-		return {{sum_groups<false>, sum_groups<true>}, nullptr, fold_slots<HG__SCALE_ROW>};
+		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>}, nullptr, fold_slots<HG__SCALE_ROW>};
 	else if constexpr (SCALE != HG__SCALE_ROW)
-		return {{sum_halves<SCALE, false>, sum_halves<SCALE, true>}, nullptr, fold_slots<SCALE>};
+		return {{sum_halves<SCALE, unit_weights>, sum_halves<SCALE, half_weights>, sum_halves<SCALE, full_weights>}, nullptr, fold_slots<SCALE>};
 	else
-		return {{sum_edges<W, WRITE, false>, sum_edges<W, WRITE, true>},
+		return {{sum_edges<W, WRITE, unit_weights>, sum_edges<W, WRITE, half_weights>, sum_edges<W, WRITE, full_weights>},
 		        WRITE == HG__WRITE_ATOMIC_F16 ? zero_split_rows : nullptr,
 		        WRITE == HG__WRITE_STAGED       ? fold_slots<HG__SCALE_ROW>
 		        : WRITE == HG__WRITE_ATOMIC_F32 ? narrow_split_rows
@@ -383,7 +406,6 @@ static struct sum sum_of(const struct hg__spmm_args *a, const struct hg__csr &cs
 	p.x = data_of<const __half>(a->x);
 	p.pitch = pitch_of(a->x);
 	p.w = a->w.data;
-	p.w_half = a->w.dtype == HG_F16;
 	p.y = data_of<__half>(a->y);
 	p.ldy = a->y.ld;
 	p.cols = static_cast<int>(a->y.cols);
@@ -411,7 +433,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 		HG__TRY(hg__cuda_lay_out(ctx, &csr, &a->w, weights));
 		p->w = weights;
 	}
-	return a->csr.plan->empty > 0 ? hg__cuda_zero_empty_rows(ctx, &csr, &a->y) : HG_OK;
+	return HG_OK;
 }
 
 static hg_status launch_splits(hg_context *ctx, sum_kernel kernel, const struct sum &p)
@@ -432,13 +454,15 @@ hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a, 
 	HG__TRY(edge_columns_fit(ctx, "spmm", a->y.cols));
 	struct sum p = sum_of(a, csr);
 	HG__TRY(prepare(ctx, a, csr, &p));
+	if (way->share != HG__SHARE_EDGES && csr.plan->empty > 0)
+		HG__TRY(hg__cuda_zero_empty_rows(ctx, &csr, &a->y));
 	if (way->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
 		HG__CUDA(ctx, "spmm: sums", cudaMemsetAsync(p.staging, 0, static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float), stream_of(ctx)));
 	HG__TRY(launch_splits(ctx, table[variant].before, p));
 	if (p.plan.items > 0) {
 		const int64_t units = (p.cols + way->columns - 1) / way->columns;
 		const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units);
-		table[variant].items[p.w != nullptr]<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
+		table[variant].items[!p.w ? 0 : a->w.dtype == HG_F16 ? 1 : 2]<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
 		HG__TRY(launched(ctx, "spmm: variant"));
 	}
 	return launch_splits(ctx, table[variant].after, p);
