@@ -103,7 +103,7 @@ static hg_status read_order(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	HG__TRY(hg__h5_array(h5, nodes, "order", "/nodes/order", 1, &a));
 	hg_status status = expect_length(h5, &a, d->nodes, "nodes");
 	if (status == HG_OK)
-		status = hg__h5_read_i32(h5, &a, 0, INT32_MAX, &d->order);
+		status = hg__h5_read_i32(h5, &a, 0, d->nodes - 1, &d->order);
 	hg__h5_array_close(&a);
 	return status;
 }

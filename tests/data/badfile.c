@@ -151,6 +151,18 @@ static void endless_ids(hid_t f)
 	const hsize_t n = 6;
 	put(f, "nodes/orig_id", H5T_STD_U64LE, H5T_NATIVE_UINT64, 1, &n, values);
 }
+static void order_beyond(hid_t f)
+{
+	put_i64(f, "nodes/order", 6, (const int64_t[]){0, 1, 2, 3, 4, 6});
+}
+static void order_twice(hid_t f)
+{
+	put_i64(f, "nodes/order", 6, (const int64_t[]){0, 1, 2, 3, 4, 0});
+}
+static void order_short(hid_t f)
+{
+	put_i64(f, "nodes/order", 5, (const int64_t[]){0, 1, 2, 3, 4});
+}
 static void index_too_large(hid_t f)
 {
 	put_i64(f, "graph/indices_1", 11, (const int64_t[]){1, 2, 0, 2, 6, 0, 1, 1, 4, 3, 4});
@@ -354,6 +366,9 @@ static const struct {
     {huge_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 1152921504606846976 at 5 is not in [0, 11]"},
     {endless_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 18446744073709551615 at 1 is not in [0, 11]"},
     {endless_ids, HG_ERR_FORMAT, "/nodes/orig_id: value 9223372036854775808 at 5 is not in"},
+    {order_beyond, HG_ERR_FORMAT, "/nodes/order: value 6 at 5 is not in [0, 5]"},
+    {order_twice, HG_ERR_FORMAT, "order: it is no permutation of 0 to 5"},
+    {order_short, HG_ERR_FORMAT, "/nodes/order: has 5 rows, but there are 6 nodes"},
     {index_too_large, HG_ERR_FORMAT, "/graph/indices_1: value 6 at 4 is not in [0, 5]"},
     {index_wraps, HG_ERR_FORMAT, "/graph/indices_1: value 4294967299 at 4 is not in [0, 5]"},
     {index_negative, HG_ERR_FORMAT, "/graph/indices_1: value -1 at 0 is not in [0, 5]"},

@@ -133,10 +133,19 @@ static hg_status job_half(hg_dataset **d, char *message)
 	return hg_dataset_features_to(*d, HG_F16, 0, message);
 }
 
+static hg_status job_reorder(hg_dataset **d, char *message)
+{
+	return hg_dataset_reorder(*d, "degree", NULL, NULL, message);
+}
+static hg_status job_communities(hg_dataset **d, char *message)
+{
+	return hg_dataset_reorder(*d, "community", NULL, NULL, message);
+}
+
 /* The same, and a failure leaves the dataset as it was, and no file. */
 static void changing_datasets(void)
 {
-	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half};
+	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half, job_reorder, job_communities};
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {

@@ -43,6 +43,7 @@ void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 static void describe(hg_dataset *d, int kind)
 {
 	static int64_t rowptr[] = {0, 2, 4, 6, 8, 10, 12}, graph_ptr[] = {0, 3, 6}, feat_rowptr[] = {0, 1, 1, 2, 3, 3, 4}, orig_id[] = {9, 8, 7, 6, 5, 4};
+	static int32_t order[] = {1, 2, 0, 5, 3, 4};
 	static int32_t ring[] = {1, 5, 0, 2, 1, 3, 2, 4, 3, 5, 0, 4}, rings[] = {1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4}, feat_col[] = {0, 2, 1, 2},
 	               label[] = {0, 1, 2, -1, 1, 0};
 	static float weight[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, feat[18] = {1, -1, 0.5f}, feat_value[] = {1, 2, 3, 4};
@@ -55,6 +56,7 @@ static void describe(hg_dataset *d, int kind)
 	d->train_mask = train;
 	d->test_mask = test;
 	d->orig_id = orig_id;
+	d->order = order;
 	if (kind == 0) {
 		d->feat = feat;
 	} else {
