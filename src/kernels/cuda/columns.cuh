@@ -5,31 +5,88 @@
 
 #include "kernels/cuda/totals.cuh"
 
-/* Add up acc over the y threads of a block, in a tree; the sums are valid where threadIdx.y == 0. May be called again at once. */
-template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
+/* The way from the threads of a block to sums of its columns: lanes of a warp first, then the warps in order. Each step between lanes halves what a lane holds as long
+ * as it holds more than one number: 4 + 2 + 1 + 1 + 1 exchanges for a pack of 8 in a warp of 32 rows, where whole packs would need 40. */
+
+/* Numbers that the lanes of a warp which differ in a multiple of x hold, added up to `out` (as many); step: half a warp to begin with. */
+template <int N> static __device__ void add_lanes(const float (&v)[N], unsigned step, float *out)
 {
-	__shared__ float part[K * W][BLOCK];
-	const int t = thread_in_block();
+	const unsigned lane = static_cast<unsigned>(thread_in_block()) % 32;
+	if constexpr (N == 1) {
+		unsigned twins = 0; /* lanes that end with the same sum; one of them writes it */
+		float sum = v[0];
+		for (; step >= blockDim.x; step /= 2) {
+			sum += __shfl_xor_sync(0xffffffffu, sum, step);
+			twins |= step;
+		}
+		if ((lane & twins) == 0)
+			*out = sum;
+	} else if (step < blockDim.x) {
+#pragma unroll
+		for (int i = 0; i < N; i++)
+			out[i] = v[i];
+	} else {
+		const bool upper = (lane & step) != 0;
+		float keep[N / 2];
+#pragma unroll
+		for (int i = 0; i < N / 2; i++) {
+			const float gives = upper ? v[i] : v[N / 2 + i], keeps = upper ? v[N / 2 + i] : v[i];
+			keep[i] = keeps + __shfl_xor_sync(0xffffffffu, gives, step);
+		}
+		add_lanes(keep, step / 2, out + (upper ? N / 2 : 0));
+	}
+}
+
+/* Packs that the warps of a block have side by side, at most: 8 warps of 32 or 16 of 16. */
+constexpr int WARP_PACKS = BLOCK;
+template <int K, int W> struct warp_columns {
+	float sum[K][WARP_PACKS * W]; /* [warp][x][W] */
+};
+/* All threads of a block call it; may be called again at once. */
+template <int K, int W> static __device__ const struct warp_columns<K, W> &columns_of_warps(const float (&acc)[K][W])
+{
+	__shared__ struct warp_columns<K, W> part;
+	const unsigned pack = static_cast<unsigned>(thread_in_block()) / 32 * blockDim.x + threadIdx.x;
 	__syncthreads(); /* an earlier call may still be reading */
 #pragma unroll
 	for (int k = 0; k < K; k++)
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			part[k * W + i][t] = acc[k][i];
-	for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
-		__syncthreads();
-		if (threadIdx.y < half)
-#pragma unroll
-			for (int j = 0; j < K * W; j++)
-				part[j][t] += part[j][t + half * blockDim.x];
-	}
-	/* A thread of row 0 reads what it wrote last itself. */
+		add_lanes(acc[k], 16, part.sum[k] + pack * W);
+	__syncthreads();
+	return part;
+}
+template <int K, int W> static __device__ float over_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
+{
+	const unsigned warps = blockDim.x * blockDim.y / 32;
+	float sum = 0.0f;
+#pragma unroll 8
+	for (unsigned w = 0; w < warps; w++)
+		sum += part.sum[k][w * blockDim.x * W + i];
+	return sum;
+}
+
+/* Sums over the y threads of a block: of a whole pack, valid where threadIdx.y == 0. */
+template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
+{
+	const struct warp_columns<K, W> &part = columns_of_warps(acc);
+	if (threadIdx.y != 0)
+		return;
 #pragma unroll
 	for (int k = 0; k < K; k++)
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			acc[k][i] = part[k * W + i][t];
+			acc[k][i] = over_warps(part, k, threadIdx.x * W + i);
 }
+/* The same, one column a thread, so that what follows is not done W times in a row: column threadIdx.y of the pack, valid where threadIdx.y < W. */
+template <int K, int W> static __device__ void block_column(const float (&acc)[K][W], float (&sum)[K])
+{
+	const struct warp_columns<K, W> &part = columns_of_warps(acc);
+	if (threadIdx.y >= W)
+		return;
+#pragma unroll
+	for (int k = 0; k < K; k++)
+		sum[k] = over_warps(part, k, threadIdx.x * W + threadIdx.y);
+}
+static_assert(BLOCK / 32 >= 8, "a thread for each column of a pack");
 
 /* Through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not where a store could
  * change what is read. */
@@ -60,9 +117,15 @@ constexpr int64_t COLUMN_BLOCKS = 512;
 /* With more than one part there are at most COLUMN_BLOCKS / 2 tiles, each of which has its own counter. */
 static_assert(COUNTERS >= COLUMN_BLOCKS / 2, "a counter for each tile");
 
-/* A matrix as `tiles` stripes of columns, each cut into `parts` blocks of rows. Where a block puts its sums: partial[part][k][column], columns `pitch` wide. */
+/* Threads of a block that has its columns to itself, and rounds of loads that it may take: with two of them and nothing to fold [2708, 7] is shorter than with
+ * one, a fence, a count and a second round (each about as long as a round). */
+constexpr int ALONE_THREADS = 2 * BLOCK;
+constexpr int ALONE_ROUNDS = 2;
+
+/* A matrix as stripes of columns (blockIdx.x), each cut into `parts` blocks of `each` rows (blockIdx.y). Where a block puts its sums: partial[part][k][column],
+ * columns `pitch` wide. */
 struct column_parts {
-	int64_t tiles, parts, pitch;
+	int64_t parts, each, pitch;
 	float *partial;
 	unsigned *counters;
 };
@@ -102,42 +165,34 @@ template <int K> struct parts_as_rows {
 	}
 };
 
-/* Sums over rows begin .. end-1 for the columns of this block, valid where threadIdx.y == 0. */
-template <int W, int K, typename F> static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live, float (&acc)[K][W])
+/* Sums over rows begin .. end-1: one column a thread, as in block_column. */
+template <int W, int K, typename F> static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live, float (&sum)[K])
 {
-	memset(static_cast<void *>(acc), 0, sizeof acc);
+	float acc[K][W] = {};
 	for (int64_t row = begin + threadIdx.y; live && row < end; row += FLIGHT * static_cast<int64_t>(blockDim.y))
 		add_rows<W>(f, row, end, col, acc);
-	block_columns(acc);
+	block_column(acc, sum);
 }
 
-template <int W, int K, typename F> static __global__ void __launch_bounds__(BLOCK) columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
+template <int W, int K, typename F>
+static __global__ void __launch_bounds__(ALONE_THREADS) columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
 {
-	const int64_t part = blockIdx.x / p.tiles, tile = blockIdx.x % p.tiles;
-	const int64_t col = (tile * blockDim.x + threadIdx.x) * W;
-	const int64_t begin = rows * part / p.parts, end = rows * (part + 1) / p.parts;
-	float acc[K][W];
-	sum_rows<W>(f, begin, end, col, col < cols, acc);
+	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
+	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
+	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
+	float sum[K];
+	sum_rows<W>(f, begin, end, pack, pack < cols, sum);
 	if (p.parts > 1) {
-		if (threadIdx.y == 0 && col < cols)
+		if (mine)
 #pragma unroll
 			for (int k = 0; k < K; k++)
-				store<W>(p.partial + (part * K + k) * p.pitch + col, acc[k]);
-		if (!is_last(p.counters + tile, static_cast<unsigned>(p.parts)))
+				p.partial[(part * K + k) * p.pitch + col] = sum[k];
+		if (!is_last(p.counters + blockIdx.x, static_cast<unsigned>(p.parts)))
 			return;
-		sum_rows<W>(parts_as_rows<K>{p.partial, p.pitch}, 0, p.parts, col, col < cols, acc);
+		sum_rows<W>(parts_as_rows<K>{p.partial, p.pitch}, 0, p.parts, pack, pack < cols, sum);
 	}
-	if (threadIdx.y != 0)
-		return;
-#pragma unroll
-	for (int i = 0; i < W; i++) {
-		float sum[K];
-#pragma unroll
-		for (int k = 0; k < K; k++)
-			sum[k] = acc[k][i];
-		if (col + i < cols)
-			f.finish(col + i, sum);
-	}
+	if (mine && col < cols)
+		f.finish(col, sum);
 }
 
 /* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one; f.finish(col, sum[K]) receives the sums of one column, also
@@ -148,17 +203,24 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 		return HG_OK;
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
-		const dim3 block = tile_of(rows, cols, W, COLUMN_BLOCKS).block;
+		dim3 block = tile_of(rows, cols, W, COLUMN_BLOCKS).block;
+		const int64_t tiles = grid_for(cols, static_cast<int64_t>(block.x) * W), most = tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / tiles : 1;
+		const int64_t alone = ALONE_THREADS / block.x, wanted = grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT);
+		int64_t parts = wanted < most ? wanted : most;
+		if (parts > 1 && block.x < 32 && rows <= alone * FLIGHT * ALONE_ROUNDS) {
+			block.y = static_cast<unsigned>(alone);
+			parts = 1;
+		}
 		struct column_parts p;
-		p.tiles = grid_for(cols, static_cast<int64_t>(block.x) * W);
+		p.each = rows > 0 ? (rows + parts - 1) / parts : 1;
+		p.parts = grid_for(rows, p.each);
 		p.pitch = hg__leading(cols);
-		const int64_t most = p.tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / p.tiles : 1, wanted = grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT);
-		p.parts = wanted < most ? wanted : most;
 		void *memory;
 		HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.parts * K * p.pitch) * sizeof(float), &memory));
 		p.partial = static_cast<float *>(memory);
 		p.counters = counters_of(ctx);
-		columns_kernel<W, K><<<static_cast<unsigned>(p.tiles * p.parts), block, 0, stream_of(ctx)>>>(rows, cols, p, f);
+		const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.parts));
+		columns_kernel<W, K><<<grid, block, 0, stream_of(ctx)>>>(rows, cols, p, f);
 		return launched(ctx, kernel);
 	});
 }

@@ -30,20 +30,24 @@ static inline unsigned *counters_of(const hg_context *ctx)
  *
  *     what a block wrote before the call can be read after it by the block that gets `true`; what a block read before the call that block may overwrite
  *
- * Before: the barrier puts the accesses of all threads of the block before thread 0's fence, the fence puts them before its count. After: the count that
- * makes the answer true follows all other counts, the second fence keeps later accesses behind it, the barrier passes that on to all threads. (The order of
- * cooperative groups' grid barrier, without the waiting.) The data must be read with plain loads: a read-only cache would not see the other blocks' stores.
+ * Before: the barrier puts the accesses of all threads of the block before thread 0's count, which releases them. After: the count that makes the answer true
+ * follows all other counts and acquires what they released; the barrier passes that on to all threads. One fence in all: a count between two __threadfence(),
+ * each of which is the costlier, sequentially consistent kind, makes two long waits more. The data must be read with plain loads: a read-only cache would
+ * not see the other blocks' stores.
  *
- * atomicInc wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found it, so a replayed graph finds it so too. */
+ * The count wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found it, so a replayed graph finds it so too. */
+static __device__ inline unsigned count_one(unsigned *counter, unsigned most)
+{
+	unsigned before;
+	asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(__cvta_generic_to_global(counter)), "r"(most) : "memory");
+	return before;
+}
 static __device__ inline bool is_last(unsigned *counter, unsigned blocks)
 {
 	__shared__ bool last;
 	__syncthreads();
-	if (thread_in_block() == 0) {
-		__threadfence();
-		last = atomicInc(counter, blocks - 1) == blocks - 1;
-		__threadfence();
-	}
+	if (thread_in_block() == 0)
+		last = count_one(counter, blocks - 1) == blocks - 1;
 	__syncthreads();
 	return last;
 }
