@@ -33,6 +33,7 @@ struct hg__heads_attr { /* head_mean, head_dot */
 };
 struct hg__batch_norm_attr {
 	float momentum, eps;
+	int relu; /* 1: of the result, fuse.c */
 };
 struct hg__layer_norm_attr {
 	float eps;

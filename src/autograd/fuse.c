@@ -5,9 +5,13 @@
 #include "autograd/tape.h"
 #include "precision/range.h"
 
-/* Chains become one node: bias_add, an activation and dropout, any two or all three of them in this order, are an epilogue (ops/epilogue.c). The last of the
- * chain takes the others in: its line holds the new node, its value stays where it was. The others remain on the tape for the reader; nothing needs them, so
- * they are not alive.
+/* Chains become one node:
+ *
+ *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue (ops/epilogue.c)
+ *     batch_norm, relu                                                                 a batch_norm that ends with it
+ *
+ * The last of the chain takes the others in: its line holds the new node, its value stays where it was. The others remain on the tape for the reader; nothing
+ * needs them, so they are not alive. A relu with dropout behind it goes to the dropout, not to the batch norm: as many kernels, less traffic.
  *
  * What lies between must be nobody else's: used once, not kept, not the output. Dropout keeps its key, so the elements that are dropped are the same. */
 
@@ -76,7 +80,28 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr, const s
 		hg__attr_get(node, &attr->p, sizeof attr->p);
 }
 
-static struct hg__line line_of(const hg_tape *tape, const struct chain *chain)
+/* relu right behind batch_norm, the last one first. */
+static struct chain norm_at(const hg_tape *tape, int32_t last)
+{
+	struct chain chain = {0};
+	const int32_t first = before(tape, &tape->line[last].node);
+	if (tape->line[last].node.op == &hg__op_relu && first >= 0 && tape->line[first].node.op == &hg__op_batch_norm)
+		chain = (struct chain){2, {last, first}};
+	return chain;
+}
+
+static struct hg__line norm_of(const hg_tape *tape, const struct chain *chain)
+{
+	struct hg__line line = tape->line[chain->line[1]];
+	struct hg__batch_norm_attr attr;
+	hg__attr_get(&line.node, &attr, sizeof attr);
+	attr.relu = 1;
+	memcpy(line.node.attr, &attr, sizeof attr);
+	line.node.out = tape->line[chain->line[0]].node.out;
+	return line;
+}
+
+static struct hg__line epilogue_of(const hg_tape *tape, const struct chain *chain)
 {
 	struct hg__line line = tape->line[chain->line[0]];
 	struct hg__epilogue_attr attr = {0};
@@ -104,21 +129,24 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 	return hg__tape_text(tape, name, text);
 }
 
-static hg_status fuse(hg_tape *tape, const struct chain *chain)
+/* The chain becomes `line`, which also gets what it keeps for backward. */
+static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line line)
 {
-	struct hg__line line = line_of(tape, chain);
 	const int32_t last = chain->line[0];
 	int fits = 0;
 	HG__TRY(hg__tape_refit(tape, &line, &fits));
 	if (!fits)
 		return HG_OK;
 	HG__TRY(title(tape, chain, &line.title));
-	if (line.node.aux[0] >= 0)
-		tape->value[line.node.aux[0]].node = last;
 	for (int i = 1; i < chain->length; i++) {
-		tape->line[chain->line[i]].into = last;
-		tape->line[chain->line[i]].node.aux[0] = -1;
+		struct hg__line *part = &tape->line[chain->line[i]];
+		part->into = last;
+		for (int k = 0; k < HG__MAX_AUX; k++)
+			part->node.aux[k] = -1;
 	}
+	for (int k = 0; k < HG__MAX_AUX; k++)
+		if (line.node.aux[k] >= 0)
+			tape->value[line.node.aux[k]].node = last;
 	tape->line[last] = line;
 	return HG_OK;
 }
@@ -132,9 +160,11 @@ hg_status hg__tape_fuse(hg_tape *tape)
 		const struct hg__value *out = &tape->value[tape->line[k].node.out];
 		if (tape->line[k].into >= 0 || !(out->keep || out->uses))
 			continue;
-		const struct chain chain = chain_at(tape, (int32_t)k);
+		const struct chain chain = chain_at(tape, (int32_t)k), norm = norm_at(tape, (int32_t)k);
 		if (chain.length > 1)
-			HG__TRY(fuse(tape, &chain));
+			HG__TRY(fuse(tape, &chain, epilogue_of(tape, &chain)));
+		else if (norm.length)
+			HG__TRY(fuse(tape, &norm, norm_of(tape, &norm)));
 	}
 	return HG_OK;
 }

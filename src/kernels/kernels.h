@@ -248,17 +248,19 @@ struct hg__head_dot_back_args {
 
 /* Training (train = 1): mean and biased variance of each column in f32 (two passes), mean and rstd = 1/sqrt(var + eps) saved [1, cols] f32, running statistics
  * <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)), only in columns where both are finite: a step that is skipped for an overflow must not
- * spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta.
+ * spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta, or max of that and 0 (relu).
  * gamma, beta, running f32 [1, cols]. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;
-	int train;
+	int train, relu;
 };
 /* xhat = (X - mean) * rstd; dgamma = sum dY * xhat, dbeta = sum dY (f32);
- * dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n). */
+ * dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n). With relu dY counts where gamma * xhat + beta > 0, which is computed again as it was: X is read anyway;
+ * beta is asked for then only. */
 struct hg__batch_norm_back_args {
-	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta;
+	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta, beta;
+	int relu;
 };
 /* The same along each row; mean, rstd [rows, 1] f32. */
 struct hg__layer_norm_args {

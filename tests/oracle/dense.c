@@ -138,12 +138,24 @@ static struct line column_line(const struct oracle_call *c, int64_t k)
 	return (struct line){num_exact(c->running_mean[k]), num_div(c->u, num_exact(1.0), num_sqrt(c->u, var))};
 }
 
+/* relu in the same node: its input has an error, and with it the branch where the error reaches 0. */
+static num rectified(const struct oracle_call *c, num y)
+{
+	return c->act && y.v <= 0 ? (num){0.0, y.v + y.e > 0 ? y.v + y.e : 0.0} : y;
+}
+
+static num passed(const struct oracle_call *c, num y, num dout)
+{
+	const num none = {0.0, fabs(y.v) <= y.e ? fabs(dout.v) + dout.e : 0.0}, all = {dout.v, dout.e + none.e};
+	return c->act ? (y.v > 0 ? all : none) : dout;
+}
+
 void oracle_batch_norm(struct oracle_call *c)
 {
 	for (int64_t k = 0; c->out.rows && k < c->out.cols; k++) {
 		const struct line l = column_line(c, k);
 		for (int64_t r = 0; r < c->out.rows; r++)
-			OUT(r, k) = num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))), IN(2, 0, k));
+			OUT(r, k) = rectified(c, num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))), IN(2, 0, k)));
 	}
 }
 
@@ -163,9 +175,11 @@ void oracle_batch_norm_back(struct oracle_call *c)
 		const struct line l = c->out.rows ? column_line(c, k) : (struct line){num_exact(0), num_exact(0)};
 		struct num_sum shift = {0}, gain = {0};
 		for (int64_t r = 0; r < c->out.rows; r++) {
-			g[r] = num_mul(c->u, DOUT(r, k), IN(1, 0, k));
-			num_sum_add(&shift, DOUT(r, k));
-			num_sum_add(&gain, num_mul(c->u, DOUT(r, k), normalised(c, &l, IN(0, r, k))));
+			const num xhat = normalised(c, &l, IN(0, r, k));
+			const num dy = passed(c, num_add(c->u, num_mul(c->u, IN(1, 0, k), xhat), IN(2, 0, k)), DOUT(r, k));
+			g[r] = num_mul(c->u, dy, IN(1, 0, k));
+			num_sum_add(&shift, dy);
+			num_sum_add(&gain, num_mul(c->u, dy, xhat));
 		}
 		gain_gradient(c, k, &shift, &gain);
 		if (WANT(0) && c->out.rows)

@@ -71,6 +71,7 @@ static void from_batch_norm(const struct hg__node *node, struct oracle_call *o)
 	hg__attr_get(node, &a, sizeof a);
 	o->eps = (double)a.eps;
 	o->momentum = (double)a.momentum;
+	o->act = a.relu;
 }
 
 static void from_layer_norm(const struct hg__node *node, struct oracle_call *o)

@@ -294,14 +294,16 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		struct hg__mat gamma = normal(HG_F32, 1, cols), beta = normal(HG_F32, 1, cols), mean = empty(HG_F32, 1, cols), rstd = empty(HG_F32, 1, cols);
 		struct hg__mat rm = filled(HG_F32, 1, cols, 0.0), rv = filled(HG_F32, 1, cols, 1.0), dg = empty(HG_F32, 1, cols), db = empty(HG_F32, 1, cols);
 		struct hg__mat row_mean = empty(HG_F32, rows, 1), row_rstd = empty(HG_F32, rows, 1);
-		for (int train = 1; train >= 0; train--) {
-			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train}));
+		for (int train = 3; train >= 0; train--) {
+			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train % 2, train / 2}));
 			keep(&y);
 			keep(&rv);
 		}
-		CHECK_OK(k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db}));
-		keep(&dx);
-		keep(&dg);
+		for (int relu = 0; relu < 2; relu++) {
+			CHECK_OK(k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta, relu}));
+			keep(&dx);
+			keep(&dg);
+		}
 		CHECK_OK(k->layer_norm(ctx, &(struct hg__layer_norm_args){x, gamma, beta, y, row_mean, row_rstd, 1e-5f}));
 		keep(&y);
 		CHECK_OK(k->layer_norm_back(ctx, &(struct hg__layer_norm_back_args){x, gamma, row_mean, row_rstd, dy, dx, dg, db}));

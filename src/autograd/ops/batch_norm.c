@@ -2,6 +2,8 @@
  *
  *     Y[:, c] = gamma[c] (X[:, c] - mean[c]) / sqrt(var[c] + eps) + beta[c]
  *
+ * Where the tape has taken a relu in (fuse.c): Y = max(that, 0).
+ *
  * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)).  EVAL: the running statistics.
  *
  * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward: mean, rstd f32.
@@ -10,6 +12,7 @@
  * Error     mean, variance: gamma_n(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
  * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta/n - xhat dgamma/n).
  *           mean|xhat| <= 1 and rstd <= 1/sqrt(eps), so max|dX| <= (2 + sqrt(n)) max|gamma| max|dY| / sqrt(eps);  max|dgamma|, max|dbeta| <= n max|dY|.
+ *           With relu dY counts where gamma xhat + beta > 0, in f32 and computed again as it was.
  * Cost      4 n d elements (two passes of statistics);  8 n d flops.
  * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand or a buffer is missing, momentum
  *           outside [0, 1], eps not positive.
@@ -53,7 +56,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->aux[STATISTICS] = s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__SAVE_AUX(GRADIENTS);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__SAVE_AUX(GRADIENTS) | (attr.relu ? HG__SAVE_IN(BETA) : 0u);
 	return HG_OK;
 }
 
@@ -84,7 +87,8 @@ static hg_status forward(const struct hg__call *c)
 	                                         .running_var = c->buffer[1],
 	                                         .momentum = attr.momentum,
 	                                         .eps = attr.eps,
-	                                         .train = c->mode == HG_TRAIN};
+	                                         .train = c->mode == HG_TRAIN,
+	                                         .relu = attr.relu};
 	return c->k->batch_norm(c->ctx, &args);
 }
 
@@ -99,7 +103,9 @@ static hg_status backward(const struct hg__call *c)
 	                                              .dy = c->dout,
 	                                              .dx = c->din[X].data ? c->din[X] : none,
 	                                              .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
-	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1)};
+	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1),
+	                                              .beta = c->in[BETA],
+	                                              .relu = attr_of(c->node).relu};
 	return c->k->batch_norm_back(c->ctx, &args);
 }
 
@@ -113,15 +119,17 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		int64_t wider, gamma_cols; /* the last: too many */
 		int integer, buffers;
 	} rows[] = {
-	    {"momentum 0.1", HG_OK, {0.1f, 1e-5f}, 1.0, 0, 0, 0, 2},
-	    {"momentum 1, one column more", HG_OK, {1.0f, 1e-5f}, 1.0, 1, 0, 0, 2},
-	    {"momentum 0, large eps", HG_OK, {0.0f, 0.5f}, 1.0, 3, 0, 0, 2},
-	    {"large values", HG_OK, {0.1f, 1e-5f}, 2000.0, 8, 0, 0, 2},
-	    {"gamma has a column too many", HG_ERR_SHAPE, {0.1f, 1e-5f}, 1.0, 0, 1, 0, 2},
-	    {"X of integers", HG_ERR_DTYPE, {0.1f, 1e-5f}, 1.0, 0, 0, 1, 2},
-	    {"no running statistics", HG_ERR_ARG, {0.1f, 1e-5f}, 1.0, 0, 0, 0, 0},
-	    {"momentum 1.5", HG_ERR_ARG, {1.5f, 1e-5f}, 1.0, 0, 0, 0, 2},
-	    {"eps 0", HG_ERR_ARG, {0.1f, 0.0f}, 1.0, 0, 0, 0, 2},
+	    {"momentum 0.1", HG_OK, {0.1f, 1e-5f, 0}, 1.0, 0, 0, 0, 2},
+	    {"momentum 1, one column more", HG_OK, {1.0f, 1e-5f, 0}, 1.0, 1, 0, 0, 2},
+	    {"momentum 0, large eps", HG_OK, {0.0f, 0.5f, 0}, 1.0, 3, 0, 0, 2},
+	    {"large values", HG_OK, {0.1f, 1e-5f, 0}, 2000.0, 8, 0, 0, 2},
+	    {"relu", HG_OK, {0.1f, 1e-5f, 1}, 1.0, 0, 0, 0, 2},
+	    {"relu, large values, three columns more", HG_OK, {0.5f, 1e-5f, 1}, 2000.0, 3, 0, 0, 2},
+	    {"gamma has a column too many", HG_ERR_SHAPE, {0.1f, 1e-5f, 0}, 1.0, 0, 1, 0, 2},
+	    {"X of integers", HG_ERR_DTYPE, {0.1f, 1e-5f, 0}, 1.0, 0, 0, 1, 2},
+	    {"no running statistics", HG_ERR_ARG, {0.1f, 1e-5f, 0}, 1.0, 0, 0, 0, 0},
+	    {"momentum 1.5", HG_ERR_ARG, {1.5f, 1e-5f, 0}, 1.0, 0, 0, 0, 2},
+	    {"eps 0", HG_ERR_ARG, {0.1f, 0.0f, 0}, 1.0, 0, 0, 0, 2},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
@@ -163,6 +171,6 @@ hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_para
 {
 	const hg_var in[] = {x, gamma, beta};
 	hg_param *const buffers[] = {running_mean, running_var};
-	const struct hg__batch_norm_attr attr = {momentum, eps};
+	const struct hg__batch_norm_attr attr = {momentum, eps, 0};
 	return hg__record(tape, &hg__op_batch_norm, NULL, in, 3, buffers, &attr, sizeof attr);
 }

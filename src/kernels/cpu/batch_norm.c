@@ -4,7 +4,7 @@
 
 struct stats {
 	const struct hg__mat *x, *dy;
-	const float *mean, *rstd;
+	const float *mean, *rstd, *gamma, *beta; /* beta: with relu, else NULL */
 };
 
 static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
@@ -41,7 +41,7 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	const int64_t cols = a->x.cols;
 	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f;
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data, *running_var = a->running_var.data;
-	const struct stats s = {&a->x, NULL, mean, NULL};
+	const struct stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
 	for (int64_t c = 0; c < cols; c++)
 		mean[c] /= n;
@@ -70,7 +70,7 @@ static void recall(const struct hg__batch_norm_args *a)
 	}
 }
 
-/* Y = gamma (X - mean) rstd + beta */
+/* Y = gamma (X - mean) rstd + beta, then relu */
 static void normalise(const struct hg__batch_norm_args *a, int64_t row, const float *mean, const float *rstd)
 {
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
@@ -82,6 +82,10 @@ static void normalise(const struct hg__batch_norm_args *a, int64_t row, const fl
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++)
 			y[c] = gamma[c] * ((x[c] - m[c]) * s[c]) + beta[c];
+		if (a->relu)
+#pragma omp simd
+			for (int64_t c = 0; c < n; c++)
+				y[c] = y[c] <= 0.0f ? 0.0f : y[c];
 		hg__row_put(&a->y, row, col, n, y);
 	}
 }
@@ -102,6 +106,18 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 	return HG_OK;
 }
 
+/* n elements of dY from column c0 on, 0 where relu was: gamma xhat + beta, computed as it was. */
+static const float *passed(const struct stats *s, const float *x, const float *dy, int64_t c0, int64_t n, float *scratch)
+{
+	if (!s->beta)
+		return dy;
+	const float *mean = s->mean + c0, *rstd = s->rstd + c0, *gamma = s->gamma + c0, *beta = s->beta + c0;
+#pragma omp simd
+	for (int64_t c = 0; c < n; c++)
+		scratch[c] = gamma[c] * ((x[c] - mean[c]) * rstd[c]) + beta[c] > 0.0f ? dy[c] : 0.0f;
+	return scratch;
+}
+
 /* dgamma = sum dY xhat, dbeta = sum dY */
 static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma, float *dbeta)
 {
@@ -109,7 +125,7 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
 	for (int64_t r = r0; r < r1; r++) {
 		float xs[HG__WIDTH], ds[HG__WIDTH];
-		const float *x = hg__row(s->x, r, c0, n, xs), *dy = hg__row(s->dy, r, c0, n, ds);
+		const float *x = hg__row(s->x, r, c0, n, xs), *dy = passed(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
@@ -119,13 +135,13 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 }
 
 /* dX = gamma rstd (dY - dbeta / n - xhat dgamma / n) */
-static void grad_row(const struct hg__batch_norm_back_args *a, int64_t row)
+static void grad_row(const struct hg__batch_norm_back_args *a, const struct stats *s, int64_t row)
 {
 	const float n_rows = (float)a->x.rows;
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
-		const float *x = hg__row(&a->x, row, col, n, xs), *dy = hg__row(&a->dy, row, col, n, ds);
+		const float *x = hg__row(&a->x, row, col, n, xs), *dy = passed(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
 		const float *mean = (const float *)a->mean.data + col, *rstd = (const float *)a->rstd.data + col, *gamma = (const float *)a->gamma.data + col;
 		const float *dgamma = (const float *)a->dgamma.data + col, *dbeta = (const float *)a->dbeta.data + col;
 		float *dx = hg__row_begin(&a->dx, row, col, gs);
@@ -141,13 +157,14 @@ static void grad_row(const struct hg__batch_norm_back_args *a, int64_t row)
 hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data, "batch_norm_back: operands do not fit"));
-	const struct stats s = {&a->x, &a->dy, a->mean.data, a->rstd.data};
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data && (a->beta.data || !a->relu || cols == 0),
+	                 "batch_norm_back: operands do not fit"));
+	const struct stats s = {&a->x, &a->dy, a->mean.data, a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, &s, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		grad_row(a, r);
+		grad_row(a, &s, r);
 	return HG_OK;
 }

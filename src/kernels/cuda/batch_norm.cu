@@ -4,7 +4,9 @@
  *             running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) of the columns where both are finite
  *     else    mean and var are the running ones
  *
- * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n). */
+ * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n).
+ *
+ * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was, from X, which is read anyway. */
 
 #include "kernels/cuda/columns.cuh"
 
@@ -83,6 +85,7 @@ struct use_running {
 struct normalise {
 	struct floats x, y;
 	const float *mean, *rstd, *gamma, *beta;
+	bool relu;
 
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
@@ -95,7 +98,28 @@ struct normalise {
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			v[i] = g[i] * ((v[i] - m[i]) * r[i]) + b[i];
+		if (relu)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] = v[i] <= 0.0f ? 0.0f : v[i];
 		y.put<W>(row, col, v);
+	}
+};
+
+/* Takes from dY what relu has kept back; beta NULL: there was none. */
+struct passed {
+	const float *gamma, *beta;
+
+	template <int W> __device__ void keep(int64_t col, const float (&v)[W], const float (&m)[W], const float (&r)[W], float (&d)[W]) const
+	{
+		if (!beta)
+			return;
+		float g[W], b[W];
+		load<W>(gamma + col, g);
+		load<W>(beta + col, b);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			d[i] = g[i] * ((v[i] - m[i]) * r[i]) + b[i] > 0.0f ? d[i] : 0.0f;
 	}
 };
 
@@ -103,6 +127,7 @@ template <typename T> struct parameter_gradients {
 	const T *x, *dy;
 	int64_t ld_x, ld_dy;
 	const float *mean, *rstd;
+	struct passed relu;
 	float *dgamma, *dbeta;
 
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[2][W]) const
@@ -112,6 +137,7 @@ template <typename T> struct parameter_gradients {
 		load<W>(dy + row * ld_dy + col, d);
 		load<W>(mean + col, m);
 		load<W>(rstd + col, r);
+		relu.keep<W>(col, v, m, r, d);
 #pragma unroll
 		for (int i = 0; i < W; i++) {
 			acc[0][i] += d[i] * ((v[i] - m[i]) * r[i]);
@@ -129,6 +155,7 @@ struct input_gradient {
 	struct floats x, dy, dx;
 	int64_t rows;
 	const float *mean, *rstd, *gamma, *dgamma, *dbeta;
+	struct passed relu;
 
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
@@ -141,6 +168,7 @@ struct input_gradient {
 		load<W>(gamma + col, g);
 		load<W>(dgamma + col, dg);
 		load<W>(dbeta + col, db);
+		relu.keep<W>(col, v, m, r, d);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			v[i] = g[i] * r[i] * (d[i] - db[i] / n - (v[i] - m[i]) * r[i] * dg[i] / n);
@@ -177,22 +205,24 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 	}
 	HG__TRY(with_float(ctx, "batch_norm", a->x.dtype, [&](auto zero) { return statistics<decltype(zero)>(ctx, a, mean, rstd); }));
 	return walk(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x),
-	            normalise{floats_of(a->x), floats_of(a->y), mean, rstd, data_of<const float>(a->gamma), data_of<const float>(a->beta)});
+	            normalise{floats_of(a->x), floats_of(a->y), mean, rstd, data_of<const float>(a->gamma), data_of<const float>(a->beta), a->relu != 0});
 }
 
 extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
-	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype || a->gamma.cols != a->x.cols || !a->dgamma.data || !a->dbeta.data)
+	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype || a->gamma.cols != a->x.cols || !a->dgamma.data || !a->dbeta.data ||
+	    (a->relu && a->beta.cols != a->x.cols))
 		return misfit(ctx, "batch_norm_back", a->x, a->dy);
 	float *dgamma = data_of<float>(a->dgamma), *dbeta = data_of<float>(a->dbeta);
-	const float *mean = data_of<const float>(a->mean), *rstd = data_of<const float>(a->rstd);
+	const float *mean = data_of<const float>(a->mean), *rstd = data_of<const float>(a->rstd), *gamma = data_of<const float>(a->gamma);
+	const struct passed relu = {gamma, a->relu ? data_of<const float>(a->beta) : nullptr};
 	HG__TRY(with_float(ctx, "batch_norm_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return columns<2>(ctx, "batch_norm_back", a->x.rows, a->x.cols, wide(a->x),
-		                  parameter_gradients<T>{data_of<const T>(a->x), data_of<const T>(a->dy), a->x.ld, a->dy.ld, mean, rstd, dgamma, dbeta});
+		                  parameter_gradients<T>{data_of<const T>(a->x), data_of<const T>(a->dy), a->x.ld, a->dy.ld, mean, rstd, relu, dgamma, dbeta});
 	}));
 	if (!a->dx.data)
 		return HG_OK;
 	return walk(ctx, "batch_norm_back", a->x.rows, a->x.cols, wide(a->x),
-	            input_gradient{floats_of(a->x), floats_of(a->dy), floats_of(a->dx), a->x.rows, mean, rstd, data_of<const float>(a->gamma), dgamma, dbeta});
+	            input_gradient{floats_of(a->x), floats_of(a->dy), floats_of(a->dx), a->x.rows, mean, rstd, gamma, dgamma, dbeta, relu});
 }
