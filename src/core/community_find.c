@@ -28,9 +28,13 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 	hg__tally_add(t, own, 0);
 	for (int s = 0; s < v->mesh->sides; s++) {
 		const struct hg__side *side = &v->mesh->side[s];
-		for (int64_t e = side->ptr[i]; e < side->ptr[i + 1]; e++)
+		const int64_t end = side->ptr[i + 1];
+		for (int64_t e = side->ptr[i]; e < end; e++) {
+			if (e + HG__AHEAD < end)
+				hg__order_prefetch(&v->label[side->id[e + HG__AHEAD]]);
 			if (side->id[e] != i)
 				hg__tally_add(t, v->label[side->id[e]], side->weight ? side->weight[e] : 1.0f);
+		}
 	}
 	const double d = v->volume[i], part = d / v->total;
 	int32_t best = own;

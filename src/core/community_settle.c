@@ -39,7 +39,10 @@ static double mean_place(const struct settle *v, int32_t i, int64_t low, int64_t
 	int64_t sum = 0, distance = 0, count = 0;
 	for (int s = 0; s < v->mesh->sides; s++) {
 		const struct hg__side *side = &v->mesh->side[s];
-		for (int64_t e = side->ptr[i]; e < side->ptr[i + 1]; e++) {
+		const int64_t end = side->ptr[i + 1];
+		for (int64_t e = side->ptr[i]; e < end; e++) {
+			if (e + HG__AHEAD < end)
+				hg__order_prefetch(&v->place[side->id[e + HG__AHEAD]]);
 			const int64_t p = v->place[side->id[e]], away = p > own ? p - own : own - p;
 			const int near = p >= low && p < high && away <= radius;
 			sum += near ? p : 0;

@@ -59,6 +59,8 @@ static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, con
 			tile = now;
 		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
 			int64_t *last = &s->last[col[e]];
+			if (e + HG__AHEAD < rowptr[n])
+				hg__order_prefetch(&s->last[col[e + HG__AHEAD]]);
 			s->tiled += *last <= tile;
 			now++;
 			if (*last == 0)

@@ -35,13 +35,19 @@ hg_status hg__order_step(const struct hg__order_work *work, const char *what, in
 /* ptr [n+1] <- where the out-edges of each node begin; id <- their destinations, ascending: a counting sort. */
 static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int64_t *ptr, int32_t *id)
 {
-	for (int64_t e = 0; e < rowptr[n]; e++)
+	const int64_t m = rowptr[n];
+	for (int64_t e = 0; e < m; e++)
 		ptr[col[e] + 1]++;
 	for (int64_t j = 0; j < n; j++)
 		ptr[j + 1] += ptr[j];
 	for (int64_t i = 0; i < n; i++)
-		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++)
+		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
+			if (e + 2 * HG__AHEAD < m) {
+				hg__order_prefetch(&ptr[col[e + 2 * HG__AHEAD]]);
+				hg__order_prefetch(&id[ptr[col[e + HG__AHEAD]]]);
+			}
 			id[ptr[col[e]]++] = (int32_t)i;
+		}
 	memmove(ptr + 1, ptr, (size_t)n * sizeof *ptr); /* each begin had moved to its end */
 	ptr[0] = 0;
 }

@@ -26,6 +26,16 @@ static inline int hg__order_thread(void)
 	return 0;
 #endif
 }
+/* All passes over the edges look up something of a node for each of them, at random in memory: asked for this many edges ahead, most of it is there in time. */
+enum { HG__AHEAD = 16 };
+static inline void hg__order_prefetch(const void *memory)
+{
+#if defined(__GNUC__)
+	__builtin_prefetch(memory);
+#else
+	(void)memory;
+#endif
+}
 /* HG_ERR_STATE where the watcher asks to stop. */
 HG_NODISCARD hg_status hg__order_step(const struct hg__order_work *work, const char *what, int64_t done, int64_t total);
 
