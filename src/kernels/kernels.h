@@ -332,6 +332,7 @@ struct hg__step {
 	double grad_sq;          /* sum of squares of the unscaled gradients */
 	double bias1;            /* what the check decides for the update: kernels/optim.h */
 	float root2, clip;
+	float in_force; /* the step's loss scale: the update reads this one, so the transition need not wait for it */
 	int32_t reason;
 };
 
@@ -385,14 +386,14 @@ struct hg__optim_args {
 };
 
 /* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
-#define HG__OPTIM_CHUNK 2048
+#define HG__OPTIM_CHUNK 1024
 
 HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
 {
 	return (t->rows * t->ld + HG__OPTIM_CHUNK - 1) / HG__OPTIM_CHUNK;
 }
 
-/* grad_check: a sum of squares, a count and a place for each chunk. */
+/* grad_check: a sum of squares, a count and a place for each chunk, and one more. */
 static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_t count)
 {
 	int64_t chunks = 1;

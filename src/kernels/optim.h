@@ -20,19 +20,26 @@ HG_HD static inline double hg__power(double x, int64_t n)
 	return result;
 }
 
-/* After the check, from grad_sq and the steps applied so far: the bias corrections of step t = applied + 1 and the factor of clipping,
+/* What follows from the steps applied so far: the loss scale in force and the bias corrections of step t = applied + 1,
  *
- *     bias1 = 1 - beta1^t,   root2 = sqrt(1 - beta2^t),   clip = min(1, clip_norm / |g|) */
-HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_config *config)
+ *     bias1 = 1 - beta1^t,   root2 = sqrt(1 - beta2^t) */
+HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_config *config)
 {
 	const int64_t t = step->scale.applied + 1;
-	const double norm = sqrt(step->grad_sq), most = (double)config->clip_norm;
+	step->in_force = step->scale.scale;
 	step->bias1 = 1.0 - hg__power((double)config->beta1, t);
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
-	step->clip = most > 0.0 && norm > most ? (float)(most / norm) : 1.0f;
 }
 
-/* After the update: the loss scale's transition, the step counted, a note of it all. */
+/* After the check, from grad_sq: the factor of clipping, min(1, clip_norm / |g|). */
+HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_config *config)
+{
+	const double most = (double)config->clip_norm;
+	const double norm = most > 0.0 ? sqrt(step->grad_sq) : 0.0;
+	step->clip = norm > most ? (float)(most / norm) : 1.0f;
+}
+
+/* After the check: the loss scale's transition, the step counted, a note of it all. The update reads nothing that this changes. */
 HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes)
 {
 	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, step->nonfinite != 0);
@@ -49,7 +56,7 @@ struct hg__rates {
 HG_HD static inline struct hg__rates hg__rates_of(const hg_optim_config *c, const struct hg__optim_group *group, const struct hg__step *step)
 {
 	struct hg__rates r;
-	r.scale = step->scale.scale;
+	r.scale = step->in_force;
 	r.clip = step->clip;
 	r.lr = group->lr;
 	r.decay = group->weight_decay;

@@ -25,11 +25,12 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 {
 	struct hg__step *step = a->step;
 	(void)ctx;
+	hg__step_begin(step, &a->config);
 	step->nonfinite = 0;
 	step->first_nonfinite = -1;
 	step->grad_sq = 0.0;
 	for (int64_t i = 0; i < a->count; i++) {
-		const int64_t bad = check_tensor(&a->tensors[i], step->scale.scale, &step->grad_sq);
+		const int64_t bad = check_tensor(&a->tensors[i], step->in_force, &step->grad_sq);
 		if (bad && step->first_nonfinite < 0)
 			step->first_nonfinite = i;
 		step->nonfinite += bad;

@@ -7,8 +7,11 @@
  *         AdamW     p *= 1 - lr decay, then Adam without decay
  *                   then the loss scale's transition; step += 1; a note of it all
  *
- * Whether a step is skipped, and how much it is clipped, follows from all gradients, so there are two kernels; in each the last block to finish has the last
- * word (totals.cuh). Work is cut into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding is not changed. */
+ * Whether a step is skipped, and how much it is clipped, follows from all gradients, so there are two kernels; in the first the last block to finish has the last
+ * word (totals.cuh). Work is cut into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding is not changed.
+ *
+ * What is one thread's work and needs no gradient has a block of its own, block 0, beside the others instead of behind them: bias corrections in the first
+ * kernel, the transition and the note in the second. */
 
 #include "kernels/cuda/totals.cuh"
 #include "kernels/optim.h"
@@ -16,55 +19,88 @@
 namespace
 {
 
-/* Eight elements a thread: where rows are whole packs, one pack. */
-constexpr int PER_THREAD = 8;
+/* Four elements a thread, 16 bytes where rows are whole packs: 90,000 parameters are 90 blocks, and no thread waits for more than one round of loads. */
+constexpr int PER_THREAD = 4;
 constexpr int64_t CHUNK = static_cast<int64_t>(BLOCK) * PER_THREAD;
 static_assert(CHUNK == HG__OPTIM_CHUNK, "a block takes a chunk");
 
-int64_t all_chunks(const struct hg__optim_args *a)
+template <int W> __device__ void read(const float *p, float (&x)[W])
 {
-	int64_t chunks = 0;
-	for (int64_t i = 0; i < a->count; i++)
-		chunks += hg__optim_chunks(&a->host[i]);
-	return chunks;
+	if constexpr (W == 1) {
+		x[0] = *p;
+	} else {
+		const float4 four = *reinterpret_cast<const float4 *>(p);
+		x[0] = four.x, x[1] = four.y, x[2] = four.z, x[3] = four.w;
+	}
+}
+template <int W> __device__ void write(float *p, const float (&x)[W])
+{
+	if constexpr (W == 1)
+		*p = x[0];
+	else
+		*reinterpret_cast<float4 *>(p) = make_float4(x[0], x[1], x[2], x[3]);
+}
+template <int W> __device__ void write(__half *p, const float (&x)[W])
+{
+	if constexpr (W == 1) {
+		*p = __float2half_rn(x[0]);
+	} else {
+		const __half2 h[2] = {__floats2half2_rn(x[0], x[1]), __floats2half2_rn(x[2], x[3])};
+		uint2 bits;
+		memcpy(&bits, h, sizeof bits);
+		*reinterpret_cast<uint2 *>(p) = bits;
+	}
 }
 
-/* A block's chunk: its tensor and first element. All threads look up sizes, BLOCK tensors at a time, and count them off together. */
+/* Blocks of both kernels: block 0, then one a chunk. */
+unsigned blocks_of(const struct hg__optim_args *a)
+{
+	int64_t blocks = 1;
+	for (int64_t i = 0; i < a->count; i++)
+		blocks += hg__optim_chunks(&a->host[i]);
+	return grid_for(blocks, 1);
+}
+
+/* A block's chunk: its tensor and first element. Each warp looks for itself, 32 tensors at a time: the first whose chunks, and those before it, reach beyond. */
 struct place {
 	int64_t tensor, first;
 };
-__device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t count, int64_t chunk)
+__device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t count, int chunk)
 {
-	__shared__ int64_t chunks[BLOCK];
-	for (int64_t base = 0;; base += BLOCK) {
-		const int64_t mine = base + threadIdx.x;
-		__syncthreads(); /* the round before may still be reading */
-		chunks[threadIdx.x] = mine < count ? hg__optim_chunks(&tensors[mine]) : 0;
-		__syncthreads();
-		for (int i = 0; i < BLOCK; i++) {
-			if (chunk < chunks[i])
-				return {base + i, chunk * CHUNK};
-			chunk -= chunks[i];
+	const int lane = static_cast<int>(threadIdx.x % 32);
+	for (int64_t base = 0;; base += 32) {
+		const int mine = base + lane < count ? static_cast<int>(hg__optim_chunks(&tensors[base + lane])) : 0;
+		int end = mine;
+#pragma unroll
+		for (int step = 1; step < 32; step *= 2) {
+			const int before = __shfl_up_sync(0xffffffffu, end, step);
+			end += lane >= step ? before : 0;
 		}
+		const unsigned beyond = __ballot_sync(0xffffffffu, chunk < end);
+		if (beyond) {
+			const int found = __ffs(static_cast<int>(beyond)) - 1;
+			return {base + found, (chunk - __shfl_sync(0xffffffffu, end - mine, found)) * CHUNK};
+		}
+		chunk -= __shfl_sync(0xffffffffu, end, 31);
 	}
 }
 
-/* f.pack<W>(i, live) for this thread's packs of the chunk: storage i .. i+W-1, of which the first `live` are no padding. */
-template <int W, typename F> __device__ void each_pack(const struct hg__optim_tensor &t, int64_t first, const F &f)
+/* This thread's pack k of the chunk: storage i .. i+W-1, of which the first `live` are elements, not padding; none: there is no such pack. */
+struct span {
+	int64_t i;
+	int live;
+};
+template <int W> __device__ struct span span_of(const struct hg__optim_tensor &t, int64_t first, int k)
 {
-#pragma unroll
-	for (int k = 0; k < PER_THREAD / W; k++) {
-		const int64_t i = first + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * W, left = t.cols - i % t.ld;
-		if (i < t.rows * t.ld && left > 0)
-			f.template pack<W>(i, left < W ? static_cast<int>(left) : W);
-	}
-}
-template <typename F> __device__ void each_element(const struct hg__optim_tensor &t, int64_t first, const F &f)
-{
-	if (t.ld % 8 == 0)
-		each_pack<8>(t, first, f);
-	else
-		each_pack<1>(t, first, f);
+	const int64_t i = first + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * W;
+	if (i >= t.rows * t.ld)
+		return {i, 0};
+	if (t.cols == t.ld)
+		return {i, W};
+	/* Half as many bits are divided in a fifth of the time. */
+	const int64_t col = i <= INT32_MAX && t.ld <= INT32_MAX ? static_cast<int64_t>(static_cast<unsigned>(i) % static_cast<unsigned>(t.ld)) : i % t.ld;
+	const int64_t left = t.cols - col;
+	return {i, left < 0 ? 0 : left < W ? static_cast<int>(left) : W};
 }
 
 /* ---- check ---- */
@@ -82,23 +118,22 @@ struct grad_total {
 };
 static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t), "what hg__optim_bytes counts");
 
-struct look {
-	const float *grad;
-	float scale;
-	grad_total *mine;
-
-	template <int W> __device__ void pack(int64_t i, int live) const
-	{
-		float g[W];
-		load<W>(grad + i, g);
+template <int W> __device__ void look(const struct hg__optim_tensor &t, int64_t first, float scale, grad_total &mine)
+{
 #pragma unroll
-		for (int k = 0; k < W; k++) {
-			const float x = k < live ? g[k] / scale : 0.0f;
-			mine->square += static_cast<double>(x) * static_cast<double>(x);
-			mine->nonfinite += !(fabsf(x) < INFINITY);
+	for (int k = 0; k < PER_THREAD / W; k++) {
+		const struct span s = span_of<W>(t, first, k);
+		float g[W] = {};
+		if (s.live > 0)
+			read<W>(t.grad + s.i, g);
+#pragma unroll
+		for (int j = 0; j < W; j++) {
+			const float x = j < s.live ? g[j] / scale : 0.0f;
+			mine.square += static_cast<double>(x) * static_cast<double>(x);
+			mine.nonfinite += !(fabsf(x) < INFINITY);
 		}
 	}
-};
+}
 
 struct record_check {
 	struct hg__step *step;
@@ -114,16 +149,20 @@ struct record_check {
 	}
 };
 
-/* One block more than no chunk at all: the result has to be written. */
-__global__ void __launch_bounds__(BLOCK)
-    check_kernel(const struct hg__optim_tensor *tensors, int64_t chunks, struct record_check record, struct meeting<grad_total> at)
+__global__ void __launch_bounds__(BLOCK) check_kernel(const struct hg__optim_tensor *tensors, struct record_check record, struct meeting<grad_total> at)
 {
 	grad_total mine = {};
 	const float scale = record.step->scale.scale;
-	if (chunks > 0) {
-		const struct place p = place_of(tensors, record.count, blockIdx.x);
-		each_element(tensors[p.tensor], p.first, look{tensors[p.tensor].grad, scale, &mine});
+	if (blockIdx.x > 0) {
+		const struct place p = place_of(tensors, record.count, static_cast<int>(blockIdx.x) - 1);
+		const struct hg__optim_tensor t = tensors[p.tensor];
+		if (t.ld % 4 == 0)
+			look<4>(t, p.first, scale, mine);
+		else
+			look<1>(t, p.first, scale, mine);
 		mine.rank = mine.nonfinite > 0 ? record.count - p.tensor : 0;
+	} else if (threadIdx.x == 0) {
+		hg__step_begin(record.step, &record.config);
 	}
 	fold(mine, at, blockIdx.x, gridDim.x, record);
 }
@@ -169,49 +208,83 @@ __device__ struct hg__rates rates_for(const hg_optim_config &config, const struc
 	return r;
 }
 
-/* The master's new value, and the working copy narrowed from it once. What is no element keeps its value. */
-template <typename M> struct renew {
-	struct hg__optim_tensor t;
-	struct hg__rates r;
-
-	template <int W> __device__ void pack(int64_t i, int live) const
-	{
-		float p[W], g[W], m[W] = {}, v[W] = {};
-		load<W>(t.master + i, p);
-		load<W>(t.grad + i, g);
-		if (t.m)
-			load<W>(t.m + i, m);
-		if (t.v)
-			load<W>(t.v + i, v);
-#pragma unroll
-		for (int k = 0; k < W; k++)
-			if (k < live)
-				p[k] = M::update(r, p[k], g[k] / r.scale * r.clip, m[k], v[k]);
-		store<W>(t.master + i, p);
-		if (t.m)
-			store<W>(t.m + i, m);
-		if (t.v)
-			store<W>(t.v + i, v);
-		if (t.working)
-			floats{t.working, t.ld, t.working_dtype == HG_F16}.put<W>(i, p);
-	}
-};
-
-template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(const struct hg__optim_args a, int64_t chunks, unsigned *counter)
+/* The master's new value, and the working copy narrowed from it once. What is no element keeps its value. All loads are on their way before the first number is
+ * looked at. */
+template <typename M, int W> __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t, int64_t first)
 {
-	if (chunks > 0 && a.step->nonfinite == 0) {
-		const struct place p = place_of(a.tensors, a.count, blockIdx.x);
-		const struct hg__optim_tensor t = a.tensors[p.tensor];
-		each_element(t, p.first, renew<M>{t, rates_for(a.config, a.groups, a.step, t)});
+	constexpr int PACKS = PER_THREAD / W;
+	struct span s[PACKS];
+	float p[PACKS][W], g[PACKS][W], m[PACKS][W] = {}, v[PACKS][W] = {};
+#pragma unroll
+	for (int k = 0; k < PACKS; k++) {
+		s[k] = span_of<W>(t, first, k);
+		if (s[k].live == 0)
+			continue;
+		read<W>(t.master + s[k].i, p[k]);
+		read<W>(t.grad + s[k].i, g[k]);
+		if (t.m)
+			read<W>(t.m + s[k].i, m[k]);
+		if (t.v)
+			read<W>(t.v + s[k].i, v[k]);
 	}
-	if (is_last(counter, gridDim.x) && threadIdx.x == 0)
-		hg__step_close(a.step, a.loss, a.notes);
+	const struct hg__rates r = rates_for(a.config, a.groups, a.step, t);
+	if (a.step->nonfinite != 0)
+		return;
+#pragma unroll
+	for (int k = 0; k < PACKS; k++) {
+		if (s[k].live == 0)
+			continue;
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			if (j < s[k].live)
+				p[k][j] = M::update(r, p[k][j], g[k][j] / r.scale * r.clip, m[k][j], v[k][j]);
+		write<W>(t.master + s[k].i, p[k]);
+		if (t.m)
+			write<W>(t.m + s[k].i, m[k]);
+		if (t.v)
+			write<W>(t.v + s[k].i, v[k]);
+		if (t.working && t.working_dtype == HG_F16)
+			write<W>(static_cast<__half *>(t.working) + s[k].i, p[k]);
+		else if (t.working)
+			write<W>(static_cast<float *>(t.working) + s[k].i, p[k]);
+	}
+}
+
+/* Bring the line of *p near: hg__step_close reads one number after the other, and would wait for memory each time. */
+__device__ void fetch(const void *p)
+{
+	asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(p)));
+}
+__device__ void close(const struct hg__optim_args &a)
+{
+	fetch(&a.step->scale.steps);
+	fetch(&a.step->config.growth_interval);
+	fetch(&a.step->nonfinite);
+	if (a.notes) {
+		fetch(&a.notes->taken);
+		fetch(a.loss);
+	}
+	hg__step_close(a.step, a.loss, a.notes);
+}
+
+template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(const __grid_constant__ struct hg__optim_args a)
+{
+	if (blockIdx.x == 0) {
+		if (threadIdx.x == 0)
+			close(a);
+		return;
+	}
+	const struct place p = place_of(a.tensors, a.count, static_cast<int>(blockIdx.x) - 1);
+	const struct hg__optim_tensor t = a.tensors[p.tensor];
+	if (t.ld % 4 == 0)
+		renew<M, 4>(a, t, p.first);
+	else
+		renew<M, 1>(a, t, p.first);
 }
 
 template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_args *a)
 {
-	const int64_t chunks = all_chunks(a);
-	update_kernel<M><<<grid_for(chunks, 1), BLOCK, 0, stream_of(ctx)>>>(*a, chunks, counters_of(ctx));
+	update_kernel<M><<<blocks_of(a), BLOCK, 0, stream_of(ctx)>>>(*a);
 	return launched(ctx, "optim_update");
 }
 
@@ -222,11 +295,10 @@ constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = 
 
 extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim_args *a)
 {
-	const int64_t chunks = all_chunks(a);
-	const unsigned blocks = grid_for(chunks, 1);
+	const unsigned blocks = blocks_of(a);
 	struct meeting<grad_total> at;
 	HG__TRY(meet(ctx, blocks, &at));
-	check_kernel<<<blocks, BLOCK, 0, stream_of(ctx)>>>(a->tensors, chunks, record_check{a->step, a->config, a->count}, at);
+	check_kernel<<<blocks, BLOCK, 0, stream_of(ctx)>>>(a->tensors, record_check{a->step, a->config, a->count}, at);
 	return launched(ctx, "grad_check");
 }
 
