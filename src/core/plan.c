@@ -5,7 +5,7 @@
  *
  *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens; the end of row r is token rowptr[r+1] + r
  *
- * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most item_work / 2 edges away. A row's end never stands
+ * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most hg__plan_reach(item_work) edges away. A row's end never stands
  * alone behind its last edge: where a cut would part them it moves one token on. So an item finishes a row exactly if it has the row's last edge (or the
  * row is empty), and every item that begins inside a row has an edge of it. */
 
@@ -33,7 +33,7 @@ struct host_plan {
 /* Where in row `row` to cut instead of at `edge`: its end or, if the last cut was before it (`behind` tokens ago), its beginning, or there. */
 static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind)
 {
-	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, reach = behind / 2, may_go_back = back < behind;
+	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, reach = hg__plan_reach(behind), may_go_back = back < behind;
 	if (on <= reach && (on <= back || !may_go_back))
 		return rowptr[row + 1];
 	return back <= reach && may_go_back ? rowptr[row] : edge;
@@ -100,7 +100,7 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 {
 	*plan = NULL;
 	const int32_t work = choose_work(rows, m);
-	const int64_t most = 2 * ((rows + m + work - 1) / work); /* an item has at least work / 2 tokens */
+	const int64_t most = 2 * ((rows + m + work - 1) / work) + 1; /* two neighbours have at least work tokens: what one goes back, the next has twice */
 	struct hg__buffer array[ARRAYS] = {{0}}, result = {0};
 	hg_status status = hg__buffer_host(ctx, 1, sizeof(struct hg__plan), "plan", &result);
 	for (int i = 0; i < ARRAYS && status == HG_OK; i++)

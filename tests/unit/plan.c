@@ -57,8 +57,8 @@ static void check_items(const struct host_plan *p, int64_t rows, int64_t m)
 	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
 	for (int64_t k = 0; k < p->items; k++) {
 		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
-		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + p->work / 2 + 1);
-		CHECK(k == p->items - 1 || edges + ends >= p->work / 2);
+		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + hg__plan_reach(p->work) + 1);
+		CHECK(k == 0 || k == p->items - 1 || p->edge[k + 1] - p->edge[k - 1] + p->row[k + 1] - p->row[k - 1] >= p->work);
 	}
 }
 
@@ -139,7 +139,7 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 		empty += rowptr[r] == rowptr[r + 1];
 	CHECK_EQ_I(plan->empty, empty);
 	for (int64_t s = 0; s < p.splits; s++)
-		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > p.work, "row %d is split, although it fits an item", p.split[s]);
+		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > (p.work > 64 ? p.work : 64), "row %d is split, although it fits an item", p.split[s]);
 	free(sum);
 	free(owner);
 	free_plan(&p);
