@@ -129,6 +129,9 @@ struct hg__op {
 	 * meets f16), the tape inserts casts before infer: f32 is narrowed where its bound proves it safe, else the others are widened. Operands outside the
 	 * mask (labels, masks, f32 gains) are left alone. */
 	unsigned same;
+	/* Bit i: the gradient of operand i is that of the result, as it is. Where such an operand has no other use the tape gives both one place: backward may find din[i]
+	 * on dout, and has nothing to do for it then. */
+	unsigned passes;
 	hg_status (*infer)(struct hg__infer *s);
 	void (*range)(struct hg__range *r);
 	void (*range_back)(struct hg__range *r);

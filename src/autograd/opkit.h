@@ -38,7 +38,7 @@ static inline double hg__bound_mul(double a, double b)
 	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
 }
 
-/* Y = alpha * X in Y's type: copies, casts, scalings. */
+/* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is 1. */
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says

@@ -130,6 +130,13 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 	return HG_OK;
 }
 
+/* Does operand i's gradient lie where that of the result does? Nothing is added to it, and nobody writes into the result's once this node's backward has come. */
+static int shares_gradient(const hg_tape *tape, const struct hg__line *line, int i)
+{
+	const struct hg__value *value = &tape->value[line->node.in[i]], *out = &tape->value[line->node.out];
+	return line->node.op->passes >> i & 1u && value->uses == 1 && value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
+}
+
 /* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life, if the types agree; each further one
  * goes into a part. */
 static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
@@ -139,7 +146,10 @@ static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 	struct hg__value *value = &tape->value[root];
 	line->first[i] = value->parts++ == 0;
 	if (line->first[i] && value->kind != HG__PARAM) {
-		HG__TRY(add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
+		if (shares_gradient(tape, line, i))
+			value->grad_span = tape->value[line->node.out].grad_span;
+		else
+			HG__TRY(add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
 		extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
 	}
 	return line->first[i] && part == hg__grad_dtype(value) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);

@@ -57,6 +57,8 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 		return hole(why, op, "takes %d to %d operands, expected 1 <= min_in <= max_in <= %d", op->min_in, op->max_in, HG__MAX_IN);
 	if (op->same >> op->max_in)
 		return hole(why, op, "same is 0x%x, which names operands beyond the %d it takes", op->same, op->max_in);
+	if (op->passes >> op->max_in)
+		return hole(why, op, "passes is 0x%x, which names operands beyond the %d it takes", op->passes, op->max_in);
 	const struct {
 		unsigned trait, needs;
 		const char *sentence;

@@ -44,7 +44,7 @@ struct hg__value {
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */
-	int32_t uses;            /* operands of needed nodes that it is (fuse.c) */
+	int32_t uses;            /* operands of needed nodes that it is (fuse.c); 0: not counted */
 	int32_t span, grad_span; /* -1: not in the arena */
 	struct hg_tensor view, grad_view;
 };

@@ -88,6 +88,7 @@ const struct hg__op hg__op_add = {
     .min_in = 2,
     .max_in = 2,
     .same = 1u << X | 1u << Y,
+    .passes = 1u << X | 1u << Y,
     .infer = infer,
     .range = range,
     .range_back = range_back,

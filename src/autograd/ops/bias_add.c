@@ -47,7 +47,9 @@ static hg_status forward(const struct hg__call *c)
 static hg_status backward(const struct hg__call *c)
 {
 	const int wanted = c->din[B].data != NULL, direct = c->din[B].dtype == HG_F32;
-	const struct hg__colsum_args both = {.x = c->dout, .y = direct ? c->din[B] : c->aux[DB], .copy = c->din[X]};
+	struct hg__colsum_args both = {.x = c->dout, .y = direct ? c->din[B] : c->aux[DB], .copy = c->din[X]};
+	if (c->din[X].data == c->dout.data)
+		both.copy.data = NULL;
 	if (!wanted)
 		return c->din[X].data ? hg__copy_scaled(c, c->dout, 1.0f, c->din[X]) : HG_OK;
 	HG__TRY(c->k->colsum(c->ctx, &both));
@@ -92,6 +94,7 @@ const struct hg__op hg__op_bias_add = {
     .min_in = 2,
     .max_in = 2,
     .same = 1u << X | 1u << B,
+    .passes = 1u << X,
     .infer = infer,
     .range = range,
     .range_back = range_back,

@@ -101,6 +101,7 @@ const struct hg__op hg__op_combine = {
     .min_in = 3,
     .max_in = 3,
     .same = 1u << X | 1u << Z,
+    .passes = 1u << Z,
     .infer = infer,
     .range = range,
     .range_back = range_back,
