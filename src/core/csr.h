@@ -10,7 +10,7 @@ HG_EXTERN_C_BEGIN
  * belongs to row item_row[k+1], which a later item finishes.
  *
  * A cut moves to the end or to the beginning of the row that it falls in, whichever is nearer, if that is at most hg__plan_reach edges away; so only rows of more
- * than item_work, and of more than 64, edges are split. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
+ * than item_work edges are split, and none in a graph of short rows. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
  * H200, F = 64. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its last edge. So an item has at most item_work
  * + reach + 1 rows + edges, two neighbours together at least item_work (none is empty); it finishes a row with edges exactly if it has the last one; and it has at least one edge of row
  * item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
@@ -29,10 +29,11 @@ struct hg__plan {
 	int64_t *split_last;  /* [splits] device: the item that finishes it */
 };
 
-/* How far a cut moves at most. 64: a graph of short rows then needs no second kernel to fold the parts of split ones. */
-static inline int64_t hg__plan_reach(int64_t item_work)
+/* How far a cut moves at most: far enough to split no row where the longest has 64 edges, since there is then no second kernel to fold the parts; else half an
+ * item, so that items stay of one size. */
+static inline int64_t hg__plan_reach(int64_t item_work, int64_t longest_row)
 {
-	return item_work / 2 > 64 ? item_work / 2 : 64;
+	return item_work / 2 < longest_row && longest_row <= 64 ? longest_row : item_work / 2;
 }
 
 /* A raw view of one orientation of a graph: what kernels see of it. All pointers are device memory. */

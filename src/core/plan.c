@@ -5,7 +5,7 @@
  *
  *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens; the end of row r is token rowptr[r+1] + r
  *
- * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most hg__plan_reach(item_work) edges away. A row's end never stands
+ * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most hg__plan_reach edges away. A row's end never stands
  * alone behind its last edge: where a cut would part them it moves one token on. So an item finishes a row exactly if it has the row's last edge (or the
  * row is empty), and every item that begins inside a row has an edge of it. */
 
@@ -31,16 +31,16 @@ struct host_plan {
 };
 
 /* Where in row `row` to cut instead of at `edge`: its end or, if the last cut was before it (`behind` tokens ago), its beginning, or there. */
-static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind)
+static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind, int64_t reach)
 {
-	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, reach = hg__plan_reach(behind), may_go_back = back < behind;
+	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, may_go_back = back < behind;
 	if (on <= reach && (on <= back || !may_go_back))
 		return rowptr[row + 1];
 	return back <= reach && may_go_back ? rowptr[row] : edge;
 }
 
 /* Walk along the cuts; `row` row ends and `edge` edges lie before each. */
-static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, struct host_plan *p)
+static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, int64_t reach, struct host_plan *p)
 {
 	int64_t row = 0, edge = 0, k = 0;
 	while (row + edge < rows + m) {
@@ -50,7 +50,7 @@ static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, st
 		k++;
 		while (row < rows && rowptr[row + 1] + row < token)
 			row++;
-		edge = row < rows ? border(rowptr, row, token - row, work) : m;
+		edge = row < rows ? border(rowptr, row, token - row, work, reach) : m;
 		if (row < rows && edge == rowptr[row + 1] && rowptr[row] < edge)
 			row++;
 	}
@@ -96,6 +96,19 @@ static hg_status upload(hg_context *ctx, const struct host_plan *p, struct hg__p
 	return status;
 }
 
+/* What there is to know of a graph's rows before they are cut. */
+static int64_t longest_row(int64_t rows, const int64_t *rowptr, int64_t *empty)
+{
+	int64_t longest = 0;
+	*empty = 0;
+	for (int64_t row = 0; row < rows; row++) {
+		const int64_t degree = rowptr[row + 1] - rowptr[row];
+		longest = degree > longest ? degree : longest;
+		*empty += degree == 0;
+	}
+	return longest;
+}
+
 hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan)
 {
 	*plan = NULL;
@@ -108,13 +121,12 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 	if (status == HG_OK) {
 		struct host_plan p = {array[EDGE].data, array[FIRST].data, array[LAST].data, array[ROW].data, array[SPLIT].data, 0, 0};
 		struct hg__plan *built = result.data;
-		cut(rows, m, host_rowptr, work, &p);
+		const int64_t longest = longest_row(rows, host_rowptr, &built->empty);
+		cut(rows, m, host_rowptr, work, hg__plan_reach(work, longest), &p);
 		find_splits(host_rowptr, &p);
 		built->items = p.items;
 		built->splits = p.splits;
 		built->item_work = work;
-		for (int64_t row = 0; row < rows; row++)
-			built->empty += host_rowptr[row] == host_rowptr[row + 1];
 		status = upload(ctx, &p, built);
 	}
 	for (int i = 0; i < ARRAYS; i++)

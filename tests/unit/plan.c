@@ -51,13 +51,13 @@ static int64_t row_of_edge(const int64_t *rowptr, int64_t rows, int64_t e)
 }
 
 /* Cuts run from (0, 0) to (rows, m), forward in both, and pieces have the promised sizes. */
-static void check_items(const struct host_plan *p, int64_t rows, int64_t m)
+static void check_items(const struct host_plan *p, int64_t rows, int64_t m, int64_t longest)
 {
 	CHECK(p->work >= 8 && p->work <= 512 && (p->work & (p->work - 1)) == 0);
 	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
 	for (int64_t k = 0; k < p->items; k++) {
 		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
-		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + hg__plan_reach(p->work) + 1);
+		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + hg__plan_reach(p->work, longest) + 1);
 		CHECK(k == 0 || k == p->items - 1 || p->edge[k + 1] - p->edge[k - 1] + p->row[k + 1] - p->row[k - 1] >= p->work);
 	}
 }
@@ -128,7 +128,11 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 	struct host_plan p = fetch_plan(ctx, plan);
 	int64_t *sum = calloc((size_t)rows + 1, sizeof *sum), *owner = calloc((size_t)rows + 1, sizeof *owner);
 	CHECK(sum && owner);
-	check_items(&p, rows, m);
+	int64_t longest = 0;
+	for (int64_t r = 0; r < rows; r++)
+		longest = rowptr[r + 1] - rowptr[r] > longest ? rowptr[r + 1] - rowptr[r] : longest;
+	check_items(&p, rows, m, longest);
+	CHECK(longest > 64 || p.splits == 0);
 	run_as_a_kernel(&p, rows, m, rowptr, sum, owner);
 	for (int64_t r = 0; r < rows; r++)
 		CHECK_MSG(owner[r] == 1 && sum[r] == rowptr[r + 1] - rowptr[r], "row %lld: finished %lld times with %lld of %lld edges", (long long)r,
@@ -139,7 +143,7 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 		empty += rowptr[r] == rowptr[r + 1];
 	CHECK_EQ_I(plan->empty, empty);
 	for (int64_t s = 0; s < p.splits; s++)
-		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > (p.work > 64 ? p.work : 64), "row %d is split, although it fits an item", p.split[s]);
+		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > p.work, "row %d is split, although it fits an item", p.split[s]);
 	free(sum);
 	free(owner);
 	free_plan(&p);
