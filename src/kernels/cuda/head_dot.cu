@@ -10,10 +10,16 @@
 namespace
 {
 
+/* a / b of numbers that are not negative: half as many bits where both have no more are divided in a fifth of the time. */
+static __device__ inline int64_t quotient(int64_t a, int64_t b)
+{
+	return (a | b) <= UINT32_MAX ? static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)) : a / b;
+}
+
 /* The head of a column; without a division where there is one head, whose padding belongs to it too. */
 static __device__ inline int64_t head_of(int64_t col, int64_t d, int heads)
 {
-	return heads == 1 ? 0 : col / d;
+	return heads == 1 ? 0 : quotient(col, d);
 }
 
 static bool packs_fit(const struct hg__mat &x, int64_t d, int heads)
@@ -30,7 +36,7 @@ template <typename T> struct head_dot {
 
 	template <int W> __device__ void row(int64_t item, bool live) const
 	{
-		const int64_t i = heads == 1 ? item : item / heads, k = item - i * heads;
+		const int64_t i = heads == 1 ? item : quotient(item, heads), k = item - i * heads;
 		float sum[1] = {0.0f}, v[W], w[W];
 		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d; c += static_cast<int64_t>(blockDim.x) * W) {
 			load<W>(x + i * ld + k * d + c, v);
