@@ -99,7 +99,7 @@ def epochs(rows):
                 cells.append(f"{figure(best['ms'])} ms" + (f", {size(peak)}" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else "")
                              + (", loss not finite" if best.get("loss", 0.0) is None else ""))
             else:
-                cells.append(found[0].get("absent", "fails") if found else "-")
+                cells.append(found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-")
         body.append(cells)
     return table(["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"], body) if body else ""
 

@@ -63,8 +63,8 @@ class Net(torch.nn.Module):
         super().__init__()
         self.model, self.dropout = model, dropout
         widths = [d] + [hidden] * (layers - 1) + [classes]
-        if model == "gcn":
-            convs = [GCNConv(i, o) for i, o in zip(widths, widths[1:])]
+        if model == "gcn":  # the normalised adjacency is made once, as HalfGraph does
+            convs = [GCNConv(i, o, cached=True) for i, o in zip(widths, widths[1:])]
         elif model == "gin":
             def mlp(i, o):
                 return torch.nn.Sequential(torch.nn.Linear(i, hidden), torch.nn.BatchNorm1d(hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, o))
