@@ -21,7 +21,7 @@ struct hg_context {
 	uint64_t logged; /* keys of hg__log_once that have had their line */
 	hg_allocator allocator;
 	int separate_ops; /* tapes fuse nothing */
-	int64_t holds;    /* the caller's own, and one of each tensor, graph and params */
+	int64_t holds;    /* the caller's own, and one of each tensor, graph, params and training run */
 	size_t current_bytes, peak_bytes, memory_limit;
 	void *workspace;
 	size_t workspace_bytes;
@@ -36,8 +36,8 @@ void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PR
 /* The same, once a context for each key below 64, for what is decided again with every call. Keys: kernels/spmm_variants.h has all of them. */
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...) HG_PRINTF(4, 5);
 
-/* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs and params, of which all other objects borrow. The last one to
- * let go closes it. */
+/* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs and params, of which all other objects borrow, and training runs,
+ * which own theirs and outlive them while they are freed. The last one to let go closes it. */
 void hg__context_hold(hg_context *ctx);
 void hg__context_release(hg_context *ctx);
 

@@ -1,6 +1,7 @@
 /* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at what was learnt. */
 #include "nn/train.h"
 
+#include "core/context.h"
 #include "core/versioned.h"
 
 /* Both structs as the caller means them. What they hold by value stands where it stands only if both sides know it alike. */
@@ -151,6 +152,7 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_train), "train", &memory));
 	hg_train *train = memory;
 	train->ctx = ctx;
+	hg__context_hold(ctx);
 	train->config = c;
 	const hg_status status = build(train, &d);
 	if (status < 0) {
@@ -179,6 +181,7 @@ void hg_train_free(hg_train *train)
 		hg_tensor_free(train->targets.mask[i]);
 	hg__host_free(ctx, train->epoch_ms, (size_t)train->epoch_room * sizeof *train->epoch_ms);
 	hg__host_free(ctx, train, sizeof *train);
+	hg__context_release(ctx);
 }
 
 hg_params *hg_train_params(hg_train *train)

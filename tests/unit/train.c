@@ -441,6 +441,7 @@ static void sizes_are_honoured(void)
 struct memory {
 	int64_t until; /* allocations left before one fails; < 0: none does */
 	int64_t bytes;
+	size_t last; /* bytes of what was given back last */
 };
 
 static void *memory_alloc(void *user, size_t bytes, int device)
@@ -458,6 +459,7 @@ static void memory_free(void *user, void *memory, size_t bytes, int device)
 	struct memory *m = user;
 	(void)device;
 	m->bytes -= (int64_t)bytes;
+	m->last = bytes;
 	free(memory);
 }
 
@@ -476,7 +478,7 @@ static hg_context *memory_context(struct memory *memory)
 static void classes_are_counted_with_care(void)
 {
 	static struct task t;
-	struct memory memory = {-1, 0};
+	struct memory memory = {-1, 0, 0};
 	struct run r;
 	task_make(&t);
 	hg_train_config c = config_of("gcn", "fp16");
@@ -521,7 +523,7 @@ static void an_empty_split_is_none(void)
 static void epochs_without_end(void)
 {
 	static struct task t;
-	struct memory memory = {-1, 0};
+	struct memory memory = {-1, 0, 0};
 	struct run r;
 	struct watch w = {.stop_at = 600, .best_val = -1};
 	task_make(&t);
@@ -542,7 +544,7 @@ static void epochs_without_end(void)
 static void the_context_waits_for_a_run(void)
 {
 	static struct task t;
-	struct memory memory = {-1, 0};
+	struct memory memory = {-1, 0, 0};
 	struct run r;
 	task_make(&t);
 	hg_train_config c = config_of("gcn", "fp16");
@@ -554,6 +556,26 @@ static void the_context_waits_for_a_run(void)
 	r.ctx = NULL;
 	run_close(&r);
 	CHECK_EQ_I(memory.bytes, 0);
+}
+
+/* And closes with it where the run is the last to go: nothing is given back after the context. */
+static void the_context_outlives_a_run(void)
+{
+	static struct task t;
+	struct memory memory = {-1, 0, 0};
+	struct run r;
+	task_make(&t);
+	hg_train_config c = config_of("gcn", "fp16");
+	c.epochs = 2;
+	run_data(&r, memory_context(&memory), &t, HG_F16, 0);
+	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	CHECK_OK(hg_train_run(r.train, &r.report));
+	hg_context_free(r.ctx);
+	hg_graph_free(r.data.input.graph);
+	hg_tensor_free(r.x);
+	hg_train_free(r.train);
+	CHECK_EQ_I(memory.bytes, 0);
+	CHECK_EQ_I(memory.last, sizeof(hg_context));
 }
 
 /* Features that are no numbers: every step is skipped and said to be, in every precision. */
@@ -679,7 +701,7 @@ static void every_allocation_may_fail(void)
 		for (int64_t k = 0; !done; k++) {
 			struct watch w = {.best_val = -1};
 			c.user = &w;
-			struct memory memory = {-1, 0};
+			struct memory memory = {-1, 0, 0};
 			struct run r;
 			run_data(&r, memory_context(&memory), &t, HG_F16, 1);
 			memory.until = k;
@@ -714,6 +736,7 @@ int main(int argc, char **argv)
 	                                         TEST(an_empty_split_is_none),
 	                                         TEST(epochs_without_end),
 	                                         TEST(the_context_waits_for_a_run),
+	                                         TEST(the_context_outlives_a_run),
 	                                         TEST(features_that_are_no_numbers),
 	                                         TEST(epochs_together_are_the_same_epochs),
 	                                         TEST(every_allocation_may_fail)};
