@@ -32,12 +32,15 @@ typedef struct hg_allocator {
 	void *user;
 } hg_allocator;
 
+/* The largest machines of two sockets run 2 x 192 cores x 2 = 768 threads; far beyond, OpenMP fails to start a team and ends the process. */
+#define HG_THREADS_MAX 1024
+
 typedef struct hg_context_config {
 	size_t size;
 	hg_device device; /* AUTO: CUDA where a device answers and opens, else the CPU; log level WARN tells why a device that answers is not used */
 	int device_index;
 	void *stream; /* a cudaStream_t, borrowed, ignored on the CPU; AUTO then reports a device that does not open. NULL: the context makes its own */
-	int threads;  /* CPU threads; 0: as many as OpenMP gives */
+	int threads;  /* CPU threads, at most HG_THREADS_MAX; 0: as many as OpenMP gives */
 	uint64_t seed;
 	hg_log_fn log; /* NULL: silent */
 	void *log_user;
@@ -46,12 +49,12 @@ typedef struct hg_context_config {
 	size_t memory_limit; /* device bytes that objects of this context may hold together; 0: what the device has */
 	int separate_ops;    /* for debugging. 0: chains of ops that one kernel can do run as one (hg_tape_print shows which); 1: each op runs by itself */
 } hg_context_config;
-#define HG_CONTEXT_CONFIG_INIT                                                                 \
-	{                                                                                          \
+#define HG_CONTEXT_CONFIG_INIT                                                                    \
+	{                                                                                             \
 		sizeof(hg_context_config), HG_DEVICE_AUTO, 0, 0, 0, 0, 0, 0, HG_LOG_WARN, {0, 0, 0}, 0, 0 \
 	}
 
-/* config may be NULL (all defaults). HG_ERR_UNSUPPORTED: this build or machine has no such device. */
+/* config may be NULL (all defaults). HG_ERR_ARG: a field is out of its range; HG_ERR_UNSUPPORTED: this build or machine has no such device. */
 HG_API HG_NODISCARD hg_status hg_context_create(const hg_context_config *config, hg_context **context);
 HG_API void hg_context_free(hg_context *context);
 

@@ -62,9 +62,13 @@ void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char 
 	va_end(args);
 }
 
-static hg_status create_fail(hg_status status, const char *text)
+static hg_status create_fail(hg_status status, const char *format, ...) HG_PRINTF(2, 3);
+static hg_status create_fail(hg_status status, const char *format, ...)
 {
-	snprintf(create_message, sizeof create_message, "%s", text);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(create_message, sizeof create_message, format, args);
+	va_end(args);
 	return status;
 }
 
@@ -166,20 +170,20 @@ hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory)
 	return HG_OK;
 }
 
-/* What is wrong with a configuration; NULL if nothing is. */
-static const char *config_fault(const hg_context_config *c)
+static hg_status config_check(const hg_context_config *c)
 {
 	if ((unsigned)c->device > HG_DEVICE_CUDA)
-		return "context: device is not an hg_device";
+		return create_fail(HG_ERR_ARG, "context: device is %d, expected an hg_device, 0 to %d", (int)c->device, (int)HG_DEVICE_CUDA);
 	if (c->device_index < 0)
-		return "context: device_index is negative";
-	if (c->threads < 0)
-		return "context: threads is negative";
+		return create_fail(HG_ERR_ARG, "context: device_index is %d, expected at least 0", c->device_index);
+	if (c->threads < 0 || c->threads > HG_THREADS_MAX)
+		return create_fail(HG_ERR_ARG, "context: threads is %d, expected 0 (as many as OpenMP gives) to %d", c->threads, HG_THREADS_MAX);
 	if ((unsigned)c->log_level > HG_LOG_DEBUG)
-		return "context: log_level is not an hg_log_level";
+		return create_fail(HG_ERR_ARG, "context: log_level is %d, expected an hg_log_level, 0 to %d", (int)c->log_level, (int)HG_LOG_DEBUG);
 	if (!c->allocator.alloc != !c->allocator.free)
-		return "context: allocator needs both alloc and free, or neither";
-	return NULL;
+		return create_fail(HG_ERR_ARG, "context: allocator has %s without %s, expected both or neither", c->allocator.alloc ? "alloc" : "free",
+		                   c->allocator.alloc ? "free" : "alloc");
+	return HG_OK;
 }
 
 static void context_set(hg_context *ctx, const hg_context_config *config, const struct hg__backend *backend)
@@ -220,19 +224,17 @@ hg_status hg_context_create(const hg_context_config *config, hg_context **contex
 	*context = NULL;
 	if (config && !hg__struct_read(&c, sizeof c, config))
 		return create_fail(HG_ERR_ARG, "context: config->size is not set (start from HG_CONTEXT_CONFIG_INIT), or a field unknown to this version is used");
-	const char *fault = config_fault(&c);
-	if (fault)
-		return create_fail(HG_ERR_ARG, fault);
+	HG__TRY(config_check(&c));
 	const struct hg__backend *backend = hg__backend_find(c.device);
 	if (!backend)
 		return create_fail(HG_ERR_UNSUPPORTED, c.device == HG_DEVICE_CUDA ? "context: no CUDA backend in this build, or no CUDA device answers"
 		                                                                  : "context: no such backend in this build");
 	hg_context *ctx = host_memory(&c.allocator, sizeof *ctx);
 	if (!ctx)
-		return create_fail(HG_ERR_NOMEM, "context: no host memory");
+		return create_fail(HG_ERR_NOMEM, "context: no host memory for %zu bytes", sizeof *ctx);
 	const hg_status status = context_open(ctx, &c, backend);
 	if (status < 0) {
-		(void)create_fail(status, ctx->message[0] ? ctx->message : hg_status_text(status));
+		(void)create_fail(status, "%s", ctx->message[0] ? ctx->message : hg_status_text(status));
 		host_release(&c.allocator, ctx, sizeof *ctx);
 		return status;
 	}

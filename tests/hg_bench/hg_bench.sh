@@ -103,6 +103,7 @@ expect 2 'variant is "fastest"' spmm --variant fastest
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
 expect 2 "hidden is for gemm" spmm --hidden 8
+expect 2 'threads is "1025", expected whole numbers from 1 to 1024' spmm --threads 1025
 expect 2 'device is "tpu"' spmm --device tpu
 expect 2 'graph is "no-such"' spmm --device cpu --graph no-such
 expect 2 'model is "sage"' epoch --device cpu --model sage

@@ -54,6 +54,7 @@ refused 'unknown model' 'gcn|gin|gat' --data data.h5 --model mlp
 refused 'unknown precision' 'fp16-naive' --data data.h5 --model gcn --precision fp8
 refused 'not a number' '--lr' --data data.h5 --model gcn --lr fast
 refused 'half a number' '--epochs' --data data.h5 --model gcn --epochs 10x
+refused 'too many threads' '1 to 1024' --data data.h5 --model gcn --threads 1025
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data is empty, expected FILE.h5' --data= --model gcn

@@ -47,19 +47,23 @@ static void each_bad_field_is_named(void)
 {
 	hg_context_config c = defaults();
 	c.device = (hg_device)7;
-	refused(&c, HG_ERR_ARG, "device");
+	refused(&c, HG_ERR_ARG, "device is 7, expected an hg_device, 0 to 2");
 	c = defaults();
 	c.device_index = -1;
-	refused(&c, HG_ERR_ARG, "device_index");
+	refused(&c, HG_ERR_ARG, "device_index is -1");
 	c = defaults();
 	c.threads = -2;
-	refused(&c, HG_ERR_ARG, "threads");
+	refused(&c, HG_ERR_ARG, "threads is -2");
+	c.threads = 100000000; /* a team that no machine can start */
+	refused(&c, HG_ERR_ARG, "threads is 100000000, expected 0 (as many as OpenMP gives) to 1024");
+	c.threads = HG_THREADS_MAX + 1;
+	refused(&c, HG_ERR_ARG, "threads is 1025");
 	c = defaults();
 	c.log_level = (hg_log_level)9;
-	refused(&c, HG_ERR_ARG, "log_level");
+	refused(&c, HG_ERR_ARG, "log_level is 9");
 	c = defaults();
 	c.allocator.alloc = faulty_alloc;
-	refused(&c, HG_ERR_ARG, "allocator");
+	refused(&c, HG_ERR_ARG, "allocator has alloc without free");
 	c = defaults();
 	c.size = 0;
 	refused(&c, HG_ERR_ARG, "size");

@@ -47,7 +47,7 @@ static const struct option table[] = {
     {"repeat", "N", "samples after three runs to warm up (7)", NUMBER, AT(repeat), NULL, 1, 100000, NULL, 0},
     {"seed", "S", "of graph and numbers (1)", NUMBER, AT(seed), NULL, 0, 9007199254740992.0, NULL, 0},
     {"device", "NAME", "auto (default: a GPU if one answers), cpu, cuda", CHOICE, AT(device), NULL, 0, 0, "auto|cpu|cuda", 0},
-    {"threads", "N", "CPU threads (all)", NUMBER, AT(threads), NULL, 1, 4096, NULL, 0},
+    {"threads", "N", "CPU threads (all)", NUMBER, AT(threads), NULL, 1, HG_THREADS_MAX, NULL, 0},
     {"json", "FILE|-", "append one JSON object for each result to FILE; -: to stdout, in place of the table", TEXT, AT(json), NULL, 0, 0, NULL, 0},
     {"spoil", NULL, "change one number of every result before it is checked: the run must then fail", FLAG, AT(spoil), "spmm sddmm gemm edge-softmax", 0, 0,
      NULL, 0},

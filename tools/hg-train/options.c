@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halfgraph/context.h"
 #include "halfgraph/step.h"
 
 enum kind { TEXT, CHOICE, INTEGER, REAL, FLAG };
@@ -60,7 +61,7 @@ static const struct option table[] = {
     {"eager", NULL, "queue every kernel by itself; a GPU otherwise gets an epoch's kernels as one CUDA graph", FLAG, AT(eager), 0, 0, NULL, NULL},
     {"seed", "S", "seed of the first run (0)", INTEGER, AT(seed), 0, 9007199254740992.0, NULL, NULL},
     {"seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", INTEGER, AT(seeds), 1, 100000, NULL, NULL},
-    {"threads", "N", "CPU threads (as many as OpenMP gives)", INTEGER, AT(threads), 1, 4096, NULL, NULL},
+    {"threads", "N", "CPU threads (as many as OpenMP gives)", INTEGER, AT(threads), 1, HG_THREADS_MAX, NULL, NULL},
     {"json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", TEXT, AT(json), 0, 0, NULL, NULL},
     {"print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", FLAG, AT(print_plan), 0, 0, NULL, NULL},
     {"help", NULL, "this page", FLAG, AT(help), 0, 0, NULL, NULL},
