@@ -108,7 +108,23 @@ expect 2 'device is "tpu"' spmm --device tpu
 expect 2 'graph is "no-such"' spmm --device cpu --graph no-such
 expect 2 'model is "sage"' epoch --device cpu --model sage
 expect 1 "missing.h5" spmm --device cpu --graph "$scratch/missing.h5"
-expect 1 "cannot write to" spmm $fast --json "$scratch/no/such/folder.json"
+expect 2 "cannot write to" spmm $fast --json "$scratch/no/such/folder.json"
+
+# no file that is not of results is appended to
+ln "$scratch/data.h5" "$scratch/linked.h5"
+echo "figures of last year" >"$scratch/notes.txt"
+mkfifo "$scratch/pipe"
+cp "$scratch/data.h5" "$scratch/data.before"
+expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json "$scratch/data.h5"
+expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json "$scratch/linked.h5"
+expect 2 "data.h5: it holds something else than results" spmm $fast --json "$scratch/data.h5"
+expect 2 "notes.txt: it holds something else than results" spmm $fast --json "$scratch/notes.txt"
+expect 2 "pipe: it is not a regular file" spmm $fast --json "$scratch/pipe"
+expect 2 "null: it is not a regular file" spmm $fast --json /dev/null
+cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a dataset"
+[ "$(cat "$scratch/notes.txt")" = "figures of last year" ] || fail "--json wrote into a text"
+: >"$scratch/empty.json"
+expect 0 "spmm" spmm $fast --features 8 --json "$scratch/empty.json"
 
 [ $failed -eq 0 ] && echo "hg-bench: all as expected"
 exit $failed

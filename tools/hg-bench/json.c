@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -79,9 +80,28 @@ int json_end(struct json *j)
 	return 0;
 }
 
-int json_open(const char *path)
+/* Why lines may not be appended to what was opened; NULL if they may. */
+static const char *file_fault(int file)
 {
-	return open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+	struct stat facts;
+	char first = '{';
+	if (fstat(file, &facts) || (S_ISREG(facts.st_mode) && pread(file, &first, 1, 0) < 0))
+		return strerror(errno);
+	if (!S_ISREG(facts.st_mode))
+		return "it is not a regular file";
+	return first == '{' ? NULL : "it holds something else than results, and is left as it is";
+}
+
+int json_open(const char *path, const char **why)
+{
+	/* O_NONBLOCK: a pipe is refused, not waited for */
+	const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY, 0666);
+	*why = file < 0 ? strerror(errno) : file_fault(file);
+	if (!*why)
+		return file;
+	if (file >= 0)
+		(void)close(file); /* nothing was written */
+	return -1;
 }
 
 int json_append(int file, const struct json *j)

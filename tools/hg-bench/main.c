@@ -42,6 +42,14 @@ static hg_status measure_all(struct bench *b)
 	return commands[b->options.command].run(b);
 }
 
+static int peer_check(const struct bench *b)
+{
+	if (!b->options.peer || b->device->peers)
+		return 0;
+	fprintf(stderr, "hg-bench: --peer cusparse needs a GPU; this runs on %s\n", hg_context_device_name(b->ctx));
+	return 2;
+}
+
 static int run(struct bench *b)
 {
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
@@ -53,10 +61,10 @@ static int run(struct bench *b)
 		return 1;
 	}
 	b->device = device_of(b->ctx);
-	int code = b->options.peer && !b->device->peers ? 2 : report_begin(b);
-	if (code == 2)
-		fprintf(stderr, "hg-bench: --peer cusparse needs a GPU; this runs on %s\n", hg_context_device_name(b->ctx));
-	else if (!code && measure_all(b) < 0) {
+	int code = peer_check(b);
+	if (!code)
+		code = report_begin(b);
+	if (!code && measure_all(b) < 0) {
 		fprintf(stderr, "hg-bench: %s\n", hg_context_error(b->ctx));
 		code = 1;
 	}
@@ -77,7 +85,7 @@ static void defaults(struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct bench b = {.graph = NULL};
+	struct bench b = {.report.file = -1};
 	tool_begin();
 	int code = options_parse(argc, argv, names, COMMANDS, &b.options);
 	if (!code && b.options.help) {

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "graphs.h"
 #include "json.h"
+#include "tool.h"
 
 struct result result_new(const char *op, const char *variant, const char *precision)
 {
@@ -29,16 +31,20 @@ struct result result_new(const char *op, const char *variant, const char *precis
 int report_begin(struct bench *b)
 {
 	struct report *r = &b->report;
-	const char *path = b->options.json;
+	const char *path = b->options.json, *why;
 	r->file = -1;
 	r->to_stdout = path && strcmp(path, "-") == 0;
 	if (!path || r->to_stdout)
 		return 0;
-	r->file = json_open(path);
+	if (graph_is_file(b->options.graph) && tool_same_file(path, b->options.graph)) {
+		fprintf(stderr, "hg-bench: --json %s is the graph itself: it is left as it is\n", path);
+		return 2;
+	}
+	r->file = json_open(path, &why);
 	if (r->file >= 0)
 		return 0;
-	fprintf(stderr, "hg-bench: cannot write to %s: %s\n", path, strerror(errno));
-	return 1;
+	fprintf(stderr, "hg-bench: cannot write to %s: %s\n", path, why);
+	return 2;
 }
 
 void report_head(struct bench *b)

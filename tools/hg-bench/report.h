@@ -34,7 +34,7 @@ struct report {
 	char driver[32], toolkit[32];
 	int wrong, lost; /* results that were wrong; lines that could not be written */
 };
-/* Opens --json and says what runs where. 0, or 1 after a sentence. */
+/* Opens --json. 0, or 2 after a sentence. */
 int report_begin(struct bench *b);
 void report_head(struct bench *b);
 void report_result(struct bench *b, const struct result *r);
