@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/rng.h"
 #include "graph/coo.h"
@@ -52,14 +53,26 @@ static double unit(uint32_t high, uint32_t low)
 	return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
 
-/* Fisher and Yates. */
-static void shuffle(int64_t *items, int64_t n, uint64_t key)
+/* In loops over nodes, places or edges: asks the watcher once a slab, which is a hundredth of a second even where every step misses the caches. */
+static hg_status step(const struct planted *p, const char *what, int64_t done, int64_t total)
 {
-	for (int64_t i = n - 1; i > 0; i--) {
+	return done % HG__SLAB ? HG_OK : hg__data_step(p->config->progress, what, done, total, p->message);
+}
+
+/* items := 0 .. n-1 in an order of Fisher and Yates. */
+static hg_status shuffle(const struct planted *p, const char *what, int64_t *items, uint64_t key)
+{
+	for (int64_t i = 0; i < p->n; i++) {
+		HG__TRY(step(p, what, i, 2 * p->n));
+		items[i] = i;
+	}
+	for (int64_t i = p->n - 1; i > 0; i--) {
 		const int64_t j = (int64_t)(draw64(key, i) % (uint64_t)(i + 1)), item = items[i];
+		HG__TRY(step(p, what, 2 * p->n - 1 - i, 2 * p->n));
 		items[i] = items[j];
 		items[j] = item;
 	}
+	return HG_OK;
 }
 
 /* x^(1/3) by Newton's iteration from above: every step is exact in IEEE arithmetic, so all machines agree (libm's pow need not). */
@@ -81,11 +94,10 @@ static hg_status prepare(struct planted *p)
 	p->ranks = (p->n + p->config->classes - 1) / p->config->classes;
 	HG__TRY(hg__data_alloc(p->n, sizeof *p->order, "the planted order", (void **)&p->order, p->message));
 	HG__TRY(hg__data_alloc(p->ranks + 1, sizeof *p->cumulative, "the planted degrees", (void **)&p->cumulative, p->message));
-	for (int64_t i = 0; i < p->n; i++)
-		p->order[i] = i;
-	shuffle(p->order, p->n, hg__rng_key(p->config->seed, ORDER_STREAM));
+	HG__TRY(shuffle(p, "planting nodes", p->order, hg__rng_key(p->config->seed, ORDER_STREAM)));
 	p->cumulative[0] = 0;
 	for (int64_t k = 0; k < p->ranks; k++) {
+		HG__TRY(step(p, "planting degrees", k, p->ranks));
 		const double root = cube_root((double)(k + 1));
 		p->cumulative[k + 1] = p->cumulative[k] + 1 / (root * root);
 	}
@@ -121,8 +133,7 @@ static hg_status plant_edges(const struct planted *p, struct hg__coo *coo)
 	const uint64_t key = hg__rng_key(p->config->seed, EDGE_STREAM);
 	const uint32_t classes = (uint32_t)p->config->classes;
 	for (int64_t e = 0; e < pairs; e++) {
-		if (e % HG__SLAB == 0)
-			HG__TRY(hg__data_step(p->config->progress, "planting edges", e, pairs, p->message));
+		HG__TRY(step(p, "planting edges", e, pairs));
 		const struct hg__rng4 r = hg__rng_quad(key, e, 0, 0), q = hg__rng_quad(key, e, 1, 0);
 		const int64_t own = r.w[0] % classes, other = hg__rng_uniform(q.w[0]) < (float)INSIDE ? own : q.w[1] % classes;
 		const int64_t a = p->order[draw_place(p, own, unit(r.w[1], r.w[2]))], b = p->order[draw_place(p, other, unit(q.w[2], q.w[3]))];
@@ -139,8 +150,9 @@ static hg_status plant_hubs(const struct planted *p, struct hg__coo *coo)
 	const double chance = p->config->hub_degree / (double)(p->n - 1);
 	for (int64_t h = 0; h < p->config->hubs; h++) {
 		const int64_t hub = p->order[p->n - 1 - h];
-		HG__TRY(hg__data_step(p->config->progress, "planting hubs", h, p->config->hubs, p->message));
 		for (int64_t v = 0; v < p->n; v += 4) {
+			if (v % HG__SLAB == 0)
+				HG__TRY(hg__data_step(p->config->progress, "planting hubs", h * p->n + v, p->config->hubs * p->n, p->message));
 			const struct hg__rng4 r = hg__rng_quad(key, v, (uint32_t)h, 0);
 			for (int64_t k = 0; k < 4 && v + k < p->n; k++)
 				if (v + k != hub && (double)r.w[k] * 0x1p-32 < chance)
@@ -150,12 +162,17 @@ static hg_status plant_hubs(const struct planted *p, struct hg__coo *coo)
 	return HG_OK;
 }
 
+/* Directed edges, before the few that repeat are merged. */
+static double expected_edges(const hg_planted_config *c)
+{
+	return (double)c->nodes * c->degree + 2 * (double)c->hubs * c->hub_degree;
+}
+
 static hg_status plant_graph(const struct planted *p, hg_dataset *d)
 {
 	struct hg__coo coo = {.rows = p->n, .cols = p->n};
 	struct hg__sparse m = {0};
-	const double expected = (double)p->n * p->config->degree + 2 * (double)p->config->hubs * p->config->hub_degree;
-	hg_status status = hg__coo_reserve(&coo, (int64_t)(expected * 1.05) + 1024, 0, p->message);
+	hg_status status = hg__coo_reserve(&coo, (int64_t)(expected_edges(p->config) * 1.05) + 1024, 0, p->message);
 	if (status == HG_OK)
 		status = plant_edges(p, &coo);
 	if (status == HG_OK)
@@ -206,10 +223,11 @@ static hg_status plant_features(const struct planted *p, hg_dataset *d)
 	HG__TRY(hg__data_alloc(p->n * p->config->features, sizeof(float), "features", &d->feat, p->message));
 	d->features = p->config->features;
 	d->feat_dtype = HG_F32;
+	const int64_t rows = d->features < HG__SLAB ? HG__SLAB / d->features : 1; /* a slab's */
 	for (int64_t i = 0; i < d->nodes; i++) {
 		const int64_t look = look_of(p, d, i);
 		float *x = (float *)d->feat + i * d->features;
-		if (i % 4096 == 0)
+		if (i % rows == 0)
 			HG__TRY(hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
 		for (int64_t j = 0; j < d->features; j++)
 			x[j] = (float)(p->config->scale * (centroid(p->config, look, j) + NOISE * normal(key, i, (uint32_t)j)));
@@ -218,27 +236,40 @@ static hg_status plant_features(const struct planted *p, hg_dataset *d)
 	return HG_OK;
 }
 
-/* A tenth to train, a tenth to validate, the rest to test. */
 static hg_status plant_labels(const struct planted *p, hg_dataset *d)
+{
+	d->classes = p->config->classes;
+	HG__TRY(hg__data_alloc(p->n, sizeof *d->label, "labels", (void **)&d->label, p->message));
+	for (int64_t place = 0; place < p->n; place++) {
+		HG__TRY(step(p, "planting labels", place, p->n));
+		d->label[p->order[place]] = (int32_t)(place % p->config->classes);
+	}
+	return HG_OK;
+}
+
+/* A tenth to train, a tenth to validate, the rest to test; lot: room for [n]. */
+static hg_status draw_splits(const struct planted *p, int64_t *lot, uint8_t *const mask[3])
+{
+	HG__TRY(shuffle(p, "planting splits", lot, hg__rng_key(p->config->seed, SPLIT_STREAM)));
+	for (int64_t i = 0; i < p->n; i++) {
+		HG__TRY(step(p, "planting splits", i, p->n));
+		mask[i < p->n / 10 ? 0 : i < p->n / 10 * 2 ? 1 : 2][lot[i]] = 1;
+	}
+	return HG_OK;
+}
+
+static hg_status plant_splits(const struct planted *p, hg_dataset *d)
 {
 	int64_t *lot = NULL;
 	uint8_t **mask[3] = {&d->train_mask, &d->val_mask, &d->test_mask};
-	d->classes = p->config->classes;
-	HG__TRY(hg__data_alloc(p->n, sizeof *d->label, "labels", (void **)&d->label, p->message));
-	for (int64_t place = 0; place < p->n; place++)
-		d->label[p->order[place]] = (int32_t)(place % p->config->classes);
 	for (int k = 0; k < 3; k++) {
 		HG__TRY(hg__data_alloc(p->n, 1, "splits", (void **)mask[k], p->message));
 		memset(*mask[k], 0, (size_t)p->n);
 	}
 	HG__TRY(hg__data_alloc(p->n, sizeof *lot, "splits", (void **)&lot, p->message));
-	for (int64_t i = 0; i < p->n; i++)
-		lot[i] = i;
-	shuffle(lot, p->n, hg__rng_key(p->config->seed, SPLIT_STREAM));
-	for (int64_t i = 0; i < p->n; i++)
-		(*mask[i < p->n / 10 ? 0 : i < p->n / 10 * 2 ? 1 : 2])[lot[i]] = 1;
+	const hg_status status = draw_splits(p, lot, (uint8_t *const[3]){d->train_mask, d->val_mask, d->test_mask});
 	free(lot);
-	return HG_OK;
+	return status;
 }
 
 static hg_status check_config(const hg_planted_config *c, char *message)
@@ -263,12 +294,33 @@ static hg_status check_config(const hg_planted_config *c, char *message)
 	return HG_OK;
 }
 
+/* Bytes held at the two widest moments, n nodes, m edges, k classes. While edges become rows: order 8 n and sums 8 n / k, the list 8 m, and of the two sorted
+ * copies two row pointers 16 n and three index arrays 12 m. At the end: order and sums, row pointers 8 n, columns 4 m, labels 4 n, splits 3 n, and the features. */
+static double bytes_needed(const hg_planted_config *c)
+{
+	const double n = (double)c->nodes, m = expected_edges(c), kept = 8 * n + 8 * n / c->classes;
+	return fmax(kept + 16 * n + 20 * m, kept + 15 * n + 4 * m + 4 * n * (double)c->features);
+}
+
+/* Linux lends memory that it does not have and takes the program down minutes later, when it is used: what cannot fit is refused before it starts. */
+static hg_status check_memory(const hg_planted_config *c, char *message)
+{
+	const long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_PHYS_PAGES);
+	const double need = bytes_needed(c), have = (double)page * (double)pages;
+	if (page <= 0 || pages <= 0 || need <= have)
+		return HG_OK;
+	return hg__data_fail(message, HG_ERR_NOMEM,
+	                     "planted: %" PRId64 " nodes, %.0f edges and %" PRId64 " features need %.1f GiB of memory, this machine has %.1f GiB", c->nodes,
+	                     expected_edges(c), c->features, need * 0x1p-30, have * 0x1p-30);
+}
+
 static hg_status plant(struct planted *p, hg_dataset *d)
 {
 	HG__TRY(prepare(p));
 	HG__TRY(hg__data_copy_text("planted", &d->name, p->message));
 	HG__TRY(plant_graph(p, d));
 	HG__TRY(plant_labels(p, d));
+	HG__TRY(plant_splits(p, d));
 	HG__TRY(plant_features(p, d));
 	return hg_dataset_check(d, "planted", p->message);
 }
@@ -279,6 +331,7 @@ hg_status hg_dataset_planted(const hg_planted_config *config, hg_dataset **datas
 		return hg__data_fail(message, HG_ERR_ARG, "planted: %s is NULL", config ? "dataset" : "config");
 	*dataset = NULL;
 	HG__TRY(check_config(config, message));
+	HG__TRY(check_memory(config, message));
 	HG__TRY(hg_dataset_new(dataset, message));
 	struct planted p = {.config = config, .message = message};
 	const hg_status status = plant(&p, *dataset);

@@ -151,32 +151,83 @@ static void bad_configurations(void)
 	}
 }
 
-static int stop_now(void *user, const char *what, int64_t done, int64_t total)
+/* Asked `calls` times so far, of which the last says stop; the different works it was told. */
+struct watcher {
+	int allowed, calls, works;
+	const char *what;
+};
+
+static int stop_then(void *user, const char *what, int64_t done, int64_t total)
 {
-	(void)what;
-	(void)done;
-	(void)total;
-	return --*(int *)user < 0;
+	struct watcher *w = user;
+	CHECK(done >= 0 && done < total);
+	w->works += !w->what || strcmp(w->what, what) != 0;
+	w->what = what;
+	return w->calls++ == w->allowed;
 }
 
+/* Every work asks, from the first on, and the first "stop" is the last question. */
 static void stops_on_request(void)
 {
-	for (int allowed = 0; allowed < 4; allowed++) {
-		int left = allowed;
+	hg_status status = HG_ERR_STATE;
+	struct watcher w = {0};
+	for (int allowed = 0; status != HG_OK; allowed++) {
 		char message[HG_DATA_MESSAGE] = "";
-		const hg_progress progress = {stop_now, &left};
+		w = (struct watcher){.allowed = allowed};
+		const hg_progress progress = {stop_then, &w};
 		hg_planted_config config = HG_PLANTED_CONFIG_INIT;
 		hg_dataset *d = NULL;
 		config.progress = &progress;
-		CHECK_STATUS(hg_dataset_planted(&config, &d, message), HG_ERR_STATE);
-		CHECK_CONTAINS(message, "stopped on request");
-		CHECK(d == NULL);
+		config.nodes = 1000;
+		config.hub_degree = 300;
+		status = hg_dataset_planted(&config, &d, message);
+		if (status == HG_OK) {
+			hg_dataset_free(d);
+			break;
+		}
+		CHECK_STATUS(status, HG_ERR_STATE);
+		CHECK_CONTAINS(message, "stopped on request while planting ");
+		CHECK(d == NULL && w.calls == allowed + 1);
 	}
+	CHECK_EQ_I(w.works, 7); /* nodes, degrees, edges, hubs, labels, splits, features */
+}
+
+/* A long work asks all the time, not only at its beginning. */
+static void asks_while_it_works(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	struct watcher w = {.allowed = 60};
+	const hg_progress progress = {stop_then, &w};
+	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
+	hg_dataset *d = NULL;
+	config.nodes = 2000000;
+	config.progress = &progress;
+	CHECK_STATUS(hg_dataset_planted(&config, &d, message), HG_ERR_STATE);
+	/* 31 slabs of the identity, 30 of the shuffle (one question each) */
+	CHECK_CONTAINS(message, "stopped on request while planting nodes");
+	CHECK_EQ_I(w.calls, 61);
+}
+
+static void more_than_the_machine_has(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
+	hg_dataset *d = NULL;
+	struct watcher w = {0};
+	const hg_progress progress = {stop_then, &w};
+	config.nodes = INT32_MAX;
+	config.features = 1000000; /* 8 PiB */
+	config.progress = &progress;
+	CHECK_STATUS(hg_dataset_planted(&config, &d, message), HG_ERR_NOMEM);
+	CHECK_CONTAINS(message, "planted: 2147483647 nodes, 21474900470 edges and 1000000 features need 8000");
+	CHECK_CONTAINS(message, " GiB of memory, this machine has ");
+	CHECK(d == NULL && w.calls == 0);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(same_seed_same_numbers),     TEST(is_what_it_says),    TEST(hub_sums_overflow_f16),
-	                                         TEST(degrees_follow_a_power_law), TEST(bad_configurations), TEST(stops_on_request)};
+	static const struct test_case cases[] = {TEST(same_seed_same_numbers),     TEST(is_what_it_says),          TEST(hub_sums_overflow_f16),
+	                                         TEST(degrees_follow_a_power_law), TEST(bad_configurations),       TEST(stops_on_request),
+	                                         TEST(asks_while_it_works),        TEST(more_than_the_machine_has)};
 	return RUN_TESTS(argc, argv, cases);
 }
