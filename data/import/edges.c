@@ -41,11 +41,11 @@ static hg_status add_line(struct list *list, const struct lines *lines, const ch
 {
 	int64_t source = 0, destination = 0;
 	float weight = 1;
-	const char *at = line;
-	if (!hg__parse_integer(&at, &source) || !hg__parse_integer(&at, &destination))
-		return hg__lines_fail(lines, "expected two node numbers", line);
+	const char *at = line, *range = "expected node numbers from 0 to 9223372036854775807";
+	HG__TRY(hg__lines_integer(lines, line, "expected two node numbers", range, &at, &source));
+	HG__TRY(hg__lines_integer(lines, line, "expected two node numbers", range, &at, &destination));
 	if (source < 0 || destination < 0)
-		return hg__lines_fail(lines, "expected node numbers from 0 on", line);
+		return hg__lines_fail(lines, range, line);
 	const int columns = *at ? 3 : 2;
 	if (list->columns == 0)
 		list->columns = columns;

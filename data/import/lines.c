@@ -77,22 +77,22 @@ static int at_end(const char *at)
 	return *at == 0 || *at == ' ' || *at == '\t' || *at == ',';
 }
 
-int hg__parse_integer(const char **at, int64_t *value)
+hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value)
 {
 	const char *c = *at;
 	const int negative = *c == '-';
 	int64_t x = 0;
+	int beyond = 0;
 	c += negative || *c == '+';
 	if (*c < '0' || *c > '9')
-		return 0;
+		return hg__lines_fail(lines, expected, line);
 	for (; *c >= '0' && *c <= '9'; c++)
-		if (__builtin_mul_overflow(x, (int64_t)10, &x) || __builtin_add_overflow(x, (int64_t)(*c - '0'), &x))
-			return 0;
-	if (!at_end(c))
-		return 0;
+		beyond |= __builtin_mul_overflow(x, (int64_t)10, &x) || __builtin_add_overflow(x, (int64_t)(*c - '0'), &x);
+	if (beyond || !at_end(c))
+		return hg__lines_fail(lines, at_end(c) ? range : expected, line);
 	*value = negative ? -x : x;
 	*at = hg__skip_separators(c);
-	return 1;
+	return HG_OK;
 }
 
 hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight)

@@ -27,8 +27,9 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 
 /* Blanks, tabs and commas separate fields. */
 const char *hg__skip_separators(const char *at);
-/* A decimal integer at *at, which moves behind it; 0 if there is none or it does not fit 64 bits. */
-int hg__parse_integer(const char **at, int64_t *value);
+/* A decimal integer at *at, which moves behind it. Else a failure that quotes the line and says what was expected where there is none, or the range where it is
+ * beyond 64 bits. */
+HG_NODISCARD hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value);
 /* An edge's weight at *at, which moves behind it: a finite number that float32 can hold. Else a failure that quotes the line and, where there is no number,
  * says what was expected. */
 HG_NODISCARD hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight);

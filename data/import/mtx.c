@@ -58,9 +58,12 @@ static hg_status parse_banner(const struct lines *lines, const char *line, struc
 static hg_status parse_size(const struct lines *lines, const char *line, struct matrix *mtx)
 {
 	int64_t cols = 0;
-	const char *at = line;
-	if (!hg__parse_integer(&at, &mtx->rows) || !hg__parse_integer(&at, &cols) || !hg__parse_integer(&at, &mtx->entries) || *at)
-		return hg__lines_fail(lines, "expected \"rows columns entries\"", line);
+	const char *at = line, *expected = "expected \"rows columns entries\"";
+	int64_t *const size[] = {&mtx->rows, &cols, &mtx->entries};
+	for (int k = 0; k < 3; k++)
+		HG__TRY(hg__lines_integer(lines, line, expected, "expected rows and columns to 2147483647, entries to 9223372036854775807", &at, size[k]));
+	if (*at)
+		return hg__lines_fail(lines, expected, line);
 	if (mtx->rows != cols)
 		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": the matrix is %" PRId64 " x %" PRId64 ", expected as many rows as columns",
 		                     lines->path, lines->number, mtx->rows, cols);
@@ -75,9 +78,9 @@ static hg_status add_entry(const struct lines *lines, const char *line, struct m
 {
 	int64_t i = 0, j = 0;
 	float value = 1;
-	const char *at = line, *expected = mtx->has_values ? "expected \"row column value\"" : "expected \"row column\"";
-	if (!hg__parse_integer(&at, &i) || !hg__parse_integer(&at, &j))
-		return hg__lines_fail(lines, expected, line);
+	const char *at = line, *expected = mtx->has_values ? "expected \"row column value\", the value finite" : "expected \"row column\"";
+	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &i));
+	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &j));
 	if (mtx->has_values)
 		HG__TRY(hg__lines_weight(lines, line, expected, &at, &value));
 	if (*at)
