@@ -107,7 +107,9 @@ expect 2 'threads is "1025", expected whole numbers from 1 to 1024' spmm --threa
 expect 2 'device is "tpu"' spmm --device tpu
 expect 2 'graph is "no-such"' spmm --device cpu --graph no-such
 expect 2 'model is "sage"' epoch --device cpu --model sage
-expect 1 "missing.h5" spmm --device cpu --graph "$scratch/missing.h5"
+expect 2 "missing.h5" spmm --device cpu --graph "$scratch/missing.h5"
+head -c 20000 "$scratch/data.h5" >"$scratch/half.h5"
+expect 2 "half.h5" spmm --device cpu --graph "$scratch/half.h5"
 expect 2 "cannot write to" spmm $fast --json "$scratch/no/such/folder.json"
 
 # no file that is not of results is appended to
@@ -125,6 +127,11 @@ cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a datas
 [ "$(cat "$scratch/notes.txt")" = "figures of last year" ] || fail "--json wrote into a text"
 : >"$scratch/empty.json"
 expect 0 "spmm" spmm $fast --features 8 --json "$scratch/empty.json"
+
+# a device that is not there; last, because it hides one that is
+CUDA_VISIBLE_DEVICES=
+export CUDA_VISIBLE_DEVICES
+expect 2 "no CUDA device answers" spmm --device cuda
 
 [ $failed -eq 0 ] && echo "hg-bench: all as expected"
 exit $failed

@@ -50,24 +50,30 @@ static int peer_check(const struct bench *b)
 	return 2;
 }
 
+/* What is the user's to mend, and what is not: as hg-train has it. */
+static int complain(const char *sentence, hg_status status)
+{
+	fprintf(stderr, "hg-bench: %s\n", sentence);
+	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE || status == HG_ERR_STATE ? 1 : 2;
+}
+
 static int run(struct bench *b)
 {
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	config.device = (hg_device)b->options.device;
 	config.threads = (int)b->options.threads;
 	config.seed = (uint64_t)b->options.seed;
-	if (hg_context_create(&config, &b->ctx) < 0) {
-		fprintf(stderr, "hg-bench: %s\n", hg_context_error(NULL));
-		return 1;
-	}
+	hg_status status = hg_context_create(&config, &b->ctx);
+	if (status < 0)
+		return complain(hg_context_error(NULL), status);
 	b->device = device_of(b->ctx);
 	int code = peer_check(b);
 	if (!code)
 		code = report_begin(b);
-	if (!code && measure_all(b) < 0) {
-		fprintf(stderr, "hg-bench: %s\n", hg_context_error(b->ctx));
-		code = 1;
-	}
+	if (!code)
+		status = measure_all(b);
+	if (status < 0)
+		code = complain(hg_context_error(b->ctx), status);
 	report_end(b);
 	workload_free(b);
 	hg_context_free(b->ctx);

@@ -255,7 +255,7 @@ void options_help(const struct command_name *commands, int count)
 	      "of this device, measured in the same run; gather = time over that of a kernel that only reads ids and gathers rows; peer = time of the fastest peer "
 	      "over\n"
 	      "this one's; err/bound = largest error over its bound, about 2,000 rows in f64, the longest row among them.\n"
-	      "\nExit codes: 0 done, 1 a wrong result or a failure, 2 a mistake in the command line.\n"
+	      "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage or bad input.\n"
 	      "\nExamples:\n"
 	      "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
 	      "  hg-bench spmm --graph kron-21 --variant all\n"
