@@ -13,7 +13,7 @@ bin=build/$preset/bin
 out=out/quickstart
 mkdir -p "$out"
 
-# Every feature lies between 0 and about 50 and every neighbourhood mean is as small; but a hub adds up thousands of them, and 65504 is all fp16 can hold.
+# No feature passes 100 in magnitude, nor does any neighbourhood mean; but a hub adds up thousands of them, and 65504 is all fp16 can hold.
 if [ ! -f "$out/planted.h5" ]; then
   hg_run "make the graph" "$bin/h5convert" --synthetic planted --nodes 12000 --classes 8 --features 64 --degree 12 --hubs 16 --hub-degree 5000 --scale 24 \
     --seed 1 -o "$out/planted.h5"
