@@ -12,7 +12,8 @@ typedef struct hg_train_data {
 	size_t size;
 	hg_model_input input;
 	const int32_t *labels;                            /* [n], or [graphs] for a graph task; < 0: unlabelled */
-	const uint8_t *train_mask, *val_mask, *test_mask; /* same length; val or test NULL, or without a labelled row: none */
+	const uint8_t *train_mask, *val_mask, *test_mask; /* same length, non-zero: in the set. train NULL: every labelled row, also those
+	                                                   * in val and test; val or test NULL, or without a labelled row: none */
 } hg_train_data;
 #define HG_TRAIN_DATA_INIT                                     \
 	{                                                          \
