@@ -3,9 +3,13 @@
 #include <string.h>
 
 #include "harness.h"
+#include "kernels/cpu/backend.h"
 #include "oracle/num.h"
 
 /* Fifty training steps of every model: two runs give the same bits, and the device under test draws the CPU's loss curve.
+ *
+ * The CPU's curve is drawn by the copy of its kernels that runs everywhere, with three threads. So it is a second opinion also where the device under test is
+ * the CPU, which uses the widest registers that it has and all its threads.
  *
  * How far may two right implementations drift apart? As far as one implementation drifts when its sums are taken in another order, which is what relabelling
  * the nodes does. So the yardstick is measured: the CPU's curve on the relabelled graph, whose distance is rounding and nothing else. Four times its
@@ -81,13 +85,20 @@ static struct curve train(hg_context *ctx, const char *model, const char *policy
 	return curve;
 }
 
-static hg_context *cpu_context(void)
+/* The CPU with its plainest kernels; `backend` lives as long as the context. */
+static hg_context *cpu_context(struct hg__backend *backend)
 {
+	size_t count = 0;
+	const struct hg__cpu_isa *isas = hg__cpu_isas(&count);
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	config.device = HG_DEVICE_CPU;
 	config.seed = test_seed();
+	config.threads = 3;
 	hg_context *ctx = NULL;
 	CHECK_OK(hg_context_create(&config, &ctx));
+	*backend = *ctx->backend;
+	backend->kernels = isas[count - 1].kernels;
+	ctx->backend = backend;
 	return ctx;
 }
 
@@ -106,7 +117,8 @@ static void curves_agree(const void *item)
 	for (int32_t i = 0; i < NODES; i++)
 		order[i] = (i * 147 + 31) % NODES;
 	make(&renamed, order);
-	hg_context *cpu = cpu_context(), *ctx = test_context();
+	struct hg__backend generic;
+	hg_context *cpu = cpu_context(&generic), *ctx = test_context();
 	const struct curve reference = train(cpu, what->model, what->policy, &plain), other = train(cpu, what->model, what->policy, &renamed);
 	const struct curve first = train(ctx, what->model, what->policy, &plain), second = train(ctx, what->model, what->policy, &plain);
 	const double u = strcmp(what->policy, "fp32") == 0 ? ORACLE_U32 : ORACLE_U16;
