@@ -14,7 +14,8 @@
 #endif
 
 /* Sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic is written with the compilers' vector types; every lane does the same
- * IEEE operations in the same order whatever the register, so that results do not depend on the instruction set. */
+ * IEEE operations in the same order whatever the register, so that results do not depend on the instruction set (those of gemm do: a BLAS takes its place where
+ * there are no vectors of 8, gemm.c). */
 #define HG__LANES 16
 typedef float hg__v16 __attribute__((vector_size(64)));
 typedef int32_t hg__i16 __attribute__((vector_size(64)));
