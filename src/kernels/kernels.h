@@ -122,7 +122,7 @@ struct hg__spmm_args {
 	int scale_first;
 	float alpha;
 	hg_accumulate accumulate;
-	int variant;                   /* 0: AUTO. Else a way of the GPU's by its number in spmm_variants.h, to be measured; what cannot take the call passes it on */
+	int variant; /* 0: AUTO. Else a way of the GPU's by its number in spmm_variants.h, to be measured; what cannot take the call passes it on */
 	const struct hg__plan *groups; /* for the variants that want one: hg__spmm_groups; NULL else */
 };
 
