@@ -349,7 +349,7 @@ static const struct variant variants[2][HG_ACC_COUNT] = {
 };
 
 /* On a small graph whose plan splits no row each row may as well be an item of its own: the same sums in less loads that wait for each other. 32768 sub-warps of 8
- * lanes fill an H200 twice. */
+ * lanes fill an H200 twice. On Cora's shape without splits, F = 64: 9.8 us by items with a fold, 8.1 by items, 8.0 by rows. */
 static bool row_by_row(const struct hg__spmm_args *a)
 {
 	return a->accumulate == HG_ACC_F32 && a->csr.plan->splits == 0 && a->csr.rows <= 32768;
@@ -435,7 +435,8 @@ static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct 
 	return HG_OK;
 }
 
-/* Below so many bytes of X a launch of its own to scale it costs more than scaling it again for every edge; below so many entries one to lay weights out does. */
+/* Below so many bytes of X a launch of its own to scale it should cost more than scaling it again for every edge; below so many entries one to lay weights out.
+ * Derived, not measured: a launch takes about 2 us, in which an H200 moves 4 MiB twice, or looks up half a million weights. */
 constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
 /* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows. */
