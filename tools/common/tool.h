@@ -12,6 +12,9 @@ int tool_finish(const char *tool, int code);
 /* Two names of one existing file: the same path, a symbolic or a hard link? */
 int tool_same_file(const char *a, const char *b);
 
+/* Seconds of a clock that no one sets. */
+double tool_seconds(void);
+
 /* Text of unknown origin for a terminal: control characters and bytes that are not UTF-8 become "\xHH". malloc'd; NULL: out of memory. */
 char *tool_printable(const char *text);
 

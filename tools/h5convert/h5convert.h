@@ -23,12 +23,6 @@ enum { EXIT_DONE = 0, EXIT_FAULT = 1, EXIT_BAD_INPUT = 2, EXIT_INTERRUPTED = 130
 int options_parse(int argc, char **argv, struct options *options, char *message);
 void options_help(void);
 
-/* A line on stderr with percentage and ETA while something takes long; only where stderr is a terminal. Also the way a Ctrl-C reaches the library. */
-void progress_begin(int quiet);
-void progress_end(void);
-const hg_progress *progress_watcher(void);
-int progress_interrupted(void);
-
 /* What a file holds, for people or as one JSON object. Returns an exit code. */
 int inspect(const char *path, int json);
 

@@ -7,6 +7,7 @@
 #include "h5convert.h"
 #include "halfgraph/version.h"
 #include "tool.h"
+#include "watch.h"
 
 static void list_formats(void)
 {
@@ -51,7 +52,7 @@ static const hg_importer *find_importer(const struct options *o, char *message)
 static hg_status load(struct options *o, hg_dataset **d, char *message)
 {
 	if (o->synthetic) {
-		o->planted.progress = progress_watcher();
+		o->planted.progress = watch_progress();
 		return hg_dataset_planted(&o->planted, d, message);
 	}
 	const hg_importer *importer = find_importer(o, message);
@@ -61,7 +62,7 @@ static hg_status load(struct options *o, hg_dataset **d, char *message)
 		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name, o->input_count);
 		return HG_ERR_ARG;
 	}
-	return importer->import(o->inputs, o->input_count, progress_watcher(), d, message);
+	return importer->import(o->inputs, o->input_count, watch_progress(), d, message);
 }
 
 static hg_status features(const struct options *o, hg_dataset *d, char *message)
@@ -83,14 +84,14 @@ static hg_status transform(const struct options *o, hg_dataset *d, hg_order_repo
 	             {o->largest_component, hg_dataset_largest_component},
 	             {o->self_loops, hg_dataset_self_loops},
 	             {o->row_normalize, hg_dataset_row_normalize}};
-	for (size_t k = 0; k < sizeof steps / sizeof steps[0] && !progress_interrupted(); k++)
+	for (size_t k = 0; k < sizeof steps / sizeof steps[0] && !watch_interrupted(); k++)
 		if (steps[k].wanted) {
 			const hg_status status = steps[k].apply(d, message);
 			if (status < 0)
 				return status;
 		}
 	const hg_status status = features(o, d, message);
-	return status == HG_OK && o->reorder ? hg_dataset_reorder(d, o->reorder, progress_watcher(), order, message) : status;
+	return status == HG_OK && o->reorder ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message) : status;
 }
 
 static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
@@ -110,7 +111,7 @@ static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
 /* Whose fault a failure is: the input's (2) or the machine's (1). A file that cannot be read is the input's, one that cannot be written is not. */
 static int exit_code(hg_status status, int writing)
 {
-	if (progress_interrupted())
+	if (watch_interrupted())
 		return EXIT_INTERRUPTED;
 	if (status == HG_ERR_NOMEM || status == HG_ERR_INTERNAL || (writing && status == HG_ERR_IO))
 		return EXIT_FAULT;
@@ -147,7 +148,7 @@ static int convert(struct options *o)
 	hg_dataset *d = NULL;
 	hg_order_report order = HG_ORDER_REPORT_INIT;
 	int writing = 0;
-	progress_begin(o->quiet);
+	watch_begin(!o->quiet);
 	hg_status status = check_output(o, message);
 	if (status == HG_OK)
 		status = load(o, &d, message);
@@ -157,9 +158,9 @@ static int convert(struct options *o)
 		status = transform(o, d, &order, message);
 	if (status == HG_OK) {
 		writing = 1;
-		status = hg_dataset_write_watched(d, o->output, progress_watcher(), message);
+		status = hg_dataset_write_watched(d, o->output, watch_progress(), message);
 	}
-	progress_end();
+	watch_end();
 	if (status < 0)
 		fprintf(stderr, "h5convert: %s\n", message);
 	else

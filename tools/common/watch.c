@@ -1,13 +1,18 @@
-/* Progress on a terminal, and the end by Ctrl-C: the library asks between two pieces of work whether to go on. */
+#define _POSIX_C_SOURCE 200809L
+#include "watch.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "h5convert.h"
+#include "tool.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define SIGNALS (sizeof signals / sizeof signals[0])
 
 static volatile sig_atomic_t interrupted;
+static struct sigaction before[SIGNALS];
 
 static struct {
 	int show, shown;
@@ -21,18 +26,11 @@ static void on_signal(int number)
 	interrupted = 1;
 }
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* The same work for a second: say so, ten times a second at most. */
 static int step(void *user, const char *what, int64_t done, int64_t total)
 {
 	(void)user;
-	const double t = state.show ? now() : 0;
+	const double t = state.show ? tool_seconds() : 0;
 	if (state.show && strncmp(state.what, what, sizeof state.what - 1) != 0) {
 		snprintf(state.what, sizeof state.what, "%s", what);
 		state.began = t;
@@ -49,31 +47,32 @@ static int step(void *user, const char *what, int64_t done, int64_t total)
 	return interrupted;
 }
 
-void progress_begin(int quiet)
+void watch_begin(int show)
 {
 	/* the second Ctrl-C ends the program at once */
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	sigemptyset(&action.sa_mask);
-	for (size_t k = 0; k < sizeof signals / sizeof signals[0]; k++)
-		sigaction(signals[k], &action, NULL);
-	state.show = !quiet && isatty(STDERR_FILENO);
+	for (size_t k = 0; k < SIGNALS; k++)
+		sigaction(signals[k], &action, &before[k]);
+	state.show = show && isatty(STDERR_FILENO);
 }
 
-void progress_end(void)
+void watch_end(void)
 {
+	for (size_t k = 0; k < SIGNALS; k++)
+		sigaction(signals[k], &before[k], NULL);
 	if (state.shown)
 		fputs("\r\033[K", stderr);
 	state.shown = 0;
 }
 
-const hg_progress *progress_watcher(void)
+const hg_progress *watch_progress(void)
 {
 	static const hg_progress watcher = {step, NULL};
 	return &watcher;
 }
 
-int progress_interrupted(void)
+int watch_interrupted(void)
 {
 	return interrupted;
 }
