@@ -34,6 +34,12 @@ expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.js
 expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json "$scratch/all.json"
 expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
+expect 0 "order: community.*found in" spmm $fast --features 8 --weights --reorder community --json "$scratch/order.json"
+expect 0 "before: *near miss .* tile reuse" sddmm $fast --features 8 --reorder degree --json "$scratch/order.json"
+expect 0 "as is: *near miss" spmm $fast --features 8 --reorder original --json "$scratch/order.json"
+expect 0 "after: *near miss" epoch $fast --hidden 8 --reorder leading --json "$scratch/order.json"
+expect 0 "order: " spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --reorder auto --json "$scratch/order.json"
+expect 1 "WRONG RESULT" spmm $fast --features 8 --reorder rcm --spoil
 expect 0 "hg-bench" --help
 expect 0 "acc-f32" spmm --variant list
 expect 0 "vertex-32" spmm --variant list
@@ -57,7 +63,9 @@ for path in sys.argv[1:]:
 		assert row["op"] and row["commit"] and row["nodes"] > 0, row
 		assert row.get("absent") or row["op"] == "memory" or row["ms"] > 0, row
 		assert row.get("err_over_bound") is None or row["err_over_bound"] <= 1, row
-' "$scratch/all.json" "$scratch/stdout.json" || fail "the JSON is not what it should be"
+		assert ("order.json" in path) == all(name + when in row for name in ("near_miss", "far_miss", "tile_reuse") for when in ("", "_before")), row
+		assert row.get("order", "") != "original" or row["near_miss"] == row["near_miss_before"], row
+' "$scratch/all.json" "$scratch/order.json" "$scratch/stdout.json" || fail "the JSON is not what it should be"
 	python3 "$source/tools/hg-bench/table.py" "$scratch/all.json" >"$scratch/table.md" || fail "table.py"
 	grep -q "^| " "$scratch/table.md" || fail "table.py makes no table"
 	cat >"$scratch/gpu.json" <<-'ROWS'
@@ -70,12 +78,33 @@ for path in sys.argv[1:]:
 		{"peer": "pyg", "op": "epoch", "variant": "gcn csr", "precision": "fp32", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "ms": 80.0, "peak_bytes": 8589934592}
 		{"peer": "pyg", "op": "epoch", "variant": "gcn coo", "precision": "amp", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "absent": "out of memory"}
 	ROWS
+	# all nine pairs, twice as long as the ceiling; unit weights half of the peer's time, weighted a third, and its own peer and ceiling
+	for graph in reddit-like products-like kron-21; do
+		for width in 32 64 128; do
+			for weights in 0 1; do
+				common="\"op\": \"spmm\", \"graph\": \"$graph\", \"features\": $width, \"weights\": $weights, \"device\": \"GPU\", \"driver\": \"1\", \"cuda\": \"13\", \"commit\": \"c\""
+				echo "{\"variant\": \"gather ceiling\", \"precision\": \"f16\", \"ms\": $((width + weights)), $common}"
+				echo "{\"variant\": \"auto\", \"precision\": \"fp16\", \"ms\": $((2 * width + 2 * weights)), $common}"
+				echo "{\"variant\": \"cusparse fp32 ALG2\", \"precision\": \"f32\", \"ms\": $(((width + weights) * (4 + 2 * weights))), $common}"
+				echo "{\"variant\": \"cusparse fp16 ALG2\", \"precision\": \"f16\", \"ms\": 10000, $common}"
+			done
+		done
+	done >>"$scratch/gpu.json"
+	# an order of the nodes is another graph, with a ceiling more
+	common='"op": "spmm", "graph": "g", "order": "community", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c"'
+	cat >>"$scratch/gpu.json" <<-ROWS
+		{"variant": "gather ceiling", "precision": "f16", "ms": 1.0, $common}
+		{"variant": "unordered ceiling", "precision": "f16", "ms": 2.0, $common}
+		{"variant": "auto", "precision": "fp16", "ms": 1.5, "order_seconds": 4.0, "near_miss": 0.25, "near_miss_before": 0.5, "far_miss": 0, "far_miss_before": 0.125, "tile_reuse": 3, "tile_reuse_before": 1, $common}
+	ROWS
 	printf 'before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n' >"$scratch/README.md"
 	table="python3 $source/tools/hg-bench/table.py $scratch/gpu.json"
 	$table --check "$scratch/README.md" 2>/dev/null && fail "table.py --check takes old figures"
 	$table --into "$scratch/README.md" || fail "table.py --into"
 	$table --check "$scratch/README.md" || fail "table.py --check refuses its own figures"
-	for words in '^before' '^after' '| g | 64 | 1 | 3.000 | 2.000 | 1.50 | 9.00 | 3.00 | - | 0.50 |' '| g | gcn | 10.00 ms, 1.00 GiB | - | 80.00 ms, 8.00 GiB | out of memory |'; do
+	for words in '^before' '^after' '| g | 64 | 1 | 3.000 | 2.000 | 1.50 | 9.00 | 3.00 | - | 0.50 |' '| geometric mean of 9 |  |  |  |  | 2.00 |  | 2.00 |' '| geometric mean of 9 |  |  |  |  | 2.00 |  | 3.00 |' \
+		"| kron-21 | 64 | the graph's | 130.* | 65.000 | 2.00 | 390 | 3.00 |" '| g | community | 4.0 | 0.50 to 0.25 | 0.12 to 0.00 | 1.00 to 3.00 | 64 | 1.500 | 1.000 | 1.50 | 2.000 | 0.75 | - |' \
+		'| g | gcn | 10.00 ms, 1.00 GiB | - | 80.00 ms, 8.00 GiB | out of memory |'; do
 		grep -q -e "$words" "$scratch/README.md" || fail "table.py: no \"$words\" in $(cat "$scratch/README.md")"
 	done
 fi
@@ -102,6 +131,8 @@ expect 2 'precision is "fp8"' spmm --precision fp8
 expect 2 'variant is "fastest"' spmm --variant fastest
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
+expect 2 'reorder is "fast", expected auto, community' spmm --reorder fast
+expect 2 "reorder is for spmm sddmm epoch step" gemm --reorder auto
 expect 2 "hidden is for gemm" spmm --hidden 8
 expect 2 'threads is "1025", expected whole numbers from 1 to 1024' spmm --threads 1025
 expect 2 'device is "tpu"' spmm --device tpu

@@ -1,9 +1,12 @@
 #ifndef HG_BENCH_BENCH_H
 #define HG_BENCH_BENCH_H
 
+#include <math.h>
+
 #include "device.h"
 #include "halfgraph/halfgraph.h"
 #include "options.h"
+#include "reorder.h"
 #include "report.h"
 
 /* One run of the tool. */
@@ -18,6 +21,7 @@ struct bench {
 	char graph_name[64];
 	hg_graph *graph;
 	struct hg__csr csr;
+	struct reorder reorder;
 	int64_t *rowptr; /* host, [rows + 1] */
 	int64_t longest; /* the row with most edges */
 	int64_t features, stored;
@@ -32,8 +36,13 @@ struct timing timing_of(double *ms, int count);
 
 /* Rate of a copy on the device, bytes read and written, TB/s. */
 hg_status copy_rate(struct bench *b, double *tb_s);
-/* The gather ceiling of a matrix, reported; *ms is NAN where the device has none. */
-hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, double *ms);
+/* The gather ceiling of a matrix, reported: over the workload's edges and, where --reorder moved them, over those of the graph as it came. NAN where the device
+ * has none. */
+struct ceiling {
+	double ms, unordered;
+};
+#define CEILING_NONE ((struct ceiling){(double)NAN, (double)NAN})
+hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, struct ceiling *ceiling);
 
 /* Matrices of one case, freed together. */
 struct mats {

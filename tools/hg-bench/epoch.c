@@ -330,6 +330,7 @@ static hg_status policies_run(struct bench *b, const char *model)
 hg_status bench_epoch(struct bench *b)
 {
 	const char *wanted = b->options.model;
+	reorder_forget(b); /* memory is that of training */
 	if (b->classes < 2 || b->features < 1)
 		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train", b->graph_name, (long long)b->features, b->classes);
 	for (const char *const *name = hg_model_names(); *name; name++)

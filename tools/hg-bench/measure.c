@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "core/graph.h"
 
 /* Time. Three runs warm up (choices of algorithms, workspaces, clocks); then each sample is a batch of runs that lasts about 20 ms, so that neither a launch nor
  * the clock counts. */
@@ -89,17 +90,14 @@ hg_status copy_rate(struct bench *b, double *tb_s)
 	return status;
 }
 
-hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, double *ms)
+static hg_status ceiling_of(struct bench *b, const char *op, const char *name, const struct hg__csr *csr, struct hg__mat x, double *ms)
 {
 	struct gather g = {.shapes = 0};
-	*ms = (double)NAN;
-	if (!b->device->gather)
-		return HG_OK;
 	const int repeat = b->options.repeat < 64 ? (int)b->options.repeat : 64;
-	HG__TRY(b->device->gather(b->ctx, &b->csr, x, repeat, &g));
+	HG__TRY(b->device->gather(b->ctx, csr, x, repeat, &g));
 	if (!g.shapes)
 		return HG_OK;
-	struct result r = result_new(op, "gather ceiling", hg_dtype_name(x.dtype));
+	struct result r = result_new(op, name, hg_dtype_name(x.dtype));
 	r.features = x.cols;
 	r.ms = timing_of(g.ms_each, repeat);
 	r.bytes = (double)b->csr.m * ((double)(x.cols * (int64_t)hg_dtype_size(x.dtype)) + (double)sizeof(int32_t));
@@ -107,4 +105,17 @@ hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, double *ms)
 	report_result(b, &r);
 	*ms = r.ms.median;
 	return HG_OK;
+}
+
+hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, struct ceiling *ceiling)
+{
+	struct hg__csr unordered;
+	*ceiling = CEILING_NONE;
+	if (!b->device->gather)
+		return HG_OK;
+	HG__TRY(ceiling_of(b, op, "gather ceiling", &b->csr, x, &ceiling->ms));
+	if (!b->reorder.unordered)
+		return HG_OK;
+	HG__TRY(hg__graph_csr(b->reorder.unordered, &unordered));
+	return ceiling_of(b, op, "unordered ceiling", &unordered, x, &ceiling->unordered);
 }

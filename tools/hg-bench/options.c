@@ -32,6 +32,8 @@ static const struct option table[] = {
      1 << 16, NULL, AT(widths)},
     {"heads", "LIST", "attention heads (1,4; epoch and step: 1); spmm: weights that are an operand, for each head", LIST, AT(heads),
      "spmm sddmm edge-softmax epoch step ops", 1, 64, NULL, AT(head_counts)},
+    {"reorder", "METHOD", "nodes in another order: auto, community, leading, rcm, degree, or original, which only looks at the one at hand", TEXT, AT(reorder),
+     "spmm sddmm epoch step", 0, 0, NULL, 0},
     {"precision", "LIST", "of fp16 (default), fp32, fp16-discretized, fp16-naive", POLICIES, AT(policy), NULL, 0, 0, NULL, AT(policies)},
     {"variant", "NAME|all", "how the kernel sums (--variant list shows them)", TEXT, AT(variant), "spmm", 0, 0, NULL, 0},
     {"algorithms", NULL, "each product also by every algorithm that the library proposes", FLAG, AT(algorithms), "gemm", 0, 0, NULL, 0},
@@ -229,6 +231,8 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 		return refuse("--peer is \"%s\", expected cusparse (PyTorch Geometric: tools/peers/pyg_epoch.py)", to->peer);
 	if (to->graph && !graph_is_file(to->graph) && !graph_named(to->graph))
 		return refuse("--graph is \"%s\": no graph has that name, and a dataset's file ends in .h5", to->graph);
+	if (to->reorder && !reorder_known(to->reorder))
+		return refuse("--reorder is \"%s\", expected auto, community, leading, rcm, degree or original", to->reorder);
 	if (!model_exists(to->model))
 		return refuse("--model is \"%s\", expected gcn, gin, gat or all", to->model);
 	return options_fit(&commands[to->command], given);
@@ -252,7 +256,8 @@ void options_help(const struct command_name *commands, int count)
 		printf("  %-16s %s\n", graph[i].name, graph[i].help);
 	fputs("\nColumns: median (least .. most) of the samples; TB/s of all bytes the op asks for, rows that a cache serves included; roof = TB/s over the copy "
 	      "rate\n"
-	      "of this device, measured in the same run; gather = time over that of a kernel that only reads ids and gathers rows; peer = time of the fastest peer "
+	      "of this device, measured in the same run; gather = time over that of a kernel that only reads ids and gathers rows; unordered = the same\n"
+	      "of the graph as it came, where --reorder moved its nodes; peer = time of the fastest peer "
 	      "over\n"
 	      "this one's; err/bound = largest error over its bound, about 2,000 rows in f64, the longest row among them.\n"
 	      "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage or bad input.\n"

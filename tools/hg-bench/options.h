@@ -10,7 +10,7 @@
 /* What the command line says. */
 struct options {
 	int command; /* place in the table of commands */
-	const char *graph, *variant, *peer, *json, *model;
+	const char *graph, *variant, *peer, *json, *model, *reorder;
 	hg_policy policy[MOST];
 	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
 	int policies, widths, head_counts;

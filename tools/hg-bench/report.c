@@ -23,6 +23,7 @@ struct result result_new(const char *op, const char *variant, const char *precis
 	                       .bytes = none,
 	                       .flops = none,
 	                       .gather_ms = none,
+	                       .unordered_ms = none,
 	                       .peer_ms = none,
 	                       .error = none,
 	                       .ms = {none, none, none, 0}};
@@ -58,8 +59,11 @@ void report_head(struct bench *b)
 		printf(", driver %s, CUDA %s", r->driver, r->toolkit);
 	printf("; copy %.3g TB/s\n# %s: %" PRId64 " nodes, %" PRId64 " edges, longest row %" PRId64 "\n", r->copy_tb_s, b->graph_name, hg_graph_rows(b->graph),
 	       hg_graph_edges(b->graph), b->rowptr[b->longest + 1] - b->rowptr[b->longest]);
-	printf("%-18s %-30s %-10s %5s %2s %10s %22s %9s %6s %7s %7s %9s\n", "op", "variant", "precision", "F", "h", "ms", "(least .. most)", "TB/s", "roof",
-	       "gather", "peer", "err/bound");
+	reorder_print(&b->reorder);
+	printf("%-18s %-30s %-10s %5s %2s %10s %22s %9s %6s %7s", "op", "variant", "precision", "F", "h", "ms", "(least .. most)", "TB/s", "roof", "gather");
+	if (b->reorder.unordered)
+		printf(" %9s", "unordered");
+	printf(" %7s %9s\n", "peer", "err/bound");
 	fflush(stdout);
 }
 
@@ -97,6 +101,8 @@ static void print_row(const struct bench *b, const struct result *r)
 	put_figure(9, 3, tb_s);
 	put_figure(6, 2, tb_s / b->report.copy_tb_s);
 	put_figure(7, 2, r->ms.median / r->gather_ms);
+	if (b->reorder.unordered)
+		put_figure(9, 2, r->ms.median / r->unordered_ms);
 	put_figure(7, 2, r->peer_ms / r->ms.median);
 	put_figure(9, 3, r->error);
 	if (!isnan(r->flops))
@@ -117,6 +123,7 @@ static void describe(const struct bench *b, struct json *j, const char *op, cons
 	json_text(j, "graph", b->graph_name);
 	json_integer(j, "nodes", hg_graph_rows(b->graph));
 	json_integer(j, "edges", hg_graph_edges(b->graph));
+	reorder_json(&b->reorder, j);
 	json_text(j, "op", op);
 	json_text(j, "variant", variant);
 }
@@ -159,6 +166,10 @@ static void write_json(struct bench *b, const struct result *r)
 	json_number(&j, "tflop_s", r->flops / r->ms.median * 1e-9);
 	json_number(&j, "gather_ms", r->gather_ms);
 	json_number(&j, "over_gather", r->ms.median / r->gather_ms);
+	if (b->reorder.unordered) {
+		json_number(&j, "unordered_ms", r->unordered_ms);
+		json_number(&j, "over_unordered", r->ms.median / r->unordered_ms);
+	}
 	json_number(&j, "peer_ms", r->peer_ms);
 	json_number(&j, "faster_than_peer", r->peer_ms / r->ms.median);
 	json_number(&j, "err_over_bound", r->error);

@@ -20,7 +20,8 @@ struct result {
 	int heads;
 	struct timing ms;
 	double bytes, flops;
-	double gather_ms, peer_ms;
+	double gather_ms, unordered_ms; /* the ceilings (bench.h) */
+	double peer_ms;
 	double error; /* largest err / bound of the check */
 	double more[RESULT_MORE];
 	const char *more_name[RESULT_MORE]; /* further figures, JSON only; NULL ends them */

@@ -86,7 +86,7 @@ static hg_status check_edges(struct bench *b, const struct edges_check *s, struc
 }
 
 /* Time it, check it, report it. */
-static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s, const char *name, double gather, double peer)
+static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s, const char *name, struct ceiling gather, double peer)
 {
 	struct result r = result_new(name, "auto", b->policy->name);
 	struct check check;
@@ -97,7 +97,8 @@ static hg_status op_measure(struct bench *b, struct call *call, const struct edg
 	r.features = s->a.cols;
 	r.heads = (int)s->heads;
 	r.bytes = cost.bytes;
-	r.gather_ms = gather;
+	r.gather_ms = gather.ms;
+	r.unordered_ms = gather.unordered;
 	r.peer_ms = peer;
 	r.error = check.ratio;
 	report_result(b, &r);
@@ -105,7 +106,7 @@ static hg_status op_measure(struct bench *b, struct call *call, const struct edg
 	return HG_OK;
 }
 
-static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, double gather, double peer)
+static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, struct ceiling gather, double peer)
 {
 	const struct hg__sddmm_dot_attr attr = {(int)heads, 1.0f};
 	const hg_dtype state = b->policy->state;
@@ -133,7 +134,7 @@ static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
 	call_in(&call, 0, s.a);
 	call_in(&call, 1, s.b);
 	call.call.out = s.e;
-	return op_measure(b, &call, &s, "sddmm add", (double)NAN, (double)NAN);
+	return op_measure(b, &call, &s, "sddmm add", CEILING_NONE, (double)NAN);
 }
 
 static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way, int64_t cols, struct mats *mats, double *best)
@@ -177,20 +178,20 @@ static hg_status peers(struct bench *b, int64_t cols, double *best)
 }
 
 /* The rows that are gathered are those of B; A's are read once a row. */
-static hg_status gather_run(struct bench *b, int64_t cols, double *ms)
+static hg_status gather_run(struct bench *b, int64_t cols, struct ceiling *gather)
 {
 	struct mats mats = {.count = 0};
 	struct hg__mat x;
 	hg_status status = mat_random(b, &mats, b->policy->state, b->csr.cols, cols, 1, -1.0, 1.0, &x);
 	if (status == HG_OK)
-		status = ceiling(b, "sddmm", x, ms);
+		status = ceiling(b, "sddmm", x, gather);
 	mats_free(&mats);
 	return status;
 }
 
 static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, int count, double peer)
 {
-	double gather = (double)NAN;
+	struct ceiling gather = CEILING_NONE;
 	HG__TRY(gather_run(b, cols, &gather));
 	for (int h = 0; h < count; h++) {
 		struct mats mats = {.count = 0};

@@ -11,7 +11,8 @@
 
 /* What was measured besides: the gather ceiling by type, the fastest peer, what training uses in the precision at hand. */
 struct beside {
-	double gather[2], peer, automatic;
+	struct ceiling gather[2];
+	double peer, automatic;
 };
 
 static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, hg_accumulate bound, struct check *check)
@@ -52,7 +53,8 @@ static hg_status variant_measure(struct bench *b, const struct variant *v, struc
 	r.bytes = cost.bytes +
 	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
 	r.error = check.ratio;
-	r.gather_ms = beside->gather[b->policy->state];
+	r.gather_ms = beside->gather[b->policy->state].ms;
+	r.unordered_ms = beside->gather[b->policy->state].unordered;
 	r.peer_ms = beside->peer;
 	if (v->way)
 		way_note(way, beside, note, sizeof note, &r);
@@ -120,7 +122,8 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 	HG__TRY(check_spmm(b, &a, &check));
 	r.features = cols;
 	r.error = check.ratio;
-	r.gather_ms = beside->gather[way->dtype];
+	r.gather_ms = beside->gather[way->dtype].ms;
+	r.unordered_ms = beside->gather[way->dtype].unordered;
 	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(way->dtype) + (double)b->csr.m * 4.0;
 	report_result(b, &r);
 	beside->peer = fmin(beside->peer, r.ms.median);
@@ -148,7 +151,7 @@ static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct be
 {
 	struct mats mats = {.count = 0};
 	struct hg__mat x;
-	if (!isnan(beside->gather[dtype]))
+	if (!isnan(beside->gather[dtype].ms))
 		return HG_OK;
 	hg_status status = mat_random(b, &mats, dtype, b->csr.cols, cols, 1, -1.0, 1.0, &x);
 	if (status == HG_OK)
@@ -190,7 +193,7 @@ static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, struct 
 
 static hg_status width_run(struct bench *b, int64_t cols)
 {
-	struct beside beside = {{(double)NAN, (double)NAN}, (double)NAN, (double)NAN};
+	struct beside beside = {{CEILING_NONE, CEILING_NONE}, (double)NAN, (double)NAN};
 	for (int i = 0; i < b->options.policies; i++)
 		HG__TRY(gather(b, cols, b->options.policy[i].state, &beside));
 	if (b->options.peer)

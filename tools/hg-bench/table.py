@@ -14,6 +14,11 @@ import sys
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
+def order(row):
+    """Of the nodes: by a method of --reorder, or as they came."""
+    return row.get("order", "original")
+
+
 def load(paths):
     """Rows by what they measure; the last one of a kind counts."""
     rows = {}
@@ -25,7 +30,7 @@ def load(paths):
                 except ValueError as error:
                     sys.exit(f"{path}:{number}: not a line of JSON: {error}")
                 keys = ("peer", "op", "variant", "graph", "precision", "features", "heads", "norm", "weights", "device")
-                rows[tuple(str(row.get(key)) for key in keys)] = row
+                rows[tuple(str(row.get(key)) for key in keys) + (order(row),)] = row
     return list(rows.values())
 
 
@@ -48,36 +53,89 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
+def place(row):
+    """What is gathered: graph, order of its nodes, width."""
+    return row["graph"], order(row), row.get("features")
+
+
 def is_weighted(row):
     """Aggregations: with the graph's weights, or with an operand's, one for each head."""
     return row["op"] == "spmm" and bool(row.get("weights") or row.get("heads"))
 
 
-def kernels(rows, op, weighted=False):
-    """One line for each graph and width: the floor, ours, the best peer."""
+# The pairs of graph and width that the geometric means are over.
+NINE = {(graph, width) for graph in ("reddit-like", "products-like", "kron-21") for width in (32, 64, 128)}
+
+
+def peers_best(rows, like):
+    """The fastest cuSPARSE at what `like` measures, ms: of the same weights."""
+    times = [r["ms"] for r in rows if r["op"] == like["op"] and r["variant"].startswith("cusparse") and r.get("ms") and is_weighted(r) == is_weighted(like)
+             and place(r) == place(like)]
+    return min(times) if times else None
+
+
+def ceiling(rows, like, variant="gather ceiling"):
+    """That of the same op and run, or else of the same gather: ms."""
+    found = [r for r in rows if r["variant"] == variant and r.get("precision") == "f16" and place(r) == place(like)]
+    found.sort(key=lambda r: (r["op"] == like["op"].split()[0], (r.get("weights") or 0) == (like.get("weights") or 0)))
+    return found[-1]["ms"] if found else None
+
+
+def ratio(a, b):
+    return a / b if a and b else None
+
+
+def ours(rows, op, weighted):
+    """(fp16, fp32 or None), sorted: those of one graph, order, width, number of heads and norm."""
     groups = {}
     for row in rows:
-        if row["op"] == op and not row.get("absent"):
-            scaled = f', norm {row["norm"]}' if row["op"] == "spmm" and row.get("norm") in ("left", "both") else ""
-            groups.setdefault((row["graph"], row.get("features"), row.get("heads"), scaled), []).append(row)
-    body, over, faster = [], [], []
-    for (graph, width, heads, scaled), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 0, item[0][2] or 0, item[0][3])):
-        ours = [r for r in group if r["variant"] == "auto" and is_weighted(r) == weighted]
-        floor = {r["precision"]: r["ms"] for r in rows if r["variant"] == "gather ceiling" and (r["graph"], r.get("features")) == (graph, width)}
-        peers = [r["ms"] for r in rows if r["op"] == op and r["variant"].startswith("cusparse") and r.get("ms") and is_weighted(r) == weighted
-                 and (r["graph"], r.get("features")) == (graph, width)]
-        half, full = (next((r for r in ours if r["precision"] == p), None) for p in ("fp16", "fp32"))
-        if not half:
+        if row["op"] == op and row["variant"] == "auto" and not row.get("absent") and is_weighted(row) == weighted:
+            scaled = row.get("norm") if op == "spmm" and row.get("norm") in ("left", "both") else ""
+            key = (row["graph"], order(row), row.get("features") or 0, row.get("heads") or 0, scaled)
+            groups.setdefault(key, {})[row["precision"]] = row
+    return [(group["fp16"], group.get("fp32")) for _, group in sorted(groups.items()) if "fp16" in group]
+
+
+def heads(row):
+    return str(row.get("heads") or ("the graph's" if is_weighted(row) else 1))
+
+
+def name(row):
+    scaled = f', norm {row["norm"]}' if row["op"] == "spmm" and row.get("norm") in ("left", "both") else ""
+    return row["graph"] + scaled
+
+
+def kernels(rows, op, weighted=False):
+    """One line for each graph and width: the floor, ours, the best peer."""
+    body, over, faster = [], {}, {}
+    for half, full in ours(rows, op, weighted):
+        if order(half) != "original":
             continue
-        gather = floor.get("f16")
-        over += [half["ms"] / gather] if gather else []
-        faster += [min(peers) / half["ms"]] if peers else []
-        body.append([graph + scaled, str(width), str(heads or 1), figure(half["ms"], 3), figure(gather, 3), figure(half["ms"] / gather if gather else None),
-                     figure(min(peers), 2) if peers else "-", figure(min(peers) / half["ms"] if peers else None), figure(full["ms"], 3) if full else "-",
-                     figure(half.get("err_over_bound"))])
+        gather, peer, pair = ceiling(rows, half), peers_best(rows, half), (half["graph"], half.get("features"))
+        if pair in NINE and (half.get("heads") or 1) == 1 and half.get("norm") in (None, "none", "right"):
+            over.setdefault(pair, ratio(half["ms"], gather))
+            faster.setdefault(pair, ratio(peer, half["ms"]))
+        body.append([name(half), str(half.get("features")), heads(half), figure(half["ms"], 3), figure(gather, 3), figure(ratio(half["ms"], gather)),
+                     figure(peer), figure(ratio(peer, half["ms"])), figure(full["ms"], 3) if full else "-", figure(half.get("err_over_bound"))])
     head = ["graph", "F", "heads", "fp16, ms", "gather alone", "ratio", "best cuSPARSE", "faster by", "fp32, ms", "err/bound"]
-    if len(over + faster) > 1:
-        body.append(["geometric mean", "", "", "", "", figure(geomean(over)), "", figure(geomean(faster)), "", ""])
+    means = [[value for value in kind.values() if value] for kind in (over, faster)]
+    if max(map(len, means)) > 1:
+        counts = " and ".join(str(count) for count in sorted({len(kind) for kind in means if kind}))
+        body.append([f"geometric mean of {counts}", "", "", "", "", figure(geomean(means[0])), "", figure(geomean(means[1])), "", ""])
+    return table(head, body) if body else ""
+
+
+def reordered(rows, op, weighted=False):
+    """One line for each graph, order and width of --reorder: both ceilings, and what the order did to misses and tiles."""
+    body = []
+    for half, _ in ours(rows, op, weighted):
+        if order(half) == "original":
+            continue
+        gather, unordered, peer = ceiling(rows, half), ceiling(rows, half, "unordered ceiling"), peers_best(rows, half)
+        change = [f'{figure(half.get(f"{what}_before"))} to {figure(half.get(what))}' for what in ("near_miss", "far_miss", "tile_reuse")]
+        body.append([name(half), order(half), figure(half.get("order_seconds"), 1), *change, str(half.get("features")), figure(half["ms"], 3), figure(gather, 3),
+                     figure(ratio(half["ms"], gather)), figure(unordered, 3), figure(ratio(half["ms"], unordered)), figure(ratio(peer, half["ms"]))])
+    head = ["graph", "order", "found in, s", "near miss", "far miss", "edges a source in 8 rows", "F", "fp16, ms", "gather alone", "ratio", "gather, old order", "ratio", "faster than cuSPARSE by"]
     return table(head, body) if body else ""
 
 
@@ -86,7 +144,8 @@ def epochs(rows):
     groups = {}
     for row in rows:
         if row["op"] == "epoch":
-            groups.setdefault((row["graph"], row["variant"].split()[0]), []).append(row)
+            graph = row["graph"] + ("" if order(row) == "original" else f", {order(row)} order")
+            groups.setdefault((graph, row["variant"].split()[0]), []).append(row)
     body = []
     for (graph, model), group in sorted(groups.items()):
         cells = [graph, model]
@@ -107,7 +166,10 @@ def epochs(rows):
 def page(rows):
     parts = []
     for title, text in (("Aggregation, unit weights:", kernels(rows, "spmm")), ("Aggregation with edge weights:", kernels(rows, "spmm", True)),
-                        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot")), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
+                        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot")),
+                        ("Aggregation, nodes reordered, unit weights:", reordered(rows, "spmm")),
+                        ("Aggregation, nodes reordered, with edge weights:", reordered(rows, "spmm", True)),
+                        ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
         if text:
             parts.append(f"{title}\n\n{text}\n")
     machines = sorted({f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}" for r in rows if not r.get("peer") and r.get("driver")})

@@ -83,6 +83,8 @@ hg_status workload_make(struct bench *b, const char *graph, int weights)
 	HG__TRY(named ? named_make(b, named) : file_make(b, graph));
 	if (weights)
 		HG__TRY(weights_make(b));
+	if (b->options.reorder)
+		HG__TRY(reorder_make(b, b->options.reorder));
 	HG__TRY(hg__graph_csr(b->graph, &b->csr));
 	b->rowptr = calloc((size_t)b->csr.rows + 1, sizeof *b->rowptr);
 	if (!b->rowptr)
@@ -97,6 +99,7 @@ hg_status workload_make(struct bench *b, const char *graph, int weights)
 void workload_free(struct bench *b)
 {
 	free(b->rowptr);
+	reorder_forget(b);
 	hg_graph_free(b->graph);
 	b->rowptr = NULL;
 	b->graph = NULL;
