@@ -28,7 +28,7 @@ HG_API hg_var hg_spmm_max(hg_tape *tape, hg_graph *graph, hg_var x);
 
 /* E[e,k] = scale * <A[i, head k], B[j, head k]> for e = (i, j).  A [rows, d], B [cols, d], heads divides d.  E [m, heads]. */
 HG_API hg_var hg_sddmm_dot(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, int heads, float scale);
-/* E[e,k] = a[i,k] + b[j,k].  a [rows, h], b [cols, h]. */
+/* E[e,k] = a[i,k] + b[j,k].  a [rows, h], b [cols, h]; b HG_NONE: the last h columns of a [rows, 2 h], rows = cols. */
 HG_API hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b);
 /* P[e,k] = exp(E[e,k] - max_i) / sum over the edges of row i.  In (0, 1]: proved. */
 HG_API hg_var hg_edge_softmax(hg_tape *tape, hg_graph *graph, hg_var e);
@@ -49,6 +49,8 @@ HG_API hg_var hg_concat(hg_tape *tape, hg_var a, hg_var b);
 HG_API hg_var hg_head_mean(hg_tape *tape, hg_var x, int heads);
 /* S[i,k] = <X[i, head k], a[head k]>.  X [n, h*d], a [1, h*d], S [n, h]. */
 HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
+/* The same with a and then with b, side by side: S [n, 2 h]. X is read once, and its gradient made once. */
+HG_API hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads);
 
 /* Per-column normalisation, statistics in f32. gamma, beta [1, d] (HG_PARAM_F32); running_mean, running_var [1, d] (HG_PARAM_F32 | HG_PARAM_BUFFER),
  * updated with `momentum` on a TRAIN tape, used on an EVAL tape. Biased variance normalises, unbiased is recorded, as elsewhere. */

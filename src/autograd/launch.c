@@ -114,6 +114,7 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 	for (int i = 0; i < node->n_in; i++)
 		if (line->again[i] >= 0)
 			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype, line->again[i]);
+	call->adds = line->adds;
 	call->dout = grad_of(tape, &tape->value[node->out]);
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[node->in[i]].grad)

@@ -63,7 +63,7 @@ struct hg__infer {
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
 
 /* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of a
- * parameter is f32 (a sum over many rows), but for operand 0 and elementwise ops; all others have their operand's type. Every present din is written in full (the tape adds up contributions).
+ * parameter is f32 (a sum over many rows), but for operand 0 and elementwise ops; all others have their operand's type. Every present din is written in full (the tape adds up contributions), or added to where `adds` says so.
  * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
 struct hg__call {
 	hg_context *ctx;
@@ -72,6 +72,7 @@ struct hg__call {
 	hg_mode mode;
 	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX];
 	struct hg__mat dout, din[HG__MAX_IN];
+	unsigned adds;             /* bit i: din[i] holds a gradient already, to which this one is added (op->adds) */
 	struct hg__csr csr, csr_t; /* csr_t only with HG__TRANSPOSE on a tape with gradients */
 	const int64_t *batch_ptr;
 	const int32_t *batch_id;
@@ -132,6 +133,8 @@ struct hg__op {
 	/* Bit i: the gradient of operand i is that of the result, as it is. Where such an operand has no other use the tape gives both one place: backward may find din[i]
 	 * on dout, and has nothing to do for it then. */
 	unsigned passes;
+	/* Bit i: backward can add the gradient of operand i to what is there (call->adds), rounded once, where the tape would else add a part of its own. */
+	unsigned adds;
 	hg_status (*infer)(struct hg__infer *s);
 	void (*range)(struct hg__range *r);
 	void (*range_back)(struct hg__range *r);

@@ -138,7 +138,7 @@ static int shares_gradient(const hg_tape *tape, const struct hg__line *line, int
 }
 
 /* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life, if the types agree; each further one
- * goes into a part. */
+ * is added by the op, if it can, or goes into a part. */
 static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 {
 	const int32_t now = 2 * tape->alive - line->position, operand = line->node.in[i], root = tape->value[operand].root;
@@ -152,7 +152,10 @@ static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 			HG__TRY(add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
 		extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
 	}
-	return line->first[i] && part == hg__grad_dtype(value) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
+	const int same = part == hg__grad_dtype(value);
+	if (same && !line->first[i])
+		line->adds |= line->node.op->adds & 1u << i;
+	return same && (line->first[i] || line->adds >> i & 1u) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
 }
 
 /* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it (launch.c). */

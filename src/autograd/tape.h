@@ -58,6 +58,7 @@ struct hg__line {
 	int32_t into;                  /* the line that has taken this one in; -1: none */
 	const char *title;             /* of a node that took others in: their names; NULL: the op's own */
 	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
+	unsigned adds;                 /* bit i: operand i's contribution is added to the gradient by the op itself */
 	int32_t again[HG__MAX_IN];     /* where operand i is made again for backward; -1: it is kept, or not needed */
 	int32_t part_span[HG__MAX_IN]; /* where the gradient of an operand goes first if it must be added; -1: straight into the gradient */
 };

@@ -235,15 +235,16 @@ struct hg__head_mean_args {
 	struct hg__mat x, y;
 	int heads;
 };
-/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c]. */
+/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], and with a B S[i, heads + k] the same of B: X is read once. */
 struct hg__head_dot_args {
-	struct hg__mat x, a, s;
+	struct hg__mat x, a, b, s;
 	int heads;
 };
-/* dX[i, k*d + c] = dS[i, k] * A[0, k*d + c];  dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c] (f32). Either may be absent. */
+/* dX[i, k*d + c] = dS[i, k] * A[0, k*d + c] + dS[i, heads + k] * B[0, k*d + c], narrowed once, the second product where there is a B; add: + what dX holds.
+ * dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c], dB likewise (f32). dX, dA, dB may be absent. */
 struct hg__head_dot_back_args {
-	struct hg__mat x, a, ds, dx, da;
-	int heads;
+	struct hg__mat x, a, b, ds, dx, da, db;
+	int heads, add;
 };
 
 /* Training (train = 1): mean and biased variance of each column in f32 (two passes), mean and rstd = 1/sqrt(var + eps) saved [1, cols] f32, running statistics

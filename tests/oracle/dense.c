@@ -58,31 +58,39 @@ void oracle_head_mean_back(struct oracle_call *c)
 		DIN(0, r, h * c->out.cols + k) = num_mul(c->u, DOUT(r, k), num_round(c->u, 1.0 / c->heads, 0));
 }
 
-/* S[i, k] = <X[i, head k], a[head k]>. */
+/* S[i, v h + k] = <X[i, head k], vector v[head k]>, one vector or two. */
 void oracle_head_dot(struct oracle_call *c)
 {
 	const int64_t d = c->in[0].cols / c->heads;
 	FOR_OUT(r, h)
 	{
 		struct num_sum s = {0};
+		const int v = h < c->heads ? 1 : 2;
+		const int64_t head = h % c->heads;
 		for (int64_t k = 0; k < d; k++)
-			num_sum_add(&s, num_mul(c->u, IN(0, r, h * d + k), IN(1, 0, h * d + k)));
+			num_sum_add(&s, num_mul(c->u, IN(0, r, head * d + k), IN(v, 0, head * d + k)));
 		OUT(r, h) = num_sum_get(c->u, &s);
 	}
 }
 
 void oracle_head_dot_back(struct oracle_call *c)
 {
-	const int64_t d = c->in[0].cols / c->heads;
+	const int64_t d = c->in[0].cols / c->heads, vectors = c->out.cols / c->heads;
 	for (int64_t k = 0; k < c->in[0].cols; k++) {
-		struct num_sum s = {0};
+		struct num_sum s[2] = {0};
 		for (int64_t r = 0; r < c->out.rows; r++) {
+			num dx = num_exact(0);
+			for (int v = 0; v < vectors; v++) {
+				const num ds = DOUT(r, v * c->heads + k / d);
+				dx = num_add(c->u, dx, num_mul(c->u, ds, IN(1 + v, 0, k)));
+				num_sum_add(&s[v], num_mul(c->u, ds, IN(0, r, k)));
+			}
 			if (WANT(0))
-				DIN(0, r, k) = num_mul(c->u, DOUT(r, k / d), IN(1, 0, k));
-			num_sum_add(&s, num_mul(c->u, DOUT(r, k / d), IN(0, r, k)));
+				DIN(0, r, k) = dx;
 		}
-		if (WANT(1))
-			DIN(1, 0, k) = num_sum_get(c->u, &s);
+		for (int v = 0; v < vectors; v++)
+			if (WANT(1 + v))
+				DIN(1 + v, 0, k) = num_sum_get(c->u, &s[v]);
 	}
 }
 

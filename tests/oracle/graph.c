@@ -173,25 +173,34 @@ void oracle_sddmm_dot_back(struct oracle_call *c)
 		}
 }
 
-/* E[e, h] = a[i, h] + b[j, h]. */
+/* E[e, h] = a[i, h] + b[j, h]; b may be the second half of a's columns. */
+static int64_t together(const struct oracle_call *c)
+{
+	return c->in[0].cols == c->out.cols ? 0 : c->out.cols;
+}
+
 void oracle_sddmm_add(struct oracle_call *c)
 {
+	const int64_t at = together(c);
 	FOR_OUT(e, h)
-	OUT(e, h) = num_add(c->u, IN(0, c->graph.dst[e], h), IN(1, c->graph.src[e], h));
+	OUT(e, h) = num_add(c->u, IN(0, c->graph.dst[e], h), IN(at ? 0 : 1, c->graph.src[e], at + h));
 }
 
 void oracle_sddmm_add_back(struct oracle_call *c)
 {
 	const struct oracle_graph *g = &c->graph;
-	for (int side = 0; side < 2; side++)
-		for (int64_t h = 0; WANT(side) && h < c->out.cols; h++) {
-			struct num_sum *s = calloc((size_t)c->in[side].rows + 1, sizeof *s);
+	const int64_t at = together(c);
+	for (int side = 0; side < 2; side++) {
+		const int operand = at ? 0 : side;
+		for (int64_t h = 0; WANT(operand) && h < c->out.cols; h++) {
+			struct num_sum *s = calloc((size_t)c->in[operand].rows + 1, sizeof *s);
 			for (int64_t e = 0; s && e < g->m; e++)
 				num_sum_add(&s[side ? g->src[e] : g->dst[e]], DOUT(e, h));
-			for (int64_t i = 0; s && i < c->in[side].rows; i++)
-				DIN(side, i, h) = num_sum_get(c->u, &s[i]);
+			for (int64_t i = 0; s && i < c->in[operand].rows; i++)
+				DIN(operand, i, side * at + h) = num_sum_get(c->u, &s[i]);
 			free(s);
 		}
+	}
 }
 
 /* P[e, h] = exp(E[e, h] - max of the row) / sum over the row. */

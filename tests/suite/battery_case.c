@@ -72,7 +72,7 @@ static void add_buffers(struct battery_case *c)
 {
 	static const char *const name[] = {"running_mean", "running_var"};
 	const int64_t cols = c->sample.in[0].shape.cols;
-	CHECK(cols <= 512);
+	CHECK(c->sample.buffers == 0 || cols <= 512);
 	for (int b = 0; b < c->sample.buffers; b++) {
 		float values[512];
 		for (int64_t k = 0; k < cols; k++)

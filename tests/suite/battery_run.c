@@ -45,17 +45,11 @@ static void poison(hg_tensor *t)
 	free(host);
 }
 
-static void run(struct battery_case *c, const char *label)
+static void run_back(struct battery_case *c, const char *label, unsigned adds)
 {
-	poison(c->out);
-	for (int i = 0; i < HG__MAX_IN; i++)
-		poison(c->din[i]);
-	hg_status status = c->op->forward(&c->call);
-	CHECK_MSG(status == HG_OK, "%s, %s: forward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
-	if (c->mode == HG_EVAL)
-		return;
 	/* backward sees what its op asked to be saved and nothing else */
 	struct hg__call back = c->call;
+	back.adds = adds;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		if (!(c->infer.saves & HG__SAVE_IN(i)))
 			back.in[i].data = NULL;
@@ -64,8 +58,37 @@ static void run(struct battery_case *c, const char *label)
 			back.aux[i].data = NULL;
 	if (!(c->infer.saves & HG__SAVE_OUT))
 		back.out.data = NULL;
-	status = c->op->backward(&back);
+	const hg_status status = c->op->backward(&back);
 	CHECK_MSG(status == HG_OK, "%s, %s: backward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+}
+
+static void run(struct battery_case *c, const char *label)
+{
+	poison(c->out);
+	for (int i = 0; i < HG__MAX_IN; i++)
+		poison(c->din[i]);
+	const hg_status status = c->op->forward(&c->call);
+	CHECK_MSG(status == HG_OK, "%s, %s: forward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+	if (c->mode == HG_TRAIN)
+		run_back(c, label, 0);
+}
+
+/* Once more, on top of what the first run has left: exact gradient plus stored gradient, in one f32 sum. */
+static void run_adding(struct battery_case *c, const char *label, struct battery_score *score)
+{
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		if (!c->din[i] || !(c->op->adds >> i & 1u))
+			continue;
+		struct oracle_matrix sum = c->o.din[i];
+		float *before = download(c->din[i]);
+		run_back(c, label, 1u << i);
+		sum.at = calloc((size_t)(sum.rows * sum.cols) + 1, sizeof *sum.at);
+		for (int64_t k = 0; k < sum.rows * sum.cols; k++)
+			sum.at[k] = num_add(ORACLE_U32, c->o.din[i].at[k], num_exact((double)before[k]));
+		compare(c, c->din[i], &sum, label, "dX added", score);
+		free(sum.at);
+		free(before);
+	}
 }
 
 static void same_bits(const struct battery_case *c, const hg_tensor *t, const float *before, const char *label, const char *what)
@@ -106,6 +129,7 @@ void battery_case_run(struct battery_case *c, const char *label, struct battery_
 		free(dx[i]);
 	}
 	free(y);
+	run_adding(c, label, score);
 	/* the oracle's own gradient, where that is cheap */
 	if (c->o.out.rows * c->o.out.cols <= 64 && c->o.in[0].rows * c->o.in[0].cols <= 400 && score->samples % 7 == 0) {
 		const double slope = oracle_self_check(oracle, &c->o);

@@ -275,9 +275,9 @@ static void run_reductions(hg_context *ctx, const struct hg__kernels *k, hg_dtyp
 		keep(&mean);
 		CHECK_OK(k->head_mean_back(ctx, &(struct hg__head_mean_args){dx, mean, 6}));
 		keep(&dx);
-		CHECK_OK(k->head_dot(ctx, &(struct hg__head_dot_args){x, a, s, 6}));
+		CHECK_OK(k->head_dot(ctx, &(struct hg__head_dot_args){.x = x, .a = a, .s = s, .heads = 6}));
 		keep(&s);
-		CHECK_OK(k->head_dot_back(ctx, &(struct hg__head_dot_back_args){x, a, s, dx, da, 6}));
+		CHECK_OK(k->head_dot_back(ctx, &(struct hg__head_dot_back_args){.x = x, .a = a, .ds = s, .dx = dx, .da = da, .heads = 6}));
 		keep(&dx);
 		keep(&da);
 		set(&x, 5, 1, INFINITY);

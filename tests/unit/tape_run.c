@@ -83,6 +83,45 @@ static void contributions_are_added_up(void)
 	bench_close(&b);
 }
 
+/* y = h A + 2 h with A's columns a and b, in small integers: the op that comes last backward adds to what is there. dh = (A + 2)' dy by the equations. */
+static void an_op_adds_its_own_contribution(void)
+{
+	for (int half = 0; half < 2; half++) {
+		struct bench b;
+		hg_policy policy = half ? hg_policy_fp16() : hg_policy_fp32();
+		policy.loss_scale.init_scale = 1.0f;
+		bench_open(&b, test_context(), policy, HG_TRAIN);
+		const float v[] = {1.0f, -2.0f, 3.0f, 4.0f}, zero[] = {0.0f, 0.0f, 0.0f, 0.0f}, one[] = {2.0f, -1.0f}, two[] = {4.0f, 3.0f};
+		hg_param *left = param(&b, "left", 1, 2), *right = param(&b, "right", 1, 2);
+		CHECK_OK(hg_param_set(left, one));
+		CHECK_OK(hg_param_set(right, two));
+		const hg_var x = hg_tape_variable(b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 2, 2, v, HG_F32), "x"), h = hg_scale(b.tape, x, 1.0f);
+		const hg_var s = hg_head_dots(b.tape, h, hg_tape_param(b.tape, left), hg_tape_param(b.tape, right), 1);
+		const hg_var y = hg_add(b.tape, s, hg_scale(b.tape, h, 2.0f));
+		const hg_var loss = hg_mse(b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0), HG_NONE);
+		CHECK_OK(hg_tape_compile(b.tape, loss));
+		CHECK_OK(hg_tape_forward(b.tape));
+		CHECK_OK(hg_tape_backward(b.tape));
+		float *dx = download(hg_tape_grad(b.tape, x)), *da = download(hg_param_grad(left));
+		double sum[2] = {0.0, 0.0};
+		for (int i = 0; i < 2; i++) {
+			const double p = (double)v[2 * i], q = (double)v[2 * i + 1];
+			const double dy0 = (2.0 * p - q + 2.0 * p) / 2.0, dy1 = (4.0 * p + 3.0 * q + 2.0 * q) / 2.0;
+			CHECK_WITHIN(dx[2 * i], 2.0 * dy0 + 4.0 * dy1 + 2.0 * dy0, 0.0);
+			CHECK_WITHIN(dx[2 * i + 1], -dy0 + 3.0 * dy1 + 2.0 * dy1, 0.0);
+			sum[0] += dy0 * p;
+			sum[1] += dy0 * q;
+		}
+		CHECK_WITHIN(da[0], sum[0], 0.0);
+		CHECK_WITHIN(da[1], sum[1], 0.0);
+		for (int64_t k = 0; k < b.tape->spans; k++)
+			CHECK(b.tape->span[k].use != HG__USE_PART);
+		free(dx);
+		free(da);
+		bench_close(&b);
+	}
+}
+
 /* A parameter as the features themselves (a learnt embedding), used twice: its gradient is f32 whatever the ops before it run in. */
 static void parameters_may_be_features(void)
 {
@@ -329,9 +368,12 @@ static void empty_and_single_shapes_run(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(gradients_are_central_differences),   TEST(contributions_are_added_up),  TEST(parameters_may_be_features), TEST(one_value_in_both_places),
-	    TEST(gradients_carry_the_loss_scale),      TEST(only_what_is_needed_runs),    TEST(order_of_calls_is_enforced), TEST(two_tapes_share_parameters),
-	    TEST(labels_beyond_the_classes_are_found), TEST(empty_and_single_shapes_run),
+	    TEST(gradients_are_central_differences), TEST(contributions_are_added_up),
+	    TEST(an_op_adds_its_own_contribution),   TEST(parameters_may_be_features),
+	    TEST(one_value_in_both_places),          TEST(gradients_carry_the_loss_scale),
+	    TEST(only_what_is_needed_runs),          TEST(order_of_calls_is_enforced),
+	    TEST(two_tapes_share_parameters),        TEST(labels_beyond_the_classes_are_found),
+	    TEST(empty_and_single_shapes_run),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

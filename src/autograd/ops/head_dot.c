@@ -1,20 +1,20 @@
-/* One inner product a head.
+/* One inner product a head, or two with the same rows.
  *
- *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c]
+ *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c],   S[i, h + k] = sum over c < d of X[i, k d + c] b[0, k d + c]
  *
- * Shapes    X: [n, h d].  a: [1, h d].  S: [n, h], created.
- * Dtypes    X, a, S: state.  Products and sums f32, narrowed once.
- * Range     max|S| <= d max|X| max|a|.
+ * Shapes    X: [n, h d].  a: [1, h d].  b: [1, h d] or absent.  S: [n, h], [n, 2 h] with b, created.
+ * Dtypes    X, a, b, S: state.  Products and sums f32, narrowed once.
+ * Range     max|S| <= d max|X| max(max|a|, max|b|).
  * Error     "sum narrowed once", depth d.
- * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c],  da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c];
- *           max|dX| <= max|dS| max|a|,  max|da| <= n max|dS| max|X|.
- * Cost      n h d + n h + h d elements;  2 n h d flops.
- * Errors    HG_ERR_SHAPE heads does not divide cols(X), a not [1, cols(X)];  HG_ERR_ARG heads < 1, an operand is missing;  HG_ERR_DTYPE.
- * Source    Velickovic et al. 2018: half of GAT's attention score. */
+ * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],  da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c],
+ *           db[0, k d + c] = sum over i of dS[i, h + k] X[i, k d + c];  max|dX| <= max|dS| (max|a| + max|b|),  max|da|, max|db| <= n max|dS| max|X|.
+ * Cost      n h d + n h + h d elements, with b n h + h d more;  2 n h d flops, with b twice.
+ * Errors    HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG heads < 1, X or a is missing;  HG_ERR_DTYPE.
+ * Source    Velickovic et al. 2018: half of GAT's attention score, with b both halves. */
 #include "autograd/opkit.h"
 
-enum { X, A };
-enum { DA }; /* f32 [1, h d], written backward: da before it is narrowed for an a that is no parameter */
+enum { X, A, B };
+enum { DA, DB }; /* f32 [1, h d], written backward: da and db before they are narrowed for an a or b that is no parameter */
 
 static int heads_of(const struct hg__node *node)
 {
@@ -34,34 +34,57 @@ static hg_status infer(struct hg__infer *s)
 	s->aux[DA] = hg__shape_of(1, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << A;
 	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(A) | HG__SAVE_AUX(DA);
+	if (!s->in[B].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, B, "b"));
+	HG__TRY(hg__want_shape(s, B, "b", 1, s->in[X].cols));
+	s->out.cols *= 2;
+	s->aux[DB] = s->aux[DA];
+	s->grads |= 1u << B;
+	s->saves |= HG__SAVE_IN(B) | HG__SAVE_AUX(DB);
 	return HG_OK;
 }
 
 static void range(struct hg__range *r)
 {
-	const double d = (double)(r->shape[X].cols / heads_of(r->node));
-	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], r->in[A]));
+	const double d = (double)(r->shape[X].cols / heads_of(r->node)), b = r->shape[B].present ? r->in[B] : 0.0;
+	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], fmax(r->in[A], b)));
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[X] = hg__bound_mul(r->dout, r->in[A]);
-	r->din[A] = hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
+	const double b = r->shape[B].present ? r->in[B] : 0.0;
+	r->din[X] = hg__bound_mul(r->dout, r->in[A] + b);
+	r->din[A] = r->din[B] = hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__head_dot_args args = {.x = c->in[X], .a = c->in[A], .s = c->out, .heads = heads_of(c->node)};
+	const struct hg__head_dot_args args = {.x = c->in[X], .a = c->in[A], .b = c->in[B], .s = c->out, .heads = heads_of(c->node)};
 	return c->k->head_dot(c->ctx, &args);
+}
+
+/* Where the kernel leaves the gradient of a vector: f32, so perhaps not yet where it belongs. */
+static int is_wide(const struct hg__mat *gradient)
+{
+	return !gradient->data || gradient->dtype == HG_F32;
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	const int narrow = c->din[A].data && c->din[A].dtype != HG_F32;
-	const struct hg__head_dot_back_args args = {
-	    .x = c->in[X], .a = c->in[A], .ds = c->dout, .dx = c->din[X], .da = narrow ? c->aux[DA] : c->din[A], .heads = heads_of(c->node)};
+	const struct hg__mat *da = &c->din[A], *db = &c->din[B];
+	const struct hg__head_dot_back_args args = {.x = c->in[X],
+	                                            .a = c->in[A],
+	                                            .b = c->in[B],
+	                                            .ds = c->dout,
+	                                            .dx = c->din[X],
+	                                            .da = is_wide(da) ? *da : c->aux[DA],
+	                                            .db = is_wide(db) ? *db : c->aux[DB],
+	                                            .heads = heads_of(c->node),
+	                                            .add = (int)(c->adds >> X & 1u)};
 	HG__TRY(c->k->head_dot_back(c->ctx, &args));
-	return narrow ? hg__copy_scaled(c, c->aux[DA], 1.0f, c->din[A]) : HG_OK;
+	HG__TRY(is_wide(da) ? HG_OK : hg__copy_scaled(c, c->aux[DA], 1.0f, *da));
+	return is_wide(db) ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, *db);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -72,15 +95,22 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		int heads;                   /* 0: those of the extent */
 		int64_t wider, cols, a_cols; /* the last two: too many */
 		int integer, no_heads;
+		int two;        /* 1: with b */
+		int64_t b_cols; /* too many */
 	} rows[] = {
-	    {"heads", HG_OK, 0, 0, 0, 0, 0, 0},
-	    {"one head", HG_OK, 1, 0, 0, 0, 0, 0},
-	    {"three heads", HG_OK, 3, 0, 0, 0, 0, 0},
-	    {"heads, one column more", HG_OK, 0, 1, 0, 0, 0, 0},
-	    {"cols not a multiple of 3", HG_ERR_SHAPE, 3, 0, 1, 1, 0, 0},
-	    {"a has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0},
-	    {"X of integers", HG_ERR_DTYPE, 1, 0, 0, 0, 1, 0},
-	    {"no head", HG_ERR_ARG, 1, 0, 0, 0, 0, 1},
+	    {"heads", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"one head", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0},
+	    {"three heads", HG_OK, 3, 0, 0, 0, 0, 0, 0, 0},
+	    {"heads, one column more", HG_OK, 0, 1, 0, 0, 0, 0, 0, 0},
+	    {"heads, two vectors", HG_OK, 0, 0, 0, 0, 0, 0, 1, 0},
+	    {"one head, two vectors", HG_OK, 1, 0, 0, 0, 0, 0, 1, 0},
+	    {"three heads, one column more, two vectors", HG_OK, 3, 1, 0, 0, 0, 0, 1, 0},
+	    {"eight heads of 8 columns more, two vectors", HG_OK, 8, 8, 0, 0, 0, 0, 1, 0},
+	    {"cols not a multiple of 3", HG_ERR_SHAPE, 3, 0, 1, 1, 0, 0, 0, 0},
+	    {"a has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0, 0, 0},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 0, 0, 0, 1, 1},
+	    {"X of integers", HG_ERR_DTYPE, 1, 0, 0, 0, 1, 0, 0, 0},
+	    {"no head", HG_ERR_ARG, 1, 0, 0, 0, 0, 1, 0, 0},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
@@ -94,20 +124,23 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	else
 		hg__sample_normal(s, x->n, cols + rows[i].cols, x->state);
 	hg__sample_normal(s, 1, cols + rows[i].a_cols, x->state);
+	if (rows[i].two)
+		hg__sample_normal(s, 1, cols + rows[i].b_cols, x->state);
 	return 1;
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
-	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost);
+	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost); /* of each element of S */
 }
 
 const struct hg__op hg__op_head_dot = {
     .name = "head_dot",
     .traits = HG__LINEAR,
     .min_in = 2,
-    .max_in = 2,
-    .same = 1u << X | 1u << A,
+    .max_in = 3,
+    .same = 1u << X | 1u << A | 1u << B,
+    .adds = 1u << X,
     .infer = infer,
     .range = range,
     .range_back = range_back,
@@ -123,4 +156,11 @@ hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads)
 	const hg_var in[] = {x, a};
 	const struct hg__heads_attr attr = {heads};
 	return hg__record(tape, &hg__op_head_dot, NULL, in, 2, NULL, &attr, sizeof attr);
+}
+
+hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads)
+{
+	const hg_var in[] = {x, a, b};
+	const struct hg__heads_attr attr = {heads};
+	return hg__record(tape, &hg__op_head_dot, NULL, in, 3, NULL, &attr, sizeof attr);
 }

@@ -2,67 +2,92 @@
  *
  *     E[e, k] = A[i, k] + B[j, k]        for edge e = (i, j)
  *
- * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.
+ * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  B absent: A: [rows, 2 h], rows = cols, whose last h columns are B.
  * Dtypes    A, B, E: state.  The sum f32, narrowed once.
  * Range     max|E| <= max|A| + max|B|.
  * Error     one rounding.
  * Gradient  dA[i, k] = sum over the edges of row i of dE[e, k],  dB[j, k] = sum over the edges of column j: spmm with dE as weights and X = 1, f32 sums.
  *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column degree.
  * Cost      3 m h elements of state, the CSR;  m h flops.
- * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B);  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
+ * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018: the attention score of GAT before its leaky_relu. */
 #include "autograd/opkit.h"
 
 enum { A, B };
 
+/* Columns k0 .. k0+h-1 of a matrix as a matrix. */
+static struct hg__mat columns_of(struct hg__mat mat, int64_t k0, int64_t h)
+{
+	if (mat.data)
+		mat.data = (char *)mat.data + (size_t)k0 * hg_dtype_size(mat.dtype);
+	mat.cols = h;
+	return mat;
+}
+
+/* A and B, or their gradients, wherever they are. */
+static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN], int64_t h, struct hg__mat side[2])
+{
+	const int together = c->node->in[B] < 0;
+	side[A] = together ? columns_of(of[A], 0, h) : of[A];
+	side[B] = together ? columns_of(of[A], h, h) : of[B];
+}
+
 static hg_status infer(struct hg__infer *s)
 {
+	const int64_t m = hg_graph_edges(s->node->graph);
 	HG__TRY(hg__want_state(s, A, "a"));
-	HG__TRY(hg__want_state(s, B, "b"));
 	HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
+	s->grads = 1u << A;
+	if (!s->in[B].present) {
+		HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+		if (s->in[A].cols % 2)
+			return hg__infer_fail(s, HG_ERR_SHAPE, "a has %lld columns and b is missing, expected twice as many as the edges get", (long long)s->in[A].cols);
+		s->out = hg__shape_of(m, s->in[A].cols / 2, s->state);
+		return HG_OK;
+	}
+	HG__TRY(hg__want_state(s, B, "b"));
 	HG__TRY(hg__want_equal(s, "b", "rows", s->in[B].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
 	HG__TRY(hg__want_equal(s, "b", "columns", s->in[B].cols, "a", "columns", s->in[A].cols));
-	s->out = hg__shape_of(hg_graph_edges(s->node->graph), s->in[A].cols, s->state);
-	s->grads = 1u << A | 1u << B;
+	s->out = hg__shape_of(m, s->in[A].cols, s->state);
+	s->grads |= 1u << B;
 	return HG_OK;
 }
 
 static void range(struct hg__range *r)
 {
-	r->out = r->in[A] + r->in[B];
+	r->out = r->in[A] + (r->shape[B].present ? r->in[B] : r->in[A]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[A] = hg__bound_mul((double)r->facts.max_row_degree, r->dout);
-	r->din[B] = hg__bound_mul((double)r->facts.max_col_degree, r->dout);
+	const double rows = (double)r->facts.max_row_degree, cols = (double)r->facts.max_col_degree;
+	r->din[A] = hg__bound_mul(r->shape[B].present ? rows : fmax(rows, cols), r->dout);
+	r->din[B] = hg__bound_mul(cols, r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = c->in[A], .b = c->in[B], .e = c->out};
+	struct hg__mat side[2];
+	sides(c, c->in, c->out.cols, side);
+	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = side[A], .b = side[B], .e = c->out};
 	return c->k->sddmm_add(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	struct hg__aggregate a = {.w = c->dout, .heads = (int)c->dout.cols, .alpha = 1.0f};
-	if (c->din[A].data) {
-		a.csr = &c->csr;
-		a.y = c->din[A];
-		HG__TRY(hg__aggregate(c, &a));
-	}
-	if (c->din[B].data) {
-		a.csr = &c->csr_t;
-		a.y = c->din[B];
-		HG__TRY(hg__aggregate(c, &a));
+	const struct hg__csr *csr[2] = {&c->csr, &c->csr_t};
+	struct hg__mat side[2];
+	sides(c, c->din, c->dout.cols, side);
+	for (int i = 0; i < 2; i++) {
+		const struct hg__aggregate a = {.csr = csr[i], .w = c->dout, .y = side[i], .heads = (int)c->dout.cols, .alpha = 1.0f};
+		HG__TRY(side[i].data ? hg__aggregate(c, &a) : HG_OK);
 	}
 	return HG_OK;
 }
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT);
+	return hg__aggregate_scratch(c, c->out.cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -73,16 +98,22 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		int64_t wider;
 		int64_t a_rows, b_rows, b_cols; /* too many */
 		int integer, no_graph;
+		int together;   /* b is absent */
+		int64_t a_cols; /* too many */
 	} rows[] = {
-	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0},
-	    {"one column more", HG_OK, 1, 0, 0, 0, 0, 0},
-	    {"three columns more", HG_OK, 3, 0, 0, 0, 0, 0},
-	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0, 0},
-	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0},
-	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0},
-	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0},
-	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0},
-	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1},
+	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"one column more", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0},
+	    {"three columns more", HG_OK, 3, 0, 0, 0, 0, 0, 0, 0},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 0, 0},
+	    {"a and b in one", HG_OK, 0, 0, 0, 0, 0, 0, 1, 0},
+	    {"a and b in one, one column more", HG_OK, 1, 0, 0, 0, 0, 0, 1, 0},
+	    {"a and b in one, eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 1, 0},
+	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0, 0, 0},
+	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0, 0, 0},
+	    {"a and b in one, an odd number of columns", HG_ERR_SHAPE, 0, 0, 0, 0, 0, 0, 1, 1},
+	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0, 0, 0},
+	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1, 0, 0},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
@@ -91,8 +122,9 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	if (rows[i].integer)
 		hg__sample_integer(s, x->n, h);
 	else
-		hg__sample_normal(s, x->n + rows[i].a_rows, h, x->state);
-	hg__sample_normal(s, x->n + rows[i].b_rows, h + rows[i].b_cols, x->state);
+		hg__sample_normal(s, x->n + rows[i].a_rows, (rows[i].together ? 2 : 1) * h + rows[i].a_cols, x->state);
+	if (!rows[i].together)
+		hg__sample_normal(s, x->n + rows[i].b_rows, h + rows[i].b_cols, x->state);
 	return 1;
 }
 
@@ -105,7 +137,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_sddmm_add = {
     .name = "sddmm_add",
     .traits = HG__AGAIN | HG__GRAPH | HG__TRANSPOSE,
-    .min_in = 2,
+    .min_in = 1,
     .max_in = 2,
     .same = 1u << A | 1u << B,
     .infer = infer,

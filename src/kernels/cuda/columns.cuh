@@ -130,6 +130,26 @@ struct column_parts {
 	unsigned *counters;
 };
 
+/* A functor that changes rows as it adds them up says so here. It sees each row once, and does in two steps what others do in one: f.fetch<W>(row, col, held) starts its
+ * loads into a `held<W>` of its own, f.use<W>(row, col, held, acc) adds and stores, which no load of another row then waits for. */
+template <typename F> constexpr bool changes_rows = false;
+
+template <int W, int K, typename F> static __device__ void change_rows(const F &f, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
+{
+	typename F::template held<W> held[FLIGHT];
+#pragma unroll
+	for (int u = 0; u < FLIGHT; u++) {
+		const int64_t r = row + u * static_cast<int64_t>(blockDim.y);
+		f.template fetch<W>(r < end ? r : end - 1, col, held[u]);
+	}
+#pragma unroll
+	for (int u = 0; u < FLIGHT; u++) {
+		const int64_t r = row + u * static_cast<int64_t>(blockDim.y);
+		if (r < end)
+			f.template use<W>(r, col, held[u], acc);
+	}
+}
+
 /* Rows row, row + blockDim.y, ... as far as they are before `end`. All FLIGHT loads start together: what is past the end loads the last row once more, so that
  * no branch stands between them, and does not count. */
 template <int W, int K, typename F> static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
@@ -170,7 +190,10 @@ template <int W, int K, typename F> static __device__ void sum_rows(const F &f, 
 {
 	float acc[K][W] = {};
 	for (int64_t row = begin + threadIdx.y; live && row < end; row += FLIGHT * static_cast<int64_t>(blockDim.y))
-		add_rows<W>(f, row, end, col, acc);
+		if constexpr (changes_rows<F>)
+			change_rows<W>(f, row, end, col, acc);
+		else
+			add_rows<W>(f, row, end, col, acc);
 	block_column(acc, sum);
 }
 

@@ -1,6 +1,8 @@
-/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: the two halves of additive attention.
+/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: half of additive attention, or with a second vector B both halves.
  *
- *     dX[i, k*d + c] = dS[i, k] * A[0, k*d + c]        dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c]  (f32)
+ *     dX[i, k*d + c] = sum over vectors v of dS[i, v*h + k] * v[0, k*d + c]        dv[0, k*d + c] = sum over i of dS[i, v*h + k] * X[i, k*d + c]  (f32)
+ *
+ * X is read once for both vectors, forward and back, and back its gradient is made on the way: one kernel each.
  *
  * A pack of 8 columns never spans two heads: packs are used where 8 divides d, or where there is one head, whose last pack may have padding. */
 
@@ -27,100 +29,204 @@ static bool packs_fit(const struct hg__mat &x, int64_t d, int heads)
 	return d % 8 == 0 || (heads == 1 && wide(x));
 }
 
-/* One sub-warp for each row and head: item = row * heads + k. */
-template <typename T> struct head_dot {
+/* One sub-warp for each row and head: item = row * heads + k. V: vectors. */
+template <typename T, int V> struct head_dot {
 	const T *x;
 	int64_t ld, d;
-	struct floats a, s;
+	struct floats a[V], s;
 	int heads;
 
 	template <int W> __device__ void row(int64_t item, bool live) const
 	{
 		const int64_t i = heads == 1 ? item : quotient(item, heads), k = item - i * heads;
-		float sum[1] = {0.0f}, v[W], w[W];
+		float sum[V] = {}, v[W], w[V][W];
 		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d; c += static_cast<int64_t>(blockDim.x) * W) {
 			load<W>(x + i * ld + k * d + c, v);
-			a.get<W>(k * d + c, w);
 #pragma unroll
-			for (int j = 0; j < W; j++)
-				sum[0] = c + j < d ? fmaf(v[j], w[j], sum[0]) : sum[0];
+			for (int n = 0; n < V; n++)
+				a[n].get<W>(k * d + c, w[n]);
+#pragma unroll
+			for (int n = 0; n < V; n++)
+#pragma unroll
+				for (int j = 0; j < W; j++)
+					sum[n] = c + j < d ? fmaf(v[j], w[n][j], sum[n]) : sum[n];
 		}
-		sum[0] = row_sum(sum[0]);
-		if (live && threadIdx.x == 0)
-			s.put<1>(i, k, sum);
+#pragma unroll
+		for (int n = 0; n < V; n++) {
+			const float all[1] = {row_sum(sum[n])};
+			if (live && threadIdx.x == 0)
+				s.put<1>(i, n * heads + k, all);
+		}
 	}
 };
 
-struct head_dot_dx {
-	struct floats ds, a, dx;
-	int64_t d;
-	int heads;
+/* Of a pack: what is loaded, as it lies in memory. */
+template <typename T, int V, int W> struct pack_of_row {
+	struct alignas(W == 8 ? 16 : sizeof(T)) bits {
+		T v[W];
+	} x, dx;
+	float ds[V];
 
+	static __device__ float get(const bits &b, int i)
+	{
+		return widen(b.v[i]);
+	}
+	static __device__ void read(const T *p, bits &b)
+	{
+		if constexpr (W == 1) {
+			b.v[0] = *p;
+		} else {
+			uint4 words[W * sizeof(T) / sizeof(uint4)];
+#pragma unroll
+			for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+				words[i] = reinterpret_cast<const uint4 *>(p)[i];
+			memcpy(static_cast<void *>(&b), words, sizeof words);
+		}
+	}
+};
+
+/* dX, where there is one, and the sums for the vectors, where they are wanted. */
+template <typename T, int V> struct head_dot_back {
+	const T *x;
+	int64_t ld_x, ld_dx, d;
+	struct floats a[V], ds;
+	T *dx;
+	float *da[V];
+	int heads;
+	bool sums, add;
+
+	template <int W> using held = pack_of_row<T, V, W>;
+
+	template <int W> __device__ void fetch(int64_t row, int64_t col, held<W> &h) const
+	{
+		const int64_t head = head_of(col, d, heads);
+#pragma unroll
+		for (int n = 0; n < V; n++) {
+			float g[1];
+			ds.get<1>(row, n * heads + head, g);
+			h.ds[n] = g[0];
+		}
+		if (sums)
+			held<W>::read(x + row * ld_x + col, h.x);
+		if (add)
+			held<W>::read(dx + row * ld_dx + col, h.dx);
+	}
+	template <int W> __device__ void use(int64_t row, int64_t col, const held<W> &h, float (&acc)[V][W]) const
+	{
+		if (sums)
+#pragma unroll
+			for (int n = 0; n < V; n++)
+#pragma unroll
+				for (int i = 0; i < W; i++)
+					acc[n][i] = fmaf(h.ds[n], held<W>::get(h.x, i), acc[n][i]);
+		if (dx)
+			put<W>(row, col, h);
+	}
+	template <int W> __device__ void put(int64_t row, int64_t col, const held<W> &h) const
+	{
+		float v[W] = {}, by[W];
+		if (add)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] = held<W>::get(h.dx, i);
+#pragma unroll
+		for (int n = 0; n < V; n++) {
+			a[n].get<W>(col, by);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] = fmaf(h.ds[n], by[i], v[i]);
+		}
+		store<W>(dx + row * ld_dx + col, v);
+	}
+	/* dX alone: an element-wise kernel (map.cuh). */
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
-		float g[1], v[W];
-		ds.get<1>(row, head_of(col, d, heads), g);
-		a.get<W>(col, v);
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] *= g[0];
-		dx.put<W>(row, col, v);
+		held<W> h;
+		fetch<W>(row, col, h);
+		put<W>(row, col, h);
 	}
-};
-
-template <typename T> struct head_dot_da {
-	const T *x;
-	int64_t ld, d;
-	struct floats ds;
-	float *da;
-	int heads;
-
-	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
+	__device__ void finish(int64_t col, const float (&sum)[V]) const
 	{
-		float g[1], v[W];
-		ds.get<1>(row, head_of(col, d, heads), g);
-		load<W>(x + row * ld + col, v);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			acc[0][i] = fmaf(g[0], v[i], acc[0][i]);
-	}
-	__device__ void finish(int64_t col, const float (&sum)[1]) const
-	{
-		da[col] = sum[0];
+		for (int n = 0; n < V; n++)
+			if (da[n])
+				da[n][col] = sum[n];
 	}
 };
 
 } // namespace
 
-extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
+template <typename T, int V> constexpr bool changes_rows<head_dot_back<T, V>> = true;
+
+namespace
 {
-	if (a->heads <= 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols || !is_float(a->a))
-		return misfit(ctx, "head_dot", a->x, a->a);
-	if (a->s.rows != a->x.rows || a->s.cols != a->heads || !is_float(a->s))
-		return misfit(ctx, "head_dot", a->x, a->s);
-	const int64_t d = a->x.cols / a->heads;
-	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
-		using T = decltype(zero);
-		/* d = 0: the empty sum is 0 and must be written. */
-		return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, packs_fit(a->x, d, a->heads),
-		                head_dot<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->a), floats_of(a->s), a->heads});
-	});
+
+/* One vector or two? 0: neither, the operands do not fit. */
+int vectors_of(const struct hg__mat &s, const struct hg__mat &b, int heads)
+{
+	const int count = heads > 0 && s.cols == heads ? 1 : heads > 0 && s.cols == 2 * static_cast<int64_t>(heads) ? 2 : 0;
+	return count == 2 && !is_float(b) ? 0 : count;
 }
 
-/* Of x and a, only the one that the wanted gradient needs has to be present. */
+/* Call f(V). */
+template <typename F> hg_status with_vectors(int count, F f)
+{
+	return count == 2 ? f(int_constant<2>{}) : f(int_constant<1>{});
+}
+
+template <typename T, int V> hg_status run(hg_context *ctx, const struct hg__head_dot_args *a)
+{
+	const int64_t d = a->x.cols / a->heads;
+	struct head_dot<T, V> f = {
+		data_of<const T>(a->x), a->x.ld, d, {floats_of(a->a)}, floats_of(a->s), a->heads
+	};
+	if constexpr (V == 2)
+		f.a[1] = floats_of(a->b);
+	/* d = 0: the empty sum is 0 and must be written. */
+	return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, packs_fit(a->x, d, a->heads), f);
+}
+
+template <typename T, int V> hg_status run_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
+{
+	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
+	const int64_t d = shape.cols / a->heads;
+	struct head_dot_back<T, V> f = {
+		data_of<const T>(a->x), a->x.ld, a->dx.ld, d, {floats_of(a->a)}, floats_of(a->ds), data_of<T>(a->dx), {data_of<float>(a->da)}, a->heads,
+		    false, a->add != 0
+	};
+	if constexpr (V == 2) {
+		f.a[1] = floats_of(a->b);
+		f.da[1] = data_of<float>(a->db);
+	}
+	f.sums = a->da.data || a->db.data;
+	const bool by_eight = packs_fit(shape, d, a->heads);
+	if (f.sums)
+		return columns<V>(ctx, "head_dot_back", a->ds.rows, shape.cols, by_eight, f);
+	return a->dx.data ? walk(ctx, "head_dot_back", a->ds.rows, shape.cols, by_eight, f) : HG_OK;
+}
+
+} // namespace
+
+extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
+{
+	const int vectors = vectors_of(a->s, a->b, a->heads);
+	if (vectors == 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols || (vectors == 2 && a->b.cols != a->x.cols) || !is_float(a->a))
+		return misfit(ctx, "head_dot", a->x, a->a);
+	if (a->s.rows != a->x.rows || !is_float(a->s))
+		return misfit(ctx, "head_dot", a->x, a->s);
+	return with_float(ctx, "head_dot", a->x.dtype,
+	                  [&](auto zero) { return with_vectors(vectors, [&](auto count) { return run<decltype(zero), decltype(count)::value>(ctx, a); }); });
+}
+
+/* Of x and the vectors, only those that the wanted gradients need have to be present. */
 extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
 {
-	const int64_t rows = a->ds.rows, cols = a->dx.data ? a->dx.cols : a->x.cols, d = a->heads > 0 ? cols / a->heads : 0;
-	if (a->ds.cols != a->heads || d * a->heads != cols || !is_float(a->ds))
+	const int vectors = vectors_of(a->ds, a->b, a->heads);
+	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
+	if (vectors == 0 || shape.cols % a->heads != 0 || !is_float(a->ds))
 		return misfit(ctx, "head_dot_back", a->x, a->ds);
-	if (a->dx.data)
-		HG__TRY(walk(ctx, "head_dot_back", rows, cols, packs_fit(a->dx, d, a->heads),
-		             head_dot_dx{floats_of(a->ds), floats_of(a->a), floats_of(a->dx), d, a->heads}));
-	if (!a->da.data)
-		return HG_OK;
-	return with_float(ctx, "head_dot_back", a->x.dtype, [&](auto zero) {
-		using T = decltype(zero);
-		return columns<1>(ctx, "head_dot_back", rows, cols, packs_fit(a->x, d, a->heads),
-		                  head_dot_da<T>{data_of<const T>(a->x), a->x.ld, d, floats_of(a->ds), data_of<float>(a->da), a->heads});
-	});
+	if (a->dx.data && (a->da.data || a->db.data) && (a->x.dtype != a->dx.dtype || a->x.cols != a->dx.cols))
+		return misfit(ctx, "head_dot_back", a->x, a->dx);
+	return with_float(ctx, "head_dot_back", shape.dtype,
+	                  [&](auto zero) { return with_vectors(vectors, [&](auto count) { return run_back<decltype(zero), decltype(count)::value>(ctx, a); }); });
 }

@@ -469,16 +469,23 @@ hg_status hg__cuda_sddmm_dot(hg_context *ctx, const struct hg__sddmm_dot_args *a
 	return with_float(ctx, "sddmm_dot", a->a.dtype, [&](auto zero) { return dot<decltype(zero)>(ctx, p, packs); });
 }
 
-/* Call f(W): all heads of an edge in one access where they lie without padding, else packs of 8, else one by one. */
+/* Do rows begin at multiples of `width` elements? A and B may be columns in the middle of wider rows. */
+static bool in_packs(const struct hg__mat &m, int64_t width)
+{
+	return m.ld % width == 0 && reinterpret_cast<uintptr_t>(m.data) % (static_cast<size_t>(width) * hg_dtype_size(m.dtype)) == 0;
+}
+
+/* Call f(W): all heads of an edge in one access where they lie without padding, else packs of 8, else one by one. A last pack of 8 may reach into what stands beside
+ * its columns, and what is made of that goes into E's padding. */
 template <typename F> static hg_status with_heads(const struct hg__sddmm_add_args *a, F f)
 {
 	const int64_t ld = a->e.ld;
-	const bool dense = a->e.cols == ld && a->a.ld == ld && a->b.ld == ld;
-	if (wide(a->a) && wide(a->b) && wide(a->e))
+	const auto fits = [&](int64_t width) { return in_packs(a->a, width) && in_packs(a->b, width) && in_packs(a->e, width); };
+	if (fits(8))
 		return f(int_constant<8>{});
-	if (dense && ld == 4)
+	if (a->e.cols == ld && ld == 4 && fits(4))
 		return f(int_constant<4>{});
-	if (dense && ld == 2)
+	if (a->e.cols == ld && ld == 2 && fits(2))
 		return f(int_constant<2>{});
 	return f(int_constant<1>{});
 }
