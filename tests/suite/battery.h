@@ -10,6 +10,9 @@
  *
  * That CPU and CUDA agree, and that relabelled nodes permute the output, follows: each result is within its bound of the exact one. */
 
+/* Rows of matrices that some kernels take another way than small ones: more than a block keeps in registers (batch_norm: 4096), many blocks with a share each. */
+#define BATTERY_TALL 5000
+
 struct battery_graph {
 	const char *name;
 	int weighted;

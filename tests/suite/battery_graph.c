@@ -64,6 +64,7 @@ static const struct {
     {"random, isolated", 40, 0, random_edges},
     {"random, weighted", 40, 1, random_edges},
     {"hubs", 700, 0, hubs},
+    {"tall, no edges", BATTERY_TALL, 0, nothing},
 };
 
 /* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones in input order. */
