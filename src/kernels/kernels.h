@@ -247,9 +247,9 @@ struct hg__head_dot_back_args {
 	int heads, add;
 };
 
-/* Training (train = 1): mean and biased variance of each column in f32 (two passes), mean and rstd = 1/sqrt(var + eps) saved [1, cols] f32, running statistics
- * <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)), only in columns where both are finite: a step that is skipped for an overflow must not
- * spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta, or max of that and 0 (relu).
+/* Training (train = 1): mean and biased variance of each column in f32 (two passes, or moments of pieces that are merged: both within gamma_n), mean and rstd =
+ * 1/sqrt(var + eps) saved [1, cols] f32, running statistics <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)), only in columns where both are
+ * finite: a step that is skipped for an overflow must not spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta, or max of that and 0 (relu).
  * gamma, beta, running f32 [1, cols]. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;

@@ -9,11 +9,11 @@
  * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward: mean, rstd f32.
  * Dtypes    X, Y: state.  All else f32, narrowed once.
  * Range     TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| + max|beta|: whatever X holds.  EVAL: none known.
- * Error     mean, variance: gamma_n(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
+ * Error     mean, variance: gamma_n(u32), of sums in two passes or of merged moments; gamma_6(u32) on top, narrowed once.
  * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta/n - xhat dgamma/n).
  *           mean|xhat| <= 1 and rstd <= 1/sqrt(eps), so max|dX| <= (2 + sqrt(n)) max|gamma| max|dY| / sqrt(eps);  max|dgamma|, max|dbeta| <= n max|dY|.
  *           With relu dY counts where gamma xhat + beta > 0, in f32 and computed again as it was.
- * Cost      4 n d elements (two passes of statistics);  8 n d flops.
+ * Cost      3 n d elements (X once for the statistics);  8 n d flops.
  * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand or a buffer is missing, momentum
  *           outside [0, 1], eps not positive.
  * Source    Ioffe, Szegedy 2015. */
@@ -149,7 +149,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	hg__cost_stream(c, 8.0, cost);
-	cost->bytes += 2.0 * hg__mat_bytes(&c->in[X]);
+	cost->bytes += hg__mat_bytes(&c->in[X]);
 }
 
 const struct hg__op hg__op_batch_norm = {

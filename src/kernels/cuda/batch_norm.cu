@@ -1,12 +1,13 @@
 /* Y = gamma * (X - mean) * rstd + beta, mean and variance of each column in f32.
  *
- *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (two passes: no cancellation),  rstd = 1 / sqrt(var + eps)
+ *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (no cancellation: two passes over registers, or moments),  rstd = 1 / sqrt(var + eps)
  *             running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) of the columns where both are finite
  *     else    mean and var are the running ones
  *
  * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n).
  *
- * Where a stripe of 8 columns fits the registers of one block (a few thousand rows), that block does all of it, in one kernel; else sums and elements take turns.
+ * Where a stripe of 8 columns fits the registers of one block (a few thousand rows), that block does all of it, in one kernel; else sums and elements take turns:
+ * forward X is read twice and Y written, back X and dY are read twice and dX written.
  *
  * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was, from X, which is read anyway. */
 
@@ -15,57 +16,26 @@
 namespace
 {
 
-template <typename T> struct column_mean {
-	const T *x;
-	int64_t rows, ld;
-	float *mean;
-
-	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
-	{
-		float v[W];
-		load<W>(x + row * ld + col, v);
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			acc[0][i] += v[i];
-	}
-	__device__ void finish(int64_t col, const float (&sum)[1]) const
-	{
-		mean[col] = rows > 0 ? sum[0] / static_cast<float>(rows) : 0.0f;
-	}
-};
-
-template <typename T> struct column_rstd {
-	const T *x;
-	int64_t rows, ld;
-	const float *mean;
-	float *rstd, *running_mean, *running_var;
+/* Where the statistics of a batch go. */
+struct statistics {
+	int64_t rows;
+	float *mean, *rstd, *running_mean, *running_var;
 	float momentum, eps;
 
-	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
-	{
-		float v[W], m[W];
-		load<W>(x + row * ld + col, v);
-		load<W>(mean + col, m);
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			acc[0][i] += (v[i] - m[i]) * (v[i] - m[i]);
-	}
-	__device__ void finish(int64_t col, const float (&sum)[1]) const
-	{
-		rstd[col] = record(col, mean[col], sum[0]);
-	}
-	/* rstd from the sum of squares, and the running statistics. One row has no unbiased variance: its (zero) biased one is recorded. */
+	/* rstd from the sum of squares about the centre, and the running statistics. One row has no unbiased variance: its (zero) biased one is recorded. */
 	__device__ float record(int64_t col, float centre, float squares) const
 	{
 		const float n = static_cast<float>(rows), var = rows > 0 ? squares / n : 0.0f;
-		const float unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
+		const float unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var, scale = 1.0f / sqrtf(var + eps);
 		if (rows > 0 && isfinite(centre) && isfinite(unbiased)) {
 			if (running_mean)
 				running_mean[col] = (1.0f - momentum) * running_mean[col] + momentum * centre;
 			if (running_var)
 				running_var[col] = (1.0f - momentum) * running_var[col] + momentum * unbiased;
 		}
-		return 1.0f / sqrtf(var + eps);
+		mean[col] = centre;
+		rstd[col] = scale;
+		return scale;
 	}
 };
 
@@ -148,23 +118,32 @@ struct column_facts {
 	}
 };
 
-struct normalise {
-	struct floats x, y;
+template <typename T> struct normalise {
+	const T *x;
+	T *y;
+	int64_t ld;
 	struct column_facts of;
 	bool relu;
 
-	template <int W> __device__ void at(int64_t row, int64_t col) const
+	template <int W> using pack = struct held<T, W>;
+	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
+		return of.at<W>(col);
+	} template <int W> __device__ void read(int64_t row, int64_t col, struct held<T, W> &v) const
+	{
+		v.read(x + row * ld + col);
+	}
+	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_pack<W> &p, const struct held<T, W> &held) const
 	{
 		float v[W];
-		x.get<W>(row, col, v);
-		of.at<W>(col).normalise(relu, v);
-		y.put<W>(row, col, v);
+		held.get(v);
+		p.normalise(relu, v);
+		store<W>(y + row * ld + col, v);
 	}
 };
 
 template <typename T> struct parameter_gradients {
 	const T *x, *dy;
-	int64_t ld_x, ld_dy;
+	int64_t ld;
 	struct column_facts of;
 	bool relu;
 	float *dgamma, *dbeta;
@@ -172,8 +151,8 @@ template <typename T> struct parameter_gradients {
 	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[2][W]) const
 	{
 		float v[W], d[W];
-		load<W>(x + row * ld_x + col, v);
-		load<W>(dy + row * ld_dy + col, d);
+		load_fixed<W>(x + row * ld + col, v);
+		load_fixed<W>(dy + row * ld + col, d);
 		const struct column_pack<W> p = of.at<W>(col);
 		p.pass(relu, v, d);
 		p.add_gradients(v, d, acc);
@@ -185,31 +164,201 @@ template <typename T> struct parameter_gradients {
 	}
 };
 
-struct input_gradient {
-	struct floats x, dy, dx;
+template <typename T> struct input_gradient {
+	const T *x, *dy;
+	T *dx;
+	int64_t ld;
 	struct column_facts of;
 	bool relu;
 	float over_rows;
 	const float *dgamma, *dbeta;
 
-	template <int W> __device__ void at(int64_t row, int64_t col) const
-	{
-		float v[W], d[W], dg[W], db[W];
-		x.get<W>(row, col, v);
-		dy.get<W>(row, col, d);
-		load<W>(dgamma + col, dg);
-		load<W>(dbeta + col, db);
+	template <int W> struct pack {
+		struct held<T, W> x, dy;
+	};
+	template <int W> struct column_numbers {
+		struct column_pack<W> of;
+		float dgamma[W], dbeta[W];
+	};
+	template <int W> __device__ struct column_numbers<W> numbers(int64_t col) const {
+		struct column_numbers<W> n;
+		n.of = of.at<W>(col);
+		load<W>(dgamma + col, n.dgamma);
+		load<W>(dbeta + col, n.dbeta);
 #pragma unroll
 		for (int i = 0; i < W; i++) {
-			dg[i] *= over_rows;
-			db[i] *= over_rows;
+			n.dgamma[i] *= over_rows;
+			n.dbeta[i] *= over_rows;
 		}
-		const struct column_pack<W> p = of.at<W>(col);
-		p.pass(relu, v, d);
-		p.input_gradient(d, dg, db, v);
-		dx.put<W>(row, col, v);
+		return n;
+	} template <int W> __device__ void read(int64_t row, int64_t col, struct pack<W> &v) const
+	{
+		v.x.read(x + row * ld + col);
+		v.dy.read(dy + row * ld + col);
+	}
+	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n, const struct pack<W> &held) const
+	{
+		float v[W], d[W];
+		held.x.get(v);
+		held.dy.get(d);
+		n.of.pass(relu, v, d);
+		n.of.input_gradient(d, n.dgamma, n.dbeta, v);
+		store<W>(dx + row * ld + col, v);
 	}
 };
+
+/* ---- moments: mean and sum of squares about it, in one reading ----
+ *
+ * A thread takes its rows in runs of c, relatively to the first of each, k:  s = sum (x - k),  q = sum (x - k)^2,  mean = k + s / c,  squares = q - s^2 / c. Since k is one
+ * of the c numbers, (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2 times the c roundings of q. That is below the
+ * gamma_n(u32) of two passes where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs are merged (Chan, Golub, LeVeque 1979) by
+ *
+ *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b):   nothing is subtracted
+ *
+ * and means are kept relatively to the column's first number, which costs them no bits where a column lies far from 0. */
+constexpr int RUN = 32;
+static_assert(RUN % FLIGHT == 0, "whole flights");
+
+template <int W> struct moments {
+	float count, mean[W], squares[W];
+
+	/* b comes after this one. */
+	__device__ void merge(const moments &b)
+	{
+		const float both = count + b.count, share = both > 0.0f ? b.count / both : 0.0f;
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			const float d = b.mean[i] - mean[i];
+			mean[i] += d * share;
+			squares[i] += b.squares[i] + d * d * (count * share);
+		}
+		count = both;
+	}
+};
+
+/* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. The mean is relative to row 0. */
+template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
+	const int64_t step = blockDim.y, all = (end - own + step - 1) / step, rows = all < RUN ? all : RUN;
+	float first[W] = {}, s[W] = {}, q[W] = {};
+#pragma unroll 1
+	for (int64_t k = 0; k < rows; k += FLIGHT) {
+		struct held<T, W> h[FLIGHT];
+#pragma unroll
+		for (int u = 0; u < FLIGHT; u++)
+			h[u].read(x + (own + (k + u < rows ? k + u : 0) * step) * ld + col); /* past the end the first row once more: it adds 0 */
+		if (k == 0)
+			h[0].get(first);
+#pragma unroll
+		for (int u = 0; u < FLIGHT; u++) {
+			float v[W];
+			h[u].get(v);
+#pragma unroll
+			for (int i = 0; i < W; i++) {
+				const float t = v[i] - first[i];
+				s[i] += t;
+				q[i] += t * t;
+			}
+		}
+	}
+	float origin[W];
+	load_fixed<W>(x + col, origin);
+	struct moments<W> m;
+	m.count = static_cast<float>(rows);
+#pragma unroll
+	for (int i = 0; i < W; i++) {
+		const float mean = s[i] / m.count, squares = q[i] - s[i] * mean;
+		m.mean[i] = (first[i] - origin[i]) + mean;
+		m.squares[i] = squares < 0.0f ? 0.0f : squares;
+	}
+	return m;
+}
+
+/* Rows begin + y, begin + y + blockDim.y, ... before `end`. */
+template <int W, typename T>
+__device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, int64_t end, int64_t col) {
+	struct moments<W> m = {
+	};
+	for (int64_t row = begin + threadIdx.y; row < end; row += RUN * static_cast<int64_t>(blockDim.y))
+		m.merge(run_of<W>(x, ld, row, end, col));
+	return m;
+}
+
+/* What the threads of a block have, one after the other: column threadIdx.y of the pack, valid where threadIdx.y < W. All threads call it; it may be called again
+ * at once. */
+template <int W>
+__device__ struct moments<1> block_moments(const struct moments<W> &mine) {
+	__shared__ float count[BLOCK], mean[BLOCK * W], squares[BLOCK * W]; /* [y][x], [y][x][W] */
+	const unsigned width = blockDim.x, here = threadIdx.y * width + threadIdx.x;
+	__syncthreads(); /* an earlier call may still be reading */
+	count[here] = mine.count;
+#pragma unroll
+	for (int i = 0; i < W; i++) {
+		mean[here * W + i] = mine.mean[i];
+		squares[here * W + i] = mine.squares[i];
+	}
+	__syncthreads();
+	struct moments<1> all = {
+	};
+	for (unsigned y = 0; threadIdx.y < W && y < blockDim.y; y++) {
+		const unsigned at = y * width + threadIdx.x;
+		all.merge({count[at], {mean[at * W + threadIdx.y]}, {squares[at * W + threadIdx.y]}});
+	}
+	return all;
+}
+
+/* As columns_kernel: parts leave mean and squares of each column, and the last block of a tile merges them, a thread every blockDim.y-th of them. */
+__device__ int64_t
+end_of(const struct column_parts &p, int64_t part, int64_t rows)
+{
+	return part * p.each + p.each < rows ? part * p.each + p.each : rows;
+}
+template <int W> __device__ struct moments<W> moments_of_parts(const struct column_parts &p, int64_t rows, int64_t col) {
+	struct moments<W> m = {
+	};
+	for (int64_t part = threadIdx.y; part < p.parts; part += blockDim.y) {
+		const float *at = p.partial + part * 2 * p.pitch + col;
+		struct moments<W> b;
+		b.count = static_cast<float>(end_of(p, part, rows) - part * p.each);
+		load<W>(at, b.mean);
+		load<W>(at + p.pitch, b.squares);
+		m.merge(b);
+	}
+	return m;
+}
+
+template <int W, typename T>
+__global__ void __launch_bounds__(BLOCK, 4) moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p, struct statistics f)
+{
+	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
+	const int64_t begin = part * p.each, end = pack < cols ? end_of(p, part, f.rows) : begin;
+	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
+	struct moments<1> m = block_moments(moments_of<W>(x, ld, begin, end, pack));
+	if (p.parts > 1) {
+		float *at = p.partial + part * 2 * p.pitch + col;
+		if (mine) {
+			at[0] = m.mean[0];
+			at[p.pitch] = m.squares[0];
+		}
+		if (!is_last(p.counters + blockIdx.x, static_cast<unsigned>(p.parts)))
+			return;
+		m = block_moments(pack < cols ? moments_of_parts<W>(p, f.rows, pack) : moments<W>{});
+	}
+	if (mine && col < cols)
+		(void)f.record(col, f.rows > 0 ? widen(x[col]) + m.mean[0] : 0.0f, m.squares[0]);
+}
+
+template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
+{
+	if (x.cols == 0)
+		return HG_OK;
+	return with_width(wide(x), [&](auto width) {
+		constexpr int W = decltype(width)::value;
+		struct column_layout l;
+		HG__TRY(lay_columns(ctx, x.rows, x.cols, W, 2, BLOCK, &l));
+		moments_kernel<W><<<l.grid, l.block, 0, stream_of(ctx)>>>(data_of<const T>(x), x.ld, x.cols, l.of, f);
+		return launched(ctx, "batch_norm");
+	});
+}
 
 /* ---- a stripe of 8 columns in the registers of one block: no fold, no second reading ---- */
 
@@ -252,16 +401,15 @@ static __device__ inline void spread(const float *shared, float (&v)[8])
 		v[i] = shared[i];
 }
 
-template <typename T>
-__global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct column_mean<T> mean, struct column_rstd<T> rstd, struct normalise f)
+template <typename T> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
 {
 	__shared__ float means[8], rstds[8];
-	const int64_t first = static_cast<int64_t>(blockIdx.x) * 8, col = first + threadIdx.y, rows = mean.rows;
+	const int64_t first = static_cast<int64_t>(blockIdx.x) * 8, col = first + threadIdx.y, rows = stats.rows;
 	const bool owner = threadIdx.y < 8; /* of a column */
 	struct stripe<T> x;
 	struct column_pack<8> p;
 	float acc[1][8] = {}, sum[1] = {}, centre = 0.0f;
-	x.read(mean.x, mean.ld, rows, first);
+	x.read(f.x, f.ld, rows, first);
 	load<8>(f.of.gamma + first, p.gamma);
 	load<8>(f.of.beta + first, p.beta);
 #pragma unroll
@@ -289,12 +437,8 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, st
 				acc[0][i] += (v[i] - p.mean[i]) * (v[i] - p.mean[i]);
 		}
 	block_column(acc, sum);
-	if (owner && col < cols) {
-		rstds[threadIdx.y] = rstd.rstd[col] = rstd.record(col, centre, sum[0]);
-		mean.mean[col] = centre;
-	} else if (owner) {
-		rstds[threadIdx.y] = 0.0f;
-	}
+	if (owner)
+		rstds[threadIdx.y] = col < cols ? stats.record(col, centre, sum[0]) : 0.0f;
 	__syncthreads();
 	spread(rstds, p.rstd);
 #pragma unroll
@@ -303,18 +447,18 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, st
 			float v[8];
 			x.get(k, v);
 			p.normalise(f.relu, v);
-			f.y.put<8>(x.row(k), first, v);
+			store<8>(f.y + x.row(k) * f.ld + first, v);
 		}
 }
 
 template <typename T>
-__global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient f)
+__global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient<T> f)
 {
 	__shared__ float dgammas[8], dbetas[8];
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * 8, col = first + threadIdx.y;
 	struct stripe<T> x, dy;
-	x.read(g.x, g.ld_x, rows, first);
-	dy.read(g.dy, g.ld_dy, rows, first);
+	x.read(g.x, g.ld, rows, first);
+	dy.read(g.dy, g.ld, rows, first);
 	const struct column_pack<8> p = g.of.template at<8>(first);
 	float acc[2][8] = {}, sum[2] = {}, v[8], d[8];
 #pragma unroll
@@ -332,7 +476,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 		dgammas[threadIdx.y] = sum[0] * f.over_rows;
 		dbetas[threadIdx.y] = sum[1] * f.over_rows;
 	}
-	if (!f.dx.data)
+	if (!f.dx)
 		return;
 	__syncthreads();
 	float dg[8], db[8];
@@ -345,7 +489,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 			dy.get(k, d);
 			p.pass(g.relu, v, d);
 			p.input_gradient(d, dg, db, v);
-			f.dx.put<8>(x.row(k), first, v);
+			store<8>(f.dx + x.row(k) * f.ld + first, v);
 		}
 }
 
@@ -365,51 +509,55 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	float *running_mean = data_of<float>(a->running_mean), *running_var = data_of<float>(a->running_var);
-	const struct normalise f = {floats_of(a->x), floats_of(a->y), {mean, rstd, data_of<const float>(a->gamma), data_of<const float>(a->beta)}, a->relu != 0};
-	const struct column_mean<T> means = {
-		data_of<const T>(a->x), rows, a->x.ld, mean
+	const struct normalise<T> f = {
+		data_of<const T>(a->x), data_of<T>(a->y), a->x.ld, {mean, rstd, data_of<const float>(a->gamma), data_of<const float>(a->beta)}, a->relu != 0
 	};
-	const struct column_rstd<T> rstds = {
-		data_of<const T>(a->x), rows, a->x.ld, mean, rstd, running_mean, running_var, a->momentum, a->eps
-	};
+	const struct statistics stats = {rows, mean, rstd, running_mean, running_var, a->momentum, a->eps};
 	if (a->train && fits<T>(a->x)) {
-		stripe_kernel<T><<<stripes_of(a->x), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(cols, means, rstds, f);
+		stripe_kernel<T><<<stripes_of(a->x), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(cols, stats, f);
 		return launched(ctx, "batch_norm");
 	}
-	if (a->train) {
-		HG__TRY(columns<1>(ctx, "batch_norm", rows, cols, wide(a->x), means));
-		HG__TRY(columns<1>(ctx, "batch_norm", rows, cols, wide(a->x), rstds));
-	} else {
+	if (a->train)
+		HG__TRY(measure<T>(ctx, a->x, stats));
+	else
 		HG__TRY(walk(ctx, "batch_norm", 1, cols, wide(a->x), use_running{running_mean, running_var, mean, rstd, a->eps}));
-	}
-	return walk(ctx, "batch_norm", rows, cols, wide(a->x), f);
+	return stay(ctx, "batch_norm", rows, cols, wide(a->x), f);
 }
 
 template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	const bool relu = a->relu != 0;
+	const T *x = data_of<const T>(a->x), *dy = data_of<const T>(a->dy);
 	float *dgamma = data_of<float>(a->dgamma), *dbeta = data_of<float>(a->dbeta);
 	const struct column_facts of = {data_of<const float>(a->mean), data_of<const float>(a->rstd), data_of<const float>(a->gamma),
 	                                relu ? data_of<const float>(a->beta) : nullptr};
 	const float over_rows = rows > 0 ? 1.0f / static_cast<float>(rows) : 0.0f;
 	const struct parameter_gradients<T> g = {
-		data_of<const T>(a->x), data_of<const T>(a->dy), a->x.ld, a->dy.ld, of, relu, dgamma, dbeta
+		x, dy, a->x.ld, of, relu, dgamma, dbeta
 	};
-	const struct input_gradient f = {floats_of(a->x), floats_of(a->dy), floats_of(a->dx), of, relu, over_rows, dgamma, dbeta};
+	const struct input_gradient<T> f = {
+		x, dy, data_of<T>(a->dx), a->x.ld, of, relu, over_rows, dgamma, dbeta
+	};
 	if (fits<T>(a->x)) {
 		stripe_back_kernel<T><<<stripes_of(a->x), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(rows, cols, g, f);
 		return launched(ctx, "batch_norm_back");
 	}
 	HG__TRY(columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), g));
-	return a->dx.data ? walk(ctx, "batch_norm_back", rows, cols, wide(a->x), f) : HG_OK;
+	return a->dx.data ? stay(ctx, "batch_norm_back", rows, cols, wide(a->x), f) : HG_OK;
+}
+
+/* Of X's type and layout, or absent. */
+bool same(const struct hg__mat &x, const struct hg__mat &m)
+{
+	return alike(x, m) && (!m.data || x.dtype == m.dtype);
 }
 
 } // namespace
 
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	if (!alike(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
+	if (!same(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
 		return misfit(ctx, "batch_norm", a->x, a->y);
 	float *mean = data_of<float>(a->mean), *rstd = data_of<float>(a->rstd);
 	if (!mean || !rstd) {
@@ -425,8 +573,7 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 
 extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
-	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype || a->gamma.cols != a->x.cols || !a->dgamma.data || !a->dbeta.data ||
-	    (a->relu && a->beta.cols != a->x.cols))
+	if (!same(a->x, a->dy) || !same(a->x, a->dx) || a->gamma.cols != a->x.cols || !a->dgamma.data || !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
 		return misfit(ctx, "batch_norm_back", a->x, a->dy);
 	return with_float(ctx, "batch_norm_back", a->x.dtype, [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
 }

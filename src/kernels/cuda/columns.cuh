@@ -88,24 +88,44 @@ template <int K, int W> static __device__ void block_column(const float (&acc)[K
 }
 static_assert(BLOCK / 32 >= 8, "a thread for each column of a pack");
 
-/* Through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not where a store could
- * change what is read. */
-template <int W, typename T> static __device__ void load_fixed(const T *p, float (&x)[W])
-{
-	if constexpr (W == 1) {
-		x[0] = widen(__ldg(p));
-	} else {
-		constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
-		uint4 words[WORDS];
-		T values[W];
+/* A pack as it comes from memory, through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not
+ * where a store could change what is read. Not widened before it is used: half as many registers are on their way. */
+template <typename T, int W> struct held {
+	static constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
+	uint4 word[WORDS];
+
+	__device__ void read(const T *p)
+	{
 #pragma unroll
 		for (int i = 0; i < WORDS; i++)
-			words[i] = __ldg(reinterpret_cast<const uint4 *>(p) + i);
-		memcpy(static_cast<void *>(values), words, sizeof values);
+			word[i] = __ldg(reinterpret_cast<const uint4 *>(p) + i);
+	}
+	__device__ void get(float (&x)[W]) const
+	{
+		T values[W];
+		memcpy(static_cast<void *>(values), word, sizeof values);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			x[i] = widen(values[i]);
 	}
+};
+template <typename T> struct held<T, 1> {
+	T value;
+
+	__device__ void read(const T *p)
+	{
+		value = __ldg(p);
+	}
+	__device__ void get(float (&x)[1]) const
+	{
+		x[0] = widen(value);
+	}
+};
+template <int W, typename T> static __device__ void load_fixed(const T *p, float (&x)[W])
+{
+	struct held<T, W> pack;
+	pack.read(p);
+	pack.get(x);
 }
 
 /* Rows that a thread has in flight at once. */
@@ -218,6 +238,32 @@ static __global__ void __launch_bounds__(ALONE_THREADS) columns_kernel(int64_t r
 		f.finish(col, sum);
 }
 
+/* How columns_kernel, or one that meets in the same way, is laid out over a matrix: `numbers` f32 a column and part, a block of at most `threads`. */
+struct column_layout {
+	dim3 grid, block;
+	struct column_parts of;
+};
+static inline hg_status lay_columns(hg_context *ctx, int64_t rows, int64_t cols, int width, int numbers, int threads, struct column_layout *l)
+{
+	l->block = tile_of(rows, cols, width, COLUMN_BLOCKS).block;
+	const int64_t tiles = grid_for(cols, static_cast<int64_t>(l->block.x) * width), most = tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / tiles : 1;
+	const int64_t alone = threads / l->block.x, wanted = grid_for(rows, static_cast<int64_t>(l->block.y) * FLIGHT);
+	int64_t parts = wanted < most ? wanted : most;
+	if (parts > 1 && l->block.x < 32 && rows <= alone * FLIGHT * ALONE_ROUNDS) {
+		l->block.y = static_cast<unsigned>(alone);
+		parts = 1;
+	}
+	l->of.each = rows > 0 ? (rows + parts - 1) / parts : 1;
+	l->of.parts = grid_for(rows, l->of.each);
+	l->of.pitch = hg__leading(cols);
+	l->of.counters = counters_of(ctx);
+	l->grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(l->of.parts));
+	void *memory;
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(l->of.parts * numbers * l->of.pitch) * sizeof(float), &memory));
+	l->of.partial = static_cast<float *>(memory);
+	return HG_OK;
+}
+
 /* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one; f.finish(col, sum[K]) receives the sums of one column, also
  * when there are no rows. Every thread adds about rows / (parts * y) packs, at least the FLIGHT that it has on their way at once where the matrix has them. */
 template <int K, typename F> static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
@@ -226,24 +272,46 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 		return HG_OK;
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
-		dim3 block = tile_of(rows, cols, W, COLUMN_BLOCKS).block;
-		const int64_t tiles = grid_for(cols, static_cast<int64_t>(block.x) * W), most = tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / tiles : 1;
-		const int64_t alone = ALONE_THREADS / block.x, wanted = grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT);
-		int64_t parts = wanted < most ? wanted : most;
-		if (parts > 1 && block.x < 32 && rows <= alone * FLIGHT * ALONE_ROUNDS) {
-			block.y = static_cast<unsigned>(alone);
-			parts = 1;
-		}
-		struct column_parts p;
-		p.each = rows > 0 ? (rows + parts - 1) / parts : 1;
-		p.parts = grid_for(rows, p.each);
-		p.pitch = hg__leading(cols);
-		void *memory;
-		HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.parts * K * p.pitch) * sizeof(float), &memory));
-		p.partial = static_cast<float *>(memory);
-		p.counters = counters_of(ctx);
-		const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(p.parts));
-		columns_kernel<W, K><<<grid, block, 0, stream_of(ctx)>>>(rows, cols, p, f);
+		struct column_layout l;
+		HG__TRY(lay_columns(ctx, rows, cols, W, K, ALONE_THREADS, &l));
+		columns_kernel<W, K><<<l.grid, l.block, 0, stream_of(ctx)>>>(rows, cols, l.of, f);
+		return launched(ctx, kernel);
+	});
+}
+
+/* ---- columns that stay: a thread looks its columns' numbers up once, for FLIGHT rows whose loads start together ---- */
+
+template <int W, typename F> static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
+{
+	const int64_t col = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
+	const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y * FLIGHT + threadIdx.y;
+	if (col >= cols)
+		return;
+	typename F::template pack<W> v[FLIGHT];
+#pragma unroll
+	for (int u = 0; u < FLIGHT; u++) {
+		const int64_t row = first + u * static_cast<int64_t>(blockDim.y);
+		f.read(row < rows ? row : rows - 1, col, v[u]);
+	}
+	const auto numbers = f.template numbers<W>(col);
+#pragma unroll
+	for (int u = 0; u < FLIGHT; u++) {
+		const int64_t row = first + u * static_cast<int64_t>(blockDim.y);
+		if (row < rows)
+			f.write(row, col, numbers, v[u]);
+	}
+}
+/* f.read(row, col, pack<W> &), f.numbers<W>(col), then f.write(row, col, numbers, pack): for every pack of a [rows, cols] matrix. read may be called for a row that
+ * is not written. Blocks in x, of which there may be 2^31, go down the rows. */
+template <typename F> static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+{
+	if (rows == 0 || cols == 0)
+		return HG_OK;
+	return with_width(by_eight, [&](auto width) {
+		constexpr int W = decltype(width)::value;
+		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
+		const dim3 grid(grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT), grid_for(cols, static_cast<int64_t>(block.x) * W));
+		stay_kernel<W><<<grid, block, 0, stream_of(ctx)>>>(rows, cols, f);
 		return launched(ctx, kernel);
 	});
 }
