@@ -1,5 +1,6 @@
 #include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
+#include "kernels/cuda/spmm_rows.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
 #include "kernels/cuda/stream.cuh"
 
@@ -469,6 +470,8 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
 	if (variant != HG__SPMM_AUTO)
 		return hg__cuda_spmm_variant(ctx, a, variant);
+	if (hg__cuda_spmm_rows_takes(a))
+		return hg__cuda_spmm_rows(ctx, a);
 	struct problem p = problem_of(a);
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));

@@ -1,0 +1,193 @@
+#include "kernels/cuda/spmm_rows.cuh"
+
+#include "kernels/cuda/stream.cuh"
+
+/* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
+ *
+ * On a small graph nothing is short but time: one load of a thousand cycles takes as long as all the arithmetic. So a sub-warp takes a row, and a round of ROUND entries has
+ * three loads that wait for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered rows, weights and scales. A row of up to
+ * ROUND entries is one round, where a walk in steps of four waits once for each step. The sums run in CSR order. */
+
+namespace
+{
+
+struct row_problem {
+	int64_t rows, cols;
+	const int64_t *rowptr, *edge;
+	const int32_t *col;
+	const void *x, *w;
+	void *y;
+	int64_t ldx, ldw, ldy, head_cols;
+	bool scale_first;
+	const float *row_scale, *col_scale;
+	float alpha;
+};
+
+/* Entries that are asked for together: a round goes no further than the longest row of the warp. */
+constexpr int CHUNK = 8;
+/* Threads of a block: few, so that 2,708 rows of 8 lanes are on all 132 multiprocessors, each with room for two blocks of 255 registers a thread. */
+constexpr int ROW_BLOCK = 128;
+
+/* No weights. */
+struct nothing {
+};
+template <typename W> constexpr bool weighs = true;
+template <> constexpr bool weighs<nothing> = false;
+
+/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can have; with two factors for each entry half as many. */
+template <typename T, typename W, bool SCALE> constexpr int ROUND = (weighs<W> && SCALE ? 256 : 512) / (8 * static_cast<int>(sizeof(T)));
+
+/* What the entries of a round have, asked for and not looked at. W: the type of the weights; SCALE: columns have a factor. */
+template <typename T, typename W, bool SCALE> struct row_round {
+	static constexpr bool WEIGHT = weighs<W>;
+	static constexpr int MOST = ROUND<T, W, SCALE>;
+	raw<T, 8> bits[MOST];
+	W w[MOST];
+	float s[MOST];
+
+	/* chunk(k) for the chunks that a row of the warp reaches into */
+	template <typename F> static __device__ void each(int left, F chunk)
+	{
+#pragma unroll
+		for (int k = 0; k < MOST; k += CHUNK)
+			if (__any_sync(0xffffffffu, left > k))
+				chunk(k);
+	}
+	__device__ void read(const struct row_problem &p, int64_t first, int left, int64_t c, int64_t head)
+	{
+		int32_t id[MOST], place[MOST];
+		each(left, [&](int k) {
+#pragma unroll
+			for (int u = k; u < k + CHUNK; u++)
+				id[u] = u < left ? __ldg(p.col + first + u) : 0;
+			if (WEIGHT)
+#pragma unroll
+				for (int u = k; u < k + CHUNK; u++)
+					place[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u)) : static_cast<int32_t>(first) + u;
+		});
+		each(left, [&](int k) { /* loads of one kind together: the compiler then makes no branches of them */
+#pragma unroll
+			                    for (int u = k; u < k + CHUNK; u++) {
+				                    bits[u] = {};
+				                    if (u < left)
+					                    bits[u] = fetch<8>(static_cast<const T *>(p.x) + id[u] * p.ldx + c);
+			                    }
+			                    if constexpr (WEIGHT)
+#pragma unroll
+				                    for (int u = k; u < k + CHUNK; u++)
+					                    w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head) : W(0.0f);
+			                    if constexpr (SCALE)
+#pragma unroll
+				                    for (int u = k; u < k + CHUNK; u++)
+					                    s[u] = u < left ? __ldg(p.col_scale + id[u]) : 0.0f;
+		});
+	}
+	__device__ float factor(const struct row_problem &p, int u) const
+	{
+		float f = 1.0f;
+		if constexpr (WEIGHT)
+			f = widen(w[u]);
+		return SCALE && !p.scale_first ? __fmul_rn(f, s[u]) : f;
+	}
+	/* An entry that is not there is a sum with 0, which changes nothing: no sum that began with +0 is ever -0. */
+	__device__ void add(const struct row_problem &p, int left, float (&acc)[8]) const
+	{
+		each(left, [&](int k) {
+#pragma unroll
+			for (int u = k; u < k + CHUNK; u++)
+				add_term(p, u, acc);
+		});
+	}
+	/* One term more: a product with 1 is exact, so that without a factor this is a sum. */
+	__device__ void add_term(const struct row_problem &p, int u, float (&acc)[8]) const
+	{
+		float v[8];
+		unpack(bits[u], v);
+		if (SCALE && p.scale_first)
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[i] = widen(narrow<T>(__fmul_rn(s[u], v[i])));
+		const float f = factor(p, u);
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			acc[i] = __fmaf_rn(f, v[i], acc[i]);
+	}
+};
+
+template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(ROW_BLOCK, 2) spmm_rows(const __grid_constant__ struct row_problem p)
+{
+	constexpr int MOST = ROUND<T, W, SCALE>;
+	const int64_t row = own_piece(), own = own_unit() * 8, c = own < p.cols ? own : (p.cols - 1) / 8 * 8;
+	const int64_t begin = row < p.rows ? p.rowptr[row] : 0, end = row < p.rows ? p.rowptr[row + 1] : 0;
+	const float r = p.row_scale && row < p.rows ? p.row_scale[row] : 1.0f;
+	const int64_t head = weighs<W> && p.head_cols < p.cols ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols) : 0;
+	float acc[8] = {};
+	for (int64_t at = begin; __any_sync(0xffffffffu, at < end); at += MOST) {
+		const int left = at < end ? static_cast<int>(end - at < MOST ? end - at : MOST) : 0;
+		struct row_round<T, W, SCALE> round;
+		round.read(p, at, left, c, head);
+		round.add(p, left, acc);
+	}
+	if (row >= p.rows || own >= p.cols)
+		return;
+	const float scale = __fmul_rn(p.alpha, r);
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		acc[i] = begin < end ? __fmul_rn(scale, acc[i]) : 0.0f;
+	store<8>(static_cast<T *>(p.y) + row * p.ldy + c, acc);
+}
+
+/* What stands behind the sums is for the kernels of spmm.cu. */
+template <typename A> auto ends(const A *a, int) -> decltype(a->ending, true)
+{
+	return hg__has_ending(&a->ending) != 0;
+}
+template <typename A> bool ends(const A *, long)
+{
+	return false;
+}
+
+/* Lanes of a row: at least four, so that a narrow matrix is not on a handful of multiprocessors. */
+unsigned lanes_for(const struct hg__spmm_args *a)
+{
+	const int64_t packs = (a->y.cols + 7) / 8;
+	unsigned lanes = 4;
+	while (lanes < 32 && lanes < packs)
+		lanes *= 2;
+	return lanes;
+}
+
+/* Lanes that are on a GPU at once: two blocks on each of 132 multiprocessors. Beyond twice as many there is other work to do while one row waits, and what counts is
+ * how many rows a multiprocessor has, not how deep each of them looks ahead. Derived, not measured. */
+constexpr int64_t MOST_LANES = 2 * 2 * 132 * ROW_BLOCK;
+
+template <typename T, typename W> hg_status run(hg_context *ctx, const struct row_problem &p, unsigned lanes)
+{
+	const dim3 block(lanes, ROW_BLOCK / lanes), grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
+	const auto kernel = p.col_scale ? spmm_rows<T, W, true> : spmm_rows<T, W, false>;
+	kernel<<<grid, block, 0, stream_of(ctx)>>>(p);
+	return launched(ctx, "spmm");
+}
+
+} // namespace
+
+bool hg__cuda_spmm_rows_takes(const struct hg__spmm_args *a)
+{
+	const int64_t heads = a->heads > 0 ? a->heads : 1, head_cols = a->y.cols / heads;
+	const bool packs = wide(a->x) && wide(a->y) && (!a->w.data || heads == 1 || head_cols % 8 == 0);
+	return !ends(a, 0) && a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 && a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
+	       a->y.rows * static_cast<int64_t>(lanes_for(a)) <= MOST_LANES;
+}
+
+hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	const int64_t heads = a->heads > 0 ? a->heads : 1;
+	const struct row_problem p = {a->y.rows, a->y.cols, a->csr.rowptr, a->csr.edge,       a->csr.col,          a->x.data,    a->w.data,    a->y.data,
+	                              a->x.ld,   a->w.ld,   a->y.ld,       a->y.cols / heads, a->scale_first != 0, a->row_scale, a->col_scale, a->alpha};
+	return with_float(ctx, "spmm", a->y.dtype, [&](auto zero) {
+		using T = decltype(zero);
+		if (!p.w)
+			return run<T, nothing>(ctx, p, lanes_for(a));
+		return with_float(ctx, "spmm", a->w.dtype, [&](auto weight) { return run<T, decltype(weight)>(ctx, p, lanes_for(a)); });
+	});
+}
