@@ -55,7 +55,7 @@ static hg_status variant_measure(struct bench *b, const struct variant *v, struc
 	r.error = check.ratio;
 	r.gather_ms = beside->gather[b->policy->state].ms;
 	r.unordered_ms = beside->gather[b->policy->state].unordered;
-	r.peer_ms = beside->peer;
+	r.peer_ms = w.cols > 1 ? (double)NAN : beside->peer; /* the peer has one weight an edge */
 	if (v->way)
 		way_note(way, beside, note, sizeof note, &r);
 	else if (v->accumulate < 0)
