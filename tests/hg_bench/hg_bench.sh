@@ -124,17 +124,18 @@ expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --feat
 expect 2 "say what to measure" --graph tiny
 expect 2 'cannot measure "spam"' spam
 expect 2 'no option "--grpah"' spmm --grpah tiny
-expect 2 "features wants a value" spmm --features
+expect 2 "features needs a value: LIST" spmm --features
+expect 2 'no use for "sddmm" beside spmm' spmm sddmm
 expect 2 'features is "8,"' spmm --features 8,
 expect 2 'features is "8x"' spmm --features 8x
 expect 2 'precision is "fp8"' spmm --precision fp8
 expect 2 'variant is "fastest"' spmm --variant fastest
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
-expect 2 'reorder is "fast", expected auto, community' spmm --reorder fast
+expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm --reorder fast
 expect 2 "reorder is for spmm sddmm epoch step" gemm --reorder auto
 expect 2 "hidden is for gemm" spmm --hidden 8
-expect 2 'threads is "1025", expected whole numbers from 1 to 1024' spmm --threads 1025
+expect 2 'threads is "1025", expected a whole number from 1 to 1024' spmm --threads 1025
 expect 2 'device is "tpu"' spmm --device tpu
 expect 2 'graph is "no-such"' spmm --device cpu --graph no-such
 expect 2 'model is "sage"' epoch --device cpu --model sage

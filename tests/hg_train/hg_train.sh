@@ -47,8 +47,8 @@ contains version out '[0-9]\.[0-9]'
 
 refused 'no arguments' '--data is missing'
 refused 'no model' '--model is missing' --data data.h5
-refused 'unknown option' "'--modle'" --modle gcn
-refused 'stray word' "'data.h5'" data.h5
+refused 'unknown option' 'no option "--modle"' --modle gcn
+refused 'stray word' 'no use for "data.h5"' data.h5
 refused 'missing value' '--model needs a value' --data data.h5 --model
 refused 'unknown model' 'gcn|gin|gat' --data data.h5 --model mlp
 refused 'unknown precision' 'fp16-naive' --data data.h5 --model gcn --precision fp8
@@ -57,10 +57,10 @@ refused 'half a number' '--epochs' --data data.h5 --model gcn --epochs 10x
 refused 'too many threads' '1 to 1024' --data data.h5 --model gcn --threads 1025
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
-refused 'empty file name' '--data is empty, expected FILE.h5' --data= --model gcn
-refused 'empty JSON file name' '--json is empty, expected FILE' --data data.h5 --model gcn --json ''
+refused 'empty file name' '--data needs a value, found nothing: FILE.h5' --data= --model gcn
+refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model gcn --json ''
 refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
-refused 'no epochs' "--epochs is '0', expected a whole number from 1 to 100000000" --data data.h5 --model gcn --epochs 0
+refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 --model gcn --epochs 0
 refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
 refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds 1000000000
@@ -75,7 +75,7 @@ refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gc
 refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 --model gcn
 refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
 refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data nothing_to_learn.h5 --model gcn
-refused 'value for a flag' '--help=yes' --help=yes
+refused 'value for a flag' '--help takes no value, found "yes"' --help=yes
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl
 [ ! -e none.jsonl ] || fail 'no such file: a JSON file was left behind'
 echo 'not a dataset' >text.h5

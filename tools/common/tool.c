@@ -26,13 +26,18 @@ int tool_finish(const char *tool, int code)
 	if (!fclose(stdout) && !failed_before)
 		return code;
 	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "", errno ? strerror(errno) : "");
-	return code ? code : 1;
+	return code ? code : TOOL_FAILED;
 }
 
 int tool_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int tool_code_of(hg_status status)
+{
+	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE || status == HG_ERR_STATE ? TOOL_FAILED : TOOL_BAD_INPUT;
 }
 
 double tool_seconds(void)

@@ -1,6 +1,13 @@
 #ifndef HG_TOOL_H
 #define HG_TOOL_H
 
+#include "halfgraph/status.h"
+
+/* Exit codes of all tools. */
+enum tool_code { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_BAD_INPUT = 2, TOOL_INTERRUPTED = 130 };
+/* Of a call that failed: what is the user's to mend (2), and what the library's or the machine's fault (1). */
+int tool_code_of(hg_status status);
+
 /* First in main. A standard stream that the caller closed gets a descriptor that fails, so that no file the tool opens can take its number and receive
  * what was printed; and a file-size limit (SIGXFSZ) becomes an error to report, instead of the end of the program with its temporary files left behind. */
 void tool_begin(void);

@@ -13,11 +13,8 @@ struct options {
 	int input_count;
 	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
 	hg_planted_config planted;
-	int planted_set; /* a planted option was given */
+	int64_t classes; /* planted.classes */
 };
-
-/* Exit codes. */
-enum { EXIT_DONE = 0, EXIT_FAULT = 1, EXIT_BAD_INPUT = 2, EXIT_INTERRUPTED = 130 };
 
 /* 0, or -1 with one line in message. options->inputs points into argv and a new array: free it. */
 int options_parse(int argc, char **argv, struct options *options, char *message);

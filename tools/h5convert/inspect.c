@@ -190,7 +190,7 @@ int inspect(const char *path, int json)
 	const hg_status status = hg_dataset_read(path, &d, message);
 	if (status < 0) {
 		fprintf(stderr, "h5convert: %s\n", message);
-		return status == HG_ERR_NOMEM || status == HG_ERR_INTERNAL ? EXIT_FAULT : EXIT_BAD_INPUT;
+		return tool_code_of(status);
 	}
 	int ok = measure(d, &f);
 	if (ok && json)
@@ -201,5 +201,5 @@ int inspect(const char *path, int json)
 	hg_dataset_free(d);
 	if (!ok)
 		fprintf(stderr, "h5convert: %s: out of memory\n", path);
-	return ok ? EXIT_DONE : EXIT_FAULT;
+	return ok ? TOOL_DONE : TOOL_FAILED;
 }

@@ -108,14 +108,14 @@ static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
 	return HG_OK;
 }
 
-/* Whose fault a failure is: the input's (2) or the machine's (1). A file that cannot be read is the input's, one that cannot be written is not. */
+/* A file that cannot be read is the input's fault, one that cannot be written is not; the state that something may be in is the dataset's. */
 static int exit_code(hg_status status, int writing)
 {
 	if (watch_interrupted())
-		return EXIT_INTERRUPTED;
-	if (status == HG_ERR_NOMEM || status == HG_ERR_INTERNAL || (writing && status == HG_ERR_IO))
-		return EXIT_FAULT;
-	return EXIT_BAD_INPUT;
+		return TOOL_INTERRUPTED;
+	if (status == HG_ERR_STATE)
+		return TOOL_BAD_INPUT;
+	return writing && status == HG_ERR_IO ? TOOL_FAILED : tool_code_of(status);
 }
 
 static hg_status check_output(const struct options *o, char *message)
@@ -166,18 +166,18 @@ static int convert(struct options *o)
 	else
 		status = report(o, d, &order);
 	hg_dataset_free(d);
-	return status < 0 ? exit_code(status, writing) : EXIT_DONE;
+	return status < 0 ? exit_code(status, writing) : TOOL_DONE;
 }
 
 int main(int argc, char **argv)
 {
 	struct options options;
 	char message[HG_DATA_MESSAGE] = "";
-	int code = EXIT_DONE;
+	int code = TOOL_DONE;
 	tool_begin();
 	if (options_parse(argc, argv, &options, message) != 0) {
 		fprintf(stderr, "h5convert: %s\n", message);
-		code = EXIT_BAD_INPUT;
+		code = TOOL_BAD_INPUT;
 	} else if (options.help) {
 		options_help();
 	} else if (options.version) {

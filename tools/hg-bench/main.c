@@ -7,6 +7,7 @@
 #include "graphs.h"
 #include "tool.h"
 #include "variants.h"
+#include "watch.h"
 
 struct command {
 	hg_status (*run)(struct bench *b);
@@ -47,14 +48,13 @@ static int peer_check(const struct bench *b)
 	if (!b->options.peer || b->device->peers)
 		return 0;
 	fprintf(stderr, "hg-bench: --peer cusparse needs a GPU; this runs on %s\n", hg_context_device_name(b->ctx));
-	return 2;
+	return TOOL_BAD_INPUT;
 }
 
-/* What is the user's to mend, and what is not: as hg-train has it. */
 static int complain(const char *sentence, hg_status status)
 {
 	fprintf(stderr, "hg-bench: %s\n", sentence);
-	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE || status == HG_ERR_STATE ? 1 : 2;
+	return watch_interrupted() ? TOOL_INTERRUPTED : tool_code_of(status);
 }
 
 static int run(struct bench *b)

@@ -5,28 +5,17 @@
 #include <string.h>
 
 #include "bench.h"
+#include "commandline.h"
 #include "json.h"
 #include "tool.h"
 #include "watch.h"
-
-#define ORIGINAL "original"
-
-int reorder_known(const char *method)
-{
-	size_t count;
-	const hg_order_method *methods = hg_order_methods(&count);
-	for (size_t k = 0; k < count; k++)
-		if (strcmp(methods[k].name, method) == 0)
-			return 1;
-	return strcmp(method, ORIGINAL) == 0;
-}
 
 /* The order as it came has a locality, too. */
 static hg_status original(struct bench *b)
 {
 	hg_order_report *r = &b->reorder.report;
 	const hg_locality none = HG_LOCALITY_INIT;
-	r->method = ORIGINAL;
+	r->method = TOOL_ORIGINAL;
 	r->before = none;
 	HG__TRY(hg_graph_locality(b->graph, &r->before));
 	r->after = r->before;
@@ -59,12 +48,12 @@ static hg_status order_find(struct bench *b, const char *method, int32_t *order)
 
 hg_status reorder_make(struct bench *b, const char *method)
 {
-	if (strcmp(method, ORIGINAL) == 0)
+	if (strcmp(method, TOOL_ORIGINAL) == 0)
 		return original(b);
 	const int64_t n = hg_graph_rows(b->graph);
 	int32_t *order = malloc((size_t)n * sizeof *order + 1);
 	hg_status status = order ? order_find(b, method, order) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for an order of %lld nodes", (long long)n);
-	if (status == HG_OK && strcmp(b->reorder.report.method, ORIGINAL) != 0) /* auto found nothing better */
+	if (status == HG_OK && strcmp(b->reorder.report.method, TOOL_ORIGINAL) != 0) /* auto found nothing better */
 		status = permute(b, order);
 	free(order);
 	return status;

@@ -13,9 +13,7 @@ struct reorder {
 	hg_graph *unordered; /* the graph as it came, beside the workload's; NULL: they are one */
 };
 
-/* Is it a method, or "original", which keeps the order? */
-int reorder_known(const char *method);
-/* Puts a better ordered graph in the place of b->graph, which stays as `unordered`. */
+/* Puts a graph in that order in the place of b->graph, which stays as `unordered`. */
 hg_status reorder_make(struct bench *b, const char *method);
 /* The graph as it came is no longer needed. */
 void reorder_forget(struct bench *b);

@@ -3,22 +3,12 @@
 #include "progress.h"
 #include "results.h"
 #include "tool.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum exit_code { DONE = 0, FAILED = 1, BAD_INPUT = 2, INTERRUPTED = 130 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number)
-{
-	(void)signal_number;
-	interrupted = 1;
-}
 
 /* Everything that lives as long as the command. */
 struct command {
@@ -30,16 +20,10 @@ struct command {
 	int write_error;   /* errno of the first JSON line that did not arrive; 0: all did */
 };
 
-/* What is the user's to mend, and what is not. */
-static int exit_code(hg_status status)
-{
-	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE || status == HG_ERR_STATE ? FAILED : BAD_INPUT;
-}
-
 static int complain(const char *sentence, hg_status status)
 {
 	fprintf(stderr, "hg-train: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
-	return exit_code(status);
+	return tool_code_of(status);
 }
 
 static int choice(const char *text, const char *const *names, int count)
@@ -107,7 +91,7 @@ static int on_epoch(void *user, const hg_train_event *event)
 	struct command *c = user;
 	progress_show(&c->progress, event);
 	note_write(c, json_epoch(c->json, c->options.seed + c->results.runs, event));
-	return interrupted || c->write_error;
+	return watch_interrupted() || c->write_error;
 }
 
 static void print_line(void *user, const char *text)
@@ -191,7 +175,7 @@ static int seed_run(struct command *c)
 		status = train_one(c, ctx, &data);
 	}
 	progress_end(&c->progress);
-	const int code = status < 0 ? complain(hg_context_error(ctx), status) : DONE;
+	const int code = status < 0 ? complain(hg_context_error(ctx), status) : TOOL_DONE;
 	dataset_release(&data);
 	hg_context_free(ctx);
 	return code;
@@ -199,24 +183,24 @@ static int seed_run(struct command *c)
 
 static int seeds_run(struct command *c)
 {
-	int code = DONE;
+	int code = TOOL_DONE;
 	progress_begin(&c->progress, c->options.seeds);
-	for (int64_t k = 0; k < c->options.seeds && code == DONE && !interrupted && !c->write_error; k++) {
+	for (int64_t k = 0; k < c->options.seeds && code == TOOL_DONE && !watch_interrupted() && !c->write_error; k++) {
 		c->progress.run = k;
 		code = seed_run(c);
 	}
-	c->results.interrupted = interrupted != 0;
-	if (code != DONE)
+	c->results.interrupted = watch_interrupted() != 0;
+	if (code != TOOL_DONE)
 		return code;
 	note_write(c, json_summary(c->json, &c->results));
 	results_print(&c->results, c->text);
 	if (c->write_error && c->json == stdout)
-		return FAILED; /* tool_finish says so */
+		return TOOL_FAILED; /* tool_finish says so */
 	if (c->write_error) {
 		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(c->write_error));
-		return FAILED;
+		return TOOL_FAILED;
 	}
-	return interrupted ? INTERRUPTED : DONE;
+	return watch_interrupted() ? TOOL_INTERRUPTED : TOOL_DONE;
 }
 
 /* The dataset is read and everything checked before the JSON file is touched. */
@@ -236,25 +220,25 @@ static int command_prepare(struct command *c)
 		return complain(NULL, HG_ERR_NOMEM);
 	c->text = stdout;
 	if (!c->options.json)
-		return DONE;
+		return TOOL_DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
 	if (!to_stdout && tool_same_file(c->options.json, c->options.data)) {
 		fprintf(stderr, "hg-train: --json %s is the dataset itself: it is left as it is\n", c->options.json);
-		return BAD_INPUT;
+		return TOOL_BAD_INPUT;
 	}
 	c->json = to_stdout ? stdout : fopen(c->options.json, "w");
 	if (c->json)
-		return DONE;
+		return TOOL_DONE;
 	fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
-	return BAD_INPUT;
+	return TOOL_BAD_INPUT;
 }
 
 static int command_finish(struct command *c, int code)
 {
-	if (c->json && c->json != stdout && fclose(c->json) && code == DONE) {
+	if (c->json && c->json != stdout && fclose(c->json) && code == TOOL_DONE) {
 		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
-		code = FAILED;
+		code = TOOL_FAILED;
 	}
 	free(c->results.report);
 	hg_dataset_free(c->dataset);
@@ -264,23 +248,22 @@ static int command_finish(struct command *c, int code)
 static int command_run(int argc, char **argv)
 {
 	static struct command command;
-	char message[256];
+	char message[512];
 	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
 		fprintf(stderr, "hg-train: %s\n", message);
-		return BAD_INPUT;
+		return TOOL_BAD_INPUT;
 	}
 	if (command.options.help) {
 		options_help(stdout);
-		return DONE;
+		return TOOL_DONE;
 	}
 	if (command.options.version) {
 		printf("hg-train (HalfGraph) %s\n", hg_version_string());
-		return DONE;
+		return TOOL_DONE;
 	}
-	const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND}; /* a second Ctrl-C ends at once */
-	(void)sigaction(SIGINT, &action, NULL);
+	watch_begin(0); /* Ctrl-C ends the training, not the summary; a progress line it has of its own */
 	int code = command_prepare(&command);
-	if (code == DONE)
+	if (code == TOOL_DONE)
 		code = seeds_run(&command);
 	return command_finish(&command, code);
 }

@@ -3,22 +3,16 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tool.h"
 
 /* Ten times a second: as fast as an eye reads, and nothing beside a training step. */
 #define INTERVAL 0.1
 
-static double now(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 void progress_begin(struct progress *p, int64_t runs)
 {
-	*p = (struct progress){isatty(STDERR_FILENO), runs, 0, now(), 0.0};
+	*p = (struct progress){isatty(STDERR_FILENO), runs, 0, tool_seconds(), 0.0};
 }
 
 static void print_left(double seconds)
@@ -31,7 +25,7 @@ static void print_left(double seconds)
 
 void progress_show(struct progress *p, const hg_train_event *e)
 {
-	const double t = now();
+	const double t = tool_seconds();
 	if (!p->on || (t - p->shown < INTERVAL && e->epoch < e->epochs))
 		return;
 	p->shown = t;

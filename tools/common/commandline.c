@@ -1,0 +1,163 @@
+#include "commandline.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tool_refuse(struct tool_line *line, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(line->message, sizeof line->message, format, args);
+	va_end(args);
+	return -1;
+}
+
+/* The number of `word` in a list whose words `separator` parts; -1: it is not there. */
+static int word_in(const char *list, const char *word, char separator)
+{
+	const size_t length = strlen(word);
+	for (int i = 0; *list; i++) {
+		const char *end = strchr(list, separator);
+		const size_t size = end ? (size_t)(end - list) : strlen(list);
+		if (size == length && strncmp(list, word, length) == 0)
+			return i;
+		list += size + (end != NULL);
+	}
+	return -1;
+}
+
+/* ---- values ---- */
+
+static void *place_of(const struct tool_line *line, const struct tool_option *option)
+{
+	return (char *)line->to + option->place;
+}
+
+int tool_read_flag(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	(void)text;
+	*(int *)place_of(line, option) = 1;
+	return 0;
+}
+
+int tool_read_text(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	*(const char **)place_of(line, option) = text;
+	return 0;
+}
+
+static int choice_of(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	const int choice = word_in(option->choices, text, '|');
+	return choice >= 0 ? choice : tool_refuse(line, "%s is \"%s\", expected one of %s", option->name, text, option->choices);
+}
+
+int tool_read_word(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	return choice_of(line, option, text) < 0 ? -1 : tool_read_text(line, option, text);
+}
+
+int tool_read_choice(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	const int choice = choice_of(line, option, text);
+	*(int *)place_of(line, option) = choice;
+	return choice < 0 ? -1 : 0;
+}
+
+int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole, const char *text, char stop, int64_t *value, const char **rest)
+{
+	char *end = NULL;
+	errno = 0;
+	*value = strtoll(text, &end, 10);
+	*rest = end;
+	if (end == text || (*end && *end != stop) || isspace((unsigned char)*text) || errno || (double)*value < option->low || (double)*value > option->high)
+		return tool_refuse(line, "%s is \"%s\", expected %s from %lld to %lld", option->name, whole, stop ? "whole numbers" : "a whole number",
+		                   (long long)option->low, (long long)option->high);
+	return 0;
+}
+
+int tool_read_integer(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	const char *rest;
+	return tool_whole(line, option, text, text, '\0', (int64_t *)place_of(line, option), &rest);
+}
+
+int tool_read_real(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	char *end = NULL;
+	const double value = strtod(text, &end);
+	if (end == text || *end || isspace((unsigned char)*text) || !(value >= option->low && value <= option->high))
+		return tool_refuse(line, "%s is \"%s\", expected a number from %.8g to %.8g", option->name, text, option->low, option->high);
+	*(double *)place_of(line, option) = value;
+	return 0;
+}
+
+/* ---- words ---- */
+
+static const struct tool_option *option_named(const struct tool_line *line, const char *name, size_t length)
+{
+	for (size_t k = 0; k < line->count; k++)
+		if (strlen(line->options[k].name) == length && strncmp(line->options[k].name, name, length) == 0)
+			return &line->options[k];
+	return NULL;
+}
+
+/* The option argv[*i] and its value, which may be the next word. */
+static int option_read(struct tool_line *line, int argc, char **argv, int *i)
+{
+	const char *word = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i], *equals = strchr(word, '=');
+	const struct tool_option *option = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
+	const char *value = equals ? equals + 1 : NULL;
+	if (!option)
+		return tool_refuse(line, "there is no option \"%s\": --help lists them", word);
+	if (!option->argument && value)
+		return tool_refuse(line, "%s takes no value, found \"%s\"", option->name, value);
+	if (option->argument && !value && *i + 1 < argc)
+		value = argv[++*i];
+	if (option->argument && (!value || !*value))
+		return tool_refuse(line, "%s needs a value%s: %s", option->name, value ? ", found nothing" : "", option->argument);
+	line->given |= (uint64_t)1 << (option - line->options);
+	return option->read(line, option, value);
+}
+
+int tool_line_read(struct tool_line *line, int argc, char **argv)
+{
+	int only_operands = 0;
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		int bad = 0;
+		if (!only_operands && strcmp(word, "--") == 0)
+			only_operands = 1;
+		else if (!only_operands && word[0] == '-' && word[1])
+			bad = option_read(line, argc, argv, &i);
+		else if (line->operand)
+			bad = line->operand(line, word);
+		else
+			bad = tool_refuse(line, "there is no use for \"%s\": --help lists the options", word);
+		if (bad)
+			return -1;
+	}
+	return 0;
+}
+
+const struct tool_option *tool_misfit(const struct tool_line *line, const char *name)
+{
+	for (size_t k = 0; k < line->count; k++)
+		if (line->given >> k & 1 && line->options[k].only && word_in(line->options[k].only, name, ' ') < 0)
+			return &line->options[k];
+	return NULL;
+}
+
+void tool_options_print(FILE *out, const struct tool_option *options, size_t count, int owners)
+{
+	for (size_t k = 0; k < count; k++) {
+		const struct tool_option *o = &options[k];
+		const char *owner = owners && o->only ? o->only : NULL;
+		char left[64];
+		(void)snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
+		(void)fprintf(out, "  %-24s %s%s%s\n", left, owner ? owner : "", owner ? ": " : "", o->help);
+	}
+}
