@@ -137,7 +137,8 @@ struct hg__spmm_max_back_args {
 	struct hg__mat dy, arg, dx;
 };
 
-/* E[edge p, k] = scale * sum over c in head k of A[i, c] * B[j, c]; products and sums in f32. a [rows, d], b [cols, d], e [m, heads] state or f32. */
+/* E[edge p, k] = scale * sum over c in head k of A[i, c] * B[j, c]; products and sums in f32, in any order. Halves may be summed by tensor cores: exact products, of which
+ * 8 or 16 and the sum so far are added at once, aligned with the largest and cut off (hg__depth_dot). a [rows, d], b [cols, d], e [m, heads] state or f32. */
 struct hg__sddmm_dot_args {
 	struct hg__csr csr;
 	struct hg__mat a, b, e;

@@ -29,6 +29,11 @@ double hg__bound_sum_f32(double depth, double abs_sum)
 	return scaled(hg__gamma(depth, u32), abs_sum) + depth * eta32 / 2;
 }
 
+double hg__depth_dot(hg_dtype of, double k)
+{
+	return of == HG_F16 ? 2.5 * k : k;
+}
+
 double hg__bound_sum(hg_dtype to, double depth, double abs_sum, double y)
 {
 	const double e = hg__bound_sum_f32(depth, abs_sum);

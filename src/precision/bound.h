@@ -22,6 +22,10 @@ double hg__bound_narrow(hg_dtype to, double x);
  *     E = gamma_depth(u32) * sum|a||x| + depth * eta32/2 */
 double hg__bound_sum_f32(double depth, double abs_sum);
 
+/* Depth of a sum of k products of numbers of a type, for the function above. Halves: tensor cores add the exact products of 8 columns (or 16) and the sum so far at once:
+ * each of the 9 is cut off below 2 u32 of the largest, and so is the result (Fasi, Higham, Mikaitis, Pranesh 2021). These are 10 errors of 2 u32 for 8 terms, 5/2 k. */
+double hg__depth_dot(hg_dtype of, double k);
+
 /* "Sum narrowed once": the same, then stored as `to`. abs_sum = sum|a||x|, y the exact result.
  *
  *     B = E + u (|y| + E) + eta/2      (f16: u = 2^-11, eta = 2^-24; f32: B = E) */

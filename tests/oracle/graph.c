@@ -79,6 +79,12 @@ void oracle_spmm(struct oracle_call *c)
 	factors_free(f);
 }
 
+/* Dot products along edges are summed in f32 whatever the accumulation of aggregations. */
+static double dot_u(const struct oracle_call *c)
+{
+	return c->is_half ? ORACLE_TENSOR : ORACLE_U32;
+}
+
 void oracle_spmm_back(struct oracle_call *c)
 {
 	const struct oracle_graph *g = &c->graph;
@@ -102,7 +108,7 @@ void oracle_spmm_back(struct oracle_call *c)
 			for (int64_t k = h * d; k < (h + 1) * d; k++)
 				num_sum_add(&s, num_mul(ORACLE_U32, DOUT(i, k), IN(0, j, k)));
 			const num rs = num_mul(ORACLE_U32, f.r[i], f.s[j]);
-			DIN(1, e, h) = num_mul(ORACLE_U32, num_mul(ORACLE_U32, num_exact(c->alpha), rs), num_sum_get(ORACLE_U32, &s));
+			DIN(1, e, h) = num_mul(ORACLE_U32, num_mul(ORACLE_U32, num_exact(c->alpha), rs), num_sum_get(dot_u(c), &s));
 		}
 	factors_free(f);
 }
@@ -152,7 +158,7 @@ void oracle_sddmm_dot(struct oracle_call *c)
 		struct num_sum s = {0};
 		for (int64_t k = h * d; k < (h + 1) * d; k++)
 			num_sum_add(&s, num_mul(c->u, IN(0, c->graph.dst[e], k), IN(1, c->graph.src[e], k)));
-		OUT(e, h) = num_mul(c->u, num_exact(c->alpha), num_sum_get(c->u, &s));
+		OUT(e, h) = num_mul(c->u, num_exact(c->alpha), num_sum_get(dot_u(c), &s));
 	}
 }
 

@@ -13,6 +13,9 @@ typedef struct num {
 
 #define ORACLE_U32 0x1p-24
 #define ORACLE_U16 0x1p-11
+/* A term's share of the error of a sum of products of halves that tensor cores may have made: for 8 terms, each and the sum so far are cut off below 2 u of the largest,
+ * and so is the result. */
+#define ORACLE_TENSOR (10.0 / 8.0 * 2.0 * ORACLE_U32)
 
 static inline num num_exact(double v)
 {

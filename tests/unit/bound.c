@@ -164,6 +164,7 @@ static void depth_is_short_where_it_is_discretized(void)
 	CHECK(hg__depth_f16(64, 64, 1) == 64 + 1 + 1 + 6);
 	CHECK(hg__depth_f16(100000, 64, 200) == 64 + 1563 + 200 + 6);
 	CHECK(hg__depth_f16(1000, 0, 1) == 1000 + 1 + 1 + 6);
+	CHECK(hg__depth_dot(HG_F32, 64) == 64 && hg__depth_dot(HG_F16, 64) == 160);
 	CHECK(isfinite(hg__bound_sum_f16(&discretized)) && isinf(hg__bound_sum_f16(&naive)));
 	CHECK(hg__bound_sum_f16(&empty) == 0);
 }

@@ -21,7 +21,7 @@ static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, in
 		magnitude += fabs(term);
 	}
 	*exact = sum;
-	*bound = hg__bound_sum(dtype, (double)width + 2, magnitude, sum);
+	*bound = hg__bound_sum(dtype, hg__depth_dot(dtype, (double)width) + 2, magnitude, sum);
 }
 
 static void expect_add(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,

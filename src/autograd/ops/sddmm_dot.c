@@ -5,7 +5,7 @@
  * Shapes    G: [rows, cols], m edges.  A: [rows, d].  B: [cols, d].  heads divides d.  E: [m, heads], created.
  * Dtypes    A, B, E: state.  Products and sums f32, narrowed once.
  * Range     max|E| <= |scale| (d/heads) max|A| max|B|.
- * Error     "sum narrowed once", depth d/heads + 1.
+ * Error     "sum narrowed once", depth hg__depth_dot(d/heads) + 1.
  * Gradient  dA[i, c] = scale * sum over e = (i, j) of dE[e, head] B[j, c],  dB the same on the transpose: spmm with dE as weights.
  *           max|dA| <= |scale| D max|dE| max|B|, D the largest row degree;  max|dB| with A and the largest column degree.
  * Cost      2 m d elements of state, m heads results, the CSR;  2 m d flops.

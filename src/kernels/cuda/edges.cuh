@@ -11,10 +11,11 @@
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr int WARPS = BLOCK / 32;
 
-/* The warp's number in the grid; blocks have BLOCK threads in x. */
+/* The warp's number in the grid; blocks have BLOCK threads in x. From lane 0, so that the compiler knows that a warp's lanes go the same way: what they share is then kept
+ * once, and no shuffle is guarded. All lanes call it. */
 static __device__ inline int64_t own_warp()
 {
-	return static_cast<int64_t>(blockIdx.x) * WARPS + threadIdx.x / 32;
+	return static_cast<int64_t>(blockIdx.x) * WARPS + __shfl_sync(ALL_LANES, threadIdx.x / 32, 0);
 }
 static __device__ inline int own_lane()
 {
@@ -38,18 +39,35 @@ struct warp_item {
 
 /* ---- which row an edge is of ---- */
 
-/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first edge. They never fall, so a row is found by counting
- * the ends at or before an edge. An item mostly has fewer rows than the window: the row ends are then read once. */
+/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first edge; a row that the item does not finish, and those behind it,
+ * end nowhere. The ends never fall, so a row is found by counting those at or before an edge. An item mostly has fewer rows than the window: they are then
+ * read once. The ends of the 32 rows behind are read a window ahead, so that a run of short rows does not wait for them. */
 struct row_window {
 	int32_t first;
 	int end;
+	uint32_t later; /* as it lies in memory, its lower half: what is computed with is waited for */
 
-	__device__ void open(const struct item_plan &p, int64_t base, int32_t row)
+	static __device__ uint32_t look(const struct item_plan &p, const struct warp_item &it, int32_t from)
 	{
-		const int64_t r = static_cast<int64_t>(row) + own_lane();
-		const int64_t offset = r < p.rows ? p.rowptr[r + 1] - base : INT_MAX;
-		first = row;
-		end = offset < INT_MAX ? static_cast<int>(offset) : INT_MAX;
+		const int64_t r = static_cast<int64_t>(from) + own_lane();
+		return r < it.last ? static_cast<uint32_t>(p.rowptr[r + 1]) : 0;
+	}
+	__device__ void settle(const struct warp_item &it, uint32_t looked)
+	{
+		end = static_cast<int64_t>(first) + own_lane() < it.last ? static_cast<int>(looked - static_cast<uint32_t>(it.base)) : INT_MAX;
+	}
+	__device__ void open(const struct item_plan &p, const struct warp_item &it)
+	{
+		first = it.row;
+		const uint32_t now = look(p, it, first);
+		later = look(p, it, first + 32);
+		settle(it, now);
+	}
+	__device__ void forward(const struct item_plan &p, const struct warp_item &it)
+	{
+		first += 32;
+		settle(it, later);
+		later = look(p, it, first + 32);
 	}
 	__device__ int reach() const
 	{
@@ -65,11 +83,11 @@ struct row_window {
 		return below;
 	}
 	/* The row of edge e + lane, for lanes below n; `one`: all n edges are of one row. From call to call e may only grow. */
-	__device__ int32_t rows_of(const struct item_plan &p, int64_t base, int e, int n, bool *one)
+	__device__ int32_t rows_of(const struct item_plan &p, const struct warp_item &it, int e, int n, bool *one)
 	{
 		int far = reach();
 		while (far <= e) {
-			open(p, base, first + 32);
+			forward(p, it);
 			far = reach();
 		}
 		const int at = __popc(__ballot_sync(ALL_LANES, end <= e));
@@ -79,7 +97,7 @@ struct row_window {
 		const int edge = e + own_lane();
 		int32_t row = first + count(edge);
 		while (far < e + n) { /* many short or empty rows: on to the next window */
-			open(p, base, first + 32);
+			forward(p, it);
 			const int32_t later = first + count(edge);
 			row = edge < far ? row : later;
 			far = reach();

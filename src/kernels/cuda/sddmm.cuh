@@ -1,0 +1,92 @@
+#ifndef HG_KERNELS_CUDA_SDDMM_CUH
+#define HG_KERNELS_CUDA_SDDMM_CUH
+
+#include "kernels/cuda/edges.cuh"
+
+/* What the kernels of the sampled products share.
+ *
+ *     dot   E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
+ *     add   E[edge p, k] = A[i, k] + B[j, k] */
+
+struct sddmm_problem {
+	struct item_plan plan;
+	const int32_t *col;
+	const int64_t *edge;
+	const void *a, *b;
+	void *e;
+	int64_t lda, ldb, lde, cols, head_cols;
+	uint32_t pitch_a, pitch_b; /* bytes from row to row, where they fit */
+	int heads, e_half;
+	int plain; /* no factors of rows or columns; one value an edge, in the order of the entries */
+	float scale;
+	const float *row_scale, *col_scale;
+};
+
+/* Where the edge value of CSR entry p lies. */
+static __device__ inline int64_t edge_of(const struct sddmm_problem &p, int64_t entry)
+{
+	return p.edge ? p.edge[entry] : entry;
+}
+
+static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t entry, int32_t i, int32_t j, int head, float dot)
+{
+	float value = p.scale * dot;
+	int64_t at = entry;
+	if (!p.plain) {
+		if (p.row_scale)
+			value *= p.row_scale[i];
+		if (p.col_scale)
+			value *= p.col_scale[j];
+		at = edge_of(p, entry) * p.lde + head;
+	}
+	if (p.e_half)
+		__stcs(static_cast<__half *>(p.e) + at, __float2half_rn(value));
+	else
+		__stcs(static_cast<float *>(p.e) + at, value);
+}
+
+/* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp takes part. */
+template <int U> static __device__ inline void lanes_total(float (&x)[U], int lanes)
+{
+	for (int step = lanes / 2; step > 0; step /= 2)
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			x[u] += __shfl_xor_sync(0xffffffffu, x[u], step);
+}
+
+/* A batch of n edges, lane l edge l: its column id and its row. */
+struct edge_batch {
+	int64_t first;
+	int n;
+	int32_t id, row;
+	bool one; /* all of one row */
+};
+
+/* f(batch) for the batches of a warp's item. Column ids are read a batch ahead. */
+template <typename F> static __device__ inline void each_batch(const struct sddmm_problem &p, F f)
+{
+	if (own_warp() >= p.plan.items)
+		return;
+	const struct warp_item it(p.plan, own_warp());
+	const int32_t *col = p.col + it.base;
+	struct row_window window;
+	window.open(p.plan, it);
+	int32_t next = own_lane() < it.stop ? __ldcs(col + own_lane()) : 0;
+	for (int e = 0; e < it.stop; e += 32) {
+		struct edge_batch batch = {it.base + e, it.stop - e < 32 ? it.stop - e : 32, next, 0, false};
+		next = e + 32 + own_lane() < it.stop ? __ldcs(col + e + 32 + own_lane()) : 0;
+		batch.row = window.rows_of(p.plan, it, e, batch.n, &batch.one);
+		f(batch);
+	}
+}
+
+/* The ways to make dot products, best first; sddmm.cu chooses. Each says what it can take. */
+HG_NODISCARD bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a);
+HG_NODISCARD hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p);
+HG_NODISCARD bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a);
+HG_NODISCARD hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype);
+HG_NODISCARD hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype);
+
+HG_NODISCARD hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p, const struct hg__sddmm_add_args *a);
+
+#endif
