@@ -13,24 +13,6 @@
 
 #include "support.h"
 
-static char out[4096], err[4096];
-
-/* Run with %s standing for the scratch directory. */
-static int run(const char *format)
-{
-	char directory[256], arguments[1536];
-	size_t used = 0;
-	snprintf(directory, sizeof directory, "%s", test_path("x"));
-	*strrchr(directory, '/') = 0;
-	for (const char *c = format; *c && used < sizeof arguments - 300; c++)
-		if (*c == '@')
-			used += (size_t)snprintf(arguments + used, sizeof arguments - used, "%s", directory);
-		else
-			arguments[used++] = *c;
-	arguments[used] = 0;
-	return run_convert(arguments, out, err);
-}
-
 static void one_line(const char *text)
 {
 	const char *end = strchr(text, '\n');
@@ -39,15 +21,15 @@ static void one_line(const char *text)
 
 static void help_and_formats(void)
 {
-	CHECK_EQ_I(run("--help"), 0);
-	CHECK_CONTAINS(out, "Examples");
-	CHECK_CONTAINS(out, "--hub-degree");
-	CHECK_EQ_I(run("--list-formats"), 0);
-	CHECK_CONTAINS(out, "npz ");
-	CHECK_CONTAINS(out, "edges ");
-	CHECK_CONTAINS(out, "mtx ");
-	CHECK_EQ_I(run("--version"), 0);
-	CHECK_CONTAINS(out, "h5convert (HalfGraph) 0.");
+	CHECK_EQ_I(run_convert("--help"), 0);
+	CHECK_CONTAINS(convert_out, "Examples");
+	CHECK_CONTAINS(convert_out, "--hub-degree");
+	CHECK_EQ_I(run_convert("--list-formats"), 0);
+	CHECK_CONTAINS(convert_out, "npz ");
+	CHECK_CONTAINS(convert_out, "edges ");
+	CHECK_CONTAINS(convert_out, "mtx ");
+	CHECK_EQ_I(run_convert("--version"), 0);
+	CHECK_CONTAINS(convert_out, "h5convert (HalfGraph) 0.");
 }
 
 /* What was printed and did not arrive is a failure: to a full disk, and to a closed descriptor, whose number no file may inherit. */
@@ -57,19 +39,19 @@ static void lost_output_is_a_fault(void)
 	static const char *const lost[] = {">/dev/full", ">&-"};
 	char arguments[128];
 	write_text(scratch(0, "lost.txt"), "0 1\n");
-	CHECK_EQ_I(run("@/lost.txt -o @/lost.h5 --quiet >&-"), 0); /* nothing printed, nothing lost */
+	CHECK_EQ_I(run_convert("@/lost.txt -o @/lost.h5 --quiet >&-"), 0); /* nothing printed, nothing lost */
 	for (size_t k = 0; k < sizeof printing / sizeof printing[0]; k++)
 		for (size_t j = 0; j < 2; j++) {
 			snprintf(arguments, sizeof arguments, "%s %s", printing[k], lost[j]);
-			CHECK_EQ_I(run(arguments), 1);
-			CHECK_CONTAINS(err, "h5convert: cannot write to standard output: ");
-			one_line(err);
+			CHECK_EQ_I(run_convert(arguments), 1);
+			CHECK_CONTAINS(convert_err, "h5convert: cannot write to standard output: ");
+			one_line(convert_err);
 		}
-	CHECK_EQ_I(run("--quiet @/lost.txt -o @/closed.h5 <&- >&- 2>&-"), 0);
+	CHECK_EQ_I(run_convert("--quiet @/lost.txt -o @/closed.h5 <&- >&- 2>&-"), 0);
 	hg_dataset_free(must_read(scratch(0, "closed.h5")));
-	CHECK_EQ_I(run("--help | head -1"), 0);
-	one_line(out);
-	CHECK_STR(err, "");
+	CHECK_EQ_I(run_convert("--help | head -1"), 0);
+	one_line(convert_out);
+	CHECK_STR(convert_err, "");
 }
 
 static void usage_errors(void)
@@ -102,11 +84,11 @@ static void usage_errors(void)
 	    {"--from mtx @/a.mtx @/b.mtx -o @/o.h5", "--from mtx takes one file, found 2"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
-		const int code = run(bad[k].arguments);
-		CHECK_MSG(code == 2, "\"%s\" ended with %d: %s", bad[k].arguments, code, err);
-		CHECK_CONTAINS(err, bad[k].part);
-		CHECK(strncmp(err, "h5convert: ", 11) == 0);
-		one_line(err);
+		const int code = run_convert(bad[k].arguments);
+		CHECK_MSG(code == 2, "\"%s\" ended with %d: %s", bad[k].arguments, code, convert_err);
+		CHECK_CONTAINS(convert_err, bad[k].part);
+		CHECK(strncmp(convert_err, "h5convert: ", 11) == 0);
+		one_line(convert_err);
 		CHECK(!file_exists(scratch(0, "o.h5")));
 	}
 }
@@ -125,23 +107,23 @@ static void bad_input_leaves_nothing(void)
 		char arguments[128];
 		write_text(scratch(0, bad[k].name), bad[k].text);
 		snprintf(arguments, sizeof arguments, "@/%s -o @/never.h5", bad[k].name);
-		CHECK_EQ_I(run(arguments), 2);
-		CHECK_CONTAINS(err, bad[k].part);
-		one_line(err);
+		CHECK_EQ_I(run_convert(arguments), 2);
+		CHECK_CONTAINS(convert_err, bad[k].part);
+		one_line(convert_err);
 		CHECK_EQ_I(count_scratch("never.h5"), 0);
 	}
-	CHECK_EQ_I(run("--from npz @/absent.npz -o @/never.h5"), 2);
-	CHECK_CONTAINS(err, "No such file or directory");
-	CHECK_EQ_I(run("--inspect @/bad.h5"), 2);
-	one_line(err);
+	CHECK_EQ_I(run_convert("--from npz @/absent.npz -o @/never.h5"), 2);
+	CHECK_CONTAINS(convert_err, "No such file or directory");
+	CHECK_EQ_I(run_convert("--inspect @/bad.h5"), 2);
+	one_line(convert_err);
 }
 
 static void output_that_cannot_be_written_is_a_fault(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n");
-	CHECK_EQ_I(run("@/in.txt -o @/no/such/out.h5"), 1);
-	CHECK_CONTAINS(err, "cannot be written: No such file or directory");
-	one_line(err);
+	CHECK_EQ_I(run_convert("@/in.txt -o @/no/such/out.h5"), 1);
+	CHECK_CONTAINS(convert_err, "cannot be written: No such file or directory");
+	one_line(convert_err);
 }
 
 /* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not even crash at the end of the process. */
@@ -149,17 +131,17 @@ static void full_disk_leaves_nothing(void)
 {
 	struct rlimit before, small;
 	struct stat info;
-	CHECK_EQ_I(run("--synthetic planted --nodes 3000 --hub-degree 100 --quiet -o @/whole.h5"), 0);
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --hub-degree 100 --quiet -o @/whole.h5"), 0);
 	CHECK(stat(scratch(0, "whole.h5"), &info) == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
 	for (int k = 0; k <= 16; k++) {
 		small = before;
 		small.rlim_cur = k < 16 ? (rlim_t)(1024 + (info.st_size - 1024) / 16 * k) : (rlim_t)(info.st_size - 1); /* 1 KiB for the message */
 		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-		const int code = run("@/whole.h5 -o @/full.h5");
+		const int code = run_convert("@/whole.h5 -o @/full.h5");
 		CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
 		CHECK_EQ_I(code, 1);
-		CHECK_CONTAINS(err, "full.h5: cannot be written: File too large");
-		one_line(err);
+		CHECK_CONTAINS(convert_err, "full.h5: cannot be written: File too large");
+		one_line(convert_err);
 		CHECK_EQ_I(count_scratch("full.h5"), 0);
 	}
 }
@@ -173,13 +155,13 @@ static void inputs_are_not_overwritten(void)
 	};
 	write_text(scratch(0, "in.txt"), "0 1\n");
 	write_text(scratch(0, "self.txt"), "0 1\n");
-	CHECK_EQ_I(run("@/in.txt --quiet -o @/self.h5"), 0);
+	CHECK_EQ_I(run_convert("@/in.txt --quiet -o @/self.h5"), 0);
 	CHECK(link(scratch(0, "self.h5"), scratch(1, "hard.h5")) == 0);
 	CHECK(symlink("self.h5", scratch(1, "soft.h5")) == 0);
 	for (size_t k = 0; k < sizeof commands / sizeof commands[0]; k++) {
-		CHECK_EQ_I(run(commands[k]), 2);
-		CHECK_CONTAINS(err, "is also an input: it is left as it is");
-		one_line(err);
+		CHECK_EQ_I(run_convert(commands[k]), 2);
+		CHECK_CONTAINS(convert_err, "is also an input: it is left as it is");
+		one_line(convert_err);
 	}
 	hg_dataset_free(must_read(scratch(0, "self.h5")));
 	hg_dataset_free(must_import("edges", scratch(0, "self.txt")));
@@ -188,17 +170,17 @@ static void inputs_are_not_overwritten(void)
 static void converts_with_transforms(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n1 2\n8 9\n");
-	CHECK_EQ_I(run("--from edges @/in.txt --self-loops --symmetrize --largest-component --name tri -o @/tri.h5"), 0);
-	CHECK_CONTAINS(out, "tri.h5: 3 nodes, 7 edges, 0 features, 0 classes");
-	CHECK_STR(err, "");
-	CHECK_EQ_I(run("--inspect @/tri.h5"), 0);
-	CHECK_CONTAINS(out, "name       tri");
-	CHECK_CONTAINS(out, "7 entries, symmetric, unweighted, 3 self loops");
-	CHECK_EQ_I(run("--inspect @/tri.h5 --json"), 0);
-	one_line(out);
-	CHECK_CONTAINS(out, "\"nodes\":3,\"edges\":7");
-	CHECK_EQ_I(run("--quiet @/tri.h5 --name again -o @/again.h5"), 0); /* from h5 */
-	CHECK_STR(out, "");
+	CHECK_EQ_I(run_convert("--from edges @/in.txt --self-loops --symmetrize --largest-component --name tri -o @/tri.h5"), 0);
+	CHECK_CONTAINS(convert_out, "tri.h5: 3 nodes, 7 edges, 0 features, 0 classes");
+	CHECK_STR(convert_err, "");
+	CHECK_EQ_I(run_convert("--inspect @/tri.h5"), 0);
+	CHECK_CONTAINS(convert_out, "name       tri");
+	CHECK_CONTAINS(convert_out, "7 entries, symmetric, unweighted, 3 self loops");
+	CHECK_EQ_I(run_convert("--inspect @/tri.h5 --json"), 0);
+	one_line(convert_out);
+	CHECK_CONTAINS(convert_out, "\"nodes\":3,\"edges\":7");
+	CHECK_EQ_I(run_convert("--quiet @/tri.h5 --name again -o @/again.h5"), 0); /* from h5 */
+	CHECK_STR(convert_out, "");
 }
 
 /* Names come from strangers' files: no byte of them drives the terminal, and JSON stays JSON. */
@@ -220,10 +202,10 @@ static void names_are_printed_harmlessly(void)
 		d->name = strdup(names[k].name);
 		must_write(d, scratch(0, "named.h5"));
 		hg_dataset_free(d);
-		CHECK_EQ_I(run("--inspect @/named.h5"), 0);
-		CHECK_CONTAINS(out, names[k].table);
-		CHECK_EQ_I(run("--inspect @/named.h5 --json"), 0);
-		CHECK_CONTAINS(out, names[k].json);
+		CHECK_EQ_I(run_convert("--inspect @/named.h5"), 0);
+		CHECK_CONTAINS(convert_out, names[k].table);
+		CHECK_EQ_I(run_convert("--inspect @/named.h5 --json"), 0);
+		CHECK_CONTAINS(convert_out, names[k].json);
 	}
 }
 
@@ -238,19 +220,19 @@ static void beyond_f16_is_refused_clipped_or_kept(void)
 	npz_add(npz, "adj_indices", "<i4", "(2,)", indices, sizeof indices);
 	npz_add(npz, "attr_matrix", "<f4", "(2, 2)", features, sizeof features);
 	npz_end(npz, 0);
-	CHECK_EQ_I(run("@/big.npz -o @/big.h5"), 2);
-	CHECK_CONTAINS(err, "features: row 1 (node 1), column 1 is 70000, beyond f16's 65504");
+	CHECK_EQ_I(run_convert("@/big.npz -o @/big.h5"), 2);
+	CHECK_CONTAINS(convert_err, "features: row 1 (node 1), column 1 is 70000, beyond f16's 65504");
 	CHECK_EQ_I(count_scratch("big.h5"), 0);
-	CHECK_EQ_I(run("@/big.npz --features-dtype f16 -o @/big.h5"), 2);
-	CHECK_EQ_I(run("@/big.npz --features-dtype f32 -o @/kept.h5"), 0);
+	CHECK_EQ_I(run_convert("@/big.npz --features-dtype f16 -o @/big.h5"), 2);
+	CHECK_EQ_I(run_convert("@/big.npz --features-dtype f32 -o @/kept.h5"), 0);
 	hg_dataset *d = must_read(scratch(0, "kept.h5"));
 	CHECK(((float *)d->feat)[3] == 70000);
 	hg_dataset_free(d);
-	CHECK_EQ_I(run("@/big.npz --clip -o @/clip.h5"), 0);
+	CHECK_EQ_I(run_convert("@/big.npz --clip -o @/clip.h5"), 0);
 	d = must_read(scratch(0, "clip.h5"));
 	CHECK(d->feat_dtype == HG_F32 && ((float *)d->feat)[3] == 65504);
 	hg_dataset_free(d);
-	CHECK_EQ_I(run("@/big.npz --clip --features-dtype f16 -o @/clip16.h5"), 0);
+	CHECK_EQ_I(run_convert("@/big.npz --clip --features-dtype f16 -o @/clip16.h5"), 0);
 	d = must_read(scratch(0, "clip16.h5"));
 	CHECK(d->feat_dtype == HG_F16 && ((hg_half *)d->feat)[3] == 0x7BFF);
 	hg_dataset_free(d);
@@ -258,7 +240,7 @@ static void beyond_f16_is_refused_clipped_or_kept(void)
 
 static void planted_from_the_command_line(void)
 {
-	CHECK_EQ_I(run("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 --hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"), 0);
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 --hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"), 0);
 	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *expected = NULL, *d = must_read(scratch(0, "p.h5"));
@@ -274,8 +256,8 @@ static void planted_from_the_command_line(void)
 	check_same(d, expected);
 	hg_dataset_free(d);
 	hg_dataset_free(expected);
-	CHECK_EQ_I(run("--synthetic planted --nodes 5 -o @/q.h5"), 2);
-	CHECK_CONTAINS(err, "planted: 5 nodes, expected at least 10 per class");
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 5 -o @/q.h5"), 2);
+	CHECK_CONTAINS(convert_err, "planted: 5 nodes, expected at least 10 per class");
 }
 
 /* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's default, before its handler is in place, or with 130. */
@@ -298,7 +280,7 @@ static void start_and_signal(char **argv, int milliseconds, int number)
 	CHECK(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 130));
 	size_t count = 0;
 	unsigned char *said = read_bytes(test_path("stderr"), &count);
-	snprintf(err, sizeof err, "%.*s", (int)count, (char *)said);
+	snprintf(convert_err, sizeof convert_err, "%.*s", (int)count, (char *)said);
 	free(said);
 }
 
@@ -311,7 +293,7 @@ static void interrupted_runs_leave_nothing(void)
 	snprintf(path, sizeof path, "%s", test_path("long.h5"));
 	for (int wait = 1; wait <= 3; wait++) {
 		start_and_signal(argv, 60 * wait, SIGINT);
-		CHECK(*err == 0 || strstr(err, "h5convert: stopped on request while planting") == err);
+		CHECK(*convert_err == 0 || strstr(convert_err, "h5convert: stopped on request while planting") == convert_err);
 		CHECK_EQ_I(count_scratch("long.h5"), 0);
 	}
 }
@@ -328,7 +310,7 @@ static void waiting_for_a_pipe_can_be_ended(void)
 		const int writer = with_writer ? open(path, O_RDWR) : -1;
 		CHECK(!with_writer || write(writer, "0 1\n", 4) == 4);
 		start_and_signal(argv, 300, SIGTERM);
-		CHECK(*err == 0 || strcmp(err, "h5convert: stopped on request while reading\n") == 0);
+		CHECK(*convert_err == 0 || strcmp(convert_err, "h5convert: stopped on request while reading\n") == 0);
 		CHECK_EQ_I(count_scratch("piped.h5"), 0);
 		if (with_writer)
 			close(writer);

@@ -160,49 +160,31 @@ static void refusals_change_nothing(void)
 	hg_dataset_free(before);
 }
 
-static char out[4096], err[4096];
-
-/* Run with @ standing for the scratch directory. */
-static int run(const char *format)
-{
-	char directory[256], arguments[1536];
-	size_t used = 0;
-	snprintf(directory, sizeof directory, "%s", test_path("x"));
-	*strrchr(directory, '/') = 0;
-	for (const char *c = format; *c && used < sizeof arguments - 300; c++)
-		if (*c == '@')
-			used += (size_t)snprintf(arguments + used, sizeof arguments - used, "%s", directory);
-		else
-			arguments[used++] = *c;
-	arguments[used] = 0;
-	return run_convert(arguments, out, err);
-}
-
 static void from_the_command_line(void)
 {
 	size_t a = 0, b = 0;
-	CHECK_EQ_I(run("--synthetic planted --nodes 3000 --classes 30 --degree 20 --hub-degree 300 -o @/in.h5 --quiet"), 0);
-	CHECK_EQ_I(run("@/in.h5 --reorder community -o @/ordered.h5"), 0);
-	CHECK_CONTAINS(out, "order: community, found in ");
-	CHECK_CONTAINS(out, "before ");
-	CHECK_CONTAINS(out, "after ");
-	CHECK_EQ_I(run("--inspect @/ordered.h5"), 0);
-	CHECK_CONTAINS(out, "order      reordered; ");
-	CHECK_EQ_I(run("--inspect @/in.h5 --json"), 0);
-	CHECK_CONTAINS(out, "\"reordered\":false,\"locality\":{\"near_miss\":");
-	CHECK_EQ_I(run("@/ordered.h5 --reorder=original -o @/back.h5 --json"), 0);
-	CHECK_CONTAINS(out, "\"order\":\"original\"");
-	CHECK_CONTAINS(out, "\"before\":null");
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --classes 30 --degree 20 --hub-degree 300 -o @/in.h5 --quiet"), 0);
+	CHECK_EQ_I(run_convert("@/in.h5 --reorder community -o @/ordered.h5"), 0);
+	CHECK_CONTAINS(convert_out, "order: community, found in ");
+	CHECK_CONTAINS(convert_out, "before ");
+	CHECK_CONTAINS(convert_out, "after ");
+	CHECK_EQ_I(run_convert("--inspect @/ordered.h5"), 0);
+	CHECK_CONTAINS(convert_out, "order      reordered; ");
+	CHECK_EQ_I(run_convert("--inspect @/in.h5 --json"), 0);
+	CHECK_CONTAINS(convert_out, "\"reordered\":false,\"locality\":{\"near_miss\":");
+	CHECK_EQ_I(run_convert("@/ordered.h5 --reorder=original -o @/back.h5 --json"), 0);
+	CHECK_CONTAINS(convert_out, "\"order\":\"original\"");
+	CHECK_CONTAINS(convert_out, "\"before\":null");
 	unsigned char *x = read_bytes(test_path("in.h5"), &a), *y = read_bytes(test_path("back.h5"), &b);
 	CHECK(a == b && memcmp(x, y, a) == 0);
 	free(x);
 	free(y);
-	CHECK_EQ_I(run("@/in.h5 --reorder auto -o @/ordered.h5 --json"), 0);
-	CHECK_CONTAINS(out, "\"after\":{\"near_miss\":");
-	CHECK_EQ_I(run("@/in.h5 --reorder hilbert -o @/ordered.h5"), 2);
-	CHECK_CONTAINS(err, "--reorder is \"hilbert\", expected one of auto|community|leading|rcm|degree|original");
-	CHECK_EQ_I(run("@/in.h5 --reorder original -o @/back.h5"), 2);
-	CHECK_CONTAINS(err, "in its original order");
+	CHECK_EQ_I(run_convert("@/in.h5 --reorder auto -o @/ordered.h5 --json"), 0);
+	CHECK_CONTAINS(convert_out, "\"after\":{\"near_miss\":");
+	CHECK_EQ_I(run_convert("@/in.h5 --reorder hilbert -o @/ordered.h5"), 2);
+	CHECK_CONTAINS(convert_err, "--reorder is \"hilbert\", expected one of auto|community|leading|rcm|degree|original");
+	CHECK_EQ_I(run_convert("@/in.h5 --reorder original -o @/back.h5"), 2);
+	CHECK_CONTAINS(convert_err, "in its original order");
 }
 
 /* Real graphs: there and back is the same file's content. */

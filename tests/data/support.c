@@ -288,14 +288,23 @@ static void slurp(const char *path, char *text)
 	fclose(file);
 }
 
-int run_convert(const char *arguments, char *out, char *err)
+char convert_out[4096], convert_err[4096];
+
+int run_convert(const char *arguments)
 {
-	char command[2048], out_path[256], err_path[256];
+	char directory[256], out_path[256], err_path[256], command[2048];
+	snprintf(directory, sizeof directory, "%s", test_path("x"));
+	*strrchr(directory, '/') = 0;
 	snprintf(out_path, sizeof out_path, "%s", test_path("stdout"));
 	snprintf(err_path, sizeof err_path, "%s", test_path("stderr"));
-	snprintf(command, sizeof command, "{ \"%s\" %s ; } >\"%s\" 2>\"%s\" </dev/null", HG_H5CONVERT, arguments, out_path, err_path);
+	size_t used = (size_t)snprintf(command, sizeof command, "{ \"%s\" ", HG_H5CONVERT);
+	for (const char *c = arguments; *c; c++) {
+		used += (size_t)snprintf(command + used, sizeof command - used, "%.*s", *c == '@' ? (int)sizeof directory : 1, *c == '@' ? directory : c);
+		CHECK(used < sizeof command - 600); /* room for the rest */
+	}
+	snprintf(command + used, sizeof command - used, " ; } >\"%s\" 2>\"%s\" </dev/null", out_path, err_path);
 	const int code = system(command);
-	slurp(out_path, out);
-	slurp(err_path, err);
+	slurp(out_path, convert_out);
+	slurp(err_path, convert_err);
 	return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
 }

@@ -43,7 +43,8 @@ void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t co
 /* stored 1: members are not compressed */
 void npz_end(struct npz_out *out, int stored);
 
-/* Run h5convert with these arguments (a shell line); its exit code. Output goes to out [4096] and err [4096]. */
-int run_convert(const char *arguments, char *out, char *err);
+/* Run h5convert with these arguments, a shell line in which @ stands for the scratch directory; its exit code. What it printed is kept until the next run. */
+int run_convert(const char *arguments);
+extern char convert_out[4096], convert_err[4096];
 
 #endif

@@ -540,17 +540,23 @@ static void epochs_without_end(void)
 	CHECK_EQ_I(memory.bytes, 0);
 }
 
+/* A run of two epochs that is ready to begin, on a context of its own. */
+static void run_ready(struct run *r, hg_context *ctx, int sparse)
+{
+	static struct task t;
+	hg_train_config c = config_of("gcn", "fp16");
+	task_make(&t);
+	c.epochs = 2;
+	run_data(r, ctx, &t, HG_F16, sparse);
+	CHECK_OK(hg_train_create(r->ctx, &c, &r->data, &r->train));
+}
+
 /* A training run goes on where its context was freed too early. */
 static void the_context_waits_for_a_run(void)
 {
-	static struct task t;
 	struct memory memory = {-1, 0, 0};
 	struct run r;
-	task_make(&t);
-	hg_train_config c = config_of("gcn", "fp16");
-	c.epochs = 2;
-	run_data(&r, memory_context(&memory), &t, HG_F16, 1);
-	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	run_ready(&r, memory_context(&memory), 1);
 	hg_context_free(r.ctx);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	r.ctx = NULL;
@@ -561,14 +567,9 @@ static void the_context_waits_for_a_run(void)
 /* And closes with it where the run is the last to go: nothing is given back after the context. */
 static void the_context_outlives_a_run(void)
 {
-	static struct task t;
 	struct memory memory = {-1, 0, 0};
 	struct run r;
-	task_make(&t);
-	hg_train_config c = config_of("gcn", "fp16");
-	c.epochs = 2;
-	run_data(&r, memory_context(&memory), &t, HG_F16, 0);
-	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
+	run_ready(&r, memory_context(&memory), 0);
 	CHECK_OK(hg_train_run(r.train, &r.report));
 	hg_context_free(r.ctx);
 	hg_graph_free(r.data.input.graph);
