@@ -1,4 +1,4 @@
-# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data), pkg-config file, tools.
+# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data), pkg-config files, tools.
 
 include(CMakePackageConfigHelpers)
 
@@ -19,12 +19,16 @@ install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake ${PROJECT_BINARY_DIR}/
 
 # relative to the file itself, so that an installed tree may be moved
 file(RELATIVE_PATH hg_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/halfgraph.pc.in ${PROJECT_BINARY_DIR}/halfgraph.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/halfgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+function(hg_install_pc name)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+hg_install_pc(halfgraph)
 
 if(HG_BUILD_TOOLS)
   set_target_properties(halfgraph_data_shared PROPERTIES EXPORT_NAME data)
   install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  hg_install_pc(halfgraph_data)
   foreach(tool h5convert hg-train hg-bench)
     if(TARGET ${tool})
       install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
