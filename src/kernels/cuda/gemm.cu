@@ -1,11 +1,13 @@
 #include <cstring>
 
+#include "kernels/cuda/gemm_tall.cuh"
 #include "kernels/cuda/launch.cuh"
 
 /* C = op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] = sum over k of B[k, c].
  *
- * Two variants, the first that accepts wins:
+ * Three variants, the first that accepts wins:
  *
+ *     tall       halves, thousands of rows and short other sides: gemm_tall.cu, column sums included
  *     cuBLASLt   column-major, so it computes C^T = op(B)^T op(A)^T on the same memory: a row-major [r, c] matrix is a column-major [c, r] one, B is its first
  *                operand, and the bias runs along the rows of its result, where the BIAS epilogue adds it before the one narrowing
  *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or alignments that cuBLASLt declines
@@ -252,6 +254,13 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
 	}
 }
 
+/* cuBLASLt's workspace, where tall products leave their parts as well: calls of one stream follow one another. */
+static_assert(TALL_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of a tall product");
+static hg_status reserve(hg_context *ctx, hg__cuda_state *state)
+{
+	return state->lt_workspace ? HG_OK : hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of products", &state->lt_workspace);
+}
+
 /* The plan of a problem, from the context's list or new. A model has some dozens of problems, so a list is walked in less time than a launch takes. */
 static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct shape s, struct hg__gemm_plans **plan)
 {
@@ -259,8 +268,7 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	for (*plan = state->plans; *plan; *plan = (*plan)->next)
 		if (memcmp(&(*plan)->key, &key, sizeof key) == 0)
 			return HG_OK;
-	if (!state->lt_workspace)
-		HG__TRY(hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of cuBLASLt", &state->lt_workspace));
+	HG__TRY(reserve(ctx, state));
 	void *memory = nullptr;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
 	struct hg__gemm_plans *made = static_cast<struct hg__gemm_plans *>(memory);
@@ -340,10 +348,20 @@ static hg_status product(hg_context *ctx, const struct hg__gemm_args *given, str
 	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
 }
 
+static hg_status tall(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+{
+	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
+	HG__TRY(reserve(ctx, state));
+	hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: tall", static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k));
+	return hg__cuda_gemm_tall(ctx, a, state->lt_workspace);
+}
+
 hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 {
 	const struct shape s = shape_of(a);
 	HG__TRY(check(ctx, a, s));
+	if (hg__cuda_gemm_is_tall(a))
+		return tall(ctx, a, s);
 	if (!a->sums.data)
 		return product(ctx, a, s);
 	struct hg__gemm_args without = *a;

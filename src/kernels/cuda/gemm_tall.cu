@@ -1,0 +1,376 @@
+/* Products of halves with one long side n and short ones k, d of at most 128, on tensor cores: every matrix is read or written once, at the speed of a copy.
+ *
+ *     rows       C [n, d] = A [n, k] op(B) + bias     Y = X W,  dX = dY W^T
+ *     columns    C [k, d] = A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,  db
+ *
+ * cuBLASLt wants whole vectors of columns, also along k: at 47 columns it loads 2 bytes at a time. Here a lane loads packs of 8 columns whatever k and d are, and
+ * what lies behind the last column does not count.
+ *
+ * mma.m16n8k16 multiplies A [16, 16] B [16, 8] in a warp. Lane 4 g + t, g < 8, t < 4, has of
+ *
+ *     A  rows g, g + 8,  columns 2t, 2t + 1, 2t + 8, 2t + 9      B  the same rows 2t, ... of column g      C  rows g, g + 8,  columns 2t, 2t + 1
+ *
+ * Which number of the sum is called 2t + 1, and which column of B is called g, is free as long as both operands agree: here they are called so that the numbers
+ * a lane needs, and those it ends with, are neighbours in memory. f32 sums; a fixed order for each element. */
+
+#include "kernels/cuda/gemm_tall.cuh"
+
+#include "kernels/cuda/launch.cuh"
+
+namespace
+{
+
+/* c += a b; a0: row g, first pair; a1: row g + 8; a2, a3: the second pair. Volatile: not to be moved to where not all lanes are. */
+__device__ void multiply(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1)
+{
+	asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+	             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+	             : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+__device__ uint4 load_pack(const __half *p)
+{
+	return __ldg(reinterpret_cast<const uint4 *>(p));
+}
+
+/* ---- rows ----
+ *
+ * A warp takes 16 rows of A at a time. 32 numbers of a row are a chunk: lane t has 8t .. 8t + 7 of rows g and g + 8, the operand A of two products. 32 columns of C are a
+ * block, four products j side by side: lane t ends with columns 8t + 2j, 8t + 2j + 1, one pack. op(B) lies in shared memory as the lanes ask for it. */
+
+constexpr int CHUNK = 32;
+constexpr int MOST = TALL_SIDE / CHUNK; /* chunks, and blocks */
+
+struct tall_rows {
+	const __half *a, *b, *bias;
+	__half *c;
+	int64_t n, lda, ldb, ldc;
+	int k, d;
+	bool trans_b;
+};
+
+/* What lane (g, t) wants of op(B) for chunk c, block b, product j: 8 numbers of column 32 b + 8 (g / 2) + 2 j + g % 2. Zeros beyond k and d. */
+__device__ uint4 operand(const struct tall_rows &m, int c, int b, int j, int lane)
+{
+	const int g = lane / 4, t = lane % 4, k = CHUNK * c + 8 * t, col = CHUNK * b + 8 * (g / 2) + 2 * j + g % 2;
+	__half v[8];
+#pragma unroll
+	for (int e = 0; e < 8; e++)
+		v[e] = k + e < m.k && col < m.d ? m.b[m.trans_b ? col * m.ldb + k + e : (k + e) * m.ldb + col] : __half(0.0f);
+	uint4 bits;
+	memcpy(&bits, v, sizeof bits);
+	return bits;
+}
+
+/* Rows g and g + 8 of a step. */
+template <int CHUNKS> struct row_pair {
+	uint4 low[CHUNKS], high[CHUNKS];
+
+	__device__ void read(const struct tall_rows &m, int64_t step, int g, int t)
+	{
+		const int64_t first = 16 * step + g, last = m.n - 1;
+		const __half *p = m.a + (first < last ? first : last) * m.lda + 8 * t, *q = m.a + (first + 8 < last ? first + 8 : last) * m.lda + 8 * t;
+#pragma unroll
+		for (int c = 0; c < CHUNKS; c++) {
+			const bool exists = c + 1 < CHUNKS || CHUNK * c + 8 * t < m.k;
+			low[c] = exists ? load_pack(p + CHUNK * c) : make_uint4(0, 0, 0, 0);
+			high[c] = exists ? load_pack(q + CHUNK * c) : make_uint4(0, 0, 0, 0);
+		}
+	}
+	/* What lies behind column k is not a number that counts, nor need it be one: 0 for it. */
+	__device__ void trim(const uint4 &keep)
+	{
+		uint4 &p = low[CHUNKS - 1], &q = high[CHUNKS - 1];
+		p = make_uint4(p.x & keep.x, p.y & keep.y, p.z & keep.z, p.w & keep.w);
+		q = make_uint4(q.x & keep.x, q.y & keep.y, q.z & keep.z, q.w & keep.w);
+	}
+};
+
+/* All bits of the halves of a pack that are among `count` first ones. */
+__device__ uint4 keep_first(int count)
+{
+	unsigned word[4];
+#pragma unroll
+	for (int i = 0; i < 4; i++)
+		word[i] = (2 * i < count ? 0xffffu : 0u) | (2 * i + 1 < count ? 0xffff0000u : 0u);
+	return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/* Blocks of rows_kernel<1 + i> that a multiprocessor holds, by their registers. All are there at once, so that op(B) is laid out once in each. */
+constexpr int RESIDENT[MOST] = {4, 3, 2, 2};
+
+template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const struct tall_rows m)
+{
+	__shared__ uint4 b_of[CHUNKS * MOST * 4 * 32]; /* [chunk][block][j][lane] */
+	__shared__ float bias[TALL_SIDE];
+	const int blocks = (m.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
+	for (int i = static_cast<int>(threadIdx.x); i < CHUNKS * blocks * 4 * 32; i += BLOCK)
+		b_of[i] = operand(m, i / (128 * blocks), i / 128 % blocks, i / 32 % 4, i % 32);
+	for (int i = static_cast<int>(threadIdx.x); i < TALL_SIDE; i += BLOCK)
+		bias[i] = m.bias && i < m.d ? widen(m.bias[i]) : 0.0f;
+	__syncthreads();
+
+	const int64_t steps = (m.n + 15) / 16, stride = static_cast<int64_t>(gridDim.x) * (BLOCK / 32);
+	const uint4 keep = keep_first(m.k - CHUNK * (CHUNKS - 1) - 8 * t);
+	int64_t step = static_cast<int64_t>(blockIdx.x) * (BLOCK / 32) + threadIdx.x / 32;
+	struct row_pair<CHUNKS> a, next;
+	if (step < steps)
+		next.read(m, step, g, t);
+	for (; step < steps; step += stride) {
+		a = next;
+		a.trim(keep);
+		next.read(m, step + stride < steps ? step + stride : step, g, t);
+		for (int b = 0; b < blocks; b++) {
+			float sum[4][4] = {}, low[8], high[8];
+#pragma unroll
+			for (int c = 0; c < CHUNKS; c++)
+#pragma unroll
+				for (int j = 0; j < 4; j++) {
+					const uint4 of = b_of[((c * blocks + b) * 4 + j) * 32 + lane];
+					multiply(sum[j], a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y, of.x, of.y);
+					multiply(sum[j], a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w, of.z, of.w);
+				}
+			const int col = CHUNK * b + 8 * t;
+			const int64_t row = 16 * step + g;
+#pragma unroll
+			for (int i = 0; i < 8; i++) {
+				low[i] = sum[i / 2][i % 2] + bias[col + i];
+				high[i] = sum[i / 2][2 + i % 2] + bias[col + i];
+			}
+			if (col < m.d && row < m.n)
+				store<8>(m.c + row * m.ldc + col, low);
+			if (col < m.d && row + 8 < m.n)
+				store<8>(m.c + (row + 8) * m.ldc + col, high);
+		}
+	}
+}
+
+typedef void (*rows_fn)(struct tall_rows);
+
+hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
+{
+	static const rows_fn kernels[MOST] = {rows_kernel<1>, rows_kernel<2>, rows_kernel<3>, rows_kernel<4>};
+	const struct tall_rows m = {static_cast<const __half *>(a->a.data),
+	                            static_cast<const __half *>(a->b.data),
+	                            static_cast<const __half *>(a->bias.data),
+	                            static_cast<__half *>(a->c.data),
+	                            a->a.rows,
+	                            a->a.ld,
+	                            a->b.ld,
+	                            a->c.ld,
+	                            static_cast<int>(a->a.cols),
+	                            static_cast<int>(a->c.cols),
+	                            a->trans_b != 0};
+	const int chunks = (m.k + CHUNK - 1) / CHUNK;
+	int processors = 0;
+	HG__CUDA(ctx, "gemm: multiprocessors",
+	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, static_cast<const hg__cuda_state *>(ctx->state)->device));
+	const int64_t wanted = (m.n + 16 * (BLOCK / 32) - 1) / (16 * (BLOCK / 32)), most = static_cast<int64_t>(processors) * RESIDENT[chunks - 1];
+	kernels[chunks - 1]<<<static_cast<unsigned>(wanted < most ? wanted : most), BLOCK, 0, stream_of(ctx)>>>(m);
+	return launched(ctx, "gemm: tall");
+}
+
+/* ---- columns ----
+ *
+ * A warp adds up a tile [64, 64] of C over steps of 16 rows. Lane (g, t) loads columns 8g .. 8g + 7 of A and of B in rows t, 4 + t, 8 + t, 12 + t: the rows that it
+ * calls 2t, 2t + 1, 2t + 8, 2t + 9. Pairs of rows in one word, which is how the product wants them, are made of words of two rows. Word w of A's packs serves product w
+ * down C (column 8g + 2w as row g, 8g + 2w + 1 as row g + 8), half j of B's packs product j across (column 8g + j as column g). */
+
+constexpr int COLUMN_WARPS = 4;
+static_assert(TALL_SIDE == 128, "at most as many tiles as warps");
+
+struct tall_columns {
+	const __half *a, *b;
+	float *part; /* [gridDim.x][tiles][TALL_TILE] */
+	int64_t n, lda, ldb;
+	int k, d, across, tiles; /* tiles of C: across one row of them, in all */
+};
+
+/* One column pack of the four rows of a lane. */
+struct four_rows {
+	unsigned word[4][4];
+
+	__device__ void read(const __half *x, int64_t ld, int64_t row, int64_t n, bool exists)
+	{
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			const int64_t r = row + 4 * i;
+			const uint4 bits = exists && r < n ? load_pack(x + r * ld) : make_uint4(0, 0, 0, 0);
+			memcpy(word[i], &bits, sizeof bits);
+		}
+	}
+	/* Half `upper` of word w in rows i and i + 1. */
+	__device__ unsigned pair(int i, int w, bool upper) const
+	{
+		return __byte_perm(word[i][w], word[i + 1][w], upper ? 0x7632 : 0x5410);
+	}
+	__device__ void add_to(float (&sum)[8]) const
+	{
+#pragma unroll
+		for (int i = 0; i < 4; i++)
+#pragma unroll
+			for (int w = 0; w < 4; w++) {
+				__half2 h;
+				memcpy(&h, &word[i][w], sizeof h);
+				sum[2 * w] += __low2float(h);
+				sum[2 * w + 1] += __high2float(h);
+			}
+	}
+};
+
+/* A tile's sums in one lane: [word of A][half of B], and the column sums of B. */
+template <bool SUMS> struct tile_sums {
+	float c[4][8][4], column[8];
+
+	__device__ void add(const struct four_rows &a, const struct four_rows &b)
+	{
+#pragma unroll
+		for (int i = 0; i < 4; i++) {
+			const unsigned a0 = a.pair(0, i, false), a1 = a.pair(0, i, true), a2 = a.pair(2, i, false), a3 = a.pair(2, i, true);
+#pragma unroll
+			for (int j = 0; j < 8; j++)
+				multiply(c[i][j], a0, a1, a2, a3, b.pair(0, j / 2, j % 2), b.pair(2, j / 2, j % 2));
+		}
+		if constexpr (SUMS)
+			b.add_to(column);
+	}
+	/* Of the four lanes t, in all of them. */
+	__device__ void meet()
+	{
+#pragma unroll
+		for (int i = 0; SUMS && i < 8; i++) {
+			column[i] += __shfl_xor_sync(0xffffffffu, column[i], 1);
+			column[i] += __shfl_xor_sync(0xffffffffu, column[i], 2);
+		}
+	}
+	/* to = these, or to += these: element c[i][j][q] of a lane is number (8 i + j) 4 + q, its place 32 times that and the lane; then 64 column sums. */
+	template <bool FIRST> __device__ void put(float *to, int lane) const
+	{
+#pragma unroll
+		for (int r = 0; r < 128; r++)
+			to[32 * r + lane] = (FIRST ? 0.0f : to[32 * r + lane]) + c[r / 32][r / 4 % 8][r % 4];
+#pragma unroll
+		for (int i = 0; SUMS && i < 8; i++)
+			if (lane % 4 == 0)
+				to[64 * 64 + 2 * lane + i] = (FIRST ? 0.0f : to[64 * 64 + 2 * lane + i]) + column[i];
+	}
+};
+
+/* Warps share the tiles; those of one tile take turns with the steps, and add up in shared memory, in order. */
+template <bool SUMS> __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const struct tall_columns m)
+{
+	__shared__ float together[2][TALL_TILE]; /* with four tiles each warp has one to itself */
+	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32), g = lane / 4, t = lane % 4;
+	const int tile = warp % m.tiles, turn = warp / m.tiles, turns = COLUMN_WARPS / m.tiles;
+	const int col_a = 64 * (tile / m.across) + 8 * g, col_b = 64 * (tile % m.across) + 8 * g;
+	const bool has_a = col_a < m.k, has_b = col_b < m.d;
+	const int64_t stride = static_cast<int64_t>(gridDim.x) * turns * 16;
+	int64_t row = (static_cast<int64_t>(blockIdx.x) * turns + turn) * 16 + t;
+	struct tile_sums<SUMS> sums = {
+	};
+	struct four_rows a, b, next_a, next_b;
+	next_a.read(m.a + col_a, m.lda, row, m.n, has_a);
+	next_b.read(m.b + col_b, m.ldb, row, m.n, has_b);
+	for (; row - t < m.n; row += stride) { /* the same in all lanes */
+		a = next_a;
+		b = next_b;
+		next_a.read(m.a + col_a, m.lda, row + stride, m.n, has_a);
+		next_b.read(m.b + col_b, m.ldb, row + stride, m.n, has_b);
+		sums.add(a, b);
+	}
+	sums.meet();
+	float *part = m.part + (static_cast<int64_t>(blockIdx.x) * m.tiles + tile) * TALL_TILE;
+	if (turns == 1) {
+		sums.template put<true>(part, lane);
+		return;
+	}
+	for (int k = 0; k < turns; k++) {
+		if (turn == k && k == 0)
+			sums.template put<true>(together[tile], lane);
+		else if (turn == k)
+			sums.template put<false>(together[tile], lane);
+		__syncthreads();
+	}
+	for (int i = 32 * turn + lane; i < (SUMS ? TALL_TILE : 64 * 64); i += 32 * turns)
+		part[i] = together[tile][i];
+}
+
+/* The parts in order: a block has 32 numbers of a tile, and as many threads for each as it has warps. */
+template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const struct tall_columns m, int64_t parts, struct hg__mat c, struct hg__mat sums)
+{
+	__shared__ float some[BLOCK / 32][32];
+	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+	const int blocks = (SUMS ? TALL_TILE : 64 * 64) / 32, tile = static_cast<int>(blockIdx.x) / blocks,
+	          place = static_cast<int>(blockIdx.x) % blocks * 32 + lane;
+	float sum = 0.0f;
+#pragma unroll 8
+	for (int64_t p = warp; p < parts; p += BLOCK / 32)
+		sum += m.part[(p * m.tiles + tile) * TALL_TILE + place];
+	some[warp][lane] = sum;
+	__syncthreads();
+	if (warp > 0)
+		return;
+	for (int k = 1; k < BLOCK / 32; k++)
+		sum += some[k][lane];
+	const int down = 64 * (tile / m.across), across = 64 * (tile % m.across);
+	if (place >= 64 * 64) {
+		const int col = across + place - 64 * 64;
+		if (down == 0 && col < m.d)
+			static_cast<float *>(sums.data)[col] = sum;
+		return;
+	}
+	const int number = place / 32, i = number / 32, j = number / 4 % 8, q = number % 4, g = lane / 4, t = lane % 4;
+	const int row = down + 8 * g + 2 * i + q / 2, col = across + 8 * (2 * t + q % 2) + j;
+	if (row >= m.k || col >= m.d)
+		return;
+	if (c.dtype == HG_F16)
+		static_cast<__half *>(c.data)[row * c.ld + col] = __float2half_rn(sum);
+	else
+		static_cast<float *>(c.data)[row * c.ld + col] = sum;
+}
+
+template <bool SUMS> hg_status run_columns(hg_context *ctx, const struct hg__gemm_args *a, void *scratch)
+{
+	struct tall_columns m = {static_cast<const __half *>(a->a.data),
+	                         static_cast<const __half *>(a->b.data),
+	                         static_cast<float *>(scratch),
+	                         a->a.rows,
+	                         a->a.ld,
+	                         a->b.ld,
+	                         static_cast<int>(a->a.cols),
+	                         static_cast<int>(a->b.cols),
+	                         static_cast<int>((a->b.cols + 63) / 64),
+	                         0};
+	m.tiles = m.across * ((m.k + 63) / 64);
+	const int64_t each = 16 * (COLUMN_WARPS / m.tiles), wanted = (m.n + each - 1) / each, parts = wanted < TALL_PARTS ? wanted : TALL_PARTS;
+	columns_kernel<SUMS><<<static_cast<unsigned>(parts), 32 * COLUMN_WARPS, 0, stream_of(ctx)>>>(m);
+	HG__TRY(launched(ctx, "gemm: tall, columns"));
+	const int64_t blocks = m.tiles * (SUMS ? TALL_TILE : 64 * 64) / 32;
+	fold_kernel<SUMS><<<static_cast<unsigned>(blocks), BLOCK, 0, stream_of(ctx)>>>(m, parts, a->c, a->sums);
+	return launched(ctx, "gemm: tall, fold");
+}
+
+/* Can rows be read in packs of 8 halves? */
+bool in_packs(const struct hg__mat &m)
+{
+	return m.dtype == HG_F16 && m.ld % 8 == 0 && reinterpret_cast<uintptr_t>(m.data) % 16 == 0;
+}
+
+} // namespace
+
+bool hg__cuda_gemm_is_tall(const struct hg__gemm_args *a)
+{
+	const bool short_sides = a->a.cols > 0 && a->a.cols <= TALL_SIDE && a->b.cols > 0 && a->b.cols <= TALL_SIDE;
+	if (a->pick > 0 || a->a.rows < TALL_ROWS || !short_sides || !in_packs(a->a) || a->b.dtype != HG_F16)
+		return false;
+	if (a->trans_a)
+		return !a->trans_b && !a->bias.data && in_packs(a->b);
+	return a->b.rows <= TALL_SIDE && in_packs(a->c) && a->c.ld == hg__leading(a->c.cols) && (!a->bias.data || a->bias.dtype == HG_F16);
+}
+
+hg_status hg__cuda_gemm_tall(hg_context *ctx, const struct hg__gemm_args *a, void *scratch)
+{
+	if (!a->trans_a)
+		return run_rows(ctx, a);
+	return a->sums.data ? run_columns<true>(ctx, a, scratch) : run_columns<false>(ctx, a, scratch);
+}
