@@ -2,8 +2,8 @@
 #include "core/order.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/versioned.h"
 
 typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
@@ -24,13 +24,6 @@ const hg_order_method *hg_order_methods(size_t *count)
 	if (count)
 		*count = METHODS;
 	return methods;
-}
-
-static double now(void)
-{
-	struct timespec t = {0, 0};
-	(void)timespec_get(&t, TIME_UTC);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* A search under way. */
@@ -169,14 +162,14 @@ hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t
 	const hg_order_config standard = HG_ORDER_CONFIG_INIT;
 	const hg_order_report none = HG_ORDER_REPORT_INIT;
 	struct search s = {{ctx, NULL, 1}, standard, n, rowptr, col, {0}, none};
-	const double begin = now();
+	const double begin = hg__seconds();
 	if (config && !hg__struct_read(&s.config, sizeof s.config, config))
 		return fail(&s, "config->size is not set: start from HG_ORDER_CONFIG_INIT");
 	if (!s.config.method || !(s.config.margin >= 0 && s.config.margin < 1) || (n > 0 && !order))
 		return fail(&s, !order && n > 0 ? "the pointer for the result is NULL" : "config has no method, or a margin outside of [0, 1)");
 	s.work.progress = s.config.progress;
 	HG__TRY(find(&s, order));
-	s.report.seconds = now() - begin;
+	s.report.seconds = hg__seconds() - begin;
 	if (report && !hg__struct_write(report, &s.report, sizeof s.report))
 		return fail(&s, "report->size is not set: start from HG_ORDER_REPORT_INIT");
 	return HG_OK;

@@ -7,14 +7,13 @@
  *
  * Best: higher validation accuracy, or the same and a lower validation loss; without a validation set, later. A skipped step or a loss that is not a
  * number ends nothing: both are reported. */
-#define _POSIX_C_SOURCE 200809L
 #include "nn/train.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/versioned.h"
 
 /* Where the run stands. */
@@ -25,13 +24,6 @@ struct progress {
 	int improved_epoch;            /* last epoch that moved one of the two */
 	int64_t together;              /* most epochs that ran without a wait */
 };
-
-static double now_ms(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 /* Where the caller may stop a launch in the middle, remember where it began. */
 static hg_status begin_note(hg_train *t, int64_t count)
@@ -48,10 +40,10 @@ static hg_status steps_run(hg_train *t, int64_t count, double *ms)
 {
 	HG__TRY(begin_note(t, count));
 	HG__TRY(hg_context_synchronize(t->ctx));
-	const double begin = now_ms();
+	const double begin = hg__seconds();
 	HG__TRY(hg_step_run(t->step, count));
 	HG__TRY(hg_context_synchronize(t->ctx));
-	*ms = (now_ms() - begin) / (double)count;
+	*ms = 1e3 * (hg__seconds() - begin) / (double)count;
 	return HG_OK;
 }
 
