@@ -30,6 +30,8 @@ HG_API hg_var hg_spmm_max(hg_tape *tape, hg_graph *graph, hg_var x);
 HG_API hg_var hg_sddmm_dot(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, int heads, float scale);
 /* E[e,k] = a[i,k] + b[j,k].  a [rows, h], b [cols, h]; b HG_NONE: the last h columns of a [rows, 2 h], rows = cols. */
 HG_API hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b);
+/* E[e,k] = leaky_relu(a[i,k] + b[j,k]) in one pass, one rounding; nothing is kept for an edge. 0 <= slope <= 1. */
+HG_API hg_var hg_sddmm_add_leaky(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, float slope);
 /* P[e,k] = exp(E[e,k] - max_i) / sum over the edges of row i.  In (0, 1]: proved. */
 HG_API hg_var hg_edge_softmax(hg_tape *tape, hg_graph *graph, hg_var e);
 

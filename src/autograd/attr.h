@@ -19,6 +19,10 @@ struct hg__sddmm_dot_attr {
 struct hg__leaky_relu_attr {
 	float slope;
 };
+struct hg__sddmm_add_attr {
+	int leaky;
+	float slope;
+};
 struct hg__elu_attr {
 	float alpha;
 };

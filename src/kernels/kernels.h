@@ -147,10 +147,20 @@ struct hg__sddmm_dot_args {
 	/* optional factors per row and column (the gradient of a normalised aggregation): E *= r_i * s_j */
 	const float *row_scale, *col_scale;
 };
-/* E[edge p, k] = A[i, k] + B[j, k]. */
+/* E[edge p, k] = f(A[i, k] + B[j, k]), f32, narrowed once; f(x) = x > 0 ? x : slope x if leaky, else x. */
 struct hg__sddmm_add_args {
 	struct hg__csr csr;
 	struct hg__mat a, b, e;
+	int leaky;
+	float slope;
+};
+/* dA[i, k] = sum over entries p of row i of f'(A[i, k] + B[j, k]) dE[edge p, k], dB[j, k] the same over column j (csr_t), f32, narrowed once; f'(0) = slope. dA or dB
+ * may be absent, and with it its CSR. A and B [.., heads of dE], of its type. */
+struct hg__sddmm_add_back_args {
+	struct hg__csr csr, csr_t;
+	struct hg__mat a, b, de, da, db;
+	int leaky;
+	float slope;
 };
 
 /* P[e, k] = exp(E[e, k] - max over the row) / sum over the row. One pass per statistic, f32. */

@@ -179,7 +179,7 @@ void oracle_sddmm_dot_back(struct oracle_call *c)
 		}
 }
 
-/* E[e, h] = a[i, h] + b[j, h]; b may be the second half of a's columns. */
+/* E[e, h] = f(a[i, h] + b[j, h]), f: nothing or leaky relu; b may be the second half of a's columns. */
 static int64_t together(const struct oracle_call *c)
 {
 	return c->in[0].cols == c->out.cols ? 0 : c->out.cols;
@@ -189,7 +189,10 @@ void oracle_sddmm_add(struct oracle_call *c)
 {
 	const int64_t at = together(c);
 	FOR_OUT(e, h)
-	OUT(e, h) = num_add(c->u, IN(0, c->graph.dst[e], h), IN(at ? 0 : 1, c->graph.src[e], at + h));
+	{
+		const num x = num_add(c->u, IN(0, c->graph.dst[e], h), IN(at ? 0 : 1, c->graph.src[e], at + h));
+		OUT(e, h) = !c->act || x.v > 0 ? x : num_mul(c->u, num_exact(c->slope), x);
+	}
 }
 
 void oracle_sddmm_add_back(struct oracle_call *c)
@@ -200,8 +203,10 @@ void oracle_sddmm_add_back(struct oracle_call *c)
 		const int operand = at ? 0 : side;
 		for (int64_t h = 0; WANT(operand) && h < c->out.cols; h++) {
 			struct num_sum *s = calloc((size_t)c->in[operand].rows + 1, sizeof *s);
-			for (int64_t e = 0; s && e < g->m; e++)
-				num_sum_add(&s[side ? g->src[e] : g->dst[e]], DOUT(e, h));
+			for (int64_t e = 0; s && e < g->m; e++) {
+				const int positive = IN(0, g->dst[e], h).v + IN(at ? 0 : 1, g->src[e], at + h).v > 0;
+				num_sum_add(&s[side ? g->src[e] : g->dst[e]], !c->act || positive ? DOUT(e, h) : num_mul(c->u, num_exact(c->slope), DOUT(e, h)));
+			}
 			for (int64_t i = 0; s && i < c->in[operand].rows; i++)
 				DIN(operand, i, side * at + h) = num_sum_get(c->u, &s[i]);
 			free(s);

@@ -21,6 +21,14 @@ static void from_sddmm_dot(const struct hg__node *node, struct oracle_call *o)
 	o->alpha = (double)a.scale;
 }
 
+static void from_sddmm_add(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__sddmm_add_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->act = a.leaky ? 2 : 0;
+	o->slope = (double)a.slope;
+}
+
 static void from_leaky_relu(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__leaky_relu_attr a;
@@ -92,9 +100,10 @@ static const struct {
 	const char *name;
 	void (*read)(const struct hg__node *, struct oracle_call *);
 } readers[] = {
-    {"spmm", from_spmm},       {"sddmm_dot", from_sddmm_dot},   {"leaky_relu", from_leaky_relu}, {"elu", from_elu},
-    {"dropout", from_dropout}, {"epilogue", from_epilogue},     {"scale", from_scale},           {"head_mean", from_heads},
-    {"head_dot", from_heads},  {"batch_norm", from_batch_norm}, {"layer_norm", from_layer_norm}, {"readout", from_readout},
+    {"spmm", from_spmm},       {"sddmm_dot", from_sddmm_dot}, {"sddmm_add", from_sddmm_add},   {"leaky_relu", from_leaky_relu},
+    {"elu", from_elu},         {"dropout", from_dropout},     {"epilogue", from_epilogue},     {"scale", from_scale},
+    {"head_mean", from_heads}, {"head_dot", from_heads},      {"batch_norm", from_batch_norm}, {"layer_norm", from_layer_norm},
+    {"readout", from_readout},
 };
 
 void battery_options(const struct hg__node *node, struct oracle_call *o)

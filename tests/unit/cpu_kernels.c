@@ -210,7 +210,7 @@ static void run_edges(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		struct hg__mat a = normal(dtype, NODES, heads), b = normal(dtype, NODES, heads), e = empty(dtype, EDGES, heads), p = empty(dtype, EDGES, heads);
 		struct hg__mat dp = normal(dtype, EDGES, heads), de = empty(dtype, EDGES, heads), dot = empty(dtype, EDGES, heads);
 		struct hg__mat x = normal(dtype, NODES, heads * 8), y = normal(dtype, NODES, heads * 8);
-		CHECK_OK(k->sddmm_add(ctx, &(struct hg__sddmm_add_args){g.csr, a, b, e}));
+		CHECK_OK(k->sddmm_add(ctx, &(struct hg__sddmm_add_args){.csr = g.csr, .a = a, .b = b, .e = e, .leaky = i % 2, .slope = 0.25f}));
 		keep(&e);
 		CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
 		keep(&p);

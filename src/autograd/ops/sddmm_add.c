@@ -1,14 +1,15 @@
 /* Scores of edges as sums.
  *
- *     E[e, k] = A[i, k] + B[j, k]        for edge e = (i, j)
+ *     E[e, k] = f(A[i, k] + B[j, k])        for edge e = (i, j);  f(x) = x, or leaky: x where x > 0, else slope x,  0 <= slope <= 1
  *
  * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  B absent: A: [rows, 2 h], rows = cols, whose last h columns are B.
  * Dtypes    A, B, E: state.  The sum f32, narrowed once.
  * Range     max|E| <= max|A| + max|B|.
  * Error     one rounding.
- * Gradient  dA[i, k] = sum over the edges of row i of dE[e, k],  dB[j, k] = sum over the edges of column j: spmm with dE as weights and X = 1, f32 sums.
+ * Gradient  dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k],  dB[j, k] = the same over the edges of column j;  f'(0) = slope. f' is found from
+ *           the nodes' numbers again: nothing is kept for an edge.
  *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column degree.
- * Cost      3 m h elements of state, the CSR;  m h flops.
+ * Cost      3 m h elements of state, the CSR;  2 m h flops.
  * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018: the attention score of GAT before its leaky_relu. */
 #include "autograd/opkit.h"
@@ -32,12 +33,22 @@ static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN],
 	side[B] = together ? columns_of(of[A], h, h) : of[B];
 }
 
+static struct hg__sddmm_add_attr attr_of(const struct hg__node *node)
+{
+	struct hg__sddmm_add_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
 static hg_status infer(struct hg__infer *s)
 {
 	const int64_t m = hg_graph_edges(s->node->graph);
+	const struct hg__sddmm_add_attr attr = attr_of(s->node);
+	HG__TRY(hg__want_attr(s, !attr.leaky || (attr.slope >= 0.0f && attr.slope <= 1.0f), "slope", (double)attr.slope, "0 <= slope <= 1"));
 	HG__TRY(hg__want_state(s, A, "a"));
 	HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
 	s->grads = 1u << A;
+	s->saves = HG__SAVE_IN(A);
 	if (!s->in[B].present) {
 		HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
 		if (s->in[A].cols % 2)
@@ -50,6 +61,7 @@ static hg_status infer(struct hg__infer *s)
 	HG__TRY(hg__want_equal(s, "b", "columns", s->in[B].cols, "a", "columns", s->in[A].cols));
 	s->out = hg__shape_of(m, s->in[A].cols, s->state);
 	s->grads |= 1u << B;
+	s->saves |= HG__SAVE_IN(B);
 	return HG_OK;
 }
 
@@ -67,27 +79,34 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
+	const struct hg__sddmm_add_attr attr = attr_of(c->node);
 	struct hg__mat side[2];
 	sides(c, c->in, c->out.cols, side);
-	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = side[A], .b = side[B], .e = c->out};
+	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = side[A], .b = side[B], .e = c->out, .leaky = attr.leaky, .slope = attr.slope};
 	return c->k->sddmm_add(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	const struct hg__csr *csr[2] = {&c->csr, &c->csr_t};
-	struct hg__mat side[2];
-	sides(c, c->din, c->dout.cols, side);
-	for (int i = 0; i < 2; i++) {
-		const struct hg__aggregate a = {.csr = csr[i], .w = c->dout, .y = side[i], .heads = (int)c->dout.cols, .alpha = 1.0f};
-		HG__TRY(side[i].data ? hg__aggregate(c, &a) : HG_OK);
-	}
-	return HG_OK;
+	const struct hg__sddmm_add_attr attr = attr_of(c->node);
+	struct hg__mat side[2], gradient[2];
+	sides(c, c->in, c->dout.cols, side);
+	sides(c, c->din, c->dout.cols, gradient);
+	const struct hg__sddmm_add_back_args args = {.csr = c->csr,
+	                                             .csr_t = c->csr_t,
+	                                             .a = side[A],
+	                                             .b = side[B],
+	                                             .de = c->dout,
+	                                             .da = gradient[A],
+	                                             .db = gradient[B],
+	                                             .leaky = attr.leaky,
+	                                             .slope = attr.slope};
+	return c->k->sddmm_add_back(c->ctx, &args);
 }
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->out.cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT);
+	return hg__staging_bytes(&c->csr, c->out.cols) + hg__staging_bytes(&c->csr_t, c->out.cols);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -100,25 +119,31 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		int integer, no_graph;
 		int together;   /* b is absent */
 		int64_t a_cols; /* too many */
+		struct hg__sddmm_add_attr attr;
 	} rows[] = {
-	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},
-	    {"one column more", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0},
-	    {"three columns more", HG_OK, 3, 0, 0, 0, 0, 0, 0, 0},
-	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 0, 0},
-	    {"a and b in one", HG_OK, 0, 0, 0, 0, 0, 0, 1, 0},
-	    {"a and b in one, one column more", HG_OK, 1, 0, 0, 0, 0, 0, 1, 0},
-	    {"a and b in one, eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 1, 0},
-	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0, 0, 0},
-	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0, 0, 0},
-	    {"a and b in one, an odd number of columns", HG_ERR_SHAPE, 0, 0, 0, 0, 0, 0, 1, 1},
-	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0, 0, 0},
-	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1, 0, 0},
+	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"one column more", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"three columns more", HG_OK, 3, 0, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"a and b in one", HG_OK, 0, 0, 0, 0, 0, 0, 1, 0, {0, 0.0f}},
+	    {"a and b in one, one column more", HG_OK, 1, 0, 0, 0, 0, 0, 1, 0, {0, 0.0f}},
+	    {"a and b in one, eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 1, 0, {0, 0.0f}},
+	    {"leaky", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0, {1, 0.2f}},
+	    {"leaky, a and b in one", HG_OK, 0, 0, 0, 0, 0, 0, 1, 0, {1, 0.01f}},
+	    {"leaky of slope 0, eight columns more", HG_OK, 8, 0, 0, 0, 0, 0, 0, 0, {1, 0.0f}},
+	    {"slope 2", HG_ERR_ARG, 0, 0, 0, 0, 0, 0, 0, 0, {1, 2.0f}},
+	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0, 0, 0, {0, 0.0f}},
+	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0, 0, 0, {0, 0.0f}},
+	    {"a and b in one, an odd number of columns", HG_ERR_SHAPE, 0, 0, 0, 0, 0, 0, 1, 1, {0, 0.0f}},
+	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0, 0, 0, {0, 0.0f}},
+	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1, 0, 0, {0, 0.0f}},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
 	const int64_t h = x->heads + rows[i].wider;
 	hg__sample_begin(s, rows[i].what, rows[i].expect, !rows[i].no_graph);
+	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
 	if (rows[i].integer)
 		hg__sample_integer(s, x->n, h);
 	else
@@ -131,7 +156,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	cost->bytes = 3.0 * hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr);
-	cost->flops = (double)c->out.rows * (double)c->out.cols;
+	cost->flops = 2.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
 const struct hg__op hg__op_sddmm_add = {
@@ -154,4 +179,11 @@ hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b)
 {
 	const hg_var in[] = {a, b};
 	return hg__record(tape, &hg__op_sddmm_add, graph, in, 2, NULL, NULL, 0);
+}
+
+hg_var hg_sddmm_add_leaky(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, float slope)
+{
+	const hg_var in[] = {a, b};
+	const struct hg__sddmm_add_attr attr = {1, slope};
+	return hg__record(tape, &hg__op_sddmm_add, graph, in, 2, NULL, &attr, sizeof attr);
 }

@@ -105,9 +105,11 @@ hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a
 static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *part)
 {
 	for (int64_t k = 0; k < a->e.cols; k += HG__LANES) {
-		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f);
-		for (int64_t p = part->begin; p < part->end; p++)
-			hg__lanes_put(&a->e, a->csr.edge ? a->csr.edge[p] : p, k, ai + hg__lanes(&a->b, a->csr.col[p], k, 0.0f));
+		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f), slope = hg__vset(a->leaky ? a->slope : 1.0f);
+		for (int64_t p = part->begin; p < part->end; p++) {
+			const hg__v16 x = ai + hg__lanes(&a->b, a->csr.col[p], k, 0.0f);
+			hg__lanes_put(&a->e, a->csr.edge ? a->csr.edge[p] : p, k, hg__vselect(x > 0.0f, x, slope * x));
+		}
 	}
 }
 
@@ -124,6 +126,45 @@ hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a
 		struct hg__part part;
 		while (hg__part_next(&a->csr, &it, &part))
 			add_part(a, &part);
+	}
+	return HG_OK;
+}
+
+/* Row `row` of one side: the sum of f'(own + other) dE over its entries. */
+static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__csr *csr, const struct hg__mat *own, const struct hg__mat *other,
+                     const struct hg__mat *out, int64_t row)
+{
+	const hg__v16 slope = hg__vset(a->leaky ? a->slope : 1.0f);
+	for (int64_t k = 0; k < a->de.cols; k += HG__LANES) {
+		const hg__v16 x = hg__lanes(own, row, k, 0.0f);
+		hg__v16 sum = hg__vset(0.0f);
+		for (int64_t p = csr->rowptr[row]; p < csr->rowptr[row + 1]; p++) {
+			const hg__v16 de = hg__lanes(&a->de, csr->edge ? csr->edge[p] : p, k, 0.0f);
+			sum += hg__vselect(x + hg__lanes(other, csr->col[p], k, 0.0f) > 0.0f, de, slope * de);
+		}
+		hg__lanes_put(out, row, k, sum);
+	}
+}
+
+static int side_fits(const struct hg__mat *de, const struct hg__mat *own, const struct hg__mat *out, int64_t rows)
+{
+	return !out->data || (hg__is_state(out) && hg__is_state(own) && out->rows == rows && own->rows == rows && out->cols == de->cols && own->cols == de->cols);
+}
+
+hg_status HG__CPU(sddmm_add_back)(hg_context *ctx, const struct hg__sddmm_add_back_args *a)
+{
+	HG__TRY(hg__need(ctx, side_fits(&a->de, &a->a, &a->da, a->csr.rows) && side_fits(&a->de, &a->b, &a->db, a->csr_t.rows),
+	                 "sddmm_add_back: operands do not fit the graph"));
+	const int team = hg__team(ctx, 4 * a->de.rows * a->de.cols);
+	if (a->da.data) {
+#pragma omp parallel for num_threads(team) schedule(dynamic, 64)
+		for (int64_t row = 0; row < a->csr.rows; row++)
+			sum_side(a, &a->csr, &a->a, &a->b, &a->da, row);
+	}
+	if (a->db.data) {
+#pragma omp parallel for num_threads(team) schedule(dynamic, 64)
+		for (int64_t row = 0; row < a->csr_t.rows; row++)
+			sum_side(a, &a->csr_t, &a->b, &a->a, &a->db, row);
 	}
 	return HG_OK;
 }

@@ -6,7 +6,7 @@
 /* What the kernels of the sampled products share.
  *
  *     dot   E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
- *     add   E[edge p, k] = A[i, k] + B[j, k] */
+ *     add   E[edge p, k] = f(A[i, k] + B[j, k]) */
 
 struct sddmm_problem {
 	struct item_plan plan;

@@ -1,6 +1,6 @@
 #include "kernels/cuda/sddmm.cuh"
 
-/* E[edge p, k] = A[i, k] + B[j, k]: lane l takes edge l of a batch and W neighbouring heads of it. */
+/* E[edge p, k] = f(A[i, k] + B[j, k]), f(x) = x > 0 ? x : slope x: lane l takes edge l of a batch and W neighbouring heads of it. */
 
 /* W numbers as they lie in memory: one access of up to 16 bytes, or two of 16. */
 template <int BYTES> struct word_of {
@@ -34,15 +34,17 @@ template <typename T, int W> struct heads_of {
 		for (int i = 0; i < WORDS; i++)
 			__stcs(reinterpret_cast<word *>(p) + i, q[i]);
 	}
-	/* this + b, in f32, narrowed once */
-	__device__ heads_of plus(const heads_of &b) const
+	/* f(this + b), in f32, narrowed once */
+	__device__ heads_of plus(const heads_of &b, float slope) const
 	{
 		T x[W], y[W];
 		memcpy(static_cast<void *>(x), q, sizeof q);
 		memcpy(static_cast<void *>(y), b.q, sizeof q);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			x[i] = narrow<T>(widen(x[i]) + widen(y[i]));
+		for (int i = 0; i < W; i++) {
+			const float sum = widen(x[i]) + widen(y[i]);
+			x[i] = narrow<T>(sum > 0.0f ? sum : slope * sum);
+		}
 		heads_of r;
 		memcpy(r.q, static_cast<const void *>(x), sizeof q);
 		return r;
@@ -53,7 +55,7 @@ template <typename T, int W> struct heads_of {
  * least, what the latency of device memory asks for (parts.cuh). */
 template <typename T, int W> constexpr int ADD_BATCHES = sizeof(T) * W > 8 ? 4 : 8;
 
-template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add_items(const struct sddmm_problem p, int packs)
+template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add_items(const struct sddmm_problem p, int packs, float slope)
 {
 	constexpr int U = ADD_BATCHES<T, W>;
 	using bits = heads_of<T, W>;
@@ -90,7 +92,7 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add
 			if (row != held)
 				x = bits::read(a + row * p.lda);
 			held = row;
-			x.plus(y[u]).write(out + edge_of(p, it.base + e + lane) * p.lde);
+			x.plus(y[u], slope).write(out + edge_of(p, it.base + e + lane) * p.lde);
 		}
 	}
 }
@@ -125,7 +127,7 @@ hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p, const st
 		return with_heads(a, [&](auto heads) {
 			constexpr int W = decltype(heads)::value;
 			const int64_t packs = (p.cols + W - 1) / W;
-			add_items<T, W><<<grid_for(p.plan.items * packs, WARPS), BLOCK, 0, stream_of(ctx)>>>(p, static_cast<int>(packs));
+			add_items<T, W><<<grid_for(p.plan.items * packs, WARPS), BLOCK, 0, stream_of(ctx)>>>(p, static_cast<int>(packs), a->leaky ? a->slope : 1.0f);
 			return launched(ctx, "sddmm_add");
 		});
 	});
