@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "nn/layers/layers.h"
 #include "unit/faulty.h"
 
 /* Models: parameters, shapes, sentences; sparse and dense features say the same. */
@@ -370,6 +371,21 @@ static void a_shorter_config_is_completed(void)
 	close_all(&f);
 }
 
+/* Few nodes: the narrower one. Many: what fills its lines of 128 bytes. */
+static void the_cheaper_rows_are_gathered(void)
+{
+	static const struct {
+		int64_t nodes, in, out;
+		hg_dtype state;
+		int first;
+	} rows[] = {
+	    {2708, 64, 47, HG_F16, 0},    {2708, 47, 64, HG_F16, 1},     {2708, 64, 64, HG_F16, 0},    {2708, 41, 48, HG_F16, 1},   {2449029, 64, 47, HG_F16, 1},
+	    {2449029, 47, 64, HG_F16, 0}, {2449029, 100, 64, HG_F16, 0}, {2449029, 64, 64, HG_F16, 0}, {2449029, 64, 7, HG_F16, 0}, {2449029, 64, 47, HG_F32, 0},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		CHECK_EQ_I(hg__aggregate_first(rows[i].nodes, rows[i].in, rows[i].out, rows[i].state), rows[i].first);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(parameters_are_counted),
@@ -380,6 +396,7 @@ int main(int argc, char **argv)
 	                                         TEST(a_model_that_fails_leaves_no_parameters),
 	                                         TEST(inputs_that_do_not_fit_are_named),
 	                                         TEST(recording_mistakes_are_the_tapes),
-	                                         TEST(a_shorter_config_is_completed)};
+	                                         TEST(a_shorter_config_is_completed),
+	                                         TEST(the_cheaper_rows_are_gathered)};
 	return RUN_TESTS(argc, argv, cases);
 }

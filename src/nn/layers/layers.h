@@ -37,6 +37,9 @@ HG_NODISCARD hg_status hg__linear_build(hg_params *params, const char *owner, co
                                         struct hg__linear *linear);
 hg_var hg__linear_record(const struct hg__linear *linear, hg_tape *tape, struct hg__features x);
 
+/* Is it cheaper to aggregate the `in` columns of a dense X before the product with W [in, out] than the `out` ones behind it? On a graph of so many nodes. */
+int hg__aggregate_first(int64_t nodes, int64_t in, int64_t out, hg_dtype state);
+
 /* Y = gamma (X - mean) / sqrt(var + eps) + beta, per column */
 struct hg__batch_norm {
 	hg_param *gamma, *beta, *mean, *var; /* [1, cols] */

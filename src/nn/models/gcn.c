@@ -2,7 +2,7 @@
  *
  *     H' = relu(A~ H W + b),   A~ = A scaled by 1/sqrt(d d') (both), 1/d (right), 1/d' (left)
  *
- * A~ (H W) = (A~ H) W: the aggregation runs on whichever of H and H W is narrower. Self loops belong to the graph: hg_graph_add_self_loops. */
+ * A~ (H W) = (A~ H) W: the aggregation runs on whichever of H and H W is cheaper to gather. Self loops belong to the graph: hg_graph_add_self_loops. */
 #include "core/context.h"
 #include "nn/model.h"
 
@@ -41,7 +41,7 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	const struct gcn_layer *l = layer;
 	const hg_var bias = hg_tape_param(tape, l->bias);
 	hg_var y;
-	if (!x.sparse && spec->in < spec->out) {
+	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out, l->linear.w->working->mat.dtype)) {
 		y = hg_spmm(tape, graph, x.x, HG_NONE, config->norm, 1.0f);
 		y = hg_linear(tape, y, hg_tape_param(tape, l->linear.w), bias);
 	} else {

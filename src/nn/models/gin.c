@@ -2,7 +2,7 @@
  *
  *     H' = relu(BN(Z2)),  Z2 = relu(BN(Z1)) W2,  Z1 = ((1 + eps) H + lambda * agg(H)) W1,   agg: sum or mean over the neighbours
  *
- * The combination is linear, so W1 may come first: Z1 = (1 + eps) U + lambda * agg(U) with U = H W1. The narrower one is aggregated. No biases: the
+ * The combination is linear, so W1 may come first: Z1 = (1 + eps) U + lambda * agg(U) with U = H W1. What is cheaper to gather is aggregated. No biases: the
  * batch norm that follows would take them off again. */
 #include "core/context.h"
 #include "nn/model.h"
@@ -56,7 +56,7 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 {
 	const struct gin_layer *l = layer;
 	hg_var z;
-	if (!x.sparse && spec->in < spec->out)
+	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out, l->first.w->working->mat.dtype))
 		z = hg_linear(tape, combine(config, l, tape, graph, x.x), hg_tape_param(tape, l->first.w), HG_NONE);
 	else
 		z = combine(config, l, tape, graph, hg__linear_record(&l->first, tape, x));
