@@ -50,7 +50,7 @@ struct hg__backend {
 	hg_status (*csr_from_coo)(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
 	                          int64_t *order);
 	/* CSR of the transpose, columns ascending in each row; edge [m] = CSR position in `csr` of each entry of the transpose, or NULL. */
-	hg_status (*csr_transpose)(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge);
+	hg_status (*csr_transpose)(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge);
 	/* ptr [cols+1] <- the row pointers of the transpose alone. */
 	hg_status (*column_ptr)(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
 	/* out[e] = in[index[e]] for f32: how weights follow their edges. */

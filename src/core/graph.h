@@ -15,7 +15,7 @@ struct hg_graph {
 	struct hg__plan *plan;
 
 	/* The transpose. Where the pattern is symmetric rowptr_t, col_t and plan_t stay empty: the forward ones serve. */
-	struct hg__buffer rowptr_t, col_t, edge_t; /* device: int64 [cols+1], int32 [m], int64 [m] */
+	struct hg__buffer rowptr_t, col_t, edge_t; /* device: int64 [cols+1], int32 [m], uint32 [m] */
 	struct hg__plan *plan_t;
 
 	/* f32 vectors of the normalisations: 1/d and 1/sqrt(d), of rows and of columns. */

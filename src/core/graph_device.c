@@ -32,7 +32,7 @@ static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr
 	if (status == HG_OK)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(int32_t), "transpose: col", col);
 	if (status == HG_OK && want_edge)
-		status = hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "transpose: edge", edge);
+		status = hg__buffer_device(g->ctx, g->m, sizeof(uint32_t), "transpose: edge", edge);
 	if (status == HG_OK)
 		status = g->ctx->backend->csr_transpose(g->ctx, &forward, rowptr->data, col->data, edge->data);
 	return status;
@@ -49,11 +49,20 @@ static void adopt(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *f
 	hg__buffer_free(ctx, fresh);
 }
 
+static hg_status places_fit(const hg_graph *g, int want_edge)
+{
+	if (!want_edge || g->m <= HG__MOST_PLACES)
+		return HG_OK;
+	return hg__fail(g->ctx, HG_ERR_UNSUPPORTED, "graph: %lld edges; values on the edges of a transpose are found by 32-bit numbers, which reach %lld",
+	                (long long)g->m, (long long)HG__MOST_PLACES);
+}
+
 hg_status hg__graph_missing(hg_graph *g, int want_edge, size_t *bytes)
 {
+	HG__TRY(places_fit(g, want_edge));
 	HG__TRY(hg__graph_know(g));
 	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) + (size_t)g->m * sizeof(int32_t);
-	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) + (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(int64_t) : 0);
+	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) + (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
 	return HG_OK;
 }
 
@@ -74,6 +83,7 @@ static hg_status ensure_transpose(hg_graph *g, int want_edge)
 
 hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
 {
+	HG__TRY(places_fit(g, want_edge));
 	HG__TRY(hg__graph_know(g));
 	HG__TRY(ensure_transpose(g, want_edge));
 	if (g->pattern_symmetric) {

@@ -526,7 +526,7 @@ static void spmm_values(void)
 				double sum = 0.0, size = 0.0;
 				const int64_t begin = g.csr_t.rowptr[i], end = g.csr_t.rowptr[i + 1];
 				for (int64_t p = begin; p < end; p++) {
-					const int64_t e = g.csr_t.edge ? g.csr_t.edge[p] : p;
+					const int64_t e = hg__edge_of(&g.csr_t, p);
 					const double term = get(&w, e, c / 8) * (double)g.col_scale[g.csr_t.col[p]] * get(&x, g.csr_t.col[p], c);
 					sum += term;
 					size += fabs(term);
@@ -643,11 +643,12 @@ static void no_rows(void)
 	hg_context *ctx = context_with(2);
 	const struct hg__kernels *k = ctx->backend->kernels;
 	int64_t rowptr[1] = {9}, order[1];
+	uint32_t edge[1];
 	int32_t col[1];
 	CHECK_OK(ctx->backend->csr_from_coo(ctx, 0, 0, 0, NULL, NULL, rowptr, col, order));
 	CHECK_EQ_I(rowptr[0], 0);
 	const struct hg__csr csr = {.rowptr = rowptr, .col = col};
-	CHECK_OK(ctx->backend->csr_transpose(ctx, &csr, rowptr, col, order));
+	CHECK_OK(ctx->backend->csr_transpose(ctx, &csr, rowptr, col, edge));
 	struct hg__mat x = empty(HG_F16, 0, 8), sum = empty(HG_F32, 1, 8), one = empty(HG_F32, 1, 1), e = empty(HG_F16, 0, 2);
 	CHECK_OK(k->spmm(ctx, &(struct hg__spmm_args){.csr = csr, .x = x, .y = x, .heads = 1, .alpha = 1.0f}));
 	CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){csr, e, e}));

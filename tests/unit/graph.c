@@ -277,7 +277,7 @@ static void check_transpose(hg_context *ctx, const struct edges *edges, hg_graph
 	CHECK((t.col == a.col) == (g->pattern_symmetric || !edges->m));
 	int64_t *ap = fetch(ctx, a.rowptr, a.rows + 1, sizeof *ap), *tp = fetch(ctx, t.rowptr, t.rows + 1, sizeof *tp);
 	int32_t *ac = fetch(ctx, a.col, a.m, sizeof *ac), *tc = fetch(ctx, t.col, t.m, sizeof *tc);
-	int64_t *edge = t.edge ? fetch(ctx, t.edge, t.m, sizeof *edge) : NULL;
+	uint32_t *edge = t.edge ? fetch(ctx, t.edge, t.m, sizeof *edge) : NULL;
 	char *hit = calloc((size_t)a.m + 1, 1);
 	CHECK(hit);
 	CHECK_EQ_I(tp[t.rows], t.m);
@@ -286,7 +286,7 @@ static void check_transpose(hg_context *ctx, const struct edges *edges, hg_graph
 			CHECK(p == tp[j] || tc[p] >= tc[p - 1]);
 			if (!edge)
 				continue;
-			CHECK(edge[p] >= 0 && edge[p] < a.m && !hit[edge[p]]++);
+			CHECK(edge[p] < a.m && !hit[edge[p]]++);
 			CHECK(ac[edge[p]] == j && ap[tc[p]] <= edge[p] && edge[p] < ap[tc[p] + 1]);
 		}
 	free(hit);
@@ -310,7 +310,7 @@ static void transposes_are_transposes(void)
 		const size_t before = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		if (g->pattern_symmetric && i % 2)
-			CHECK_EQ_I(ctx->current_bytes - before, (size_t)edges.m * sizeof(int64_t)); /* edge alone is extra */
+			CHECK_EQ_I(ctx->current_bytes - before, (size_t)edges.m * sizeof(uint32_t)); /* edge alone is extra */
 		const size_t after = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		check_transpose(ctx, &edges, g, 0);
@@ -319,6 +319,23 @@ static void transposes_are_transposes(void)
 	}
 	CHECK_EQ_I(ctx->current_bytes, ctx->workspace_bytes);
 	hg_context_free(ctx);
+}
+
+/* More edges than 32 bits can tell apart, as far as the graph knows. */
+static void places_are_32_bits(void)
+{
+	const int32_t dst = 1, src = 0;
+	struct hg__csr t;
+	size_t bytes;
+	hg_graph *g;
+	CHECK_OK(hg_graph_from_coo(test_context(), 2, 2, 1, &dst, &src, NULL, NULL, &g));
+	CHECK_OK(hg__graph_missing(g, 1, &bytes));
+	g->m = HG__MOST_PLACES + 1;
+	CHECK_EQ_I(hg__graph_csr_t(g, 1, &t), HG_ERR_UNSUPPORTED);
+	CHECK_EQ_I(hg__graph_missing(g, 1, &bytes), HG_ERR_UNSUPPORTED);
+	CHECK_OK(hg__graph_missing(g, 0, &bytes));
+	g->m = 1;
+	hg_graph_free(g);
 }
 
 static void check_vector(hg_context *ctx, const float *device, int64_t n, const int64_t *degree, double power)
@@ -741,6 +758,7 @@ int main(int argc, char **argv)
 	    TEST(facts_are_facts),
 	    TEST(a_star_is_no_contraction),
 	    TEST(transposes_are_transposes),
+	    TEST(places_are_32_bits),
 	    TEST(norms_are_powers_of_degrees),
 	    TEST(weights_come_in_both_types),
 	    TEST(symmetrize_adds_the_transpose),

@@ -83,7 +83,7 @@ hg_status hg__cpu_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t
 }
 
 /* Entries in CSR order, counted by column: rows ascend in each column by themselves. */
-hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge)
+hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge)
 {
 	(void)ctx;
 	count(csr->cols, csr->m, csr->col, rowptr);
@@ -92,7 +92,7 @@ hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int6
 			const int64_t place = rowptr[csr->col[p]]++;
 			col[place] = (int32_t)r;
 			if (edge)
-				edge[place] = p;
+				edge[place] = (uint32_t)p;
 		}
 	rewind_starts(csr->cols, rowptr);
 	return HG_OK;

@@ -60,7 +60,7 @@ HG__INLINE struct factors factors_of(const struct hg__sddmm_dot_args *a, int64_t
 /* One edge; row: row i of A if it was taken. */
 HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t p, int64_t d, const float *row)
 {
-	const int64_t j = a->csr.col[p], edge = a->csr.edge ? a->csr.edge[p] : p;
+	const int64_t j = a->csr.col[p], edge = hg__edge_of(&a->csr, p);
 	const struct factors f = factors_of(a, i, j);
 	if (row && d == 8)
 		for (int64_t k = 0; k < a->heads; k += 8) {
@@ -108,7 +108,7 @@ static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *
 		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f), slope = hg__vset(a->leaky ? a->slope : 1.0f);
 		for (int64_t p = part->begin; p < part->end; p++) {
 			const hg__v16 x = ai + hg__lanes(&a->b, a->csr.col[p], k, 0.0f);
-			hg__lanes_put(&a->e, a->csr.edge ? a->csr.edge[p] : p, k, hg__vselect(x > 0.0f, x, slope * x));
+			hg__lanes_put(&a->e, hg__edge_of(&a->csr, p), k, hg__vselect(x > 0.0f, x, slope * x));
 		}
 	}
 }
@@ -139,7 +139,7 @@ static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__c
 		const hg__v16 x = hg__lanes(own, row, k, 0.0f);
 		hg__v16 sum = hg__vset(0.0f);
 		for (int64_t p = csr->rowptr[row]; p < csr->rowptr[row + 1]; p++) {
-			const hg__v16 de = hg__lanes(&a->de, csr->edge ? csr->edge[p] : p, k, 0.0f);
+			const hg__v16 de = hg__lanes(&a->de, hg__edge_of(csr, p), k, 0.0f);
 			sum += hg__vselect(x + hg__lanes(other, csr->col[p], k, 0.0f) > 0.0f, de, slope * de);
 		}
 		hg__lanes_put(out, row, k, sum);

@@ -32,11 +32,6 @@ struct block {
 };
 typedef void (*sum_fn)(const struct job *job, const struct block *b, float *total);
 
-HG__INLINE int64_t edge_of(const struct hg__csr *csr, int64_t p)
-{
-	return csr->edge ? csr->edge[p] : p;
-}
-
 /* ---- factors of a batch of n edges from p ---- */
 
 static void round_halves(int64_t n, float *x)
@@ -54,12 +49,12 @@ static void take_weights(const struct hg__spmm_args *a, int64_t p, int n, float 
 {
 	if (a->w.dtype == HG_F32) {
 		for (int e = 0; e < n; e++)
-			out[e] = ((const float *)a->w.data)[edge_of(&a->csr, p + e) * a->w.ld];
+			out[e] = ((const float *)a->w.data)[hg__edge_of(&a->csr, p + e) * a->w.ld];
 		return;
 	}
 	hg_half w[HG_BATCH_EDGES];
 	for (int e = 0; e < n; e++)
-		w[e] = ((const hg_half *)a->w.data)[edge_of(&a->csr, p + e) * a->w.ld];
+		w[e] = ((const hg_half *)a->w.data)[hg__edge_of(&a->csr, p + e) * a->w.ld];
 	hg__widen(n, w, out);
 }
 
@@ -94,7 +89,7 @@ static void head_factors(const struct job *job, const struct block *b, int64_t p
 	const int32_t head0 = job->head[b->first];
 	const int heads = job->head[b->first + b->count - 1] - head0 + 1;
 	for (int e = 0; e < n; e++) {
-		const void *w = hg__at(&a->w, edge_of(&a->csr, p + e), head0);
+		const void *w = hg__at(&a->w, hg__edge_of(&a->csr, p + e), head0);
 		const hg__v16 s = hg__vset(a->col_scale ? a->col_scale[a->csr.col[p + e]] : 1.0f);
 		const hg__v16 v = a->w.dtype == HG_F16 ? hg__vload_half_n((const hg_half *)w, heads) : hg__vload_n((const float *)w, heads);
 		hg__vstore(out + e * HG__LANES, halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(s)) : v * s);

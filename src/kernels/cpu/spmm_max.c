@@ -107,7 +107,7 @@ static void gather(const struct hg__spmm_max_back_args *a, const struct hg__part
 	float scratch[HG__WIDTH];
 	for (int64_t p = part->begin; p < part->end; p++) {
 		const int64_t i = a->csr_t.col[p];
-		const int32_t place = (int32_t)((a->csr_t.edge ? a->csr_t.edge[p] : p) - a->csr.rowptr[i]);
+		const int32_t place = (int32_t)(hg__edge_of(&a->csr_t, p) - a->csr.rowptr[i]);
 		const int32_t *arg = (const int32_t *)a->arg.data + i * a->arg.ld + first;
 		const float *dy = hg__row(&a->dy, i, first, n, scratch);
 #pragma omp simd

@@ -12,7 +12,9 @@
  * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes after does not: equal entries of col are interchangeable,
  * and order has none.
  *
- * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out of host memory; then 16 k (32 with order) for a slice (a row
+ * Places P are 64 bits of a list's order, which is handed out, and 32 of a transpose.
+ *
+ * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out of host memory; then 16 k (24 or 32 with order) for a slice (a row
  * of more than k edges is a slice, and k its length), and what CUB asks for. A sort of all edges at once takes 16 (24) bytes an edge: 1.8 GB for 115 M. */
 
 /* Edges on their way in, and edges sorted at once. At most 2^22: launches and the fixed cost of a copy (some 10 us) vanish beside its 1.6 ms at 10 GB/s, and a sort
@@ -49,13 +51,13 @@ static __global__ void expand_rows(int64_t rows, int64_t begin, int64_t m, const
 		row[e] = static_cast<int32_t>(row_of(rowptr, 0, rows, begin + e));
 }
 
-static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const int32_t *src, count_t *next, int32_t *col, int64_t *order)
+template <typename P> static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const int32_t *src, count_t *next, int32_t *col, P *order)
 {
 	for (int64_t e = global_thread(); e < m; e += global_threads()) {
 		const count_t at = atomicAdd(next + dst[e], count_t(1));
 		col[at] = src[e];
 		if (order)
-			order[at] = begin + e;
+			order[at] = static_cast<P>(begin + e);
 	}
 }
 
@@ -174,7 +176,7 @@ static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scr
 	return cuda_status(ctx, cub::DeviceScan::InclusiveSum(s.cub, s.cub_bytes, rowptr, rowptr, in->rows + 1, stream), "graph: row pointers");
 }
 
-static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr, int32_t *col, int64_t *order)
+template <typename P> static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr, int32_t *col, P *order)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	struct chunk c;
@@ -189,7 +191,7 @@ static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_sc
 }
 
 /* col NULL: the row pointers alone. */
-static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, int64_t *order)
+template <typename P> static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, P *order)
 {
 	struct deal_scratch s;
 	void *memory = nullptr;
@@ -217,36 +219,42 @@ static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t
 }
 
 /* Keys twice; with order, places twice. */
-struct sort_scratch {
-	uint64_t *key[2], *place[2];
+template <typename P> struct sort_scratch {
+	uint64_t *key[2];
+	P *place[2];
 	void *cub;
 	size_t cub_bytes, bytes;
 };
 
-static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, char *memory, struct sort_scratch *s)
+template <typename P> static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, char *memory, struct sort_scratch<P> *s)
 {
-	const size_t column = bytes_of(longest, sizeof(uint64_t)), columns = ordered ? 4 : 2;
-	cub::DoubleBuffer<uint64_t> a, b;
-	s->cub_bytes = 0;
-	if (ordered)
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, s->cub_bytes, a, b, longest, 0, 64, stream_of(ctx)));
-	else
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(nullptr, s->cub_bytes, a, longest, 0, 64, stream_of(ctx)));
-	for (int i = 0; i < 2; i++) {
-		s->key[i] = reinterpret_cast<uint64_t *>(memory + static_cast<size_t>(i) * column);
-		s->place[i] = reinterpret_cast<uint64_t *>(memory + static_cast<size_t>(2 + i) * column);
+	const size_t keys = bytes_of(longest, sizeof(uint64_t)), places = ordered ? bytes_of(longest, sizeof(P)) : 0;
+	size_t by_key = 0, by_place = 0;
+	cub::DoubleBuffer<uint64_t> a;
+	cub::DoubleBuffer<P> b;
+	if (ordered) {
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, by_place, b, a, longest, 0, 8 * static_cast<int>(sizeof(P)), stream_of(ctx)));
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, by_key, a, b, longest, 0, 64, stream_of(ctx)));
+	} else {
+		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(nullptr, by_key, a, longest, 0, 64, stream_of(ctx)));
 	}
-	s->cub = memory + columns * column;
-	s->bytes = columns * column + hg__aligned(s->cub_bytes);
+	for (size_t i = 0; i < 2; i++) {
+		s->key[i] = reinterpret_cast<uint64_t *>(memory + i * keys);
+		s->place[i] = reinterpret_cast<P *>(memory + 2 * keys + i * places);
+	}
+	s->cub = memory + 2 * (keys + places);
+	s->cub_bytes = by_key > by_place ? by_key : by_place;
+	s->bytes = 2 * (keys + places) + hg__aligned(s->cub_bytes);
 	return HG_OK;
 }
 
 /* Stable sorts, the less important key first: by place, then by (row, col). */
-static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch t, int place_bits, int64_t *order, const uint64_t **sorted)
+template <typename P> static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch<P> t, int place_bits, P *order, const uint64_t **sorted)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const size_t bytes = static_cast<size_t>(s.m) * sizeof *order;
-	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]), place(t.place[0], t.place[1]);
+	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
+	cub::DoubleBuffer<P> place(t.place[0], t.place[1]);
 	HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(t.place[0], order + s.begin, bytes, cudaMemcpyDeviceToDevice, stream));
 	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, place, key, s.m, 0, place_bits, stream));
 	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, key, place, s.m, 0, s.key_bits, stream));
@@ -255,7 +263,8 @@ static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch
 	return HG_OK;
 }
 
-static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch t, int place_bits, const int64_t *rowptr, int32_t *col, int64_t *order)
+template <typename P>
+static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch<P> t, int place_bits, const int64_t *rowptr, int32_t *col, P *order)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const unsigned grid = grid_for(s.m, BLOCK);
@@ -274,7 +283,8 @@ static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch
 }
 
 /* host_rowptr: the row pointers once more, where the host can cut slices. */
-static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr, const int64_t *rowptr, int32_t *col, int64_t *order)
+template <typename P>
+static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr, const int64_t *rowptr, int32_t *col, P *order)
 {
 	int64_t longest = 0;
 	for (int64_t row = 0; row < in->rows;) {
@@ -282,7 +292,7 @@ static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *
 		longest = s.m > longest ? s.m : longest;
 		row = s.end;
 	}
-	struct sort_scratch t;
+	struct sort_scratch<P> t;
 	void *memory = nullptr;
 	HG__TRY(sort_lay_out(ctx, longest, order != nullptr, nullptr, &t));
 	const size_t bytes = t.bytes;
@@ -298,7 +308,7 @@ static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *
 	return status;
 }
 
-static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, int64_t *order)
+template <typename P> static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, P *order)
 {
 	const size_t bytes = static_cast<size_t>(in->rows + 1) * sizeof *rowptr;
 	void *memory = nullptr;
@@ -319,7 +329,7 @@ hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int
                                 int64_t *order)
 {
 	const edge_list in = {rows, cols, m, dst, src, m > 0 && !(on_device(dst) && on_device(src)), nullptr};
-	return build(ctx, &in, rowptr, col, order);
+	return build(ctx, &in, rowptr, col, reinterpret_cast<uint64_t *>(order)); /* never negative */
 }
 
 static edge_list transposed(const struct hg__csr *csr)
@@ -327,7 +337,7 @@ static edge_list transposed(const struct hg__csr *csr)
 	return {csr->cols, csr->rows, csr->m, csr->col, nullptr, false, csr->rowptr};
 }
 
-hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge)
+hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge)
 {
 	const edge_list in = transposed(csr);
 	return build(ctx, &in, rowptr, col, edge);
@@ -336,7 +346,7 @@ hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int
 hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr)
 {
 	const edge_list in = transposed(csr);
-	return place_edges(ctx, &in, ptr, nullptr, nullptr);
+	return place_edges<uint32_t>(ctx, &in, ptr, nullptr, nullptr);
 }
 
 /* Out of host memory a chunk at a time, each in a pass of its own over the places: some 30 passes of 8 bytes an edge cost less than the copy. */

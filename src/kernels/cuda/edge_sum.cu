@@ -9,7 +9,7 @@
 
 struct sum_problem {
 	struct item_plan plan;
-	const int64_t *edge;
+	const uint32_t *edge;
 	const void *w;
 	void *y;
 	int64_t ldw, ldy;

@@ -11,7 +11,7 @@
 struct sddmm_problem {
 	struct item_plan plan;
 	const int32_t *col;
-	const int64_t *edge;
+	const uint32_t *edge;
 	const void *a, *b;
 	void *e;
 	int64_t lda, ldb, lde, cols, head_cols;

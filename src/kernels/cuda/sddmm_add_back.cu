@@ -13,7 +13,7 @@ namespace
 struct side {
 	struct item_plan plan;
 	const int32_t *col;
-	const int64_t *edge;
+	const uint32_t *edge;
 	const void *own, *other;
 	int64_t ld_own, ld_other;
 	struct floats out;

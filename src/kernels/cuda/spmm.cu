@@ -16,7 +16,7 @@
 struct problem {
 	struct item_plan plan;
 	const int32_t *col;
-	const int64_t *edge;
+	const uint32_t *edge;
 	const void *x, *w;
 	void *y;
 	int64_t ldw, ldy, cols, head_cols;

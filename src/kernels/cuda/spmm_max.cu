@@ -153,7 +153,8 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 struct max_back_problem {
 	struct item_plan plan; /* of the transpose */
 	const int32_t *col;
-	const int64_t *edge, *rowptr; /* rowptr: of the forward orientation */
+	const uint32_t *edge;
+	const int64_t *rowptr; /* of the forward orientation */
 	const void *dy;
 	const int32_t *arg;
 	void *dx;

@@ -37,10 +37,10 @@ hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const fl
 /* Entries a thread looks up together: every one is a line of its own, so bandwidth is a matter of loads in flight. */
 constexpr int LOOKUPS = 8;
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK) lay_out(const T *w, const int64_t *edge, int64_t m, T *out)
+template <typename T> static __global__ void __launch_bounds__(BLOCK) lay_out(const T *w, const uint32_t *edge, int64_t m, T *out)
 {
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK * LOOKUPS + threadIdx.x;
-	int64_t place[LOOKUPS];
+	uint32_t place[LOOKUPS];
 	T value[LOOKUPS];
 #pragma unroll
 	for (int i = 0; i < LOOKUPS; i++)

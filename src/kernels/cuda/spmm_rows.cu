@@ -13,7 +13,8 @@ namespace
 
 struct row_problem {
 	int64_t rows, cols;
-	const int64_t *rowptr, *edge;
+	const int64_t *rowptr;
+	const uint32_t *edge;
 	const int32_t *col;
 	const void *x, *w;
 	void *y;

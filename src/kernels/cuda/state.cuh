@@ -34,7 +34,7 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plans);
 /* coo.cu: the graph-building functions of the backend (core/backend.h). */
 HG_NODISCARD hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr,
                                              int32_t *col, int64_t *order);
-HG_NODISCARD hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, int64_t *edge);
+HG_NODISCARD hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge);
 HG_NODISCARD hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
 HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
 /* facts.cu */
