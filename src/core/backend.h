@@ -19,6 +19,7 @@ struct hg__kernels;
 struct hg__backend {
 	hg_device kind;
 	const char *name;
+	int wants_parts; /* its kernels take the parts of a plan by length (csr.h) */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config); /* sets ctx->state, stream, device_name */
 	void (*close)(hg_context *ctx);
 	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL when there is no memory; no error text */

@@ -18,15 +18,38 @@ HG_EXTERN_C_BEGIN
  * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
  * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
  * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */
+/* What one item has of one row is a part: `row`'s entries from the one in the low HG__PART_BITS bits of `place`, as many as the bits above say. slot: the staging slot
+ * of its sum; -1: the part is the whole row. */
+#define HG__PART_BITS 40
+struct hg__plan_part {
+	uint64_t place;
+	int32_t row, slot;
+};
+static inline int64_t hg__part_begin(const struct hg__plan_part *part)
+{
+	return (int64_t)(part->place & (((uint64_t)1 << HG__PART_BITS) - 1));
+}
+static inline int64_t hg__part_entries(const struct hg__plan_part *part)
+{
+	return (int64_t)(part->place >> HG__PART_BITS);
+}
+enum { HG__PART_CLASSES = 7 }; /* by length: core/plan_parts.h */
+
+/* Shall a plan list its parts by length, for kernels whose neighbouring threads should have equally much to do? In one order over all rows, or, where rows use what
+ * their neighbours use, within blocks of neighbours. */
+enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
+
 struct hg__plan {
 	int64_t items, splits;
 	int64_t empty; /* rows without edges */
 	int32_t item_work;
-	int64_t *item_edge;   /* [items + 1] device */
-	int32_t *item_row;    /* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
-	int32_t *split_row;   /* [splits] device */
-	int64_t *split_first; /* [splits] device: first item with edges of the row */
-	int64_t *split_last;  /* [splits] device: the item that finishes it */
+	int64_t *item_edge;                              /* [items + 1] device */
+	int32_t *item_row;                               /* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
+	int32_t *split_row;                              /* [splits] device */
+	int64_t *split_first;                            /* [splits] device: first item with edges of the row */
+	int64_t *split_last;                             /* [splits] device: the item that finishes it */
+	struct hg__plan_part *part;                      /* [parts] device; NULL: not listed */
+	int64_t parts, part_class[HG__PART_CLASSES + 1]; /* class c: parts part_class[c] .. part_class[c + 1] - 1 */
 };
 
 /* How far a cut moves at most: far enough to split no row where the longest has 64 edges, since there is then no second kernel to fold the parts; else half an
@@ -54,12 +77,12 @@ static inline int64_t hg__edge_of(const struct hg__csr *csr, int64_t p)
 /* The decomposition in which every row is an item of its own: no row is split, and hubs decide how long it takes. The naive sum needs it. */
 static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 {
-	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0};
+	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0, 0, 0, {0}};
 	return plan;
 }
 
 /* Work of one item: enough items to fill a GPU on small graphs, long ones on large graphs. Depends on the graph alone. */
-HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan);
+HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, enum hg__part_order order, struct hg__plan **plan);
 size_t hg__plan_bytes(const struct hg__plan *plan);
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
 

@@ -2,23 +2,39 @@
 
 #include "core/convert.h"
 #include "core/graph.h"
+#include "core/plan_parts.h"
 
 /* What kernels see of a graph: views of device memory, built when first asked for. */
 
-static hg_status plan_of(const hg_graph *g, int64_t rows, const struct hg__buffer *rowptr, struct hg__plan **plan)
+/* The order of the parts that this device wants for this graph. */
+static hg_status part_order(const hg_graph *g, int64_t rows, int64_t cols, const int64_t *host_rowptr, const int32_t *col, enum hg__part_order *order)
+{
+	int near = 0;
+	*order = HG__PARTS_NONE;
+	if (!g->ctx->backend->wants_parts)
+		return HG_OK;
+	HG__TRY(hg__plan_near(g->ctx, rows, cols, host_rowptr, col, &near));
+	*order = near ? HG__PARTS_NEAR : HG__PARTS_ALL;
+	return HG_OK;
+}
+
+static hg_status plan_of(const hg_graph *g, int64_t rows, int64_t cols, const struct hg__buffer *rowptr, const struct hg__buffer *col, struct hg__plan **plan)
 {
 	if (*plan)
 		return HG_OK;
 	struct hg__buffer host;
+	enum hg__part_order order;
 	HG__TRY(hg__buffer_download(g->ctx, rowptr, "plan: host rowptr", &host));
-	const hg_status status = hg__plan_build(g->ctx, rows, g->m, host.data, plan);
+	hg_status status = part_order(g, rows, cols, host.data, col->data, &order);
+	if (status == HG_OK)
+		status = hg__plan_build(g->ctx, rows, g->m, host.data, order, plan);
 	hg__buffer_free(g->ctx, &host);
 	return status;
 }
 
 hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
 {
-	HG__TRY(plan_of(g, g->rows, &g->rowptr, &g->plan));
+	HG__TRY(plan_of(g, g->rows, g->cols, &g->rowptr, &g->col, &g->plan));
 	const struct hg__csr view = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, g->plan};
 	*csr = view;
 	return HG_OK;
@@ -89,7 +105,7 @@ hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
 	if (g->pattern_symmetric) {
 		HG__TRY(hg__graph_csr(g, csr_t));
 	} else {
-		HG__TRY(plan_of(g, g->cols, &g->rowptr_t, &g->plan_t));
+		HG__TRY(plan_of(g, g->cols, g->rows, &g->rowptr_t, &g->col_t, &g->plan_t));
 		const struct hg__csr view = {g->cols, g->rows, g->m, g->rowptr_t.data, g->col_t.data, NULL, g->plan_t};
 		*csr_t = view;
 	}

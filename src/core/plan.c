@@ -1,5 +1,6 @@
 #include "core/buffer.h"
 #include "core/csr.h"
+#include "core/plan_parts.h"
 
 /* Merge path. The rows' edges and ends in the order
  *
@@ -80,6 +81,21 @@ enum { EDGE, ROW, SPLIT, FIRST, LAST, ARRAYS };
 static const char *const array_name[ARRAYS] = {"plan: item_edge", "plan: item_row", "plan: split_row", "plan: split_first", "plan: split_last"};
 static const size_t array_size[ARRAYS] = {sizeof(int64_t), sizeof(int32_t), sizeof(int32_t), sizeof(int64_t), sizeof(int64_t)};
 
+/* The parts, by length. */
+static hg_status add_parts(hg_context *ctx, const struct host_plan *p, int64_t rows, const int64_t *rowptr, int near, struct hg__plan *plan)
+{
+	const struct hg__part_source source = {p->items, hg__parts_count(p->items, p->edge, p->row, rows, rowptr), p->edge, p->row, rowptr};
+	struct hg__buffer host, device = {0};
+	HG__TRY(hg__buffer_host(ctx, source.parts, sizeof(struct hg__plan_part), "plan: parts", &host));
+	hg_status status = hg__parts_order(ctx, &source, near, host.data, plan->part_class);
+	if (status == HG_OK)
+		status = hg__buffer_upload(ctx, source.parts, sizeof(struct hg__plan_part), host.data, "plan: parts", &device);
+	hg__buffer_free(ctx, &host);
+	plan->part = device.data;
+	plan->parts = status == HG_OK ? source.parts : 0;
+	return status;
+}
+
 static hg_status upload(hg_context *ctx, const struct host_plan *p, struct hg__plan *plan)
 {
 	const void *host[ARRAYS] = {p->edge, p->row, p->split, p->first, p->last};
@@ -109,7 +125,7 @@ static int64_t longest_row(int64_t rows, const int64_t *rowptr, int64_t *empty)
 	return longest;
 }
 
-hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, struct hg__plan **plan)
+hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, enum hg__part_order order, struct hg__plan **plan)
 {
 	*plan = NULL;
 	const int32_t work = choose_work(rows, m);
@@ -128,6 +144,8 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 		built->splits = p.splits;
 		built->item_work = work;
 		status = upload(ctx, &p, built);
+		if (status == HG_OK && order != HG__PARTS_NONE)
+			status = add_parts(ctx, &p, rows, host_rowptr, order == HG__PARTS_NEAR, built);
 	}
 	for (int i = 0; i < ARRAYS; i++)
 		hg__buffer_free(ctx, &array[i]);
@@ -140,8 +158,9 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 
 size_t hg__plan_bytes(const struct hg__plan *plan)
 {
-	const size_t items = plan ? (size_t)plan->items + 1 : 0, splits = plan ? (size_t)plan->splits : 0;
-	return items * (array_size[EDGE] + array_size[ROW]) + splits * (array_size[SPLIT] + array_size[FIRST] + array_size[LAST]);
+	const size_t items = plan ? (size_t)plan->items + 1 : 0, splits = plan ? (size_t)plan->splits : 0, parts = plan ? (size_t)plan->parts : 0;
+	return items * (array_size[EDGE] + array_size[ROW]) + splits * (array_size[SPLIT] + array_size[FIRST] + array_size[LAST]) +
+	       parts * sizeof(struct hg__plan_part);
 }
 
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
@@ -154,5 +173,6 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 	hg__device_free(ctx, plan->split_row, splits * array_size[SPLIT]);
 	hg__device_free(ctx, plan->split_first, splits * array_size[FIRST]);
 	hg__device_free(ctx, plan->split_last, splits * array_size[LAST]);
+	hg__device_free(ctx, plan->part, (size_t)plan->parts * sizeof(struct hg__plan_part));
 	hg__host_free(ctx, plan, sizeof *plan);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/csr.h"
+#include "core/plan_parts.h"
 #include "unit/faulty.h"
 
 /* Plans, brought back to the host and compared with the brute-force reading of their contract in core/csr.h. */
@@ -120,11 +121,71 @@ static int64_t count_splits(const struct host_plan *p, int64_t rows, const int64
 	return splits;
 }
 
+/* Where part `place` lies among the items: the row and the item of its first entry. */
+static int64_t item_of(const struct host_plan *p, int64_t entry)
+{
+	int64_t low = 0, high = p->items;
+	while (high - low > 1) {
+		const int64_t middle = low + (high - low) / 2;
+		*(p->edge[middle] <= entry ? &low : &high) = middle;
+	}
+	while (p->edge[low + 1] <= entry)
+		low++;
+	return low;
+}
+
+/* A part is what one item has of one row, all of it, and knows where its sum goes. */
+static void check_part(const struct host_plan *p, const int64_t *rowptr, const struct hg__plan_part *part)
+{
+	const int64_t begin = hg__part_begin(part), end = begin + hg__part_entries(part), row = part->row;
+	if (begin == end) {
+		CHECK(rowptr[row] == rowptr[row + 1] && part->slot == -1);
+		return;
+	}
+	const int64_t item = item_of(p, begin), first = p->edge[item], last = p->edge[item + 1];
+	CHECK_EQ_I(begin, rowptr[row] > first ? rowptr[row] : first);
+	CHECK_EQ_I(end, rowptr[row + 1] < last ? rowptr[row + 1] : last);
+	CHECK_EQ_I(part->slot, end < rowptr[row + 1] ? 2 * item + 1 : begin > rowptr[row] ? 2 * item : -1);
+}
+
+/* The list of parts has each part once, by class, and longest first where that is promised. */
+static void check_parts(hg_context *ctx, int64_t rows, const int64_t *rowptr, enum hg__part_order order)
+{
+	struct hg__plan *plan;
+	CHECK_OK(hg__plan_build(ctx, rows, rowptr[rows], rowptr, order, &plan));
+	struct host_plan p = fetch_plan(ctx, plan);
+	struct hg__plan_part *part = fetch(ctx, plan->part, plan->parts, sizeof *part);
+	char *seen = calloc((size_t)(rowptr[rows] + 1), 1);
+	int64_t entries = 0, empty = 0;
+	CHECK(seen && plan->part_class[0] == 0 && plan->part_class[HG__PART_CLASSES] == plan->parts);
+	for (int c = 0; c < HG__PART_CLASSES; c++)
+		for (int64_t i = plan->part_class[c]; i < plan->part_class[c + 1]; i++) {
+			const int64_t count = hg__part_entries(&part[i]);
+			CHECK_EQ_I(hg__part_class(count), c);
+			check_part(&p, rowptr, &part[i]);
+			CHECK(count == 0 || !seen[hg__part_begin(&part[i])]);
+			seen[hg__part_begin(&part[i])] |= count > 0;
+			entries += count;
+			empty += count == 0;
+			if (order == HG__PARTS_ALL && c < HG__PART_SORTED && i > plan->part_class[c])
+				CHECK((hg__part_entries(&part[i - 1]) + 7) / 8 >= (count + 7) / 8);
+		}
+	CHECK_EQ_I(entries, rowptr[rows]);
+	CHECK_EQ_I(empty, plan->empty);
+	free(seen);
+	free(part);
+	free_plan(&p);
+	hg__plan_free(ctx, plan);
+}
+
 static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 {
 	const int64_t m = rowptr[rows];
 	struct hg__plan *plan;
-	CHECK_OK(hg__plan_build(ctx, rows, m, rowptr, &plan));
+	check_parts(ctx, rows, rowptr, HG__PARTS_ALL);
+	check_parts(ctx, rows, rowptr, HG__PARTS_NEAR);
+	CHECK_OK(hg__plan_build(ctx, rows, m, rowptr, HG__PARTS_NONE, &plan));
+	CHECK(plan->part == NULL && plan->parts == 0);
 	struct host_plan p = fetch_plan(ctx, plan);
 	int64_t *sum = calloc((size_t)rows + 1, sizeof *sum), *owner = calloc((size_t)rows + 1, sizeof *owner);
 	CHECK(sum && owner);
@@ -173,7 +234,7 @@ static void nothing_at_all(void)
 	hg_context *ctx = test_context();
 	const int64_t rowptr[] = {0};
 	struct hg__plan *plan;
-	CHECK_OK(hg__plan_build(ctx, 0, 0, rowptr, &plan));
+	CHECK_OK(hg__plan_build(ctx, 0, 0, rowptr, HG__PARTS_ALL, &plan));
 	CHECK(plan->items == 0 && plan->splits == 0 && plan->empty == 0);
 	hg__plan_free(ctx, plan);
 	hg__plan_free(ctx, NULL);
@@ -272,7 +333,7 @@ static void small_graphs_have_short_items_and_large_ones_long(void)
 		CHECK(rowptr);
 		for (int64_t r = 0; r <= expected[i].rows; r++)
 			rowptr[r] = r * expected[i].degree;
-		CHECK_OK(hg__plan_build(ctx, expected[i].rows, rowptr[expected[i].rows], rowptr, &plan));
+		CHECK_OK(hg__plan_build(ctx, expected[i].rows, rowptr[expected[i].rows], rowptr, HG__PARTS_NONE, &plan));
 		CHECK_EQ_I(plan->item_work, expected[i].work);
 		hg__plan_free(ctx, plan);
 		free(rowptr);
@@ -284,14 +345,14 @@ static hg_status scene(hg_context *ctx)
 {
 	const int64_t rowptr[] = {0, 0, 100, 100, 130};
 	struct hg__plan *plan = NULL;
-	const hg_status status = hg__plan_build(ctx, 4, 130, rowptr, &plan);
+	const hg_status status = hg__plan_build(ctx, 4, 130, rowptr, HG__PARTS_NEAR, &plan);
 	hg__plan_free(ctx, plan);
 	return status;
 }
 
 static void every_allocation_may_fail(void)
 {
-	CHECK_EQ_I(faulty_sweep(scene), 1 + 5 + 5);
+	CHECK_EQ_I(faulty_sweep(scene), 1 + 5 + 5 + 3);
 }
 
 int main(int argc, char **argv)

@@ -270,6 +270,7 @@ const struct hg__backend hg__backend_cuda = {
     // clang-format off: one name a line, in the order of backend.h
     HG_DEVICE_CUDA,
     "cuda",
+    1,
     open_context,
     close_context,
     device_alloc,

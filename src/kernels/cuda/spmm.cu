@@ -1,8 +1,8 @@
+#include "kernels/cuda/by_length.cuh"
 #include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
-#include "kernels/cuda/stream.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
  *
@@ -14,7 +14,8 @@
  *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end */
 
 struct problem {
-	struct item_plan plan;
+	struct part_list parts;
+	struct item_plan plan; /* for the fold */
 	const int32_t *col;
 	const uint32_t *edge;
 	const void *x, *w;
@@ -140,155 +141,132 @@ static __device__ inline void put_part(const struct problem &p, int32_t row, int
 	}
 }
 
-/* ---- pass 1: items ---- */
+/* ---- pass 1: parts ---- */
 
-/* Four weights as they lie in memory. */
-static_assert(STEP == 4, "weights are loaded four at a time");
-template <typename T> struct four_weights;
-template <> struct four_weights<float> {
-	float4 bits;
-	__device__ float get(int u) const
+/* What there is one of for each entry beside its column, loaded by the lane that has the entry: a weight, a step ahead; or the scale of the column. HELD: registers. */
+template <typename T, int HELD> struct shared_weights {
+	T now[HELD], next[HELD];
+	__device__ void ahead(const struct problem &p, int k, int64_t entry)
 	{
-		return u == 0 ? bits.x : u == 1 ? bits.y : u == 2 ? bits.z : bits.w;
+		next[k] = static_cast<const T *>(p.w)[entry];
 	}
-	__device__ void load(const float *p)
+	__device__ void turn()
 	{
-		bits = __ldg(reinterpret_cast<const float4 *>(p));
+#pragma unroll
+		for (int k = 0; k < HELD; k++)
+			now[k] = next[k];
 	}
-	__device__ void load(const float *p, int live)
+	__device__ void look_up(const struct problem &, int, int32_t)
 	{
-		bits = make_float4(p[0], live > 1 ? p[1] : 0.0f, live > 2 ? p[2] : 0.0f, live > 3 ? p[3] : 0.0f);
 	}
 };
-template <> struct four_weights<__half> {
-	uint2 bits;
-	__device__ float get(int u) const
+template <int HELD> struct shared_scales {
+	float now[HELD];
+	__device__ void ahead(const struct problem &, int, int64_t)
 	{
-		const __half2 pair = half2_of(u < 2 ? bits.x : bits.y);
-		return u % 2 ? __high2float(pair) : __low2float(pair);
 	}
-	__device__ void load(const __half *p)
+	__device__ void turn()
 	{
-		bits = __ldg(reinterpret_cast<const uint2 *>(p));
 	}
-	__device__ void load(const __half *p, int live)
+	__device__ void look_up(const struct problem &p, int k, int32_t id)
 	{
-		const unsigned short *w = reinterpret_cast<const unsigned short *>(p);
-		bits.x = w[0] | (live > 1 ? w[1] : 0u) << 16;
-		bits.y = (live > 2 ? w[2] : 0u) | (live > 3 ? w[3] : 0u) << 16;
+		now[k] = __ldg(p.col_scale + id);
 	}
+};
+template <int HELD> struct nothing_shared {
+	float now[HELD];
+	__device__ void ahead(const struct problem &, int, int64_t)
+	{
+	}
+	__device__ void turn()
+	{
+	}
+	__device__ void look_up(const struct problem &, int, int32_t)
+	{
+	}
+};
+template <int FACTOR, int HELD> struct shared_factors : nothing_shared<HELD> {
+};
+template <int HELD> struct shared_factors<WEIGHT_F16, HELD> : shared_weights<__half, HELD> {
+};
+template <int HELD> struct shared_factors<WEIGHT_F32, HELD> : shared_weights<float, HELD> {
+};
+template <int HELD> struct shared_factors<SCALED, HELD> : shared_scales<HELD> {
+};
+template <int HELD> struct shared_factors<ROUNDED, HELD> : shared_scales<HELD> {
 };
 
-/* Factors of a step that its lanes have in common: four weights in one load by every lane, a step ahead; or column scales, of which lane k looks up entry k's, with
- * the column loaded a step ahead. */
-template <typename T> struct shared_weights {
-	struct four_weights<T> now, next;
-	__device__ void look_ahead(const struct problem &p, const struct sub_warp &, int64_t entry, int live)
-	{
-		if (live == STEP)
-			next.load(static_cast<const T *>(p.w) + entry);
-		else
-			next.load(static_cast<const T *>(p.w) + entry, live);
-	}
-	__device__ void load(const struct problem &)
-	{
-		now = next;
-	}
-	__device__ float get(const struct sub_warp &, int u) const
-	{
-		return now.get(u);
-	}
-};
-struct shared_scales {
-	int32_t col;
-	float s;
-	__device__ void look_ahead(const struct problem &p, const struct sub_warp &me, int64_t entry, int live)
-	{
-		col = __ldg(p.col + entry + (me.lane < live ? me.lane : 0));
-	}
-	__device__ void load(const struct problem &p)
-	{
-		s = p.col_scale[col];
-	}
-	__device__ float get(const struct sub_warp &me, int u) const
-	{
-		return __shfl_sync(me.mask, s, u, me.lanes);
-	}
-};
-struct nothing_shared {
-	__device__ void look_ahead(const struct problem &, const struct sub_warp &, int64_t, int)
-	{
-	}
-	__device__ void load(const struct problem &)
-	{
-	}
-	__device__ float get(const struct sub_warp &, int) const
-	{
-		return 1.0f;
-	}
-};
-template <int FACTOR> struct shared_factors : nothing_shared {
-};
-template <> struct shared_factors<WEIGHT_F16> : shared_weights<__half> {
-};
-template <> struct shared_factors<WEIGHT_F32> : shared_weights<float> {
-};
-template <> struct shared_factors<SCALED> : shared_scales {
-};
-template <> struct shared_factors<ROUNDED> : shared_scales {
-};
+/* Gathers of a step: 8, but 4 where an entry takes 8 registers or more. */
+template <typename T, int W, int FACTOR> constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
 
 /* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step leave registers for. */
-template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : sizeof(T) == 4 || FACTOR == BY_COLUMN ? 2 : FACTOR == BY_LANE ? 3 : 4;
+template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : FACTOR == BY_COLUMN ? 2 : sizeof(T) == 4 || FACTOR == BY_LANE ? 3 : 4;
 
-template <typename T, int W, int MODE, int FACTOR>
-static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_items(const __grid_constant__ struct problem p)
-{
+/* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane without columns goes along: the lanes of a sub-warp share entries. */
+template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 	using N = typename accumulator<MODE>::type;
-	constexpr int K = FACTOR == BY_COLUMN ? W : 1;
-	const struct sub_warp me = own_sub_warp();
-	const int64_t item = own_piece(), own = own_unit() * W, c = own < p.cols ? own : (p.cols - 1) / W * W;
-	if (item >= p.plan.items)
-		return;
-	const bool owner = own < p.cols; /* a lane without columns goes along: the lanes of a sub-warp share row ends and weights */
-	const char *x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
+	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
+	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE;
+	using step = step_of<STEP, FEW>;
+
+	const struct problem &p;
+	const bool owner;
+	const int64_t c;
+	const char *x;
 	int head[K];
-#pragma unroll
-	for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
-		head[i] = FACTOR < BY_LANE ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
 	N acc[W] = {}, total[W] = {};
 	raw<T, W> bits[STEP];
-	N factor[STEP][K];
-	constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE;
-	struct shared_factors<FACTOR> shared = {
-	};
-	const auto ahead = [&](int64_t entry, int live) { shared.look_ahead(p, me, entry, live); };
-	const auto step = [&]() { shared.load(p); };
-	const auto load_term = [&](int u, int64_t entry, int32_t j) {
+	N own_factor[STEP][K];
+	struct shared_factors<FACTOR, step::held> shared;
+
+	__device__ lane_sum(const struct problem &problem, int64_t own) : p(problem), owner(own < problem.cols), c(owner ? own : (problem.cols - 1) / W * W)
+	{
+		x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
+#pragma unroll
+		for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
+			head[i] = FACTOR < BY_LANE ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
+	}
+	__device__ void ahead(int k, int64_t entry)
+	{
+		shared.ahead(p, k, entry);
+	}
+	__device__ void turn()
+	{
+		shared.turn();
+	}
+	__device__ void look_up(int k, int32_t id)
+	{
+		shared.look_up(p, k, id);
+	}
+	__device__ float factor(int u)
+	{
+		return SHARED ? widen(step::given(shared.now, u)) : 1.0f;
+	}
+	__device__ void load(int u, int64_t entry, int32_t j)
+	{
 		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
 		if (FACTOR >= BY_LANE)
-			factors(p, entry, j, head, factor[u]);
-	};
-	const auto add_term = [&](int u) {
-		N v[W], f[K];
-		const float shared_factor = shared.get(me, u);
-		if (SHARED)
-			f[0] = narrow<N>(shared_factor);
-#pragma unroll
-		for (int i = 0; FACTOR >= BY_LANE && i < K; i++)
-			f[i] = factor[u][i];
+			factors(p, entry, j, head, own_factor[u]);
+	}
+	__device__ void add(int u, float factor)
+	{
+		N v[W];
 		unpack(bits[u], v);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			acc[i] = FACTOR == UNIT      ? add(acc[i], v[i])
-			         : FACTOR == ROUNDED ? add(acc[i], N(widen(narrow<T>(mul(shared_factor, widen(v[i]))))))
-			                             : fused(f[i % K], v[i], acc[i]);
-	};
-	const auto batch = [&](float r) {
-		if (MODE == HG_ACC_F16_DISCRETIZED)
+		for (int i = 0; i < W; i++) {
+			const N f = FACTOR >= BY_LANE ? own_factor[u][i % K] : narrow<N>(factor);
+			acc[i] = FACTOR == UNIT      ? ::add(acc[i], v[i])
+			         : FACTOR == ROUNDED ? ::add(acc[i], N(widen(narrow<T>(mul(factor, widen(v[i]))))))
+			                             : fused(f, v[i], acc[i]);
+		}
+	}
+	__device__ void passed(int64_t entry, float r)
+	{
+		if (MODE == HG_ACC_F16_DISCRETIZED && entry % HG_BATCH_EDGES == 0)
 			close_batch(acc, total, mul(p.alpha, r));
-	};
-	const auto put = [&](int32_t row, int64_t slot, float r) {
+	}
+	__device__ void put(int32_t row, int64_t slot, float r)
+	{
 		const float scale = mul(p.alpha, r);
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
@@ -297,13 +275,20 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_ite
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);
-	};
-	const auto zero = [&](int32_t row) {
+	}
+	__device__ void zero(int32_t row)
+	{
 		const float nothing[W] = {};
 		if (owner)
 			store<W>(static_cast<T *>(p.y) + row * p.ldy + c, nothing);
-	};
-	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load_term, add_term, batch, zero, put);
+	}
+};
+
+template <typename T, int W, int MODE, int FACTOR, bool FEW>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
+{
+	struct lane_sum<T, W, MODE, FACTOR, FEW> lane(p, own_unit() * W);
+	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
@@ -324,24 +309,36 @@ template <typename T, int MODE> static __global__ void __launch_bounds__(BLOCK) 
 
 typedef void (*spmm_kernel)(struct problem);
 
-/* NULL: BY_LANE does it. Arithmetic in f16 is there to be compared, not to be fast. */
+constexpr int64_t LEAST_LANES = 4; /* of a sub-warp: by_length.cuh */
+
+/* A kernel for sub-warps of 4 lanes and one for more, and the gathers of their steps. NULL: BY_LANE does it. */
+struct walker {
+	spmm_kernel few, many;
+	int deep;
+};
+template <typename T, int W, int MODE, int FACTOR> static constexpr struct walker walker_of()
+{
+	return {spmm_parts<T, W, MODE, FACTOR, true>, spmm_parts<T, W, MODE, FACTOR, false>, DEEP<T, W, FACTOR>};
+}
+
+/* Arithmetic in f16 is there to be compared, not to be fast. */
 struct variant {
-	spmm_kernel wide[FACTORS], narrow[2], fold;
+	struct walker wide[FACTORS], narrow[2];
+	spmm_kernel fold;
 };
 template <typename T> static constexpr struct variant variant_in_f32()
 {
-	constexpr spmm_kernel halves = sizeof(T) == sizeof(__half) ? spmm_items<T, 8, HG_ACC_F32, WEIGHT_F16> : nullptr;
-	return {{spmm_items<T, 8, HG_ACC_F32, UNIT>, halves, spmm_items<T, 8, HG_ACC_F32, WEIGHT_F32>, spmm_items<T, 8, HG_ACC_F32, SCALED>,
-	         spmm_items<T, 8, HG_ACC_F32, ROUNDED>, spmm_items<T, 8, HG_ACC_F32, BY_LANE>, spmm_items<T, 8, HG_ACC_F32, BY_COLUMN>},
-	        {spmm_items<T, 1, HG_ACC_F32, UNIT>, spmm_items<T, 1, HG_ACC_F32, BY_LANE>},
+	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half) ? walker_of<__half, 8, HG_ACC_F32, WEIGHT_F16>() : none;
+	return {{walker_of<T, 8, HG_ACC_F32, UNIT>(), halves, walker_of<T, 8, HG_ACC_F32, WEIGHT_F32>(), walker_of<T, 8, HG_ACC_F32, SCALED>(),
+	         walker_of<T, 8, HG_ACC_F32, ROUNDED>(), walker_of<T, 8, HG_ACC_F32, BY_LANE>(), walker_of<T, 8, HG_ACC_F32, BY_COLUMN>()},
+	        {walker_of<T, 1, HG_ACC_F32, UNIT>(), walker_of<T, 1, HG_ACC_F32, BY_LANE>()},
 	        spmm_fold<T, HG_ACC_F32>};
 }
 template <int MODE> static constexpr struct variant variant_in_f16()
 {
-	return {
-	    {spmm_items<__half, 8, MODE, UNIT>, nullptr, nullptr, nullptr, nullptr, spmm_items<__half, 8, MODE, BY_LANE>, spmm_items<__half, 8, MODE, BY_COLUMN>},
-	    {spmm_items<__half, 1, MODE, UNIT>, spmm_items<__half, 1, MODE, BY_LANE>},
-	    spmm_fold<__half, MODE>};
+	return {{walker_of<__half, 8, MODE, UNIT>(), {}, {}, {}, {}, walker_of<__half, 8, MODE, BY_LANE>(), walker_of<__half, 8, MODE, BY_COLUMN>()},
+	        {walker_of<__half, 1, MODE, UNIT>(), walker_of<__half, 1, MODE, BY_LANE>()},
+	        spmm_fold<__half, MODE>};
 }
 /* By type and accumulation, in the order of hg_dtype and hg_accumulate. */
 static const struct variant variants[2][HG_ACC_COUNT] = {
@@ -364,11 +361,7 @@ static uint32_t pitch_of(const struct hg__mat &x)
 static struct problem problem_of(const struct hg__spmm_args *a)
 {
 	struct problem p = {};
-	struct hg__csr csr = a->csr;
-	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
-	if (a->accumulate == HG_ACC_F16_NAIVE || row_by_row(a))
-		csr.plan = &by_row;
-	p.plan = plan_of(csr);
+	p.plan = plan_of(a->csr);
 	p.col = a->csr.col;
 	p.edge = a->csr.edge;
 	p.x = a->x.data;
@@ -389,11 +382,11 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 }
 
 /* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge, are loaded in vectors. */
-static spmm_kernel kernel_of(const struct variant *v, const struct problem &p, bool by_eight, bool rounded)
+static const struct walker *walker_for(const struct variant *v, const struct problem &p, bool by_eight, bool rounded)
 {
 	const bool plain = !p.w && !p.col_scale, in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
 	if (!by_eight)
-		return v->narrow[!plain];
+		return &v->narrow[!plain];
 	int factor = p.heads == 1 || p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
 	if (plain)
 		factor = UNIT;
@@ -401,7 +394,7 @@ static spmm_kernel kernel_of(const struct variant *v, const struct problem &p, b
 		factor = rounded ? ROUNDED : SCALED;
 	else if (p.w && p.heads == 1 && !p.col_scale && in_order)
 		factor = p.w_half ? WEIGHT_F16 : WEIGHT_F32;
-	return v->wide[factor] ? v->wide[factor] : v->wide[BY_LANE];
+	return v->wide[factor].many ? &v->wide[factor] : &v->wide[BY_LANE];
 }
 
 /* Lanes of a sub-warp at most. Where the rows that are gathered do not stay in the second-level cache, but 128 bytes of each would, the columns are done in
@@ -449,10 +442,10 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
 	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
-	*rounded = scaled && by_eight && !p->w && v->wide[ROUNDED] && a->x.rows * p->pitch <= SMALL_X;
+	*rounded = scaled && by_eight && !p->w && v->wide[ROUNDED].many && a->x.rows * p->pitch <= SMALL_X;
 	if (scaled && !*rounded)
 		HG__TRY(scale_first(ctx, a, p, memory));
-	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32] && a->csr.m > FEW_ENTRIES)
+	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
 		HG__TRY(lay_out(ctx, a, p, weights));
 	return HG_OK;
 }
@@ -480,13 +473,17 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	bool rounded = false;
 	HG__TRY(prepare(ctx, a, v, &p, by_eight, &rounded));
 
+	const struct walker *walker = walker_for(v, p, by_eight, rounded);
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
-	const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units, most_lanes(ctx, p, a));
-	if (p.plan.items > 0) {
-		kernel_of(v, p, by_eight, rounded)<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "spmm"));
-	}
-	if (p.plan.splits == 0)
+	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE || row_by_row(a);
+	if (!whole_rows && !a->csr.plan->part)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts", static_cast<long long>(a->csr.rows));
+	struct edge_grid shape = edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
+	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, shape.block.y);
+	shape.grid.x = p.parts.blocks;
+	(shape.block.x == LEAST_LANES ? walker->few : walker->many)<<<shape.grid, shape.block, 0, stream_of(ctx)>>>(p);
+	HG__TRY(launched(ctx, "spmm"));
+	if (whole_rows || p.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
 	v->fold<<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);

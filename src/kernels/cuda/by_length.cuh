@@ -1,0 +1,262 @@
+#ifndef HG_KERNELS_CUDA_BY_LENGTH_CUH
+#define HG_KERNELS_CUDA_BY_LENGTH_CUH
+
+/* A walk over the parts of a plan by length (core/csr.h): the sub-warps of a warp take parts of equally many steps, so they go through the same code together, and
+ * DEEP gathers of each are under way at once. A part that fits into one step shares it with others: two parts of 4 entries, four of 2, eight of one.
+ *
+ * A sub-warp is `lanes` (blockDim.x: 4, 8, 16 or 32) threads. Column ids, and what else there is one of for each entry, are loaded by lane k for entry k of a step
+ * of DEEP, and shuffled when they are used; of the next step while this one's gathers are under way.
+ *
+ * Why sorted: H200, f16, unit weights, one run, F = 32 / 64 / 128, parts in the order of rows with row ends in the middle of steps against this: Kron-21 0.95 / 1.33 /
+ * 2.23 ms and 0.61 / 0.90 / 1.77; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.51 / 2.99; products-like 2.90 / 3.68 / 7.19 and 2.70 / 3.53 / 7.09. Row ends cost Kron-21
+ * 300 million instructions of 743; and rows of equal length sweep over the columns in step, so the second-level cache serves more of them. */
+
+#include "kernels/cuda/parts.cuh"
+
+/* The parts, and how many blocks there are for those that need steps of their own and for each class of the short ones. */
+struct part_list {
+	const struct hg__plan_part *part; /* NULL: part i is row i of rowptr */
+	const int64_t *rowptr;
+	const float *row_scale; /* NULL: 1 */
+	int64_t first[HG__PART_CLASSES + 1];
+	int long_classes;
+	unsigned blocks, short_blocks[HG__PART_CLASSES];
+	uint64_t long_share; /* of all blocks, times 2^32, rounded up */
+};
+
+/* Class 2 has up to 8 entries, then 4, 2, 1; the last has none. */
+constexpr int EMPTY_CLASS = HG__PART_CLASSES - 1;
+
+/* Parts that a sub-warp takes at once, of a class whose parts fit into a step. */
+static __host__ __device__ inline int parts_at_once(int deep, int part_class)
+{
+	return part_class == EMPTY_CLASS ? deep : deep >> (EMPTY_CLASS - 1 - part_class);
+}
+
+static inline unsigned blocks_for(int64_t parts, int64_t per_block)
+{
+	return static_cast<unsigned>((parts + per_block - 1) / per_block);
+}
+
+/* listed: the plan's parts; else every row is a part of its own. */
+static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale, bool listed, int deep, unsigned sub_warps)
+{
+	struct part_list list = {};
+	list.rowptr = csr.rowptr;
+	list.row_scale = row_scale;
+	list.part = listed ? csr.plan->part : nullptr;
+	list.long_classes = !listed ? HG__PART_CLASSES : deep < 8 ? 3 : 2;
+	for (int k = 1; k <= HG__PART_CLASSES; k++)
+		list.first[k] = listed ? csr.plan->part_class[k] : csr.rows;
+	const unsigned long_blocks = blocks_for(list.first[list.long_classes], sub_warps);
+	list.blocks = long_blocks;
+	for (int k = list.long_classes; k < HG__PART_CLASSES; k++)
+		list.blocks += list.short_blocks[k] = blocks_for(list.first[k + 1] - list.first[k], static_cast<int64_t>(sub_warps) * parts_at_once(deep, k));
+	list.long_share = list.blocks ? ((static_cast<uint64_t>(long_blocks) << 32) + list.blocks - 1) / list.blocks : 0;
+	return list;
+}
+
+/* What a block does: which of the blocks of a class it is (0: of the long ones). Short parts wait for memory more than they use it, so they go along with long ones all
+ * the time; all of them at the end made Kron-21 2 % slower. */
+struct block_share {
+	int part_class;
+	unsigned block;
+};
+static __device__ inline struct block_share share_of(const struct part_list &list, unsigned b)
+{
+	const unsigned before = static_cast<unsigned>(b * list.long_share >> 32), behind = static_cast<unsigned>((b + 1) * list.long_share >> 32);
+	if (behind > before)
+		return {0, before};
+	unsigned s = b - before;
+	int k = list.long_classes;
+	while (k < EMPTY_CLASS && s >= list.short_blocks[k])
+		s -= list.short_blocks[k++];
+	return {k, s};
+}
+
+/* A part, as a thread knows it. row -1: none. */
+struct own_part {
+	int64_t begin;
+	int count, row, slot;
+	float scale;
+};
+static __device__ inline struct own_part part_at(const struct part_list &list, int64_t i, int64_t end)
+{
+	struct own_part own = {0, 0, -1, -1, 1.0f};
+	if (i >= end)
+		return own;
+	if (list.part) {
+		const longlong2 bits = __ldg(reinterpret_cast<const longlong2 *>(list.part + i));
+		own.begin = bits.x & ((1ll << HG__PART_BITS) - 1);
+		own.count = static_cast<int>(static_cast<unsigned long long>(bits.x) >> HG__PART_BITS);
+		own.row = static_cast<int>(bits.y);
+		own.slot = static_cast<int>(bits.y >> 32);
+	} else {
+		own.begin = __ldg(list.rowptr + i);
+		own.count = static_cast<int>(__ldg(list.rowptr + i + 1) - own.begin);
+		own.row = static_cast<int>(i);
+	}
+	if (list.row_scale)
+		own.scale = __ldg(list.row_scale + own.row);
+	return own;
+}
+
+/* Where entry u of a step lies: in register u / span of lane u % span. FEW: a sub-warp has only 4 lanes. */
+template <int DEEP, bool FEW> struct step_of {
+	static constexpr int span = FEW && DEEP > 4 ? 4 : DEEP, held = DEEP / span;
+
+	static __device__ int own(int k) /* this thread's entry in register k */
+	{
+		return k * span + static_cast<int>(threadIdx.x) % span;
+	}
+	/* Of all lanes of the sub-warp that hold an entry in one register. */
+	static __device__ unsigned flags(bool mine)
+	{
+		const unsigned lanes = blockDim.x, first = threadIdx.y * lanes % 32;
+		return __ballot_sync(0xffffffffu, mine) >> first & ((1u << span) - 1);
+	}
+	template <typename T> static __device__ T given(const T (&v)[held], int u)
+	{
+		return __shfl_sync(0xffffffffu, v[u / span], u % span, static_cast<int>(blockDim.x));
+	}
+};
+
+/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR:
+ *
+ *     c.ahead(k, entry)         start loads of what register k is to hold of `entry` in the next step
+ *     c.turn()                  the next step is this one
+ *     c.look_up(k, id)          start loads that need the column id of this thread's entry
+ *     c.factor(u)               the factor of entry u, from the lane that holds it
+ *     c.load(u, entry, id)      start the gathers of the step's entry u (`entry` only if ENTRIES)
+ *     c.add(u, factor)          add it to the sum
+ *     c.passed(entry, scale)    the sum now holds what lies before `entry` in a row of this scale (only if ENTRIES)
+ *     c.put(row, slot, scale)   the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
+ *     c.zero(row)               the row is empty */
+
+template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline void long_part(const struct own_part &own, const int32_t *cols, C &c)
+{
+	using step = step_of<DEEP, FEW>;
+	const int most = __reduce_max_sync(0xffffffffu, own.count);
+	const int32_t *col = cols + own.begin;
+	int32_t next[step::held];
+	const auto look_ahead = [&](int e) {
+#pragma unroll
+		for (int k = 0; k < step::held; k++) {
+			const int mine = e + step::own(k);
+			if (mine < own.count) {
+				next[k] = __ldg(col + mine);
+				c.ahead(k, own.begin + mine);
+			}
+		}
+	};
+	look_ahead(0);
+	for (int e = 0; e < most; e += DEEP) {
+		c.turn();
+#pragma unroll
+		for (int k = 0; k < step::held; k++)
+			if (e + step::own(k) < own.count)
+				c.look_up(k, next[k]);
+		const bool whole = __all_sync(0xffffffffu, e + DEEP <= own.count);
+		if (whole) {
+#pragma unroll
+			for (int u = 0; u < DEEP; u++)
+				c.load(u, ENTRIES ? own.begin + e + u : 0, step::given(next, u));
+		} else {
+#pragma unroll
+			for (int u = 0; u < DEEP; u++) {
+				const int32_t id = step::given(next, u);
+				if (e + u < own.count)
+					c.load(u, ENTRIES ? own.begin + e + u : 0, id);
+			}
+		}
+		look_ahead(e + DEEP);
+#pragma unroll
+		for (int u = 0; u < DEEP; u++) {
+			const auto factor = c.factor(u);
+			if (whole || e + u < own.count) {
+				c.add(u, factor);
+				if (ENTRIES)
+					c.passed(own.begin + e + u + 1, own.scale);
+			}
+		}
+	}
+	if (own.row < 0)
+		return;
+	if (own.count > 0)
+		c.put(own.row, own.slot, own.scale);
+	else
+		c.zero(own.row);
+}
+
+/* Parts i, i + 1, ... of at most 2^shift entries each, as many as fill a step. */
+template <int DEEP, bool FEW, bool ENTRIES, typename C>
+static __device__ inline void short_parts(const struct part_list &list, int64_t i, int64_t end, int shift, const int32_t *cols, C &c)
+{
+	using step = step_of<DEEP, FEW>;
+	const int last = (1 << shift) - 1; /* entry of a part */
+	int32_t id[step::held];
+	float scale[step::held];
+	long long entry[step::held];
+#pragma unroll
+	for (int k = 0; k < step::held; k++) {
+		const int mine = step::own(k);
+		const struct own_part own = part_at(list, i + (mine >> shift), end);
+		scale[k] = own.scale, id[k] = -1;
+		entry[k] = own.begin + (mine & last);
+		if ((mine & last) < own.count) {
+			id[k] = __ldg(cols + entry[k]);
+			c.ahead(k, entry[k]);
+		}
+	}
+	c.turn();
+	unsigned live = 0; /* bit u: there is an entry u */
+#pragma unroll
+	for (int k = 0; k < step::held; k++) {
+		live |= step::flags(id[k] >= 0) << k * step::span;
+		if (id[k] >= 0)
+			c.look_up(k, id[k]);
+	}
+#pragma unroll
+	for (int u = 0; u < DEEP; u++) {
+		const int32_t j = step::given(id, u);
+		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
+		if (j >= 0)
+			c.load(u, e, j);
+	}
+#pragma unroll
+	for (int u = 0; u < DEEP; u++) {
+		const auto factor = c.factor(u);
+		const float s = ENTRIES ? step::given(scale, u) : 1.0f;
+		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
+		if (live >> u & 1) {
+			c.add(u, factor);
+			if (ENTRIES)
+				c.passed(e + 1, s);
+		}
+		if ((u & last) == last) {
+			const struct own_part done = part_at(list, i + (u >> shift), end); /* again: kept since the loads it would take registers from them */
+			if (done.row >= 0)
+				c.put(done.row, done.slot, done.scale);
+		}
+	}
+}
+
+template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline void walk_by_length(const struct part_list &list, const int32_t *cols, C &c)
+{
+	const struct block_share share = share_of(list, blockIdx.x);
+	const int64_t sub_warp = static_cast<int64_t>(share.block) * blockDim.y + threadIdx.y;
+	if (share.part_class == 0) {
+		long_part<DEEP, FEW, ENTRIES>(part_at(list, sub_warp, list.first[list.long_classes]), cols, c);
+		return;
+	}
+	const int at_once = parts_at_once(DEEP, share.part_class);
+	const int64_t i = list.first[share.part_class] + sub_warp * at_once, end = list.first[share.part_class + 1];
+	if (share.part_class < EMPTY_CLASS) {
+		short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols, c);
+		return;
+	}
+	for (int64_t r = i; r < end && r < i + at_once; r++)
+		c.zero(part_at(list, r, end).row);
+}
+
+#endif
