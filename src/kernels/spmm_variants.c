@@ -1,6 +1,6 @@
 #include "kernels/spmm_variants.h"
 
-#include "core/buffer.h"
+#include "core/plan_store.h"
 
 /* ---- the table ---- */
 
@@ -67,85 +67,58 @@ enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args 
 
 /* ---- groups ---- */
 
-enum { EDGE, ROW, SPLIT, FIRST, LAST, ARRAYS };
-static const size_t array_size[ARRAYS] = {sizeof(int64_t), sizeof(int32_t), sizeof(int32_t), sizeof(int64_t), sizeof(int64_t)};
-
 static int64_t groups_of(const int64_t *rowptr, int64_t row, int64_t group)
 {
 	return (rowptr[row + 1] - rowptr[row] + group - 1) / group;
 }
 
 /* items, splits, empty. Rows before the first edge are an item. */
-static void count_groups(int64_t rows, const int64_t *rowptr, struct hg__plan *plan)
+static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group, struct hg__host_plan *p)
 {
-	plan->items = rows > 0 && rowptr[1] == 0;
+	p->items = rows > 0 && rowptr[1] == 0;
+	p->splits = p->empty = 0;
 	for (int64_t row = 0; row < rows; row++) {
-		const int64_t groups = groups_of(rowptr, row, plan->item_work);
-		plan->items += groups;
-		plan->splits += groups > 1;
-		plan->empty += groups == 0;
+		const int64_t groups = groups_of(rowptr, row, group);
+		p->items += groups;
+		p->splits += groups > 1;
+		p->empty += groups == 0;
 	}
 }
 
 /* Rows behind the last edge of a row are finished by its last group: the next item begins at a row with edges. */
-static void cut_groups(int64_t rows, const int64_t *rowptr, const struct hg__plan *plan, struct hg__buffer *array)
+static void cut_groups(int64_t rows, const int64_t *rowptr, int32_t group, const struct hg__host_plan *p)
 {
-	int64_t *edge = array[EDGE].data, *first = array[FIRST].data, *last = array[LAST].data, item = 0, split = 0;
-	int32_t *item_row = array[ROW].data, *split_row = array[SPLIT].data;
+	int64_t item = 0, split = 0;
 	if (rows > 0 && rowptr[1] == 0)
-		item_row[item++] = 0;
+		p->row[item++] = 0;
 	for (int64_t row = 0; row < rows; row++) {
-		const int64_t groups = groups_of(rowptr, row, plan->item_work);
+		const int64_t groups = groups_of(rowptr, row, group);
 		if (groups > 1) {
-			split_row[split] = (int32_t)row;
-			first[split] = item;
-			last[split++] = item + groups - 1;
+			p->split[split] = (int32_t)row;
+			p->first[split] = item;
+			p->last[split++] = item + groups - 1;
 		}
 		for (int64_t k = 0; k < groups; k++, item++) {
-			item_row[item] = (int32_t)row;
-			edge[item] = rowptr[row] + k * plan->item_work;
+			p->row[item] = (int32_t)row;
+			p->edge[item] = rowptr[row] + k * group;
 		}
 	}
-	item_row[item] = (int32_t)rows;
-	edge[item] = rows > 0 ? rowptr[rows] : 0;
-}
-
-static hg_status upload_groups(hg_context *ctx, struct hg__buffer *array, struct hg__plan *plan)
-{
-	const int64_t count[ARRAYS] = {plan->items + 1, plan->items + 1, plan->splits, plan->splits, plan->splits};
-	struct hg__buffer device[ARRAYS] = {{0}};
-	hg_status status = HG_OK;
-	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
-		status = hg__buffer_upload(ctx, count[i], array_size[i], array[i].data, "groups", &device[i]);
-	plan->item_edge = device[EDGE].data;
-	plan->item_row = device[ROW].data;
-	plan->split_row = device[SPLIT].data;
-	plan->split_first = device[FIRST].data;
-	plan->split_last = device[LAST].data;
-	return status;
+	p->row[item] = (int32_t)rows;
+	p->edge[item] = rows > 0 ? rowptr[rows] : 0;
 }
 
 hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr, int group, struct hg__plan **plan)
 {
-	struct hg__plan counted = {.item_work = group};
-	struct hg__buffer array[ARRAYS] = {{0}}, result = {0};
+	struct hg__host_plan counted, p;
 	*plan = NULL;
-	count_groups(rows, host_rowptr, &counted);
-	const int64_t count[ARRAYS] = {counted.items + 1, counted.items + 1, counted.splits, counted.splits, counted.splits};
-	hg_status status = hg__buffer_host(ctx, 1, sizeof counted, "groups", &result);
-	for (int i = 0; i < ARRAYS && status == HG_OK; i++)
-		status = hg__buffer_host(ctx, count[i], array_size[i], "groups", &array[i]);
-	if (status == HG_OK) {
-		struct hg__plan *built = result.data;
-		*built = counted;
-		cut_groups(rows, host_rowptr, built, array);
-		status = upload_groups(ctx, array, built);
-	}
-	for (int i = 0; i < ARRAYS; i++)
-		hg__buffer_free(ctx, &array[i]);
-	if (status < 0)
-		hg__plan_free(ctx, result.data);
-	else
-		*plan = result.data;
+	count_groups(rows, host_rowptr, group, &counted);
+	HG__TRY(hg__host_plan_alloc(ctx, counted.items, counted.splits, &p));
+	p.items = counted.items;
+	p.splits = counted.splits;
+	p.empty = counted.empty;
+	p.work = group;
+	cut_groups(rows, host_rowptr, group, &p);
+	const hg_status status = hg__plan_store(ctx, &p, rows, host_rowptr, ctx->backend->wants_parts ? HG__PARTS_ALL : HG__PARTS_NONE, plan);
+	hg__host_plan_free(ctx, &p);
 	return status;
 }

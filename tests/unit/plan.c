@@ -54,7 +54,7 @@ static int64_t row_of_edge(const int64_t *rowptr, int64_t rows, int64_t e)
 /* Cuts run from (0, 0) to (rows, m), forward in both, and pieces have the promised sizes. */
 static void check_items(const struct host_plan *p, int64_t rows, int64_t m, int64_t longest)
 {
-	CHECK(p->work >= 8 && p->work <= 512 && (p->work & (p->work - 1)) == 0);
+	CHECK(p->work >= 8 && p->work <= 1024 && (p->work & (p->work - 1)) == 0);
 	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
 	for (int64_t k = 0; k < p->items; k++) {
 		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
@@ -312,7 +312,7 @@ static void random_graphs(void)
 			total += degree[r];
 		}
 		check_degrees(ctx, rows, degree);
-		for (int32_t w = 8; w < 512 && (rows + total) / (2 * w) >= 8192; w *= 2)
+		for (int32_t w = 8; w < 1024 && (rows + total) / (2 * w) >= 8192; w *= 2)
 			works |= 2 * w;
 		free(degree);
 	}
@@ -326,7 +326,7 @@ static void small_graphs_have_short_items_and_large_ones_long(void)
 	static const struct {
 		int64_t rows, degree;
 		int32_t work;
-	} expected[] = {{2708, 4, 8}, {100000, 4, 32}, {300000, 4, 128}, {1000000, 7, 512}, {1000000, 20, 512}};
+	} expected[] = {{2708, 4, 8}, {100000, 4, 32}, {300000, 4, 128}, {1000000, 7, 512}, {1000000, 20, 1024}};
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		int64_t *rowptr = malloc((size_t)(expected[i].rows + 1) * sizeof *rowptr);
 		struct hg__plan *plan;

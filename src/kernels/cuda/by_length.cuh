@@ -78,11 +78,10 @@ static __device__ inline struct block_share share_of(const struct part_list &lis
 struct own_part {
 	int64_t begin;
 	int count, row, slot;
-	float scale;
 };
 static __device__ inline struct own_part part_at(const struct part_list &list, int64_t i, int64_t end)
 {
-	struct own_part own = {0, 0, -1, -1, 1.0f};
+	struct own_part own = {0, 0, -1, -1};
 	if (i >= end)
 		return own;
 	if (list.part) {
@@ -96,9 +95,11 @@ static __device__ inline struct own_part part_at(const struct part_list &list, i
 		own.count = static_cast<int>(__ldg(list.rowptr + i + 1) - own.begin);
 		own.row = static_cast<int>(i);
 	}
-	if (list.row_scale)
-		own.scale = __ldg(list.row_scale + own.row);
 	return own;
+}
+static __device__ inline float scale_at(const struct part_list &list, const struct own_part &own)
+{
+	return list.row_scale && own.row >= 0 ? __ldg(list.row_scale + own.row) : 1.0f;
 }
 
 /* Where entry u of a step lies: in register u / span of lane u % span. FEW: a sub-warp has only 4 lanes. */
@@ -133,7 +134,8 @@ template <int DEEP, bool FEW> struct step_of {
  *     c.put(row, slot, scale)   the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
  *     c.zero(row)               the row is empty */
 
-template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline void long_part(const struct own_part &own, const int32_t *cols, C &c)
+template <int DEEP, bool FEW, bool ENTRIES, typename C>
+static __device__ inline void long_part(const struct part_list &list, const struct own_part &own, const int32_t *cols, C &c)
 {
 	using step = step_of<DEEP, FEW>;
 	const int most = __reduce_max_sync(0xffffffffu, own.count);
@@ -150,6 +152,7 @@ template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline
 		}
 	};
 	look_ahead(0);
+	const float scale = scale_at(list, own);
 	for (int e = 0; e < most; e += DEEP) {
 		c.turn();
 #pragma unroll
@@ -176,14 +179,14 @@ template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline
 			if (whole || e + u < own.count) {
 				c.add(u, factor);
 				if (ENTRIES)
-					c.passed(own.begin + e + u + 1, own.scale);
+					c.passed(own.begin + e + u + 1, scale);
 			}
 		}
 	}
 	if (own.row < 0)
 		return;
 	if (own.count > 0)
-		c.put(own.row, own.slot, own.scale);
+		c.put(own.row, own.slot, scale);
 	else
 		c.zero(own.row);
 }
@@ -201,12 +204,13 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 	for (int k = 0; k < step::held; k++) {
 		const int mine = step::own(k);
 		const struct own_part own = part_at(list, i + (mine >> shift), end);
-		scale[k] = own.scale, id[k] = -1;
+		id[k] = -1;
 		entry[k] = own.begin + (mine & last);
 		if ((mine & last) < own.count) {
 			id[k] = __ldg(cols + entry[k]);
 			c.ahead(k, entry[k]);
 		}
+		scale[k] = scale_at(list, own);
 	}
 	c.turn();
 	unsigned live = 0; /* bit u: there is an entry u */
@@ -226,7 +230,7 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 #pragma unroll
 	for (int u = 0; u < DEEP; u++) {
 		const auto factor = c.factor(u);
-		const float s = ENTRIES ? step::given(scale, u) : 1.0f;
+		const float s = step::given(scale, u);
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
 		if (live >> u & 1) {
 			c.add(u, factor);
@@ -236,7 +240,7 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 		if ((u & last) == last) {
 			const struct own_part done = part_at(list, i + (u >> shift), end); /* again: kept since the loads it would take registers from them */
 			if (done.row >= 0)
-				c.put(done.row, done.slot, done.scale);
+				c.put(done.row, done.slot, s);
 		}
 	}
 }
@@ -246,7 +250,7 @@ template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline
 	const struct block_share share = share_of(list, blockIdx.x);
 	const int64_t sub_warp = static_cast<int64_t>(share.block) * blockDim.y + threadIdx.y;
 	if (share.part_class == 0) {
-		long_part<DEEP, FEW, ENTRIES>(part_at(list, sub_warp, list.first[list.long_classes]), cols, c);
+		long_part<DEEP, FEW, ENTRIES>(list, part_at(list, sub_warp, list.first[list.long_classes]), cols, c);
 		return;
 	}
 	const int at_once = parts_at_once(DEEP, share.part_class);

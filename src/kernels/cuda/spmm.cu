@@ -397,13 +397,13 @@ static const struct walker *walker_for(const struct variant *v, const struct pro
 	return v->wide[factor].many ? &v->wide[factor] : &v->wide[BY_LANE];
 }
 
-/* Lanes of a sub-warp at most. Where the rows that are gathered do not stay in the second-level cache, but 128 bytes of each would, the columns are done in
- * passes of 128 bytes. H200 (60 MB), f16, F = 128, one run: reddit-like (60 MB of X) 3.65 ms in one pass, 3.44 in two; products-like (630 MB) 7.39 and 7.70,
- * Kron-21 2.30 and 2.68. A line that is gathered for one half of the chip is kept by that half: 30 MB count. */
+/* Lanes of a sub-warp at most: wide rows are done in passes. H200, f16, F = 128, one run, in one pass of 256 bytes and in two of 128: reddit-like 3.12 and 2.99 ms, Kron-21
+ * 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 passes have 256 bytes, but 128 where the rows that are gathered do not stay in
+ * the second-level cache and so much of each would: a line that is gathered for one half of the chip is kept by that half, so 30 MB of 60 count. */
 static unsigned most_lanes(const hg_context *ctx, const struct problem &p, const struct hg__spmm_args *a)
 {
 	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2, element = static_cast<int64_t>(hg_dtype_size(a->x.dtype));
-	return a->csr.cols * p.cols * element > l2 && a->csr.cols * 128 <= l2 ? static_cast<unsigned>(128 / (8 * element)) : 32;
+	return element == sizeof(float) && a->csr.cols * p.cols * element > l2 && a->csr.cols * 128 <= l2 ? 4 : 8;
 }
 
 /* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so that a row touches as few lines as it can. H200, GCN with 41 columns
