@@ -114,28 +114,30 @@ static __device__ inline void gather(const struct sddmm_problem &p, const struct
 }
 
 /* Steps whose gathers are in flight together: 4 gathers, or 8 where a row is two chunks. With the warps that fit a multiprocessor it is 64 kB and more, of which
- * 36 kB hide the latency of device memory (parts.cuh). */
+ * 36 kB hide the latency of device memory (parts.cuh). Derived, not measured. */
 constexpr int TILE_STEPS = 4;
 
-/* Rows first .. last by all edges of a batch, one head of C chunks: each lane's own total, where its row is one of them. The rows stay in registers. */
-template <int L, int C>
-static __device__ inline float exact_totals(const struct sddmm_problem &p, const struct edge_batch &batch, struct tile_rows<L, C> &rows, int32_t first,
-                                            int32_t last)
+/* Rows first .. last by all edges of a batch, one head of at most C chunks (EXACT: no less): each lane's own total, where its row is one of them. The rows stay in
+ * registers. */
+template <int L, int C, bool EXACT>
+static __device__ inline float kept_totals(const struct sddmm_problem &p, const struct edge_batch &batch, struct tile_rows<L, C> &rows, int32_t first,
+                                           int32_t last)
 {
 	constexpr int V = TILE_STEPS;
+	const int end = static_cast<int>(p.cols);
 	float mine = 0.0f;
 #pragma unroll 1
 	for (int s = 0; s < L; s += V) {
 		uint4 y[V][C];
-		gather<L, C, true>(p, batch, s, 0, 0, y);
+		gather<L, C, EXACT>(p, batch, s, 0, end, y);
 		if (s == 0 && (rows.first != first || rows.last != last))
-			rows.template take<true>(p, first, last, 0, 0);
+			rows.template take<EXACT>(p, first, last, 0, end);
 #pragma unroll
 		for (int v = 0; v < V; v++) {
 			float sum[4] = {};
 #pragma unroll
 			for (int c = 0; c < C; c++)
-				rows.multiply_by(c, y[v][c], sum);
+				rows.multiply_by(c, tile_columns<EXACT>(p.b, p.pitch_b, c * 8 * L + 8 * (own_lane() % L), end).masked(y[v][c]), sum);
 			pick<L>(sum, s + v, batch.row - first, mine);
 		}
 	}
@@ -185,16 +187,18 @@ template <typename F> static __device__ inline void tile_batch(const struct sddm
 		put_dot(p, batch.first + own_lane(), batch.row, batch.id, head, value);
 }
 
-/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: a step's gathers take 16 registers a lane or 32, its rows of A 8 or 16. */
-template <int C> constexpr int TILE_BLOCKS = C == 1 ? 4 : 3;
+/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: a step's gathers take 16 registers a lane or 32, its rows of A 8 or 16, masks 4 a chunk and
+ * operand. Derived, not measured. */
+template <int C, bool EXACT> constexpr int TILE_BLOCKS = C == 1 ? 4 : EXACT ? 3 : 2;
 
-/* One head of exactly C chunks. */
-template <int L, int C> static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C>) dot_tiles(const __grid_constant__ struct sddmm_problem p)
+/* One head of C chunks. */
+template <int L, int C, bool EXACT>
+static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C, EXACT>) dot_tiles(const __grid_constant__ struct sddmm_problem p)
 {
 	struct tile_rows<L, C> rows;
 	rows.first = -1;
 	each_batch(p, [&](const struct edge_batch &batch) {
-		tile_batch(p, batch, 0, [&](int32_t first, int32_t last) { return exact_totals<L, C>(p, batch, rows, first, last); });
+		tile_batch(p, batch, 0, [&](int32_t first, int32_t last) { return kept_totals<L, C, EXACT>(p, batch, rows, first, last); });
 	});
 }
 
@@ -222,16 +226,14 @@ hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p)
 {
 	const unsigned blocks = grid_for(p.plan.items, WARPS);
 	const cudaStream_t stream = stream_of(ctx);
-	if (p.heads == 1 && p.cols == 32)
-		dot_tiles<4, 1><<<blocks, BLOCK, 0, stream>>>(p);
-	else if (p.heads == 1 && p.cols == 64)
-		dot_tiles<8, 1><<<blocks, BLOCK, 0, stream>>>(p);
-	else if (p.heads == 1 && p.cols == 128)
-		dot_tiles<8, 2><<<blocks, BLOCK, 0, stream>>>(p);
+	if (p.heads == 1 && p.cols <= 32)
+		(p.cols == 32 ? dot_tiles<4, 1, true> : dot_tiles<4, 1, false>)<<<blocks, BLOCK, 0, stream>>>(p);
+	else if (p.heads == 1 && p.cols <= 64)
+		(p.cols == 64 ? dot_tiles<8, 1, true> : dot_tiles<8, 1, false>)<<<blocks, BLOCK, 0, stream>>>(p);
+	else if (p.heads == 1 && p.cols <= 128)
+		(p.cols == 128 ? dot_tiles<8, 2, true> : dot_tiles<8, 2, false>)<<<blocks, BLOCK, 0, stream>>>(p);
 	else if (p.head_cols <= 32)
 		dot_tiles_any<4, 1><<<blocks, BLOCK, 0, stream>>>(p);
-	else if (p.head_cols <= 64)
-		dot_tiles_any<8, 1><<<blocks, BLOCK, 0, stream>>>(p);
 	else
 		dot_tiles_any<8, 2><<<blocks, BLOCK, 0, stream>>>(p);
 	return launched(ctx, "sddmm_dot");
