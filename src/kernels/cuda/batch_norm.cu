@@ -6,7 +6,7 @@
  *
  * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n).
  *
- * Where a stripe of 8 columns fits the registers of one block (a few thousand rows), that block does all of it, in one kernel; else sums and elements take turns:
+ * Where a stripe of columns fits the registers of one block (a few thousand rows), that block does all of it, in one kernel; else sums and elements take turns:
  * forward X is read twice and Y written, back X and dY are read twice and dX written.
  *
  * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was, from X, which is read anyway. */
@@ -360,14 +360,24 @@ template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x
 	});
 }
 
-/* ---- a stripe of 8 columns in the registers of one block: no fold, no second reading ---- */
+/* ---- a stripe of W columns in the registers of one block: no fold, no second reading ---- */
 
-/* 512 threads have 128 registers each. Forward they hold 8 rows of halves (32 registers) or 4 of floats, backward twice that: x and dy. */
+/* 512 threads have 128 registers each. Forward they hold 8 rows of 8 halves (32 registers) or 4 of floats, backward twice that: x and dy. */
 constexpr int STRIPE_THREADS = 512;
-template <typename T> struct stripe {
-	static constexpr int ROWS = 16 / static_cast<int>(sizeof(T)), WORDS = static_cast<int>(8 * sizeof(T) / sizeof(uint4));
-	static constexpr int64_t MOST = static_cast<int64_t>(ROWS) * STRIPE_THREADS;
-	uint4 word[ROWS][WORDS];
+/* What is held of a row, in one access or, of 8 floats, two. */
+template <int BYTES> struct stripe_word {
+	using type = uint4;
+};
+template <> struct stripe_word<8> {
+	using type = uint2;
+};
+template <> struct stripe_word<4> {
+	using type = unsigned;
+};
+template <typename T, int W> struct stripe {
+	using word_type = typename stripe_word<W *static_cast<int>(sizeof(T))>::type;
+	static constexpr int ROWS = 16 / static_cast<int>(sizeof(T)), WORDS = static_cast<int>(W * sizeof(T) / sizeof(word_type));
+	word_type word[ROWS][WORDS];
 
 	static __device__ int row(int k)
 	{
@@ -381,44 +391,44 @@ template <typename T> struct stripe {
 			if (row(k) < rows)
 #pragma unroll
 				for (int w = 0; w < WORDS; w++)
-					word[k][w] = reinterpret_cast<const uint4 *>(x + row(k) * ld + col)[w];
+					word[k][w] = reinterpret_cast<const word_type *>(x + row(k) * ld + col)[w];
 	}
-	__device__ void get(int k, float (&v)[8]) const
+	__device__ void get(int k, float (&v)[W]) const
 	{
-		T values[8];
+		T values[W];
 		memcpy(static_cast<void *>(values), word[k], sizeof values);
 #pragma unroll
-		for (int i = 0; i < 8; i++)
+		for (int i = 0; i < W; i++)
 			v[i] = widen(values[i]);
 	}
 };
 
 /* One number a column, from thread threadIdx.y = column to all. */
-static __device__ inline void spread(const float *shared, float (&v)[8])
+template <int W> static __device__ inline void spread(const float *shared, float (&v)[W])
 {
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < W; i++)
 		v[i] = shared[i];
 }
 
-template <typename T> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
+template <typename T, int W> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
 {
-	__shared__ float means[8], rstds[8];
-	const int64_t first = static_cast<int64_t>(blockIdx.x) * 8, col = first + threadIdx.y, rows = stats.rows;
-	const bool owner = threadIdx.y < 8; /* of a column */
-	struct stripe<T> x;
-	struct column_pack<8> p;
-	float acc[1][8] = {}, sum[1] = {}, centre = 0.0f;
+	__shared__ float means[W], rstds[W];
+	const int64_t first = static_cast<int64_t>(blockIdx.x) * W, col = first + threadIdx.y, rows = stats.rows;
+	const bool owner = threadIdx.y < W; /* of a column */
+	struct stripe<T, W> x;
+	struct column_pack<W> p;
+	float acc[1][W] = {}, sum[1] = {}, centre = 0.0f;
 	x.read(f.x, f.ld, rows, first);
-	load<8>(f.of.gamma + first, p.gamma);
-	load<8>(f.of.beta + first, p.beta);
+	load<W>(f.of.gamma + first, p.gamma);
+	load<W>(f.of.beta + first, p.beta);
 #pragma unroll
-	for (int k = 0; k < stripe<T>::ROWS; k++)
+	for (int k = 0; k < stripe<T, W>::ROWS; k++)
 		if (x.row(k) < rows) {
-			float v[8];
+			float v[W];
 			x.get(k, v);
 #pragma unroll
-			for (int i = 0; i < 8; i++)
+			for (int i = 0; i < W; i++)
 				acc[0][i] += v[i];
 		}
 	block_column(acc, sum);
@@ -428,12 +438,12 @@ template <typename T> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_k
 	spread(means, p.mean);
 	memset(static_cast<void *>(acc), 0, sizeof acc);
 #pragma unroll
-	for (int k = 0; k < stripe<T>::ROWS; k++)
+	for (int k = 0; k < stripe<T, W>::ROWS; k++)
 		if (x.row(k) < rows) {
-			float v[8];
+			float v[W];
 			x.get(k, v);
 #pragma unroll
-			for (int i = 0; i < 8; i++)
+			for (int i = 0; i < W; i++)
 				acc[0][i] += (v[i] - p.mean[i]) * (v[i] - p.mean[i]);
 		}
 	block_column(acc, sum);
@@ -442,27 +452,27 @@ template <typename T> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_k
 	__syncthreads();
 	spread(rstds, p.rstd);
 #pragma unroll
-	for (int k = 0; k < stripe<T>::ROWS; k++)
+	for (int k = 0; k < stripe<T, W>::ROWS; k++)
 		if (x.row(k) < rows) {
-			float v[8];
+			float v[W];
 			x.get(k, v);
 			p.normalise(f.relu, v);
-			store<8>(f.y + x.row(k) * f.ld + first, v);
+			store<W>(f.y + x.row(k) * f.ld + first, v);
 		}
 }
 
-template <typename T>
+template <typename T, int W>
 __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient<T> f)
 {
-	__shared__ float dgammas[8], dbetas[8];
-	const int64_t first = static_cast<int64_t>(blockIdx.x) * 8, col = first + threadIdx.y;
-	struct stripe<T> x, dy;
+	__shared__ float dgammas[W], dbetas[W];
+	const int64_t first = static_cast<int64_t>(blockIdx.x) * W, col = first + threadIdx.y;
+	struct stripe<T, W> x, dy;
 	x.read(g.x, g.ld, rows, first);
 	dy.read(g.dy, g.ld, rows, first);
-	const struct column_pack<8> p = g.of.template at<8>(first);
-	float acc[2][8] = {}, sum[2] = {}, v[8], d[8];
+	const struct column_pack<W> p = g.of.template at<W>(first);
+	float acc[2][W] = {}, sum[2] = {}, v[W], d[W];
 #pragma unroll
-	for (int k = 0; k < stripe<T>::ROWS; k++)
+	for (int k = 0; k < stripe<T, W>::ROWS; k++)
 		if (x.row(k) < rows) {
 			x.get(k, v);
 			dy.get(k, d);
@@ -470,7 +480,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 			p.add_gradients(v, d, acc);
 		}
 	block_column(acc, sum);
-	if (threadIdx.y < 8) {
+	if (threadIdx.y < W) {
 		if (col < cols)
 			g.finish(col, sum);
 		dgammas[threadIdx.y] = sum[0] * f.over_rows;
@@ -479,27 +489,31 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 	if (!f.dx)
 		return;
 	__syncthreads();
-	float dg[8], db[8];
+	float dg[W], db[W];
 	spread(dgammas, dg);
 	spread(dbetas, db);
 #pragma unroll
-	for (int k = 0; k < stripe<T>::ROWS; k++)
+	for (int k = 0; k < stripe<T, W>::ROWS; k++)
 		if (x.row(k) < rows) {
 			x.get(k, v);
 			dy.get(k, d);
 			p.pass(g.relu, v, d);
 			p.input_gradient(d, dg, db, v);
-			store<8>(f.dx + x.row(k) * f.ld + first, v);
+			store<W>(f.dx + x.row(k) * f.ld + first, v);
 		}
 }
 
 template <typename T> bool fits(const struct hg__mat &x)
 {
-	return wide(x) && x.cols > 0 && x.rows > 0 && x.rows <= stripe<T>::MOST;
+	return wide(x) && x.cols > 0 && x.rows > 0 && x.rows <= static_cast<int64_t>(stripe<T, 8>::ROWS) * STRIPE_THREADS;
 }
-unsigned stripes_of(const struct hg__mat &x)
+
+/* Stripes of two columns as long as each has a multiprocessor for itself: a thread then has a quarter of the arithmetic between its loads. Beyond that stripes of 8,
+ * which read whole sectors of memory. Derived from counting instructions, not measured: 900 of them a thread for 8 columns and 6 rows are 2 us of 4 warps a scheduler. */
+constexpr int64_t NARROW_STRIPES = 132;
+template <typename F> hg_status with_stripe(const struct hg__mat &x, F f)
 {
-	return grid_for(x.cols, 8);
+	return x.cols <= 2 * NARROW_STRIPES ? f(int_constant<2>{}) : f(int_constant<8>{});
 }
 
 /* ---- launchers ---- */
@@ -514,8 +528,11 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 	};
 	const struct statistics stats = {rows, mean, rstd, running_mean, running_var, a->momentum, a->eps};
 	if (a->train && fits<T>(a->x)) {
-		stripe_kernel<T><<<stripes_of(a->x), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(cols, stats, f);
-		return launched(ctx, "batch_norm");
+		return with_stripe(a->x, [&](auto width) {
+			constexpr int W = decltype(width)::value;
+			stripe_kernel<T, W><<<grid_for(cols, W), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(cols, stats, f);
+			return launched(ctx, "batch_norm");
+		});
 	}
 	if (a->train)
 		HG__TRY(measure<T>(ctx, a->x, stats));
@@ -540,8 +557,11 @@ template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch
 		x, dy, data_of<T>(a->dx), a->x.ld, of, relu, over_rows, dgamma, dbeta
 	};
 	if (fits<T>(a->x)) {
-		stripe_back_kernel<T><<<stripes_of(a->x), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(rows, cols, g, f);
-		return launched(ctx, "batch_norm_back");
+		return with_stripe(a->x, [&](auto width) {
+			constexpr int W = decltype(width)::value;
+			stripe_back_kernel<T, W><<<grid_for(cols, W), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(rows, cols, g, f);
+			return launched(ctx, "batch_norm_back");
+		});
 	}
 	HG__TRY(columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), g));
 	return a->dx.data ? stay(ctx, "batch_norm_back", rows, cols, wide(a->x), f) : HG_OK;

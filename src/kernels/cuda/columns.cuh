@@ -150,11 +150,13 @@ struct column_parts {
 	unsigned *counters;
 };
 
-/* A functor that changes rows as it adds them up says so here. It sees each row once, and does in two steps what others do in one: f.fetch<W>(row, col, held) starts its
- * loads into a `held<W>` of its own, f.use<W>(row, col, held, acc) adds and stores, which no load of another row then waits for. */
+/* A functor that changes rows as it adds them up says so here. It sees each row once, and does in steps what others do in one: f.numbers<W>(col) has
+ * what all rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own, f.use<W>(row, col, numbers, held, acc) adds and stores, which no load
+ * of another row then waits for. */
 template <typename F> constexpr bool changes_rows = false;
 
-template <int W, int K, typename F> static __device__ void change_rows(const F &f, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
+template <int W, int K, typename F, typename N>
+static __device__ void change_rows(const F &f, const N &numbers, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
 {
 	typename F::template held<W> held[FLIGHT];
 #pragma unroll
@@ -166,7 +168,7 @@ template <int W, int K, typename F> static __device__ void change_rows(const F &
 	for (int u = 0; u < FLIGHT; u++) {
 		const int64_t r = row + u * static_cast<int64_t>(blockDim.y);
 		if (r < end)
-			f.template use<W>(r, col, held[u], acc);
+			f.template use<W>(r, col, numbers, held[u], acc);
 	}
 }
 
@@ -209,11 +211,15 @@ template <int K> struct parts_as_rows {
 template <int W, int K, typename F> static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live, float (&sum)[K])
 {
 	float acc[K][W] = {};
-	for (int64_t row = begin + threadIdx.y; live && row < end; row += FLIGHT * static_cast<int64_t>(blockDim.y))
-		if constexpr (changes_rows<F>)
-			change_rows<W>(f, row, end, col, acc);
-		else
+	const int64_t first = begin + threadIdx.y, down = FLIGHT * static_cast<int64_t>(blockDim.y);
+	if constexpr (changes_rows<F>) {
+		const auto numbers = f.template numbers<W>(live ? col : 0);
+		for (int64_t row = first; live && row < end; row += down)
+			change_rows<W>(f, numbers, row, end, col, acc);
+	} else {
+		for (int64_t row = first; live && row < end; row += down)
 			add_rows<W>(f, row, end, col, acc);
+	}
 	block_column(acc, sum);
 }
 

@@ -97,7 +97,19 @@ template <typename T, int V> struct head_dot_back {
 
 	template <int W> using held = pack_of_row<T, V, W>;
 
-	template <int W> __device__ void fetch(int64_t row, int64_t col, held<W> &h) const
+	/* The vectors' columns. */
+	template <int W> struct columns_of {
+		float by[V][W];
+	};
+	template <int W> __device__ struct columns_of<W> numbers(int64_t col) const {
+		struct columns_of<W> c = {
+		};
+#pragma unroll
+		for (int n = 0; n < V; n++)
+			if (dx)
+				a[n].get<W>(col, c.by[n]);
+		return c;
+	} template <int W> __device__ void fetch(int64_t row, int64_t col, held<W> &h) const
 	{
 		const int64_t head = head_of(col, d, heads);
 #pragma unroll
@@ -111,7 +123,7 @@ template <typename T, int V> struct head_dot_back {
 		if (add)
 			held<W>::read(dx + row * ld_dx + col, h.dx);
 	}
-	template <int W> __device__ void use(int64_t row, int64_t col, const held<W> &h, float (&acc)[V][W]) const
+	template <int W> __device__ void use(int64_t row, int64_t col, const struct columns_of<W> &c, const held<W> &h, float (&acc)[V][W]) const
 	{
 		if (sums)
 #pragma unroll
@@ -120,22 +132,20 @@ template <typename T, int V> struct head_dot_back {
 				for (int i = 0; i < W; i++)
 					acc[n][i] = fmaf(h.ds[n], held<W>::get(h.x, i), acc[n][i]);
 		if (dx)
-			put<W>(row, col, h);
+			put<W>(row, col, c, h);
 	}
-	template <int W> __device__ void put(int64_t row, int64_t col, const held<W> &h) const
+	template <int W> __device__ void put(int64_t row, int64_t col, const struct columns_of<W> &c, const held<W> &h) const
 	{
-		float v[W] = {}, by[W];
+		float v[W] = {};
 		if (add)
 #pragma unroll
 			for (int i = 0; i < W; i++)
 				v[i] = held<W>::get(h.dx, i);
 #pragma unroll
-		for (int n = 0; n < V; n++) {
-			a[n].get<W>(col, by);
+		for (int n = 0; n < V; n++)
 #pragma unroll
 			for (int i = 0; i < W; i++)
-				v[i] = fmaf(h.ds[n], by[i], v[i]);
-		}
+				v[i] = fmaf(h.ds[n], c.by[n][i], v[i]);
 		store<W>(dx + row * ld_dx + col, v);
 	}
 	/* dX alone: an element-wise kernel (map.cuh). */
@@ -143,7 +153,7 @@ template <typename T, int V> struct head_dot_back {
 	{
 		held<W> h;
 		fetch<W>(row, col, h);
-		put<W>(row, col, h);
+		put<W>(row, col, numbers<W>(col), h);
 	}
 	__device__ void finish(int64_t col, const float (&sum)[V]) const
 	{

@@ -128,12 +128,16 @@ template <> __device__ inline __half narrow<__half>(float x)
 	return __float2half_rn(x);
 }
 
-/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 1: one element. */
+/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 2: one access, the address a multiple of its size. W = 1: one
+ * element. */
 template <int W> static __device__ inline void load(const float *p, float (&x)[W])
 {
-	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
 	if constexpr (W == 1) {
 		x[0] = *p;
+	} else if constexpr (W == 2) {
+		const float2 a = *reinterpret_cast<const float2 *>(p);
+		x[0] = a.x, x[1] = a.y;
 	} else {
 		const float4 a = reinterpret_cast<const float4 *>(p)[0], b = reinterpret_cast<const float4 *>(p)[1];
 		x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
@@ -146,9 +150,12 @@ static_assert(sizeof(uint4) == 4 * sizeof(__half2), "a pack of 8 halves");
 
 template <int W> static __device__ inline void load(const __half *p, float (&x)[W])
 {
-	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
 	if constexpr (W == 1) {
 		x[0] = __half2float(*p);
+	} else if constexpr (W == 2) {
+		const float2 a = __half22float2(*reinterpret_cast<const __half2 *>(p));
+		x[0] = a.x, x[1] = a.y;
 	} else {
 		const uint4 bits = *reinterpret_cast<const uint4 *>(p);
 		__half2 h[4];
@@ -164,9 +171,11 @@ template <int W> static __device__ inline void load(const __half *p, float (&x)[
 
 template <int W> static __device__ inline void store(float *p, const float (&x)[W])
 {
-	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
 	if constexpr (W == 1) {
 		*p = x[0];
+	} else if constexpr (W == 2) {
+		*reinterpret_cast<float2 *>(p) = make_float2(x[0], x[1]);
 	} else {
 		reinterpret_cast<float4 *>(p)[0] = make_float4(x[0], x[1], x[2], x[3]);
 		reinterpret_cast<float4 *>(p)[1] = make_float4(x[4], x[5], x[6], x[7]);
@@ -175,9 +184,11 @@ template <int W> static __device__ inline void store(float *p, const float (&x)[
 
 template <int W> static __device__ inline void store(__half *p, const float (&x)[W])
 {
-	static_assert(W == 1 || W == 8, "packs are 1 or 8 wide");
+	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
 	if constexpr (W == 1) {
 		*p = __float2half_rn(x[0]);
+	} else if constexpr (W == 2) {
+		*reinterpret_cast<__half2 *>(p) = __floats2half2_rn(x[0], x[1]);
 	} else {
 		__half2 h[4];
 #pragma unroll
