@@ -75,7 +75,7 @@ HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *rep
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
 HG_API hg_model *hg_train_model(hg_train *train);           /* to record it on a tape of yours: another graph, other features */
-HG_API const hg_tape *hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print */
+HG_API const hg_tape *hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print; its values do not outlive an evaluation */
 
 HG_EXTERN_C_END
 #endif

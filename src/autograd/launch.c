@@ -2,11 +2,25 @@
 
 /* From the plan to calls that need nothing but a pointer to run. */
 
+void hg__tape_borrow(hg_tape *tape, hg_tape *lender)
+{
+	tape->lender = lender;
+}
+
+size_t hg__tape_own_bytes(const hg_tape *tape)
+{
+	return tape->lender ? 0 : tape->arena_bytes;
+}
+
 /* Zero, so that the padding of rows holds numbers from the start. */
 static hg_status allocate(hg_tape *tape)
 {
 	if (tape->arena_bytes == 0)
 		tape->arena_bytes = HG__ALIGN;
+	if (tape->lender) {
+		tape->arena = tape->lender->arena;
+		return HG_OK;
+	}
 	if (hg__device_alloc(tape->ctx, tape->arena_bytes, "the tape's arena", &tape->arena) < 0)
 		return hg__tape_no_memory(tape, tape->arena_bytes, SIZE_MAX);
 	return tape->ctx->backend->fill(tape->ctx, tape->arena, 0, tape->arena_bytes);
@@ -222,6 +236,8 @@ static void build_backward(hg_tape *tape)
 hg_status hg__tape_launches(hg_tape *tape)
 {
 	void *forward = NULL, *backward = NULL, *workspace = NULL;
+	if (tape->lender && tape->arena_bytes > tape->lender->arena_bytes)
+		tape->lender = NULL;
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate(tape));
 	build_views(tape);

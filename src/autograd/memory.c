@@ -122,7 +122,7 @@ hg_status hg__tape_room(hg_tape *tape, size_t graphs)
 	const hg_context *ctx = tape->ctx;
 	size_t available = 0;
 	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes ? tape->workspace_bytes - ctx->workspace_bytes : 0;
-	const size_t needed = tape->arena_bytes + graphs + workspace + library_bytes(ctx);
+	const size_t needed = hg__tape_own_bytes(tape) + graphs + workspace + library_bytes(ctx);
 	HG__TRY(hg__device_room(tape->ctx, &available));
 	return needed <= available ? HG_OK : hg__tape_no_memory(tape, needed, available);
 }

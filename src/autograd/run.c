@@ -16,6 +16,8 @@ hg_status hg_tape_forward(hg_tape *tape)
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
+	if (tape->lender)
+		tape->lender->stage = HG__COMPILED; /* what it holds is written over now */
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__launch *launch = &tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));

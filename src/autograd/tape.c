@@ -43,7 +43,8 @@ void hg_tape_free(hg_tape *tape)
 	if (!tape)
 		return;
 	hg_context *ctx = tape->ctx;
-	hg__device_free(ctx, tape->arena, tape->arena_bytes);
+	if (!tape->lender)
+		hg__device_free(ctx, tape->arena, tape->arena_bytes);
 	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
 	hg__host_free(ctx, tape->backward, (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
 	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);

@@ -102,6 +102,7 @@ struct hg_tape {
 	struct hg__span *span;
 	int64_t spans, span_capacity;
 	void *arena;
+	hg_tape *lender; /* whose arena this is; NULL: its own */
 	size_t arena_bytes, workspace_bytes;
 	struct hg__launch *forward, *backward;
 	int64_t forwards, backwards, agains;
@@ -139,6 +140,12 @@ HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
 HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count, size_t *bytes);
 /* memory.c: what the tape's run takes of the device, in bytes; see hg_plan_info. */
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
+/* launch.c: before it is compiled: let a tape run in the arena of another one that is compiled, if that is large enough. They take turns: what one holds is gone once the
+ * other has run, and the borrower is not run once the lender is freed. */
+void hg__tape_borrow(hg_tape *tape, hg_tape *lender);
+/* Bytes of the arena that are the tape's own. */
+size_t hg__tape_own_bytes(const hg_tape *tape);
+
 /* memory.c: is there room for the arena, the workspace, what libraries will take and `graphs` bytes of graph caches? Else HG_ERR_NOMEM. */
 HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
 /* memory.c: HG_ERR_NOMEM, told with the tensors that ask for most. `free_bytes` SIZE_MAX: unknown. */

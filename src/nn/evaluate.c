@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "autograd/tape.h"
+
 #define COUNTS_BYTES ((HG__SPLITS + 1) * 2 * sizeof(float))
 
 hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split, hg_tape *tape, hg_var logits)
@@ -12,12 +14,13 @@ hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split,
 	return hg_softmax_xent(tape, logits, label, mask ? hg_tape_input(tape, mask, "mask", 1.0) : HG_NONE);
 }
 
-hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_model *model, const hg_model_input *input, const struct hg__targets *targets)
+hg_status hg__evaluator_init(struct hg__evaluator *e, hg_tape *training, hg_model *model, const hg_model_input *input, const struct hg__targets *targets)
 {
-	e->ctx = hg_params_context(params);
+	e->ctx = training->ctx;
 	e->targets = targets;
 	HG__TRY(hg__device_alloc(e->ctx, COUNTS_BYTES, "train: accuracy counters", &e->counts));
-	HG__TRY(hg_tape_create(params, HG_EVAL, &e->tape));
+	HG__TRY(hg_tape_create(training->params, HG_EVAL, &e->tape));
+	hg__tape_borrow(e->tape, training);
 	e->logits = hg_model_record(model, e->tape, input);
 	hg_tape_keep(e->tape, e->logits);
 	e->loss = hg__targets_loss(targets, targets->mask[HG__SPLIT_VAL] ? HG__SPLIT_VAL : HG__SPLIT_TRAIN, e->tape, e->logits);

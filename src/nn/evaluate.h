@@ -32,7 +32,8 @@ struct hg__scores {
 	int64_t nonfinite; /* logits, of all rows */
 };
 
-HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_params *params, hg_model *model, const hg_model_input *input,
+/* Between steps the arena of the training tape is free: the evaluator runs there. */
+HG_NODISCARD hg_status hg__evaluator_init(struct hg__evaluator *e, hg_tape *training, hg_model *model, const hg_model_input *input,
                                           const struct hg__targets *targets);
 void hg__evaluator_fini(struct hg__evaluator *e);
 HG_NODISCARD hg_status hg__evaluate(struct hg__evaluator *e, struct hg__scores *scores);

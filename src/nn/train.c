@@ -131,7 +131,7 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
 	HG__TRY(tape_record(t, &d->input));
-	HG__TRY(hg__evaluator_init(&t->evaluator, t->params, t->model, &d->input, &t->targets));
+	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &d->input, &t->targets));
 	t->evaluator.eager = t->config.step.eager;
 	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
 	return hg__snapshot_init(&t->best, t->params);

@@ -203,11 +203,58 @@ static void what_is_made_again_is_the_same(void)
 	scene_close(&s);
 }
 
+/* An evaluation in the arena of the training tape: both compute what they would in their own, and what one held is gone after the other. */
+static void tapes_take_turns_in_an_arena(void)
+{
+	struct scene s;
+	hg_params *params = NULL;
+	hg_param *w = NULL;
+	hg_policy policy = hg_policy_fp16();
+	hg_tape *tape[3] = {NULL};
+	double value[3];
+	float *y[3];
+	hg_var out[3];
+	scene_data(&s, test_context(), HG_F16, 0);
+	CHECK_OK(hg_params_create(s.ctx, &policy, &params));
+	CHECK_OK(hg_params_add(params, "w", FEATURES, 16, HG_INIT_GLOROT_UNIFORM, 0, &w));
+	for (int i = 0; i < 3; i++) { /* the lender, a borrower, and one with an arena of its own */
+		y[i] = calloc((size_t)NODES * 16, sizeof(float));
+		CHECK_OK(hg_tape_create(params, i ? HG_EVAL : HG_TRAIN, &tape[i]));
+		const hg_var u = hg_linear(tape[i], hg_tape_input(tape[i], s.x, "x", -1.0), hg_tape_param(tape[i], w), HG_NONE);
+		const hg_var h = hg_spmm(tape[i], s.graph, hg_relu(tape[i], u), HG_NONE, HG_NORM_RIGHT, 1.0f);
+		out[i] = i ? h : hg_mse(tape[i], h, hg_scale(tape[i], u, 0.5f), HG_NONE);
+		hg_tape_keep(tape[i], out[i]);
+		if (i == 1)
+			hg__tape_borrow(tape[1], tape[0]);
+		const size_t before = s.ctx->current_bytes - s.ctx->workspace_bytes;
+		CHECK_OK(hg_tape_compile(tape[i], out[i]));
+		if (i == 1)
+			CHECK(tape[1]->arena == tape[0]->arena && s.ctx->current_bytes - s.ctx->workspace_bytes < before + tape[1]->arena_bytes);
+	}
+	for (int turn = 0; turn < 3; turn++) {
+		CHECK_OK(hg_tape_forward(tape[0]));
+		CHECK_OK(hg_tape_scalar(tape[0], out[0], &value[turn]));
+		CHECK_EQ_I(memcmp(&value[turn], &value[0], sizeof value[0]), 0);
+		for (int i = 1; i < 3; i++) {
+			CHECK_OK(hg_tape_forward(tape[i]));
+			CHECK_OK(hg_tensor_download(hg_tape_value(tape[i], out[i]), y[i], HG_F32));
+		}
+		CHECK_EQ_I(memcmp(y[1], y[2], (size_t)NODES * 16 * sizeof(float)), 0);
+		CHECK_STATUS(hg_tape_backward(tape[0]), HG_ERR_STATE);
+	}
+	for (int i = 2; i >= 0; i--) {
+		hg_tape_free(tape[i]);
+		free(y[i]);
+	}
+	hg_params_free(params);
+	scene_close(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(the_plan_is_the_peak), TEST(graphs_keep_what_they_need),     TEST(too_little_memory_is_told_before_the_run),
-	    TEST(a_limit_is_a_limit),   TEST(what_is_made_again_is_the_same),
+	    TEST(a_limit_is_a_limit),   TEST(what_is_made_again_is_the_same), TEST(tapes_take_turns_in_an_arena),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

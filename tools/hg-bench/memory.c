@@ -50,7 +50,7 @@ struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *
 	add(&plan, "parameters", hg_tape_plan(train->tape, &info) < 0 ? 0 : info.param_bytes);
 	add(&plan, "moments, best weights", train->optim->moments_bytes + train->best.bytes);
 	add(&plan, "training arena", train->tape->arena_bytes);
-	add(&plan, "evaluation arena", train->evaluator.tape->arena_bytes);
+	add(&plan, "evaluation arena", hg__tape_own_bytes(train->evaluator.tape)); /* 0: in that of the training */
 	add(&plan, "workspace", b->ctx->workspace_bytes);
 	add(&plan, "libraries, tables", b->ctx->current_bytes > plan.total ? b->ctx->current_bytes - plan.total : 0); /* cuBLASLt's 32 MiB, the optimiser's lists */
 	return plan;
