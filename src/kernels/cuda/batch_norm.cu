@@ -141,6 +141,17 @@ template <typename T> struct normalise {
 	}
 };
 
+/* Packs of X and dY. */
+template <typename T, int W> struct both {
+	struct held<T, W> x, dy;
+
+	__device__ void read(const T *from_x, const T *from_dy)
+	{
+		x.read(from_x);
+		dy.read(from_dy);
+	}
+};
+
 template <typename T> struct parameter_gradients {
 	const T *x, *dy;
 	int64_t ld;
@@ -148,12 +159,18 @@ template <typename T> struct parameter_gradients {
 	bool relu;
 	float *dgamma, *dbeta;
 
-	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[2][W]) const
+	template <int W> using held = struct both<T, W>;
+	template <int W> __device__ void fetch(int64_t row, int64_t col, struct both<T, W> &h) const
+	{
+		h.read(x + row * ld + col, dy + row * ld + col);
+	}
+	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
+		return of.at<W>(col);
+	} template <int W> __device__ void use(int64_t, int64_t, const struct column_pack<W> &p, const struct both<T, W> &h, float (&acc)[2][W]) const
 	{
 		float v[W], d[W];
-		load_fixed<W>(x + row * ld + col, v);
-		load_fixed<W>(dy + row * ld + col, d);
-		const struct column_pack<W> p = of.at<W>(col);
+		h.x.get(v);
+		h.dy.get(d);
 		p.pass(relu, v, d);
 		p.add_gradients(v, d, acc);
 	}
@@ -164,6 +181,13 @@ template <typename T> struct parameter_gradients {
 	}
 };
 
+} // namespace
+
+template <typename T> constexpr bool fetches_first<parameter_gradients<T>> = true;
+
+namespace
+{
+
 template <typename T> struct input_gradient {
 	const T *x, *dy;
 	T *dx;
@@ -173,9 +197,7 @@ template <typename T> struct input_gradient {
 	float over_rows;
 	const float *dgamma, *dbeta;
 
-	template <int W> struct pack {
-		struct held<T, W> x, dy;
-	};
+	template <int W> using pack = struct both<T, W>;
 	template <int W> struct column_numbers {
 		struct column_pack<W> of;
 		float dgamma[W], dbeta[W];
@@ -191,12 +213,11 @@ template <typename T> struct input_gradient {
 			n.dbeta[i] *= over_rows;
 		}
 		return n;
-	} template <int W> __device__ void read(int64_t row, int64_t col, struct pack<W> &v) const
+	} template <int W> __device__ void read(int64_t row, int64_t col, struct both<T, W> &v) const
 	{
-		v.x.read(x + row * ld + col);
-		v.dy.read(dy + row * ld + col);
+		v.read(x + row * ld + col, dy + row * ld + col);
 	}
-	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n, const struct pack<W> &held) const
+	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n, const struct both<T, W> &held) const
 	{
 		float v[W], d[W];
 		held.x.get(v);
@@ -238,27 +259,29 @@ template <int W> struct moments {
 
 /* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. The mean is relative to row 0. */
 template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
-	const int64_t step = blockDim.y, all = (end - own + step - 1) / step, rows = all < RUN ? all : RUN;
-	float first[W] = {}, s[W] = {}, q[W] = {};
+	const int64_t all = (end - own + blockDim.y - 1) / blockDim.y, pitch = blockDim.y * ld;
+	const int rows = static_cast<int>(all < RUN ? all : RUN);
+	const T *at = x + own * ld + col;
+	float first[W], s[W] = {}, q[W] = {};
+	load_fixed<W>(at, first);
 #pragma unroll 1
-	for (int64_t k = 0; k < rows; k += FLIGHT) {
+	for (int k = 0; k < rows; k += FLIGHT, at += FLIGHT * pitch) {
 		struct held<T, W> h[FLIGHT];
 #pragma unroll
 		for (int u = 0; u < FLIGHT; u++)
-			h[u].read(x + (own + (k + u < rows ? k + u : 0) * step) * ld + col); /* past the end the first row once more: it adds 0 */
-		if (k == 0)
-			h[0].get(first);
+			h[u].read(at + (k + u < rows ? u * pitch : 0));
 #pragma unroll
-		for (int u = 0; u < FLIGHT; u++) {
-			float v[W];
-			h[u].get(v);
+		for (int u = 0; u < FLIGHT; u++)
+			if (k + u < rows) { /* a branch, over which the compiler does not move the loads apart */
+				float v[W];
+				h[u].get(v);
 #pragma unroll
-			for (int i = 0; i < W; i++) {
-				const float t = v[i] - first[i];
-				s[i] += t;
-				q[i] += t * t;
+				for (int i = 0; i < W; i++) {
+					const float t = v[i] - first[i];
+					s[i] += t;
+					q[i] += t * t;
+				}
 			}
-		}
 	}
 	float origin[W];
 	load_fixed<W>(x + col, origin);

@@ -150,13 +150,13 @@ struct column_parts {
 	unsigned *counters;
 };
 
-/* A functor that changes rows as it adds them up says so here. It sees each row once, and does in steps what others do in one: f.numbers<W>(col) has
- * what all rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own, f.use<W>(row, col, numbers, held, acc) adds and stores, which no load
- * of another row then waits for. */
-template <typename F> constexpr bool changes_rows = false;
+/* A functor that changes rows as it adds them up, or has branches between its loads, says so here. It sees each row once, and does in steps what others do in one:
+ * f.numbers<W>(col) has what all rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own, f.use<W>(row, col, numbers, held, acc) adds and
+ * stores, which no load of another row then waits for. */
+template <typename F> constexpr bool fetches_first = false;
 
 template <int W, int K, typename F, typename N>
-static __device__ void change_rows(const F &f, const N &numbers, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
+static __device__ void use_rows(const F &f, const N &numbers, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
 {
 	typename F::template held<W> held[FLIGHT];
 #pragma unroll
@@ -212,10 +212,10 @@ template <int W, int K, typename F> static __device__ void sum_rows(const F &f, 
 {
 	float acc[K][W] = {};
 	const int64_t first = begin + threadIdx.y, down = FLIGHT * static_cast<int64_t>(blockDim.y);
-	if constexpr (changes_rows<F>) {
+	if constexpr (fetches_first<F>) {
 		const auto numbers = f.template numbers<W>(live ? col : 0);
 		for (int64_t row = first; live && row < end; row += down)
-			change_rows<W>(f, numbers, row, end, col, acc);
+			use_rows<W>(f, numbers, row, end, col, acc);
 	} else {
 		for (int64_t row = first; live && row < end; row += down)
 			add_rows<W>(f, row, end, col, acc);

@@ -76,21 +76,31 @@ template <typename T, typename E> struct gradient {
 	int64_t ld;
 	E then;
 
-	template <int W> __device__ void pack(int64_t row, int64_t col, float (&g)[W]) const
+	template <int W> struct packs {
+		struct held<T, W> dy, y;
+	};
+	template <int W> __device__ void fetch(int64_t row, int64_t col, packs<W> &h) const
 	{
-		const int64_t i = row * ld + col;
-		float at[W] = {};
-		load_fixed<W>(dy + i, g);
+		h.dy.read(dy + row * ld + col);
 		if constexpr (E::READS)
-			load_fixed<W>(y + i, at);
+			h.y.read(y + row * ld + col);
+	}
+	template <int W> __device__ void put(int64_t row, int64_t col, const packs<W> &h, float (&g)[W]) const
+	{
+		float at[W] = {};
+		h.dy.get(g);
+		if constexpr (E::READS)
+			h.y.get(at);
 		then.template gradient<W>(row, col, at, g);
 		if (dx)
-			store<W>(dx + i, g);
+			store<W>(dx + row * ld + col, g);
 	}
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
+		packs<W> h;
 		float g[W];
-		pack<W>(row, col, g);
+		fetch<W>(row, col, h);
+		put<W>(row, col, h, g);
 	}
 };
 
@@ -98,10 +108,21 @@ template <typename T, typename E> struct gradient_sums {
 	struct gradient<T, E> of;
 	float *db;
 
-	template <int W> __device__ void add(int64_t row, int64_t col, float (&acc)[1][W]) const
+	template <int W> using held = typename gradient<T, E>::template packs<W>;
+	struct nothing {
+	};
+	template <int W> __device__ struct nothing numbers(int64_t) const
+	{
+		return {};
+	}
+	template <int W> __device__ void fetch(int64_t row, int64_t col, held<W> &h) const
+	{
+		of.template fetch<W>(row, col, h);
+	}
+	template <int W> __device__ void use(int64_t row, int64_t col, const struct nothing &, const held<W> &h, float (&acc)[1][W]) const
 	{
 		float g[W];
-		of.template pack<W>(row, col, g);
+		of.template put<W>(row, col, h, g);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[0][i] += g[i];
@@ -111,6 +132,13 @@ template <typename T, typename E> struct gradient_sums {
 		db[col] = sum[0];
 	}
 };
+
+} // namespace
+
+template <typename T, typename E> constexpr bool fetches_first<gradient_sums<T, E>> = true;
+
+namespace
+{
 
 template <typename E> E after_of(const struct hg__epilogue &e)
 {

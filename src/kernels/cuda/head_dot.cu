@@ -166,7 +166,7 @@ template <typename T, int V> struct head_dot_back {
 
 } // namespace
 
-template <typename T, int V> constexpr bool changes_rows<head_dot_back<T, V>> = true;
+template <typename T, int V> constexpr bool fetches_first<head_dot_back<T, V>> = true;
 
 namespace
 {
