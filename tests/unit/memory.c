@@ -112,9 +112,10 @@ static void the_plan_is_the_peak(void)
 /* One CSR and one plan for a symmetric graph; both orientations, but no map of edges, for another one without weights. */
 static void graphs_keep_what_they_need(void)
 {
-	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t), factors = 2 * NODES * sizeof(float),
-	             parts = 2 * NODES * sizeof(struct hg__plan_part), /* one a row, and no more split rows than rows */
-	    slack = csr / 6;                                           /* the plan: items are short here */
+	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t), factors = 2 * NODES * sizeof(float);
+	const size_t parts =
+	    (NODES + EDGES / 32) * sizeof(struct hg__plan_part); /* one a row and less than one an item, which has 64 edges here, or 32 beside a cut */
+	const size_t slack = csr / 6;                            /* the plan: items are short here */
 	for (int symmetric = 0; symmetric < 2; symmetric++) {
 		struct scene s;
 		hg_plan_info info = HG_PLAN_INFO_INIT;

@@ -110,29 +110,25 @@ template <int DEEP, bool FEW> struct step_of {
 	{
 		return k * span + static_cast<int>(threadIdx.x) % span;
 	}
-	/* Of all lanes of the sub-warp that hold an entry in one register. */
-	static __device__ unsigned flags(bool mine)
+	template <typename T> static __device__ T given(const T (&v)[held], int u) /* a sub-warp of more than `span` lanes has each entry more than once */
 	{
-		const unsigned lanes = blockDim.x, first = threadIdx.y * lanes % 32;
-		return __ballot_sync(0xffffffffu, mine) >> first & ((1u << span) - 1);
-	}
-	template <typename T> static __device__ T given(const T (&v)[held], int u)
-	{
-		return __shfl_sync(0xffffffffu, v[u / span], u % span, static_cast<int>(blockDim.x));
+		return __shfl_sync(0xffffffffu, v[u / span], u % span, span);
 	}
 };
 
-/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR:
+/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR. A step that is not full goes on with zeros, which change no sum (no sum is -0).
  *
- *     c.ahead(k, entry)         start loads of what register k is to hold of `entry` in the next step
- *     c.turn()                  the next step is this one
- *     c.look_up(k, id)          start loads that need the column id of this thread's entry
- *     c.factor(u)               the factor of entry u, from the lane that holds it
- *     c.load(u, entry, id)      start the gathers of the step's entry u (`entry` only if ENTRIES)
- *     c.add(u, factor)          add it to the sum
- *     c.passed(entry, scale)    the sum now holds what lies before `entry` in a row of this scale (only if ENTRIES)
- *     c.put(row, slot, scale)   the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
- *     c.zero(row)               the row is empty */
+ *     c.ahead(k, entry)              start loads of what register k is to hold of `entry` in the next step
+ *     c.nothing_ahead(k)             it is to hold nothing
+ *     c.turn()                       the next step is this one
+ *     c.look_up(live, k, id)         start loads that need the column id of this thread's entry, if it has one
+ *     c.factor(u)                    the factor of entry u, from the lane that holds it
+ *     c.load(u, entry, id)           start the gathers of the step's entry u (`entry` only if ENTRIES)
+ *     c.load_if(live, u, entry, id)  if there is one; else it is 0
+ *     c.add(u, factor)               add it to the sum
+ *     c.passed(entry, scale)         the sum now holds what lies before `entry` in a row of this scale (only if ENTRIES)
+ *     c.put(row, slot, scale)        the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
+ *     c.zero(row)                    the row is empty */
 
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void long_part(const struct part_list &list, const struct own_part &own, const int32_t *cols, C &c)
@@ -148,39 +144,38 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 			if (mine < own.count) {
 				next[k] = __ldg(col + mine);
 				c.ahead(k, own.begin + mine);
-			}
+			} else
+				c.nothing_ahead(k);
 		}
 	};
 	look_ahead(0);
 	const float scale = scale_at(list, own);
 	for (int e = 0; e < most; e += DEEP) {
+		int32_t id[step::held];
 		c.turn();
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
-			if (e + step::own(k) < own.count)
-				c.look_up(k, next[k]);
-		const bool whole = __all_sync(0xffffffffu, e + DEEP <= own.count);
-		if (whole) {
+			id[k] = next[k];
+		look_ahead(e + DEEP); /* before the gathers: behind them it is not issued until they are there */
+#pragma unroll
+		for (int k = 0; k < step::held; k++)
+			c.look_up(e + step::own(k) < own.count, k, id[k]);
+		if (__all_sync(0xffffffffu, e + DEEP <= own.count)) {
 #pragma unroll
 			for (int u = 0; u < DEEP; u++)
-				c.load(u, ENTRIES ? own.begin + e + u : 0, step::given(next, u));
-		} else {
+				c.load(u, ENTRIES ? own.begin + e + u : 0, step::given(id, u));
+		} else { /* the last step of a part, or of the longer ones of a warp */
 #pragma unroll
 			for (int u = 0; u < DEEP; u++) {
-				const int32_t id = step::given(next, u);
-				if (e + u < own.count)
-					c.load(u, ENTRIES ? own.begin + e + u : 0, id);
+				const int32_t j = step::given(id, u);
+				c.load_if(e + u < own.count, u, ENTRIES ? own.begin + e + u : 0, j);
 			}
 		}
-		look_ahead(e + DEEP);
 #pragma unroll
 		for (int u = 0; u < DEEP; u++) {
-			const auto factor = c.factor(u);
-			if (whole || e + u < own.count) {
-				c.add(u, factor);
-				if (ENTRIES)
-					c.passed(own.begin + e + u + 1, scale);
-			}
+			c.add(u, c.factor(u));
+			if (ENTRIES)
+				c.passed(own.begin + e + u + 1, scale);
 		}
 	}
 	if (own.row < 0)
@@ -209,34 +204,27 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 		if ((mine & last) < own.count) {
 			id[k] = __ldg(cols + entry[k]);
 			c.ahead(k, entry[k]);
-		}
+		} else
+			c.nothing_ahead(k);
 		scale[k] = scale_at(list, own);
 	}
 	c.turn();
-	unsigned live = 0; /* bit u: there is an entry u */
 #pragma unroll
-	for (int k = 0; k < step::held; k++) {
-		live |= step::flags(id[k] >= 0) << k * step::span;
-		if (id[k] >= 0)
-			c.look_up(k, id[k]);
-	}
+	for (int k = 0; k < step::held; k++)
+		c.look_up(id[k] >= 0, k, id[k]);
 #pragma unroll
 	for (int u = 0; u < DEEP; u++) {
 		const int32_t j = step::given(id, u);
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
-		if (j >= 0)
-			c.load(u, e, j);
+		c.load_if(j >= 0, u, e, j);
 	}
 #pragma unroll
 	for (int u = 0; u < DEEP; u++) {
-		const auto factor = c.factor(u);
 		const float s = step::given(scale, u);
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
-		if (live >> u & 1) {
-			c.add(u, factor);
-			if (ENTRIES)
-				c.passed(e + 1, s);
-		}
+		c.add(u, c.factor(u));
+		if (ENTRIES)
+			c.passed(e + 1, s);
 		if ((u & last) == last) {
 			const struct own_part done = part_at(list, i + (u >> shift), end); /* again: kept since the loads it would take registers from them */
 			if (done.row >= 0)

@@ -150,13 +150,17 @@ template <typename T, int HELD> struct shared_weights {
 	{
 		next[k] = static_cast<const T *>(p.w)[entry];
 	}
+	__device__ void nothing_ahead(int k)
+	{
+		next[k] = T(0.0f);
+	}
 	__device__ void turn()
 	{
 #pragma unroll
 		for (int k = 0; k < HELD; k++)
 			now[k] = next[k];
 	}
-	__device__ void look_up(const struct problem &, int, int32_t)
+	__device__ void look_up(const struct problem &, bool, int, int32_t)
 	{
 	}
 };
@@ -165,12 +169,15 @@ template <int HELD> struct shared_scales {
 	__device__ void ahead(const struct problem &, int, int64_t)
 	{
 	}
+	__device__ void nothing_ahead(int)
+	{
+	}
 	__device__ void turn()
 	{
 	}
-	__device__ void look_up(const struct problem &p, int k, int32_t id)
+	__device__ void look_up(const struct problem &p, bool live, int k, int32_t id)
 	{
-		now[k] = __ldg(p.col_scale + id);
+		now[k] = live ? __ldg(p.col_scale + id) : 0.0f;
 	}
 };
 template <int HELD> struct nothing_shared {
@@ -178,10 +185,13 @@ template <int HELD> struct nothing_shared {
 	__device__ void ahead(const struct problem &, int, int64_t)
 	{
 	}
+	__device__ void nothing_ahead(int)
+	{
+	}
 	__device__ void turn()
 	{
 	}
-	__device__ void look_up(const struct problem &, int, int32_t)
+	__device__ void look_up(const struct problem &, bool, int, int32_t)
 	{
 	}
 };
@@ -210,8 +220,6 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 	using step = step_of<STEP, FEW>;
 
 	const struct problem &p;
-	const bool owner;
-	const int64_t c;
 	const char *x;
 	int head[K];
 	N acc[W] = {}, total[W] = {};
@@ -219,8 +227,13 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 	N own_factor[STEP][K];
 	struct shared_factors<FACTOR, step::held> shared;
 
-	__device__ lane_sum(const struct problem &problem, int64_t own) : p(problem), owner(own < problem.cols), c(owner ? own : (problem.cols - 1) / W * W)
+	static __device__ int64_t own_column()
 	{
+		return own_unit() * W;
+	}
+	__device__ explicit lane_sum(const struct problem &problem) : p(problem)
+	{
+		const int64_t c = own_column() < p.cols ? own_column() : (p.cols - 1) / W * W;
 		x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
 #pragma unroll
 		for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
@@ -230,13 +243,17 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 	{
 		shared.ahead(p, k, entry);
 	}
+	__device__ void nothing_ahead(int k)
+	{
+		shared.nothing_ahead(k);
+	}
 	__device__ void turn()
 	{
 		shared.turn();
 	}
-	__device__ void look_up(int k, int32_t id)
+	__device__ void look_up(bool live, int k, int32_t id)
 	{
-		shared.look_up(p, k, id);
+		shared.look_up(p, live, k, id);
 	}
 	__device__ float factor(int u)
 	{
@@ -247,6 +264,15 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
 		if (FACTOR >= BY_LANE)
 			factors(p, entry, j, head, own_factor[u]);
+	}
+	__device__ void load_if(bool live, int u, int64_t entry, int32_t j)
+	{
+		bits[u] = {};
+#pragma unroll
+		for (int i = 0; FACTOR >= BY_LANE && i < K; i++)
+			own_factor[u][i] = N(0.0f);
+		if (live)
+			load(u, entry, j);
 	}
 	__device__ void add(int u, float factor)
 	{
@@ -270,8 +296,8 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 		const float scale = mul(p.alpha, r);
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
-		if (owner)
-			put_part<T, MODE>(p, row, slot, c, MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
+		if (own_column() < p.cols)
+			put_part<T, MODE>(p, row, slot, own_column(), MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);
@@ -279,15 +305,15 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 	__device__ void zero(int32_t row)
 	{
 		const float nothing[W] = {};
-		if (owner)
-			store<W>(static_cast<T *>(p.y) + row * p.ldy + c, nothing);
+		if (own_column() < p.cols)
+			store<W>(static_cast<T *>(p.y) + row * p.ldy + own_column(), nothing);
 	}
 };
 
 template <typename T, int W, int MODE, int FACTOR, bool FEW>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
 {
-	struct lane_sum<T, W, MODE, FACTOR, FEW> lane(p, own_unit() * W);
+	struct lane_sum<T, W, MODE, FACTOR, FEW> lane(p);
 	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
 
