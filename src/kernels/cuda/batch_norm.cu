@@ -231,12 +231,13 @@ template <typename T> struct input_gradient {
 /* ---- moments: mean and sum of squares about it, in one reading ----
  *
  * A thread takes its rows in runs of c, relatively to the first of each, k:  s = sum (x - k),  q = sum (x - k)^2,  mean = k + s / c,  squares = q - s^2 / c. Since k is one
- * of the c numbers, (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2 times the c roundings of q. That is below the
- * gamma_n(u32) of two passes where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs are merged (Chan, Golub, LeVeque 1979) by
+ * of the c numbers, (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2 times the c roundings of q; likewise s and sum |x|.
+ * That is below the gamma_n(u32) of two passes where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs are merged (Chan, Golub,
+ * LeVeque 1979) by
  *
- *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b):   nothing is subtracted
+ *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b)
  *
- * and means are kept relatively to the column's first number, which costs them no bits where a column lies far from 0. */
+ * where no two large numbers cancel: a merge rounds the mean by u32 |mean|, and there are fewer than n of them. */
 constexpr int RUN = 32;
 static_assert(RUN % FLIGHT == 0, "whole flights");
 
@@ -257,7 +258,7 @@ template <int W> struct moments {
 	}
 };
 
-/* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. The mean is relative to row 0. */
+/* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. */
 template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
 	const int64_t all = (end - own + blockDim.y - 1) / blockDim.y, pitch = blockDim.y * ld;
 	const int rows = static_cast<int>(all < RUN ? all : RUN);
@@ -283,14 +284,12 @@ template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int
 				}
 			}
 	}
-	float origin[W];
-	load_fixed<W>(x + col, origin);
 	struct moments<W> m;
 	m.count = static_cast<float>(rows);
 #pragma unroll
 	for (int i = 0; i < W; i++) {
 		const float mean = s[i] / m.count, squares = q[i] - s[i] * mean;
-		m.mean[i] = (first[i] - origin[i]) + mean;
+		m.mean[i] = first[i] + mean;
 		m.squares[i] = squares < 0.0f ? 0.0f : squares;
 	}
 	return m;
@@ -367,7 +366,7 @@ __global__ void __launch_bounds__(BLOCK, 4) moments_kernel(const T *x, int64_t l
 		m = block_moments(pack < cols ? moments_of_parts<W>(p, f.rows, pack) : moments<W>{});
 	}
 	if (mine && col < cols)
-		(void)f.record(col, f.rows > 0 ? widen(x[col]) + m.mean[0] : 0.0f, m.squares[0]);
+		(void)f.record(col, m.mean[0], m.squares[0]);
 }
 
 template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
