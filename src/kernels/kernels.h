@@ -105,15 +105,36 @@ struct hg__gemm_args {
 	int pick;
 };
 
+/* What rides on the store of a kernel: y = dropout(f(x)), f by number, dropout as above. All zero: y = x. */
+struct hg__epilogue {
+	int act; /* 0: f(x) = x, else 1 + hg__act */
+	float act_p, p;
+	uint64_t key;
+	const int64_t *step;
+};
+/* What an aggregation becomes before its one narrowing: y = dropout(f((x + beta (1 + *beta_p) Z) + b)), every step f32. z: of Y's shape and type, or absent; it may
+ * be X, or lie on Y. b: [1, cols of Y] of Y's type, or absent. beta_p: f32 in device memory, or NULL (0). All zero: y = x. */
+struct hg__ending {
+	struct hg__mat z, b;
+	float beta;
+	const float *beta_p;
+	struct hg__epilogue then;
+};
+static inline int hg__has_ending(const struct hg__ending *e)
+{
+	return e->z.data || e->b.data || e->then.act || e->then.p > 0.0f;
+}
+
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p.
  * x absent: X = 1, no s (then cols(Y) = heads: sums of edge values). w: [m, heads] state or f32, or absent (1); heads divides cols, head of c = c / (cols / heads).
  * row_scale r, col_scale s: f32 vectors or NULL. scale_first: X := narrow(s_j * X[j, c]) for all of X first, f = w: the edges then need not look s up, for one more
  * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan,
  * staged, no atomics. A part is what one item of the plan has of a row; parts are added in order.
- *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts)
+ *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts), or of what the ending makes of that
  *   F16_DISCRETIZED acc += f * x over a batch, in f16 arithmetic (each product and each sum rounded to f16); a batch ends at every entry number divisible
  *                   by HG_BATCH_EDGES and at the end of a part; then narrow(alpha * r) * acc joins the total
- *   F16_NAIVE       one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum */
+ *   F16_NAIVE       one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum
+ * ending: only with F32 and an X. An empty row ends as any other, from a sum of 0. */
 struct hg__spmm_args {
 	struct hg__csr csr;
 	struct hg__mat x, w, y;
@@ -122,6 +143,7 @@ struct hg__spmm_args {
 	int scale_first;
 	float alpha;
 	hg_accumulate accumulate;
+	struct hg__ending ending;
 	int variant; /* 0: AUTO. Else a way of the GPU's by its number in spmm_variants.h, to be measured; what cannot take the call passes it on */
 	const struct hg__plan *groups; /* for the variants that want one: hg__spmm_groups; NULL else */
 };
@@ -197,13 +219,6 @@ struct hg__dropout_args {
 	const int64_t *step; /* device memory */
 };
 
-/* What rides on the store of a kernel: y = dropout(f(x)), f by number, dropout as above. All zero: y = x. */
-struct hg__epilogue {
-	int act; /* 0: f(x) = x, else 1 + hg__act */
-	float act_p, p;
-	uint64_t key;
-	const int64_t *step;
-};
 /* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; one rounding, at the store. */
 struct hg__epilogue_args {
 	struct hg__mat x, b, y;

@@ -1,6 +1,5 @@
-#include "kernels/cpu/acts.h"
+#include "kernels/cpu/after.h"
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/draw.h"
 
 /* Y = dropout(f(X + b)) and its gradient, in strips of a row that stay in the first-level cache from the load to the one store. */
 
@@ -11,65 +10,38 @@ struct strip {
 };
 #define WORDS (HG__WIDTH + 4 * HG__DRAW)
 
-struct plan {
-	struct hg__epilogue then;
-	struct hg__stream stream;
-	const struct hg__activation *act; /* NULL: none */
-	int drops;
-	uint32_t threshold;
-	float keep; /* 1 - p */
-};
-
-static struct plan plan_of(const struct hg__epilogue *then, int64_t cols)
-{
-	const int drops = then->p > 0.0f;
-	return (struct plan){.then = *then,
-	                     .stream = {then->key, drops ? *then->step : 0, hg__ceil_div(cols, 4)},
-	                     .act = then->act ? &hg__activations[then->act - 1] : NULL,
-	                     .drops = drops,
-	                     .threshold = hg__rng_threshold(then->p),
-	                     .keep = 1.0f - then->p};
-}
-
 /* Rows of a strip: as many as have HG__WIDTH words together. */
-static int64_t strip_rows(const struct plan *plan)
+static int64_t strip_rows(const struct hg__after *after)
 {
-	return plan->stream.quads < HG__WIDTH / 4 ? HG__WIDTH / 4 / plan->stream.quads : 1;
+	return after->stream.quads < HG__WIDTH / 4 ? HG__WIDTH / 4 / after->stream.quads : 1;
 }
 
-static void draw_strip(const struct plan *plan, const struct strip *s)
+static void draw_strip(const struct hg__after *after, const struct strip *s)
 {
-	hg__draw(&plan->stream, s->row, s->col / 4, s->rows * hg__ceil_div(s->n, 4), s->word);
+	hg__draw(&after->stream, s->row, s->col / 4, s->rows * hg__ceil_div(s->n, 4), s->word);
 }
 
-/* x / (1 - p) where the word reaches the threshold, else 0 */
-static void drop(const struct plan *plan, const struct strip *s, int64_t row, float *x)
+/* The words of one of its rows. */
+static const uint32_t *words_of(const struct strip *s, int64_t row)
 {
-	const uint32_t *word = s->word + (row - s->row) * 4 * hg__ceil_div(s->n, 4), threshold = plan->threshold;
-	const float keep = plan->keep;
-#pragma omp simd
-	for (int64_t c = 0; c < s->n; c++)
-		x[c] = word[c] >= threshold ? x[c] / keep : 0.0f;
+	return s->word + (row - s->row) * 4 * hg__ceil_div(s->n, 4);
 }
 
 /* ---- forward ---- */
 
-static void forward_strip(const struct plan *plan, const struct hg__epilogue_args *a, const struct strip *s)
+static void forward_strip(const struct hg__after *after, const struct hg__epilogue_args *a, const struct strip *s)
 {
 	float bs[HG__WIDTH], xs[HG__WIDTH], ys[HG__WIDTH];
 	const float *b = a->b.data ? hg__row(&a->b, 0, s->col, s->n, bs) : NULL;
-	if (plan->drops)
-		draw_strip(plan, s);
+	if (after->drops)
+		draw_strip(after, s);
 	for (int64_t row = s->row; row < s->row + s->rows; row++) {
 		const float *x = hg__row(&a->x, row, s->col, s->n, xs);
 		float *y = hg__row_begin(&a->y, row, s->col, ys);
 #pragma omp simd
 		for (int64_t c = 0; c < s->n; c++)
 			y[c] = b ? x[c] + b[c] : x[c];
-		if (plan->act)
-			plan->act->forward(&plan->then.act_p, s->n, y, NULL, y);
-		if (plan->drops)
-			drop(plan, s, row, y);
+		hg__after_value(after, s->n, words_of(s, row), y);
 		hg__row_put(&a->y, row, s->col, s->n, y);
 	}
 }
@@ -81,14 +53,14 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	if (cols == 0)
 		return HG_OK;
-	const struct plan plan = plan_of(&a->then, cols);
-	const int64_t block = strip_rows(&plan);
+	const struct hg__after after = hg__after_of(&a->then, cols);
+	const int64_t block = strip_rows(&after);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t row = 0; row < rows; row += block)
 		for (int64_t col = 0; col < cols; col += HG__WIDTH) {
 			uint32_t word[WORDS];
 			const struct strip s = {row, hg__min(block, rows - row), col, hg__min(HG__WIDTH, cols - col), word};
-			forward_strip(&plan, a, &s);
+			forward_strip(&after, a, &s);
 		}
 	return HG_OK;
 }
@@ -97,37 +69,37 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 
 struct back {
 	const struct hg__epilogue_back_args *a;
-	struct plan plan;
+	struct hg__after after;
 	int draws; /* the words are needed again */
 };
 
 /* g = f'(X + b) dropout(dY) of one row; y: scratch of the strip */
 static void gradient(const struct back *b, const struct strip *s, int64_t row, float *y, float *g)
 {
-	const struct plan *plan = &b->plan;
+	const struct hg__after *after = &b->after;
 	if (b->draws)
-		drop(plan, s, row, g);
-	else if (plan->drops)
+		hg__after_drop(after, s->n, words_of(s, row), g);
+	else if (after->drops)
 #pragma omp simd
 		for (int64_t c = 0; c < s->n; c++)
-			g[c] /= plan->keep;
-	if (!plan->act)
+			g[c] /= after->keep;
+	if (!after->act)
 		return;
 	const float *at = hg__row(&b->a->y, row, s->col, s->n, y);
 	if (b->draws) {
 #pragma omp simd
 		for (int64_t c = 0; c < s->n; c++)
-			y[c] = at[c] * plan->keep;
+			y[c] = at[c] * after->keep;
 		at = y;
 	}
-	plan->act->backward(&plan->then.act_p, s->n, at, g, g);
+	after->act->backward(&after->then.act_p, s->n, at, g, g);
 }
 
 static void backward_strip(const struct back *b, const struct strip *s, float *sum)
 {
 	float ys[HG__WIDTH], gs[HG__WIDTH], dys[HG__WIDTH];
 	if (b->draws)
-		draw_strip(&b->plan, s);
+		draw_strip(&b->after, s);
 	for (int64_t row = s->row; row < s->row + s->rows; row++) {
 		const float *dy = hg__row(&b->a->dy, row, s->col, s->n, dys);
 		memcpy(gs, dy, (size_t)s->n * sizeof(float));
@@ -145,7 +117,7 @@ static void backward_strip(const struct back *b, const struct strip *s, float *s
 static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
 {
 	const struct back *b = env;
-	const int64_t block = strip_rows(&b->plan);
+	const int64_t block = strip_rows(&b->after);
 	(void)unused;
 	for (int64_t row = r0; row < r1; row += block) {
 		uint32_t word[WORDS];
@@ -160,8 +132,8 @@ hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back
 	                 (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
 	HG__TRY(hg__need(ctx, fits, "epilogue_back: operands do not fit"));
 	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64; /* rows that a thread takes at a time: 64 calls are nothing beside their elements */
-	const struct plan plan = plan_of(&a->then, cols > 0 ? cols : 1);
-	const struct back b = {a, plan, plan.drops && a->then.act != 1 + HG__ACT_RELU};
+	const struct hg__after after = hg__after_of(&a->then, cols > 0 ? cols : 1);
+	const struct back b = {a, after, after.drops && a->then.act != 1 + HG__ACT_RELU};
 	if (a->db.data)
 		return HG__CPU(columns)(ctx, rows, cols, backward_rows, &b, a->db.data, NULL);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)

@@ -1,7 +1,9 @@
+#include "kernels/cpu/after.h"
 #include "kernels/cpu/items.h"
 #include "kernels/spmm_variants.h"
 
 /* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X := narrow(s_j X[j, c]) first, f = w
+ * Y = dropout(f(that + beta Z + b)) where the call has an ending.
  *
  * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for the total where batches are scaled one by one. The
  * factors of a batch are laid out first (one an edge, or one a head), so that the inner loop is loads, products and sums alone. */
@@ -22,6 +24,9 @@ struct job {
 	int32_t *head; /* [cols, and 16 more] head of each column, NULL for one head */
 	int64_t width; /* columns of a block: COLUMNS, fewer where they would have more than 16 heads */
 	enum weights weights;
+	int ends;
+	float beta; /* of the ending, with *beta_p */
+	struct hg__after after;
 };
 
 /* Columns first .. first+count-1 of one row part. factor: alpha r. total [COLUMNS] receives the part's sum. */
@@ -229,12 +234,38 @@ HG__INLINE float factor_of(const struct hg__spmm_args *a, int64_t row)
 	return a->row_scale ? a->alpha * a->row_scale[row] : a->alpha;
 }
 
-/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS; total is padded to whole vectors. */
-static void finish(const struct hg__spmm_args *a, int64_t row, int64_t first, int n, float *total)
+/* Elements first .. first+n-1 of a row on from its sum, in f32. */
+static void end_row(const struct job *job, int64_t row, int64_t first, int n, float *y)
 {
+	const struct hg__ending *ending = &job->a->ending;
+	float more[COLUMNS];
+	uint32_t word[COLUMNS + 4 * HG__DRAW];
+	if (ending->z.data) {
+		const float beta = job->beta, *z = hg__row(&ending->z, row, first, n, more);
+#pragma omp simd
+		for (int c = 0; c < n; c++)
+			y[c] += beta * z[c];
+	}
+	if (ending->b.data) {
+		const float *b = hg__row(&ending->b, 0, first, n, more);
+#pragma omp simd
+		for (int c = 0; c < n; c++)
+			y[c] += b[c];
+	}
+	if (job->after.drops)
+		hg__draw(&job->after.stream, row, first / 4, hg__ceil_div(n, 4), word);
+	hg__after_value(&job->after, n, word, y);
+}
+
+/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS; total is padded to whole vectors. */
+static void finish(const struct job *job, int64_t row, int64_t first, int n, float *total)
+{
+	const struct hg__spmm_args *a = job->a;
 	const hg__v16 factor = rounded((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
 	for (int c = 0; c < n && a->accumulate != HG_ACC_F16_DISCRETIZED; c += HG__LANES)
 		hg__vstore(total + c, factor * hg__vload(total + c));
+	if (job->ends)
+		end_row(job, row, first, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
 
@@ -250,7 +281,7 @@ static void item(const struct job *job, sum_fn sum, int64_t k)
 			float total[COLUMNS];
 			sum(job, &b, total);
 			if (part.slot < 0)
-				finish(a, part.row, first, b.count, total);
+				finish(job, part.row, first, b.count, total);
 			else
 				memcpy(job->stage + part.slot * job->stage_ld + first, total, (size_t)b.count * sizeof(float));
 		}
@@ -272,8 +303,16 @@ static void fold(const struct job *job, int64_t s)
 			if (halves)
 				round_halves(n, total);
 		}
-		finish(a, plan->split_row[s], first, n, total);
+		finish(job, plan->split_row[s], first, n, total);
 	}
+}
+
+static void prepare_ending(const struct hg__spmm_args *a, struct job *job)
+{
+	const struct hg__ending *e = &a->ending;
+	job->ends = hg__has_ending(e);
+	job->beta = e->beta_p ? e->beta * (1.0f + *e->beta_p) : e->beta;
+	job->after = hg__after_of(&e->then, a->y.cols);
 }
 
 /* Scaled X, staging rows, and the head of each column where there are several. */
@@ -294,6 +333,7 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 		for (int64_t c = 0; c < cols + HG__LANES; c++)
 			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 	}
+	prepare_ending(a, job);
 	job->a = a;
 	job->x = a->x;
 	if (job->scale)
@@ -316,6 +356,13 @@ static void scale_row(const struct job *job, int64_t j)
 	}
 }
 
+static int ending_fits(const struct hg__spmm_args *a)
+{
+	const struct hg__ending *e = &a->ending;
+	return !hg__has_ending(e) || ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 && (!e->z.data || hg__same(&e->z, &a->y)) &&
+	                              (!e->b.data || (hg__is_state(&e->b) && e->b.cols == a->y.cols)));
+}
+
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	const enum source source = !a->x.data ? X_ONE : a->x.dtype == HG_F16 ? X_F16 : X_F32;
@@ -330,6 +377,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
+	HG__TRY(hg__need(ctx, ending_fits(a), "spmm: the ending does not fit"));
 	(void)hg__spmm_pick(ctx, a); /* there is one way here: the log says so to who asked for another */
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare(ctx, &args, &job));

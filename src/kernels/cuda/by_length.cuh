@@ -38,14 +38,14 @@ static inline unsigned blocks_for(int64_t parts, int64_t per_block)
 	return static_cast<unsigned>((parts + per_block - 1) / per_block);
 }
 
-/* listed: the plan's parts; else every row is a part of its own. */
-static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale, bool listed, int deep, unsigned sub_warps)
+/* listed: the plan's parts; else every row is a part of its own. share: short parts share steps. */
+static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale, bool listed, int deep, bool share, unsigned sub_warps)
 {
 	struct part_list list = {};
 	list.rowptr = csr.rowptr;
 	list.row_scale = row_scale;
 	list.part = listed ? csr.plan->part : nullptr;
-	list.long_classes = !listed ? HG__PART_CLASSES : deep < 8 ? 3 : 2;
+	list.long_classes = !listed ? HG__PART_CLASSES : !share ? EMPTY_CLASS : deep < 8 ? 3 : 2;
 	for (int k = 1; k <= HG__PART_CLASSES; k++)
 		list.first[k] = listed ? csr.plan->part_class[k] : csr.rows;
 	const unsigned long_blocks = blocks_for(list.first[list.long_classes], sub_warps);
@@ -128,7 +128,9 @@ template <int DEEP, bool FEW> struct step_of {
  *     c.add(u, factor)               add it to the sum
  *     c.passed(entry, scale)         the sum now holds what lies before `entry` in a row of this scale (only if ENTRIES)
  *     c.put(row, slot, scale)        the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
- *     c.zero(row)                    the row is empty */
+ *     c.zero(row)                    the row is empty
+ *
+ * C::SHARES_STEPS false: short parts have steps of their own, so that put comes when no gathers are under way and finds the registers that they had. */
 
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void long_part(const struct part_list &list, const struct own_part &own, const int32_t *cols, C &c)
@@ -243,10 +245,11 @@ template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline
 	}
 	const int at_once = parts_at_once(DEEP, share.part_class);
 	const int64_t i = list.first[share.part_class] + sub_warp * at_once, end = list.first[share.part_class + 1];
-	if (share.part_class < EMPTY_CLASS) {
-		short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols, c);
-		return;
-	}
+	if constexpr (C::SHARES_STEPS)
+		if (share.part_class < EMPTY_CLASS) {
+			short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols, c);
+			return;
+		}
 	for (int64_t r = i; r < end && r < i + at_once; r++)
 		c.zero(part_at(list, r, end).row);
 }

@@ -1,53 +1,11 @@
 /* Y = dropout(f(X + b)) in one pass, and its gradient with the column sums for b in one other. Traffic: one read and one write of the state; backward two reads
  * (one where there is no f) and one write. */
 
-#include <type_traits>
-
-#include "kernels/cuda/acts.cuh"
+#include "kernels/cuda/after.cuh"
 #include "kernels/cuda/columns.cuh"
-#include "kernels/cuda/drop.cuh"
 
 namespace
 {
-
-struct identity {
-	static __device__ float value(float x, float)
-	{
-		return x;
-	}
-	static __device__ float gradient(float, float dy, float)
-	{
-		return dy;
-	}
-};
-
-/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds both in y > 0. */
-template <typename A, bool DROPS> struct after {
-	static constexpr bool READS = !std::is_same<A, identity>::value, DRAWS = DROPS && !std::is_same<A, relu>::value;
-	float act_p;
-	struct drop d;
-
-	template <int W> __device__ void value(int64_t row, int64_t col, float (&v)[W]) const
-	{
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] = A::value(v[i], act_p);
-		if constexpr (DROPS)
-			d.pack<W>(row, col, v);
-	}
-	/* g = dy on the way in */
-	template <int W> __device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
-	{
-		if constexpr (DRAWS)
-			d.pack<W>(row, col, g);
-#pragma unroll
-		for (int i = 0; i < W; i++) {
-			if constexpr (DROPS && !DRAWS)
-				g[i] = g[i] / d.keep;
-			g[i] = A::gradient(DRAWS ? y[i] * d.keep : y[i], g[i], act_p);
-		}
-	}
-};
 
 template <typename E> struct forward {
 	struct floats x, b, y;
@@ -139,11 +97,6 @@ template <typename T, typename E> constexpr bool fetches_first<gradient_sums<T, 
 
 namespace
 {
-
-template <typename E> E after_of(const struct hg__epilogue &e)
-{
-	return {e.act_p, drop_of(e.p, e.key, e.step)};
-}
 
 template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_args *a)
 {

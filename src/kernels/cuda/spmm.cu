@@ -1,5 +1,6 @@
 #include "kernels/cuda/by_length.cuh"
 #include "kernels/cuda/edge_sum.cuh"
+#include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
@@ -11,7 +12,9 @@
  *
  *     F32              acc = fma(f, x, acc);  Y = narrow(alpha * r * acc)
  *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and at a part's end, total += narrow(alpha * r) * acc, acc = 0
- *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end */
+ *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end
+ *
+ * A call may have an ending, in F32: put_row is where it happens. */
 
 struct problem {
 	struct part_list parts;
@@ -27,6 +30,7 @@ struct problem {
 	float alpha;
 	float *staging; /* [2 * items, lead] */
 	int64_t lead;
+	struct ending ending;
 };
 
 /* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its neighbours; by the scale of its column, also
@@ -123,8 +127,18 @@ template <int MODE> static __device__ inline float finished(typename accumulator
 	return widen(MODE == HG_ACC_F16_NAIVE ? mul(narrow<typename accumulator<MODE>::type>(scale), total) : total);
 }
 
+/* What f32 sums of a row, scaled, become in Y. */
+template <typename T, bool ENDS, int W> static __device__ inline void put_row(const struct problem &p, int32_t row, int64_t c, float (&out)[W])
+{
+	const int64_t at = row * p.ldy + c;
+	if constexpr (ENDS)
+		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out);
+	else
+		store<W>(static_cast<T *>(p.y) + at, out);
+}
+
 /* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging slot. */
-template <typename T, int MODE, typename N, int W>
+template <typename T, int MODE, bool ENDS, typename N, int W>
 static __device__ inline void put_part(const struct problem &p, int32_t row, int64_t slot, int64_t c, const N (&sum)[W], float scale)
 {
 	float out[W];
@@ -132,7 +146,7 @@ static __device__ inline void put_part(const struct problem &p, int32_t row, int
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			out[i] = finished<MODE>(sum[i], scale);
-		store<W>(static_cast<T *>(p.y) + row * p.ldy + c, out);
+		put_row<T, ENDS>(p, row, c, out);
 	} else {
 #pragma unroll
 		for (int i = 0; i < W; i++)
@@ -213,10 +227,10 @@ template <typename T, int W, int FACTOR> constexpr int DEEP = W == 8 && (sizeof(
 template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : FACTOR == BY_COLUMN ? 2 : sizeof(T) == 4 || FACTOR == BY_LANE ? 3 : 4;
 
 /* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane without columns goes along: the lanes of a sub-warp share entries. */
-template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
+template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct lane_sum {
 	using N = typename accumulator<MODE>::type;
 	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
-	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE;
+	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE, SHARES_STEPS = !ENDS;
 	using step = step_of<STEP, FEW>;
 
 	const struct problem &p;
@@ -297,29 +311,29 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW> struct lane_sum {
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
 		if (own_column() < p.cols)
-			put_part<T, MODE>(p, row, slot, own_column(), MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
+			put_part<T, MODE, ENDS>(p, row, slot, own_column(), MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);
 	}
 	__device__ void zero(int32_t row)
 	{
-		const float nothing[W] = {};
+		float nothing[W] = {};
 		if (own_column() < p.cols)
-			store<W>(static_cast<T *>(p.y) + row * p.ldy + own_column(), nothing);
+			put_row<T, ENDS>(p, row, own_column(), nothing);
 	}
 };
 
-template <typename T, int W, int MODE, int FACTOR, bool FEW>
+template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
 {
-	struct lane_sum<T, W, MODE, FACTOR, FEW> lane(p);
+	struct lane_sum<T, W, MODE, FACTOR, FEW, ENDS> lane(p);
 	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
 
-template <typename T, int MODE> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct problem p)
+template <typename T, int MODE, bool ENDS> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct problem p)
 {
 	using N = typename accumulator<MODE>::type;
 	const int64_t s = own_piece(), c = own_unit();
@@ -328,7 +342,8 @@ template <typename T, int MODE> static __global__ void __launch_bounds__(BLOCK) 
 	const int32_t row = p.plan.split_row[s];
 	N total = N(0.0f);
 	each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = add(total, narrow<N>(part)); });
-	static_cast<T *>(p.y)[row * p.ldy + c] = narrow<T>(finished<MODE>(total, mul(p.alpha, row_factor(p, row))));
+	float out[1] = {finished<MODE>(total, mul(p.alpha, row_factor(p, row)))};
+	put_row<T, ENDS>(p, row, c, out);
 }
 
 /* ---- launch ---- */
@@ -342,9 +357,9 @@ struct walker {
 	spmm_kernel few, many;
 	int deep;
 };
-template <typename T, int W, int MODE, int FACTOR> static constexpr struct walker walker_of()
+template <typename T, int W, int MODE, int FACTOR, bool ENDS = false> static constexpr struct walker walker_of()
 {
-	return {spmm_parts<T, W, MODE, FACTOR, true>, spmm_parts<T, W, MODE, FACTOR, false>, DEEP<T, W, FACTOR>};
+	return {spmm_parts<T, W, MODE, FACTOR, true, ENDS>, spmm_parts<T, W, MODE, FACTOR, false, ENDS>, DEEP<T, W, FACTOR>};
 }
 
 /* Arithmetic in f16 is there to be compared, not to be fast. */
@@ -352,25 +367,40 @@ struct variant {
 	struct walker wide[FACTORS], narrow[2];
 	spmm_kernel fold;
 };
-template <typename T> static constexpr struct variant variant_in_f32()
+template <typename T, bool ENDS> static constexpr struct variant variant_in_f32()
 {
-	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half) ? walker_of<__half, 8, HG_ACC_F32, WEIGHT_F16>() : none;
-	return {{walker_of<T, 8, HG_ACC_F32, UNIT>(), halves, walker_of<T, 8, HG_ACC_F32, WEIGHT_F32>(), walker_of<T, 8, HG_ACC_F32, SCALED>(),
-	         walker_of<T, 8, HG_ACC_F32, ROUNDED>(), walker_of<T, 8, HG_ACC_F32, BY_LANE>(), walker_of<T, 8, HG_ACC_F32, BY_COLUMN>()},
-	        {walker_of<T, 1, HG_ACC_F32, UNIT>(), walker_of<T, 1, HG_ACC_F32, BY_LANE>()},
-	        spmm_fold<T, HG_ACC_F32>};
+	constexpr int ACC = HG_ACC_F32;
+	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half) ? walker_of<__half, 8, ACC, WEIGHT_F16, ENDS>() : none;
+	return {{walker_of<T, 8, ACC, UNIT, ENDS>(), halves, walker_of<T, 8, ACC, WEIGHT_F32, ENDS>(), walker_of<T, 8, ACC, SCALED, ENDS>(),
+	         walker_of<T, 8, ACC, ROUNDED, ENDS>(), walker_of<T, 8, ACC, BY_LANE, ENDS>(), walker_of<T, 8, ACC, BY_COLUMN, ENDS>()},
+	        {walker_of<T, 1, ACC, UNIT, ENDS>(), walker_of<T, 1, ACC, BY_LANE, ENDS>()},
+	        spmm_fold<T, ACC, ENDS>};
 }
 template <int MODE> static constexpr struct variant variant_in_f16()
 {
 	return {{walker_of<__half, 8, MODE, UNIT>(), {}, {}, {}, {}, walker_of<__half, 8, MODE, BY_LANE>(), walker_of<__half, 8, MODE, BY_COLUMN>()},
 	        {walker_of<__half, 1, MODE, UNIT>(), walker_of<__half, 1, MODE, BY_LANE>()},
-	        spmm_fold<__half, MODE>};
+	        spmm_fold<__half, MODE, false>};
 }
-/* By type and accumulation, in the order of hg_dtype and hg_accumulate. */
+/* By type and accumulation, in the order of hg_dtype and hg_accumulate; and those with an ending, by type. */
 static const struct variant variants[2][HG_ACC_COUNT] = {
-    {variant_in_f32<__half>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(), variant_in_f16<HG_ACC_F16_NAIVE>()},
-    {variant_in_f32<float>(), {}, {}},
+    {variant_in_f32<__half, false>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(), variant_in_f16<HG_ACC_F16_NAIVE>()},
+    {variant_in_f32<float, false>(), {}, {}},
 };
+static const struct variant ended[2] = {variant_in_f32<__half, true>(), variant_in_f32<float, true>()};
+
+/* NULL: there is no such arithmetic. */
+static const struct variant *variant_of(const struct hg__spmm_args *a)
+{
+	if (a->y.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT || a->x.dtype != a->y.dtype || !variants[a->y.dtype][a->accumulate].fold)
+		return nullptr;
+	const struct hg__ending &e = a->ending;
+	if (!hg__has_ending(&e))
+		return &variants[a->y.dtype][a->accumulate];
+	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows && e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
+	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
+	return fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
+}
 
 /* On a small graph whose plan splits no row each row may as well be an item of its own: the same sums in less loads that wait for each other. 32768 sub-warps of 8
  * lanes fill an H200 twice. On Cora's shape without splits, F = 64: 9.8 us by items with a fold, 8.1 by items, 8.0 by rows. */
@@ -404,6 +434,7 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 	p.col_scale = a->col_scale;
 	p.alpha = a->alpha;
 	p.lead = hg__leading(p.cols);
+	p.ending = ending_of(a->ending);
 	return p;
 }
 
@@ -480,12 +511,13 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	if (!a->x.data && a->csr.cols > 0)
+	const bool ends = hg__has_ending(&a->ending), no_x = !a->x.data && a->csr.cols > 0;
+	if (no_x && !ends)
 		return hg__cuda_edge_sum(ctx, a);
-	const struct variant *v = a->y.dtype <= HG_F32 && a->accumulate < HG_ACC_COUNT ? &variants[a->y.dtype][a->accumulate] : nullptr;
-	if (!v || !v->fold || !a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d", static_cast<int>(a->x.dtype),
-		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate));
+	const struct variant *v = variant_of(a);
+	if (!v || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d%s", static_cast<int>(a->x.dtype),
+		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate), ends ? " and its ending" : "");
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
 	if (variant != HG__SPMM_AUTO)
 		return hg__cuda_spmm_variant(ctx, a, variant);
@@ -495,7 +527,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
-	const bool by_eight = wide(a->x) && wide(a->y) && p.lead % 8 == 0;
+	const bool by_eight = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && p.lead % 8 == 0;
 	bool rounded = false;
 	HG__TRY(prepare(ctx, a, v, &p, by_eight, &rounded));
 
@@ -505,7 +537,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (!whole_rows && !a->csr.plan->part)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts", static_cast<long long>(a->csr.rows));
 	struct edge_grid shape = edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
-	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, shape.block.y);
+	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, !ends, shape.block.y);
 	shape.grid.x = p.parts.blocks;
 	(shape.block.x == LEAST_LANES ? walker->few : walker->many)<<<shape.grid, shape.block, 0, stream_of(ctx)>>>(p);
 	HG__TRY(launched(ctx, "spmm"));

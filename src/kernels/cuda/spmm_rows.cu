@@ -1,5 +1,6 @@
 #include "kernels/cuda/spmm_rows.cuh"
 
+#include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/stream.cuh"
 
 /* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
@@ -22,6 +23,8 @@ struct row_problem {
 	bool scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
+	bool ends;
+	struct ending ending;
 };
 
 /* Entries that are asked for together: a round goes no further than the longest row of the warp. */
@@ -135,17 +138,11 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 #pragma unroll
 	for (int i = 0; i < 8; i++)
 		acc[i] = begin < end ? __fmul_rn(scale, acc[i]) : 0.0f;
-	store<8>(static_cast<T *>(p.y) + row * p.ldy + c, acc);
-}
-
-/* What stands behind the sums is for the kernels of spmm.cu. */
-template <typename A> auto ends(const A *a, int) -> decltype(a->ending, true)
-{
-	return hg__has_ending(&a->ending) != 0;
-}
-template <typename A> bool ends(const A *, long)
-{
-	return false;
+	const int64_t at = row * p.ldy + c;
+	if (p.ends)
+		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c), acc);
+	else
+		store<8>(static_cast<T *>(p.y) + at, acc);
 }
 
 /* Lanes of a row: at least four, so that a narrow matrix is not on a handful of multiprocessors. */
@@ -175,16 +172,32 @@ template <typename T, typename W> hg_status run(hg_context *ctx, const struct ro
 bool hg__cuda_spmm_rows_takes(const struct hg__spmm_args *a)
 {
 	const int64_t heads = a->heads > 0 ? a->heads : 1, head_cols = a->y.cols / heads;
-	const bool packs = wide(a->x) && wide(a->y) && (!a->w.data || heads == 1 || head_cols % 8 == 0);
-	return !ends(a, 0) && a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 && a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
+	const bool packs = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && (!a->w.data || heads == 1 || head_cols % 8 == 0);
+	return a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 && a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
 	       a->y.rows * static_cast<int64_t>(lanes_for(a)) <= MOST_LANES;
 }
 
 hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	const int64_t heads = a->heads > 0 ? a->heads : 1;
-	const struct row_problem p = {a->y.rows, a->y.cols, a->csr.rowptr, a->csr.edge,       a->csr.col,          a->x.data,    a->w.data,    a->y.data,
-	                              a->x.ld,   a->w.ld,   a->y.ld,       a->y.cols / heads, a->scale_first != 0, a->row_scale, a->col_scale, a->alpha};
+	const struct row_problem p = {a->y.rows,
+	                              a->y.cols,
+	                              a->csr.rowptr,
+	                              a->csr.edge,
+	                              a->csr.col,
+	                              a->x.data,
+	                              a->w.data,
+	                              a->y.data,
+	                              a->x.ld,
+	                              a->w.ld,
+	                              a->y.ld,
+	                              a->y.cols / heads,
+	                              a->scale_first != 0,
+	                              a->row_scale,
+	                              a->col_scale,
+	                              a->alpha,
+	                              hg__has_ending(&a->ending) != 0,
+	                              ending_of(a->ending)};
 	return with_float(ctx, "spmm", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)

@@ -1,0 +1,55 @@
+#ifndef HG_KERNELS_CUDA_AFTER_CUH
+#define HG_KERNELS_CUDA_AFTER_CUH
+
+/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for a pack of W columns of a row in f32. */
+
+#include <type_traits>
+
+#include "kernels/cuda/acts.cuh"
+#include "kernels/cuda/drop.cuh"
+
+struct identity {
+	static __device__ float value(float x, float)
+	{
+		return x;
+	}
+	static __device__ float gradient(float, float dy, float)
+	{
+		return dy;
+	}
+};
+
+/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds both in y > 0. */
+template <typename A, bool DROPS> struct after {
+	static constexpr bool READS = !std::is_same<A, identity>::value, DRAWS = DROPS && !std::is_same<A, relu>::value;
+	float act_p;
+	struct drop d;
+
+	template <int W> __device__ void value(int64_t row, int64_t col, float (&v)[W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = A::value(v[i], act_p);
+		if constexpr (DROPS)
+			d.pack<W>(row, col, v);
+	}
+	/* g = dy on the way in */
+	template <int W> __device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
+	{
+		if constexpr (DRAWS)
+			d.pack<W>(row, col, g);
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			if constexpr (DROPS && !DRAWS)
+				g[i] = g[i] / d.keep;
+			g[i] = A::gradient(DRAWS ? y[i] * d.keep : y[i], g[i], act_p);
+		}
+	}
+};
+
+template <typename E> E after_of(const struct hg__epilogue &e)
+{
+	return {e.act_p, drop_of(e.p, e.key, e.step)};
+}
+
+#endif

@@ -1,0 +1,114 @@
+#ifndef HG_KERNELS_CUDA_ENDING_CUH
+#define HG_KERNELS_CUDA_ENDING_CUH
+
+/* y = dropout(f((x + beta Z) + b)): what an aggregation becomes before its one narrowing (struct hg__ending), for columns of a row in f32.
+ *
+ * A row ends once, whatever its degree: which f and whether it drops is asked when it does, and one kernel serves all. Four columns at a time, in a loop: an ending
+ * must find its registers beside those of the sums. */
+
+#include "kernels/cuda/after.cuh"
+
+/* Four columns: one access of 8 or 16 bytes, one quad of random words. */
+static __device__ inline void load_four(const float *p, float (&x)[4])
+{
+	const float4 a = *reinterpret_cast<const float4 *>(p);
+	x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+}
+static __device__ inline void load_four(const __half *p, float (&x)[4])
+{
+	const uint2 bits = *reinterpret_cast<const uint2 *>(p);
+	__half2 h[2];
+	memcpy(static_cast<void *>(h), &bits, sizeof h);
+	const float2 low = __half22float2(h[0]), high = __half22float2(h[1]);
+	x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+}
+static __device__ inline void store_four(float *p, const float (&x)[4])
+{
+	*reinterpret_cast<float4 *>(p) = make_float4(x[0], x[1], x[2], x[3]);
+}
+static __device__ inline void store_four(__half *p, const float (&x)[4])
+{
+	const __half2 h[2] = {__floats2half2_rn(x[0], x[1]), __floats2half2_rn(x[2], x[3])};
+	uint2 bits;
+	memcpy(&bits, h, sizeof bits);
+	*reinterpret_cast<uint2 *>(p) = bits;
+}
+
+struct ending {
+	const void *z, *b; /* of Y's type, or NULL; Z lies as Y does */
+	const float *beta_p;
+	float beta;
+	int act;
+	bool drops;
+	struct after<identity, true> then;
+
+	template <typename A, int W> __device__ void activate(float (&v)[W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = A::value(v[i], then.act_p);
+	}
+	/* v = the sums of columns col .. col+W-1 of a row, `at` their place in Y and Z. */
+	template <int W, typename T> __device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W]) const
+	{
+		float more[W];
+		if (z) {
+			const float factor = beta_p ? beta * (1.0f + *beta_p) : beta;
+			get(static_cast<const T *>(z) + at, more);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] += factor * more[i];
+		}
+		if (b) {
+			get(static_cast<const T *>(b) + col, more);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] += more[i];
+		}
+		if (act == 1 + HG__ACT_RELU)
+			activate<relu>(v);
+		if (act == 1 + HG__ACT_LEAKY_RELU)
+			activate<leaky_relu>(v);
+		if (act == 1 + HG__ACT_ELU)
+			activate<elu>(v);
+		if (drops)
+			then.d.template pack<W>(static_cast<uint32_t>(row), col, v);
+		set(y + at, v);
+	}
+	template <typename T> static __device__ void get(const T *p, float (&x)[4])
+	{
+		load_four(p, x);
+	}
+	template <typename T> static __device__ void get(const T *p, float (&x)[1])
+	{
+		load<1>(p, x);
+	}
+	template <typename T> static __device__ void set(T *p, const float (&x)[4])
+	{
+		store_four(p, x);
+	}
+	template <typename T> static __device__ void set(T *p, const float (&x)[1])
+	{
+		store<1>(p, x);
+	}
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1]) const
+	{
+		end<1>(y, at, row, col, v);
+	}
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8]) const
+	{
+		float four[4] = {v[0], v[1], v[2], v[3]};
+#pragma unroll 1
+		for (int i = 0; i < 8; i += 4) {
+			end<4>(y, at + i, row, col + i, four);
+			four[0] = v[4], four[1] = v[5], four[2] = v[6], four[3] = v[7];
+		}
+	}
+};
+
+static inline struct ending ending_of(const struct hg__ending &e)
+{
+	return {e.z.data, e.b.data, e.beta_p, e.beta, e.then.act, e.then.p > 0.0f, after_of<after<identity, true>>(e.then)};
+}
+
+#endif
