@@ -50,6 +50,11 @@ struct hg__epilogue_attr {
 	int act;
 	float act_p, p;
 };
+struct hg__spmm_epilogue_attr {
+	struct hg__spmm_attr spmm; /* first: ops/spmm.h */
+	int self;                  /* 1: Z is X */
+	struct hg__epilogue_attr then;
+};
 struct hg__cast_attr {
 	hg_dtype dtype;
 };

@@ -8,6 +8,7 @@
 /* Chains become one node:
  *
  *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue (ops/epilogue.c)
+ *     spmm with f32 sums, add or combine, those three; any of them behind the first   an aggregation with an ending (ops/spmm_epilogue.c)
  *     batch_norm, relu                                                                 a batch_norm that ends with it
  *
  * The last of the chain takes the others in: its line holds the new node, its value stays where it was. The others remain on the tape for the reader; nothing
@@ -37,17 +38,22 @@ static const struct epilogue_part *part_of(const struct hg__node *node)
 	return NULL;
 }
 
-/* The node that alone makes and alone may hand on the X of this one; -1: there is none. */
+/* The node that alone makes and alone may hand on operand i of this one; -1: there is none. */
+static int32_t maker(const hg_tape *tape, const struct hg__node *node, int i)
+{
+	const struct hg__value *x = &tape->value[node->in[i]];
+	return x->kind == HG__RESULT && x->uses == 1 && !x->keep ? x->node : -1;
+}
+
 static int32_t before(const hg_tape *tape, const struct hg__node *node)
 {
-	const struct hg__value *x = &tape->value[node->in[0]];
-	return x->kind == HG__RESULT && x->uses == 1 && !x->keep ? x->node : -1;
+	return maker(tape, node, 0);
 }
 
 /* The lines of the longest chain that ends here, the last one first. */
 struct chain {
 	int length;
-	int32_t line[EPILOGUE_STAGES];
+	int32_t line[2 + EPILOGUE_STAGES];
 };
 
 static struct chain chain_at(const hg_tape *tape, int32_t last)
@@ -78,6 +84,50 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr, const s
 		hg__attr_get(node, &attr->act_p, sizeof attr->act_p);
 	} else
 		hg__attr_get(node, &attr->p, sizeof attr->p);
+}
+
+/* ---- an aggregation with an ending ---- */
+
+static int sums(const hg_tape *tape, int32_t line)
+{
+	return line >= 0 && tape->line[line].node.op == &hg__op_spmm && tape->line[line].node.accumulate == HG_ACC_F32;
+}
+
+/* The operand that an aggregation makes for this sum of two; -1: none does. combine gives its Z the factor 1. */
+static int summed(const hg_tape *tape, const struct hg__node *node)
+{
+	for (int i = 1; i >= 0; i--)
+		if ((node->op == &hg__op_add || (node->op == &hg__op_combine && i == 1)) && sums(tape, maker(tape, node, i)))
+			return i;
+	return -1;
+}
+
+/* The chain that ends here, with the sum of two and the aggregation before it; length 0: there is none. */
+static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
+{
+	struct chain chain = *parts;
+	int32_t k = chain.length ? before(tape, &tape->line[chain.line[chain.length - 1]].node) : last;
+	const int i = k < 0 ? -1 : summed(tape, &tape->line[k].node);
+	if (i >= 0) {
+		chain.line[chain.length++] = k;
+		k = maker(tape, &tape->line[k].node, i);
+	}
+	if (!chain.length || !sums(tape, k))
+		chain.length = 0;
+	else
+		chain.line[chain.length++] = k;
+	return chain;
+}
+
+/* Operands of ops/spmm_epilogue.c: X, w, Z, eps, b. */
+enum { Z = 2, EPS, B };
+
+static void take_sum(const hg_tape *tape, struct hg__node *whole, struct hg__spmm_epilogue_attr *attr, const struct hg__node *node)
+{
+	const int other = 1 - summed(tape, node);
+	attr->self = node->in[other] == whole->in[0];
+	whole->in[Z] = attr->self ? -1 : node->in[other];
+	whole->in[EPS] = node->op == &hg__op_combine ? node->in[2] : -1;
 }
 
 /* relu right behind batch_norm, the last one first. */
@@ -118,6 +168,38 @@ static struct hg__line epilogue_of(const hg_tape *tape, const struct chain *chai
 	return line;
 }
 
+/* What chain of parts made of it: its constants and verdict, and b with what it keeps. */
+static struct hg__line aggregation_of(const hg_tape *tape, const struct chain *chain)
+{
+	const struct hg__node *sum = &tape->line[chain->line[chain->length - 1]].node;
+	struct hg__line line = tape->line[chain->line[0]];
+	struct hg__node *node = &line.node;
+	struct hg__spmm_epilogue_attr attr = {0};
+	struct hg__node parts = {.in = {-1, -1}, .aux = {-1, -1}};
+	hg__attr_get(sum, &attr.spmm, sizeof attr.spmm);
+	node->op = &hg__op_spmm_epilogue;
+	node->scope = sum->scope;
+	node->graph = sum->graph;
+	node->n_in = B + 1;
+	node->in[0] = sum->in[0];
+	node->in[1] = sum->in[1];
+	node->in[Z] = node->in[EPS] = -1;
+	for (int i = 0; i < chain->length; i++) {
+		const struct hg__node *part = &tape->line[chain->line[i]].node;
+		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
+		if (part_of(part))
+			take(&parts, &attr.then, part);
+		else if (part != sum)
+			take_sum(tape, node, &attr, part);
+	}
+	node->in[B] = parts.in[1];
+	for (int i = 0; i < HG__MAX_AUX; i++)
+		node->aux[i] = parts.aux[i];
+	memset(node->attr, 0, sizeof node->attr);
+	memcpy(node->attr, &attr, sizeof attr);
+	return line;
+}
+
 /* "bias_add+relu+dropout" */
 static hg_status title(hg_tape *tape, const struct chain *chain, const char **text)
 {
@@ -129,13 +211,12 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 	return hg__tape_text(tape, name, text);
 }
 
-/* The chain becomes `line`, which also gets what it keeps for backward. */
-static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line line)
+/* The chain becomes `line`, which also gets what it keeps for backward; *done 0: the policy would not have it. */
+static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line line, int *done)
 {
 	const int32_t last = chain->line[0];
-	int fits = 0;
-	HG__TRY(hg__tape_refit(tape, &line, &fits));
-	if (!fits)
+	HG__TRY(hg__tape_refit(tape, &line, done));
+	if (!*done)
 		return HG_OK;
 	HG__TRY(title(tape, chain, &line.title));
 	for (int i = 1; i < chain->length; i++) {
@@ -151,6 +232,20 @@ static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line 
 	return HG_OK;
 }
 
+/* The longest chain that ends here and may be one node. */
+static hg_status fuse_at(hg_tape *tape, int32_t last)
+{
+	const struct chain parts = chain_at(tape, last), sum = aggregation_at(tape, last, &parts), norm = norm_at(tape, last);
+	int done = 0;
+	if (sum.length)
+		HG__TRY(fuse(tape, &sum, aggregation_of(tape, &sum), &done));
+	if (!done && parts.length > 1)
+		HG__TRY(fuse(tape, &parts, epilogue_of(tape, &parts), &done));
+	if (!done && norm.length)
+		HG__TRY(fuse(tape, &norm, norm_of(tape, &norm), &done));
+	return HG_OK;
+}
+
 hg_status hg__tape_fuse(hg_tape *tape)
 {
 	if (tape->ctx->separate_ops || tape->observer)
@@ -158,13 +253,8 @@ hg_status hg__tape_fuse(hg_tape *tape)
 	count_uses(tape);
 	for (int64_t k = tape->lines - 1; k >= 0; k--) {
 		const struct hg__value *out = &tape->value[tape->line[k].node.out];
-		if (tape->line[k].into >= 0 || !(out->keep || out->uses))
-			continue;
-		const struct chain chain = chain_at(tape, (int32_t)k), norm = norm_at(tape, (int32_t)k);
-		if (chain.length > 1)
-			HG__TRY(fuse(tape, &chain, epilogue_of(tape, &chain)));
-		else if (norm.length)
-			HG__TRY(fuse(tape, &norm, norm_of(tape, &norm)));
+		if (tape->line[k].into < 0 && (out->keep || out->uses))
+			HG__TRY(fuse_at(tape, (int32_t)k));
 	}
 	return HG_OK;
 }

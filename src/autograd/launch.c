@@ -28,7 +28,7 @@ static hg_status allocate(hg_tape *tape)
 
 static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype, int32_t span)
 {
-	char *place = tape->arena ? (char *)tape->arena + tape->span[span].offset : NULL;
+	char *place = tape->arena && span >= 0 ? (char *)tape->arena + tape->span[span].offset : NULL; /* no span: only backward has one */
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
@@ -80,8 +80,7 @@ static void build_views(hg_tape *tape)
 static int wants_transpose(const struct hg__line *line, int *edge)
 {
 	const struct hg__node *node = &line->node;
-	const int operands = (node->in[0] >= 0) + (node->in[1] >= 0) + (node->in[2] >= 0) + (node->in[3] >= 0);
-	*edge = !(node->op->traits & HG__UNIT_EDGES && operands == 1 && !hg_graph_is_weighted(node->graph));
+	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) && !hg_graph_is_weighted(node->graph));
 	return node->op->traits & HG__TRANSPOSE && line->back;
 }
 
@@ -121,7 +120,7 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 		if (!(line->saves & HG__SAVE_IN(i)))
 			call->in[i].data = NULL;
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		if (!(line->saves & HG__SAVE_AUX(i)))
+		if (!(line->saves & (HG__SAVE_AUX(i) | HG__BACK_AUX(i))))
 			call->aux[i].data = NULL;
 	if (!(line->saves & HG__SAVE_OUT))
 		call->out.data = NULL;

@@ -9,7 +9,7 @@ HG_EXTERN_C_BEGIN
 /* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation on top; one line in ops.def. A record is complete or the
  * registry test refuses it. Ops never read a policy: state type and accumulation come resolved, in the call. */
 
-#define HG__MAX_IN 4
+#define HG__MAX_IN 5
 #define HG__MAX_AUX 2
 #define HG__ATTR_BYTES 64
 
@@ -22,7 +22,7 @@ enum hg__op_traits {
 	HG__RANDOM = 32u,     /* draws from the step's random stream */
 	HG__BATCH = 64u,      /* needs the graph's batch pointers */
 	HG__AGAIN = 256u,     /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
-	HG__UNIT_EDGES = 128u /* with one operand on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
+	HG__UNIT_EDGES = 128u /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 };
 
 struct hg__shape {
@@ -61,6 +61,7 @@ struct hg__infer {
 #define HG__SAVE_IN(i) (1u << (i))
 #define HG__SAVE_OUT (1u << 8)
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
+#define HG__BACK_AUX(i) (1u << (24 + (i))) /* not saved: written and read by backward alone, and in memory only then */
 
 /* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of a
  * parameter is f32 (a sum over many rows), but for operand 0 and elementwise ops; all others have their operand's type. Every present din is written in full (the tape adds up contributions), or added to where `adds` says so.

@@ -67,8 +67,8 @@ hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alph
 
 hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 {
-	const int halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16;
-	const struct hg__spmm_args args = {
+	const int halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16 && !(a->ending && hg__has_ending(a->ending));
+	struct hg__spmm_args args = {
 	    .csr = *a->csr,
 	    .x = a->x,
 	    .w = a->w,
@@ -80,6 +80,8 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	    .alpha = a->alpha,
 	    .accumulate = halves ? c->node->accumulate : HG_ACC_F32,
 	};
+	if (a->ending)
+		args.ending = *a->ending;
 	return c->k->spmm(c->ctx, &args);
 }
 

@@ -42,13 +42,14 @@ static inline double hg__bound_mul(double a, double b)
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says
- * where X and Y are both f16, else in f32. scale_first: of spmm's kernel. */
+ * where X and Y are both f16, else in f32, as always where there is an ending. scale_first: of spmm's kernel. */
 struct hg__aggregate {
 	const struct hg__csr *csr;
 	struct hg__mat x, w, y;
 	int heads, scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
+	const struct hg__ending *ending; /* NULL: none */
 };
 HG_NODISCARD hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a);
 

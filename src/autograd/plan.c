@@ -111,12 +111,13 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 	const struct hg__node *node = &line->node;
 	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
 	const int32_t now = line->position, back = 2 * tape->alive - now;
-	const int saved[1 + HG__MAX_AUX] = {(line->saves & HG__SAVE_OUT) != 0, (line->saves & HG__SAVE_AUX(0)) != 0, (line->saves & HG__SAVE_AUX(1)) != 0};
+	const unsigned saved[1 + HG__MAX_AUX] = {line->saves & HG__SAVE_OUT, line->saves & HG__SAVE_AUX(0), line->saves & HG__SAVE_AUX(1)};
+	const unsigned later[1 + HG__MAX_AUX] = {0, line->saves & HG__BACK_AUX(0), line->saves & HG__BACK_AUX(1)};
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
-		if (made[i] < 0)
+		if (made[i] < 0 || (later[i] && !line->back))
 			continue;
 		struct hg__value *value = &tape->value[made[i]];
-		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], now, value->dtype, &value->span));
+		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype, &value->span));
 		if (value->keep)
 			extend(tape, value->span, 2 * tape->alive + 1);
 		if (line->back && saved[i])

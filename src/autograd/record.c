@@ -223,20 +223,6 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *
 	return HG_OK;
 }
 
-hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
-{
-	const hg_verdict before = line->node.verdict;
-	struct hg__infer s;
-	double exact = INFINITY;
-	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &s, &exact));
-	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED;
-	if (line->node.verdict == HG_EXACT)
-		line->node.verdict = before;
-	line->grads = s.grads;
-	line->saves = s.saves;
-	return HG_OK;
-}
-
 /* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so that sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
@@ -250,6 +236,23 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	const struct hg__value value = {
 	    .kind = kind, .dtype = shape->dtype, .rows = shape->rows, .cols = shape->cols, .node = (int32_t)tape->lines, .bound = bound};
 	return hg__tape_value(tape, &value, index);
+}
+
+hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
+{
+	const hg_verdict before = line->node.verdict;
+	struct hg__infer s;
+	double exact = INFINITY;
+	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &s, &exact));
+	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED;
+	if (line->node.verdict == HG_EXACT)
+		line->node.verdict = before;
+	line->grads = s.grads;
+	line->saves = s.saves;
+	for (int i = 0; i < HG__MAX_AUX && *fits; i++)
+		if (line->node.aux[i] < 0)
+			HG__TRY(append_value(tape, HG__AUX, &s.aux[i], INFINITY, &line->node.aux[i]));
+	return HG_OK;
 }
 
 static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__infer *s)

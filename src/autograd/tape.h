@@ -128,7 +128,7 @@ HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *in
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r);
 
 /* record.c: line->node has got another op and other operands, on values of the types that it had: what backward needs of it and its verdict. In f32 that
- * stays what it is: f32 by wish, or promoted. *fits 0: the policy will not have the new node as it is. */
+ * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
 
 /* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops or somebody observes. */

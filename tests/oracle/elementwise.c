@@ -1,36 +1,60 @@
 #include "oracle/parts.h"
 
-/* Y = f(X) for the activations. X is exact, or a sum of two exact numbers, which rounds to its own sign: so the branch is known. */
+/* Y = f(X) for the activations. Where X is exact, or a sum of two exact numbers, which rounds to its own sign, the branch is known. Elsewhere what runs may take the
+ * other one if x is within its error of 0: f is continuous, so that y is wrong by at most x's error, times f's steepest slope. Backward it goes by the stored y, which is 0
+ * for a small positive x, too. */
+static int either(num x)
+{
+	return fabs(x.v) <= x.e;
+}
+
+static int either_back(const struct oracle_call *c, num x)
+{
+	return x.e > 0.0 && (either(x) || fabs(x.v) - x.e <= (c->is_half ? 0x1p-25 : 0x1p-150));
+}
+
+/* y of its own branch, where the other one is possible. */
+static num across(const struct oracle_call *c, num y, num x, double steepest)
+{
+	return x.e > 0.0 && either(x) ? num_round(8 * c->u, y.v, fmax(y.e, steepest * x.e)) : y;
+}
+
+/* f' dy of its own branch, where f' may be another one: at most `slope`. */
+static num across_back(const struct oracle_call *c, num g, num x, num dy, double slope)
+{
+	return either_back(c, x) ? num_round(8 * c->u, g.v, g.e + (slope + 8 * c->u) * (fabs(dy.v) + dy.e)) : g;
+}
+
 void oracle_relu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_exact(0.0);
+	OUT(r, k) = across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_exact(0.0), IN(0, r, k), 1.0);
 }
 
 void oracle_relu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_exact(0.0);
+	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_exact(0.0), IN(0, r, k), DOUT(r, k), 1.0);
 }
 
 void oracle_leaky_relu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->slope), IN(0, r, k));
+	OUT(r, k) = across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->slope), IN(0, r, k)), IN(0, r, k), 1.0);
 }
 
 void oracle_leaky_relu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_exact(c->slope), DOUT(r, k));
+	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_exact(c->slope), DOUT(r, k)), IN(0, r, k), DOUT(r, k), 1.0);
 }
 
 void oracle_elu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->alpha), num_expm1(c->u, IN(0, r, k)));
+	OUT(r, k) = across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->alpha), num_expm1(c->u, IN(0, r, k))), IN(0, r, k), fmax(1.0, c->alpha));
 }
 
 /* f'(x) = y + alpha for x <= 0, from the stored y. */
@@ -38,7 +62,8 @@ void oracle_elu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_add(c->u, SAVED(r, k), num_exact(c->alpha)), DOUT(r, k));
+	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_add(c->u, SAVED(r, k), num_exact(c->alpha)), DOUT(r, k)), IN(0, r, k),
+	                           DOUT(r, k), fmax(1.0, c->alpha));
 }
 
 void oracle_add(struct oracle_call *c)

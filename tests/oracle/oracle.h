@@ -6,7 +6,7 @@
 /* The oracle: every op's equation in f64 with its error bound, forward and backward, dense and slow. It includes nothing of src/: edges are lists, matrices
  * are compact, options are plain numbers. Backward is checked against central differences of forward by oracle_self_check. */
 
-#define ORACLE_MAX_IN 4
+#define ORACLE_MAX_IN 5
 
 struct oracle_matrix {
 	int64_t rows, cols;
@@ -28,8 +28,9 @@ struct oracle_call {
 	int is_half, eval;
 	double u; /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
 	/* options, by meaning */
-	int heads, norm, reduce, act; /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
-	double alpha, slope, p, eps, momentum;
+	int heads, norm, reduce, act;                 /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
+	double alpha, slope, p, eps, momentum, act_p; /* act_p: slope or alpha of act, beside another alpha */
+	int self;                                     /* an operand stands for another one, too */
 	uint64_t rng_key;
 	int64_t step;
 	const double *running_mean, *running_var; /* [cols] */

@@ -59,6 +59,18 @@ static void from_epilogue(const struct hg__node *node, struct oracle_call *o)
 	o->p = (double)a.p;
 }
 
+static void from_spmm_epilogue(const struct hg__node *node, struct oracle_call *o)
+{
+	struct hg__spmm_epilogue_attr a;
+	hg__attr_get(node, &a, sizeof a);
+	o->norm = (int)a.spmm.norm;
+	o->alpha = (double)a.spmm.alpha;
+	o->self = a.self;
+	o->act = a.then.act;
+	o->act_p = (double)a.then.act_p;
+	o->p = (double)a.then.p;
+}
+
 static void from_scale(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__scale_attr a;
@@ -100,9 +112,19 @@ static const struct {
 	const char *name;
 	void (*read)(const struct hg__node *, struct oracle_call *);
 } readers[] = {
-    {"spmm", from_spmm},       {"sddmm_dot", from_sddmm_dot}, {"sddmm_add", from_sddmm_add},   {"leaky_relu", from_leaky_relu},
-    {"elu", from_elu},         {"dropout", from_dropout},     {"epilogue", from_epilogue},     {"scale", from_scale},
-    {"head_mean", from_heads}, {"head_dot", from_heads},      {"batch_norm", from_batch_norm}, {"layer_norm", from_layer_norm},
+    {"spmm", from_spmm},
+    {"sddmm_dot", from_sddmm_dot},
+    {"sddmm_add", from_sddmm_add},
+    {"leaky_relu", from_leaky_relu},
+    {"elu", from_elu},
+    {"dropout", from_dropout},
+    {"epilogue", from_epilogue},
+    {"scale", from_scale},
+    {"spmm_epilogue", from_spmm_epilogue},
+    {"head_mean", from_heads},
+    {"head_dot", from_heads},
+    {"batch_norm", from_batch_norm},
+    {"layer_norm", from_layer_norm},
     {"readout", from_readout},
 };
 

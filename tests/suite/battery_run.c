@@ -54,7 +54,7 @@ static void run_back(struct battery_case *c, const char *label, unsigned adds)
 		if (!(c->infer.saves & HG__SAVE_IN(i)))
 			back.in[i].data = NULL;
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		if (!(c->infer.saves & HG__SAVE_AUX(i)))
+		if (!(c->infer.saves & (HG__SAVE_AUX(i) | HG__BACK_AUX(i))))
 			back.aux[i].data = NULL;
 	if (!(c->infer.saves & HG__SAVE_OUT))
 		back.out.data = NULL;
@@ -102,7 +102,7 @@ static void same_bits(const struct battery_case *c, const hg_tensor *t, const fl
 
 void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score)
 {
-	static const char *const names[] = {"dX0", "dX1", "dX2", "dX3"};
+	static const char *const names[] = {"dX0", "dX1", "dX2", "dX3", "dX4"};
 	const struct oracle_op *oracle = oracle_find(c->op->name);
 	CHECK_MSG(oracle != NULL, "the oracle does not know %s", c->op->name);
 	run(c, label);

@@ -39,6 +39,22 @@ static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__
 	return ctx->backend->kernels->spmm(ctx, &wrong);
 }
 
+/* Sums end as if there were no b. */
+static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	struct hg__spmm_args wrong = *a;
+	wrong.ending.b.data = NULL;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
+}
+
+/* Z counts once, whatever eps is. */
+static hg_status spmm_forgets_eps(hg_context *ctx, const struct hg__spmm_args *a)
+{
+	struct hg__spmm_args wrong = *a;
+	wrong.ending.beta_p = NULL;
+	return ctx->backend->kernels->spmm(ctx, &wrong);
+}
+
 static hg_status act_back_off_by_the_slope(hg_context *ctx, const struct hg__act_back_args *a)
 {
 	struct hg__act_back_args wrong = *a;
@@ -104,11 +120,14 @@ int main(int argc, char **argv)
 	static const struct mistake weights = {"spmm", PLANTED(spmm_forgets_the_weights), &hg__op_spmm};
 	static const struct mistake scale = {"spmm", PLANTED(spmm_forgets_the_scale), &hg__op_spmm};
 	static const struct mistake transposed = {"spmm", PLANTED(spmm_forgets_the_permutation), &hg__op_spmm};
+	static const struct mistake bias = {"spmm", PLANTED(spmm_forgets_the_bias), &hg__op_spmm_epilogue};
+	static const struct mistake eps = {"spmm", PLANTED(spmm_forgets_eps), &hg__op_spmm_epilogue};
 	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope), &hg__op_leaky_relu};
 	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask), &hg__op_softmax_xent};
 	static const struct mistake early = {"epilogue_back", PLANTED(epilogue_sums_too_early), &hg__op_epilogue};
 	static const struct mistake others = {"epilogue_back", PLANTED(epilogue_draws_others), &hg__op_epilogue};
 	static const struct test_case cases[] = {
+	    {"forgotten_bias_is_caught", 0, must_be_caught, &bias},   {"forgotten_eps_is_caught", 0, must_be_caught, &eps},
 	    {"early_sum_is_caught", 0, must_be_caught, &early},       {"other_mask_is_caught", 0, must_be_caught, &others},
 	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},     {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
 	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale}, {"forgotten_permutation_is_caught", 0, must_be_caught, &transposed},

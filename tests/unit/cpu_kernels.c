@@ -170,6 +170,14 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 				a.col_scale = weights >= 2 ? g.col_scale : NULL;
 				CHECK_OK(k->spmm(ctx, &a));
 				keep(&y);
+				if (mode)
+					continue;
+				const float eps = 0.25f;
+				const int64_t step = 9;
+				a.ending = (struct hg__ending){
+				    x, normal(dtype, 1, widths[w]), -2.0f, &eps, {w % (1 + HG__ACT_COUNT), w % 4 > 1 ? 0.2f : 0.0f, w % 2 ? 0.4f : 0.0f, 77, &step}};
+				CHECK_OK(k->spmm(ctx, &a));
+				keep(&y);
 			}
 	hg_graph_free(g.graph);
 }

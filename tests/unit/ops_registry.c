@@ -148,7 +148,7 @@ static void a_hole_is_refused_by_name(void)
 	    {plant_no_scratch, "scratch is missing"},
 	    {plant_no_cost, "cost is missing"},
 	    {plant_too_many_operands, "operands"},
-	    {plant_same_beyond, "same is 0x10"},
+	    {plant_same_beyond, "same is 0x20"},
 	    {plant_batch_without_graph, "BATCH without GRAPH"},
 	    {plant_no_samples, "0 good and 0 bad samples"},
 	    {plant_samples_without_graph, "is said to be good"},

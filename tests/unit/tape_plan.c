@@ -1,4 +1,5 @@
 /* The memory plan, what happens without memory, and what the tape tells of itself. */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -58,7 +59,9 @@ static void real_plan_never_overlaps(void)
 	bench_close(&b);
 }
 
-/* A random expression over a few values; with every value kept nothing shares memory, so the plan must not change a single bit of any gradient. */
+/* A random expression over a few values; with every value kept nothing shares memory, so the plan must not change a single bit of any gradient. Nor does a node take another
+ * in then: in f16 that rounds less, and in f32 a value with three uses gets its gradient in another order. So both tapes leave them apart, but for some in f32, which may
+ * differ by what 24 nodes in another order may: a few of its roundings, of the largest. */
 static hg_var random_net(struct bench *b, hg_tape *tape, const hg_tensor *x, const hg_tensor *t, uint64_t salt, int keep)
 {
 	hg_var v[24];
@@ -80,12 +83,23 @@ static hg_var random_net(struct bench *b, hg_tape *tape, const hg_tensor *x, con
 	return hg_mse(tape, hg_add(tape, v[23], v[22]), hg_tape_input(tape, t, "t", -1.0), HG_NONE);
 }
 
+static int nearly(const float *a, const float *b, int count, double slack)
+{
+	double most = 0.0, worst = 0.0;
+	for (int i = 0; i < count; i++) {
+		most = fmax(most, fabs((double)a[i]));
+		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+	}
+	return slack == 0.0 ? memcmp(a, b, (size_t)count * sizeof *a) == 0 : worst <= slack * most;
+}
+
 static void sharing_memory_changes_no_bit(void)
 {
 	for (uint64_t salt = 1; salt <= 20; salt++) {
 		struct bench b;
 		bench_open(&b, test_context(), salt % 2 ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
 		b.graph = ring(b.ctx, 11);
+		b.ctx->separate_ops = salt % 4 != 2;
 		const hg_dtype state = b.params->policy.state;
 		const hg_tensor *x = random_tensor(&b, state, 11, 9, 0.5), *t = random_tensor(&b, state, 11, 9, 0.5);
 		hg_tape *roomy = NULL;
@@ -104,8 +118,9 @@ static void sharing_memory_changes_no_bit(void)
 			dx[i] = download(hg_tape_grad(tapes[i], hg__tape_var(tapes[i], 0)));
 		}
 		for (int i = 1; i < 3; i++) {
-			CHECK(memcmp(dw[0], dw[i], 81 * sizeof(float)) == 0);
-			CHECK(memcmp(dx[0], dx[i], 99 * sizeof(float)) == 0);
+			const double slack = i == 1 && !b.ctx->separate_ops ? 24 * 0x1p-24 : 0.0;
+			CHECK(nearly(dw[0], dw[i], 81, slack));
+			CHECK(nearly(dx[0], dx[i], 99, slack));
 		}
 		for (int i = 0; i < 3; i++) {
 			free(dw[i]);
@@ -271,9 +286,9 @@ static void print_shows_nodes_verdicts_and_memory(void)
 	CHECK_OK(hg_tape_print(b.tape, append_line, text));
 	if (getenv("HG_TEST_SHOW"))
 		fputs(text, stdout);
-	static const char *const wanted[] = {"conv1",  "conv2",        "linear",   "x, w1, b1",    "A[20x20], #0", "f16 [20, 16]", "guarded",
-	                                     "proved", "saved",        "gradient", "softmax_xent", "f32 [1, 1]",   "labels",       "exact",
-	                                     "arena",  "0..5 forward", "largest",  "relu+dropout", " (in #3)",     " (not needed)"};
+	static const char *const wanted[] = {"conv1",  "conv2",        "linear",   "x, w1, b1",         "A[20x20], #0", "f16 [20, 16]", "guarded",
+	                                     "proved", "saved",        "gradient", "softmax_xent",      "f32 [1, 1]",   "labels",       "exact",
+	                                     "arena",  "0..4 forward", "largest",  "spmm+relu+dropout", " (in #3)",     " (not needed)"};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		CHECK_CONTAINS(text, wanted[i]);
 	CHECK_STATUS(hg_tape_print(b.tape, NULL, NULL), HG_ERR_ARG);
@@ -312,7 +327,7 @@ static void half_state_is_half_the_bytes(void)
 		CHECK_OK(hg_tape_compile(b.tape, loss));
 		CHECK_OK(hg_tape_plan(b.tape, &info));
 		bytes[half] = info.state_bytes;
-		CHECK_EQ_I(info.nodes, 6); /* relu and dropout are one */
+		CHECK_EQ_I(info.nodes, 5); /* spmm, relu and dropout are one */
 		CHECK_EQ_I(info.proved + info.guarded + info.promoted + info.exact, info.nodes);
 		CHECK(half ? info.guarded > 0 : info.exact == info.nodes);
 		CHECK(info.largest_bytes > 0 && *info.largest_name);

@@ -56,7 +56,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->aux[STATISTICS] = s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__SAVE_AUX(GRADIENTS) | (attr.relu ? HG__SAVE_IN(BETA) : 0u);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__BACK_AUX(GRADIENTS) | (attr.relu ? HG__SAVE_IN(BETA) : 0u);
 	return HG_OK;
 }
 

@@ -23,7 +23,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->aux[DB] = hg__shape_of(1, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << B;
-	s->saves = HG__SAVE_AUX(DB);
+	s->saves = HG__BACK_AUX(DB);
 	return HG_OK;
 }
 

@@ -24,7 +24,7 @@ static struct hg__epilogue_attr attr_of(const struct hg__node *node)
 	return attr;
 }
 
-static hg_status infer_act(struct hg__infer *s, const struct hg__epilogue_attr *attr)
+hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogue_attr *attr)
 {
 	static const struct {
 		float low, high;
@@ -36,14 +36,14 @@ static hg_status infer_act(struct hg__infer *s, const struct hg__epilogue_attr *
 	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"}, /* the smallest and the largest positive float */
 	};
 	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_COUNT, "act", (double)attr->act, "none or an activation"));
-	return hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high, "act_p", (double)attr->act_p, of[attr->act].expected);
+	HG__TRY(hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high, "act_p", (double)attr->act_p, of[attr->act].expected));
+	return hg__want_attr(s, attr->p >= 0.0f && attr->p < 1.0f, "p", (double)attr->p, "0 <= p < 1");
 }
 
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__epilogue_attr attr = attr_of(s->node);
-	HG__TRY(infer_act(s, &attr));
-	HG__TRY(hg__want_attr(s, attr.p >= 0.0f && attr.p < 1.0f, "p", (double)attr.p, "0 <= p < 1"));
+	HG__TRY(hg__epilogue_infer(s, &attr));
 	HG__TRY(hg__want_state(s, X, "X"));
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->grads = 1u << X;
@@ -54,93 +54,57 @@ static hg_status infer(struct hg__infer *s)
 	HG__TRY(hg__want_shape(s, B, "b", 1, s->in[X].cols));
 	s->aux[DB] = hg__shape_of(1, s->in[X].cols, HG_F32);
 	s->grads |= 1u << B;
-	s->saves |= HG__SAVE_AUX(DB);
+	s->saves |= HG__BACK_AUX(DB);
 	return HG_OK;
 }
 
-/* The parts as nodes with their own attributes, in order; their number. */
-static int parts_of(const struct hg__range *r, struct hg__node part[EPILOGUE_STAGES])
+void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x, int b)
 {
-	const struct hg__epilogue_attr attr = attr_of(r->node);
-	const int present[EPILOGUE_STAGES] = {r->shape[B].present, attr.act != 0, attr.p > 0.0f};
-	int count = 0;
+	const int present[EPILOGUE_STAGES] = {b != LINK_NONE, attr->act != 0, attr->p > 0.0f};
 	for (int k = 0; k < EPILOGUE_PARTS; k++) {
 		const struct epilogue_part *p = &epilogue_parts[k];
-		if (!present[p->stage] || (p->stage == EPILOGUE_ACT && p->act != attr.act))
+		if (!present[p->stage] || (p->stage == EPILOGUE_ACT && p->act != attr->act))
 			continue;
-		part[count] = (struct hg__node){.op = p->op, .n_in = p->stage == EPILOGUE_BIAS ? 2 : 1};
-		memcpy(part[count++].attr, p->stage == EPILOGUE_DROPOUT ? &attr.p : &attr.act_p, sizeof(float));
+		const int operand[2] = {links->count ? LINK_BEFORE : x, b};
+		hg__links_add(links, p->op, NULL, operand, p->stage == EPILOGUE_BIAS ? 2 : 1, p->stage == EPILOGUE_DROPOUT ? &attr->p : &attr->act_p, sizeof(float));
 	}
-	return count;
 }
 
-/* What part k's rule may use: bound[k] is that of its X. */
-static struct hg__range range_of(const struct hg__range *r, const struct hg__node *part, double bound)
+static struct hg__links links_of(const struct hg__range *r)
 {
-	struct hg__range own = *r;
-	own.node = part;
-	own.in[X] = bound;
-	return own;
-}
-
-/* bound[k]: on the X of part k; the last one: on Y. */
-static int bounds_of(const struct hg__range *r, struct hg__node part[EPILOGUE_STAGES], double bound[1 + EPILOGUE_STAGES])
-{
-	const int count = parts_of(r, part);
-	bound[0] = r->in[X];
-	for (int k = 0; k < count; k++) {
-		struct hg__range own = range_of(r, &part[k], bound[k]);
-		part[k].op->range(&own);
-		bound[k + 1] = own.out;
-	}
-	return count;
+	const struct hg__epilogue_attr attr = attr_of(r->node);
+	struct hg__links links = {.shape = r->shape[X]};
+	hg__epilogue_links(&links, &attr, X, r->shape[B].present ? B : LINK_NONE);
+	return links;
 }
 
 static void range(struct hg__range *r)
 {
-	struct hg__node part[EPILOGUE_STAGES];
-	double bound[1 + EPILOGUE_STAGES];
-	r->out = bound[bounds_of(r, part, bound)];
+	const struct hg__links links = links_of(r);
+	hg__links_range(r, &links);
 	r->depth = 8.0; /* the sum, elu's exponential (4) and product, 1 - p and the division by it */
 }
 
 static void range_back(struct hg__range *r)
 {
-	struct hg__node part[EPILOGUE_STAGES];
-	double bound[1 + EPILOGUE_STAGES], dout = r->dout;
-	for (int k = bounds_of(r, part, bound) - 1; k >= 0; k--) {
-		struct hg__range own = range_of(r, &part[k], bound[k]);
-		own.out = bound[k + 1];
-		own.dout = dout;
-		part[k].op->range_back(&own);
-		dout = own.din[X];
-		if (part[k].n_in > 1)
-			r->din[B] = own.din[B];
-	}
-	r->din[X] = dout;
-}
-
-static struct hg__epilogue then_of(const struct hg__call *c)
-{
-	const struct hg__epilogue_attr attr = attr_of(c->node);
-	const struct hg__epilogue then = {.act = attr.act, .act_p = attr.act_p, .p = c->mode == HG_TRAIN ? attr.p : 0.0f, .key = c->node->rng_key, .step = c->step};
-	return then;
+	const struct hg__links links = links_of(r);
+	hg__links_range_back(r, &links);
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__epilogue_args args = {.x = c->in[X], .b = c->in[B], .y = c->out, .then = then_of(c)};
+	const struct hg__epilogue_attr attr = attr_of(c->node);
+	const struct hg__epilogue_args args = {.x = c->in[X], .b = c->in[B], .y = c->out, .then = hg__epilogue_of(c, &attr)};
 	return c->k->epilogue(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
-	const int wanted = c->din[B].data != NULL, direct = c->din[B].dtype == HG_F32;
-	struct hg__epilogue_back_args args = {.y = c->out, .dy = c->dout, .dx = c->din[X], .then = then_of(c)};
-	if (wanted)
-		args.db = direct ? c->din[B] : c->aux[DB];
+	const struct hg__epilogue_attr attr = attr_of(c->node);
+	const struct hg__epilogue_back_args args = {
+	    .y = c->out, .dy = c->dout, .dx = c->din[X], .db = hg__epilogue_db(c->din[B], c->aux[DB]), .then = hg__epilogue_of(c, &attr)};
 	HG__TRY(c->k->epilogue_back(c->ctx, &args));
-	return !wanted || direct ? HG_OK : hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]);
+	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)

@@ -33,7 +33,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, heads, s->state);
 	s->aux[DA] = hg__shape_of(1, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << A;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(A) | HG__SAVE_AUX(DA);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(A) | HG__BACK_AUX(DA);
 	if (!s->in[B].present)
 		return HG_OK;
 	HG__TRY(hg__want_state(s, B, "b"));
@@ -41,7 +41,7 @@ static hg_status infer(struct hg__infer *s)
 	s->out.cols *= 2;
 	s->aux[DB] = s->aux[DA];
 	s->grads |= 1u << B;
-	s->saves |= HG__SAVE_IN(B) | HG__SAVE_AUX(DB);
+	s->saves |= HG__SAVE_IN(B) | HG__BACK_AUX(DB);
 	return HG_OK;
 }
 

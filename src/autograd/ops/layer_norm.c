@@ -37,7 +37,7 @@ static hg_status infer(struct hg__infer *s)
 	s->aux[STATISTICS] = hg__shape_of(2 * s->in[X].rows, 1, HG_F32);
 	s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__SAVE_AUX(GRADIENTS);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__BACK_AUX(GRADIENTS);
 	return HG_OK;
 }
 

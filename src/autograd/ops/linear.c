@@ -27,7 +27,7 @@ static hg_status infer(struct hg__infer *s)
 	}
 	s->out = hg__shape_of(s->in[X].rows, s->in[W].cols, s->state);
 	s->grads = 1u << X | 1u << W | (s->in[B].present ? 1u << B : 0);
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(W) | (s->in[B].present ? HG__SAVE_AUX(DB) : 0);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(W) | (s->in[B].present ? HG__BACK_AUX(DB) : 0);
 	return HG_OK;
 }
 

@@ -14,9 +14,9 @@
  * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
  * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
-#include "autograd/opkit.h"
+#include "autograd/ops/spmm.h"
 
-enum { X, W };
+enum { X = SPMM_X, W = SPMM_W };
 
 static struct hg__spmm_attr attr_of(const struct hg__node *node)
 {
@@ -115,7 +115,7 @@ static hg_status weights(const struct hg__call *c, struct hg__mat *w)
 	return HG_OK;
 }
 
-static hg_status prepare(const struct hg__call *c)
+hg_status hg__spmm_prepare(const struct hg__call *c)
 {
 	const float *row_scale = NULL, *col_scale = NULL;
 	struct hg__mat w;
@@ -131,31 +131,37 @@ static int scale_first(const struct hg__call *c)
 	return norm == HG_NORM_BOTH || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 }
 
-static hg_status forward(const struct hg__call *c)
+hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
-	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha, .scale_first = scale_first(c)};
+	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha, .scale_first = scale_first(c), .ending = ending};
 	HG__TRY(weights(c, &a.w));
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
 	a.heads = (int)a.w.cols;
 	return hg__aggregate(c, &a);
 }
 
-static hg_status backward(const struct hg__call *c)
+hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy, const struct hg__ending *ending)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
 	const float *row_scale = NULL, *col_scale = NULL;
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
 	if (c->din[X].data) {
-		struct hg__aggregate a = {
-		    .csr = &c->csr_t, .x = c->dout, .y = c->din[X], .row_scale = col_scale, .col_scale = row_scale, .scale_first = scale_first(c), .alpha = attr.alpha};
+		struct hg__aggregate a = {.csr = &c->csr_t,
+		                          .x = dy,
+		                          .y = c->din[X],
+		                          .row_scale = col_scale,
+		                          .col_scale = row_scale,
+		                          .scale_first = scale_first(c),
+		                          .alpha = attr.alpha,
+		                          .ending = ending};
 		HG__TRY(weights(c, &a.w));
 		a.heads = (int)a.w.cols;
 		HG__TRY(hg__aggregate(c, &a));
 	}
 	if (c->din[W].data) {
 		const struct hg__sddmm_dot_args args = {.csr = c->csr,
-		                                        .a = c->dout,
+		                                        .a = dy,
 		                                        .b = c->in[X],
 		                                        .e = c->din[W],
 		                                        .heads = (int)c->din[W].cols,
@@ -167,7 +173,17 @@ static hg_status backward(const struct hg__call *c)
 	return HG_OK;
 }
 
-static size_t scratch(const struct hg__call *c)
+static hg_status forward(const struct hg__call *c)
+{
+	return hg__spmm_forward(c, NULL);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return hg__spmm_backward(c, c->dout, NULL);
+}
+
+size_t hg__spmm_scratch(const struct hg__call *c)
 {
 	const hg_dtype own = hg_graph_is_weighted(c->node->graph) ? weight_dtype(c) : HG_DTYPE_COUNT;
 	const hg_dtype weight = c->node->in[W] < 0 ? own : c->in[W].cols == 1 ? c->in[W].dtype : HG_DTYPE_COUNT;
@@ -213,7 +229,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	return 1;
 }
 
-static void cost(const struct hg__call *c, struct hg__cost *cost)
+void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	const double gathered = (double)c->csr.m * (double)c->in[X].cols;
 	cost->bytes = gathered * (double)hg_dtype_size(c->in[X].dtype) + hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr) + hg__mat_bytes(&c->in[W]);
@@ -231,10 +247,10 @@ const struct hg__op hg__op_spmm = {
     .range_back = range_back,
     .forward = forward,
     .backward = backward,
-    .prepare = prepare,
-    .scratch = scratch,
+    .prepare = hg__spmm_prepare,
+    .scratch = hg__spmm_scratch,
     .sample = sample,
-    .cost = cost,
+    .cost = hg__spmm_cost,
 };
 
 hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm, float alpha)

@@ -1,0 +1,63 @@
+#include "autograd/ops/links.h"
+
+void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph, const int *operand, int operands, const void *attr, size_t bytes)
+{
+	struct hg__link *link = &links->link[links->count++];
+	*link = (struct hg__link){.node = {.op = op, .n_in = operands, .graph = graph}};
+	memcpy(link->operand, operand, (size_t)operands * sizeof *operand);
+	memcpy(link->node.attr, attr, bytes);
+}
+
+/* What the rules of one link may use; before: the bound on what the link before it has made. */
+static struct hg__range range_of(const struct hg__range *r, const struct hg__links *links, const struct hg__link *link, double before)
+{
+	static const struct hg__shape nothing = {0, 0, HG_F32, 0};
+	struct hg__range own = *r;
+	own.node = &link->node;
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		const int k = i < link->node.n_in ? link->operand[i] : LINK_NONE;
+		own.shape[i] = k >= 0 ? r->shape[k] : k == LINK_BEFORE ? links->shape : nothing;
+		own.in[i] = k >= 0 ? r->in[k] : k == LINK_BEFORE ? before : 0.0;
+		own.din[i] = 0.0;
+	}
+	return own;
+}
+
+/* bound[k]: on what comes before link k; the last one: on Y. */
+static void bounds_of(const struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS])
+{
+	bound[0] = r->in[0]; /* of a chain without links; the first of others has nothing before it */
+	for (int k = 0; k < links->count; k++) {
+		struct hg__range own = range_of(r, links, &links->link[k], bound[k]);
+		own.node->op->range(&own);
+		bound[k + 1] = own.out;
+	}
+}
+
+void hg__links_range(struct hg__range *r, const struct hg__links *links)
+{
+	double bound[1 + MOST_LINKS];
+	bounds_of(r, links, bound);
+	r->out = bound[links->count];
+}
+
+void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
+{
+	double bound[1 + MOST_LINKS], dout = r->dout;
+	bounds_of(r, links, bound);
+	for (int i = 0; i < HG__MAX_IN; i++)
+		r->din[i] = i || links->count ? 0.0 : dout;
+	for (int k = links->count - 1; k >= 0; k--) {
+		const struct hg__link *link = &links->link[k];
+		struct hg__range own = range_of(r, links, link, bound[k]);
+		own.out = bound[k + 1];
+		own.dout = dout;
+		link->node.op->range_back(&own);
+		for (int i = 0; i < link->node.n_in; i++) {
+			if (link->operand[i] == LINK_BEFORE)
+				dout = own.din[i];
+			else if (link->operand[i] >= 0)
+				r->din[link->operand[i]] += own.din[i];
+		}
+	}
+}

@@ -1,0 +1,227 @@
+/* An aggregation and what follows it, in one pass: the tape puts it in the place of such chains when it compiles (fuse.c), where sums are f32.
+ *
+ *     Y = dropout(f(alpha r_i sum over e = (i, j) of w_e s_j X[j, c] + (1 + eps) Z + b))
+ *
+ * with r, s, w, alpha of spmm; f: relu, leaky_relu, elu or none. Z may be X itself (self: GIN). eps absent: 0. Each part but the sum may be absent.
+ *
+ * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h] or absent.  Z: [rows, d] or absent.  eps: [1, 1] or absent.  b: [1, d] or absent.  Y: [rows, d], created.
+ * Dtypes    X, w, Z, b, Y: state.  eps: f32.  All between them f32, narrowed once: a chain of k ops narrows k times.
+ * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
+ * Error     spmm's before its narrowing, then the parts' f32 errors, narrowed once. Where |f's X| is within its error of 0, or so small that Y is 0 in f16, f' may be that of
+ *           the other side. In f32 state the same bits as op by op, but for elu's gradient behind dropout, and for the order in which gradients of a value
+ *           with three uses or more are added.
+ * Gradient  dS = f'(Y) dropout(dY), narrowed once, as epilogue's;  db = its column sums in f32;  then spmm's dX and dw from dS;  dZ = (1 + eps) dS,  deps = sum of dS Z.
+ *           self: dX = alpha s_j sum of w r_i dS + (1 + eps) dS, one aggregation with an ending.
+ * Cost      spmm's, n d elements of Z, d of b forward;  3 n d more backward where there is an f or dropout.
+ * Errors    spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;  HG_ERR_ARG eps without Z, self with Z, a constant outside the range of its part.
+ * Source    - */
+#include "autograd/ops/epilogue.h"
+#include "autograd/ops/spmm.h"
+
+enum { X = SPMM_X, W = SPMM_W, Z, EPS, B };
+enum { DB, DS }; /* f32 [1, d]: db before it is narrowed for a b that is no parameter.  dS [rows, d], where it is not dY */
+
+static struct hg__spmm_epilogue_attr attr_of(const struct hg__node *node)
+{
+	struct hg__spmm_epilogue_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return attr;
+}
+
+static int alters(const struct hg__epilogue_attr *then)
+{
+	return then->act || then->p > 0.0f;
+}
+
+static hg_status infer_self(struct hg__infer *s, int self)
+{
+	HG__TRY(hg__want_attr(s, self == 0 || (self == 1 && !s->in[Z].present), "self", (double)self, "0, or 1 without Z"));
+	if (self)
+		HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "Y", "rows", s->out.rows));
+	if (s->in[Z].present) {
+		HG__TRY(hg__want_state(s, Z, "Z"));
+		HG__TRY(hg__want_shape(s, Z, "Z", s->out.rows, s->out.cols));
+		s->grads |= 1u << Z;
+	}
+	if (!s->in[EPS].present)
+		return HG_OK;
+	if (!self)
+		HG__TRY(hg__want_present(s, Z, "Z"));
+	HG__TRY(hg__want_dtype(s, EPS, "eps", HG_F32));
+	HG__TRY(hg__want_shape(s, EPS, "eps", 1, 1));
+	s->grads |= 1u << EPS;
+	s->saves |= HG__SAVE_IN(EPS) | HG__SAVE_IN(self ? X : Z);
+	return HG_OK;
+}
+
+static hg_status infer(struct hg__infer *s)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(s->node);
+	HG__TRY(hg__op_spmm.infer(s));
+	HG__TRY(infer_self(s, attr.self));
+	HG__TRY(hg__epilogue_infer(s, &attr.then));
+	s->saves |= attr.then.act ? HG__SAVE_OUT : 0u;
+	if (alters(&attr.then)) {
+		s->aux[DS] = hg__shape_of(s->out.rows, s->out.cols, s->state);
+		s->saves |= HG__BACK_AUX(DS);
+	}
+	if (!s->in[B].present)
+		return HG_OK;
+	HG__TRY(hg__want_state(s, B, "b"));
+	HG__TRY(hg__want_shape(s, B, "b", 1, s->out.cols));
+	s->aux[DB] = hg__shape_of(1, s->out.cols, HG_F32);
+	s->grads |= 1u << B;
+	s->saves |= HG__BACK_AUX(DB);
+	return HG_OK;
+}
+
+static struct hg__links links_of(const struct hg__range *r)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(r->node);
+	const int z = attr.self ? X : Z;
+	const int edges[] = {X, r->shape[W].present ? W : LINK_NONE}, sum[] = {z, LINK_BEFORE, EPS};
+	struct hg__links links = {.shape = hg__shape_of(hg_graph_rows(r->node->graph), r->shape[X].cols, r->shape[X].dtype)};
+	hg__links_add(&links, &hg__op_spmm, r->node->graph, edges, 2, &attr.spmm, sizeof attr.spmm);
+	if (r->shape[EPS].present)
+		hg__links_add(&links, &hg__op_combine, NULL, sum, 3, NULL, 0);
+	else if (r->shape[z].present)
+		hg__links_add(&links, &hg__op_add, NULL, sum, 2, NULL, 0);
+	hg__epilogue_links(&links, &attr.then, LINK_BEFORE, r->shape[B].present ? B : LINK_NONE);
+	return links;
+}
+
+static void range(struct hg__range *r)
+{
+	const struct hg__links links = links_of(r);
+	hg__links_range(r, &links);
+	r->depth += 11.0; /* of the sum's own: 1 + eps, product and sum with Z; and an epilogue's 8 */
+}
+
+static void range_back(struct hg__range *r)
+{
+	const struct hg__links links = links_of(r);
+	hg__links_range_back(r, &links);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
+	const struct hg__ending ending = {
+	    .z = c->in[attr.self ? X : Z], .b = c->in[B], .beta = 1.0f, .beta_p = c->in[EPS].data, .then = hg__epilogue_of(c, &attr.then)};
+	return hg__spmm_forward(c, &ending);
+}
+
+/* dS and db. */
+static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *then, struct hg__mat *ds)
+{
+	struct hg__epilogue_back_args args = {.y = c->out, .dy = c->dout, .db = hg__epilogue_db(c->din[B], c->aux[DB]), .then = hg__epilogue_of(c, then)};
+	*ds = c->dout;
+	if (alters(then))
+		*ds = args.dx = c->aux[DS];
+	else if (!args.db.data)
+		return HG_OK;
+	HG__TRY(c->k->epilogue_back(c->ctx, &args));
+	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
+	struct hg__mat ds;
+	HG__TRY(before_the_sum(c, &attr.then, &ds));
+	struct hg__ending ending = {.beta = 1.0f, .beta_p = c->in[EPS].data};
+	if (attr.self)
+		ending.z = ds;
+	HG__TRY(hg__spmm_backward(c, ds, &ending));
+	if (c->din[Z].data) {
+		const struct hg__axpby_args args = {.x = ds, .y = c->din[Z], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
+		HG__TRY(c->k->axpby(c->ctx, &args));
+	}
+	if (c->din[EPS].data) {
+		const struct hg__dot_all_args args = {.a = ds, .b = c->in[attr.self ? X : Z], .y = c->din[EPS]};
+		HG__TRY(c->k->dot_all(c->ctx, &args));
+	}
+	return HG_OK;
+}
+
+static size_t scratch(const struct hg__call *c)
+{
+	const size_t sum = hg__spmm_scratch(c), columns = hg__reduction_bytes(c->out.rows, c->out.cols);
+	return sum > columns ? sum : columns;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	enum { RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, ELU = 1 + HG__ACT_ELU };
+	enum { SELF = 1, OTHER = 2 }; /* z */
+	static const struct {
+		const char *what;
+		hg_status expect;
+		struct hg__spmm_attr spmm;
+		struct hg__epilogue_attr then;
+		int weight, z, eps, b;            /* weight: 0 none, 1 [m, 1], 2 [m, heads] */
+		int64_t z_rows, b_rows, eps_cols; /* too many */
+		int integer, both;
+	} rows[] = {
+	    {"b", HG_OK, {HG_NORM_BOTH, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"norm both, b, relu, dropout", HG_OK, {HG_NORM_BOTH, 1.0f}, {RELU, 0.0f, 0.5f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"mean, b, relu", HG_OK, {HG_NORM_RIGHT, -0.5f}, {RELU, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"norm left, dropout", HG_OK, {HG_NORM_LEFT, 1.0f}, {0, 0.0f, 0.4f}, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"self", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, SELF, 0, 0, 0, 0, 0, 0, 0},
+	    {"self, eps", HG_OK, {HG_NORM_NONE, 0.5f}, {0, 0.0f, 0.0f}, 0, SELF, 1, 0, 0, 0, 0, 0, 0},
+	    {"mean, self, eps, b, leaky relu, dropout", HG_OK, {HG_NORM_RIGHT, 1.0f}, {LEAKY, 0.2f, 0.3f}, 0, SELF, 1, 1, 0, 0, 0, 0, 0},
+	    {"Z", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 0, 0, 0, 0, 0},
+	    {"Z, eps, b, relu", HG_OK, {HG_NORM_BOTH, 1.0f}, {RELU, 0.0f, 0.0f}, 0, OTHER, 1, 1, 0, 0, 0, 0, 0},
+	    {"edge weights, self, b", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 1, SELF, 0, 1, 0, 0, 0, 0, 0},
+	    {"edge weights, b, elu", HG_OK, {HG_NORM_NONE, 1.0f}, {ELU, 1.0f, 0.0f}, 1, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"edge weights by head, b, elu, dropout", HG_OK, {HG_NORM_NONE, 1.0f}, {ELU, 1.0f, 0.6f}, 2, 0, 0, 1, 0, 0, 0, 0, 0},
+	    {"edge weights by head, norm both, Z, leaky relu", HG_OK, {HG_NORM_BOTH, 0.25f}, {LEAKY, 0.0f, 0.0f}, 2, OTHER, 0, 0, 0, 0, 0, 0, 0},
+	    {"Z has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 1, 0, 0, 0, 0},
+	    {"b has two rows", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 1, 0, 0, 0},
+	    {"eps has two columns", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, SELF, 1, 0, 0, 0, 1, 0, 0},
+	    {"eps without Z", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 1, 0, 0, 0, 0, 0, 0},
+	    {"self and Z", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 0, 0, 0, 0, 1},
+	    {"p 1", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {RELU, 0.0f, 1.0f}, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"X of integers", HG_ERR_DTYPE, {HG_NORM_NONE, 1.0f}, {RELU, 0.0f, 0.0f}, 0, 0, 0, 0, 0, 0, 0, 1, 0},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t heads = rows[i].weight == 2 ? x->heads : 1, d = heads * x->d;
+	const struct hg__spmm_epilogue_attr attr = {rows[i].spmm, rows[i].z == SELF || rows[i].both, rows[i].then};
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 1);
+	hg__sample_attr(s, &attr, sizeof attr);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	rows[i].weight ? hg__sample_normal(s, x->m, heads, x->state) : hg__sample_none(s);
+	rows[i].z == OTHER ? hg__sample_normal(s, x->n + rows[i].z_rows, d, x->state) : hg__sample_none(s);
+	rows[i].eps ? hg__sample_add(s, 1, 1 + rows[i].eps_cols, HG_F32, HG__FILL_NORMAL, 0.5, 1) : hg__sample_none(s);
+	rows[i].b ? hg__sample_normal(s, 1 + rows[i].b_rows, d, x->state) : hg__sample_none(s);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	const int own = attr_of(c->node).self || c->node->in[Z] >= 0;
+	hg__spmm_cost(c, cost);
+	cost->bytes += (own ? hg__mat_bytes(&c->out) : 0.0) + hg__mat_bytes(&c->in[B]);
+	cost->flops += 5.0 * (double)c->out.rows * (double)c->out.cols; /* two for Z, one for each part */
+}
+
+const struct hg__op hg__op_spmm_epilogue = {
+    .name = "spmm_epilogue",
+    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM,
+    .min_in = 1,
+    .max_in = 5,
+    .same = 1u << X | 1u << W | 1u << Z | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .prepare = hg__spmm_prepare,
+    .scratch = scratch,
+    .sample = sample,
+    .cost = cost,
+};

@@ -1,0 +1,87 @@
+#include "oracle/parts.h"
+
+/* Y = dropout(f(S)),  S = spmm(X, w) + (1 + eps) Z + b, put together from the oracles of its parts, which do not round between them. */
+enum { X, W, Z, EPS, B };
+
+static struct oracle_matrix like(const struct oracle_matrix *m)
+{
+	return (struct oracle_matrix){m->rows, m->cols, oracle_scratch(m->rows * m->cols)};
+}
+
+static const struct oracle_matrix *own(const struct oracle_call *c)
+{
+	return &c->in[c->self ? X : Z];
+}
+
+static num gain(const struct oracle_call *c)
+{
+	return c->in[EPS].at ? num_add(ORACLE_U32, num_exact(1.0), IN(EPS, 0, 0)) : num_exact(1.0);
+}
+
+/* What the epilogue begins with. */
+static struct oracle_matrix sum(const struct oracle_call *c)
+{
+	struct oracle_call spmm = *c;
+	const num factor = gain(c);
+	spmm.out = like(&c->out);
+	oracle_spmm(&spmm);
+	if (own(c)->at)
+		FOR_OUT(r, k)
+	*oracle_at(&spmm.out, r, k) = num_add(ORACLE_U32, *oracle_at(&spmm.out, r, k), num_mul(ORACLE_U32, factor, *oracle_at(own(c), r, k)));
+	return spmm.out;
+}
+
+static struct oracle_call epilogue(const struct oracle_call *c, const struct oracle_matrix *s)
+{
+	struct oracle_call part = *c;
+	part.in[0] = *s;
+	part.in[1] = c->in[B];
+	part.din[0].at = part.din[1].at = 0;
+	part.alpha = part.slope = c->act_p;
+	part.u = ORACLE_U32;
+	return part;
+}
+
+void oracle_spmm_epilogue(struct oracle_call *c)
+{
+	const struct oracle_matrix s = sum(c);
+	struct oracle_call part = epilogue(c, &s);
+	oracle_epilogue(&part);
+	oracle_release(s.at);
+}
+
+/* dX gets (1 + eps) dS where Z is X; else dZ does. */
+static void back_own(struct oracle_call *c, const struct oracle_matrix *ds)
+{
+	const num factor = gain(c);
+	struct num_sum deps = {0};
+	FOR_OUT(r, k)
+	{
+		const num more = num_mul(ORACLE_U32, factor, *oracle_at(ds, r, k));
+		if (c->self && WANT(X))
+			DIN(X, r, k) = num_add(ORACLE_U32, DIN(X, r, k), more);
+		if (!c->self && WANT(Z))
+			DIN(Z, r, k) = more;
+		num_sum_add(&deps, num_mul(ORACLE_U32, *oracle_at(ds, r, k), *oracle_at(own(c), r, k)));
+	}
+	if (WANT(EPS))
+		DIN(EPS, 0, 0) = num_sum_get(ORACLE_U32, &deps);
+}
+
+/* dS is stored in the state type where it is not dY. */
+void oracle_spmm_epilogue_back(struct oracle_call *c)
+{
+	const struct oracle_matrix s = sum(c), ds = like(&c->out);
+	struct oracle_call part = epilogue(c, &s), spmm = *c;
+	part.din[0] = ds;
+	part.din[1] = c->din[B];
+	oracle_epilogue_back(&part);
+	for (int64_t i = 0; (c->act || c->p > 0) && i < ds.rows * ds.cols; i++)
+		ds.at[i] = num_store(c->is_half, ds.at[i]);
+	spmm.dout = ds;
+	oracle_spmm_back(&spmm);
+	if (own(c)->at)
+		back_own(c, &ds);
+	oracle_release(s.at);
+	oracle_release(ds.at);
+}
