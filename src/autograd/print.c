@@ -118,7 +118,7 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	t->write(t->user, text);
 }
 
-/* The other buffers, under their node: what it saves for backward and the gradient of its result. */
+/* The other buffers, under their node: what it saves for backward, what backward alone uses, and the gradient of its result. */
 static void print_buffer(const hg_tape *tape, const struct table *t, const char *what, const struct hg__value *value, hg_dtype dtype, int32_t span)
 {
 	char text[512], shape[64], place[64];
@@ -167,7 +167,8 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 		print_node(tape, &table, k);
 		for (int i = 0; i < HG__MAX_AUX; i++)
 			if (node->aux[i] >= 0)
-				print_buffer(tape, &table, "  saved", &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype, tape->value[node->aux[i]].span);
+				print_buffer(tape, &table, tape->line[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved", &tape->value[node->aux[i]],
+				             tape->value[node->aux[i]].dtype, tape->value[node->aux[i]].span);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0)
 				print_buffer(tape, &table, "  again", &tape->value[node->in[i]], tape->value[node->in[i]].dtype, tape->line[k].again[i]);
