@@ -38,13 +38,19 @@ struct nothing {
 template <typename W> constexpr bool weighs = true;
 template <> constexpr bool weighs<nothing> = false;
 
-/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can have; with two factors for each entry half as many. */
-template <typename T, typename W, bool SCALE> constexpr int ROUND = (weighs<W> && SCALE ? 256 : 512) / (8 * static_cast<int>(sizeof(T)));
+/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can have, or less where entries have more than their row: as much as
+ * keeps everything in registers. A multiple of CHUNK. */
+template <typename T, typename W, bool SCALE>
+constexpr int ROUND = (weighs<W> && SCALE            ? 256
+                       : weighs<W> && sizeof(T) == 2 ? 384
+                                                     : 512) /
+                      (8 * static_cast<int>(sizeof(T)));
 
 /* What the entries of a round have, asked for and not looked at. W: the type of the weights; SCALE: columns have a factor. */
 template <typename T, typename W, bool SCALE> struct row_round {
 	static constexpr bool WEIGHT = weighs<W>;
 	static constexpr int MOST = ROUND<T, W, SCALE>;
+	int32_t id[MOST], place[MOST];
 	raw<T, 8> bits[MOST];
 	W w[MOST];
 	float s[MOST];
@@ -57,9 +63,9 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if (__any_sync(0xffffffffu, left > k))
 				chunk(k);
 	}
-	__device__ void read(const struct row_problem &p, int64_t first, int left, int64_t c, int64_t head)
+	/* What the graph alone knows. */
+	__device__ void ask(const struct row_problem &p, int64_t first, int left)
 	{
-		int32_t id[MOST], place[MOST];
 		each(left, [&](int k) {
 #pragma unroll
 			for (int u = k; u < k + CHUNK; u++)
@@ -69,21 +75,25 @@ template <typename T, typename W, bool SCALE> struct row_round {
 				for (int u = k; u < k + CHUNK; u++)
 					place[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u)) : static_cast<int32_t>(first) + u;
 		});
-		each(left, [&](int k) { /* loads of one kind together: the compiler then makes no branches of them */
+	}
+	/* Loads of one kind together: the compiler then makes no branches of them. */
+	__device__ void read(const struct row_problem &p, int left, int64_t c, int64_t head)
+	{
+		each(left, [&](int k) {
 #pragma unroll
-			                    for (int u = k; u < k + CHUNK; u++) {
-				                    bits[u] = {};
-				                    if (u < left)
-					                    bits[u] = fetch<8>(static_cast<const T *>(p.x) + id[u] * p.ldx + c);
-			                    }
-			                    if constexpr (WEIGHT)
+			for (int u = k; u < k + CHUNK; u++) {
+				bits[u] = {};
+				if (u < left)
+					bits[u] = fetch<8>(static_cast<const T *>(p.x) + id[u] * p.ldx + c);
+			}
+			if constexpr (WEIGHT)
 #pragma unroll
-				                    for (int u = k; u < k + CHUNK; u++)
-					                    w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head) : W(0.0f);
-			                    if constexpr (SCALE)
+				for (int u = k; u < k + CHUNK; u++)
+					w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head) : W(0.0f);
+			if constexpr (SCALE)
 #pragma unroll
-				                    for (int u = k; u < k + CHUNK; u++)
-					                    s[u] = u < left ? __ldg(p.col_scale + id[u]) : 0.0f;
+				for (int u = k; u < k + CHUNK; u++)
+					s[u] = u < left ? __ldg(p.col_scale + id[u]) : 0.0f;
 		});
 	}
 	__device__ float factor(const struct row_problem &p, int u) const
@@ -125,12 +135,15 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 	const int64_t begin = row < p.rows ? p.rowptr[row] : 0, end = row < p.rows ? p.rowptr[row + 1] : 0;
 	const float r = p.row_scale && row < p.rows ? p.row_scale[row] : 1.0f;
 	const int64_t head = weighs<W> && p.head_cols < p.cols ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols) : 0;
+	const auto left = [&](int64_t at) { return at < end ? static_cast<int>(end - at < MOST ? end - at : MOST) : 0; };
 	float acc[8] = {};
+	struct row_round<T, W, SCALE> round;
+	round.ask(p, begin, left(begin));
 	for (int64_t at = begin; __any_sync(0xffffffffu, at < end); at += MOST) {
-		const int left = at < end ? static_cast<int>(end - at < MOST ? end - at : MOST) : 0;
-		struct row_round<T, W, SCALE> round;
-		round.read(p, at, left, c, head);
-		round.add(p, left, acc);
+		if (at > begin)
+			round.ask(p, at, left(at));
+		round.read(p, left(at), c, head);
+		round.add(p, left(at), acc);
 	}
 	if (row >= p.rows || own >= p.cols)
 		return;
