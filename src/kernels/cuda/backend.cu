@@ -15,8 +15,16 @@ static __global__ void probe()
 {
 }
 
+/* A kernel may begin while the one before it ends, from sm_90 on, where the code was made for that: PTX for an older one has no word for waiting. false: kernels are
+ * queued one behind the other. */
+constexpr bool OVERLAP = true;
+static bool overlaps(const cudaFuncAttributes &code, const cudaDeviceProp &properties)
+{
+	return OVERLAP && properties.major >= 9 && code.ptxVersion >= 90;
+}
+
 /* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so that AUTO can go on to the CPU. */
-static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties)
+static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties, cudaFuncAttributes *code)
 {
 	int count = 0;
 	cudaError_t error = cudaGetDeviceCount(&count);
@@ -30,8 +38,7 @@ static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *propert
 		return hg__fail(ctx, HG_ERR_ARG, "context: device_index is %d, the CUDA driver reports %d device(s)", index, count);
 	HG__CUDA(ctx, "context: device properties", cudaGetDeviceProperties(properties, index));
 	HG__CUDA(ctx, "context: cudaSetDevice", cudaSetDevice(index));
-	cudaFuncAttributes attributes;
-	error = cudaFuncGetAttributes(&attributes, probe);
+	error = cudaFuncGetAttributes(code, probe);
 	if (error != cudaSuccess) {
 		(void)cudaGetLastError();
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: this build cannot run on %s (sm_%d%d): %s (%s)", properties->name, properties->major,
@@ -96,12 +103,14 @@ static void close_context(hg_context *ctx)
 static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 {
 	cudaDeviceProp properties;
-	HG__TRY(find_device(ctx, config->device_index, &properties));
+	cudaFuncAttributes code;
+	HG__TRY(find_device(ctx, config->device_index, &properties, &code));
 	void *memory = nullptr;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg__cuda_state), "the CUDA backend", &memory));
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(memory);
 	state->device = config->device_index;
 	state->l2_bytes = properties.l2CacheSize;
+	state->overlaps = overlaps(code, properties);
 	ctx->state = state;
 	const hg_status status = open_parts(ctx, config, state);
 	if (status < 0)

@@ -351,6 +351,7 @@ template <int W> __device__ struct moments<W> moments_of_parts(const struct colu
 template <int W, typename T>
 __global__ void __launch_bounds__(BLOCK, 4) moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p, struct statistics f)
 {
+	after_previous();
 	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = pack < cols ? end_of(p, part, f.rows) : begin;
 	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
@@ -377,8 +378,7 @@ template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x
 		constexpr int W = decltype(width)::value;
 		struct column_layout l;
 		HG__TRY(lay_columns(ctx, x.rows, x.cols, W, 2, BLOCK, &l));
-		moments_kernel<W><<<l.grid, l.block, 0, stream_of(ctx)>>>(data_of<const T>(x), x.ld, x.cols, l.of, f);
-		return launched(ctx, "batch_norm");
+		return launch(ctx, "batch_norm", moments_kernel<W, T>, l.grid, l.block, data_of<const T>(x), x.ld, x.cols, l.of, f);
 	});
 }
 
@@ -435,6 +435,7 @@ template <int W> static __device__ inline void spread(const float *shared, float
 
 template <typename T, int W> __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
 {
+	after_previous();
 	__shared__ float means[W], rstds[W];
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * W, col = first + threadIdx.y, rows = stats.rows;
 	const bool owner = threadIdx.y < W; /* of a column */
@@ -486,6 +487,7 @@ template <typename T, int W> __global__ void __launch_bounds__(STRIPE_THREADS) s
 template <typename T, int W>
 __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient<T> f)
 {
+	after_previous();
 	__shared__ float dgammas[W], dbetas[W];
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * W, col = first + threadIdx.y;
 	struct stripe<T, W> x, dy;
@@ -552,8 +554,7 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 	if (a->train && fits<T>(a->x)) {
 		return with_stripe(a->x, [&](auto width) {
 			constexpr int W = decltype(width)::value;
-			stripe_kernel<T, W><<<grid_for(cols, W), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(cols, stats, f);
-			return launched(ctx, "batch_norm");
+			return launch(ctx, "batch_norm", stripe_kernel<T, W>, grid_for(cols, W), dim3(1, STRIPE_THREADS), cols, stats, f);
 		});
 	}
 	if (a->train)
@@ -581,8 +582,7 @@ template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch
 	if (fits<T>(a->x)) {
 		return with_stripe(a->x, [&](auto width) {
 			constexpr int W = decltype(width)::value;
-			stripe_back_kernel<T, W><<<grid_for(cols, W), dim3(1, STRIPE_THREADS), 0, stream_of(ctx)>>>(rows, cols, g, f);
-			return launched(ctx, "batch_norm_back");
+			return launch(ctx, "batch_norm_back", stripe_back_kernel<T, W>, grid_for(cols, W), dim3(1, STRIPE_THREADS), rows, cols, g, f);
 		});
 	}
 	HG__TRY(columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), g));

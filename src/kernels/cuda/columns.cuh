@@ -226,6 +226,7 @@ template <int W, int K, typename F> static __device__ void sum_rows(const F &f, 
 template <int W, int K, typename F>
 static __global__ void __launch_bounds__(ALONE_THREADS) columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
 {
+	after_previous();
 	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
 	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
@@ -280,8 +281,7 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 		constexpr int W = decltype(width)::value;
 		struct column_layout l;
 		HG__TRY(lay_columns(ctx, rows, cols, W, K, ALONE_THREADS, &l));
-		columns_kernel<W, K><<<l.grid, l.block, 0, stream_of(ctx)>>>(rows, cols, l.of, f);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, columns_kernel<W, K, F>, l.grid, l.block, rows, cols, l.of, f);
 	});
 }
 
@@ -289,6 +289,7 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 
 template <int W, typename F> static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
 {
+	after_previous();
 	const int64_t col = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y * FLIGHT + threadIdx.y;
 	if (col >= cols)
@@ -317,8 +318,7 @@ template <typename F> static hg_status stay(hg_context *ctx, const char *kernel,
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
 		const dim3 grid(grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT), grid_for(cols, static_cast<int64_t>(block.x) * W));
-		stay_kernel<W><<<grid, block, 0, stream_of(ctx)>>>(rows, cols, f);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, stay_kernel<W, F>, grid, block, rows, cols, f);
 	});
 }
 

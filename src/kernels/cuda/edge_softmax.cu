@@ -143,6 +143,7 @@ static __device__ inline void softmax_long(const struct softmax_problem &p, cons
 /* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this maximum. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3) softmax_items(const struct softmax_problem p)
 {
+	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
@@ -154,6 +155,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H =
 /* Pass 3: P of split rows. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
 {
+	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
@@ -168,6 +170,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) sof
 /* Pass 2: the row's maximum M and the inverse of its sum, sum over the parts of sum_part exp(max_part - M), for every part of split row s, head k. */
 static __global__ void __launch_bounds__(BLOCK) softmax_fold(const struct softmax_problem p)
 {
+	after_previous();
 	const int64_t s = own_piece(), k = own_unit();
 	if (s >= p.plan.splits || k >= p.heads)
 		return;
@@ -200,14 +203,11 @@ hg_status hg__cuda_edge_softmax(hg_context *ctx, const struct hg__edge_softmax_a
 	return with_packs(ctx, "edge_softmax", a->e, [&](auto zero, auto heads) {
 		using T = decltype(zero);
 		constexpr int H = decltype(heads)::value;
-		softmax_items<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "edge_softmax"));
+		HG__TRY(launch(ctx, "edge_softmax", softmax_items<T, H>, blocks_of(p), BLOCK, p));
 		if (p.plan.splits == 0)
 			return HG_OK;
 		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
-		softmax_fold<<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "edge_softmax: fold"));
-		softmax_put_parts<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
-		return launched(ctx, "edge_softmax: split rows");
+		HG__TRY(launch(ctx, "edge_softmax: fold", softmax_fold, g.grid, g.block, p));
+		return launch(ctx, "edge_softmax: split rows", softmax_put_parts<T, H>, blocks_of(p), BLOCK, p);
 	});
 }

@@ -103,6 +103,7 @@ static __device__ inline void back_long(const struct softmax_problem &p, const s
 /* Pass 1: whole rows entirely, of split rows the sum of each part. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) softmax_back_items(const struct softmax_problem p)
 {
+	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
@@ -114,6 +115,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) 
 /* Pass 3: dE of split rows. */
 template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_back_put_parts(const struct softmax_problem p)
 {
+	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
@@ -127,6 +129,7 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) sof
 /* Pass 2: the parts' sums of split row s, head k, meet in slot order, and every slot receives the row's. */
 static __global__ void __launch_bounds__(BLOCK) softmax_back_fold(const struct softmax_problem p)
 {
+	after_previous();
 	const int64_t s = own_piece(), k = own_unit();
 	if (s >= p.plan.splits || k >= p.heads)
 		return;
@@ -153,14 +156,11 @@ hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_soft
 	return with_packs(ctx, "edge_softmax_back", a->p, [&](auto zero, auto heads) {
 		using T = decltype(zero);
 		constexpr int H = decltype(heads)::value;
-		softmax_back_items<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "edge_softmax_back"));
+		HG__TRY(launch(ctx, "edge_softmax_back", softmax_back_items<T, H>, blocks_of(p), BLOCK, p));
 		if (p.plan.splits == 0)
 			return HG_OK;
 		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
-		softmax_back_fold<<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "edge_softmax_back: fold"));
-		softmax_back_put_parts<T, H><<<blocks_of(p), BLOCK, 0, stream_of(ctx)>>>(p);
-		return launched(ctx, "edge_softmax_back: split rows");
+		HG__TRY(launch(ctx, "edge_softmax_back: fold", softmax_back_fold, g.grid, g.block, p));
+		return launch(ctx, "edge_softmax_back: split rows", softmax_back_put_parts<T, H>, blocks_of(p), BLOCK, p);
 	});
 }

@@ -41,6 +41,7 @@ template <typename O> static __device__ inline void put_sum(const struct sum_pro
 
 template <typename T, typename O> static __global__ void __launch_bounds__(BLOCK) sum_items(const __grid_constant__ struct sum_problem p)
 {
+	after_previous();
 	const int lane = static_cast<int>(threadIdx.x), head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
 	const int first = lane / p.head_lanes;
 	struct cursor at;
@@ -61,6 +62,7 @@ template <typename T, typename O> static __global__ void __launch_bounds__(BLOCK
 
 template <typename O> static __global__ void __launch_bounds__(BLOCK) sum_fold(const __grid_constant__ struct sum_problem p)
 {
+	after_previous();
 	const int64_t s = own_piece(), head = own_unit();
 	if (s >= p.plan.splits || head >= p.heads)
 		return;
@@ -94,13 +96,11 @@ hg_status hg__cuda_edge_sum(hg_context *ctx, const struct hg__spmm_args *a)
 	return with_float(ctx, "spmm", a->w.dtype, [&](auto in) {
 		return with_float(ctx, "spmm", a->y.dtype, [&](auto out) {
 			using O = decltype(out);
-			sum_items<decltype(in), O><<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
-			HG__TRY(launched(ctx, "spmm: sums of edge values"));
+			HG__TRY(launch(ctx, "spmm: sums of edge values", sum_items<decltype(in), O>, items.grid, items.block, p));
 			if (p.plan.splits == 0)
 				return HG_OK;
 			const struct edge_grid splits = edge_grid_of(p.plan.splits, p.heads);
-			sum_fold<O><<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
-			return launched(ctx, "spmm: fold");
+			return launch(ctx, "spmm: fold", sum_fold<O>, splits.grid, splits.block, p);
 		});
 	});
 }

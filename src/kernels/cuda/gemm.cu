@@ -35,6 +35,7 @@ static struct shape shape_of(const struct hg__gemm_args *a)
 
 template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_gemm(const struct hg__gemm_args a, struct shape s)
 {
+	after_previous();
 	const T *x = static_cast<const T *>(a.a.data), *y = static_cast<const T *>(a.b.data);
 	const int64_t step_x = a.trans_a ? a.a.ld : 1, step_y = a.trans_b ? 1 : a.b.ld; /* from one k to the next */
 	const int lane = static_cast<int>(threadIdx.x % 32);
@@ -58,10 +59,8 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_ge
 
 static hg_status run_generic(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
-	return with_float(ctx, "gemm", a->a.dtype, [&](auto zero) {
-		generic_gemm<decltype(zero)><<<grid_for(s.m * s.n, BLOCK / 32), BLOCK, 0, stream_of(ctx)>>>(*a, s);
-		return launched(ctx, "gemm");
-	});
+	return with_float(ctx, "gemm", a->a.dtype,
+	                  [&](auto zero) { return launch(ctx, "gemm", generic_gemm<decltype(zero)>, grid_for(s.m * s.n, BLOCK / 32), BLOCK, *a, s); });
 }
 
 /* ---- cuBLASLt: descriptors and algorithm by problem, found once ---- */

@@ -101,6 +101,7 @@ constexpr int RESIDENT[MOST] = {4, 3, 2, 2};
 
 template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const struct tall_rows m)
 {
+	after_previous();
 	__shared__ uint4 b_of[CHUNKS * MOST * 4 * 32]; /* [chunk][block][j][lane] */
 	__shared__ float bias[TALL_SIDE];
 	const int blocks = (m.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
@@ -166,8 +167,7 @@ hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 	HG__CUDA(ctx, "gemm: multiprocessors",
 	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, static_cast<const hg__cuda_state *>(ctx->state)->device));
 	const int64_t wanted = (m.n + 16 * (BLOCK / 32) - 1) / (16 * (BLOCK / 32)), most = static_cast<int64_t>(processors) * RESIDENT[chunks - 1];
-	kernels[chunks - 1]<<<static_cast<unsigned>(wanted < most ? wanted : most), BLOCK, 0, stream_of(ctx)>>>(m);
-	return launched(ctx, "gemm: tall");
+	return launch(ctx, "gemm: tall", kernels[chunks - 1], static_cast<unsigned>(wanted < most ? wanted : most), BLOCK, m);
 }
 
 /* ---- columns ----
@@ -259,6 +259,7 @@ template <bool SUMS> struct tile_sums {
 /* Warps share the tiles; those of one tile take turns with the steps, and add up in shared memory, in order. */
 template <bool SUMS> __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const struct tall_columns m)
 {
+	after_previous();
 	__shared__ float together[2][TALL_TILE]; /* with four tiles each warp has one to itself */
 	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32), g = lane / 4, t = lane % 4;
 	const int tile = warp % m.tiles, turn = warp / m.tiles, turns = COLUMN_WARPS / m.tiles;
@@ -298,6 +299,7 @@ template <bool SUMS> __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) col
 /* The parts in order: a block has 32 numbers of a tile, and as many threads for each as it has warps. */
 template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const struct tall_columns m, int64_t parts, struct hg__mat c, struct hg__mat sums)
 {
+	after_previous();
 	__shared__ float some[BLOCK / 32][32];
 	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 	const int blocks = (SUMS ? TALL_TILE : 64 * 64) / 32, tile = static_cast<int>(blockIdx.x) / blocks,
@@ -343,11 +345,9 @@ template <bool SUMS> hg_status run_columns(hg_context *ctx, const struct hg__gem
 	                         0};
 	m.tiles = m.across * ((m.k + 63) / 64);
 	const int64_t each = 16 * (COLUMN_WARPS / m.tiles), wanted = (m.n + each - 1) / each, parts = wanted < TALL_PARTS ? wanted : TALL_PARTS;
-	columns_kernel<SUMS><<<static_cast<unsigned>(parts), 32 * COLUMN_WARPS, 0, stream_of(ctx)>>>(m);
-	HG__TRY(launched(ctx, "gemm: tall, columns"));
+	HG__TRY(launch(ctx, "gemm: tall, columns", columns_kernel<SUMS>, static_cast<unsigned>(parts), 32 * COLUMN_WARPS, m));
 	const int64_t blocks = m.tiles * (SUMS ? TALL_TILE : 64 * 64) / 32;
-	fold_kernel<SUMS><<<static_cast<unsigned>(blocks), BLOCK, 0, stream_of(ctx)>>>(m, parts, a->c, a->sums);
-	return launched(ctx, "gemm: tall, fold");
+	return launch(ctx, "gemm: tall, fold", fold_kernel<SUMS>, static_cast<unsigned>(blocks), BLOCK, m, parts, a->c, a->sums);
 }
 
 /* Can rows be read in packs of 8 halves? */

@@ -47,10 +47,40 @@ HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t er
 			return hg__cuda_status_;                                           \
 	} while (0)
 
-/* The last line of a launcher: `return launched(ctx, "spmm");`. */
+/* After <<<...>>>, which the building of graphs uses. */
 HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kernel)
 {
 	return cuda_status(ctx, cudaGetLastError(), kernel);
+}
+
+/* Kernels of a step follow each other closely: each may be launched while the one before it runs, has its blocks placed and its first lines run as room becomes free, and
+ * waits with after_previous() for all that the one before has written. `launch` asks for that, so the first line of a kernel that is launched so is after_previous(): it
+ * neither reads nor writes memory that a kernel may be writing or reading before that. (The arrays of a graph are complete before anything is queued that walks it, and
+ * nobody writes them then: its plan, and memory that is given back, have waited for them.) That is enough for kernels further back, too: when the one before is complete,
+ * it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>) waits for the end of what is before it, and what follows it, for its end. */
+HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel, dim3 grid, dim3 block, void **args)
+{
+	cudaLaunchAttribute overlap = {};
+	overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	overlap.val.programmaticStreamSerializationAllowed = 1;
+	cudaLaunchConfig_t config = {};
+	config.gridDim = grid;
+	config.blockDim = block;
+	config.stream = stream_of(ctx);
+	config.attrs = &overlap;
+	config.numAttrs = static_cast<const hg__cuda_state *>(ctx->state)->overlaps ? 1 : 0;
+	return cudaLaunchKernelExC(&config, kernel, args);
+}
+
+/* Queue a kernel: `return launch(ctx, "spmm", spmm_items<T>, grid, block, args...);`. `what` is for the sentence of a failure. */
+template <typename... P, typename... A>
+HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
+{
+	const auto queue = [&](P... values) {
+		void *places[] = {const_cast<void *>(static_cast<const void *>(&values))...};
+		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), grid, block, places);
+	};
+	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
 }
 
 /* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill a multiprocessor. */
@@ -66,7 +96,7 @@ static inline unsigned grid_for(int64_t items, int64_t per_block)
 
 /* Call f(T{}) with T = __half or float for a floating dtype: the one place where a kernel's element type is chosen.
  *
- *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); kernel<T><<<...>>>(...); return launched(ctx, "act"); }); */
+ *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); return launch(ctx, "act", kernel<T>, ...); }); */
 template <typename F> static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype dtype, F f)
 {
 	if (dtype == HG_F16)
@@ -95,6 +125,17 @@ template <typename F> static inline hg_status with_width(bool by_eight, F f)
 template <typename T> static inline T *data_of(const struct hg__mat &m)
 {
 	return static_cast<T *>(m.data);
+}
+
+/* ---- device side: the kernel before ---- */
+
+/* All that was queued before has been done, and its results can be read. From here on the next kernel may be placed beside this one. */
+static __device__ inline void after_previous()
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+	asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 /* ---- device side: where am I ---- */

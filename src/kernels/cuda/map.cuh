@@ -69,6 +69,7 @@ static inline struct tile tile_of(int64_t rows, int64_t cols, int width, int64_t
 
 template <int W, typename F> static __global__ void walk_kernel(int64_t rows, int64_t cols, F f)
 {
+	after_previous();
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
 	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W, down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += down)
@@ -84,8 +85,7 @@ template <typename F> static hg_status walk(hg_context *ctx, const char *kernel,
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const struct tile t = tile_of(rows, cols, W, INT32_MAX);
-		walk_kernel<W><<<t.grid, t.block, 0, stream_of(ctx)>>>(rows, cols, f);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, walk_kernel<W, F>, t.grid, t.block, rows, cols, f);
 	});
 }
 
@@ -93,6 +93,7 @@ template <typename F> static hg_status walk(hg_context *ctx, const char *kernel,
 
 template <typename F> static __global__ void flat_kernel(int64_t n, F f)
 {
+	after_previous();
 	const int64_t packs = n / 8;
 	for (int64_t i = global_thread(); i < packs; i += global_threads())
 		f.template at<8>(8 * i);
@@ -106,8 +107,7 @@ template <typename F> static hg_status flat(hg_context *ctx, const char *kernel,
 	const int64_t n = shape.rows * shape.ld;
 	if (n == 0)
 		return HG_OK;
-	flat_kernel<<<grid_for(n, 8 * BLOCK), BLOCK, 0, stream_of(ctx)>>>(n, f);
-	return launched(ctx, kernel);
+	return launch(ctx, kernel, flat_kernel<F>, grid_for(n, 8 * BLOCK), BLOCK, n, f);
 }
 
 /* Are a and b float matrices that lie the same way in memory? An absent b does not object. */

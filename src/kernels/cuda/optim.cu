@@ -151,6 +151,7 @@ struct record_check {
 
 __global__ void __launch_bounds__(BLOCK) check_kernel(const struct hg__optim_tensor *tensors, struct record_check record, struct meeting<grad_total> at)
 {
+	after_previous();
 	grad_total mine = {};
 	const float scale = record.step->scale.scale;
 	if (blockIdx.x > 0) {
@@ -269,6 +270,7 @@ __device__ void close(const struct hg__optim_args &a)
 
 template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(const __grid_constant__ struct hg__optim_args a)
 {
+	after_previous();
 	if (blockIdx.x == 0) {
 		if (threadIdx.x == 0)
 			close(a);
@@ -284,8 +286,7 @@ template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(con
 
 template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_args *a)
 {
-	update_kernel<M><<<blocks_of(a), BLOCK, 0, stream_of(ctx)>>>(*a);
-	return launched(ctx, "optim_update");
+	return launch(ctx, "optim_update", update_kernel<M>, blocks_of(a), BLOCK, *a);
 }
 
 /* In the order of hg_optim_kind. */
@@ -298,8 +299,7 @@ extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim
 	const unsigned blocks = blocks_of(a);
 	struct meeting<grad_total> at;
 	HG__TRY(meet(ctx, blocks, &at));
-	check_kernel<<<blocks, BLOCK, 0, stream_of(ctx)>>>(a->tensors, record_check{a->step, a->config, a->count}, at);
-	return launched(ctx, "grad_check");
+	return launch(ctx, "grad_check", check_kernel, blocks, BLOCK, a->tensors, record_check{a->step, a->config, a->count}, at);
 }
 
 extern "C" hg_status hg__cuda_optim_update(hg_context *ctx, const struct hg__optim_args *a)

@@ -37,6 +37,7 @@ __device__ float divisor(const struct pieces &p, int64_t g, bool mean)
 
 template <int W, typename T> __global__ void sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean, struct floats out)
 {
+	after_previous();
 	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
 		const struct piece w = piece_of<W>(p, job);
 		float acc[1][W] = {}, v[W];
@@ -136,6 +137,7 @@ struct winners {
 
 template <int W, typename T> __global__ void max_kernel(struct pieces p, const T *x, int64_t ld, struct winners out)
 {
+	after_previous();
 	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
 		const struct piece w = piece_of<W>(p, job);
 		struct largest best[W];
@@ -194,15 +196,13 @@ template <int W, typename T> hg_status run_sum(hg_context *ctx, const struct hg_
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const bool mean = a->reduce == HG_REDUCE_MEAN;
 	if (p.parts == 1) {
-		sum_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, mean, floats_of(a->y));
-		return launched(ctx, "readout");
+		return launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, mean, floats_of(a->y));
 	}
 	void *memory;
 	const int64_t pitch = hg__leading(p.cols);
 	HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.graphs * p.parts * pitch) * sizeof(float), &memory));
 	const struct floats part = {memory, pitch, false};
-	sum_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, false, part);
-	HG__TRY(launched(ctx, "readout"));
+	HG__TRY(launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, false, part));
 	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_sums{p, mean, part, floats_of(a->y)});
 }
 
@@ -213,15 +213,13 @@ template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg_
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const struct winners out = {floats_of(a->y), data_of<int32_t>(a->arg), a->arg.ld, p.cols};
 	if (p.parts == 1) {
-		max_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, out);
-		return launched(ctx, "readout");
+		return launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, out);
 	}
 	void *memory;
 	const int64_t pitch = hg__leading(p.cols), elements = p.graphs * p.parts * pitch;
 	HG__TRY(hg__workspace(ctx, static_cast<size_t>(elements) * (sizeof(float) + sizeof(int32_t)), &memory));
 	const struct winners part = {{memory, pitch, false}, reinterpret_cast<int32_t *>(static_cast<float *>(memory) + elements), pitch, p.cols};
-	max_kernel<W, T><<<grid, block, 0, stream_of(ctx)>>>(p, data_of<const T>(a->x), a->x.ld, part);
-	HG__TRY(launched(ctx, "readout"));
+	HG__TRY(launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, part));
 	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_winners{p.parts, part, out});
 }
 

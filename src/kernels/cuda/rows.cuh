@@ -23,6 +23,7 @@ static __device__ inline float row_max(float x)
 
 template <int W, typename F> static __global__ void rows_kernel(int64_t rows, F f)
 {
+	after_previous();
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
 		const int64_t row = first + threadIdx.y;
@@ -37,13 +38,13 @@ template <typename F> static hg_status each_row(hg_context *ctx, const char *ker
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
-		rows_kernel<W><<<grid_for(rows, block.y), block, 0, stream_of(ctx)>>>(rows, f);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, rows_kernel<W, F>, grid_for(rows, block.y), block, rows, f);
 	});
 }
 
 template <int W, typename P, typename F> static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at)
 {
+	after_previous();
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	P mine = {};
 	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
@@ -61,8 +62,7 @@ template <typename P, typename F> static hg_status row_totals(hg_context *ctx, c
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, REDUCE_BLOCKS).block;
 		const int64_t wanted = grid_for(rows, block.y), blocks = wanted < REDUCE_BLOCKS ? wanted : REDUCE_BLOCKS;
-		row_totals_kernel<W, P><<<static_cast<unsigned>(blocks), block, 0, stream_of(ctx)>>>(rows, f, at);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, row_totals_kernel<W, P, F>, static_cast<unsigned>(blocks), block, rows, f, at);
 	});
 }
 

@@ -57,6 +57,7 @@ template <typename T, int W> constexpr int ADD_BATCHES = sizeof(T) * W > 8 ? 4 :
 
 template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add_items(const struct sddmm_problem p, int packs, float slope)
 {
+	after_previous();
 	constexpr int U = ADD_BATCHES<T, W>;
 	using bits = heads_of<T, W>;
 	const int64_t work = packs == 1 ? own_warp() : own_warp() / packs;
@@ -127,8 +128,8 @@ hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p, const st
 		return with_heads(a, [&](auto heads) {
 			constexpr int W = decltype(heads)::value;
 			const int64_t packs = (p.cols + W - 1) / W;
-			add_items<T, W><<<grid_for(p.plan.items * packs, WARPS), BLOCK, 0, stream_of(ctx)>>>(p, static_cast<int>(packs), a->leaky ? a->slope : 1.0f);
-			return launched(ctx, "sddmm_add");
+			return launch(ctx, "sddmm_add", add_items<T, W>, grid_for(p.plan.items * packs, WARPS), BLOCK, p, static_cast<int>(packs),
+			              a->leaky ? a->slope : 1.0f);
 		});
 	});
 }

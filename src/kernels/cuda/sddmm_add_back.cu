@@ -54,6 +54,7 @@ __device__ void put_sum(const struct side &s, int64_t row, int head, float sum)
 
 template <typename T> __global__ void __launch_bounds__(BLOCK) sum_sides(const __grid_constant__ struct sides p)
 {
+	after_previous();
 	const bool second = blockIdx.x >= p.of[0].blocks;
 	const struct side &s = p.of[second];
 	const int64_t item = (blockIdx.x - (second ? p.of[0].blocks : 0)) * blockDim.y + threadIdx.y;
@@ -77,6 +78,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_sides(const _
 
 __global__ void __launch_bounds__(BLOCK) fold_side(const struct side s, int heads, int64_t lead)
 {
+	after_previous();
 	const int64_t split = own_piece(), head = own_unit();
 	if (split >= s.plan.splits || head >= heads)
 		return;
@@ -104,8 +106,7 @@ hg_status fold(hg_context *ctx, const struct side &s, int heads, int64_t lead)
 	if (s.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(s.plan.splits, heads);
-	fold_side<<<splits.grid, splits.block, 0, stream_of(ctx)>>>(s, heads, lead);
-	return launched(ctx, "sddmm_add_back: fold");
+	return launch(ctx, "sddmm_add_back: fold", fold_side, splits.grid, splits.block, s, heads, lead);
 }
 
 bool fits(const struct hg__csr &csr, const struct hg__mat &own, const struct hg__mat &out, const struct hg__mat &de)
@@ -144,10 +145,8 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx, const struct hg__s
 	if (blocks == 0)
 		return HG_OK;
 	const dim3 grid(static_cast<unsigned>(blocks), grid_for(heads, p.head_lanes)), block(32, BLOCK / 32);
-	HG__TRY(with_float(ctx, "sddmm_add_back", a->de.dtype, [&](auto zero) {
-		sum_sides<decltype(zero)><<<grid, block, 0, stream_of(ctx)>>>(p);
-		return launched(ctx, "sddmm_add_back");
-	}));
+	HG__TRY(
+	    with_float(ctx, "sddmm_add_back", a->de.dtype, [&](auto zero) { return launch(ctx, "sddmm_add_back", sum_sides<decltype(zero)>, grid, block, p); }));
 	HG__TRY(fold(ctx, p.of[0], heads, p.lead));
 	return fold(ctx, p.of[1], heads, p.lead);
 }

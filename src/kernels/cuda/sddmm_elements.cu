@@ -15,6 +15,7 @@ static __device__ inline bool advance(struct cursor &at, const struct item_plan 
 
 template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) dot_elements(const struct sddmm_problem p)
 {
+	after_previous();
 	constexpr int U = 4;
 	struct cursor at = {};
 	bool more = own_piece() < p.plan.items && at.open(p.plan, own_piece());
@@ -49,8 +50,5 @@ hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p, hg_
 {
 	struct edge_grid g = edge_grid_of(p.plan.items, p.head_cols);
 	g.grid.y = 1; /* the kernel loops over what 32 lanes do not cover */
-	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
-		dot_elements<decltype(zero)><<<g.grid, g.block, 0, stream_of(ctx)>>>(p);
-		return launched(ctx, "sddmm_dot");
-	});
+	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) { return launch(ctx, "sddmm_dot", dot_elements<decltype(zero)>, g.grid, g.block, p); });
 }

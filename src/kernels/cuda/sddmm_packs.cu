@@ -177,6 +177,7 @@ static __device__ inline void dot_edges(const struct sddmm_problem &p, const str
 /* Three blocks of eight warps a multiprocessor leave 80 registers a lane: 8 packs in flight take 32 of them. */
 template <typename T, int L, bool ONE> static __global__ void __launch_bounds__(BLOCK, 3) dot_packs(const struct sddmm_problem p, int group)
 {
+	after_previous();
 	struct dot_row held = {-1, {}};
 	each_batch(p, [&](const struct edge_batch &batch) { dot_edges<T, L, ONE>(p, batch, group, held); });
 }
@@ -209,23 +210,17 @@ bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a)
 }
 
 /* One head of halves is for tiles. */
-template <typename T, int L> static void launch(hg_context *ctx, const struct sddmm_problem &p)
+template <typename T, int L> static hg_status run(hg_context *ctx, const struct sddmm_problem &p)
 {
 	const unsigned blocks = grid_for(p.plan.items, WARPS);
 	if constexpr (sizeof(T) == sizeof(float))
-		if (p.heads == 1) {
-			dot_packs<T, L, true><<<blocks, BLOCK, 0, stream_of(ctx)>>>(p, L);
-			return;
-		}
-	dot_packs<T, L, false><<<blocks, BLOCK, 0, stream_of(ctx)>>>(p, static_cast<int>(p.head_cols / 8));
+		if (p.heads == 1)
+			return launch(ctx, "sddmm_dot", dot_packs<T, L, true>, blocks, BLOCK, p, L);
+	return launch(ctx, "sddmm_dot", dot_packs<T, L, false>, blocks, BLOCK, p, static_cast<int>(p.head_cols / 8));
 }
 
 hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype)
 {
-	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
-		return with_lanes((p.cols + 7) / 8, [&](auto lanes) {
-			launch<decltype(zero), decltype(lanes)::value>(ctx, p);
-			return launched(ctx, "sddmm_dot");
-		});
-	});
+	return with_float(ctx, "sddmm_dot", dtype,
+	                  [&](auto zero) { return with_lanes((p.cols + 7) / 8, [&](auto lanes) { return run<decltype(zero), decltype(lanes)::value>(ctx, p); }); });
 }

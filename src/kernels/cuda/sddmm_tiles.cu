@@ -195,6 +195,7 @@ template <int C, bool EXACT> constexpr int TILE_BLOCKS = C == 1 ? 4 : EXACT ? 3 
 template <int L, int C, bool EXACT>
 static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C, EXACT>) dot_tiles(const __grid_constant__ struct sddmm_problem p)
 {
+	after_previous();
 	struct tile_rows<L, C> rows;
 	rows.first = -1;
 	each_batch(p, [&](const struct edge_batch &batch) {
@@ -205,6 +206,7 @@ static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C, EXACT>) dot_tiles
 /* Any width, head by head. */
 template <int L, int C> static __global__ void __launch_bounds__(BLOCK, 3) dot_tiles_any(const __grid_constant__ struct sddmm_problem p)
 {
+	after_previous();
 	const int width = static_cast<int>(p.head_cols);
 	each_batch(p, [&](const struct edge_batch &batch) {
 		for (int head = 0; head < p.heads; head++)
@@ -225,16 +227,14 @@ bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a)
 hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p)
 {
 	const unsigned blocks = grid_for(p.plan.items, WARPS);
-	const cudaStream_t stream = stream_of(ctx);
+	void (*kernel)(const struct sddmm_problem) = nullptr;
 	if (p.heads == 1 && p.cols <= 32)
-		(p.cols == 32 ? dot_tiles<4, 1, true> : dot_tiles<4, 1, false>)<<<blocks, BLOCK, 0, stream>>>(p);
+		kernel = p.cols == 32 ? dot_tiles<4, 1, true> : dot_tiles<4, 1, false>;
 	else if (p.heads == 1 && p.cols <= 64)
-		(p.cols == 64 ? dot_tiles<8, 1, true> : dot_tiles<8, 1, false>)<<<blocks, BLOCK, 0, stream>>>(p);
+		kernel = p.cols == 64 ? dot_tiles<8, 1, true> : dot_tiles<8, 1, false>;
 	else if (p.heads == 1 && p.cols <= 128)
-		(p.cols == 128 ? dot_tiles<8, 2, true> : dot_tiles<8, 2, false>)<<<blocks, BLOCK, 0, stream>>>(p);
-	else if (p.head_cols <= 32)
-		dot_tiles_any<4, 1><<<blocks, BLOCK, 0, stream>>>(p);
+		kernel = p.cols == 128 ? dot_tiles<8, 2, true> : dot_tiles<8, 2, false>;
 	else
-		dot_tiles_any<8, 2><<<blocks, BLOCK, 0, stream>>>(p);
-	return launched(ctx, "sddmm_dot");
+		kernel = p.head_cols <= 32 ? dot_tiles_any<4, 1> : dot_tiles_any<8, 2>;
+	return launch(ctx, "sddmm_dot", kernel, blocks, BLOCK, p);
 }

@@ -327,6 +327,7 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
 {
+	after_previous();
 	struct lane_sum<T, W, MODE, FACTOR, FEW, ENDS> lane(p);
 	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
@@ -335,6 +336,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_par
 
 template <typename T, int MODE, bool ENDS> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct problem p)
 {
+	after_previous();
 	using N = typename accumulator<MODE>::type;
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
@@ -539,11 +541,9 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	struct edge_grid shape = edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
 	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, !ends, shape.block.y);
 	shape.grid.x = p.parts.blocks;
-	(shape.block.x == LEAST_LANES ? walker->few : walker->many)<<<shape.grid, shape.block, 0, stream_of(ctx)>>>(p);
-	HG__TRY(launched(ctx, "spmm"));
+	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? walker->few : walker->many), shape.grid, shape.block, p));
 	if (whole_rows || p.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
-	v->fold<<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
-	return launched(ctx, "spmm: fold");
+	return launch(ctx, "spmm: fold", v->fold, splits.grid, splits.block, p);
 }

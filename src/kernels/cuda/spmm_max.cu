@@ -34,6 +34,7 @@ template <int W> static __device__ inline void store_places(int32_t *p, const in
 
 template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_problem p)
 {
+	after_previous();
 	const int64_t c = own_unit() * W;
 	struct cursor at;
 	if (own_piece() >= p.plan.items || c >= p.cols || !at.open(p.plan, own_piece()))
@@ -80,6 +81,7 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 /* One column of a split row: the values of 16 slots are looked up together. */
 template <typename T> static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_problem p)
 {
+	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
@@ -135,13 +137,11 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 		return with_width(wide(a->x) && wide(a->y) && wide(a->arg), [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const struct edge_grid items = edge_grid_of(p.plan.items, (p.cols + W - 1) / W);
-			max_items<T, W><<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
-			HG__TRY(launched(ctx, "spmm_max"));
+			HG__TRY(launch(ctx, "spmm_max", max_items<T, W>, items.grid, items.block, p));
 			if (p.plan.splits == 0)
 				return HG_OK;
 			const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
-			max_fold<T><<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
-			return launched(ctx, "spmm_max: fold");
+			return launch(ctx, "spmm_max: fold", max_fold<T>, splits.grid, splits.block, p);
 		});
 	});
 }
@@ -171,6 +171,7 @@ template <typename T, int W> struct won {
 
 template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_back_problem p)
 {
+	after_previous();
 	const int64_t c = own_unit() * W;
 	struct cursor at;
 	if (own_piece() >= p.plan.items || c >= p.cols || !at.open(p.plan, own_piece()))
@@ -217,6 +218,7 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 
 template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) max_back_fold(const struct max_back_problem p)
 {
+	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
@@ -253,13 +255,11 @@ hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back
 		return with_width(wide(a->dy) && wide(a->dx) && wide(a->arg), [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const struct edge_grid items = edge_grid_of(p.plan.items, (p.cols + W - 1) / W);
-			max_back_items<T, W><<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
-			HG__TRY(launched(ctx, "spmm_max_back"));
+			HG__TRY(launch(ctx, "spmm_max_back", max_back_items<T, W>, items.grid, items.block, p));
 			if (p.plan.splits == 0)
 				return HG_OK;
 			const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
-			max_back_fold<T><<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
-			return launched(ctx, "spmm_max_back: fold");
+			return launch(ctx, "spmm_max_back: fold", max_back_fold<T>, splits.grid, splits.block, p);
 		});
 	});
 }

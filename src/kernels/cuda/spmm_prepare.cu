@@ -7,6 +7,7 @@
 template <typename T, int W>
 static __global__ void __launch_bounds__(BLOCK) scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t packs, T *z, int64_t ldz)
 {
+	after_previous();
 	for (int64_t i = global_thread(); i < rows * packs; i += global_threads()) {
 		const int64_t row = i / packs, c = (i - row * packs) * W;
 		const float factor = s[row];
@@ -26,8 +27,8 @@ hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const fl
 		return with_width(wide(*x) && wide(*z), [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const int64_t packs = (x->cols + W - 1) / W;
-			scale_rows<T, W><<<grid_for(x->rows * packs, BLOCK), BLOCK, 0, stream_of(ctx)>>>(data_of<T>(*x), x->ld, s, x->rows, packs, data_of<T>(*z), z->ld);
-			return launched(ctx, "spmm: scaled columns");
+			return launch(ctx, "spmm: scaled columns", scale_rows<T, W>, grid_for(x->rows * packs, BLOCK), BLOCK, data_of<T>(*x), x->ld, s, x->rows, packs,
+			              data_of<T>(*z), z->ld);
 		});
 	});
 }
@@ -39,6 +40,7 @@ constexpr int LOOKUPS = 8;
 
 template <typename T> static __global__ void __launch_bounds__(BLOCK) lay_out(const T *w, const uint32_t *edge, int64_t m, T *out)
 {
+	after_previous();
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK * LOOKUPS + threadIdx.x;
 	uint32_t place[LOOKUPS];
 	T value[LOOKUPS];
@@ -58,8 +60,8 @@ hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const str
 {
 	return with_float(ctx, "spmm", w->dtype, [&](auto zero) {
 		using T = decltype(zero);
-		lay_out<T><<<grid_for(csr->m, BLOCK * LOOKUPS), BLOCK, 0, stream_of(ctx)>>>(data_of<T>(*w), csr->edge, csr->m, static_cast<T *>(out));
-		return launched(ctx, "spmm: weights in order");
+		return launch(ctx, "spmm: weights in order", lay_out<T>, grid_for(csr->m, BLOCK * LOOKUPS), BLOCK, data_of<T>(*w), csr->edge, csr->m,
+		              static_cast<T *>(out));
 	});
 }
 
@@ -68,6 +70,7 @@ hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const str
 template <typename T, int W>
 static __global__ void __launch_bounds__(BLOCK) zero_empty_rows(const int64_t *rowptr, int64_t rows, int64_t cols, T *y, int64_t ldy)
 {
+	after_previous();
 	const float zero[W] = {};
 	for (int64_t row = global_thread(); row < rows; row += global_threads())
 		for (int64_t c = 0; rowptr[row] == rowptr[row + 1] && c < cols; c += W)
@@ -80,8 +83,8 @@ hg_status hg__cuda_zero_empty_rows(hg_context *ctx, const struct hg__csr *csr, c
 		using T = decltype(zero);
 		return with_width(wide(*y), [&](auto width) {
 			constexpr int W = decltype(width)::value;
-			zero_empty_rows<T, W><<<grid_for(y->rows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(csr->rowptr, y->rows, y->cols, data_of<T>(*y), y->ld);
-			return launched(ctx, "spmm: empty rows");
+			return launch(ctx, "spmm: empty rows", zero_empty_rows<T, W>, grid_for(y->rows, BLOCK), BLOCK, csr->rowptr, y->rows, y->cols, data_of<T>(*y),
+			              y->ld);
 		});
 	});
 }

@@ -6,7 +6,8 @@
 /* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
  *
  * On a small graph nothing is short but time: one load of a thousand cycles takes as long as all the arithmetic. So a sub-warp takes a row, and a round of ROUND entries has
- * three loads that wait for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered rows, weights and scales. A row of up to
+ * three loads that wait for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered rows, weights and scales. The first two ask the
+ * graph, and begin while the kernel before this one still runs. A row of up to
  * ROUND entries is one round, where a walk in steps of four waits once for each step. The sums run in CSR order. */
 
 namespace
@@ -139,6 +140,7 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 	float acc[8] = {};
 	struct row_round<T, W, SCALE> round;
 	round.ask(p, begin, left(begin));
+	after_previous(); /* what the graph knows is read before */
 	for (int64_t at = begin; __any_sync(0xffffffffu, at < end); at += MOST) {
 		if (at > begin)
 			round.ask(p, at, left(at));
@@ -176,8 +178,7 @@ template <typename T, typename W> hg_status run(hg_context *ctx, const struct ro
 {
 	const dim3 block(lanes, ROW_BLOCK / lanes), grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
 	const auto kernel = p.col_scale ? spmm_rows<T, W, true> : spmm_rows<T, W, false>;
-	kernel<<<grid, block, 0, stream_of(ctx)>>>(p);
-	return launched(ctx, "spmm");
+	return launch(ctx, "spmm", kernel, grid, block, p);
 }
 
 } // namespace

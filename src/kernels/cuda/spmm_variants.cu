@@ -148,6 +148,7 @@ template <int W, int WRITE> static __device__ inline void put_part(const struct 
 
 template <int W, int WRITE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_edges(const __grid_constant__ struct sum p)
 {
+	after_previous();
 	const struct sub_warp me = own_sub_warp();
 	const int64_t item = own_piece();
 	bool owner;
@@ -187,6 +188,7 @@ static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item,
 
 template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_groups(const __grid_constant__ struct sum p)
 {
+	after_previous();
 	constexpr int W = 8;
 	const int64_t item = own_piece();
 	bool owner;
@@ -285,6 +287,7 @@ static __device__ inline void widen_halves(const __half2 (&sum)[4], float (&x)[8
 
 template <int SCALE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_halves(const __grid_constant__ struct sum p)
 {
+	after_previous();
 	const struct sub_warp me = own_sub_warp();
 	const int64_t item = own_piece();
 	bool owner;
@@ -330,6 +333,7 @@ template <int SCALE, typename Weights> static __global__ void __launch_bounds__(
 /* Slots in order, in the arithmetic of the sums. */
 template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(const struct sum p)
 {
+	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
@@ -349,6 +353,7 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 /* Before half2 atomics: split rows := 0. */
 static __global__ void __launch_bounds__(BLOCK) zero_split_rows(const struct sum p)
 {
+	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
 	if (s < p.plan.splits && c < p.lead)
 		p.y[p.plan.split_row[s] * p.ldy + c] = __float2half_rn(0.0f);
@@ -357,6 +362,7 @@ static __global__ void __launch_bounds__(BLOCK) zero_split_rows(const struct sum
 /* After f32 atomics: narrowed once. */
 static __global__ void __launch_bounds__(BLOCK) narrow_split_rows(const struct sum p)
 {
+	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
@@ -441,8 +447,7 @@ static hg_status launch_splits(hg_context *ctx, sum_kernel kernel, const struct 
 	if (!kernel || p.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.lead);
-	kernel<<<splits.grid, splits.block, 0, stream_of(ctx)>>>(p);
-	return launched(ctx, "spmm: split rows");
+	return launch(ctx, "spmm: split rows", kernel, splits.grid, splits.block, p);
 }
 
 hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a, enum hg__spmm_variant variant)
@@ -462,8 +467,7 @@ hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a, 
 	if (p.plan.items > 0) {
 		const int64_t units = (p.cols + way->columns - 1) / way->columns;
 		const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units);
-		table[variant].items[!p.w ? 0 : a->w.dtype == HG_F16 ? 1 : 2]<<<items.grid, items.block, 0, stream_of(ctx)>>>(p);
-		HG__TRY(launched(ctx, "spmm: variant"));
+		HG__TRY(launch(ctx, "spmm: variant", table[variant].items[!p.w ? 0 : a->w.dtype == HG_F16 ? 1 : 2], items.grid, items.block, p));
 	}
 	return launch_splits(ctx, table[variant].after, p);
 }

@@ -123,6 +123,7 @@ template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, str
 
 template <int W, typename P, typename F> static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct meeting<P> at)
 {
+	after_previous();
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
 	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W, down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	P mine = {};
@@ -139,8 +140,7 @@ template <typename P, typename F> static hg_status totals(hg_context *ctx, const
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const struct tile t = tile_of(rows, cols, W, REDUCE_BLOCKS);
-		totals_kernel<W, P><<<t.grid, t.block, 0, stream_of(ctx)>>>(rows, cols, f, at);
-		return launched(ctx, kernel);
+		return launch(ctx, kernel, totals_kernel<W, P, F>, t.grid, t.block, rows, cols, f, at);
 	});
 }
 
