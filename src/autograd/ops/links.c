@@ -5,7 +5,8 @@ void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *g
 	struct hg__link *link = &links->link[links->count++];
 	*link = (struct hg__link){.node = {.op = op, .n_in = operands, .graph = graph}};
 	memcpy(link->operand, operand, (size_t)operands * sizeof *operand);
-	memcpy(link->node.attr, attr, bytes);
+	if (bytes)
+		memcpy(link->node.attr, attr, bytes);
 }
 
 /* What the rules of one link may use; before: the bound on what the link before it has made. */
