@@ -30,7 +30,7 @@ typedef struct hg_locality {
 	size_t size;
 	double near_miss;  /* share of the edges whose line is not in the first-level cache of 1,024 lines */
 	double far_miss;   /* ... and not among 262,144 lines, 32 MiB of a second-level cache */
-	double tile_reuse; /* edges for each different source in windows of 8 rows */
+	double tile_reuse; /* edges for each different source in windows of 16 rows */
 	double gather_ps;  /* modelled time of an edge in picoseconds on an H200: what orders are compared by */
 } hg_locality;
 #define HG_LOCALITY_INIT                        \

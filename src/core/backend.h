@@ -19,7 +19,7 @@ struct hg__kernels;
 struct hg__backend {
 	hg_device kind;
 	const char *name;
-	int wants_parts; /* its kernels take the parts of a plan by length (csr.h) */
+	int wants_parts;                                                     /* its kernels take the parts of a plan by length (csr.h) */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config); /* sets ctx->state, stream, device_name */
 	void (*close)(hg_context *ctx);
 	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL when there is no memory; no error text */
@@ -59,6 +59,11 @@ struct hg__backend {
 	/* The facts of graph.h, weight [m] or NULL: bitwise the same from run to run. *pattern: is the pattern symmetric, whatever the weights? Duplicates are
 	 * compared in their order. */
 	hg_status (*survey)(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern);
+
+	/* Tiles (core/plan_tiles.h); NULL where a device has no use for them. listed [windows] (host) <- columns of each window. first [windows + 1] (device): where the
+	 * groups of each begin; id, mask are written. */
+	hg_status (*tiles_count)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, int32_t *listed);
+	hg_status (*tiles_fill)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const int32_t *first, int32_t *id, uint32_t *mask);
 
 	const struct hg__kernels *kernels;
 };

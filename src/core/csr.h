@@ -50,6 +50,8 @@ struct hg__plan {
 	int64_t *split_last;                             /* [splits] device: the item that finishes it */
 	struct hg__plan_part *part;                      /* [parts] device; NULL: not listed */
 	int64_t parts, part_class[HG__PART_CLASSES + 1]; /* class c: parts part_class[c] .. part_class[c + 1] - 1 */
+	struct hg__tiles *tiles;                         /* core/plan_tiles.h; NULL: there are none */
+	int tiles_tried;                                 /* they have been asked for */
 };
 
 /* How far a cut moves at most: far enough to split no row where the longest has 64 edges, since there is then no second kernel to fold the parts; else half an
@@ -77,7 +79,7 @@ static inline int64_t hg__edge_of(const struct hg__csr *csr, int64_t p)
 /* The decomposition in which every row is an item of its own: no row is split, and hubs decide how long it takes. The naive sum needs it. */
 static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 {
-	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0, 0, 0, {0}};
+	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0, 0, 0, {0}, 0, 0};
 	return plan;
 }
 
@@ -94,6 +96,9 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
  * HG__MOST_PLACES edges are HG_ERR_UNSUPPORTED. */
 HG_NODISCARD hg_status hg__graph_csr(hg_graph *graph, struct hg__csr *csr);
 HG_NODISCARD hg_status hg__graph_csr_t(hg_graph *graph, int want_edge, struct hg__csr *csr_t);
+/* Tiles for sums of unit weights over one orientation, `cols` columns wide, if the graph is one that they are worth it for and if they leave `reserve` bytes of device
+ * memory: then the plan of that orientation has them from now on. The first call decides. */
+HG_NODISCARD hg_status hg__graph_tiles(hg_graph *graph, int transposed, size_t reserve, int64_t cols);
 /* Device bytes that a graph holds; and those that it will take for its transpose (and `edge`) when it is asked for them. */
 size_t hg__graph_bytes(const hg_graph *graph);
 HG_NODISCARD hg_status hg__graph_missing(hg_graph *graph, int want_edge, size_t *bytes);

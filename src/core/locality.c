@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/order.h"
+#include "core/plan_tiles.h"
 
 /* Ages are counted in 16 classes for each power of two: a class is at most 1/16 wide, and so is the error of t. */
 enum { PARTS = 16, CLASSES = 64 * PARTS };
@@ -41,13 +42,10 @@ static double miss_share(const int64_t *count, int64_t m, double lines)
 	return missing > 0 ? (double)missing / (double)m : 0;
 }
 
-/* Windows of 8 rows are those of the tensor-core tiles. */
-enum { TILE_ROWS = 8 };
-
 struct sweep {
 	int64_t *first, *last; /* [n] one more than the edge that used it; 0: none yet */
 	int64_t count[CLASSES];
-	int64_t tiled; /* different sources of all windows */
+	int64_t tiled; /* different sources of all windows (core/plan_tiles.h) */
 };
 
 static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order, struct sweep *s)
@@ -55,7 +53,7 @@ static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, con
 	int64_t now = 0, tile = 0;
 	for (int64_t k = 0; k < n; k++) {
 		const int64_t i = order ? order[k] : k;
-		if (k % TILE_ROWS == 0)
+		if (k % HG__TILE_ROWS == 0)
 			tile = now;
 		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
 			int64_t *last = &s->last[col[e]];

@@ -1,6 +1,7 @@
 #include "core/plan_store.h"
 
 #include "core/plan_parts.h"
+#include "core/plan_tiles.h"
 
 static const struct {
 	const char *name;
@@ -91,7 +92,7 @@ hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t
 
 size_t hg__plan_bytes(const struct hg__plan *plan)
 {
-	size_t bytes = plan ? (size_t)plan->parts * sizeof(struct hg__plan_part) : 0;
+	size_t bytes = plan ? (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles) : 0;
 	for (int i = 0; plan && i < HG__PLAN_ARRAYS; i++)
 		bytes += (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size;
 	return bytes;
@@ -105,5 +106,6 @@ void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 	for (int i = 0; i < HG__PLAN_ARRAYS; i++)
 		hg__device_free(ctx, device[i], (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size);
 	hg__device_free(ctx, plan->part, (size_t)plan->parts * sizeof(struct hg__plan_part));
+	hg__tiles_free(ctx, plan->tiles);
 	hg__host_free(ctx, plan, sizeof *plan);
 }

@@ -253,10 +253,10 @@ static void locality_is_that_of_caches(void)
 		test_note("near %.4f, expected %.4f", found.near_miss, expected);
 		CHECK_WITHIN(found.near_miss, expected, 0.02);
 		CHECK(found.far_miss <= 0);
-		int64_t different = 0; /* sources of 8 rows */
-		for (int64_t i = 0; i < g.n; i += 8) {
+		int64_t different = 0; /* sources of 16 rows */
+		for (int64_t i = 0; i < g.n; i += 16) {
 			char seen[3000] = {0};
-			for (int64_t e = g.rowptr[i]; e < g.rowptr[i + 8 < g.n ? i + 8 : g.n]; e++) {
+			for (int64_t e = g.rowptr[i]; e < g.rowptr[i + 16 < g.n ? i + 16 : g.n]; e++) {
 				different += !seen[g.col[e]];
 				seen[g.col[e]] = 1;
 			}

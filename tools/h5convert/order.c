@@ -21,7 +21,7 @@ json_t *locality_json(const hg_locality *l)
 
 static void print_locality(const char *name, const hg_locality *l)
 {
-	printf("  %-8s %5.1f %% of the gathers leave L1, %5.1f %% leave L2, %.2f edges for each source of 8 rows; about %.1f ps an edge\n", name,
+	printf("  %-8s %5.1f %% of the gathers leave L1, %5.1f %% leave L2, %.2f edges for each source of 16 rows; about %.1f ps an edge\n", name,
 	       100 * l->near_miss, 100 * l->far_miss, l->tile_reuse, l->gather_ps);
 }
 

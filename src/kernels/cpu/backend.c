@@ -148,10 +148,11 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 /* ---- the interface, once per copy of the kernels ---- */
 
 /* Calls that have returned are done: there is nothing to capture. */
-#define CPU_BACKEND(table)                                                                                                                                    \
-	{                                                                                                                                                         \
-		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate, release, copy, copy, copy, fill, synchronize, stream_ignore, stream_ignore, memory_info, \
-		    NULL, NULL, NULL, NULL, NULL, hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr, hg__cpu_gather_f32, hg__cpu_survey, table          \
+#define CPU_BACKEND(table)                                                                                                                                  \
+	{                                                                                                                                                       \
+		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate, release, copy, copy, copy, fill, synchronize, stream_ignore, stream_ignore,         \
+		    memory_info, NULL, NULL, NULL, NULL, NULL, hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr, hg__cpu_gather_f32, hg__cpu_survey, \
+		    NULL, NULL, table                                                                                                                               \
 	}
 
 static const struct hg__backend backends[] = {

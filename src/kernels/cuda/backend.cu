@@ -302,6 +302,8 @@ const struct hg__backend hg__backend_cuda = {
     hg__cuda_column_ptr,
     hg__cuda_gather_f32,
     hg__cuda_survey,
+    hg__cuda_tiles_count,
+    hg__cuda_tiles_fill,
     &hg__kernels_cuda,
     // clang-format on
 };

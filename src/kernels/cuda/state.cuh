@@ -40,5 +40,9 @@ HG_NODISCARD hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr
 HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
 /* facts.cu */
 HG_NODISCARD hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern);
+/* plan_tiles.cu */
+HG_NODISCARD hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, int32_t *listed);
+HG_NODISCARD hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const int32_t *first, int32_t *id,
+                                           uint32_t *mask);
 
 #endif

@@ -1,0 +1,39 @@
+#include "core/graph.h"
+#include "core/plan_tiles.h"
+
+/* Tiles of a graph where they are worth it: asked for once an orientation, and kept with its plan. */
+
+/* A sample is off by some percent; what is near the mark is counted. */
+#define NEAR_THE_MARK 0.9
+
+static hg_status look_and_build(const hg_graph *g, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms,
+                                struct hg__tiles **tiles)
+{
+	double reuse = 0;
+	HG__TRY(hg__tiles_sample(g->ctx, csr, host_rowptr, &reuse));
+	if (reuse >= NEAR_THE_MARK * terms->reuse)
+		return hg__tiles_build(g->ctx, csr, host_rowptr, terms, tiles);
+	hg__log(g->ctx, HG_LOG_DEBUG, "graph: no tiles: in a sample %d rows use a column %.2f times, expected %.2f", (int)HG__TILE_ROWS, reuse, terms->reuse);
+	return HG_OK;
+}
+
+hg_status hg__graph_tiles(hg_graph *g, int transposed, size_t reserve, int64_t cols)
+{
+	const struct hg__tile_terms terms = {HG__TILE_REUSE, reserve, cols};
+	struct hg__csr csr;
+	struct hg__buffer host;
+	if (!g->ctx->backend->tiles_count || g->m < HG__TILE_ENTRIES || cols < HG__TILE_WIDTH)
+		return HG_OK;
+	HG__TRY(transposed ? hg__graph_csr_t(g, 0, &csr) : hg__graph_csr(g, &csr));
+	struct hg__plan *plan = transposed && !g->pattern_symmetric ? g->plan_t : g->plan;
+	if (plan->tiles_tried)
+		return HG_OK;
+	plan->tiles_tried = 1;
+	HG__TRY(hg__buffer_download(g->ctx, plan == g->plan ? &g->rowptr : &g->rowptr_t, "tiles: host rowptr", &host));
+	const hg_status status = look_and_build(g, &csr, host.data, &terms, &plan->tiles);
+	hg__buffer_free(g->ctx, &host);
+	if (status != HG_ERR_NOMEM && status != HG_ERR_UNSUPPORTED)
+		return status;
+	hg__log(g->ctx, HG_LOG_INFO, "graph: no tiles: %s", g->ctx->message); /* nothing else needs them */
+	return HG_OK;
+}

@@ -1,0 +1,124 @@
+#include "core/plan_tiles.h"
+
+#include "core/buffer.h"
+
+/* Tiles on the device: columns counted there, windows cut into items here, columns and masks written there. */
+
+size_t hg__tiles_bytes(const struct hg__tiles *t)
+{
+	if (!t)
+		return 0;
+	return (size_t)t->groups * HG__TILE_COLUMNS * (sizeof *t->id + sizeof *t->mask) + (size_t)t->items * sizeof *t->item + (size_t)t->splits * sizeof *t->split;
+}
+
+void hg__tiles_free(hg_context *ctx, struct hg__tiles *t)
+{
+	if (!t)
+		return;
+	const size_t columns = (size_t)t->groups * HG__TILE_COLUMNS;
+	hg__device_free(ctx, t->id, columns * sizeof *t->id);
+	hg__device_free(ctx, t->mask, columns * sizeof *t->mask);
+	hg__device_free(ctx, t->item, (size_t)t->items * sizeof *t->item);
+	hg__device_free(ctx, t->split, (size_t)t->splits * sizeof *t->split);
+	hg__host_free(ctx, t, sizeof *t);
+}
+
+/* Room for the arrays of a cut and for what is counted in it; all NULL after a failure that came before. */
+static hg_status allocate(hg_context *ctx, const struct hg__tile_cut *cut, struct hg__tiles *t)
+{
+	const size_t columns = (size_t)t->groups * HG__TILE_COLUMNS, items = (size_t)cut->items, splits = (size_t)cut->splits;
+	void *memory[4] = {NULL};
+	hg_status status = hg__device_alloc(ctx, columns * sizeof *t->id, "tiles: columns", &memory[0]);
+	if (status == HG_OK)
+		status = hg__device_alloc(ctx, columns * sizeof *t->mask, "tiles: masks", &memory[1]);
+	if (status == HG_OK)
+		status = hg__device_alloc(ctx, items * sizeof *t->item, "tiles: items", &memory[2]);
+	if (status == HG_OK)
+		status = hg__device_alloc(ctx, splits * sizeof *t->split, "tiles: splits", &memory[3]);
+	t->id = memory[0];
+	t->mask = memory[1];
+	t->item = memory[2];
+	t->split = memory[3];
+	return status;
+}
+
+static hg_status fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_cut *cut, struct hg__tiles *t)
+{
+	const struct hg__backend *b = ctx->backend;
+	struct hg__buffer first;
+	HG__TRY(b->copy_in(ctx, t->item, cut->item, (size_t)cut->items * sizeof *t->item));
+	if (cut->splits)
+		HG__TRY(b->copy_in(ctx, t->split, cut->split, (size_t)cut->splits * sizeof *t->split));
+	HG__TRY(hg__buffer_upload(ctx, (int64_t)cut->windows, sizeof *cut->first, cut->first, "tiles: first groups", &first));
+	hg_status status = b->tiles_fill(ctx, csr, host_rowptr, first.data, t->id, t->mask);
+	hg__buffer_free(ctx, &first);
+	return status;
+}
+
+static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_cut *cut, int64_t columns,
+                      struct hg__tiles **tiles)
+{
+	struct hg__buffer self;
+	HG__TRY(hg__buffer_host(ctx, 1, sizeof **tiles, "tiles", &self));
+	struct hg__tiles *t = self.data;
+	*t = (struct hg__tiles){hg__tile_windows(csr->rows), columns, cut->groups, cut->items, cut->splits, cut->slots, NULL, NULL, NULL, NULL};
+	hg_status status = allocate(ctx, cut, t);
+	if (status == HG_OK)
+		status = fill(ctx, csr, host_rowptr, cut, t);
+	if (status < 0)
+		hg__tiles_free(ctx, t);
+	else
+		*tiles = t;
+	return status;
+}
+
+static size_t bytes_of(const struct hg__tile_cut *cut)
+{
+	struct hg__tiles t = {.groups = cut->groups, .items = cut->items, .splits = cut->splits};
+	return hg__tiles_bytes(&t);
+}
+
+static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms, const int32_t *listed,
+                              int64_t columns, struct hg__tiles **tiles)
+{
+	struct hg__tile_cut cut;
+	size_t room = 0;
+	HG__TRY(hg__tiles_cut(ctx, hg__tile_windows(csr->rows), listed, &cut));
+	const size_t wanted = bytes_of(&cut) + hg__tiles_staging(cut.slots, terms->cols);
+	hg_status status = hg__device_room(ctx, &room);
+	if (status == HG_OK && (wanted > room || terms->reserve > room - wanted))
+		hg__log(ctx, HG_LOG_INFO, "graph: no tiles: they take %zu bytes, %zu are free, of which a run needs %zu", wanted, room, terms->reserve);
+	else if (status == HG_OK)
+		status = make(ctx, csr, host_rowptr, &cut, columns, tiles);
+	hg__tiles_cut_free(ctx, &cut);
+	return status;
+}
+
+static int64_t total(int64_t count, const int32_t *number)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < count; i++)
+		sum += number[i];
+	return sum;
+}
+
+hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms, struct hg__tiles **tiles)
+{
+	const int64_t windows = hg__tile_windows(csr->rows);
+	struct hg__buffer listed;
+	*tiles = NULL;
+	if (!ctx->backend->tiles_count || windows == 0)
+		return HG_OK;
+	HG__TRY(hg__buffer_host(ctx, windows, sizeof(int32_t), "tiles: columns of a window", &listed));
+	hg_status status = ctx->backend->tiles_count(ctx, csr, host_rowptr, listed.data);
+	const int64_t columns = status == HG_OK ? total(windows, listed.data) : 0;
+	const double reuse = columns ? (double)csr->m / (double)columns : 1.0;
+	if (status == HG_OK && reuse < terms->reuse)
+		hg__log(ctx, HG_LOG_DEBUG, "graph: no tiles: %d rows use a column %.2f times, expected %.2f", (int)HG__TILE_ROWS, reuse, terms->reuse);
+	else if (status == HG_OK)
+		status = make_if_room(ctx, csr, host_rowptr, terms, listed.data, columns, tiles);
+	if (*tiles)
+		hg__log(ctx, HG_LOG_INFO, "graph: tiles of %d rows, which use a column %.2f times: %zu bytes", (int)HG__TILE_ROWS, reuse, hg__tiles_bytes(*tiles));
+	hg__buffer_free(ctx, &listed);
+	return status;
+}

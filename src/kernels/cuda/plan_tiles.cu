@@ -1,0 +1,245 @@
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include "core/plan_tiles.h"
+#include "kernels/cuda/search.cuh"
+
+/* Tiles of a graph (core/plan_tiles.h), slice by slice of whole windows:
+ *
+ *     keys     entry (i, j) of window w = i / 16:  (w, j, i % 16), in one number of 64 bits
+ *     sort     then all entries of one column of a window are a run, and in it those of one row
+ *     list     the first entry of a run lists its column ceil(most entries of a row / 3) times, every other entry not at all
+ *     place    running sum: where in its slice an entry's column is listed
+ *
+ * Once to count the columns of each window, and once more, when it is known where its groups begin, to write ids and masks: a sort of 100 M keys takes less than
+ * memory for all of them would cost. All of it is bitwise the same always: sorted keys that are equal are interchangeable. */
+
+/* Entries sorted at once, and scratch: two keys and a place each, 20 bytes; 42 MB and what CUB asks for. A longer window is a slice of its own. */
+constexpr int64_t SLICE = int64_t(1) << 21;
+
+/* Windows first .. end-1, their entries begin .. begin+m-1. */
+struct tile_slice {
+	int64_t rows, first, end, begin, m;
+	int col_bits, key_bits;
+};
+
+static __host__ __device__ inline int64_t first_row(const struct tile_slice &s, int64_t window)
+{
+	const int64_t row = window * HG__TILE_ROWS;
+	return row < s.rows ? row : s.rows;
+}
+
+static int bits_of(int64_t largest)
+{
+	int bits = 1;
+	while (largest >>= 1)
+		bits++;
+	return bits;
+}
+
+/* ---- kernels ---- */
+
+static __global__ void tile_keys(struct tile_slice s, const int64_t *rowptr, const int32_t *col, uint64_t *key)
+{
+	for (int64_t e = global_thread(); e < s.m; e += global_threads()) {
+		const int64_t row = row_of(rowptr, first_row(s, s.first), first_row(s, s.end), s.begin + e);
+		const uint64_t window = static_cast<uint64_t>(row / HG__TILE_ROWS - s.first), place = static_cast<uint64_t>(row % HG__TILE_ROWS);
+		key[e] = (window << s.col_bits | static_cast<uint64_t>(col[s.begin + e])) << 4 | place;
+	}
+}
+static_assert(HG__TILE_ROWS == 1 << 4, "a row of a window is 4 bits of a key");
+
+/* f(row, n) for the entries of the run that begins at i: the n-th of its row, from 0. False where no run begins there. */
+template <typename F> static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_t i, F f)
+{
+	if (i > 0 && key[i - 1] >> 4 == key[i] >> 4)
+		return false;
+	int n = 0;
+	for (int64_t k = i; k < m && key[k] >> 4 == key[i] >> 4; k++) {
+		n = k > i && key[k] == key[k - 1] ? n + 1 : 0;
+		f(static_cast<int>(key[k] & (HG__TILE_ROWS - 1)), n);
+	}
+	return true;
+}
+
+/* place [m + 1] <- how often entry i lists its column; 0 behind the last. */
+static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *place)
+{
+	for (int64_t i = global_thread(); i <= m; i += global_threads()) {
+		int most = 0;
+		if (i < m)
+			each_of_run(key, m, i, [&](int, int n) { most = n / HG__TILE_MOST + 1 > most ? n / HG__TILE_MOST + 1 : most; });
+		place[i] = static_cast<uint32_t>(most);
+	}
+}
+
+/* Where the columns of window s.first + w begin in the slice. */
+static __device__ inline uint32_t window_place(const struct tile_slice &s, const int64_t *rowptr, const uint32_t *place, int64_t w)
+{
+	return place[rowptr[first_row(s, s.first + w)] - s.begin];
+}
+
+static __global__ void tile_window_counts(struct tile_slice s, const int64_t *rowptr, const uint32_t *place, int32_t *listed)
+{
+	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads())
+		listed[w] = static_cast<int32_t>(window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w));
+}
+
+/* The columns of a slice and their masks, each run by one thread. */
+static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, const uint64_t *key, const uint32_t *place, const int32_t *first, int32_t *id,
+                                  uint32_t *mask)
+{
+	for (int64_t i = global_thread(); i < s.m; i += global_threads()) {
+		const uint32_t times = place[i + 1] - place[i];
+		if (times == 0)
+			continue;
+		const uint64_t column = key[i] >> 4;
+		const int64_t w = static_cast<int64_t>(column >> s.col_bits);
+		const int64_t at = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS + place[i] - window_place(s, rowptr, place, w);
+		for (uint32_t k = 0; k < times; k++) {
+			id[at + k] = static_cast<int32_t>(column & ((uint64_t(1) << s.col_bits) - 1));
+			mask[at + k] = 0;
+		}
+		int open = 0; /* which of them `bits` are for */
+		uint32_t bits = 0;
+		each_of_run(key, s.m, i, [&](int row, int n) {
+			if (n / HG__TILE_MOST != open) {
+				mask[at + open] += bits;
+				open = n / HG__TILE_MOST;
+				bits = 0;
+			}
+			bits += 1u << 2 * row;
+		});
+		mask[at + open] += bits;
+	}
+}
+
+/* The last column again, with nothing to count, up to a whole group. */
+static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, const uint32_t *place, const int32_t *first, int32_t *id, uint32_t *mask)
+{
+	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads()) {
+		const int64_t begin = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS,
+		              end = static_cast<int64_t>(first[s.first + w + 1]) * HG__TILE_COLUMNS;
+		const int64_t listed = window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w);
+		for (int64_t k = begin + listed; k < end; k++) {
+			id[k] = id[begin + listed - 1];
+			mask[k] = 0;
+		}
+	}
+}
+
+/* ---- slices ---- */
+
+/* The slice that begins with window `first`: at least one, and as many as have SLICE entries together. */
+static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host_rowptr, int64_t first)
+{
+	const int64_t windows = hg__tile_windows(csr->rows);
+	struct tile_slice s = {csr->rows, first, first + 1, 0, 0, bits_of(csr->cols), 0};
+	s.begin = host_rowptr[first_row(s, first)];
+	while (s.end < windows && host_rowptr[first_row(s, s.end + 1)] - s.begin <= SLICE)
+		s.end++;
+	s.m = host_rowptr[first_row(s, s.end)] - s.begin;
+	s.key_bits = 4 + s.col_bits + bits_of(s.end - s.first);
+	return s;
+}
+
+struct tile_scratch {
+	uint64_t *key[2];
+	uint32_t *place;
+	int32_t *listed; /* of a slice's windows */
+	void *cub;
+	size_t cub_bytes, bytes;
+};
+
+static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows, char *memory, struct tile_scratch *s)
+{
+	const size_t keys = hg__aligned(static_cast<size_t>(longest) * sizeof(uint64_t)), places = hg__aligned(static_cast<size_t>(longest + 1) * sizeof(uint32_t));
+	const size_t listed = hg__aligned(static_cast<size_t>(most_windows) * sizeof(int32_t));
+	size_t sort = 0, scan = 0;
+	cub::DoubleBuffer<uint64_t> key;
+	uint32_t *sums = nullptr;
+	HG__CUDA(ctx, "tiles: sort", cub::DeviceRadixSort::SortKeys(nullptr, sort, key, longest, 0, 64, stream_of(ctx)));
+	HG__CUDA(ctx, "tiles: places", cub::DeviceScan::ExclusiveSum(nullptr, scan, sums, sums, longest + 1, stream_of(ctx)));
+	s->key[0] = reinterpret_cast<uint64_t *>(memory);
+	s->key[1] = reinterpret_cast<uint64_t *>(memory + keys);
+	s->place = reinterpret_cast<uint32_t *>(memory + 2 * keys);
+	s->listed = reinterpret_cast<int32_t *>(memory + 2 * keys + places);
+	s->cub = memory + 2 * keys + places + listed;
+	s->cub_bytes = sort > scan ? sort : scan;
+	s->bytes = 2 * keys + places + listed + hg__aligned(s->cub_bytes);
+	return HG_OK;
+}
+
+/* Keys sorted, places known; *sorted is where the keys are. */
+static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const struct tile_slice &s, const struct tile_scratch &t, const uint64_t **sorted)
+{
+	const cudaStream_t stream = stream_of(ctx);
+	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
+	size_t bytes = t.cub_bytes;
+	tile_keys<<<grid_for(s.m, BLOCK), BLOCK, 0, stream>>>(s, csr->rowptr, csr->col, t.key[0]);
+	HG__TRY(launched(ctx, "tiles: keys"));
+	HG__CUDA(ctx, "tiles: sort", cub::DeviceRadixSort::SortKeys(t.cub, bytes, key, s.m, 0, s.key_bits, stream));
+	*sorted = key.Current();
+	tile_listed<<<grid_for(s.m + 1, BLOCK), BLOCK, 0, stream>>>(s.m, *sorted, t.place);
+	HG__TRY(launched(ctx, "tiles: columns"));
+	bytes = t.cub_bytes;
+	return cuda_status(ctx, cub::DeviceScan::ExclusiveSum(t.cub, bytes, t.place, t.place, s.m + 1, stream), "tiles: places");
+}
+
+/* f(slice, scratch, keys) for each slice with entries. */
+template <typename F> static hg_status walk(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct tile_scratch &t, F f)
+{
+	for (int64_t w = 0; w < hg__tile_windows(csr->rows);) {
+		const struct tile_slice s = slice_at(csr, host_rowptr, w);
+		const uint64_t *key = nullptr;
+		w = s.end;
+		if (s.m == 0)
+			continue;
+		HG__TRY(list_slice(ctx, csr, s, t, &key));
+		HG__TRY(f(s, t, key));
+	}
+	return HG_OK;
+}
+
+template <typename F> static hg_status each_slice(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, F f)
+{
+	int64_t longest = 0, most_windows = 0;
+	for (int64_t w = 0; w < hg__tile_windows(csr->rows);) {
+		const struct tile_slice s = slice_at(csr, host_rowptr, w);
+		longest = s.m > longest ? s.m : longest;
+		most_windows = s.end - s.first > most_windows ? s.end - s.first : most_windows;
+		w = s.end;
+	}
+	struct tile_scratch t;
+	void *memory = nullptr;
+	HG__TRY(lay_out(ctx, longest, most_windows, nullptr, &t));
+	const size_t bytes = t.bytes;
+	HG__TRY(hg__device_alloc(ctx, bytes, "scratch for tiles", &memory));
+	hg_status status = lay_out(ctx, longest, most_windows, static_cast<char *>(memory), &t);
+	if (status >= 0)
+		status = walk(ctx, csr, host_rowptr, t, f);
+	hg__device_free(ctx, memory, bytes);
+	return status;
+}
+
+/* ---- the backend's functions ---- */
+
+hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, int32_t *listed)
+{
+	return each_slice(ctx, csr, host_rowptr, [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *) {
+		const int64_t windows = s.end - s.first;
+		tile_window_counts<<<grid_for(windows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, t.place, t.listed);
+		HG__TRY(launched(ctx, "tiles: windows"));
+		return ctx->backend->copy_out(ctx, listed + s.first, t.listed, static_cast<size_t>(windows) * sizeof *listed);
+	});
+}
+
+hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const int32_t *first, int32_t *id, uint32_t *mask)
+{
+	return each_slice(ctx, csr, host_rowptr, [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *key) {
+		tile_write<<<grid_for(s.m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, key, t.place, first, id, mask);
+		HG__TRY(launched(ctx, "tiles: masks"));
+		tile_pad<<<grid_for(s.end - s.first, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, t.place, first, id, mask);
+		return launched(ctx, "tiles: padding");
+	});
+}

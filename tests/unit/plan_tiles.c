@@ -1,0 +1,347 @@
+#include "core/plan_tiles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/faulty.h"
+
+/* Tiles, compared with the brute-force reading of their description in core/plan_tiles.h. */
+
+enum { ROWS = HG__TILE_ROWS, COLUMNS = HG__TILE_COLUMNS };
+
+/* ---- windows cut into items, on any device ---- */
+
+struct cover {
+	int64_t windows, first_group;
+	const int32_t *listed;
+	const struct hg__tile_cut *cut;
+	int64_t *groups, *slot_window; /* groups that items have of each window; the window of each slot */
+};
+
+static void check_item(struct cover *c, const struct hg__tile_item *item)
+{
+	const int64_t all = c->cut->first[item->window + 1] - c->cut->first[item->window];
+	CHECK(item->window >= 0 && item->window < c->windows && item->groups <= c->cut->length * 3 / 2);
+	CHECK(item->group >= c->cut->first[item->window] && item->group + item->groups <= c->cut->first[item->window + 1]);
+	c->groups[item->window] += item->groups;
+	if (item->slot < 0) {
+		CHECK_EQ_I(item->groups, all);
+		return;
+	}
+	CHECK(all > c->cut->length * 3 / 2 && item->slot < c->cut->slots && c->slot_window[item->slot] < 0);
+	c->slot_window[item->slot] = item->window;
+}
+
+/* Parts of a window follow each other in the order of their slots. */
+static void check_splits(const struct cover *c)
+{
+	int64_t next = 0;
+	for (int64_t s = 0; s < c->cut->splits; s++) {
+		const struct hg__tile_split *split = &c->cut->split[s];
+		CHECK(split->first == next && split->last > split->first + 1);
+		for (next = split->first; next < split->last; next++)
+			CHECK_EQ_I(c->slot_window[next], split->window);
+	}
+	CHECK_EQ_I(next, c->cut->slots);
+}
+
+static void check_cut(hg_context *ctx, int64_t windows, const int32_t *listed)
+{
+	struct hg__tile_cut cut;
+	CHECK_OK(hg__tiles_cut(ctx, windows, listed, &cut));
+	struct cover c = {windows, 0, listed, &cut, calloc((size_t)windows + 1, sizeof(int64_t)), malloc(((size_t)cut.slots + 1) * sizeof(int64_t))};
+	int64_t *ahead = calloc((size_t)cut.groups + 1, sizeof *ahead), whole = 0;
+	CHECK(c.groups && c.slot_window && ahead);
+	memset(c.slot_window, 0xFF, ((size_t)cut.slots + 1) * sizeof(int64_t));
+	for (int64_t i = 0; i < cut.items; i++) {
+		check_item(&c, &cut.item[i]);
+		CHECK(i == 0 || cut.item[i].groups <= cut.item[i - 1].groups);
+		for (int64_t g = cut.item[i].group; g < cut.item[i].group + cut.item[i].groups; g++)
+			CHECK_EQ_I(ahead[g]++, 0); /* no group is in two items */
+		whole += cut.item[i].slot < 0;
+	}
+	for (int64_t w = 0; w < windows; w++) {
+		CHECK_EQ_I(cut.first[w + 1] - cut.first[w], (listed[w] + COLUMNS - 1) / COLUMNS);
+		CHECK_EQ_I(c.groups[w], cut.first[w + 1] - cut.first[w]);
+	}
+	CHECK_EQ_I(cut.first[windows], cut.groups);
+	CHECK_EQ_I(whole + cut.splits, windows);
+	check_splits(&c);
+	free(ahead);
+	free(c.groups);
+	free(c.slot_window);
+	hg__tiles_cut_free(ctx, &cut);
+}
+
+static void no_windows(void)
+{
+	hg_context *ctx = test_context();
+	const int32_t none[1] = {0};
+	check_cut(ctx, 0, none);
+	check_cut(ctx, 1, none);
+	hg_context_free(ctx);
+}
+
+static void every_length_of_a_window(void)
+{
+	hg_context *ctx = test_context();
+	for (int32_t n = 1; n < 700 * COLUMNS; n += n < 40 ? 1 : 37) {
+		const int32_t listed[] = {0, n, 5, 0, n + 1};
+		check_cut(ctx, 5, listed);
+	}
+	hg_context_free(ctx);
+}
+
+static void many_windows_have_longer_items(void)
+{
+	enum { WINDOWS = 30000 };
+	hg_context *ctx = test_context();
+	int32_t *listed = calloc(WINDOWS, sizeof *listed);
+	struct hg__tile_cut cut;
+	CHECK(listed);
+	for (int64_t w = 0; w < WINDOWS; w++)
+		listed[w] = (int32_t)test_below(w % 1000 == 0 ? 40000 : 400 * COLUMNS);
+	check_cut(ctx, WINDOWS, listed);
+	CHECK_OK(hg__tiles_cut(ctx, WINDOWS, listed, &cut));
+	CHECK(cut.length > HG__TILE_GROUPS && cut.length == cut.groups / HG__TILE_ITEMS);
+	hg__tiles_cut_free(ctx, &cut);
+	free(listed);
+	hg_context_free(ctx);
+}
+
+/* ---- what the device builds ---- */
+
+struct rows {
+	int64_t rows, cols, m, *rowptr;
+	int32_t *dst, *src;
+};
+
+static void add(struct rows *g, int64_t i, int64_t j, int times)
+{
+	for (int k = 0; k < times; k++, g->m++) {
+		g->dst[g->m] = (int32_t)i;
+		g->src[g->m] = (int32_t)j;
+	}
+}
+
+/* A hub, empty windows, columns that a window shares, and entries that stand there 1 to 20 times. */
+static struct rows some_rows(int64_t rows, int64_t cols)
+{
+	struct rows g = {rows, cols, 0, calloc((size_t)rows + 1, sizeof(int64_t)), calloc(60000, sizeof(int32_t)), calloc(60000, sizeof(int32_t))};
+	CHECK(g.rowptr && g.dst && g.src);
+	for (int64_t j = 0; j < cols; j++)
+		add(&g, rows / 2, j, 1);
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; i / ROWS % 5 != 3 && k < test_below(12); k++)
+			add(&g, i, (i / ROWS * 7 + test_below(k % 2 ? cols : 9)) % cols, test_below(9) ? 1 : (int)test_below(20) + 1);
+	return g;
+}
+
+static void free_rows(struct rows *g)
+{
+	free(g->rowptr);
+	free(g->dst);
+	free(g->src);
+}
+
+/* The columns of one window in order, and their masks: from the sorted entries of its rows. Returns how many there are. */
+static int64_t expected_window(const struct rows *g, int64_t window, int32_t *id, uint32_t *mask)
+{
+	int64_t listed = 0, (*times)[ROWS] = calloc((size_t)g->cols, sizeof *times);
+	CHECK(times);
+	for (int64_t r = 0; r < ROWS && window * ROWS + r < g->rows; r++)
+		for (int64_t e = g->rowptr[window * ROWS + r]; e < g->rowptr[window * ROWS + r + 1]; e++)
+			times[g->src[e]][r]++;
+	for (int64_t j = 0; j < g->cols; j++)
+		for (int more = 1; more;) {
+			uint32_t bits = 0;
+			for (int r = 0; r < ROWS; r++) {
+				const int64_t now = times[j][r] < HG__TILE_MOST ? times[j][r] : HG__TILE_MOST;
+				times[j][r] -= now;
+				bits |= (uint32_t)now << 2 * r;
+			}
+			more = bits != 0;
+			if (more) {
+				id[listed] = (int32_t)j;
+				mask[listed++] = bits;
+			}
+		}
+	free(times);
+	return listed;
+}
+
+static void *fetch(hg_context *ctx, const void *device, size_t bytes)
+{
+	void *host = malloc(bytes + 1);
+	CHECK(host);
+	if (bytes)
+		CHECK_OK(ctx->backend->copy_out(ctx, host, device, bytes));
+	return host;
+}
+
+static void check_tiles(hg_context *ctx, const struct rows *g, const struct hg__tiles *t)
+{
+	const size_t columns = (size_t)t->groups * COLUMNS;
+	int32_t *id = fetch(ctx, t->id, columns * sizeof *id), *expected = calloc(60000, sizeof *expected);
+	uint32_t *mask = fetch(ctx, t->mask, columns * sizeof *mask), *expected_mask = calloc(60000, sizeof *expected_mask);
+	int64_t at = 0, listed = 0;
+	CHECK(expected && expected_mask);
+	for (int64_t w = 0; w < t->windows; w++) {
+		const int64_t count = expected_window(g, w, expected, expected_mask), end = at + (count + COLUMNS - 1) / COLUMNS * COLUMNS;
+		CHECK(end <= (int64_t)columns);
+		for (int64_t k = 0; k < count; k++)
+			CHECK_MSG(id[at + k] == expected[k] && mask[at + k] == expected_mask[k], "window %lld, place %lld: column %d mask %x, expected %d and %x",
+			          (long long)w, (long long)k, id[at + k], mask[at + k], expected[k], expected_mask[k]);
+		for (int64_t k = at + count; k < end; k++)
+			CHECK(mask[k] == 0 && id[k] == expected[count - 1]);
+		listed += count;
+		at = end;
+	}
+	CHECK_EQ_I(at, columns);
+	CHECK_EQ_I(t->columns, listed);
+	free(id);
+	free(mask);
+	free(expected);
+	free(expected_mask);
+}
+
+static void build(hg_context *ctx, struct rows *g, const struct hg__tile_terms *terms, hg_graph **graph, struct hg__tiles **tiles)
+{
+	struct hg__csr csr;
+	CHECK_OK(hg_graph_from_coo(ctx, g->rows, g->cols, g->m, g->dst, g->src, NULL, NULL, graph));
+	CHECK_OK(hg_graph_download(*graph, g->rowptr, g->src, NULL));
+	CHECK_OK(hg__graph_csr(*graph, &csr));
+	CHECK_OK(hg__tiles_build(ctx, &csr, g->rowptr, terms, tiles));
+}
+
+static void a_device_builds_what_is_described(void)
+{
+	static const int64_t extents[][2] = {{1, 1}, {5, 9}, {16, 16}, {17, 4000}, {333, 200}, {1600, 5000}};
+	const struct hg__tile_terms any = {0, 0, 1};
+	hg_context *ctx = test_context();
+	for (size_t k = 0; k < sizeof extents / sizeof extents[0]; k++) {
+		struct rows g = some_rows(extents[k][0], extents[k][1]);
+		hg_graph *graph;
+		struct hg__tiles *tiles;
+		build(ctx, &g, &any, &graph, &tiles);
+		CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
+		if (tiles)
+			check_tiles(ctx, &g, tiles);
+		hg__tiles_free(ctx, tiles);
+		hg_graph_free(graph);
+		free_rows(&g);
+	}
+	hg_context_free(ctx);
+}
+
+/* 16 rows of the same 50 columns. */
+static void terms_are_kept(void)
+{
+	hg_context *ctx = test_context();
+	struct rows g = {ROWS, 100, 0, calloc(ROWS + 1, sizeof(int64_t)), calloc(60000, sizeof(int32_t)), calloc(60000, sizeof(int32_t))};
+	const struct hg__tile_terms kept = {ROWS, 0, 64}, too_much = {ROWS + 0.01, 0, 64}, no_room = {0, SIZE_MAX, 64};
+	hg_graph *graph;
+	struct hg__tiles *tiles;
+	struct hg__csr csr;
+	double reuse;
+	for (int64_t e = 0; e < 50 * ROWS; e++)
+		add(&g, e / 50, e % 50 * 2, 1);
+	build(ctx, &g, &too_much, &graph, &tiles);
+	CHECK(tiles == NULL);
+	CHECK_OK(hg__graph_csr(graph, &csr));
+	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &no_room, &tiles));
+	CHECK(tiles == NULL);
+	CHECK_OK(hg__tiles_sample(ctx, &csr, g.rowptr, &reuse));
+	CHECK_WITHIN(reuse, ROWS, 0);
+	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &kept, &tiles));
+	CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
+	CHECK_EQ_I(hg__tiles_bytes(tiles), tiles ? 64 * 8 + 16 : 0);
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64)); /* too small to be worth it */
+	CHECK(csr.plan->tiles == NULL);
+	hg__tiles_free(ctx, tiles);
+	hg_graph_free(graph);
+	free_rows(&g);
+	hg_context_free(ctx);
+}
+
+/* ---- a graph that is worth it, its plan, and what a tape reserves ---- */
+
+/* n nodes in blocks of 16, which all hear the same 128. */
+static hg_graph *blocks(hg_context *ctx, int64_t n)
+{
+	int64_t *rowptr = calloc((size_t)n + 1, sizeof *rowptr);
+	int32_t *col = calloc((size_t)n * 128, sizeof *col);
+	hg_graph *graph;
+	CHECK(rowptr && col);
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t first = i / 16 * 16 < n - 128 ? i / 16 * 16 : n - 128;
+		rowptr[i + 1] = (i + 1) * 128;
+		for (int64_t k = 0; k < 128; k++)
+			col[i * 128 + k] = (int32_t)(first + k);
+	}
+	CHECK_OK(hg_graph_from_csr(ctx, n, n, rowptr[n], rowptr, col, NULL, &graph));
+	free(rowptr);
+	free(col);
+	return graph;
+}
+
+static void large_graphs_get_them_once(void)
+{
+	enum { NODES = 40000 };
+	hg_context *ctx = test_context();
+	hg_graph *graph = blocks(ctx, NODES);
+	struct hg__csr csr, csr_t;
+	CHECK_OK(hg__graph_csr(graph, &csr));
+	const size_t before = hg__graph_bytes(graph);
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, HG__TILE_WIDTH - 1)); /* too narrow */
+	CHECK(csr.plan->tiles == NULL);
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	const struct hg__tiles *tiles = csr.plan->tiles;
+	CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
+	CHECK_EQ_I(hg__graph_bytes(graph) - before, hg__tiles_bytes(tiles));
+	CHECK_EQ_I(tiles ? tiles->columns : NODES * 8, NODES * 8);
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	CHECK(csr.plan->tiles == tiles);
+	CHECK_OK(hg__graph_tiles(graph, 1, 0, 64));
+	CHECK_OK(hg__graph_csr_t(graph, 0, &csr_t));
+	CHECK((csr_t.plan->tiles != NULL) == (tiles != NULL) && csr_t.plan != csr.plan);
+	hg_graph_free(graph);
+	hg_context_free(ctx);
+}
+
+static void without_room_there_are_none(void)
+{
+	hg_context *ctx = test_context();
+	hg_graph *graph = blocks(ctx, 40000);
+	struct hg__csr csr;
+	CHECK_OK(hg__graph_csr(graph, &csr));
+	ctx->memory_limit = ctx->current_bytes + 1000;
+	CHECK_OK(hg__graph_tiles(graph, 0, 0, 64));
+	CHECK(csr.plan->tiles == NULL);
+	hg_graph_free(graph);
+	hg_context_free(ctx);
+}
+
+static hg_status scene(hg_context *ctx)
+{
+	const int32_t listed[] = {0, 5000, 70};
+	struct hg__tile_cut cut;
+	const hg_status status = hg__tiles_cut(ctx, 3, listed, &cut);
+	if (status == HG_OK)
+		hg__tiles_cut_free(ctx, &cut);
+	return status;
+}
+
+static void every_allocation_may_fail(void)
+{
+	CHECK_EQ_I(faulty_sweep(scene), 4);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(no_windows),     TEST(every_length_of_a_window),   TEST(many_windows_have_longer_items), TEST(a_device_builds_what_is_described),
+	    TEST(terms_are_kept), TEST(large_graphs_get_them_once), TEST(without_room_there_are_none),    TEST(every_allocation_may_fail),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
