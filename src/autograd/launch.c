@@ -174,6 +174,37 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 	return HG_OK;
 }
 
+/* Could tiles (core/plan_tiles.h) serve this line? Sums of halves in f32, every edge counting 1. */
+static int sums_neighbours(const hg_tape *tape, const struct hg__line *line)
+{
+	const struct hg__node *node = &line->node;
+	int edge = 0;
+	if (!line->alive || !(node->op->traits & HG__UNIT_EDGES) || node->accumulate != HG_ACC_F32)
+		return 0;
+	(void)wants_transpose(line, &edge);
+	return !edge && tape->value[node->in[0]].dtype == HG_F16;
+}
+
+/* Tiles only make sums faster: they get what room the run leaves. */
+static hg_status add_tiles(const hg_tape *tape)
+{
+	const size_t needed = hg__tape_needs(tape);
+	int64_t cols = 0;
+	int edge = 0;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (sums_neighbours(tape, &tape->line[k]) && tape->value[tape->line[k].node.in[0]].cols > cols)
+			cols = tape->value[tape->line[k].node.in[0]].cols;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__line *line = &tape->line[k];
+		if (!sums_neighbours(tape, line))
+			continue;
+		HG__TRY(hg__graph_tiles(line->node.graph, 0, needed, cols));
+		if (wants_transpose(line, &edge))
+			HG__TRY(hg__graph_tiles(line->node.graph, 1, needed, cols));
+	}
+	return HG_OK;
+}
+
 /* Before the arena takes its place: what graphs build needs room beside the result, and says what workspace there must be. */
 static hg_status prepare_graphs(hg_tape *tape)
 {
@@ -187,7 +218,8 @@ static hg_status prepare_graphs(hg_tape *tape)
 		HG__TRY(forward_call(tape, &tape->line[k], &call));
 		HG__TRY(prepare(&call, &tape->workspace_bytes));
 	}
-	return hg__tape_room(tape, 0);
+	HG__TRY(hg__tape_room(tape, 0));
+	return add_tiles(tape);
 }
 
 static hg_status build_forward(hg_tape *tape)

@@ -117,12 +117,17 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 	                free_bytes, text);
 }
 
-hg_status hg__tape_room(hg_tape *tape, size_t graphs)
+size_t hg__tape_needs(const hg_tape *tape)
 {
 	const hg_context *ctx = tape->ctx;
-	size_t available = 0;
 	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes ? tape->workspace_bytes - ctx->workspace_bytes : 0;
-	const size_t needed = hg__tape_own_bytes(tape) + graphs + workspace + library_bytes(ctx);
+	return hg__tape_own_bytes(tape) + workspace + library_bytes(ctx);
+}
+
+hg_status hg__tape_room(hg_tape *tape, size_t graphs)
+{
+	size_t available = 0;
+	const size_t needed = hg__tape_needs(tape) + graphs;
 	HG__TRY(hg__device_room(tape->ctx, &available));
 	return needed <= available ? HG_OK : hg__tape_no_memory(tape, needed, available);
 }

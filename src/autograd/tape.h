@@ -146,6 +146,8 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *lender);
 /* Bytes of the arena that are the tape's own. */
 size_t hg__tape_own_bytes(const hg_tape *tape);
 
+/* memory.c: bytes that compiling still has to allocate: the arena, the workspace, what libraries will take. */
+size_t hg__tape_needs(const hg_tape *tape);
 /* memory.c: is there room for the arena, the workspace, what libraries will take and `graphs` bytes of graph caches? Else HG_ERR_NOMEM. */
 HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
 /* memory.c: HG_ERR_NOMEM, told with the tensors that ask for most. `free_bytes` SIZE_MAX: unknown. */

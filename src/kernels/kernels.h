@@ -4,6 +4,7 @@
 #include "core/context.h"
 #include "core/csr.h"
 #include "core/mat.h"
+#include "core/plan_tiles.h"
 #include "halfgraph/graph.h"
 #include "halfgraph/optim.h"
 #include "halfgraph/policy.h"
@@ -31,8 +32,8 @@ static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
 }
 
-/* spmm: X with scaled rows; one weight an edge in the order of the entries, where csr.edge says that it is another; staging rows; and the head of each column of
- * whole vectors. scaled, weight: their types, HG_DTYPE_COUNT for what there is not. Scaled rows do not straddle lines of 128 bytes more often than they
+/* spmm: X with scaled rows; one weight an edge in the order of the entries, where csr.edge says that it is another; staging rows; where there are tiles, a flag; and the
+ * head of each column of whole vectors. scaled, weight: their types, HG_DTYPE_COUNT for what there is not. Scaled rows do not straddle lines of 128 bytes more often than they
  * must: they are padded to a power of two, or to whole lines. */
 static inline int64_t hg__scaled_lead(int64_t cols, hg_dtype scaled)
 {
@@ -52,9 +53,18 @@ static inline size_t hg__spmm_weight_bytes(const struct hg__csr *csr, hg_dtype w
 	const size_t element = weight == HG_F16 ? 2 : weight == HG_F32 ? 4 : 0;
 	return csr->edge ? ((size_t)csr->m * element + 255) / 256 * 256 : 0;
 }
+/* Staging rows of parts, or in their place those of tiles. */
+static inline size_t hg__spmm_staging_bytes(const struct hg__csr *csr, int64_t cols)
+{
+	const size_t parts = hg__aligned(hg__staging_bytes(csr, cols)),
+	             tiles = csr->plan && csr->plan->tiles ? hg__tiles_staging(csr->plan->tiles->slots, cols) : 0;
+	return parts > tiles ? parts : hg__aligned(tiles);
+}
 static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled, hg_dtype weight)
 {
-	return hg__spmm_scaled_bytes(csr, cols, scaled) + hg__spmm_weight_bytes(csr, weight) + hg__staging_bytes(csr, cols) + (size_t)(cols + 16) * sizeof(int32_t);
+	const size_t flag = csr->plan && csr->plan->tiles ? HG__ALIGN : 0;
+	return hg__spmm_scaled_bytes(csr, cols, scaled) + hg__spmm_weight_bytes(csr, weight) + hg__spmm_staging_bytes(csr, cols) + flag +
+	       (size_t)(cols + 16) * sizeof(int32_t);
 }
 
 /* edge_softmax and its gradient: a maximum and a sum for each head, heads in whole vectors. */
@@ -130,7 +140,10 @@ static inline int hg__has_ending(const struct hg__ending *e)
  * row_scale r, col_scale s: f32 vectors or NULL. scale_first: X := narrow(s_j * X[j, c]) for all of X first, f = w: the edges then need not look s up, for one more
  * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan,
  * staged, no atomics. A part is what one item of the plan has of a row; parts are added in order.
- *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts), or of what the ending makes of that
+ *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts), or of what the ending makes of that. Where the plan has tiles,
+ *                   f = 1 and X, Y are f16, tensor cores may make the sums: products with exact counts of entries, 8 or 16 of a window's columns and the sum so
+ *                   far aligned with the largest and cut off, parts of a window added in order (hg__depth_tiles). Then the bits are not those of a CPU, but still
+ *                   the same in every run
  *   F16_DISCRETIZED acc += f * x over a batch, in f16 arithmetic (each product and each sum rounded to f16); a batch ends at every entry number divisible
  *                   by HG_BATCH_EDGES and at the end of a part; then narrow(alpha * r) * acc joins the total
  *   F16_NAIVE       one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum

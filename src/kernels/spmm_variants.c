@@ -35,6 +35,13 @@ static const char *refuses_factors(const struct hg__spmm_args *a)
 	return NULL;
 }
 
+static const char *refuses_tiles(const struct hg__spmm_args *a)
+{
+	if (!a->csr.plan || !a->csr.plan->tiles)
+		return "the plan has no tiles";
+	return a->w.data ? "edges have weights" : NULL;
+}
+
 const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a, enum hg__spmm_variant variant)
 {
 	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
@@ -44,11 +51,11 @@ const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *
 		return "it is a way of the GPU";
 	if (a->accumulate != way->accumulate)
 		return "sums are asked for in another arithmetic";
-	if (hg__has_ending(&a->ending))
+	if (hg__has_ending(&a->ending) && way->share != HG__SHARE_TILES && way->share != HG__SHARE_PARTS)
 		return "the call has an ending";
 	if (way->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != way->group))
 		return "the call brings no groups of its size";
-	const char *why = refuses_matrix(a, way->columns);
+	const char *tiles = way->share == HG__SHARE_TILES ? refuses_tiles(a) : NULL, *why = tiles ? tiles : refuses_matrix(a, way->columns);
 	return why ? why : refuses_factors(a);
 }
 

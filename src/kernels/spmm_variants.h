@@ -15,7 +15,7 @@ enum hg__spmm_variant {
 	HG__SPMM_VARIANTS
 };
 
-enum hg__spmm_share { HG__SHARE_EDGES, HG__SHARE_GROUPS, HG__SHARE_ROWS };
+enum hg__spmm_share { HG__SHARE_EDGES, HG__SHARE_GROUPS, HG__SHARE_ROWS, HG__SHARE_TILES, HG__SHARE_PARTS };
 enum hg__spmm_write { HG__WRITE_STAGED, HG__WRITE_ATOMIC_F16, HG__WRITE_ATOMIC_F32 };
 enum hg__spmm_scale { HG__SCALE_ROW, HG__SCALE_PRE, HG__SCALE_POST, HG__SCALE_BATCH };
 

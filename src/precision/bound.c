@@ -34,6 +34,11 @@ double hg__depth_dot(hg_dtype of, double k)
 	return of == HG_F16 ? 2.5 * k : k;
 }
 
+double hg__depth_tiles(double k)
+{
+	return 4 * k;
+}
+
 double hg__bound_sum(hg_dtype to, double depth, double abs_sum, double y)
 {
 	const double e = hg__bound_sum_f32(depth, abs_sum);

@@ -26,6 +26,11 @@ double hg__bound_sum_f32(double depth, double abs_sum);
  * each of the 9 is cut off below 2 u32 of the largest, and so is the result (Fasi, Higham, Mikaitis, Pranesh 2021). These are 10 errors of 2 u32 for 8 terms, 5/2 k. */
 double hg__depth_dot(hg_dtype of, double k);
 
+/* Depth of a sum of k halves, each once, twice or three times, that tensor cores make over tiles (core/plan_tiles.h), parts of windows added up. Products are exact,
+ * and a product with 0 adds no error; of a block with t > 0 terms and the sum so far all but the largest are cut off, and so is the result: t + 1 errors of 2 u32, t where
+ * it is a part's first, and then the part is added to the others: 1 error of u32 or less. With t = 1 that is 4 u32 a term, with more it is less. */
+double hg__depth_tiles(double k);
+
 /* "Sum narrowed once": the same, then stored as `to`. abs_sum = sum|a||x|, y the exact result.
  *
  *     B = E + u (|y| + E) + eta/2      (f16: u = 2^-11, eta = 2^-24; f32: B = E) */

@@ -48,7 +48,7 @@ static num edge_weight(const struct oracle_call *c, int64_t e, int64_t k, int64_
 /* In f16 arithmetic every batch is scaled on its own and each scaling can lose 2^-25 absolutely; a row has at most one batch an edge, and two parts more. */
 static num scaled_sum(const struct oracle_call *c, num factor, const struct num_sum *s)
 {
-	num y = num_mul(c->u, factor, num_sum_get(c->u, s));
+	num y = num_mul(c->u, factor, num_sum_get(c->sum_u > 0 ? c->sum_u : c->u, s));
 	if (c->u > ORACLE_U32)
 		y.e += (double)(s->count + 2) * 0x1p-25 + 2 * c->u * fabs(factor.v) * s->mag;
 	return y;

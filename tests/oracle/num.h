@@ -21,6 +21,9 @@ static inline num num_exact(double v)
 {
 	return (num){v, 0.0};
 }
+/* The same of sums over tiles: products with 1, 2 or 3; of a block's t terms and the sum so far all but the largest are cut off, and so is the result. With t = 1 that is 2
+ * errors of 2 u a term, with more it is less; zeros add none, and where a part begins one is missing, which pays for its being added to the others. */
+#define ORACLE_TILES (4.0 * ORACLE_U32)
 
 /* The result of one operation that was `v` exactly, `e` inherited: fl(x) = x (1 + d), |d| <= u, or an absolute 2^-150 in the subnormal range of f32, 2^-25 of f16. */
 static inline num num_round(double u, double v, double e)

@@ -26,7 +26,8 @@ struct oracle_call {
 	struct oracle_matrix in[ORACLE_MAX_IN], out, dout, din[ORACLE_MAX_IN];
 	struct oracle_matrix saved_out; /* what backward sees of the output: stored, so with the error of the store */
 	int is_half, eval;
-	double u; /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
+	double u;     /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
+	double sum_u; /* a term's share of the error of sums over neighbours; 0: u */
 	/* options, by meaning */
 	int heads, norm, reduce, act;                 /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
 	double alpha, slope, p, eps, momentum, act_p; /* act_p: slope or alpha of act, beside another alpha */

@@ -82,6 +82,7 @@ static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, cons
 		struct battery_case *c = calloc(1, sizeof *c);
 		CHECK(c != NULL);
 		battery_case_open(c, ctx, kernels, op, g, &sample, setting->state, setting->accumulate, setting->mode);
+		c->o.sum_u = setting->state == HG_F16 && setting->accumulate == HG_ACC_F32 ? score->sum_u : 0;
 		battery_case_run(c, label, score);
 		if (kernels == ctx->backend->kernels)
 			battery_case_range(c, label);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/plan_tiles.h"
 #include "kernels/spmm_variants.h"
 #include "precision/bound.h"
 #include "suite/battery.h"
@@ -18,34 +19,60 @@ static struct {
 	int64_t taken, passed_on;
 } wanted;
 
-/* The groups of a graph on the device; NULL where the variant wants none. */
-static hg_status groups_of(hg_context *ctx, const struct hg__csr *csr, int group, struct hg__plan **plan)
+/* What a variant wants beside the graph: its groups or its tiles, and a plan that has them. */
+struct extras {
+	struct hg__plan *groups, plan;
+	struct hg__tiles *tiles;
+};
+
+static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr, const struct hg__spmm_way *way, const int64_t *rowptr, struct extras *e)
 {
-	*plan = NULL;
-	if (!group)
+	const struct hg__tile_terms any = {0, 0, 1};
+	if (way->group)
+		return hg__spmm_groups(ctx, csr->rows, rowptr, way->group, &e->groups);
+	HG__TRY(hg__tiles_build(ctx, csr, rowptr, &any, &e->tiles));
+	e->plan = *csr->plan;
+	e->plan.tiles = e->tiles;
+	return HG_OK;
+}
+
+static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant, struct hg__spmm_args *a, struct extras *e)
+{
+	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
+	const struct hg__csr *csr = &a->csr;
+	memset(e, 0, sizeof *e);
+	a->variant = (int)variant;
+	if (!way->group && way->share != HG__SHARE_TILES)
 		return HG_OK;
 	int64_t *rowptr = calloc((size_t)csr->rows + 1, sizeof *rowptr);
 	CHECK(rowptr);
 	hg_status status = ctx->backend->copy_out(ctx, rowptr, csr->rowptr, ((size_t)csr->rows + 1) * sizeof *rowptr);
 	if (status == HG_OK)
-		status = hg__spmm_groups(ctx, csr->rows, rowptr, group, plan);
+		status = extras_build(ctx, csr, way, rowptr, e);
 	free(rowptr);
+	a->groups = e->groups;
+	if (e->tiles)
+		a->csr.plan = &e->plan;
 	return status;
+}
+
+static void extras_close(hg_context *ctx, struct extras *e)
+{
+	hg__plan_free(ctx, e->groups);
+	hg__tiles_free(ctx, e->tiles);
 }
 
 static hg_status spmm_by_variant(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args args = *a;
-	struct hg__plan *groups = NULL;
-	args.variant = (int)wanted.variant;
-	HG__TRY(groups_of(ctx, &a->csr, hg__spmm_ways[wanted.variant].group, &groups));
-	args.groups = groups;
+	struct extras extras;
+	HG__TRY(extras_open(ctx, wanted.variant, &args, &extras));
 	if (hg__spmm_refuses(ctx, &args, wanted.variant))
 		wanted.passed_on++;
 	else
 		wanted.taken++;
 	const hg_status status = ctx->backend->kernels->spmm(ctx, &args);
-	hg__plan_free(ctx, groups);
+	extras_close(ctx, &extras);
 	return status;
 }
 
@@ -58,7 +85,7 @@ static void keeps_its_bound(const void *item)
 		SKIP("variants are ways of the GPU");
 	}
 	struct hg__kernels kernels = *ctx->backend->kernels;
-	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0};
+	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0, .sum_u = way->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
 	kernels.spmm = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = (enum hg__spmm_variant)(way - hg__spmm_ways);
@@ -72,16 +99,33 @@ static void keeps_its_bound(const void *item)
 	hg_context_free(ctx);
 }
 
+/* Of the variants tiles alone end as a call asks. */
+static void tiles_end_as_they_should(void)
+{
+	hg_context *ctx = test_context();
+	struct hg__kernels kernels = *ctx->backend->kernels;
+	struct battery_score score = {.sum_u = ORACLE_TILES};
+	kernels.spmm = spmm_by_variant;
+	memset(&wanted, 0, sizeof wanted);
+	wanted.variant = HG__SPMM_TILES;
+	battery_op(ctx, &kernels, &hg__op_spmm_epilogue, &score);
+	test_note("worst err/bound %.3f, %lld calls taken (%s)", score.worst, (long long)wanted.taken, score.where);
+	CHECK_MSG(score.worst <= 1, "err/bound = %.3f at %s", score.worst, score.where);
+	CHECK((wanted.taken > 0) == (ctx->backend->kind == HG_DEVICE_CUDA));
+	hg_context_free(ctx);
+}
+
 /* Groups are a plan as any other: the kernel that training uses walks them, too. */
 static hg_status spmm_over_groups(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args args = *a;
-	struct hg__plan *groups = NULL;
-	HG__TRY(groups_of(ctx, &a->csr, 32, &groups));
-	CHECK_EQ_I(groups->empty, a->csr.plan->empty);
-	args.csr.plan = groups;
+	struct extras extras;
+	HG__TRY(extras_open(ctx, HG__SPMM_VERTEX_32, &args, &extras));
+	CHECK_EQ_I(extras.groups->empty, a->csr.plan->empty);
+	args = *a;
+	args.csr.plan = extras.groups;
 	const hg_status status = ctx->backend->kernels->spmm(ctx, &args);
-	hg__plan_free(ctx, groups);
+	extras_close(ctx, &extras);
 	return status;
 }
 
@@ -141,21 +185,19 @@ static void star_close(struct star *s)
 /* The hub's first column. */
 static double star_mean(struct star *s, enum hg__spmm_variant variant)
 {
-	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
-	struct hg__plan *groups = NULL;
-	CHECK_OK(groups_of(s->ctx, &s->args.csr, way->group, &groups));
-	s->args.variant = (int)variant;
-	s->args.groups = groups;
-	s->args.accumulate = way->accumulate;
-	CHECK(s->ctx->backend->kind != HG_DEVICE_CUDA || !hg__spmm_refuses(s->ctx, &s->args, variant));
-	CHECK_OK(s->ctx->backend->kernels->spmm(s->ctx, &s->args));
+	struct hg__spmm_args args = s->args;
+	struct extras extras;
+	CHECK_OK(extras_open(s->ctx, variant, &args, &extras));
+	args.accumulate = hg__spmm_ways[variant].accumulate;
+	CHECK(s->ctx->backend->kind != HG_DEVICE_CUDA || !hg__spmm_refuses(s->ctx, &args, variant));
+	CHECK_OK(s->ctx->backend->kernels->spmm(s->ctx, &args));
 	const int64_t count = hg_tensor_rows(s->y) * WIDTH;
 	float *y = calloc((size_t)count, sizeof *y);
 	CHECK(y);
 	CHECK_OK(hg_tensor_download(s->y, y, HG_F32));
 	const double mean = (double)y[0];
 	free(y);
-	hg__plan_free(s->ctx, groups);
+	extras_close(s->ctx, &extras);
 	return mean;
 }
 
@@ -223,6 +265,181 @@ static void scaling_every_term_underflows(void)
 	star_close(&s);
 	CHECK_MSG(!gpu || pre == 0, "the mean of numbers of 2^-15 is %g, scaled term by term", pre);
 	CHECK_WITHIN(safe, 0x1p-15, bound);
+}
+
+/* ---- tiles: sums that are exact in f32, so that only one answer is right ---- */
+
+/* 37 windows and 5 rows. Row 0 has 6500 neighbours: its window is several items; rows 1 to 15 share some of them. Rows 32 to 63 are two windows without edges. Rows 70
+ * and 71 have one neighbour 4, 17 and 40 times. The others share few with their window, or all. */
+enum { TILE_NODES = 37 * 16 + 5, TILE_SOURCES = 7000, TILE_EDGES = 40000 };
+
+struct tiled {
+	hg_context *ctx;
+	hg_graph *graph;
+	int64_t m, rowptr[TILE_NODES + 1];
+	int32_t dst[TILE_EDGES], src[TILE_EDGES];
+};
+
+static void tiled_edge(struct tiled *t, int64_t dst, int64_t src, int times)
+{
+	for (int k = 0; k < times; k++) {
+		CHECK(t->m < TILE_EDGES);
+		t->dst[t->m] = (int32_t)dst;
+		t->src[t->m++] = (int32_t)src;
+	}
+}
+
+static struct tiled *tiled_open(void)
+{
+	struct tiled *t = calloc(1, sizeof *t);
+	CHECK(t);
+	t->ctx = test_context();
+	for (int64_t j = 0; j < 6500; j++)
+		tiled_edge(t, 0, j, 1);
+	for (int64_t i = 1; i < TILE_NODES; i++) {
+		if (i >= 32 && i < 64)
+			continue;
+		for (int64_t k = 0; k < i % 23; k++)
+			tiled_edge(t, i, i < 16 ? k * 431 : (i / 16 * (i % 2 ? 17 : 16 + i % 7) + k * 29) % TILE_SOURCES, 1);
+	}
+	tiled_edge(t, 70, 5, 4);
+	tiled_edge(t, 70, 6, 17);
+	tiled_edge(t, 71, 6, 40);
+	tiled_edge(t, 71, 6999, 3);
+	CHECK_OK(hg_graph_from_coo(t->ctx, TILE_NODES, TILE_SOURCES, t->m, t->dst, t->src, NULL, NULL, &t->graph));
+	CHECK_OK(hg_graph_download(t->graph, t->rowptr, t->src, NULL));
+	return t;
+}
+
+static void tiled_close(struct tiled *t)
+{
+	hg_graph_free(t->graph);
+	hg_context_free(t->ctx);
+	free(t);
+}
+
+/* Multiples of 1/8 up to 1: the sum of 6500 has 16 bits. */
+static double eighth(int64_t j, int64_t c)
+{
+	return (double)((j * 7 + c * 13) % 17 - 8) / 8.0;
+}
+
+/* y <- Y, cols wide, of X given as `x`, through the tiles. */
+static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__spmm_args args, float *y)
+{
+	hg_tensor *in, *out;
+	struct extras extras;
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_SOURCES, cols, &in));
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F16, TILE_NODES, cols, &out));
+	CHECK_OK(hg_tensor_upload(in, x, HG_F32));
+	args.x = in->mat;
+	args.y = out->mat;
+	args.heads = 1;
+	CHECK_OK(hg__graph_csr(t->graph, &args.csr));
+	CHECK_OK(extras_open(t->ctx, HG__SPMM_TILES, &args, &extras));
+	if (t->ctx->backend->kind == HG_DEVICE_CUDA)
+		CHECK_EQ_I(hg__spmm_refuses(t->ctx, &args, HG__SPMM_TILES) == NULL, out->mat.ld % 8 == 0);
+	CHECK(!extras.tiles || (extras.tiles->splits > 0 && extras.tiles->slots >= 3));
+	CHECK_OK(t->ctx->backend->kernels->spmm(t->ctx, &args));
+	CHECK_OK(hg_tensor_download(out, y, HG_F32));
+	extras_close(t->ctx, &extras);
+	hg_tensor_free(out);
+	hg_tensor_free(in);
+}
+
+/* r_i * sum over the row of s_j X[j, c], every number exact. */
+static double tiled_sum(const struct tiled *t, int64_t cols, const float *x, int64_t i, int64_t c, const float *s)
+{
+	double sum = 0;
+	for (int64_t e = t->rowptr[i]; e < t->rowptr[i + 1]; e++)
+		sum += (double)x[t->src[e] * cols + c] * (s ? (double)s[t->src[e]] : 1.0);
+	return sum;
+}
+
+static void tiled_fill(int64_t cols, float *x)
+{
+	for (int64_t j = 0; j < TILE_SOURCES; j++)
+		for (int64_t c = 0; c < cols; c++)
+			x[j * cols + c] = (float)eighth(j, c);
+}
+
+static void tiles_of_every_width(void)
+{
+	static const int64_t widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 41, 63, 64, 65, 71, 96, 97, 127, 128, 129, 130, 200};
+	struct tiled *t = tiled_open();
+	float *x = calloc((size_t)TILE_SOURCES * 200, sizeof *x), *y = calloc((size_t)TILE_NODES * 200, sizeof *y);
+	CHECK(x && y);
+	for (size_t k = 0; k < sizeof widths / sizeof widths[0]; k++) {
+		const int64_t cols = widths[k];
+		tiled_fill(cols, x);
+		tiled_run(t, cols, x, (struct hg__spmm_args){.alpha = -0.5f}, y);
+		for (int64_t i = 0; i < TILE_NODES; i++)
+			for (int64_t c = 0; c < cols; c++)
+				CHECK_WITHIN(y[i * cols + c], -0.5 * tiled_sum(t, cols, x, i, c, NULL), hg__bound_narrow(HG_F16, tiled_sum(t, cols, x, i, c, NULL) / 2));
+	}
+	free(x);
+	free(y);
+	tiled_close(t);
+}
+
+/* Factors of 1, 1/2, 1/4, which nothing rounds. */
+static void tiles_after_a_scaling(void)
+{
+	enum { COLS = 41 };
+	struct tiled *t = tiled_open();
+	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x), *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
+	float r[TILE_NODES], *s = calloc(TILE_SOURCES, sizeof *s);
+	hg_tensor *row, *col;
+	CHECK(x && y && s);
+	for (int64_t i = 0; i < TILE_NODES; i++)
+		r[i] = ldexpf(1.0f, -(int)(i % 3));
+	for (int64_t j = 0; j < TILE_SOURCES; j++)
+		s[j] = ldexpf(1.0f, -(int)(j % 3));
+	tiled_fill(COLS, x);
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F32, TILE_NODES, 1, &row));
+	CHECK_OK(hg_tensor_create(t->ctx, HG_F32, TILE_SOURCES, 1, &col));
+	CHECK_OK(hg_tensor_upload(row, r, HG_F32));
+	CHECK_OK(hg_tensor_upload(col, s, HG_F32));
+	tiled_run(t, COLS, x, (struct hg__spmm_args){.alpha = 1.0f, .row_scale = row->mat.data, .col_scale = col->mat.data, .scale_first = 1}, y);
+	for (int64_t i = 0; i < TILE_NODES; i++)
+		for (int64_t c = 0; c < COLS; c++) {
+			const double exact = (double)r[i] * tiled_sum(t, COLS, x, i, c, s);
+			CHECK_WITHIN(y[i * COLS + c], exact, hg__bound_narrow(HG_F16, exact));
+		}
+	hg_tensor_free(col);
+	hg_tensor_free(row);
+	free(s);
+	free(x);
+	free(y);
+	tiled_close(t);
+}
+
+/* A product of 0 and infinity is no number: no row may see a neighbour of another row of its window. */
+static void what_is_not_finite_stays_with_its_neighbours(void)
+{
+	enum { COLS = 40, INFINITE = 431, NOT_A_NUMBER = 862 };
+	struct tiled *t = tiled_open();
+	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x), *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
+	CHECK(x && y);
+	tiled_fill(COLS, x);
+	x[INFINITE * COLS + 3] = INFINITY;
+	x[NOT_A_NUMBER * COLS + 39] = NAN;
+	tiled_run(t, COLS, x, (struct hg__spmm_args){.alpha = 1.0f}, y);
+	int64_t infinite = 0, not_a_number = 0;
+	for (int64_t i = 0; i < TILE_NODES; i++)
+		for (int64_t c = 0; c < COLS; c++) {
+			const double exact = tiled_sum(t, COLS, x, i, c, NULL), found = (double)y[i * COLS + c];
+			infinite += isinf(exact) != 0;
+			not_a_number += isnan(exact) != 0;
+			if (isfinite(exact))
+				CHECK_WITHIN(found, exact, hg__bound_narrow(HG_F16, exact));
+			else
+				CHECK_MSG(isnan(exact) ? isnan(found) : found == exact, "row %lld, column %lld: %g, expected %g", (long long)i, (long long)c, found, exact);
+		}
+	CHECK(infinite > 5 && infinite < 100 && not_a_number > 5 && not_a_number < 100);
+	free(x);
+	free(y);
+	tiled_close(t);
 }
 
 /* ---- who takes what ---- */
@@ -304,6 +521,10 @@ int main(int argc, char **argv)
 	    TEST(what_cannot_take_a_call_says_why_once),
 	    TEST(narrow_rows_fall_to_narrower_loads),
 	    TEST(groups_are_a_plan),
+	    TEST(tiles_end_as_they_should),
+	    TEST(tiles_of_every_width),
+	    TEST(tiles_after_a_scaling),
+	    TEST(what_is_not_finite_stays_with_its_neighbours),
 	    TEST(safe_ones_take_the_mean_of_a_star),
 	    TEST(scaling_after_the_sum_overflows),
 	    TEST(scaling_every_term_underflows),

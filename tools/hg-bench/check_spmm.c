@@ -10,6 +10,7 @@
  *
  *     f32 sums   B = "sum narrowed once", depth = degree + batches + pieces + 6 factors; a kernel may round s_j X[j, c] to f16 before the sum:
  *                u16 sum|..| more, and eta16/2 a term near 0 (|w| <= 1)
+ *     tiles      the same, depth = hg__depth_tiles(degree) + 6
  *     f16 sums   precision/bound.h, "a neighbourhood sum in f16 arithmetic" */
 
 static hg_status vector_get(struct bench *b, const float *device, int64_t count, float **host)
@@ -66,7 +67,7 @@ static double bound_of(const struct bench *b, const struct aggregation *a, const
 	}
 	const hg_dtype_facts *type = hg_dtype_get(a->x.dtype);
 	const double u = a->col_scale && a->x.dtype == HG_F16 ? type->u : 0, near_zero = u > 0 ? type->min_subnormal / 2 * in->tiny[c] : 0;
-	const double depth = (double)(row->degree + row->degree / HG_BATCH_EDGES + pieces + 6);
+	const double parts = (double)(row->degree + row->degree / HG_BATCH_EDGES + pieces), depth = (a->tiles ? hg__depth_tiles((double)row->degree) : parts) + 6;
 	return hg__bound_sum(a->y.dtype, depth, magnitude * (1 + u), factor * in->exact[c]) + u * (1 + u) * (1 + u) * magnitude + fabs(factor) * near_zero;
 }
 

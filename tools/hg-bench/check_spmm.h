@@ -9,6 +9,7 @@ struct aggregation {
 	struct hg__mat x, y, w;
 	const float *weight, *row_scale, *col_scale;
 	hg_accumulate accumulate;
+	int tiles; /* of halves, by tensor cores */
 };
 hg_status check_spmm(struct bench *b, const struct aggregation *a, struct check *check);
 

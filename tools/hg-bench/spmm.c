@@ -15,9 +15,9 @@ struct beside {
 	double peer, automatic;
 };
 
-static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, hg_accumulate bound, struct check *check)
+static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, hg_accumulate bound, int tiles, struct check *check)
 {
-	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = bound};
+	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = bound, .tiles = tiles};
 	const void *weight = NULL;
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
 	a.weight = weight;
@@ -46,7 +46,8 @@ static hg_status variant_measure(struct bench *b, const struct variant *v, struc
 	struct result r = result_new("spmm", v->name, b->policy->name);
 	char note[64];
 	HG__TRY(measure(b, v->way ? spmm_way_run : call_forward, v->way ? (void *)kernel : (void *)call, &r.ms));
-	HG__TRY(result_check(b, call, (hg_norm)b->options.norm, v->way ? way->bound : call->node.accumulate, &check));
+	const int tiles = v->way ? way->share == HG__SHARE_TILES : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
+	HG__TRY(result_check(b, call, (hg_norm)b->options.norm, v->way ? way->bound : call->node.accumulate, tiles, &check));
 	const struct hg__cost cost = call_cost(call);
 	r.features = x.cols;
 	r.heads = (int)w.cols;
@@ -80,6 +81,8 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 		call_in(&call, 1, w);
 	call.call.out = y;
 	HG__TRY(call_prepare(&call));
+	if (x.dtype == HG_F16 && !w.data && !b->options.weights && call.node.accumulate == HG_ACC_F32)
+		HG__TRY(hg__graph_tiles(b->graph, 0, 0, x.cols));
 	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF, (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype))); /* NaN: what is not written shows */
 	hg_status status = v->way ? spmm_way_open(b, v->way, attr.norm, x, w, y, &way, &why) : HG_OK;
 	if (status == HG_OK && why)

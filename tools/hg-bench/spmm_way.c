@@ -10,6 +10,17 @@ static hg_status own_weights(struct bench *b, hg_accumulate accumulate, struct h
 	return HG_OK;
 }
 
+/* Whatever they are worth, and if they take all the memory there is. */
+static hg_status add_tiles(struct bench *b, struct spmm_way *way)
+{
+	const struct hg__tile_terms any = {0, 0, way->args.y.cols};
+	HG__TRY(hg__tiles_build(b->ctx, &b->csr, b->rowptr, &any, &way->tiles));
+	way->plan = *b->csr.plan;
+	way->plan.tiles = way->tiles;
+	way->args.csr.plan = &way->plan;
+	return HG_OK;
+}
+
 hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm norm, struct hg__mat x, struct hg__mat w, struct hg__mat y,
                         struct spmm_way *way, const char **why)
 {
@@ -32,6 +43,8 @@ hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm 
 	if (row->group && b->ctx->backend->kind == HG_DEVICE_CUDA)
 		HG__TRY(hg__spmm_groups(b->ctx, b->csr.rows, b->rowptr, row->group, &way->groups));
 	a->groups = way->groups;
+	if (row->share == HG__SHARE_TILES && !a->w.data)
+		HG__TRY(add_tiles(b, way));
 	*why = hg__spmm_refuses(b->ctx, a, variant);
 	return HG_OK;
 }
@@ -45,5 +58,7 @@ hg_status spmm_way_run(void *way)
 void spmm_way_close(struct spmm_way *way)
 {
 	hg__plan_free(way->ctx, way->groups);
+	hg__tiles_free(way->ctx, way->tiles);
 	way->groups = NULL;
+	way->tiles = NULL;
 }

@@ -95,6 +95,10 @@ struct ending {
 	{
 		end<1>(y, at, row, col, v);
 	}
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4]) const
+	{
+		end<4>(y, at, row, col, v);
+	}
 	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8]) const
 	{
 		float four[4] = {v[0], v[1], v[2], v[3]};

@@ -1,4 +1,5 @@
 #include "kernels/cuda/sddmm.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 
 /* Dot products of rows of halves, by tensor cores.
  *
@@ -46,14 +47,6 @@ template <bool EXACT> struct tile_columns {
 		return EXACT ? r : make_uint4(mask(r.x, 0), mask(r.y, 1), mask(r.z, 2), mask(r.w, 3));
 	}
 };
-
-/* C += A B, [16, 16] by [16, 8]. Products are exact, sums as kernels.h says. */
-static __device__ inline void multiply(float (&c)[4], const uint4 &a, unsigned b0, unsigned b1)
-{
-	asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-	             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-	             : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-}
 
 /* Rows first .. last of A, at most eight, in registers: C chunks of 8 L columns, as left operands of two multiplications. */
 template <int L, int C> struct tile_rows {

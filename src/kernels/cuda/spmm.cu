@@ -3,6 +3,7 @@
 #include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
+#include "kernels/cuda/spmm_tiles.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
@@ -31,6 +32,7 @@ struct problem {
 	float *staging; /* [2 * items, lead] */
 	int64_t lead;
 	struct ending ending;
+	const unsigned *spoiled; /* NULL; or device memory, 0: tiles have done it all */
 };
 
 /* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its neighbours; by the scale of its column, also
@@ -324,10 +326,15 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 	}
 };
 
+/* Does this arithmetic stand in where tiles cannot be used? */
+template <typename T, int MODE> constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
+
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
 {
 	after_previous();
+	if (AFTER_TILES<T, MODE> && W == 8 && FACTOR == UNIT && p.spoiled && *p.spoiled == 0)
+		return;
 	struct lane_sum<T, W, MODE, FACTOR, FEW, ENDS> lane(p);
 	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
@@ -339,7 +346,7 @@ template <typename T, int MODE, bool ENDS> static __global__ void __launch_bound
 	after_previous();
 	using N = typename accumulator<MODE>::type;
 	const int64_t s = own_piece(), c = own_unit();
-	if (s >= p.plan.splits || c >= p.cols)
+	if (s >= p.plan.splits || c >= p.cols || (AFTER_TILES<T, MODE> && p.spoiled && *p.spoiled == 0))
 		return;
 	const int32_t row = p.plan.split_row[s];
 	N total = N(0.0f);
@@ -467,12 +474,12 @@ static unsigned most_lanes(const hg_context *ctx, const struct problem &p, const
 
 /* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so that a row touches as few lines as it can. H200, GCN with 41 columns
  * (96 or 128 bytes) on reddit-like 1.47 and 1.56 ms, with 47 columns on products-like 4.61 and 4.06. */
-static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory)
+static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory, unsigned *spoiled)
 {
 	const int64_t close = p->lead * static_cast<int64_t>(hg_dtype_size(a->x.dtype)) * a->x.rows;
 	const bool fits = close <= static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2;
 	const struct hg__mat z = {memory, a->x.rows, a->x.cols, fits ? p->lead : hg__scaled_lead(a->x.cols, a->x.dtype), a->x.dtype};
-	HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z));
+	HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z, spoiled));
 	p->x = memory;
 	p->pitch = pitch_of(z);
 	p->col_scale = nullptr;
@@ -492,8 +499,15 @@ static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct 
  * Derived, not measured: a launch takes about 2 us, in which an H200 moves 4 MiB twice, or looks up half a million weights. */
 constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
-/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct problem *p, bool by_eight, bool *rounded)
+/* X, scaled or not, may have an element that is not finite: p->spoiled will say so. */
+static hg_status watch(hg_context *ctx, struct problem *p, unsigned *spoiled)
+{
+	p->spoiled = spoiled;
+	return cuda_status(ctx, cudaMemsetAsync(spoiled, 0, sizeof *spoiled, stream_of(ctx)), "spmm: flag");
+}
+
+/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows; for tiles a flag. */
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct problem *p, bool by_eight, bool tiled, bool *rounded)
 {
 	const bool scaled = a->scale_first && a->col_scale, one_weight = p->w && p->heads == 1 && p->ldw == 1;
 	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT, w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
@@ -501,12 +515,24 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
 	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
-	*rounded = scaled && by_eight && !p->w && v->wide[ROUNDED].many && a->x.rows * p->pitch <= SMALL_X;
+	unsigned *spoiled = tiled ? reinterpret_cast<unsigned *>(reinterpret_cast<char *>(p->staging) + hg__spmm_staging_bytes(&a->csr, p->cols)) : nullptr;
+	if (tiled)
+		HG__TRY(watch(ctx, p, spoiled));
+	*rounded = scaled && by_eight && !tiled && !p->w && v->wide[ROUNDED].many && a->x.rows * p->pitch <= SMALL_X;
 	if (scaled && !*rounded)
-		HG__TRY(scale_first(ctx, a, p, memory));
+		HG__TRY(scale_first(ctx, a, p, memory, spoiled));
+	else if (tiled)
+		HG__TRY(hg__cuda_look_for_spoiled(ctx, &a->x, spoiled));
 	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
 		HG__TRY(lay_out(ctx, a, p, weights));
 	return HG_OK;
+}
+
+/* Tiles do it if all of X is finite; what comes behind does it if not. Neither asks the host, so captured work stays right. */
+static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct problem &p)
+{
+	const struct hg__mat x = {const_cast<void *>(p.x), a->x.rows, a->x.cols, p.pitch / static_cast<int64_t>(sizeof(__half)), a->x.dtype};
+	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
 }
 
 hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
@@ -521,9 +547,10 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d%s", static_cast<int>(a->x.dtype),
 		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate), ends ? " and its ending" : "");
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
-	if (variant != HG__SPMM_AUTO)
+	const bool tiled = variant == HG__SPMM_TILES || hg__cuda_spmm_tiles_pay(ctx, a);
+	if (variant != HG__SPMM_AUTO && variant != HG__SPMM_PARTS && !tiled)
 		return hg__cuda_spmm_variant(ctx, a, variant);
-	if (hg__cuda_spmm_rows_takes(a))
+	if (!tiled && hg__cuda_spmm_rows_takes(a))
 		return hg__cuda_spmm_rows(ctx, a);
 	struct problem p = problem_of(a);
 	if (p.cols % p.heads)
@@ -531,7 +558,9 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
 	const bool by_eight = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && p.lead % 8 == 0;
 	bool rounded = false;
-	HG__TRY(prepare(ctx, a, v, &p, by_eight, &rounded));
+	HG__TRY(prepare(ctx, a, v, &p, by_eight, tiled, &rounded));
+	if (tiled)
+		HG__TRY(by_tiles(ctx, a, p));
 
 	const struct walker *walker = walker_for(v, p, by_eight, rounded);
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;

@@ -4,10 +4,17 @@
 
 /* ---- Z[j, c] = narrow(s_j X[j, c]) ---- */
 
+/* The least number that T rounds to infinity. */
+template <typename T> constexpr float LEAST_INFINITE = INFINITY;
+template <> constexpr float LEAST_INFINITE<__half> = 65520.0f;
+
 template <typename T, int W>
-static __global__ void __launch_bounds__(BLOCK) scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t packs, T *z, int64_t ldz)
+static __global__ void __launch_bounds__(BLOCK)
+    scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t cols, T *z, int64_t ldz, unsigned *spoiled)
 {
 	after_previous();
+	const int64_t packs = (cols + W - 1) / W;
+	bool bad = false;
 	for (int64_t i = global_thread(); i < rows * packs; i += global_threads()) {
 		const int64_t row = i / packs, c = (i - row * packs) * W;
 		const float factor = s[row];
@@ -17,20 +24,59 @@ static __global__ void __launch_bounds__(BLOCK) scale_rows(const T *x, int64_t l
 		for (int k = 0; k < W; k++)
 			v[k] = __fmul_rn(factor, v[k]);
 		store<W>(z + row * ldz + c, v);
+#pragma unroll
+		for (int k = 0; k < W; k++)
+			bad |= c + k < cols && !(fabsf(v[k]) < LEAST_INFINITE<T>);
 	}
+	if (spoiled && bad)
+		*spoiled = 1;
 }
 
-hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s, const struct hg__mat *z)
+hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s, const struct hg__mat *z, unsigned *spoiled)
 {
 	return with_float(ctx, "spmm", x->dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_width(wide(*x) && wide(*z), [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const int64_t packs = (x->cols + W - 1) / W;
-			return launch(ctx, "spmm: scaled columns", scale_rows<T, W>, grid_for(x->rows * packs, BLOCK), BLOCK, data_of<T>(*x), x->ld, s, x->rows, packs,
-			              data_of<T>(*z), z->ld);
+			return launch(ctx, "spmm: scaled columns", scale_rows<T, W>, grid_for(x->rows * packs, BLOCK), BLOCK, data_of<T>(*x), x->ld, s, x->rows, x->cols,
+			              data_of<T>(*z), z->ld, spoiled);
 		});
 	});
+}
+
+/* ---- is X finite? ---- */
+
+/* Exponents of all ones, of the first `halves` halves of a pack: such a one carries into its sign when the exponent's last place is added. */
+static __device__ inline bool any_spoiled(const uint4 &pack, int64_t halves)
+{
+	const unsigned pair[4] = {pack.x, pack.y, pack.z, pack.w};
+	unsigned carried = 0;
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		const unsigned used = halves > 2 * i + 1 ? 0x80008000u : halves > 2 * i ? 0x8000u : 0;
+		carried |= ((pair[i] & 0x7c007c00u) + 0x04000400u) & used;
+	}
+	return carried != 0;
+}
+
+static __global__ void __launch_bounds__(BLOCK) look_for_spoiled(const __half *x, int64_t ld, int64_t rows, int64_t cols, unsigned *spoiled)
+{
+	after_previous();
+	const int64_t packs = (cols + 7) / 8;
+	bool bad = false;
+	for (int64_t i = global_thread(); i < rows * packs; i += global_threads()) {
+		const int64_t row = i / packs, c = (i - row * packs) * 8;
+		bad |= any_spoiled(*reinterpret_cast<const uint4 *>(x + row * ld + c), cols - c);
+	}
+	if (bad)
+		*spoiled = 1;
+}
+
+hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x, unsigned *spoiled)
+{
+	return launch(ctx, "spmm: is X finite", look_for_spoiled, grid_for(x->rows * ((x->cols + 7) / 8), BLOCK), BLOCK, data_of<const __half>(*x), x->ld, x->rows,
+	              x->cols, spoiled);
 }
 
 /* ---- out[p] = w[edge p] ---- */

@@ -381,7 +381,9 @@ struct kernels {
 };
 template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernels kernels_of()
 {
-	if constexpr (SHARE != HG__SHARE_EDGES)
+	if constexpr (SHARE == HG__SHARE_TILES || SHARE == HG__SHARE_PARTS)
+		return {}; /* spmm_tiles.cu, spmm.cu */
+	else if constexpr (SHARE != HG__SHARE_EDGES)
 		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>}, nullptr, fold_slots<HG__SCALE_ROW>};
 	else if constexpr (SCALE != HG__SCALE_ROW)
 		return {{sum_halves<SCALE, unit_weights>, sum_halves<SCALE, half_weights>, sum_halves<SCALE, full_weights>}, nullptr, fold_slots<SCALE>};
@@ -431,7 +433,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&csr, w));
 	if (a->col_scale) {
 		const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, HG_F16), HG_F16};
-		HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z));
+		HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z, nullptr));
 		p->x = data_of<const __half>(z);
 		p->pitch = pitch_of(z);
 	}
