@@ -358,10 +358,18 @@ bool in_packs(const struct hg__mat &m)
 
 } // namespace
 
+/* Does it gain? cuBLASLt needs widths of whole packs. H200, n = 2,449,029, against the best of eight of its algorithms, ms: [n, 47] [47, 64] 0.147 and 0.361,
+ * [n, 100] [100, 64] 0.211 and 0.382, [64, n] [n, 47] 0.155 and 0.257; but [n, 64] [64, 64] 0.159 and 0.156, [n, 64] [64, 47] 0.148 and 0.134, [64, n] [n, 64] 0.169 and
+ * 0.147, [100, n] [n, 64] 0.284 and 0.202. Column sums beside the product save a reading of B, which takes 0.08. */
+static bool gains(const struct hg__gemm_args *a)
+{
+	return a->trans_a ? a->b.cols % 8 != 0 || a->sums.data != nullptr : a->a.cols % 8 != 0;
+}
+
 bool hg__cuda_gemm_is_tall(const struct hg__gemm_args *a)
 {
 	const bool short_sides = a->a.cols > 0 && a->a.cols <= TALL_SIDE && a->b.cols > 0 && a->b.cols <= TALL_SIDE;
-	if (a->pick > 0 || a->a.rows < TALL_ROWS || !short_sides || !in_packs(a->a) || a->b.dtype != HG_F16)
+	if (a->pick > 0 || a->a.rows < TALL_ROWS || !gains(a) || !short_sides || !in_packs(a->a) || a->b.dtype != HG_F16)
 		return false;
 	if (a->trans_a)
 		return !a->trans_b && !a->bias.data && in_packs(a->b);
