@@ -6,6 +6,12 @@
 /* A sample is off by some percent; what is near the mark is counted. */
 #define NEAR_THE_MARK 0.9
 
+double hg__tiles_least_reuse(int64_t entries)
+{
+	const double even = 2.64 / (1 - 15e-6 / ((double)entries * 5.6e-12));
+	return even > 3 ? even : 3;
+}
+
 static hg_status look_and_build(const hg_graph *g, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms,
                                 struct hg__tiles **tiles)
 {
@@ -19,7 +25,7 @@ static hg_status look_and_build(const hg_graph *g, const struct hg__csr *csr, co
 
 hg_status hg__graph_tiles(hg_graph *g, int transposed, size_t reserve, int64_t cols)
 {
-	const struct hg__tile_terms terms = {HG__TILE_REUSE, reserve, cols};
+	const struct hg__tile_terms terms = {hg__tiles_least_reuse(g->m), reserve, cols};
 	struct hg__csr csr;
 	struct hg__buffer host;
 	if (!g->ctx->backend->tiles_count || g->m < HG__TILE_ENTRIES || cols < HG__TILE_WIDTH)

@@ -42,12 +42,15 @@ struct hg__tiles {
  *     reddit-like, products-like, reuse 1.0    tiles lose
  *
  * That is 13.2 to 13.8 / 21.8 to 23.5 / 42.8 to 47.2 ps a listed column against 5.6 to 6.0 / 8.9 to 9.7 / 18.4 to 19.9 an entry (neighbours that share columns find them
- * in the first-level cache without tiles, too): even at a reuse of 2.46 / 2.64 / 2.57, the slowest column against the fastest entry. From 3 on tiles win by 12 % or more.
- * Below 2^22 entries a kernel takes less than 50 us and what tiles add (the look for what is not finite, two launches, 10 us: derived) is not small beside it; widths
- * below 32 were not measured. */
-#define HG__TILE_REUSE 3.0
+ * in the first-level cache without tiles, too): even at a reuse of 2.46 / 2.64 / 2.57, the slowest column against the fastest entry. So of m entries tiles save at
+ * least m 5.6 ps (1 - 2.64 / reuse), and should save the 15 us that they add (derived: a flag, a look for what is not finite, a walk that has nothing to do):
+ *
+ *     reuse >= 2.64 / (1 - 15 us / (m 5.6 ps)),  and >= 3, where that is 12 % of the time
+ *
+ * From 22 M entries on that is 3, at 2^22 it is 7.3, below there are none. Widths below 32 were not measured. */
 #define HG__TILE_ENTRIES ((int64_t)1 << 22)
 #define HG__TILE_WIDTH 32
+double hg__tiles_least_reuse(int64_t entries); /* from HG__TILE_ENTRIES on */
 
 /* What tiles have to respect: they are built if their reuse is at least this, and if device memory then has room for `reserve` bytes and the staging of `cols` columns. */
 struct hg__tile_terms {

@@ -1,5 +1,6 @@
 #include "core/plan_tiles.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +310,17 @@ static void large_graphs_get_them_once(void)
 	hg_context_free(ctx);
 }
 
+static void small_graphs_have_to_gain_more(void)
+{
+	CHECK_WITHIN(hg__tiles_least_reuse(HG__TILE_ENTRIES), 7.3, 0.05);
+	CHECK(hg__tiles_least_reuse(21 << 20) > 3 && hg__tiles_least_reuse(23 << 20) <= 3);
+	double before = INFINITY;
+	for (int64_t m = HG__TILE_ENTRIES; m < (int64_t)1 << 40; m = m * 3 / 2) {
+		CHECK(hg__tiles_least_reuse(m) <= before && hg__tiles_least_reuse(m) >= 3);
+		before = hg__tiles_least_reuse(m);
+	}
+}
+
 static void without_room_there_are_none(void)
 {
 	hg_context *ctx = test_context();
@@ -340,8 +352,15 @@ static void every_allocation_may_fail(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(no_windows),     TEST(every_length_of_a_window),   TEST(many_windows_have_longer_items), TEST(a_device_builds_what_is_described),
-	    TEST(terms_are_kept), TEST(large_graphs_get_them_once), TEST(without_room_there_are_none),    TEST(every_allocation_may_fail),
+	    TEST(no_windows),
+	    TEST(every_length_of_a_window),
+	    TEST(many_windows_have_longer_items),
+	    TEST(a_device_builds_what_is_described),
+	    TEST(terms_are_kept),
+	    TEST(large_graphs_get_them_once),
+	    TEST(without_room_there_are_none),
+	    TEST(small_graphs_have_to_gain_more),
+	    TEST(every_allocation_may_fail),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
