@@ -239,9 +239,14 @@ template <bool ENDS> static hg_status queue_tiles(hg_context *ctx, const struct 
 	return launch(ctx, "spmm: fold of tiles", fold_tiles<ENDS>, splits.grid, splits.block, p);
 }
 
-bool hg__cuda_spmm_tiles_pay(const hg_context *ctx, const struct hg__spmm_args *a)
+bool hg__cuda_spmm_tiles_pay(hg_context *ctx, const struct hg__spmm_args *a)
 {
-	return a->variant == HG__SPMM_AUTO && a->y.cols >= HG__TILE_WIDTH && !hg__spmm_refuses(ctx, a, HG__SPMM_TILES);
+	if (a->variant != HG__SPMM_AUTO || a->y.cols < HG__TILE_WIDTH || hg__spmm_refuses(ctx, a, HG__SPMM_TILES))
+		return false;
+	const struct hg__tiles &t = *a->csr.plan->tiles;
+	hg__log_once(ctx, 2 * HG__SPMM_TILES, HG_LOG_DEBUG, "spmm: tiles: 16 rows use a column %.2f times",
+	             static_cast<double>(a->csr.m) / static_cast<double>(t.columns));
+	return true;
 }
 
 hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__mat *x, const unsigned *spoiled, float *staging)
