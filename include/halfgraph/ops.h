@@ -19,7 +19,7 @@ HG_API hg_var hg_bias_add(hg_tape *tape, hg_var x, hg_var b);
 
 /* Y[i,:] = alpha * r(i) * sum over edges e = (i, j) of w_e * c(j) * X[j,:], with r, c from `norm` (graph.h).
  * w: the graph's own weights, or edge_weight [m, h] (gradient too) in their place: then head k of X [cols, h*d'] is weighted by w[e, k].
- * X [cols of A, d], Y [rows of A, d]. Discretized: scaled at the end of each batch of edges. */
+ * X [cols of A, d], Y [rows of A, d]. f32 sums, scaled when the row is complete, narrowed once; other arithmetic: hg_accumulate (policy.h). */
 HG_API hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm, float alpha);
 /* Y[i,:] = mean over the neighbours: hg_spmm with HG_NORM_RIGHT. */
 HG_API hg_var hg_spmm_mean(hg_tape *tape, hg_graph *graph, hg_var x);

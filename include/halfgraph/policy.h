@@ -61,8 +61,8 @@ HG_API hg_step_reason hg_loss_scale_update(hg_loss_scale *state, const hg_loss_s
 
 /* How a neighbourhood sum is accumulated. */
 typedef enum hg_accumulate {
-	HG_ACC_F32 = 0,             /* f32 registers, degree scale at the end of each batch, narrowed once */
-	HG_ACC_F16_DISCRETIZED = 1, /* f16 arithmetic over batches of at most HG_BATCH_EDGES, each scaled before it joins the sum */
+	HG_ACC_F32 = 0,             /* f32 registers, scaled by the degree when the row is complete, narrowed once */
+	HG_ACC_F16_DISCRETIZED = 1, /* f16 arithmetic over batches of at most 64 edges, each scaled before it joins the sum */
 	HG_ACC_F16_NAIVE = 2,       /* f16 arithmetic over the whole neighbourhood, scaled after the sum: what overflows elsewhere */
 	HG_ACC_COUNT = 3
 } hg_accumulate;

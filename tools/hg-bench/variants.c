@@ -5,7 +5,7 @@
 
 static const struct variant variants[] = {
     {"auto", "what training uses: the precision's accumulation, the kernel that dispatch chooses", -1, -1, HG__SPMM_AUTO},
-    {"acc-f32", "f16 rows, f32 sums, scaled at the end of each batch of edges", HG_F16, HG_ACC_F32, HG__SPMM_AUTO},
+    {"acc-f32", "f16 rows, f32 sums, scaled when a row is complete", HG_F16, HG_ACC_F32, HG__SPMM_AUTO},
     {"acc-f16-discretized", "f16 arithmetic, scaled batch by batch", HG_F16, HG_ACC_F16_DISCRETIZED, HG__SPMM_AUTO},
     {"acc-f16-naive", "f16 arithmetic, one sum a row, scaled after it", HG_F16, HG_ACC_F16_NAIVE, HG__SPMM_AUTO},
 #define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, next, what) \

@@ -5,7 +5,7 @@
  * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)).
  *
  * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c / (d/h); absent: the graph's own weights.  Y: [rows, d], created.
- * Dtypes    X, w, Y: state.  Sums f32, scaled at the end of each batch of edges, narrowed once; or in f16 arithmetic if the policy says so.
+ * Dtypes    X, w, Y: state.  Sums f32, scaled when the row is complete, narrowed once; or in f16 arithmetic, if the policy says so: scaled batch by batch (or naively, after the row).
  * Range     max|Y| <= |alpha| N max|X| (max|w|),  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
  *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
  * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.  BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.

@@ -3,7 +3,7 @@
 /* Sampled products: one number (or one a head) for each edge (i, j) from row i of A and row j of B.
  *
  *     dot   E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]        sddmm_tiles.cu, sddmm_packs.cu, sddmm_elements.cu
- *     add   E[edge p, k] = A[i, k] + B[j, k]                                                    sddmm_add.cu
+ *     add   E[edge p, k] = f(A[i, k] + B[j, k])                                                 sddmm_add.cu
  *
  * A warp takes an item of the plan in batches of 32 edges (edges.cuh): lane l holds column id and row of the batch's edge l, and with one head it ends with that
  * edge's value: a batch is one line of ids in and one line of values out. Ids and values pass by once: streaming accesses leave the caches to A and B. */
