@@ -411,13 +411,6 @@ static const struct variant *variant_of(const struct hg__spmm_args *a)
 	return fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
 }
 
-/* On a small graph whose plan splits no row each row may as well be an item of its own: the same sums in less loads that wait for each other. 32768 sub-warps of 8
- * lanes fill an H200 twice. On Cora's shape without splits, F = 64: 9.8 us by items with a fold, 8.1 by items, 8.0 by rows. */
-static bool row_by_row(const struct hg__spmm_args *a)
-{
-	return a->accumulate == HG_ACC_F32 && a->csr.plan->splits == 0 && a->csr.rows <= 32768;
-}
-
 static uint32_t pitch_of(const struct hg__mat &x)
 {
 	return static_cast<uint32_t>(x.ld * static_cast<int64_t>(hg_dtype_size(x.dtype)));
@@ -564,7 +557,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 
 	const struct walker *walker = walker_for(v, p, by_eight, rounded);
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
-	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE || row_by_row(a);
+	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
 	if (!whole_rows && !a->csr.plan->part)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts", static_cast<long long>(a->csr.rows));
 	struct edge_grid shape = edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
