@@ -5,20 +5,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016): the sequence "row ends and edges" is cut into `items` pieces of about item_work rows +
- * edges. Item k consumes edges item_edge[k] .. item_edge[k+1]-1 and finishes rows item_row[k] .. item_row[k+1]-1; what is left of its edges
- * belongs to row item_row[k+1], which a later item finishes.
- *
- * A cut moves to the end or to the beginning of the row that it falls in, whichever is nearer, if that is at most hg__plan_reach edges away; so only rows of more
- * than item_work edges are split, and none in a graph of short rows. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
- * H200, F = 64. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its last edge. So an item has at most item_work
- * + reach + 1 rows + edges, two neighbours together at least item_work (none is empty); it finishes a row with edges exactly if it has the last one; and it has at least one edge of row
- * item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
- *
- * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
- * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
- * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */
-/* What one item has of one row is a part: `row`'s entries from the one in the low HG__PART_BITS bits of `place`, as many as the bits above say. slot: the staging slot
+/* What one item of a plan has of one row is a part: `row`'s entries from the one in the low HG__PART_BITS bits of `place`, as many as the bits above say. slot: the staging slot
  * of its sum; -1: the part is the whole row. */
 #define HG__PART_BITS 40
 struct hg__plan_part {
@@ -39,9 +26,21 @@ enum { HG__PART_CLASSES = 7 }; /* by length: core/plan_parts.h */
  * their neighbours use, within blocks of neighbours. */
 enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
 
+/* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016): the sequence "row ends and edges" is cut into `items` pieces of about item_work rows +
+ * edges. Item k consumes edges item_edge[k] .. item_edge[k+1]-1 and finishes rows item_row[k] .. item_row[k+1]-1; what is left of its edges
+ * belongs to row item_row[k+1], which a later item finishes.
+ *
+ * A cut moves to the end or to the beginning of the row that it falls in, whichever is nearer, if that is at most hg__plan_reach edges away; so only rows of more
+ * than item_work edges are split, and none in a graph of short rows. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
+ * H200, F = 64. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its last edge. So an item has at most item_work
+ * + reach + 1 rows + edges, two neighbours together at least item_work (none is empty); it finishes a row with edges exactly if it has the last one; and it has at least one edge of row
+ * item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
+ *
+ * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
+ * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside
+ * one row). Split row s sums slots 2k+1 for k = split_first[s] .. split_last[s]-1 and then slot 2*split_last[s], in this order: bitwise the same always. */
 struct hg__plan {
 	int64_t items, splits;
-	int64_t empty; /* rows without edges */
 	int32_t item_work;
 	int64_t *item_edge;                              /* [items + 1] device */
 	int32_t *item_row;                               /* [items + 1] device; NULL: item k is row k (hg__plan_by_row) */
@@ -79,7 +78,9 @@ static inline int64_t hg__edge_of(const struct hg__csr *csr, int64_t p)
 /* The decomposition in which every row is an item of its own: no row is split, and hubs decide how long it takes. The naive sum needs it. */
 static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 {
-	struct hg__plan plan = {csr->rows, 0, csr->plan ? csr->plan->empty : csr->rows, 0, (int64_t *)csr->rowptr, 0, 0, 0, 0, 0, 0, {0}, 0, 0};
+	struct hg__plan plan = {0};
+	plan.items = csr->rows;
+	plan.item_edge = (int64_t *)csr->rowptr;
 	return plan;
 }
 

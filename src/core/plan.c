@@ -70,16 +70,11 @@ static void find_splits(const int64_t *rowptr, struct hg__host_plan *p)
 	}
 }
 
-/* What there is to know of a graph's rows before they are cut. */
-static int64_t longest_row(int64_t rows, const int64_t *rowptr, int64_t *empty)
+static int64_t longest_row(int64_t rows, const int64_t *rowptr)
 {
 	int64_t longest = 0;
-	*empty = 0;
-	for (int64_t row = 0; row < rows; row++) {
-		const int64_t degree = rowptr[row + 1] - rowptr[row];
-		longest = degree > longest ? degree : longest;
-		*empty += degree == 0;
-	}
+	for (int64_t row = 0; row < rows; row++)
+		longest = rowptr[row + 1] - rowptr[row] > longest ? rowptr[row + 1] - rowptr[row] : longest;
 	return longest;
 }
 
@@ -90,9 +85,8 @@ hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t
 	const int64_t most = 2 * ((rows + m + work - 1) / work) + 1; /* two neighbours have at least work tokens: what one goes back, the next has twice */
 	struct hg__host_plan p;
 	HG__TRY(hg__host_plan_alloc(ctx, most, most + 1, &p));
-	const int64_t longest = longest_row(rows, host_rowptr, &p.empty);
 	p.work = work;
-	cut(rows, m, host_rowptr, work, hg__plan_reach(work, longest), &p);
+	cut(rows, m, host_rowptr, work, hg__plan_reach(work, longest_row(rows, host_rowptr)), &p);
 	find_splits(host_rowptr, &p);
 	const hg_status status = hg__plan_store(ctx, &p, rows, host_rowptr, order, plan);
 	hg__host_plan_free(ctx, &p);

@@ -5,7 +5,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* How plan.c makes the list of parts (struct hg__plan_part of csr.h), all in host memory. */
+/* The list of a plan's parts (struct hg__plan_part of csr.h), made in host memory. */
 
 /* 0 .. HG__PART_CLASSES-1: more than 256 entries, 9 to 256, 5 to 8, 3 or 4, 2, 1, none. Parts of the first HG__PART_SORTED are sorted by length. */
 enum { HG__PART_SORTED = 2 };

@@ -78,7 +78,6 @@ hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t
 	struct hg__plan *built = result.data;
 	built->items = p->items;
 	built->splits = p->splits;
-	built->empty = p->empty;
 	built->item_work = p->work;
 	hg_status status = upload(ctx, p, built);
 	if (status == HG_OK && order != HG__PARTS_NONE)

@@ -12,7 +12,7 @@ struct hg__host_plan {
 	struct hg__buffer memory[HG__PLAN_ARRAYS];
 	int64_t *edge, *first, *last;
 	int32_t *row, *split;
-	int64_t items, splits, empty;
+	int64_t items, splits;
 	int32_t work;
 };
 

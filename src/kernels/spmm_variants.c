@@ -81,16 +81,15 @@ static int64_t groups_of(const int64_t *rowptr, int64_t row, int64_t group)
 	return (rowptr[row + 1] - rowptr[row] + group - 1) / group;
 }
 
-/* items, splits, empty. Rows before the first edge are an item. */
+/* items, splits. Rows before the first edge are an item. */
 static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group, struct hg__host_plan *p)
 {
 	p->items = rows > 0 && rowptr[1] == 0;
-	p->splits = p->empty = 0;
+	p->splits = 0;
 	for (int64_t row = 0; row < rows; row++) {
 		const int64_t groups = groups_of(rowptr, row, group);
 		p->items += groups;
 		p->splits += groups > 1;
-		p->empty += groups == 0;
 	}
 }
 
@@ -124,7 +123,6 @@ hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_row
 	HG__TRY(hg__host_plan_alloc(ctx, counted.items, counted.splits, &p));
 	p.items = counted.items;
 	p.splits = counted.splits;
-	p.empty = counted.empty;
 	p.work = group;
 	cut_groups(rows, host_rowptr, group, &p);
 	const hg_status status = hg__plan_store(ctx, &p, rows, host_rowptr, ctx->backend->wants_parts ? HG__PARTS_ALL : HG__PARTS_NONE, plan);

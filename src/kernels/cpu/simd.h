@@ -286,13 +286,6 @@ HG__INLINE float hg__vlargest(hg__v16 v)
 	return v[0];
 }
 
-/* n <= 16 elements from p, the other lanes `fill`. */
-HG__INLINE hg__v16 hg__vload_fill(const float *p, int n, float fill)
-{
-	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-	return hg__vselect(lane < n, hg__vload_n(p, n), hg__vset(fill));
-}
-
 /* halves -> floats, floats -> halves. */
 HG__INLINE void hg__widen(int64_t n, const hg_half *in, float *out)
 {
@@ -358,18 +351,6 @@ HG__INLINE void hg__dot_heads(int64_t heads, int64_t d, const float *a, const fl
 	else
 		for (int64_t k = 0; k < heads; k++)
 			out[k] = hg__dot(d, a + k * d, b + k * d);
-}
-
-/* Largest of n numbers, -infinity if there is none; a NaN wins. */
-HG__INLINE float hg__max(int64_t n, const float *x)
-{
-	hg__v16 best = hg__vset(-INFINITY);
-	int64_t i = 0;
-	for (; i + HG__LANES <= n; i += HG__LANES)
-		best = hg__vmax(hg__vload(x + i), best);
-	if (i < n)
-		best = hg__vmax(hg__vload_fill(x + i, (int)(n - i), -INFINITY), best);
-	return hg__vlargest(best);
 }
 
 #endif

@@ -104,19 +104,6 @@ struct cursor {
 	}
 };
 
-/* f(slot, begin, end) for the parts of split rows in an item, at most two: its head and its tail, as offsets from edge `base`. */
-template <typename F> static __device__ inline void each_split_part(const struct item_plan &p, int64_t item, F f)
-{
-	struct cursor at;
-	if (!at.open(p, item))
-		return;
-	if (at.head)
-		f(2 * item, at.base, 0, at.end);
-	const int tail = at.row == at.last ? 0 : static_cast<int>(p.rowptr[at.last] - at.base);
-	if (tail < at.stop)
-		f(2 * item + 1, at.base, tail, at.stop);
-}
-
 /* ---- the fold: slots of split row s are slot_of(first, last) .. slot_of(last, last), in this order ---- */
 
 static __device__ inline int64_t slot_of(int64_t item, int64_t last)

@@ -110,27 +110,3 @@ hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const str
 		              static_cast<T *>(out));
 	});
 }
-
-/* ---- rows without edges ---- */
-
-template <typename T, int W>
-static __global__ void __launch_bounds__(BLOCK) zero_empty_rows(const int64_t *rowptr, int64_t rows, int64_t cols, T *y, int64_t ldy)
-{
-	after_previous();
-	const float zero[W] = {};
-	for (int64_t row = global_thread(); row < rows; row += global_threads())
-		for (int64_t c = 0; rowptr[row] == rowptr[row + 1] && c < cols; c += W)
-			store<W>(y + row * ldy + c, zero);
-}
-
-hg_status hg__cuda_zero_empty_rows(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *y)
-{
-	return with_float(ctx, "spmm", y->dtype, [&](auto zero) {
-		using T = decltype(zero);
-		return with_width(wide(*y), [&](auto width) {
-			constexpr int W = decltype(width)::value;
-			return launch(ctx, "spmm: empty rows", zero_empty_rows<T, W>, grid_for(y->rows, BLOCK), BLOCK, csr->rowptr, y->rows, y->cols, data_of<T>(*y),
-			              y->ld);
-		});
-	});
-}

@@ -11,7 +11,5 @@ HG_NODISCARD hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat
 HG_NODISCARD hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x, unsigned *spoiled);
 /* out[p] = w[edge p]; w [m, 1] with ld 1, out of its type. */
 HG_NODISCARD hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *w, void *out);
-/* Rows without edges := 0, for variants that walk the edges alone; the stream of stream.cuh fills them on its way. */
-HG_NODISCARD hg_status hg__cuda_zero_empty_rows(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *y);
 
 #endif

@@ -1,7 +1,7 @@
 #include "kernels/cuda/spmm_rows.cuh"
 
 #include "kernels/cuda/ending.cuh"
-#include "kernels/cuda/stream.cuh"
+#include "kernels/cuda/parts.cuh"
 
 /* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
  *

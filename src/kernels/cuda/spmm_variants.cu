@@ -3,7 +3,7 @@
 #include "kernels/cuda/search.cuh"
 #include "kernels/cuda/spmm_packs.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
-#include "kernels/cuda/stream.cuh"
+#include "kernels/cuda/spmm_variants_walk.cuh"
 
 /* The variants of spmm_variants.def, of f16 features and at most one weight an edge:
  *
@@ -186,6 +186,13 @@ static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item,
 	return p.plan.rowptr[row] < p.plan.item_edge[item] ? 2 * item : -1;
 }
 
+/* Rows from .. to-1 := 0: those that an item finishes without an edge of theirs. */
+template <int W> static __device__ inline void put_empty_rows(const struct sum &p, int32_t from, int32_t to, int c, bool owner)
+{
+	for (int32_t row = from; row < to; row++)
+		put_zero<W>(p, row, c, owner);
+}
+
 template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_groups(const __grid_constant__ struct sum p)
 {
 	after_previous();
@@ -193,11 +200,14 @@ template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESI
 	const int64_t item = own_piece();
 	bool owner;
 	const int c = own_column<W>(p, &owner);
-	if (item >= p.plan.items || p.plan.item_edge[item] == p.plan.item_edge[item + 1])
+	if (item >= p.plan.items)
 		return;
-	const int64_t first = p.plan.item_edge[item], origin = first / STEP * STEP;
-	const int begin = static_cast<int>(first - origin), stop = static_cast<int>(p.plan.item_edge[item + 1] - origin);
+	const int64_t first = p.plan.item_edge[item], end = p.plan.item_edge[item + 1], origin = first / STEP * STEP;
 	const int32_t row = p.plan.item_row ? p.plan.item_row[item] : static_cast<int32_t>(item), *col = p.col + origin;
+	put_empty_rows<W>(p, first < end ? row + 1 : row, p.plan.item_row ? p.plan.item_row[item + 1] : row + 1, c, owner);
+	if (first == end)
+		return;
+	const int begin = static_cast<int>(first - origin), stop = static_cast<int>(end - origin);
 	float acc[W] = {};
 	Weights weights = {};
 	word<W> bits[STEP];
@@ -461,8 +471,6 @@ hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a, 
 	HG__TRY(edge_columns_fit(ctx, "spmm", a->y.cols));
 	struct sum p = sum_of(a, csr);
 	HG__TRY(prepare(ctx, a, csr, &p));
-	if (way->share != HG__SHARE_EDGES && csr.plan->empty > 0)
-		HG__TRY(hg__cuda_zero_empty_rows(ctx, &csr, &a->y));
 	if (way->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
 		HG__CUDA(ctx, "spmm: sums", cudaMemsetAsync(p.staging, 0, static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float), stream_of(ctx)));
 	HG__TRY(launch_splits(ctx, table[variant].before, p));

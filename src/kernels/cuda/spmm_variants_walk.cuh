@@ -1,7 +1,7 @@
-#ifndef HG_KERNELS_CUDA_STREAM_CUH
-#define HG_KERNELS_CUDA_STREAM_CUH
+#ifndef HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
+#define HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
 
-/* A walk over the entries of one item that never stops at a row's end: U gathers are always under way together, whatever rows they belong to, and the rows are
+/* How the variants that share edges equally walk (spmm_variants.cu): over the entries of one item without a stop at a row's end. STEP gathers are always under way together, whatever rows they belong to, and the rows are
  * told apart when the sums are made. Short rows and hubs keep the memory equally busy.
  *
  * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry numbers divisible by U, so that column ids and weights are read
@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/parts.cuh"
 
-/* Entries a step. H200, f16, unit weights, F = 64, one run, with as many blocks as registers allow: 4 entries and 4 blocks against 8 and 3: reddit-like 1.74 and 1.72 ms,
+/* Entries a step. Measured when training aggregated by this walk, too: H200, f16, unit weights, F = 64, one run, with as many blocks as registers allow: 4 entries and 4 blocks against 8 and 3: reddit-like 1.74 and 1.72 ms,
  * products-like 3.81 and 3.80, Kron-21 1.40 and 1.49, whose short rows leave more of a longer step unused. */
 constexpr int STEP = 4;
 
