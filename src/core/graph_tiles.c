@@ -19,7 +19,7 @@ static hg_status look_and_build(const hg_graph *g, const struct hg__csr *csr, co
 	HG__TRY(hg__tiles_sample(g->ctx, csr, host_rowptr, &reuse));
 	if (reuse >= NEAR_THE_MARK * terms->reuse)
 		return hg__tiles_build(g->ctx, csr, host_rowptr, terms, tiles);
-	hg__log(g->ctx, HG_LOG_DEBUG, "graph: no tiles: in a sample %d rows use a column %.2f times, expected %.2f", (int)HG__TILE_ROWS, reuse, terms->reuse);
+	hg__log(g->ctx, HG_LOG_DEBUG, "graph: no tiles: in a sample %.2f entries for a column's work, expected %.2f", reuse, terms->reuse);
 	return HG_OK;
 }
 

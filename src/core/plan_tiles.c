@@ -94,12 +94,16 @@ static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr, const 
 	return status;
 }
 
-static int64_t total(int64_t count, const int32_t *number)
+/* Listed columns of all windows, and entries for each column's worth of work. */
+static int64_t add_up(const struct hg__csr *csr, const int32_t *listed, double *reuse)
 {
-	int64_t sum = 0;
-	for (int64_t i = 0; i < count; i++)
-		sum += number[i];
-	return sum;
+	int64_t columns = 0, work = 0;
+	for (int64_t w = 0; w < hg__tile_windows(csr->rows); w++) {
+		columns += listed[w];
+		work += hg__tile_work(listed[w]);
+	}
+	*reuse = (double)csr->m / (double)work;
+	return columns;
 }
 
 hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms, struct hg__tiles **tiles)
@@ -111,14 +115,14 @@ hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int6
 		return HG_OK;
 	HG__TRY(hg__buffer_host(ctx, windows, sizeof(int32_t), "tiles: columns of a window", &listed));
 	hg_status status = ctx->backend->tiles_count(ctx, csr, host_rowptr, listed.data);
-	const int64_t columns = status == HG_OK ? total(windows, listed.data) : 0;
-	const double reuse = columns ? (double)csr->m / (double)columns : 1.0;
+	double reuse = 0;
+	const int64_t columns = status == HG_OK ? add_up(csr, listed.data, &reuse) : 0;
 	if (status == HG_OK && reuse < terms->reuse)
-		hg__log(ctx, HG_LOG_DEBUG, "graph: no tiles: %d rows use a column %.2f times, expected %.2f", (int)HG__TILE_ROWS, reuse, terms->reuse);
+		hg__log(ctx, HG_LOG_DEBUG, "graph: no tiles: %.2f entries for a column's work, expected %.2f", reuse, terms->reuse);
 	else if (status == HG_OK)
 		status = make_if_room(ctx, csr, host_rowptr, terms, listed.data, columns, tiles);
 	if (*tiles)
-		hg__log(ctx, HG_LOG_INFO, "graph: tiles of %d rows, which use a column %.2f times: %zu bytes", (int)HG__TILE_ROWS, reuse, hg__tiles_bytes(*tiles));
+		hg__log(ctx, HG_LOG_INFO, "graph: tiles, %.2f entries for a column's work: %zu bytes", reuse, hg__tiles_bytes(*tiles));
 	hg__buffer_free(ctx, &listed);
 	return status;
 }

@@ -12,7 +12,7 @@ HG_EXTERN_C_BEGIN
  *
  *     sum over entries (i, j) of X[j, :]  =  sum over the columns k of i's window of count(mask k, i) X[id k, :]
  *
- * so a row of X that several of the 16 rows use is gathered once. Reuse is entries for each listed column.
+ * so a row of X that several of the 16 rows use is gathered once.
  *
  * An item is what one warp does: some groups of one window. Windows of more than 3/2 of an item's length are cut into parts of about that length, whose sums go to
  * staging slots of 16 rows; split s has slots first .. last-1, which are added in this order. Other windows are one item, those without entries as well: of 0 groups.
@@ -47,9 +47,18 @@ struct hg__tiles {
  *
  *     reuse >= 2.64 / (1 - 15 us / (m 5.6 ps)),  and >= 3, where that is 12 % of the time
  *
- * From 22 M entries on that is 3, at 2^22 it is 7.3, below there are none. Widths below 32 were not measured. */
+ * From 22 M entries on that is 3, at 2^22 it is 7.3, below there are none. Widths below 32 were not measured.
+ *
+ * Windows of those graphs have 110 groups and more. Where they have few, the columns of padding count as well, and an item's beginning and end, when it waits: 3 us, in
+ * which an H200, with 2112 items at once, gathers 64 columns for each of them (derived). So reuse is entries for each column's worth of work. */
 #define HG__TILE_ENTRIES ((int64_t)1 << 22)
 #define HG__TILE_WIDTH 32
+enum { HG__TILE_ITEM = 64 };
+/* The work of a window with so many listed columns, in columns. */
+static inline int64_t hg__tile_work(int64_t listed)
+{
+	return (listed + HG__TILE_COLUMNS - 1) / HG__TILE_COLUMNS * HG__TILE_COLUMNS + HG__TILE_ITEM;
+}
 double hg__tiles_least_reuse(int64_t entries); /* from HG__TILE_ENTRIES on */
 
 /* What tiles have to respect: they are built if their reuse is at least this, and if device memory then has room for `reserve` bytes and the staging of `cols` columns. */

@@ -1,7 +1,7 @@
 #include "core/buffer.h"
 #include "core/plan_tiles.h"
 
-/* How often do 16 neighbouring rows use a column? From windows that lie evenly spread: number k of 64 at k's bits in reverse, so that the first ones that
+/* How many entries do 16 neighbouring rows have for each column's worth of work? From windows that lie evenly spread: number k of 64 at k's bits in reverse, so that the first ones that
  * fill the allowance of entries are spread as well. */
 enum { WINDOWS = 64, BITS = 6, ENTRIES = 1 << 20 };
 
@@ -37,16 +37,16 @@ static int64_t distinct(const int32_t *col, int64_t count, uint64_t *seen)
 
 static hg_status count(hg_context *ctx, const struct hg__csr *csr, const int64_t *rowptr, int32_t *col, uint64_t *seen, double *reuse)
 {
-	int64_t entries = 0, columns = 0;
+	int64_t entries = 0, work = 0;
 	for (int k = 0; k < WINDOWS && entries < ENTRIES; k++) {
 		const struct span w = window_at(csr, rowptr, k);
 		if (w.begin == w.end)
 			continue;
 		HG__TRY(ctx->backend->copy_out(ctx, col, csr->col + w.begin, (size_t)(w.end - w.begin) * sizeof *col));
-		columns += distinct(col, w.end - w.begin, seen);
+		work += hg__tile_work(distinct(col, w.end - w.begin, seen));
 		entries += w.end - w.begin;
 	}
-	*reuse = columns ? (double)entries / (double)columns : 1.0;
+	*reuse = work ? (double)entries / (double)work : 0;
 	return HG_OK;
 }
 

@@ -235,12 +235,13 @@ static void a_device_builds_what_is_described(void)
 	hg_context_free(ctx);
 }
 
-/* 16 rows of the same 50 columns. */
+/* 16 rows of the same 50 columns: 800 entries, 64 columns with the padding. */
 static void terms_are_kept(void)
 {
 	hg_context *ctx = test_context();
 	struct rows g = {ROWS, 100, 0, calloc(ROWS + 1, sizeof(int64_t)), calloc(60000, sizeof(int32_t)), calloc(60000, sizeof(int32_t))};
-	const struct hg__tile_terms kept = {ROWS, 0, 64}, too_much = {ROWS + 0.01, 0, 64}, no_room = {0, SIZE_MAX, 64};
+	const struct hg__tile_terms kept = {800.0 / (64 + HG__TILE_ITEM), 0, 64}, too_much = {800.0 / (64 + HG__TILE_ITEM) + 0.01, 0, 64},
+	                            no_room = {0, SIZE_MAX, 64};
 	hg_graph *graph;
 	struct hg__tiles *tiles;
 	struct hg__csr csr;
@@ -253,7 +254,7 @@ static void terms_are_kept(void)
 	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &no_room, &tiles));
 	CHECK(tiles == NULL);
 	CHECK_OK(hg__tiles_sample(ctx, &csr, g.rowptr, &reuse));
-	CHECK_WITHIN(reuse, ROWS, 0);
+	CHECK_WITHIN(reuse, kept.reuse, 0);
 	CHECK_OK(hg__tiles_build(ctx, &csr, g.rowptr, &kept, &tiles));
 	CHECK((tiles != NULL) == (ctx->backend->tiles_count != NULL));
 	CHECK_EQ_I(hg__tiles_bytes(tiles), tiles ? 64 * 8 + 16 : 0);
