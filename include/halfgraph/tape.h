@@ -41,8 +41,9 @@ HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
 /* HG_OK, or the first mistake of the recording. A call on a compiled tape is no part of it and never changes it. */
 HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
 
-/* Check the recording, give every value and gradient its place in one arena, allocate it, if there is room for all that a run needs. `output` is the loss [1, 1] for a training tape that will run
- * backward, or any variable for a forward-only one. HG_ERR_NOMEM names what is needed, what is free, and the largest tensors. */
+/* Check the recording, make one node of chains that one kernel can do, give every value and gradient its place in one arena, allocate it, if there is room for all
+ * that a run needs. `output` is the loss [1, 1] for a training tape that will run backward, or any variable for a forward-only one. HG_ERR_NOMEM names what is needed,
+ * what is free, and the largest tensors. */
 HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
 /* Asynchronous on a GPU. backward: gradients of loss_scale * loss; parameter gradients are overwritten, not added to. */
 HG_API HG_NODISCARD hg_status hg_tape_forward(hg_tape *tape);

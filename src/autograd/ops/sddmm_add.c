@@ -11,7 +11,7 @@
  *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column degree.
  * Cost      3 m h elements of state, the CSR;  2 m h flops.
  * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
- * Source    Velickovic et al. 2018: the attention score of GAT before its leaky_relu. */
+ * Source    Velickovic et al. 2018: the attention score of GAT, leaky with its leaky_relu. */
 #include "autograd/opkit.h"
 
 enum { A, B };

@@ -5,10 +5,12 @@
  * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)).
  *
  * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c / (d/h); absent: the graph's own weights.  Y: [rows, d], created.
- * Dtypes    X, w, Y: state.  Sums f32, scaled when the row is complete, narrowed once; or in f16 arithmetic, if the policy says so: scaled batch by batch (or naively, after the row).
+ * Dtypes    X, w, Y: state.  Sums f32, scaled when the row is complete, narrowed once; or in f16 arithmetic if the policy says so: scaled batch by batch, or
+ *           naively after the row.
  * Range     max|Y| <= |alpha| N max|X| (max|w|),  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
  *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
- * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.  BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
+ * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.
+ *           BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
  * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums.
  *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
  * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
