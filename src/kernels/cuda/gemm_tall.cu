@@ -15,18 +15,10 @@
 
 #include "kernels/cuda/gemm_tall.cuh"
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 
 namespace
 {
-
-/* c += a b; a0: row g, first pair; a1: row g + 8; a2, a3: the second pair. Volatile: not to be moved to where not all lanes are. */
-__device__ void multiply(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1)
-{
-	asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-	             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-	             : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
 
 __device__ uint4 load_pack(const __half *p)
 {
@@ -128,8 +120,8 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 #pragma unroll
 				for (int j = 0; j < 4; j++) {
 					const uint4 of = b_of[((c * blocks + b) * 4 + j) * 32 + lane];
-					multiply(sum[j], a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y, of.x, of.y);
-					multiply(sum[j], a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w, of.z, of.w);
+					multiply(sum[j], make_uint4(a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y), of.x, of.y);
+					multiply(sum[j], make_uint4(a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w), of.z, of.w);
 				}
 			const int col = CHUNK * b + 8 * t;
 			const int64_t row = 16 * step + g;
@@ -226,10 +218,10 @@ template <bool SUMS> struct tile_sums {
 	{
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
-			const unsigned a0 = a.pair(0, i, false), a1 = a.pair(0, i, true), a2 = a.pair(2, i, false), a3 = a.pair(2, i, true);
+			const uint4 left = make_uint4(a.pair(0, i, false), a.pair(0, i, true), a.pair(2, i, false), a.pair(2, i, true));
 #pragma unroll
 			for (int j = 0; j < 8; j++)
-				multiply(c[i][j], a0, a1, a2, a3, b.pair(0, j / 2, j % 2), b.pair(2, j / 2, j % 2));
+				multiply(c[i][j], left, b.pair(0, j / 2, j % 2), b.pair(2, j / 2, j % 2));
 		}
 		if constexpr (SUMS)
 			b.add_to(column);

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/launch.cuh"
 
-/* C += A B, [16, 16] by [16, 8], of a warp. Products are exact, sums as kernels.h says. Lane 4 g + t, pairs of halves:
+/* C += A B, [16, 16] by [16, 8], of a warp. Products are exact, sums as kernels.h says. Volatile: not to be moved to where not all lanes are. Lane 4 g + t, pairs of halves:
  *
  *     A    a.x = [g, 2t and 2t + 1], a.y = [g + 8, the same], a.z and a.w = [g and g + 8, 2t + 8 and 2t + 9]
  *     B    b0 = [2t and 2t + 1, g], b1 = [2t + 8 and 2t + 9, g]
