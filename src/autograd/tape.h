@@ -168,10 +168,11 @@ static inline hg_dtype hg__grad_dtype(const struct hg__value *value)
 }
 
 /* The type in which a node gives the gradient of operand i. Weights and biases are sums over all rows: f32. A parameter in the place of features gets what
- * features get, since there kernels want one type; it is widened on its way into the gradient. */
+ * features get, where kernels want one type, and is widened on its way into the gradient. */
 static inline hg_dtype hg__part_dtype(const struct hg__node *node, int i, const struct hg__value *operand)
 {
-	return i == 0 || node->op->traits & HG__ELEMENTWISE ? operand->dtype : hg__grad_dtype(operand);
+	const int wide = node->op->traits & HG__WIDE_SUMS && node->accumulate == HG_ACC_F32, one_type = i == 0 && !wide;
+	return one_type || node->op->traits & HG__ELEMENTWISE ? operand->dtype : hg__grad_dtype(operand);
 }
 
 static inline int hg__is_float(hg_dtype dtype)

@@ -138,7 +138,8 @@ static inline int hg__has_ending(const struct hg__ending *e)
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p.
  * x absent: X = 1, no s (then cols(Y) = heads: sums of edge values). w: [m, heads] state or f32, or absent (1); heads divides cols, head of c = c / (cols / heads).
  * row_scale r, col_scale s: f32 vectors or NULL. scale_first: X := narrow(s_j * X[j, c]) for all of X first, f = w: the edges then need not look s up, for one more
- * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Edge-parallel over csr.plan,
+ * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Y is of X's type, or f32: then the sum
+ * is not narrowed; an ending wants Y of X's type. Edge-parallel over csr.plan,
  * staged, no atomics. A part is what one item of the plan has of a row; parts are added in order.
  *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts), or of what the ending makes of that. Where the plan has tiles,
  *                   f = 1 and X, Y are f16, tensor cores may make the sums: products with exact counts of entries, 8 or 16 of a window's columns and the sum so

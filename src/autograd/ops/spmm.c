@@ -11,7 +11,8 @@
  *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
  * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.
  *           BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
- * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums.
+ * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums. Of an X
+ *           that is a parameter (a dense matrix under sparse features) it is f32, as summed.
  *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
  * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
  * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
@@ -240,7 +241,7 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_spmm = {
     .name = "spmm",
-    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES,
+    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS,
     .min_in = 1,
     .max_in = 2,
     .same = 1u << X | 1u << W,

@@ -27,6 +27,7 @@ struct problem {
 	int64_t ldw, ldy, cols, head_cols;
 	uint32_t pitch; /* bytes from one row of X to the next */
 	int heads, w_half;
+	bool y_full;                        /* Y is f32, whatever X is */
 	const float *row_scale, *col_scale; /* col_scale: NULL if that came first */
 	float alpha;
 	float *staging; /* [2 * items, lead] */
@@ -135,6 +136,8 @@ template <typename T, bool ENDS, int W> static __device__ inline void put_row(co
 	const int64_t at = row * p.ldy + c;
 	if constexpr (ENDS)
 		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out);
+	else if (sizeof(T) < sizeof(float) && p.y_full)
+		store<W>(static_cast<float *>(p.y) + at, out);
 	else
 		store<W>(static_cast<T *>(p.y) + at, out);
 }
@@ -401,14 +404,15 @@ static const struct variant ended[2] = {variant_in_f32<__half, true>(), variant_
 /* NULL: there is no such arithmetic. */
 static const struct variant *variant_of(const struct hg__spmm_args *a)
 {
-	if (a->y.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT || a->x.dtype != a->y.dtype || !variants[a->y.dtype][a->accumulate].fold)
+	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT || !variants[a->x.dtype][a->accumulate].fold)
 		return nullptr;
 	const struct hg__ending &e = a->ending;
+	const bool same = a->x.dtype == a->y.dtype, wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
 	if (!hg__has_ending(&e))
-		return &variants[a->y.dtype][a->accumulate];
+		return same || wider ? &variants[a->x.dtype][a->accumulate] : nullptr;
 	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows && e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
 	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
-	return fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
+	return same && fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
 }
 
 static uint32_t pitch_of(const struct hg__mat &x)
@@ -428,6 +432,7 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 	p.ldw = a->w.ld;
 	p.w_half = a->w.dtype == HG_F16;
 	p.y = a->y.data;
+	p.y_full = a->y.dtype == HG_F32;
 	p.ldy = a->y.ld;
 	p.cols = a->y.cols;
 	p.heads = a->heads > 0 ? a->heads : 1;

@@ -24,6 +24,7 @@ struct row_problem {
 	bool scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
+	bool y_full; /* Y is f32, whatever X is */
 	bool ends;
 	struct ending ending;
 };
@@ -156,6 +157,8 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 	const int64_t at = row * p.ldy + c;
 	if (p.ends)
 		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c), acc);
+	else if (sizeof(T) < sizeof(float) && p.y_full)
+		store<8>(static_cast<float *>(p.y) + at, acc);
 	else
 		store<8>(static_cast<T *>(p.y) + at, acc);
 }
@@ -210,9 +213,10 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	                              a->row_scale,
 	                              a->col_scale,
 	                              a->alpha,
+	                              a->y.dtype == HG_F32,
 	                              hg__has_ending(&a->ending) != 0,
 	                              ending_of(a->ending)};
-	return with_float(ctx, "spmm", a->y.dtype, [&](auto zero) {
+	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)
 			return run<T, nothing>(ctx, p, lanes_for(a));
