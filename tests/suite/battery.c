@@ -13,10 +13,9 @@ static const struct {
 	int heads;
 } extents[] = {{1, 17}, {3, 5}, {8, 4}, {41, 1}, {0, 260}};
 
-/* Tall matrices are for ops that ask for no edges and mix rows or columns, in one width. */
 static int is_tried(const struct hg__op *op, const struct battery_graph *g, int64_t width)
 {
-	return g->o.rows < BATTERY_TALL || (!(op->traits & (HG__GRAPH | HG__ELEMENTWISE)) && width == 41);
+	return g->width == 0 || (!(op->traits & (HG__GRAPH | HG__ELEMENTWISE)) && width == g->width);
 }
 
 /* The 260 heads run on the small graphs: on all of them they take longer than everything else together. */

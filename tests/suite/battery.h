@@ -10,12 +10,12 @@
  *
  * That CPU and CUDA agree, and that relabelled nodes permute the output, follows: each result is within its bound of the exact one. */
 
-/* Rows of matrices that some kernels take another way than small ones: more than a block keeps in registers (batch_norm: 4096), many blocks with a share each. */
-#define BATTERY_TALL 5000
-
 struct battery_graph {
 	const char *name;
 	int weighted;
+	/* Not 0: tried in this width alone, by ops that ask for no edges and mix rows or columns. Some kernels take matrices of many rows another way than small ones: many
+	 * blocks with a share each, or batch_norm what registers hold: 4,096 rows of a block, or of a cluster with one row a thread; 32,768 of a cluster. */
+	int64_t width;
 	hg_graph *graph;
 	struct oracle_graph o;
 	int64_t *rowptr, *ptr;

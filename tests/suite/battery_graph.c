@@ -56,15 +56,18 @@ static const struct {
 	int64_t n;
 	int weighted;
 	void (*fill)(struct edges *);
+	int64_t width;
 } collection[] = {
-    {"no nodes", 0, 0, nothing},
-    {"one node", 1, 0, nothing},
-    {"one self loop", 1, 0, self_loop},
-    {"ring", 7, 0, ring},
-    {"random, isolated", 40, 0, random_edges},
-    {"random, weighted", 40, 1, random_edges},
-    {"hubs", 700, 0, hubs},
-    {"tall, no edges", BATTERY_TALL, 0, nothing},
+    {"no nodes", 0, 0, nothing, 0},
+    {"one node", 1, 0, nothing, 0},
+    {"one self loop", 1, 0, self_loop, 0},
+    {"ring", 7, 0, ring, 0},
+    {"random, isolated", 40, 0, random_edges, 0},
+    {"random, weighted", 40, 1, random_edges, 0},
+    {"hubs", 700, 0, hubs, 0},
+    {"2,500 nodes, no edges", 2500, 0, nothing, 8},
+    {"5,000 nodes, no edges", 5000, 0, nothing, 41},
+    {"33,000 nodes, no edges", 33000, 0, nothing, 3},
 };
 
 /* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones in input order. */
@@ -94,6 +97,7 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	sort_edges(&e);
 	g->name = collection[k].name;
 	g->weighted = collection[k].weighted;
+	g->width = collection[k].width;
 	g->dst = e.dst;
 	g->src = e.src;
 	g->rowptr = calloc((size_t)e.n + 1, sizeof *g->rowptr);

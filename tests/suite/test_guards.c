@@ -69,28 +69,51 @@ static void factor_beyond_half_is_not_proved(void)
 	}
 }
 
-/* Column 0 overflowed, column 1 did not: only its running pair moves. */
-static void overflow_leaves_running_statistics_alone(void)
+/* Columns 0 and 2 overflowed, column 1 did not: only its running pair moves. n: even. */
+static void overflow_leaves_alone(int64_t n)
 {
 	struct bench b;
 	bench_open(&b, "fp32", HG_TRAIN);
-	const float x[] = {INFINITY, 1, 2, 3}, start[] = {0.5f, 0.5f};
+	static const float start[] = {0.5f, 0.5f, 0.5f};
+	float *x = calloc((size_t)n * 3, sizeof *x), *y = calloc((size_t)n * 3, sizeof *y);
+	CHECK(x != NULL && y != NULL);
+	for (int64_t i = 0; i < n; i++)
+		x[3 * i + 1] = i % 2 ? 3 : 1;
+	x[0] = INFINITY;
+	x[3 * n - 1] = NAN;
 	hg_param *p[4] = {0};
 	static const char *const names[] = {"gamma", "beta", "mean", "var"};
 	for (int i = 0; i < 4; i++)
-		CHECK_OK(hg_params_add(b.params, names[i], 1, 2, HG_INIT_ONES, HG_PARAM_F32 | (i < 2 ? 0 : HG_PARAM_BUFFER), &p[i]));
+		CHECK_OK(hg_params_add(b.params, names[i], 1, 3, HG_INIT_ONES, HG_PARAM_F32 | (i < 2 ? 0 : HG_PARAM_BUFFER), &p[i]));
 	CHECK_OK(hg_param_set(p[2], start));
 	CHECK_OK(hg_param_set(p[3], start));
-	const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, x, HG_F32), "x", INFINITY);
-	const hg_var y = hg_batch_norm(b.tape, in, hg_tape_param(b.tape, p[0]), hg_tape_param(b.tape, p[1]), p[2], p[3], 0.5f, 1e-5f);
-	CHECK_OK(hg_tape_compile(b.tape, y));
+	const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F32, n, 3, x, HG_F32), "x", INFINITY);
+	const hg_var out = hg_batch_norm(b.tape, in, hg_tape_param(b.tape, p[0]), hg_tape_param(b.tape, p[1]), p[2], p[3], 0.5f, 1e-5f);
+	CHECK_OK(hg_tape_compile(b.tape, out));
 	CHECK_OK(hg_tape_forward(b.tape));
-	float mean[2], var[2];
+	float mean[3], var[3];
 	CHECK_OK(hg_tensor_download(hg_param_master(p[2]), mean, HG_F32));
 	CHECK_OK(hg_tensor_download(hg_param_master(p[3]), var, HG_F32));
-	CHECK(mean[0] == 0.5f && var[0] == 0.5f);
-	CHECK(mean[1] == 0.5f * 0.5f + 0.5f * 2.0f && var[1] == 0.5f * 0.5f + 0.5f * 2.0f);
+	CHECK_OK(hg_tensor_download(hg_tape_value(b.tape, out), y, HG_F32));
+	for (int c = 0; c < 3; c += 2)
+		CHECK_MSG(mean[c] == 0.5f && var[c] == 0.5f, "%d rows, column %d: running mean %g, variance %g", (int)n, c, (double)mean[c], (double)var[c]);
+	/* mean 2, sum of squares n: gamma_n(u32) each */
+	const double expect = 0.25 + 0.5 * (double)n / (double)(n - 1), u = ((double)n + 8) * 0x1p-24;
+	CHECK_MSG(fabs((double)mean[1] - 1.25) <= 2 * u && fabs((double)var[1] - expect) <= 2 * u, "%d rows: running mean %.9g, variance %.9g", (int)n,
+	          (double)mean[1], (double)var[1]);
+	for (int64_t i = 0; i < n; i++)
+		CHECK(isnan(y[3 * i + 2]) && fabs((double)y[3 * i + 1] - (i % 2 ? 2 : 0)) <= 1e-5 + 8 * u);
+	free(x);
+	free(y);
 	bench_close(&b);
+}
+
+/* Rows of one block, of several that add up together, of few and many steps a thread, and more than registers hold. */
+static void overflow_leaves_running_statistics_alone(void)
+{
+	static const int64_t rows[] = {2, 200, 700, 2708, 5000, 33000};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		overflow_leaves_alone(rows[i]);
 }
 
 /* Labels are checked when the tape compiles; who writes other ones later gets an infinite loss and no access beyond the row. */

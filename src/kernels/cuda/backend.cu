@@ -15,13 +15,16 @@ static __global__ void probe()
 {
 }
 
-/* A kernel may begin while the one before it ends, from sm_90 on, where the code was made for that: PTX for an older one has no word for waiting. false: kernels are
- * queued one behind the other. */
-constexpr bool OVERLAP = true;
-static bool overlaps(const cudaFuncAttributes &code, const cudaDeviceProp &properties)
+/* Blocks in clusters, and kernels that begin while the one before them ends: from sm_90 on, where the code was made for that: PTX for an older one has no word for
+ * them. */
+static bool is_for_sm_90(const cudaFuncAttributes &code, const cudaDeviceProp &properties)
 {
-	return OVERLAP && properties.major >= 9 && code.ptxVersion >= 90;
+	return properties.major >= 9 && code.ptxVersion >= 90;
 }
+/* false: kernels are queued one behind the other. */
+constexpr bool OVERLAP = true;
+/* false: each block is alone. */
+constexpr bool CLUSTERS = true;
 
 /* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so that AUTO can go on to the CPU. */
 static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties, cudaFuncAttributes *code)
@@ -110,7 +113,8 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(memory);
 	state->device = config->device_index;
 	state->l2_bytes = properties.l2CacheSize;
-	state->overlaps = overlaps(code, properties);
+	state->overlaps = OVERLAP && is_for_sm_90(code, properties);
+	state->clusters = CLUSTERS && is_for_sm_90(code, properties);
 	ctx->state = state;
 	const hg_status status = open_parts(ctx, config, state);
 	if (status < 0)

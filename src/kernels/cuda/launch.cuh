@@ -57,30 +57,47 @@ HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kerne
  * waits with after_previous() for all that the one before has written. `launch` asks for that, so the first line of a kernel that is launched so is after_previous(): it
  * neither reads nor writes memory that a kernel may be writing or reading before that. (The arrays of a graph are complete before anything is queued that walks it, and
  * nobody writes them then: its plan, and memory that is given back, have waited for them.) That is enough for kernels further back, too: when the one before is complete,
- * it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>) waits for the end of what is before it, and what follows it, for its end. */
-HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel, dim3 grid, dim3 block, void **args)
+ * it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>) waits for the end of what is before it, and what follows it, for its end.
+ *
+ * cluster: blocks, neighbours in x, that run at the same time and reach each other's shared memory (cluster.cuh); 1: each alone. */
+HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel, unsigned cluster, dim3 grid, dim3 block, void **args)
 {
-	cudaLaunchAttribute overlap = {};
-	overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	overlap.val.programmaticStreamSerializationAllowed = 1;
+	cudaLaunchAttribute attributes[2] = {};
+	unsigned count = 0;
+	if (static_cast<const hg__cuda_state *>(ctx->state)->overlaps) {
+		attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+		attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+	}
+	if (cluster > 1) {
+		attributes[count].id = cudaLaunchAttributeClusterDimension;
+		attributes[count].val.clusterDim.x = cluster;
+		attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+		count++;
+	}
 	cudaLaunchConfig_t config = {};
 	config.gridDim = grid;
 	config.blockDim = block;
 	config.stream = stream_of(ctx);
-	config.attrs = &overlap;
-	config.numAttrs = static_cast<const hg__cuda_state *>(ctx->state)->overlaps ? 1 : 0;
+	config.attrs = attributes;
+	config.numAttrs = count;
 	return cudaLaunchKernelExC(&config, kernel, args);
 }
 
+template <typename... P, typename... A>
+HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char *what, void (*kernel)(P...), unsigned cluster, dim3 grid, dim3 block,
+                                                     A &&...args)
+{
+	const auto queue = [&](P... values) {
+		void *places[] = {const_cast<void *>(static_cast<const void *>(&values))...};
+		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), cluster, grid, block, places);
+	};
+	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
+}
 /* Queue a kernel: `return launch(ctx, "spmm", spmm_items<T>, grid, block, args...);`. `what` is for the sentence of a failure. */
 template <typename... P, typename... A>
 HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
 {
-	const auto queue = [&](P... values) {
-		void *places[] = {const_cast<void *>(static_cast<const void *>(&values))...};
-		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), grid, block, places);
-	};
-	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
+	return launch_clusters(ctx, what, kernel, 1, grid, block, static_cast<A &&>(args)...);
 }
 
 /* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill a multiprocessor. */

@@ -15,6 +15,7 @@ struct hg__cuda_state {
 	int64_t l2_bytes; /* second-level cache */
 	bool owns_stream;
 	bool overlaps;     /* a kernel may begin while the one before it ends (launch.cuh) */
+	bool clusters;     /* blocks may reach each other (cluster.cuh) */
 	cudaEvent_t event; /* orders this stream and a foreign one */
 	cublasLtHandle_t lt;
 	void *lt_workspace;           /* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls never share it */

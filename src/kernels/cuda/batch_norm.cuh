@@ -1,0 +1,256 @@
+#ifndef HG_KERNELS_CUDA_BATCH_NORM_CUH
+#define HG_KERNELS_CUDA_BATCH_NORM_CUH
+
+/* What the ways of batch_norm.cu share: statistics of a batch, and what they and the gradients make of an element. */
+
+#include "kernels/cuda/columns.cuh"
+
+namespace
+{
+
+/* Running statistics of a column. */
+struct running {
+	float mean, var;
+};
+
+/* Where the statistics of a batch go. */
+struct statistics {
+	int64_t rows;
+	float *mean, *rstd, *running_mean, *running_var;
+	float momentum, eps;
+
+	__device__ float variance(float squares) const
+	{
+		return rows > 0 ? squares / static_cast<float>(rows) : 0.0f;
+	}
+	/* rstd from the sum of squares about the centre. */
+	__device__ float scale(float squares) const
+	{
+		return 1.0f / sqrtf(variance(squares) + eps);
+	}
+	/* Of the batches before; to be asked for early. */
+	__device__ struct running before(int64_t col) const
+	{
+		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f};
+	}
+	/* One row has no unbiased variance: its (zero) biased one is recorded. */
+	__device__ void record(int64_t col, float centre, float squares, const struct running &old) const
+	{
+		const float n = static_cast<float>(rows), var = variance(squares), unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
+		if (rows > 0 && isfinite(centre) && isfinite(unbiased)) {
+			if (running_mean)
+				running_mean[col] = (1.0f - momentum) * old.mean + momentum * centre;
+			if (running_var)
+				running_var[col] = (1.0f - momentum) * old.var + momentum * unbiased;
+		}
+		mean[col] = centre;
+		rstd[col] = scale(squares);
+	}
+};
+
+/* What a pack of columns multiplies and adds. */
+template <int W> struct column_pack {
+	float mean[W], rstd[W], gamma[W], beta[W];
+
+	__device__ float value(int i, float x) const
+	{
+		return gamma[i] * ((x - mean[i]) * rstd[i]) + beta[i];
+	}
+	/* x -> y */
+	__device__ void normalise(bool relu, float (&v)[W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = value(i, v[i]);
+		if (relu)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				v[i] = v[i] <= 0.0f ? 0.0f : v[i];
+	}
+	/* Takes from dY what relu has kept back. */
+	__device__ void pass(bool relu, const float (&v)[W], float (&d)[W]) const
+	{
+		if (relu)
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				d[i] = value(i, v[i]) > 0.0f ? d[i] : 0.0f;
+	}
+	__device__ void add_gradients(const float (&v)[W], const float (&d)[W], float (&acc)[2][W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			acc[0][i] += d[i] * ((v[i] - mean[i]) * rstd[i]);
+			acc[1][i] += d[i];
+		}
+	}
+	/* x -> dx, from the means over rows of dY xhat and dY */
+	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W], const float (&dbeta)[W], float (&v)[W]) const
+	{
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = gamma[i] * rstd[i] * (d[i] - dbeta[i] - (v[i] - mean[i]) * rstd[i] * dgamma[i]);
+	}
+};
+
+/* Where they are; beta NULL: not needed. */
+struct column_facts {
+	const float *mean, *rstd, *gamma, *beta;
+
+	template <int W> __device__ struct column_pack<W> at(int64_t col) const {
+		struct column_pack<W> p = {
+		};
+		load<W>(mean + col, p.mean);
+		load<W>(rstd + col, p.rstd);
+		load<W>(gamma + col, p.gamma);
+		if (beta)
+			load<W>(beta + col, p.beta);
+		return p;
+	}
+};
+
+template <typename T> struct normalise {
+	const T *x;
+	T *y;
+	int64_t ld;
+	struct column_facts of;
+	bool relu;
+
+	template <int W> using pack = struct held<T, W>;
+	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
+		return of.at<W>(col);
+	} template <int W> __device__ void read(int64_t row, int64_t col, struct held<T, W> &v) const
+	{
+		v.read(x + row * ld + col);
+	}
+	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_pack<W> &p, const struct held<T, W> &held) const
+	{
+		float v[W];
+		held.get(v);
+		p.normalise(relu, v);
+		store<W>(y + row * ld + col, v);
+	}
+};
+
+/* Packs of X and dY. */
+template <typename T, int W> struct both {
+	struct held<T, W> x, dy;
+
+	__device__ void read(const T *from_x, const T *from_dy)
+	{
+		x.read(from_x);
+		dy.read(from_dy);
+	}
+};
+
+template <typename T> struct parameter_gradients {
+	const T *x, *dy;
+	int64_t ld;
+	struct column_facts of;
+	bool relu;
+	float *dgamma, *dbeta;
+
+	template <int W> using held = struct both<T, W>;
+	template <int W> __device__ void fetch(int64_t row, int64_t col, struct both<T, W> &h) const
+	{
+		h.read(x + row * ld + col, dy + row * ld + col);
+	}
+	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
+		return of.at<W>(col);
+	} template <int W> __device__ void use(int64_t, int64_t, const struct column_pack<W> &p, const struct both<T, W> &h, float (&acc)[2][W]) const
+	{
+		float v[W], d[W];
+		h.x.get(v);
+		h.dy.get(d);
+		p.pass(relu, v, d);
+		p.add_gradients(v, d, acc);
+	}
+	__device__ void finish(int64_t col, const float (&sum)[2]) const
+	{
+		dgamma[col] = sum[0];
+		dbeta[col] = sum[1];
+	}
+};
+
+} // namespace
+
+template <typename T> constexpr bool fetches_first<parameter_gradients<T>> = true;
+
+namespace
+{
+
+template <typename T> struct input_gradient {
+	const T *x, *dy;
+	T *dx;
+	int64_t ld;
+	struct column_facts of;
+	bool relu;
+	float over_rows;
+	const float *dgamma, *dbeta;
+
+	template <int W> using pack = struct both<T, W>;
+	template <int W> struct column_numbers {
+		struct column_pack<W> of;
+		float dgamma[W], dbeta[W];
+	};
+	template <int W> __device__ struct column_numbers<W> numbers(int64_t col) const {
+		struct column_numbers<W> n;
+		n.of = of.at<W>(col);
+		load<W>(dgamma + col, n.dgamma);
+		load<W>(dbeta + col, n.dbeta);
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			n.dgamma[i] *= over_rows;
+			n.dbeta[i] *= over_rows;
+		}
+		return n;
+	} template <int W> __device__ void read(int64_t row, int64_t col, struct both<T, W> &v) const
+	{
+		v.read(x + row * ld + col, dy + row * ld + col);
+	}
+	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n, const struct both<T, W> &held) const
+	{
+		float v[W], d[W];
+		held.x.get(v);
+		held.dy.get(d);
+		n.of.pass(relu, v, d);
+		n.of.input_gradient(d, n.dgamma, n.dbeta, v);
+		store<W>(dx + row * ld + col, v);
+	}
+};
+
+/* ---- from the arguments of a call ---- */
+
+inline struct statistics statistics_of(const struct hg__batch_norm_args *a)
+{
+	return {a->x.rows, data_of<float>(a->mean), data_of<float>(a->rstd), data_of<float>(a->running_mean), data_of<float>(a->running_var), a->momentum, a->eps};
+}
+template <typename T> normalise<T> normalise_of(const struct hg__batch_norm_args *a)
+{
+	const struct column_facts of = {data_of<const float>(a->mean), data_of<const float>(a->rstd), data_of<const float>(a->gamma),
+	                                data_of<const float>(a->beta)};
+	return {data_of<const T>(a->x), data_of<T>(a->y), a->x.ld, of, a->relu != 0};
+}
+inline struct column_facts facts_of(const struct hg__batch_norm_back_args *a)
+{
+	return {data_of<const float>(a->mean), data_of<const float>(a->rstd), data_of<const float>(a->gamma), a->relu ? data_of<const float>(a->beta) : nullptr};
+}
+template <typename T> parameter_gradients<T> parameter_gradients_of(const struct hg__batch_norm_back_args *a)
+{
+	return {data_of<const T>(a->x), data_of<const T>(a->dy), a->x.ld, facts_of(a), a->relu != 0, data_of<float>(a->dgamma), data_of<float>(a->dbeta)};
+}
+template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch_norm_back_args *a)
+{
+	const float over_rows = a->x.rows > 0 ? 1.0f / static_cast<float>(a->x.rows) : 0.0f;
+	return {data_of<const T>(a->x),          data_of<const T>(a->dy),       data_of<T>(a->dx), a->x.ld, facts_of(a), a->relu != 0, over_rows,
+	        data_of<const float>(a->dgamma), data_of<const float>(a->dbeta)};
+}
+
+} // namespace
+
+/* batch_norm_stripe.cu: all of it in one kernel, X read once. Does it take this matrix? */
+bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x);
+/* Training; mean and rstd have room, the operands fit. */
+HG_NODISCARD hg_status hg__cuda_batch_norm_stripe(hg_context *ctx, const struct hg__batch_norm_args *a);
+HG_NODISCARD hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx, const struct hg__batch_norm_back_args *a);
+
+#endif

@@ -1,0 +1,252 @@
+/* batch_norm.cu for a few thousand rows: a stripe of W columns in the registers of one block, or of a cluster of blocks. One kernel each way, X (and dY) read once.
+ *
+ *     block b of B has rows (k B + b) threads + t of its stripe, k < R;  each sum: over k, lanes, warps, blocks, in this order
+ *
+ * Forward the mean first, then the squares about it: two passes over registers. */
+
+#include "kernels/cuda/batch_norm.cuh"
+#include "kernels/cuda/cluster.cuh"
+
+namespace
+{
+
+/* 512 threads have 128 registers each: forward at most 32 of them hold rows, backward twice that, x and dy. */
+constexpr int STRIPE_THREADS = 512;
+template <typename T> constexpr int STRIPE_ROWS = 16 / static_cast<int>(sizeof(T));
+
+/* What is held of a row, in one access or, of 8 floats, two. */
+template <int BYTES> struct stripe_word {
+	using type = uint4;
+};
+template <> struct stripe_word<8> {
+	using type = uint2;
+};
+template <> struct stripe_word<4> {
+	using type = unsigned;
+};
+template <typename T, int W, int R> struct stripe {
+	using word_type = typename stripe_word<W *static_cast<int>(sizeof(T))>::type;
+	static constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(word_type));
+	word_type word[R][WORDS];
+
+	static __device__ int row(int k)
+	{
+		return static_cast<int>((static_cast<unsigned>(k) * cluster_blocks() + cluster_rank()) * blockDim.y + threadIdx.y);
+	}
+	/* All loads together. */
+	__device__ void read(const T *x, int64_t ld, int64_t rows, int64_t col)
+	{
+#pragma unroll
+		for (int k = 0; k < R; k++)
+			if (row(k) < rows)
+#pragma unroll
+				for (int w = 0; w < WORDS; w++)
+					word[k][w] = reinterpret_cast<const word_type *>(x + row(k) * ld + col)[w];
+	}
+	__device__ void get(int k, float (&v)[W]) const
+	{
+		T values[W];
+		memcpy(static_cast<void *>(values), word[k], sizeof values);
+#pragma unroll
+		for (int i = 0; i < W; i++)
+			v[i] = widen(values[i]);
+	}
+};
+/* First column of the stripe. */
+template <int W> __device__ int64_t stripe_column()
+{
+	return static_cast<int64_t>(blockIdx.x / cluster_blocks()) * W;
+}
+
+/* One number a column, from thread threadIdx.y = column to all. */
+template <int W> __device__ void spread(const float *shared, float (&v)[W])
+{
+#pragma unroll
+	for (int i = 0; i < W; i++)
+		v[i] = shared[i];
+}
+
+template <typename T, int W, int R>
+__global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
+{
+	after_previous();
+	__shared__ struct inbox<1, W> sums, squares;
+	__shared__ float means[W], rstds[W];
+	const int64_t first = stripe_column<W>(), col = first + threadIdx.y, rows = stats.rows;
+	const bool owner = threadIdx.y < W, records = owner && col < cols && cluster_rank() == 0; /* of a column; for all blocks */
+	struct stripe<T, W, R> x;
+	struct column_pack<W> p;
+	struct running old = {};
+	float acc[1][W] = {}, sum[1] = {}, centre = 0.0f;
+	cluster_begin();
+	x.read(f.x, f.ld, rows, first);
+	load<W>(f.of.gamma + first, p.gamma);
+	load<W>(f.of.beta + first, p.beta);
+	if (records)
+		old = stats.before(col);
+#pragma unroll
+	for (int k = 0; k < R; k++)
+		if (x.row(k) < rows) {
+			float v[W];
+			x.get(k, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				acc[0][i] += v[i];
+		}
+	cluster_wait();
+	cluster_column(acc, sums, sum);
+	if (owner)
+		means[threadIdx.y] = centre = sum[0] / static_cast<float>(rows);
+	__syncthreads();
+	spread(means, p.mean);
+	memset(static_cast<void *>(acc), 0, sizeof acc);
+#pragma unroll
+	for (int k = 0; k < R; k++)
+		if (x.row(k) < rows) {
+			float v[W];
+			x.get(k, v);
+#pragma unroll
+			for (int i = 0; i < W; i++)
+				acc[0][i] += (v[i] - p.mean[i]) * (v[i] - p.mean[i]);
+		}
+	cluster_column(acc, squares, sum);
+	if (owner)
+		rstds[threadIdx.y] = col < cols ? stats.scale(sum[0]) : 0.0f;
+	__syncthreads();
+	spread(rstds, p.rstd);
+#pragma unroll
+	for (int k = 0; k < R; k++)
+		if (x.row(k) < rows) {
+			float v[W];
+			x.get(k, v);
+			p.normalise(f.relu, v);
+			store<W>(f.y + x.row(k) * f.ld + first, v);
+		}
+	if (records)
+		stats.record(col, centre, sum[0], old);
+}
+
+template <typename T, int W, int R>
+__global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient<T> f)
+{
+	after_previous();
+	__shared__ struct inbox<2, W> sums;
+	__shared__ float dgammas[W], dbetas[W];
+	const int64_t first = stripe_column<W>(), col = first + threadIdx.y;
+	struct stripe<T, W, R> x, dy;
+	cluster_begin();
+	x.read(g.x, g.ld, rows, first);
+	dy.read(g.dy, g.ld, rows, first);
+	const struct column_pack<W> p = g.of.template at<W>(first);
+	float acc[2][W] = {}, sum[2] = {}, v[W], d[W];
+#pragma unroll
+	for (int k = 0; k < R; k++)
+		if (x.row(k) < rows) {
+			x.get(k, v);
+			dy.get(k, d);
+			p.pass(g.relu, v, d);
+			p.add_gradients(v, d, acc);
+		}
+	cluster_wait();
+	cluster_column(acc, sums, sum);
+	if (threadIdx.y < W) {
+		if (col < cols && cluster_rank() == 0)
+			g.finish(col, sum);
+		dgammas[threadIdx.y] = sum[0] * f.over_rows;
+		dbetas[threadIdx.y] = sum[1] * f.over_rows;
+	}
+	if (!f.dx)
+		return;
+	__syncthreads();
+	float dg[W], db[W];
+	spread(dgammas, dg);
+	spread(dbetas, db);
+#pragma unroll
+	for (int k = 0; k < R; k++)
+		if (x.row(k) < rows) {
+			x.get(k, v);
+			dy.get(k, d);
+			p.pass(g.relu, v, d);
+			p.input_gradient(d, dg, db, v);
+			store<W>(f.dx + x.row(k) * f.ld + first, v);
+		}
+}
+
+/* ---- how a matrix is laid out ---- */
+
+/* Rows of a block that has others beside it: 8 warps, two a scheduler, hide half of each other's waits, and fewer leave most to add up between blocks. Derived, not
+ * measured. */
+constexpr int64_t SHARE = 256;
+/* Columns that clusters take with more than one row a thread: their blocks, which then fill a multiprocessor each, run all at once. In several rounds nothing would be
+ * loaded while the sums of a round are added up, and taking turns as in batch_norm.cu keeps memory busier. Derived, not measured. */
+constexpr int64_t ONE_ROUND_COLUMNS = 132 / CLUSTER * 8;
+/* Without clusters, stripes of two columns as long as each has a multiprocessor for itself: a thread then has a quarter of the arithmetic between its loads. Beyond that
+ * stripes of 8, which read whole sectors of memory. Derived from counting instructions, not measured: 900 of them a thread for 8 columns and 6 rows are 2 us of 4 warps a
+ * scheduler. */
+constexpr int64_t NARROW_COLUMNS = 132 * 2;
+
+/* Rows that fit the registers. */
+template <typename T> int64_t most_rows(const hg_context *ctx, int64_t cols)
+{
+	const int64_t limit = cluster_limit(ctx);
+	return limit * STRIPE_THREADS * (limit == 1 || cols <= ONE_ROUND_COLUMNS ? STRIPE_ROWS<T> : 1);
+}
+
+struct stripe_layout {
+	unsigned blocks; /* of a cluster */
+	dim3 block;
+};
+struct stripe_layout lay_stripe(const hg_context *ctx, int64_t rows)
+{
+	const int64_t limit = cluster_limit(ctx);
+	int64_t blocks = limit > 1 ? 2 : 1; /* a cluster wherever there are clusters */
+	while (blocks < limit && blocks * SHARE < rows)
+		blocks *= 2;
+	const int64_t warps = (rows + 32 * blocks - 1) / (32 * blocks), most = STRIPE_THREADS / 32;
+	return {static_cast<unsigned>(blocks), dim3(1, static_cast<unsigned>(32 * (warps < most ? warps : most)))};
+}
+
+/* Call f(layout, W, R). */
+template <typename T, typename F> hg_status with_stripe(const hg_context *ctx, const struct hg__mat &x, F f)
+{
+	const struct stripe_layout l = lay_stripe(ctx, x.rows);
+	if (cluster_limit(ctx) == 1 && x.cols <= NARROW_COLUMNS)
+		return f(l, int_constant<2>{}, int_constant<STRIPE_ROWS<T>>{});
+	if (x.rows <= static_cast<int64_t>(l.blocks) * l.block.y)
+		return f(l, int_constant<8>{}, int_constant<1>{});
+	return f(l, int_constant<8>{}, int_constant<STRIPE_ROWS<T>>{});
+}
+
+template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm_args *a)
+{
+	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
+		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
+		return launch_clusters(ctx, "batch_norm", stripe_kernel<T, W, R>, l.blocks, l.blocks * grid_for(a->x.cols, W), l.block, a->x.cols, statistics_of(a),
+		                       normalise_of<T>(a));
+	});
+}
+template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+{
+	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
+		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
+		return launch_clusters(ctx, "batch_norm_back", stripe_back_kernel<T, W, R>, l.blocks, l.blocks * grid_for(a->x.cols, W), l.block, a->x.rows, a->x.cols,
+		                       parameter_gradients_of<T>(a), input_gradient_of<T>(a));
+	});
+}
+
+} // namespace
+
+bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x)
+{
+	return wide(x) && x.cols > 0 && x.rows > 0 && x.rows <= (x.dtype == HG_F16 ? most_rows<__half>(ctx, x.cols) : most_rows<float>(ctx, x.cols));
+}
+
+hg_status hg__cuda_batch_norm_stripe(hg_context *ctx, const struct hg__batch_norm_args *a)
+{
+	return with_float(ctx, "batch_norm", a->x.dtype, [&](auto zero) { return run<decltype(zero)>(ctx, a); });
+}
+
+hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+{
+	return with_float(ctx, "batch_norm_back", a->x.dtype, [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
+}
