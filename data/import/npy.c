@@ -122,7 +122,8 @@ static hg_status check_member(const struct npz *npz, const struct npy *a, const 
 	return HG_OK;
 }
 
-hg_status hg__npz_missing(const struct npz *npz, const char *key)
+/* The failure "no member KEY.npy"; where the archive holds pickled objects, it says so. */
+static hg_status missing(const struct npz *npz, const char *key)
 {
 	const zip_int64_t members = zip_get_num_entries(npz->zip, 0);
 	for (zip_int64_t k = 0; k < members; k++) {
@@ -153,7 +154,7 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	snprintf(a->where, sizeof a->where, "%.80s: member %s", npz->path, name);
 	zip_stat_init(&info);
 	if (zip_stat(npz->zip, name, 0, &info) != 0)
-		return hg__npz_missing(npz, key);
+		return missing(npz, key);
 	HG__TRY(check_member(npz, a, &info));
 	a->file = zip_fopen(npz->zip, name, 0);
 	if (!a->file)

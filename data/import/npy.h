@@ -31,8 +31,6 @@ struct npy {
 HG_NODISCARD hg_status hg__npz_open(struct npz *npz, const char *path, char *message);
 void hg__npz_close(struct npz *npz);
 int hg__npz_has(const struct npz *npz, const char *key);
-/* The failure "no member KEY.npy"; where the archive holds pickled objects, it says so. */
-hg_status hg__npz_missing(const struct npz *npz, const char *key);
 
 /* Open array `key` of `rank` dimensions and check everything that can be known before its elements are read: method, declared sizes against stored ones, header against size.
  * Arrays of Python objects are pickles: refused, never executed. */

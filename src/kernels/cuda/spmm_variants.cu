@@ -9,7 +9,8 @@
  *
  *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,  f = w or 1
  *
- * They take the walk, the staging slots and the prepared operands of spmm.cu, so that what differs between two of them is what their names say. */
+ * Those that share edges equally have one walk (spmm_variants_walk.cuh), and all the staging slots and the prepared operands of spmm.cu, so that what differs between
+ * two of them is what their names say. */
 
 struct sum {
 	struct item_plan plan;

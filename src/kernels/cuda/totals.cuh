@@ -20,7 +20,8 @@ static __device__ inline int thread_in_block()
 
 /* ---- the last block folds ---- */
 
-/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; kernels of one stream do not overlap, so they can all use the same. */
+/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; a kernel comes to it behind after_previous(),
+ * when the one before is complete, so they can all use the same. */
 static inline unsigned *counters_of(const hg_context *ctx)
 {
 	return static_cast<const hg__cuda_state *>(ctx->state)->counters;
