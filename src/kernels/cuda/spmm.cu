@@ -1,15 +1,17 @@
-#include "kernels/cuda/by_length.cuh"
 #include "kernels/cuda/edge_sum.cuh"
-#include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
+#include "kernels/cuda/spmm_sum.cuh"
 #include "kernels/cuda/spmm_tiles.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
 
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
  *
+ * Four ways, chosen at the end of this file: a variant that is asked for by name (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small
+ * graphs (spmm_rows.cu); else, and where X spoils tiles, the parts of the plan by length, here.
+ *
  * A lane owns W = 8 columns (one 16-byte load of halves) or, where rows are 1, 2 or 4 elements, one. Sums run strictly in CSR order in every column, so the CPU
- * twin has the same bits.
+ * twin has the same bits (but for tiles).
  *
  *     F32              acc = fma(f, x, acc);  Y = narrow(alpha * r * acc)
  *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and at a part's end, total += narrow(alpha * r) * acc, acc = 0
@@ -17,323 +19,13 @@
  *
  * A call may have an ending, in F32: put_row is where it happens. */
 
-struct problem {
-	struct part_list parts;
-	struct item_plan plan; /* for the fold */
-	const int32_t *col;
-	const uint32_t *edge;
-	const void *x, *w;
-	void *y;
-	int64_t ldw, ldy, cols, head_cols;
-	uint32_t pitch; /* bytes from one row of X to the next */
-	int heads, w_half;
-	bool y_full;                        /* Y is f32, whatever X is */
-	const float *row_scale, *col_scale; /* col_scale: NULL if that came first */
-	float alpha;
-	float *staging; /* [2 * items, lead] */
-	int64_t lead;
-	struct ending ending;
-	const unsigned *spoiled; /* NULL; or device memory, 0: tiles have done it all */
-};
-
-/* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its neighbours; by the scale of its column, also
- * rounding the product (X := narrow(s X) on the way); by a factor for the head of a lane; by a factor for each column of a lane (heads that do not lie on pack borders). */
-enum { UNIT = 0, WEIGHT_F16 = 1, WEIGHT_F32 = 2, SCALED = 3, ROUNDED = 4, BY_LANE = 5, BY_COLUMN = 6, FACTORS = 7 };
-
-/* ---- arithmetic in the accumulator's type: one rounding each, never contracted but where it says so ---- */
-
-template <int MODE> struct accumulator {
-	using type = __half;
-};
-template <> struct accumulator<HG_ACC_F32> {
-	using type = float;
-};
-
-static __device__ inline float add(float a, float b)
-{
-	return __fadd_rn(a, b);
-}
-static __device__ inline float mul(float a, float b)
-{
-	return __fmul_rn(a, b);
-}
-static __device__ inline __half add(__half a, __half b)
-{
-	return __hadd_rn(a, b);
-}
-static __device__ inline __half mul(__half a, __half b)
-{
-	return __hmul_rn(a, b);
-}
-/* a * b + c: one rounding in f32, two in f16 */
-static __device__ inline float fused(float a, float b, float c)
-{
-	return __fmaf_rn(a, b, c);
-}
-static __device__ inline __half fused(__half a, __half b, __half c)
-{
-	return __hadd_rn(__hmul_rn(a, b), c);
-}
-
-static __device__ inline float row_factor(const struct problem &p, int32_t row)
-{
-	return p.row_scale ? p.row_scale[row] : 1.0f;
-}
-
-/* Weights of CSR entry e for the heads head[0 .. K-1] of a lane. Where every column is a head of its own they lie side by side: one load. */
-template <int K> static __device__ inline void weights(const struct problem &p, int64_t e, const int (&head)[K], float (&w)[K])
-{
-	const int64_t row = (p.edge ? p.edge[e] : e) * p.ldw;
-	const __half *half = static_cast<const __half *>(p.w) + row;
-	const float *full = static_cast<const float *>(p.w) + row;
-	if (K > 1 && p.head_cols == 1) {
-		if (p.w_half)
-			load<K>(half + head[0], w);
-		else
-			load<K>(full + head[0], w);
-		return;
-	}
-#pragma unroll
-	for (int i = 0; i < K; i++)
-		w[i] = p.w_half ? __half2float(half[head[i]]) : full[head[i]];
-}
-
-/* f[i] = w * s of CSR entry e = (i, j) */
-template <typename N, int K> static __device__ inline void factors(const struct problem &p, int64_t e, int32_t j, const int (&head)[K], N (&f)[K])
-{
-	float w[K];
-	if (p.w)
-		weights(p, e, head, w);
-#pragma unroll
-	for (int i = 0; i < K; i++) {
-		f[i] = narrow<N>(p.w ? w[i] : 1.0f);
-		if (p.col_scale)
-			f[i] = mul(f[i], narrow<N>(p.col_scale[j]));
-	}
-}
-
-/* A batch is over: scaled, its sum joins the total. */
-template <typename N, int W> static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scale)
-{
-#pragma unroll
-	for (int i = 0; i < W; i++) {
-		total[i] = add(total[i], mul(narrow<N>(scale), acc[i]));
-		acc[i] = N(0.0f);
-	}
-}
-
-/* What a row's total becomes in Y. */
-template <int MODE> static __device__ inline float finished(typename accumulator<MODE>::type total, float scale)
-{
-	if (MODE == HG_ACC_F32)
-		return mul(scale, widen(total));
-	return widen(MODE == HG_ACC_F16_NAIVE ? mul(narrow<typename accumulator<MODE>::type>(scale), total) : total);
-}
-
-/* What f32 sums of a row, scaled, become in Y. */
-template <typename T, bool ENDS, int W> static __device__ inline void put_row(const struct problem &p, int32_t row, int64_t c, float (&out)[W])
-{
-	const int64_t at = row * p.ldy + c;
-	if constexpr (ENDS)
-		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out);
-	else if (sizeof(T) < sizeof(float) && p.y_full)
-		store<W>(static_cast<float *>(p.y) + at, out);
-	else
-		store<W>(static_cast<T *>(p.y) + at, out);
-}
-
-/* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging slot. */
-template <typename T, int MODE, bool ENDS, typename N, int W>
-static __device__ inline void put_part(const struct problem &p, int32_t row, int64_t slot, int64_t c, const N (&sum)[W], float scale)
-{
-	float out[W];
-	if (slot < 0) {
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			out[i] = finished<MODE>(sum[i], scale);
-		put_row<T, ENDS>(p, row, c, out);
-	} else {
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			out[i] = widen(sum[i]);
-		store<W>(p.staging + slot * p.lead + c, out);
-	}
-}
-
 /* ---- pass 1: parts ---- */
-
-/* What there is one of for each entry beside its column, loaded by the lane that has the entry: a weight, a step ahead; or the scale of the column. HELD: registers. */
-template <typename T, int HELD> struct shared_weights {
-	T now[HELD], next[HELD];
-	__device__ void ahead(const struct problem &p, int k, int64_t entry)
-	{
-		next[k] = static_cast<const T *>(p.w)[entry];
-	}
-	__device__ void nothing_ahead(int k)
-	{
-		next[k] = T(0.0f);
-	}
-	__device__ void turn()
-	{
-#pragma unroll
-		for (int k = 0; k < HELD; k++)
-			now[k] = next[k];
-	}
-	__device__ void look_up(const struct problem &, bool, int, int32_t)
-	{
-	}
-};
-template <int HELD> struct shared_scales {
-	float now[HELD];
-	__device__ void ahead(const struct problem &, int, int64_t)
-	{
-	}
-	__device__ void nothing_ahead(int)
-	{
-	}
-	__device__ void turn()
-	{
-	}
-	__device__ void look_up(const struct problem &p, bool live, int k, int32_t id)
-	{
-		now[k] = live ? __ldg(p.col_scale + id) : 0.0f;
-	}
-};
-template <int HELD> struct nothing_shared {
-	float now[HELD];
-	__device__ void ahead(const struct problem &, int, int64_t)
-	{
-	}
-	__device__ void nothing_ahead(int)
-	{
-	}
-	__device__ void turn()
-	{
-	}
-	__device__ void look_up(const struct problem &, bool, int, int32_t)
-	{
-	}
-};
-template <int FACTOR, int HELD> struct shared_factors : nothing_shared<HELD> {
-};
-template <int HELD> struct shared_factors<WEIGHT_F16, HELD> : shared_weights<__half, HELD> {
-};
-template <int HELD> struct shared_factors<WEIGHT_F32, HELD> : shared_weights<float, HELD> {
-};
-template <int HELD> struct shared_factors<SCALED, HELD> : shared_scales<HELD> {
-};
-template <int HELD> struct shared_factors<ROUNDED, HELD> : shared_scales<HELD> {
-};
-
-/* Gathers of a step: 8, but 4 where an entry takes 8 registers or more. */
-template <typename T, int W, int FACTOR> constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
-
-/* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step leave registers for. */
-template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : FACTOR == BY_COLUMN ? 2 : sizeof(T) == 4 || FACTOR == BY_LANE ? 3 : 4;
-
-/* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane without columns goes along: the lanes of a sub-warp share entries. */
-template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct lane_sum {
-	using N = typename accumulator<MODE>::type;
-	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
-	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE, SHARES_STEPS = !ENDS;
-	using step = step_of<STEP, FEW>;
-
-	const struct problem &p;
-	const char *x;
-	int head[K];
-	N acc[W] = {}, total[W] = {};
-	raw<T, W> bits[STEP];
-	N own_factor[STEP][K];
-	struct shared_factors<FACTOR, step::held> shared;
-
-	static __device__ int64_t own_column()
-	{
-		return own_unit() * W;
-	}
-	__device__ explicit lane_sum(const struct problem &problem) : p(problem)
-	{
-		const int64_t c = own_column() < p.cols ? own_column() : (p.cols - 1) / W * W;
-		x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
-#pragma unroll
-		for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
-			head[i] = FACTOR < BY_LANE ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
-	}
-	__device__ void ahead(int k, int64_t entry)
-	{
-		shared.ahead(p, k, entry);
-	}
-	__device__ void nothing_ahead(int k)
-	{
-		shared.nothing_ahead(k);
-	}
-	__device__ void turn()
-	{
-		shared.turn();
-	}
-	__device__ void look_up(bool live, int k, int32_t id)
-	{
-		shared.look_up(p, live, k, id);
-	}
-	__device__ float factor(int u)
-	{
-		return SHARED ? widen(step::given(shared.now, u)) : 1.0f;
-	}
-	__device__ void load(int u, int64_t entry, int32_t j)
-	{
-		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
-		if (FACTOR >= BY_LANE)
-			factors(p, entry, j, head, own_factor[u]);
-	}
-	__device__ void load_if(bool live, int u, int64_t entry, int32_t j)
-	{
-		bits[u] = {};
-#pragma unroll
-		for (int i = 0; FACTOR >= BY_LANE && i < K; i++)
-			own_factor[u][i] = N(0.0f);
-		if (live)
-			load(u, entry, j);
-	}
-	__device__ void add(int u, float factor)
-	{
-		N v[W];
-		unpack(bits[u], v);
-#pragma unroll
-		for (int i = 0; i < W; i++) {
-			const N f = FACTOR >= BY_LANE ? own_factor[u][i % K] : narrow<N>(factor);
-			acc[i] = FACTOR == UNIT      ? ::add(acc[i], v[i])
-			         : FACTOR == ROUNDED ? ::add(acc[i], N(widen(narrow<T>(mul(factor, widen(v[i]))))))
-			                             : fused(f, v[i], acc[i]);
-		}
-	}
-	__device__ void passed(int64_t entry, float r)
-	{
-		if (MODE == HG_ACC_F16_DISCRETIZED && entry % HG_BATCH_EDGES == 0)
-			close_batch(acc, total, mul(p.alpha, r));
-	}
-	__device__ void put(int32_t row, int64_t slot, float r)
-	{
-		const float scale = mul(p.alpha, r);
-		if (MODE == HG_ACC_F16_DISCRETIZED)
-			close_batch(acc, total, scale);
-		if (own_column() < p.cols)
-			put_part<T, MODE, ENDS>(p, row, slot, own_column(), MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
-#pragma unroll
-		for (int i = 0; i < W; i++)
-			acc[i] = total[i] = N(0.0f);
-	}
-	__device__ void zero(int32_t row)
-	{
-		float nothing[W] = {};
-		if (own_column() < p.cols)
-			put_row<T, ENDS>(p, row, own_column(), nothing);
-	}
-};
 
 /* Does this arithmetic stand in where tiles cannot be used? */
 template <typename T, int MODE> constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
 
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
-static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct problem p)
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct spmm_problem p)
 {
 	after_previous();
 	if (AFTER_TILES<T, MODE> && W == 8 && FACTOR == UNIT && p.spoiled && *p.spoiled == 0)
@@ -344,7 +36,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_par
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
 
-template <typename T, int MODE, bool ENDS> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct problem p)
+template <typename T, int MODE, bool ENDS> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_problem p)
 {
 	after_previous();
 	using N = typename accumulator<MODE>::type;
@@ -360,7 +52,7 @@ template <typename T, int MODE, bool ENDS> static __global__ void __launch_bound
 
 /* ---- launch ---- */
 
-typedef void (*spmm_kernel)(struct problem);
+typedef void (*spmm_kernel)(struct spmm_problem);
 
 constexpr int64_t LEAST_LANES = 4; /* of a sub-warp: by_length.cuh */
 
@@ -420,9 +112,9 @@ static uint32_t pitch_of(const struct hg__mat &x)
 	return static_cast<uint32_t>(x.ld * static_cast<int64_t>(hg_dtype_size(x.dtype)));
 }
 
-static struct problem problem_of(const struct hg__spmm_args *a)
+static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 {
-	struct problem p = {};
+	struct spmm_problem p = {};
 	p.plan = plan_of(a->csr);
 	p.col = a->csr.col;
 	p.edge = a->csr.edge;
@@ -446,7 +138,7 @@ static struct problem problem_of(const struct hg__spmm_args *a)
 }
 
 /* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge, are loaded in vectors. */
-static const struct walker *walker_for(const struct variant *v, const struct problem &p, bool by_eight, bool rounded)
+static const struct walker *walker_for(const struct variant *v, const struct spmm_problem &p, bool by_eight, bool rounded)
 {
 	const bool plain = !p.w && !p.col_scale, in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
 	if (!by_eight)
@@ -464,7 +156,7 @@ static const struct walker *walker_for(const struct variant *v, const struct pro
 /* Lanes of a sub-warp at most: wide rows are done in passes. H200, f16, F = 128, one run, in one pass of 256 bytes and in two of 128: reddit-like 3.12 and 2.99 ms, Kron-21
  * 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 passes have 256 bytes, but 128 where the rows that are gathered do not stay in
  * the second-level cache and so much of each would: a line that is gathered for one half of the chip is kept by that half, so 30 MB of 60 count. */
-static unsigned most_lanes(const hg_context *ctx, const struct problem &p, const struct hg__spmm_args *a)
+static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p, const struct hg__spmm_args *a)
 {
 	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2, element = static_cast<int64_t>(hg_dtype_size(a->x.dtype));
 	return element == sizeof(float) && a->csr.cols * p.cols * element > l2 && a->csr.cols * 128 <= l2 ? 4 : 8;
@@ -472,7 +164,7 @@ static unsigned most_lanes(const hg_context *ctx, const struct problem &p, const
 
 /* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so that a row touches as few lines as it can. H200, GCN with 41 columns
  * (96 or 128 bytes) on reddit-like 1.47 and 1.56 ms, with 47 columns on products-like 4.61 and 4.06. */
-static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory, unsigned *spoiled)
+static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p, void *memory, unsigned *spoiled)
 {
 	const int64_t close = p->lead * static_cast<int64_t>(hg_dtype_size(a->x.dtype)) * a->x.rows;
 	const bool fits = close <= static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2;
@@ -485,7 +177,7 @@ static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, str
 }
 
 /* One weight an edge, in scratch in the order of the entries. */
-static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct problem *p, void *memory)
+static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p, void *memory)
 {
 	HG__TRY(hg__cuda_lay_out(ctx, &a->csr, &a->w, memory));
 	p->w = memory;
@@ -498,14 +190,15 @@ static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct 
 constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
 /* X, scaled or not, may have an element that is not finite: p->spoiled will say so. */
-static hg_status watch(hg_context *ctx, struct problem *p, unsigned *spoiled)
+static hg_status watch(hg_context *ctx, struct spmm_problem *p, unsigned *spoiled)
 {
 	p->spoiled = spoiled;
 	return cuda_status(ctx, cudaMemsetAsync(spoiled, 0, sizeof *spoiled, stream_of(ctx)), "spmm: flag");
 }
 
 /* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows; for tiles a flag. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct problem *p, bool by_eight, bool tiled, bool *rounded)
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct spmm_problem *p, bool by_eight, bool tiled,
+                         bool *rounded)
 {
 	const bool scaled = a->scale_first && a->col_scale, one_weight = p->w && p->heads == 1 && p->ldw == 1;
 	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT, w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
@@ -527,7 +220,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 }
 
 /* Tiles do it if all of X is finite; what comes behind does it if not. Neither asks the host, so captured work stays right. */
-static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct problem &p)
+static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct spmm_problem &p)
 {
 	const struct hg__mat x = {const_cast<void *>(p.x), a->x.rows, a->x.cols, p.pitch / static_cast<int64_t>(sizeof(__half)), a->x.dtype};
 	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
@@ -550,7 +243,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		return hg__cuda_spmm_variant(ctx, a, variant);
 	if (!tiled && hg__cuda_spmm_rows_takes(a))
 		return hg__cuda_spmm_rows(ctx, a);
-	struct problem p = problem_of(a);
+	struct spmm_problem p = problem_of(a);
 	if (p.cols % p.heads)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
