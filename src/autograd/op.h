@@ -14,16 +14,16 @@ HG_EXTERN_C_BEGIN
 #define HG__ATTR_BYTES 64
 
 enum hg__op_traits {
-	HG__LINEAR = 1u,      /* in operand 0, the others fixed: the adjoint identity is tested */
-	HG__GRAPH = 2u,       /* needs a graph */
-	HG__TRANSPOSE = 4u,   /* its backward needs the transpose */
-	HG__ELEMENTWISE = 8u, /* out[i, c] depends on in[.][i, c] alone */
-	HG__LOSS = 16u,       /* output f32 [1, 1] */
-	HG__RANDOM = 32u,     /* draws from the step's random stream */
-	HG__BATCH = 64u,      /* needs the graph's batch pointers */
-	HG__AGAIN = 256u,     /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
-	HG__WIDE_SUMS = 512u, /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
-	HG__UNIT_EDGES = 128u /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
+	HG__LINEAR = 1u,       /* in operand 0, the others fixed: the adjoint identity is tested */
+	HG__GRAPH = 2u,        /* needs a graph */
+	HG__TRANSPOSE = 4u,    /* its backward needs the transpose */
+	HG__ELEMENTWISE = 8u,  /* out[i, c] depends on in[.][i, c] alone */
+	HG__LOSS = 16u,        /* output f32 [1, 1] */
+	HG__RANDOM = 32u,      /* draws from the step's random stream */
+	HG__BATCH = 64u,       /* needs the graph's batch pointers */
+	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
+	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
+	HG__WIDE_SUMS = 512u   /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
 };
 
 struct hg__shape {
@@ -65,7 +65,8 @@ struct hg__infer {
 #define HG__BACK_AUX(i) (1u << (24 + (i))) /* not saved: written and read by backward alone, and in memory only then */
 
 /* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of a
- * parameter is f32 (a sum over many rows), but for elementwise ops, and for operand 0 of those without HG__WIDE_SUMS; all others have their operand's type. Every present din is written in full (the tape adds up contributions), or added to where `adds` says so.
+ * parameter is f32 (a sum over many rows), but for elementwise ops, and for operand 0 of those without HG__WIDE_SUMS; all others have their operand's type. Every
+ * present din is written in full (the tape adds up contributions), or added to where `adds` says so.
  * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
 struct hg__call {
 	hg_context *ctx;

@@ -5,8 +5,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What one item of a plan has of one row is a part: `row`'s entries from the one in the low HG__PART_BITS bits of `place`, as many as the bits above say. slot: the staging slot
- * of its sum; -1: the part is the whole row. */
+/* What one item of a plan has of one row is a part: `row`'s entries from the one in the low HG__PART_BITS bits of `place`, as many as the bits above say.
+ * slot: the staging slot of its sum; -1: the part is the whole row. */
 #define HG__PART_BITS 40
 struct hg__plan_part {
 	uint64_t place;
@@ -31,10 +31,11 @@ enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
  * belongs to row item_row[k+1], which a later item finishes.
  *
  * A cut moves to the end or to the beginning of the row that it falls in, whichever is nearer, if that is at most hg__plan_reach edges away; so only rows of more
- * than item_work edges are split, and none in a graph of short rows. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their partial sums cost 0.18 ms of 1.86,
- * H200, F = 64. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its last edge. So an item has at most item_work
- * + reach + 1 rows + edges, two neighbours together at least item_work (none is empty); it finishes a row with edges exactly if it has the last one; and it has at least one edge of row
- * item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]). item_row[items] = rows: the last item leaves nothing.
+ * than item_work edges are split, and none in a graph of short rows. (Cuts every item_work split 188,000 of 233,000 rows of 493 edges on the average; their
+ * partial sums cost 0.18 ms of 1.86, H200, F = 64, when aggregation walked by items. Moved, 20,000 rows and 0.02 ms of 1.75.) A cut never parts a row's end from its
+ * last edge. So an item has at most item_work + reach + 1 rows + edges, two neighbours together at least item_work (none is empty); it finishes a row with edges
+ * exactly if it has the last one; and it has at least one edge of row item_row[k] if that row was begun earlier (item_edge[k] > rowptr[item_row[k]]).
+ * item_row[items] = rows: the last item leaves nothing.
  *
  * A row whose edges lie in more than one item is a split row. Each item has two staging slots: 2k for the head (edges of row item_row[k], begun
  * earlier, that this item finishes) and 2k+1 for the tail (edges of row item_row[k+1], which this item does not finish; also when the whole item lies inside

@@ -84,8 +84,8 @@ static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
 }
 
 /* gemm on the CPU. A piece of C has at most TALL rows and WIDE columns and takes DEEP of k at a time: its panel of A has 256 kB, a strip of 64 columns of B
- * 64 kB; both stay in a second-level cache of 512 kB. (A strip has STRIP columns where a BLAS multiplies; it blocks for the caches itself.) Where k is long and C is small (gradients of weights) k is cut as well, into runs of at least RUN, so
- * that there are PIECES pieces to share; their sums are added in order. */
+ * 64 kB; both stay in a second-level cache of 512 kB. (A strip has STRIP columns where a BLAS multiplies; it blocks for the caches itself.) Where k is long and C is
+ * small (gradients of weights) k is cut as well, into runs of at least RUN, so that there are PIECES pieces to share; their sums are added in order. */
 #define HG__GEMM_TALL 256
 #define HG__GEMM_WIDE 512
 #define HG__GEMM_DEEP 256
@@ -138,9 +138,9 @@ static inline int hg__has_ending(const struct hg__ending *e)
 /* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p.
  * x absent: X = 1, no s (then cols(Y) = heads: sums of edge values). w: [m, heads] state or f32, or absent (1); heads divides cols, head of c = c / (cols / heads).
  * row_scale r, col_scale s: f32 vectors or NULL. scale_first: X := narrow(s_j * X[j, c]) for all of X first, f = w: the edges then need not look s up, for one more
- * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Y is of X's type, or f32: then the sum
- * is not narrowed; an ending wants Y of X's type. Edge-parallel over csr.plan,
- * staged, no atomics. A part is what one item of the plan has of a row; parts are added in order.
+ * rounding of X (absolute, 2^-25, where s X is below f16's normal range). accumulate: hg_accumulate; F16_* only where X and Y are f16. Y is of X's type, or f32: then
+ * the sum is not narrowed; an ending wants Y of X's type. Edge-parallel over csr.plan, staged, no atomics. A part is what one item of the plan has of a row; parts are
+ * added in order.
  *   F32             acc = fma(f, x, acc) over a part, in f32; Y = narrow(alpha * r * sum of the parts), or of what the ending makes of that. Where the plan has tiles,
  *                   f = 1 and X, Y are f16, tensor cores may make the sums: products with exact counts of entries, 8 or 16 of a window's columns and the sum so
  *                   far aligned with the largest and cut off, parts of a window added in order (hg__depth_tiles). Then the bits are not those of a CPU, but still
