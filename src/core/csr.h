@@ -88,6 +88,8 @@ static inline struct hg__plan hg__plan_by_row(const struct hg__csr *csr)
 /* Work of one item: enough items to fill a GPU on small graphs, long ones on large graphs. Depends on the graph alone. */
 HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, enum hg__part_order order, struct hg__plan **plan);
 size_t hg__plan_bytes(const struct hg__plan *plan);
+/* At most, before there is one; listed: with its parts. */
+size_t hg__plan_most_bytes(int64_t rows, int64_t m, int listed);
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
 
 /* A place of csr.edge is 32 bits, half the memory and half the traffic of what it would take elsewhere. */

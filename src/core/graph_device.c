@@ -77,7 +77,8 @@ hg_status hg__graph_missing(hg_graph *g, int want_edge, size_t *bytes)
 {
 	HG__TRY(places_fit(g, want_edge));
 	HG__TRY(hg__graph_know(g));
-	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) + (size_t)g->m * sizeof(int32_t);
+	const size_t pattern =
+	    (size_t)(g->cols + 1) * sizeof(int64_t) + (size_t)g->m * sizeof(int32_t) + hg__plan_most_bytes(g->cols, g->m, g->ctx->backend->wants_parts);
 	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) + (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
 	return HG_OK;
 }

@@ -78,11 +78,24 @@ static int64_t longest_row(int64_t rows, const int64_t *rowptr)
 	return longest;
 }
 
+/* Two neighbours have at least `work` tokens: what one goes back, the next has twice. */
+static int64_t most_items(int64_t rows, int64_t m)
+{
+	const int32_t work = choose_work(rows, m);
+	return 2 * ((rows + m + work - 1) / work) + 1;
+}
+
+size_t hg__plan_most_bytes(int64_t rows, int64_t m, int listed)
+{
+	const int64_t items = most_items(rows, m);
+	return hg__plan_array_bytes(items, items) + (listed ? (size_t)(rows + items) * sizeof(struct hg__plan_part) : 0);
+}
+
 hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, enum hg__part_order order, struct hg__plan **plan)
 {
 	*plan = NULL;
 	const int32_t work = choose_work(rows, m);
-	const int64_t most = 2 * ((rows + m + work - 1) / work) + 1; /* two neighbours have at least work tokens: what one goes back, the next has twice */
+	const int64_t most = most_items(rows, m);
 	struct hg__host_plan p;
 	HG__TRY(hg__host_plan_alloc(ctx, most, most + 1, &p));
 	p.work = work;

@@ -89,12 +89,19 @@ hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t
 	return status;
 }
 
+size_t hg__plan_array_bytes(int64_t items, int64_t splits)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < HG__PLAN_ARRAYS; i++)
+		bytes += (size_t)count_of(i, items, splits) * arrays[i].size;
+	return bytes;
+}
+
 size_t hg__plan_bytes(const struct hg__plan *plan)
 {
-	size_t bytes = plan ? (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles) : 0;
-	for (int i = 0; plan && i < HG__PLAN_ARRAYS; i++)
-		bytes += (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size;
-	return bytes;
+	if (!plan)
+		return 0;
+	return hg__plan_array_bytes(plan->items, plan->splits) + (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles);
 }
 
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan)

@@ -16,6 +16,9 @@ struct hg__host_plan {
 	int32_t work;
 };
 
+/* Of the arrays of so many items and splits. */
+size_t hg__plan_array_bytes(int64_t items, int64_t splits);
+
 /* Room for so many items and splits. */
 HG_NODISCARD hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits, struct hg__host_plan *p);
 void hg__host_plan_free(hg_context *ctx, struct hg__host_plan *p);

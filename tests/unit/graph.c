@@ -328,7 +328,8 @@ static void places_are_32_bits(void)
 	struct hg__csr t;
 	size_t bytes;
 	hg_graph *g;
-	CHECK_OK(hg_graph_from_coo(test_context(), 2, 2, 1, &dst, &src, NULL, NULL, &g));
+	hg_context *ctx = test_context();
+	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 1, &dst, &src, NULL, NULL, &g));
 	CHECK_OK(hg__graph_missing(g, 1, &bytes));
 	g->m = HG__MOST_PLACES + 1;
 	CHECK_EQ_I(hg__graph_csr_t(g, 1, &t), HG_ERR_UNSUPPORTED);
@@ -336,6 +337,7 @@ static void places_are_32_bits(void)
 	CHECK_OK(hg__graph_missing(g, 0, &bytes));
 	g->m = 1;
 	hg_graph_free(g);
+	hg_context_free(ctx);
 }
 
 static void check_vector(hg_context *ctx, const float *device, int64_t n, const int64_t *degree, double power)

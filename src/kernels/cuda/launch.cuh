@@ -93,7 +93,7 @@ HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char
 	};
 	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
 }
-/* Queue a kernel: `return launch(ctx, "spmm", spmm_items<T>, grid, block, args...);`. `what` is for the sentence of a failure. */
+/* Queue a kernel: `return launch(ctx, "colsum", colsum_kernel<T>, grid, block, args...);`. `what` is for the sentence of a failure. */
 template <typename... P, typename... A>
 HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
 {
@@ -294,13 +294,6 @@ static __device__ inline float max_nan(float a, float b)
 {
 	return a > b || a != a ? a : b;
 }
-template <int LANES> static __device__ inline float lanes_max(float x, unsigned mask = 0xffffffffu)
-{
-#pragma unroll
-	for (int step = LANES / 2; step > 0; step /= 2)
-		x = max_nan(x, __shfl_xor_sync(mask, x, step));
-	return x;
-}
 
 /* Sum over a block of BLOCK threads, the same bits in every thread; V = float, double or int64_t. All threads call it; it may be called again at once. */
 template <typename V> static __device__ inline V block_sum(V x)
@@ -316,20 +309,6 @@ template <typename V> static __device__ inline V block_sum(V x)
 	for (int warp = 1; warp < BLOCK / 32; warp++)
 		sum += part[warp];
 	return sum;
-}
-static __device__ inline float block_max(float x)
-{
-	__shared__ float part[BLOCK / 32];
-	x = lanes_max<32>(x);
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		part[threadIdx.x / 32] = x;
-	__syncthreads();
-	float most = part[0];
-#pragma unroll
-	for (int warp = 1; warp < BLOCK / 32; warp++)
-		most = max_nan(most, part[warp]);
-	return most;
 }
 
 #endif
