@@ -135,7 +135,7 @@ def reordered(rows, op, weighted=False):
         change = [f'{figure(half.get(f"{what}_before"))} to {figure(half.get(what))}' for what in ("near_miss", "far_miss", "tile_reuse")]
         body.append([name(half), order(half), figure(half.get("order_seconds"), 1), *change, str(half.get("features")), figure(half["ms"], 3), figure(gather, 3),
                      figure(ratio(half["ms"], gather)), figure(unordered, 3), figure(ratio(half["ms"], unordered)), figure(ratio(peer, half["ms"]))])
-    head = ["graph", "order", "found in, s", "near miss", "far miss", "edges a source in 8 rows", "F", "fp16, ms", "gather alone", "ratio", "gather, old order", "ratio", "faster than cuSPARSE by"]
+    head = ["graph", "order", "found in, s", "near miss", "far miss", "edges a source in 16 rows", "F", "fp16, ms", "gather alone", "ratio", "gather, old order", "ratio", "faster than cuSPARSE by"]
     return table(head, body) if body else ""
 
 
