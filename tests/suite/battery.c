@@ -21,6 +21,16 @@ static int is_tried(const struct hg__op *op, const struct battery_graph *g, int6
 /* The 260 heads run on the small graphs: on all of them they take longer than everything else together. */
 #define MOST_EDGE_VALUES 30000
 
+/* Tall matrices are there for the way of summing, not for every attribute: large ones get an op's first two samples, none of hundreds of columns more. Elements. */
+#define LARGE 100000
+#define TOO_LARGE 400000
+
+static int is_left_out(const struct battery_graph *g, const struct hg__sample *s, int i)
+{
+	const int64_t elements = s->in[0].shape.rows * s->in[0].shape.cols;
+	return g->width > 0 && elements > LARGE && (i >= 2 || elements > TOO_LARGE);
+}
+
 /* Bad samples are recorded, as a user would, and must be refused with the promised status and a sentence that names the op. */
 static void refuse(hg_context *ctx, const struct hg__op *op, const struct battery_graph *g, const struct hg__sample *s, hg_dtype state, const char *label)
 {
@@ -78,6 +88,8 @@ static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, cons
 			refuse(ctx, op, g, &sample, setting->state, label);
 			continue;
 		}
+		if (is_left_out(g, &sample, i))
+			continue;
 		struct battery_case *c = calloc(1, sizeof *c);
 		CHECK(c != NULL);
 		battery_case_open(c, ctx, kernels, op, g, &sample, setting->state, setting->accumulate, setting->mode);
