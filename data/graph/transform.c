@@ -165,6 +165,30 @@ static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t ke
 	return HG_OK;
 }
 
+/* The order that a component of a reordered dataset comes in: what number each kept node had among the kept ones before. None where that is the order at hand. */
+static hg_status keep_order(const hg_dataset *d, const int32_t *keep, int64_t kept, hg_dataset *part, char *message)
+{
+	int32_t *now = NULL;
+	if (!d->order)
+		return HG_OK;
+	HG__TRY(hg__data_alloc(d->nodes, sizeof *now, "the component's order", (void **)&now, message));
+	const hg_status status = hg__data_alloc(kept, sizeof *part->order, "the component's order", (void **)&part->order, message);
+	for (int64_t i = 0; i < d->nodes; i++)
+		now[d->order[i]] = keep[i];
+	int64_t before = 0, moved = 0;
+	for (int64_t k = 0; k < d->nodes && status == HG_OK; k++)
+		if (now[k] >= 0) {
+			moved += now[k] != before;
+			part->order[now[k]] = (int32_t)before++;
+		}
+	free(now);
+	if (moved == 0) {
+		free(part->order);
+		part->order = NULL;
+	}
+	return status;
+}
+
 hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 {
 	int32_t *keep = NULL;
@@ -180,6 +204,8 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 		status = hg_dataset_new(&part, message);
 	if (part) {
 		status = pick_nodes(d, keep, kept, part, message);
+		if (status == HG_OK)
+			status = keep_order(d, keep, kept, part, message);
 		hg_dataset *leave = part; /* the old arrays leave with it on success, the unfinished new ones on failure */
 		if (status == HG_OK) {
 			const hg_dataset old = *d;

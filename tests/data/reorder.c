@@ -111,16 +111,24 @@ static void the_smallest_datasets(void)
 		}
 }
 
-/* A part of the nodes has a numbering of its own; the user's numbers stay. */
+/* A part of the nodes has a numbering of its own; the user's numbers stay, and its order can be undone as the whole's could. */
 static void components_keep_the_numbers(void)
 {
 	static const int32_t order[] = {5, 4, 3, 2, 1, 0};
 	char message[HG_DATA_MESSAGE] = "";
-	hg_dataset *d = small(1);
+	hg_dataset *d = small(1), *plain = small(1);
 	CHECK_OK(hg_dataset_permute(d, order, message));
 	CHECK_OK(hg_dataset_largest_component(d, message));
-	CHECK(d->nodes == 5 && d->order == NULL && hg_dataset_node(d, 0) == 4 && hg_dataset_node(d, 4) == 0);
+	CHECK(d->nodes == 5 && hg_dataset_node(d, 0) == 4 && hg_dataset_node(d, 4) == 0);
+	CHECK(d->order && d->order[0] == 4 && d->order[4] == 0);
 	CHECK_OK(hg_dataset_check(d, "component", message));
+	CHECK_OK(hg_dataset_reorder(d, "original", NULL, NULL, message));
+	CHECK_OK(hg_dataset_largest_component(plain, message));
+	CHECK(d->order == NULL && d->edges == plain->edges);
+	for (int64_t i = 0; i < d->nodes; i++)
+		CHECK(hg_dataset_node(d, i) == hg_dataset_node(plain, i) && d->label[i] == plain->label[i] && d->rowptr[i + 1] == plain->rowptr[i + 1]);
+	CHECK(memcmp(d->col, plain->col, (size_t)d->edges * sizeof *d->col) == 0);
+	hg_dataset_free(plain);
 	hg_dataset_free(d);
 }
 
