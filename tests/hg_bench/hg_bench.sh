@@ -153,6 +153,8 @@ expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.
 expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json "$scratch/linked.h5"
 expect 2 "data.h5: it holds something else than results" spmm $fast --json "$scratch/data.h5"
 expect 2 "notes.txt: it holds something else than results" spmm $fast --json "$scratch/notes.txt"
+printf '{"graph": "ti' >"$scratch/cut.json"
+expect 2 "cut.json: its last line does not end" spmm $fast --json "$scratch/cut.json"
 expect 2 "pipe: it is not a regular file" spmm $fast --json "$scratch/pipe"
 expect 2 "null: it is not a regular file" spmm $fast --json /dev/null
 cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a dataset"

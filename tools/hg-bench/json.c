@@ -84,12 +84,16 @@ int json_end(struct json *j)
 static const char *file_fault(int file)
 {
 	struct stat facts;
-	char first = '{';
-	if (fstat(file, &facts) || (S_ISREG(facts.st_mode) && pread(file, &first, 1, 0) < 0))
+	char first = '{', last = '\n';
+	if (fstat(file, &facts))
 		return strerror(errno);
 	if (!S_ISREG(facts.st_mode))
 		return "it is not a regular file";
-	return first == '{' ? NULL : "it holds something else than results, and is left as it is";
+	if (facts.st_size > 0 && (pread(file, &first, 1, 0) < 0 || pread(file, &last, 1, facts.st_size - 1) < 0))
+		return strerror(errno);
+	if (first != '{')
+		return "it holds something else than results, and is left as it is";
+	return last == '\n' ? NULL : "its last line does not end, and it is left as it is";
 }
 
 int json_open(const char *path, const char **why)
