@@ -4,12 +4,12 @@
 /* A walk over the parts of a plan by length (core/csr.h): the sub-warps of a warp take parts of equally many steps, so they go through the same code together, and
  * DEEP gathers of each are under way at once. A part that fits into one step shares it with others: two parts of 4 entries, four of 2, eight of one.
  *
- * A sub-warp is `lanes` (blockDim.x: 4, 8, 16 or 32) threads. Column ids, and what else there is one of for each entry, are loaded by lane k for entry k of a step
- * of DEEP, and shuffled when they are used; of the next step while this one's gathers are under way.
+ * A sub-warp is blockDim.x threads, 4 or 8. Column ids, and what else there is one of for each entry, are loaded by lane k for entry k of a step of DEEP, and shuffled when
+ * they are used; those of the next step are asked for before this one's gathers.
  *
- * Why sorted: H200, f16, unit weights, one run, F = 32 / 64 / 128, parts in the order of rows with row ends in the middle of steps against this: Kron-21 0.95 / 1.33 /
- * 2.23 ms and 0.61 / 0.90 / 1.77; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.51 / 2.99; products-like 2.90 / 3.68 / 7.19 and 2.70 / 3.53 / 7.09. Row ends cost Kron-21
- * 300 million instructions of 743; and rows of equal length sweep over the columns in step, so the second-level cache serves more of them. */
+ * Why sorted: H200, f16, unit weights, F = 32 / 64 / 128, parts in the order of rows with row ends in the middle of steps (commit e16ade0), and this (c9b22df, another run):
+ * Kron-21 0.95 / 1.33 / 2.23 ms and 0.62 / 0.91 / 1.79; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.52 / 3.03; products-like 2.90 / 3.68 / 7.19 and 2.72 / 3.54 / 7.13. With row ends
+ * inside steps Kron-21, F = 64, took 743 million instructions, of which the gathers alone need 457. */
 
 #include "kernels/cuda/parts.cuh"
 
