@@ -59,6 +59,8 @@ refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data needs a value, found nothing: FILE.h5' --data= --model gcn
 refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model gcn --json ''
+refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model gcn --clip 0
+refused 'unproved and refused' 'refuses what is not proved (layer conv0)' --data data.h5 --model gin --precision fp16-naive --unproved refuse
 refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
 refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 --model gcn --epochs 0
 refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
@@ -133,6 +135,13 @@ contains 'two seeds' out 'over 2 seeds'
 contains 'two seeds' two.jsonl '"seed":1,"epoch":20,'
 run 0 'loss scale' --data data.h5 --model gcn --epochs 2 --loss-scale 8388608
 contains 'loss scale' out 'loss scale  *\(8388608\|4194304\|2097152\) at the end'
+for clip in 1e-3 1e30; do
+  run 0 clip --data data.h5 --model gin --epochs 3 --clip $clip --json -
+  grep epoch out | sed 's/"epoch_ms[a-z_]*":[^,]*,//' >clip$clip
+done
+if cmp -s clip1e-3 clip1e30; then fail 'clip: changes nothing'; fi
+run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-plan
+contains promote out promoted
 run 0 plan --data data.h5 --model gat --epochs 1 --print-plan
 contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl

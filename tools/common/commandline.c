@@ -33,7 +33,7 @@ static int word_in(const char *list, const char *word, char separator)
 
 static void *place_of(const struct tool_line *line, const struct tool_option *option)
 {
-	return (char *)line->to + option->place;
+	return (char *)line->at + option->place;
 }
 
 int tool_read_flag(struct tool_line *line, const struct tool_option *option, const char *text)
@@ -97,29 +97,42 @@ int tool_read_real(struct tool_line *line, const struct tool_option *option, con
 
 /* ---- words ---- */
 
-static const struct tool_option *option_named(const struct tool_line *line, const char *name, size_t length)
+static size_t option_count(const struct tool_line *line)
 {
-	for (size_t k = 0; k < line->count; k++)
-		if (strlen(line->options[k].name) == length && strncmp(line->options[k].name, name, length) == 0)
-			return &line->options[k];
-	return NULL;
+	return line->count + line->shared_count;
+}
+
+static const struct tool_option *option_at(const struct tool_line *line, size_t k)
+{
+	return k < line->count ? &line->options[k] : &line->shared[k - line->count];
+}
+
+/* Its number; option_count: there is none. */
+static size_t option_named(const struct tool_line *line, const char *name, size_t length)
+{
+	size_t k = 0;
+	while (k < option_count(line) && (strlen(option_at(line, k)->name) != length || strncmp(option_at(line, k)->name, name, length) != 0))
+		k++;
+	return k;
 }
 
 /* The option argv[*i] and its value, which may be the next word. */
 static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 {
 	const char *word = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i], *equals = strchr(word, '=');
-	const struct tool_option *option = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
+	const size_t k = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
 	const char *value = equals ? equals + 1 : NULL;
-	if (!option)
+	if (k == option_count(line))
 		return tool_refuse(line, "there is no option \"%s\": --help lists them", word);
+	const struct tool_option *option = option_at(line, k);
 	if (!option->argument && value)
 		return tool_refuse(line, "%s takes no value, found \"%s\"", option->name, value);
 	if (option->argument && !value && *i + 1 < argc)
 		value = argv[++*i];
 	if (option->argument && (!value || !*value))
 		return tool_refuse(line, "%s needs a value%s: %s", option->name, value ? ", found nothing" : "", option->argument);
-	line->given |= (uint64_t)1 << (option - line->options);
+	line->given |= (uint64_t)1 << k;
+	line->at = k < line->count ? line->to : line->shared_to;
 	return option->read(line, option, value);
 }
 
@@ -145,9 +158,11 @@ int tool_line_read(struct tool_line *line, int argc, char **argv)
 
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name)
 {
-	for (size_t k = 0; k < line->count; k++)
-		if (line->given >> k & 1 && line->options[k].only && word_in(line->options[k].only, name, ' ') < 0)
-			return &line->options[k];
+	for (size_t k = 0; k < option_count(line); k++) {
+		const struct tool_option *option = option_at(line, k);
+		if (line->given >> k & 1 && option->only && word_in(option->only, name, ' ') < 0)
+			return option;
+	}
 	return NULL;
 }
 

@@ -49,11 +49,16 @@ int tool_read_order(struct tool_line *line, const struct tool_option *option, co
 
 struct tool_line {
 	const struct tool_option *options;
-	size_t count; /* at most 64 */
-	void *to;     /* the tool's own struct */
+	size_t count;
+	void *to; /* the tool's own struct */
+	/* Options that several tools have, and what they fill; NULL: none. With the tool's own at most 64. */
+	const struct tool_option *shared;
+	size_t shared_count;
+	void *shared_to;
 	/* A word that is no option. 0, or -1 through tool_refuse. NULL: there are none. */
 	int (*operand)(struct tool_line *line, const char *word);
-	uint64_t given;    /* bit k: option k was given */
+	void *at;          /* what the option that is being read fills */
+	uint64_t given;    /* bit k: option k was given, the shared ones after the tool's own */
 	char message[512]; /* why a word was refused */
 };
 

@@ -35,9 +35,9 @@ static json_t *seeds(const struct results *r)
 	for (int i = 0; i < r->runs; i++) {
 		const hg_train_report *p = &r->report[i];
 		failed |=
-		    json_array_append_new(list, json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->seed + i), "epochs", p->epochs_run, "best_epoch",
-		                                          p->best_epoch, "val_accuracy", number(p->best_val_accuracy), "test_accuracy", number(p->test_accuracy),
-		                                          "final_loss", number(p->final_loss), "skipped", (json_int_t)p->steps_skipped));
+		    json_array_append_new(list, json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->training.seed + i), "epochs", p->epochs_run,
+		                                          "best_epoch", p->best_epoch, "val_accuracy", number(p->best_val_accuracy), "test_accuracy",
+		                                          number(p->test_accuracy), "final_loss", number(p->final_loss), "skipped", (json_int_t)p->steps_skipped));
 	}
 	if (!failed)
 		return list;

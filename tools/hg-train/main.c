@@ -6,7 +6,6 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,58 +25,19 @@ static int complain(const char *sentence, hg_status status)
 	return tool_code_of(status);
 }
 
-static int choice(const char *text, const char *const *names, int count)
-{
-	int i = 0;
-	while (i < count && strcmp(text, names[i]) != 0)
-		i++;
-	return i;
-}
-
-static void set_int(int *field, int64_t value)
-{
-	if (value >= 0)
-		*field = (int)value;
-}
-
-static void set_float(float *field, double value)
-{
-	if (!isnan(value))
-		*field = (float)value;
-}
-
-/* The model's defaults, and on top what the command line says. */
 static hg_status config_make(const struct options *o, const hg_dataset *d, hg_train_config *config)
 {
-	static const char *const norms[] = {"none", "left", "right", "both"}, *const reductions[] = {"sum", "mean", "max"};
-	hg_train_config c = hg_train_config_default(o->model);
-	const hg_status status = hg_policy_parse(o->precision, &c.policy);
-	if (status < 0)
-		return status;
-	set_float(&c.policy.loss_scale.init_scale, o->loss_scale);
-	set_int(&c.model.layers, o->layers);
-	set_int(&c.model.hidden, o->hidden);
-	set_int(&c.model.heads, o->heads);
-	set_int(&c.model.out_heads, o->out_heads);
-	set_float(&c.model.dropout, o->dropout);
-	set_float(&c.model.attention_dropout, o->attention_dropout);
-	set_float(&c.model.lambda, o->lambda);
-	set_float(&c.optim.lr, o->lr);
-	set_float(&c.optim.weight_decay, o->weight_decay);
-	set_int(&c.epochs, o->epochs);
-	set_int(&c.patience, o->patience);
-	set_int(&c.eval_every, o->eval_every);
-	set_int(&c.step.per_launch, o->together);
-	c.step.eager = o->eager;
-	if (o->norm)
-		c.model.norm = (hg_norm)choice(o->norm, norms, 4);
-	if (o->aggregate)
-		c.model.aggregate = strcmp(o->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
-	c.model.readout = d->graph_ptr ? choice(o->readout ? o->readout : reductions[0], reductions, 3) : -1;
-	c.model.in_features = d->features;
-	c.model.out_features = d->classes;
-	*config = c;
-	return HG_OK;
+	const hg_status status = training_config(&o->training, d, config);
+	training_set_int(&config->epochs, o->epochs);
+	training_set_int(&config->patience, o->patience);
+	training_set_int(&config->eval_every, o->eval_every);
+	training_set_int(&config->step.per_launch, o->together);
+	return status;
+}
+
+static int64_t seed_of(const struct command *c)
+{
+	return c->options.training.seed + c->results.runs;
 }
 
 static void note_write(struct command *c, int failed)
@@ -90,7 +50,7 @@ static int on_epoch(void *user, const hg_train_event *event)
 {
 	struct command *c = user;
 	progress_show(&c->progress, event);
-	note_write(c, json_epoch(c->json, c->options.seed + c->results.runs, event));
+	note_write(c, json_epoch(c->json, seed_of(c), event));
 	return watch_interrupted() || c->write_error;
 }
 
@@ -110,19 +70,6 @@ static void on_log(void *user, hg_log_level level, const char *message)
 	fprintf(stderr, "hg-train: %s\n", message);
 }
 
-static hg_status context_open(struct command *c, hg_context **ctx)
-{
-	static const char *const devices[] = {"auto", "cpu", "cuda"};
-	const struct options *o = &c->options;
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
-	config.log = on_log; /* warnings and errors */
-	config.log_user = c;
-	config.device = (hg_device)choice(o->device, devices, 3);
-	config.threads = (int)o->threads;
-	config.seed = (uint64_t)(o->seed + c->results.runs);
-	return hg_context_create(&config, ctx);
-}
-
 /* Facts about the run that only the device side knows. */
 static void results_note(struct results *r, hg_context *ctx, const struct device_data *data)
 {
@@ -136,18 +83,10 @@ static void results_note(struct results *r, hg_context *ctx, const struct device
 static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
 {
 	struct results *r = &c->results;
-	const hg_dataset *d = c->dataset;
 	hg_train_config config = r->config;
-	hg_train_data in = HG_TRAIN_DATA_INIT;
+	const hg_train_data in = dataset_to_train(c->dataset, data);
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	hg_train *train = NULL;
-	in.input.graph = data->graph;
-	in.input.x = data->x;
-	in.input.x_sparse = data->x_sparse;
-	in.labels = d->label;
-	in.train_mask = d->train_mask;
-	in.val_mask = d->val_mask;
-	in.test_mask = d->test_mask;
 	config.progress = on_epoch;
 	config.user = c;
 	hg_status status = hg_train_create(ctx, &config, &in, &train);
@@ -166,10 +105,10 @@ static int seed_run(struct command *c)
 {
 	hg_context *ctx = NULL;
 	struct device_data data;
-	hg_status status = context_open(c, &ctx);
+	hg_status status = training_context(&c->options.training, (uint64_t)seed_of(c), on_log, c, &ctx);
 	if (status < 0)
 		return complain(hg_context_error(NULL), status);
-	status = dataset_upload(c->dataset, &c->options, ctx, c->results.config.policy.state, &data);
+	status = dataset_upload(c->dataset, &c->options.training, ctx, c->results.config.policy.state, &data);
 	if (status >= 0) {
 		results_note(&c->results, ctx, &data);
 		status = train_one(c, ctx, &data);
@@ -207,7 +146,10 @@ static int seeds_run(struct command *c)
 static int command_prepare(struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "";
-	hg_status status = dataset_load(&c->options, &c->dataset, message);
+	const struct training *t = &c->options.training;
+	hg_status status = dataset_load(t, &c->dataset, message);
+	if (status >= 0 && c->options.patience > 0 && !dataset_has_validation(c->dataset))
+		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
 	if (status < 0)
 		return complain(message, status);
 	status = config_make(&c->options, c->dataset, &c->results.config);
@@ -223,7 +165,7 @@ static int command_prepare(struct command *c)
 		return TOOL_DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
-	if (!to_stdout && tool_same_file(c->options.json, c->options.data)) {
+	if (!to_stdout && tool_same_file(c->options.json, t->data)) {
 		fprintf(stderr, "hg-train: --json %s is the dataset itself: it is left as it is\n", c->options.json);
 		return TOOL_BAD_INPUT;
 	}

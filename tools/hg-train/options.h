@@ -4,13 +4,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What the command line asks for. NULL (names), -1 (integers) and NaN (numbers): not given, the model's default holds. */
+#include "training.h"
+
 struct options {
-	const char *data, *model, *precision, *device, *json;
-	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;
-	int64_t layers, hidden, heads, out_heads, epochs, patience, eval_every, seed, seeds, threads, together;
-	double dropout, attention_dropout, lr, weight_decay, lambda, loss_scale;
-	int no_self_loops, eager, print_plan, help, version;
+	struct training training;
+	const char *json;
+	int64_t epochs, patience, eval_every, together, seeds; /* -1: not given, the model's default holds */
+	int print_plan, help, version;
 };
 
 /* 0, or -1 after writing one line that names the option into message. */

@@ -61,8 +61,8 @@ static void print_header(const struct results *r, FILE *out)
 	if (strcmp(m->name, "gat") == 0)
 		fprintf(out, " x %d heads", m->heads);
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
-	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", d->name ? d->name : r->options->data, (long long)r->nodes, (long long)r->edges,
-	        (long long)d->features, r->sparse ? "sparse" : "dense", (int)d->classes);
+	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", d->name ? d->name : r->options->training.data, (long long)r->nodes,
+	        (long long)r->edges, (long long)d->features, r->sparse ? "sparse" : "dense", (int)d->classes);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
 	fputs("\n\n", out);

@@ -1,7 +1,7 @@
 #ifndef HG_TRAIN_RESULTS_H
 #define HG_TRAIN_RESULTS_H
 
-#include "dataset.h"
+#include "options.h"
 
 /* What all seeds gave. */
 struct results {

@@ -1,5 +1,5 @@
-#ifndef HG_TRAIN_PROGRESS_H
-#define HG_TRAIN_PROGRESS_H
+#ifndef HG_TRAINING_PROGRESS_H
+#define HG_TRAINING_PROGRESS_H
 
 #include <stdint.h>
 

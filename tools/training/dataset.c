@@ -1,9 +1,9 @@
 /* From a file to tensors on a device. */
-#include "dataset.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "training.h"
 
 /* Up to this share of stored features the sparse product is the faster one. A training epoch of a GCN of width 64 on one AVX-512 core costs 44 ns for each stored
  * entry with sparse features and 4.1 ns for each cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon Computers, 34.8 %): they
@@ -16,20 +16,20 @@ double dataset_density(const hg_dataset *d)
 	return d->feat || cells <= 0 ? 1.0 : (double)d->feat_rowptr[d->nodes] / cells;
 }
 
-int dataset_is_sparse(const hg_dataset *d, const struct options *o)
+int dataset_is_sparse(const hg_dataset *d, const struct training *t)
 {
-	if (strcmp(o->sparse_features, "auto") == 0)
+	if (strcmp(t->sparse_features, "auto") == 0)
 		return dataset_density(d) < SPARSE_BELOW;
-	return strcmp(o->sparse_features, "on") == 0;
+	return strcmp(t->sparse_features, "on") == 0;
 }
 
-static hg_status refuse(char *message, const struct options *o, const char *why)
+hg_status dataset_refuse(const struct training *t, const char *why, char *message)
 {
-	(void)snprintf(message, HG_DATA_MESSAGE, "%s: %s", o->data, why);
+	(void)snprintf(message, HG_DATA_MESSAGE, "%s: %s", t->data, why);
 	return HG_ERR_FORMAT;
 }
 
-static int has_validation(const hg_dataset *d)
+int dataset_has_validation(const hg_dataset *d)
 {
 	const int64_t rows = d->graph_ptr ? d->graphs : d->nodes;
 	int64_t i = 0;
@@ -39,35 +39,33 @@ static int has_validation(const hg_dataset *d)
 }
 
 /* An option that this dataset has no use for would change nothing in silence. NULL: there is none. */
-static const char *misfit(const hg_dataset *d, const struct options *o)
+static const char *misfit(const hg_dataset *d, const struct training *t)
 {
-	if (o->readout && !d->graph_ptr)
+	if (t->readout && !d->graph_ptr)
 		return "is one graph, and --readout is for datasets of many graphs";
-	if (o->out_heads >= 0 && d->graph_ptr)
+	if (t->out_heads >= 0 && d->graph_ptr)
 		return "holds many graphs, and --out-heads is for the last layer on one graph";
-	if (o->patience > 0 && !has_validation(d))
-		return "has no validation set, and --patience needs one";
 	return NULL;
 }
 
-hg_status dataset_load(const struct options *o, hg_dataset **dataset, char *message)
+hg_status dataset_load(const struct training *t, hg_dataset **dataset, char *message)
 {
-	hg_status status = hg_dataset_read(o->data, dataset, message);
+	hg_status status = hg_dataset_read(t->data, dataset, message);
 	if (status < 0)
 		return status;
 	hg_dataset *d = *dataset;
 	if (!d->feat && !d->feat_rowptr)
-		return refuse(message, o, "has no features to train on");
+		return dataset_refuse(t, "has no features to train on", message);
 	if (!d->label)
-		return refuse(message, o, "has no labels to train on");
+		return dataset_refuse(t, "has no labels to train on", message);
 	if (d->classes < 1)
-		return refuse(message, o, "num_classes is 0, expected at least 1 to train on");
+		return dataset_refuse(t, "num_classes is 0, expected at least 1 to train on", message);
 	if (!d->train_mask)
-		return refuse(message, o, "has no training split");
-	const char *why = misfit(d, o);
+		return dataset_refuse(t, "has no training split", message);
+	const char *why = misfit(d, t);
 	if (why)
-		return refuse(message, o, why);
-	const int normalize = strcmp(o->row_normalize, "auto") == 0 ? d->feat_rowptr != NULL : strcmp(o->row_normalize, "on") == 0;
+		return dataset_refuse(t, why, message);
+	const int normalize = strcmp(t->row_normalize, "auto") == 0 ? d->feat_rowptr != NULL : strcmp(t->row_normalize, "on") == 0;
 	return normalize ? hg_dataset_row_normalize(d, message) : HG_OK;
 }
 
@@ -135,19 +133,19 @@ static hg_status upload_sparsified(const hg_dataset *d, hg_context *ctx, hg_grap
 	return status;
 }
 
-static hg_status upload_features(const hg_dataset *d, const struct options *o, hg_context *ctx, hg_dtype state, struct device_data *out)
+static hg_status upload_features(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out)
 {
-	if (!dataset_is_sparse(d, o))
+	if (!dataset_is_sparse(d, t))
 		return upload_dense(d, ctx, state, &out->x);
 	if (d->feat)
 		return upload_sparsified(d, ctx, &out->x_sparse);
 	return hg_graph_from_csr(ctx, d->nodes, d->features, d->feat_rowptr[d->nodes], d->feat_rowptr, d->feat_col, d->feat_value, &out->x_sparse);
 }
 
-static hg_status upload_graph(const hg_dataset *d, const struct options *o, hg_context *ctx, hg_graph **graph)
+static hg_status upload_graph(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_graph **graph)
 {
 	hg_status status = hg_graph_from_csr(ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, d->weight, graph);
-	if (status >= 0 && !o->no_self_loops && strcmp(o->model, "gin") != 0) {
+	if (status >= 0 && !t->no_self_loops && strcmp(t->model, "gin") != 0) {
 		hg_graph *looped = NULL;
 		status = hg_graph_add_self_loops(*graph, &looped);
 		if (status < 0)
@@ -158,11 +156,24 @@ static hg_status upload_graph(const hg_dataset *d, const struct options *o, hg_c
 	return status >= 0 && d->graph_ptr ? hg_graph_set_batch(*graph, d->graphs, d->graph_ptr) : status;
 }
 
-hg_status dataset_upload(const hg_dataset *d, const struct options *o, hg_context *ctx, hg_dtype state, struct device_data *out)
+hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out)
 {
 	*out = (struct device_data){NULL, NULL, NULL};
-	const hg_status status = upload_graph(d, o, ctx, &out->graph);
-	return status < 0 ? status : upload_features(d, o, ctx, state, out);
+	const hg_status status = upload_graph(d, t, ctx, &out->graph);
+	return status < 0 ? status : upload_features(d, t, ctx, state, out);
+}
+
+hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data)
+{
+	hg_train_data train = HG_TRAIN_DATA_INIT;
+	train.input.graph = data->graph;
+	train.input.x = data->x;
+	train.input.x_sparse = data->x_sparse;
+	train.labels = d->label;
+	train.train_mask = d->train_mask;
+	train.val_mask = d->val_mask;
+	train.test_mask = d->test_mask;
+	return train;
 }
 
 void dataset_release(struct device_data *data)

@@ -1,0 +1,77 @@
+/* From options to what the library asks for. */
+#include <math.h>
+#include <string.h>
+
+#include "training.h"
+
+static int choice(const char *text, const char *const *names, int count)
+{
+	int i = 0;
+	while (i < count && strcmp(text, names[i]) != 0)
+		i++;
+	return i;
+}
+
+void training_set_int(int *field, int64_t value)
+{
+	if (value >= 0)
+		*field = (int)value;
+}
+
+void training_set_float(float *field, double value)
+{
+	if (!isnan(value))
+		*field = (float)value;
+}
+
+static hg_status policy_make(const struct training *t, hg_policy *policy)
+{
+	static const char *const unproved[] = {"guard", "promote", "refuse"};
+	const hg_status status = hg_policy_parse(t->precision, policy);
+	if (t->unproved)
+		policy->unproved = (hg_unproved)choice(t->unproved, unproved, 3);
+	training_set_float(&policy->loss_scale.init_scale, t->loss_scale);
+	return status;
+}
+
+static void model_make(const struct training *t, const hg_dataset *d, hg_model_config *model)
+{
+	static const char *const norms[] = {"none", "left", "right", "both"}, *const reductions[] = {"sum", "mean", "max"};
+	training_set_int(&model->layers, t->layers);
+	training_set_int(&model->hidden, t->hidden);
+	training_set_int(&model->heads, t->heads);
+	training_set_int(&model->out_heads, t->out_heads);
+	training_set_float(&model->dropout, t->dropout);
+	training_set_float(&model->attention_dropout, t->attention_dropout);
+	training_set_float(&model->lambda, t->lambda);
+	if (t->norm)
+		model->norm = (hg_norm)choice(t->norm, norms, 4);
+	if (t->aggregate)
+		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
+	model->readout = d->graph_ptr ? choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
+	model->in_features = d->features;
+	model->out_features = d->classes;
+}
+
+hg_status training_config(const struct training *t, const hg_dataset *d, hg_train_config *config)
+{
+	*config = hg_train_config_default(t->model);
+	model_make(t, d, &config->model);
+	training_set_float(&config->optim.lr, t->lr);
+	training_set_float(&config->optim.weight_decay, t->weight_decay);
+	training_set_float(&config->optim.clip_norm, t->clip);
+	config->step.eager = t->eager;
+	return policy_make(t, &config->policy);
+}
+
+hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user, hg_context **ctx)
+{
+	static const char *const devices[] = {"auto", "cpu", "cuda"};
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.log = log; /* warnings and errors */
+	config.log_user = user;
+	config.device = (hg_device)choice(t->device, devices, 3);
+	config.threads = (int)t->threads;
+	config.seed = seed;
+	return hg_context_create(&config, ctx);
+}

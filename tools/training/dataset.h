@@ -1,0 +1,29 @@
+#ifndef HG_TRAINING_DATASET_H
+#define HG_TRAINING_DATASET_H
+
+#include "halfgraph/data.h"
+#include "halfgraph/halfgraph.h"
+
+struct training;
+
+/* Read the file and prepare what does not depend on the device. One line into message[HG_DATA_MESSAGE] on failure. */
+hg_status dataset_load(const struct training *t, hg_dataset **dataset, char *message);
+/* "FILE: WHY" into message[HG_DATA_MESSAGE]. */
+hg_status dataset_refuse(const struct training *t, const char *why, char *message);
+
+/* A dataset on a context's device. */
+struct device_data {
+	hg_graph *graph, *x_sparse;
+	hg_tensor *x;
+};
+hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out);
+void dataset_release(struct device_data *data);
+/* What hg_train_create asks for; borrows both. */
+hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data);
+
+/* Share of the features that are not zero, as stored: 1 for dense ones. */
+double dataset_density(const hg_dataset *d);
+int dataset_is_sparse(const hg_dataset *d, const struct training *t);
+int dataset_has_validation(const hg_dataset *d);
+
+#endif

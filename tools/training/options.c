@@ -1,0 +1,61 @@
+/* The options of a training run are a table: parsing, checking and --help all read it. */
+#include <math.h>
+
+#include "training.h"
+
+#define AT(field) offsetof(struct training, field)
+#define MODELS "gcn|gin|gat"
+#define PRECISIONS "fp16|fp32|fp16-discretized|fp16-naive"
+
+/* Just under 1, the largest dropout a float can name. */
+#define BELOW_1 0.999999
+
+/* An option of one model alone is not given by default: NULL, below 0 or NaN, and the model's own default holds. */
+const struct tool_option training_options[] = {
+    {"--data", "FILE.h5", "the dataset; h5convert makes one", AT(data), TOOL_TEXT},
+    {"--model", "NAME", "gcn, gin or gat", AT(model), TOOL_WORD(MODELS)},
+    {"--precision", "NAME", "fp16 (default), fp32, fp16-discretized (f16 sums in scaled batches), fp16-naive (what breaks)", AT(precision),
+     TOOL_WORD(PRECISIONS)},
+    {"--unproved", "WHAT", "results in fp16 that cannot be proved to fit: guard (default: a step that overflows is skipped), promote (to fp32), refuse",
+     AT(unproved), TOOL_WORD("guard|promote|refuse")},
+    {"--device", "NAME", "auto (default: a GPU if one answers), cpu, cuda", AT(device), TOOL_WORD("auto|cpu|cuda")},
+    {"--layers", "N", "depth (2)", AT(layers), TOOL_INTEGER(1, 1000)},
+    {"--hidden", "N", "width of a hidden layer (64); gat: of one head (8)", AT(hidden), TOOL_INTEGER(1, 1 << 20)},
+    {"--heads", "N", "attention heads of a hidden layer (8)", AT(heads), TOOL_INTEGER(1, 4096), .only = "gat"},
+    {"--out-heads", "N", "heads of the last layer, averaged (1)", AT(out_heads), TOOL_INTEGER(1, 4096), .only = "gat"},
+    {"--norm", "NAME", "divide by the in-degree (right), the out-degree (left), the root of both (both, default), or not (none)", AT(norm),
+     TOOL_WORD("none|left|right|both"), .only = "gcn"},
+    {"--aggregate", "NAME", "sum (default) or mean of the neighbours", AT(aggregate), TOOL_WORD("sum|mean"), .only = "gin"},
+    {"--lambda", "X", "fixed factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(-1e30, 1e30), .only = "gin"},
+    {"--readout", "NAME", "datasets of many graphs: sum (default), mean or max over each graph's nodes", AT(readout), TOOL_WORD("sum|mean|max")},
+    {"--no-self-loops", NULL, "leave the graph as it is; gcn and gat otherwise add a loop to every node", AT(no_self_loops), TOOL_FLAG},
+    {"--sparse-features", "WHEN", "keep features sparse: auto (default: when few are stored), on, off", AT(sparse_features), TOOL_WORD("auto|on|off")},
+    {"--row-normalize", "WHEN", "divide each node's features by their absolute sum: auto (default: when stored sparse, as bags of words are), on, off",
+     AT(row_normalize), TOOL_WORD("auto|on|off")},
+    {"--dropout", "P", "before every layer (0.5; gat 0.6)", AT(dropout), TOOL_REAL(0, BELOW_1)},
+    {"--attention-dropout", "P", "on the attention weights (0.6)", AT(attention_dropout), TOOL_REAL(0, BELOW_1), .only = "gat"},
+    {"--lr", "X", "learning rate of Adam (0.01)", AT(lr), TOOL_REAL(0, 1e6)},
+    {"--weight-decay", "X", "L2 penalty (5e-4); gcn: on the first layer only", AT(weight_decay), TOOL_REAL(0, 1e6)},
+    {"--clip", "X", "scale all gradients together down to this norm where theirs is larger (never)", AT(clip), TOOL_REAL(1e-30, 1e30)},
+    {"--loss-scale", "X", "initial loss scale (65536); it adapts", AT(loss_scale), TOOL_REAL(1, 16777216)},
+    {"--eager", NULL, "queue every kernel by itself; a GPU otherwise gets an epoch's kernels as one CUDA graph", AT(eager), TOOL_FLAG},
+    {"--seed", "S", "seed of the first run (0)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
+    {"--threads", "N", "CPU threads (as many as OpenMP gives)", AT(threads), TOOL_INTEGER(1, HG_THREADS_MAX)},
+};
+const size_t training_option_count = sizeof training_options / sizeof *training_options;
+
+void training_defaults(struct training *t)
+{
+	*t = (struct training){.precision = "fp16", .device = "auto", .sparse_features = "auto", .row_normalize = "auto"};
+	t->layers = t->hidden = t->heads = t->out_heads = -1;
+	t->dropout = t->attention_dropout = t->lr = t->weight_decay = t->clip = t->lambda = t->loss_scale = (double)NAN;
+}
+
+/* What the chosen model has no use for is refused: it would change nothing in silence. */
+int training_check(struct tool_line *line, const struct training *t)
+{
+	if (!t->data || !t->model)
+		return tool_refuse(line, "--%s is missing; --help shows an example", t->data ? "model" : "data");
+	const struct tool_option *misfit = tool_misfit(line, t->model);
+	return misfit ? tool_refuse(line, "%s is an option of %s, and --model is %s", misfit->name, misfit->only, t->model) : 0;
+}
