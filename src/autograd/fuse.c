@@ -248,7 +248,7 @@ static hg_status fuse_at(hg_tape *tape, int32_t last)
 
 hg_status hg__tape_fuse(hg_tape *tape)
 {
-	if (tape->ctx->separate_ops || tape->observer)
+	if (tape->ctx->separate_ops)
 		return HG_OK;
 	count_uses(tape);
 	for (int64_t k = tape->lines - 1; k >= 0; k--) {

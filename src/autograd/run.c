@@ -2,9 +2,14 @@
 
 /* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it is. */
 
-static hg_status observe(const hg_tape *tape, const struct hg__launch *launch, int backward)
+void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 {
-	return tape->observer ? tape->observer->after(tape->observer->user, tape, launch->line, backward, &launch->call) : HG_OK;
+	tape->hook = hook;
+}
+
+static hg_status tell(const hg_tape *tape, const struct hg__launch *launch, int backward)
+{
+	return tape->hook ? tape->hook->after(tape->hook->user, tape, launch->line, backward, &launch->call) : HG_OK;
 }
 
 hg_status hg_tape_forward(hg_tape *tape)
@@ -21,7 +26,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__launch *launch = &tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
-		HG__TRY(observe(tape, launch, 0));
+		HG__TRY(tell(tape, launch, 0));
 	}
 	tape->stage = HG__FORWARDED;
 	return HG_OK;
@@ -85,7 +90,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 		}
 		HG__TRY(launch->call.node->op->backward(&launch->call));
 		HG__TRY(add_parts(tape, launch));
-		HG__TRY(observe(tape, launch, 1));
+		HG__TRY(tell(tape, launch, 1));
 	}
 	return HG_OK;
 }

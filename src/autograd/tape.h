@@ -72,8 +72,9 @@ struct hg__launch {
 	int first[HG__MAX_IN];
 };
 
-/* Called after every node that ran. Not part of the public interface: tests and diagnosis. A failing status ends the run. */
-struct hg__observer {
+/* Called after every node that ran, with what it ran on; the tape is none other for it, but its steps are not captured. Not part of the public interface: tests and
+ * diagnosis. A failing status ends the run. */
+struct hg__hook {
 	hg_status (*after)(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call);
 	void *user;
 };
@@ -108,7 +109,7 @@ struct hg_tape {
 	int64_t forwards, backwards, agains;
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
-	const struct hg__observer *observer;
+	const struct hg__hook *hook;
 };
 
 /* tape.c: a mistake in recording sticks, the first one stays; fail writes its sentence, stick takes it from the context. Both return status. Afterwards nothing
@@ -131,7 +132,7 @@ HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node
  * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
 
-/* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops or somebody observes. */
+/* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
 /* plan.c: what is alive, what needs a gradient, from when to when. */
@@ -183,8 +184,8 @@ static inline int hg__is_float(hg_dtype dtype)
 /* print.c: "conv2/spmm", or a leaf's own name. */
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size);
 
-/* observe.c. NULL: off. The observer is borrowed. */
-void hg__tape_observe(hg_tape *tape, const struct hg__observer *observer);
+/* run.c. NULL: off. The hook is borrowed. */
+void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);
 
 HG_EXTERN_C_END
 #endif

@@ -53,10 +53,10 @@ static void drop(const hg_step *s, struct hg__caught *c)
 	c->steps = 0;
 }
 
-/* An observer wants to be called after every node. */
+/* A hook wants to be called after every node. */
 static int capturable(const hg_step *s)
 {
-	return !s->refused && !s->config.eager && !s->tape->observer && s->ctx->backend->capture_begin;
+	return !s->refused && !s->config.eager && !s->tape->hook && s->ctx->backend->capture_begin;
 }
 
 /* Captured or not: a step that cannot be captured still runs. */

@@ -329,23 +329,11 @@ static void nothing_is_dropped_in_evaluation(void)
 
 /* ---- what is somebody's stays ---- */
 
-static hg_status ignore(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
-{
-	(void)user;
-	(void)tape;
-	(void)line;
-	(void)backward;
-	(void)call;
-	return HG_OK;
-}
-
-enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, OBSERVED, ASKED, ORDER, DEAD_USER, CAST, REASONS };
-static const int nodes_alive[REASONS] = {
-    [NOTHING] = 1, [KEPT] = 2, [USED_TWICE] = 3, [OUTPUT] = 1, [OBSERVED] = 2, [ASKED] = 2, [ORDER] = 2, [DEAD_USER] = 1, [CAST] = 3};
+enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, ASKED, ORDER, DEAD_USER, CAST, REASONS };
+static const int nodes_alive[REASONS] = {[NOTHING] = 1, [KEPT] = 2, [USED_TWICE] = 3, [OUTPUT] = 1, [ASKED] = 2, [ORDER] = 2, [DEAD_USER] = 1, [CAST] = 3};
 
 static void what_is_asked_for_is_not_fused_away(void)
 {
-	static const struct hg__observer observer = {ignore, NULL};
 	for (int why = 0; why < REASONS; why++) {
 		struct bench b;
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
@@ -356,8 +344,6 @@ static void what_is_asked_for_is_not_fused_away(void)
 		hg_var y = why == ORDER ? hg_bias_add(b.tape, between, p) : hg_relu(b.tape, between);
 		if (why == KEPT)
 			hg_tape_keep(b.tape, first);
-		if (why == OBSERVED)
-			hg__tape_observe(b.tape, &observer);
 		if (why == USED_TWICE)
 			y = hg_add(b.tape, y, first);
 		if (why == DEAD_USER)

@@ -298,7 +298,7 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 	static float x[N * D];
 	struct rig r;
 	int group = 0, nodes = 0;
-	const struct hg__observer observer = {count_nodes, &nodes};
+	const struct hg__hook hook = {count_nodes, &nodes};
 	hg_tensor *wide = NULL;
 	rig_open(&r, open(), "gcn", 0.0f);
 	if (with_step)
@@ -312,7 +312,7 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 			CHECK_OK(hg_optim_assign(r.optim, hg_params_at(r.params, 0), group));
 		}
 		hg_tape *tape = phase == 3 ? wide_tape(&r, &wide) : NULL;
-		hg__tape_observe(r.tape, phase == 4 ? &observer : NULL);
+		hg__tape_hook(r.tape, phase == 4 ? &hook : NULL);
 		if (phase == 5) { /* other features in the same tensor */
 			CHECK_OK(hg_tensor_download(r.x, x, HG_F32));
 			for (int i = 0; i < N * D; i++)

@@ -210,7 +210,7 @@ static void only_what_is_needed_runs(void)
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 	int runs[2] = {0, 0};
-	const struct hg__observer observer = {count_runs, runs};
+	const struct hg__hook hook = {count_runs, runs};
 	hg_param *unused = param(&b, "unused", 3, 3), *w = param(&b, "w", 3, 2);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 3, 1.0), "x", -1.0);
 	const hg_var t = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 2, 1.0), "t", -1.0);
@@ -220,7 +220,7 @@ static void only_what_is_needed_runs(void)
 	const hg_var loss = hg_mse(b.tape, hg_linear(b.tape, scaled, hg_tape_param(b.tape, w), HG_NONE), t, HG_NONE);
 	hg_tape_keep(b.tape, kept);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
-	hg__tape_observe(b.tape, &observer);
+	hg__tape_hook(b.tape, &hook);
 	CHECK_OK(hg_tape_forward(b.tape));
 	float *before = download(hg_tape_value(b.tape, kept));
 	CHECK_OK(hg_tape_backward(b.tape));
@@ -231,7 +231,7 @@ static void only_what_is_needed_runs(void)
 	CHECK(memcmp(before, after, 15 * sizeof *before) == 0);
 	for (int i = 0; i < 9; i++)
 		CHECK(none[i] == 0.0f);
-	hg__tape_observe(b.tape, NULL);
+	hg__tape_hook(b.tape, NULL);
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_EQ_I(runs[0], 4);
 	free(before);

@@ -144,16 +144,16 @@ static hg_status profile_note(void *user, const hg_tape *tape, int32_t line, int
 
 static hg_status profile_run(struct profile *p, hg_train *train)
 {
-	const struct hg__observer observer = {profile_note, p};
+	const struct hg__hook hook = {profile_note, p};
 	HG__TRY(hg_context_synchronize(p->b->ctx));
-	hg__tape_observe(train->tape, &observer);
+	hg__tape_hook(train->tape, &hook);
 	p->count = 0;
 	hg_status status = p->b->device->mark(p->b->ctx, p->marks, 0);
 	if (status == HG_OK)
 		status = hg_tape_forward(train->tape);
 	if (status == HG_OK)
 		status = hg_tape_backward(train->tape);
-	hg__tape_observe(train->tape, NULL);
+	hg__tape_hook(train->tape, NULL);
 	HG__TRY(status);
 	HG__TRY(hg_optim_step(train->optim));
 	return p->b->device->mark(p->b->ctx, p->marks, p->count + 1);
