@@ -67,7 +67,7 @@ typedef enum hg_accumulate {
 	HG_ACC_COUNT = 3
 } hg_accumulate;
 
-/* What to do with a narrowing to f16 that cannot be proved safe.
+/* What to do with a narrowing to f16 that is proved neither for all weights nor for those that the tape assumes (hg_evidence).
  *
  *     GUARD    narrow all the same. On a TRAIN tape what overflows reaches the gradients as infinity or NaN, the optimiser's finite check finds it, and the step
  *              is skipped: weights never take it in (an overflow to -infinity that relu, a maximum
@@ -98,6 +98,20 @@ HG_API HG_NODISCARD hg_status hg_policy_check(const hg_policy *policy);
 /* Verdict on one narrowing to f16, the strongest first. */
 typedef enum hg_verdict { HG_PROVED = 0, HG_GUARDED = 1, HG_PROMOTED = 2, HG_REFUSED = 3, HG_EXACT = 4 /* nothing is narrowed */ } hg_verdict;
 HG_API const char *hg_verdict_name(hg_verdict verdict);
+
+/* Where a bound on |x| comes from, the strongest first. */
+typedef enum hg_evidence {
+	HG_EVIDENCE_EXACT = 0,    /* attained: the largest element of a constant input */
+	HG_EVIDENCE_PROVED = 1,   /* follows from exact bounds, from the graph and from what an op is, for all weights */
+	HG_EVIDENCE_MEASURED = 2, /* follows while the weights stay as small as was assumed when the tape was made (HG_WEIGHT_ROOM); the optimiser watches them */
+	HG_EVIDENCE_UNKNOWN = 3   /* there is none */
+} hg_evidence;
+HG_API const char *hg_evidence_name(hg_evidence evidence);
+
+/* A tape assumes that no weight will be larger than max(HG_WEIGHT_ROOM * its parameter's largest one when the tape was made, HG_WEIGHT_LEAST). Too little, and
+ * the table has to be made again; too much, and less is proved. */
+#define HG_WEIGHT_ROOM 4.0
+#define HG_WEIGHT_LEAST 1.0
 
 HG_EXTERN_C_END
 #endif

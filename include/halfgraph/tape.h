@@ -65,16 +65,47 @@ typedef struct hg_plan_info {
 	int32_t nodes, proved, guarded, promoted, exact;
 	const char *largest_name;
 	size_t graph_bytes, workspace_bytes, library_bytes, other_bytes, total_bytes;
+	int32_t casts, casts_back; /* tensors that a step converts from f16 to f32 or back: forward, and backward */
 } hg_plan_info;
-#define HG_PLAN_INFO_INIT                                                    \
-	{                                                                        \
-		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_PLAN_INFO_INIT                                                          \
+	{                                                                              \
+		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
 
 /* Nodes, dtypes, shapes, verdicts and the memory plan as text, a line at a time. */
 typedef void (*hg_write_fn)(void *user, const char *line);
 HG_API HG_NODISCARD hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user);
+
+/* One tensor of a step, and why its narrowing to f16 cannot overflow, or what guards it. Texts are the tape's.
+ *
+ *     |x| <= bound, rounding included: for all weights where bound = sure, else while they are as large as was assumed at most (policy.h)
+ *     headroom = log2(65520 / bound)
+ *
+ * A gradient's bound is that at loss scale 1. It is proved where it holds at the largest scale of the policy; else it holds up to scale 2^headroom, and beyond that the
+ * step's finite check guards it. */
+typedef struct hg_narrowing {
+	size_t size;
+	int32_t node;           /* of hg_tape_print; -1: an input or the working copy of a weight */
+	int backward;           /* 1: the gradient of that node's result */
+	const char *op, *layer; /* "spmm+bias_add+relu", "conv1"; "input" or "weight", and its name */
+	const char *because;    /* the rule with its numbers */
+	hg_dtype state;
+	hg_accumulate accumulate;
+	double bound, sure;
+	hg_evidence evidence; /* of bound */
+	double headroom;      /* bits; INFINITY in f32 */
+	hg_verdict verdict;
+} hg_narrowing;
+#define HG_NARROWING_INIT                                                                                         \
+	{                                                                                                             \
+		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, HG_EVIDENCE_UNKNOWN, 0.0, HG_EXACT \
+	}
+/* Of a compiled tape: first what is read, then results in the order of the step, then gradients. */
+HG_API int64_t hg_tape_narrowings(const hg_tape *tape);
+HG_API HG_NODISCARD hg_status hg_tape_narrowing(const hg_tape *tape, int64_t index, hg_narrowing *narrowing);
+/* All of them as a table, a line at a time. */
+HG_API HG_NODISCARD hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user);
 
 HG_EXTERN_C_END
 #endif

@@ -1,6 +1,8 @@
+#include <math.h>
 #include <stdio.h>
 
 #include "autograd/tape.h"
+#include "precision/bound.h"
 
 /* hg_tape_compile: everything between the last recorded node and the first run. */
 
@@ -36,24 +38,55 @@ static hg_status check_all_labels(hg_tape *tape)
 	return HG_OK;
 }
 
-/* Bounds on gradients at loss scale 1, by the ops' backward rules: for the plan's reader. What overflows in f16 nevertheless is found by the finite check
- * of the step and answered with a smaller loss scale, so no verdict is needed. */
-static hg_status bound_gradients(hg_tape *tape)
+static double *bound_of(struct hg__value *value, enum hg__belief belief)
+{
+	return belief == HG__SURE ? &value->sure_grad : &value->bound_grad;
+}
+
+/* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only those of parameters are sums over all rows. */
+static double depth_back(const hg_tape *tape, const struct hg__range *r, const struct hg__value *operand)
+{
+	const struct hg__value *out = &tape->value[r->node->out];
+	int64_t longest = out->cols;
+	const int64_t degrees[] = {r->facts.max_row_degree, r->facts.max_col_degree, r->batch_max};
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		longest = degrees[i] > longest ? degrees[i] : longest;
+	for (int i = 0; i < r->node->n_in; i++)
+		longest = r->shape[i].cols > longest ? r->shape[i].cols : longest;
+	if (operand->rows < out->rows)
+		longest = out->rows > longest ? out->rows : longest;
+	return 8.0 + (double)longest;
+}
+
+/* The bound on a gradient as it is stored: at any loss scale of 1 or more, divided by it. */
+static double stored(const hg_tape *tape, const struct hg__range *r, int i)
+{
+	const struct hg__value *operand = &tape->value[r->node->in[i]];
+	if (!(r->din[i] < (double)INFINITY))
+		return INFINITY;
+	const double sum = r->din[i] * (1.0 + hg__gamma(depth_back(tape, r, operand), hg_dtype_get(HG_F32)->u));
+	return hg__part_dtype(r->node, i, operand) == HG_F16 ? sum * (1.0 + hg_dtype_get(HG_F16)->u) + 0x1p-25 : sum;
+}
+
+/* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the reader of the tables. What overflows in f16 nevertheless is found by the
+ * finite check of the step and answered with a smaller loss scale. */
+static hg_status bound_gradients(hg_tape *tape, enum hg__belief belief)
 {
 	if (tape->value[tape->output].grad)
-		tape->value[tape->output].bound_grad = 1.0;
+		*bound_of(&tape->value[tape->output], belief) = 1.0;
 	for (int64_t k = tape->lines - 1; k >= 0; k--) {
 		struct hg__line *line = &tape->line[k];
 		struct hg__range r;
 		if (!line->back)
 			continue;
-		HG__TRY(hg__tape_range(tape, &line->node, &r));
-		r.out = line->node.bound;
-		r.dout = line->node.bound_dy = tape->value[line->node.out].bound_grad;
+		HG__TRY(hg__tape_range(tape, &line->node, belief, &r));
+		r.out = belief == HG__SURE ? line->node.sure : line->node.bound;
+		r.dout = *bound_of(&tape->value[line->node.out], belief);
+		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) = r.dout;
 		line->node.op->range_back(&r);
 		for (int i = 0; i < line->node.n_in; i++)
 			if (line->node.in[i] >= 0 && line->grads >> i & 1u)
-				tape->value[tape->value[line->node.in[i]].root].bound_grad += r.din[i];
+				*bound_of(&tape->value[tape->value[line->node.in[i]].root], belief) += stored(tape, &r, i);
 	}
 	return HG_OK;
 }
@@ -91,7 +124,8 @@ static hg_status compile(hg_tape *tape, hg_var output)
 	HG__TRY(hg__tape_fuse(tape));
 	HG__TRY(hg__tape_lives(tape));
 	HG__TRY(check_all_labels(tape));
-	HG__TRY(bound_gradients(tape));
+	HG__TRY(bound_gradients(tape, HG__SURE));
+	HG__TRY(bound_gradients(tape, HG__ASSUMED));
 	HG__TRY(find_largest(tape));
 	HG__TRY(hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes));
 	return hg__tape_launches(tape);

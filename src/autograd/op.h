@@ -43,8 +43,10 @@ struct hg__node {
 	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
 	hg_accumulate accumulate;
 	hg_verdict verdict;
-	double bound;                                   /* on |out|; INFINITY if unknown */
-	double bound_dy;                                /* on |gradient of out| at loss scale 1; INFINITY if unknown */
+	double bound, sure;       /* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most 65504; INFINITY if unknown */
+	double claim, sure_claim; /* the same by the rules alone, guard or not */
+	double sum;               /* on the sum of |out| over the edges of a row: hg__range */
+	double bound_dy, sure_dy; /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
@@ -83,20 +85,27 @@ struct hg__call {
 	const int64_t *step;
 };
 
+/* The words of a rule: long enough for a fused node's chain of them. */
+#define HG__BECAUSE 192
+
 /* What range rules may use besides the operands' bounds. All in f64; the rounding of the result is added by the caller (precision/range.h). */
 struct hg__range {
 	const struct hg__node *node;
 	hg_mode mode;
 	struct hg__shape shape[HG__MAX_IN];
 	double in[HG__MAX_IN]; /* bounds on |operand| */
-	hg_graph_facts facts;  /* of node->graph */
+	double
+	    sum[HG__MAX_IN];  /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row, as stored; INFINITY where none is known */
+	hg_graph_facts facts; /* of node->graph */
 	int64_t batch_max;
-	double out;             /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
-	double depth;           /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
-	int64_t terms;          /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
-	double term;            /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
-	double dout;            /* backward: bound on |gradient of out| */
-	double din[HG__MAX_IN]; /* backward, to be set */
+	double out;                /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double depth;              /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
+	int64_t terms;             /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
+	double term;               /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
+	double dout;               /* backward: bound on |gradient of out| */
+	double din[HG__MAX_IN];    /* backward, to be set */
+	double sum_out;            /* forward, may be set: as sum, of the result. Preset: INFINITY */
+	char because[HG__BECAUSE]; /* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */
 };
 
 /* Test inputs. The battery gives the extents; the op says what operands it wants. */

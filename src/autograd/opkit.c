@@ -1,6 +1,8 @@
 #include "autograd/opkit.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 hg_status hg__want_present(const struct hg__infer *s, int i, const char *name)
 {
@@ -55,6 +57,14 @@ hg_status hg__want_heads(const struct hg__infer *s, int heads, int i, const char
 hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, double found, const char *expected)
 {
 	return ok ? HG_OK : hg__infer_fail(s, HG_ERR_ARG, "%s is %g, expected %s", name, found, expected);
+}
+
+void hg__because(struct hg__range *r, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(r->because, sizeof r->because, format, args);
+	va_end(args);
 }
 
 hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y)

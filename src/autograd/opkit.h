@@ -32,6 +32,9 @@ static inline struct hg__shape hg__shape_of(int64_t rows, int64_t cols, hg_dtype
 	return shape;
 }
 
+/* The rule in words: r->because. */
+void hg__because(struct hg__range *r, const char *format, ...) HG_PRINTF(2, 3);
+
 /* Product of bounds: 0 times unknown is 0, since a value is finite wherever a bound is claimed. */
 static inline double hg__bound_mul(double a, double b)
 {

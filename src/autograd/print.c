@@ -7,9 +7,13 @@
 
 /* What the tape is, as text and as numbers. */
 
-static const char *const accumulate_name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32", [HG_ACC_F16_DISCRETIZED] = "f16 batch", [HG_ACC_F16_NAIVE] = "f16 naive"};
+const char *hg__accumulate_name(hg_accumulate accumulate)
+{
+	static const char *const name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32", [HG_ACC_F16_DISCRETIZED] = "f16 batch", [HG_ACC_F16_NAIVE] = "f16 naive"};
+	return name[accumulate];
+}
 
-static const char *title_of(const struct hg__line *line)
+const char *hg__line_title(const struct hg__line *line)
 {
 	return line->title ? line->title : line->node.op->name;
 }
@@ -20,7 +24,7 @@ const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, c
 		snprintf(buffer, size, "%s", value->name);
 	else {
 		const struct hg__line *line = &tape->line[value->node];
-		snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "", title_of(line));
+		snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "", hg__line_title(line));
 	}
 	return buffer;
 }
@@ -80,7 +84,7 @@ static void measure(const hg_tape *tape, struct table *table)
 	for (int64_t k = 0; k < tape->lines; k++) {
 		char text[256];
 		operands_text(tape, &tape->line[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->line[k].node.scope), op = (int)strlen(title_of(&tape->line[k])), operands = (int)strlen(text);
+		const int layer = (int)strlen(tape->line[k].node.scope), op = (int)strlen(hg__line_title(&tape->line[k])), operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
 		table->op = op > table->op ? op : table->op;
 		table->operands = operands > table->operands ? operands : table->operands;
@@ -113,8 +117,8 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 		snprintf(dy, sizeof dy, "%.3g", node->bound_dy);
 	if (line->into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)line->into);
-	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, t->op, title_of(line), t->operands,
-	         operands, shape, accumulate_name[node->accumulate], hg_verdict_name(node->verdict), node->bound, dy, place, note);
+	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, t->op, hg__line_title(line),
+	         t->operands, operands, shape, hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict), node->bound, dy, place, note);
 	t->write(t->user, text);
 }
 
@@ -192,8 +196,18 @@ static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan
 	info->nodes++;
 	if (tally[line->node.verdict])
 		++*tally[line->node.verdict];
+	info->casts += line->node.op == &hg__op_cast;
 	if (hg__is_float(out->dtype) && !(line->node.op->traits & HG__LOSS))
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
+}
+
+/* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened on its way into a sum. */
+static int32_t casts_back(const hg_tape *tape, const struct hg__launch *launch)
+{
+	int32_t casts = !launch->again && tape->line[launch->line].node.op == &hg__op_cast;
+	for (int i = 0; i < HG__MAX_IN; i++)
+		casts += launch->add[i].data && launch->add[i].dtype != launch->call.din[i].dtype;
+	return casts;
 }
 
 hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
@@ -208,6 +222,8 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (tape->line[k].alive)
 			count_node(tape, &tape->line[k], &ours);
+	for (int64_t i = 0; i < tape->backwards; i++)
+		ours.casts_back += casts_back(tape, &tape->backward[i]);
 	hg__tape_memory(tape, &ours);
 	ours.largest_bytes = tape->largest_bytes;
 	ours.largest_name = tape->largest_name;

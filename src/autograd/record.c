@@ -64,8 +64,9 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
  * f32 stays f32, and so do scalars: narrowing them saves nothing. */
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
-	const struct hg__narrowing n = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, tape->params->policy.unproved};
-	const hg_verdict verdict = hg__resolve(&n).verdict;
+	const hg_unproved unproved = tape->params->policy.unproved;
+	const struct hg__narrowing sure = {value->sure, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved}, assumed = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved};
+	const hg_verdict verdict = hg__resolve_assuming(&sure, &assumed).verdict;
 	return !value->pinned && value->rows * value->cols > 1 && (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
 }
 
@@ -159,13 +160,15 @@ static double preset_depth(const struct hg__range *r)
 	return 4.0 + (double)longest;
 }
 
-hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r)
+hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, struct hg__range *r)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
-	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY};
+	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY, .sum_out = INFINITY};
 	for (int i = 0; i < node->n_in; i++) {
 		r->shape[i] = shape_of(tape, node->in[i]);
-		r->in[i] = node->in[i] < 0 ? 0.0 : tape->value[node->in[i]].bound;
+		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		r->sum[i] = operand ? operand->sum : (double)INFINITY;
+		r->in[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure : operand->bound;
 	}
 	if (node->graph) {
 		HG__TRY(hg_graph_facts_get(node->graph, &r->facts));
@@ -175,28 +178,60 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struc
 	return HG_OK;
 }
 
-/* Operands, shapes and verdict for a node that runs in `state`. */
-static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, struct hg__infer *s, double *exact)
+/* The node's result as a narrowing, by what is sure or assumed of its operands. Also decides in what it sums. */
+static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s, enum hg__belief belief, struct hg__range *r,
+                              struct hg__narrowing *n)
 {
 	const hg_policy *policy = &tape->params->policy;
+	HG__TRY(hg__tape_range(tape, node, belief, r));
+	node->op->range(r);
+	node->accumulate = s->out.dtype == HG_F16 && r->terms > 0 ? policy->accumulate : HG_ACC_F32;
+	*n = (struct hg__narrowing){.bound = isnan(r->out) ? (double)INFINITY : r->out,
+	                            .depth = r->depth,
+	                            .partial = hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term),
+	                            .state = s->out.dtype,
+	                            .accumulate = node->accumulate,
+	                            .unproved = policy->unproved};
+	return HG_OK;
+}
+
+/* What an attempt at recording a node in one type came to, beside its verdict. */
+struct attempt {
+	struct hg__infer s;
+	double exact; /* the bound before rounding */
+	char because[HG__BECAUSE];
+};
+
+/* What the rules say of the result before it is narrowed. */
+static double claim(const struct hg__narrowing *n)
+{
+	struct hg__narrowing wide = *n;
+	wide.state = HG_F32;
+	return hg__resolve(&wide).bound;
+}
+
+/* Operands, shapes and verdict for a node that runs in `state`. */
+static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, struct attempt *a)
+{
 	struct hg__range r;
+	struct hg__narrowing sure, assumed;
 	HG__TRY(unify(tape, node, state));
-	HG__TRY(infer(tape, node, state, s));
-	HG__TRY(hg__tape_range(tape, node, &r));
-	node->op->range(&r);
-	if (isnan(r.out))
-		r.out = INFINITY;
-	node->accumulate = s->out.dtype == HG_F16 && r.terms > 0 ? policy->accumulate : HG_ACC_F32;
-	const struct hg__narrowing n = {.bound = r.out,
-	                                .depth = r.depth,
-	                                .partial = hg__partial(node->accumulate, r.terms, HG_BATCH_EDGES, r.term),
-	                                .state = s->out.dtype,
-	                                .accumulate = node->accumulate,
-	                                .unproved = policy->unproved};
-	const struct hg__resolved resolved = hg__resolve(&n);
+	HG__TRY(infer(tape, node, state, &a->s));
+	HG__TRY(narrowing_of(tape, node, &a->s, HG__SURE, &r, &sure));
+	HG__TRY(narrowing_of(tape, node, &a->s, HG__ASSUMED, &r, &assumed));
+	const struct hg__resolved resolved = hg__resolve_assuming(&sure, &assumed);
 	node->verdict = resolved.verdict;
 	node->bound = resolved.bound;
-	*exact = r.out;
+	node->sure = resolved.sure;
+	node->claim = claim(&assumed);
+	node->sure_claim = claim(&sure);
+	node->sum = r.sum_out;
+	a->exact = assumed.bound;
+	memcpy(a->because, r.because, sizeof a->because);
+	if (node->accumulate != HG_ACC_F32) {
+		const size_t length = strlen(a->because);
+		snprintf(a->because + length, sizeof a->because - length, "; sums of at most %.3g before they are scaled", assumed.partial);
+	}
 	return HG_OK;
 }
 
@@ -204,60 +239,67 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
  * exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
  *
  * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
-static hg_status decide(hg_tape *tape, struct hg__node *node, struct hg__infer *s)
+static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
 	const hg_dtype state = node_type(tape, node);
-	double exact = INFINITY;
-	HG__TRY(attempt(tape, node, state, s, &exact));
+	HG__TRY(attempt(tape, node, state, a));
 	if (node->verdict == HG_REFUSED)
-		return hg__infer_fail(s, HG_ERR_RANGE, "|out| may reach %.3g, f16 holds 65504, and policy \"%s\" refuses what is not proved", exact,
-		                      tape->params->policy.name);
+		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" refuses what is not proved", a->exact,
+		                      a->because, tape->params->policy.name);
 	if (node->verdict != HG_PROMOTED)
 		return HG_OK;
 	if (state == HG_F16)
-		HG__TRY(attempt(tape, node, HG_F32, s, &exact));
-	const int narrow = s->out.dtype == HG_F16;
+		HG__TRY(attempt(tape, node, HG_F32, a));
+	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
 	if (narrow)
-		node->bound = hg_dtype_get(HG_F16)->max;
+		node->bound = node->sure = hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
 /* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so that sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
-static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape, double bound, int32_t *index)
+/* node: whose result it is; NULL: what it keeps for backward, of which nothing is known. */
+static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape, const struct hg__node *node, int32_t *index)
 {
 	*index = -1;
 	if (!shape->present)
 		return HG_OK;
 	if ((double)shape->rows * (double)hg__leading(shape->cols) > MAX_ELEMENTS)
 		return hg__tape_fail(tape, HG_ERR_NOMEM, "a result of shape [%lld, %lld] is more than memory can hold", (long long)shape->rows, (long long)shape->cols);
-	const struct hg__value value = {
-	    .kind = kind, .dtype = shape->dtype, .rows = shape->rows, .cols = shape->cols, .node = (int32_t)tape->lines, .bound = bound};
+	const struct hg__value value = {.kind = kind,
+	                                .dtype = shape->dtype,
+	                                .rows = shape->rows,
+	                                .cols = shape->cols,
+	                                .node = (int32_t)tape->lines,
+	                                .bound = node ? node->bound : (double)INFINITY,
+	                                .sure = node ? node->sure : (double)INFINITY,
+	                                .sum = node ? node->sum : (double)INFINITY};
 	return hg__tape_value(tape, &value, index);
 }
 
 hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 {
 	const hg_verdict before = line->node.verdict;
-	struct hg__infer s;
-	double exact = INFINITY;
-	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &s, &exact));
+	struct attempt a;
+	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &a));
 	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED;
 	if (line->node.verdict == HG_EXACT)
 		line->node.verdict = before;
-	line->grads = s.grads;
-	line->saves = s.saves;
+	line->grads = a.s.grads;
+	line->saves = a.s.saves;
 	for (int i = 0; i < HG__MAX_AUX && *fits; i++)
 		if (line->node.aux[i] < 0)
-			HG__TRY(append_value(tape, HG__AUX, &s.aux[i], INFINITY, &line->node.aux[i]));
-	return HG_OK;
+			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, &line->node.aux[i]));
+	return *fits ? hg__tape_text(tape, a.because, &line->because) : HG_OK;
 }
 
-static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__infer *s)
+static hg_status append(hg_tape *tape, struct hg__line *line, const struct attempt *a)
 {
+	const struct hg__infer *s = &a->s;
 	struct hg__node *node = &line->node;
+	HG__TRY(hg__tape_text(tape, a->because, &line->because));
 	line->grads = s->grads;
 	line->saves = s->saves;
 	line->into = -1;
@@ -270,8 +312,8 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__i
 	tape->line = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], INFINITY, &node->aux[i]));
-	HG__TRY(append_value(tape, HG__RESULT, &s->out, node->bound, &node->out));
+		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, &node->aux[i]));
+	HG__TRY(append_value(tape, HG__RESULT, &s->out, node, &node->out));
 	tape->value[node->out].pinned = s->out.dtype == HG_F32 && is_pinned(tape, node);
 	tape->line[tape->lines++] = *line;
 	return HG_OK;
@@ -279,12 +321,12 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct hg__i
 
 static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in, hg_param *const *buffers)
 {
-	struct hg__infer s;
+	struct attempt a;
 	HG__TRY(check_graph(tape, line->node.op, line->node.graph));
 	HG__TRY(check_operands(tape, &line->node, in, n_in));
 	HG__TRY(check_buffers(tape, &line->node, buffers));
-	HG__TRY(decide(tape, &line->node, &s));
-	return append(tape, line, &s);
+	HG__TRY(decide(tape, &line->node, &a));
+	return append(tape, line, &a);
 }
 
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,

@@ -119,6 +119,7 @@ static hg_status check_range(const struct hg__op *op, char *why)
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		r.shape[i] = s.in[i].shape;
 		r.in[i] = s.in[i].shape.present ? 1.0 : 0.0;
+		r.sum[i] = INFINITY;
 		r.din[i] = NAN;
 	}
 	op->range(&r);

@@ -182,6 +182,7 @@ static hg_status add_leaf(hg_tape *tape, struct hg__value *leaf, const char *nam
 	leaf->cols = leaf->tensor->mat.cols;
 	leaf->dtype = leaf->tensor->mat.dtype;
 	leaf->node = -1;
+	leaf->sum = INFINITY;
 	HG__TRY(hg__tape_text(tape, name, &leaf->name));
 	return hg__tape_value(tape, leaf, index);
 }
@@ -202,6 +203,7 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 		leaf->bound = type_bound(x->mat.dtype);
 	else if (!(leaf->bound >= 0.0))
 		status = measure(tape->ctx, x, &leaf->bound);
+	leaf->sure = leaf->bound;
 	int32_t index = -1;
 	if (status >= 0)
 		status = add_leaf(tape, leaf, name ? name : "", &index);
@@ -224,6 +226,16 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 	return record_leaf(tape, &leaf, "hg_tape_variable", name);
 }
 
+/* How large a parameter's elements are taken to become (policy.h). Rounding to f16 lifts none above a bound that is a half itself, as this one is, or nearly. */
+static hg_status assume(hg_tape *tape, struct hg__value *leaf)
+{
+	double amax = 0.0;
+	HG__TRY(measure(tape->ctx, leaf->param->master, &amax));
+	const double reach = fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST) * (1.0 + hg_dtype_get(HG_F16)->u);
+	leaf->bound = fmin(reach, leaf->sure);
+	return HG_OK;
+}
+
 /* A parameter is one value however often it is asked for, so that its gradient is one sum. */
 hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 {
@@ -237,15 +249,18 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 	for (int32_t i = 0; i < (int32_t)tape->values; i++)
 		if (tape->value[i].param == param)
 			return hg__tape_var(tape, i);
-	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working, .bound = type_bound(param->working->mat.dtype)};
+	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working, .sure = type_bound(param->working->mat.dtype)};
 	int32_t index = -1;
-	return hg__tape_stick(tape, add_leaf(tape, &leaf, param->name, &index)) < 0 ? invalid : hg__tape_var(tape, index);
+	hg_status status = assume(tape, &leaf);
+	if (status >= 0)
+		status = add_leaf(tape, &leaf, param->name, &index);
+	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);
 }
 
 hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 {
 	const struct hg__value base = tape->value[param];
-	struct hg__value face = {.kind = HG__PARAM, .param = base.param, .tensor = base.param->master, .bound = type_bound(HG_F32)};
+	struct hg__value face = {.kind = HG__PARAM, .param = base.param, .tensor = base.param->master, .bound = base.bound, .sure = type_bound(HG_F32)};
 	HG__TRY(add_leaf(tape, &face, base.name, index));
 	tape->value[*index].root = base.root;
 	tape->value[param].as[HG_F32] = *index;

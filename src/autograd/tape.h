@@ -35,10 +35,11 @@ struct hg__value {
 	int32_t as[2]; /* [HG_F16], [HG_F32]: the value with these numbers in that type; -1: not made */
 	int32_t root;  /* the value that owns the gradient: itself, but for the f32 face of a parameter */
 	const char *name;
-	const hg_tensor *tensor; /* INPUT, VARIABLE */
-	hg_param *param;         /* PARAM */
-	double bound;            /* on |value|, INFINITY if unknown */
-	double bound_grad;       /* on |gradient| at loss scale 1 */
+	const hg_tensor *tensor;      /* INPUT, VARIABLE */
+	hg_param *param;              /* PARAM */
+	double bound, sure;           /* on |value|, assuming of the weights what policy.h says, and without; INFINITY if unknown */
+	double sum;                   /* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
+	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
 	int keep, alive;
 	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
@@ -57,6 +58,7 @@ struct hg__line {
 	int32_t position;              /* i above */
 	int32_t into;                  /* the line that has taken this one in; -1: none */
 	const char *title;             /* of a node that took others in: their names; NULL: the op's own */
+	const char *because;           /* where the bound comes from, in words */
 	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
 	unsigned adds;                 /* bit i: operand i's contribution is added to the gradient by the op itself */
 	int32_t again[HG__MAX_IN];     /* where operand i is made again for backward; -1: it is kept, or not needed */
@@ -125,8 +127,9 @@ HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *val
 /* tape.c: the f32 master of a parameter as a value of its own. */
 HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
 
-/* record.c: what the range rules of a node may use, its operands being on the tape. */
-HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, struct hg__range *r);
+/* record.c: what the range rules of a node may use, its operands being on the tape: bounds that hold for all weights, or for those that are assumed. */
+enum hg__belief { HG__SURE = 0, HG__ASSUMED = 1 };
+HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, struct hg__range *r);
 
 /* record.c: line->node has got another op and other operands, on values of the types that it had: what backward needs of it and its verdict. In f32 that
  * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
@@ -181,6 +184,9 @@ static inline int hg__is_float(hg_dtype dtype)
 	return dtype == HG_F16 || dtype == HG_F32;
 }
 
+/* print.c: what a line is called: its op, or the ops that it took in. */
+const char *hg__line_title(const struct hg__line *line);
+const char *hg__accumulate_name(hg_accumulate accumulate);
 /* print.c: "conv2/spmm", or a leaf's own name. */
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size);
 

@@ -74,6 +74,17 @@ hg_status hg_policy_check(const hg_policy *policy)
 	return hg__policy_fault(policy) ? HG_ERR_ARG : HG_OK;
 }
 
+const char *hg_evidence_name(hg_evidence evidence)
+{
+	static const char *const name[] = {
+	    [HG_EVIDENCE_EXACT] = "exact",
+	    [HG_EVIDENCE_PROVED] = "proved",
+	    [HG_EVIDENCE_MEASURED] = "measured",
+	    [HG_EVIDENCE_UNKNOWN] = "unknown",
+	};
+	return (size_t)evidence < sizeof name / sizeof name[0] ? name[evidence] : "unknown";
+}
+
 const char *hg_verdict_name(hg_verdict verdict)
 {
 	static const char *const name[] = {

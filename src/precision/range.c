@@ -14,7 +14,7 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 {
 	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED, [HG_UNPROVED_PROMOTE] = HG_PROMOTED, [HG_UNPROVED_REFUSE] = HG_REFUSED};
 	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max, [HG_UNPROVED_PROMOTE] = in_f32, [HG_UNPROVED_REFUSE] = INFINITY};
-	const struct hg__resolved out = {verdict[choice], bound[choice]};
+	const struct hg__resolved out = {verdict[choice], bound[choice], bound[choice]};
 	return out;
 }
 
@@ -23,7 +23,7 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
 	const double wide = with_rounding(n->bound, n->depth, f32->u), in_f32 = wide < f32->overflow ? wide : INFINITY;
 	if (n->state != HG_F16) {
-		const struct hg__resolved exact = {HG_EXACT, in_f32};
+		const struct hg__resolved exact = {HG_EXACT, in_f32, in_f32};
 		return exact;
 	}
 	const int half_sums = n->accumulate != HG_ACC_F32;
@@ -31,9 +31,31 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	const double partial = half_sums ? with_rounding(n->partial, n->depth, f16->u) : 0;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return unproved(n->unproved, in_f32);
-	const double stored = total + hg__bound_narrow(HG_F16, total);
-	const struct hg__resolved proved = {HG_PROVED, stored < f16->max ? stored : f16->max};
+	const double stored = total + hg__bound_narrow(HG_F16, total), most = stored < f16->max ? stored : f16->max;
+	const struct hg__resolved proved = {HG_PROVED, most, most};
 	return proved;
+}
+
+/* Behind a guard a half is at most the largest one, whatever has been assumed. */
+struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const struct hg__narrowing *assumed)
+{
+	const struct hg__resolved certain = hg__resolve(sure);
+	struct hg__resolved out = hg__resolve(assumed);
+	if (certain.verdict == HG_PROVED || certain.verdict == HG_EXACT)
+		out.verdict = certain.verdict;
+	else if (out.verdict == HG_PROVED)
+		out.verdict = HG_GUARDED;
+	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : hg_dtype_get(HG_F16)->max;
+	if (out.verdict == HG_PROMOTED)
+		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .state = HG_F32}).bound;
+	return out;
+}
+
+hg_evidence hg__evidence_of(double sure, double bound)
+{
+	if (!(bound < (double)INFINITY))
+		return HG_EVIDENCE_UNKNOWN;
+	return bound < sure ? HG_EVIDENCE_MEASURED : HG_EVIDENCE_PROVED;
 }
 
 double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term)

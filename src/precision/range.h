@@ -20,6 +20,7 @@ struct hg__narrowing {
 struct hg__resolved {
 	hg_verdict verdict;
 	double bound; /* on |out| as stored, rounding included. Guarded: while the guard holds. Refused, and f32 out of range: INFINITY */
+	double sure;  /* the same without what is only assumed of the weights; hg__resolve: as bound */
 };
 
 /* Where rule, policy and bounds meet. A pure function:
@@ -31,6 +32,16 @@ struct hg__resolved {
  *
  * A half that is finite is at most 65504, so that is what later rules may assume behind a guard. */
 struct hg__resolved hg__resolve(const struct hg__narrowing *n);
+
+/* The same result bounded twice: by what holds for all weights (`sure`), and by what holds while they stay as small as is assumed.
+ *
+ *     proved by `sure`        HG_PROVED
+ *     proved by `assumed`     HG_GUARDED: the guard is that the weights are as assumed
+ *     else                    by assumed->unproved: HG_GUARDED by the result itself, HG_PROMOTED, HG_REFUSED */
+struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const struct hg__narrowing *assumed);
+
+/* Where a bound comes from that is `bound` under what is assumed and `sure` without. */
+hg_evidence hg__evidence_of(double sure, double bound);
 
 /* Largest |partial sum before scaling| of a row of `degree` terms of at most `term` each.
  *

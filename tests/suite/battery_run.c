@@ -153,6 +153,7 @@ void battery_case_range(const struct battery_case *c, const char *label)
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		r.shape[i] = c->infer.in[i];
 		r.in[i] = largest(&c->o.in[i]);
+		r.sum[i] = INFINITY;
 	}
 	if (c->node.graph) {
 		CHECK_OK(hg_graph_facts_get(c->node.graph, &r.facts));

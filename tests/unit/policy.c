@@ -101,6 +101,11 @@ static void verdicts_have_names(void)
 	CHECK_STR(hg_verdict_name(HG_REFUSED), "refused");
 	CHECK_STR(hg_verdict_name(HG_EXACT), "exact");
 	CHECK_STR(hg_verdict_name((hg_verdict)-1), "unknown");
+	CHECK_STR(hg_evidence_name(HG_EVIDENCE_EXACT), "exact");
+	CHECK_STR(hg_evidence_name(HG_EVIDENCE_PROVED), "proved");
+	CHECK_STR(hg_evidence_name(HG_EVIDENCE_MEASURED), "measured");
+	CHECK_STR(hg_evidence_name(HG_EVIDENCE_UNKNOWN), "unknown");
+	CHECK_STR(hg_evidence_name((hg_evidence)-1), "unknown");
 }
 
 int main(int argc, char **argv)

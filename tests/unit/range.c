@@ -112,6 +112,40 @@ static void partial_sums_do_not_matter_in_f32(void)
 	CHECK_EQ_I(verdict(n), HG_PROVED);
 }
 
+static struct hg__resolved assuming(double sure, double assumed, hg_unproved unproved)
+{
+	struct hg__narrowing a = narrowing(sure), b = narrowing(assumed);
+	b.unproved = unproved;
+	return hg__resolve_assuming(&a, &b);
+}
+
+/* Proved for all weights is proved; proved for those that are assumed is guarded, whatever the policy does with what is not proved at all. */
+static void what_is_assumed_of_weights_is_guarded(void)
+{
+	for (int u = HG_UNPROVED_GUARD; u <= HG_UNPROVED_REFUSE; u++) {
+		const struct hg__resolved sure = assuming(100, 10, (hg_unproved)u), assumed = assuming(1e9, 10, (hg_unproved)u);
+		CHECK_EQ_I(sure.verdict, HG_PROVED);
+		CHECK(sure.bound > 10 && sure.bound < 10.01 && sure.sure > 100 && sure.sure < 100.1);
+		CHECK_EQ_I(assumed.verdict, HG_GUARDED);
+		CHECK(assumed.bound < 10.01 && assumed.sure == 65504);
+	}
+	CHECK_EQ_I(assuming(1e9, 1e9, HG_UNPROVED_GUARD).verdict, HG_GUARDED);
+	CHECK(assuming(1e9, 1e9, HG_UNPROVED_GUARD).bound == 65504);
+	CHECK_EQ_I(assuming(1e9, 1e9, HG_UNPROVED_REFUSE).verdict, HG_REFUSED);
+	const struct hg__resolved promoted = assuming(1e12, 1e9, HG_UNPROVED_PROMOTE);
+	CHECK_EQ_I(promoted.verdict, HG_PROMOTED);
+	CHECK_WITHIN(promoted.bound, 1e9, 1e3);
+	CHECK_WITHIN(promoted.sure, 1e12, 1e6);
+}
+
+static void where_a_bound_comes_from(void)
+{
+	CHECK_EQ_I(hg__evidence_of(10, 10), HG_EVIDENCE_PROVED);
+	CHECK_EQ_I(hg__evidence_of(INFINITY, 10), HG_EVIDENCE_MEASURED);
+	CHECK_EQ_I(hg__evidence_of(INFINITY, INFINITY), HG_EVIDENCE_UNKNOWN);
+	CHECK_EQ_I(hg__evidence_of(INFINITY, (double)NAN), HG_EVIDENCE_UNKNOWN);
+}
+
 static void worse_of_two_verdicts(void)
 {
 	CHECK_EQ_I(hg__verdict_worse(HG_PROVED, HG_GUARDED), HG_GUARDED);
@@ -130,6 +164,8 @@ int main(int argc, char **argv)
 	    TEST(the_bound_covers_the_stored_value),
 	    TEST(the_discretized_guarantee),
 	    TEST(partial_sums_do_not_matter_in_f32),
+	    TEST(what_is_assumed_of_weights_is_guarded),
+	    TEST(where_a_bound_comes_from),
 	    TEST(worse_of_two_verdicts),
 	};
 	return RUN_TESTS(argc, argv, cases);

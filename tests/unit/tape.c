@@ -59,24 +59,25 @@ static void what_does_not_belong_is_refused(void)
 	bench_close(&b);
 }
 
-/* Promote: what is not proved runs in f32, parameters by their masters; a proved f32 operand returns to f16. */
+/* Promote: what is proved neither for all weights nor for those that are assumed runs in f32, parameters by their masters; a proved f32 operand returns to f16. */
 static void policies_decide_the_types(void)
 {
 	static const struct {
 		hg_unproved unproved;
+		double sigma;
 		hg_status status;
 		hg_verdict linear;
 		hg_dtype out;
-	} rows[] = {{HG_UNPROVED_GUARD, HG_OK, HG_GUARDED, HG_F16},
-	            {HG_UNPROVED_PROMOTE, HG_OK, HG_PROMOTED, HG_F32},
-	            {HG_UNPROVED_REFUSE, HG_ERR_RANGE, HG_REFUSED, HG_F16}};
-	for (int i = 0; i < 3; i++) {
+	} rows[] = {{HG_UNPROVED_GUARD, 1.0, HG_OK, HG_GUARDED, HG_F16},        {HG_UNPROVED_PROMOTE, 1.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_REFUSE, 1.0, HG_OK, HG_GUARDED, HG_F16},       {HG_UNPROVED_GUARD, 12000.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_PROMOTE, 12000.0, HG_OK, HG_PROMOTED, HG_F32}, {HG_UNPROVED_REFUSE, 12000.0, HG_ERR_RANGE, HG_REFUSED, HG_F16}};
+	for (int i = 0; i < 6; i++) {
 		struct bench b;
 		hg_policy policy = hg_policy_fp16();
 		policy.unproved = rows[i].unproved;
 		bench_open(&b, test_context(), policy, HG_TRAIN);
 		b.graph = ring(b.ctx, 8);
-		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 5, 1.0), "x", -1.0);
+		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 5, rows[i].sigma), "x", -1.0);
 		const hg_var mean = hg_spmm_mean(b.tape, b.graph, x);
 		CHECK(mean.id >= 0);
 		hg_tape_scope(b.tape, "fc");

@@ -28,6 +28,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[X] + r->in[Y];
+	hg__because(r, "|X| %.3g + |Y| %.3g", r->in[X], r->in[Y]);
 }
 
 static void range_back(struct hg__range *r)

@@ -64,6 +64,10 @@ static void range(struct hg__range *r)
 {
 	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
 	r->out = hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA];
+	hg__because(r,
+	            r->mode == HG_TRAIN ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
+	                                : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
+	            (double)r->shape[X].rows, xhat, r->in[GAMMA], r->in[BETA]);
 	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight more */
 }
 

@@ -24,6 +24,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(r->in[X], 1.0 + r->in[TARGET]) + log(2.0);
+	hg__because(r, "|X| %.3g (1 + |target| %.3g) + log 2", r->in[X], r->in[TARGET]);
 }
 
 static void range_back(struct hg__range *r)

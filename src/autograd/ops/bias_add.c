@@ -30,6 +30,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[X] + r->in[B];
+	hg__because(r, "|X| %.3g + |b| %.3g", r->in[X], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)

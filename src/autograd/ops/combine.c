@@ -31,6 +31,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(1.0 + r->in[EPS], r->in[X]) + r->in[Z];
+	hg__because(r, "(1 + |eps| %.3g) |X| %.3g + |Z| %.3g", r->in[EPS], r->in[X], r->in[Z]);
 }
 
 static void range_back(struct hg__range *r)

@@ -27,6 +27,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = fmax(r->in[A], r->in[B]);
+	hg__because(r, "the larger of |A| %.3g, |B| %.3g", r->in[A], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)

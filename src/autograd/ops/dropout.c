@@ -39,6 +39,8 @@ static double gain(const struct hg__range *r)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(gain(r), r->in[0]);
+	r->sum_out = 1.5 * gain(r) * r->sum[0]; /* a half that is not 0 is at least the smallest one: rounding lifts it by half of itself at most */
+	hg__because(r, "1/(1 - p) = %.3g x |X| %.3g", gain(r), r->in[0]);
 }
 
 static void range_back(struct hg__range *r)

@@ -12,6 +12,7 @@
  * Errors    HG_ERR_SHAPE rows(E) != m;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018. */
 #include "autograd/opkit.h"
+#include "precision/bound.h"
 
 static hg_status infer(struct hg__infer *s)
 {
@@ -25,7 +26,11 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
+	const double degree = (double)r->facts.max_row_degree, u16 = hg_dtype_get(HG_F16)->u;
 	r->out = 1.0;
+	/* rounded one by one: up to u of each in f32 sums, then to a half or by half of the smallest one */
+	r->sum_out = (1.0 + hg__gamma(degree + 4.0, hg_dtype_get(HG_F32)->u)) * (1.0 + u16) + degree * 0x1p-25;
+	hg__because(r, "a share of its row: at most 1");
 }
 
 static void range_back(struct hg__range *r)

@@ -30,6 +30,7 @@ static void range(struct hg__range *r)
 {
 	/* 1 - exp(-t) <= min(1, t) */
 	r->out = fmax(r->in[0], (double)alpha_of(r->node) * fmin(1.0, r->in[0]));
+	hg__because(r, "|X| %.3g, or alpha %.3g", r->in[0], (double)alpha_of(r->node));
 }
 
 static void range_back(struct hg__range *r)

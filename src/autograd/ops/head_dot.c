@@ -49,6 +49,7 @@ static void range(struct hg__range *r)
 {
 	const double d = (double)(r->shape[X].cols / heads_of(r->node)), b = r->shape[B].present ? r->in[B] : 0.0;
 	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], fmax(r->in[A], b)));
+	hg__because(r, "%.0f columns a head x |X| %.3g x |a| %.3g", d, r->in[X], fmax(r->in[A], b));
 }
 
 static void range_back(struct hg__range *r)

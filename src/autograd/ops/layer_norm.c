@@ -44,6 +44,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(sqrt((double)r->shape[X].cols), r->in[GAMMA]) + r->in[BETA];
+	hg__because(r, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g", (long long)r->shape[X].cols, r->in[GAMMA], r->in[BETA]);
 }
 
 static void range_back(struct hg__range *r)

@@ -34,6 +34,8 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) + (r->shape[B].present ? r->in[B] : 0.0);
+	hg__because(r, r->shape[B].present ? "%lld columns x |X| %.3g x |W| %.3g + |b| %.3g" : "%lld columns x |X| %.3g x |W| %.3g", (long long)r->shape[X].cols,
+	            r->in[X], r->in[W], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)

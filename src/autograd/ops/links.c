@@ -1,5 +1,7 @@
 #include "autograd/ops/links.h"
 
+#include <stdio.h>
+
 void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph, const int *operand, int operands, const void *attr, size_t bytes)
 {
 	struct hg__link *link = &links->link[links->count++];
@@ -18,34 +20,46 @@ static struct hg__range range_of(const struct hg__range *r, const struct hg__lin
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		const int k = i < link->node.n_in ? link->operand[i] : LINK_NONE;
 		own.shape[i] = k >= 0 ? r->shape[k] : k == LINK_BEFORE ? links->shape : nothing;
+		own.sum[i] = k >= 0 ? r->sum[k] : (double)INFINITY;
 		own.in[i] = k >= 0 ? r->in[k] : k == LINK_BEFORE ? before : 0.0;
 		own.din[i] = 0.0;
 	}
 	return own;
 }
 
-/* bound[k]: on what comes before link k; the last one: on Y. */
-static void bounds_of(const struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS])
+/* "row sums 12.3 x |X| 0.5; |X| 6.15 + |b| 1" */
+static void add_words(char *because, const char *words)
+{
+	const size_t length = strlen(because);
+	(void)snprintf(because + length, HG__BECAUSE - length, "%s%s", length ? "; " : "", words);
+}
+
+/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the other. */
+static void bounds_of(const struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS], char *because)
 {
 	bound[0] = r->in[0]; /* of a chain without links; the first of others has nothing before it */
+	because[0] = 0;
 	for (int k = 0; k < links->count; k++) {
 		struct hg__range own = range_of(r, links, &links->link[k], bound[k]);
+		own.because[0] = 0;
 		own.node->op->range(&own);
 		bound[k + 1] = own.out;
+		add_words(because, own.because);
 	}
 }
 
 void hg__links_range(struct hg__range *r, const struct hg__links *links)
 {
 	double bound[1 + MOST_LINKS];
-	bounds_of(r, links, bound);
+	bounds_of(r, links, bound, r->because);
 	r->out = bound[links->count];
 }
 
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
 {
+	char because[HG__BECAUSE];
 	double bound[1 + MOST_LINKS], dout = r->dout;
-	bounds_of(r, links, bound);
+	bounds_of(r, links, bound, because);
 	for (int i = 0; i < HG__MAX_IN; i++)
 		r->din[i] = i || links->count ? 0.0 : dout;
 	for (int k = links->count - 1; k >= 0; k--) {

@@ -24,6 +24,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->shape[0].cols > 0 ? 2.0 * r->in[0] + log((double)r->shape[0].cols) : 0.0;
+	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[0], (long long)r->shape[0].cols);
 }
 
 static void range_back(struct hg__range *r)

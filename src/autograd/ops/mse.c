@@ -25,6 +25,7 @@ static void range(struct hg__range *r)
 {
 	const double difference = r->in[X] + r->in[TARGET];
 	r->out = difference * difference;
+	hg__because(r, "(|X| %.3g + |target| %.3g) squared", r->in[X], r->in[TARGET]);
 }
 
 static void range_back(struct hg__range *r)

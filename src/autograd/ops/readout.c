@@ -39,6 +39,7 @@ static void range(struct hg__range *r)
 {
 	const double gain = reduce_of(r->node) == HG_REDUCE_SUM ? (double)r->batch_max : 1.0;
 	r->out = hg__bound_mul(gain, r->in[0]);
+	hg__because(r, gain > 1.0 ? "sum of at most %.0f nodes x |X| %.3g" : "%.0f x |X| %.3g: no larger than its largest term", gain, r->in[0]);
 	r->depth = (double)r->batch_max + 4.0;
 }
 

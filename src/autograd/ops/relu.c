@@ -15,6 +15,7 @@
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
+	hg__because(r, "|X| %.3g", r->in[0]);
 }
 
 static void range_back(struct hg__range *r)

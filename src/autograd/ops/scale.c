@@ -32,6 +32,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(fabs((double)factor_of(r->node)), r->in[0]);
+	hg__because(r, "|factor| %.3g x |X| %.3g", fabs((double)factor_of(r->node)), r->in[0]);
 }
 
 static void range_back(struct hg__range *r)

@@ -68,6 +68,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[A] + (r->shape[B].present ? r->in[B] : r->in[A]);
+	hg__because(r, "|a_dst| %.3g + |a_src| %.3g", r->in[A], r->shape[B].present ? r->in[B] : r->in[A]);
 }
 
 static void range_back(struct hg__range *r)

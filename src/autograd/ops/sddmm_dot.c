@@ -44,6 +44,7 @@ static void range(struct hg__range *r)
 	const struct hg__sddmm_dot_attr attr = attr_of(r->node);
 	const double depth = (double)(r->shape[A].cols / attr.heads);
 	r->out = hg__bound_mul(fabs((double)attr.scale) * depth, hg__bound_mul(r->in[A], r->in[B]));
+	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g", fabs((double)attr.scale), depth, r->in[A], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)

@@ -30,6 +30,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = 2.0 * r->in[X] + log((double)r->shape[X].cols);
+	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[X], (long long)r->shape[X].cols);
 }
 
 static void range_back(struct hg__range *r)

@@ -7,7 +7,7 @@
  * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c / (d/h); absent: the graph's own weights.  Y: [rows, d], created.
  * Dtypes    X, w, Y: state.  Sums f32, scaled when the row is complete, narrowed once; or in f16 arithmetic if the policy says so: scaled batch by batch, or
  *           naively after the row.
- * Range     max|Y| <= |alpha| N max|X| (max|w|),  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
+ * Range     max|Y| <= |alpha| N max|X| (max|w|),  or |alpha| max|X| S where the sum of |w| over the edges of a row is at most S (softmax: 1);  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
  *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
  * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.
  *           BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
@@ -81,12 +81,14 @@ static void range(struct hg__range *r)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
 	const double deepest = alpha * (double)r->facts.max_row_degree;
-	r->out = hg__bound_mul(hg__bound_mul(alpha, row_norm(r)), hg__bound_mul(w, r->in[X])) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
+	const double sums = r->shape[W].present ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r); /* r_i, s_j <= 1 */
+	r->out = hg__bound_mul(hg__bound_mul(alpha, sums), r->in[X]) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
 	/* one product before r_i: s_j <= 1, and an entry of A is at most its row's sum */
 	const double entry = r->shape[W].present ? w : hg_graph_is_weighted(r->node->graph) ? r->facts.max_row_sum : 1.0;
 	r->terms = r->facts.max_row_degree;
 	/* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
 	r->term = alpha < hg_dtype_get(HG_F16)->overflow ? hg__bound_mul(entry, r->in[X]) : INFINITY;
+	hg__because(r, r->shape[W].present ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g" : "|alpha| %.3g x row sums %.3g x |X| %.3g", alpha, sums, r->in[X]);
 }
 
 static void range_back(struct hg__range *r)

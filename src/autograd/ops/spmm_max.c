@@ -28,6 +28,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
+	hg__because(r, "a maximum: |X| %.3g", r->in[0]);
 }
 
 static void range_back(struct hg__range *r)

@@ -1,0 +1,227 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "core/versioned.h"
+#include "precision/range.h"
+
+/* Why each narrowing to f16 cannot overflow, or what guards it: as numbers and as a table.
+ *
+ * The narrowings of a step, in its order: what is read (inputs, working copies of weights), results of nodes, gradients. */
+
+enum part { LEAVES, RESULTS, GRADIENTS };
+
+static int is_state(hg_dtype dtype)
+{
+	return hg__is_float(dtype);
+}
+
+/* Is this value one of those that `part` lists? An operand of a node that runs, its result, or either with a gradient; not a loss, which is an f32 number. */
+static int is_listed(const hg_tape *tape, const struct hg__value *value, enum part part)
+{
+	const struct hg__line *line = value->node < 0 ? NULL : &tape->line[value->node];
+	if (!is_state(value->dtype) || !value->alive || (line && (!line->alive || line->node.op->traits & HG__LOSS)))
+		return 0;
+	if (part == LEAVES)
+		return !line;
+	return value->kind == HG__RESULT && (part == RESULTS || value->grad_span >= 0);
+}
+
+static hg_evidence evidence_of(const struct hg__value *value)
+{
+	return value->kind == HG__INPUT && value->bound < (double)INFINITY ? HG_EVIDENCE_EXACT : hg__evidence_of(value->sure, value->bound);
+}
+
+/* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A weight is narrowed in every step. */
+static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
+{
+	const struct hg__narrowing n = {value->bound, 1.0, 0.0, value->dtype, HG_ACC_F32, HG_UNPROVED_GUARD};
+	const hg_verdict verdict = hg__resolve(&n).verdict;
+	out->op = value->kind == HG__PARAM ? "weight" : "input";
+	out->layer = value->name;
+	out->because = value->kind == HG__PARAM ? "assumed of the weights" : value->kind == HG__INPUT ? "the largest of its elements" : "what its type holds";
+	out->verdict = verdict == HG_PROVED && value->kind == HG__PARAM ? HG_GUARDED : verdict;
+}
+
+static void tell_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
+{
+	const struct hg__line *line = &tape->line[value->node];
+	out->bound = line->node.claim;
+	out->sure = line->node.sure_claim;
+	out->evidence = hg__evidence_of(out->sure, out->bound);
+	out->op = hg__line_title(line);
+	out->layer = line->node.scope;
+	out->because = line->because;
+	out->accumulate = line->node.accumulate;
+	out->verdict = line->node.verdict;
+}
+
+/* Gradients carry the loss scale: what holds at scale 1 holds up to 65520 / bound, and beyond it the finite check of the step guards. */
+static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
+{
+	const hg_loss_scale_config *scale = &tape->params->policy.loss_scale;
+	const double most = scale->enabled ? (double)scale->max_scale : 1.0;
+	const struct hg__narrowing n = {value->sure_grad * most, 1.0, 0.0, value->dtype, HG_ACC_F32, HG_UNPROVED_GUARD};
+	tell_result(tape, value, out);
+	out->backward = 1;
+	out->bound = value->bound_grad;
+	out->sure = value->sure_grad;
+	out->evidence = hg__evidence_of(value->sure_grad, value->bound_grad);
+	out->because = "at loss scale 1";
+	out->verdict = hg__resolve(&n).verdict;
+	out->accumulate = HG_ACC_F32;
+}
+
+static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enum part part)
+{
+	hg_narrowing out = HG_NARROWING_INIT;
+	out.node = value->node;
+	out.state = value->dtype;
+	out.bound = value->bound;
+	out.sure = value->sure;
+	out.evidence = evidence_of(value);
+	if (part == LEAVES)
+		tell_leaf(value, &out);
+	else if (part == RESULTS)
+		tell_result(tape, value, &out);
+	else
+		tell_gradient(tape, value, &out);
+	out.headroom = out.state == HG_F16 ? log2(hg_dtype_get(HG_F16)->overflow / out.bound) : (double)INFINITY;
+	return out;
+}
+
+/* Calls `row` with each narrowing; stops when it returns non-zero. */
+typedef int (*row_fn)(void *user, const hg_narrowing *row);
+
+static void walk(const hg_tape *tape, row_fn row, void *user)
+{
+	for (int part = LEAVES; part <= GRADIENTS; part++)
+		for (int64_t i = 0; i < tape->values; i++) {
+			const int64_t v = part == GRADIENTS ? tape->values - 1 - i : i;
+			if (!is_listed(tape, &tape->value[v], (enum part)part))
+				continue;
+			const hg_narrowing told = tell(tape, &tape->value[v], (enum part)part);
+			if (row(user, &told))
+				return;
+		}
+}
+
+struct search {
+	int64_t left;
+	hg_narrowing found;
+};
+
+static int look(void *user, const hg_narrowing *row)
+{
+	struct search *s = user;
+	s->found = *row;
+	return s->left-- == 0;
+}
+
+int64_t hg_tape_narrowings(const hg_tape *tape)
+{
+	struct search s = {.left = INT64_MAX};
+	if (!tape || tape->stage == HG__RECORDING)
+		return 0;
+	walk(tape, look, &s);
+	return INT64_MAX - s.left;
+}
+
+hg_status hg_tape_narrowing(const hg_tape *tape, int64_t index, hg_narrowing *narrowing)
+{
+	if (!tape)
+		return HG_ERR_ARG;
+	const int64_t count = hg_tape_narrowings(tape);
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_narrowing: the tape is not compiled");
+	if (index < 0 || index >= count)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_narrowing: index is %" PRId64 ", there are %" PRId64, index, count);
+	struct search s = {.left = index};
+	walk(tape, look, &s);
+	return narrowing && hg__struct_write(narrowing, &s.found, sizeof s.found)
+	           ? HG_OK
+	           : hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_narrowing: narrowing is NULL or its size is not set: start from HG_NARROWING_INIT");
+}
+
+/* ---- the table ---- */
+
+struct table {
+	const hg_tape *tape;
+	hg_write_fn write;
+	void *user;
+	int layer, op; /* column widths */
+	int backward;
+	int rows, tally[HG_EXACT + 1];
+};
+
+static int measure(void *user, const hg_narrowing *row)
+{
+	struct table *t = user;
+	const int layer = (int)strlen(row->layer), op = (int)strlen(row->op);
+	t->layer = layer > t->layer ? layer : t->layer;
+	t->op = op > t->op ? op : t->op;
+	return 0;
+}
+
+static void head(const struct table *t, const char *what)
+{
+	char text[256];
+	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10s  %-8s  %8s  %-8s  %s", "node", t->layer, "layer", t->op, what, "state", "sums", "bound",
+	         "from", "headroom", "verdict", "why");
+	t->write(t->user, text);
+}
+
+/* What stands behind a verdict that is not a proof. */
+static const char *guard_of(const hg_narrowing *row)
+{
+	if (row->verdict != HG_GUARDED)
+		return "";
+	if (row->backward)
+		return "; beyond its headroom the step's finite check and the loss scale";
+	return row->headroom > 0.0 ? "; guard: the weights, in every step" : "; guard: the step's finite check";
+}
+
+static int print(void *user, const hg_narrowing *row)
+{
+	struct table *t = user;
+	char text[768], node[16] = "-", room[24] = "-";
+	if (row->backward && !t->backward++)
+		head(t, "gradient of");
+	if (row->node >= 0)
+		snprintf(node, sizeof node, "%d", (int)row->node);
+	if (row->state == HG_F16)
+		snprintf(room, sizeof room, "%.1f", row->headroom);
+	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10.3g  %-8s  %8s  %-8s  %s%s", node, t->layer, row->layer, t->op, row->op,
+	         hg_dtype_name(row->state), hg__accumulate_name(row->accumulate), row->bound, hg_evidence_name(row->evidence), room, hg_verdict_name(row->verdict),
+	         row->because, guard_of(row));
+	t->write(t->user, text);
+	t->rows += !row->backward;
+	t->tally[row->verdict] += !row->backward;
+	return 0;
+}
+
+hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
+{
+	char text[384];
+	if (!tape)
+		return HG_ERR_ARG;
+	if (!write)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_explain: write is NULL");
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_explain: the tape is not compiled");
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	HG__TRY(hg_tape_plan(tape, &info));
+	struct table table = {.tape = tape, .write = write, .user = user, .layer = 5, .op = 11};
+	walk(tape, measure, &table);
+	snprintf(text, sizeof text, "policy %s: bound is on |x| with its rounding, headroom in bits to 65520", tape->params->policy.name);
+	write(user, text);
+	head(&table, "op");
+	walk(tape, print, &table);
+	snprintf(text, sizeof text, "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish; casts in a step: %d forward, %d backward",
+	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED], table.tally[HG_EXACT], (int)info.casts,
+	         (int)info.casts_back);
+	write(user, text);
+	return HG_OK;
+}

@@ -1,0 +1,157 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "nn/train.h"
+#include "unit/tape.h"
+
+/* Why every narrowing of a step is safe, or what guards it: numbers, words, models. */
+
+struct lines {
+	char text[64 * 400];
+	size_t length;
+	int count;
+};
+
+static void collect(void *user, const char *line)
+{
+	struct lines *l = user;
+	l->length += (size_t)snprintf(l->text + l->length, sizeof l->text - l->length, "%s\n", line);
+	l->count++;
+	CHECK(l->length < sizeof l->text);
+}
+
+/* X (at most 3) W + b on a ring, mean, relu: each rule's number, and what follows from it. */
+static void every_row_has_its_rule(void)
+{
+	struct bench b;
+	const float x[] = {3, -1, 2, 0.5f, 1, -3, 0, 0, 1, 2};
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, 5);
+	hg_var h = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 5, 2, x, HG_F32), "x", -1.0);
+	const hg_var mean = hg_spmm_mean(b.tape, b.graph, h);
+	hg_tape_keep(b.tape, mean);
+	hg_tape_scope(b.tape, "fc");
+	h = hg_relu(b.tape, hg_linear(b.tape, mean, hg_tape_param(b.tape, param(&b, "w", 2, 4)), HG_NONE));
+	CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, h, hg_tape_input(b.tape, label_tensor(&b, 5, 4), "labels", -1.0), HG_NONE)));
+	hg_narrowing n = HG_NARROWING_INIT;
+	const int64_t rows = hg_tape_narrowings(b.tape);
+	CHECK_EQ_I(rows, 2 + 3 + 2); /* x, w; mean, linear, relu; the gradients of the last two */
+	CHECK_OK(hg_tape_narrowing(b.tape, 0, &n));
+	CHECK_STR(n.op, "input");
+	CHECK_STR(n.layer, "x");
+	CHECK(n.evidence == HG_EVIDENCE_EXACT && n.verdict == HG_PROVED && n.bound == 3.0);
+	CHECK_WITHIN(n.headroom, log2(65520 / 3.0), 1e-9);
+	CHECK_OK(hg_tape_narrowing(b.tape, 1, &n));
+	CHECK_STR(n.op, "weight");
+	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.sure == 65504.0);
+	const double w = n.bound;
+	CHECK(w >= 1.0 && w <= 4.01); /* drawn from (-1, 1); room for four times that, but for 1 at least */
+	CHECK_OK(hg_tape_narrowing(b.tape, 2, &n));
+	CHECK_STR(n.op, "spmm");
+	CHECK_CONTAINS(n.because, "row sums 1 x |X| 3");
+	CHECK(n.evidence == HG_EVIDENCE_PROVED && n.verdict == HG_PROVED && n.bound >= 3.0 && n.bound < 3.01);
+	CHECK_OK(hg_tape_narrowing(b.tape, 3, &n));
+	CHECK_STR(n.layer, "fc");
+	CHECK_CONTAINS(n.because, "2 columns x |X| 3");
+	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.bound >= 6.0 * w && n.bound < 6.1 * w);
+	CHECK_OK(hg_tape_narrowing(b.tape, 4, &n));
+	CHECK_STR(n.op, "relu");
+	CHECK_EQ_I(n.verdict, HG_PROVED); /* of any halves */
+	CHECK_OK(hg_tape_narrowing(b.tape, rows - 1, &n));
+	CHECK(n.backward && n.evidence <= HG_EVIDENCE_MEASURED);
+	CHECK_STATUS(hg_tape_narrowing(b.tape, rows, &n), HG_ERR_ARG);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "there are 7");
+	CHECK_STATUS(hg_tape_narrowing(b.tape, 0, NULL), HG_ERR_ARG);
+	bench_close(&b);
+}
+
+/* A share of a row is at most 1 and all shares together are 1: attention weights neither lose that by dropout nor make the aggregation larger than its terms. */
+static void softmax_rows_sum_to_one(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, 40);
+	const hg_var e = hg_tape_input(b.tape, random_tensor(&b, HG_F16, 120, 2, 10.0), "e", -1.0);
+	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, 40, 6, 1.0), "x", 4.0);
+	const hg_var p = hg_edge_softmax(b.tape, b.graph, e);
+	const hg_var y = hg_spmm(b.tape, b.graph, x, p, HG_NORM_NONE, 1.0f), z = hg_spmm(b.tape, b.graph, x, hg_dropout(b.tape, p, 0.5f), HG_NORM_NONE, 1.0f);
+	hg_tape_keep(b.tape, y);
+	CHECK_OK(hg_tape_compile(b.tape, z));
+	const struct hg__value *plain = &b.tape->value[hg__tape_index(b.tape, y)], *dropped = &b.tape->value[hg__tape_index(b.tape, z)];
+	CHECK(plain->sure >= 4.0 && plain->sure < 4.01);
+	CHECK(dropped->sure >= 8.0 && dropped->sure < 12.1);
+	bench_close(&b);
+}
+
+static void the_table_says_it_in_words(void)
+{
+	struct bench b;
+	struct lines out = {.count = 0};
+	bench_open(&b, test_context(), hg_policy_fp16_discretized(), HG_TRAIN);
+	b.graph = ring(b.ctx, 40);
+	const hg_tensor *x = random_tensor(&b, HG_F16, 40, 6, 1.0), *labels = label_tensor(&b, 40, 7);
+	CHECK_STATUS(hg_tape_explain(b.tape, collect, &out), HG_ERR_STATE);
+	CHECK_OK(hg_tape_compile(b.tape, gcn(&b, b.tape, x, labels, NULL)));
+	CHECK_STATUS(hg_tape_explain(b.tape, NULL, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_tape_explain(NULL, collect, &out), HG_ERR_ARG);
+	CHECK_OK(hg_tape_explain(b.tape, collect, &out));
+	CHECK_CONTAINS(out.text, "policy fp16-discretized");
+	CHECK_CONTAINS(out.text, "f16 batch");
+	CHECK_CONTAINS(out.text, "before they are scaled");
+	CHECK_CONTAINS(out.text, "gradient of");
+	CHECK_CONTAINS(out.text, "guard: the weights, in every step");
+	CHECK_CONTAINS(out.text, "casts in a step: 0 forward, 0 backward");
+	CHECK_EQ_I(out.count, hg_tape_narrowings(b.tape) + 4);
+	bench_close(&b);
+}
+
+/* GCN, GIN, GAT: every narrowing of the forward pass is proved or guarded, none is a cast; with features of usual size all but few are guarded by the weights alone. */
+static void models_are_explained(void)
+{
+	static const char *const names[] = {"gcn", "gin", "gat"};
+	for (int i = 0; i < 3; i++) {
+		struct bench b;
+		hg_model *model = NULL;
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		hg_model_input input = HG_MODEL_INPUT_INIT;
+		hg_model_config config = hg_model_config_default(names[i]);
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		b.graph = ring(b.ctx, 40);
+		config.in_features = 12;
+		config.out_features = 7;
+		config.hidden = 8;
+		input.graph = b.graph;
+		input.x = random_tensor(&b, HG_F16, 40, 12, 1.0);
+		CHECK_OK(hg_model_create(b.params, &config, &model));
+		const hg_var logits = hg_model_record(model, b.tape, &input);
+		CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, logits, hg_tape_input(b.tape, label_tensor(&b, 40, 7), "labels", -1.0), HG_NONE)));
+		int64_t forward = 0;
+		for (int64_t k = 0; k < hg_tape_narrowings(b.tape); k++) {
+			hg_narrowing n = HG_NARROWING_INIT;
+			CHECK_OK(hg_tape_narrowing(b.tape, k, &n));
+			CHECK(n.because[0] != 0);
+			if (n.backward || n.state != HG_F16)
+				continue;
+			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s", names[i], n.layer, n.op, hg_verdict_name(n.verdict));
+			forward++;
+		}
+		CHECK(forward >= 6);
+		CHECK_OK(hg_tape_plan(b.tape, &info));
+		CHECK_EQ_I(info.casts, 0);
+		hg_tape_free(b.tape);
+		b.tape = NULL;
+		hg_model_free(model);
+		bench_close(&b);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(every_row_has_its_rule),
+	    TEST(softmax_rows_sum_to_one),
+	    TEST(the_table_says_it_in_words),
+	    TEST(models_are_explained),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
