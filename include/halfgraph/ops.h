@@ -66,6 +66,12 @@ HG_API hg_var hg_relu(hg_tape *tape, hg_var x);
 HG_API hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope);
 /* Y = X where X > 0, else alpha (exp(X) - 1);  alpha > 0.   <= max(max|X|, alpha min(1, max|X|)).   dX = dY where Y > 0, else (Y + alpha) dY. */
 HG_API hg_var hg_elu(hg_tape *tape, hg_var x, float alpha);
+/* Y = exp(X).   <= exp(max|X|); f16 holds that up to |X| <= 11.08.   dX = Y dY. */
+HG_API hg_var hg_exp(hg_tape *tape, hg_var x);
+/* Y = log(X), -infinity at 0, NaN below.   No bound from max|X|.   dX = dY / X. */
+HG_API hg_var hg_log(hg_tape *tape, hg_var x);
+/* Y = sqrt(X), NaN below 0.   <= sqrt(max|X|).   dX = dY / (2 Y), infinite at 0. */
+HG_API hg_var hg_sqrt(hg_tape *tape, hg_var x);
 /* Y = X * mask / (1 - p); identity on an EVAL tape. 0 <= p < 1. The mask is a function of (seed, node of the tape, step, element), the same on every device.
  * <= max|X| / (1 - p).   dX = dY * mask / (1 - p). */
 HG_API hg_var hg_dropout(hg_tape *tape, hg_var x, float p);
@@ -77,6 +83,9 @@ HG_API hg_var hg_scale(hg_tape *tape, hg_var x, float factor);
 /* Y = (1 + eps) X + Z, eps [1, 1] a parameter (HG_PARAM_F32). The GIN combine.   <= (1 + |eps|) max|X| + max|Z|
  * dX = (1 + eps) dY,  dZ = dY,  deps = sum over all elements of dY X. */
 HG_API hg_var hg_combine(hg_tape *tape, hg_var x, hg_var z, hg_var eps);
+/* Y = A / B.  A, Y [n, d]; B [n, d], or [n, 1]: one for a row, or [1, 1]: one for all.   No bound from max|B|.
+ * dA = dY / B,  dB = - (sum of dY A / B) / B over the elements that B's one divides. */
+HG_API hg_var hg_div(hg_tape *tape, hg_var a, hg_var b);
 /* The same values in another float type, f16 or f32. Narrowing is a narrowing: it has a verdict.   dX = dY. */
 HG_API hg_var hg_cast(hg_tape *tape, hg_var x, hg_dtype dtype);
 
@@ -92,6 +101,15 @@ HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
 /* The same with a and then with b, side by side: S [n, 2 h]. X is read once, and its gradient made once. */
 HG_API hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads);
 
+/* ---- along rows: X [n, d], Y [n, 1], 0 if d = 0 ---- */
+
+/* Y[i] = sum of row i.   <= d max|X|.   dX[i,c] = dY[i]. */
+HG_API hg_var hg_row_sum(hg_tape *tape, hg_var x);
+/* Y[i] = mean of row i.   <= max|X|.   dX[i,c] = dY[i] / d. */
+HG_API hg_var hg_row_mean(hg_tape *tape, hg_var x);
+/* Y[i] = sqrt(sum of the squares of row i), squares and sum f32.   <= sqrt(d) max|X|.   dX[i,c] = X[i,c] / Y[i] dY[i], 0 where Y[i] is 0. */
+HG_API hg_var hg_row_norm(hg_tape *tape, hg_var x);
+
 /* ---- normalisation ---- */
 
 /* Y[:,c] = gamma[c] (X[:,c] - mean[c]) / sqrt(var[c] + eps) + beta[c].  X, Y [n, d]; gamma, beta [1, d] (HG_PARAM_F32); running_mean, running_var [1, d]
@@ -101,6 +119,9 @@ HG_API hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, 
 /* Y[i,:] = gamma (X[i,:] - mean[i]) / sqrt(var[i] + eps) + beta, mean and biased variance of the row.  X, Y [n, d]; gamma, beta [1, d] (HG_PARAM_F32). eps > 0.
  * <= sqrt(d) max|gamma| + max|beta|, whatever X holds. */
 HG_API hg_var hg_layer_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, float eps);
+/* Y[i,c] = exp(X[i,c] - max_i) / sum over the row of exp(X[i,:] - max_i).  X, Y [n, d].  In (0, 1]: proved.
+ * dX = Y (dY - sum over the row of Y dY). */
+HG_API hg_var hg_softmax(hg_tape *tape, hg_var x);
 /* Y[i,c] = X[i,c] - log(sum over the row of exp(X[i,:])), computed from the row's maximum.  X, Y [n, d].   <= 2 max|X| + log(d)
  * dX = dY - exp(Y) * sum over the row of dY. */
 HG_API hg_var hg_log_softmax(hg_tape *tape, hg_var x);

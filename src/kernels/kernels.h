@@ -210,14 +210,24 @@ struct hg__edge_softmax_back_args {
 	struct hg__mat p, dp, de;
 };
 
-/* Y = f(X), from the table of activations. */
-typedef enum hg__act { HG__ACT_RELU = 0, HG__ACT_LEAKY_RELU = 1, HG__ACT_ELU = 2, HG__ACT_COUNT = 3 } hg__act;
+/* Y = f(X), from the table of activations. The first HG__ACT_RIDERS of them ride on the store of other kernels, too (struct hg__epilogue). */
+typedef enum hg__act {
+	HG__ACT_RELU = 0,
+	HG__ACT_LEAKY_RELU = 1,
+	HG__ACT_ELU = 2,
+	HG__ACT_RIDERS = 3,
+	HG__ACT_EXP = 3,
+	HG__ACT_LOG = 4,
+	HG__ACT_SQRT = 5,
+	HG__ACT_COUNT = 6
+} hg__act;
 struct hg__act_args {
 	hg__act act;
 	float p; /* slope, alpha */
 	struct hg__mat x, y;
 };
-/* dX = f'(X) * dY, f' expressed by Y: relu y > 0; leaky y > 0 ? 1 : p; elu y > 0 ? 1 : y + p. f'(0) = 0 for relu, p for the others. */
+/* dX = f'(X) * dY, f' expressed by Y: relu y > 0; leaky y > 0 ? 1 : p; elu y > 0 ? 1 : y + p; exp y; sqrt 1 / (2 y). f'(0) = 0 for relu, p for the next two.
+ * log wants X in the place of Y: 1 / x. */
 struct hg__act_back_args {
 	hg__act act;
 	float p;
@@ -251,6 +261,14 @@ struct hg__axpby_args {
 	struct hg__mat x, z, y;
 	float alpha, beta;
 	const float *alpha_p;
+};
+/* Y[i, c] = A[i, c] / B[i, c]; B is of A's shape, or [rows, 1]: one for a row, or [1, 1]: one for all. */
+struct hg__div_args {
+	struct hg__mat a, b, y;
+};
+/* dB = - (sum of dY * (A / B)) / B, over the elements that divide by that one of B. Sums in f32 along a row, in f64 over all rows. */
+struct hg__div_back_args {
+	struct hg__mat a, b, dy, db;
 };
 /* Y = X + b, b [1, cols] state or f32. */
 struct hg__bias_add_args {
@@ -324,6 +342,27 @@ struct hg__readout_back_args {
 	const int32_t *id;
 	struct hg__mat dy, arg, dx;
 	hg_reduce reduce;
+};
+
+/* Along each row: the sum, the mean (0 of no columns), the Euclidean norm. Y [rows, 1]. */
+typedef enum hg__row_reduce { HG__ROW_SUM = 0, HG__ROW_MEAN = 1, HG__ROW_NORM = 2, HG__ROW_COUNT = 3 } hg__row_reduce;
+struct hg__row_reduce_args {
+	hg__row_reduce reduce;
+	struct hg__mat x, y;
+};
+/* dX[i, c] = dY[i]; dY[i] / cols; (X[i, c] / norm of row i) * dY[i], 0 where the norm is 0: it is computed again. X is read for the norm alone. */
+struct hg__row_reduce_back_args {
+	hg__row_reduce reduce;
+	struct hg__mat x, dy, dx;
+};
+
+/* Y = exp(X - max) / sum exp(X - max) per row. */
+struct hg__softmax_args {
+	struct hg__mat x, y;
+};
+/* dX = Y * (dY - sum over the row of Y * dY). */
+struct hg__softmax_back_args {
+	struct hg__mat y, dy, dx;
 };
 
 /* Y = X - max - log(sum exp(X - max)) per row. */

@@ -66,6 +66,76 @@ void oracle_elu_back(struct oracle_call *c)
 	                           DOUT(r, k), fmax(1.0, c->alpha));
 }
 
+void oracle_exp(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_exp(c->u, IN(0, r, k));
+}
+
+/* From the stored y. */
+void oracle_exp_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_mul(c->u, SAVED(r, k), DOUT(r, k));
+}
+
+void oracle_log(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_log(c->u, IN(0, r, k));
+}
+
+void oracle_log_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_div(c->u, DOUT(r, k), IN(0, r, k));
+}
+
+void oracle_sqrt(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_sqrt(c->u, IN(0, r, k));
+}
+
+/* From the stored y. */
+void oracle_sqrt_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_div(c->u, DOUT(r, k), num_mul(c->u, num_exact(2.0), SAVED(r, k)));
+}
+
+/* Y = A / B, B of A's shape, a column or one number. */
+static num *divisor(const struct oracle_call *c, const struct oracle_matrix *b, int64_t r, int64_t k)
+{
+	return oracle_at(b, b->rows == c->out.rows ? r : 0, b->cols == c->out.cols ? k : 0);
+}
+
+void oracle_div(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_div(c->u, IN(0, r, k), *divisor(c, &c->in[1], r, k));
+}
+
+void oracle_div_back(struct oracle_call *c)
+{
+	const int64_t count = c->in[1].rows * c->in[1].cols;
+	struct num_sum *s = calloc((size_t)count + 1, sizeof *s);
+	FOR_OUT(r, k)
+	{
+		const num b = *divisor(c, &c->in[1], r, k);
+		if (WANT(0))
+			DIN(0, r, k) = num_div(c->u, DOUT(r, k), b);
+		if (s)
+			num_sum_add(&s[divisor(c, &c->in[1], r, k) - c->in[1].at], num_mul(c->u, DOUT(r, k), num_div(c->u, IN(0, r, k), b)));
+	}
+	for (int64_t i = 0; WANT(1) && i < count; i++)
+		c->din[1].at[i] = s ? num_div(c->u, num_sub(c->u, num_exact(0.0), num_sum_get(c->u, &s[i])), c->in[1].at[i]) : num_exact(NAN);
+	free(s);
+}
+
 void oracle_add(struct oracle_call *c)
 {
 	FOR_OUT(r, k)

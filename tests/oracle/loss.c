@@ -16,6 +16,31 @@ static num row_exp(const struct oracle_call *c, int64_t r, double *top, num *p)
 	return num_sum_get(c->u, &s);
 }
 
+/* Y = exp(X - max) / sum exp(X - max). */
+void oracle_softmax(struct oracle_call *c)
+{
+	num *p = oracle_scratch(c->in[0].cols);
+	for (int64_t r = 0; c->out.cols && r < c->out.rows; r++) {
+		double top;
+		const num sum = row_exp(c, r, &top, p);
+		for (int64_t k = 0; k < c->out.cols; k++)
+			OUT(r, k) = num_div(c->u, p[k], sum);
+	}
+	oracle_release(p);
+}
+
+/* dX = Y (dY - sum of Y dY), from the stored Y. */
+void oracle_softmax_back(struct oracle_call *c)
+{
+	for (int64_t r = 0; WANT(0) && r < c->out.rows; r++) {
+		struct num_sum s = {0};
+		for (int64_t k = 0; k < c->out.cols; k++)
+			num_sum_add(&s, num_mul(c->u, SAVED(r, k), DOUT(r, k)));
+		for (int64_t k = 0; k < c->out.cols; k++)
+			DIN(0, r, k) = num_mul(c->u, SAVED(r, k), num_sub(c->u, DOUT(r, k), num_sum_get(c->u, &s)));
+	}
+}
+
 /* Y = X - max - log sum exp(X - max). */
 void oracle_log_softmax(struct oracle_call *c)
 {

@@ -103,7 +103,8 @@ static void add_operands(struct battery_case *c)
 static hg_dtype gradient_type(const struct battery_case *c, int i)
 {
 	const struct hg__shape *x = &c->sample.in[i].shape;
-	const int has_parameters = c->op == &hg__op_linear || c->op == &hg__op_bias_add || c->op == &hg__op_epilogue || c->op == &hg__op_head_dot;
+	const int has_parameters =
+	    c->op == &hg__op_linear || c->op == &hg__op_bias_add || c->op == &hg__op_epilogue || c->op == &hg__op_head_dot || c->op == &hg__op_div;
 	const int has_bias = c->op == &hg__op_spmm_epilogue && i >= 2;
 	return (has_parameters || has_bias) && i > 0 && x->cols % 2 ? HG_F32 : x->dtype;
 }

@@ -175,7 +175,7 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 				const float eps = 0.25f;
 				const int64_t step = 9;
 				a.ending = (struct hg__ending){
-				    x, normal(dtype, 1, widths[w]), -2.0f, &eps, {w % (1 + HG__ACT_COUNT), w % 4 > 1 ? 0.2f : 0.0f, w % 2 ? 0.4f : 0.0f, 77, &step}};
+				    x, normal(dtype, 1, widths[w]), -2.0f, &eps, {w % (1 + HG__ACT_RIDERS), w % 4 > 1 ? 0.2f : 0.0f, w % 2 ? 0.4f : 0.0f, 77, &step}};
 				CHECK_OK(k->spmm(ctx, &a));
 				keep(&y);
 			}
@@ -247,7 +247,7 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 		}
 		CHECK_OK(k->dropout(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
 		keep(&y);
-		for (int i = 0; i < 2 * (1 + HG__ACT_COUNT); i++) {
+		for (int i = 0; i < 2 * (1 + HG__ACT_RIDERS); i++) {
 			const struct hg__epilogue then = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f, 77, &step};
 			struct hg__mat db = empty(HG_F32, 1, cols);
 			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, then}));
@@ -262,6 +262,14 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 		keep(&other);
 		CHECK_OK(k->bias_add(ctx, &(struct hg__bias_add_args){x, b, y}));
 		keep(&y);
+		struct hg__mat by[] = {z, normal(dtype, 500, 1), normal(dtype, 1, 1)};
+		for (int i = 0; i < 3; i++) {
+			struct hg__mat db = empty(dtype, by[i].rows, by[i].cols);
+			CHECK_OK(k->div(ctx, &(struct hg__div_args){x, by[i], y}));
+			keep(&y);
+			CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by[i], z, db}));
+			keep(&db);
+		}
 		memset(wide.data, 0, (size_t)(wide.rows * wide.ld) * size_of(dtype));
 		CHECK_OK(k->copy_cols(ctx, &(struct hg__copy_cols_args){x, wide, 0, 3, cols}));
 		keep(&wide);
@@ -282,6 +290,17 @@ static void run_reductions(hg_context *ctx, const struct hg__kernels *k, hg_dtyp
 		CHECK_OK(k->head_mean(ctx, &(struct hg__head_mean_args){x, mean, 6}));
 		keep(&mean);
 		CHECK_OK(k->head_mean_back(ctx, &(struct hg__head_mean_args){dx, mean, 6}));
+		keep(&dx);
+		for (int reduce = 0; reduce < HG__ROW_COUNT; reduce++) {
+			struct hg__mat y = empty(dtype, 1000, 1);
+			CHECK_OK(k->row_reduce(ctx, &(struct hg__row_reduce_args){(hg__row_reduce)reduce, x, y}));
+			keep(&y);
+			CHECK_OK(k->row_reduce_back(ctx, &(struct hg__row_reduce_back_args){(hg__row_reduce)reduce, x, y, dx}));
+			keep(&dx);
+		}
+		CHECK_OK(k->softmax(ctx, &(struct hg__softmax_args){x, dx}));
+		keep(&dx);
+		CHECK_OK(k->softmax_back(ctx, &(struct hg__softmax_back_args){dx, z, dx}));
 		keep(&dx);
 		CHECK_OK(k->head_dot(ctx, &(struct hg__head_dot_args){.x = x, .a = a, .s = s, .heads = 6}));
 		keep(&s);
@@ -646,6 +665,37 @@ static void adam_values(void)
 	hg_context_free(ctx);
 }
 
+/* exp and log within 2 units in the last place, at every 1009th float; what log makes of the rest. */
+static void exp_and_log_values(void)
+{
+	hg_context *ctx = context_with(2);
+	const struct hg__kernels *k = ctx->backend->kernels;
+	enum { COLS = 4096 };
+	struct hg__mat x = empty(HG_F32, 1, COLS), y = empty(HG_F32, 1, COLS);
+	for (uint32_t bits = 1; bits < 0x7F800000u - 1009u * COLS; bits += 1009u * COLS)
+		for (int act = HG__ACT_EXP; act <= HG__ACT_LOG; act++) {
+			for (uint32_t i = 0; i < COLS; i++) {
+				const uint32_t word = (bits + 1009u * i) | (act == HG__ACT_EXP && i % 2 ? 0x80000000u : 0u);
+				memcpy((float *)x.data + i, &word, sizeof word);
+			}
+			CHECK_OK(k->act(ctx, &(struct hg__act_args){(hg__act)act, 0.0f, x, y}));
+			for (int i = 0; i < COLS; i++) {
+				const double at = get(&x, 0, i), value = act == HG__ACT_EXP ? exp(at) : log(at);
+				CHECK_MSG(value > 0x1.fffffep127 ? get(&y, 0, i) == (double)INFINITY : fabs(get(&y, 0, i) - value) <= 0x1p-22 * fabs(value) + 0x1p-149,
+				          "%s(%a) = %a, exactly %a", act == HG__ACT_EXP ? "exp" : "log", at, get(&y, 0, i), value);
+			}
+		}
+	static const double special[] = {0.0, -1.0, -INFINITY, INFINITY, NAN, 1.0};
+	struct hg__mat in = empty(HG_F16, 1, 6), out = empty(HG_F16, 1, 6);
+	for (int i = 0; i < 6; i++)
+		set(&in, 0, i, special[i]);
+	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_LOG, 0.0f, in, out}));
+	CHECK(get(&out, 0, 0) == -(double)INFINITY && isnan(get(&out, 0, 1)) && isnan(get(&out, 0, 2)));
+	CHECK(get(&out, 0, 3) == (double)INFINITY && isnan(get(&out, 0, 4)) && get(&out, 0, 5) == 0.0);
+	hg_context_free(ctx);
+	pool_clear();
+}
+
 static void no_rows(void)
 {
 	hg_context *ctx = context_with(2);
@@ -665,6 +715,12 @@ static void no_rows(void)
 	CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, x, one}));
 	CHECK(get(&one, 0, 0) == 0.0);
 	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_RELU, 0.0f, x, x}));
+	struct hg__mat bare = empty(HG_F16, 3, 0), three = filled(HG_F16, 3, 1, 7.0), by = filled(HG_F16, 1, 1, 2.0);
+	CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by, x, one}));
+	CHECK(get(&one, 0, 0) == 0.0);
+	CHECK_OK(k->row_reduce(ctx, &(struct hg__row_reduce_args){HG__ROW_MEAN, bare, three}));
+	CHECK(get(&three, 0, 0) == 0.0 && get(&three, 2, 0) == 0.0);
+	CHECK_OK(k->softmax(ctx, &(struct hg__softmax_args){bare, bare}));
 	hg_context_free(ctx);
 	pool_clear();
 }
@@ -672,8 +728,8 @@ static void no_rows(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(same_bits_everywhere), TEST(gemm_values), TEST(gemm_threads_same), TEST(spmm_values), TEST(softmax_values),
-	    TEST(dropout_words),        TEST(spmm_modes),  TEST(adam_values),       TEST(no_rows),
+	    TEST(same_bits_everywhere), TEST(gemm_values), TEST(gemm_threads_same), TEST(spmm_values),        TEST(softmax_values),
+	    TEST(dropout_words),        TEST(spmm_modes),  TEST(adam_values),       TEST(exp_and_log_values), TEST(no_rows),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -28,14 +28,14 @@ static inline hg_status act_backward(const struct hg__call *c, hg__act act, floa
 	return c->k->act_back(c->ctx, &args);
 }
 
-/* One sample of an activation: its width beyond d, the spread of its input, its constant. */
+/* One sample of an activation: its width beyond d, the spread of its input, its constant. ALIKE: all elements are the spread, with or without a gradient. */
 struct act_sample {
 	const char *what;
 	hg_status expect;
 	int64_t wider;
 	double sigma;
 	float p;
-	enum { ACT_FLOATS, ACT_INTEGERS, ACT_BYTES, ACT_MISSING } of;
+	enum { ACT_FLOATS, ACT_POSITIVES, ACT_ALIKE, ACT_ALIKE_FORWARD, ACT_INTEGERS, ACT_BYTES, ACT_MISSING } of;
 };
 
 static inline void act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)
@@ -48,8 +48,11 @@ static inline void act_sample(const struct act_sample *row, const struct hg__ext
 		hg__sample_add(s, x->n, x->d, HG_U8, HG__FILL_MASK, 1.0, 0);
 	else if (row->of == ACT_INTEGERS)
 		hg__sample_integer(s, x->n, x->d);
-	else
-		hg__sample_add(s, x->n, x->d + row->wider, x->state, HG__FILL_NORMAL, row->sigma, 1);
+	else {
+		static const enum hg__fill fill[] = {
+		    [ACT_FLOATS] = HG__FILL_NORMAL, [ACT_POSITIVES] = HG__FILL_POSITIVE, [ACT_ALIKE] = HG__FILL_CONST, [ACT_ALIKE_FORWARD] = HG__FILL_CONST};
+		hg__sample_add(s, x->n, x->d + row->wider, x->state, fill[row->of], row->sigma, row->of != ACT_ALIKE_FORWARD);
+	}
 }
 
 #endif

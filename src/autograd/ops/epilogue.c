@@ -29,13 +29,13 @@ hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogu
 	static const struct {
 		float low, high;
 		const char *expected;
-	} of[1 + HG__ACT_COUNT] = {
+	} of[1 + HG__ACT_RIDERS] = {
 	    [0] = {0.0f, 0.0f, "act_p = 0"},
 	    [1 + HG__ACT_RELU] = {0.0f, 0.0f, "act_p = 0"},
 	    [1 + HG__ACT_LEAKY_RELU] = {0.0f, 1.0f, "0 <= slope <= 1"},
 	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"}, /* the smallest and the largest positive float */
 	};
-	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_COUNT, "act", (double)attr->act, "none or an activation"));
+	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_RIDERS, "act", (double)attr->act, "none or an activation"));
 	HG__TRY(hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high, "act_p", (double)attr->act_p, of[attr->act].expected));
 	return hg__want_attr(s, attr->p >= 0.0f && attr->p < 1.0f, "p", (double)attr->p, "0 <= p < 1");
 }
@@ -135,7 +135,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"p not a number", HG_ERR_ARG, {RELU, 0.0f, NAN}, 0, 1, 1.0, 0},
 	    {"slope 2", HG_ERR_ARG, {LEAKY, 2.0f, 0.5f}, 0, 1, 1.0, 0},
 	    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 1, 1.0, 0},
-	    {"no such activation", HG_ERR_ARG, {1 + HG__ACT_COUNT, 0.0f, 0.5f}, 0, 1, 1.0, 0},
+	    {"no such activation", HG_ERR_ARG, {1 + HG__ACT_RIDERS, 0.0f, 0.5f}, 0, 1, 1.0, 0},
 	    {"X of integers", HG_ERR_DTYPE, {RELU, 0.0f, 0.0f}, 0, 1, 1.0, 1},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))

@@ -2,10 +2,12 @@
 
 hg_status HG__CPU(act)(hg_context *ctx, const struct hg__act_args *a)
 {
-	return HG__CPU(map)(ctx, hg__activations[a->act].forward, &a->p, a->x, (struct hg__mat){0}, a->y);
+	const struct hg__activation *f = &hg__activations[a->act];
+	return HG__CPU(map)(ctx, f->forward, &a->p, f->keeps_zero, a->x, (struct hg__mat){0}, a->y);
 }
 
 hg_status HG__CPU(act_back)(hg_context *ctx, const struct hg__act_back_args *a)
 {
-	return HG__CPU(map)(ctx, hg__activations[a->act].backward, &a->p, a->y, a->dy, a->dx);
+	const struct hg__activation *f = &hg__activations[a->act];
+	return HG__CPU(map)(ctx, f->backward, &a->p, f->keeps_zero_back, a->y, a->dy, a->dx);
 }

@@ -18,5 +18,5 @@ static void axpby(const void *env, int64_t n, const float *x, const float *z, fl
 hg_status HG__CPU(axpby)(hg_context *ctx, const struct hg__axpby_args *a)
 {
 	const float factor[2] = {a->alpha_p ? a->alpha * (1.0f + *a->alpha_p) : a->alpha, a->beta};
-	return HG__CPU(map)(ctx, axpby, factor, a->x, a->z, a->y);
+	return HG__CPU(map)(ctx, axpby, factor, 1, a->x, a->z, a->y);
 }

@@ -3,10 +3,10 @@
 /* Elements of one call of f: the call costs nothing beside them, and three blocks fit the first-level cache. */
 #define BLOCK 1024
 
-hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, struct hg__mat x, struct hg__mat z, struct hg__mat y)
+hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps_zero, struct hg__mat x, struct hg__mat z, struct hg__mat y)
 {
 	HG__TRY(hg__need(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)), "elementwise: operands differ in shape or are not floats"));
-	if (x.ld == y.ld && (!z.data || z.ld == y.ld)) { /* equal layout: padding takes part, as one long row */
+	if (x.ld == y.ld && (!z.data || z.ld == y.ld) && (keeps_zero || x.cols == x.ld)) { /* equal layout: one long row */
 		x.cols = y.cols = x.rows * x.ld;
 		x.rows = 1;
 	}

@@ -8,6 +8,7 @@ namespace
 
 template <typename A> struct forward {
 	struct floats x, y;
+	int64_t cols;
 	float p;
 
 	template <int W> __device__ void at(int64_t i) const
@@ -19,10 +20,20 @@ template <typename A> struct forward {
 			v[j] = A::value(v[j], p);
 		y.put<W>(i, v);
 	}
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float v[W];
+		x.get<W>(row, col, v);
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			v[j] = col + j < cols ? A::value(v[j], p) : 0.0f;
+		y.put<W>(row, col, v);
+	}
 };
 
 template <typename A> struct backward {
 	struct floats y, dy, dx;
+	int64_t cols;
 	float p;
 
 	template <int W> __device__ void at(int64_t i) const
@@ -35,23 +46,44 @@ template <typename A> struct backward {
 			g[j] = A::gradient(v[j], g[j], p);
 		dx.put<W>(i, g);
 	}
+	template <int W> __device__ void at(int64_t row, int64_t col) const
+	{
+		float v[W], g[W];
+		y.get<W>(row, col, v);
+		dy.get<W>(row, col, g);
+#pragma unroll
+		for (int j = 0; j < W; j++)
+			g[j] = col + j < cols ? A::gradient(v[j], g[j], p) : 0.0f;
+		dx.put<W>(row, col, g);
+	}
 };
+
+/* One array where padding may take part, else row by row with zeros in it. */
+template <bool KEEPS_ZERO, typename F> hg_status visit(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
+{
+	if constexpr (KEEPS_ZERO)
+		return flat(ctx, kernel, shape, f);
+	else
+		return walk(ctx, kernel, shape.rows, shape.cols, wide(shape), f);
+}
 
 template <typename A> hg_status run(hg_context *ctx, const struct hg__act_args *a)
 {
-	return flat(ctx, "act", a->x, forward<A>{floats_of(a->x), floats_of(a->y), a->p});
+	return visit<A::KEEPS_ZERO>(ctx, "act", a->x, forward<A>{floats_of(a->x), floats_of(a->y), a->x.cols, a->p});
 }
 
 template <typename A> hg_status run_back(hg_context *ctx, const struct hg__act_back_args *a)
 {
-	return flat(ctx, "act_back", a->y, backward<A>{floats_of(a->y), floats_of(a->dy), floats_of(a->dx), a->p});
+	return visit<A::KEEPS_ZERO_BACK>(ctx, "act_back", a->y, backward<A>{floats_of(a->y), floats_of(a->dy), floats_of(a->dx), a->y.cols, a->p});
 }
 
 /* In the order of hg__act. */
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__act_args *);
 	hg_status (*backward)(hg_context *, const struct hg__act_back_args *);
-} acts[HG__ACT_COUNT] = {{run<relu>, run_back<relu>}, {run<leaky_relu>, run_back<leaky_relu>}, {run<elu>, run_back<elu>}};
+} acts[HG__ACT_COUNT] = {
+    {run<relu>, run_back<relu>},           {run<leaky_relu>, run_back<leaky_relu>},  {run<elu>, run_back<elu>}, {run<exponential>, run_back<exponential>},
+    {run<logarithm>, run_back<logarithm>}, {run<square_root>, run_back<square_root>}};
 
 } // namespace
 

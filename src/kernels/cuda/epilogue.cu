@@ -120,7 +120,7 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
-} table[1 + HG__ACT_COUNT][2] = {
+} table[1 + HG__ACT_RIDERS][2] = {
     {{run<after<identity, false>>, run_back<after<identity, false>>}, {run<after<identity, true>>, run_back<after<identity, true>>}},
     {{run<after<relu, false>>, run_back<after<relu, false>>}, {run<after<relu, true>>, run_back<after<relu, true>>}},
     {{run<after<leaky_relu, false>>, run_back<after<leaky_relu, false>>}, {run<after<leaky_relu, true>>, run_back<after<leaky_relu, true>>}},

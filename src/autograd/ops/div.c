@@ -1,0 +1,127 @@
+/* Division.
+ *
+ *     Y[i, c] = A[i, c] / B[i, c]
+ *
+ * Shapes    A, Y: [n, d].  B: [n, d]; or [n, 1], one for a row; or [1, 1], one for all.
+ * Dtypes    A, B, Y: state.  The quotient f32, narrowed once.
+ * Range     none from max|B|: what B may be near to is 0.
+ * Error     one rounding in f32, narrowed once.
+ * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides: f32 along a row, f64 over all.  No bound from max|B|.
+ * Cost      2 n d elements, and B;  n d flops.
+ * Errors    HG_ERR_SHAPE B none of the three;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+enum { A, B };
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, A, "A"));
+	HG__TRY(hg__want_state(s, B, "B"));
+	const int one = s->in[B].cols == 1 && (s->in[B].rows == 1 || s->in[B].rows == s->in[A].rows);
+	if (!one)
+		HG__TRY(hg__want_shape(s, B, "B", s->in[A].rows, s->in[A].cols));
+	s->out = hg__shape_of(s->in[A].rows, s->in[A].cols, s->state);
+	s->grads = 1u << A | 1u << B;
+	s->saves = HG__SAVE_IN(A) | HG__SAVE_IN(B);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul(INFINITY, r->in[A]);
+	r->depth = 2.0;
+	hg__because(r, "|A| %.3g / B, which may be near 0", r->in[A]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[A] = hg__bound_mul(INFINITY, r->dout);
+	r->din[B] = hg__bound_mul(r->in[A], r->din[A]);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__div_args args = {.a = c->in[A], .b = c->in[B], .y = c->out};
+	return c->k->div(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (c->din[A].data) {
+		const struct hg__div_args args = {.a = c->dout, .b = c->in[B], .y = c->din[A]};
+		HG__TRY(c->k->div(c->ctx, &args));
+	}
+	if (c->din[B].data) {
+		const struct hg__div_back_args args = {.a = c->in[A], .b = c->in[B], .dy = c->dout, .db = c->din[B]};
+		HG__TRY(c->k->div_back(c->ctx, &args));
+	}
+	return HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider;
+		enum { EACH, ROW, ONE, TWO_MORE, ROW_TWO_MORE, NONE } b;
+		double sigma;
+		int integer;
+	} rows[] = {
+	    {"B of A's shape", HG_OK, 0, EACH, 1.0, 0},
+	    {"B for a row", HG_OK, 0, ROW, 1.0, 0},
+	    {"B for all", HG_OK, 0, ONE, 1.0, 0},
+	    {"B for a row, one column more", HG_OK, 1, ROW, 1.0, 0},
+	    {"B for all, three columns more, large values", HG_OK, 3, ONE, 1000.0, 0},
+	    {"B of A's shape, three columns more", HG_OK, 3, EACH, 1.0, 0},
+	    {"B for a row, 300 columns more", HG_OK, 300, ROW, 1.0, 0},
+	    {"B has two rows and two columns too many", HG_ERR_SHAPE, 0, TWO_MORE, 1.0, 0},
+	    {"B has two rows too many", HG_ERR_SHAPE, 0, ROW_TWO_MORE, 1.0, 0},
+	    {"A of integers", HG_ERR_DTYPE, 0, EACH, 1.0, 1},
+	    {"B missing", HG_ERR_ARG, 0, NONE, 1.0, 0},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	const struct {
+		int64_t rows, cols;
+	} b[] = {[EACH] = {x->n, d}, [ROW] = {x->n, 1}, [ONE] = {1, 1}, [TWO_MORE] = {x->n + 2, d + 2}, [ROW_TWO_MORE] = {x->n + 2, 1}};
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_add(s, x->n, d, x->state, HG__FILL_NORMAL, rows[i].sigma, 1);
+	if (rows[i].b == NONE)
+		hg__sample_none(s);
+	else
+		hg__sample_add(s, b[rows[i].b].rows, b[rows[i].b].cols, x->state, HG__FILL_POSITIVE, 3.0, 1);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_div = {
+    .name = "div",
+    .traits = HG__LINEAR,
+    .min_in = 2,
+    .max_in = 2,
+    .same = 1u << A | 1u << B,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__reduction_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_div(hg_tape *tape, hg_var a, hg_var b)
+{
+	const hg_var in[] = {a, b};
+	return hg__record(tape, &hg__op_div, NULL, in, 2, NULL, NULL, 0);
+}

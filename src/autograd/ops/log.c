@@ -1,0 +1,88 @@
+/* Natural logarithm.
+ *
+ *     Y = log(X)
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  log f32, narrowed once.
+ * Range     none from max|X|: log 0 is -infinity, and below 0 there is none (NaN).
+ * Error     4 u32 |Y| (2 units in the last place), narrowed once.
+ * Gradient  dX = dY / X, from X: Y says little of it where X is near 1.  No bound from max|X|.
+ * Cost      2 n d elements;  8 n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(act_infer(s));
+	s->saves = HG__SAVE_IN(0);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = INFINITY;
+	hg__because(r, "X may be 0");
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = hg__bound_mul(INFINITY, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return act_forward(c, HG__ACT_LOG, 0.0f);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	if (!c->din[0].data)
+		return HG_OK;
+	const struct hg__act_back_args args = {.act = HG__ACT_LOG, .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
+	return c->k->act_back(c->ctx, &args);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct act_sample rows[] = {
+	    {"plain", HG_OK, 0, 1.0, 0.0f, ACT_POSITIVES},
+	    {"one column more, up to 8000", HG_OK, 1, 8000.0, 0.0f, ACT_POSITIVES},
+	    {"three columns more, all 1", HG_OK, 3, 1.0, 0.0f, ACT_ALIKE},
+	    {"the smallest half", HG_OK, 0, 0x1p-24, 0.0f, ACT_ALIKE_FORWARD},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_INTEGERS},
+	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
+	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
+	};
+	if (i < (int)(sizeof rows / sizeof rows[0])) {
+		act_sample(&rows[i], x, s);
+		return 1;
+	}
+	return 0;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 8.0, cost);
+}
+
+const struct hg__op hg__op_log = {
+    .name = "log",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_log(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_log, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,61 @@
+/* Mean of each row.
+ *
+ *     Y[i] = 1/d * sum over c of X[i, c]        (0 of no columns)
+ *
+ * Shapes    X: [n, d].  Y: [n, 1], created.
+ * Dtypes    X, Y: state.  The sum and the division f32, narrowed once.
+ * Range     a mean is no larger than its largest term: max|Y| <= max|X|, proved wherever f16 holds X.
+ * Error     "sum narrowed once", depth d + 1.
+ * Gradient  dX[i, c] = dY[i] / d;  max|dX| <= max|dY| / d.
+ * Cost      n d + n elements;  n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/row.h"
+
+static void range(struct hg__range *r)
+{
+	const double d = (double)r->shape[0].cols;
+	r->out = d > 0.0 ? row_bound(hg__bound_mul(d, r->in[0]), r->in[0]) : 0.0;
+	hg__because(r, "|X| %.3g: no larger than its largest term", r->in[0]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->shape[0].cols > 0 ? r->dout / (double)r->shape[0].cols : 0.0;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return row_forward(c, HG__ROW_MEAN);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return row_backward(c, HG__ROW_MEAN);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	row_cost(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_row_mean = {
+    .name = "row_mean",
+    .traits = HG__LINEAR,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = row_infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = row_sample,
+    .cost = cost,
+};
+
+hg_var hg_row_mean(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_row_mean, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,67 @@
+/* Euclidean norm of each row.
+ *
+ *     Y[i] = sqrt(sum over c of X[i, c]^2)        (0 of no columns)
+ *
+ * Shapes    X: [n, d].  Y: [n, 1], created.
+ * Dtypes    X, Y: state.  Squares, sum and root f32, narrowed once; no square of a half leaves f32.
+ * Range     max|Y| <= sqrt(d) max|X|.
+ * Error     half of "sum narrowed once", depth d + 1, relative to the squares; the root's rounding; narrowed once.
+ * Gradient  dX[i, c] = (X[i, c] / Y[i]) dY[i], 0 where Y[i] is 0, with Y[i] made again in f32: no component is longer than its row, so max|dX| <= max|dY|.
+ * Cost      n d + n elements;  2 n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/row.h"
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(row_infer(s));
+	s->saves = HG__SAVE_IN(0);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	const double d = (double)r->shape[0].cols;
+	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])), hg__bound_mul(sqrt(d), r->in[0]));
+	hg__because(r, "root of %lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return row_forward(c, HG__ROW_NORM);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return row_backward(c, HG__ROW_NORM);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	row_cost(c, 2.0, cost);
+}
+
+const struct hg__op hg__op_row_norm = {
+    .name = "row_norm",
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = row_sample,
+    .cost = cost,
+};
+
+hg_var hg_row_norm(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_row_norm, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,60 @@
+/* Sum of each row.
+ *
+ *     Y[i] = sum over c of X[i, c]        (0 of no columns)
+ *
+ * Shapes    X: [n, d].  Y: [n, 1], created.
+ * Dtypes    X, Y: state.  The sum f32, narrowed once.
+ * Range     max|Y| <= d max|X|.
+ * Error     "sum narrowed once", depth d.
+ * Gradient  dX[i, c] = dY[i];  max|dX| <= max|dY|.
+ * Cost      n d + n elements;  n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/row.h"
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul((double)r->shape[0].cols, r->in[0]);
+	hg__because(r, "%lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return row_forward(c, HG__ROW_SUM);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return row_backward(c, HG__ROW_SUM);
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	row_cost(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_row_sum = {
+    .name = "row_sum",
+    .traits = HG__LINEAR,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = row_infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = row_sample,
+    .cost = cost,
+};
+
+hg_var hg_row_sum(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_row_sum, NULL, &x, 1, NULL, NULL, 0);
+}

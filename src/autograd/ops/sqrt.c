@@ -1,0 +1,78 @@
+/* Square root.
+ *
+ *     Y = sqrt(X)
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  The root f32, narrowed once.
+ * Range     max|Y| <= sqrt(max|X|): proved wherever f16 holds X. Below 0 there is no root (NaN).
+ * Error     one rounding in f32, narrowed once.
+ * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has it to 11 bits; infinite at 0.  No bound from max|X|.
+ * Cost      2 n d elements;  n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static void range(struct hg__range *r)
+{
+	r->out = sqrt(r->in[0]);
+	hg__because(r, "root of |X| %.3g", r->in[0]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[0] = hg__bound_mul(INFINITY, r->dout);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return act_forward(c, HG__ACT_SQRT, 0.0f);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	return act_backward(c, HG__ACT_SQRT, 0.0f);
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct act_sample rows[] = {
+	    {"plain", HG_OK, 0, 1.0, 0.0f, ACT_POSITIVES},
+	    {"one column more, up to 60000", HG_OK, 1, 60000.0, 0.0f, ACT_POSITIVES},
+	    {"three columns more, the smallest half", HG_OK, 3, 0x1p-24, 0.0f, ACT_ALIKE},
+	    {"zeros", HG_OK, 0, 0.0, 0.0f, ACT_ALIKE_FORWARD},
+	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_INTEGERS},
+	    {"X of bytes", HG_ERR_DTYPE, 0, 1.0, 0.0f, ACT_BYTES},
+	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
+	};
+	if (i < (int)(sizeof rows / sizeof rows[0])) {
+		act_sample(&rows[i], x, s);
+		return 1;
+	}
+	return 0;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_sqrt = {
+    .name = "sqrt",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .same = 1u,
+    .infer = act_infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_sqrt(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_sqrt, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,40 @@
+#include "kernels/cpu/softmax.h"
+
+/* Y = exp(X - max) / sum exp(X - max) per row */
+static void forward(const struct hg__softmax_args *a, int64_t row)
+{
+	const struct hg__softmax s = hg__softmax_row(&a->x, row);
+	for (int64_t c = 0; c < a->x.cols; c += HG__LANES)
+		hg__lanes_put(&a->y, row, c, hg__vexp(hg__lanes(&a->x, row, c, 0.0f) - s.max) / s.sum);
+}
+
+hg_status HG__CPU(softmax)(hg_context *ctx, const struct hg__softmax_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "softmax: X and Y differ in shape or are not floats"));
+	const int64_t rows = a->x.rows;
+#pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		forward(a, r);
+	return HG_OK;
+}
+
+/* dX = Y (dY - sum over the row of Y dY) */
+static void backward(const struct hg__softmax_back_args *a, int64_t row)
+{
+	hg__v16 lanes = {0};
+	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
+		lanes += hg__lanes(&a->y, row, c, 0.0f) * hg__lanes(&a->dy, row, c, 0.0f);
+	const float dot = hg__vsum(lanes);
+	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
+		hg__lanes_put(&a->dx, row, c, hg__lanes(&a->y, row, c, 0.0f) * (hg__lanes(&a->dy, row, c, 0.0f) - dot));
+}
+
+hg_status HG__CPU(softmax_back)(hg_context *ctx, const struct hg__softmax_back_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx), "softmax_back: operands do not fit"));
+	const int64_t rows = a->y.rows;
+#pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->y.cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		backward(a, r);
+	return HG_OK;
+}
