@@ -36,7 +36,8 @@ typedef enum hg_step_reason {
 	HG_STEP_APPLIED_GREW = 1,      /* the same, and the scale grew */
 	HG_STEP_SKIPPED_BACKOFF = 2,   /* a gradient was not finite; the scale was lowered */
 	HG_STEP_SKIPPED_TOLERATED = 3, /* not finite; hysteresis kept the scale */
-	HG_STEP_SKIPPED_AT_FLOOR = 4   /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
+	HG_STEP_SKIPPED_AT_FLOOR = 4,  /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
+	HG_STEP_SKIPPED_FORWARD = 5    /* the loss itself is not finite: the forward pass overflowed, and the scale stays as it is */
 } hg_step_reason;
 HG_API const char *hg_step_reason_text(hg_step_reason reason);
 
@@ -84,6 +85,7 @@ typedef struct hg_policy {
 	hg_dtype state; /* HG_F16 or HG_F32: activations, their gradients, working copies of the weights */
 	hg_accumulate accumulate;
 	hg_unproved unproved;
+	int replan; /* 1: a training run (train.h) whose forward pass overflows behind a guard is recorded again with the node that did in f32; 0: it is left to fail */
 	hg_loss_scale_config loss_scale;
 } hg_policy;
 

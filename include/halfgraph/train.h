@@ -60,10 +60,12 @@ typedef struct hg_train_report {
 	int64_t nonfinite_logits; /* at the best epoch, as in hg_train_event */
 	int captured;             /* the last epoch was launched as captured work (step.h) */
 	int epochs_together;      /* most epochs that were queued without a wait between them */
+	int replans;              /* times that a node overflowed behind its guard, and was recorded again in f32 (hg_policy.replan) */
+	int casts;                /* tensors that the forward pass of a step converts from f16 to f32 or back (hg_plan_info) */
 } hg_train_report;
-#define HG_TRAIN_REPORT_INIT                                                 \
-	{                                                                        \
-		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_TRAIN_REPORT_INIT                                                       \
+	{                                                                              \
+		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_train hg_train;
@@ -74,8 +76,9 @@ HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *rep
  * [n, out] f32 or NULL. */
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
-HG_API hg_model *hg_train_model(hg_train *train);           /* to record it on a tape of yours: another graph, other features */
-HG_API const hg_tape *hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print; its values do not outlive an evaluation */
+HG_API hg_model *hg_train_model(hg_train *train); /* to record it on a tape of yours: another graph, other features */
+HG_API const hg_tape *
+hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print; its values do not outlive an evaluation, and hg_train_run may record it again */
 
 HG_EXTERN_C_END
 #endif

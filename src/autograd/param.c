@@ -114,6 +114,7 @@ void hg_params_free(hg_params *params)
 		return;
 	hg_context *ctx = params->ctx;
 	hg__params_cut(params, 0);
+	hg__host_free(ctx, params->promotion, (size_t)params->promotion_capacity * sizeof *params->promotion);
 	hg__host_free(ctx, params->item, (size_t)params->capacity * sizeof *params->item);
 	hg__device_free(ctx, params->step, sizeof *params->step);
 	hg__host_free(ctx, params, sizeof *params);

@@ -15,6 +15,14 @@ struct hg_param {
 	hg_tensor *master, *working, *grad; /* working == master where the types agree; grad NULL for buffers */
 };
 
+/* A node that overflowed behind its guard and runs in f32 from then on (promote.c): the nth of its op in its layer. */
+struct hg__op;
+struct hg__promotion {
+	const struct hg__op *op;
+	int64_t nth;
+	char scope[48];
+};
+
 struct hg_params {
 	hg_context *ctx;
 	hg_policy policy; /* its name is policy_name */
@@ -22,7 +30,9 @@ struct hg_params {
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
-	uint32_t tapes;        /* made so far: a variable carries its tape's number */
+	struct hg__promotion *promotion;
+	int64_t promotions, promotion_capacity;
+	uint32_t tapes; /* made so far: a variable carries its tape's number */
 };
 
 /* Take the last ones off again, down to `count`: what was added for something that then failed, and that nothing refers to. */

@@ -67,7 +67,8 @@ static int narrows(const hg_tape *tape, const struct hg__value *value)
 	const hg_unproved unproved = tape->params->policy.unproved;
 	const struct hg__narrowing sure = {value->sure, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved}, assumed = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved};
 	const hg_verdict verdict = hg__resolve_assuming(&sure, &assumed).verdict;
-	return !value->pinned && value->rows * value->cols > 1 && (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
+	return !value->pinned && !value->promoted && value->rows * value->cols > 1 &&
+	       (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
 }
 
 /* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so. */
@@ -241,12 +242,15 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
  * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
-	const hg_dtype state = node_type(tape, node);
+	const int promoted = hg__is_promoted(tape, node);
+	const hg_dtype state = promoted ? HG_F32 : node_type(tape, node);
 	HG__TRY(attempt(tape, node, state, a));
+	if (promoted && node->verdict == HG_EXACT)
+		node->verdict = HG_PROMOTED;
 	if (node->verdict == HG_REFUSED)
 		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" refuses what is not proved", a->exact,
 		                      a->because, tape->params->policy.name);
-	if (node->verdict != HG_PROMOTED)
+	if (node->verdict != HG_PROMOTED || promoted)
 		return HG_OK;
 	if (state == HG_F16)
 		HG__TRY(attempt(tape, node, HG_F32, a));
@@ -314,6 +318,9 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct attem
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, &node->aux[i]));
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, node, &node->out));
+	line->op = node->op;
+	line->scope = node->scope;
+	tape->value[node->out].promoted = node->verdict == HG_PROMOTED;
 	tape->value[node->out].pinned = s->out.dtype == HG_F32 && is_pinned(tape, node);
 	tape->line[tape->lines++] = *line;
 	return HG_OK;

@@ -41,6 +41,7 @@ struct hg__value {
 	double sum;                   /* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
 	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
 	int keep, alive;
+	int promoted;            /* f32 because it overflowed once: it is not narrowed again */
 	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
@@ -53,11 +54,13 @@ struct hg__value {
 /* A node and what recording and planning found out about it. */
 struct hg__line {
 	struct hg__node node;
-	unsigned grads, saves;         /* of infer */
-	int alive, back;               /* runs forward; runs backward */
-	int32_t position;              /* i above */
-	int32_t into;                  /* the line that has taken this one in; -1: none */
-	const char *title;             /* of a node that took others in: their names; NULL: the op's own */
+	unsigned grads, saves;   /* of infer */
+	int alive, back;         /* runs forward; runs backward */
+	int32_t position;        /* i above */
+	int32_t into;            /* the line that has taken this one in; -1: none */
+	const char *title;       /* of a node that took others in: their names; NULL: the op's own */
+	const struct hg__op *op; /* as recorded, with its layer, whatever the node has become since */
+	const char *scope;
 	const char *because;           /* where the bound comes from, in words */
 	int first[HG__MAX_IN];         /* operand i gives the first contribution to its gradient */
 	unsigned adds;                 /* bit i: operand i's contribution is added to the gradient by the op itself */
@@ -134,6 +137,12 @@ HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node
 /* record.c: line->node has got another op and other operands, on values of the types that it had: what backward needs of it and its verdict. In f32 that
  * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
+
+/* promote.c: have a node that overflowed, with those that it took in, run in f32 on every tape that is recorded from now on; *news 0: it does already. Which node was first
+ * to make something that is not finite: runs forward; -1: none does. */
+HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *news);
+HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line);
+int hg__is_promoted(const hg_tape *tape, const struct hg__node *node); /* while it is recorded */
 
 /* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);

@@ -461,8 +461,8 @@ struct hg__optim_args {
 	int64_t count;
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
-	const float *loss;            /* device memory */
-	struct hg__step_notes *notes; /* device memory; NULL: none are taken, and loss is not read */
+	const float *loss;            /* device memory; NULL: nobody knows it, and no step is blamed on the forward pass */
+	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
 };
 
 /* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */

@@ -42,7 +42,8 @@ HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_c
 /* After the check: the loss scale's transition, the step counted, a note of it all. The update reads nothing that this changes. */
 HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes)
 {
-	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, step->nonfinite != 0);
+	const int forward = step->nonfinite && loss && !(fabsf(*loss) < INFINITY);
+	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, forward ? HG__STEP_FORWARD : step->nonfinite ? HG__STEP_BAD : HG__STEP_GOOD);
 	step->step++;
 	if (notes)
 		notes->note[notes->taken++ % HG__NOTES] = hg__step_note_of(step, *loss);

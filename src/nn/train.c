@@ -109,11 +109,14 @@ static hg_status groups_assign(hg_train *t)
 	return HG_OK;
 }
 
-static hg_status tape_record(hg_train *t, const hg_model_input *input)
+hg_status hg__train_record(hg_train *t)
 {
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
-	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, input));
-	return hg_tape_compile(t->tape, t->loss);
+	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, &t->input));
+	HG__TRY(hg_tape_compile(t->tape, t->loss));
+	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
+	t->evaluator.eager = t->config.step.eager;
+	return hg_step_create(t->tape, t->optim, &t->config.step, &t->step);
 }
 
 static hg_status build(hg_train *t, const hg_train_data *d)
@@ -130,10 +133,8 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	t->config.model = *hg_model_get_config(t->model);
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
-	HG__TRY(tape_record(t, &d->input));
-	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &d->input, &t->targets));
-	t->evaluator.eager = t->config.step.eager;
-	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
+	t->input = d->input;
+	HG__TRY(hg__train_record(t));
 	return hg__snapshot_init(&t->best, t->params);
 }
 

@@ -12,6 +12,7 @@ HG_EXTERN_C_BEGIN
 struct hg_train {
 	hg_context *ctx;
 	hg_train_config config;
+	hg_model_input input; /* borrowed, as the tapes do */
 	hg_params *params;
 	hg_model *model;
 	hg_optim *optim;
@@ -24,7 +25,13 @@ struct hg_train {
 	struct hg__rewind begin; /* of epochs that run together; made when there first are some that the caller may stop */
 	double *epoch_ms;        /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
 	int64_t epoch_room;
+	int replans; /* times that the tapes were recorded again (replan.c) */
 };
+
+/* train.c: both tapes, and the step on them. */
+HG_NODISCARD hg_status hg__train_record(hg_train *train);
+/* replan.c: after a step that was skipped because of its forward pass. */
+HG_NODISCARD hg_status hg__train_replan(hg_train *train, int *changed);
 
 HG_EXTERN_C_END
 #endif

@@ -139,6 +139,7 @@ static hg_status epoch_tell(hg_train *t, struct progress *p, int epoch, int64_t 
 /* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
 static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
 {
+	int replanned = 0;
 	for (int epoch = 0; epoch < t->config.epochs && !out_of_patience(t, p, epoch);) {
 		const int64_t count = hg__step_ready(t->step, until_look(t, p, epoch));
 		double ms;
@@ -151,6 +152,10 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 			if (status != HG_OK)
 				return status;
 		}
+		if (event->step.reason == HG_STEP_SKIPPED_FORWARD)
+			HG__TRY(hg__train_replan(t, &replanned));
+		if (replanned)
+			hg__step_limit(t->step, t->config.eval_every);
 	}
 	return HG_OK;
 }
@@ -191,7 +196,9 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .loss_finite = isfinite(last->loss) != 0,
 	                              .nonfinite_logits = p->best.nonfinite,
 	                              .captured = launch.captured,
-	                              .epochs_together = (int)p->together};
+	                              .epochs_together = (int)p->together,
+	                              .replans = t->replans,
+	                              .casts = plan.casts};
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 
@@ -201,6 +208,8 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return HG_ERR_ARG;
 	if (!report || report->size < sizeof report->size)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
+	if (!train->step)
+		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
 	hg_train_event last;
 	hg__step_limit(train->step, train->config.eval_every);

@@ -41,7 +41,7 @@ hg_status hg_loss_scale_init(hg_loss_scale *state, const hg_loss_scale_config *c
 
 hg_step_reason hg_loss_scale_update(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite)
 {
-	return state && config ? hg__loss_scale_step(state, config, found_nonfinite) : HG_STEP_SKIPPED_AT_FLOOR;
+	return state && config ? hg__loss_scale_step(state, config, found_nonfinite ? HG__STEP_BAD : HG__STEP_GOOD) : HG_STEP_SKIPPED_AT_FLOOR;
 }
 
 const char *hg_step_reason_text(hg_step_reason reason)
@@ -52,6 +52,7 @@ const char *hg_step_reason_text(hg_step_reason reason)
 	    [HG_STEP_SKIPPED_BACKOFF] = "skipped: a gradient was not finite; the loss scale was lowered",
 	    [HG_STEP_SKIPPED_TOLERATED] = "skipped: a gradient was not finite; hysteresis kept the loss scale",
 	    [HG_STEP_SKIPPED_AT_FLOOR] = "skipped: a gradient was not finite although the loss scale is at its minimum",
+	    [HG_STEP_SKIPPED_FORWARD] = "skipped: the loss was not finite, so the forward pass overflowed; the loss scale is not to blame",
 	};
 	return (size_t)reason < sizeof text / sizeof text[0] ? text[reason] : "unknown reason";
 }

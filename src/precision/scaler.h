@@ -42,11 +42,21 @@ HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state, con
 	return HG_STEP_APPLIED_GREW;
 }
 
+/* What became of a step. FORWARD: its loss is not finite, which no scale mends. */
+enum hg__outcome { HG__STEP_GOOD = 0, HG__STEP_BAD = 1, HG__STEP_FORWARD = 2 };
+
 /* One transition of the loss scale: the same text on the host and in a kernel. */
-HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state, const hg_loss_scale_config *config, int found_nonfinite)
+HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state, const hg_loss_scale_config *config, enum hg__outcome outcome)
 {
 	const float in_force = state->scale;
-	const hg_step_reason reason = found_nonfinite ? hg__loss_scale_bad(state, config) : hg__loss_scale_good(state, config);
+	const int found_nonfinite = outcome != HG__STEP_GOOD;
+	hg_step_reason reason = HG_STEP_SKIPPED_FORWARD;
+	if (outcome == HG__STEP_GOOD)
+		reason = hg__loss_scale_good(state, config);
+	else if (outcome == HG__STEP_BAD)
+		reason = hg__loss_scale_bad(state, config);
+	else
+		state->growth_tracker = 0;
 	const int64_t place = state->steps % HG_LOSS_SCALE_HISTORY;
 	state->history[place].scale = in_force;
 	state->history[place].reason = (int32_t)reason;

@@ -599,6 +599,37 @@ static void features_that_are_no_numbers(void)
 		}
 }
 
+/* Features of some 10,000 and hubs: sums over neighbours overflow. The step is skipped, the loss scale is not blamed, the node that overflowed is recorded again in f32,
+ * and the run learns; left alone, it never does. */
+static void what_overflows_is_recorded_again(void)
+{
+	static struct task t;
+	task_make(&t);
+	for (int i = 0; i < N * D; i++)
+		t.x[i / D][i % D] *= 12000.0f;
+	for (int i = 0; i < N; i++) /* the first nodes hear everybody */
+		t.dst[i] = i % 2, t.src[i] = i;
+	for (int replan = 0; replan < 2; replan++) {
+		struct run r;
+		hg_train_config c = config_of("gin", "fp16");
+		c.policy.replan = replan;
+		c.epochs = 2 * EPOCHS;
+		run_all(&r, test_context(), &t, &c, 0);
+		CHECK_EQ_I(r.report.replans > 0, replan);
+		CHECK_EQ_I(r.report.loss_finite, replan);
+		CHECK(r.report.loss_scale_final == 65536.0f);
+		if (replan) {
+			hg_plan_info plan = HG_PLAN_INFO_INIT;
+			CHECK_OK(hg_tape_plan(hg_train_tape(r.train), &plan));
+			CHECK(plan.promoted > 0 && plan.casts == r.report.casts && plan.casts > 0);
+			CHECK_EQ_I(r.report.steps_skipped, r.report.replans);
+			CHECK_MSG(r.report.test_accuracy > 0.6, "%g", r.report.test_accuracy);
+		} else
+			CHECK_EQ_I(r.report.steps_skipped, c.epochs);
+		run_close(&r);
+	}
+}
+
 /* ---- epochs that run together ---- */
 
 /* What a run tells, in full. */
@@ -729,6 +760,7 @@ int main(int argc, char **argv)
 	                                         TEST(the_best_epoch_is_what_is_kept),
 	                                         TEST(a_run_stops_when_asked_and_out_of_patience),
 	                                         TEST(skipped_steps_are_information),
+	                                         TEST(what_overflows_is_recorded_again),
 	                                         TEST(graphs_are_classified),
 	                                         TEST(mistakes_are_named),
 	                                         TEST(overflow_in_the_logits_is_told),

@@ -261,10 +261,10 @@ __device__ void close(const struct hg__optim_args &a)
 	fetch(&a.step->scale.steps);
 	fetch(&a.step->config.growth_interval);
 	fetch(&a.step->nonfinite);
-	if (a.notes) {
+	if (a.notes)
 		fetch(&a.notes->taken);
+	if (a.loss)
 		fetch(a.loss);
-	}
 	hg__step_close(a.step, a.loss, a.notes);
 }
 

@@ -1,0 +1,100 @@
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "core/context.h"
+
+/* A guard that trips names a node; from then on that node runs in f32. Nodes are remembered with the parameters, by layer, op and number among their like: every tape
+ * recorded later, for training or for evaluation, finds them again. */
+
+static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
+{
+	return p->op == q->op && p->nth == q->nth && strcmp(p->scope, q->scope) == 0;
+}
+
+/* What would name the node that comes next. */
+static struct hg__promotion name_of(const hg_tape *tape, const struct hg__op *op, const char *scope, int64_t before)
+{
+	struct hg__promotion name = {.op = op};
+	strncpy(name.scope, scope, sizeof name.scope - 1);
+	for (int64_t k = 0; k < before; k++)
+		name.nth += tape->line[k].op == op && strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
+	return name;
+}
+
+static int is_listed(const hg_params *params, const struct hg__promotion *name)
+{
+	for (int64_t i = 0; i < params->promotions; i++)
+		if (is_same(&params->promotion[i], name))
+			return 1;
+	return 0;
+}
+
+int hg__is_promoted(const hg_tape *tape, const struct hg__node *node)
+{
+	if (!tape->params->promotions)
+		return 0;
+	const struct hg__promotion name = name_of(tape, node->op, node->scope, tape->lines);
+	return is_listed(tape->params, &name);
+}
+
+static hg_status list(hg_tape *tape, int64_t k)
+{
+	hg_params *params = tape->params;
+	const struct hg__promotion name = name_of(tape, tape->line[k].op, tape->line[k].scope, k);
+	if (is_listed(params, &name))
+		return HG_OK;
+	void *memory = params->promotion;
+	const hg_status grown = hg__tape_grow(tape, &memory, sizeof *params->promotion, params->promotions, &params->promotion_capacity);
+	params->promotion = memory;
+	HG__TRY(grown);
+	params->promotion[params->promotions++] = name;
+	return HG_OK;
+}
+
+/* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
+hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *news)
+{
+	const int64_t before = tape->params->promotions;
+	while (tape->line[line].node.op == &hg__op_cast && tape->value[tape->line[line].node.in[0]].node >= 0)
+		line = tape->value[tape->line[line].node.in[0]].node;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (k == line || tape->line[k].into == line)
+			HG__TRY(list(tape, k));
+	*news = tape->params->promotions > before;
+	return HG_OK;
+}
+
+/* ---- which node? ---- */
+
+struct search {
+	hg_tensor *amax; /* [1, 2] */
+	int32_t found;
+};
+
+static hg_status look(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+{
+	struct search *s = user;
+	float seen[2] = {0.0f, 0.0f};
+	if (backward || s->found >= 0 || !hg__is_float(call->out.dtype) || call->out.rows * call->out.cols == 0)
+		return HG_OK;
+	const struct hg__amax_args args = {.x = call->out, .out = s->amax->mat};
+	HG__TRY(tape->ctx->backend->kernels->amax(tape->ctx, &args));
+	HG__TRY(hg_tensor_download(s->amax, seen, HG_F32));
+	if (seen[1] > 0.0f)
+		s->found = line;
+	return HG_OK;
+}
+
+hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line)
+{
+	struct search s = {.found = -1};
+	const struct hg__hook hook = {look, &s}, *outer = tape->hook;
+	*line = -1;
+	HG__TRY(hg_tensor_create(tape->ctx, HG_F32, 1, 2, &s.amax));
+	hg__tape_hook(tape, &hook);
+	const hg_status status = hg_tape_forward(tape);
+	hg__tape_hook(tape, outer);
+	hg_tensor_free(s.amax);
+	*line = s.found;
+	return status;
+}

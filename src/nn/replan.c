@@ -1,0 +1,53 @@
+/* A guard has tripped: the forward pass of a step overflowed, the step was skipped, and the weights are as before it. The node that overflowed first runs in f32 from now
+ * on: the tapes are recorded again, and the run goes on.
+ *
+ * Which node it was is asked of the skipped step itself, run forward once more: same weights, same counter, so that dropout draws what it drew. */
+#include "autograd/tape.h"
+#include "nn/train.h"
+
+/* The step counter as it was in the last step; restored by the same call with `by` turned round. */
+static hg_status counter_move(hg_train *t, int64_t by)
+{
+	const struct hg__backend *backend = t->ctx->backend;
+	struct hg__step step;
+	HG__TRY(backend->copy_out(t->ctx, &step, t->params->step, sizeof step));
+	step.step += by;
+	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
+}
+
+static hg_status find(hg_train *t, int32_t *line)
+{
+	HG__TRY(counter_move(t, -1));
+	const hg_status status = hg__tape_first_bad(t->tape, line);
+	HG__TRY(counter_move(t, 1));
+	return status;
+}
+
+static hg_status record_again(hg_train *t)
+{
+	hg_step_free(t->step);
+	t->step = NULL;
+	hg__evaluator_fini(&t->evaluator);
+	hg_tape_free(t->tape);
+	t->tape = NULL;
+	return hg__train_record(t);
+}
+
+hg_status hg__train_replan(hg_train *t, int *changed)
+{
+	char name[80];
+	int32_t line = -1;
+	*changed = 0;
+	if (!t->params->policy.replan)
+		return HG_OK;
+	HG__TRY(find(t, &line));
+	if (line < 0 || t->tape->value[t->tape->line[line].node.out].dtype != HG_F16)
+		return HG_OK;
+	hg__value_name(t->tape, &t->tape->value[t->tape->line[line].node.out], name, sizeof name);
+	HG__TRY(hg__tape_promote(t->tape, line, changed));
+	if (!*changed)
+		return HG_OK;
+	hg__log(t->ctx, HG_LOG_WARN, "train: %s overflowed in f16; the step was skipped, and it runs in f32 from now on", name);
+	t->replans++;
+	return record_again(t);
+}
