@@ -8,6 +8,7 @@
 
 #include "halfgraph/context.h"
 #include "halfgraph/dlpack.h"
+#include "halfgraph/doctor.h"
 #include "halfgraph/dtype.h"
 #include "halfgraph/export.h"
 #include "halfgraph/graph.h"

@@ -219,7 +219,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 		HG__TRY(prepare(&call, &tape->workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
-	return add_tiles(tape);
+	return tape->keeps ? HG_OK : add_tiles(tape); /* who only looks decides nothing for others */
 }
 
 static hg_status build_forward(hg_tape *tape)

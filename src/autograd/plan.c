@@ -78,7 +78,7 @@ static void extend(hg_tape *tape, int32_t span, int32_t position)
  * reads, since that may now live longer. */
 static int made_again(const hg_tape *tape, const struct hg__value *value)
 {
-	if (value->keep || value->kind != HG__RESULT || !(tape->line[value->node].node.op->traits & HG__AGAIN))
+	if (value->keep || tape->keeps || value->kind != HG__RESULT || !(tape->line[value->node].node.op->traits & HG__AGAIN))
 		return 0;
 	const struct hg__node *node = &tape->line[value->node].node;
 	size_t read = 0;
@@ -135,7 +135,7 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 static int shares_gradient(const hg_tape *tape, const struct hg__line *line, int i)
 {
 	const struct hg__value *value = &tape->value[line->node.in[i]], *out = &tape->value[line->node.out];
-	return line->node.op->passes >> i & 1u && value->uses == 1 && value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
+	return !tape->keeps && line->node.op->passes >> i & 1u && value->uses == 1 && value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
 }
 
 /* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life, if the types agree; each further one
@@ -176,5 +176,8 @@ hg_status hg__tape_lives(hg_tape *tape)
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (tape->line[k].alive)
 			HG__TRY(value_spans(tape, &tape->line[k]));
-	return grad_spans(tape);
+	HG__TRY(grad_spans(tape));
+	for (int64_t i = 0; i < tape->spans && tape->keeps; i++)
+		extend(tape, (int32_t)i, 2 * tape->alive + 1);
+	return HG_OK;
 }

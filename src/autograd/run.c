@@ -51,7 +51,7 @@ static hg_status check_backward(const hg_tape *tape)
 }
 
 /* A parameter of this tape that the loss does not depend on has gradient 0. */
-static hg_status begin(hg_tape *tape)
+hg_status hg__tape_back_begin(hg_tape *tape)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
 	for (int64_t v = 0; v < tape->values; v++) {
@@ -63,7 +63,7 @@ static hg_status begin(hg_tape *tape)
 }
 
 /* gradient = part, then gradient += part, in the order of the backward: always the same. */
-static hg_status add_parts(const hg_tape *tape, const struct hg__launch *launch)
+hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launch)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		if (!launch->add[i].data)
@@ -81,7 +81,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 		return HG_ERR_ARG;
 	HG__TRY(check_backward(tape));
 	tape->stage = HG__COMPILED;
-	HG__TRY(begin(tape));
+	HG__TRY(hg__tape_back_begin(tape));
 	for (int64_t i = 0; i < tape->backwards; i++) {
 		const struct hg__launch *launch = &tape->backward[i];
 		if (launch->again) { /* not a node of the backward: the next one is, and reads what this makes */
@@ -89,7 +89,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 			continue;
 		}
 		HG__TRY(launch->call.node->op->backward(&launch->call));
-		HG__TRY(add_parts(tape, launch));
+		HG__TRY(hg__tape_add_parts(tape, launch));
 		HG__TRY(tell(tape, launch, 1));
 	}
 	return HG_OK;

@@ -104,6 +104,7 @@ struct hg_tape {
 
 	int32_t output;
 	int trains; /* has a backward */
+	int keeps;  /* every value and gradient has memory of its own (keep.c) */
 	int32_t alive;
 	struct hg__span *span;
 	int64_t spans, span_capacity;
@@ -167,6 +168,13 @@ HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
 /* launch.c: graphs prepared, the arena allocated, calls built, workspace reserved. */
 HG_NODISCARD hg_status hg__tape_launches(hg_tape *tape);
+
+/* keep.c: the same nodes once more, compiled, in which every value and every gradient keeps memory of its own to the end: what a run left can be read, all of it. Names and
+ * scopes stay those of `from`, which is compiled and outlives the copy. */
+HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
+/* run.c: pieces of a backward. Before its first node; after each: contributions that could not be written straight into a gradient are added to it. */
+HG_NODISCARD hg_status hg__tape_back_begin(hg_tape *tape);
+HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launch);
 
 /* Bytes of a value's numbers in a type, rows padded. */
 static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)

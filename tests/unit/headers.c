@@ -30,6 +30,8 @@
 
 #include "halfgraph/dtype.h"
 
+#include "halfgraph/doctor.h"
+
 #include "halfgraph/dlpack.h"
 
 #include "halfgraph/data.h"
@@ -48,6 +50,7 @@ static void every_init_says_its_size(void)
 	CHECK(i.loss_scale.size == sizeof i.loss_scale && i.plan.size == sizeof i.plan && i.optim.size == sizeof i.optim && i.step.size == sizeof i.step);
 	CHECK(i.input.size == sizeof i.input && i.data.size == sizeof i.data && i.data.input.size == sizeof i.data.input && i.report.size == sizeof i.report);
 	CHECK(i.locality.size == sizeof i.locality && i.order.size == sizeof i.order && i.order_report.size == sizeof i.order_report);
+	CHECK(i.doctor.size == sizeof i.doctor);
 	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config && i.step_launch.size == sizeof i.step_launch);
 }
 

@@ -24,6 +24,7 @@ struct test_inits {
 	hg_order_config order;
 	hg_order_report order_report;
 	hg_narrowing narrowing;
+	hg_doctor_config doctor;
 };
 
 static inline struct test_inits test_inits_make(void)
@@ -31,7 +32,7 @@ static inline struct test_inits test_inits_make(void)
 	const struct test_inits all = {
 	    HG_CONTEXT_CONFIG_INIT, HG_MEMORY_INFO_INIT, HG_GRAPH_FACTS_INIT,  HG_LOSS_SCALE_CONFIG_INIT, HG_PLAN_INFO_INIT,      HG_OPTIM_CONFIG_INIT,
 	    HG_STEP_INFO_INIT,      HG_MODEL_INPUT_INIT, HG_TRAIN_DATA_INIT,   HG_TRAIN_REPORT_INIT,      HG_PLANTED_CONFIG_INIT, HG_STEP_CONFIG_INIT,
-	    HG_STEP_LAUNCH_INIT,    HG_LOCALITY_INIT,    HG_ORDER_CONFIG_INIT, HG_ORDER_REPORT_INIT,      HG_NARROWING_INIT,
+	    HG_STEP_LAUNCH_INIT,    HG_LOCALITY_INIT,    HG_ORDER_CONFIG_INIT, HG_ORDER_REPORT_INIT,      HG_NARROWING_INIT,      HG_DOCTOR_CONFIG_INIT,
 	};
 	return all;
 }

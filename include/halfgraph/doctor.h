@@ -1,0 +1,143 @@
+#ifndef HALFGRAPH_DOCTOR_H
+#define HALFGRAPH_DOCTOR_H
+
+#include "halfgraph/optim.h"
+#include "halfgraph/tape.h"
+#include "halfgraph/train.h"
+
+HG_EXTERN_C_BEGIN
+
+/* What went wrong first. A doctor replays a training step op by op, every tensor kept, beside a wider shadow: each op once more in f32, on the operands that it
+ * really had. The first op that makes something bad of good operands is the origin. The run itself is never changed: weights, moments, statistics, gradients, loss
+ * scale and counters have the bits afterwards that they had before. */
+
+typedef enum hg_cause {
+	HG_CAUSE_INPUT = 0,        /* a feature, label, edge weight or parameter was bad before the step began */
+	HG_CAUSE_ACCUMULATION = 1, /* a partial sum in f16 overflowed, the sum itself would have fitted (at loss scale 1, where it is a gradient's) */
+	HG_CAUSE_STORE = 2,        /* forward: the result is beyond its type, however it is summed */
+	HG_CAUSE_LOSS_SCALE = 3,   /* backward: overflow that is none at loss scale 1 */
+	HG_CAUSE_EXPLOSION = 4,    /* backward: beyond its type at loss scale 1 as well */
+	HG_CAUSE_UNDERFLOW = 5,    /* most of a tensor is rounded to zero */
+	HG_CAUSE_SWAMPING = 6,     /* a sum in f16 stopped growing: the addends are below half a unit of it */
+	HG_CAUSE_ZERO = 7,         /* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
+	HG_CAUSE_OPTIMISER = 8,    /* good gradients, bad weights or moments after the update */
+	HG_CAUSE_COUNT = 9
+} hg_cause;
+HG_API const char *hg_cause_name(hg_cause cause); /* "loss-scale", for programs */
+HG_API const char *hg_cause_text(hg_cause cause); /* "backward overflow caused by the loss scale", for people */
+
+/* What a row of the tensor at fault is. */
+typedef enum hg_row_kind { HG_ROW_NODE = 0, HG_ROW_EDGE = 1, HG_ROW_GRAPH = 2, HG_ROW_WEIGHT = 3, HG_ROW_SCALAR = 4 } hg_row_kind;
+
+/* One addend of a sum: value = factor * operand, as it counts in the result: the values of all addends add up to it, but for a bias or what else follows the sum. */
+typedef struct hg_term {
+	int64_t row, col; /* of the operand: a neighbour's row, an input feature's */
+	double factor, operand, value;
+} hg_term;
+
+/* A place on the way of what is not finite (or is wrong) to the loss and on to the weights. */
+typedef struct hg_chain_link {
+	int32_t node; /* of the tape; -1: a parameter */
+	int backward;
+	const char *op, *layer; /* a parameter: its name, "" */
+	int64_t bad, count;     /* elements that are not finite, of all; 0: finite, but made of what is wrong */
+} hg_chain_link;
+
+/* What to change, as the user would type it, and what came of it. */
+typedef struct hg_remedy {
+	const char *option; /* "--precision fp16", "--aggregate mean", "--loss-scale 1024"; "" where no option helps (a bad file) */
+	const char *why;
+	int tried, worked; /* tried: a run with it was made; worked: it trained without a finding */
+	double loss_first, loss_last;
+} hg_remedy;
+
+#define HG_DOCTOR_TOP 8
+typedef struct hg_finding {
+	size_t size;
+	hg_cause cause;
+	int64_t step; /* number of the step, from 0 */
+	int backward;
+	int32_t node;               /* of the tape (hg_tape_print); -1: an input, a parameter or the optimiser */
+	const char *op, *layer;     /* "spmm", "conv2": of a node that does the work of several ops, the one at fault; "" where there is none */
+	const char *tensor;         /* "conv2/spmm", "gradient of conv1/linear", "features", "conv1.weight" */
+	hg_row_kind row_is;         /* HG_ROW_WEIGHT: row and col are those of the parameter */
+	int64_t row, col;           /* the element, the first one that is bad: a node and a feature; an edge and a head. Underflow: the largest one that is lost */
+	int64_t edge_row, edge_col; /* HG_ROW_EDGE: its end points, row <- column; else -1 */
+	double got, wide;           /* as stored; what it is from the same operands in f64, where it is a sum, else in f32 */
+	double limit;               /* what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum, 0 */
+	int64_t bad, count;         /* elements of the tensor with the same fault, of all; swamping: 1 or more, those that were looked at */
+	double scale;               /* loss scale in force */
+	/* sums: */
+	int64_t terms;              /* addends of the element; 0: no sum */
+	int64_t partial_at;         /* sums in f16: addends taken in when the sum overflowed, that one included, or when it last grew; else 0 */
+	double partial;             /* the last finite running sum there, as it stood in f16: before the factor of the row, where that comes after the sum */
+	hg_term top[HG_DOCTOR_TOP]; /* the largest addends first */
+	int tops;
+	const hg_chain_link *chain; /* [links], the origin first */
+	int links;
+	hg_remedy *remedy; /* [remedies], the best first */
+	int remedies;
+	const char *sentence; /* all of it in one */
+} hg_finding;
+
+/* A tensor of the step, as it was seen. bin[k], k = 0 .. 31: elements by the exponent bits of a half: bin 0 subnormals (zeros apart), 1 .. 30 normal with 2^(k-15) <= |x| <
+ * 2^(k-14), 31 beyond 65504 or not finite. f32 tensors: clamped into the same bins. */
+typedef struct hg_doctor_tensor {
+	const char *name, *op, *layer; /* "conv2/spmm"; "gradient of ..." with the op whose backward made it */
+	int32_t node;                  /* that ran; -1: an input or a parameter */
+	int backward;
+	hg_dtype dtype;
+	int64_t rows, cols, zeros, subnormals, nonfinite;
+	double amax, bound,
+	    headroom; /* of the finite elements; the bound of the range rules at this loss scale, INFINITY if none; bits: log2(65520 / amax), INFINITY
+	                               * for zeros, 0 where an element is not finite */
+	hg_verdict verdict;
+	int64_t bin[32];
+	int32_t in[8]; /* tape nodes of the operands; -1: a leaf or none */
+} hg_doctor_tensor;
+
+typedef struct hg_doctor_report {
+	size_t size;
+	int64_t step; /* that was examined */
+	double loss, loss_scale;
+	const hg_finding *finding; /* [findings]: what is not finite, the first to happen first; then what is silent, likewise */
+	int findings;
+	const hg_doctor_tensor *tensor; /* [tensors] in the order of the step */
+	int tensors;
+	double headroom; /* the smallest of all f16 tensors, bits; NaN: there is none */
+	const char *headroom_at;
+} hg_doctor_report;
+
+typedef struct hg_doctor hg_doctor;
+
+typedef struct hg_doctor_config {
+	size_t size;
+	int silent;        /* 1: look for swamping and underflow too, not only for what is not finite */
+	int most_findings; /* at least 1 */
+} hg_doctor_config;
+#define HG_DOCTOR_CONFIG_INIT          \
+	{                                  \
+		sizeof(hg_doctor_config), 1, 8 \
+	}
+
+/* For a loop of your own: `record` records on a tape what the loop's tape has, and returns the loss; it is called once, now. optim may be NULL: the update is not examined then.
+ * config NULL: HG_DOCTOR_CONFIG_INIT. All are borrowed: free the doctor before them. */
+typedef hg_var (*hg_doctor_record_fn)(void *user, hg_tape *tape);
+HG_API HG_NODISCARD hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_fn record, void *user, const hg_doctor_config *config,
+                                               hg_doctor **doctor);
+/* For a run of train.h: its own tape, as it is when a step is examined. Borrows it. */
+HG_API HG_NODISCARD hg_status hg_doctor_create_train(hg_train *train, const hg_doctor_config *config, hg_doctor **doctor);
+HG_API void hg_doctor_free(hg_doctor *doctor);
+
+/* Examine one step from the state at hand. back 0: the next step. back 1: the last one, which must have been skipped (HG_ERR_STATE else), so that the state before it is
+ * the state at hand but for the loss scale and the counter. The report is the doctor's, until the next call. HG_INFO_* never; findings are no error. Cost: memory for every
+ * tensor of the step, for a copy of the parameters and for the operands of one op in f32, given back before this returns; a few steps' time and every tensor read by the
+ * host once. */
+HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report);
+
+/* Try what the finding's remedies say, each in a run of its own of `steps` steps from the beginning, and note whether it worked: the last step was applied with a finite loss,
+ * and the next one has no finding. Only what config can say; the others stay untried. */
+HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps, hg_finding *finding);
+
+HG_EXTERN_C_END
+#endif

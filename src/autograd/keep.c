@@ -1,0 +1,73 @@
+#include <string.h>
+
+#include "autograd/tape.h"
+
+/* A compiled tape once more, with every tensor kept: the same nodes, fused as they were, of the same types and with the same random numbers, so that a run of the copy makes the
+ * same bits. Only what lies where is planned again. */
+
+static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, size_t size, void **to)
+{
+	HG__TRY(hg__host_alloc(ctx, (size_t)count, size, "a copy of the tape", to));
+	if (count)
+		memcpy(*to, from, (size_t)count * size);
+	return HG_OK;
+}
+
+static void forget_plan(hg_tape *tape)
+{
+	for (int64_t v = 0; v < tape->values; v++) {
+		struct hg__value *value = &tape->value[v];
+		value->span = value->grad_span = -1;
+		value->parts = 0;
+		value->alive = value->depends = value->reaches = value->grad = 0;
+	}
+	for (int64_t k = 0; k < tape->lines; k++) {
+		struct hg__line *line = &tape->line[k];
+		line->alive = line->back = 0;
+		line->adds = 0;
+		for (int i = 0; i < HG__MAX_IN; i++) {
+			line->first[i] = 0;
+			line->part_span[i] = line->again[i] = -1;
+		}
+	}
+}
+
+static hg_status fill(const hg_tape *from, hg_tape *made)
+{
+	void *memory = NULL;
+	HG__TRY(copy_array(made->ctx, from->value, from->values, sizeof *from->value, &memory));
+	made->value = memory;
+	made->values = made->value_capacity = from->values;
+	HG__TRY(copy_array(made->ctx, from->line, from->lines, sizeof *from->line, &memory));
+	made->line = memory;
+	made->lines = made->line_capacity = from->lines;
+	forget_plan(made);
+	HG__TRY(hg__tape_lives(made));
+	HG__TRY(hg__arena_place(made->ctx, made->span, made->spans, &made->arena_bytes));
+	return hg__tape_launches(made);
+}
+
+hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
+{
+	void *memory = NULL;
+	*copy = NULL;
+	HG__TRY(hg__host_alloc(from->ctx, 1, sizeof(hg_tape), "a copy of the tape", &memory));
+	hg_tape *made = memory;
+	made->ctx = from->ctx;
+	made->params = from->params;
+	made->mode = from->mode;
+	made->tag = from->tag;
+	made->output = from->output;
+	made->trains = from->trains;
+	made->random = from->random;
+	made->keeps = 1;
+	made->scope = made->largest_name = "";
+	const hg_status status = fill(from, made);
+	if (status < 0) {
+		hg_tape_free(made);
+		return status;
+	}
+	made->stage = HG__COMPILED;
+	*copy = made;
+	return HG_OK;
+}

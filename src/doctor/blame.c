@@ -1,0 +1,149 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/attr.h"
+#include "doctor/exam.h"
+
+/* Who did it, of the ops that a fused node does the work of: the user wrote those.
+ *
+ *     forward     the last one that took the element over the limit: all between them is f32, and only what comes out is narrowed
+ *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is the last one that multiplies: dropout, else the activation */
+
+enum { MOST_PARTS = 8 };
+struct parts {
+	struct hg__part part[MOST_PARTS];
+	int count;
+};
+
+/* The lines that this one took in, in order, and at last itself, as they were recorded. */
+static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *launch, struct parts *parts)
+{
+	const hg_tape *tape = exam->tape;
+	parts->count = 0;
+	for (int64_t k = 0; k < tape->lines && parts->count < MOST_PARTS; k++)
+		if (tape->line[k].into == launch->line || k == launch->line)
+			parts->part[parts->count++] = (struct hg__part){tape->line[k].op->name, tape->line[k].scope};
+	for (int i = 0; i < parts->count; i++) { /* of the tape; the report outlives it */
+		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].op, "%s", parts->part[i].op));
+		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s", parts->part[i].layer));
+	}
+	return HG_OK;
+}
+
+static int is(const struct hg__part *part, const char *op)
+{
+	return strcmp(part->op, op) == 0;
+}
+
+/* ---- forward ---- */
+
+/* The constants of what follows, and the element of each operand. */
+struct ending {
+	struct hg__epilogue_attr then;
+	double own, bias; /* (1 + eps) Z, b */
+};
+
+static hg_status at(const struct hg__call *c, int operand, int64_t row, int64_t col, double *value)
+{
+	*value = 0.0;
+	return c->in[operand].data ? hg__fetch_element(c->ctx, &c->in[operand], row, col, value) : HG_OK;
+}
+
+static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
+{
+	enum { X = 0, Z = 2, EPS = 3, BIAS = 4 };
+	const struct hg__call *c = &b->launch->call;
+	struct hg__spmm_epilogue_attr attr;
+	double eps = 0.0;
+	hg__attr_get(c->node, &attr, sizeof attr);
+	e->then = attr.then;
+	HG__TRY(at(c, EPS, 0, 0, &eps));
+	HG__TRY(at(c, attr.self ? X : Z, b->row, b->col, &e->own));
+	e->own *= 1.0 + eps;
+	return at(c, BIAS, 0, b->col, &e->bias);
+}
+
+/* The element behind one part. Activations only bring it nearer to zero, dropout divides. */
+static double behind(const struct hg__part *part, const struct ending *e, double x)
+{
+	if (is(part, "add") || is(part, "combine"))
+		return x + e->own;
+	if (is(part, "bias_add"))
+		return x + e->bias;
+	return is(part, "dropout") ? x / (1.0 - (double)e->then.p) : x;
+}
+
+static int crossing(const struct parts *parts, const struct ending *e, double x, int first)
+{
+	const double most = hg_dtype_get(HG_F16)->overflow;
+	int guilty = 0;
+	for (int i = first; i < parts->count; i++) {
+		const double next = behind(&parts->part[i], e, x);
+		if (fabs(x) < most && fabs(next) >= most)
+			guilty = i;
+		x = next;
+	}
+	return guilty;
+}
+
+static hg_status blame_forward(const struct hg__blame *b, const struct parts *parts, int *guilty)
+{
+	const struct hg__call *c = &b->launch->call;
+	struct ending e = {0};
+	double x = b->sum;
+	if (c->node->op == &hg__op_spmm_epilogue) {
+		HG__TRY(ending_of_sum(b, &e));
+		*guilty = crossing(parts, &e, x, 1); /* the sum itself, where nobody crosses */
+	} else if (c->node->op == &hg__op_epilogue) {
+		hg__attr_get(c->node, &e.then, sizeof e.then);
+		HG__TRY(at(c, 0, b->row, b->col, &x));
+		HG__TRY(at(c, 1, 0, b->col, &e.bias));
+		*guilty = crossing(parts, &e, x, 0);
+	}
+	return HG_OK;
+}
+
+/* ---- backward ---- */
+
+static int last_factor(const struct parts *parts)
+{
+	int guilty = parts->count - 1;
+	for (int i = 0; i < parts->count; i++)
+		if (is(&parts->part[i], "dropout"))
+			guilty = i;
+	return guilty;
+}
+
+static int find(const struct parts *parts, const char *op)
+{
+	for (int i = 0; i < parts->count; i++)
+		if (is(&parts->part[i], op))
+			return i;
+	return 0;
+}
+
+static int blame_backward(const struct hg__blame *b, const struct parts *parts)
+{
+	const struct hg__op *op = b->launch->call.node->op;
+	if (op == &hg__op_epilogue)
+		return b->operand == 1 ? find(parts, "bias_add") : last_factor(parts);
+	if (op != &hg__op_spmm_epilogue)
+		return 0;
+	if (b->operand < 0)
+		return last_factor(parts);
+	return b->operand == 4 ? find(parts, "bias_add") : b->operand >= 2 ? find(parts, b->operand == 3 || b->launch->call.in[3].data ? "combine" : "add") : 0;
+}
+
+hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg__part *part)
+{
+	struct parts parts;
+	int guilty = 0;
+	HG__TRY(list_parts(exam, b->launch, &parts));
+	if (b->backward)
+		guilty = blame_backward(b, &parts);
+	else
+		HG__TRY(blame_forward(b, &parts, &guilty));
+	*part = parts.part[guilty];
+	return HG_OK;
+}

@@ -1,0 +1,132 @@
+#include <math.h>
+#include <string.h>
+
+#include "autograd/attr.h"
+#include "doctor/exam.h"
+
+/* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1 forward; |wide| / S is what it would be without it.
+ *
+ *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and |wide| / S is beyond the type
+ *     ACCUMULATION  a sum in f16 whose partial sums, divided by S, went beyond f16, and |wide| / S did not
+ *     STORE         forward, all else
+ *     EXPLOSION     backward, |wide| / S is beyond the type
+ *     LOSS_SCALE    backward, all else */
+
+/* Below this a half has lost its precision, and its reciprocal is within 2^2 of overflow. */
+static double nearly_zero(void)
+{
+	return hg_dtype_get(HG_F16)->min_normal;
+}
+
+/* Element of an operand, which may be one for a row, for a column, or for all. */
+static hg_status operand_at(const struct hg__exam *exam, const struct hg__fault *f, int operand, double *x)
+{
+	const struct hg__mat mat = hg__value_mat(exam->tape, f->result->launch->call.node->in[operand]);
+	return hg__fetch_element(exam->ctx, &mat, mat.rows == 1 ? 0 : f->row, mat.cols == 1 ? 0 : f->col, x);
+}
+
+static hg_status divides(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+{
+	double y = 1.0;
+	HG__TRY(operand_at(exam, f, 1, &y));
+	*zero = fabs(y) < nearly_zero();
+	return HG_OK;
+}
+
+static hg_status takes_log(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+{
+	double x = 1.0;
+	HG__TRY(operand_at(exam, f, 0, &x));
+	*zero = x < nearly_zero();
+	return HG_OK;
+}
+
+/* A variance beside which eps is not small: 1 / rstd^2 = var + eps <= 1025 eps. */
+static int vanishes(double rstd, float eps)
+{
+	return rstd * rstd * 1025.0 * (double)eps >= 1.0;
+}
+
+static hg_status norms_columns(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+{
+	struct hg__batch_norm_attr attr;
+	double rstd = 0.0;
+	const struct hg__node *node = f->result->launch->call.node;
+	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
+	hg__attr_get(node, &attr, sizeof attr);
+	HG__TRY(hg__fetch_element(exam->ctx, &statistics, 1, f->col, &rstd));
+	*zero = vanishes(rstd, attr.eps);
+	return HG_OK;
+}
+
+static hg_status norms_rows(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+{
+	struct hg__layer_norm_attr attr;
+	double rstd = 0.0;
+	const struct hg__node *node = f->result->launch->call.node;
+	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
+	hg__attr_get(node, &attr, sizeof attr);
+	if (f->result->operand > 0) /* sums over all rows */
+		return HG_OK;
+	HG__TRY(hg__fetch_element(exam->ctx, &statistics, statistics.rows / 2 + f->row, 0, &rstd));
+	*zero = vanishes(rstd, attr.eps);
+	return HG_OK;
+}
+
+/* Ops that divide, or are not defined everywhere, by name. */
+static const struct {
+	const char *op;
+	hg_status (*zero)(const struct hg__exam *exam, const struct hg__fault *f, int *zero);
+} dividers[] = {
+    {"div", divides}, {"log", takes_log}, {"sqrt", takes_log}, {"batch_norm", norms_columns}, {"layer_norm", norms_rows},
+};
+#define DIVIDERS (sizeof dividers / sizeof *dividers)
+
+static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+{
+	*zero = 0;
+	for (size_t i = 0; i < DIVIDERS; i++)
+		if (strcmp(dividers[i].op, f->result->launch->call.node->op->name) == 0)
+			return dividers[i].zero(exam, f, zero);
+	return HG_OK;
+}
+
+/* Would a partial sum be beyond f16 at loss scale 1, too? Before the factor of the row. */
+static int partial_overflows(const struct hg__sum *sum, double scale)
+{
+	double partial = 0.0, most = 0.0;
+	if (sum->accumulate == HG_ACC_F32)
+		return 0;
+	for (int64_t k = 0; k < sum->count; k++) {
+		partial += (double)sum->addend[k].f * (double)sum->addend[k].x;
+		most = fmax(most, fabs(partial));
+		if (sum->addend[k].cut)
+			partial = 0.0;
+	}
+	return most / scale >= hg_dtype_get(HG_F16)->overflow;
+}
+
+/* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is the file's. */
+static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
+{
+	const struct hg__node *node = f->result->launch->call.node;
+	return !f->result->backward && node->op == &hg__op_cast && exam->tape->value[node->in[0]].kind == HG__INPUT;
+}
+
+hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, hg_cause *cause)
+{
+	const int backward = f->result->backward;
+	const double scale = backward ? (double)exam->step.scale.scale : 1.0, limit = hg_dtype_get(f->result->got.dtype)->overflow;
+	const int beyond = !(fabs(f->wide) / scale < limit);
+	int zero = 0;
+	HG__TRY(divides_by_zero(exam, f, &zero));
+	if (zero && beyond)
+		*cause = HG_CAUSE_ZERO;
+	else if (!beyond && f->half->overflowed && partial_overflows(f->sum, scale))
+		*cause = HG_CAUSE_ACCUMULATION;
+	else if (backward)
+		*cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;
+	else
+		*cause = narrows_input(exam, f) ? HG_CAUSE_INPUT : HG_CAUSE_STORE;
+	return HG_OK;
+}

@@ -1,0 +1,104 @@
+#include "doctor/exam.h"
+
+/* The way from a finding to the loss and on to the weights: every launch behind it that reads what is reached, and that, where the fault is one that spreads as infinities and
+ * NaN, has some of them. What a relu takes in goes no further. */
+
+struct walk {
+	struct hg__exam *exam;
+	int spreads; /* only what is not finite is reached */
+	hg_chain_link *link;
+	int links, room;
+};
+
+static hg_status add_link(struct walk *w, int32_t node, int backward, const char *op, const char *layer, int64_t bad, int64_t count)
+{
+	hg_context *ctx = w->exam->ctx;
+	if (w->links == w->room)
+		return HG_OK;
+	hg_chain_link *link = &w->link[w->links++];
+	*link = (hg_chain_link){.node = node, .backward = backward, .bad = bad, .count = count};
+	HG__TRY(hg__page_text(ctx, w->exam->pages, &link->op, "%s", op));
+	return hg__page_text(ctx, w->exam->pages, &link->layer, "%s", layer);
+}
+
+static hg_status add_stop(struct walk *w, const struct hg__stop *stop)
+{
+	const struct hg__line *line = hg__line_of(w->exam, stop->launch);
+	return add_link(w, stop->launch->line, stop->backward, line->title ? line->title : line->node.op->name, line->node.scope, stop->bad, stop->count);
+}
+
+static int reads_reached(const struct hg__exam *exam, const struct hg__stop *stop)
+{
+	const struct hg__node *node = stop->launch->call.node;
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && stop->launch->call.in[i].data && exam->value[node->in[i]].reached)
+			return 1;
+	return stop->backward && (exam->grad[node->out].reached || (stop->launch->call.out.data && exam->value[node->out].reached));
+}
+
+static void reach(struct hg__exam *exam, const struct hg__stop *stop)
+{
+	const struct hg__node *node = stop->launch->call.node;
+	if (!stop->backward)
+		exam->value[node->out].reached = 1;
+	for (int i = 0; i < node->n_in && stop->backward; i++)
+		if (stop->launch->call.din[i].data)
+			exam->grad[exam->tape->value[node->in[i]].root].reached = 1;
+}
+
+/* Every face of a parameter, and nothing else of an input. */
+static void reach_leaf(struct hg__exam *exam, int32_t value)
+{
+	for (int64_t v = 0; v < exam->tape->values && value >= 0; v++)
+		if (v == value || (exam->tape->value[value].kind == HG__PARAM && exam->tape->value[v].param == exam->tape->value[value].param &&
+		                   exam->tape->value[v].kind == HG__PARAM))
+			exam->value[v].reached = 1;
+}
+
+static hg_status walk_stops(struct walk *w, const struct hg__found *found)
+{
+	struct hg__exam *exam = w->exam;
+	for (int64_t i = found->stop < 0 ? 0 : found->stop; i < exam->stops; i++) {
+		const struct hg__stop *stop = &exam->stop[i];
+		const int origin = i == found->stop, uses_graph = exam->bad_graph && stop->launch->call.node->graph == exam->bad_graph;
+		if (!origin && (!(reads_reached(exam, stop) || uses_graph) || (w->spreads && !stop->bad)))
+			continue;
+		reach(exam, stop);
+		HG__TRY(add_stop(w, stop));
+	}
+	return HG_OK;
+}
+
+static hg_status walk_params(struct walk *w)
+{
+	const struct hg__exam *exam = w->exam;
+	for (int64_t v = 0; v < exam->tape->values; v++) {
+		const struct hg__value *value = &exam->tape->value[v];
+		if (value->kind == HG__PARAM && value->root == (int32_t)v && exam->grad[v].reached && (!w->spreads || exam->grad[v].bad))
+			HG__TRY(add_link(w, -1, 1, value->param->name, "", exam->grad[v].bad, exam->grad[v].count));
+	}
+	return HG_OK;
+}
+
+hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found)
+{
+	const hg_finding *f = &found->finding;
+	struct walk w = {.exam = exam, .spreads = f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING};
+	void *memory = NULL;
+	w.room = (int)(exam->stops + exam->tape->values + 1);
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)w.room, sizeof *w.link, &memory));
+	w.link = memory;
+	for (int64_t v = 0; v < exam->tape->values; v++)
+		exam->value[v].reached = exam->grad[v].reached = 0;
+	if (f->node < 0)
+		HG__TRY(add_link(&w, -1, 0, f->tensor, "", f->bad, f->count));
+	if (found->stop < 0)
+		reach_leaf(exam, found->value);
+	if (found->stop != INT64_MAX) {
+		HG__TRY(walk_stops(&w, found));
+		HG__TRY(walk_params(&w));
+	}
+	found->finding.chain = w.link;
+	found->finding.links = w.links;
+	return HG_OK;
+}

@@ -1,0 +1,240 @@
+/* The doctor: one step, replayed beside the run.
+ *
+ *     save all that a step writes; put the loss scale and the counter of the step in question in force; look at what goes in; run forward, backward and update, node by node, each
+ *     judged as it comes; give everything back; then say what was found
+ *
+ * Replayed is a tape of the same nodes whose tensors are all kept, so nothing that the run remembers is written but what is saved. */
+#include "doctor/doctor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/versioned.h"
+
+/* ---- making ---- */
+
+static hg_status config_read(hg_context *ctx, const hg_doctor_config *theirs, hg_doctor_config *ours)
+{
+	const hg_doctor_config usual = HG_DOCTOR_CONFIG_INIT;
+	*ours = usual;
+	if (theirs && !hg__struct_read(ours, sizeof *ours, theirs))
+		return hg__fail(ctx, HG_ERR_ARG, "doctor: config.size is not set (start from HG_DOCTOR_CONFIG_INIT), or a field unknown to this version is used");
+	if (ours->most_findings < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "doctor: most_findings is %d, expected at least 1", ours->most_findings);
+	return HG_OK;
+}
+
+static hg_status make(hg_params *params, hg_optim *optim, const hg_doctor_config *config, hg_doctor **out)
+{
+	hg_context *ctx = params->ctx;
+	hg_doctor_config ours;
+	HG__TRY(config_read(ctx, config, &ours));
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_doctor), "doctor", &memory));
+	hg_doctor *doctor = memory;
+	doctor->ctx = ctx;
+	doctor->params = params;
+	doctor->optim = optim;
+	doctor->config = ours;
+	*out = doctor;
+	return HG_OK;
+}
+
+static hg_status record_own(hg_doctor *doctor, hg_doctor_record_fn record, void *user)
+{
+	HG__TRY(hg_tape_create(doctor->params, HG_TRAIN, &doctor->tape));
+	doctor->tape->keeps = 1;
+	HG__TRY(hg_tape_compile(doctor->tape, record(user, doctor->tape)));
+	return doctor->tape->trains ? HG_OK : hg__fail(doctor->ctx, HG_ERR_ARG, "doctor: what was recorded gives no loss, f32 [1, 1]");
+}
+
+hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_fn record, void *user, const hg_doctor_config *config, hg_doctor **doctor)
+{
+	if (doctor)
+		*doctor = NULL;
+	if (!params)
+		return HG_ERR_ARG;
+	if (!record || !doctor)
+		return hg__fail(params->ctx, HG_ERR_ARG, "doctor: %s is NULL", record ? "doctor" : "record");
+	if (optim && optim->params != params)
+		return hg__fail(params->ctx, HG_ERR_ARG, "doctor: the optimiser belongs to other parameters");
+	hg_doctor *made = NULL;
+	HG__TRY(make(params, optim, config, &made));
+	const hg_status status = record_own(made, record, user);
+	if (status < 0) {
+		hg_doctor_free(made);
+		return status;
+	}
+	*doctor = made;
+	return HG_OK;
+}
+
+hg_status hg_doctor_create_train(hg_train *train, const hg_doctor_config *config, hg_doctor **doctor)
+{
+	if (doctor)
+		*doctor = NULL;
+	if (!train)
+		return HG_ERR_ARG;
+	if (!doctor)
+		return hg__fail(train->ctx, HG_ERR_ARG, "doctor: doctor is NULL");
+	HG__TRY(make(train->params, train->optim, config, doctor));
+	(*doctor)->train = train;
+	return HG_OK;
+}
+
+void hg_doctor_free(hg_doctor *doctor)
+{
+	if (!doctor)
+		return;
+	hg_context *ctx = doctor->ctx;
+	hg_tape_free(doctor->tape);
+	hg__page_free(ctx, &doctor->pages);
+	hg__host_free(ctx, doctor, sizeof *doctor);
+}
+
+/* ---- the step in question ---- */
+
+static int was_applied(int32_t reason)
+{
+	return reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW;
+}
+
+/* The last step, if it was skipped: weights and moments are what they were, its loss scale is remembered, its number is one less. */
+static hg_status go_back(hg_context *ctx, struct hg__step *step)
+{
+	const int64_t steps = step->scale.steps, place = (steps + HG_LOSS_SCALE_HISTORY - 1) % HG_LOSS_SCALE_HISTORY;
+	if (steps < 1)
+		return hg__fail(ctx, HG_ERR_STATE, "doctor_examine: no step has been taken yet, so there is none to go back to");
+	if (was_applied(step->scale.history[place].reason))
+		return hg__fail(ctx, HG_ERR_STATE,
+		                "doctor_examine: the last step was applied, so the weights before it are gone; only a skipped one can be taken again");
+	step->scale.scale = step->scale.history[place].scale;
+	step->step--;
+	return HG_OK;
+}
+
+static hg_status choose_step(struct hg__exam *exam, int back)
+{
+	hg_context *ctx = exam->ctx;
+	HG__TRY(ctx->backend->copy_out(ctx, &exam->step, exam->params->step, sizeof exam->step));
+	if (!back)
+		return HG_OK;
+	HG__TRY(go_back(ctx, &exam->step));
+	return ctx->backend->copy_in(ctx, exam->params->step, &exam->step, sizeof exam->step);
+}
+
+/* ---- the report ---- */
+
+/* Room for what is learnt of each value, each launch and each tensor; it goes with the report. */
+static hg_status make_room(struct hg__exam *exam)
+{
+	const hg_tape *tape = exam->tape;
+	const size_t values = (size_t)tape->values, launches = (size_t)(tape->forwards + tape->backwards);
+	void *memory = NULL;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->value, &memory));
+	exam->value = memory;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->grad, &memory));
+	exam->grad = memory;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->rows, &memory));
+	exam->rows = memory;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, launches, sizeof *exam->stop, &memory));
+	exam->stop = memory;
+	exam->tensor_room = (int)(2 * values);
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, 2 * values, sizeof *exam->tensor, &memory));
+	exam->tensor = memory;
+	for (int i = 0; i < 2; i++) {
+		HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof *exam->found[i], &memory));
+		exam->found[i] = memory;
+	}
+	return HG_OK;
+}
+
+static void least_headroom(hg_doctor_report *report)
+{
+	report->headroom = NAN;
+	report->headroom_at = "";
+	for (int i = 0; i < report->tensors; i++) {
+		const hg_doctor_tensor *t = &report->tensor[i];
+		if (t->dtype != HG_F16 || report->headroom <= t->headroom)
+			continue;
+		report->headroom = t->headroom;
+		report->headroom_at = t->name;
+	}
+}
+
+/* What is loud first, then what is silent: words, ways and remedies for each. */
+static hg_status fill_report(struct hg__exam *exam, hg_doctor_report *report)
+{
+	void *memory = NULL;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof(hg_finding), &memory));
+	hg_finding *list = memory;
+	*report = (hg_doctor_report){.size = sizeof *report,
+	                             .step = exam->step.step,
+	                             .loss = exam->loss,
+	                             .loss_scale = (double)exam->step.scale.scale,
+	                             .finding = list,
+	                             .tensor = exam->tensor,
+	                             .tensors = exam->tensors};
+	for (int silent = 0; silent < 2; silent++)
+		for (int i = 0; i < exam->founds[silent] && report->findings < exam->most; i++) {
+			struct hg__found *found = &exam->found[silent][i];
+			HG__TRY(hg__exam_chain(exam, found));
+			HG__TRY(hg__exam_sentence(exam, found));
+			HG__TRY(hg__exam_remedies(exam, found));
+			list[report->findings++] = found->finding;
+		}
+	least_headroom(report);
+	return HG_OK;
+}
+
+static hg_status look_into(struct hg__exam *exam)
+{
+	HG__TRY(make_room(exam));
+	hg__rows_learn(exam);
+	HG__TRY(hg__exam_inputs(exam));
+	HG__TRY(hg__exam_replay(exam));
+	return hg__exam_update(exam);
+}
+
+/* Everything goes back to where it was, whatever was found and whatever failed. */
+static hg_status examine(hg_doctor *doctor, int back)
+{
+	struct hg__exam exam = {.ctx = doctor->ctx,
+	                        .tape = doctor->tape,
+	                        .params = doctor->params,
+	                        .optim = doctor->optim,
+	                        .features = NULL,
+	                        .silent = doctor->config.silent,
+	                        .most = doctor->config.most_findings,
+	                        .pages = &doctor->pages};
+	struct hg__sandbox box = {0};
+	HG__TRY(hg__sandbox_open(&box, doctor->params, doctor->optim));
+	hg_status status = choose_step(&exam, back);
+	if (status >= 0)
+		status = look_into(&exam);
+	const hg_status closed = hg__sandbox_close(&box);
+	HG__TRY(status);
+	HG__TRY(closed);
+	return fill_report(&exam, &doctor->report);
+}
+
+hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report)
+{
+	if (report)
+		*report = NULL;
+	if (!doctor)
+		return HG_ERR_ARG;
+	if (!report || (back != 0 && back != 1))
+		return hg__fail(doctor->ctx, HG_ERR_ARG, report ? "doctor_examine: back is %d, expected 0 or 1" : "doctor_examine: report is NULL", back);
+	hg__page_free(doctor->ctx, &doctor->pages);
+	if (doctor->train)
+		HG__TRY(hg__tape_copy_kept(doctor->train->tape, &doctor->tape));
+	const hg_status status = examine(doctor, back);
+	if (doctor->train) {
+		hg_tape_free(doctor->tape);
+		doctor->tape = NULL;
+	}
+	HG__TRY(status);
+	*report = &doctor->report;
+	return HG_OK;
+}

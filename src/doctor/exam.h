@@ -1,0 +1,153 @@
+#ifndef HG_DOCTOR_EXAM_H
+#define HG_DOCTOR_EXAM_H
+
+#include "autograd/tape.h"
+#include "doctor/look.h"
+#include "doctor/page.h"
+#include "doctor/sum.h"
+#include "doctor/widen.h"
+#include "halfgraph/doctor.h"
+#include "nn/optim/optim.h"
+
+HG_EXTERN_C_BEGIN
+
+/* One step under examination.
+ *
+ *     inputs.c     leaves, parameters and labels, before anything runs
+ *     replay.c     forward and backward, node by node; each node then goes to judge.c
+ *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c)
+ *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
+ *     update.c     the optimiser's step
+ *     chain.c      the way from there to the loss and the weights
+ *     sentence.c, remedy.c    in words, and what to do
+ *
+ * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */
+
+/* What a row of a value is; for edges of what graph. */
+struct hg__rows {
+	hg_row_kind kind;
+	int known;
+	hg_graph *graph;
+};
+
+/* What is known of a value, or of its gradient. */
+struct hg__sight {
+	int64_t bad, count; /* elements that are not finite, of all */
+	int faint;          /* most of it was rounded to zero, here or in what it is made of */
+	int tensor;         /* its place in the report, 1 ..; 0: none */
+	int reached;        /* chain.c */
+};
+
+/* A launch as the chain sees it. */
+struct hg__stop {
+	const struct hg__launch *launch;
+	int backward;
+	int64_t bad, count;
+};
+
+struct hg__found {
+	hg_finding finding;
+	int64_t stop;                /* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
+	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
+	const struct hg__line *line; /* NULL: none */
+	int operand;                 /* backward: whose gradient; -1: none */
+	hg_accumulate accumulate;    /* of the sum at fault */
+};
+
+struct hg__exam {
+	hg_context *ctx;
+	hg_tape *tape;
+	hg_params *params;
+	hg_optim *optim;
+	const hg_graph *features;  /* sparse features, where they are known; NULL else */
+	const hg_graph *bad_graph; /* whose weights are not finite; NULL: none */
+	int silent, most;
+	struct hg__step step; /* as it is at the beginning */
+	struct hg__page **pages;
+
+	struct hg__sight *value, *grad; /* [values] */
+	struct hg__rows *rows;          /* [values] */
+	struct hg__stop *stop;          /* [stops], in the order of the step */
+	int64_t stops;
+	hg_doctor_tensor *tensor;
+	int tensors, tensor_room;
+	struct hg__found *found[2]; /* loud, silent: [most] each */
+	int founds[2];
+	int between_bad; /* of the node at hand: what its backward makes on the way is not finite */
+	double loss;
+};
+
+/* rows.c */
+void hg__rows_learn(struct hg__exam *exam);
+/* The end points of edge e of a graph. */
+HG_NODISCARD hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row, int64_t *col);
+
+/* inputs.c */
+HG_NODISCARD hg_status hg__exam_inputs(struct hg__exam *exam);
+/* replay.c */
+HG_NODISCARD hg_status hg__exam_replay(struct hg__exam *exam);
+/* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then, for what is added to a gradient, after it was; old: the gradient
+ * before, data NULL if this is the first part of it. */
+HG_NODISCARD hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch);
+HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch, struct hg__wide *wide);
+HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old);
+int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
+struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
+
+/* A result of a node: its output, the gradient of an operand, or what backward makes on the way there. */
+enum { HG__OUTPUT = -1, HG__BETWEEN = -2 };
+struct hg__result {
+	const struct hg__launch *launch;
+	int backward, operand; /* operand: or one of the above */
+	int32_t value;         /* that it is, or is the gradient of */
+	struct hg__mat got, wide;
+};
+/* cause.c: why is element (row, col) not finite, which is `wide` in f32 and more? sum: open if there is one. */
+struct hg__fault {
+	const struct hg__result *result;
+	int64_t row, col;
+	double wide;
+	const struct hg__sum *sum;
+	const struct hg__half_sum *half;
+};
+HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, hg_cause *cause);
+/* silent.c: what is finite and wrong all the same. */
+HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
+/* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
+HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *result, int64_t row, int64_t col,
+                                    const struct hg__sum *sum, const struct hg__half_sum *half);
+/* update.c */
+HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
+/* chain.c */
+HG_NODISCARD hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found);
+/* sentence.c */
+HG_NODISCARD hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found *found);
+/* remedy.c */
+HG_NODISCARD hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found);
+
+/* found.c: a finding, all but its cause filled in with what is usual; NULL if there are enough of them. silent: nothing is lost that is not finite. */
+struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause cause);
+/* tensor: its name; op and layer at fault. */
+HG_NODISCARD hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows, int64_t row, int64_t col);
+/* found.c: a line of the report's table of tensors. */
+HG_NODISCARD hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place);
+
+/* blame.c: the op and the layer of a node; of one that does the work of several, the one that did it. */
+struct hg__part {
+	const char *op, *layer;
+};
+struct hg__blame {
+	const struct hg__launch *launch;
+	int backward, operand; /* operand -1: what is kept between (aux) */
+	int64_t row, col;
+	double sum; /* of the aggregation at that element, after its factors; forward */
+};
+HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *blame, struct hg__part *part);
+
+static inline const struct hg__line *hg__line_of(const struct hg__exam *exam, const struct hg__launch *launch)
+{
+	return &exam->tape->line[launch->line];
+}
+
+HG_EXTERN_C_END
+#endif

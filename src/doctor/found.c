@@ -1,0 +1,60 @@
+#include <math.h>
+#include <string.h>
+
+#include "doctor/exam.h"
+
+/* Lists of findings and of tensors. */
+
+struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause cause)
+{
+	if (exam->founds[silent] == exam->most)
+		return NULL;
+	struct hg__found *found = &exam->found[silent][exam->founds[silent]++];
+	*found = (struct hg__found){.value = -1, .operand = -1};
+	found->finding = (hg_finding){.size = sizeof found->finding,
+	                              .cause = cause,
+	                              .step = exam->step.step,
+	                              .node = -1,
+	                              .op = "",
+	                              .layer = "",
+	                              .tensor = "",
+	                              .row_is = HG_ROW_NODE,
+	                              .edge_row = -1,
+	                              .edge_col = -1,
+	                              .got = NAN,
+	                              .wide = NAN,
+	                              .limit = hg_dtype_get(HG_F16)->overflow,
+	                              .bad = 1,
+	                              .count = 1,
+	                              .scale = (double)exam->step.scale.scale,
+	                              .sentence = ""};
+	return found;
+}
+
+hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows, int64_t row, int64_t col)
+{
+	hg_finding *f = &found->finding;
+	f->row_is = rows->kind;
+	f->row = row;
+	f->col = col;
+	return rows->kind == HG_ROW_EDGE && rows->graph ? hg__edge_ends(exam->ctx, rows->graph, row, &f->edge_row, &f->edge_col) : HG_OK;
+}
+
+hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place)
+{
+	const double most = hg_dtype_get(HG_F16)->overflow;
+	if (!*place) {
+		if (exam->tensors == exam->tensor_room)
+			return hg__fail(exam->ctx, HG_ERR_INTERNAL, "doctor: more tensors than a tape of %lld nodes has", (long long)exam->tape->lines);
+		*place = ++exam->tensors;
+	}
+	hg_doctor_tensor *t = &exam->tensor[*place - 1];
+	*t = *tensor;
+	t->zeros = look->zeros;
+	t->subnormals = look->subnormals;
+	t->nonfinite = look->nonfinite;
+	t->amax = look->amax;
+	t->headroom = look->nonfinite ? 0.0 : look->amax > 0.0 ? log2(most / look->amax) : INFINITY;
+	memcpy(t->bin, look->bin, sizeof t->bin);
+	return HG_OK;
+}

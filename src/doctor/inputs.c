@@ -1,0 +1,204 @@
+#include <string.h>
+
+#include "doctor/exam.h"
+
+/* Before the step begins: features, targets, labels, weights of graphs, and all of the parameters. What is bad here is no op's fault. */
+
+static hg_status input_found(struct hg__exam *exam, const char *name, const struct hg__rows *rows, const struct hg__look *look, const struct hg__mat *mat,
+                             int32_t value, struct hg__found **out)
+{
+	struct hg__found *found = hg__found_new(exam, 0, HG_CAUSE_INPUT);
+	*out = found;
+	if (!found)
+		return HG_OK;
+	found->stop = -1;
+	found->value = value;
+	found->finding.bad = look->nonfinite;
+	found->finding.count = mat->rows * mat->cols;
+	found->finding.got = look->got;
+	found->finding.limit = hg_dtype_get(mat->dtype)->overflow;
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", name));
+	return hg__found_at(exam, found, rows, look->row, look->col);
+}
+
+/* ---- sparse features: a graph between nodes and features, or the values of its edges ---- */
+
+static int is_features(const struct hg__exam *exam, const hg_graph *graph)
+{
+	const hg_tape *tape = exam->tape;
+	if (!graph || graph == exam->features)
+		return graph != NULL;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].node.graph == graph && tape->value[tape->line[k].node.in[0]].kind == HG__PARAM)
+			return 1;
+	return 0;
+}
+
+/* An edge of the feature matrix is an element of the features. */
+static hg_status as_feature(struct hg__exam *exam, struct hg__found *found, const hg_graph *graph)
+{
+	hg_finding *f = &found->finding;
+	if (f->row_is != HG_ROW_EDGE || !is_features(exam, graph))
+		return HG_OK;
+	f->row_is = HG_ROW_NODE;
+	f->row = f->edge_row;
+	f->col = f->edge_col;
+	f->edge_row = f->edge_col = -1;
+	return hg__page_text(exam->ctx, exam->pages, &f->tensor, "features");
+}
+
+static hg_status check_graph(struct hg__exam *exam, hg_graph *graph)
+{
+	const void *weight = NULL;
+	struct hg__look look;
+	struct hg__found *found = NULL;
+	const struct hg__rows rows = {HG_ROW_EDGE, 1, graph};
+	HG__TRY(hg__graph_weight(graph, HG_F32, &weight));
+	const struct hg__mat mat = {(void *)(uintptr_t)weight, hg_graph_edges(graph), 1, 1, HG_F32};
+	if (!weight)
+		return HG_OK;
+	HG__TRY(hg__look_at(exam->ctx, &mat, NULL, &look));
+	if (!look.nonfinite)
+		return HG_OK;
+	exam->bad_graph = graph;
+	HG__TRY(input_found(exam, "edge weights", &rows, &look, &mat, -1, &found));
+	return found ? as_feature(exam, found, graph) : HG_OK;
+}
+
+static hg_status check_graphs(struct hg__exam *exam)
+{
+	const hg_tape *tape = exam->tape;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		int seen = !tape->line[k].alive || !tape->line[k].node.graph;
+		for (int64_t i = 0; i < k && !seen; i++)
+			seen = tape->line[i].alive && tape->line[i].node.graph == tape->line[k].node.graph;
+		if (!seen)
+			HG__TRY(check_graph(exam, tape->line[k].node.graph));
+	}
+	return HG_OK;
+}
+
+/* ---- leaves ---- */
+
+static hg_status check_leaf(struct hg__exam *exam, int32_t v)
+{
+	const struct hg__value *value = &exam->tape->value[v];
+	const struct hg__mat *mat = &value->tensor->mat;
+	const int param = value->kind == HG__PARAM;
+	struct hg__look look;
+	struct hg__found *found = NULL;
+	hg_doctor_tensor tensor = {
+	    .op = "", .layer = "", .node = -1, .dtype = mat->dtype, .rows = mat->rows, .cols = mat->cols, .bound = value->bound, .verdict = HG_EXACT};
+	HG__TRY(hg__look_at(exam->ctx, mat, NULL, &look));
+	for (int i = 0; i < 8; i++)
+		tensor.in[i] = -1;
+	exam->value[v].bad = look.nonfinite;
+	exam->value[v].count = mat->rows * mat->cols;
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &tensor.name, "%s", param ? value->param->name : value->name));
+	HG__TRY(hg__note_tensor(exam, &tensor, &look, &exam->value[v].tensor));
+	if (param || !look.nonfinite)
+		return HG_OK; /* parameters are asked one by one */
+	HG__TRY(input_found(exam, tensor.name, &exam->rows[v], &look, mat, v, &found));
+	return found ? as_feature(exam, found, exam->rows[v].graph) : HG_OK;
+}
+
+static hg_status check_leaves(struct hg__exam *exam)
+{
+	for (int64_t v = 0; v < exam->tape->values; v++) {
+		const struct hg__value *value = &exam->tape->value[v];
+		if (value->node < 0 && value->alive && hg__is_float(value->dtype))
+			HG__TRY(check_leaf(exam, (int32_t)v));
+	}
+	return HG_OK;
+}
+
+static int32_t value_of(const hg_tape *tape, const hg_param *param)
+{
+	for (int64_t v = 0; v < tape->values; v++)
+		if (tape->value[v].kind == HG__PARAM && tape->value[v].param == param)
+			return (int32_t)v;
+	return -1;
+}
+
+/* Masters, and the working copies of those that are good. */
+static hg_status check_param(struct hg__exam *exam, const hg_param *param)
+{
+	const struct hg__rows rows = {HG_ROW_WEIGHT, 1, NULL};
+	const hg_tensor *const of[] = {param->master, param->working};
+	struct hg__found *found = NULL;
+	for (int i = 0; i < 2; i++) {
+		struct hg__look look;
+		HG__TRY(hg__look_at(exam->ctx, &of[i]->mat, NULL, &look));
+		if (look.nonfinite)
+			return input_found(exam, param->name, &rows, &look, &of[i]->mat, value_of(exam->tape, param), &found);
+		if (param->working == param->master)
+			break;
+	}
+	return HG_OK;
+}
+
+/* ---- labels ---- */
+
+/* The first label of a row that counts that is no column of the logits. */
+static int64_t first_wrong(const struct hg__fetched *label, const struct hg__fetched *mask, int64_t classes, int64_t *wrong)
+{
+	int64_t first = -1;
+	for (int64_t i = label->mat.rows - 1; i >= 0; i--) {
+		if (hg__fetched_at(label, i, 0) < (double)classes || (mask->mat.data && hg__fetched_at(mask, i, 0) == 0.0))
+			continue;
+		first = i;
+		++*wrong;
+	}
+	return first;
+}
+
+static hg_status label_found(struct hg__exam *exam, int32_t v, int64_t row, double label, int64_t classes, int64_t wrong)
+{
+	struct hg__found *found = hg__found_new(exam, 0, HG_CAUSE_INPUT);
+	const struct hg__value *value = &exam->tape->value[v];
+	exam->value[v].bad = wrong;
+	if (!found)
+		return HG_OK;
+	found->stop = -1;
+	found->value = v;
+	found->finding.bad = wrong;
+	found->finding.count = value->rows;
+	found->finding.got = label;
+	found->finding.limit = (double)classes;
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", *value->name ? value->name : "labels"));
+	return hg__found_at(exam, found, &exam->rows[v], row, 0);
+}
+
+static hg_status check_labels(struct hg__exam *exam, const struct hg__node *node)
+{
+	const hg_tape *tape = exam->tape;
+	const struct hg__mat *label = &tape->value[node->in[1]].tensor->mat;
+	const struct hg__mat *mask = node->n_in > 2 && node->in[2] >= 0 && tape->value[node->in[2]].node < 0 ? &tape->value[node->in[2]].tensor->mat : NULL;
+	const int64_t classes = tape->value[node->in[0]].cols;
+	struct hg__fetched labels = {0}, masks = {0};
+	int64_t wrong = 0;
+	hg_status status = hg__fetch_rows(exam->ctx, label, 0, label->rows, &labels);
+	if (status >= 0 && mask)
+		status = hg__fetch_rows(exam->ctx, mask, 0, mask->rows, &masks);
+	const int64_t row = status >= 0 ? first_wrong(&labels, &masks, classes, &wrong) : -1;
+	if (row >= 0)
+		status = label_found(exam, node->in[1], row, hg__fetched_at(&labels, row, 0), classes, wrong);
+	hg__fetched_free(exam->ctx, &masks);
+	hg__fetched_free(exam->ctx, &labels);
+	return status;
+}
+
+hg_status hg__exam_inputs(struct hg__exam *exam)
+{
+	const hg_tape *tape = exam->tape;
+	HG__TRY(check_graphs(exam));
+	HG__TRY(check_leaves(exam));
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__node *node = &tape->line[k].node;
+		if (tape->line[k].alive && node->op->traits & HG__LOSS && tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0)
+			HG__TRY(check_labels(exam, node));
+	}
+	for (int64_t i = 0; i < exam->params->count; i++)
+		HG__TRY(check_param(exam, exam->params->item[i]));
+	return HG_OK;
+}

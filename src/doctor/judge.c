@@ -1,0 +1,275 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor/exam.h"
+
+/* A node has run: did it make something bad of good operands? */
+
+struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value)
+{
+	const struct hg__value *v = &tape->value[value];
+	return v->node < 0 ? v->tensor->mat : v->view.mat;
+}
+
+/* Backward reads what its call has; all else is no operand of it. */
+int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward)
+{
+	const struct hg__node *node = launch->call.node;
+	if (node->graph && node->graph == exam->bad_graph)
+		return 0;
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && launch->call.in[i].data && exam->value[node->in[i]].bad)
+			return 0;
+	return !backward || !(exam->grad[node->out].bad || (launch->call.out.data && exam->value[node->out].bad));
+}
+
+static int operands_faint(const struct hg__exam *exam, const struct hg__launch *launch, int backward)
+{
+	const struct hg__node *node = launch->call.node;
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && launch->call.in[i].data && exam->value[node->in[i]].faint)
+			return 1;
+	return backward && exam->grad[node->out].faint;
+}
+
+/* ---- names ---- */
+
+static hg_status name_of(struct hg__exam *exam, const struct hg__result *r, const char **name)
+{
+	char text[160];
+	const struct hg__value *value = &exam->tape->value[r->value];
+	const char *prefix = r->operand == HG__OUTPUT ? "" : r->operand == HG__BETWEEN ? "gradient inside " : "gradient of ";
+	const char *own = value->kind == HG__PARAM ? value->param->name : hg__value_name(exam->tape, value, text, sizeof text);
+	return hg__page_text(exam->ctx, exam->pages, name, "%s%s", prefix, own);
+}
+
+static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_doctor_tensor *t)
+{
+	const struct hg__node *node = r->launch->call.node;
+	const struct hg__line *line = hg__line_of(exam, r->launch);
+	const struct hg__value *value = &exam->tape->value[r->value];
+	const double scale = (double)exam->step.scale.scale;
+	*t = (hg_doctor_tensor){.node = r->launch->line, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
+	t->bound = r->backward ? value->bound_grad * scale : value->bound;
+	t->verdict = !r->backward ? node->verdict : r->got.dtype == HG_F16 ? HG_GUARDED : HG_EXACT;
+	for (int i = 0; i < 8; i++) {
+		const int32_t in = i < node->n_in ? node->in[i] : -1;
+		t->in[i] = in >= 0 ? exam->tape->value[in].node : -1;
+	}
+	HG__TRY(name_of(exam, r, &t->name));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &t->op, "%s", line->title ? line->title : node->op->name));
+	return hg__page_text(exam->ctx, exam->pages, &t->layer, "%s", node->scope);
+}
+
+/* ---- what is told of a finding ---- */
+
+static void list_top(hg_finding *f, const struct hg__sum *sum)
+{
+	for (int64_t k = 0; k < sum->count; k++) {
+		const struct hg__addend *a = &sum->addend[k];
+		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand};
+		int at = f->tops;
+		while (at > 0 && fabs(f->top[at - 1].value) < fabs(term.value))
+			at--;
+		if (at == HG_DOCTOR_TOP)
+			continue;
+		f->tops += f->tops < HG_DOCTOR_TOP;
+		for (int i = f->tops - 1; i > at; i--)
+			f->top[i] = f->top[i - 1];
+		f->top[at] = term;
+	}
+}
+
+static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, hg_finding *f)
+{
+	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand, f->row, f->col, sum->exact};
+	struct hg__part part;
+	HG__TRY(hg__blame(exam, &blame, &part));
+	f->op = part.op;
+	f->layer = part.layer;
+	return name_of(exam, r, &f->tensor);
+}
+
+hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r, int64_t row, int64_t col, const struct hg__sum *sum,
+                       const struct hg__half_sum *half)
+{
+	hg_finding *f = &found->finding;
+	found->stop = exam->stops;
+	found->line = hg__line_of(exam, r->launch);
+	found->operand = r->operand;
+	found->value = r->value;
+	found->accumulate = sum->accumulate;
+	f->node = r->launch->line;
+	f->backward = r->backward;
+	f->limit = hg_dtype_get(r->got.dtype)->overflow;
+	f->count = r->got.rows * r->got.cols;
+	f->terms = sum->count;
+	if (sum->accumulate != HG_ACC_F32 && f->cause != HG_CAUSE_UNDERFLOW) {
+		f->partial_at = half->at;
+		f->partial = half->partial;
+	}
+	list_top(f, sum);
+	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
+	return name_guilty(exam, r, sum, f);
+}
+
+/* The wide value of an element, from its sum in f64 where the f32 run is that sum, or could not hold it. */
+static double widest(double wide, const struct hg__sum *sum)
+{
+	return sum->known && (!isfinite(wide) || fabs(sum->exact - wide) <= 1e-4 * sum->mass) ? sum->exact : wide;
+}
+
+/* Not finite, of good operands. */
+static hg_status loud(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
+{
+	struct hg__sum sum = {0};
+	struct hg__half_sum half = {0};
+	struct hg__fault fault = {.result = r, .row = look->row, .col = look->col, .sum = &sum, .half = &half};
+	hg_cause cause = HG_CAUSE_STORE;
+	HG__TRY(hg__fetch_element(exam->ctx, &r->wide, look->row, look->col, &fault.wide));
+	if (r->operand != HG__BETWEEN)
+		HG__TRY(hg__sum_open(&r->launch->call, r->operand, look->row, look->col, &sum));
+	fault.wide = widest(fault.wide, &sum);
+	hg__sum_in_halves(&sum, &half);
+	hg_status status = hg__cause_of(exam, &fault, &cause);
+	struct hg__found *found = status >= 0 ? hg__found_new(exam, 0, cause) : NULL;
+	if (found) {
+		found->finding.got = look->got;
+		found->finding.wide = fault.wide;
+		found->finding.bad = look->nonfinite;
+		status = hg__found_in(exam, found, r, look->row, look->col, &sum, &half);
+	}
+	hg__sum_close(&sum);
+	return status;
+}
+
+/* ---- one result ---- */
+
+/* wide.data NULL: the operands were bad, and the result is none of this node's doing. */
+static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct hg__sight *sight, struct hg__stop *stop, int noted)
+{
+	const int faint = operands_faint(exam, r->launch, r->backward);
+	struct hg__look look;
+	hg_doctor_tensor tensor;
+	int fades = 0;
+	HG__TRY(hg__look_at(exam->ctx, &r->got, r->wide.data && exam->silent ? &r->wide : NULL, &look));
+	if (noted) {
+		HG__TRY(describe(exam, r, &tensor));
+		HG__TRY(hg__note_tensor(exam, &tensor, &look, &sight->tensor));
+	}
+	if (r->wide.data && look.nonfinite)
+		HG__TRY(loud(exam, r, &look));
+	else if (r->wide.data && exam->silent)
+		HG__TRY(hg__judge_silent(exam, r, &look, faint, &fades));
+	sight->bad = look.nonfinite;
+	sight->count = r->got.rows * r->got.cols;
+	sight->faint |= faint | fades;
+	stop->bad += look.nonfinite;
+	stop->count += sight->count;
+	return HG_OK;
+}
+
+static struct hg__stop *next_stop(struct hg__exam *exam, const struct hg__launch *launch, int backward)
+{
+	struct hg__stop *stop = &exam->stop[exam->stops];
+	*stop = (struct hg__stop){launch, backward, 0, 0};
+	return stop;
+}
+
+static int is_float_result(const struct hg__mat *mat)
+{
+	return mat->data && hg__is_float(mat->dtype);
+}
+
+hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch)
+{
+	struct hg__stop *stop = next_stop(exam, launch, 0);
+	struct hg__wide wide = {0};
+	struct hg__result result = {launch, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
+	hg_status status = HG_OK;
+	if (hg__operands_good(exam, launch, 0)) {
+		status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
+		if (status >= 0)
+			status = hg__wide_run(&wide, 0);
+		result.wide = wide.call.out;
+	}
+	if (status >= 0 && is_float_result(&result.got))
+		status = judge(exam, &result, &exam->value[result.value], stop, 1);
+	hg__wide_close(&wide);
+	exam->stops++;
+	return status;
+}
+
+static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *launch, const struct hg__wide *wide, struct hg__stop *stop)
+{
+	struct hg__sight sight = {0};
+	for (int i = 0; i < HG__MAX_AUX; i++) {
+		const struct hg__mat *aux = &launch->call.aux[i];
+		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) || aux->dtype != HG_F16 || sight.bad)
+			continue;
+		const struct hg__result r = {launch, 1, HG__BETWEEN, launch->call.node->out, *aux, wide ? wide->call.aux[i] : (struct hg__mat){0}};
+		HG__TRY(judge(exam, &r, &sight, stop, 0));
+	}
+	exam->between_bad = sight.bad != 0;
+	return HG_OK;
+}
+
+hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch, struct hg__wide *wide)
+{
+	const struct hg__node *node = launch->call.node;
+	struct hg__stop *stop = next_stop(exam, launch, 1);
+	if (wide)
+		HG__TRY(hg__wide_run(wide, 1));
+	HG__TRY(judge_between(exam, launch, wide, stop));
+	for (int i = 0; i < node->n_in; i++) {
+		const struct hg__mat *din = &launch->call.din[i];
+		if (!is_float_result(din))
+			continue;
+		const int32_t root = exam->tape->value[node->in[i]].root;
+		struct hg__result r = {launch, 1, i, root, *din, {0}};
+		if (wide && !exam->between_bad)
+			r.wide = wide->call.din[i];
+		HG__TRY(judge(exam, &r, &exam->grad[root], stop, 1));
+	}
+	exam->stops++;
+	return HG_OK;
+}
+
+/* gradient + part, both finite, and the sum is not. */
+hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old)
+{
+	const int32_t root = exam->tape->value[launch->call.node->in[operand]].root;
+	struct hg__sight *sight = &exam->grad[root];
+	struct hg__result r = {launch, 1, operand, root, launch->add[operand], {0}};
+	struct hg__look look;
+	hg_doctor_tensor tensor;
+	double before = 0.0, part = 0.0;
+	HG__TRY(hg__look_at(exam->ctx, &r.got, NULL, &look));
+	HG__TRY(describe(exam, &r, &tensor));
+	HG__TRY(hg__note_tensor(exam, &tensor, &look, &sight->tensor));
+	if (look.nonfinite && !sight->bad && old->data) {
+		HG__TRY(hg__fetch_element(exam->ctx, old, look.row, look.col, &before));
+		HG__TRY(hg__fetch_element(exam->ctx, &launch->call.din[operand], look.row, look.col, &part));
+		const struct hg__sum none = {.accumulate = HG_ACC_F32};
+		const struct hg__half_sum half = {0};
+		const struct hg__fault fault = {&r, look.row, look.col, before + part, &none, &half};
+		hg_cause cause = HG_CAUSE_LOSS_SCALE;
+		struct hg__found *found = NULL;
+		if (isfinite(before) && isfinite(part)) {
+			HG__TRY(hg__cause_of(exam, &fault, &cause));
+			found = hg__found_new(exam, 0, cause);
+		}
+		if (found) {
+			exam->stops--; /* the one that has just been judged */
+			found->finding.got = look.got;
+			found->finding.wide = fault.wide;
+			found->finding.bad = look.nonfinite;
+			const hg_status status = hg__found_in(exam, found, &r, look.row, look.col, &none, &half);
+			exam->stops++;
+			HG__TRY(status);
+		}
+	}
+	sight->bad = look.nonfinite;
+	return HG_OK;
+}

@@ -1,0 +1,31 @@
+#ifndef HG_DOCTOR_LOOK_H
+#define HG_DOCTOR_LOOK_H
+
+#include "doctor/host.h"
+
+HG_EXTERN_C_BEGIN
+
+/* An element that is far from what the wide run says. */
+struct hg__off {
+	int64_t row, col;
+	double got, wide, by; /* by: how far, as the list measures it */
+};
+#define HG__OFFS 6
+
+/* One float tensor as the host sees it, once through, beside the wide result where there is one. Some megabytes of host memory, however large it is. */
+struct hg__look {
+	int64_t zeros, subnormals, nonfinite, bin[32];
+	double amax;      /* of the finite ones */
+	int64_t row, col; /* the first that is not finite */
+	double got;
+	/* beside the wide result: */
+	double mass, lost;                           /* sum of |wide|; and of that what is stored as zero */
+	int64_t gone;                                /* elements that are stored as zero and are none */
+	struct hg__off faded;                        /* the largest of them */
+	struct hg__off far[HG__OFFS], rel[HG__OFFS]; /* the farthest off, first; relatively to the wide one */
+};
+/* wide NULL: none. */
+HG_NODISCARD hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look);
+
+HG_EXTERN_C_END
+#endif

@@ -1,0 +1,87 @@
+#include "doctor/exam.h"
+
+/* Forward and backward as run.c does them, node by node, each node judged as soon as it has run: what it had is still there, and what it made. */
+
+static hg_status forward(struct hg__exam *exam)
+{
+	for (int64_t i = 0; i < exam->tape->forwards; i++) {
+		const struct hg__launch *launch = &exam->tape->forward[i];
+		HG__TRY(launch->call.node->op->forward(&launch->call));
+		HG__TRY(hg__judge_forward(exam, launch));
+	}
+	return hg_tape_scalar(exam->tape, hg__tape_var(exam->tape, exam->tape->output), &exam->loss);
+}
+
+/* The gradients that this node's contributions are added to, as they were before: for each operand, or nothing. */
+struct before {
+	void *memory[HG__MAX_IN];
+	size_t bytes[HG__MAX_IN];
+};
+
+static void forget(hg_context *ctx, struct before *before)
+{
+	for (int i = 0; i < HG__MAX_IN; i++)
+		hg__device_free(ctx, before->memory[i], before->bytes[i]);
+	*before = (struct before){0};
+}
+
+static hg_status remember(hg_context *ctx, const struct hg__launch *launch, struct before *before)
+{
+	*before = (struct before){0};
+	for (int i = 0; i < HG__MAX_IN; i++) {
+		const struct hg__mat *sum = &launch->add[i];
+		const size_t bytes = (size_t)(sum->rows * sum->ld) * hg_dtype_size(sum->dtype);
+		if (!sum->data || launch->first[i] || !bytes)
+			continue;
+		hg_status status = hg__device_alloc(ctx, bytes, "doctor: a gradient", &before->memory[i]);
+		before->bytes[i] = bytes;
+		if (status >= 0)
+			status = ctx->backend->copy(ctx, before->memory[i], sum->data, bytes);
+		if (status < 0) {
+			forget(ctx, before);
+			return status;
+		}
+	}
+	return HG_OK;
+}
+
+/* What could not be written straight into a gradient is added to it now. */
+static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launch)
+{
+	struct before before;
+	HG__TRY(remember(exam->ctx, launch, &before));
+	hg_status status = hg__tape_add_parts(exam->tape, launch);
+	for (int i = 0; i < HG__MAX_IN && status >= 0; i++)
+		if (launch->add[i].data) {
+			struct hg__mat old = launch->add[i];
+			old.data = before.memory[i];
+			status = hg__judge_added(exam, launch, i, &old);
+		}
+	forget(exam->ctx, &before);
+	return status;
+}
+
+static hg_status back(struct hg__exam *exam, const struct hg__launch *launch)
+{
+	struct hg__wide wide = {0};
+	const int good = hg__operands_good(exam, launch, 1);
+	hg_status status = good ? hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 1, &wide) : HG_OK;
+	if (status >= 0)
+		status = launch->call.node->op->backward(&launch->call);
+	if (status >= 0)
+		status = hg__judge_backward(exam, launch, good ? &wide : NULL);
+	hg__wide_close(&wide);
+	HG__TRY(status);
+	return add_parts(exam, launch);
+}
+
+hg_status hg__exam_replay(struct hg__exam *exam)
+{
+	HG__TRY(forward(exam));
+	if (!exam->tape->trains)
+		return HG_OK;
+	HG__TRY(hg__tape_back_begin(exam->tape));
+	for (int64_t i = 0; i < exam->tape->backwards; i++)
+		HG__TRY(back(exam, &exam->tape->backward[i]));
+	return HG_OK;
+}

@@ -1,0 +1,71 @@
+#include "doctor/exam.h"
+
+/* What the rows of each value are: said by the ops that read or make it, handed on by those that keep rows as they are. */
+
+/* What an op of a graph makes, and what it reads there. */
+static const struct {
+	const struct hg__op *op;
+	hg_row_kind out;
+	int operand; /* its rows are edges; -1: none */
+} graph_ops[] = {
+    {&hg__op_spmm, HG_ROW_NODE, 1},       {&hg__op_spmm_epilogue, HG_ROW_NODE, 1}, {&hg__op_spmm_max, HG_ROW_NODE, -1}, {&hg__op_sddmm_dot, HG_ROW_EDGE, -1},
+    {&hg__op_sddmm_add, HG_ROW_EDGE, -1}, {&hg__op_edge_softmax, HG_ROW_EDGE, 0},  {&hg__op_readout, HG_ROW_GRAPH, -1},
+};
+#define GRAPH_OPS (sizeof graph_ops / sizeof *graph_ops)
+
+static void know(struct hg__rows *rows, hg_row_kind kind, hg_graph *graph)
+{
+	if (!rows->known)
+		*rows = (struct hg__rows){kind, 1, graph};
+}
+
+/* The same rows: one knows from the other. */
+static void share(struct hg__rows *a, struct hg__rows *b)
+{
+	if (a->known)
+		know(b, a->kind, a->graph);
+	else if (b->known)
+		know(a, b->kind, b->graph);
+}
+
+/* A weight in the place of rows says nothing of what is made of it. */
+static void pass(struct hg__exam *exam)
+{
+	const hg_tape *tape = exam->tape;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__node *node = &tape->line[k].node;
+		struct hg__rows *out = &exam->rows[node->out];
+		if (node->op->traits & HG__LOSS)
+			know(out, HG_ROW_SCALAR, NULL);
+		for (size_t i = 0; i < GRAPH_OPS; i++) {
+			if (graph_ops[i].op != node->op)
+				continue;
+			know(out, graph_ops[i].out, node->graph);
+			if (graph_ops[i].operand >= 0 && node->in[graph_ops[i].operand] >= 0)
+				know(&exam->rows[node->in[graph_ops[i].operand]], HG_ROW_EDGE, node->graph);
+		}
+		for (int i = 0; i < node->n_in; i++)
+			if (node->in[i] >= 0 && tape->value[node->in[i]].rows == tape->value[node->out].rows && tape->value[node->in[i]].kind != HG__PARAM &&
+			    !(node->op->traits & (HG__GRAPH | HG__LOSS)))
+				share(out, &exam->rows[node->in[i]]);
+	}
+}
+
+void hg__rows_learn(struct hg__exam *exam)
+{
+	const hg_tape *tape = exam->tape;
+	for (int64_t v = 0; v < tape->values; v++)
+		if (tape->value[v].kind == HG__PARAM)
+			know(&exam->rows[v], HG_ROW_WEIGHT, NULL);
+	pass(exam); /* what ops say reaches what stands behind them; */
+	pass(exam); /* and now what stands before */
+	for (int64_t v = 0; v < tape->values; v++)
+		know(&exam->rows[v], HG_ROW_NODE, NULL);
+}
+
+hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row, int64_t *col)
+{
+	struct hg__csr csr;
+	HG__TRY(hg__graph_csr(graph, &csr));
+	return hg__csr_ends(ctx, &csr, e, row, col);
+}

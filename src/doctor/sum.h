@@ -1,0 +1,46 @@
+#ifndef HG_DOCTOR_SUM_H
+#define HG_DOCTOR_SUM_H
+
+#include "autograd/tape.h"
+#include "halfgraph/doctor.h"
+
+HG_EXTERN_C_BEGIN
+
+/* One element of a result as the sum that it is, addend by addend, in the order in which kernels add. */
+struct hg__addend {
+	int64_t row, col; /* of the operand */
+	double factor, operand;
+	float f, x; /* as f16 arithmetic has them: the term is f x; f is 1 where there is no product */
+	int cut;    /* a batch of the discretized sum ends behind this one: 1; a part: 2 */
+};
+struct hg__sum {
+	hg_context *ctx;
+	struct hg__addend *addend;
+	size_t bytes;
+	int64_t count;
+	double exact, mass;       /* sum and sum of sizes of factor * operand, f64 */
+	float after;              /* the factor that f16 sums get last (naive) or batch by batch */
+	hg_accumulate accumulate; /* that this sum really has */
+	int products;             /* terms are products; else x alone */
+	int known;                /* 0: no sum, or none that is enumerated here */
+};
+
+/* The sum behind element (row, col) of a result: operand -1: of the node's output; else of the gradient of that operand. */
+HG_NODISCARD hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col, struct hg__sum *sum);
+void hg__sum_close(struct hg__sum *sum);
+
+/* The end points of edge e of a CSR. */
+HG_NODISCARD hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, int64_t e, int64_t *row, int64_t *col);
+
+/* halves.c: the same sum in f16 once more, as the kernels make it. */
+struct hg__half_sum {
+	int overflowed;
+	int64_t at;     /* addends taken in when it overflowed, that one included, or when it last grew */
+	double partial; /* the last finite running sum there */
+	double ignored; /* sum of the sizes of the addends that changed nothing, as a share of all */
+	double result;
+};
+void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
+
+HG_EXTERN_C_END
+#endif

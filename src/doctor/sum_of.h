@@ -1,0 +1,65 @@
+#ifndef HG_DOCTOR_SUM_OF_H
+#define HG_DOCTOR_SUM_OF_H
+
+#include "doctor/host.h"
+#include "doctor/sum.h"
+
+HG_EXTERN_C_BEGIN
+
+/* What the ops' sums are written with (sum_graph.c, sum_rows.c). */
+
+/* The element that is asked for. */
+struct hg__asked {
+	const struct hg__call *call;
+	int64_t row, col;
+};
+typedef hg_status (*hg__sum_fn)(const struct hg__asked *asked, struct hg__sum *sum);
+
+HG_NODISCARD hg_status hg__sum_room(struct hg__sum *sum, int64_t count);
+
+/* Elements of a matrix, here and there: one by one where they are few, else the matrix is fetched as a whole. */
+struct hg__picker {
+	hg_context *ctx;
+	const struct hg__mat *mat;
+	struct hg__fetched all; /* empty: one by one */
+};
+HG_NODISCARD hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements, struct hg__picker *picker);
+HG_NODISCARD hg_status hg__pick(const struct hg__picker *picker, int64_t row, int64_t col, double *value);
+void hg__picker_close(struct hg__picker *picker);
+
+/* Entries of one row of a CSR, on the host: neighbours, and where the edges' values lie. */
+struct hg__entries {
+	int64_t begin, count;
+	struct hg__buffer col, edge; /* edge: empty where a value lies at its entry */
+};
+HG_NODISCARD hg_status hg__entries_open(hg_context *ctx, const struct hg__csr *csr, int64_t row, struct hg__entries *entries);
+void hg__entries_close(hg_context *ctx, struct hg__entries *entries);
+static inline int64_t hg__entry_col(const struct hg__entries *e, int64_t k)
+{
+	return ((const int32_t *)e->col.data)[k];
+}
+static inline int64_t hg__entry_edge(const struct hg__entries *e, int64_t k)
+{
+	return e->edge.data ? (int64_t)((const uint32_t *)e->edge.data)[k] : e->begin + k;
+}
+
+/* The ops' sums: result, or gradient of an operand. */
+hg_status hg__sum_spmm(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_spmm_dx(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_spmm_dw(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_sddmm_dot(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_sddmm_dot_da(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_sddmm_dot_db(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_sddmm_add_da(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_sddmm_add_db(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_linear(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_linear_dx(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_linear_dw(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_of_rows(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_head_dot(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_head_dot_da(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_head_dot_db(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_readout(const struct hg__asked *asked, struct hg__sum *sum);
+
+HG_EXTERN_C_END
+#endif
