@@ -203,7 +203,7 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .tape = doctor->tape,
 	                        .params = doctor->params,
 	                        .optim = doctor->optim,
-	                        .features = NULL,
+	                        .features = doctor->train ? doctor->train->input.x_sparse : NULL,
 	                        .silent = doctor->config.silent,
 	                        .most = doctor->config.most_findings,
 	                        .pages = &doctor->pages};
