@@ -60,7 +60,7 @@ refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data needs a value, found nothing: FILE.h5' --data= --model gcn
 refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model gcn --json ''
 refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model gcn --clip 0
-refused 'unproved and refused' 'refuses what is not proved (layer conv0)' --data data.h5 --model gin --precision fp16-naive --unproved refuse
+refused 'unproved and refused' 'refuses what is not proved (layer conv' --data data.h5 --model gin --precision fp16-naive --unproved refuse
 refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
 refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 --model gcn --epochs 0
 refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
