@@ -137,7 +137,8 @@ HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, con
 
 /* Try what the finding's remedies say, each in a run of its own of `steps` steps from the beginning, and note whether it worked: the last step was applied with a finite loss,
  * and the next one has no finding. Only what config can say; the others stay untried. */
-HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps, hg_finding *finding);
+HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps,
+                                            const hg_finding *finding);
 
 HG_EXTERN_C_END
 #endif

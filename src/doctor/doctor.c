@@ -204,6 +204,7 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .params = doctor->params,
 	                        .optim = doctor->optim,
 	                        .features = doctor->train ? doctor->train->input.x_sparse : NULL,
+	                        .config = doctor->train ? &doctor->train->config : NULL,
 	                        .silent = doctor->config.silent,
 	                        .most = doctor->config.most_findings,
 	                        .pages = &doctor->pages};

@@ -59,8 +59,9 @@ struct hg__exam {
 	hg_tape *tape;
 	hg_params *params;
 	hg_optim *optim;
-	const hg_graph *features;  /* sparse features, where they are known; NULL else */
-	const hg_graph *bad_graph; /* whose weights are not finite; NULL: none */
+	const hg_graph *features;      /* sparse features, where they are known; NULL else */
+	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
+	const hg_train_config *config; /* of a training run; NULL: none */
 	int silent, most;
 	struct hg__step step; /* as it is at the beginning */
 	struct hg__page **pages;

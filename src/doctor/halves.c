@@ -34,7 +34,7 @@ static void take(struct trace *t, struct running *r, float x, double mass, doubl
 	const float next = h(r->sum + x);
 	const int stays = next == r->sum;
 	r->mass += mass;
-	r->ignored += stays ? mass : lost;
+	r->ignored += stays && x != 0.0f ? mass : lost;
 	if (t->half->overflowed)
 		return;
 	if (!isfinite(next) || !isfinite(x)) {

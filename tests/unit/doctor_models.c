@@ -1,0 +1,231 @@
+/* The doctor beside training runs: models that are well have no finding, and the run keeps every bit, whether somebody looks or not; models that are not are told apart. */
+#include "halfgraph/doctor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor/doctor.h"
+#include "harness.h"
+
+/* Four planted communities, and node 0, which hears `hub` others. */
+enum { N = 240, M = 2400, D = 12, C = 4, HUB = 3000 };
+
+struct task {
+	int32_t dst[M + HUB], src[M + HUB], label[N];
+	float x[N][D];
+	uint8_t train[N], val[N];
+};
+
+static void task_make(struct task *t, int64_t hub)
+{
+	test_reseed(5);
+	memset(t, 0, sizeof *t);
+	for (int64_t e = 0; e < M + hub; e++) {
+		t->dst[e] = e < M ? (int32_t)test_below(N) : 0;
+		t->src[e] = (int32_t)(e % 4 ? (t->dst[e] + C * test_below(N)) % N : test_below(N));
+	}
+	for (int i = 0; i < N; i++) {
+		t->label[i] = i % C;
+		(i < 80 ? t->train : t->val)[i] = 1;
+		for (int c = 0; c < D; c++)
+			t->x[i][c] = test_uniform() < 0.5 ? 0.0f : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
+	}
+}
+
+struct run {
+	hg_context *ctx;
+	hg_graph *x_sparse;
+	hg_tensor *x;
+	hg_train_data data;
+	hg_train *train;
+	hg_doctor *doctor;
+	int every; /* examine the next step so often; 0: never */
+	int skipped_too;
+	int looks, findings;
+	double loss[256];
+	char said[1024];
+	hg_finding first; /* its texts are gone with the report */
+};
+
+static void sparse_features(struct run *r, const struct task *t)
+{
+	int32_t row[N * D], col[N * D];
+	float value[N * D];
+	int64_t m = 0;
+	for (int32_t i = 0; i < N * D; i++) {
+		if (t->x[i / D][i % D] == 0.0f)
+			continue;
+		row[m] = i / D;
+		col[m] = i % D;
+		value[m++] = t->x[i / D][i % D];
+	}
+	CHECK_OK(hg_graph_from_coo(r->ctx, N, D, m, row, col, value, NULL, &r->x_sparse));
+}
+
+static void run_data(struct run *r, hg_context *ctx, const struct task *t, int64_t hub, int sparse)
+{
+	memset(r, 0, sizeof *r);
+	r->ctx = ctx;
+	r->data = (hg_train_data)HG_TRAIN_DATA_INIT;
+	CHECK_OK(hg_graph_from_coo(ctx, N, N, M + hub, t->dst, t->src, NULL, NULL, &r->data.input.graph));
+	if (sparse)
+		sparse_features(r, t);
+	else {
+		CHECK_OK(hg_tensor_create(ctx, HG_F32, N, D, &r->x));
+		CHECK_OK(hg_tensor_upload(r->x, t->x, HG_F32));
+	}
+	r->data.input.x = r->x;
+	r->data.input.x_sparse = r->x_sparse;
+	r->data.labels = t->label;
+	r->data.train_mask = t->train;
+	r->data.val_mask = t->val;
+}
+
+static void examine(struct run *r, int back)
+{
+	const hg_doctor_report *report = NULL;
+	const hg_status status = hg_doctor_examine(r->doctor, back, &report);
+	CHECK_MSG(status == HG_OK, "%s", hg_context_error(r->ctx));
+	r->looks++;
+	if (report->findings && !r->findings) {
+		r->first = report->finding[0];
+		snprintf(r->said, sizeof r->said, "%s", report->finding[0].sentence);
+	}
+	r->findings += report->findings;
+}
+
+static int watch(void *user, const hg_train_event *event)
+{
+	struct run *r = user;
+	r->loss[event->epoch % 256] = event->loss;
+	if (r->every && event->epoch % r->every == 0)
+		examine(r, 0);
+	if (r->skipped_too && !event->step.applied)
+		examine(r, 1);
+	return 0;
+}
+
+static void run_all(struct run *r, hg_train_config c)
+{
+	hg_train_report report = HG_TRAIN_REPORT_INIT;
+	c.progress = watch;
+	c.user = r;
+	c.step.per_launch = 1;
+	CHECK_MSG(hg_train_create(r->ctx, &c, &r->data, &r->train) == HG_OK, "%s", hg_context_error(r->ctx));
+	CHECK_OK(hg_doctor_create_train(r->train, NULL, &r->doctor));
+	CHECK_MSG(hg_train_run(r->train, &report) >= 0, "%s", hg_context_error(r->ctx));
+}
+
+static void run_close(struct run *r)
+{
+	hg_doctor_free(r->doctor);
+	hg_train_free(r->train);
+	hg_tensor_free(r->x);
+	hg_graph_free(r->x_sparse);
+	hg_graph_free(r->data.input.graph);
+	hg_context_free(r->ctx);
+}
+
+static hg_train_config config_of(const char *model, const char *policy, int epochs)
+{
+	hg_train_config c = hg_train_config_default(model);
+	CHECK_OK(hg_policy_parse(policy, &c.policy));
+	c.epochs = epochs;
+	c.model.hidden = 16;
+	c.model.heads = 4;
+	return c;
+}
+
+/* Bits of everything that a step writes. */
+static void same_state(const struct run *a, const struct run *b)
+{
+	hg_params *p = hg_train_params(a->train), *q = hg_train_params(b->train);
+	for (int64_t i = 0; i < hg_params_count(p); i++) {
+		hg_param *const x = hg_params_at(p, i), *const y = hg_params_at(q, i);
+		const size_t bytes = hg_tensor_bytes(hg_param_master(x));
+		unsigned char *u = malloc(bytes), *v = malloc(bytes);
+		CHECK(u && v);
+		CHECK_OK(hg_tensor_download(hg_param_master(x), u, HG_F32));
+		CHECK_OK(hg_tensor_download(hg_param_master(y), v, HG_F32));
+		const size_t compact = (size_t)(hg_tensor_rows(hg_param_master(x)) * hg_tensor_cols(hg_param_master(x))) * sizeof(float);
+		CHECK_MSG(memcmp(u, v, compact) == 0, "%s differs", hg_param_name(x));
+		free(u);
+		free(v);
+	}
+	CHECK(memcmp(a->loss, b->loss, sizeof a->loss) == 0);
+}
+
+static void healthy_models_have_no_finding_and_keep_their_bits(void)
+{
+	static const char *const policies[] = {"fp32", "fp16", "fp16-discretized", "fp16-naive"};
+	static struct task t;
+	task_make(&t, 0);
+	for (const char *const *model = hg_model_names(); *model; model++)
+		for (int k = 0; k < 8; k++) {
+			const hg_train_config c = config_of(*model, policies[k / 2], 40);
+			struct run plain, seen;
+			run_data(&plain, test_context(), &t, 0, k % 2);
+			run_data(&seen, test_context(), &t, 0, k % 2);
+			seen.every = 13;
+			run_all(&plain, c);
+			run_all(&seen, c);
+			CHECK(seen.looks == 3);
+			CHECK_MSG(seen.findings == 0, "%s %s %s: %d findings, first: %s", *model, policies[k / 2], k % 2 ? "sparse" : "dense", seen.findings, seen.said);
+			same_state(&plain, &seen);
+			run_close(&seen);
+			run_close(&plain);
+		}
+}
+
+/* gcn without a norm, or gin, on a hub of 3000: naive sums of positive numbers overflow or stick. */
+static void a_hub_in_naive_sums_is_named(void)
+{
+	static struct task t;
+	task_make(&t, HUB);
+	for (int i = 0; i < N; i++)
+		for (int c = 0; c < D; c++)
+			t.x[i][c] = fabsf(t.x[i][c]) + 1.0f;
+	hg_train_config c = config_of("gin", "fp16-naive", 6);
+	struct run r;
+	run_data(&r, test_context(), &t, HUB, 0);
+	r.every = 1;
+	run_all(&r, c);
+	test_note("%s", r.said);
+	CHECK(r.findings > 0);
+	CHECK(r.first.row == 0 && r.first.row_is == HG_ROW_NODE && r.first.terms >= HUB);
+	CHECK(r.first.cause == HG_CAUSE_SWAMPING || r.first.cause == HG_CAUSE_ACCUMULATION);
+	run_close(&r);
+}
+
+static void remedies_are_tried(void)
+{
+	static struct task t;
+	task_make(&t, HUB);
+	for (int i = 0; i < N; i++)
+		for (int c = 0; c < D; c++)
+			t.x[i][c] = fabsf(t.x[i][c]) + 1.0f;
+	const hg_train_config c = config_of("gin", "fp16-naive", 4);
+	const hg_doctor_report *report = NULL;
+	struct run r;
+	run_data(&r, test_context(), &t, HUB, 0);
+	run_all(&r, c);
+	CHECK_OK(hg_doctor_examine(r.doctor, 0, &report));
+	CHECK(report->findings > 0 && report->finding[0].remedies > 0);
+	CHECK_STR(report->finding[0].remedy[0].option, "--precision fp16");
+	CHECK_OK(hg_doctor_try(r.ctx, &c, &r.data, 4, &report->finding[0]));
+	for (int i = 0; i < report->finding[0].remedies; i++) {
+		const hg_remedy *m = &report->finding[0].remedy[i];
+		test_note("%s (%s): tried %d worked %d, loss %g to %g", m->option, m->why, m->tried, m->worked, m->loss_first, m->loss_last);
+	}
+	CHECK(report->finding[0].remedy[0].tried && report->finding[0].remedy[0].worked);
+	run_close(&r);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {TEST(healthy_models_have_no_finding_and_keep_their_bits), TEST(a_hub_in_naive_sums_is_named),
+	                                         TEST(remedies_are_tried)};
+	return RUN_TESTS(argc, argv, cases);
+}
