@@ -1,0 +1,291 @@
+/* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that fault, with the right cause, op, layer, element, and for sums the hub's addends.
+ * Then the same set-up in good health, which must give no finding; and the fault once more after a real step that was skipped for it, examined afterwards. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "faults/fault.h"
+#include "harness.h"
+
+enum { FORWARD = 0, BACKWARD = 1 };
+static const struct fault faults[] = {
+#define FAULT(id, cause, model, layer, op, direction, plant, what) {#id, HG_CAUSE_##cause, model, layer, op, direction, plant, what},
+#include "faults/faults.def"
+#undef FAULT
+};
+enum { FAULTS = (int)(sizeof faults / sizeof faults[0]) };
+
+enum when { PLANTED = 0, CONTROL = 1, AFTERWARDS = 2, WHENS = 3 };
+struct item {
+	const struct fault *fault;
+	enum when when;
+	char name[64];
+};
+
+static struct {
+	int asked[WHENS], right[WHENS], applied;
+} tally;
+
+/* ---- what must not change ---- */
+
+struct state {
+	float *master, *working;
+	int64_t count;
+	hg_step_info info;
+};
+
+static float *append(float *to, const hg_tensor *tensor)
+{
+	CHECK_OK(hg_tensor_download(tensor, to, HG_F32));
+	return to + hg_tensor_rows(tensor) * hg_tensor_cols(tensor);
+}
+
+static void state_take(struct world *w, struct state *s)
+{
+	const hg_step_info info = HG_STEP_INFO_INIT;
+	s->count = 0;
+	s->info = info;
+	for (int64_t i = 0; i < hg_params_count(w->params); i++) {
+		const hg_tensor *master = hg_param_master(hg_params_at(w->params, i));
+		s->count += hg_tensor_rows(master) * hg_tensor_cols(master);
+	}
+	float *master = s->master = malloc((size_t)s->count * sizeof *master), *working = s->working = malloc((size_t)s->count * sizeof *working);
+	CHECK(master && working);
+	for (int64_t i = 0; i < hg_params_count(w->params); i++) {
+		master = append(master, hg_param_master(hg_params_at(w->params, i)));
+		working = append(working, hg_param_working(hg_params_at(w->params, i)));
+	}
+	if (w->optim)
+		CHECK_OK(hg_optim_info(w->optim, &s->info));
+}
+
+static void state_free(struct state *s)
+{
+	free(s->master);
+	free(s->working);
+}
+
+static void check_same(struct world *w, struct state *before)
+{
+	struct state now;
+	state_take(w, &now);
+	const size_t bytes = (size_t)now.count * sizeof(float);
+	const int same = now.count == before->count && memcmp(now.master, before->master, bytes) == 0 && memcmp(now.working, before->working, bytes) == 0 &&
+	                 now.info.steps == before->info.steps && now.info.skipped == before->info.skipped && now.info.loss_scale == before->info.loss_scale;
+	state_free(&now);
+	state_free(before);
+	CHECK_MSG(same, "the doctor changed a weight or the optimiser's state");
+}
+
+/* ---- is it what it was? ---- */
+
+struct verdict {
+	int wrong;
+	char text[512];
+};
+
+static void object(struct verdict *v, const char *what, const char *got, const char *expected)
+{
+	const size_t length = strlen(v->text);
+	v->wrong++;
+	(void)snprintf(v->text + length, sizeof v->text - length, "%s%s is %s, expected %s", length ? "; " : "", what, got, expected);
+}
+
+static void want_text(struct verdict *v, const char *what, const char *got, const char *expected)
+{
+	if (!got || strcmp(got, expected) != 0)
+		object(v, what, got ? got : "NULL", expected);
+}
+
+static void want_among(struct verdict *v, const char *what, int64_t got, struct among expected)
+{
+	char a[32], b[64];
+	if (got >= expected.first && got <= expected.last)
+		return;
+	(void)snprintf(a, sizeof a, "%lld", (long long)got);
+	(void)snprintf(b, sizeof b, "%lld to %lld", (long long)expected.first, (long long)expected.last);
+	object(v, what, a, b);
+}
+
+/* Where one element is right, it is the only one. (Of swamped ones it is told how many of those that were looked at.) */
+static void want_alone(struct verdict *v, const hg_finding *found, const struct answer *right)
+{
+	if (right->row.first == right->row.last && right->col.first == right->col.last && found->cause != HG_CAUSE_SWAMPING)
+		want_among(v, "the number of bad elements", found->bad, only(1));
+}
+
+/* 1 %: what a planter computes in exact numbers went through halves before */
+static void want_close(struct verdict *v, const char *what, double got, double expected)
+{
+	char a[32], b[32];
+	if (fabs(got - expected) <= 0.01 * fabs(expected))
+		return;
+	(void)snprintf(a, sizeof a, "%g", got);
+	(void)snprintf(b, sizeof b, "%g", expected);
+	object(v, what, a, b);
+}
+
+/* Where a running half ended says how many addends were in it: with or without the one that made it overflow. */
+static void want_sum(struct verdict *v, const hg_finding *found, const struct answer *right)
+{
+	if (right->terms)
+		want_among(v, "the number of addends", found->terms, only(right->terms));
+	if (right->ended)
+		want_among(v, "where the sum ended", found->partial_at, (struct among){right->ended - 1, right->ended});
+	if (right->terms || right->top_row >= 0)
+		want_among(v, "the number of addends that are shown", found->tops, (struct among){1, HG_DOCTOR_TOP});
+	if (right->top_row >= 0 && found->tops > 0)
+		want_among(v, "the largest addend's row", found->top[0].row, only(right->top_row));
+	if (right->top > 0.0 && right->terms && found->tops > 0)
+		want_close(v, "the largest addend", fabs(found->top[0].value), right->top);
+}
+
+static void want_place(struct verdict *v, const hg_finding *found, const struct fault *f, const struct answer *right)
+{
+	if (f->cause != HG_CAUSE_INPUT && f->cause != HG_CAUSE_OPTIMISER) {
+		want_text(v, "op", found->op, f->op);
+		want_text(v, "layer", found->layer, f->layer);
+		want_among(v, "backward", found->backward, only(f->backward));
+	} else
+		want_among(v, "node", found->node, only(-1));
+	if (right->tensor)
+		want_text(v, "tensor", found->tensor, right->tensor);
+	want_among(v, "row", found->row, right->row);
+	want_among(v, "col", found->col, right->col);
+	if (right->edge_row >= 0) {
+		want_among(v, "row_is", found->row_is, only(HG_ROW_EDGE));
+		want_among(v, "edge_row", found->edge_row, only(right->edge_row));
+		want_among(v, "edge_col", found->edge_col, only(right->edge_col));
+	}
+}
+
+static struct verdict judge(const hg_doctor_report *report, const struct fault *f, const struct answer *right)
+{
+	struct verdict v = {0, ""};
+	const hg_finding *found = report->finding;
+	if (report->findings < 1) {
+		object(&v, "the number of findings", "0", "at least 1");
+		return v;
+	}
+	want_text(&v, "cause", hg_cause_name(found->cause), hg_cause_name(f->cause));
+	want_place(&v, found, f, right);
+	want_sum(&v, found, right);
+	want_alone(&v, found, right);
+	if (!isnan(right->wide))
+		want_close(&v, "the exact value", found->wide, right->wide);
+	if (!found->sentence || !*found->sentence)
+		object(&v, "the sentence", "empty", "one");
+	return v;
+}
+
+/* ---- examining ---- */
+
+static hg_doctor *doctor_of(struct world *w)
+{
+	hg_doctor *doctor = NULL;
+	if (w->train)
+		CHECK_OK(hg_doctor_create_train(w->train, NULL, &doctor));
+	else {
+		CHECK_OK(hg_optim_create(w->params, &w->rates, &w->optim));
+		CHECK_OK(hg_doctor_create(w->params, w->optim, w->record, w, NULL, &doctor));
+	}
+	return doctor;
+}
+
+static void spoil_late(const struct world *w)
+{
+	if (w->late.tensor)
+		world_spoil(w->late.tensor, w->late.row, w->late.col, w->late.value);
+}
+
+/* One step as a training loop makes it; 1: it was skipped. */
+static int step(struct world *w)
+{
+	hg_tape *tape = NULL;
+	hg_step_info info = HG_STEP_INFO_INIT;
+	CHECK_OK(hg_tape_create(w->params, HG_TRAIN, &tape));
+	CHECK_OK(hg_tape_compile(tape, w->record(w, tape)));
+	spoil_late(w);
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK_OK(hg_tape_backward(tape));
+	CHECK_OK(hg_optim_step(w->optim));
+	CHECK_OK(hg_optim_info(w->optim, &info));
+	hg_tape_free(tape);
+	return !info.applied;
+}
+
+static void tell(const char *word, const struct item *item, const hg_doctor_report *report)
+{
+	printf("%-8s %-30s %-12s %s\n", word, item->name, hg_cause_name(item->fault->cause), report->findings ? report->finding->sentence : "no finding");
+}
+
+/* Examines, and demands what `item` says. */
+static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
+{
+	const hg_doctor_report *report = NULL;
+	struct state before;
+	state_take(w, &before);
+	CHECK_OK(hg_doctor_examine(doctor, item->when == AFTERWARDS, &report));
+	const struct verdict v = judge(report, item->fault, &w->answer);
+	const int right = item->when == CONTROL ? report->findings == 0 : v.wrong == 0;
+	tally.asked[item->when]++;
+	tally.right[item->when] += right;
+	tell(item->when == CONTROL ? (right ? "healthy" : "SLANDER") : right ? "named" : "MISSED", item, report);
+	const char *first = report->findings ? report->finding->sentence : "";
+	CHECK_MSG(right, "%s%s%s", item->when == CONTROL ? "nothing was planted, but: " : v.text, *first ? ": " : "", first);
+	check_same(w, &before);
+}
+
+static void run(const void *data)
+{
+	const struct item *item = data;
+	struct world w;
+	world_open(&w, test_context(), item->when != CONTROL);
+	item->fault->plant(&w, item->fault);
+	hg_doctor *doctor = doctor_of(&w);
+	const int skipped = item->when == AFTERWARDS && !w.train ? step(&w) : 0;
+	if (item->when != AFTERWARDS)
+		spoil_late(&w);
+	if (item->when != AFTERWARDS || skipped)
+		examine(&w, item, doctor);
+	else
+		tally.applied++;
+	hg_doctor_free(doctor);
+	hg_context *ctx = w.ctx;
+	world_close(&w);
+	hg_context_free(ctx);
+}
+
+/* Of what makes a step skipped: the rest leaves finite gradients behind. */
+static int stops_step(const struct fault *f)
+{
+	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING && f->cause != HG_CAUSE_OPTIMISER;
+}
+
+static void add(struct item *item, struct test_case *test, const struct fault *f, enum when when)
+{
+	static const char *const suffix[WHENS] = {"", ".healthy", ".afterwards"};
+	item->fault = f;
+	item->when = when;
+	(void)snprintf(item->name, sizeof item->name, "%s%s", f->id, suffix[when]);
+	*test = (struct test_case){.name = item->name, .run_item = run, .item = item};
+}
+
+int main(int argc, char **argv)
+{
+	static struct item items[WHENS * FAULTS];
+	static struct test_case cases[WHENS * FAULTS];
+	int count = 0;
+	for (int when = 0; when < WHENS; when++)
+		for (int i = 0; i < FAULTS; i++)
+			if (when != AFTERWARDS || stops_step(&faults[i])) {
+				add(&items[count], &cases[count], &faults[i], (enum when)when);
+				count++;
+			}
+	const int code = test_main(argc, argv, cases, count);
+	printf("faults: %d planted, %d named; %d healthy, %d without a finding; %d examined after the step, %d named (%d steps were applied all the same)\n",
+	       tally.asked[PLANTED], tally.right[PLANTED], tally.asked[CONTROL], tally.right[CONTROL], tally.asked[AFTERWARDS], tally.right[AFTERWARDS],
+	       tally.applied);
+	return code;
+}
