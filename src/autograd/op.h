@@ -23,6 +23,7 @@ enum hg__op_traits {
 	HG__BATCH = 64u,       /* needs the graph's batch pointers */
 	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
+	HG__DIVIDES = 1024u,   /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
 	HG__WIDE_SUMS = 512u   /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
 };
 
@@ -46,6 +47,9 @@ struct hg__node {
 	double bound, sure;       /* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most 65504; INFINITY if unknown */
 	double claim, sure_claim; /* the same by the rules alone, guard or not */
 	double sum;               /* on the sum of |out| over the edges of a row: hg__range */
+	double least, sure_least; /* no |out| is smaller: hg__range */
+	int sign;                 /* of out: hg__range */
+	int shadow;               /* a half or an error, whatever the policy says (halfgraph/shadow.h) */
 	double bound_dy, sure_dy; /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
@@ -95,8 +99,10 @@ struct hg__range {
 	struct hg__shape shape[HG__MAX_IN];
 	double in[HG__MAX_IN]; /* bounds on |operand| */
 	double
-	    sum[HG__MAX_IN];  /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row, as stored; INFINITY where none is known */
-	hg_graph_facts facts; /* of node->graph */
+	    sum[HG__MAX_IN]; /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row, as stored; INFINITY where none is known */
+	double least[HG__MAX_IN]; /* no |operand| is smaller; 0 where that is not known */
+	int sign[HG__MAX_IN];     /* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
+	hg_graph_facts facts;     /* of node->graph */
 	int64_t batch_max;
 	double out;                /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
 	double depth;              /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
@@ -105,6 +111,8 @@ struct hg__range {
 	double dout;               /* backward: bound on |gradient of out| */
 	double din[HG__MAX_IN];    /* backward, to be set */
 	double sum_out;            /* forward, may be set: as sum, of the result. Preset: INFINITY */
+	double least_out;          /* forward, may be set: as least, of the result before its roundings, each of which moves it by a share of itself. Preset: 0 */
+	int sign_out;              /* forward, may be set: as sign, of the result, by what the op is. Preset: 0 */
 	char because[HG__BECAUSE]; /* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */
 };
 
@@ -174,6 +182,8 @@ HG_NODISCARD hg_status hg__op_check(const struct hg__op *op, char *why);
  * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one or an earlier one of the same tape. */
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
                   size_t attr_bytes);
+/* The same for a shadow op (halfgraph/shadow.h). */
+hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in);
 /* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
 hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 

@@ -5,6 +5,7 @@
 
 #include "autograd/tape.h"
 #include "core/rng.h"
+#include "precision/bound.h"
 #include "precision/range.h"
 
 /* Recording one node: check the arguments, bring the operands to one float type, infer the shapes, decide the precision, append. */
@@ -56,6 +57,25 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 		node->buffer[i] = buffers[i];
 		if (buffers[i] && (buffers[i]->params != tape->params || !(buffers[i]->flags & HG_PARAM_BUFFER)))
 			return hg__tape_fail(tape, HG_ERR_ARG, "%s: \"%s\" is not a buffer of the tape's parameters", node->op->name, buffers[i]->name);
+	}
+	return HG_OK;
+}
+
+/* A shadow op reads halves: it narrows nothing but its result. */
+static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
+{
+	char name[96];
+	if (tape->params->policy.state != HG_F16)
+		return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: policy \"%s\" keeps results in f32, a shadow op is a half", node->op->name, tape->params->policy.name);
+	if (hg__is_promoted(tape, node))
+		return hg__tape_fail(tape, HG_ERR_RANGE, "%s: it overflowed in an earlier step, whatever its bound, and a shadow op is a half or an error",
+		                     node->op->name);
+	for (int i = 0; i < node->n_in; i++) {
+		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		const int promoted = x && x->node >= 0 && tape->line[x->node].node.verdict == HG_PROMOTED;
+		if (x && node->op->same >> i & 1u && x->dtype == HG_F32)
+			return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: operand %d, %s, is f32%s, and a shadow op reads halves", node->op->name, i,
+			                     hg__value_name(tape, x, name, sizeof name), promoted ? " (promoted)" : "");
 	}
 	return HG_OK;
 }
@@ -170,6 +190,8 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
 		r->sum[i] = operand ? operand->sum : (double)INFINITY;
 		r->in[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure : operand->bound;
+		r->least[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure_least : operand->least;
+		r->sign[i] = operand ? operand->sign : 0;
 	}
 	if (node->graph) {
 		HG__TRY(hg_graph_facts_get(node->graph, &r->facts));
@@ -192,7 +214,7 @@ static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const 
 	                            .partial = hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term),
 	                            .state = s->out.dtype,
 	                            .accumulate = node->accumulate,
-	                            .unproved = policy->unproved};
+	                            .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};
 	return HG_OK;
 }
 
@@ -211,6 +233,13 @@ static double claim(const struct hg__narrowing *n)
 	return hg__resolve(&wide).bound;
 }
 
+/* What is left of r->least_out when it is stored. */
+static double stored_least(const struct hg__range *r, hg_dtype dtype)
+{
+	const double least = r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)), stored = least - hg__bound_narrow(dtype, least);
+	return stored > 0.0 && stored < (double)INFINITY ? stored : 0.0;
+}
+
 /* Operands, shapes and verdict for a node that runs in `state`. */
 static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, struct attempt *a)
 {
@@ -219,7 +248,10 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	HG__TRY(unify(tape, node, state));
 	HG__TRY(infer(tape, node, state, &a->s));
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__SURE, &r, &sure));
+	node->sure_least = stored_least(&r, a->s.out.dtype);
+	node->sign = r.sign_out;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__ASSUMED, &r, &assumed));
+	node->least = stored_least(&r, a->s.out.dtype);
 	const struct hg__resolved resolved = hg__resolve_assuming(&sure, &assumed);
 	node->verdict = resolved.verdict;
 	node->bound = resolved.bound;
@@ -247,6 +279,8 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	HG__TRY(attempt(tape, node, state, a));
 	if (promoted && node->verdict == HG_EXACT)
 		node->verdict = HG_PROMOTED;
+	if (node->verdict == HG_REFUSED && node->shadow)
+		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and a shadow op is a half or an error", a->exact, a->because);
 	if (node->verdict == HG_REFUSED)
 		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" refuses what is not proved", a->exact,
 		                      a->because, tape->params->policy.name);
@@ -279,7 +313,10 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	                                .node = (int32_t)tape->lines,
 	                                .bound = node ? node->bound : (double)INFINITY,
 	                                .sure = node ? node->sure : (double)INFINITY,
-	                                .sum = node ? node->sum : (double)INFINITY};
+	                                .sum = node ? node->sum : (double)INFINITY,
+	                                .least = node ? node->least : 0.0,
+	                                .sure_least = node ? node->sure_least : 0.0,
+	                                .sign = node ? node->sign : 0};
 	return hg__tape_value(tape, &value, index);
 }
 
@@ -332,8 +369,17 @@ static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, 
 	HG__TRY(check_graph(tape, line->node.op, line->node.graph));
 	HG__TRY(check_operands(tape, &line->node, in, n_in));
 	HG__TRY(check_buffers(tape, &line->node, buffers));
+	if (line->node.shadow)
+		HG__TRY(check_shadow(tape, &line->node));
+	if (line->node.op->traits & HG__DIVIDES && n_in > 0 && line->node.in[n_in - 1] >= 0)
+		HG__TRY(hg__tape_least(tape, line->node.in[n_in - 1]));
 	HG__TRY(decide(tape, &line->node, &a));
 	return append(tape, line, &a);
+}
+
+static hg_var record_op(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in, hg_param *const *buffers)
+{
+	return hg__tape_stick(tape, record(tape, line, in, n_in, buffers)) < 0 ? hg__tape_var(tape, -1) : hg__tape_var(tape, line->node.out);
 }
 
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
@@ -342,9 +388,19 @@ hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
 	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
-	if (attr && attr_bytes <= HG__ATTR_BYTES)
+	if (attr_bytes > HG__ATTR_BYTES) {
+		(void)hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name, attr_bytes);
+		return hg__tape_var(tape, -1);
+	}
+	if (attr)
 		memcpy(line.node.attr, attr, attr_bytes);
-	const hg_status status = attr_bytes > HG__ATTR_BYTES ? hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name, attr_bytes)
-	                                                     : record(tape, &line, in, n_in, buffers);
-	return hg__tape_stick(tape, status) < 0 ? hg__tape_var(tape, -1) : hg__tape_var(tape, line.node.out);
+	return record_op(tape, &line, in, n_in, buffers);
+}
+
+hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in)
+{
+	if (!hg__tape_open(tape, op->name))
+		return hg__tape_var(tape, -1);
+	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope, .shadow = 1}};
+	return record_op(tape, &line, in, n_in, NULL);
 }

@@ -210,6 +210,35 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);
 }
 
+/* The smallest magnitude and the sign of all of n numbers. An empty matrix has no number that would contradict. */
+static void survey(const float *x, int64_t n, double *least, int *sign)
+{
+	int below = 0, above = 0;
+	*least = n > 0 ? (double)INFINITY : 1.0;
+	for (int64_t i = 0; i < n; i++) {
+		*least = fmin(*least, isnan(x[i]) ? 0.0 : fabs((double)x[i]));
+		below |= !(x[i] >= 0.0f);
+		above |= !(x[i] <= 0.0f);
+	}
+	*sign = !below ? 1 : !above ? -1 : 0;
+}
+
+hg_status hg__tape_least(hg_tape *tape, int32_t index)
+{
+	struct hg__value *value = &tape->value[index];
+	const int64_t count = value->rows * value->cols;
+	if (value->kind != HG__INPUT || !hg__is_float(value->dtype) || value->least > 0.0)
+		return HG_OK;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)count + 1, sizeof(float), "a constant", &memory));
+	const hg_status status = count ? hg_tensor_download(value->tensor, memory, HG_F32) : HG_OK;
+	if (status >= 0)
+		survey(memory, count, &value->least, &value->sign);
+	value->sure_least = value->least;
+	hg__host_free(tape->ctx, memory, ((size_t)count + 1) * sizeof(float));
+	return status;
+}
+
 hg_var hg_tape_input(hg_tape *tape, const hg_tensor *x, const char *name, double amax)
 {
 	if (!hg__tape_open(tape, "hg_tape_input"))

@@ -39,6 +39,8 @@ struct hg__value {
 	hg_param *param;              /* PARAM */
 	double bound, sure;           /* on |value|, assuming of the weights what policy.h says, and without; INFINITY if unknown */
 	double sum;                   /* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
+	double least, sure_least;     /* no |value| is smaller (op.h); 0 if unknown */
+	int sign;                     /* of all of them (op.h); 0 if unknown */
 	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
 	int keep, alive;
 	int promoted;            /* f32 because it overflowed once: it is not narrowed again */
@@ -130,6 +132,9 @@ HG_NODISCARD hg_status hg__tape_text(hg_tape *tape, const char *text, const char
 HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index);
 /* tape.c: the f32 master of a parameter as a value of its own. */
 HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
+
+/* tape.c: how near the numbers of a constant input come to 0, and their sign, looked at once; of others nothing is known. */
+HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 
 /* record.c: what the range rules of a node may use, its operands being on the tape: bounds that hold for all weights, or for those that are assumed. */
 enum hg__belief { HG__SURE = 0, HG__ASSUMED = 1 };

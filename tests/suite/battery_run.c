@@ -146,6 +146,25 @@ static double largest(const struct oracle_matrix *m)
 	return most;
 }
 
+/* How near they come to 0, and the sign that all have. */
+static double smallest(const struct oracle_matrix *m)
+{
+	double least = INFINITY;
+	for (int64_t i = 0; m->at && i < m->rows * m->cols; i++)
+		least = fmin(least, fabs(m->at[i].v));
+	return isinf(least) ? 1 : least;
+}
+
+static int sign_of(const struct oracle_matrix *m)
+{
+	int below = 0, above = 0;
+	for (int64_t i = 0; m->at && i < m->rows * m->cols; i++) {
+		below |= m->at[i].v < 0;
+		above |= m->at[i].v > 0;
+	}
+	return !below ? 1 : !above ? -1 : 0;
+}
+
 void battery_case_range(const struct battery_case *c, const char *label)
 {
 	const double slack = 1 + 1e-5; /* factors such as 1/sqrt(d) are stored in f32: a few u of relative error, far below this */
@@ -154,6 +173,8 @@ void battery_case_range(const struct battery_case *c, const char *label)
 		r.shape[i] = c->infer.in[i];
 		r.in[i] = largest(&c->o.in[i]);
 		r.sum[i] = INFINITY;
+		r.least[i] = smallest(&c->o.in[i]);
+		r.sign[i] = sign_of(&c->o.in[i]);
 	}
 	if (c->node.graph) {
 		CHECK_OK(hg_graph_facts_get(c->node.graph, &r.facts));
@@ -161,6 +182,10 @@ void battery_case_range(const struct battery_case *c, const char *label)
 	}
 	c->op->range(&r);
 	CHECK_MSG(largest(&c->o.out) <= r.out * slack, "%s, %s: max|Y| = %.9g exceeds the range rule's %.9g", label, c->sample.what, largest(&c->o.out), r.out);
+	CHECK_MSG(c->o.out.rows * c->o.out.cols == 0 || smallest(&c->o.out) * slack >= r.least_out, "%s, %s: min|Y| = %.9g is below the range rule's %.9g", label,
+	          c->sample.what, smallest(&c->o.out), r.least_out);
+	CHECK_MSG(r.sign_out == 0 || largest(&c->o.out) == 0 || sign_of(&c->o.out) == r.sign_out, "%s, %s: the sign of Y is %d, the range rule's %d", label,
+	          c->sample.what, sign_of(&c->o.out), r.sign_out);
 	if (c->mode == HG_EVAL)
 		return;
 	r.dout = largest(&c->o.dout);

@@ -28,6 +28,8 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[X] + r->in[Y];
+	r->sign_out = r->sign[X] == r->sign[Y] ? r->sign[X] : 0;
+	r->least_out = r->sign_out ? r->least[X] + r->least[Y] : 0.0;
 	hg__because(r, "|X| %.3g + |Y| %.3g", r->in[X], r->in[Y]);
 }
 

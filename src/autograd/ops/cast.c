@@ -35,6 +35,8 @@ static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
 	r->sum_out = 1.5 * r->sum[0]; /* as dropout's */
+	r->least_out = r->least[0];
+	r->sign_out = r->sign[0];
 	hg__because(r, "|X| %.3g", r->in[0]);
 }
 

@@ -4,9 +4,10 @@
  *
  * Shapes    A, Y: [n, d].  B: [n, d]; or [n, 1], one for a row; or [1, 1], one for all.
  * Dtypes    A, B, Y: state.  The quotient f32, narrowed once.
- * Range     none from max|B|: what B may be near to is 0.
+ * Range     none from max|A| and max|B| alone: B may be near 0. Where |B| >= l > 0 is known (a constant, an exponential, a sum of such): max|Y| <= max|A| / l.
  * Error     one rounding in f32, narrowed once.
- * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides: f32 along a row, f64 over all.  No bound from max|B|.
+ * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides: f32 along a row, f64 over all.  max|dA| <= max|dY| / l,
+ *           max|dB| <= q max|dY| max|A| / l^2, q the elements that one divides.
  * Cost      2 n d elements, and B;  n d flops.
  * Errors    HG_ERR_SHAPE B none of the three;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
@@ -29,15 +30,20 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	r->out = hg__bound_mul(INFINITY, r->in[A]);
+	r->out = hg__bound_mul(1.0 / r->least[B], r->in[A]);
+	r->least_out = r->in[B] > 0.0 ? r->least[A] / r->in[B] : 0.0;
+	r->sign_out = r->sign[A] * r->sign[B];
 	r->depth = 2.0;
-	hg__because(r, "|A| %.3g / B, which may be near 0", r->in[A]);
+	hg__because(r, r->least[B] > 0.0 ? "|A| %.3g / |B|, which is at least %.3g" : "|A| %.3g / |B|, which may be %.3g", r->in[A], r->least[B]);
 }
 
+/* What one of B divides: as many as there are of A for each of B. */
 static void range_back(struct hg__range *r)
 {
-	r->din[A] = hg__bound_mul(INFINITY, r->dout);
-	r->din[B] = hg__bound_mul(r->in[A], r->din[A]);
+	const double inverse = 1.0 / r->least[B], of = (double)r->shape[B].rows * (double)r->shape[B].cols;
+	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0;
+	r->din[A] = hg__bound_mul(inverse, r->dout);
+	r->din[B] = hg__bound_mul(each, hg__bound_mul(hg__bound_mul(inverse, r->in[A]), r->din[A]));
 }
 
 static hg_status forward(const struct hg__call *c)
@@ -106,7 +112,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_div = {
     .name = "div",
-    .traits = HG__LINEAR,
+    .traits = HG__LINEAR | HG__DIVIDES,
     .min_in = 2,
     .max_in = 2,
     .same = 1u << A | 1u << B,

@@ -30,6 +30,7 @@ static void range(struct hg__range *r)
 	r->out = 1.0;
 	/* rounded one by one: up to u of each in f32 sums, then to a half or by half of the smallest one */
 	r->sum_out = (1.0 + hg__gamma(degree + 4.0, hg_dtype_get(HG_F32)->u)) * (1.0 + u16) + degree * 0x1p-25;
+	r->sign_out = 1;
 	hg__because(r, "a share of its row: at most 1");
 }
 

@@ -4,9 +4,9 @@
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  log f32, narrowed once.
- * Range     none from max|X|: log 0 is -infinity, and below 0 there is none (NaN).
+ * Range     none from max|X| alone: log 0 is -infinity, and below 0 there is none (NaN). Where l <= X <= max|X| is known, l > 0: max(|log l|, |log max|X||).
  * Error     4 u32 |Y| (2 units in the last place), narrowed once.
- * Gradient  dX = dY / X, from X: Y says little of it where X is near 1.  No bound from max|X|.
+ * Gradient  dX = dY / X, from X: Y says little of it where X is near 1;  max|dX| <= max|dY| / l.
  * Cost      2 n d elements;  8 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -21,13 +21,17 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	r->out = INFINITY;
-	hg__because(r, "X may be 0");
+	const double low = log(r->least[0]), high = log(r->in[0]);
+	const int known = r->sign[0] > 0 && r->least[0] > 0.0;
+	r->out = known ? fmax(fabs(low), fabs(high)) : (double)INFINITY;
+	r->least_out = known && low > 0.0 ? low : known && high < 0.0 ? -high : 0.0;
+	r->sign_out = known && low >= 0.0 ? 1 : known && high <= 0.0 ? -1 : 0;
+	hg__because(r, known ? "log of numbers from %.3g to %.3g" : "log of numbers that may be 0 or below it", r->least[0], r->in[0]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul(INFINITY, r->dout);
+	r->din[0] = hg__bound_mul(1.0 / r->least[0], r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)
@@ -68,7 +72,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_log = {
     .name = "log",
-    .traits = HG__ELEMENTWISE,
+    .traits = HG__ELEMENTWISE | HG__DIVIDES,
     .min_in = 1,
     .max_in = 1,
     .same = 1u,

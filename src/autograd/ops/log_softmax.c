@@ -4,9 +4,10 @@
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  All arithmetic f32, narrowed once.
- * Range     -2 max|X| - log(d) <= Y <= 0.
- * Error     |Y - exact| <= gamma_{d + 4}(u32) + gamma_3(u32) |Y|, narrowed once.
- * Gradient  dX = dY - exp(Y) * sum over the row of dY;  exp(Y) <= 1, so max|dX| <= (1 + d) max|dY|.
+ * Range     -2 max|X| - log(d) <= Y <= 0: a row's sum is at least the 1 of its maximum, so its logarithm, also rounded, is not below 0.
+ * Error     |Y - exact| <= gamma_{d + 8}(u32) + gamma_4(u32) |Y|, narrowed once; since the range is at least log 2 = 1 / 1.45 (d = 1: exact), that is within the
+ *           gamma of 16 + 1.5 d roundings of it.
+ * Gradient  dX = dY - exp(Y) * sum over the row of dY;  P = exp(Y) <= 1 weighs dY with 1 - P and the d - 1 others with P, so max|dX| <= max(1, d - 1) max|dY|.
  * Cost      2 n d elements (a row is read once into cache);  6 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -24,12 +25,14 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->shape[0].cols > 0 ? 2.0 * r->in[0] + log((double)r->shape[0].cols) : 0.0;
+	r->depth = 16.0 + 1.5 * (double)r->shape[0].cols;
+	r->sign_out = -1;
 	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[0], (long long)r->shape[0].cols);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul(1.0 + (double)r->shape[0].cols, r->dout);
+	r->din[0] = hg__bound_mul(fmax(1.0, (double)r->shape[0].cols - 1.0), r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

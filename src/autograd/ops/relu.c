@@ -15,6 +15,7 @@
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
+	r->sign_out = 1;
 	hg__because(r, "|X| %.3g", r->in[0]);
 }
 

@@ -16,6 +16,8 @@ static void range(struct hg__range *r)
 {
 	const double d = (double)r->shape[0].cols;
 	r->out = d > 0.0 ? row_bound(hg__bound_mul(d, r->in[0]), r->in[0]) : 0.0;
+	r->least_out = d > 0.0 && r->sign[0] ? r->least[0] : 0.0;
+	r->sign_out = r->sign[0];
 	hg__because(r, "|X| %.3g: no larger than its largest term", r->in[0]);
 }
 

@@ -23,6 +23,8 @@ static void range(struct hg__range *r)
 {
 	const double d = (double)r->shape[0].cols;
 	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])), hg__bound_mul(sqrt(d), r->in[0]));
+	r->least_out = sqrt(d) * r->least[0];
+	r->sign_out = 1;
 	hg__because(r, "root of %lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
 }
 

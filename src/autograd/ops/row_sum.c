@@ -15,6 +15,8 @@
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul((double)r->shape[0].cols, r->in[0]);
+	r->least_out = r->sign[0] ? (double)r->shape[0].cols * r->least[0] : 0.0;
+	r->sign_out = r->sign[0];
 	hg__because(r, "%lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);
 }
 

@@ -32,6 +32,8 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(fabs((double)factor_of(r->node)), r->in[0]);
+	r->least_out = fabs((double)factor_of(r->node)) * r->least[0];
+	r->sign_out = factor_of(r->node) < 0.0f ? -r->sign[0] : r->sign[0];
 	hg__because(r, "|factor| %.3g x |X| %.3g", fabs((double)factor_of(r->node)), r->in[0]);
 }
 

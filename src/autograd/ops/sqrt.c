@@ -6,7 +6,8 @@
  * Dtypes    X, Y: state.  The root f32, narrowed once.
  * Range     max|Y| <= sqrt(max|X|): proved wherever f16 holds X. Below 0 there is no root (NaN).
  * Error     one rounding in f32, narrowed once.
- * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has it to 11 bits; infinite at 0.  No bound from max|X|.
+ * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l))
+ *           where |X| >= l > 0 is known.
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -15,12 +16,15 @@
 static void range(struct hg__range *r)
 {
 	r->out = sqrt(r->in[0]);
+	r->least_out = sqrt(r->least[0]);
+	r->sign_out = 1;
 	hg__because(r, "root of |X| %.3g", r->in[0]);
 }
 
+/* The stored Y may be shorter by a rounding. */
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul(INFINITY, r->dout);
+	r->din[0] = hg__bound_mul((0.5 + 0x1p-10) / sqrt(r->least[0]), r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)
