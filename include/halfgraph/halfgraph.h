@@ -19,6 +19,7 @@
 #include "halfgraph/param.h"
 #include "halfgraph/policy.h"
 #include "halfgraph/progress.h"
+#include "halfgraph/shadow.h"
 #include "halfgraph/status.h"
 #include "halfgraph/step.h"
 #include "halfgraph/tape.h"

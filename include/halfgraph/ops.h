@@ -66,7 +66,7 @@ HG_API hg_var hg_relu(hg_tape *tape, hg_var x);
 HG_API hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope);
 /* Y = X where X > 0, else alpha (exp(X) - 1);  alpha > 0.   <= max(max|X|, alpha min(1, max|X|)).   dX = dY where Y > 0, else (Y + alpha) dY. */
 HG_API hg_var hg_elu(hg_tape *tape, hg_var x, float alpha);
-/* Y = exp(X).   <= exp(max|X|); f16 holds that up to |X| <= 11.08.   dX = Y dY. */
+/* Y = exp(X).   <= exp(max|X|); f16 holds that up to |X| <= 11.09.   dX = Y dY. */
 HG_API hg_var hg_exp(hg_tape *tape, hg_var x);
 /* Y = log(X), -infinity at 0, NaN below.   No bound from max|X|.   dX = dY / X. */
 HG_API hg_var hg_log(hg_tape *tape, hg_var x);

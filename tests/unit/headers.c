@@ -10,6 +10,8 @@
 
 #include "halfgraph/status.h"
 
+#include "halfgraph/shadow.h"
+
 #include "halfgraph/progress.h"
 
 #include "halfgraph/policy.h"
