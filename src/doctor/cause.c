@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "autograd/attr.h"
 #include "doctor/exam.h"
@@ -73,12 +72,12 @@ static hg_status norms_rows(const struct hg__exam *exam, const struct hg__fault 
 	return HG_OK;
 }
 
-/* Ops that divide, or are not defined everywhere, by name. */
+/* Ops that divide, or are not defined everywhere. */
 static const struct {
-	const char *op;
+	const struct hg__op *op;
 	hg_status (*zero)(const struct hg__exam *exam, const struct hg__fault *f, int *zero);
 } dividers[] = {
-    {"div", divides}, {"log", takes_log}, {"sqrt", takes_log}, {"batch_norm", norms_columns}, {"layer_norm", norms_rows},
+    {&hg__op_div, divides}, {&hg__op_log, takes_log}, {&hg__op_sqrt, takes_log}, {&hg__op_batch_norm, norms_columns}, {&hg__op_layer_norm, norms_rows},
 };
 #define DIVIDERS (sizeof dividers / sizeof *dividers)
 
@@ -86,7 +85,7 @@ static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__f
 {
 	*zero = 0;
 	for (size_t i = 0; i < DIVIDERS; i++)
-		if (strcmp(dividers[i].op, f->result->launch->call.node->op->name) == 0)
+		if (dividers[i].op == f->result->launch->call.node->op)
 			return dividers[i].zero(exam, f, zero);
 	return HG_OK;
 }

@@ -32,6 +32,8 @@ static void say_place(struct text *t, const hg_finding *f)
 	    [HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column", [HG_ROW_SCALAR] = "column"};
 	if (f->row_is == HG_ROW_EDGE && f->edge_row >= 0)
 		say(t, " at edge %" PRId64 " (%" PRId64 " <- %" PRId64 "), head %" PRId64, f->row, f->edge_row, f->edge_col, f->col);
+	else if (f->cause == HG_CAUSE_INPUT && f->limit < hg_dtype_get(HG_F16)->overflow)
+		say(t, " at %s %" PRId64, row[f->row_is], f->row);
 	else if (f->row_is != HG_ROW_SCALAR)
 		say(t, " at %s %" PRId64 ", %s %" PRId64, row[f->row_is], f->row, col[f->row_is], f->col);
 }

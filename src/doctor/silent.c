@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "doctor/exam.h"
 
@@ -13,10 +12,10 @@
 /* Where numbers of the size of the operand cancel each other, what is left may be nothing but their rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a
  * softmax of a few terms. That it vanishes is no loss. */
 static const struct {
-	const char *op;
+	const struct hg__op *op;
 	double noise;
 } cancelling[] = {
-    {"batch_norm", 0x1p-14}, {"layer_norm", 0x1p-14}, {"edge_softmax", 0x1p-20}, {"softmax", 0x1p-20}, {"log_softmax", 0x1p-20},
+    {&hg__op_batch_norm, 0x1p-14}, {&hg__op_layer_norm, 0x1p-14}, {&hg__op_edge_softmax, 0x1p-20}, {&hg__op_softmax, 0x1p-20}, {&hg__op_log_softmax, 0x1p-20},
 };
 #define CANCELLING (sizeof cancelling / sizeof *cancelling)
 
@@ -25,7 +24,7 @@ static int is_noise(const struct hg__exam *exam, const struct hg__result *r, dou
 	const struct hg__node *node = r->launch->call.node;
 	const int place = exam->grad[node->out].tensor;
 	for (size_t i = 0; i < CANCELLING; i++)
-		if (r->backward && place && strcmp(cancelling[i].op, node->op->name) == 0)
+		if (r->backward && place && cancelling[i].op == node->op)
 			return size < cancelling[i].noise * exam->tensor[place - 1].amax;
 	return 0;
 }

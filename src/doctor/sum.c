@@ -32,6 +32,8 @@ static const struct {
     {&hg__op_head_dot, 1, hg__sum_head_dot_da},
     {&hg__op_head_dot, 2, hg__sum_head_dot_db},
     {&hg__op_readout, OUT, hg__sum_readout},
+    {&hg__op_row_sum, OUT, hg__sum_along_row},
+    {&hg__op_row_mean, OUT, hg__sum_along_row},
 };
 #define SUMS (sizeof sums / sizeof *sums)
 

@@ -59,6 +59,7 @@ hg_status hg__sum_of_rows(const struct hg__asked *asked, struct hg__sum *sum);
 hg_status hg__sum_head_dot(const struct hg__asked *asked, struct hg__sum *sum);
 hg_status hg__sum_head_dot_da(const struct hg__asked *asked, struct hg__sum *sum);
 hg_status hg__sum_head_dot_db(const struct hg__asked *asked, struct hg__sum *sum);
+hg_status hg__sum_along_row(const struct hg__asked *asked, struct hg__sum *sum);
 hg_status hg__sum_readout(const struct hg__asked *asked, struct hg__sum *sum);
 
 HG_EXTERN_C_END

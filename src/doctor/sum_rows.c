@@ -50,6 +50,20 @@ static hg_status along_column(const struct hg__mat *a, int64_t i, const struct h
 	return status;
 }
 
+/* Y[i] = sum, or mean, over the row of X[i, c] */
+hg_status hg__sum_along_row(const struct hg__asked *asked, struct hg__sum *sum)
+{
+	const struct hg__mat *x = &asked->call->in[0];
+	const double factor = asked->call->node->op == &hg__op_row_mean ? 1.0 / (double)x->cols : 1.0;
+	struct hg__fetched row = {0};
+	HG__TRY(hg__sum_room(sum, x->cols));
+	HG__TRY(hg__fetch_rows(sum->ctx, x, asked->row, 1, &row));
+	for (int64_t c = 0; c < x->cols; c++)
+		sum->addend[c] = product(asked->row, c, factor, hg__fetched_at(&row, 0, c));
+	hg__fetched_free(sum->ctx, &row);
+	return HG_OK;
+}
+
 /* Y = X W */
 hg_status hg__sum_linear(const struct hg__asked *asked, struct hg__sum *sum)
 {
