@@ -48,10 +48,12 @@ typedef struct hg_step_info {
 	int64_t nonfinite; /* gradients that were not finite */
 	int64_t steps, skipped;
 	const char *first_nonfinite; /* name of the first parameter with one, or NULL */
+	const char *
+	    outgrown; /* name of the first parameter with an element larger than the tapes assume (hg_evidence), so that their table has to be made again; or NULL */
 } hg_step_info;
-#define HG_STEP_INFO_INIT                                               \
-	{                                                                   \
-		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0 \
+#define HG_STEP_INFO_INIT                                                  \
+	{                                                                      \
+		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_optim_info(hg_optim *optim, hg_step_info *info);
 

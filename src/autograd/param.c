@@ -55,7 +55,7 @@ static void initial_values(const hg_param *param, hg_init init, int64_t rows, in
 static hg_status upload_step(hg_params *params)
 {
 	hg_context *ctx = params->ctx;
-	struct hg__step step = {.first_nonfinite = -1, .config = params->policy.loss_scale};
+	struct hg__step step = {.first_nonfinite = -1, .outgrown = HG__NONE_OUTGROWN, .outgrown_before = HG__NONE_OUTGROWN, .config = params->policy.loss_scale};
 	HG__TRY(hg_loss_scale_init(&step.scale, &params->policy.loss_scale));
 	void *memory = NULL;
 	HG__TRY(hg__device_alloc(ctx, sizeof step, "the loss scale", &memory));
@@ -196,6 +196,7 @@ hg_status hg_params_add(hg_params *params, const char *name, int64_t rows, int64
 	hg_param *made = memory;
 	made->params = params;
 	made->index = params->count;
+	made->reach = INFINITY;
 	hg_status status = build(made, name, rows, cols, flags);
 	if (status >= 0)
 		status = fill_initial(made, init);

@@ -12,6 +12,7 @@ struct hg_param {
 	char *name;
 	unsigned flags;
 	int64_t index;
+	double reach;                       /* |master| that tapes rest on (policy.h); INFINITY: none does */
 	hg_tensor *master, *working, *grad; /* working == master where the types agree; grad NULL for buffers */
 };
 
@@ -32,7 +33,8 @@ struct hg_params {
 	struct hg__step *step; /* device memory */
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;
-	uint32_t tapes; /* made so far: a variable carries its tape's number */
+	int64_t reaches; /* times that a reach was set: who has a copy of them knows by it that it is old */
+	uint32_t tapes;  /* made so far: a variable carries its tape's number */
 };
 
 /* Take the last ones off again, down to `count`: what was added for something that then failed, and that nothing refers to. */

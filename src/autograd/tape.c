@@ -255,13 +255,18 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 	return record_leaf(tape, &leaf, "hg_tape_variable", name);
 }
 
-/* How large a parameter's elements are taken to become (policy.h). Rounding to f16 lifts none above a bound that is a half itself, as this one is, or nearly. */
+/* How large a parameter's elements are taken to become (policy.h): as an earlier tape took them, while they are not. Rounding to f16 lifts none beyond a bound by more
+ * than its u. */
 static hg_status assume(hg_tape *tape, struct hg__value *leaf)
 {
+	hg_param *param = leaf->param;
 	double amax = 0.0;
-	HG__TRY(measure(tape->ctx, leaf->param->master, &amax));
-	const double reach = fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST) * (1.0 + hg_dtype_get(HG_F16)->u);
-	leaf->bound = fmin(reach, leaf->sure);
+	HG__TRY(measure(tape->ctx, param->master, &amax));
+	if (!(amax <= param->reach) || !(param->reach < (double)INFINITY)) {
+		param->reach = (double)(float)fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST);
+		param->params->reaches++;
+	}
+	leaf->bound = fmin(param->reach * (1.0 + hg_dtype_get(HG_F16)->u), leaf->sure);
 	return HG_OK;
 }
 

@@ -412,9 +412,13 @@ struct hg__step {
 	double grad_sq;          /* sum of squares of the unscaled gradients */
 	double bias1;            /* what the check decides for the update: kernels/optim.h */
 	float root2, clip;
-	float in_force; /* the step's loss scale: the update reads this one, so the transition need not wait for it */
+	int32_t outgrown,
+	    outgrown_before; /* first tensor, as far as is known, with an element beyond its reach: after this step's update, and before it; HG__NONE_OUTGROWN: none */
+	float in_force;      /* the step's loss scale: the update reads this one, so the transition need not wait for it */
 	int32_t reason;
 };
+
+#define HG__NONE_OUTGROWN INT32_MAX
 
 /* What each step leaves for a host that reads later: the last HG__NOTES of them, step number `taken` in note[taken % HG__NOTES]. */
 #define HG__NOTES 64
@@ -422,7 +426,7 @@ struct hg__step_note {
 	double grad_sq;
 	int64_t nonfinite, first_nonfinite, steps, skipped;
 	float loss, scale;
-	int32_t reason;
+	int32_t reason, outgrown; /* outgrown: of the weights that the step ran with */
 };
 struct hg__step_notes {
 	int64_t taken;
@@ -440,6 +444,7 @@ HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step 
 	note.loss = loss;
 	note.scale = step->scale.scale;
 	note.reason = step->reason;
+	note.outgrown = step->outgrown_before;
 	return note;
 }
 
@@ -450,6 +455,7 @@ struct hg__optim_tensor {
 	int64_t rows, cols, ld;
 	hg_dtype working_dtype;
 	int32_t group;
+	float reach; /* tapes rest on |master| <= reach */
 };
 struct hg__optim_group {
 	float lr, weight_decay;
@@ -484,7 +490,7 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 
 /* The two kernels of a step, in this order; the decisions between them are in kernels/optim.h:
  *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
- *   optim_update  if nonfinite == 0: g = grad / scale * clip, update master, m, v; working = narrow(master). Then, in any case, the loss scale's transition;
+ *   optim_update  if nonfinite == 0: g = grad / scale * clip, update master, m, v; working = narrow(master); outgrown. Then, in any case, the loss scale's transition;
  *                 step += 1; a note of it all */
 
 /* The table, one function per line of kernels.def. */

@@ -27,6 +27,7 @@ HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_co
 {
 	const int64_t t = step->scale.applied + 1;
 	step->in_force = step->scale.scale;
+	step->outgrown_before = step->outgrown;
 	step->bias1 = 1.0 - hg__power((double)config->beta1, t);
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
 }

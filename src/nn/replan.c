@@ -1,5 +1,5 @@
-/* A guard has tripped: the forward pass of a step overflowed, the step was skipped, and the weights are as before it. The node that overflowed first runs in f32 from now
- * on: the tapes are recorded again, and the run goes on.
+/* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have outgrown what bounds rest on, and the bounds are made anew. Or the forward pass
+ * of a step overflowed, the step was skipped, and the weights are as before it: then the node that overflowed first runs in f32 from now on.
  *
  * Which node it was is asked of the skipped step itself, run forward once more: same weights, same counter, so that dropout draws what it drew. */
 #include "autograd/tape.h"
@@ -33,11 +33,11 @@ static hg_status record_again(hg_train *t)
 	return hg__train_record(t);
 }
 
-hg_status hg__train_replan(hg_train *t, int *changed)
+/* The node that overflowed first runs in f32 on the tapes that come. */
+static hg_status promote(hg_train *t, int *changed)
 {
 	char name[80];
 	int32_t line = -1;
-	*changed = 0;
 	if (!t->params->policy.replan)
 		return HG_OK;
 	HG__TRY(find(t, &line));
@@ -49,5 +49,16 @@ hg_status hg__train_replan(hg_train *t, int *changed)
 		return HG_OK;
 	hg__log(t->ctx, HG_LOG_WARN, "train: %s overflowed in f16; the step was skipped, and it runs in f32 from now on", name);
 	t->replans++;
-	return record_again(t);
+	return HG_OK;
+}
+
+hg_status hg__train_replan(hg_train *t, const char *outgrown, int *changed)
+{
+	*changed = 0;
+	if (outgrown)
+		hg__log(t->ctx, HG_LOG_INFO, "train: %s has grown beyond what was assumed of it; the bounds are made again", outgrown);
+	else
+		HG__TRY(promote(t, changed));
+	*changed |= outgrown != NULL;
+	return *changed ? record_again(t) : HG_OK;
 }

@@ -30,8 +30,8 @@ struct hg_train {
 
 /* train.c: both tapes, and the step on them. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
-/* replan.c: after a step that was skipped because of its forward pass. */
-HG_NODISCARD hg_status hg__train_replan(hg_train *train, int *changed);
+/* replan.c: after a step that was skipped because of its forward pass, or one whose weights are larger than the tapes assume (`outgrown` names the parameter). */
+HG_NODISCARD hg_status hg__train_replan(hg_train *train, const char *outgrown, int *changed);
 
 HG_EXTERN_C_END
 #endif

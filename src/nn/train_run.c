@@ -152,8 +152,8 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 			if (status != HG_OK)
 				return status;
 		}
-		if (event->step.reason == HG_STEP_SKIPPED_FORWARD)
-			HG__TRY(hg__train_replan(t, &replanned));
+		if (event->step.reason == HG_STEP_SKIPPED_FORWARD || event->step.outgrown)
+			HG__TRY(hg__train_replan(t, event->step.outgrown, &replanned));
 		if (replanned)
 			hg__step_limit(t->step, t->config.eval_every);
 	}

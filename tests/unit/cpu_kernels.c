@@ -386,7 +386,7 @@ static void run_optim(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 	for (int kind = 0; kind < 3; kind++) {
 		struct hg__mat p = normal(HG_F32, 70, 300), grad = normal(HG_F32, 70, 300), m = filled(HG_F32, 70, 300, 0.0), v = filled(HG_F32, 70, 300, 0.0);
 		struct hg__mat working = empty(dtype, 70, 300);
-		const struct hg__optim_tensor t = {p.data, grad.data, m.data, v.data, working.data, 70, 300, p.ld, dtype, 0};
+		const struct hg__optim_tensor t = {p.data, grad.data, m.data, v.data, working.data, 70, 300, p.ld, dtype, 0, INFINITY};
 		const struct hg__optim_group group = {0.01f, 0.1f};
 		struct hg__step step = {.config = HG_LOSS_SCALE_CONFIG_INIT};
 		CHECK_OK(hg_loss_scale_init(&step.scale, &step.config));
@@ -646,7 +646,7 @@ static void adam_values(void)
 {
 	hg_context *ctx = context_with(1);
 	float p = 1.0f, grad = 8.0f, m = 0.0f, v = 0.0f;
-	const struct hg__optim_tensor t = {&p, &grad, &m, &v, NULL, 1, 1, 1, HG_F32, 0};
+	const struct hg__optim_tensor t = {&p, &grad, &m, &v, NULL, 1, 1, 1, HG_F32, 0, INFINITY};
 	const struct hg__optim_group group = {0.1f, 0.01f};
 	struct hg__step step = {.config = HG_LOSS_SCALE_CONFIG_INIT};
 	step.config.init_scale = 4.0f;

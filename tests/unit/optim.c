@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "autograd/param.h"
 #include "harness.h"
 
 /* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to them: each quantity carries the largest error that its
@@ -351,10 +352,56 @@ static void shorter_structs_are_understood(void)
 	bench_close(&b);
 }
 
+/* A weight beyond what tapes rest on is told with the first step that ran with it, and until a tape is recorded anew. */
+static void outgrown_weights_are_told(void)
+{
+	hg_context *ctx = test_context();
+	hg_params *params = NULL;
+	hg_param *small = NULL, *large = NULL;
+	hg_optim *optim = NULL;
+	hg_tape *tape = NULL;
+	hg_step_info info = HG_STEP_INFO_INIT;
+	hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+	float ones[3] = {1, 1, 1};
+	config.kind = HG_SGD;
+	config.lr = 2.0f;
+	CHECK_OK(hg_params_create(ctx, NULL, &params));
+	CHECK_OK(hg_params_add(params, "small", 1, 3, HG_INIT_ZEROS, 0, &small));
+	CHECK_OK(hg_params_add(params, "large", 1, 3, HG_INIT_ONES, 0, &large));
+	CHECK_OK(hg_optim_create(params, &config, &optim));
+	CHECK_OK(hg_tape_create(params, HG_TRAIN, &tape));
+	CHECK(hg_tape_param(tape, small).id >= 0 && hg_tape_param(tape, large).id >= 0);
+	CHECK(small->reach == 1.0 && large->reach == 4.0);
+	for (int i = 0; i < 3; i++)
+		ones[i] *= 65536.0f; /* the loss scale */
+	CHECK_OK(hg_tensor_upload(hg_param_grad(small), ones, HG_F32));
+	CHECK_OK(hg_optim_step(optim)); /* 0 - 2: beyond 1 */
+	CHECK_OK(hg_optim_info(optim, &info));
+	CHECK(info.outgrown == NULL); /* this step ran with 0 */
+	CHECK_OK(hg_optim_step(optim));
+	CHECK_OK(hg_optim_info(optim, &info));
+	CHECK(info.outgrown != NULL);
+	CHECK_STR(info.outgrown, "small");
+	hg_tape_free(tape);
+	CHECK_OK(hg_tape_create(params, HG_TRAIN, &tape));
+	CHECK(hg_tape_param(tape, small).id >= 0 && small->reach == 16.0);
+	CHECK_OK(hg_optim_step(optim));
+	CHECK_OK(hg_optim_info(optim, &info));
+	CHECK(info.outgrown == NULL);
+	hg_tape_free(tape);
+	hg_optim_free(optim);
+	hg_params_free(params);
+	hg_context_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps), TEST(bad_steps_are_skipped_and_the_scale_moves),
-	                                         TEST(long_gradients_are_clipped), TEST(two_runs_give_the_same_bits),
-	                                         TEST(mistakes_are_named),         TEST(shorter_structs_are_understood)};
+	static const struct test_case cases[] = {TEST(formulas_hold_for_20_steps),
+	                                         TEST(bad_steps_are_skipped_and_the_scale_moves),
+	                                         TEST(long_gradients_are_clipped),
+	                                         TEST(two_runs_give_the_same_bits),
+	                                         TEST(mistakes_are_named),
+	                                         TEST(outgrown_weights_are_told),
+	                                         TEST(shorter_structs_are_understood)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -647,6 +647,7 @@ static int write_story(void *user, const hg_train_event *event)
 	*e = *event;
 	e->epoch_ms = 0.0;
 	e->step.first_nonfinite = NULL; /* goes with the run */
+	e->step.outgrown = NULL;        /* told until the bounds are made again, which is after a launch */
 	return event->epoch == s->stop_at;
 }
 

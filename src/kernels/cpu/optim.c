@@ -91,22 +91,37 @@ static void refresh(const struct hg__optim_tensor *t, int64_t row)
 	hg__row_put(&working, row, 0, t->cols, t->master + row * t->ld);
 }
 
-static void update_tensor(hg_context *ctx, const struct hg__optim_args *a, const struct hg__optim_tensor *t)
+/* Is an element of this row beyond what is assumed of it, or no number? */
+static int outgrows(const struct hg__optim_tensor *t, int64_t row)
 {
+	const float *p = t->master + row * t->ld;
+	int beyond = 0;
+	for (int64_t c = 0; c < t->cols; c++)
+		beyond |= !(fabsf(p[c]) <= t->reach);
+	return beyond;
+}
+
+/* Whether the tensor has outgrown its reach. */
+static int update_tensor(hg_context *ctx, const struct hg__optim_args *a, const struct hg__optim_tensor *t)
+{
+	int beyond = 0;
 	const struct hg__rates rates = hg__rates_of(&a->config, &a->groups[t->group], a->step);
 	const update_fn update = updates[a->config.kind];
-#pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static)
+#pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static) reduction(| : beyond)
 	for (int64_t r = 0; r < t->rows; r++) {
 		const int64_t at = r * t->ld;
 		update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL, t->v ? t->v + at : NULL);
 		refresh(t, r);
+		beyond |= outgrows(t, r);
 	}
+	return beyond;
 }
 
 hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 {
 	for (int64_t i = 0; i < a->count && !a->step->nonfinite; i++)
-		update_tensor(ctx, a, &a->tensors[i]);
+		if (update_tensor(ctx, a, &a->tensors[i]) && i < a->step->outgrown)
+			a->step->outgrown = (int32_t)i;
 	hg__step_close(a->step, a->loss, a->notes);
 	return HG_OK;
 }

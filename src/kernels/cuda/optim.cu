@@ -211,7 +211,7 @@ __device__ struct hg__rates rates_for(const hg_optim_config &config, const struc
 
 /* The master's new value, and the working copy narrowed from it once. What is no element keeps its value. All loads are on their way before the first number is
  * looked at. */
-template <typename M, int W> __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t, int64_t first)
+template <typename M, int W> __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t, int64_t tensor, int64_t first)
 {
 	constexpr int PACKS = PER_THREAD / W;
 	struct span s[PACKS];
@@ -231,14 +231,17 @@ template <typename M, int W> __device__ void renew(const struct hg__optim_args &
 	const struct hg__rates r = rates_for(a.config, a.groups, a.step, t);
 	if (a.step->nonfinite != 0)
 		return;
+	bool beyond = false;
 #pragma unroll
 	for (int k = 0; k < PACKS; k++) {
 		if (s[k].live == 0)
 			continue;
 #pragma unroll
 		for (int j = 0; j < W; j++)
-			if (j < s[k].live)
+			if (j < s[k].live) {
 				p[k][j] = M::update(r, p[k][j], g[k][j] / r.scale * r.clip, m[k][j], v[k][j]);
+				beyond |= !(fabsf(p[k][j]) <= t.reach);
+			}
 		write<W>(t.master + s[k].i, p[k]);
 		if (t.m)
 			write<W>(t.m + s[k].i, m[k]);
@@ -249,6 +252,8 @@ template <typename M, int W> __device__ void renew(const struct hg__optim_args &
 		else if (t.working)
 			write<W>(static_cast<float *>(t.working) + s[k].i, p[k]);
 	}
+	if (beyond) /* seldom; the smallest number wins, in whatever order */
+		atomicMin(&a.step->outgrown, static_cast<int>(tensor));
 }
 
 /* Bring the line of *p near: hg__step_close reads one number after the other, and would wait for memory each time. */
@@ -279,9 +284,9 @@ template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(con
 	const struct place p = place_of(a.tensors, a.count, static_cast<int>(blockIdx.x) - 1);
 	const struct hg__optim_tensor t = a.tensors[p.tensor];
 	if (t.ld % 4 == 0)
-		renew<M, 4>(a, t, p.first);
+		renew<M, 4>(a, t, p.tensor, p.first);
 	else
-		renew<M, 1>(a, t, p.first);
+		renew<M, 1>(a, t, p.tensor, p.first);
 }
 
 template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_args *a)

@@ -33,6 +33,7 @@ static struct hg__optim_tensor describe(const hg_param *p)
 	                                 .cols = master->cols,
 	                                 .ld = master->ld,
 	                                 .working_dtype = p->working->mat.dtype,
+	                                 .reach = (float)p->reach,
 	                                 .group = 0};
 }
 
@@ -215,10 +216,25 @@ hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
 	return groups_upload(optim);
 }
 
-hg_status hg__optim_ready(const hg_optim *optim)
+/* What tapes rest on has changed: no tensor has outgrown it, as far as is known. */
+static hg_status reaches_renew(hg_optim *o)
+{
+	static const int32_t none = HG__NONE_OUTGROWN;
+	hg_context *ctx = o->params->ctx;
+	if (o->reaches_seen == o->params->reaches)
+		return HG_OK;
+	for (int64_t i = 0; i < o->count; i++)
+		o->tensor[i].reach = (float)o->param[i]->reach;
+	HG__TRY(tensors_upload(o));
+	HG__TRY(ctx->backend->copy_in(ctx, &o->params->step->outgrown, &none, sizeof none));
+	o->reaches_seen = o->params->reaches;
+	return HG_OK;
+}
+
+hg_status hg__optim_ready(hg_optim *optim)
 {
 	if (optim->params->count == optim->params_seen)
-		return HG_OK;
+		return reaches_renew(optim);
 	return hg__fail(optim->params->ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made", (long long)optim->params->count,
 	                (long long)optim->params_seen);
 }
@@ -259,6 +275,7 @@ hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note
 	ours.nonfinite = note->nonfinite;
 	ours.steps = note->steps;
 	ours.skipped = note->skipped;
+	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
 	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count ? optim->param[note->first_nonfinite]->name : NULL;
 	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "%s: info->size is not set: start from HG_STEP_INFO_INIT", who);
 }

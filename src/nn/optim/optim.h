@@ -11,6 +11,7 @@ struct hg_optim {
 	hg_params *params;
 	hg_optim_config config;
 	int64_t params_seen;             /* count of params at creation */
+	int64_t reaches_seen;            /* params->reaches when the table was written */
 	int64_t count;                   /* trainable ones */
 	hg_param **param;                /* [count] */
 	struct hg__optim_tensor *tensor; /* [count] */
@@ -24,8 +25,8 @@ struct hg_optim {
 
 /* hg_optim_step, and a note of it with the loss, if `notes` is not NULL. loss, notes: device memory. */
 HG_NODISCARD hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__step_notes *notes);
-/* HG_ERR_STATE if params has changed since the optimiser was made: what hg_optim_step asks first. */
-HG_NODISCARD hg_status hg__optim_ready(const hg_optim *optim);
+/* HG_ERR_STATE if params has changed since the optimiser was made: what hg_optim_step asks first. Where a tape was recorded since, the table learns what it rests on. */
+HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
 /* A note in the words of hg_step_info. HG_ERR_ARG where info is NULL or has no size; `who` asks. */
 HG_NODISCARD hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info);
 
