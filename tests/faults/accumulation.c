@@ -151,6 +151,32 @@ void plant_cancel(struct world *w, const struct fault *f)
 	right(w, 1, 1, 4, term, 1.0);
 }
 
+static hg_var record_copies(void *user, hg_tape *tape)
+{
+	struct world *w = user;
+	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
+	hg_tape_scope(tape, "copies");
+	const hg_var y = hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_NONE, 1.0f);
+	hg_tape_scope(tape, NULL);
+	return hg_mse(tape, y, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
+}
+
+/* Four leaves copy node 0, which is 0; of n = 5 rows a target of -+100000 makes the gradient +-2 * 100000 / 5. */
+void plant_cancel_back(struct world *w, const struct fault *f)
+{
+	const double second = w->sick ? 40000.0 : -40000.0, term[] = {40000.0, second, -second, -40000.0};
+	(void)f;
+	world_policy(w, hg_policy_fp16_naive(), 1.0f);
+	world_fan(w, 4);
+	world_tensor(w, HG_F16, 5, 1, NULL);
+	world_tensor(w, HG_F32, 5, 1, NULL);
+	world_param(w, "w", 1, 1, 0, 1.0f);
+	for (int k = 0; k < 4; k++)
+		world_spoil(w->tensor[TARGETS], 1 + k, 0, (float)(-2.5 * term[k]));
+	w->record = record_copies;
+	right(w, 0, 0, 4, term, 1.0);
+}
+
 enum { MANY = 300 };
 
 static hg_var record_edge_weights(void *user, hg_tape *tape)

@@ -194,6 +194,24 @@ void plant_scale_edge(struct world *w, const struct fault *f)
 	w->answer.wide = 1000.0 * (double)s;
 }
 
+/* Three graphs, graph 1 labelled, its scores the sum of two readouts' (means): the unit is faint in the second layer's, whose scores have the weights (-v, v). */
+void plant_scale_readout(struct world *w, const struct fault *f)
+{
+	static const int64_t sizes[] = {8, 12, 6};
+	world_model(w, f->model, 2, world_batch(w, 3, sizes));
+	world_varied(w);
+	scale(w, w->sick ? 0x1p14f : 0x1p6f);
+	w->config.readout = HG_REDUCE_MEAN;
+	w->targets = 3;
+	world_label_only(w, 1, 0);
+	world_build(w);
+	world_set(w, "conv1.weight", -1, UNIT, 0.0f);
+	world_set(w, "conv1.bias", 0, UNIT, FAINT);
+	world_set(w, "conv1.head.weight", UNIT, 0, -40.0f);
+	world_set(w, "conv1.head.weight", UNIT, 1, 40.0f);
+	right(w, only(1), only(UNIT));
+}
+
 void plant_scale_train(struct world *w, const struct fault *f)
 {
 	world_model(w, f->model, 2, world_ring(w, NODES));
@@ -292,6 +310,27 @@ void plant_scale_scale(struct world *w, const struct fault *f)
 	begin(w, s, ROWS, COLS, COLS, record_scale);
 	world_spoil(w->tensor[TARGETS], ROW, COL, -1.0f);
 	w->answer.wide = 100.0 * 2.0 * (double)s / 32.0;
+}
+
+static hg_var record_two_ways(void *user, hg_tape *tape)
+{
+	struct world *w = user;
+	const hg_var h = x_of(w, tape);
+	hg_tape_scope(tape, "left");
+	const hg_var left = hg_scale(tape, h, 100.0f);
+	hg_tape_scope(tape, "right");
+	const hg_var y = hg_add(tape, left, hg_scale(tape, h, 100.0f));
+	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
+}
+
+/* 2 S / 32 = 400 comes back two ways, times 100 each: 40000 + 40000. Backward goes from right to left, and left is the one that adds. */
+void plant_scale_two_ways(struct world *w, const struct fault *f)
+{
+	const float s = w->sick ? 6400.0f : 64.0f;
+	(void)f;
+	begin(w, s, ROWS, COLS, COLS, record_two_ways);
+	world_spoil(w->tensor[TARGETS], ROW, COL, -1.0f);
+	w->answer.wide = 2.0 * 100.0 * 2.0 * (double)s / 32.0;
 }
 
 static hg_var record_head_dot(void *user, hg_tape *tape)
@@ -422,4 +461,21 @@ void plant_explode_mlp(struct world *w, const struct fault *f)
 	world_set(w, "second", COL, 0, v);
 	world_spoil(w->tensor[X], ROW, 0, 1.0f);
 	w->answer.wide = (double)v * 2.0 * ((double)v + 3.0) / 8.0 / 4.0;
+}
+
+/* In f32, v = 10^20: the loss is y^2 / 4 = v^2 / 256 = 4e37 and fits; v dy = v^2 / 16 does not. */
+void plant_explode_fp32(struct world *w, const struct fault *f)
+{
+	const float v = w->sick ? 1e20f : 3.0f;
+	(void)f;
+	world_policy(w, hg_policy_fp32(), 1.0f);
+	world_tensor(w, HG_F32, 4, 1, NULL);
+	world_tensor(w, HG_F32, 4, 1, NULL);
+	identity(w, 1);
+	world_param(w, "first", 1, COLS, 0, 0.125f);
+	world_param(w, "second", COLS, 1, 0, 1.0f);
+	world_set(w, "second", COL, 0, v);
+	world_spoil(w->tensor[X], ROW, 0, 1.0f);
+	w->record = record_mlp;
+	right(w, only(ROW), only(COL));
 }

@@ -24,4 +24,14 @@ static inline int fault_layer(const struct fault *f)
 #include "faults/faults.def"
 #undef FAULT
 
+/* And one of innocents.def. */
+struct innocent {
+	const char *id;
+	void (*plant)(struct world *w);
+	const char *what;
+};
+#define INNOCENT(id, plant, what) void plant(struct world *w);
+#include "faults/innocents.def"
+#undef INNOCENT
+
 #endif

@@ -24,8 +24,8 @@ static hg_var record(void *user, hg_tape *tape)
 
 static void begin(struct world *w)
 {
-	world_tensor(w, HG_F16, ROWS, COLS, NULL);
-	world_tensor(w, HG_F16, ROWS, COLS, NULL);
+	world_tensor(w, w->policy.state, ROWS, COLS, NULL);
+	world_tensor(w, w->policy.state, ROWS, COLS, NULL);
 	world_param(w, "w", COLS, COLS, 0, 0.0f);
 	w->rates.kind = HG_SGD;
 	w->rates.lr = 0.1f;
@@ -41,6 +41,19 @@ void plant_lr_sgd(struct world *w, const struct fault *f)
 	world_spoil(w->tensor[TARGETS], 2, 3, -1.0f);
 	if (w->sick)
 		w->rates.lr = 1e7f;
+	right(w, "w", only(1), only(3));
+}
+
+/* Off by 1000: 62.5 times 10^38 is beyond f32. */
+void plant_lr_fp32(struct world *w, const struct fault *f)
+{
+	(void)f;
+	world_policy(w, hg_policy_fp32(), 1.0f);
+	begin(w);
+	world_spoil(w->tensor[X], 2, 1, 1.0f);
+	world_spoil(w->tensor[TARGETS], 2, 3, -1000.0f);
+	if (w->sick)
+		w->rates.lr = 1e38f;
 	right(w, "w", only(1), only(3));
 }
 

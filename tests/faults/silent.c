@@ -1,6 +1,7 @@
 /* What nobody sees: every number is finite. Results rounded to zero, and sums in f16 that stop growing because the addends are below half a unit of them. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "faults/fault.h"
 #include "harness.h"
@@ -294,4 +295,72 @@ void plant_swamp_large_first(struct world *w, const struct fault *f)
 	w->answer.top = w->sick ? 4096.0 : 1.0;
 	w->answer.ended = 1;
 	w->answer.wide = w->sick ? 8096.0 : (double)n;
+}
+
+/* ---- where it is hard to see ---- */
+
+/* A graph of rows that take so many columns each, one after the other. */
+static hg_graph *slices(struct world *w, int rows, const int64_t *size)
+{
+	int64_t m = 0, at = 0;
+	for (int r = 0; r < rows; r++)
+		m += size[r];
+	int32_t *dst = calloc((size_t)m, sizeof *dst), *src = calloc((size_t)m, sizeof *src);
+	CHECK(dst && src);
+	for (int r = 0; r < rows; r++)
+		for (int64_t k = 0; k < size[r]; k++, at++) {
+			dst[at] = r;
+			src[at] = (int32_t)at;
+		}
+	hg_graph *graph = world_graph(w, rows, m, m, dst, src, NULL);
+	free(dst);
+	free(src);
+	return graph;
+}
+
+/* Row 0 adds up 5000 numbers 1, -1, 1 ..., row 1 n ones. */
+void plant_swamp_second_hub(struct world *w, const struct fault *f)
+{
+	const int64_t n = w->sick ? MANY : FEW, size[] = {5000, n};
+	float *x = calloc(5000 + MANY, sizeof *x);
+	CHECK(x);
+	(void)f;
+	world_policy(w, hg_policy_fp16_naive(), 1.0f);
+	slices(w, 2, size);
+	for (int64_t k = 0; k < size[0] + size[1]; k++)
+		x[k] = k < size[0] && k % 2 ? -1.0f : 1.0f;
+	world_tensor(w, HG_F16, size[0] + size[1], 1, x);
+	free(x);
+	world_tensor(w, HG_F16, 2, 1, NULL);
+	world_param(w, "w", 1, 1, 0, 1.0f);
+	w->record = record_sum;
+	right(w, only(1), only(0));
+	stuck(w, n, 1.0, (double)n);
+}
+
+/* 64 rows of 500 columns (row 9: 4096), 16 features. Feature 5 is 2^-8: only row 9 gets stuck, at 8 in place of 16. The others are up to 100 with either sign: their sums are
+ * thousands, hence off by more than 8 in a half, or cancel to nearly nothing, hence off by more than half of themselves; but they are sums as halves make them. */
+void plant_swamp_among_large(struct world *w, const struct fault *f)
+{
+	enum { TALL = 64, WIDE = 16, COL = 5, SOME = 500 };
+	const int64_t n = w->sick ? MANY : SOME, count = (TALL - 1) * SOME + n;
+	int64_t size[TALL];
+	float *x = calloc((size_t)(count * WIDE), sizeof *x);
+	CHECK(x);
+	(void)f;
+	world_policy(w, hg_policy_fp16_naive(), 1.0f);
+	for (int r = 0; r < TALL; r++)
+		size[r] = r == 9 ? n : SOME;
+	slices(w, TALL, size);
+	for (int64_t k = 0; k < count * WIDE; k++)
+		x[k] = k % WIDE == COL ? 0x1p-8f : (float)(200.0 * test_uniform() - 100.0);
+	world_tensor(w, HG_F16, count, WIDE, x);
+	free(x);
+	world_tensor(w, HG_F16, TALL, WIDE, NULL);
+	world_param(w, "w", WIDE, WIDE, 0, 0.0f);
+	for (int c = 0; c < WIDE; c++)
+		world_set(w, "w", c, c, 1.0f);
+	w->record = record_sum;
+	right(w, only(9), only(COL));
+	stuck(w, n, 0x1p-8, (double)n * 0x1p-8);
 }

@@ -130,9 +130,51 @@ void plant_big_weight(struct world *w, const struct fault *f)
 
 void plant_big_weight_gat(struct world *w, const struct fault *f)
 {
+	char name[16];
 	big_weight(w, f);
+	snprintf(name, sizeof name, "%s.att_dst", f->layer);
+	world_set(w, name, -1, -1, 0.0f);
+	snprintf(name, sizeof name, "%s.att_src", f->layer);
+	world_set(w, name, -1, -1, 0.0f);
+}
+
+/* Three heads of two columns each in the last layer, whose mean is the result: U is 2 at the loner and 1 elsewhere in the last head's second column. */
+void plant_big_heads(struct world *w, const struct fault *f)
+{
+	const float a = w->sick ? 40000.0f : 0.5f;
+	world_model(w, f->model, 2, world_ring(w, NODES));
+	w->config.out_heads = 3;
+	one_and_two(w, 2, 1);
+	world_set(w, "conv1.weight", 0, 0, 0.0f);
+	world_set(w, "conv1.weight", 0, 5, 1.0f);
 	world_set(w, "conv1.att_dst", -1, -1, 0.0f);
 	world_set(w, "conv1.att_src", -1, -1, 0.0f);
+	world_set(w, "conv1.att_dst", 0, 5, a);
+	right(w, only(LONER), only(2), 2.0 * (double)a);
+}
+
+/* f32 ends at 3.4e38. */
+void plant_big_weight_fp32(struct world *w, const struct fault *f)
+{
+	const float weight = w->sick ? 2e38f : 4.0f;
+	(void)f;
+	world_policy(w, hg_policy_fp32(), 1.0f);
+	world_model(w, "gcn", 2, world_ring(w, NODES));
+	one_and_two(w, 2, 1);
+	world_set(w, "conv1.weight", 0, 1, weight);
+	right(w, only(LONER), only(1), 2.0 * (double)weight);
+}
+
+/* Widths that are no whole vectors: what lies behind the last column is nobody's. */
+void plant_big_weight_odd(struct world *w, const struct fault *f)
+{
+	const float weight = w->sick ? 40000.0f : 4.0f;
+	world_model(w, f->model, 2, world_ring(w, NODES));
+	w->config.hidden = 7;
+	w->config.out_features = 5;
+	one_and_two(w, 2, 1);
+	world_set(w, "conv1.weight", 0, 4, weight);
+	right(w, only(LONER), only(4), 2.0 * (double)weight);
 }
 
 /* 2 * 5000 + 60000 at the loner, 5000 + 60000 elsewhere, which fits. */

@@ -231,3 +231,33 @@ void plant_big_row_sum(struct world *w, const struct fault *f)
 	w->answer.col = only(0);
 	w->answer.wide = 4.0 * (double)large;
 }
+
+static hg_var record_wide(void *user, hg_tape *tape)
+{
+	struct world *w = user;
+	const hg_var x = x_of(w, tape);
+	hg_tape_scope(tape, "wide");
+	const hg_var y = hg_linear(tape, x, param(w, tape, "w"), HG_NONE);
+	hg_tape_scope(tape, NULL);
+	return hg_mse(tape, y, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
+}
+
+/* [300, 300] [300, 200], 0.01 everywhere but x = 60000 at (1, 257), whose weight in column 133 is 2. */
+void plant_big_wide(struct world *w, const struct fault *f)
+{
+	enum { TALL = 300, DEEP = 300, WIDE = 200 };
+	const float large = w->sick ? 60000.0f : 6.0f;
+	(void)f;
+	world_policy(w, hg_policy_fp16(), 64.0f);
+	world_spoil(world_tensor(w, HG_F16, TALL, DEEP, NULL), -1, -1, 0.01f);
+	world_tensor(w, HG_F16, TALL, WIDE, NULL);
+	world_param(w, "w", DEEP, WIDE, 0, 0.01f);
+	world_spoil(w->tensor[X], 1, 257, large);
+	world_set(w, "w", 257, 133, 2.0f);
+	w->record = record_wide;
+	w->answer.row = only(1);
+	w->answer.col = only(133);
+	w->answer.wide = 2.0 * (double)large;
+	w->answer.terms = DEEP;
+	w->answer.top = 2.0 * (double)large;
+}

@@ -1,5 +1,6 @@
 /* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that fault, with the right cause, op, layer, element, and for sums the hub's addends.
- * Then the same set-up in good health, which must give no finding; and the fault once more after a real step that was skipped for it, examined afterwards. */
+ * Then the same set-up in good health, which must give no finding, as must what innocents.def lists; and the fault once more after a real step that was skipped for it, examined
+ * afterwards. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,17 @@ static const struct fault faults[] = {
 #include "faults/faults.def"
 #undef FAULT
 };
-enum { FAULTS = (int)(sizeof faults / sizeof faults[0]) };
+static const struct innocent innocents[] = {
+#define INNOCENT(id, plant, what) {#id, plant, what},
+#include "faults/innocents.def"
+#undef INNOCENT
+};
+enum { FAULTS = (int)(sizeof faults / sizeof faults[0]), INNOCENTS = (int)(sizeof innocents / sizeof innocents[0]) };
 
-enum when { PLANTED = 0, CONTROL = 1, AFTERWARDS = 2, WHENS = 3 };
+enum when { PLANTED = 0, CONTROL = 1, AFTERWARDS = 2, INNOCENTLY = 3, WHENS = 4 };
 struct item {
-	const struct fault *fault;
+	const struct fault *fault; /* NULL: innocent */
+	const struct innocent *innocent;
 	enum when when;
 	char name[64];
 };
@@ -199,58 +206,83 @@ static void spoil_late(const struct world *w)
 		world_spoil(w->late.tensor, w->late.row, w->late.col, w->late.value);
 }
 
-/* One step as a training loop makes it; 1: it was skipped. */
-static int step(struct world *w)
+/* Steps as a training loop makes them; 1: the last one was skipped. */
+static int train(struct world *w, int steps)
 {
 	hg_tape *tape = NULL;
 	hg_step_info info = HG_STEP_INFO_INIT;
 	CHECK_OK(hg_tape_create(w->params, HG_TRAIN, &tape));
 	CHECK_OK(hg_tape_compile(tape, w->record(w, tape)));
 	spoil_late(w);
-	CHECK_OK(hg_tape_forward(tape));
-	CHECK_OK(hg_tape_backward(tape));
-	CHECK_OK(hg_optim_step(w->optim));
+	for (int i = 0; i < steps; i++) {
+		CHECK_OK(hg_tape_forward(tape));
+		CHECK_OK(hg_tape_backward(tape));
+		CHECK_OK(hg_optim_step(w->optim));
+	}
 	CHECK_OK(hg_optim_info(w->optim, &info));
 	hg_tape_free(tape);
 	return !info.applied;
 }
 
-static void tell(const char *word, const struct item *item, const hg_doctor_report *report)
+static int innocent(const struct item *item)
 {
-	printf("%-8s %-30s %-12s %s\n", word, item->name, hg_cause_name(item->fault->cause), report->findings ? report->finding->sentence : "no finding");
+	return item->when == CONTROL || item->when == INNOCENTLY;
+}
+
+static void tell(const struct item *item, int right, const hg_doctor_report *report)
+{
+	static const char *const word[2][2] = {{"MISSED", "named"}, {"SLANDER", "healthy"}};
+	const char *cause = item->fault ? hg_cause_name(item->fault->cause) : "none";
+	printf("%-8s %-34s %-12s %s\n", word[innocent(item)][right], item->name, cause, report->findings ? report->finding->sentence : "no finding");
 }
 
 /* Examines, and demands what `item` says. */
 static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
 {
 	const hg_doctor_report *report = NULL;
+	struct verdict v = {0, "nothing was planted"};
 	struct state before;
 	state_take(w, &before);
 	CHECK_OK(hg_doctor_examine(doctor, item->when == AFTERWARDS, &report));
-	const struct verdict v = judge(report, item->fault, &w->answer);
-	const int right = item->when == CONTROL ? report->findings == 0 : v.wrong == 0;
+	if (!innocent(item))
+		v = judge(report, item->fault, &w->answer);
+	const int right = innocent(item) ? report->findings == 0 : v.wrong == 0;
 	tally.asked[item->when]++;
 	tally.right[item->when] += right;
-	tell(item->when == CONTROL ? (right ? "healthy" : "SLANDER") : right ? "named" : "MISSED", item, report);
-	const char *first = report->findings ? report->finding->sentence : "";
-	CHECK_MSG(right, "%s%s%s", item->when == CONTROL ? "nothing was planted, but: " : v.text, *first ? ": " : "", first);
+	tell(item, right, report);
+	CHECK_MSG(right, "%s: %s", v.text, report->findings ? report->finding->sentence : "no finding");
 	check_same(w, &before);
+}
+
+enum { LOOK_EVERY = 20 };
+
+/* The step at hand, or the last one; or every so often along the way. */
+static void look(struct world *w, const struct item *item, hg_doctor *doctor)
+{
+	const int skipped = item->when == AFTERWARDS && !w->train ? train(w, 1) : 0;
+	if (item->when != AFTERWARDS)
+		spoil_late(w);
+	if (item->when != AFTERWARDS || skipped)
+		examine(w, item, doctor);
+	else
+		tally.applied++;
+	for (int i = 0; i < w->steps; i += LOOK_EVERY) {
+		(void)train(w, LOOK_EVERY);
+		examine(w, item, doctor);
+	}
 }
 
 static void run(const void *data)
 {
 	const struct item *item = data;
 	struct world w;
-	world_open(&w, test_context(), item->when != CONTROL);
-	item->fault->plant(&w, item->fault);
-	hg_doctor *doctor = doctor_of(&w);
-	const int skipped = item->when == AFTERWARDS && !w.train ? step(&w) : 0;
-	if (item->when != AFTERWARDS)
-		spoil_late(&w);
-	if (item->when != AFTERWARDS || skipped)
-		examine(&w, item, doctor);
+	world_open(&w, test_context(), !innocent(item));
+	if (item->fault)
+		item->fault->plant(&w, item->fault);
 	else
-		tally.applied++;
+		item->innocent->plant(&w);
+	hg_doctor *doctor = doctor_of(&w);
+	look(&w, item, doctor);
 	hg_doctor_free(doctor);
 	hg_context *ctx = w.ctx;
 	world_close(&w);
@@ -263,29 +295,33 @@ static int stops_step(const struct fault *f)
 	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING && f->cause != HG_CAUSE_OPTIMISER;
 }
 
-static void add(struct item *item, struct test_case *test, const struct fault *f, enum when when)
+static struct item items[3 * FAULTS + INNOCENTS];
+static struct test_case cases[3 * FAULTS + INNOCENTS];
+
+/* One more case. */
+static void add(int *count, struct item item, const char *id)
 {
-	static const char *const suffix[WHENS] = {"", ".healthy", ".afterwards"};
-	item->fault = f;
-	item->when = when;
-	(void)snprintf(item->name, sizeof item->name, "%s%s", f->id, suffix[when]);
-	*test = (struct test_case){.name = item->name, .run_item = run, .item = item};
+	static const char *const prefix[WHENS] = {"", "", "", "innocent."}, *const suffix[WHENS] = {"", ".healthy", ".afterwards", ""};
+	struct item *kept = &items[*count];
+	*kept = item;
+	(void)snprintf(kept->name, sizeof kept->name, "%s%s%s", prefix[item.when], id, suffix[item.when]);
+	cases[(*count)++] = (struct test_case){.name = kept->name, .run_item = run, .item = kept};
 }
 
 int main(int argc, char **argv)
 {
-	static struct item items[WHENS * FAULTS];
-	static struct test_case cases[WHENS * FAULTS];
 	int count = 0;
-	for (int when = 0; when < WHENS; when++)
+	for (enum when when = PLANTED; when <= AFTERWARDS; when++)
 		for (int i = 0; i < FAULTS; i++)
-			if (when != AFTERWARDS || stops_step(&faults[i])) {
-				add(&items[count], &cases[count], &faults[i], (enum when)when);
-				count++;
-			}
+			if (when != AFTERWARDS || stops_step(&faults[i]))
+				add(&count, (struct item){.fault = &faults[i], .when = when}, faults[i].id);
+	for (int i = 0; i < INNOCENTS; i++)
+		add(&count, (struct item){.innocent = &innocents[i], .when = INNOCENTLY}, innocents[i].id);
 	const int code = test_main(argc, argv, cases, count);
-	printf("faults: %d planted, %d named; %d healthy, %d without a finding; %d examined after the step, %d named (%d steps were applied all the same)\n",
-	       tally.asked[PLANTED], tally.right[PLANTED], tally.asked[CONTROL], tally.right[CONTROL], tally.asked[AFTERWARDS], tally.right[AFTERWARDS],
-	       tally.applied);
+	const int *asked = tally.asked, *right = tally.right;
+	printf("faults: %d planted, %d named; %d examined after the step, %d named, %d steps were applied all the same; %d healthy and %d innocent, %d without a "
+	       "finding\n",
+	       asked[PLANTED], right[PLANTED], asked[AFTERWARDS], right[AFTERWARDS], tally.applied, asked[CONTROL], asked[INNOCENTLY],
+	       right[CONTROL] + right[INNOCENTLY]);
 	return code;
 }

@@ -54,6 +54,7 @@ struct world {
 		float value;
 	} late;
 
+	int steps; /* of training to be looked at; 0: the first alone */
 	struct answer answer;
 };
 
