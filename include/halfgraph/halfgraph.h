@@ -13,6 +13,7 @@
 #include "halfgraph/export.h"
 #include "halfgraph/graph.h"
 #include "halfgraph/model.h"
+#include "halfgraph/observe.h"
 #include "halfgraph/ops.h"
 #include "halfgraph/optim.h"
 #include "halfgraph/order.h"

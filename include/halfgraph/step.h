@@ -20,7 +20,7 @@ HG_EXTERN_C_BEGIN
  * are queued one by one; on a GPU one line of the log says why.
  *
  * Contract  tape: compiled, TRAIN, its output a loss; optim: of the same params. Both are borrowed: free the step before them.
- * Cost      one launch for per_launch steps; 4 kB of device memory, and what the driver keeps of the captured operations.
+ * Cost      one launch for per_launch steps; 4 kB of device memory, the observer's (observe.h), and what the driver keeps of the captured operations.
  * Errors    HG_ERR_ARG a pointer is NULL, params differ, a wrong config;  HG_ERR_STATE the tape has no loss or is not compiled;  those of the three calls.
  * Threads   as everything on a context: one thread at a time. run is asynchronous on a GPU; read waits. */
 typedef struct hg_step hg_step;
@@ -33,10 +33,13 @@ typedef struct hg_step_config {
 	size_t size;
 	int eager;      /* 1: capture nothing */
 	int per_launch; /* steps in one launch, 1 to HG_STEP_REMEMBERED; 0: about a millisecond's worth on a GPU, 1 elsewhere */
+	/* Every so many steps the observer looks (observe.h); 0: 16, negative: never. One look reads each tensor once, which on a GPU is a small part of a step and on a CPU up to
+	 * half of it: 16 makes 3 % of that half. */
+	int observe_every;
 } hg_step_config;
-#define HG_STEP_CONFIG_INIT          \
-	{                                \
-		sizeof(hg_step_config), 0, 0 \
+#define HG_STEP_CONFIG_INIT             \
+	{                                   \
+		sizeof(hg_step_config), 0, 0, 0 \
 	}
 
 /* config NULL: HG_STEP_CONFIG_INIT. */

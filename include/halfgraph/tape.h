@@ -58,18 +58,18 @@ HG_API HG_NODISCARD hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *
 /* What the plan says. state_bytes: activations and their gradients in the state type, before sharing; arena_bytes: after sharing.
  *
  * total_bytes is the device memory that the context holds with this tape and has still to take for its first run: graphs (what they cache included), inputs,
- * parameters, arena, workspace, libraries (cuBLASLt's workspace), and others: whatever else it holds now, such as optimisers and other tapes. */
+ * parameters, arena, workspace, libraries (cuBLASLt's workspace), observers of its steps (observe.h; none before hg_step_create), and others: whatever else it holds now, such as optimisers and other tapes. */
 typedef struct hg_plan_info {
 	size_t size;
 	size_t state_bytes, arena_bytes, param_bytes, input_bytes, largest_bytes;
 	int32_t nodes, proved, guarded, promoted, exact;
 	const char *largest_name;
-	size_t graph_bytes, workspace_bytes, library_bytes, other_bytes, total_bytes;
+	size_t graph_bytes, workspace_bytes, library_bytes, other_bytes, total_bytes, observer_bytes;
 	int32_t casts, casts_back; /* tensors that a step converts from f16 to f32 or back: forward, and backward */
 } hg_plan_info;
-#define HG_PLAN_INFO_INIT                                                          \
-	{                                                                              \
-		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_PLAN_INFO_INIT                                                             \
+	{                                                                                 \
+		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
 

@@ -2,6 +2,7 @@
 #define HALFGRAPH_TRAIN_H
 
 #include "halfgraph/model.h"
+#include "halfgraph/observe.h"
 #include "halfgraph/optim.h"
 #include "halfgraph/step.h"
 
@@ -62,10 +63,14 @@ typedef struct hg_train_report {
 	int epochs_together;      /* most epochs that were queued without a wait between them */
 	int replans;              /* times that a node overflowed behind its guard, and was recorded again in f32 (hg_policy.replan) */
 	int casts;                /* tensors that the forward pass of a step converts from f16 to f32 or back (hg_plan_info) */
+	/* The least headroom, in bits, that a value in f16 had in the steps that were looked at, and its name, which lives as long as the run (observe.h); INFINITY, NULL: none was
+	 * seen. */
+	double headroom;
+	const char *headroom_name;
 } hg_train_report;
-#define HG_TRAIN_REPORT_INIT                                                       \
-	{                                                                              \
-		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_TRAIN_REPORT_INIT                                                             \
+	{                                                                                    \
+		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_train hg_train;
@@ -77,6 +82,7 @@ HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *rep
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
 HG_API hg_model *hg_train_model(hg_train *train); /* to record it on a tape of yours: another graph, other features */
+HG_API hg_step *hg_train_step(hg_train *train);   /* to read what was observed (observe.h); hg_train_run may make it again, too */
 HG_API const hg_tape *
 hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print; its values do not outlive an evaluation, and hg_train_run may record it again */
 

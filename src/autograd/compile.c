@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "autograd/tape.h"
+#include "autograd/observe.h"
 #include "precision/bound.h"
 
 /* hg_tape_compile: everything between the last recorded node and the first run. */
@@ -127,7 +127,7 @@ static hg_status compile(hg_tape *tape, hg_var output)
 	HG__TRY(bound_gradients(tape, HG__SURE));
 	HG__TRY(bound_gradients(tape, HG__ASSUMED));
 	HG__TRY(find_largest(tape));
-	HG__TRY(hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes));
+	HG__TRY(hg__tape_place(tape));
 	return hg__tape_launches(tape);
 }
 

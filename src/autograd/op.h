@@ -167,6 +167,8 @@ struct hg__op {
 	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad ones. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
 	void (*cost)(const struct hg__call *c, struct hg__cost *cost);
+	/* Optional (NULL): the call (forward, or backward's for operand 0) as one of spmm in f16 arithmetic, all but sample and record; left alone if it sums in f32. */
+	hg_status (*probe)(const struct hg__call *c, int backward, struct hg__probe *probe);
 };
 
 /* The table. */

@@ -1,4 +1,4 @@
-#include "autograd/tape.h"
+#include "autograd/observe.h"
 
 /* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it is. */
 
@@ -23,10 +23,12 @@ hg_status hg_tape_forward(hg_tape *tape)
 	tape->stage = HG__COMPILED;
 	if (tape->lender)
 		tape->lender->stage = HG__COMPILED; /* what it holds is written over now */
+	hg__watch_begin(tape->watch);
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__launch *launch = &tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
 		HG__TRY(tell(tape, launch, 0));
+		HG__TRY(hg__watch_after(tape->watch, i));
 	}
 	tape->stage = HG__FORWARDED;
 	return HG_OK;
@@ -86,11 +88,12 @@ hg_status hg_tape_backward(hg_tape *tape)
 		const struct hg__launch *launch = &tape->backward[i];
 		if (launch->again) { /* not a node of the backward: the next one is, and reads what this makes */
 			HG__TRY(launch->call.node->op->forward(&launch->call));
-			continue;
+		} else {
+			HG__TRY(launch->call.node->op->backward(&launch->call));
+			HG__TRY(hg__tape_add_parts(tape, launch));
+			HG__TRY(tell(tape, launch, 1));
 		}
-		HG__TRY(launch->call.node->op->backward(&launch->call));
-		HG__TRY(hg__tape_add_parts(tape, launch));
-		HG__TRY(tell(tape, launch, 1));
+		HG__TRY(hg__watch_after(tape->watch, tape->forwards + i));
 	}
 	return HG_OK;
 }

@@ -25,6 +25,7 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
+	int32_t until;        /* the last position at which it is needed; after it, up to `last`, it stays for an observer (observe.c) */
 };
 
 struct hg__value {
@@ -118,6 +119,10 @@ struct hg_tape {
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
+	int stays;               /* what can be observed is there to the end of a step */
+	int unwatched;           /* nothing stays in the arena for an observer's sake */
+	struct hg__watch *watch; /* observe.h, while a step of its owner's is queued; NULL: nobody looks */
+	size_t watch_bytes;      /* device memory of all its watches */
 };
 
 /* tape.c: a mistake in recording sticks, the first one stays; fail writes its sentence, stick takes it from the context. Both return status. Afterwards nothing

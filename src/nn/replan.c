@@ -25,6 +25,7 @@ static hg_status find(hg_train *t, int32_t *line)
 
 static hg_status record_again(hg_train *t)
 {
+	hg__rewind_fini(&t->begin); /* with what the step's observer had seen */
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg__evaluator_fini(&t->evaluator);

@@ -5,7 +5,7 @@
  * The device decides everything within a step (skip or apply, the next scale, the bias correction), so what is queued is the same for every step. */
 #include "nn/step.h"
 
-#include "autograd/tape.h"
+#include "autograd/observe.h"
 #include "core/versioned.h"
 #include "nn/optim/optim.h"
 
@@ -23,13 +23,27 @@
 
 _Static_assert(HG_STEP_REMEMBERED == HG__NOTES, "as many results are kept as can be read");
 
+/* A look may take half as long as a step (a CPU, whose counting is slower than its copying), and costs 3 % of it then. Derived; step.h says it too. */
+#define OBSERVE_EVERY 16
+
 /* ---- what is queued ---- */
+
+static hg_status queue_run(hg_step *s)
+{
+	HG__TRY(hg_tape_forward(s->tape));
+	return hg_tape_backward(s->tape);
+}
 
 static hg_status queue(hg_step *s)
 {
-	HG__TRY(hg_tape_forward(s->tape));
-	HG__TRY(hg_tape_backward(s->tape));
-	return hg__optim_step_noted(s->optim, s->loss, s->kept);
+	s->tape->watch = s->watch;
+	const hg_status status = queue_run(s);
+	s->tape->watch = NULL;
+	HG__TRY(status);
+	HG__TRY(hg__optim_look(s->optim));
+	if (s->watch)
+		HG__TRY(hg__watch_close(s->watch));
+	return hg__optim_apply(s->optim, s->loss, s->kept);
 }
 
 /* ---- capturing ---- */
@@ -160,7 +174,7 @@ hg_status hg_step_run(hg_step *s, int64_t count)
 	while (count > 0) {
 		prepare(s, count);
 		const struct hg__caught *c = fitting(s, count);
-		s->fresh = 0;
+		s->fresh = s->seen = 0;
 		HG__TRY(c ? launch(s, c) : queue(s));
 		s->warm = 1;
 		s->launched = c != NULL;
@@ -245,7 +259,8 @@ static hg_status build(hg_step *s)
 	s->read = memory;
 	HG__TRY(hg__device_alloc(s->ctx, sizeof *s->kept, "step: results", &memory));
 	s->kept = memory;
-	return s->ctx->backend->fill(s->ctx, s->kept, 0, sizeof *s->kept);
+	HG__TRY(s->ctx->backend->fill(s->ctx, s->kept, 0, sizeof *s->kept));
+	return s->config.observe_every < 0 ? HG_OK : hg__watch_create(s->tape, s->config.observe_every ? s->config.observe_every : OBSERVE_EVERY, &s->watch);
 }
 
 hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *config, hg_step **out)
@@ -284,6 +299,7 @@ void hg_step_free(hg_step *step)
 	hg_context *ctx = step->ctx;
 	drop(step, &step->one);
 	drop(step, &step->many);
+	hg__watch_free(step->watch);
 	hg__device_free(ctx, step->kept, sizeof *step->kept);
 	hg__host_free(ctx, step->read, sizeof *step->read);
 	hg__host_free(ctx, step, sizeof *step);

@@ -28,6 +28,8 @@ struct hg_step {
 	int64_t most;                /* steps in one launch at most */
 	double bytes;                /* that a step moves, about */
 	struct hg__caught one, many; /* a single step; a full launch */
+	struct hg__watch *watch;     /* NULL: nobody observes */
+	int seen;                    /* the watch's copy is fresh */
 	const void *groups;          /* of the optimiser: an address that both remember and that may change */
 };
 

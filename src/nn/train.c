@@ -112,6 +112,7 @@ static hg_status groups_assign(hg_train *t)
 hg_status hg__train_record(hg_train *t)
 {
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
+	hg_tape_observe(t->tape, t->config.step.observe_every >= 0);
 	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, &t->input));
 	HG__TRY(hg_tape_compile(t->tape, t->loss));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
@@ -193,6 +194,11 @@ hg_params *hg_train_params(hg_train *train)
 hg_model *hg_train_model(hg_train *train)
 {
 	return train ? train->model : NULL;
+}
+
+hg_step *hg_train_step(hg_train *train)
+{
+	return train ? train->step : NULL;
 }
 
 const hg_tape *hg_train_tape(const hg_train *train)

@@ -31,7 +31,7 @@ static hg_status begin_note(hg_train *t, int64_t count)
 	if (count == 1 || !t->config.progress)
 		return HG_OK;
 	if (!t->begin.optim)
-		HG__TRY(hg__rewind_init(&t->begin, t->optim));
+		HG__TRY(hg__rewind_init(&t->begin, t->optim, t->step->watch));
 	return hg__rewind_save(&t->begin);
 }
 
@@ -178,9 +178,11 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	hg_memory_info memory = HG_MEMORY_INFO_INIT;
 	hg_plan_info plan = HG_PLAN_INFO_INIT;
 	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
+	hg_observer observer = HG_OBSERVER_INIT;
 	HG__TRY(hg_context_memory(t->ctx, &memory));
 	HG__TRY(hg_tape_plan(t->tape, &plan));
 	HG__TRY(hg_step_get_launch(t->step, &launch));
+	HG__TRY(hg_step_observer(t->step, &observer));
 	const hg_train_report ours = {.size = sizeof ours,
 	                              .epochs_run = last->epoch,
 	                              .best_epoch = p->best_epoch,
@@ -198,7 +200,9 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .captured = launch.captured,
 	                              .epochs_together = (int)p->together,
 	                              .replans = t->replans,
-	                              .casts = plan.casts};
+	                              .casts = plan.casts,
+	                              .headroom = observer.headroom,
+	                              .headroom_name = observer.headroom_name};
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 

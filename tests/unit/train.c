@@ -674,6 +674,8 @@ static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_
 	s->report.epoch_ms_median = 0.0;
 	s->report.peak_bytes = 0; /* what is needed to return to a launch's beginning is not the same */
 	s->report.captured = s->report.epochs_together = 0;
+	CHECK(s->report.headroom_name && s->report.headroom > 0.0);
+	s->report.headroom_name = NULL;
 	run_close(&r);
 }
 

@@ -226,6 +226,7 @@ static hg_train_config config_of(const struct bench *b, const char *model, int h
 	c.policy = *b->policy;
 	c.epochs = c.eval_every = WARM_UPS;
 	c.patience = 0;
+	c.step.observe_every = (const int[]){0, -1, 1}[b->options.observe];
 	return c;
 }
 

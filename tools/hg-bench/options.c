@@ -63,6 +63,8 @@ static const struct tool_option table[] = {
     {"--layers", "N", "depth of the model (2)", AT(layers), TOOL_INTEGER(1, 1000), .only = "epoch step"},
     {"--aggregate", "NAME", "gin: sum (default) or mean", AT(aggregate), TOOL_CHOICE("sum|mean"), .only = "epoch step"},
     {"--lambda", "X", "gin: factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(1e-6, 1e6), .only = "epoch step"},
+    {"--observe", "WHEN", "the observer looks at a step in 16 (on, default), at each, or never (off)", AT(observe), TOOL_CHOICE("on|off|each"),
+     .only = "epoch step"},
     {"--dense", NULL, "dense features, also where the graph's are sparse", AT(dense), TOOL_FLAG, .only = "epoch step"},
     {"--repeat", "N", "samples after three runs to warm up (7)", AT(repeat), TOOL_INTEGER(1, 100000)},
     {"--seed", "S", "of graph and numbers (1)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},

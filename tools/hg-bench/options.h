@@ -23,6 +23,7 @@ struct options {
 	int policies, widths, head_counts;
 	int device, norm, aggregate; /* hg_device, hg_norm */
 	double lambda;
+	int observe; /* 0 on, 1 off, 2 each step */
 	int weights, dense, algorithms, spoil, help;
 };
 

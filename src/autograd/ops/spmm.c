@@ -195,6 +195,31 @@ size_t hg__spmm_scratch(const struct hg__call *c)
 	return hg__aggregate_scratch(c, c->in[X].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT, weight);
 }
 
+/* Scaled first or edge by edge is the same but for roundings. */
+static hg_status probe(const struct hg__call *c, int backward, struct hg__probe *p)
+{
+	const struct hg__spmm_attr attr = attr_of(c->node);
+	const struct hg__csr *csr = backward ? &c->csr_t : &c->csr;
+	const struct hg__mat x = backward ? c->dout : c->in[X], y = backward ? c->din[X] : c->out;
+	const float *row_scale = NULL, *col_scale = NULL;
+	struct hg__mat w;
+	if (c->node->accumulate == HG_ACC_F32 || x.dtype != HG_F16 || y.dtype != HG_F16)
+		return HG_OK;
+	HG__TRY(weights(c, &w));
+	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
+	*p = (struct hg__probe){.rowptr = csr->rowptr,
+	                        .col = csr->col,
+	                        .edge = csr->edge,
+	                        .x = x,
+	                        .w = w,
+	                        .y = y,
+	                        .row_scale = backward ? col_scale : row_scale,
+	                        .col_scale = backward ? row_scale : col_scale,
+	                        .alpha = attr.alpha,
+	                        .heads = (int32_t)w.cols};
+	return HG_OK;
+}
+
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct {
@@ -256,6 +281,7 @@ const struct hg__op hg__op_spmm = {
     .scratch = hg__spmm_scratch,
     .sample = sample,
     .cost = hg__spmm_cost,
+    .probe = probe,
 };
 
 hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm, float alpha)

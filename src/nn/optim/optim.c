@@ -239,26 +239,40 @@ hg_status hg__optim_ready(hg_optim *optim)
 	                (long long)optim->params_seen);
 }
 
-hg_status hg__optim_step_noted(hg_optim *optim, const float *loss, struct hg__step_notes *notes)
+static struct hg__optim_args args_of(const hg_optim *optim)
 {
-	hg_context *ctx = optim->params->ctx;
-	const struct hg__kernels *k = ctx->backend->kernels;
 	const struct hg__optim_args args = {.config = optim->config,
 	                                    .tensors = optim->tensor_device,
 	                                    .host = optim->tensor,
 	                                    .count = optim->count,
 	                                    .groups = optim->group_device,
-	                                    .step = optim->params->step,
-	                                    .loss = loss,
-	                                    .notes = notes};
+	                                    .step = optim->params->step};
+	return args;
+}
+
+hg_status hg__optim_look(hg_optim *optim)
+{
+	hg_context *ctx = optim->params->ctx;
+	const struct hg__optim_args args = args_of(optim);
 	HG__TRY(hg__optim_ready(optim));
-	HG__TRY(k->grad_check(ctx, &args));
-	return k->optim_update(ctx, &args);
+	return ctx->backend->kernels->grad_check(ctx, &args);
+}
+
+hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes)
+{
+	hg_context *ctx = optim->params->ctx;
+	struct hg__optim_args args = args_of(optim);
+	args.loss = loss;
+	args.notes = notes;
+	return ctx->backend->kernels->optim_update(ctx, &args);
 }
 
 hg_status hg_optim_step(hg_optim *optim)
 {
-	return optim ? hg__optim_step_noted(optim, NULL, NULL) : HG_ERR_ARG;
+	if (!optim)
+		return HG_ERR_ARG;
+	HG__TRY(hg__optim_look(optim));
+	return hg__optim_apply(optim, NULL, NULL);
 }
 
 hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info)

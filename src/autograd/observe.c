@@ -1,0 +1,197 @@
+#include "autograd/observe.h"
+
+#include <string.h>
+
+/* ---- memory: may all that is looked at stay to the end of the step? ---- */
+
+/* Room that is spent on it. Each look more costs a launch of about a microsecond in every step; where it takes more than this to have one look alone, the tensors do not fit
+ * into any cache, and a step moves them some ten times: 32 MiB * 10 / 4.8 TB/s = 70 us at least, of which a handful of launches is a few percent. (Derived, not measured.) */
+#define STAY_BYTES ((size_t)32 << 20)
+
+void hg_tape_observe(hg_tape *tape, int on)
+{
+	if (hg__tape_open(tape, "hg_tape_observe"))
+		tape->unwatched = !on;
+}
+
+static int is_watched(const hg_tape *tape, const struct hg__line *line)
+{
+	return line->alive && hg__is_float(tape->value[line->node.out].dtype) && tape->value[line->node.out].span >= 0;
+}
+
+/* Spans of what is watched last until after the run, or no span longer than it is needed. */
+static void set_stay(hg_tape *tape, int stays)
+{
+	const int32_t end = 2 * tape->alive + 1;
+	for (int64_t i = 0; i < tape->spans; i++)
+		tape->span[i].last = tape->span[i].until;
+	for (int64_t k = 0; k < tape->lines && stays; k++)
+		if (is_watched(tape, &tape->line[k]))
+			tape->span[tape->value[tape->line[k].node.out].span].last = end;
+	for (int64_t v = 0; v < tape->values && stays; v++)
+		if (tape->value[v].grad_span >= 0)
+			tape->span[tape->value[v].grad_span].last = end;
+	tape->stays = stays;
+}
+
+hg_status hg__tape_tighten(hg_tape *tape)
+{
+	set_stay(tape, 0);
+	return hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes);
+}
+
+hg_status hg__tape_place(hg_tape *tape)
+{
+	for (int64_t i = 0; i < tape->spans; i++)
+		tape->span[i].until = tape->span[i].last;
+	HG__TRY(hg__tape_tighten(tape));
+	if (!tape->trains || tape->unwatched)
+		return HG_OK;
+	const size_t needed = tape->arena_bytes;
+	set_stay(tape, 1);
+	HG__TRY(hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes));
+	return tape->arena_bytes <= needed + STAY_BYTES ? HG_OK : hg__tape_tighten(tape);
+}
+
+/* ---- what there is to look at ---- */
+
+static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
+{
+	void *list = w->spot;
+	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->spot, w->spots, &w->spot_capacity);
+	w->spot = list;
+	HG__TRY(grown);
+	struct hg__spot *made = &w->spot[w->spots++];
+	*made = *spot;
+	(void)hg__value_name(w->tape, &w->tape->value[spot->value], made->name, sizeof made->name);
+	return HG_OK;
+}
+
+/* A result, when its forward has run. */
+static hg_status add_value(struct hg__watch *w, const struct hg__line *line)
+{
+	const hg_tape *tape = w->tape;
+	const struct hg__value *value = &tape->value[line->node.out];
+	const struct hg__spot spot = {
+	    .line = value->node, .value = line->node.out, .ready = line->position, .dies = hg__last_of(tape, value->span), .mat = value->view.mat};
+	return is_watched(tape, line) ? add_spot(w, &spot) : HG_OK;
+}
+
+/* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in plan.c)? */
+static int is_listed(const struct hg__watch *w, int32_t root)
+{
+	const struct hg__value *value = w->tape->value;
+	for (int64_t i = 0; i < w->spots; i++) {
+		const int32_t other = w->spot[i].value;
+		if (w->spot[i].gradient && (other == root || (value[root].grad_span >= 0 && value[other].grad_span == value[root].grad_span)))
+			return 1;
+	}
+	return 0;
+}
+
+/* The gradient of operand i, if the backward of this line is the last that contributes to it: no earlier line does. */
+static int completes(const hg_tape *tape, int64_t k, int i)
+{
+	const int32_t root = tape->value[tape->line[k].node.in[i]].root;
+	for (int64_t before = 0; before < k; before++)
+		for (int j = 0; tape->line[before].back && j < tape->line[before].node.n_in; j++) {
+			const int32_t in = tape->line[before].node.in[j];
+			if (in >= 0 && tape->line[before].grads >> j & 1u && tape->value[in].root == root)
+				return 0;
+		}
+	return 1;
+}
+
+static hg_status add_gradients(struct hg__watch *w, int64_t k)
+{
+	const hg_tape *tape = w->tape;
+	const struct hg__line *line = &tape->line[k];
+	for (int i = 0; i < line->node.n_in && line->back; i++) {
+		if (line->node.in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[line->node.in[i]].grad || !completes(tape, k, i))
+			continue;
+		const int32_t root = tape->value[line->node.in[i]].root;
+		const struct hg__value *value = &tape->value[root];
+		const struct hg__spot spot = {.line = value->node,
+		                              .value = root,
+		                              .gradient = 1,
+		                              .ready = 2 * tape->alive - line->position,
+		                              .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
+		                              .mat = value->kind == HG__PARAM ? value->param->grad->mat : value->grad_view.mat};
+		if (!is_listed(w, root))
+			HG__TRY(add_spot(w, &spot));
+	}
+	return HG_OK;
+}
+
+static hg_status find_spots(struct hg__watch *w)
+{
+	const hg_tape *tape = w->tape;
+	for (int64_t k = 0; k < tape->lines; k++)
+		if (tape->line[k].alive)
+			HG__TRY(add_value(w, &tape->line[k]));
+	for (int64_t k = tape->lines - 1; k >= 0; k--)
+		HG__TRY(add_gradients(w, k));
+	return HG_OK;
+}
+
+/* ---- when ---- */
+
+static const struct hg__launch *launch_at(const hg_tape *tape, int64_t i)
+{
+	return i < tape->forwards ? &tape->forward[i] : &tape->backward[i - tape->forwards];
+}
+
+static int32_t position_of(const hg_tape *tape, int64_t i)
+{
+	const int32_t position = tape->line[launch_at(tape, i)->line].position;
+	if (i < tape->forwards)
+		return position;
+	if (!launch_at(tape, i)->again)
+		return 2 * tape->alive - position;
+	while (launch_at(tape, i)->again) /* for the next one, at its time */
+		i++;
+	return position_of(tape, i);
+}
+
+/* Probes are in the order of their records' spots. */
+static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int64_t end)
+{
+	const struct hg__watch_look *before = w->looks ? &w->look[w->looks - 1] : NULL;
+	struct hg__watch_look look = {.after = after, .first = (int32_t)first, .count = (int32_t)(end - first)};
+	look.probe_first = before ? before->probe_first + before->probe_count : 0;
+	while (look.probe_first + look.probe_count < w->probes && w->probe[look.probe_first + look.probe_count].record < end)
+		look.probe_count++;
+	void *list = w->look;
+	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->look, w->looks, &w->look_capacity);
+	w->look = list;
+	HG__TRY(grown);
+	w->look[w->looks++] = look;
+	return HG_OK;
+}
+
+/* After launch i: what is complete waits, until the next launch would write over one of them. */
+static hg_status find_looks(struct hg__watch *w)
+{
+	const hg_tape *tape = w->tape;
+	const int64_t launches = tape->forwards + tape->backwards;
+	int64_t first = 0, end = 0;
+	int32_t dies = INT32_MAX;
+	for (int64_t i = 0; i < launches; i++) {
+		const int32_t now = position_of(tape, i), then = i + 1 < launches ? position_of(tape, i + 1) : 2 * tape->alive + 1;
+		for (; then > now && end < w->spots && w->spot[end].ready <= now; end++)
+			dies = w->spot[end].dies < dies ? w->spot[end].dies : dies;
+		if (dies >= then)
+			continue;
+		HG__TRY(add_look(w, i, first, end));
+		first = end;
+		dies = INT32_MAX;
+	}
+	return add_look(w, launches, first, end);
+}
+
+hg_status hg__watch_plan(struct hg__watch *w)
+{
+	HG__TRY(find_spots(w));
+	HG__TRY(hg__watch_sums(w));
+	return find_looks(w);
+}

@@ -1,0 +1,118 @@
+/* Which sums ran in f16, and which of their rows are done again in a wider type to see what was lost.
+ *
+ * Half of the rows are the longest, where small addends are lost first, half lie evenly over all: where one row in ten has lost something, 16 of them miss all such rows once
+ * in five times in one look, and the looks go on. */
+#include <string.h>
+
+#include "autograd/observe.h"
+
+#define LONGEST (HG__PROBE_ROWS / 2)
+
+/* Row into a list of `count`, longest first, the first of equals first. At most LONGEST stay. */
+static int insert_row(const int64_t *rowptr, int32_t row, int32_t *list, int count)
+{
+	const int64_t length = rowptr[row + 1] - rowptr[row];
+	int at = count;
+	while (at > 0 && rowptr[list[at - 1] + 1] - rowptr[list[at - 1]] < length)
+		at--;
+	if (at == LONGEST)
+		return count;
+	const int stay = count < LONGEST ? count : LONGEST - 1;
+	memmove(list + at + 1, list + at, (size_t)(stay - at) * sizeof *list);
+	list[at] = row;
+	return stay + 1;
+}
+
+static int64_t choose_rows(const int64_t *rowptr, int64_t rows, int32_t *sample)
+{
+	int count = 0;
+	for (int64_t i = 0; i < rows; i++)
+		count = insert_row(rowptr, (int32_t)i, sample, count);
+	for (int64_t i = 0; i < LONGEST && rows > 0; i++)
+		sample[count++] = (int32_t)(i * rows / LONGEST);
+	return count;
+}
+
+static hg_status find_rows(hg_context *ctx, struct hg__probe *probe, int32_t *sample)
+{
+	const struct hg__buffer device = {(void *)(uintptr_t)probe->rowptr, (size_t)(probe->y.rows + 1) * sizeof(int64_t), 1};
+	struct hg__buffer host = {NULL, 0, 0};
+	HG__TRY(hg__buffer_download(ctx, &device, "observer: row lengths", &host));
+	probe->samples = choose_rows(host.data, probe->y.rows, sample);
+	hg__buffer_free(ctx, &host);
+	return HG_OK;
+}
+
+static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
+{
+	void *list = w->probe;
+	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->probe, w->probes, &w->probe_capacity);
+	w->probe = list;
+	HG__TRY(grown);
+	w->probe[w->probes++] = *probe;
+	return HG_OK;
+}
+
+/* The last position at which the operands of a sum are still there. The features of one backward are the gradient of its result. */
+static int32_t operands_die(const hg_tape *tape, const struct hg__line *line, int backward)
+{
+	const struct hg__node *node = &line->node;
+	const int32_t x = backward ? tape->value[node->out].grad_span : tape->value[node->in[0]].span;
+	const int32_t w = node->n_in > 1 && node->in[1] >= 0 ? tape->value[node->in[1]].span : -1;
+	const int32_t first = hg__last_of(tape, x), second = hg__last_of(tape, w);
+	return first < second ? first : second;
+}
+
+/* Is this launch's sum all that is in the spot, and its weights where they were? */
+static int makes(const hg_tape *tape, const struct hg__launch *launch, const struct hg__spot *spot)
+{
+	const struct hg__line *line = &tape->line[launch->line];
+	if (!spot->gradient)
+		return launch->line == spot->line;
+	return !launch->again && line->node.in[0] == spot->value && tape->value[spot->value].parts == 1 && !launch->add[0].data && line->again[1] < 0;
+}
+
+static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__launch *launch)
+{
+	struct hg__spot *spot = &w->spot[index];
+	struct hg__probe probe = {.record = index};
+	HG__TRY(launch->call.node->op->probe(&launch->call, spot->gradient, &probe));
+	probe.record = index;
+	const int32_t dies = operands_die(w->tape, &w->tape->line[launch->line], spot->gradient);
+	if (!probe.rowptr || dies < spot->ready)
+		return HG_OK;
+	spot->dies = dies < spot->dies ? dies : spot->dies;
+	return add_probe(w, &probe);
+}
+
+/* Rows for all of them, in one array on the device. */
+static hg_status give_rows(struct hg__watch *w)
+{
+	hg_context *ctx = w->tape->ctx;
+	struct hg__buffer host = {NULL, 0, 0};
+	if (w->probes == 0)
+		return HG_OK;
+	HG__TRY(hg__buffer_host(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t), "observer: a sample of rows", &host));
+	hg_status status = HG_OK;
+	for (int64_t i = 0; i < w->probes && status >= 0; i++)
+		status = find_rows(ctx, &w->probe[i], (int32_t *)host.data + i * HG__PROBE_ROWS);
+	if (status >= 0)
+		status = hg__buffer_upload(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t), host.data, "observer: a sample of rows", &w->sample);
+	hg__buffer_free(ctx, &host);
+	for (int64_t i = 0; i < w->probes && status >= 0; i++)
+		w->probe[i].sample = (const int32_t *)w->sample.data + i * HG__PROBE_ROWS;
+	return status;
+}
+
+hg_status hg__watch_sums(struct hg__watch *w)
+{
+	const hg_tape *tape = w->tape;
+	for (int64_t i = 0; i < w->spots; i++) {
+		const struct hg__launch *launch = w->spot[i].gradient ? tape->backward : tape->forward;
+		const int64_t count = w->spot[i].gradient ? tape->backwards : tape->forwards;
+		for (int64_t k = 0; k < count; k++)
+			if (launch[k].call.node->op->probe && makes(tape, &launch[k], &w->spot[i]))
+				HG__TRY(look_at(w, (int32_t)i, &launch[k]));
+	}
+	return give_rows(w);
+}

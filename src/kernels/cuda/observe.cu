@@ -1,0 +1,308 @@
+/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that atomic additions and maxima give the same bits in any order.
+ *
+ * A warp has the 32 bins in its 32 lanes: 32 elements vote bit by bit of their bins, lane b finds those that have bin b by and-ing five votes (or their complements)
+ * and adds their number to a count in a register. That is a fixed dozen instructions for 32 elements, however they are spread: exponents of a tensor crowd in a few bins,
+ * where counters in memory would wait for one another.
+ *
+ * A block takes neighbouring chunks of the table, mostly of one tensor; what its warps have counted of a tensor joins in shared memory and then in counts. The last block of
+ * all takes counts to the ring and leaves zeros. */
+
+#include "kernels/observe.h"
+
+#include "kernels/cuda/totals.cuh"
+
+namespace
+{
+
+constexpr int PACK = 8, PACKS = HG__OBSERVE_CHUNK / (PACK * BLOCK); /* packs of a thread in a chunk: 32 or 64 bytes in flight */
+static_assert(PACKS * PACK * BLOCK == HG__OBSERVE_CHUNK, "a chunk is whole packs");
+static_assert(HG__BINS == 32, "a bin for each lane");
+
+/* Blocks at most: four a multiprocessor (64 registers a thread) on 132 of them, so that a step that is not due has one wave of blocks to let go. */
+constexpr int64_t OBSERVE_BLOCKS = 512;
+
+/* A pack as it was loaded, and what an element type says of a magnitude. */
+template <typename T> struct pack;
+template <> struct pack<__half> {
+	static constexpr unsigned INFINITE = HG__HALF_INFINITE;
+	unsigned word[PACK / 2];
+
+	__device__ void load(const __half *p)
+	{
+		const uint4 q = *reinterpret_cast<const uint4 *>(p);
+		word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
+	}
+	__device__ void put(int j, const __half *p)
+	{
+		word[j / 2] |= static_cast<unsigned>(__half_as_ushort(*p)) << j % 2 * 16;
+	}
+	__device__ unsigned at(int j) const
+	{
+		return word[j / 2] >> j % 2 * 16 & 0x7FFFu;
+	}
+	static __device__ unsigned bin(unsigned m)
+	{
+		return hg__bin_of_half(m);
+	}
+	static __device__ unsigned wide(unsigned m)
+	{
+		return __float_as_uint(__half2float(__ushort_as_half(static_cast<unsigned short>(m))));
+	}
+};
+template <> struct pack<float> {
+	static constexpr unsigned INFINITE = HG__FLOAT_INFINITE;
+	unsigned word[PACK];
+
+	__device__ void load(const float *p)
+	{
+		const uint4 q = reinterpret_cast<const uint4 *>(p)[0], r = reinterpret_cast<const uint4 *>(p)[1];
+		word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
+		word[4] = r.x, word[5] = r.y, word[6] = r.z, word[7] = r.w;
+	}
+	__device__ void put(int j, const float *p)
+	{
+		word[j] = __float_as_uint(*p);
+	}
+	__device__ unsigned at(int j) const
+	{
+		return word[j] & 0x7FFFFFFFu;
+	}
+	static __device__ unsigned bin(unsigned m)
+	{
+		return hg__bin_of_float(m);
+	}
+	static __device__ unsigned wide(unsigned m)
+	{
+		return m;
+	}
+};
+
+/* What one thread has of a tensor: lane b the count of bin b, the rest its own. */
+struct tally {
+	unsigned bin, zeros, most, bad;
+	uint64_t rank;
+};
+
+/* Elements of the pack at storage i that are elements, not padding. A pack lies in one row where there is padding (ld is a multiple of 8 then). */
+__device__ int live_of(const struct hg__mat &m, int64_t i, int64_t n)
+{
+	if (i >= n)
+		return 0;
+	/* half as many bits are divided in a fifth of the time */
+	const int64_t col = n <= INT32_MAX ? static_cast<unsigned>(i) % static_cast<unsigned>(m.ld) : i % m.ld;
+	const int64_t left = m.ld == m.cols ? n - i : m.cols - col;
+	return left < 0 ? 0 : left < PACK ? static_cast<int>(left) : PACK;
+}
+
+/* From the element at storage i to the tensor's last, row by row. */
+__device__ uint64_t rank_of(const struct hg__mat &m, int64_t i)
+{
+	return static_cast<uint64_t>(m.rows * m.cols - (i / m.ld * m.cols + i % m.ld));
+}
+
+/* The elements of storage i .. i+7 that are elements; the others are zeros and not read. */
+template <typename T> __device__ pack<T> read(const T *data, int64_t i, int64_t n, int live)
+{
+	pack<T> x = {};
+	if (live > 0 && i + PACK <= n) {
+		x.load(data + i);
+		return x;
+	}
+#pragma unroll
+	for (int j = 0; j < PACK; j++)
+		if (j < live)
+			x.put(j, data + i + j);
+	return x;
+}
+
+/* One element of each lane. All lanes of a warp come here together. */
+template <typename T> __device__ void vote(unsigned m, bool live, struct tally &mine)
+{
+	const unsigned all = 0xffffffffu, lane = threadIdx.x % 32, bin = pack<T>::bin(m);
+	const unsigned zero = __ballot_sync(all, live && m == 0);
+	unsigned same = __ballot_sync(all, live && m != 0);
+#pragma unroll
+	for (int k = 0; k < 5; k++) {
+		const unsigned set = __ballot_sync(all, bin >> k & 1u);
+		same &= lane >> k & 1u ? set : ~set;
+	}
+	mine.bin += __popc(same);
+	mine.zeros += __popc(zero);
+}
+
+template <typename T> __device__ void look(int live, const pack<T> &x, struct tally &mine)
+{
+#pragma unroll
+	for (int j = 0; j < PACK; j++) {
+		const unsigned m = x.at(j);
+		const bool finite = m < pack<T>::INFINITE;
+		vote<T>(m, j < live, mine);
+		mine.most = max(mine.most, j < live && finite ? m : 0u);
+		mine.bad |= j < live && !finite;
+	}
+}
+
+/* Storage of this thread's pack k of a chunk. */
+__device__ int64_t place_of(int64_t chunk, int k)
+{
+	return chunk * HG__OBSERVE_CHUNK + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * PACK;
+}
+
+/* This thread's packs once more, since one is not finite: how many, and the first. Seldom, and apart from the loop that needs the registers. */
+template <typename T> __device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+{
+	const T *data = static_cast<const T *>(mat.data);
+	const int64_t n = mat.rows * mat.ld;
+	mine.bad = 0;
+	for (int64_t chunk = begin; chunk < end; chunk++)
+		for (int k = 0; k < PACKS; k++) {
+			const int64_t i = place_of(chunk, k);
+			const int live = live_of(mat, i, n);
+			for (int j = 0; j < live; j++) {
+				pack<T> x = {};
+				x.put(0, data + i + j);
+				if (x.at(0) < pack<T>::INFINITE)
+					continue;
+				mine.bad++;
+				mine.rank = max(mine.rank, rank_of(mat, i + j));
+			}
+		}
+}
+
+/* Chunks begin .. end-1 of a tensor. */
+template <typename T> __device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+{
+	const T *data = static_cast<const T *>(mat.data);
+	const int64_t n = mat.rows * mat.ld;
+	for (int64_t chunk = begin; chunk < end; chunk++) {
+		pack<T> x[PACKS];
+		int live[PACKS];
+#pragma unroll
+		for (int k = 0; k < PACKS; k++) {
+			const int64_t i = place_of(chunk, k);
+			live[k] = live_of(mat, i, n);
+			x[k] = read(data, i, n, live[k]);
+		}
+#pragma unroll
+		for (int k = 0; k < PACKS; k++)
+			look(live[k], x[k], mine);
+	}
+	if (mine.bad)
+		find<T>(mat, begin, end, mine);
+	mine.most = pack<T>::wide(mine.most);
+}
+
+/* ---- the block's ---- */
+
+struct block_tally {
+	unsigned bin[HG__BINS], zeros, most;
+	unsigned long long bad, rank;
+};
+
+__device__ unsigned long long *wide_word(uint64_t *p)
+{
+	return reinterpret_cast<unsigned long long *>(p);
+}
+
+/* All threads come here together, once a tensor. `ours` is all zero before and after. */
+__device__ void add_block(const struct tally &mine, struct block_tally &ours, struct hg__observed *to)
+{
+	const int lane = static_cast<int>(threadIdx.x % 32);
+	const unsigned most = __reduce_max_sync(0xffffffffu, mine.most);
+	if (mine.bin)
+		atomicAdd(&ours.bin[lane], mine.bin);
+	if (lane == 0) {
+		atomicAdd(&ours.zeros, mine.zeros);
+		atomicMax(&ours.most, most);
+	}
+	if (mine.bad) {
+		atomicAdd(&ours.bad, static_cast<unsigned long long>(mine.bad));
+		atomicMax(&ours.rank, static_cast<unsigned long long>(mine.rank));
+	}
+	__syncthreads();
+	if (threadIdx.x < HG__BINS && ours.bin[lane])
+		atomicAdd(wide_word(&to->bin[lane]), static_cast<unsigned long long>(ours.bin[lane]));
+	if (threadIdx.x == 0) {
+		atomicAdd(wide_word(&to->zeros), static_cast<unsigned long long>(ours.zeros));
+		atomicMax(&to->amax, ours.most);
+		if (ours.bad) {
+			atomicAdd(wide_word(&to->nonfinite), ours.bad);
+			atomicMax(wide_word(&to->rank), ours.rank);
+		}
+	}
+	__syncthreads();
+	if (threadIdx.x < HG__BINS)
+		ours.bin[lane] = 0;
+	if (threadIdx.x == 0)
+		ours.zeros = ours.most = 0, ours.bad = ours.rank = 0;
+	__syncthreads();
+}
+
+/* The tensor that has this chunk: the one row of the table that begins at or before it and whose next one begins after it. */
+__device__ int64_t tensor_of(const struct hg__observe_args &a, int64_t chunk)
+{
+	__shared__ int64_t found;
+	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK)
+		if (a.table[i].first <= chunk && chunk < a.table[i + 1].first)
+			found = i;
+	__syncthreads();
+	return found;
+}
+
+/* ---- the last block's ---- */
+
+/* counts to their place in the ring, word by word, zeros behind them. */
+__device__ void keep(const struct hg__observe_args &a)
+{
+	constexpr int64_t WORDS = sizeof(struct hg__observed) / sizeof(uint64_t);
+	static_assert(WORDS * sizeof(uint64_t) == sizeof(struct hg__observed), "whole words");
+	const int64_t place = a.ring->taken % HG__OBSERVED_STEPS;
+	uint64_t *from = reinterpret_cast<uint64_t *>(a.counts), *to = reinterpret_cast<uint64_t *>(a.kept + place * a.stride);
+	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK)
+		a.most[i] = max(a.most[i], __ldcg(&a.counts[i].amax));
+	__syncthreads();
+	for (int64_t i = threadIdx.x; i < a.count * WORDS; i += BLOCK) {
+		to[i] = __ldcg(wide_word(&from[i]));
+		from[i] = 0;
+	}
+	if (threadIdx.x == 0 && a.closes) {
+		a.ring->head[place] = hg__observed_head_of(a.due.step);
+		a.ring->taken++;
+	}
+}
+
+__global__ void __launch_bounds__(BLOCK, 4) observe_kernel(const __grid_constant__ struct hg__observe_args a, unsigned *counter)
+{
+	after_previous();
+	__shared__ struct block_tally ours;
+	if (!hg__is_due(&a.due))
+		return;
+	const int64_t blocks = gridDim.x, end = (blockIdx.x + 1) * a.chunks / blocks;
+	int64_t chunk = blockIdx.x * a.chunks / blocks;
+	if (threadIdx.x < HG__BINS)
+		ours.bin[threadIdx.x] = 0;
+	if (threadIdx.x == 0)
+		ours.zeros = ours.most = 0, ours.bad = ours.rank = 0;
+	for (int64_t i = chunk < end ? tensor_of(a, chunk) : 0; chunk < end; i++) {
+		const struct hg__watched t = a.table[i];
+		const int64_t next = a.table[i + 1].first, stop = next < end ? next : end;
+		struct tally mine = {};
+		if (t.mat.dtype == HG_F16)
+			walk<__half>(t.mat, chunk - t.first, stop - t.first, mine);
+		else
+			walk<float>(t.mat, chunk - t.first, stop - t.first, mine);
+		if (stop > chunk) /* a tensor without elements has no chunk */
+			add_block(mine, ours, &a.counts[i]);
+		chunk = stop;
+	}
+	if (is_last(counter, gridDim.x))
+		keep(a);
+}
+
+} // namespace
+
+extern "C" hg_status hg__cuda_observe(hg_context *ctx, const struct hg__observe_args *a)
+{
+	const int64_t blocks = a->chunks < OBSERVE_BLOCKS ? a->chunks : OBSERVE_BLOCKS;
+	return launch(ctx, "observe", observe_kernel, static_cast<unsigned>(blocks > 1 ? blocks : 1), BLOCK, *a, counters_of(ctx));
+}

@@ -1,0 +1,443 @@
+/* The observer of a step: what it says of each tensor is what the tensor held, wherever its memory went; and nobody can tell from the training that it is there. */
+#include <math.h>
+#include <stdio.h>
+
+#include "autograd/observe.h"
+#include "nn/step.h"
+#include "precision/half.h"
+#include "unit/capturing.h"
+#include "unit/tape.h"
+
+enum { N = 120, D = 11, CLASSES = 7, LINES = 96 };
+
+/* Two GCN layers with dropout (unit/tape.h), or a model. */
+struct rig {
+	struct bench b;
+	hg_model *model;
+	hg_optim *optim;
+	hg_step *step;
+	hg_tensor *x;
+};
+
+typedef hg_context *(*open_fn)(void);
+static const open_fn devices[] = {test_context, capturing_context};
+
+static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_policy policy, int stays)
+{
+	hg_model_config config = hg_model_config_default(model);
+	hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+	hg_model_input input = HG_MODEL_INPUT_INIT;
+	memset(r, 0, sizeof *r);
+	test_reseed(31);
+	bench_open(&r->b, ctx, policy, HG_TRAIN);
+	hg_tape_observe(r->b.tape, stays);
+	input.graph = r->b.graph = ring(ctx, N);
+	input.x = r->x = random_tensor(&r->b, policy.state, N, D, 1.0);
+	const hg_tensor *labels = label_tensor(&r->b, N, CLASSES);
+	config.in_features = D;
+	config.out_features = CLASSES;
+	config.hidden = 8;
+	config.heads = 3;
+	if (model)
+		CHECK_OK(hg_model_create(r->b.params, &config, &r->model));
+	const hg_var loss =
+	    model ? hg_softmax_xent(r->b.tape, hg_model_record(r->model, r->b.tape, &input), hg_tape_input(r->b.tape, labels, "labels", -1.0), HG_NONE)
+	          : gcn(&r->b, r->b.tape, r->x, labels, NULL);
+	CHECK_MSG(hg_tape_compile(r->b.tape, loss) == HG_OK, "%s", hg_context_error(ctx));
+	CHECK_OK(hg_optim_create(r->b.params, &adam, &r->optim));
+}
+
+static void rig_step(struct rig *r, int every, int per_launch)
+{
+	hg_step_config config = HG_STEP_CONFIG_INIT;
+	config.observe_every = every;
+	config.per_launch = per_launch;
+	CHECK_OK(hg_step_create(r->b.tape, r->optim, &config, &r->step));
+}
+
+static void rig_close(struct rig *r)
+{
+	hg_step_free(r->step);
+	hg_optim_free(r->optim);
+	hg_tape_free(r->b.tape);
+	r->b.tape = NULL;
+	hg_model_free(r->model);
+	bench_close(&r->b);
+}
+
+static hg_observer observer_of(const struct rig *r)
+{
+	hg_observer o = HG_OBSERVER_INIT;
+	CHECK_OK(hg_step_observer(r->step, &o));
+	return o;
+}
+
+static hg_observation observed(const struct rig *r, int64_t back, int64_t index)
+{
+	hg_observation o = HG_OBSERVATION_INIT;
+	CHECK_MSG(hg_step_observed(r->step, back, index, &o) == HG_OK, "%s", hg_context_error(r->b.ctx));
+	return o;
+}
+
+/* ---- what was there ---- */
+
+/* By a hook: what each node gave, and what gradient it got. */
+struct witness {
+	hg_context *ctx;
+	struct {
+		uint64_t zeros, nonfinite, small;
+		double amax;
+		int seen;
+	} of[LINES][2];
+};
+
+static void see(struct witness *w, int32_t line, int backward, const struct hg__mat *mat)
+{
+	const struct hg_tensor view = hg__tensor_view(w->ctx, *mat);
+	float *x = download(&view);
+	memset(&w->of[line][backward], 0, sizeof w->of[line][backward]);
+	for (int64_t i = 0; i < mat->rows * mat->cols; i++) {
+		const double size = fabs((double)x[i]);
+		w->of[line][backward].zeros += size == 0.0;
+		w->of[line][backward].small += size > 0.0 && size < 0x1p-14;
+		w->of[line][backward].nonfinite += (uint64_t)!isfinite(size);
+		w->of[line][backward].amax = isfinite(size) && size > w->of[line][backward].amax ? size : w->of[line][backward].amax;
+	}
+	w->of[line][backward].seen = 1;
+	free(x);
+}
+
+static hg_status witness_node(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+{
+	CHECK(line < LINES);
+	if (!backward)
+		see(user, line, 0, &call->out);
+	else if (call->node->out != tape->output)
+		see(user, line, 1, &call->dout);
+	return HG_OK;
+}
+
+static void check_tensor(const struct witness *w, const struct rig *r, int64_t index)
+{
+	const hg_observation o = observed(r, 0, index);
+	uint64_t all = o.zeros;
+	for (int b = 0; b < HG_OBSERVED_BINS; b++)
+		all += o.bin[b];
+	CHECK_EQ_I(all, o.rows * o.cols);
+	CHECK(o.subnormals == o.bin[0] && o.first_row == -1 && o.first_col == -1 && o.loss_scale > 0.0);
+	CHECK_MSG(o.amax <= o.bound, "%s: amax %g, bound %g", o.name, o.amax, o.bound);
+	CHECK(o.amax == 0.0 || o.headroom == log2((o.dtype == HG_F16 ? 65504.0 : 0x1.fffffep127) / o.amax));
+	if (o.node < 0) {
+		CHECK(o.backward && *o.op == 0 && hg_params_find(r->b.params, o.name));
+		return;
+	}
+	CHECK_MSG(w->of[o.node][o.backward].seen, "%s", o.name);
+	CHECK_MSG(w->of[o.node][o.backward].amax == o.amax, "%s%s: amax %g, expected %g", o.backward ? "gradient of " : "", o.name, o.amax,
+	          w->of[o.node][o.backward].amax);
+	CHECK_EQ_I(w->of[o.node][o.backward].zeros, o.zeros);
+	CHECK_EQ_I(w->of[o.node][o.backward].small, o.subnormals);
+	CHECK_EQ_I(w->of[o.node][o.backward].nonfinite, o.nonfinite);
+}
+
+/* The gradient of a parameter is still there. */
+static void check_parameter(const struct rig *r, const hg_observation *o)
+{
+	float *grad = download(hg_param_grad(hg_params_find(r->b.params, o->name)));
+	double most = 0.0;
+	for (int64_t i = 0; i < o->rows * o->cols; i++)
+		most = fmax(most, fabs((double)grad[i]));
+	CHECK(most == o->amax);
+	free(grad);
+}
+
+static const char *const models[] = {NULL, "gcn", "gin", "gat"};
+enum { MODELS = sizeof models / sizeof *models };
+
+/* With room to the end one look, else several; the same tensors with the same counts. */
+static void it_says_what_was_there(void)
+{
+	int64_t tensors = 0;
+	for (int m = 0; m < MODELS; m++)
+		for (int stays = 0; stays < 2; stays++) {
+			struct rig r;
+			static struct witness w;
+			memset(&w, 0, sizeof w);
+			rig_open(&r, test_context(), models[m], hg_policy_fp16(), stays);
+			rig_step(&r, 2, 0);
+			w.ctx = r.b.ctx;
+			const struct hg__hook hook = {witness_node, &w};
+			hg__tape_hook(r.b.tape, &hook);
+			CHECK_OK(hg_step_run(r.step, 5)); /* the last one is number 4 */
+			const hg_observer o = observer_of(&r);
+			int64_t values = 0, gradients = 0, parameters = 0, backs = 0;
+			CHECK(o.every == 2 && o.steps == 3 && o.whole == stays && (o.looks == 1) == stays && o.tensors > 0);
+			CHECK(!stays || o.tensors == tensors);
+			tensors = o.tensors;
+			for (int64_t i = 0; i < o.tensors; i++) {
+				const hg_observation seen = observed(&r, 0, i);
+				CHECK(seen.step == 4 && seen.swamping == -1.0 && seen.swamping_row == -1);
+				check_tensor(&w, &r, i);
+				values += !seen.backward;
+				gradients += seen.backward && seen.node >= 0;
+				parameters += seen.node < 0;
+				if (seen.node < 0)
+					check_parameter(&r, &seen);
+			}
+			for (int64_t k = 0; k < r.b.tape->lines; k++)
+				backs += r.b.tape->line[k].back;
+			CHECK_EQ_I(values, r.b.tape->alive);
+			CHECK(gradients > 0 && gradients <= backs - 1); /* some share one */
+			int64_t trained = 0;
+			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
+				trained += hg_param_grad(hg_params_at(r.b.params, i)) != NULL;
+			CHECK_EQ_I(parameters, trained);
+			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s", models[m] ? models[m] : "two layers", stays ? "" : ", shared memory",
+			          (long long)o.tensors, (long long)o.looks, o.headroom, o.headroom_name);
+			rig_close(&r);
+		}
+}
+
+/* ---- nobody can tell ---- */
+
+static uint64_t fingerprint(const struct rig *r, double loss)
+{
+	uint64_t hash = hg__double_bits(loss);
+	for (int64_t p = 0; p < hg_params_count(r->b.params); p++) {
+		const hg_tensor *master = hg_param_master(hg_params_at(r->b.params, p));
+		float *x = download(master);
+		for (int64_t i = 0; i < hg_tensor_rows(master) * hg_tensor_cols(master); i++)
+			hash = (hash ^ hg__float_bits(x[i])) * 0x100000001B3ull;
+		free(x);
+	}
+	return hash;
+}
+
+static void training_is_the_same(const void *item)
+{
+	const open_fn open = *(const open_fn *)item;
+	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(), hg_policy_fp32()};
+	static const struct {
+		int stays, every, per_launch;
+	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4}, {1, 1, 4}, {1, 0, 0}, {1, 3, 4}};
+	for (int m = 1; m < MODELS; m++)
+		for (int p = 0; p < 4; p++) {
+			uint64_t expected = 0;
+			policies[p].loss_scale.init_scale = policies[p].loss_scale.max_scale = 0x1p22f; /* skipped steps among them */
+			for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+				struct rig r;
+				double loss = 0.0;
+				rig_open(&r, open(), models[m], policies[p], ways[way].stays);
+				rig_step(&r, ways[way].every, ways[way].per_launch);
+				for (int i = 0; i < 4; i++)
+					CHECK_OK(hg_step_run(r.step, 5));
+				CHECK_OK(hg_step_read(r.step, 0, &loss, NULL));
+				const uint64_t found = fingerprint(&r, loss);
+				expected = way ? expected : found;
+				CHECK_MSG(found == expected, "%s, %s, way %zu", models[m], policies[p].name, way);
+				rig_close(&r);
+			}
+		}
+}
+
+/* ---- which steps ---- */
+
+static void steps_are_remembered(const void *item)
+{
+	const open_fn open = *(const open_fn *)item;
+	struct rig r;
+	rig_open(&r, open(), NULL, hg_policy_fp16(), 1);
+	rig_step(&r, 3, 4);
+	CHECK_EQ_I(observer_of(&r).steps, 0);
+	hg_observation o = HG_OBSERVATION_INIT;
+	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_STATE);
+	CHECK_CONTAINS(hg_context_error(r.b.ctx), "less than the 0 observed steps");
+	for (int64_t ran = 0; ran < 60; ran += 4) {
+		CHECK_OK(hg_step_run(r.step, 4));
+		const int64_t now = ran + 4, seen = (now + 2) / 3, known = seen < HG_STEP_OBSERVED ? seen : HG_STEP_OBSERVED;
+		CHECK_EQ_I(observer_of(&r).steps, known);
+		for (int64_t back = 0; back < known; back++)
+			CHECK_EQ_I(observed(&r, back, 1).step, 3 * (seen - 1 - back));
+		CHECK_STATUS(hg_step_observed(r.step, known, 0, &o), HG_ERR_STATE);
+	}
+	CHECK_STATUS(hg_step_observed(r.step, -1, 0, &o), HG_ERR_STATE);
+	CHECK_STATUS(hg_step_observed(r.step, 0, -1, &o), HG_ERR_RANGE);
+	CHECK_STATUS(hg_step_observed(r.step, 0, observer_of(&r).tensors, &o), HG_ERR_RANGE);
+	o.size = 0;
+	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_ARG);
+	CHECK_STATUS(hg_step_observed(r.step, 0, 0, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_step_observed(NULL, 0, 0, &o), HG_ERR_ARG);
+	CHECK_STATUS(hg_step_observer(r.step, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_step_observer(NULL, NULL), HG_ERR_ARG);
+	rig_close(&r);
+}
+
+/* Who goes back to an earlier step has not taken the later ones. */
+static void steps_that_were_undone_are_forgotten(void)
+{
+	struct rig r;
+	struct hg__step early;
+	rig_open(&r, test_context(), NULL, hg_policy_fp16(), 1);
+	rig_step(&r, 1, 0);
+	CHECK_OK(hg_step_run(r.step, 3));
+	CHECK_OK(r.b.ctx->backend->copy_out(r.b.ctx, &early, r.b.params->step, sizeof early));
+	CHECK_OK(hg_step_run(r.step, 4));
+	CHECK(observer_of(&r).steps == 7 && observed(&r, 0, 0).step == 6);
+	CHECK_OK(r.b.ctx->backend->copy_in(r.b.ctx, r.b.params->step, &early, sizeof early));
+	CHECK_OK(hg_step_run(r.step, 1));
+	CHECK(observer_of(&r).steps == 4 && observed(&r, 0, 0).step == 3 && observed(&r, 1, 0).step == 2 && observed(&r, 3, 0).step == 0);
+	rig_close(&r);
+}
+
+static void off_is_off(void)
+{
+	struct rig r;
+	hg_observation o = HG_OBSERVATION_INIT;
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	rig_open(&r, test_context(), NULL, hg_policy_fp16(), 1);
+	CHECK_OK(hg_tape_plan(r.b.tape, &info));
+	CHECK_EQ_I(info.observer_bytes, 0);
+	rig_step(&r, 0, 0);
+	CHECK(observer_of(&r).every == 16);
+	CHECK_OK(hg_tape_plan(r.b.tape, &info));
+	CHECK(info.observer_bytes > 0 && info.observer_bytes < 65536);
+	CHECK(info.total_bytes >= info.observer_bytes + info.arena_bytes);
+	hg_step_free(r.step);
+	rig_step(&r, -1, 0);
+	CHECK_OK(hg_tape_plan(r.b.tape, &info));
+	CHECK_EQ_I(info.observer_bytes, 0);
+	CHECK_OK(hg_step_run(r.step, 20));
+	const hg_observer off = observer_of(&r);
+	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.looks == 0 && off.headroom == INFINITY && !off.headroom_name);
+	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_STATE);
+	CHECK_CONTAINS(hg_context_error(r.b.ctx), "nobody observes");
+	rig_close(&r);
+}
+
+/* ---- what went wrong first ---- */
+
+/* One feature of one node becomes a NaN in step 5, which is none to be looked at: where all is there at its end, it is. */
+static void a_bad_step_is_seen(const void *item)
+{
+	const open_fn open = *(const open_fn *)item;
+	for (int stays = 0; stays < 2; stays++) {
+		struct rig r;
+		rig_open(&r, open(), NULL, hg_policy_fp16(), stays);
+		rig_step(&r, 16, 1);
+		CHECK_OK(hg_step_run(r.step, 5));
+		float *x = download(r.x);
+		x[50 * D + 3] = NAN;
+		CHECK_OK(hg_tensor_upload(r.x, x, HG_F32));
+		free(x);
+		CHECK_OK(hg_step_run(r.step, 1));
+		CHECK_EQ_I(observer_of(&r).steps, 1 + stays);
+		CHECK_EQ_I(observed(&r, 0, 0).step, stays ? 5 : 0);
+		int64_t first = -1;
+		const int64_t tensors = observer_of(&r).tensors;
+		for (int64_t i = tensors - 1; i >= 0; i--)
+			first = observed(&r, 0, i).nonfinite ? i : first;
+		CHECK_EQ_I(first, stays ? 0 : -1);
+		const hg_observation o = observed(&r, 0, 0);
+		if (stays) {
+			CHECK_STR(o.op, "linear");
+			CHECK_STR(o.layer, "conv1");
+			CHECK_STR(o.name, "conv1/linear");
+			CHECK(o.first_row == 50 && o.first_col == 0 && o.nonfinite == 16 && o.headroom == 0.0);
+		}
+		rig_close(&r);
+	}
+}
+
+/* ---- sums in halves ---- */
+
+/* A hub that hears 5,000 nodes, each with a 1: in halves, one after the other, the sum sticks at 2048. */
+static void a_sum_that_sticks_is_seen(void)
+{
+	enum { LEAVES = 5000 };
+	static int32_t dst[LEAVES + 10], src[LEAVES + 10];
+	static float ones[LEAVES + 1][2];
+	hg_policy policies[] = {hg_policy_fp16_naive(), hg_policy_fp16_discretized(), hg_policy_fp16()};
+	for (int p = 0; p < 3; p++)
+		for (int stays = 0; stays < 2; stays++) {
+			struct rig r;
+			hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
+			memset(&r, 0, sizeof r);
+			for (int32_t e = 0; e < LEAVES + 10; e++) {
+				dst[e] = e < LEAVES ? 7 : e - LEAVES + 100;
+				src[e] = e < LEAVES ? e : 7;
+			}
+			for (int i = 0; i <= LEAVES; i++)
+				ones[i][0] = ones[i][1] = 1.0f;
+			bench_open(&r.b, test_context(), policies[p], HG_TRAIN);
+			hg_tape_observe(r.b.tape, stays);
+			CHECK_OK(hg_graph_from_coo(r.b.ctx, LEAVES + 1, LEAVES + 1, LEAVES + 10, dst, src, NULL, NULL, &r.b.graph));
+			const hg_var x = hg_tape_input(r.b.tape, tensor_of(&r.b, HG_F16, LEAVES + 1, 2, ones, HG_F32), "x", 1.0);
+			const hg_var w = hg_tape_param(r.b.tape, param(&r.b, "w", 2, 2));
+			hg_tape_scope(r.b.tape, "conv1");
+			const hg_var h = hg_spmm(r.b.tape, r.b.graph, x, HG_NONE, HG_NORM_NONE, 1.0f);
+			hg_tape_scope(r.b.tape, "conv2");
+			const hg_var y = hg_spmm(r.b.tape, r.b.graph, hg_linear(r.b.tape, hg_scale(r.b.tape, h, 0x1p-8f), w, HG_NONE), HG_NONE, HG_NORM_BOTH, 1.0f);
+			CHECK_OK(hg_tape_compile(r.b.tape, hg_mse(r.b.tape, y, x, HG_NONE)));
+			CHECK_OK(hg_optim_create(r.b.params, &adam, &r.optim));
+			rig_step(&r, 1, 0);
+			CHECK_OK(hg_step_run(r.step, 1));
+			int64_t sampled = 0, back = 0;
+			for (int64_t i = 0; i < observer_of(&r).tensors; i++) {
+				const hg_observation o = observed(&r, 0, i);
+				CHECK((o.swamping < 0.0) == (o.swamping_row < 0));
+				sampled += o.swamping >= 0.0;
+				back += o.swamping >= 0.0 && o.backward;
+				if (o.swamping >= 0.0 && !o.backward && strcmp(o.layer, "conv1") == 0) {
+					CHECK_WITHIN(o.swamping, p == 0 ? (LEAVES - 2048.0) / LEAVES : 0.0, p == 0 ? 0x1p-24 : 64 * 0x1p-11);
+					CHECK(p != 0 || o.swamping_row == 7);
+					test_note("%s: %.4f of the sum is lost in row %lld", policies[p].name, o.swamping, (long long)o.swamping_row);
+				}
+			}
+			CHECK_EQ_I(sampled, p == 2 ? 0 : 3); /* two sums forward, the second one's gradient backward; nothing is to be learnt before the first */
+			CHECK_EQ_I(back, p == 2 ? 0 : 1);
+			rig_close(&r);
+		}
+}
+
+/* ---- memory ---- */
+
+/* What stays for the observer stays only where it fits; a tape that fits without is not refused. */
+static void what_stays_gives_way(void)
+{
+	size_t arena[2] = {0, 0}, other = 0;
+	for (int stays = 0; stays < 2; stays++) {
+		struct rig r;
+		hg_memory_info memory = HG_MEMORY_INFO_INIT;
+		rig_open(&r, test_context(), NULL, hg_policy_fp16(), stays);
+		CHECK_OK(hg_context_memory(r.b.ctx, &memory));
+		arena[stays] = r.b.tape->arena_bytes;
+		CHECK_EQ_I(r.b.tape->stays, stays);
+		other = memory.current_bytes - arena[stays];
+		rig_close(&r);
+	}
+	CHECK(arena[1] > arena[0] + 4096);
+	hg_context *ctx = test_context();
+	ctx->memory_limit = other + arena[0] + 2048; /* not enough for the one, enough for the other */
+	struct rig r;
+	rig_open(&r, ctx, NULL, hg_policy_fp16(), 1);
+	CHECK(!r.b.tape->stays && r.b.tape->arena_bytes == arena[0]);
+	ctx->memory_limit = 0;
+	rig_close(&r);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(it_says_what_was_there),
+	    {"training_is_the_same", NULL, training_is_the_same, &devices[0]},
+	    {"training_is_the_same.capturing", NULL, training_is_the_same, &devices[1]},
+	    {"steps_are_remembered", NULL, steps_are_remembered, &devices[0]},
+	    {"steps_are_remembered.capturing", NULL, steps_are_remembered, &devices[1]},
+	    TEST(steps_that_were_undone_are_forgotten),
+	    TEST(off_is_off),
+	    {"a_bad_step_is_seen", NULL, a_bad_step_is_seen, &devices[0]},
+	    {"a_bad_step_is_seen.capturing", NULL, a_bad_step_is_seen, &devices[1]},
+	    TEST(a_sum_that_sticks_is_seen),
+	    TEST(what_stays_gives_way),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
