@@ -7,7 +7,7 @@
 
 Same model, same shapes, same graph, full batch: forward, loss on the training nodes, backward, Adam step. CSR (torch sparse) and COO (edge_index) are both
 timed, after epochs to warm up; the better one is what counts. One line of JSON for each run, with the names that hg-bench uses; what a release cannot do, or has no
-memory for, is a line too ("absent").
+memory for, is a line too ("absent"). casts: tensors that the forward pass converts from one float type to another, weights included (HalfGraph: hg-train, "casts").
 """
 import argparse
 import json
@@ -18,6 +18,7 @@ import time
 import torch
 import torch.nn.functional as F
 import torch_geometric
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import GATConv, GCNConv, GINConv
 
 import graphs
@@ -84,8 +85,25 @@ class Net(torch.nn.Module):
         return h
 
 
+class Casts(TorchDispatchMode):
+    """Counts conversions between float types."""
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten._to_copy.default and args[0].is_floating_point() and out.is_floating_point():
+            self.count += out.dtype != args[0].dtype
+        return out
+
+
+def forward_casts(net, x, edges, y, mask, device, amp):
+    with torch.no_grad(), torch.autocast(device, dtype=torch.float16, enabled=amp), Casts() as casts:
+        F.cross_entropy(net(x, edges)[mask].float(), y[mask])
+    return casts.count
+
+
 def epochs_ms(args, model, amp, edges, data, device):
-    """Milliseconds of each epoch after the first ones, and the last loss."""
+    """Milliseconds of each epoch after the first ones, the last loss, and the casts of a forward pass."""
     _, _, x, y, mask, classes = data
     torch.manual_seed(0)
     net = Net(model, x.shape[1], args.hidden, args.heads, classes, args.layers, args.dropout).to(device)
@@ -106,7 +124,7 @@ def epochs_ms(args, model, amp, edges, data, device):
             torch.cuda.synchronize()
         if epoch >= args.warmup:
             times.append(1e3 * (time.perf_counter() - begin))
-    return times, float(loss.detach())
+    return times, float(loss.detach()), forward_casts(net, x, edges, y, mask, device, amp)
 
 
 def form_of(name, data):
@@ -128,8 +146,8 @@ def measure(args, model, precision, form, data):
         held = torch.cuda.memory_allocated() if cuda else 0
         if cuda:
             torch.cuda.reset_peak_memory_stats()
-        times, loss = epochs_ms(args, model, precision == "amp", edges, data, args.device)
-        row = {"ms": statistics.median(times), "ms_min": min(times), "ms_max": max(times), "samples": len(times), "loss": loss if loss == loss else None}
+        times, loss, casts = epochs_ms(args, model, precision == "amp", edges, data, args.device)
+        row = {"ms": statistics.median(times), "ms_min": min(times), "ms_max": max(times), "samples": len(times), "casts": casts, "loss": loss if loss == loss else None}
         if cuda:
             row["peak_bytes"] = torch.cuda.max_memory_allocated()
             row["peak_beyond_inputs_bytes"] = row["peak_bytes"] - held
