@@ -21,6 +21,7 @@
 #include "halfgraph/policy.h"
 #include "halfgraph/progress.h"
 #include "halfgraph/shadow.h"
+#include "halfgraph/state.h"
 #include "halfgraph/status.h"
 #include "halfgraph/step.h"
 #include "halfgraph/tape.h"

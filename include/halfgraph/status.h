@@ -21,7 +21,8 @@ HG_EXTERN_C_BEGIN
 	X(HG_ERR_FORMAT, -10, "file contents are not what the format asks for")               \
 	X(HG_ERR_INTERNAL, -11, "an internal invariant does not hold: a bug in HalfGraph")    \
 	X(HG_INFO_SKIPPED, 1, "the optimiser step was skipped")                               \
-	X(HG_INFO_STOPPED, 2, "stopped early on request")
+	X(HG_INFO_STOPPED, 2, "stopped early on request")                                     \
+	X(HG_INFO_DIFFERS, 3, "done, and what follows is not the same run: its settings differ")
 
 typedef enum hg_status {
 #define HG_STATUS_ENUM(name, value, text) name = value,

@@ -4,6 +4,7 @@
 #include "halfgraph/model.h"
 #include "halfgraph/observe.h"
 #include "halfgraph/optim.h"
+#include "halfgraph/state.h"
 #include "halfgraph/step.h"
 
 HG_EXTERN_C_BEGIN
@@ -76,15 +77,22 @@ typedef struct hg_train_report {
 typedef struct hg_train hg_train;
 HG_API HG_NODISCARD hg_status hg_train_create(hg_context *context, const hg_train_config *config, const hg_train_data *data, hg_train **train);
 HG_API void hg_train_free(hg_train *train);
+/* Runs config.epochs epochs and leaves the weights of the best of them. Called again it goes on from these; after hg_train_set_state, from that state. Every run
+ * counts its epochs from 1 and looks for a best one of its own: what was best or out of patience before does not matter to it. */
 HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *report);
+/* Where training stands (state.h): after a run, behind its last step, not at its best epoch. In a progress function: behind the last epoch of those that ran
+ * together. 20 epochs, and 10, this, hg_train_set_state into a run of the same configuration and data, and 10 more, are the same bit for bit. */
+HG_API HG_NODISCARD hg_status hg_train_get_state(hg_train *train, hg_state **state);
+/* As hg_optim_set_state. Not in a progress function. */
+HG_API HG_NODISCARD hg_status hg_train_set_state(hg_train *train, const hg_state *state);
 /* Class of every node (or graph) with the weights of the best epoch: prediction [n], the first largest logit that is a number, -1 where none is; logits
  * [n, out] f32 or NULL. */
 HG_API HG_NODISCARD hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits);
 HG_API hg_params *hg_train_params(hg_train *train);
 HG_API hg_model *hg_train_model(hg_train *train); /* to record it on a tape of yours: another graph, other features */
-HG_API hg_step *hg_train_step(hg_train *train);   /* to read what was observed (observe.h); hg_train_run may make it again, too */
-HG_API const hg_tape *
-hg_train_tape(const hg_train *train); /* the training tape, for hg_tape_print; its values do not outlive an evaluation, and hg_train_run may record it again */
+HG_API hg_step *hg_train_step(hg_train *train);   /* to read what was observed (observe.h); what records the tapes again makes it again, too */
+/* The training tape, for hg_tape_print; its values do not outlive an evaluation, and hg_train_run and hg_train_set_state may record it again. */
+HG_API const hg_tape *hg_train_tape(const hg_train *train);
 
 HG_EXTERN_C_END
 #endif

@@ -23,7 +23,7 @@ static hg_status find(hg_train *t, int32_t *line)
 	return status;
 }
 
-static hg_status record_again(hg_train *t)
+hg_status hg__train_record_again(hg_train *t)
 {
 	hg__rewind_fini(&t->begin); /* with what the step's observer had seen */
 	hg_step_free(t->step);
@@ -61,5 +61,5 @@ hg_status hg__train_replan(hg_train *t, const char *outgrown, int *changed)
 	else
 		HG__TRY(promote(t, changed));
 	*changed |= outgrown != NULL;
-	return *changed ? record_again(t) : HG_OK;
+	return *changed ? hg__train_record_again(t) : HG_OK;
 }

@@ -34,6 +34,13 @@ hg_status hg__snapshot_save(struct hg__snapshot *s)
 	return HG_OK;
 }
 
+hg_status hg__param_narrow(const hg_param *p)
+{
+	hg_context *ctx = p->params->ctx;
+	const struct hg__axpby_args narrow = {.x = p->master->mat, .y = p->working->mat, .alpha = 1.0f};
+	return p->working == p->master ? HG_OK : ctx->backend->kernels->axpby(ctx, &narrow);
+}
+
 hg_status hg__snapshot_restore(const struct hg__snapshot *s)
 {
 	hg_context *ctx = s->params->ctx;
@@ -41,11 +48,43 @@ hg_status hg__snapshot_restore(const struct hg__snapshot *s)
 	for (int64_t i = 0; i < s->params->count; i++) {
 		const hg_param *p = s->params->item[i];
 		HG__TRY(ctx->backend->copy(ctx, p->master->mat.data, at, p->master->bytes));
+		HG__TRY(hg__param_narrow(p));
 		at += place(p);
-		if (p->working == p->master)
-			continue;
-		const struct hg__axpby_args narrow = {.x = p->master->mat, .y = p->working->mat, .alpha = 1.0f};
-		HG__TRY(ctx->backend->kernels->axpby(ctx, &narrow));
 	}
 	return HG_OK;
+}
+
+struct hg__mat hg__snapshot_mat(const struct hg__snapshot *s, int64_t index)
+{
+	struct hg__mat mat = s->params->item[index]->master->mat;
+	unsigned char *at = s->memory;
+	for (int64_t i = 0; i < index; i++)
+		at += place(s->params->item[i]);
+	mat.data = at;
+	return mat;
+}
+
+/* By way of the host, where room for the largest costs no device memory. */
+hg_status hg__snapshot_swap(struct hg__snapshot *s)
+{
+	hg_context *ctx = s->params->ctx;
+	size_t largest = 0;
+	void *aside = NULL;
+	for (int64_t i = 0; i < s->params->count; i++)
+		largest = s->params->item[i]->master->bytes > largest ? s->params->item[i]->master->bytes : largest;
+	HG__TRY(hg__host_alloc(ctx, largest, 1, "train: last weights", &aside));
+	hg_status status = HG_OK;
+	for (int64_t i = 0; status >= 0 && i < s->params->count; i++) {
+		const hg_param *p = s->params->item[i];
+		const struct hg__mat kept = hg__snapshot_mat(s, i);
+		status = ctx->backend->copy_out(ctx, aside, p->master->mat.data, p->master->bytes);
+		if (status >= 0)
+			status = ctx->backend->copy(ctx, p->master->mat.data, kept.data, p->master->bytes);
+		if (status >= 0)
+			status = ctx->backend->copy_in(ctx, kept.data, aside, p->master->bytes);
+		if (status >= 0)
+			status = hg__param_narrow(p);
+	}
+	hg__host_free(ctx, aside, largest);
+	return status;
 }

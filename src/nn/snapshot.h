@@ -16,6 +16,12 @@ void hg__snapshot_fini(struct hg__snapshot *snapshot);
 HG_NODISCARD hg_status hg__snapshot_save(struct hg__snapshot *snapshot);
 /* Masters from the copy, working copies from the masters. */
 HG_NODISCARD hg_status hg__snapshot_restore(const struct hg__snapshot *snapshot);
+/* The same, and the copy gets what the masters were. */
+HG_NODISCARD hg_status hg__snapshot_swap(struct hg__snapshot *snapshot);
+/* The copy of master number `index`, where it lies. */
+struct hg__mat hg__snapshot_mat(const struct hg__snapshot *snapshot, int64_t index);
+/* A parameter's working copy from its master, rounded as a step does it. */
+HG_NODISCARD hg_status hg__param_narrow(const hg_param *param);
 
 HG_EXTERN_C_END
 #endif

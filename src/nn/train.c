@@ -156,6 +156,8 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	train->ctx = ctx;
 	hg__context_hold(ctx);
 	train->config = c;
+	train->nodes = hg_graph_rows(d.input.graph);
+	train->edges = hg_graph_edges(d.input.graph);
 	const hg_status status = build(train, &d);
 	if (status < 0) {
 		hg_train_free(train);

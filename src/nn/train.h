@@ -5,6 +5,7 @@
 #include "nn/evaluate.h"
 #include "nn/rewind.h"
 #include "nn/snapshot.h"
+#include "nn/state.h"
 #include "nn/step.h"
 
 HG_EXTERN_C_BEGIN
@@ -17,11 +18,13 @@ struct hg_train {
 	hg_model *model;
 	hg_optim *optim;
 	struct hg__targets targets;
-	hg_tape *tape; /* training */
+	int64_t nodes, edges; /* of the graph */
+	hg_tape *tape;        /* training */
 	hg_var loss;
 	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
+	int swapped;             /* a run is over: the masters are the best epoch's, and `best` holds those of its last step */
 	struct hg__rewind begin; /* of epochs that run together; made when there first are some that the caller may stop */
 	double *epoch_ms;        /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
 	int64_t epoch_room;
@@ -32,6 +35,8 @@ struct hg_train {
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
 /* replan.c: after a step that was skipped because of its forward pass, or one whose weights are larger than the tapes assume (`outgrown` names the parameter). */
 HG_NODISCARD hg_status hg__train_replan(hg_train *train, const char *outgrown, int *changed);
+/* And both tapes once more, in place of those there are: where that fails, there are none. */
+HG_NODISCARD hg_status hg__train_record_again(hg_train *train);
 
 HG_EXTERN_C_END
 #endif

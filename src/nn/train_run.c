@@ -145,17 +145,20 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 		double ms;
 		HG__TRY(steps_run(t, count, &ms));
 		p->together = count > p->together ? count : p->together;
-		for (int64_t i = 1; i <= count; i++) {
-			const hg_status status = epoch_tell(t, p, ++epoch, count - i, ms, event);
+		hg_status status = HG_OK;
+		for (int64_t i = 1; status == HG_OK && i <= count; i++) {
+			status = epoch_tell(t, p, ++epoch, count - i, ms, event);
 			if (status == HG_INFO_STOPPED)
 				HG__TRY(steps_undo(t, count, i));
-			if (status != HG_OK)
-				return status;
 		}
+		HG__TRY(status);
+		/* also where the caller stops: who goes on from here goes on from tapes that fit */
 		if (event->step.reason == HG_STEP_SKIPPED_FORWARD || event->step.outgrown)
 			HG__TRY(hg__train_replan(t, event->step.outgrown, &replanned));
 		if (replanned)
 			hg__step_limit(t->step, t->config.eval_every);
+		if (status != HG_OK)
+			return status;
 	}
 	return HG_OK;
 }
@@ -206,6 +209,14 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 
+/* The best epoch's weights into the masters; those of the last step stay at hand, for hg_train_get_state. */
+static hg_status best_take(hg_train *t)
+{
+	HG__TRY(hg__snapshot_swap(&t->best));
+	t->swapped = 1;
+	return HG_OK;
+}
+
 hg_status hg_train_run(hg_train *train, hg_train_report *report)
 {
 	if (!train)
@@ -216,13 +227,14 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
 	hg_train_event last;
+	train->swapped = 0;
 	hg__step_limit(train->step, train->config.eval_every);
 	const hg_status status = epochs_run(train, &progress, &last);
-	hg__step_limit(train->step, HG_STEP_REMEMBERED);
 	HG__TRY(status);
+	hg__step_limit(train->step, HG_STEP_REMEMBERED);
 	if (!progress.best_epoch) /* stopped before the first look */
 		HG__TRY(epoch_look(train, &progress, &last));
-	HG__TRY(hg__snapshot_restore(&train->best));
+	HG__TRY(best_take(train));
 	HG__TRY(report_fill(train, &progress, &last, report));
 	return status;
 }

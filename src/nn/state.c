@@ -1,0 +1,164 @@
+/* A state in host memory: making it, adding to it, looking into it. */
+#include "halfgraph/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+hg_status hg_state_create(hg_state **state)
+{
+	if (!state)
+		return HG_ERR_ARG;
+	*state = calloc(1, sizeof **state);
+	return *state ? HG_OK : HG_ERR_NOMEM;
+}
+
+static void tensor_clear(hg_state_tensor *t)
+{
+	free(t->name);
+	free(t->master);
+	for (int k = 0; k < HG_STATE_MOMENTS; k++)
+		free(t->moment[k]);
+	*t = (hg_state_tensor){0};
+}
+
+void hg_state_free(hg_state *state)
+{
+	if (!state)
+		return;
+	for (int64_t i = 0; i < state->tensors; i++)
+		tensor_clear(&state->tensor[i]);
+	free(state->tensor);
+	free(state->setting);
+	free(state->promotion);
+	free(state->origin);
+	free(state);
+}
+
+/* Room for one more of `count` elements. realloc is asked for a power of two, so that n elements are copied fewer than n times. */
+static void *reserve(void *list, int64_t count, size_t size)
+{
+	const int full = (count & (count - 1)) == 0;
+	return full ? realloc(list, (count ? 2 * (size_t)count : 1) * size) : list;
+}
+
+static hg_status tensor_fill(hg_state_tensor *t, const char *name, int64_t rows, int64_t cols, int moments)
+{
+	const size_t length = strlen(name) + 1;
+	*t = (hg_state_tensor){.rows = rows, .cols = cols, .reach = (double)INFINITY, .moments = moments};
+	t->name = malloc(length);
+	t->master = calloc((size_t)rows, (size_t)cols * sizeof(float));
+	int failed = !t->name || !t->master;
+	for (int k = 0; k < moments; k++) {
+		t->moment[k] = calloc((size_t)rows, (size_t)cols * sizeof(float));
+		failed |= !t->moment[k];
+	}
+	if (failed) {
+		tensor_clear(t);
+		return HG_ERR_NOMEM;
+	}
+	memcpy(t->name, name, length);
+	return HG_OK;
+}
+
+hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, int64_t cols, int moments, hg_state_tensor **tensor)
+{
+	if (tensor)
+		*tensor = NULL;
+	if (!state || !name || !*name || hg_state_find_tensor(state, name) || rows < 1 || cols < 1 || moments < 0 || moments > HG_STATE_MOMENTS)
+		return HG_ERR_ARG;
+	if (cols > INT64_MAX / (int64_t)sizeof(float) || rows > INT64_MAX / (int64_t)sizeof(float) / cols)
+		return HG_ERR_NOMEM;
+	hg_state_tensor *list = reserve(state->tensor, state->tensors, sizeof *list), made;
+	if (!list)
+		return HG_ERR_NOMEM;
+	state->tensor = list;
+	const hg_status status = tensor_fill(&made, name, rows, cols, moments);
+	if (status < 0)
+		return status;
+	list[state->tensors] = made;
+	if (tensor)
+		*tensor = &list[state->tensors];
+	state->tensors++;
+	return HG_OK;
+}
+
+hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting)
+{
+	if (!state || !setting || !*setting->name || !memchr(setting->name, 0, sizeof setting->name) || !memchr(setting->text, 0, sizeof setting->text) ||
+	    hg_state_find_setting(state, setting->name))
+		return HG_ERR_ARG;
+	hg_setting *list = reserve(state->setting, state->settings, sizeof *list);
+	if (!list)
+		return HG_ERR_NOMEM;
+	state->setting = list;
+	list[state->settings++] = *setting;
+	return HG_OK;
+}
+
+static int same_node(const hg_promotion *a, const hg_promotion *b)
+{
+	return a->nth == b->nth && strcmp(a->op, b->op) == 0 && strcmp(a->layer, b->layer) == 0;
+}
+
+hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion)
+{
+	if (!state || !promotion || !*promotion->op || !memchr(promotion->op, 0, sizeof promotion->op) || !memchr(promotion->layer, 0, sizeof promotion->layer) ||
+	    promotion->nth < 0)
+		return HG_ERR_ARG;
+	for (int64_t i = 0; i < state->promotions; i++)
+		if (same_node(&state->promotion[i], promotion))
+			return HG_ERR_ARG;
+	hg_promotion *list = reserve(state->promotion, state->promotions, sizeof *list);
+	if (!list)
+		return HG_ERR_NOMEM;
+	state->promotion = list;
+	list[state->promotions++] = *promotion;
+	return HG_OK;
+}
+
+const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const char *name)
+{
+	for (int64_t i = 0; state && name && i < state->tensors; i++)
+		if (strcmp(state->tensor[i].name, name) == 0)
+			return &state->tensor[i];
+	return NULL;
+}
+
+const hg_setting *hg_state_find_setting(const hg_state *state, const char *name)
+{
+	for (int64_t i = 0; state && name && i < state->settings; i++)
+		if (strcmp(state->setting[i].name, name) == 0)
+			return &state->setting[i];
+	return NULL;
+}
+
+static int history_known(const hg_loss_scale *s)
+{
+	for (int k = 0; k < HG_LOSS_SCALE_HISTORY; k++)
+		if (s->history[k].reason < HG_STEP_APPLIED || s->history[k].reason > HG_STEP_SKIPPED_FORWARD)
+			return 0;
+	return 1;
+}
+
+/* The largest growth tracker would overflow at the next step. */
+const char *hg_state_fault(const hg_state *state)
+{
+	if (!state)
+		return "it is NULL";
+	const hg_loss_scale *s = &state->loss_scale;
+	if (!isfinite(s->scale) || !(s->scale > 0))
+		return "the loss scale is not a finite number above 0";
+	if (s->growth_tracker < 0 || s->growth_tracker == INT32_MAX || s->tolerance < 0)
+		return "the loss scale's growth_tracker or tolerance is out of its range";
+	if (s->applied < 0 || s->skipped < 0 || s->applied > INT64_MAX / 2 || s->skipped > INT64_MAX / 2 || s->steps != s->applied + s->skipped)
+		return "the loss scale's steps are not the sum of applied and skipped";
+	if (!history_known(s))
+		return "the loss scale's history has a reason that is no hg_step_reason";
+	for (int64_t i = 0; i < state->tensors; i++)
+		if (!(state->tensor[i].reach > 0))
+			return "a tensor's reach is not above 0";
+	if (state->step < 0 || state->step > INT64_MAX / 2)
+		return "the step counter is out of its range";
+	return NULL;
+}

@@ -1,0 +1,137 @@
+/* Settings of a run: one table of fields for each struct that holds some. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "halfgraph/version.h"
+#include "nn/state.h"
+
+struct field {
+	const char *name;
+	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators are of int's size */
+	size_t place;
+};
+
+#define POLICY(field, type)                                \
+	{                                                      \
+		"policy." #field, type, offsetof(hg_policy, field) \
+	}
+static const struct field policy_fields[] = {POLICY(name, TEXT),
+                                             POLICY(state, INT),
+                                             POLICY(accumulate, INT),
+                                             POLICY(unproved, INT),
+                                             POLICY(replan, INT),
+                                             POLICY(loss_scale.enabled, INT),
+                                             POLICY(loss_scale.init_scale, FLOAT),
+                                             POLICY(loss_scale.growth_factor, FLOAT),
+                                             POLICY(loss_scale.backoff_factor, FLOAT),
+                                             POLICY(loss_scale.growth_interval, INT),
+                                             POLICY(loss_scale.min_scale, FLOAT),
+                                             POLICY(loss_scale.max_scale, FLOAT),
+                                             POLICY(loss_scale.hysteresis, INT)};
+
+#define OPTIM(field, type)                                      \
+	{                                                           \
+		"optim." #field, type, offsetof(hg_optim_config, field) \
+	}
+static const struct field optim_fields[] = {OPTIM(kind, INT),    OPTIM(lr, FLOAT),    OPTIM(weight_decay, FLOAT), OPTIM(momentum, FLOAT), OPTIM(nesterov, INT),
+                                            OPTIM(beta1, FLOAT), OPTIM(beta2, FLOAT), OPTIM(eps, FLOAT),          OPTIM(clip_norm, FLOAT)};
+
+#define MODEL(field, type)                                      \
+	{                                                           \
+		"model." #field, type, offsetof(hg_model_config, field) \
+	}
+static const struct field model_fields[] = {MODEL(name, TEXT),
+                                            MODEL(in_features, INT64),
+                                            MODEL(out_features, INT64),
+                                            MODEL(layers, INT),
+                                            MODEL(hidden, INT),
+                                            MODEL(heads, INT),
+                                            MODEL(dropout, FLOAT),
+                                            MODEL(norm, INT),
+                                            MODEL(eps_learnable, INT),
+                                            MODEL(aggregate, INT),
+                                            MODEL(lambda, FLOAT),
+                                            MODEL(negative_slope, FLOAT),
+                                            MODEL(attention_dropout, FLOAT),
+                                            MODEL(out_heads, INT),
+                                            MODEL(readout, INT)};
+_Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int), "enumerators are read as int");
+
+static hg_status added(hg_context *ctx, hg_status status, const char *name)
+{
+	return status < 0 ? hg__fail(ctx, status, "state: setting %s: %s", name, hg_status_text(status)) : HG_OK;
+}
+
+/* The struct's field, widened. */
+static hg_setting read_field(const struct field *f, const void *from)
+{
+	const unsigned char *at = (const unsigned char *)from + f->place;
+	hg_setting s = {.kind = f->type == FLOAT ? HG_SETTING_REAL : f->type == TEXT ? HG_SETTING_TEXT : HG_SETTING_INTEGER};
+	int small = 0;
+	float real = 0.0f;
+	const char *text = NULL;
+	(void)snprintf(s.name, sizeof s.name, "%s", f->name);
+	if (f->type == INT64)
+		memcpy(&s.integer, at, sizeof s.integer);
+	else
+		memcpy(f->type == INT ? (void *)&small : f->type == FLOAT ? (void *)&real : (void *)&text, at, f->type == TEXT ? sizeof text : sizeof small);
+	if (f->type == INT)
+		s.integer = small;
+	s.real = (double)real;
+	(void)snprintf(s.text, sizeof s.text, "%s", text ? text : "");
+	return s;
+}
+
+static hg_status note_fields(hg_state *state, hg_context *ctx, const struct field *fields, size_t count, const void *from)
+{
+	for (size_t k = 0; k < count; k++) {
+		const hg_setting s = read_field(&fields[k], from);
+		HG__TRY(added(ctx, hg_state_add_setting(state, &s), s.name));
+	}
+	return HG_OK;
+}
+#define NOTE_ALL(state, ctx, fields, from) note_fields(state, ctx, fields, sizeof(fields) / sizeof((fields)[0]), from)
+
+static hg_status note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
+{
+	const struct field f = {name, TEXT, 0};
+	return note_fields(state, ctx, &f, 1, &text);
+}
+
+hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name, int64_t value)
+{
+	const struct field f = {name, INT64, 0};
+	return note_fields(state, ctx, &f, 1, &value);
+}
+
+hg_status hg__state_note_model(hg_state *state, hg_context *ctx, const hg_model_config *config)
+{
+	return NOTE_ALL(state, ctx, model_fields, config);
+}
+
+hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
+{
+	hg_context *ctx = optim->params->ctx;
+	HG__TRY(note_text(state, ctx, "library", hg_version_string()));
+	HG__TRY(note_text(state, ctx, "device", hg_context_device(ctx) == HG_DEVICE_CUDA ? "cuda" : "cpu"));
+	HG__TRY(hg__state_note_integer(state, ctx, "seed", (int64_t)ctx->seed));
+	HG__TRY(hg__state_note_integer(state, ctx, "separate_ops", ctx->separate_ops));
+	HG__TRY(NOTE_ALL(state, ctx, policy_fields, &optim->params->policy));
+	return NOTE_ALL(state, ctx, optim_fields, &optim->config);
+}
+
+static int same_setting(const hg_setting *a, const hg_setting *b)
+{
+	return b && a->kind == b->kind && a->integer == b->integer && a->real >= b->real && a->real <= b->real && strcmp(a->text, b->text) == 0;
+}
+
+const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs, const char *prefix)
+{
+	for (int64_t i = 0; i < ours->settings; i++) {
+		const hg_setting *s = &ours->setting[i];
+		if (strncmp(s->name, prefix, strlen(prefix)) == 0 && !same_setting(s, hg_state_find_setting(theirs, s->name)))
+			return s;
+	}
+	return NULL;
+}

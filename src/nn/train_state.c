@@ -1,0 +1,76 @@
+/* The state of a training run: that of its optimiser, and what the run was set up with. */
+#include "nn/train.h"
+
+static hg_status note_run(hg_state *state, const hg_train *t)
+{
+	HG__TRY(hg__state_note_model(state, t->ctx, &t->config.model));
+	HG__TRY(hg__state_note_integer(state, t->ctx, "train.first_layer_decay_only", t->config.first_layer_decay_only));
+	HG__TRY(hg__state_note_integer(state, t->ctx, "data.nodes", t->nodes));
+	return hg__state_note_integer(state, t->ctx, "data.edges", t->edges);
+}
+
+hg_status hg_train_get_state(hg_train *train, hg_state **out)
+{
+	hg_state *state = NULL;
+	if (!train)
+		return HG_ERR_ARG;
+	if (!out)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_get_state: state is NULL");
+	*out = NULL;
+	HG__TRY(hg__state_get(train->optim, train->swapped ? &train->best : NULL, &state));
+	const hg_status status = note_run(state, train);
+	if (status < 0) {
+		hg_state_free(state);
+		return status;
+	}
+	*out = state;
+	return HG_OK;
+}
+
+/* Where tapes shall rest on something else they are recorded again, before anything else changes; what fails then is turned back. */
+static hg_status put_on(hg_train *t, const hg_state *ours, const hg_state *theirs, struct hg__basis *basis)
+{
+	const int moves = !hg__basis_same(t->params, basis);
+	hg_status status = HG_OK;
+	if (moves) {
+		hg__basis_swap(t->params, basis);
+		status = hg__train_record_again(t);
+	}
+	if (status >= 0)
+		status = hg__state_put(t->optim, ours, theirs);
+	if (status >= 0 || !moves)
+		return status;
+	hg__basis_swap(t->params, basis);
+	const hg_status back = hg__train_record_again(t);
+	return back < 0 ? back : status;
+}
+
+static hg_status put_checked(hg_train *t, const hg_state *ours, const hg_state *theirs)
+{
+	struct hg__basis basis;
+	HG__TRY(hg__state_check(t->optim, ours, theirs));
+	HG__TRY(hg__basis_make(t->params, theirs, &basis));
+	const hg_status status = put_on(t, ours, theirs, &basis);
+	hg__basis_fini(t->ctx, &basis);
+	if (status >= 0)
+		t->swapped = 0;
+	return status;
+}
+
+hg_status hg_train_set_state(hg_train *train, const hg_state *theirs)
+{
+	hg_state *ours = NULL;
+	if (!train)
+		return HG_ERR_ARG;
+	if (!theirs)
+		return hg__fail(train->ctx, HG_ERR_ARG, "train_set_state: state is NULL");
+	if (hg_state_create(&ours) < 0)
+		return hg__fail(train->ctx, HG_ERR_NOMEM, "state: %s", hg_status_text(HG_ERR_NOMEM));
+	hg_status status = hg__state_note_optim(ours, train->optim);
+	if (status >= 0)
+		status = note_run(ours, train);
+	if (status >= 0)
+		status = put_checked(train, ours, theirs);
+	hg_state_free(ours);
+	return status;
+}

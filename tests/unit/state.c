@@ -1,0 +1,417 @@
+/* The state of a run: out of one and into another it goes on with the same bits; what does not fit changes nothing. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/param.h"
+#include "small_run.h"
+#include "unit/capturing.h"
+#include "unit/faulty.h"
+
+typedef hg_context *(*open_fn)(void);
+
+/* 20 epochs; 10, and 10 of another run from their state. */
+static void resume(open_fn open, hg_train_config c)
+{
+	static struct small_run whole, first, second;
+	hg_train_config twice = c;
+	twice.epochs = 2 * c.epochs;
+	small_open(&whole, open(), twice);
+	small_go(&whole);
+	hg_state *expected = small_state(&whole);
+	small_open(&first, open(), c);
+	small_go(&first);
+	hg_state *half = small_state(&first);
+	small_close(&first);
+	small_open(&second, open(), c);
+	CHECK_MSG(hg_train_set_state(second.train, half) == HG_OK, "%s", hg_context_error(second.ctx));
+	hg_state *again = small_state(&second);
+	check_same_state(half, again, 1);
+	small_go(&second);
+	hg_state *found = small_state(&second);
+	check_same_state(expected, found, 1);
+	CHECK_EQ_I(found->step, 20);
+	CHECK_EQ_I(second.report.epochs_run, 10);
+	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);
+	CHECK(whole.step.skipped == second.step.skipped && whole.step.loss_scale >= second.step.loss_scale && whole.step.loss_scale <= second.step.loss_scale);
+	hg_state_free(expected);
+	hg_state_free(half);
+	hg_state_free(again);
+	hg_state_free(found);
+	small_close(&whole);
+	small_close(&second);
+}
+
+static void runs_go_on_bit_for_bit(void)
+{
+	static const char *const policies[] = {"fp32", "fp16", "fp16-discretized", "fp16-naive"};
+	static const open_fn devices[] = {test_context, capturing_context};
+	for (size_t d = 0; d < 2; d++)
+		for (const char *const *model = hg_model_names(); *model; model++)
+			for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
+				resume(devices[d], small_config(*model, policies[p]));
+}
+
+/* Sums times 4096 overflow behind their guards in the first steps, and nodes are promoted. The run that goes on knows them; one that is put back to its
+ * beginning forgets them. */
+static void promoted_nodes_stay_so(void)
+{
+	static struct small_run r;
+	hg_train_config c = small_config("gin", "fp16");
+	c.eval_every = 1;
+	c.model.lambda = 4096.0f;
+	small_open(&r, test_context(), c);
+	hg_state *begin = small_state(&r);
+	small_go(&r);
+	hg_state *end = small_state(&r);
+	CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans", r.report.replans);
+	CHECK_OK(hg_train_set_state(r.train, begin));
+	hg_state *again = small_state(&r);
+	check_same_state(begin, again, 1);
+	hg_state_free(begin);
+	hg_state_free(end);
+	hg_state_free(again);
+	small_close(&r);
+	resume(test_context, c);
+}
+
+static void every_optimiser_goes_on(void)
+{
+	hg_train_config c = small_config("gcn", "fp16");
+	c.policy.loss_scale.init_scale = 0x1p24f; /* skipped steps first */
+	c.policy.loss_scale.hysteresis = 2;
+	for (int kind = HG_SGD; kind <= HG_ADAMW; kind++) {
+		c.optim.kind = (hg_optim_kind)kind;
+		for (int momentum = 0; momentum < (kind == HG_SGD ? 2 : 1); momentum++) {
+			c.optim.momentum = 0.9f * (float)momentum;
+			resume(test_context, c);
+		}
+	}
+}
+
+/* After a run the parameters are the best epoch's, the state is the last step's. */
+static void the_last_step_is_kept_beside_the_best(void)
+{
+	static struct small_run a, b;
+	hg_train_config c = small_config("gcn", "fp32");
+	c.optim.lr = 0.5f; /* too large to go on improving */
+	c.epochs = 30;
+	c.eval_every = 1;
+	small_open(&a, test_context(), c);
+	small_go(&a);
+	CHECK(a.report.best_epoch < a.report.epochs_run);
+	hg_state *last = small_state(&a);
+	small_open(&b, test_context(), c);
+	CHECK_OK(hg_train_set_state(b.train, last));
+	hg_state *same = small_state(&b);
+	check_same_state(last, same, 1);
+	float shown[SMALL_D * 16];
+	hg_param *weight = hg_params_at(hg_train_params(a.train), 0);
+	CHECK_OK(hg_tensor_download(hg_param_master(weight), shown, HG_F32));
+	CHECK(memcmp(shown, last->tensor[0].master, sizeof shown) != 0);
+	CHECK_OK(hg_train_set_state(a.train, last));
+	CHECK_OK(hg_tensor_download(hg_param_master(weight), shown, HG_F32));
+	CHECK(memcmp(shown, last->tensor[0].master, sizeof shown) == 0);
+	hg_state_free(last);
+	hg_state_free(same);
+	small_close(&a);
+	small_close(&b);
+}
+
+/* What cannot be narrowed becomes infinite in the working copy, and NaN stays: the state of a run gone wrong is a state. */
+static void weights_that_are_no_numbers(void)
+{
+	static struct small_run r;
+	hg_half working[SMALL_D * 16];
+	small_open(&r, test_context(), small_config("gcn", "fp16"));
+	hg_state *state = small_state(&r);
+	state->tensor[0].master[0] = NAN;
+	state->tensor[0].master[1] = 1e6f;
+	state->tensor[0].master[2] = -INFINITY;
+	CHECK_OK(hg_train_set_state(r.train, state));
+	hg_state *again = small_state(&r);
+	check_same_state(state, again, 1);
+	CHECK_OK(hg_tensor_download(hg_param_working(hg_params_at(hg_train_params(r.train), 0)), working, HG_F16));
+	CHECK(isnan(hg_half_to_float(working[0])) && isinf(hg_half_to_float(working[1])) && hg_half_to_float(working[2]) < -65504.0f);
+	hg_state_free(state);
+	hg_state_free(again);
+	small_close(&r);
+}
+
+/* Mistakes, each made in a state of a GCN that would fit. */
+static void no_tensor(hg_state *s)
+{
+	s->tensors--;
+}
+static void other_name(hg_state *s)
+{
+	s->tensor[0].name[0] = 'C';
+}
+static void extra_tensor(hg_state *s)
+{
+	CHECK_OK(hg_state_add_tensor(s, "conv9.weight", 2, 3, 2, NULL));
+}
+static void other_rows(hg_state *s)
+{
+	s->tensor[0].rows = 1433;
+}
+static void other_moments(hg_state *s)
+{
+	s->tensor[1].moments = 1;
+}
+static void scale_zero(hg_state *s)
+{
+	s->loss_scale.scale = 0;
+}
+static void scale_nan(hg_state *s)
+{
+	s->loss_scale.scale = NAN;
+}
+static void tracker_full(hg_state *s)
+{
+	s->loss_scale.growth_tracker = INT32_MAX;
+}
+static void tolerance_negative(hg_state *s)
+{
+	s->loss_scale.tolerance = -1;
+}
+static void steps_lost(hg_state *s)
+{
+	s->loss_scale.steps++;
+}
+static void reason_unknown(hg_state *s)
+{
+	s->loss_scale.history[31].reason = HG_STEP_SKIPPED_FORWARD + 1;
+}
+static void op_unknown(hg_state *s)
+{
+	const hg_promotion node = {.op = "swish", .layer = "conv0"};
+	CHECK_OK(hg_state_add_promotion(s, &node));
+}
+static void reach_nan(hg_state *s)
+{
+	s->tensor[1].reach = NAN;
+}
+static void step_negative(hg_state *s)
+{
+	s->step = -1;
+}
+
+static const struct {
+	void (*spoil)(hg_state *state);
+	hg_status status;
+	const char *part;
+} mistakes[] = {
+    {no_tensor, HG_ERR_SHAPE, "the state lacks conv1.bias, which the model has"},
+    {other_name, HG_ERR_SHAPE, "the state lacks conv0.weight, which the model has; it has Conv0.weight, which the model has not"},
+    {extra_tensor, HG_ERR_SHAPE, "the state has conv9.weight, which the model has not"},
+    {other_rows, HG_ERR_SHAPE, "conv0.weight is [1433, 16] in the state, the model has [11, 16]"},
+    {other_moments, HG_ERR_SHAPE, "conv0.bias has 1 moments in the state, the optimiser keeps 2"},
+    {scale_zero, HG_ERR_ARG, "the state: the loss scale is not a finite number above 0"},
+    {scale_nan, HG_ERR_ARG, "the state: the loss scale is not a finite number above 0"},
+    {tracker_full, HG_ERR_ARG, "growth_tracker or tolerance"},
+    {tolerance_negative, HG_ERR_ARG, "growth_tracker or tolerance"},
+    {steps_lost, HG_ERR_ARG, "not the sum of applied and skipped"},
+    {reason_unknown, HG_ERR_ARG, "no hg_step_reason"},
+    {op_unknown, HG_ERR_UNSUPPORTED, "the state: the swish of conv0 was promoted to f32, and this library has no such op"},
+    {reach_nan, HG_ERR_ARG, "a tensor's reach is not above 0"},
+    {step_negative, HG_ERR_ARG, "step counter"},
+};
+
+static void what_does_not_fit_changes_nothing(void)
+{
+	static struct small_run r;
+	small_open(&r, test_context(), small_config("gcn", "fp16"));
+	small_go(&r);
+	hg_state *before = small_state(&r);
+	for (size_t k = 0; k < sizeof mistakes / sizeof mistakes[0]; k++) {
+		hg_state *state = small_state(&r);
+		const hg_state whole = *state;
+		state->tensor[0].master[0] = 77.0f;
+		mistakes[k].spoil(state);
+		CHECK_MSG(hg_train_set_state(r.train, state) == mistakes[k].status, "%zu: %s", k, hg_context_error(r.ctx));
+		CHECK_CONTAINS(hg_context_error(r.ctx), mistakes[k].part);
+		state->tensors = whole.tensors > state->tensors ? whole.tensors : state->tensors;
+		state->tensor[1].moments = 2; /* what it owns is given back */
+		hg_state_free(state);
+		state = small_state(&r);
+		check_same_state(before, state, 1);
+		hg_state_free(state);
+	}
+	CHECK_STATUS(hg_train_set_state(r.train, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_train_get_state(r.train, NULL), HG_ERR_ARG);
+	hg_state_free(before);
+	small_close(&r);
+}
+
+/* A model of another kind is named beside its parameters. */
+static void another_model_is_named(void)
+{
+	static struct small_run gcn, gin;
+	small_open(&gcn, test_context(), small_config("gcn", "fp16"));
+	small_open(&gin, test_context(), small_config("gin", "fp16"));
+	hg_state *state = small_state(&gcn);
+	CHECK_STATUS(hg_train_set_state(gin.train, state), HG_ERR_SHAPE);
+	CHECK_CONTAINS(hg_context_error(gin.ctx), "it is of a gcn, the run trains a gin");
+	hg_state_free(state);
+	small_close(&gcn);
+	small_close(&gin);
+}
+
+/* Another configuration takes the weights and says in what it differs; a loss scale of another policy begins anew. */
+static void another_configuration_goes_on_and_says_so(void)
+{
+	static struct small_run a, b;
+	hg_train_config c = small_config("gcn", "fp16");
+	small_open(&a, test_context(), c);
+	small_go(&a);
+	hg_state *state = small_state(&a);
+	c.model.dropout = 0.25f;
+	small_open(&b, test_context(), c);
+	CHECK_STATUS(hg_train_set_state(b.train, state), HG_INFO_DIFFERS);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "model.dropout is 0.5 in the state, the run has 0.25");
+	hg_state *taken = small_state(&b);
+	check_same_state(state, taken, 0);
+	hg_state_free(taken);
+	small_close(&b);
+	c = small_config("gcn", "fp32");
+	small_open(&b, test_context(), c);
+	CHECK_STATUS(hg_train_set_state(b.train, state), HG_INFO_DIFFERS);
+	CHECK_CONTAINS(hg_context_error(b.ctx), "policy.name is fp16 in the state, the run has fp32");
+	taken = small_state(&b);
+	CHECK(taken->loss_scale.scale >= 1.0f && taken->loss_scale.scale <= 1.0f && state->loss_scale.scale > 1.0f);
+	CHECK(taken->loss_scale.applied == state->loss_scale.applied && taken->step == state->step);
+	CHECK(memcmp(taken->tensor[0].moment[1], state->tensor[0].moment[1], 16 * sizeof(float)) == 0);
+	small_go(&b);
+	hg_state_free(taken);
+	hg_state_free(state);
+	small_close(&a);
+	small_close(&b);
+}
+
+/* A loop of one's own: parameters and optimiser, no hg_train. */
+static void an_optimiser_alone_has_a_state(void)
+{
+	hg_context *ctx = test_context();
+	hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+	float gradient[2 * 3] = {1, -2, 3, -4, 5, -6}, value[2][2 * 3];
+	hg_params *params[2];
+	hg_optim *optim[2];
+	for (int k = 0; k < 2; k++) {
+		hg_param *p;
+		CHECK_OK(hg_params_create(ctx, NULL, &params[k]));
+		CHECK_OK(hg_params_add(params[k], "encoder/weight", 2, 3, HG_INIT_ONES, 0, &p));
+		CHECK_OK(hg_params_add(params[k], "mean", 1, 3, HG_INIT_ZEROS, HG_PARAM_BUFFER | HG_PARAM_F32, NULL));
+		CHECK_OK(hg_tensor_upload(hg_param_grad(p), gradient, HG_F32));
+		CHECK_OK(hg_optim_create(params[k], &config, &optim[k]));
+	}
+	hg_state *state = NULL;
+	CHECK_OK(hg_optim_step(optim[0]));
+	CHECK_OK(hg_optim_get_state(optim[0], &state));
+	CHECK(state->tensors == 2 && state->tensor[0].moments == 2 && state->tensor[1].moments == 0 && !hg_state_find_setting(state, "model.name"));
+	CHECK_OK(hg_optim_set_state(optim[1], state));
+	hg_step_info info = HG_STEP_INFO_INIT;
+	CHECK_OK(hg_optim_info(optim[1], &info));
+	CHECK(info.applied && info.steps == 1 && info.skipped == 0);
+	for (int k = 0; k < 2; k++) {
+		CHECK_OK(hg_optim_step(optim[k]));
+		CHECK_OK(hg_tensor_download(hg_param_master(hg_params_at(params[k], 0)), value[k], HG_F32));
+		hg_optim_free(optim[k]);
+		hg_params_free(params[k]);
+	}
+	CHECK(memcmp(value[0], value[1], sizeof value[0]) == 0);
+	hg_state_free(state);
+	hg_context_free(ctx);
+}
+
+static void a_state_by_hand(void)
+{
+	hg_state *s = NULL;
+	hg_state_tensor *t = NULL;
+	hg_setting setting = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
+	CHECK_OK(hg_state_create(&s));
+	CHECK_STATUS(hg_state_create(NULL), HG_ERR_ARG);
+	for (int i = 0; i < 40; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof name, "w%d", i);
+		CHECK_OK(hg_state_add_tensor(s, name, i + 1, 2, i % 3, &t));
+		CHECK(t->master && !t->moment[i % 3 < 2 ? i % 3 : 1] == (i % 3 < 2) && memcmp(t->master, (float[2]){0}, 8) == 0);
+	}
+	CHECK(s->tensors == 40 && hg_state_find_tensor(s, "w39")->rows == 40 && !hg_state_find_tensor(s, "w40") && !hg_state_find_tensor(s, NULL));
+	CHECK_STATUS(hg_state_add_tensor(s, "w3", 1, 1, 0, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_tensor(s, "", 1, 1, 0, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_tensor(s, "a", 0, 1, 0, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_tensor(s, "a", 1, 1, 3, NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_state_add_tensor(s, "a", INT64_MAX / 4, 4, 0, NULL), HG_ERR_NOMEM);
+	CHECK_OK(hg_state_add_setting(s, &setting));
+	CHECK_STATUS(hg_state_add_setting(s, &setting), HG_ERR_ARG);
+	hg_promotion node = {.op = "spmm", .layer = "conv0", .nth = 1};
+	CHECK_OK(hg_state_add_promotion(s, &node));
+	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	node.nth = -1;
+	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	memset(setting.name, 'x', sizeof setting.name); /* no end */
+	CHECK_STATUS(hg_state_add_setting(s, &setting), HG_ERR_ARG);
+	CHECK(s->tensors == 40 && s->settings == 1 && hg_state_find_setting(s, "seed")->integer == 3);
+	CHECK_STR(hg_state_fault(NULL), "it is NULL");
+	hg_state_free(s);
+	hg_state_free(NULL);
+}
+
+/* Every allocation of the context fails once: a status, and the run is where it was. (The state's own memory is malloc's: tests/data/nomem.c.) */
+static void without_memory_nothing_changes(void)
+{
+	static struct small_run r;
+	struct faulty f;
+	hg_context *ctx = faulty_context(&f);
+	small_open(&r, ctx, small_config("gcn", "fp16"));
+	hg_state *before = small_state(&r), *other = small_state(&r);
+	const hg_promotion node = {.op = "spmm", .layer = "conv0"};
+	other->tensor[0].master[0] = 9.0f;
+	CHECK_OK(hg_state_add_promotion(other, &node)); /* so that tapes are recorded again, and back */
+	hg_status status = HG_ERR_NOMEM;
+	for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
+		f.calls = 0;
+		f.fail_at = k;
+		status = hg_train_set_state(r.train, other);
+		f.fail_at = -1;
+		hg_state *after = small_state(&r);
+		check_same_state(status == HG_OK ? other : before, after, 1);
+		hg_state_free(after);
+		CHECK(k < 1000);
+	}
+	CHECK_STATUS(status, HG_OK);
+	small_go(&r);
+	CHECK_OK(hg_train_set_state(r.train, before));
+	for (int64_t k = 0; status == HG_OK || status == HG_ERR_NOMEM; k++) {
+		hg_state *out = NULL;
+		f.calls = 0;
+		f.fail_at = k;
+		status = hg_train_get_state(r.train, &out);
+		f.fail_at = -1;
+		CHECK((status == HG_OK) == (out != NULL));
+		hg_state_free(out);
+		if (f.calls <= k)
+			break;
+		CHECK_STATUS(status, HG_ERR_NOMEM);
+	}
+	hg_state_free(before);
+	hg_state_free(other);
+	r.ctx = NULL;
+	small_close(&r);
+	faulty_close(&f, ctx);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(runs_go_on_bit_for_bit),         TEST(promoted_nodes_stay_so),
+	    TEST(every_optimiser_goes_on),        TEST(the_last_step_is_kept_beside_the_best),
+	    TEST(weights_that_are_no_numbers),    TEST(what_does_not_fit_changes_nothing),
+	    TEST(another_model_is_named),         TEST(another_configuration_goes_on_and_says_so),
+	    TEST(an_optimiser_alone_has_a_state), TEST(a_state_by_hand),
+	    TEST(without_memory_nothing_changes),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
