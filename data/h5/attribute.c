@@ -88,6 +88,19 @@ hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name, co
 	return status;
 }
 
+hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const char *where, double *value, int *found)
+{
+	*found = H5Aexists(object, name) > 0;
+	if (!*found)
+		return HG_OK;
+	hid_t attribute, type;
+	hg_status status = open_scalar(h5, object, name, where, H5T_FLOAT, "number", &attribute, &type);
+	if (status == HG_OK && H5Aread(attribute, H5T_NATIVE_DOUBLE, value) < 0)
+		status = hg__h5_fail(h5, HG_ERR_FORMAT, where, "an attribute cannot be read");
+	close_scalar(attribute, type);
+	return status;
+}
+
 static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *name, hid_t file_type, hid_t memory_type, const void *value)
 {
 	const hid_t space = H5Screate(H5S_SCALAR);
@@ -105,6 +118,16 @@ hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name,
 	if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
 		return hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	const hg_status status = write_scalar(h5, object, name, type, type, &value);
+	H5Tclose(type);
+	return status;
+}
+
+hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value)
+{
+	const hid_t type = H5Tcopy(H5T_C_S1);
+	if (type < 0 || H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+		return hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
+	const hg_status status = write_scalar(h5, object, name, type, type, value);
 	H5Tclose(type);
 	return status;
 }

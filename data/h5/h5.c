@@ -60,11 +60,11 @@ hg_status hg__h5_open(struct h5 *h5, const char *path, char *message)
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file") : HG_OK;
 }
 
-hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, char *message)
+hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message)
 {
 	*h5 = (struct h5){.path = path, .message = message, .file = H5I_INVALID_HID};
 	silence(h5);
-	h5->file = hg__h5_sink_create(&h5->sink, fd);
+	h5->file = hg__h5_sink_create(&h5->sink, fd, summed);
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be created") : HG_OK;
 }
 
@@ -104,9 +104,58 @@ hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, cons
 	return *group < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "not a group that can be read") : HG_OK;
 }
 
+/* A name whose length HDF5 has told: all of it, or an error. */
+static hg_status whole_name(const struct h5 *h5, const char *where, ssize_t length, size_t size)
+{
+	if (length < 0)
+		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "a name cannot be read");
+	return (size_t)length < size
+	           ? HG_OK
+	           : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: a name of %zu characters, expected less than %zu", h5->path, where, (size_t)length, size);
+}
+
+hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where, int64_t *count)
+{
+	H5G_info_t info;
+	if (H5Gget_info(group, &info) < 0 || info.nlinks > (hsize_t)h5->file_bytes)
+		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "its members cannot be counted");
+	*count = (int64_t)info.nlinks;
+	return HG_OK;
+}
+
+hg_status hg__h5_member(const struct h5 *h5, hid_t group, const char *where, int64_t index, char *name, size_t size)
+{
+	return whole_name(h5, where, H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index, name, size, H5P_DEFAULT), size);
+}
+
+hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where, int64_t *count)
+{
+	H5O_info_t info;
+	if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0 || info.num_attrs > (hsize_t)h5->file_bytes)
+		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "its attributes cannot be counted");
+	*count = (int64_t)info.num_attrs;
+	return HG_OK;
+}
+
+hg_status hg__h5_attribute(const struct h5 *h5, hid_t object, const char *where, int64_t index, char *name, size_t size, H5T_class_t *kind)
+{
+	const hid_t attribute = H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t type = attribute < 0 ? H5I_INVALID_HID : H5Aget_type(attribute);
+	*kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+	const hg_status status =
+	    type < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "an attribute cannot be read") : whole_name(h5, where, H5Aget_name(attribute, size, name), size);
+	hg__h5_release(type);
+	hg__h5_release(attribute);
+	return status;
+}
+
 hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *name, hid_t *group)
 {
-	*group = H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t plist = H5Pcreate(H5P_GROUP_CREATE);
+	*group = H5I_INVALID_HID;
+	if (plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0) /* equal contents are equal files, whenever they are written */
+		*group = H5Gcreate2(parent, name, H5P_DEFAULT, plist, H5P_DEFAULT);
+	hg__h5_release(plist);
 	return *group < 0 ? hg__h5_fail(h5, HG_ERR_IO, name, "group cannot be created") : HG_OK;
 }
 

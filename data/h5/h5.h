@@ -29,8 +29,9 @@ struct h5_array {
 };
 
 HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, char *message);
-/* A new file in an empty one that is open for reading and writing; messages call it `path`. *h5 stays where it is until it is closed. */
-HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, char *message);
+/* A new file in an empty one that is open for reading and writing; messages call it `path`. *h5 stays where it is until it is closed. `summed`: in HDF5 1.10's
+ * own format, where everything but the data themselves carries a checksum; else in the oldest that will do. */
+HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message);
 /* Has all that was written arrived so far? */
 HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
 /* Also right after a failed open. Writing can fail as late as here. */
@@ -40,6 +41,13 @@ HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
  * of memory, that is the status. */
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text);
 
+/* Names of a group's members, and of an object's attributes and what class of values they have, in the order of names: number `index`, HG_ERR_FORMAT if it is
+ * longer than size - 1. */
+HG_NODISCARD hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where, int64_t *count);
+HG_NODISCARD hg_status hg__h5_member(const struct h5 *h5, hid_t group, const char *where, int64_t index, char *name, size_t size);
+HG_NODISCARD hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where, int64_t *count);
+HG_NODISCARD hg_status hg__h5_attribute(const struct h5 *h5, hid_t object, const char *where, int64_t index, char *name, size_t size, H5T_class_t *kind);
+
 /* Is there something called `name` in this group? */
 int hg__h5_has(hid_t group, const char *name);
 HG_NODISCARD hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, const char *where, hid_t *group);
@@ -48,7 +56,10 @@ HG_NODISCARD hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, co
 /* Attributes. text: variable- or fixed-length string, malloc'd; *value NULL where absent. integer: *found 0 where absent. */
 HG_NODISCARD hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name, const char *where, char **value);
 HG_NODISCARD hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name, const char *where, int64_t *value, int *found);
+HG_NODISCARD hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const char *where, double *value, int *found);
 HG_NODISCARD hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value);
+/* The same as a string of fixed length, which lies in the object itself. */
+HG_NODISCARD hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value);
 HG_NODISCARD hg_status hg__h5_integer_write(const struct h5 *h5, hid_t object, const char *name, int64_t value);
 HG_NODISCARD hg_status hg__h5_real_write(const struct h5 *h5, hid_t object, const char *name, double value);
 
@@ -67,8 +78,8 @@ HG_NODISCARD hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_arra
 /* Binary16 as it is. */
 HG_NODISCARD hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *array, hg_half **values);
 
-/* Element types as they are written: little-endian. */
-enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32 };
+/* Element types as they are written: little-endian. H5_F32_SUMMED: f32 with checksums. */
+enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F32_SUMMED };
 /* Write [rows] (cols = 0) or [rows, cols] elements. The open dataset is returned where `out` is not NULL (for attributes). */
 HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type, int64_t rows, int64_t cols, const void *values,
                                     hid_t *out);

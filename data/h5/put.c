@@ -10,7 +10,8 @@ static hid_t file_type(enum h5_type type)
 {
 	if (type == H5_HALF)
 		return hg__h5_half_type();
-	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE, [H5_I32] = H5T_STD_I32LE, [H5_I64] = H5T_STD_I64LE, [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE};
+	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE,      [H5_I32] = H5T_STD_I32LE,  [H5_I64] = H5T_STD_I64LE,
+	                       [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE, [H5_F32_SUMMED] = H5T_IEEE_F32LE};
 	return H5Tcopy(named[type]);
 }
 
@@ -25,16 +26,19 @@ static hid_t memory_type(hid_t type)
 	return memory;
 }
 
-/* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate. Features are noise to deflate: they stay contiguous, which is
- * also the fastest to read. */
-static int set_storage(hid_t plist, enum h5_type type, int64_t elements, size_t size)
+/* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate. Features and weights are noise to deflate: they stay as they are,
+ * features contiguous, which is also the fastest to read. */
+static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t dim[2], size_t size)
 {
+	const hsize_t largest = CHUNK_BYTES / size, width = rank == 2 && dim[1] < largest ? dim[1] : rank == 2 ? largest : 1;
 	if (H5Pset_obj_track_times(plist, 0) < 0) /* equal datasets are equal files, whenever they are written */
 		return 0;
-	if (type == H5_HALF || type == H5_F32 || elements == 0)
+	if (type == H5_HALF || type == H5_F32 || dim[0] == 0 || width == 0)
 		return 1;
-	const hsize_t largest = CHUNK_BYTES / size, chunk = (hsize_t)elements < largest ? (hsize_t)elements : largest;
-	return H5Pset_chunk(plist, 1, &chunk) >= 0 && H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
+	const hsize_t rows = largest / width, chunk[2] = {dim[0] < rows ? dim[0] : rows, width};
+	if (H5Pset_chunk(plist, rank, chunk) < 0)
+		return 0;
+	return type == H5_F32_SUMMED ? H5Pset_fletcher32(plist) >= 0 : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
 }
 
 /* What a watcher is told while a dataset is written. */
@@ -83,7 +87,7 @@ hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum
 	const hid_t on_disk = file_type(type), memory = memory_type(on_disk), space = H5Screate_simple(rank, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	hid_t dataset = H5I_INVALID_HID;
 	hg_status status = HG_OK;
-	if (on_disk >= 0 && memory >= 0 && space >= 0 && plist >= 0 && set_storage(plist, type, elements, H5Tget_size(on_disk)))
+	if (on_disk >= 0 && memory >= 0 && space >= 0 && plist >= 0 && set_storage(plist, type, rank, dim, H5Tget_size(on_disk)))
 		dataset = H5Dcreate2(parent, name, on_disk, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 	if (dataset < 0)
 		status = hg__h5_fail(h5, HG_ERR_IO, name, "dataset cannot be created");

@@ -130,13 +130,20 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY, /* as in HDF5's own drivers: metadata apart from data */
 };
 
-hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd)
+/* The format, and no times: equal contents are equal files. Checksums of headers, of groups and of where the data lie came with it. */
+static int set_format(hid_t access, hid_t create, int summed)
+{
+	return H5Pset_obj_track_times(create, 0) >= 0 && (!summed || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
+}
+
+hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd, int summed)
 {
 	hid_t file = H5I_INVALID_HID;
-	const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS);
+	const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
 	*sink = (struct hg__h5_sink){.fd = fd};
-	if (id >= 0 && access >= 0 && H5Pset_driver(access, id, &sink) >= 0)
-		file = H5Fcreate("halfgraph", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+	if (id >= 0 && access >= 0 && create >= 0 && set_format(access, create, summed) && H5Pset_driver(access, id, &sink) >= 0)
+		file = H5Fcreate("halfgraph", H5F_ACC_TRUNC, create, access);
+	hg__h5_release(create);
 	hg__h5_release(access);
 	if (id >= 0)
 		H5FDunregister(id); /* the open file holds it as long as it needs it */

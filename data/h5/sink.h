@@ -16,7 +16,7 @@ struct hg__h5_sink {
 	haddr_t end, allocated;
 };
 
-/* A new HDF5 file that is written through *sink, which must outlive it; negative if HDF5 cannot. */
-hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd);
+/* A new HDF5 file that is written through *sink, which must outlive it; negative if HDF5 cannot. summed: see hg__h5_create. */
+hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd, int summed);
 
 #endif

@@ -92,7 +92,7 @@ static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 static hg_status write_into(const hg_dataset *d, int fd, const char *path, const hg_progress *progress, char *message)
 {
 	struct h5 h5;
-	hg_status status = hg__h5_create(&h5, fd, path, message);
+	hg_status status = hg__h5_create(&h5, fd, path, 0, message);
 	h5.progress = progress;
 	if (status == HG_OK)
 		status = write_all(&h5, d);

@@ -9,6 +9,7 @@
 #include "halfgraph/order.h"
 #include "halfgraph/progress.h"
 #include "halfgraph/status.h"
+#include "halfgraph/train.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -94,6 +95,15 @@ HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dty
 
 /* Would every feature fit f16? HG_ERR_RANGE names the first that would not. */
 HG_API HG_NODISCARD hg_status hg_dataset_check_f16(const hg_dataset *dataset, char *message);
+
+/* A checkpoint: the state of training (halfgraph/state.h) in one HDF5 file (data/FORMAT.md). write is atomic as above; read validates everything before it returns
+ * a state whose messages name the file. HG_ERR_FORMAT: the file is no checkpoint, or damaged. */
+HG_API HG_NODISCARD hg_status hg_checkpoint_write(const hg_state *state, const char *path, char *message);
+HG_API HG_NODISCARD hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message);
+/* Of a training run: hg_train_get_state and write; read and hg_train_set_state. load: a checkpoint that does not fit is refused with both shapes and changes nothing;
+ * HG_INFO_DIFFERS: it is loaded, and the message names the first setting in which the run is another one. What hg_train_run does after it: train.h. */
+HG_API HG_NODISCARD hg_status hg_checkpoint_save(hg_train *train, const char *path, char *message);
+HG_API HG_NODISCARD hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message);
 
 HG_EXTERN_C_END
 #endif

@@ -167,8 +167,65 @@ static void changing_datasets(void)
 	}
 }
 
+/* A weight with its moments, a buffer, a setting. */
+static hg_state *small_state(void)
+{
+	const hg_setting setting = {.name = "policy.name", .kind = HG_SETTING_TEXT, .text = "fp16"};
+	hg_state *state = NULL;
+	CHECK_OK(hg_state_create(&state));
+	CHECK_OK(hg_state_add_tensor(state, "conv0.weight", 3, 4, 2, NULL));
+	CHECK_OK(hg_state_add_tensor(state, "norm.mean", 1, 4, 0, NULL));
+	CHECK_OK(hg_state_add_setting(state, &setting));
+	state->loss_scale.scale = 1.0f;
+	return state;
+}
+
+/* The same for checkpoints: no state, or no file. */
+static void checkpoints(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *good = small_state();
+	for (int writing = 1; writing >= 0; writing--) {
+		hg_status status = HG_ERR_NOMEM;
+		int64_t k = 0;
+		for (; status == HG_ERR_NOMEM; k++) {
+			hg_state *state = NULL;
+			*message = 0;
+			allowed = k;
+			status = writing ? hg_checkpoint_write(good, scratch(0, "cp.h5"), message) : hg_checkpoint_read(scratch(0, "cp.h5"), &state, message);
+			allowed = INT64_MAX;
+			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && *message), "%s, allocation %d: %s, \"%s\"", writing ? "write" : "read", (int)k,
+			          hg_status_name(status), message);
+			CHECK((status == HG_OK && !writing) == (state != NULL));
+			CHECK(count_scratch(".tmp") == 0 && (status == HG_OK || !writing || !file_exists(scratch(0, "cp.h5"))));
+			hg_state_free(state);
+		}
+		CHECK_MSG(k > 2, "%d allocations only: are they counted?", (int)k); /* a writer needs two names */
+	}
+	hg_state_free(good);
+}
+
+/* And for states: what there was of it stays. */
+static void states(void)
+{
+	const hg_setting setting = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
+	hg_state *state = small_state();
+	for (int which = 0; which < 2; which++) {
+		hg_status status = HG_ERR_NOMEM;
+		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
+			allowed = k;
+			status = which ? hg_state_add_setting(state, &setting) : hg_state_add_tensor(state, "conv1.weight", 2, 2, 2, NULL);
+			allowed = INT64_MAX;
+			CHECK_EQ_I(state->tensors, status == HG_OK || which ? 3 : 2);
+			CHECK_EQ_I(state->settings, status == HG_OK && which ? 2 : 1);
+		}
+		CHECK_STATUS(status, HG_OK);
+	}
+	hg_state_free(state);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets)};
+	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets), TEST(checkpoints), TEST(states)};
 	return RUN_TESTS(argc, argv, cases);
 }

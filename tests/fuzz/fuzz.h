@@ -13,7 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
  * and one line of text. Anything else aborts. */
 void fuzz_import(const char *format, const uint8_t *bytes, size_t count);
 
-/* The bytes of a good HDF5 dataset, malloc'd: kind 0 dense, 1 sparse features, 2 a batch. */
+/* The same for the reader of checkpoints: a state without fault, or none. */
+void fuzz_checkpoint(const uint8_t *bytes, size_t count);
+
+/* The bytes of a good HDF5 file, malloc'd: kind 0 a dataset with dense, 1 with sparse features, 2 a batch, 3 a checkpoint. */
+enum { FUZZ_CHECKPOINT = 3, FUZZ_KINDS = 4 };
 uint8_t *fuzz_good_h5(int kind, size_t *count);
 
 /* Good inputs to start from (replay only): writes number k to path, 0 where there is none. */

@@ -1,6 +1,7 @@
-/* The dataset reader against HDF5 files that are well-formed as HDF5 and wrong in every other way. The input is a program of edits on a good file: members are
+/* The readers of datasets and checkpoints against HDF5 files that are well-formed as HDF5 and wrong in every other way. The input is a program of edits on a good file: members are
  * removed or replaced by arrays of other types, shapes and contents, attributes by other texts. (HDF5's parsing of its own metadata is HDF5's to harden, not under test.) */
 #include <hdf5.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,15 @@ static const char *const members[] = {"graph/pointers_to_1",
                                       "nodes",
                                       "nodes/feat_csr/pointers_to_1",
                                       "nodes/feat_csr/indices_1"};
+static const char *const checkpoint_members[] = {"params/w",   "params/b",  "params",     "moment1/w",
+                                                 "moment1",    "moment2/w", "moment2/b",  "loss_scale/history_scale",
+                                                 "loss_scale", "settings",  "params/new", "loss_scale/history_reason"};
+/* What an edit may change in a file of one kind. */
+struct target {
+	const char *const *members;
+	unsigned count;
+	void (*reattribute)(struct program *p, hid_t file);
+};
 static const hsize_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 11, 12, 18, 64, 300, (hsize_t)1 << 40};
 static const char *const texts[] = {"", "{}", "[1]", "{\"binsparse\": 3}", "halfgraph", "1.0", "2", "{\"binsparse\": {\"version\": \"0.1\"}}"};
 
@@ -124,15 +134,50 @@ static void retext(struct program *p, hid_t file)
 	}
 }
 
-static void edit(struct program *p, hid_t file)
+/* An attribute of a checkpoint becomes a text, a number of either kind, or is gone. */
+static void renumber(struct program *p, hid_t file)
+{
+	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted"}, *const names[] = {"format",         "format_version", "step",  "scale",
+	                                                                                                    "growth_tracker", "tolerance",      "steps", "applied",
+	                                                                                                    "skipped",        "seed",           "0"};
+	static const double reals[] = {0.0, -1.0, 1e300, 65536.0, (double)NAN, (double)INFINITY};
+	const hid_t object = H5Oopen(file, objects[take(p) % 4], H5P_DEFAULT), space = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
+	const char *name = names[take(p) % 11];
+	const int64_t integer = (int64_t)(int8_t)take(p) << take(p) % 57;
+	const unsigned kind = take(p) % 4, which = take(p);
+	char words[64] = "";
+	snprintf(words, sizeof words, "%s", which & 8 ? "1 spmm conv0" : texts[which % 8]);
+	H5Tset_size(text, sizeof words);
+	const hid_t type[] = {text, H5T_NATIVE_INT64, H5T_NATIVE_DOUBLE};
+	const void *const value[] = {words, &integer, &reals[which % 6]};
+	if (object >= 0) {
+		H5Adelete(object, name);
+		const hid_t attribute = kind < 3 ? H5Acreate2(object, name, type[kind], space, H5P_DEFAULT, H5P_DEFAULT) : H5I_INVALID_HID;
+		if (attribute >= 0) {
+			H5Awrite(attribute, type[kind], value[kind]);
+			H5Aclose(attribute);
+		}
+		H5Oclose(object);
+	}
+	H5Tclose(text);
+	H5Sclose(space);
+}
+
+#define TARGET(names, reattribute)                         \
+	{                                                      \
+		names, sizeof names / sizeof names[0], reattribute \
+	}
+static const struct target dataset = TARGET(members, retext), checkpoint = TARGET(checkpoint_members, renumber);
+
+static void edit(struct program *p, hid_t file, const struct target *t)
 {
 	const unsigned what = take(p) % 8;
-	const char *name = members[take(p) % (sizeof members / sizeof members[0])], *other = members[take(p) % (sizeof members / sizeof members[0])];
+	const char *name = t->members[take(p) % t->count], *other = t->members[take(p) % t->count];
 	const hid_t create = parents();
 	if (what < 2)
 		poke(p, file, name);
 	else if (what == 2)
-		retext(p, file);
+		t->reattribute(p, file);
 	else if (H5Ldelete(file, name, H5P_DEFAULT) < 0 || what < 6)
 		replace(p, file, name);
 	else if (what == 6)
@@ -140,11 +185,11 @@ static void edit(struct program *p, hid_t file)
 	H5Pclose(create);
 }
 
-/* A good file of one of three kinds, as bytes, made once. */
+/* A good file of one of four kinds, as bytes, made once; the last is a checkpoint. */
 static const uint8_t *good_file(unsigned kind, size_t *count)
 {
-	static uint8_t *image[3];
-	static size_t size[3];
+	static uint8_t *image[FUZZ_KINDS];
+	static size_t size[FUZZ_KINDS];
 	if (!image[kind])
 		image[kind] = fuzz_good_h5((int)kind, &size[kind]);
 	*count = size[kind];
@@ -155,7 +200,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
 	struct program p = {bytes, bytes + count};
 	size_t size = 0;
-	const uint8_t *good = good_file(take(&p) % 3, &size);
+	const unsigned kind = take(&p) % FUZZ_KINDS;
+	const uint8_t *good = good_file(kind, &size);
 	const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	H5Pset_fapl_core(plist, 1 << 16, 0);
@@ -165,14 +211,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 	if (file < 0)
 		abort();
 	for (unsigned k = 1 + take(&p) % 4; k > 0; k--)
-		edit(&p, file);
+		edit(&p, file, kind == FUZZ_CHECKPOINT ? &checkpoint : &dataset);
 	H5Fflush(file, H5F_SCOPE_GLOBAL);
 	const ssize_t length = H5Fget_file_image(file, NULL, 0);
 	uint8_t *image = length > 0 ? malloc((size_t)length) : NULL;
 	if (!image || H5Fget_file_image(file, image, (size_t)length) != length)
 		abort();
 	H5Fclose(file);
-	fuzz_import("h5", image, (size_t)length);
+	if (kind == FUZZ_CHECKPOINT)
+		fuzz_checkpoint(image, (size_t)length);
+	else
+		fuzz_import("h5", image, (size_t)length);
 	free(image);
 	return 0;
 }

@@ -39,6 +39,20 @@ void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 	hg_dataset_free(d);
 }
 
+void fuzz_checkpoint(const uint8_t *bytes, size_t count)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *state = NULL;
+	store(bytes, count);
+	const hg_status status = hg_checkpoint_read(path, &state, message);
+	const int good = status == HG_OK ? state && !hg_state_fault(state) : status < 0 && !state && message[0] && !strchr(message, '\n');
+	if (!good) {
+		fprintf(stderr, "checkpoint: %s, \"%s\"\n", hg_status_name(status), message);
+		abort();
+	}
+	hg_state_free(state);
+}
+
 /* A ring of 6 nodes with labels and splits, or two rings of 3; the two feature layouts. */
 static void describe(hg_dataset *d, int kind)
 {
@@ -71,13 +85,34 @@ static void describe(hg_dataset *d, int kind)
 	}
 }
 
+static hg_status write_dataset(int kind, const char *name, char *message)
+{
+	hg_dataset d;
+	describe(&d, kind);
+	return hg_dataset_write(&d, name, message);
+}
+
+/* A weight [6, 3] with both moments, a buffer [1, 3], one setting. */
+static hg_status write_checkpoint(const char *name, char *message)
+{
+	const hg_setting seed = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
+	const hg_promotion promoted = {.op = "spmm", .layer = "conv0"};
+	hg_state *state = NULL;
+	if (hg_state_create(&state) != HG_OK || hg_state_add_tensor(state, "w", 6, 3, 2, NULL) != HG_OK ||
+	    hg_state_add_tensor(state, "b", 1, 3, 0, NULL) != HG_OK || hg_state_add_setting(state, &seed) != HG_OK ||
+	    hg_state_add_promotion(state, &promoted) != HG_OK)
+		abort();
+	state->loss_scale.scale = 1.0f;
+	const hg_status status = hg_checkpoint_write(state, name, message);
+	hg_state_free(state);
+	return status;
+}
+
 uint8_t *fuzz_good_h5(int kind, size_t *count)
 {
 	char name[] = "/tmp/hg-fuzz-XXXXXX", message[HG_DATA_MESSAGE] = "";
-	hg_dataset d;
 	const int fd = mkstemp(name);
-	describe(&d, kind);
-	if (fd < 0 || hg_dataset_write(&d, name, message) != HG_OK) {
+	if (fd < 0 || (kind == FUZZ_CHECKPOINT ? write_checkpoint(name, message) : write_dataset(kind, name, message)) != HG_OK) {
 		fprintf(stderr, "%s\n", message);
 		abort();
 	}

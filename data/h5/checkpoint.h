@@ -1,0 +1,31 @@
+#ifndef HG_DATA_H5_CHECKPOINT_H
+#define HG_DATA_H5_CHECKPOINT_H
+
+#include <stddef.h>
+
+#include "h5/h5.h"
+#include "halfgraph/state.h"
+
+/* What reader and writer of a checkpoint share (FORMAT.md). */
+#define HG__CHECKPOINT_FORMAT "halfgraph-checkpoint"
+
+/* A promoted node as text: 20 digits and two blanks, op and layer with a zero each. */
+#define HG__PROMOTION_SIZE (22 + sizeof((hg_promotion){0}.op) + sizeof((hg_promotion){0}.layer))
+
+/* The groups that tensors lie in: masters, then the moments. */
+static const struct {
+	const char *name, *where;
+} hg__checkpoint_part[1 + HG_STATE_MOMENTS] = {{"params", "/params"}, {"moment1", "/moment1"}, {"moment2", "/moment2"}};
+
+/* Integer attributes of /loss_scale, beside "scale". */
+static const struct {
+	const char *name;
+	size_t place, size;
+} hg__checkpoint_scale[] = {{"growth_tracker", offsetof(hg_loss_scale, growth_tracker), sizeof(int32_t)},
+                            {"tolerance", offsetof(hg_loss_scale, tolerance), sizeof(int32_t)},
+                            {"steps", offsetof(hg_loss_scale, steps), sizeof(int64_t)},
+                            {"applied", offsetof(hg_loss_scale, applied), sizeof(int64_t)},
+                            {"skipped", offsetof(hg_loss_scale, skipped), sizeof(int64_t)}};
+#define HG__CHECKPOINT_SCALES (sizeof hg__checkpoint_scale / sizeof hg__checkpoint_scale[0])
+
+#endif

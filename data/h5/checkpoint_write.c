@@ -1,0 +1,151 @@
+/* State of a training run -> HDF5 file. Layout: FORMAT.md. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "atomic.h"
+#include "h5/checkpoint.h"
+#include "halfgraph/data.h"
+
+static hg_status write_setting(const struct h5 *h5, hid_t group, const hg_setting *s)
+{
+	if (s->kind == HG_SETTING_TEXT)
+		return hg__h5_fixed_text_write(h5, group, s->name, s->text);
+	return s->kind == HG_SETTING_REAL ? hg__h5_real_write(h5, group, s->name, s->real) : hg__h5_integer_write(h5, group, s->name, s->integer);
+}
+
+static hg_status write_settings(const struct h5 *h5, const hg_state *state)
+{
+	hid_t group;
+	HG__TRY(hg__h5_group_create(h5, h5->file, "settings", &group));
+	hg_status status = HG_OK;
+	for (int64_t i = 0; status == HG_OK && i < state->settings; i++)
+		status = write_setting(h5, group, &state->setting[i]);
+	H5Gclose(group);
+	return status;
+}
+
+/* Attribute "0", "1", ...: "NTH OP LAYER". */
+static hg_status write_promotions(const struct h5 *h5, const hg_state *state)
+{
+	hid_t group;
+	HG__TRY(hg__h5_group_create(h5, h5->file, "promoted", &group));
+	hg_status status = HG_OK;
+	for (int64_t i = 0; status == HG_OK && i < state->promotions; i++) {
+		const hg_promotion *p = &state->promotion[i];
+		char name[24], text[HG__PROMOTION_SIZE];
+		(void)snprintf(name, sizeof name, "%" PRId64, i);
+		(void)snprintf(text, sizeof text, "%" PRId64 " %s %s", p->nth, p->op, p->layer);
+		status = hg__h5_fixed_text_write(h5, group, name, text);
+	}
+	H5Gclose(group);
+	return status;
+}
+
+static hg_status write_history(const struct h5 *h5, hid_t group, const hg_loss_scale *s)
+{
+	float scale[HG_LOSS_SCALE_HISTORY];
+	int32_t reason[HG_LOSS_SCALE_HISTORY];
+	for (int k = 0; k < HG_LOSS_SCALE_HISTORY; k++) {
+		scale[k] = s->history[k].scale;
+		reason[k] = s->history[k].reason;
+	}
+	HG__TRY(hg__h5_write(h5, group, "history_scale", H5_F32_SUMMED, HG_LOSS_SCALE_HISTORY, 0, scale, NULL));
+	return hg__h5_write(h5, group, "history_reason", H5_I32, HG_LOSS_SCALE_HISTORY, 0, reason, NULL);
+}
+
+static hg_status write_scale(const struct h5 *h5, hid_t group, const hg_loss_scale *s)
+{
+	HG__TRY(hg__h5_real_write(h5, group, "scale", (double)s->scale));
+	for (size_t k = 0; k < HG__CHECKPOINT_SCALES; k++) {
+		const unsigned char *at = (const unsigned char *)s + hg__checkpoint_scale[k].place;
+		int32_t narrow = 0;
+		int64_t wide = 0;
+		memcpy(hg__checkpoint_scale[k].size == sizeof narrow ? (void *)&narrow : (void *)&wide, at, hg__checkpoint_scale[k].size);
+		HG__TRY(hg__h5_integer_write(h5, group, hg__checkpoint_scale[k].name, wide + narrow));
+	}
+	return write_history(h5, group, s);
+}
+
+static hg_status write_loss_scale(const struct h5 *h5, const hg_state *state)
+{
+	hid_t group;
+	HG__TRY(hg__h5_group_create(h5, h5->file, "loss_scale", &group));
+	const hg_status status = write_scale(h5, group, &state->loss_scale);
+	H5Gclose(group);
+	return status;
+}
+
+/* A master with what tapes assume of it; a moment as it is. */
+static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_tensor *t, int part)
+{
+	hid_t array = H5I_INVALID_HID;
+	HG__TRY(hg__h5_write(h5, group, t->name, H5_F32_SUMMED, t->rows, t->cols, part ? t->moment[part - 1] : t->master, &array));
+	hg_status status = part ? HG_OK : hg__h5_real_write(h5, array, "reach", t->reach);
+	if (H5Dclose(array) < 0 && status == HG_OK)
+		status = hg__h5_fail(h5, HG_ERR_IO, t->name, "cannot be closed");
+	return status;
+}
+
+/* The masters, or one of the moments of those tensors that have so many. */
+static hg_status write_part(const struct h5 *h5, const hg_state *state, int part)
+{
+	hid_t group;
+	HG__TRY(hg__h5_group_create(h5, h5->file, hg__checkpoint_part[part].name, &group));
+	hg_status status = HG_OK;
+	for (int64_t i = 0; status == HG_OK && i < state->tensors; i++) {
+		if (part <= state->tensor[i].moments)
+			status = write_tensor(h5, group, &state->tensor[i], part);
+	}
+	H5Gclose(group);
+	return status;
+}
+
+static hg_status write_all(const struct h5 *h5, const hg_state *state)
+{
+	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format", HG__CHECKPOINT_FORMAT));
+	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version", "1.0"));
+	HG__TRY(hg__h5_integer_write(h5, h5->file, "step", state->step));
+	HG__TRY(write_settings(h5, state));
+	HG__TRY(write_promotions(h5, state));
+	HG__TRY(write_loss_scale(h5, state));
+	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
+		HG__TRY(write_part(h5, state, part));
+	return HG_OK;
+}
+
+static hg_status write_into(const hg_state *state, int fd, const char *path, char *message)
+{
+	struct h5 h5;
+	hg_status status = hg__h5_create(&h5, fd, path, 1, message);
+	if (status == HG_OK)
+		status = write_all(&h5, state);
+	if (status < 0)
+		h5.message = NULL; /* the first failure is the one to tell */
+	const hg_status closed = hg__h5_close(&h5);
+	return status < 0 ? status : closed;
+}
+
+/* A name becomes a link of HDF5's, where '/' and "." mean something else. */
+static hg_status check(const hg_state *state, const char *path, char *message)
+{
+	const char *fault = hg_state_fault(state);
+	if (fault)
+		return hg__data_fail(message, HG_ERR_ARG, "%s: cannot be written: %s", path, fault);
+	for (int64_t i = 0; i < state->tensors; i++)
+		if (strchr(state->tensor[i].name, '/') || strcmp(state->tensor[i].name, ".") == 0)
+			return hg__data_fail(message, HG_ERR_ARG,
+			                     "%s: cannot be written: a parameter is called \"%.128s\", and a name in a file has no '/' and is not \".\"", path,
+			                     state->tensor[i].name);
+	return HG_OK;
+}
+
+hg_status hg_checkpoint_write(const hg_state *state, const char *path, char *message)
+{
+	struct hg__atomic file;
+	if (!state || !path)
+		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_write: %s is NULL", state ? "path" : "state");
+	HG__TRY(check(state, path, message));
+	HG__TRY(hg__atomic_begin(&file, path, message));
+	return hg__atomic_end(&file, write_into(state, file.fd, path, message));
+}

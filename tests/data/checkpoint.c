@@ -1,0 +1,682 @@
+/* Checkpoints: a run goes on bit for bit from its file; what does not fit, is damaged or cannot be written is refused by name and changes nothing. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FLIP_STEP 5
+#include "small_run.h"
+#include "support.h"
+
+static void must_save(struct small_run *r, const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_checkpoint_save(r->train, path, message);
+	CHECK_MSG(status == HG_OK, "save: %s", message);
+}
+
+static void load_as(struct small_run *r, const char *path, hg_status expected, const char *part)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_checkpoint_load(path, r->train, message);
+	CHECK_MSG(status == expected, "load: %s: %s", hg_status_name(status), message);
+	CHECK_CONTAINS(message, part);
+	CHECK_MSG(strchr(message, '\n') == NULL, "more than one line");
+}
+
+/* 20 epochs; 10, a file, and 10 more in another run. */
+static void resume(const char *model, const char *policy)
+{
+	static struct small_run whole, first, second;
+	const hg_train_config c = small_config(model, policy);
+	hg_train_config twice = c;
+	const char *path = scratch(0, "resume.h5");
+	twice.epochs = 2 * c.epochs;
+	small_open(&whole, test_context(), twice);
+	small_go(&whole);
+	small_open(&first, test_context(), c);
+	small_go(&first);
+	must_save(&first, path);
+	hg_state *half = small_state(&first);
+	small_close(&first);
+	small_open(&second, test_context(), c);
+	load_as(&second, path, HG_OK, "");
+	hg_state *loaded = small_state(&second);
+	check_same_state(half, loaded, 1);
+	small_go(&second);
+	hg_state *expected = small_state(&whole), *found = small_state(&second);
+	check_same_state(expected, found, 1);
+	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);
+	hg_state_free(half);
+	hg_state_free(loaded);
+	hg_state_free(expected);
+	hg_state_free(found);
+	small_close(&whole);
+	small_close(&second);
+}
+
+static void runs_go_on_from_their_files(void)
+{
+	for (const char *const *model = hg_model_names(); *model; model++) {
+		resume(*model, "fp32");
+		resume(*model, "fp16");
+	}
+}
+
+/* Two epochs of a GCN in fp16, and what else a state may hold: NaN, infinity, a denormal, -0. */
+static hg_state *odd_state(void)
+{
+	static struct small_run r;
+	static const float odd[] = {NAN, -INFINITY, 1e-45f, -0.0f, 3e38f};
+	hg_train_config c = small_config("gcn", "fp16");
+	c.epochs = 2;
+	small_open(&r, test_context(), c);
+	small_go(&r);
+	hg_state *state = small_state(&r);
+	memcpy(state->tensor[0].master, odd, sizeof odd);
+	memcpy(state->tensor[1].moment[1], odd, sizeof odd);
+	small_close(&r);
+	return state;
+}
+
+static void must_write_state(const hg_state *state, const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_checkpoint_write(state, path, message);
+	CHECK_MSG(status == HG_OK, "write: %s", message);
+}
+
+static hg_state *must_read_state(const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *state = NULL;
+	const hg_status status = hg_checkpoint_read(path, &state, message);
+	CHECK_MSG(status == HG_OK, "read: %s", message);
+	return state;
+}
+
+static void states_come_back_bit_for_bit(void)
+{
+	hg_state *state = odd_state();
+	const hg_setting text = {.name = "more.text", .kind = HG_SETTING_TEXT, .text = "\xc3\xa4 \xe2\x82\xac"},
+	                 none = {.name = "more.none", .kind = HG_SETTING_TEXT}, real = {.name = "more.real", .kind = HG_SETTING_REAL, .real = 0.1},
+	                 seed = {.name = "more.seed", .kind = HG_SETTING_INTEGER, .integer = INT64_MIN};
+	const hg_promotion node = {.op = "spmm", .layer = "a layer", .nth = INT64_MAX}, second = {.op = "linear"};
+	CHECK_OK(hg_state_add_promotion(state, &node));
+	CHECK_OK(hg_state_add_promotion(state, &second));
+	state->loss_scale.applied = INT64_MAX / 4;
+	state->loss_scale.steps = INT64_MAX / 4 + state->loss_scale.skipped;
+	CHECK_OK(hg_state_add_setting(state, &text));
+	CHECK_OK(hg_state_add_setting(state, &none));
+	CHECK_OK(hg_state_add_setting(state, &real));
+	CHECK_OK(hg_state_add_setting(state, &seed));
+	must_write_state(state, scratch(0, "odd.h5"));
+	hg_state *back = must_read_state(scratch(0, "odd.h5"));
+	check_same_state(state, back, 1);
+	CHECK_EQ_I(state->settings, back->settings);
+	CHECK_STR(back->origin, scratch(0, "odd.h5"));
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
+/* A weight of more than one chunk each way: [3, 300000] and [300000, 3]. */
+static void large_tensors_come_back(void)
+{
+	static const int64_t shape[2][2] = {{3, 300000}, {300000, 3}};
+	hg_state *state = odd_state();
+	for (int k = 0; k < 2; k++) {
+		hg_state_tensor *t = NULL;
+		CHECK_OK(hg_state_add_tensor(state, k ? "tall" : "wide", shape[k][0], shape[k][1], 1, &t));
+		for (int64_t i = 0; i < 900000; i++)
+			t->master[i] = t->moment[0][899999 - i] = (float)i * 0.5f;
+	}
+	must_write_state(state, scratch(0, "large.h5"));
+	hg_state *back = must_read_state(scratch(0, "large.h5"));
+	check_same_state(state, back, 1);
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
+static void equal_states_are_equal_files(void)
+{
+	size_t count[2] = {0, 0};
+	unsigned char *bytes[2];
+	hg_state *state = odd_state();
+	for (int k = 0; k < 2; k++) {
+		must_write_state(state, scratch(0, "twice.h5"));
+		bytes[k] = read_bytes(scratch(0, "twice.h5"), &count[k]);
+		nanosleep(&(struct timespec){1, 100000000}, NULL);
+	}
+	CHECK(count[0] == count[1] && memcmp(bytes[0], bytes[1], count[0]) == 0);
+	free(bytes[0]);
+	free(bytes[1]);
+	hg_state_free(state);
+}
+
+/* ---- what does not fit ---- */
+
+/* A run that refuses a file is where it was. */
+static void refuse(const char *path, hg_train_config config, int columns, hg_status status, const char *part)
+{
+	static struct small_run r;
+	small_open_as(&r, test_context(), config, columns);
+	hg_state *before = small_state(&r);
+	load_as(&r, path, status, part);
+	hg_state *after = small_state(&r);
+	check_same_state(before, after, 1);
+	hg_state_free(before);
+	hg_state_free(after);
+	small_close(&r);
+}
+
+static void misfits_are_named(void)
+{
+	static struct small_run r;
+	const hg_train_config c = small_config("gcn", "fp16");
+	const char *path = scratch(0, "gcn.h5");
+	char part[400];
+	small_open(&r, test_context(), c);
+	must_save(&r, path);
+	small_close(&r);
+	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [7, 16]", path);
+	refuse(path, c, 7, HG_ERR_SHAPE, part);
+	hg_train_config other = c;
+	other.model.hidden = 24;
+	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [11, 24]", path);
+	refuse(path, other, SMALL_D, HG_ERR_SHAPE, part);
+	other = c;
+	other.model.layers = 1;
+	other.model.out_features = 16; /* so that the first layer fits */
+	(void)snprintf(part, sizeof part, "%s has conv1.bias and 1 more, which the model has not", path);
+	refuse(path, other, SMALL_D, HG_ERR_SHAPE, part);
+	other = c;
+	other.model.layers = 3;
+	refuse(path, other, SMALL_D, HG_ERR_SHAPE, "conv1.weight is [16, 3] in ");
+	(void)snprintf(part, sizeof part, "%s lacks conv0.eps and ", path);
+	refuse(path, small_config("gin", "fp16"), SMALL_D, HG_ERR_SHAPE, part);
+	refuse(path, small_config("gin", "fp16"), SMALL_D, HG_ERR_SHAPE, "(it is of a gcn, the run trains a gin)");
+	other = c;
+	other.optim.kind = HG_SGD;
+	refuse(path, other, SMALL_D, HG_ERR_SHAPE, "conv0.weight has 2 moments in ");
+}
+
+static void another_seed_is_told(void)
+{
+	static struct small_run r;
+	hg_context *ctx = NULL;
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	const char *path = scratch(0, "seed.h5");
+	char part[400];
+	small_open(&r, test_context(), small_config("gat", "fp16"));
+	must_save(&r, path);
+	hg_state *saved = small_state(&r);
+	config.device = hg_context_device(r.ctx);
+	config.seed = hg_context_seed(r.ctx) + 7;
+	(void)snprintf(part, sizeof part, "seed is %lld in %s, the run has %lld", (long long)hg_context_seed(r.ctx), path, (long long)config.seed);
+	small_close(&r);
+	CHECK_OK(hg_context_create(&config, &ctx));
+	small_open(&r, ctx, small_config("gat", "fp16"));
+	load_as(&r, path, HG_INFO_DIFFERS, part);
+	hg_state *loaded = small_state(&r);
+	check_same_state(saved, loaded, 0);
+	hg_state_free(saved);
+	hg_state_free(loaded);
+	small_close(&r);
+}
+
+/* ---- damaged files ---- */
+
+static hid_t member(hid_t file, const char *name)
+{
+	const hid_t object = H5Oopen(file, name, H5P_DEFAULT);
+	CHECK(object >= 0);
+	return object;
+}
+
+static void put_integer(hid_t file, const char *object, const char *name, int64_t value)
+{
+	const hid_t at = member(file, object), space = H5Screate(H5S_SCALAR);
+	if (H5Aexists(at, name) > 0)
+		CHECK(H5Adelete(at, name) >= 0);
+	const hid_t attribute = H5Acreate2(at, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0);
+	H5Aclose(attribute);
+	H5Sclose(space);
+	H5Oclose(at);
+}
+
+static void put_text(hid_t file, const char *object, const char *name, const char *text)
+{
+	const hid_t at = member(file, object), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+	CHECK(H5Tset_size(type, strlen(text) + 1) >= 0);
+	if (H5Aexists(at, name) > 0)
+		CHECK(H5Adelete(at, name) >= 0);
+	const hid_t attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(attribute >= 0 && H5Awrite(attribute, type, text) >= 0);
+	H5Aclose(attribute);
+	H5Sclose(space);
+	H5Tclose(type);
+	H5Oclose(at);
+}
+
+static void drop_attribute(hid_t file, const char *object, const char *name)
+{
+	const hid_t at = member(file, object);
+	CHECK(H5Adelete(at, name) >= 0);
+	H5Oclose(at);
+}
+
+static void put_zeros(hid_t file, const char *name, hid_t type, int rank, hsize_t rows, hsize_t cols)
+{
+	static const unsigned char zeros[1 << 14];
+	const hsize_t dim[2] = {rows, cols};
+	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
+		CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+	const hid_t space = H5Screate_simple(rank, dim, NULL), data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(data >= 0 && (rank == 2 ? rows * cols : rows) * H5Tget_size(type) <= sizeof zeros);
+	CHECK(H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+	H5Dclose(data);
+	H5Sclose(space);
+}
+
+static void drop(hid_t file, const char *name)
+{
+	CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+}
+
+static void dataset_format(hid_t f)
+{
+	put_text(f, "/", "format", "halfgraph");
+}
+static void newer_version(hid_t f)
+{
+	put_text(f, "/", "format_version", "2.0");
+}
+static void no_step(hid_t f)
+{
+	drop_attribute(f, "/", "step");
+}
+static void text_step(hid_t f)
+{
+	put_text(f, "/", "step", "10");
+}
+static void negative_step(hid_t f)
+{
+	put_integer(f, "/", "step", -1);
+}
+static void no_settings(hid_t f)
+{
+	drop(f, "settings");
+}
+static void long_setting(hid_t f)
+{
+	put_text(f, "/settings", "model.name", "gcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcn");
+}
+static void long_setting_name(hid_t f)
+{
+	put_integer(f, "/settings", "model.dropout.of.a.layer.that.is.far.away.from.all.others", 3);
+}
+static void no_promoted(hid_t f)
+{
+	drop(f, "promoted");
+}
+static void promoted_twice(hid_t f)
+{
+	put_text(f, "/promoted", "0", "1 spmm conv0");
+	put_text(f, "/promoted", "1", "1 spmm conv0");
+}
+static void promoted_nothing(hid_t f)
+{
+	put_text(f, "/promoted", "0", "spmm conv0");
+}
+static void promoted_without_number(hid_t f)
+{
+	put_text(f, "/promoted", "one", "1 spmm conv0");
+}
+static void no_loss_scale(hid_t f)
+{
+	drop(f, "loss_scale");
+}
+static void no_scale(hid_t f)
+{
+	drop_attribute(f, "/loss_scale", "scale");
+}
+static void integer_scale(hid_t f)
+{
+	put_integer(f, "/loss_scale", "scale", 1);
+}
+static void huge_tracker(hid_t f)
+{
+	put_integer(f, "/loss_scale", "growth_tracker", INT64_C(1) << 32);
+}
+static void no_skipped(hid_t f)
+{
+	drop_attribute(f, "/loss_scale", "skipped");
+}
+static void wrong_steps(hid_t f)
+{
+	put_integer(f, "/loss_scale", "steps", 99);
+}
+static void short_history(hid_t f)
+{
+	put_zeros(f, "loss_scale/history_scale", H5T_IEEE_F32LE, 1, 31, 0);
+}
+static void no_history(hid_t f)
+{
+	drop(f, "loss_scale/history_reason");
+}
+static void no_params(hid_t f)
+{
+	drop(f, "params");
+}
+static void flat_weight(hid_t f)
+{
+	put_zeros(f, "params/conv0.weight", H5T_IEEE_F32LE, 1, 176, 0);
+}
+static void empty_weight(hid_t f)
+{
+	put_zeros(f, "params/conv0.weight", H5T_IEEE_F32LE, 2, 0, 16);
+}
+static void text_weight(hid_t f)
+{
+	put_zeros(f, "params/conv0.weight", H5T_C_S1, 2, 11, 16);
+}
+static void group_weight(hid_t f)
+{
+	drop(f, "params/conv0.weight");
+	H5Gclose(H5Gcreate2(f, "params/conv0.weight", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+}
+static void linked_weight(hid_t f)
+{
+	drop(f, "params/conv0.weight");
+	CHECK(H5Lcreate_soft("/moment1/conv0.weight", f, "params/conv0.weight", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+static void linked_params(hid_t f)
+{
+	drop(f, "params");
+	CHECK(H5Lcreate_external("/etc/other.h5", "/params", f, "params", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+static void other_moment(hid_t f)
+{
+	put_zeros(f, "moment2/conv0.weight", H5T_IEEE_F32LE, 2, 16, 11);
+}
+static void orphan_moment(hid_t f)
+{
+	put_zeros(f, "moment1/conv7.weight", H5T_IEEE_F32LE, 2, 1, 1);
+}
+static void second_without_first(hid_t f)
+{
+	drop(f, "moment1/conv0.bias");
+}
+static void claims_terabytes(hid_t f)
+{
+	const hsize_t dim[2] = {11, INT64_C(1) << 40}, chunk[2] = {1, 1};
+	const hid_t space = H5Screate_simple(2, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+	drop(f, "params/conv0.weight");
+	CHECK(H5Pset_chunk(plist, 2, chunk) >= 0);
+	const hid_t data = H5Dcreate2(f, "params/conv0.weight", H5T_IEEE_F32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	CHECK(data >= 0);
+	H5Dclose(data);
+	H5Pclose(plist);
+	H5Sclose(space);
+}
+
+static const struct {
+	void (*spoil)(hid_t file);
+	const char *part;
+} damages[] = {
+    {dataset_format, "/: attribute format is halfgraph, expected halfgraph-checkpoint: not a HalfGraph checkpoint"},
+    {newer_version, "format_version is 2.0; this reader knows 1.x"},
+    {no_step, "/: attribute step is missing"},
+    {text_step, "/: attribute step is not one integer"},
+    {negative_step, "the step counter is out of its range"},
+    {no_settings, "/settings: no such group"},
+    {long_setting, "/settings: attribute model.name is too long a text"},
+    {long_setting_name, "/settings: a name of 57 characters, expected less than 48"},
+    {no_promoted, "/promoted: no such group"},
+    {promoted_twice, "/promoted: attribute 1 is not \"NTH OP LAYER\""},
+    {promoted_nothing, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
+    {promoted_without_number, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
+    {no_loss_scale, "/loss_scale: no such group"},
+    {no_scale, "/loss_scale: attribute scale is missing"},
+    {integer_scale, "/loss_scale: attribute scale is not one number"},
+    {huge_tracker, "/loss_scale: attribute growth_tracker is out of its range"},
+    {no_skipped, "/loss_scale: attribute skipped is missing"},
+    {wrong_steps, "steps are not the sum of applied and skipped"},
+    {short_history, "/loss_scale/history_scale: has 31 elements, expected 32"},
+    {no_history, "/loss_scale/history_reason: no such dataset"},
+    {no_params, "/params: no such group"},
+    {flat_weight, "/params/conv0.weight: has 1 dimensions, expected 2"},
+    {empty_weight, "/params/conv0.weight: [0, 16]: an argument is invalid"},
+    {text_weight, "/params/conv0.weight: elements are of type text (1 bytes), expected float"},
+    {group_weight, "/params/conv0.weight: is not a dataset"},
+    {linked_weight, "/params/conv0.weight: is a link, expected a dataset"},
+    {linked_params, "/params: is a link, expected a group"},
+    {other_moment, "/moment2/conv0.weight: is [16, 11], its parameter [11, 16]"},
+    {orphan_moment, "/moment1: has 5 members, and 4 of them belong to a parameter"},
+    {second_without_first, "/moment2: has 4 members, and 3 of them belong to a parameter"},
+    {claims_terabytes, "/params/conv0.weight: declares "},
+};
+
+static void must_not_read_state(const char *path, hg_status status, const char *part)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *state = NULL;
+	const hg_status found = hg_checkpoint_read(path, &state, message);
+	CHECK_MSG(found == status, "%s: %s, expected %s (%s)", path, hg_status_name(found), hg_status_name(status), message);
+	CHECK_CONTAINS(message, part);
+	CHECK_CONTAINS(message, path);
+	CHECK_MSG(strchr(message, '\n') == NULL, "more than one line");
+	CHECK(state == NULL);
+}
+
+static void each_damage_is_named(void)
+{
+	hg_state *state = odd_state();
+	const char *path = scratch(0, "bad.h5");
+	for (size_t k = 0; k < sizeof damages / sizeof damages[0]; k++) {
+		must_write_state(state, path);
+		const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+		CHECK(file >= 0);
+		damages[k].spoil(file);
+		H5Fclose(file);
+		must_not_read_state(path, HG_ERR_FORMAT, damages[k].part);
+	}
+	hg_state_free(state);
+	hg_dataset *d = small_dataset();
+	must_write(d, path);
+	hg_dataset_free(d);
+	must_not_read_state(path, HG_ERR_FORMAT, "not a HalfGraph checkpoint");
+	must_not_read_state(scratch(0, "absent.h5"), HG_ERR_IO, "No such file or directory");
+	write_text(scratch(0, "text.h5"), "this is text\n");
+	must_not_read_state(scratch(0, "text.h5"), HG_ERR_FORMAT, "not an HDF5 file");
+}
+
+/* A later 1.x: settings, attributes and groups that this reader does not know. */
+static void what_is_unknown_is_passed_over(void)
+{
+	hg_state *state = odd_state();
+	const char *path = scratch(0, "later.h5");
+	must_write_state(state, path);
+	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+	put_text(file, "/", "format_version", "1.7");
+	put_text(file, "/settings", "model.colour", "blue");
+	put_integer(file, "/params/conv0.weight", "promoted", 1);
+	H5Gclose(H5Gcreate2(file, "best", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	H5Fclose(file);
+	hg_state *back = must_read_state(path);
+	check_same_state(state, back, 1);
+	CHECK_EQ_I(back->settings, state->settings + 1);
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
+/* Cut anywhere, a file is refused. */
+static void truncated_files(void)
+{
+	size_t count = 0;
+	hg_state *state = odd_state();
+	must_write_state(state, scratch(0, "whole.h5"));
+	hg_state_free(state);
+	unsigned char *bytes = read_bytes(scratch(0, "whole.h5"), &count);
+	for (size_t cut = 0; cut < count; cut += 61) {
+		write_bytes(scratch(1, "cut.h5"), bytes, cut);
+		must_not_read_state(scratch(1, "cut.h5"), HG_ERR_FORMAT, "cut.h5: ");
+	}
+	free(bytes);
+}
+
+/* In a process of its own: 0 refused, 1 read and the same, 2 read and another, 3 anything else. */
+static int read_elsewhere(const char *path, const hg_state *good)
+{
+	int code = 0;
+	const pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		char message[HG_DATA_MESSAGE] = "";
+		hg_state *state = NULL;
+		alarm(20);
+		const hg_status status = hg_checkpoint_read(path, &state, message);
+		if (status < 0)
+			_exit(state || !*message ? 3 : 0);
+		int same = state->tensors == good->tensors && state->settings == good->settings && state->step == good->step &&
+		           memcmp(&state->loss_scale, &good->loss_scale, sizeof good->loss_scale) == 0;
+		for (int64_t i = 0; same && i < good->settings; i++) {
+			const hg_setting *a = &good->setting[i], *b = hg_state_find_setting(state, a->name);
+			same = b && a->kind == b->kind && a->integer == b->integer && memcmp(&a->real, &b->real, sizeof a->real) == 0 && strcmp(a->text, b->text) == 0;
+		}
+		for (int64_t i = 0; same && i < good->tensors; i++) {
+			const hg_state_tensor *a = &good->tensor[i], *b = hg_state_find_tensor(state, a->name);
+			const size_t bytes = (size_t)(a->rows * a->cols) * sizeof(float);
+			same = b && a->rows == b->rows && a->cols == b->cols && a->moments == b->moments && memcmp(a->master, b->master, bytes) == 0;
+			for (int k = 0; same && k < a->moments; k++)
+				same = memcmp(a->moment[k], b->moment[k], bytes) == 0;
+		}
+		_exit(same ? 1 : 2);
+	}
+	CHECK(waitpid(child, &code, 0) == child);
+	return WIFEXITED(code) ? WEXITSTATUS(code) : 3;
+}
+
+/* One bit flipped, in every 5th byte: the file is refused, or the bit was one that nobody reads. Headers and data carry checksums, so no flip is taken for a weight
+ * and none brings HDF5 down. */
+static void flipped_bits_are_found(void)
+{
+	size_t count = 0;
+	int found[4] = {0};
+	hg_state *state = odd_state();
+	must_write_state(state, scratch(0, "whole.h5"));
+	unsigned char *bytes = read_bytes(scratch(0, "whole.h5"), &count);
+	for (size_t at = 0; at < count; at += FLIP_STEP) {
+		const unsigned char bit = (unsigned char)(1u << at / FLIP_STEP % 8);
+		bytes[at] ^= bit;
+		write_bytes(scratch(1, "flip.h5"), bytes, count);
+		bytes[at] ^= bit;
+		const int outcome = read_elsewhere(scratch(1, "flip.h5"), state);
+		found[outcome]++;
+		CHECK_MSG(outcome < 2, "byte %zu, bit %d: %s", at, bit, outcome == 2 ? "another state was read" : "the reader did not return");
+	}
+	test_note("%zu bytes, %d flips refused, %d without effect", count, found[0], found[1]);
+	free(bytes);
+	hg_state_free(state);
+}
+
+/* ---- places that cannot be written ---- */
+
+static void must_not_write(const hg_state *state, const char *path, hg_status status, const char *part)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	CHECK_STATUS(hg_checkpoint_write(state, path, message), status);
+	CHECK_CONTAINS(message, part);
+	CHECK_EQ_I(count_scratch(".tmp"), 0);
+}
+
+static void unwritable_places_are_errors(void)
+{
+	hg_state *state = odd_state();
+	must_not_write(state, scratch(0, "no/such/folder.h5"), HG_ERR_IO, "No such file or directory");
+	CHECK(mkdir(scratch(1, "folder.h5"), 0700) == 0);
+	must_not_write(state, scratch(1, "folder.h5"), HG_ERR_IO, "not a regular file");
+	must_not_write(state, "/dev/full", HG_ERR_IO, "not a regular file");
+	must_not_write(state, "/proc/checkpoint.h5", HG_ERR_IO, "/proc/checkpoint.h5: cannot be written");
+	CHECK(mkdir(scratch(2, "locked"), 0500) == 0);
+	if (access(scratch(2, "locked"), W_OK) != 0) /* root may */
+		must_not_write(state, scratch(3, "locked/cp.h5"), HG_ERR_IO, "Permission denied");
+	state->loss_scale.scale = NAN;
+	must_not_write(state, scratch(0, "nan.h5"), HG_ERR_ARG, "the loss scale is not a finite number above 0");
+	state->loss_scale.scale = 1;
+	CHECK_OK(hg_state_add_tensor(state, "a/b", 1, 1, 0, NULL));
+	must_not_write(state, scratch(0, "name.h5"), HG_ERR_ARG, "a parameter is called \"a/b\"");
+	CHECK(!file_exists(scratch(0, "name.h5")) && !file_exists(scratch(0, "nan.h5")));
+	hg_state_free(state);
+}
+
+/* A disk that is full after so many bytes, for many of them: the file that was there stays, and nothing else. */
+static void a_full_disk_leaves_the_old_file(void)
+{
+	struct rlimit before;
+	struct stat info;
+	size_t count = 0, again = 0;
+	hg_state *state = odd_state();
+	const char *path = scratch(0, "full.h5");
+	char message[HG_DATA_MESSAGE];
+	must_write_state(state, path);
+	unsigned char *bytes = read_bytes(path, &count);
+	state->step++;
+	CHECK(stat(path, &info) == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
+	CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	for (off_t limit = 0; limit < info.st_size; limit += info.st_size / 40 + 1) {
+		const struct rlimit small = {(rlim_t)limit, before.rlim_max};
+		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+		const hg_status status = hg_checkpoint_write(state, path, message);
+		CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+		CHECK_MSG(status == HG_ERR_IO, "limit %lld: %s", (long long)limit, hg_status_name(status));
+		CHECK_CONTAINS(message, "File too large");
+		unsigned char *now = read_bytes(path, &again);
+		CHECK(again == count && memcmp(bytes, now, count) == 0 && count_scratch(".tmp") == 0);
+		free(now);
+	}
+	free(bytes);
+	must_write_state(state, path);
+	hg_state *back = must_read_state(path);
+	check_same_state(state, back, 1);
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
+static void nulls_are_refused(void)
+{
+	char message[HG_DATA_MESSAGE];
+	hg_state *state = NULL;
+	CHECK_STATUS(hg_checkpoint_save(NULL, "x", message), HG_ERR_ARG);
+	CHECK_STATUS(hg_checkpoint_load("x", NULL, message), HG_ERR_ARG);
+	CHECK_STATUS(hg_checkpoint_write(NULL, "x", NULL), HG_ERR_ARG);
+	CHECK_STATUS(hg_checkpoint_read(NULL, &state, message), HG_ERR_ARG);
+	CHECK_CONTAINS(message, "path is NULL");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(runs_go_on_from_their_files),
+	    TEST(states_come_back_bit_for_bit),
+	    TEST(large_tensors_come_back),
+	    TEST(equal_states_are_equal_files),
+	    TEST(misfits_are_named),
+	    TEST(another_seed_is_told),
+	    TEST(each_damage_is_named),
+	    TEST(what_is_unknown_is_passed_over),
+	    TEST(truncated_files),
+	    TEST(flipped_bits_are_found),
+	    TEST(unwritable_places_are_errors),
+	    TEST(a_full_disk_leaves_the_old_file),
+	    TEST(nulls_are_refused),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
