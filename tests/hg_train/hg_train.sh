@@ -142,6 +142,10 @@ done
 if cmp -s clip1e-3 clip1e30; then fail 'clip: changes nothing'; fi
 run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-plan
 contains promote out promoted
+run 0 explain --data data.h5 --model gat --epochs 1 --explain
+contains explain out 'headroom'
+contains explain out 'casts  *0 between'
+refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model gcn --doctor --together 4
 run 0 plan --data data.h5 --model gat --epochs 1 --print-plan
 contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl

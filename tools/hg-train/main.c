@@ -1,5 +1,7 @@
 /* hg-train: train a model on a dataset file, from the command line. */
 #define _POSIX_C_SOURCE 200809L
+#include "findings.h"
+#include "health.h"
 #include "progress.h"
 #include "results.h"
 #include "tool.h"
@@ -17,6 +19,11 @@ struct command {
 	struct progress progress;
 	FILE *json, *text; /* json NULL: none was asked for */
 	int write_error;   /* errno of the first JSON line that did not arrive; 0: all did */
+	/* of the seed that is being trained: */
+	hg_train *train;
+	struct health health;
+	int examined;          /* a bad step was, in this run: what follows from it is no news */
+	hg_status examination; /* of a doctor that failed */
 };
 
 static int complain(const char *sentence, hg_status status)
@@ -31,7 +38,7 @@ static hg_status config_make(const struct options *o, const hg_dataset *d, hg_tr
 	training_set_int(&config->epochs, o->epochs);
 	training_set_int(&config->patience, o->patience);
 	training_set_int(&config->eval_every, o->eval_every);
-	training_set_int(&config->step.per_launch, o->together);
+	training_set_int(&config->step.per_launch, o->doctor ? 1 : o->together);
 	return status;
 }
 
@@ -46,12 +53,42 @@ static void note_write(struct command *c, int failed)
 		c->write_error = errno ? errno : EIO;
 }
 
+static void findings_tell(struct command *c, const hg_train_event *event, const char *why, const hg_doctor_report *report)
+{
+	progress_end(&c->progress);
+	fprintf(c->text, "epoch %d is bad: %s\n\n", event->epoch, why);
+	for (int i = 0; i < report->findings; i++) {
+		finding_print(c->text, c->dataset, &report->finding[i]);
+		(void)fputc('\n', c->text);
+		note_write(c, finding_json(c->json, c->dataset, &report->finding[i]));
+	}
+}
+
+/* The first bad step of a run, replayed op by op; the run goes on as if nobody had looked. */
+static hg_status examine(struct command *c, const hg_train_event *event)
+{
+	const char *why = health_note(&c->health, event);
+	const hg_doctor_report *report = NULL;
+	hg_doctor *doctor = NULL;
+	if (!c->options.doctor || c->examined || !why)
+		return HG_OK;
+	c->examined = 1;
+	hg_status status = hg_doctor_create_train(c->train, NULL, &doctor);
+	if (status >= 0)
+		status = hg_doctor_examine(doctor, !event->step.applied, &report);
+	if (status >= 0)
+		findings_tell(c, event, why, report);
+	hg_doctor_free(doctor);
+	return status;
+}
+
 static int on_epoch(void *user, const hg_train_event *event)
 {
 	struct command *c = user;
 	progress_show(&c->progress, event);
 	note_write(c, json_epoch(c->json, seed_of(c), event));
-	return watch_interrupted() || c->write_error;
+	c->examination = examine(c, event);
+	return watch_interrupted() || c->write_error || c->examination < 0;
 }
 
 static void print_line(void *user, const char *text)
@@ -86,17 +123,22 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	hg_train_config config = r->config;
 	const hg_train_data in = dataset_to_train(c->dataset, data);
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
-	hg_train *train = NULL;
 	config.progress = on_epoch;
 	config.user = c;
-	hg_status status = hg_train_create(ctx, &config, &in, &train);
+	c->health = (struct health){.replan = config.policy.replan};
+	c->examined = 0;
+	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
 	if (status >= 0 && c->options.print_plan && !r->runs)
-		status = hg_tape_print(hg_train_tape(train), print_line, c->text);
+		status = hg_tape_print(hg_train_tape(c->train), print_line, c->text);
+	if (status >= 0 && c->options.explain && !r->runs)
+		status = hg_tape_explain(hg_train_tape(c->train), print_line, c->text);
 	if (status >= 0)
-		status = hg_train_run(train, &report);
+		status = hg_train_run(c->train, &report);
+	if (c->examination < 0)
+		status = c->examination;
 	if (status >= 0)
 		r->report[r->runs++] = report;
-	hg_train_free(train);
+	hg_train_free(c->train);
 	return status;
 }
 

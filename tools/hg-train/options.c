@@ -12,10 +12,19 @@ static const struct tool_option table[] = {
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", AT(seeds), TOOL_INTEGER(1, 100000)},
     {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
     {"--print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
+    {"--explain", NULL, "show first why no tensor can overflow fp16, or what guards it", AT(explain), TOOL_FLAG},
+    {"--doctor", NULL, "look at every step, and when one goes bad say what went wrong first (hg-doctor has more)", AT(doctor), TOOL_FLAG},
     {"--help", NULL, "this page", AT(help), TOOL_FLAG},
     {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},
 };
 #define OPTIONS (sizeof table / sizeof *table)
+
+static int check(struct tool_line *line, const struct options *o)
+{
+	if (training_check(line, &o->training))
+		return -1;
+	return o->doctor && o->together > 1 ? tool_refuse(line, "--doctor looks at every step: it cannot do so with --together %lld", (long long)o->together) : 0;
+}
 
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
 {
@@ -27,7 +36,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
-		bad = training_check(&line, &o->training);
+		bad = check(&line, o);
 	(void)snprintf(message, size, "%s", line.message);
 	return bad;
 }

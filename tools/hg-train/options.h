@@ -10,7 +10,7 @@ struct options {
 	struct training training;
 	const char *json;
 	int64_t epochs, patience, eval_every, together, seeds; /* -1: not given, the model's default holds */
-	int print_plan, help, version;
+	int print_plan, explain, doctor, help, version;
 };
 
 /* 0, or -1 after writing one line that names the option into message. */

@@ -44,6 +44,8 @@ struct statistics results_statistics(const struct results *r)
 		s.finite &= report->loss_finite;
 		s.nonfinite_logits += report->nonfinite_logits;
 		s.captured = report->captured;
+		s.casts = report->casts > s.casts ? report->casts : s.casts;
+		s.replans += report->replans;
 		s.together = report->epochs_together > s.together ? report->epochs_together : s.together;
 	}
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
@@ -110,6 +112,9 @@ void results_print(const struct results *r, FILE *out)
 	print_epoch(&s, out);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
 	        (double)s.arena_bytes / mib);
+	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
+	if (s.replans)
+		fprintf(out, "  guards          %d tripped: those nodes run in fp32 since\n", s.replans);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	if (r->interrupted)

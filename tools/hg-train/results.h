@@ -22,6 +22,7 @@ struct statistics {
 	size_t peak_bytes, state_bytes, arena_bytes;
 	int64_t skipped, steps, nonfinite_logits;
 	int finite, captured, together; /* captured: the last run's last epoch was; together: most epochs without a wait */
+	int casts, replans;             /* casts: most in a forward pass of any run; replans: of all runs */
 };
 /* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
 struct statistics results_statistics(const struct results *r);

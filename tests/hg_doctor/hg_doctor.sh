@@ -1,0 +1,234 @@
+#!/bin/sh
+# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE (the programs of
+# ../hg_train/datasets.c and page.c). Everything is written below DIRECTORY.
+set -u
+doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6
+rm -rf "$dir"
+mkdir -p "$dir"
+cd "$dir" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED   $*"
+  failures=$((failures + 1))
+}
+
+# run CODE NAME ARGS...: exit code as promised; out and err keep what was printed.
+run() {
+  code=$1 name=$2
+  shift 2
+  "$doctor" "$@" >out 2>err </dev/null
+  found=$?
+  [ "$found" -eq "$code" ] || { fail "$name: exit code $found, expected $code"; cat err; }
+}
+
+contains() { # NAME FILE TEXT
+  grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
+}
+
+# A refusal: code 1, one line on standard error that names the matter, nothing on standard output, and no file.
+refused() { # NAME TEXT ARGS...
+  name=$1 text=$2
+  shift 2
+  run 1 "$name" "$@"
+  contains "$name" err "$text"
+  [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
+  [ ! -s out ] || fail "$name: printed to standard output"
+}
+
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
+"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 -o hub.h5 >/dev/null || exit 1
+"$convert" hub.h5 --reorder degree -o ordered.h5 >/dev/null || exit 1
+"$datasets" . || exit 1
+
+run 0 help --help
+contains help out 'usage: hg-doctor'
+contains help out '--weight-decay X'
+contains help out 'exit code: 0 healthy, 1 could not run'
+run 0 version --version
+contains version out '[0-9]\.[0-9]'
+
+refused 'no arguments' '--data is missing'
+refused 'no model' '--model is missing' --data data.h5
+refused 'unknown option' 'no option "--epochs"' --data data.h5 --model gcn --epochs 3
+refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.h5 --model gcn --steps 0
+refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 --model gcn
+refused 'half a try' '--try is "maybe", expected one of on|off' --data data.h5 --model gcn --try maybe
+refused 'a page on standard output' '--html is "-", expected the name of a file' --data data.h5 --model gcn --html -
+refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn --html none.html
+refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl --html none.html
+for left in none.*; do
+  [ ! -e "$left" ] || fail "refused: $left was left behind"
+done
+cp data.h5 twin.h5
+ln twin.h5 link.h5
+refused 'the dataset as JSON' '--json link.h5 is a file that is needed' --data twin.h5 --model gcn --json link.h5
+refused 'the dataset as a page' '--html twin.h5 is a file that is needed' --data twin.h5 --model gcn --html twin.h5
+refused 'one file for both' '--html both is a file that is needed' --data twin.h5 --model gcn --json both --html both
+cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
+refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json missing/x.jsonl
+refused 'a page into a missing directory' 'missing/x.html: cannot be written' --data data.h5 --model gcn --html missing/x.html
+refused 'a page into a device' 'cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --html /dev/null
+
+# ---- pages ----
+
+browser=
+for name in chromium chromium-browser google-chrome; do
+  [ -n "$browser" ] || browser=$(command -v $name)
+done
+[ -n "$browser" ] || echo 'Skipped: no chromium on PATH, so no page is shown'
+
+# Well-formed, complete in itself, and shown without a complaint.
+shows() { # NAME FILE TEXT
+  [ -e "$2" ] || { fail "$1: there is no page"; return; }
+  "$page" "$2" 2>fault || fail "$1: $(cat fault)"
+  contains "$1" "$2" "$3"
+  [ -n "$browser" ] || return
+  rm -f shot.png
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
+    "file://$PWD/$2" >console 2>&1 </dev/null
+  if grep -q CONSOLE console; then fail "$1: the browser complains: $(grep CONSOLE console)"; fi
+  [ -s shot.png ] || fail "$1: the browser shows nothing: $(tail -n 3 console)"
+}
+
+# Every line is an object; the last is the summary.
+lines() { # NAME FILE STEPS
+  [ "$(grep -c '"event":"step"' "$2")" -eq "$3" ] || fail "$1: $(grep -c '"event":"step"' "$2") lines for $3 steps"
+  [ "$(grep -c '^{"event":.*}$' "$2")" -eq "$(wc -l <"$2")" ] || fail "$1: a line is not an object"
+  if grep -i -q -e ':-\{0,1\}\(nan\|inf\)' "$2"; then fail "$1: not JSON"; fi
+  tail -n 1 "$2" >last
+  contains "$1" last '^{"event":"summary"'
+}
+
+# ---- healthy runs ----
+
+for model in gcn gin gat; do
+  for precision in fp32 fp16; do
+    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 --json good.jsonl --html good.html
+    contains "$model $precision" out 'Healthy: nothing was wrong in 30 steps'
+    lines "$model $precision" good.jsonl 30
+    contains "$model $precision" last '"verdict":"healthy"'
+    contains "$model $precision" good.jsonl '"event":"tensor".*"name":"gradient of conv1'
+    [ $precision = fp32 ] || contains "$model $precision" out 'headroom *[0-9.]* bits at the least: '
+  done
+  shows "$model" good.html '<h1>Healthy</h1>'
+done
+run 0 'many graphs' --data pairs.h5 --model gin --steps 9 --html pairs.html
+shows 'many graphs' pairs.html Healthy
+run 0 'one step' --data one_node.h5 --model gcn --steps 1 --html one.html --json -
+mv out one.jsonl
+lines 'one step' one.jsonl 1
+contains 'one step' err Healthy # the report for people makes room for the JSON
+shows 'one step' one.html Healthy
+
+# Whoever looks changes nothing: the losses are those of hg-train.
+"$train" --data data.h5 --model gat --epochs 20 --seed 7 --json - 2>/dev/null | sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' >unwatched
+run 0 watched --data data.h5 --model gat --steps 20 --seed 7 --json -
+sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' out >watched
+[ "$(wc -l <unwatched)" -eq 20 ] || fail 'watched: hg-train told no 20 losses'
+cmp unwatched watched || fail 'watched: the doctor changed the run'
+
+# ---- faults ----
+
+# field NAME FILE: of the first finding
+field() {
+  grep '"event":"finding"' "$2" | head -n 1 | grep -o "\"$1\":\(\"[^\"]*\"\|[^,}]*\)" | head -n 1 | cut -d: -f2-
+}
+is() { # NAME FIELD FILE EXPECTED
+  [ "$(field "$2" "$3")" = "$4" ] || fail "$1: $2 is $(field "$2" "$3"), expected $4"
+}
+
+# A hub adds up thousands of numbers below 300 in f16; after the mean they would be small again.
+naive='--model gcn --norm right --no-self-loops --precision fp16-naive'
+run 2 hub --data hub.h5 $naive --steps 40 --json hub.jsonl --html hub.html
+is hub cause hub.jsonl '"accumulation"'
+is hub op hub.jsonl '"spmm"'
+is hub layer hub.jsonl '"conv0"'
+is hub row_is hub.jsonl '"node"'
+contains hub out 'overflow in accumulation'
+contains hub out 'and it trains'
+contains hub out 'and [0-9]* more'
+contains hub hub.jsonl '"verdict":"findings"'
+shows hub hub.html 'What went wrong first'
+# The remedy is what the user may type.
+remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl | head -n 1)
+[ -n "$remedy" ] || fail 'hub: no remedy'
+run 0 "hub with $remedy" --data hub.h5 $naive $remedy --steps 40
+run 2 'hub, nothing tried' --data hub.h5 $naive --try off --json -
+contains 'hub, nothing tried' out '"tried":false'
+if grep -q '"tried":true' out; then fail 'hub, nothing tried: something was'; fi
+# The same node by the same name, whatever row it has now.
+run 2 'hub, reordered' --data ordered.h5 $naive --try off --json ordered.jsonl
+[ "$(field node_id ordered.jsonl)" = "$(field node_id hub.jsonl)" ] || fail "reordered: node $(field node_id ordered.jsonl), before $(field node_id hub.jsonl)"
+contains 'hub, reordered' out 'node [0-9]* (row [0-9]*)'
+
+# 50,000 ones in f16 stop at 2048, with no infinity anywhere.
+run 2 star --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 10 --json star.jsonl --html star.html --try off
+is star cause star.jsonl '"swamping"'
+is star op star.jsonl '"spmm"'
+is star node_id star.jsonl 0
+is star partial star.jsonl 2048.0
+shows star star.html 'last grew'
+
+# hg-train --doctor: the report, and the run goes on.
+"$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null || fail 'hg-train --doctor: not exit code 0'
+contains 'hg-train --doctor' out 'epoch 1 is bad: its loss is not finite'
+contains 'hg-train --doctor' out 'overflow in accumulation'
+contains 'hg-train --doctor' out 'test accuracy'
+[ "$(grep -c '"event":"epoch"' train.jsonl)" -eq 6 ] || fail 'hg-train --doctor: not 6 epochs'
+[ "$(grep -c '"event":"finding"' train.jsonl)" -ge 1 ] || fail 'hg-train --doctor: no finding in the JSON'
+"$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null || fail 'hg-train --doctor, healthy: not exit code 0'
+if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy run'; fi
+
+# ---- what gets in the way ----
+
+# Ctrl-C: the reports so far and code 130.
+"$doctor" --data data.h5 --model gcn --steps 10000000 --json long.jsonl --html long.html >out 2>err &
+child=$!
+tries=0
+until [ -s long.jsonl ] || [ $tries -ge 300 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $child
+wait $child
+found=$?
+[ $found -eq 130 ] || fail "interrupt: exit code $found, expected 130"
+tail -n 1 long.jsonl >last
+contains interrupt last '"verdict":"interrupted"'
+contains interrupt out 'Interrupted: nothing was wrong'
+shows interrupt long.html Interrupted
+
+# What was printed and did not arrive is a failure, said once.
+lost() { # NAME ARGS...
+  name=$1
+  shift
+  "$doctor" "$@" >&- 2>err </dev/null
+  [ $? -eq 1 ] || fail "$name: closed standard output: not exit code 1"
+  contains "$name" err 'cannot write to standard output'
+  [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
+}
+lost help --help
+lost report --data data.h5 --model gcn --steps 2
+
+# A full disk is an error, not a short file; the page that was there stays.
+if [ -c /dev/full ]; then
+  run 1 'full disk' --data data.h5 --model gcn --steps 3 --json /dev/full
+  contains 'full disk' err '/dev/full: '
+  "$doctor" --data data.h5 --model gcn --steps 100000000 --json - >/dev/full 2>err </dev/null
+  [ $? -eq 1 ] || fail 'JSON to a full standard output: not exit code 1'
+fi
+echo kept >full.html
+(
+  ulimit -f 4
+  "$doctor" --data data.h5 --model gcn --steps 3 --html full.html
+) >out 2>err </dev/null
+[ $? -eq 1 ] || fail 'no room for the page: not exit code 1'
+contains 'no room for the page' err 'full.html: cannot be written: File too large'
+[ "$(cat full.html)" = kept ] || fail 'no room for the page: the old one is gone'
+for left in *.tmp; do
+  [ ! -e "$left" ] || fail "temporary file $left was left behind"
+done
+
+[ $failures -eq 0 ] && echo 'ok       hg_doctor'
+exit $((failures > 0))

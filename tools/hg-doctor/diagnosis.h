@@ -1,0 +1,42 @@
+#ifndef HG_DOCTOR_DIAGNOSIS_H
+#define HG_DOCTOR_DIAGNOSIS_H
+
+#include "course.h"
+#include "findings.h"
+#include "names.h"
+#include "options.h"
+
+/* Everything that the reports tell. */
+struct diagnosis {
+	const struct options *options;
+	const hg_dataset *dataset;
+	hg_train_config config;
+	char device_name[96];
+	int64_t nodes, edges; /* of the graph as trained on */
+	int sparse;
+	struct course course;
+	const hg_doctor_report *report; /* of the last replayed step; NULL: none was */
+	const char *bad;                /* why the last step was bad, the end of a sentence; NULL: it was not */
+	hg_finding *finding;            /* [findings] that count, the first to happen first */
+	int findings;
+	int64_t replayed; /* steps */
+	/* The smallest headroom that was seen, bits; NaN: no tensor is f16. */
+	double headroom;
+	char headroom_at[96];
+	int64_t headroom_step;
+	int interrupted;
+};
+
+/* "healthy", "findings", "unexplained" (a bad step without a finding), "interrupted". */
+const char *diagnosis_verdict(const struct diagnosis *d);
+/* The same as one sentence for people, into buffer [SENTENCE_SIZE]. */
+void diagnosis_sentence(const struct diagnosis *d, char *buffer);
+
+void diagnosis_print(FILE *out, const struct diagnosis *d);
+/* Lines of JSON. out NULL: nothing. 0, or -1 if writing failed. */
+int diagnosis_json_step(FILE *out, const struct course *course);
+int diagnosis_json(FILE *out, const struct diagnosis *d);
+/* One page. The file's own errors are found when it is closed. */
+void diagnosis_html(FILE *out, const struct diagnosis *d);
+
+#endif

@@ -1,0 +1,200 @@
+/* The loop.
+ *
+ *     every step: train; if it went bad, replay it and stop; else replay the next one, if its number is 1, 2, 4, 8, ... or the last, before it is made
+ *
+ * A replay changes nothing: the run goes on as if nobody had looked. */
+#include "examine.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch.h"
+
+/* On a step that is not bad, gradients that overflow are the loss scale's to mend, as long as it can fall. */
+static int counts(const struct examination *e, const hg_finding *f)
+{
+	const hg_loss_scale_config *scale = &e->diagnosis->config.policy.loss_scale;
+	const int overflow = f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION;
+	return e->diagnosis->bad || !overflow || !scale->enabled || f->scale <= (double)scale->min_scale;
+}
+
+static hg_status findings_take(struct examination *e, const hg_doctor_report *report)
+{
+	struct diagnosis *d = e->diagnosis;
+	free(d->finding);
+	d->findings = 0;
+	d->finding = malloc((size_t)(report->findings + 1) * sizeof *d->finding);
+	if (!d->finding)
+		return HG_ERR_NOMEM;
+	for (int i = 0; i < report->findings; i++)
+		if (counts(e, &report->finding[i]))
+			d->finding[d->findings++] = report->finding[i];
+	return HG_OK;
+}
+
+static hg_status replay(struct examination *e, int back)
+{
+	struct diagnosis *d = e->diagnosis;
+	const hg_doctor_report *report = NULL;
+	const hg_status status = hg_doctor_examine(e->run[e->turn].doctor, back, &report);
+	if (status < 0)
+		return status;
+	d->report = report;
+	d->replayed++;
+	if (!isnan(report->headroom) && !(report->headroom >= d->headroom)) {
+		d->headroom = report->headroom;
+		d->headroom_step = report->step;
+		(void)snprintf(d->headroom_at, sizeof d->headroom_at, "%s", report->headroom_at ? report->headroom_at : "");
+	}
+	return findings_take(e, report);
+}
+
+/* Is the step after `done` steps one to replay? */
+static int replay_due(int64_t done, int64_t steps)
+{
+	return done < steps && ((done & (done - 1)) == 0 || done == steps - 1);
+}
+
+static void note_write(struct examination *e, int failed)
+{
+	if (failed && !e->write_error)
+		e->write_error = errno ? errno : EIO;
+}
+
+static int on_step(void *user, const hg_train_event *event)
+{
+	struct examination *e = user;
+	struct diagnosis *d = e->diagnosis;
+	progress_show(&e->progress, event);
+	if (course_note(&d->course, event)) {
+		e->status = HG_ERR_NOMEM;
+		return 1;
+	}
+	note_write(e, diagnosis_json_step(e->json, &d->course));
+	d->bad = health_note(&e->health, event);
+	if (d->bad)
+		e->status = replay(e, !event->step.applied);
+	else if (replay_due(event->epoch, event->epochs))
+		e->status = replay(e, 0);
+	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
+}
+
+static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_train_fn step)
+{
+	hg_train_config config = e->diagnosis->config;
+	config.progress = step;
+	config.user = e;
+	progress_begin(&e->progress, 1);
+	const hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
+	return status < 0 ? status : hg_doctor_create_train(e->run[e->turn].train, NULL, &e->run[e->turn].doctor);
+}
+
+static hg_status run_train(struct examination *e)
+{
+	hg_train_report report = HG_TRAIN_REPORT_INIT;
+	const hg_status status = hg_train_run(e->run[e->turn].train, &report);
+	return e->status < 0 ? e->status : status;
+}
+
+static hg_status train(struct examination *e, const hg_train_data *data)
+{
+	struct diagnosis *d = e->diagnosis;
+	hg_status status = run_begin(e, data, on_step);
+	if (status >= 0)
+		status = replay(e, 0);
+	if (status < 0)
+		return status;
+	course_begin(&d->course, d->report->step, d->report->loss_scale);
+	return d->findings ? status : run_train(e);
+}
+
+/* ---- a weight that was bad before the step ---- */
+
+static int on_retrace(void *user, const hg_train_event *event)
+{
+	struct examination *e = user;
+	progress_show(&e->progress, event);
+	if (event->epoch == e->stop_after)
+		e->status = replay(e, 0);
+	return event->epoch == e->stop_after || watch_interrupted();
+}
+
+/* The number of the last step that changed the weights; -1: none did. */
+static int64_t last_applied(const struct course *c)
+{
+	int64_t k = c->count - 1;
+	while (k >= 0 && !c->step[k].applied)
+		k--;
+	return k;
+}
+
+/* Weights that are bad before a step were spoilt by the last one that changed them. It is over, but the same run makes the same steps: train again up to it, and
+ * replay that one. Where this does not work out, what was found before is still true. */
+static void retrace(struct examination *e, const hg_train_data *data)
+{
+	struct diagnosis *d = e->diagnosis;
+	const struct diagnosis before = *d;
+	const hg_finding *first = d->findings ? d->finding : NULL;
+	e->stop_after = last_applied(&d->course);
+	if (!first || first->cause != HG_CAUSE_INPUT || first->row_is != HG_ROW_WEIGHT || e->stop_after < 0)
+		return;
+	d->finding = NULL;
+	d->findings = 0;
+	e->turn = 1;
+	hg_status status = run_begin(e, data, on_retrace);
+	if (status >= 0)
+		status = e->stop_after ? run_train(e) : replay(e, 0);
+	if (status < 0 || !d->findings) {
+		free(d->finding);
+		*d = before;
+	} else
+		free(before.finding);
+}
+
+/* A run that tries a remedy ends when the user wants it to. */
+static int on_trial(void *user, const hg_train_event *event)
+{
+	progress_show(user, event);
+	return watch_interrupted();
+}
+
+static hg_status remedies_try(struct examination *e, const hg_train_data *data)
+{
+	struct diagnosis *d = e->diagnosis;
+	hg_train_config config = d->config;
+	if (!d->findings || d->options->no_try || watch_interrupted())
+		return HG_OK;
+	progress_begin(&e->progress, 1);
+	config.progress = on_trial;
+	config.user = &e->progress;
+	return hg_doctor_try(e->ctx, &config, data, d->options->steps, &d->finding[0]);
+}
+
+hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *device)
+{
+	struct diagnosis *d = e->diagnosis;
+	const hg_train_data data = dataset_to_train(d->dataset, device);
+	e->ctx = ctx;
+	e->health.replan = d->config.policy.replan;
+	d->headroom = (double)NAN;
+	hg_status status = train(e, &data);
+	if (status >= 0) {
+		retrace(e, &data);
+		status = remedies_try(e, &data);
+	}
+	progress_end(&e->progress);
+	d->interrupted = watch_interrupted() != 0;
+	return status;
+}
+
+void examination_end(struct examination *e)
+{
+	for (int i = 0; i < 2; i++) {
+		hg_doctor_free(e->run[i].doctor);
+		hg_train_free(e->run[i].train);
+	}
+	free(e->diagnosis->finding);
+	course_end(&e->diagnosis->course);
+}

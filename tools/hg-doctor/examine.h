@@ -1,0 +1,30 @@
+#ifndef HG_DOCTOR_EXAMINE_H
+#define HG_DOCTOR_EXAMINE_H
+
+#include "diagnosis.h"
+#include "health.h"
+#include "progress.h"
+
+/* A training run under examination. */
+struct examination {
+	struct diagnosis *diagnosis;
+	struct progress progress;
+	FILE *json;      /* NULL: none was asked for */
+	int write_error; /* errno of the first line that did not arrive; 0: all did */
+	/* the run's own: */
+	hg_context *ctx;
+	struct {
+		hg_train *train;
+		hg_doctor *doctor;
+	} run[2]; /* the second goes back to the step that spoilt a weight */
+	int turn; /* the run that is replayed */
+	int64_t stop_after;
+	struct health health;
+	hg_status status; /* of what failed inside the run's callback */
+};
+
+/* Train until a step goes bad, replay it, and try what helps; the diagnosis holds it all. The report's texts live until examination_end. */
+hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *data);
+void examination_end(struct examination *e);
+
+#endif

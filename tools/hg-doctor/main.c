@@ -1,0 +1,186 @@
+/* hg-doctor: what went wrong first, from the command line. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examine.h"
+#include "replace.h"
+#include "tool.h"
+#include "watch.h"
+
+/* Everything that lives as long as the command. */
+struct command {
+	struct options options;
+	hg_dataset *dataset;
+	struct diagnosis diagnosis;
+	struct examination examination;
+	struct replace page; /* out NULL: none was asked for */
+	FILE *text;
+};
+
+static int complain(const char *sentence, hg_status status)
+{
+	fprintf(stderr, "hg-doctor: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
+	return DOCTOR_FAILED;
+}
+
+/* Why a GPU that is there is not used, for one. */
+static void on_log(void *user, hg_log_level level, const char *message)
+{
+	struct command *c = user;
+	(void)level;
+	progress_end(&c->examination.progress);
+	fprintf(stderr, "hg-doctor: %s\n", message);
+}
+
+/* ---- files ---- */
+
+/* No report takes the place of what it reports on, or of another report. */
+static int outputs_check(const struct options *o)
+{
+	const char *const inputs[] = {o->training.data, o->checkpoint, o->json};
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+		for (int html = 0; html < 2; html++) {
+			const char *output = html ? o->html : o->json;
+			if (!inputs[i] || !output || inputs[i] == output || (strcmp(inputs[i], output) != 0 && !tool_same_file(inputs[i], output)))
+				continue;
+			fprintf(stderr, "hg-doctor: %s %s is a file that is needed for something else: it is left as it is\n", html ? "--html" : "--json", output);
+			return DOCTOR_FAILED;
+		}
+	return DOCTOR_HEALTHY;
+}
+
+/* What cannot be written is known before the work begins. */
+static int outputs_open(struct command *c)
+{
+	const char *json = c->options.json;
+	const int to_stdout = json && strcmp(json, "-") == 0;
+	c->text = to_stdout ? stderr : stdout;
+	if (c->options.html && replace_begin(&c->page, c->options.html))
+		return complain(c->page.message, HG_ERR_IO);
+	if (!json)
+		return DOCTOR_HEALTHY;
+	c->examination.json = to_stdout ? stdout : fopen(json, "w");
+	if (c->examination.json)
+		return DOCTOR_HEALTHY;
+	fprintf(stderr, "hg-doctor: %s: %s\n", json, strerror(errno));
+	return DOCTOR_FAILED;
+}
+
+static int page_end(struct command *c, int keep)
+{
+	if (!c->page.out || !replace_end(&c->page, keep))
+		return DOCTOR_HEALTHY;
+	return complain(c->page.message, HG_ERR_IO);
+}
+
+static int json_end(struct command *c)
+{
+	struct examination *e = &c->examination;
+	if (e->json && e->json != stdout && fclose(e->json) && !e->write_error)
+		e->write_error = errno;
+	if (!e->write_error)
+		return DOCTOR_HEALTHY;
+	if (e->json != stdout) /* tool_finish says so */
+		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(e->write_error));
+	return DOCTOR_FAILED;
+}
+
+/* ---- the work ---- */
+
+static int prepare(struct command *c)
+{
+	struct diagnosis *d = &c->diagnosis;
+	char message[HG_DATA_MESSAGE] = "";
+	hg_status status = dataset_load(&c->options.training, &c->dataset, message);
+	if (status < 0)
+		return complain(message, status);
+	status = training_config(&c->options.training, c->dataset, &d->config);
+	if (status < 0)
+		return complain(NULL, status);
+	d->options = &c->options;
+	d->dataset = c->dataset;
+	d->config.epochs = (int)c->options.steps;
+	d->config.eval_every = d->config.epochs; /* nobody asks how well it learns */
+	d->config.step.per_launch = 1;
+	c->examination.diagnosis = d;
+	return outputs_check(&c->options) ? DOCTOR_FAILED : outputs_open(c);
+}
+
+/* Facts about the run that only the device side knows. */
+static void facts_note(struct diagnosis *d, hg_context *ctx, const struct device_data *data)
+{
+	d->nodes = hg_graph_rows(data->graph);
+	d->edges = hg_graph_edges(data->graph);
+	d->sparse = data->x_sparse != NULL;
+	(void)snprintf(d->device_name, sizeof d->device_name, "%s", hg_context_device_name(ctx));
+}
+
+static int report(struct command *c)
+{
+	struct diagnosis *d = &c->diagnosis;
+	struct examination *e = &c->examination;
+	errno = 0;
+	if (diagnosis_json(e->json, d) && !e->write_error)
+		e->write_error = errno ? errno : EIO;
+	diagnosis_print(c->text, d);
+	if (c->page.out)
+		diagnosis_html(c->page.out, d);
+	if (page_end(c, 1))
+		return DOCTOR_FAILED;
+	return d->interrupted ? DOCTOR_INTERRUPTED : d->findings || d->bad ? DOCTOR_FINDINGS : DOCTOR_HEALTHY;
+}
+
+static int examine(struct command *c)
+{
+	hg_context *ctx = NULL;
+	struct device_data data;
+	const struct training *t = &c->options.training;
+	hg_status status = training_context(t, (uint64_t)t->seed, on_log, c, &ctx);
+	if (status < 0)
+		return complain(hg_context_error(NULL), status);
+	status = dataset_upload(c->dataset, t, ctx, c->diagnosis.config.policy.state, &data);
+	if (status >= 0) {
+		facts_note(&c->diagnosis, ctx, &data);
+		status = examination_run(&c->examination, ctx, &data);
+	}
+	const int code = status < 0 ? complain(hg_context_error(ctx), status) : report(c);
+	examination_end(&c->examination);
+	dataset_release(&data);
+	hg_context_free(ctx);
+	return code;
+}
+
+static int command_run(int argc, char **argv)
+{
+	static struct command command;
+	char message[512];
+	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
+		fprintf(stderr, "hg-doctor: %s\n", message);
+		return DOCTOR_FAILED;
+	}
+	if (command.options.help) {
+		options_help(stdout);
+		return DOCTOR_HEALTHY;
+	}
+	if (command.options.version) {
+		printf("hg-doctor (HalfGraph) %s\n", hg_version_string());
+		return DOCTOR_HEALTHY;
+	}
+	watch_begin(0); /* Ctrl-C ends the training, not the report; a progress line it has of its own */
+	int code = prepare(&command);
+	if (code == DOCTOR_HEALTHY)
+		code = examine(&command);
+	(void)page_end(&command, 0); /* of a run that came to no report */
+	if (json_end(&command))
+		code = DOCTOR_FAILED;
+	hg_dataset_free(command.dataset);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	tool_begin();
+	return tool_finish("hg-doctor", command_run(argc, argv));
+}

@@ -1,0 +1,75 @@
+/* The options of hg-doctor alone; those of every training run are in tools/training. */
+#include "options.h"
+
+#include <string.h>
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct tool_option table[] = {
+    {"--steps", "N", "train at most so many steps (200)", AT(steps), TOOL_INTEGER(1, 100000000)},
+    {"--checkpoint", "FILE", "begin with the weights and the optimiser of a run that hg-train saved", AT(checkpoint), TOOL_TEXT},
+    {"--try", "WHEN", "train with every remedy, to say which helps: on (default), off", AT(no_try), TOOL_CHOICE("on|off")},
+    {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
+     TOOL_TEXT},
+    {"--html", "FILE", "write the report as one page that needs no network", AT(html), TOOL_TEXT},
+    {"--help", NULL, "this page", AT(help), TOOL_FLAG},
+    {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},
+};
+#define OPTIONS (sizeof table / sizeof *table)
+
+static int check(struct tool_line *line, const struct options *o)
+{
+	if (training_check(line, &o->training))
+		return -1;
+	return o->html && strcmp(o->html, "-") == 0 ? tool_refuse(line, "--html is \"-\", expected the name of a file") : 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
+{
+	struct tool_line line = {.options = table, .count = OPTIONS, .to = o};
+	line.shared = training_options;
+	line.shared_count = training_option_count;
+	line.shared_to = &o->training;
+	*o = (struct options){.steps = 200};
+	training_defaults(&o->training);
+	int bad = tool_line_read(&line, argc, argv);
+	if (!bad && !o->help && !o->version)
+		bad = check(&line, o);
+	(void)snprintf(message, size, "%s", line.message);
+	return bad;
+}
+
+void options_help(FILE *out)
+{
+	fputs("usage: hg-doctor --data FILE.h5 --model gcn|gin|gat [options]\n"
+	      "\n"
+	      "Trains until a step goes bad, replays that step op by op beside a wider shadow of it, and says what went wrong\n"
+	      "first: the op, the node, the sum, the cause, the way it spread, and what to change. The options of training are\n"
+	      "those of hg-train, and so is what is trained: the same options, the same numbers.\n"
+	      "\n"
+	      "  hg-doctor --data cora.h5 --model gcn\n"
+	      "  hg-doctor --data planted.h5 --model gcn --norm right --precision fp16-naive --html report.html\n"
+	      "  hg-doctor --data cora.h5 --model gat --json - | jq 'select(.event == \"finding\")'\n"
+	      "\n"
+	      "options:\n",
+	      out);
+	tool_options_print(out, training_options, training_option_count, 1);
+	tool_options_print(out, table, OPTIONS, 1);
+	fputs("\n"
+	      "When is a step bad? A dynamic loss scale begins too high on purpose and falls until the gradients fit, and a node\n"
+	      "that overflows behind its guard is put in f32: up to 4 skipped steps in a row are their way to work, and no\n"
+	      "finding. A step is bad if it is the fifth skipped one in a row, if it is skipped although the loss scale cannot\n"
+	      "fall further, or if its loss is not finite and nothing is put in f32 (--precision fp16-naive).\n"
+	      "\n"
+	      "While all goes well a few steps are replayed all the same, the first, the last and those numbered 1, 2, 4, 8, ...:\n"
+	      "a sum that stopped growing, values that were rounded to zero, and an overflow that nothing after it shows are\n"
+	      "findings too. A run without one is healthy, and its smallest headroom is told: how many times the largest\n"
+	      "value of any fp16 tensor could double before it is infinite.\n"
+	      "\n"
+	      "JSON lines have \"event\": \"step\" (loss, loss scale in force, outcome), \"tensor\" (of the last replayed step; bins\n"
+	      "count elements by a half's exponent bits), \"finding\" and \"summary\".\n"
+	      "\n"
+	      "exit code: 0 healthy, 1 could not run (bad usage, bad input, the library or the machine failed, a report that\n"
+	      "could not be written), 2 findings, 130 interrupted\n",
+	      out);
+}

@@ -1,0 +1,125 @@
+/* The page: the verdict, the findings, and what led to them. */
+#include "page.h"
+
+#include <math.h>
+#include <string.h>
+
+static void print_begin(FILE *out, const struct diagnosis *d)
+{
+	(void)fputs(
+	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+	    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n<title>",
+	    out);
+	(void)fprintf(out, "hg-doctor: %s, ", diagnosis_verdict(d));
+	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
+	(void)fprintf(out, ", %s</title>\n<style>\n", d->config.model.name);
+	for (const char *const *rules = page_style; *rules; rules++)
+		(void)fputs(*rules, out);
+	(void)fputs("</style>\n</head>\n<body>\n", out);
+}
+
+/* A pulse that runs through half a disc. */
+static void print_brand(FILE *out, const struct diagnosis *d)
+{
+	const int bad = d->findings || d->bad;
+	(void)fprintf(out,
+	              "<div class=\"brand\"><svg viewBox=\"0 0 26 26\" aria-hidden=\"true\"><path d=\"M13 1a12 12 0 0 0 0 24z\" style=\"fill:var(--accentbg)\"/>"
+	              "<circle cx=\"13\" cy=\"13\" r=\"12\" style=\"fill:none;stroke:var(--accent);stroke-width:1.6\"/><path d=\"M1 13h7l2.5-6 4 12 3-8 1.5 2h6\" "
+	              "style=\"fill:none;stroke:var(--%s);stroke-width:1.9;stroke-linejoin:round\"/></svg><span>hg-doctor</span><span class=\"badge %s\">",
+	              bad ? "bad" : "good",
+	              bad              ? "bad"
+	              : d->interrupted ? "warn"
+	                               : "good");
+	if (d->findings > 1)
+		(void)fprintf(out, "%d findings", d->findings);
+	else
+		(void)fputs(d->findings ? "1 finding" : diagnosis_verdict(d), out);
+	(void)fputs("</span></div>\n", out);
+}
+
+static void print_title(FILE *out, const struct diagnosis *d)
+{
+	char sentence[SENTENCE_SIZE];
+	diagnosis_sentence(d, sentence);
+	(void)fputs("<h1>", out);
+	if (d->findings) {
+		char headline[NAME_SIZE];
+		page_text(out, name_headline(&d->finding[0], headline));
+	} else
+		page_text(out, d->bad ? "A bad step without a cause" : d->interrupted ? "Interrupted" : "Healthy");
+	(void)fputs("</h1>\n<p class=\"lead\">", out);
+	page_text(out, sentence);
+	(void)fputs("</p>\n<p class=\"soft\">", out);
+}
+
+static void print_run(FILE *out, const struct diagnosis *d)
+{
+	const hg_model_config *m = &d->config.model;
+	page_text(out, m->name);
+	(void)fprintf(out, ", %d layers, hidden %d, <b>%s</b>, on ", m->layers, m->hidden, d->config.policy.name);
+	page_text(out, d->device_name);
+	(void)fputs(". ", out);
+	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
+	(void)fputs(": ", out);
+	page_count(out, d->nodes);
+	(void)fputs(" nodes, ", out);
+	page_count(out, d->edges);
+	(void)fputs(" edges, ", out);
+	page_count(out, d->dataset->features);
+	(void)fprintf(out, " features (%s), %d classes.</p>\n", d->sparse ? "sparse" : "dense", (int)d->dataset->classes);
+}
+
+static void print_headroom(FILE *out, const struct diagnosis *d)
+{
+	if (isnan(d->headroom))
+		return;
+	(void)fputs("<div><b>", out);
+	if (d->headroom > 0)
+		(void)fprintf(out, "%.1f bits", d->headroom);
+	else
+		(void)fputs("none", out);
+	(void)fputs("</b><span>smallest headroom, ", out);
+	page_text(out, d->headroom_at);
+	(void)fprintf(out, ", step %lld</span></div>", (long long)d->headroom_step);
+}
+
+static void print_strip(FILE *out, const struct diagnosis *d)
+{
+	const struct course *c = &d->course;
+	(void)fputs("<div class=\"strip\"><div><b>", out);
+	page_count(out, c->count);
+	(void)fputs("</b><span>steps trained, ", out);
+	page_count(out, c->skipped);
+	(void)fputs(" skipped</span></div>", out);
+	if (c->count) {
+		(void)fputs("<div><b>", out);
+		page_number(out, c->step[0].loss);
+		(void)fputs(" &#8594; ", out);
+		page_number(out, c->step[c->count - 1].loss);
+		(void)fputs("</b><span>loss, first and last step</span></div>", out);
+	}
+	(void)fputs("<div><b>", out);
+	page_number(out, c->scale);
+	(void)fputs("</b><span>loss scale at the end</span></div>", out);
+	print_headroom(out, d);
+	(void)fputs("<div><b>", out);
+	page_count(out, d->replayed);
+	(void)fputs("</b><span>steps replayed op by op</span></div></div>\n", out);
+}
+
+void diagnosis_html(FILE *out, const struct diagnosis *d)
+{
+	print_begin(out, d);
+	(void)fputs("<header>\n", out);
+	print_brand(out, d);
+	print_title(out, d);
+	print_run(out, d);
+	print_strip(out, d);
+	(void)fputs("</header>\n<main>\n", out);
+	for (int i = 0; i < d->findings; i++)
+		page_finding(out, d, &d->finding[i]);
+	page_course(out, d);
+	page_tape(out, d);
+	page_tensors(out, d);
+	(void)fprintf(out, "</main>\n<footer>HalfGraph %s. Every replay left the run as it was, bit for bit.</footer>\n</body>\n</html>\n", hg_version_string());
+}

@@ -1,0 +1,168 @@
+/* Loss and loss scale, step by step, with the skipped steps. */
+#include <math.h>
+
+#include "page.h"
+
+enum { LEFT = 64, RIGHT = 1040, LOSS_TOP = 16, LOSS_LOW = 150, SCALE_TOP = 186, SCALE_LOW = 246, HIGH = 276 };
+
+/* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the small ones are what one wants to see. */
+struct axis {
+	double low, high;
+	int logarithm, top, bottom;
+};
+
+static double moved(const struct axis *a, double x)
+{
+	return a->logarithm ? log(x) : x;
+}
+
+static double height(const struct axis *a, double x)
+{
+	const double low = moved(a, a->low), high = moved(a, a->high);
+	return high > low ? a->bottom - (a->bottom - a->top) * (moved(a, x) - low) / (high - low) : (a->top + a->bottom) / 2.0;
+}
+
+static double at_step(const struct course *c, int64_t k)
+{
+	return c->count > 1 ? LEFT + (double)(RIGHT - LEFT) * (double)k / (double)(c->count - 1) : (LEFT + RIGHT) / 2.0;
+}
+
+static struct axis loss_axis(const struct course *c)
+{
+	struct axis a = {INFINITY, -INFINITY, 0, LOSS_TOP, LOSS_LOW};
+	for (int64_t k = 0; k < c->count; k++)
+		if (isfinite(c->step[k].loss)) {
+			a.low = fmin(a.low, c->step[k].loss);
+			a.high = fmax(a.high, c->step[k].loss);
+		}
+	a.logarithm = a.low > 0 && a.high > 8 * a.low;
+	return a;
+}
+
+static struct axis scale_axis(const struct course *c)
+{
+	struct axis a = {c->scale, c->scale, 1, SCALE_TOP, SCALE_LOW};
+	for (int64_t k = 0; k < c->count; k++) {
+		a.low = fmin(a.low, c->step[k].scale);
+		a.high = fmax(a.high, c->step[k].scale);
+	}
+	return a;
+}
+
+static void print_tick(FILE *out, const struct axis *a, double x)
+{
+	const double y = height(a, x);
+	(void)fprintf(out, "<path d=\"M%d %.1fH%d\" class=\"grid\"/><text x=\"%d\" y=\"%.1f\" class=\"t2 end\">", LEFT, y, RIGHT, LEFT - 8, y + 4);
+	page_number(out, x);
+	(void)fputs("</text>\n", out);
+}
+
+/* Least, middle and most; one where they are the same; none where there is none. */
+static void print_ticks(FILE *out, const struct axis *a)
+{
+	if (!(a->low <= a->high))
+		return;
+	print_tick(out, a, a->low);
+	if (a->high > a->low) {
+		print_tick(out, a, a->logarithm ? sqrt(a->low * a->high) : (a->low + a->high) / 2);
+		print_tick(out, a, a->high);
+	}
+}
+
+/* More points than pixels show nothing more. */
+static int64_t stride(const struct course *c)
+{
+	return 1 + c->count / 2000;
+}
+
+static void print_loss(FILE *out, const struct course *c, const struct axis *a)
+{
+	int open = 0;
+	(void)fputs("<path class=\"line\" d=\"", out);
+	for (int64_t k = 0; k < c->count; k += stride(c)) {
+		const double loss = c->step[k].loss;
+		if (isfinite(loss))
+			(void)fprintf(out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(c, k), height(a, loss));
+		if (isfinite(loss) && !open)
+			(void)fputs("h.01", out); /* one point alone is to be seen */
+		open = isfinite(loss);
+	}
+	(void)fputs("\" stroke-linecap=\"round\"/>\n", out);
+}
+
+static void print_scale(FILE *out, const struct course *c, const struct axis *a)
+{
+	(void)fputs("<path class=\"scale\" d=\"", out);
+	for (int64_t k = 0; k < c->count; k += stride(c))
+		(void)fprintf(out, k ? "H%.1fV%.1f" : "M%.1f %.1f", at_step(c, k), height(a, c->step[k].scale));
+	(void)fprintf(out, "V%.1fh5\"/>\n", height(a, c->scale));
+}
+
+/* Skipped steps, and losses that are no number, at most one a pixel. */
+static void print_marks(FILE *out, const struct course *c)
+{
+	double before = -1;
+	for (int64_t k = 0; k < c->count; k++) {
+		const struct course_step *s = &c->step[k];
+		const double x = at_step(c, k);
+		char loss[NAME_SIZE];
+		if ((s->applied && isfinite(s->loss)) || x - before < 1)
+			continue;
+		before = x;
+		(void)fprintf(out, "<g class=\"hit\"><title>step %lld: loss %s, loss scale %.8g, ", (long long)(c->first + k), name_number(s->loss, loss), s->scale);
+		page_text(out, hg_step_reason_text(s->reason));
+		(void)fprintf(out, "</title><path d=\"M%.1f %dV%d\" class=\"%s\"/>", x, SCALE_LOW + 4, SCALE_LOW + 13,
+		              s->reason == HG_STEP_SKIPPED_AT_FLOOR || !isfinite(s->loss) ? "floor" : "skip");
+		if (!isfinite(s->loss))
+			(void)fprintf(out, "<path d=\"M%.1f %dl5 9h-10z\" class=\"over\"/><text x=\"%.1f\" y=\"%d\" class=\"t2%s\">%s</text>", x, LOSS_TOP,
+			              x + (x > 900 ? -9 : 9), LOSS_TOP + 9, x > 900 ? " end" : "", loss);
+		(void)fputs("</g>\n", out);
+	}
+}
+
+/* Why, in words, of the first ones. */
+static void print_reasons(FILE *out, const struct course *c)
+{
+	int64_t told = 0;
+	if (!c->skipped)
+		return;
+	(void)fputs("<h3>Skipped steps</h3>\n<table><tr><th>step</th><th>loss</th><th>loss scale</th><th>why</th></tr>\n", out);
+	for (int64_t k = 0; k < c->count && told < 12; k++) {
+		const struct course_step *s = &c->step[k];
+		if (s->applied)
+			continue;
+		told++;
+		(void)fprintf(out, "<tr><td>%lld</td><td>", (long long)(c->first + k));
+		page_number(out, s->loss);
+		(void)fputs("</td><td>", out);
+		page_number(out, s->scale);
+		(void)fputs("</td><td>", out);
+		page_text(out, hg_step_reason_text(s->reason));
+		(void)fputs("</td></tr>\n", out);
+	}
+	(void)fputs("</table>\n", out);
+	if (c->skipped > told)
+		(void)fprintf(out, "<p class=\"soft small\">and %lld more</p>\n", (long long)(c->skipped - told));
+}
+
+void page_course(FILE *out, const struct diagnosis *d)
+{
+	const struct course *c = &d->course;
+	if (!c->count)
+		return;
+	const struct axis loss = loss_axis(c), scale = scale_axis(c);
+	(void)fputs("<section>\n<h2>The run</h2>\n<p class=\"soft\">Loss and loss scale of every step. Marks below: steps that were skipped, ", out);
+	(void)fputs("in red where the loss scale could not help.</p>\n<div class=\"wide\">", out);
+	(void)fprintf(out, "<svg viewBox=\"0 0 1046 %d\" width=\"1046\" role=\"img\" aria-label=\"Loss and loss scale\">\n", HIGH);
+	(void)fprintf(out, "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" class=\"bold\">scale</text>\n", (LOSS_TOP + LOSS_LOW) / 2 - 26,
+	              (SCALE_TOP + SCALE_LOW) / 2 - 12);
+	print_ticks(out, &loss);
+	print_ticks(out, &scale);
+	print_loss(out, c, &loss);
+	print_scale(out, c, &scale);
+	print_marks(out, c);
+	(void)fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"t2\">step %lld</text><text x=\"%d\" y=\"%d\" class=\"t2 end\">%lld</text>\n</svg></div>\n", LEFT,
+	              HIGH - 2, (long long)c->first, RIGHT, HIGH - 2, (long long)(c->first + c->count - 1));
+	print_reasons(out, c);
+	(void)fputs("</section>\n", out);
+}

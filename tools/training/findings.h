@@ -1,0 +1,16 @@
+#ifndef HG_TRAINING_FINDINGS_H
+#define HG_TRAINING_FINDINGS_H
+
+#include <stdio.h>
+
+#include "halfgraph/data.h"
+#include "halfgraph/doctor.h"
+
+/* What a doctor found, for people: what went wrong first, where, of what, how it spread, and what helps. */
+void finding_print(FILE *out, const hg_dataset *d, const hg_finding *f);
+/* The same for programs: one line, "event":"finding". 0, or -1 if writing failed. */
+int finding_json(FILE *out, const hg_dataset *d, const hg_finding *f);
+/* One tensor of the step, "event":"tensor". */
+int tensor_json(FILE *out, int64_t step, const hg_doctor_tensor *t);
+
+#endif

@@ -1,0 +1,15 @@
+#include "jsonl.h"
+
+#include <math.h>
+
+json_t *jsonl_number(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+int jsonl_write(FILE *out, json_t *object)
+{
+	const int failed = !object || json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF || fflush(out);
+	json_decref(object);
+	return failed ? -1 : 0;
+}

@@ -1,0 +1,12 @@
+#ifndef HG_TRAINING_JSONL_H
+#define HG_TRAINING_JSONL_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Lines of JSON. A number that is not finite becomes null, as JSON knows none. */
+json_t *jsonl_number(double x);
+/* One object on one line, at once. Takes the reference; NULL (out of memory) fails. 0 or -1. */
+int jsonl_write(FILE *out, json_t *object);
+
+#endif

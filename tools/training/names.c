@@ -1,0 +1,128 @@
+#include "names.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The graph of a batch that node i belongs to. */
+static int64_t graph_of(const hg_dataset *d, int64_t i)
+{
+	int64_t low = 0, high = d->graphs; /* graph_ptr[low] <= i < graph_ptr[high] */
+	while (high - low > 1) {
+		const int64_t middle = low + (high - low) / 2;
+		if (d->graph_ptr[middle] <= i)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void name_node(const hg_dataset *d, int64_t i, char *buffer)
+{
+	if (i < 0 || i >= d->nodes) {
+		(void)snprintf(buffer, NAME_SIZE, "row %lld", (long long)i);
+		return;
+	}
+	const int64_t id = hg_dataset_node(d, i);
+	const int64_t graph = d->graph_ptr ? graph_of(d, i) : 0;
+	const int64_t known = d->graph_ptr && !d->orig_id ? id - d->graph_ptr[graph] : id;
+	int length = snprintf(buffer, NAME_SIZE, "node %lld", (long long)known);
+	if (d->graph_ptr)
+		length += snprintf(buffer + length, NAME_SIZE - (size_t)length, " of graph %lld", (long long)graph);
+	if (known != i)
+		(void)snprintf(buffer + length, NAME_SIZE - (size_t)length, " (row %lld)", (long long)i);
+}
+
+const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *buffer)
+{
+	static const char *const what[] = {[HG_ROW_EDGE] = "edge", [HG_ROW_GRAPH] = "graph", [HG_ROW_WEIGHT] = "row"};
+	if (kind == HG_ROW_NODE)
+		name_node(d, row, buffer);
+	else if (kind == HG_ROW_SCALAR)
+		(void)snprintf(buffer, NAME_SIZE, "the scalar");
+	else
+		(void)snprintf(buffer, NAME_SIZE, "%s %lld", what[kind], (long long)row);
+	return buffer;
+}
+
+static void name_edge(const hg_dataset *d, const hg_finding *f, char *buffer)
+{
+	char from[NAME_SIZE], to[NAME_SIZE];
+	name_node(d, f->edge_col, from);
+	name_node(d, f->edge_row, to);
+	(void)snprintf(buffer, NAME_SIZE, "edge %.40s -> %.40s", from, to);
+}
+
+/* The row of the element at fault. */
+static void name_place(const hg_dataset *d, const hg_finding *f, char *buffer)
+{
+	if (f->row_is == HG_ROW_EDGE && f->edge_row >= 0)
+		name_edge(d, f, buffer);
+	else
+		(void)name_row(d, f->row_is, f->row, buffer);
+}
+
+const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
+{
+	static const char *const column[] = {[HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column"};
+	name_place(d, f, buffer);
+	const size_t length = strlen(buffer);
+	if (f->row_is != HG_ROW_SCALAR)
+		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is], (long long)f->col);
+	return buffer;
+}
+
+const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer)
+{
+	if (strncmp(f->op, "linear", 6) == 0 && !f->backward)
+		(void)snprintf(buffer, NAME_SIZE, "input %lld", (long long)term->col);
+	else
+		(void)name_row(d, HG_ROW_NODE, term->row, buffer);
+	return buffer;
+}
+
+const char *name_link(const hg_chain_link *link, char *buffer)
+{
+	(void)snprintf(buffer, NAME_SIZE, "%s%s%s%s", link->backward && link->node >= 0 ? "backward of " : "", link->layer, *link->layer ? "/" : "", link->op);
+	return buffer;
+}
+
+const char *name_headline(const hg_finding *f, char *buffer)
+{
+	const char *cause = hg_cause_text(f->cause);
+	(void)snprintf(buffer, NAME_SIZE, "%.60s: %.*s", f->tensor, (int)strcspn(cause, ":"), cause);
+	return buffer;
+}
+
+/* The length of a text without ` TAIL.` at its end. */
+static int length_without(const char *text, const char *tail)
+{
+	char end[SENTENCE_SIZE];
+	const int all = (int)strlen(text), less = snprintf(end, sizeof end, " %s.", tail);
+	return less < all && strcmp(text + all - less, end) == 0 ? all - less : all;
+}
+
+const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
+{
+	char row[NAME_SIZE], name[NAME_SIZE];
+	const int length = length_without(f->sentence, hg_cause_text(f->cause));
+	(void)snprintf(row, sizeof row, f->row_is == HG_ROW_EDGE ? "edge %lld (%lld <- %lld)," : "node %lld,", (long long)f->row, (long long)f->edge_row,
+	               (long long)f->edge_col);
+	const char *found = f->row_is == HG_ROW_EDGE || f->row_is == HG_ROW_NODE ? strstr(f->sentence, row) : NULL;
+	const int before = found ? (int)(found - f->sentence) : 0, after = found ? before + (int)strlen(row) - 1 : 0;
+	if (found)
+		name_place(d, f, name);
+	(void)snprintf(buffer, SENTENCE_SIZE, "%.*s%s%.*s", before, f->sentence, found ? name : "", length - after, f->sentence + after);
+	if (*buffer == 's')
+		*buffer = 'S';
+	return buffer;
+}
+
+const char *name_number(double x, char *buffer)
+{
+	(void)snprintf(buffer, NAME_SIZE, "%.8g", isnan(x) ? (double)NAN : x);
+	if (isnan(x))
+		(void)snprintf(buffer, NAME_SIZE, "nan");
+	return buffer;
+}

@@ -1,0 +1,26 @@
+#ifndef HG_TRAINING_NAMES_H
+#define HG_TRAINING_NAMES_H
+
+#include "halfgraph/data.h"
+#include "halfgraph/doctor.h"
+
+/* Things as the user knows them: a node by the number that the file's source gave it, also where h5convert has reordered the nodes since. */
+#define NAME_SIZE 128
+
+/* "node 1433", "node 1433 (row 27)" where the two differ, "node 3 of graph 12 (row 431)", "graph 12", "row 5" of a weight. Returns buffer [NAME_SIZE]. */
+const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *buffer);
+/* The element at fault: "node 1433 (row 27), feature 3", "edge node 5 -> node 7, head 2". */
+const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer);
+/* An addend's operand: a neighbour, or "input 12" of a product. */
+const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer);
+/* "conv2/spmm"; a parameter's name. */
+const char *name_link(const hg_chain_link *link, char *buffer);
+/* "conv0/spmm: overflow in accumulation". */
+const char *name_headline(const hg_finding *f, char *buffer);
+/* The doctor's sentence, which knows rows, with the names of the element; without the cause at its end, which the headline says. Returns buffer [SENTENCE_SIZE]. */
+#define SENTENCE_SIZE 1536
+const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer);
+/* "1.5", "inf", "nan": a NaN has no sign that means anything. */
+const char *name_number(double x, char *buffer);
+
+#endif
