@@ -36,7 +36,7 @@ void plant_hub_mean(struct world *w, const struct fault *f)
 	const int layer = fault_layer(f);
 	const int64_t n = leaves_of(w);
 	double term[SICK];
-	char name[16];
+	char name[32];
 	world_policy(w, hg_policy_fp16_naive(), 1024.0f);
 	world_model(w, f->model, layer < 2 ? 2 : 3, world_star(w, n));
 	w->config.norm = layer == 1 ? HG_NORM_BOTH : HG_NORM_RIGHT;

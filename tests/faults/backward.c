@@ -45,7 +45,7 @@ static const float FAINT = 0x1p-10f;
 /* Unit UNIT of what enters layer l of a GCN or GAT is faint; its weights in layer l are (-v, v). */
 static void faint_unit(struct world *w, int layer, float v)
 {
-	char name[16];
+	char name[32];
 	world_build(w);
 	snprintf(name, sizeof name, "conv%d.weight", layer - 1);
 	world_set(w, name, -1, UNIT, 0.0f);
@@ -87,7 +87,7 @@ void plant_scale_linear_gat(struct world *w, const struct fault *f)
 static void explode_linear(struct world *w, const struct fault *f)
 {
 	const int layer = fault_layer(f);
-	char bias[16];
+	char bias[32];
 	town(w, f, layer + 1);
 	scale(w, layer == 2 ? 4.0f : 1.0f);
 	faint_unit(w, layer, w->sick ? 60000.0f : 4.0f);

@@ -21,7 +21,7 @@ static void hub_sum(struct world *w, const struct fault *f, hg_policy policy)
 {
 	const int layer = fault_layer(f);
 	const int64_t n = w->sick ? SICK : HEALTHY;
-	char name[16];
+	char name[32];
 	world_policy(w, policy, 1024.0f);
 	world_model(w, f->model, 2, world_star(w, n));
 	w->config.norm = HG_NORM_NONE;
@@ -98,7 +98,7 @@ void plant_big_feature(struct world *w, const struct fault *f)
 /* The loner says 2 in column 0 of the input of layer l, all others 1: means over nodes that say the same. Its features are (2, 0, ...), and layers below hand on column 0. */
 static void one_and_two(struct world *w, int layers, int layer)
 {
-	char name[16];
+	char name[32];
 	world_constant(w);
 	w->x[LONER * IN] = 2.0f;
 	world_build(w);
@@ -114,7 +114,7 @@ static void big_weight(struct world *w, const struct fault *f)
 {
 	const int layer = fault_layer(f);
 	const float weight = w->sick ? 40000.0f : 4.0f;
-	char name[16];
+	char name[32];
 	world_model(w, f->model, layer + 1, world_ring(w, NODES));
 	one_and_two(w, layer + 1, layer);
 	snprintf(name, sizeof name, "conv%d.weight", layer);
@@ -130,7 +130,7 @@ void plant_big_weight(struct world *w, const struct fault *f)
 
 void plant_big_weight_gat(struct world *w, const struct fault *f)
 {
-	char name[16];
+	char name[32];
 	big_weight(w, f);
 	snprintf(name, sizeof name, "%s.att_dst", f->layer);
 	world_set(w, name, -1, -1, 0.0f);
