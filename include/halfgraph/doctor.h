@@ -37,9 +37,9 @@ typedef struct hg_term {
 
 /* A place on the way of what is not finite (or is wrong) to the loss and on to the weights. */
 typedef struct hg_chain_link {
-	int32_t node; /* of the tape; -1: a parameter */
+	int32_t node; /* whose result, or (backward) whose result's gradient, is reached; -1: a parameter or an input */
 	int backward;
-	const char *op, *layer; /* a parameter: its name, "" */
+	const char *op, *layer; /* of that node; a parameter: its name, "" */
 	int64_t bad, count;     /* elements that are not finite, of all; 0: finite, but made of what is wrong */
 } hg_chain_link;
 
@@ -73,6 +73,7 @@ typedef struct hg_finding {
 	double partial;             /* the last finite running sum there, as it stood in f16: before the factor of the row, where that comes after the sum */
 	hg_term top[HG_DOCTOR_TOP]; /* the largest addends first */
 	int tops;
+	int along_columns;          /* the addends stand in one row of the operand, in different columns; 0: in different rows */
 	const hg_chain_link *chain; /* [links], the origin first */
 	int links;
 	hg_remedy *remedy; /* [remedies], the best first */
@@ -84,7 +85,7 @@ typedef struct hg_finding {
  * 2^(k-14), 31 beyond 65504 or not finite. f32 tensors: clamped into the same bins. */
 typedef struct hg_doctor_tensor {
 	const char *name, *op, *layer; /* "conv2/spmm"; "gradient of ..." with the op whose backward made it */
-	int32_t node;                  /* that ran; -1: an input or a parameter */
+	int32_t node;                  /* whose result, or whose result's gradient, it is; -1: an input or a parameter, or the gradient of one */
 	int backward;
 	hg_dtype dtype;
 	int64_t rows, cols, zeros, subnormals, nonfinite;
@@ -136,7 +137,8 @@ HG_API void hg_doctor_free(hg_doctor *doctor);
 HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report);
 
 /* Try what the finding's remedies say, each in a run of its own of `steps` steps from the beginning, and note whether it worked: the last step was applied with a finite loss,
- * and the next one has no finding. Only what config can say; the others stay untried. */
+ * and the next one has no finding. Only what config can say; the others stay untried. config's progress is called for every epoch of every run; where it stops one, HG_INFO_STOPPED,
+ * and what did not come to an end stays untried. */
 HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps,
                                             const hg_finding *finding);
 

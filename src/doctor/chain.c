@@ -21,10 +21,10 @@ static hg_status add_link(struct walk *w, int32_t node, int backward, const char
 	return hg__page_text(ctx, w->exam->pages, &link->layer, "%s", layer);
 }
 
-static hg_status add_stop(struct walk *w, const struct hg__stop *stop)
+static hg_status add_node(struct walk *w, int32_t node, int backward, int64_t bad, int64_t count)
 {
-	const struct hg__line *line = hg__line_of(w->exam, stop->launch);
-	return add_link(w, stop->launch->line, stop->backward, line->title ? line->title : line->node.op->name, line->node.scope, stop->bad, stop->count);
+	const struct hg__line *line = &w->exam->tape->line[node];
+	return add_link(w, node, backward, hg__line_title(line), line->node.scope, bad, count);
 }
 
 static int reads_reached(const struct hg__exam *exam, const struct hg__stop *stop)
@@ -36,14 +36,32 @@ static int reads_reached(const struct hg__exam *exam, const struct hg__stop *sto
 	return stop->backward && (exam->grad[node->out].reached || (stop->launch->call.out.data && exam->value[node->out].reached));
 }
 
-static void reach(struct hg__exam *exam, const struct hg__stop *stop)
+/* Gradients that this node's backward has made: one link for each, the first time that it is reached; those of parameters come at the end. */
+static hg_status reach_gradients(struct walk *w, const struct hg__stop *stop)
+{
+	struct hg__exam *exam = w->exam;
+	const struct hg__node *node = stop->launch->call.node;
+	for (int i = 0; i < node->n_in; i++) {
+		const int32_t root = stop->launch->call.din[i].data ? exam->tape->value[node->in[i]].root : -1;
+		struct hg__sight *sight = root >= 0 ? &exam->grad[root] : NULL;
+		if (!sight || sight->reached || (w->spreads && !sight->bad))
+			continue;
+		sight->reached = 1;
+		if (exam->tape->value[root].node >= 0)
+			HG__TRY(add_node(w, exam->tape->value[root].node, 1, sight->bad, sight->count));
+		else if (exam->tape->value[root].kind != HG__PARAM)
+			HG__TRY(add_link(w, -1, 1, exam->tape->value[root].name, "", sight->bad, sight->count));
+	}
+	return HG_OK;
+}
+
+static hg_status reach(struct walk *w, const struct hg__stop *stop)
 {
 	const struct hg__node *node = stop->launch->call.node;
-	if (!stop->backward)
-		exam->value[node->out].reached = 1;
-	for (int i = 0; i < node->n_in && stop->backward; i++)
-		if (stop->launch->call.din[i].data)
-			exam->grad[exam->tape->value[node->in[i]].root].reached = 1;
+	if (stop->backward)
+		return reach_gradients(w, stop);
+	w->exam->value[node->out].reached = 1;
+	return add_node(w, stop->launch->line, 0, stop->bad, stop->count);
 }
 
 /* Every face of a parameter, and nothing else of an input. */
@@ -63,8 +81,7 @@ static hg_status walk_stops(struct walk *w, const struct hg__found *found)
 		const int origin = i == found->stop, uses_graph = exam->bad_graph && stop->launch->call.node->graph == exam->bad_graph;
 		if (!origin && (!(reads_reached(exam, stop) || uses_graph) || (w->spreads && !stop->bad)))
 			continue;
-		reach(exam, stop);
-		HG__TRY(add_stop(w, stop));
+		HG__TRY(reach(w, stop));
 	}
 	return HG_OK;
 }

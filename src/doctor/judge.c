@@ -50,7 +50,7 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 	const struct hg__line *line = hg__line_of(exam, r->launch);
 	const struct hg__value *value = &exam->tape->value[r->value];
 	const double scale = (double)exam->step.scale.scale;
-	*t = (hg_doctor_tensor){.node = r->launch->line, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
+	*t = (hg_doctor_tensor){.node = value->node, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
 	t->bound = r->backward ? value->bound_grad * scale : value->bound;
 	t->verdict = !r->backward ? node->verdict : r->got.dtype == HG_F16 ? HG_GUARDED : HG_EXACT;
 	for (int i = 0; i < 8; i++) {
@@ -66,10 +66,12 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 
 static void list_top(hg_finding *f, const struct hg__sum *sum)
 {
+	f->along_columns = sum->count > 1;
 	for (int64_t k = 0; k < sum->count; k++) {
 		const struct hg__addend *a = &sum->addend[k];
 		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand};
 		int at = f->tops;
+		f->along_columns &= a->row == sum->addend[0].row;
 		while (at > 0 && fabs(f->top[at - 1].value) < fabs(term.value))
 			at--;
 		if (at == HG_DOCTOR_TOP)

@@ -44,7 +44,7 @@ static void say_who(struct text *t, const hg_finding *f)
 	if (f->node >= 0)
 		say(t, "%s of %s%s%s)", f->backward ? "backward" : "result", f->op, *f->layer ? " in " : "", f->layer);
 	say_place(t, f);
-	say(t, " is %.9g", f->got);
+	say(t, " is %.7g", f->got);
 }
 
 static void say_input(struct text *t, const hg_finding *f)
@@ -52,7 +52,7 @@ static void say_input(struct text *t, const hg_finding *f)
 	if (f->limit < hg_dtype_get(HG_F16)->overflow)
 		say(t, ": there are %.0f classes, so the largest label is %.0f", f->limit, f->limit - 1.0);
 	else if (f->node >= 0)
-		say(t, " in f16, %.9g as it was given: a half holds 65504 at most", f->wide);
+		say(t, " in f16, %.7g as it was given: a half holds 65504 at most", f->wide);
 	else
 		say(t, " before the step begins");
 }
@@ -68,33 +68,33 @@ static void say_sum(struct text *t, const hg_finding *f)
 
 static void say_accumulation(struct text *t, const hg_finding *f)
 {
-	say(t, ": the running sum in f16 stood at %.9g and overflowed with addend %" PRId64 " of %" PRId64 "; the sum is %.9g", f->partial, f->partial_at, f->terms,
+	say(t, ": the running sum in f16 stood at %.7g and overflowed with addend %" PRId64 " of %" PRId64 "; the sum is %.7g", f->partial, f->partial_at, f->terms,
 	    f->wide);
 }
 
 static void say_store(struct text *t, const hg_finding *f)
 {
-	say(t, ": the result is %.9g and the type ends at %.9g", f->wide, f->limit);
+	say(t, ": the result is %.7g and the type ends at %.7g", f->wide, f->limit);
 	say_sum(t, f);
 }
 
 static void say_loss_scale(struct text *t, const hg_finding *f)
 {
-	say(t, ": %.9g at loss scale %.9g, which is %.9g without it", f->wide, f->scale, f->wide / f->scale);
+	say(t, ": %.7g at loss scale %.7g, which is %.7g without it", f->wide, f->scale, f->wide / f->scale);
 	say_sum(t, f);
 }
 
 static void say_underflow(struct text *t, const hg_finding *f)
 {
-	say(t, ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.9g, below half of the smallest half, 2^-24", f->bad, f->count,
+	say(t, ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the smallest half, 2^-24", f->bad, f->count,
 	    f->wide);
 	if (f->backward)
-		say(t, ", at loss scale %.9g", f->scale);
+		say(t, ", at loss scale %.7g", f->scale);
 }
 
 static void say_swamping(struct text *t, const hg_finding *f)
 {
-	say(t, ", the sum is %.9g: in f16 it last grew with addend %" PRId64 " of %" PRId64 ", to %.9g, where an addend counts from %.9g on", f->wide,
+	say(t, ", the sum is %.7g: in f16 it last grew with addend %" PRId64 " of %" PRId64 ", to %.7g, where an addend counts from %.7g on", f->wide,
 	    f->partial_at, f->terms, f->partial, f->limit);
 }
 
@@ -107,7 +107,7 @@ static void say_zero(struct text *t, const hg_finding *f)
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
-	say(t, " after the update by %s of finite gradients; the master weight is %.9g", f->op, f->wide);
+	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, f->wide);
 }
 
 static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f) = {

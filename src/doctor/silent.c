@@ -56,6 +56,15 @@ struct worst {
 	int64_t bad;
 };
 
+/* Was this one far off already? */
+static int seen(const struct hg__look *look, const struct hg__off *off)
+{
+	for (int i = 0; i < HG__OFFS; i++)
+		if (off != &look->far[i] && look->far[i].by > 0.0 && look->far[i].row == off->row && look->far[i].col == off->col)
+			return 1;
+	return 0;
+}
+
 static hg_status weigh(const struct hg__result *r, const struct hg__off *off, struct worst *worst)
 {
 	struct hg__sum sum = {0};
@@ -107,7 +116,8 @@ static hg_status swamping(struct hg__exam *exam, const struct hg__result *r, con
 	struct worst worst = {.ignored = SHARE_IGNORED};
 	for (int i = 0; i < HG__OFFS; i++) {
 		HG__TRY(weigh(r, &look->far[i], &worst));
-		HG__TRY(weigh(r, &look->rel[i], &worst));
+		if (!seen(look, &look->rel[i]))
+			HG__TRY(weigh(r, &look->rel[i], &worst));
 	}
 	return worst.bad ? swamped(exam, r, &worst) : HG_OK;
 }

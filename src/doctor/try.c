@@ -87,7 +87,9 @@ static int apply(hg_train_config *config, const char *option)
 
 struct trial {
 	double first, last;
-	int applied, any;
+	int applied, any, stopped;
+	hg_train_fn progress; /* the caller's, who may stop it */
+	void *user;
 };
 
 static int watch(void *user, const hg_train_event *event)
@@ -97,7 +99,8 @@ static int watch(void *user, const hg_train_event *event)
 		trial->first = event->loss;
 	trial->last = event->loss;
 	trial->applied = event->step.applied;
-	return 0;
+	trial->stopped = trial->progress && trial->progress(trial->user, event);
+	return trial->stopped;
 }
 
 static hg_status judge(hg_train *train, struct trial *trial, hg_remedy *remedy)
@@ -108,7 +111,7 @@ static hg_status judge(hg_train *train, struct trial *trial, hg_remedy *remedy)
 	HG__TRY(hg_train_run(train, &report));
 	remedy->loss_first = trial->first;
 	remedy->loss_last = trial->last;
-	if (!trial->applied || !isfinite(trial->last))
+	if (trial->stopped || !trial->applied || !isfinite(trial->last))
 		return HG_OK;
 	HG__TRY(hg_doctor_create_train(train, NULL, &doctor));
 	const hg_status status = hg_doctor_examine(doctor, 0, &seen);
@@ -126,7 +129,7 @@ static int is_refusal(hg_status status)
 static hg_status try_one(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, int epochs, hg_remedy *remedy)
 {
 	hg_train_config c = *config;
-	struct trial trial = {NAN, NAN, 0, 0};
+	struct trial trial = {NAN, NAN, 0, 0, 0, config->progress, config->user};
 	hg_train *train = NULL;
 	if (!apply(&c, remedy->option))
 		return HG_OK;
@@ -139,6 +142,8 @@ static hg_status try_one(hg_context *ctx, const hg_train_config *config, const h
 	if (status >= 0)
 		status = judge(train, &trial, remedy);
 	hg_train_free(train);
+	if (trial.stopped)
+		return HG_INFO_STOPPED;
 	remedy->tried = status >= 0 || is_refusal(status);
 	return remedy->tried ? HG_OK : status;
 }
@@ -154,7 +159,8 @@ hg_status hg_doctor_try(hg_context *ctx, const hg_train_config *config, const hg
 	hg_train_config ours = hg_train_config_default(NULL);
 	if (!hg__struct_read(&ours, sizeof ours, config))
 		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
-	for (int i = 0; i < finding->remedies; i++)
-		HG__TRY(try_one(ctx, &ours, data, (int)steps, &finding->remedy[i]));
-	return HG_OK;
+	hg_status status = HG_OK;
+	for (int i = 0; i < finding->remedies && status == HG_OK; i++)
+		status = try_one(ctx, &ours, data, (int)steps, &finding->remedy[i]);
+	return status;
 }
