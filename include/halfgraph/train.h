@@ -56,7 +56,7 @@ typedef struct hg_train_report {
 	double best_val_accuracy, test_accuracy; /* test at the best epoch */
 	double final_loss, epoch_ms_median;
 	size_t peak_bytes, state_bytes, arena_bytes;
-	int64_t steps_skipped;
+	int64_t steps_skipped; /* in this run */
 	float loss_scale_final;
 	int loss_finite;          /* the last loss was finite */
 	int64_t nonfinite_logits; /* at the best epoch, as in hg_train_event */

@@ -23,6 +23,7 @@ struct progress {
 	double top_accuracy, low_loss; /* seen on the validation set, each for itself */
 	int improved_epoch;            /* last epoch that moved one of the two */
 	int64_t together;              /* most epochs that ran without a wait */
+	int64_t skipped_before;        /* steps, by earlier runs */
 };
 
 /* Where the caller may stop a launch in the middle, remember where it began. */
@@ -196,7 +197,7 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .peak_bytes = memory.peak_bytes,
 	                              .state_bytes = plan.state_bytes,
 	                              .arena_bytes = plan.arena_bytes,
-	                              .steps_skipped = last->step.skipped,
+	                              .steps_skipped = last->step.skipped - p->skipped_before,
 	                              .loss_scale_final = last->step.loss_scale,
 	                              .loss_finite = isfinite(last->loss) != 0,
 	                              .nonfinite_logits = p->best.nonfinite,
@@ -227,6 +228,9 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
 	hg_train_event last;
+	hg_step_info before = HG_STEP_INFO_INIT;
+	HG__TRY(hg_optim_info(train->optim, &before));
+	progress.skipped_before = before.skipped;
 	train->swapped = 0;
 	hg__step_limit(train->step, train->config.eval_every);
 	const hg_status status = epochs_run(train, &progress, &last);

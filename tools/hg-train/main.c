@@ -1,5 +1,6 @@
 /* hg-train: train a model on a dataset file, from the command line. */
 #define _POSIX_C_SOURCE 200809L
+#include "checkpoint.h"
 #include "findings.h"
 #include "health.h"
 #include "progress.h"
@@ -22,8 +23,9 @@ struct command {
 	/* of the seed that is being trained: */
 	hg_train *train;
 	struct health health;
-	int examined;          /* a bad step was, in this run: what follows from it is no news */
-	hg_status examination; /* of a doctor that failed */
+	int examined;                                           /* a bad step was, in this run: what follows from it is no news */
+	hg_status examination;                                  /* of a doctor that failed */
+	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE]; /* why a checkpoint was not read or written; "": it was, or none was asked for */
 };
 
 static int complain(const char *sentence, hg_status status)
@@ -128,6 +130,8 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	c->health = (struct health){.replan = config.policy.replan};
 	c->examined = 0;
 	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
+	if (status >= 0)
+		status = checkpoint_resume(&c->options, c->train, c->unread);
 	if (status >= 0 && c->options.print_plan && !r->runs)
 		status = hg_tape_print(hg_train_tape(c->train), print_line, c->text);
 	if (status >= 0 && c->options.explain && !r->runs)
@@ -136,8 +140,10 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 		status = hg_train_run(c->train, &report);
 	if (c->examination < 0)
 		status = c->examination;
-	if (status >= 0)
+	if (status >= 0) {
 		r->report[r->runs++] = report;
+		(void)checkpoint_save(&c->options, c->train, c->unsaved); /* what was learnt is told also where it cannot be kept */
+	}
 	hg_train_free(c->train);
 	return status;
 }
@@ -156,7 +162,7 @@ static int seed_run(struct command *c)
 		status = train_one(c, ctx, &data);
 	}
 	progress_end(&c->progress);
-	const int code = status < 0 ? complain(hg_context_error(ctx), status) : TOOL_DONE;
+	const int code = status < 0 ? complain(*c->unread ? c->unread : hg_context_error(ctx), status) : TOOL_DONE;
 	dataset_release(&data);
 	hg_context_free(ctx);
 	return code;
@@ -181,6 +187,10 @@ static int seeds_run(struct command *c)
 		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(c->write_error));
 		return TOOL_FAILED;
 	}
+	if (*c->unsaved) {
+		fprintf(stderr, "hg-train: %s\n", c->unsaved);
+		return TOOL_FAILED;
+	}
 	return watch_interrupted() ? TOOL_INTERRUPTED : TOOL_DONE;
 }
 
@@ -203,14 +213,12 @@ static int command_prepare(struct command *c)
 	if (!c->results.report)
 		return complain(NULL, HG_ERR_NOMEM);
 	c->text = stdout;
+	if (!files_check(&c->options, message))
+		return complain(message, HG_ERR_ARG);
 	if (!c->options.json)
 		return TOOL_DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
-	if (!to_stdout && tool_same_file(c->options.json, t->data)) {
-		fprintf(stderr, "hg-train: --json %s is the dataset itself: it is left as it is\n", c->options.json);
-		return TOOL_BAD_INPUT;
-	}
 	c->json = to_stdout ? stdout : fopen(c->options.json, "w");
 	if (c->json)
 		return TOOL_DONE;

@@ -9,6 +9,9 @@ static const struct tool_option table[] = {
     {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every), TOOL_INTEGER(1, 100000000)},
     {"--together", "N", "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's worth; else 1)", AT(together),
      TOOL_INTEGER(1, HG_STEP_REMEMBERED)},
+    {"--save", "FILE", "keep the state behind the last epoch in a checkpoint, also when interrupted", AT(save), TOOL_TEXT},
+    {"--resume", "FILE", "begin from a checkpoint; epochs are counted anew. With the options it was made with the run goes on bit for bit", AT(resume),
+     TOOL_TEXT},
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", AT(seeds), TOOL_INTEGER(1, 100000)},
     {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
     {"--print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
@@ -23,6 +26,8 @@ static int check(struct tool_line *line, const struct options *o)
 {
 	if (training_check(line, &o->training))
 		return -1;
+	if (o->seeds > 1 && (o->save || o->resume))
+		return tool_refuse(line, "%s is for one run, and --seeds asks for %lld", o->save ? "--save" : "--resume", (long long)o->seeds);
 	return o->doctor && o->together > 1 ? tool_refuse(line, "--doctor looks at every step: it cannot do so with --together %lld", (long long)o->together) : 0;
 }
 
@@ -52,6 +57,7 @@ void options_help(FILE *out)
 	      "  hg-train --data cora.h5 --model gcn --seeds 10\n"
 	      "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    the same, to compare\n"
 	      "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
+	      "  hg-train --data cora.h5 --model gat --save gat.h5; hg-train --data cora.h5 --model gat --resume gat.h5\n"
 	      "\n"
 	      "options:\n",
 	      out);

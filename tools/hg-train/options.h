@@ -8,7 +8,7 @@
 
 struct options {
 	struct training training;
-	const char *json;
+	const char *json, *save, *resume;
 	int64_t epochs, patience, eval_every, together, seeds; /* -1: not given, the model's default holds */
 	int print_plan, explain, doctor, help, version;
 };
