@@ -115,10 +115,10 @@ static void want_among(struct verdict *v, const char *what, int64_t got, struct 
 	object(v, what, a, b);
 }
 
-/* Where one element is right, it is the only one. (Of swamped ones it is told how many of those that were looked at.) */
+/* Where one element is right, it is the only one. */
 static void want_alone(struct verdict *v, const hg_finding *found, const struct answer *right)
 {
-	if (right->row.first == right->row.last && right->col.first == right->col.last && found->cause != HG_CAUSE_SWAMPING)
+	if (right->row.first == right->row.last && right->col.first == right->col.last)
 		want_among(v, "the number of bad elements", found->bad, only(1));
 }
 
