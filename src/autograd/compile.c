@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "autograd/observe.h"
-#include "precision/bound.h"
+#include "precision/range.h"
 
 /* hg_tape_compile: everything between the last recorded node and the first run. */
 
@@ -25,15 +25,54 @@ static hg_status check_labels(hg_tape *tape, const struct hg__line *line, const 
 	return status;
 }
 
-static hg_status check_all_labels(hg_tape *tape)
+/* counts[r] <- 0 for the rows of a loss that do not count: a negative class number, a mask of 0. */
+static hg_status strike_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
+{
+	void *memory = NULL;
+	const size_t size = hg_dtype_size(operand->dtype), count = (size_t)(operand->rows * operand->cols);
+	HG__TRY(hg__host_alloc(tape->ctx, count, size, "labels and masks", &memory));
+	const hg_status status = count ? hg_tensor_download(operand->tensor, memory, operand->dtype) : HG_OK;
+	for (size_t i = 0; i < count && status >= 0; i++)
+		counts[i] &= operand->dtype == HG_I32 ? ((const int32_t *)memory)[i] >= 0 : ((const uint8_t *)memory)[i] != 0;
+	hg__host_free(tape->ctx, memory, count * size);
+	return status;
+}
+
+/* Which rows count is data as well: their number divides the gradient of a mean. Where it is not the same in every run, one row counts, or the gradient is 0. */
+hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
+{
+	const size_t rows = (size_t)tape->value[node->in[0]].rows;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(tape->ctx, rows, 1, "rows that count", &memory));
+	uint8_t *counts = memory;
+	hg_status status = HG_OK;
+	int constant = 1;
+	for (size_t r = 0; r < rows; r++)
+		counts[r] = 1;
+	for (int i = 1; i < node->n_in && status >= 0; i++) {
+		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		if (!operand || hg__is_float(operand->dtype))
+			continue;
+		constant &= operand->kind == HG__INPUT;
+		status = constant ? strike_rows(tape, operand, counts) : HG_OK;
+	}
+	node->counted = 0;
+	for (size_t r = 0; r < rows && constant; r++)
+		node->counted += counts[r];
+	hg__host_free(tape->ctx, memory, rows);
+	return status;
+}
+
+static hg_status check_losses(hg_tape *tape)
 {
 	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__line *line = &tape->line[k];
+		struct hg__line *line = &tape->line[k];
 		if (!line->alive || !(line->node.op->traits & HG__LOSS))
 			continue;
 		for (int i = 0; i < line->node.n_in; i++)
 			if (line->node.in[i] >= 0 && tape->value[line->node.in[i]].dtype == HG_I32 && tape->value[line->node.in[i]].kind == HG__INPUT)
 				HG__TRY(check_labels(tape, line, &tape->value[line->node.in[i]]));
+		HG__TRY(hg__tape_count_rows(tape, &line->node));
 	}
 	return HG_OK;
 }
@@ -58,14 +97,55 @@ static double depth_back(const hg_tape *tape, const struct hg__range *r, const s
 	return 8.0 + (double)longest;
 }
 
-/* The bound on a gradient as it is stored: at any loss scale of 1 or more, divided by it. */
-static double stored(const hg_tape *tape, const struct hg__range *r, int i)
+/* The bound on a gradient as it is stored in `dtype`: at any loss scale of 1 or more, divided by it. Sums in f16 arithmetic that may overflow inside are no less bad than
+ * a result that may. */
+static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_dtype dtype)
 {
-	const struct hg__value *operand = &tape->value[r->node->in[i]];
-	if (!(r->din[i] < (double)INFINITY))
-		return INFINITY;
-	const double sum = r->din[i] * (1.0 + hg__gamma(depth_back(tape, r, operand), hg_dtype_get(HG_F32)->u));
-	return hg__part_dtype(r->node, i, operand) == HG_F16 ? sum * (1.0 + hg_dtype_get(HG_F16)->u) + 0x1p-25 : sum;
+	const hg_accumulate accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32;
+	const struct hg__narrowing n = {.bound = isnan(r->din[i]) ? (double)INFINITY : r->din[i],
+	                                .depth = fmax(r->depth_in[i], depth_back(tape, r, &tape->value[r->node->in[i]])),
+	                                .inner = r->inner,
+	                                .partial = fmin(hg__partial(accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
+	                                .tiny = r->tiny,
+	                                .terms = r->terms,
+	                                .batch = HG_BATCH_EDGES,
+	                                .state = dtype,
+	                                .accumulate = accumulate,
+	                                .unproved = HG_UNPROVED_PROMOTE};
+	const struct hg__resolved resolved = hg__resolve(&n);
+	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow) : resolved.bound;
+}
+
+hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, double dout, const hg_dtype *part, struct hg__range *r)
+{
+	HG__TRY(hg__tape_range(tape, node, belief, r));
+	r->out = belief == HG__SURE ? node->sure : node->bound;
+	r->dout = dout;
+	node->op->range_back(r);
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0)
+			r->din[i] = stored(tape, r, i, part[i]);
+	return HG_OK;
+}
+
+/* Bounds on the gradients of a line's operands, added to what is known of others of these gradients: every addition is stored. */
+static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum hg__belief belief)
+{
+	const struct hg__node *node = &line->node;
+	hg_dtype part[HG__MAX_IN];
+	struct hg__range r;
+	for (int i = 0; i < node->n_in; i++)
+		part[i] = node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->value[node->in[i]]);
+	HG__TRY(hg__tape_range_back(tape, node, belief, *bound_of(&tape->value[node->out], belief), part, &r));
+	for (int i = 0; i < node->n_in; i++) {
+		if (node->in[i] < 0 || !(line->grads >> i & 1u))
+			continue;
+		struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
+		double *bound = bound_of(root, belief);
+		const double narrowed = hg__grad_dtype(root) == HG_F16 ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
+		*bound = *bound > 0.0 ? (*bound + r.din[i]) * narrowed + 0x1p-25 : r.din[i];
+	}
+	return HG_OK;
 }
 
 /* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the reader of the tables. What overflows in f16 nevertheless is found by the
@@ -76,17 +156,10 @@ static hg_status bound_gradients(hg_tape *tape, enum hg__belief belief)
 		*bound_of(&tape->value[tape->output], belief) = 1.0;
 	for (int64_t k = tape->lines - 1; k >= 0; k--) {
 		struct hg__line *line = &tape->line[k];
-		struct hg__range r;
 		if (!line->back)
 			continue;
-		HG__TRY(hg__tape_range(tape, &line->node, belief, &r));
-		r.out = belief == HG__SURE ? line->node.sure : line->node.bound;
-		r.dout = *bound_of(&tape->value[line->node.out], belief);
-		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) = r.dout;
-		line->node.op->range_back(&r);
-		for (int i = 0; i < line->node.n_in; i++)
-			if (line->node.in[i] >= 0 && line->grads >> i & 1u)
-				*bound_of(&tape->value[tape->value[line->node.in[i]].root], belief) += stored(tape, &r, i);
+		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) = *bound_of(&tape->value[line->node.out], belief);
+		HG__TRY(bound_operands(tape, line, belief));
 	}
 	return HG_OK;
 }
@@ -123,7 +196,7 @@ static hg_status compile(hg_tape *tape, hg_var output)
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
 	HG__TRY(hg__tape_lives(tape));
-	HG__TRY(check_all_labels(tape));
+	HG__TRY(check_losses(tape));
 	HG__TRY(bound_gradients(tape, HG__SURE));
 	HG__TRY(bound_gradients(tape, HG__ASSUMED));
 	HG__TRY(find_largest(tape));

@@ -37,7 +37,7 @@ static hg_evidence evidence_of(const struct hg__value *value)
 /* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A weight is narrowed in every step. */
 static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
 {
-	const struct hg__narrowing n = {value->bound, 1.0, 0.0, value->dtype, HG_ACC_F32, HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {.bound = value->bound, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
 	const hg_verdict verdict = hg__resolve(&n).verdict;
 	out->op = value->kind == HG__PARAM ? "weight" : "input";
 	out->layer = value->name;
@@ -63,7 +63,7 @@ static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg
 {
 	const hg_loss_scale_config *scale = &tape->params->policy.loss_scale;
 	const double most = scale->enabled ? (double)scale->max_scale : 1.0;
-	const struct hg__narrowing n = {value->sure_grad * most, 1.0, 0.0, value->dtype, HG_ACC_F32, HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {.bound = value->sure_grad * most, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
 	tell_result(tape, value, out);
 	out->backward = 1;
 	out->bound = value->bound_grad;

@@ -42,6 +42,7 @@ struct hg__node {
 	hg_param *buffer[2]; /* running statistics */
 	const char *scope;   /* owned by the tape; "" outside any */
 	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
+	int64_t counted;     /* a loss, once compiled: rows that count in every run, 0 where it is not known */
 	hg_accumulate accumulate;
 	hg_verdict verdict;
 	double bound, sure;       /* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most 65504; INFINITY if unknown */
@@ -100,17 +101,21 @@ struct hg__range {
 	double in[HG__MAX_IN]; /* bounds on |operand| */
 	double
 	    sum[HG__MAX_IN]; /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row, as stored; INFINITY where none is known */
-	double least[HG__MAX_IN]; /* no |operand| is smaller; 0 where that is not known */
-	int sign[HG__MAX_IN];     /* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
-	hg_graph_facts facts;     /* of node->graph */
-	int64_t batch_max;
-	double out;                /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
-	double depth;              /* may be set: roundings on the longest way to a result. Preset: 4 for HG__ELEMENTWISE, else 4 + the longest row sum at hand */
-	int64_t terms;             /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
-	double term;               /* ... and the bound on each |term| before scaling. terms 0: the node accumulates in f32 */
-	double dout;               /* backward: bound on |gradient of out| */
-	double din[HG__MAX_IN];    /* backward, to be set */
-	double sum_out;            /* forward, may be set: as sum, of the result. Preset: INFINITY */
+	double least[HG__MAX_IN];     /* no |operand| is smaller; 0 where that is not known */
+	int sign[HG__MAX_IN];         /* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
+	hg_graph_facts facts;         /* of node->graph */
+	int64_t batch_max, batch_min; /* nodes of the largest graph of the batch, and of the smallest that has any */
+	double out;                   /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double depth;                 /* may be set: roundings on the longest way to a result. Preset: 8, and, but for HG__ELEMENTWISE, the longest sum at hand */
+	double inner;                 /* may be set: bound on what is held in f32 on the way, where that may be more than the result. Preset: 0 */
+	int64_t terms;                /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
+	double term;                  /* ... the bound on each |term| before scaling, in f16 arithmetic; terms 0: the node accumulates in f32 */
+	double whole;                 /* ... on any sum of |terms| before scaling, as f16 arithmetic makes it. Preset: INFINITY, they are counted then */
+	double tiny;                  /* ... on what rounding near 0 adds to the result in f16 arithmetic. Backward all four speak of operand 0's gradient */
+	double dout;                  /* backward: bound on |gradient of out| */
+	double din[HG__MAX_IN];       /* backward, to be set */
+	double depth_in[HG__MAX_IN];  /* backward, may be set: as depth, of each of them, where sums are longer than any row, column or degree at hand */
+	double sum_out;               /* forward, may be set: as sum, of the result. Preset: INFINITY */
 	double least_out;          /* forward, may be set: as least, of the result before its roundings, each of which moves it by a share of itself. Preset: 0 */
 	int sign_out;              /* forward, may be set: as sign, of the result, by what the op is. Preset: 0 */
 	char because[HG__BECAUSE]; /* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */

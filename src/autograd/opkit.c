@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "precision/bound.h"
+
 hg_status hg__want_present(const struct hg__infer *s, int i, const char *name)
 {
 	return s->in[i].present ? HG_OK : hg__infer_fail(s, HG_ERR_ARG, "%s is missing", name);
@@ -65,6 +67,18 @@ void hg__because(struct hg__range *r, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(r->because, sizeof r->because, format, args);
 	va_end(args);
+}
+
+double hg__shares_sum(double terms)
+{
+	return (1.0 + hg__gamma(terms + 8.0, hg_dtype_get(HG_F32)->u)) * (1.0 + hg_dtype_get(HG_F16)->u) + terms * 0x1p-25;
+}
+
+void hg__shares_back(struct hg__range *r, double terms)
+{
+	const double s = hg__shares_sum(terms);
+	hg__on_the_way(r, hg__bound_mul(1.0 + s, r->dout));
+	r->din[0] = hg__bound_mul((1.0 + s) * (1.0 + s) / 8.0, r->dout);
 }
 
 hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y)

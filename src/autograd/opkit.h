@@ -41,6 +41,25 @@ static inline double hg__bound_mul(double a, double b)
 	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
 }
 
+/* Shares p of 1, as a softmax saves them. Their sum is s <= (1 + gamma)(1 + u16) + terms 2^-25: numbers are rounded one by one, up to u of each in f32 sums, then to a half,
+ * or by half of the smallest one. Gradient p (dp - sum of p dp): at most p (1 - p + s - p) max|dp|, the most where p = (1 + s)/4:
+ *
+ *     (1 + s)^2/8 max|dp|,  half of it if nothing were rounded */
+double hg__shares_sum(double terms);
+void hg__shares_back(struct hg__range *r, double terms);
+
+/* What underflow adds to `terms` products of two numbers of this type that are then multiplied by `factor`. Two halves never underflow in f32. */
+static inline double hg__underflow(hg_dtype of, double terms, double factor)
+{
+	return of == HG_F32 ? terms * factor * 0x1p-149 : 0.0;
+}
+
+/* There is something of this size on the way to the result. */
+static inline void hg__on_the_way(struct hg__range *r, double bound)
+{
+	r->inner = fmax(r->inner, bound);
+}
+
 /* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is 1. */
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
 

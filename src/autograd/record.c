@@ -85,7 +85,8 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_unproved unproved = tape->params->policy.unproved;
-	const struct hg__narrowing sure = {value->sure, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved}, assumed = {value->bound, 1.0, 0.0, HG_F16, HG_ACC_F32, unproved};
+	const struct hg__narrowing sure = {.bound = value->sure, .depth = 1.0, .state = HG_F16, .unproved = unproved},
+	                           assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
 	const hg_verdict verdict = hg__resolve_assuming(&sure, &assumed).verdict;
 	return !value->pinned && !value->promoted && value->rows * value->cols > 1 &&
 	       (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
@@ -173,18 +174,18 @@ static double preset_depth(const struct hg__range *r)
 {
 	int64_t longest = 0;
 	if (r->node->op->traits & HG__ELEMENTWISE)
-		return 4.0;
+		return 8.0;
 	for (int i = 0; i < r->node->n_in; i++)
 		longest = r->shape[i].cols > longest ? r->shape[i].cols : longest;
 	longest = r->facts.max_row_degree > longest ? r->facts.max_row_degree : longest;
 	longest = r->batch_max > longest ? r->batch_max : longest;
-	return 4.0 + (double)longest;
+	return 8.0 + (double)longest;
 }
 
 hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, struct hg__range *r)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
-	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY, .sum_out = INFINITY};
+	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY, .sum_out = INFINITY, .whole = INFINITY};
 	for (int i = 0; i < node->n_in; i++) {
 		r->shape[i] = shape_of(tape, node->in[i]);
 		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
@@ -196,6 +197,7 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 	if (node->graph) {
 		HG__TRY(hg_graph_facts_get(node->graph, &r->facts));
 		r->batch_max = hg__graph_batch_max(node->graph);
+		r->batch_min = hg__graph_batch_min(node->graph);
 	}
 	r->depth = preset_depth(r);
 	return HG_OK;
@@ -211,7 +213,11 @@ static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const 
 	node->accumulate = s->out.dtype == HG_F16 && r->terms > 0 ? policy->accumulate : HG_ACC_F32;
 	*n = (struct hg__narrowing){.bound = isnan(r->out) ? (double)INFINITY : r->out,
 	                            .depth = r->depth,
-	                            .partial = hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term),
+	                            .inner = r->inner,
+	                            .partial = fmin(hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
+	                            .tiny = r->tiny,
+	                            .terms = r->terms,
+	                            .batch = HG_BATCH_EDGES,
 	                            .state = s->out.dtype,
 	                            .accumulate = node->accumulate,
 	                            .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};

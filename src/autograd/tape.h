@@ -145,6 +145,12 @@ HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 enum hg__belief { HG__SURE = 0, HG__ASSUMED = 1 };
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, struct hg__range *r);
 
+/* compile.c: node->counted of a loss. */
+HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
+/* compile.c: r->din: bounds on the gradients that a node stores, in the types part [n_in], where that of its result is at most dout. */
+HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, double dout, const hg_dtype *part,
+                                           struct hg__range *r);
+
 /* record.c: line->node has got another op and other operands, on values of the types that it had: what backward needs of it and its verdict. In f32 that
  * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);

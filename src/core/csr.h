@@ -113,8 +113,9 @@ HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float
 HG_NODISCARD hg_status hg__graph_weight(hg_graph *graph, hg_dtype dtype, const void **weight);
 /* Batch pointers [batch + 1] on the device, and the graph id of each node [rows]. A graph without a batch is one graph. */
 HG_NODISCARD hg_status hg__graph_batch(hg_graph *graph, const int64_t **ptr, const int32_t **id);
-/* Largest graph of the batch, in nodes. */
+/* Largest graph of the batch, in nodes, and the smallest that has any (0: none has). */
 int64_t hg__graph_batch_max(const hg_graph *graph);
+int64_t hg__graph_batch_min(const hg_graph *graph);
 
 HG_EXTERN_C_END
 #endif

@@ -17,7 +17,7 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 	g->cols = cols;
 	g->m = m;
 	g->batch = 1;
-	g->batch_max = rows;
+	g->batch_max = g->batch_min = rows;
 	*graph = g;
 	return HG_OK;
 }

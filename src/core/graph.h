@@ -24,7 +24,7 @@ struct hg_graph {
 	int facts_known, pattern_symmetric;
 	hg_graph_facts facts;
 
-	int64_t batch, batch_max; /* number of graphs, nodes of the largest */
+	int64_t batch, batch_max, batch_min; /* number of graphs, nodes of the largest and of the smallest that is not empty */
 	int batch_set;
 	struct hg__buffer batch_ptr, batch_id; /* device: int64 [batch+1], int32 [rows] */
 };

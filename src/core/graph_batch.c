@@ -41,9 +41,12 @@ static hg_status install(hg_graph *g, int64_t count, const int64_t *ptr, const i
 	g->batch_ptr = device_ptr;
 	g->batch_id = device_id;
 	g->batch = count;
-	g->batch_max = 0;
-	for (int64_t k = 0; k < count; k++)
-		g->batch_max = ptr[k + 1] - ptr[k] > g->batch_max ? ptr[k + 1] - ptr[k] : g->batch_max;
+	g->batch_max = g->batch_min = 0;
+	for (int64_t k = 0; k < count; k++) {
+		const int64_t nodes = ptr[k + 1] - ptr[k];
+		g->batch_max = nodes > g->batch_max ? nodes : g->batch_max;
+		g->batch_min = nodes > 0 && (g->batch_min == 0 || nodes < g->batch_min) ? nodes : g->batch_min;
+	}
 	return HG_OK;
 }
 
@@ -98,6 +101,11 @@ hg_status hg__graph_batch(hg_graph *g, const int64_t **ptr, const int32_t **id)
 int64_t hg__graph_batch_max(const hg_graph *g)
 {
 	return g->batch_max;
+}
+
+int64_t hg__graph_batch_min(const hg_graph *g)
+{
+	return g->batch_min;
 }
 
 hg_status hg__graph_copy_batch(const hg_graph *from, hg_graph *to)

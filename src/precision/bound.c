@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "precision/half.h"
+
 static const double u16 = 0x1p-11, eta16 = 0x1p-24, u32 = 0x1p-24, eta32 = 0x1p-149;
 
 double hg__gamma(double k, double u)
@@ -59,6 +61,20 @@ double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces)
 {
 	const int64_t longest = batch > 0 && edges > batch ? batch : edges;
 	return (double)(longest + batches(edges, batch, pieces) + 6);
+}
+
+double hg__growth_f16(double k)
+{
+	return fmin(1 + hg__gamma(k, u16), 2);
+}
+
+double hg__largest_sum_f16(double term, int64_t k)
+{
+	const float t = hg__half_to_float(hg__half_from_double(term));
+	float sum = 0;
+	for (int64_t i = 0; i < k; i++)
+		sum = hg__half_to_float(hg__half_from_float(sum + t));
+	return (double)sum;
 }
 
 double hg__bound_sum_f16(const struct hg__sum_f16 *s)

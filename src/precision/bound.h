@@ -56,6 +56,16 @@ struct hg__sum_f16 {
 	double factor, abs_sum, tiny;
 };
 double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces);
+
+/* A sum of k halves in f16 arithmetic, in any order, is at most this times the sum of their magnitudes:
+ *
+ *     1 + gamma_k(u16), and never more than 2
+ *
+ * fl(s + t) is the half nearest to s + t, and s is a half, so |fl(s + t) - (s + t)| <= |t|: an addition adds 2 |t| at most, however many there are. */
+double hg__growth_f16(double k);
+/* The largest sum of k halves of at most `term`, k small: that of k times `term` rounded to f16, added up in f16. Rounding is monotone, so no other terms, of whatever sign,
+ * give a larger one, or one on the way. INFINITY if it overflows: 64 terms of 1023.5 do not, 64 * 1023.5 < 65520; 18 terms of 3634 do, although 18 * 3634 is less. */
+double hg__largest_sum_f16(double term, int64_t k);
 double hg__bound_sum_f16(const struct hg__sum_f16 *s);
 
 HG_EXTERN_C_END

@@ -4,10 +4,27 @@
 
 #include "precision/bound.h"
 
-/* bound * (1 + gamma), with 0 staying 0 (not 0 * INFINITY); a NaN stays one and proves nothing. */
-static double with_rounding(double bound, double depth, double u)
+/* bound * (1 + gamma), and what rounding near 0 adds: half a smallest subnormal each, times factors up to 2^23 that come later. 0 stays 0 (not 0 * INFINITY); a NaN
+ * stays one and proves nothing. */
+static double with_rounding(double bound, double depth)
 {
-	return bound == 0 ? 0 : bound * (1 + hg__gamma(depth, u));
+	return bound == 0 ? 0 : bound * (1 + hg__gamma(depth, hg_dtype_get(HG_F32)->u)) + depth * 0x1p-127;
+}
+
+/* By how much sums in f16 arithmetic exceed the sum of their exact |terms|: inside, before they are scaled, and as a whole. A term has six roundings beside the
+ * additions (bound.h). Discretized: the batches, then what the pieces of a row give; a row of no more than a batch is one piece, and others have four entries or
+ * more to a piece (core/csr.h: two neighbours together have item_work, at least 8). */
+struct growth {
+	double inside, whole;
+};
+static struct growth growth_of(const struct hg__narrowing *n)
+{
+	const double u = hg_dtype_get(HG_F16)->u, terms = (double)n->terms, batch = n->accumulate == HG_ACC_F16_DISCRETIZED ? (double)n->batch : terms;
+	struct growth g = {.inside = (1 + hg__gamma(6, u)) * hg__growth_f16(fmin(terms, batch))};
+	g.whole = g.inside;
+	if (terms > batch)
+		g.whole *= hg__growth_f16(terms / batch + 1) * hg__growth_f16(terms / 4 + 3);
+	return g;
 }
 
 static struct hg__resolved unproved(hg_unproved choice, double in_f32)
@@ -21,14 +38,15 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
-	const double wide = with_rounding(n->bound, n->depth, f32->u), in_f32 = wide < f32->overflow ? wide : INFINITY;
+	const double wide = with_rounding(n->bound, n->depth), in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide : INFINITY;
 	if (n->state != HG_F16) {
 		const struct hg__resolved exact = {HG_EXACT, in_f32, in_f32};
 		return exact;
 	}
+	const struct growth growth = growth_of(n);
 	const int half_sums = n->accumulate != HG_ACC_F32;
-	const double total = half_sums ? with_rounding(n->bound, n->depth, f16->u) : in_f32;
-	const double partial = half_sums ? with_rounding(n->partial, n->depth, f16->u) : 0;
+	const double total = half_sums && in_f32 > 0 ? (in_f32 + n->tiny) * growth.whole : in_f32;
+	const double partial = half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return unproved(n->unproved, in_f32);
 	const double stored = total + hg__bound_narrow(HG_F16, total), most = stored < f16->max ? stored : f16->max;
@@ -47,7 +65,7 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const
 		out.verdict = HG_GUARDED;
 	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : hg_dtype_get(HG_F16)->max;
 	if (out.verdict == HG_PROMOTED)
-		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .state = HG_F32}).bound;
+		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .inner = sure->inner, .state = HG_F32}).bound;
 	return out;
 }
 
@@ -60,8 +78,9 @@ hg_evidence hg__evidence_of(double sure, double bound)
 
 double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term)
 {
-	const int64_t terms[HG_ACC_COUNT] = {[HG_ACC_F32] = 0, [HG_ACC_F16_DISCRETIZED] = degree < batch ? degree : batch, [HG_ACC_F16_NAIVE] = degree};
-	return terms[accumulate] > 0 ? (double)terms[accumulate] * term : 0;
+	if (accumulate == HG_ACC_F16_DISCRETIZED)
+		return isnan(term) ? term : hg__largest_sum_f16(term, degree < batch ? degree : batch);
+	return accumulate == HG_ACC_F16_NAIVE && degree > 0 ? (double)degree * term : 0;
 }
 
 hg_verdict hg__verdict_worse(hg_verdict a, hg_verdict b)

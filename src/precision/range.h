@@ -9,9 +9,12 @@ HG_EXTERN_C_BEGIN
 
 /* One result about to be stored, as an op's range rule describes it: everything that the verdict depends on. */
 struct hg__narrowing {
-	double bound;   /* on |out| in exact arithmetic, and on the sum of the |terms| that make it; INFINITY: none known */
-	double depth;   /* roundings on the longest way to it (bound.h), in the type that accumulates */
-	double partial; /* f16 accumulation: bound on |partial sums before scaling| in exact arithmetic, hg__partial; else not read */
+	double bound;         /* on |out| in exact arithmetic, and on the sum of the |terms| that make it; INFINITY: none known */
+	double depth;         /* f32 roundings on the longest way to it (bound.h) */
+	double inner;         /* bound on what is held in f32 on the way, where that may be more than |out|: a sum before its mean */
+	double partial;       /* f16 accumulation, else not read: bound on |partial sums before scaling|, hg__partial, */
+	double tiny;          /* on what rounding near 0 adds to |out|, absolutely, */
+	int64_t terms, batch; /* and the terms of the longest sum and of a batch (0: one term) */
 	hg_dtype state;
 	hg_accumulate accumulate;
 	hg_unproved unproved;
@@ -25,9 +28,10 @@ struct hg__resolved {
 
 /* Where rule, policy and bounds meet. A pure function:
  *
- *     state f32                                              HG_EXACT
- *     bound * (1 + gamma_depth(u)) < 65520, and with f16
- *     accumulation partial * (1 + gamma_depth(u16)) < 65520 HG_PROVED      65520: what rounds to infinity
+ *     state f32                                              HG_EXACT      its bound is INFINITY where it, or inner, may overflow
+ *     bound * (1 + gamma_depth(u32)) < 65520, and with f16
+ *     accumulation (bound + tiny) growth < 65520 and
+ *     partial (growth) < 65520                               HG_PROVED      65520: what rounds to infinity
  *     else by `unproved`                                     HG_GUARDED, HG_PROMOTED (the caller stores f32, accumulated in f32) or HG_REFUSED
  *
  * A half that is finite is at most 65504, so that is what later rules may assume behind a guard. */
@@ -43,9 +47,9 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const
 /* Where a bound comes from that is `bound` under what is assumed and `sure` without. */
 hg_evidence hg__evidence_of(double sure, double bound);
 
-/* Largest |partial sum before scaling| of a row of `degree` terms of at most `term` each.
+/* Largest |partial sum before scaling| of a row of `degree` terms of at most `term` each, as f16 arithmetic makes it, or, naive, in exact arithmetic.
  *
- *     discretized: min(degree, batch) * term      naive: degree * term      f32: 0, nothing is held in f16 before the store
+ *     discretized: min(degree, batch) * term, added up in f16 (hg__largest_sum_f16)      naive: degree * term      f32: 0, nothing is held in f16 before the store
  *
  * batch * term < 65520 is the discretized guarantee: no row, however long, overflows inside. */
 double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term);

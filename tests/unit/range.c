@@ -7,7 +7,7 @@
 
 static struct hg__narrowing narrowing(double bound)
 {
-	const struct hg__narrowing n = {bound, 1, 0, HG_F16, HG_ACC_F32, HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {.bound = bound, .depth = 1, .state = HG_F16, .unproved = HG_UNPROVED_GUARD};
 	return n;
 }
 

@@ -11,7 +11,10 @@
  * Range     TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| + max|beta|: whatever X holds.  EVAL: none known.
  * Error     mean, variance: gamma_n(u32), of sums in two passes or of merged moments; gamma_6(u32) on top, narrowed once.
  * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta/n - xhat dgamma/n).
- *           mean|xhat| <= 1 and rstd <= 1/sqrt(eps), so max|dX| <= (2 + sqrt(n)) max|gamma| max|dY| / sqrt(eps);  max|dgamma|, max|dbeta| <= n max|dY|.
+ *           mean|xhat| <= 1, so max|dgamma|, max|dbeta| <= n max|dY|.  dX = gamma rstd (I - 11'/n - xhat xhat'/n) dY, and the matrix shortens every vector: 1 and xhat are
+ *           orthogonal, |xhat|^2 <= n. So max|dX| <= |gamma| rstd |dY|_2 <= sqrt(n) max|gamma| max|dY| / sqrt(eps), since rstd <= 1/sqrt(eps).
+ *           Rounded, each of the three parts brings gamma of its own size, sqrt(n) max|dY| at most.
+ *           f32 X is squared on the way: nothing is claimed where n (2 max|X|)^2 overflows.
  *           With relu dY counts where gamma xhat + beta > 0, in f32 and computed again as it was.
  * Cost      3 n d elements (X once for the statistics);  8 n d flops.
  * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand or a buffer is missing, momentum
@@ -19,6 +22,7 @@
  * Source    Ioffe, Szegedy 2015. */
 #include "autograd/opkit.h"
 #include "autograd/param.h"
+#include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
 /* STATISTICS f32 [2, d]: rows mean, rstd.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else gives them room; dX needs both. */
@@ -60,10 +64,17 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
+/* x - mean is squared, n times. */
+static double squares(const struct hg__range *r)
+{
+	return 4.0 * (double)r->shape[X].rows * r->in[X] * r->in[X];
+}
+
 static void range(struct hg__range *r)
 {
 	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
-	r->out = hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA];
+	r->out = r->mode == HG_TRAIN ? hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA] : INFINITY;
+	hg__on_the_way(r, r->mode == HG_TRAIN ? squares(r) : 0.0);
 	hg__because(r,
 	            r->mode == HG_TRAIN ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
 	                                : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
@@ -73,9 +84,11 @@ static void range(struct hg__range *r)
 
 static void range_back(struct hg__range *r)
 {
-	const double n = (double)r->shape[X].rows, rstd = 1.0 / sqrt((double)attr_of(r->node).eps);
-	r->din[X] = hg__bound_mul((2.0 + sqrt(n)) * rstd, hg__bound_mul(r->in[GAMMA], r->dout));
+	const double n = (double)r->shape[X].rows, gain = r->in[GAMMA] / sqrt((double)attr_of(r->node).eps), gamma = hg__gamma(n + 16.0, hg_dtype_get(HG_F32)->u);
+	r->din[X] = hg__bound_mul((sqrt(n) + 2.0 * gamma) * gain, r->dout);
 	r->din[GAMMA] = r->din[BETA] = hg__bound_mul(n, r->dout);
+	r->depth_in[X] = r->depth_in[GAMMA] = n + 16.0;
+	hg__on_the_way(r, fmax(squares(r), fmax(gain, r->din[GAMMA])));
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -8,7 +8,7 @@
  * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
  * Range     |L| <= max|X| (1 + max|T|) + log(2).  L is not narrowed.
  * Error     gamma_{n d + 6}(u32) (max|X| (1 + max|T|) + log(2)).
- * Gradient  dX = (1 / (1 + exp(-x)) - t) dL / q for rows that count, else 0;  q >= d, so max|dX| <= (1 + max|T|) |dL| / d.  None for T.
+ * Gradient  dX = (1 / (1 + exp(-x)) - t) dL / q for rows that count, else 0;  max|dX| <= (1 + max|T|) |dL| / q, with q of a constant mask, else q >= d.  None for T.
  * Cost      2 n d elements;  8 n d flops.
  * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
@@ -24,12 +24,13 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(r->in[X], 1.0 + r->in[TARGET]) + log(2.0);
+	hg__on_the_way(r, pointwise_elements(r) * r->out);
 	hg__because(r, "|X| %.3g (1 + |target| %.3g) + log 2", r->in[X], r->in[TARGET]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[X] = hg__bound_mul((1.0 + r->in[TARGET]) * pointwise_share(r), r->dout);
+	pointwise_range_back(r, 1.0 + r->in[TARGET]);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -34,7 +34,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
-	r->sum_out = 1.5 * r->sum[0]; /* as dropout's */
+	r->sum_out = 2.0 * r->sum[0]; /* what is at least half of the smallest half may become it */
 	r->least_out = r->least[0];
 	r->sign_out = r->sign[0];
 	hg__because(r, "|X| %.3g", r->in[0]);

@@ -38,6 +38,7 @@ static void range_back(struct hg__range *r)
 {
 	r->din[X] = hg__bound_mul(1.0 + r->in[EPS], r->dout);
 	r->din[Z] = r->dout;
+	r->depth_in[EPS] = (double)r->shape[X].rows * (double)r->shape[X].cols + 8.0;
 	r->din[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols, hg__bound_mul(r->in[X], r->dout));
 }
 

@@ -30,7 +30,7 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	r->out = hg__bound_mul(1.0 / r->least[B], r->in[A]);
+	r->out = r->least[B] > 0.0 ? r->in[A] / r->least[B] : (double)INFINITY;
 	r->least_out = r->in[B] > 0.0 ? r->least[A] / r->in[B] : 0.0;
 	r->sign_out = r->sign[A] * r->sign[B];
 	r->depth = 2.0;
@@ -40,10 +40,12 @@ static void range(struct hg__range *r)
 /* What one of B divides: as many as there are of A for each of B. */
 static void range_back(struct hg__range *r)
 {
-	const double inverse = 1.0 / r->least[B], of = (double)r->shape[B].rows * (double)r->shape[B].cols;
-	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0;
-	r->din[A] = hg__bound_mul(inverse, r->dout);
-	r->din[B] = hg__bound_mul(each, hg__bound_mul(hg__bound_mul(inverse, r->in[A]), r->din[A]));
+	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY, of = (double)r->shape[B].rows * (double)r->shape[B].cols;
+	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0, quotient = inverse * r->in[A];
+	r->din[A] = inverse * r->dout;
+	r->din[B] = hg__bound_mul(each, quotient * r->din[A]);
+	r->depth_in[B] = each + 8.0;
+	hg__on_the_way(r, fmax(quotient, hg__bound_mul(each, quotient * r->dout)));
 }
 
 static hg_status forward(const struct hg__call *c)

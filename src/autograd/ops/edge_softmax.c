@@ -6,13 +6,11 @@
  * Dtypes    E, P: state.  Maximum, exponentials and sums f32, narrowed once.
  * Range     P in (0, 1]: proved for every input.
  * Error     relative gamma_{D + 4}(u32) before the narrowing, D the row's degree (exp: 2 ulp).
- * Gradient  dE = P (dP - sum over the row of P dP).  Exactly |dE| <= max|dP| / 2, since P (1 - P) <= 1/4 of a spread of at most 2 max|dP|;
- *           max|dP| is claimed, which leaves a factor 2 for the rounding of the saved P.
+ * Gradient  dE = P (dP - sum over the row of P dP), with the saved P;  max|dE| <= max|dP| / 2 but for the rounding of P (hg__shares_back).
  * Cost      3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
  * Errors    HG_ERR_SHAPE rows(E) != m;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018. */
 #include "autograd/opkit.h"
-#include "precision/bound.h"
 
 static hg_status infer(struct hg__infer *s)
 {
@@ -26,17 +24,15 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	const double degree = (double)r->facts.max_row_degree, u16 = hg_dtype_get(HG_F16)->u;
 	r->out = 1.0;
-	/* rounded one by one: up to u of each in f32 sums, then to a half or by half of the smallest one */
-	r->sum_out = (1.0 + hg__gamma(degree + 4.0, hg_dtype_get(HG_F32)->u)) * (1.0 + u16) + degree * 0x1p-25;
+	r->sum_out = hg__shares_sum((double)r->facts.max_row_degree);
 	r->sign_out = 1;
 	hg__because(r, "a share of its row: at most 1");
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = r->dout;
+	hg__shares_back(r, (double)r->facts.max_row_degree);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -32,6 +32,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
+	hg__on_the_way(r, (double)heads_of(r->node) * r->in[0]);
 	hg__because(r, "a mean: |X| %.3g", r->in[0]);
 }
 

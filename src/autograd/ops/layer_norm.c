@@ -7,11 +7,12 @@
  * Range     |x - mean| rstd <= sqrt(d - 1) in every row, so max|Y| <= sqrt(d) max|gamma| + max|beta|: whatever X holds.
  * Error     mean, variance: gamma_d(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
  * Gradient  xhat = (X - mean) rstd, g = gamma dY:  dX = rstd (g - mean(g) - xhat mean(g xhat)) along the row,  dgamma = sum over rows of dY xhat,
- *           dbeta = sum over rows of dY.  max|dX| <= (2 + sqrt(d)) max|gamma| max|dY| / sqrt(eps);  max|dgamma| <= n sqrt(d) max|dY|;  max|dbeta| <= n max|dY|.
+ *           dbeta = sum over rows of dY.  max|dX| <= sqrt(d) max|gamma| max|dY| / sqrt(eps), as for batch_norm;  max|dgamma| <= n sqrt(d) max|dY|;  max|dbeta| <= n max|dY|.
  * Cost      2 n d elements (a row is read once into registers or cache);  8 n d flops.
  * Errors    HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand is missing, eps not positive.
  * Source    Ba, Kiros, Hinton 2016. */
 #include "autograd/opkit.h"
+#include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
 /* STATISTICS f32: mean of row i in element i, rstd in n + i.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else gives them room. */
@@ -41,18 +42,29 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
+/* x - mean is squared, d times. */
+static double squares(const struct hg__range *r)
+{
+	return 4.0 * (double)r->shape[X].cols * r->in[X] * r->in[X];
+}
+
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(sqrt((double)r->shape[X].cols), r->in[GAMMA]) + r->in[BETA];
+	hg__on_the_way(r, squares(r));
 	hg__because(r, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g", (long long)r->shape[X].cols, r->in[GAMMA], r->in[BETA]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	const double n = (double)r->shape[X].rows, root = sqrt((double)r->shape[X].cols), rstd = 1.0 / sqrt((double)eps_of(r->node));
-	r->din[X] = hg__bound_mul((2.0 + root) * rstd, hg__bound_mul(r->in[GAMMA], r->dout));
+	const double n = (double)r->shape[X].rows, d = (double)r->shape[X].cols, root = sqrt(d), rstd = 1.0 / sqrt((double)eps_of(r->node));
+	const double g = hg__bound_mul(r->in[GAMMA], r->dout), gamma = hg__gamma(d + 16.0, hg_dtype_get(HG_F32)->u);
+	r->din[X] = hg__bound_mul((root + 2.0 * gamma) * rstd, g);
 	r->din[GAMMA] = hg__bound_mul(n * root, r->dout);
 	r->din[BETA] = hg__bound_mul(n, r->dout);
+	r->depth_in[X] = d + 16.0;
+	r->depth_in[GAMMA] = n + d + 16.0;
+	hg__on_the_way(r, fmax(squares(r), d * root * g));
 }
 
 /* Column `which` of the statistics, [n, 1]: 0 mean, 1 rstd. */

@@ -11,6 +11,7 @@
  * Errors    HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
 #include "autograd/opkit.h"
+#include "precision/bound.h"
 
 enum { X, W, B };
 enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
@@ -34,6 +35,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) + (r->shape[B].present ? r->in[B] : 0.0);
+	r->depth = hg__depth_dot(r->shape[X].dtype, (double)r->shape[X].cols) + 8.0;
 	hg__because(r, r->shape[B].present ? "%lld columns x |X| %.3g x |W| %.3g + |b| %.3g" : "%lld columns x |X| %.3g x |W| %.3g", (long long)r->shape[X].cols,
 	            r->in[X], r->in[W], r->in[B]);
 }
@@ -41,9 +43,12 @@ static void range(struct hg__range *r)
 static void range_back(struct hg__range *r)
 {
 	const double n = (double)r->shape[X].rows, d = (double)r->shape[W].cols;
+	const hg_dtype state = r->shape[X].dtype;
 	r->din[X] = hg__bound_mul(d, hg__bound_mul(r->dout, r->in[W]));
 	r->din[W] = hg__bound_mul(n, hg__bound_mul(r->in[X], r->dout));
 	r->din[B] = hg__bound_mul(n, r->dout);
+	r->depth_in[X] = hg__depth_dot(state, d) + 8.0;
+	r->depth_in[W] = hg__depth_dot(state, n) + 8.0;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -34,8 +34,8 @@ static void add_words(char *because, const char *words)
 	(void)snprintf(because + length, HG__BECAUSE - length, "%s%s", length ? "; " : "", words);
 }
 
-/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the other. */
-static void bounds_of(const struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS], char *because)
+/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the other. What lies between is on the way; the longest sum of all is deepest. */
+static void bounds_of(struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS], char *because)
 {
 	bound[0] = r->in[0]; /* of a chain without links; the first of others has nothing before it */
 	because[0] = 0;
@@ -44,6 +44,8 @@ static void bounds_of(const struct hg__range *r, const struct hg__links *links, 
 		own.because[0] = 0;
 		own.node->op->range(&own);
 		bound[k + 1] = own.out;
+		hg__on_the_way(r, fmax(own.inner, own.out));
+		r->depth = fmax(r->depth, own.depth);
 		add_words(because, own.because);
 	}
 }
@@ -53,6 +55,14 @@ void hg__links_range(struct hg__range *r, const struct hg__links *links)
 	double bound[1 + MOST_LINKS];
 	bounds_of(r, links, bound, r->because);
 	r->out = bound[links->count];
+}
+
+/* A gradient that is stored in f16 on the way. */
+static double as_half(double bound)
+{
+	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);
+	const double narrowed = bound * (1.0 + f16->u) + 0x1p-25;
+	return bound == 0.0 ? 0.0 : narrowed < f16->max ? narrowed : (double)INFINITY;
 }
 
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
@@ -68,11 +78,17 @@ void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
 		own.out = bound[k + 1];
 		own.dout = dout;
 		link->node.op->range_back(&own);
+		hg__on_the_way(r, fmax(own.inner, dout));
 		for (int i = 0; i < link->node.n_in; i++) {
-			if (link->operand[i] == LINK_BEFORE)
-				dout = own.din[i];
-			else if (link->operand[i] >= 0)
-				r->din[link->operand[i]] += own.din[i];
+			const int of = link->operand[i];
+			if (of == LINK_BEFORE)
+				dout = k == links->stored && r->shape[0].dtype == HG_F16 ? as_half(own.din[i]) : own.din[i];
+			else if (of >= 0) {
+				r->din[of] += own.din[i];
+				r->depth_in[of] = fmax(r->depth_in[of], own.depth_in[i]);
+			}
 		}
 	}
+	for (int i = 0; i < HG__MAX_IN; i++)
+		r->depth_in[i] += links->count > 1 ? 16.0 + (double)links->shape.cols : 0.0;
 }

@@ -16,13 +16,14 @@ struct hg__link {
 struct hg__links {
 	struct hg__link link[MOST_LINKS];
 	int count;
+	int stored;             /* backward: the gradient of what comes before this link is stored in the state type; 0: none is */
 	struct hg__shape shape; /* of what every link makes */
 };
 
 /* One link more. */
 void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph, const int *operand, int operands, const void *attr, size_t bytes);
 
-/* r->out; r->din of all operands. Neither touches r->depth. */
+/* r->out and r->depth, that of the deepest link; r->din of all operands. */
 void hg__links_range(struct hg__range *r, const struct hg__links *links);
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links);
 

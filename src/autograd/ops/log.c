@@ -31,7 +31,7 @@ static void range(struct hg__range *r)
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul(1.0 / r->least[0], r->dout);
+	r->din[0] = r->least[0] > 0.0 ? r->dout / r->least[0] : (double)INFINITY;
 }
 
 static hg_status forward(const struct hg__call *c)

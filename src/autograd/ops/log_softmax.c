@@ -32,7 +32,9 @@ static void range(struct hg__range *r)
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul(fmax(1.0, (double)r->shape[0].cols - 1.0), r->dout);
+	const double d = (double)r->shape[0].cols;
+	hg__on_the_way(r, hg__bound_mul(d + 1.0, r->dout));
+	r->din[0] = hg__bound_mul(fmax(1.0, d - 1.0), r->dout);
 }
 
 static hg_status forward(const struct hg__call *c)

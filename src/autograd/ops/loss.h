@@ -52,10 +52,24 @@ static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwi
 	return c->k->pointwise_loss_back(c->ctx, &args);
 }
 
-/* One row that counts is `cols` elements that count. */
-static inline double pointwise_share(const struct hg__range *r)
+/* Rows that count, at least: the loss is a mean over them. */
+static inline double loss_rows(const struct hg__range *r)
 {
-	return r->shape[0].cols > 0 ? 1.0 / (double)r->shape[0].cols : 0.0;
+	return fmax(1.0, (double)r->node->counted);
+}
+
+/* All of them, if no row is masked: the terms of a loss are added up before their mean is taken. */
+static inline double pointwise_elements(const struct hg__range *r)
+{
+	return fmax(1.0, (double)r->shape[0].rows * (double)r->shape[0].cols);
+}
+
+/* A slope of the loss of one element times dL / q, which may underflow; a row that counts is `cols` elements that count. */
+static inline void pointwise_range_back(struct hg__range *r, double slope)
+{
+	const double share = r->shape[0].cols > 0 ? r->dout / (loss_rows(r) * (double)r->shape[0].cols) : 0.0;
+	hg__on_the_way(r, slope);
+	r->din[0] = share > 0.0 ? hg__bound_mul(slope, share + 0x1p-149) : 0.0;
 }
 
 static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__fill fill, struct hg__sample *s)

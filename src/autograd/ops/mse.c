@@ -8,7 +8,8 @@
  * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
  * Range     0 <= L <= (max|X| + max|T|)^2.  L is not narrowed.
  * Error     gamma_{n d + 4}(u32) L.
- * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0;  q >= d, so max|dX| <= 2 (max|X| + max|T|) |dL| / d.  None for T.
+ * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0;  max|dX| <= 2 (max|X| + max|T|) |dL| / q, with q of a constant mask, else
+ *           q >= d.  None for T.
  * Cost      2 n d elements;  3 n d flops.
  * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
@@ -25,12 +26,13 @@ static void range(struct hg__range *r)
 {
 	const double difference = r->in[X] + r->in[TARGET];
 	r->out = difference * difference;
+	hg__on_the_way(r, pointwise_elements(r) * r->out);
 	hg__because(r, "(|X| %.3g + |target| %.3g) squared", r->in[X], r->in[TARGET]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[X] = hg__bound_mul(2.0 * pointwise_share(r), hg__bound_mul(r->in[X] + r->in[TARGET], r->dout));
+	pointwise_range_back(r, 2.0 * (r->in[X] + r->in[TARGET]));
 }
 
 static hg_status forward(const struct hg__call *c)

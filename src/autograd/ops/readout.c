@@ -6,7 +6,8 @@
  * Dtypes    X, Y: state.  Sums and the division f32, narrowed once.
  * Range     max|Y| <= s max|X| for the sum, s nodes in the largest graph; max|Y| <= max|X| for mean and maximum: proved for every batch.
  * Error     "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
- * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first, else 0.  max|dX| <= max|dY|.
+ * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first, else 0.  max|dX| <= max|dY|, of the mean / the size
+ *           of the smallest graph that has nodes.
  * Cost      n d + b d elements;  n d flops.
  * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such reduction.
  * Source    Xu, Hu, Leskovec, Jegelka 2019. */
@@ -39,13 +40,14 @@ static void range(struct hg__range *r)
 {
 	const double gain = reduce_of(r->node) == HG_REDUCE_SUM ? (double)r->batch_max : 1.0;
 	r->out = hg__bound_mul(gain, r->in[0]);
+	hg__on_the_way(r, hg__bound_mul((double)r->batch_max, r->in[0]));
 	hg__because(r, gain > 1.0 ? "sum of at most %.0f nodes x |X| %.3g" : "%.0f x |X| %.3g: no larger than its largest term", gain, r->in[0]);
-	r->depth = (double)r->batch_max + 4.0;
+	r->depth = (double)r->batch_max + 8.0;
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = r->dout;
+	r->din[0] = reduce_of(r->node) == HG_REDUCE_MEAN && r->batch_min > 0 ? r->dout / (double)r->batch_min : r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -13,6 +13,7 @@
  *           HG_ERR_ARG no graph, heads < 1, scale not finite.
  * Source    Vaswani et al. 2017, on the edges of a graph. */
 #include "autograd/opkit.h"
+#include "precision/bound.h"
 
 enum { A, B };
 
@@ -39,19 +40,27 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
+/* scale times a sum of so many products a b. */
+static double scaled(struct hg__range *r, double terms, double a, double b)
+{
+	const double scale = fabs((double)attr_of(r->node).scale), sum = hg__bound_mul(terms, hg__bound_mul(a, b));
+	hg__on_the_way(r, sum);
+	return sum > 0.0 ? scale * (sum + hg__underflow(r->shape[A].dtype, terms, 1.0)) : 0.0;
+}
+
 static void range(struct hg__range *r)
 {
 	const struct hg__sddmm_dot_attr attr = attr_of(r->node);
-	const double depth = (double)(r->shape[A].cols / attr.heads);
-	r->out = hg__bound_mul(fabs((double)attr.scale) * depth, hg__bound_mul(r->in[A], r->in[B]));
-	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g", fabs((double)attr.scale), depth, r->in[A], r->in[B]);
+	const double columns = (double)(r->shape[A].cols / attr.heads);
+	r->out = scaled(r, columns, r->in[A], r->in[B]);
+	r->depth = hg__depth_dot(r->shape[A].dtype, columns) + 8.0;
+	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g", fabs((double)attr.scale), columns, r->in[A], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	const double scale = fabs((double)attr_of(r->node).scale);
-	r->din[A] = hg__bound_mul(scale * (double)r->facts.max_row_degree, hg__bound_mul(r->dout, r->in[B]));
-	r->din[B] = hg__bound_mul(scale * (double)r->facts.max_col_degree, hg__bound_mul(r->dout, r->in[A]));
+	r->din[A] = scaled(r, (double)r->facts.max_row_degree, r->dout, r->in[B]);
+	r->din[B] = scaled(r, (double)r->facts.max_col_degree, r->dout, r->in[A]);
 }
 
 static hg_status forward(const struct hg__call *c)

@@ -6,7 +6,7 @@
  * Dtypes    X, Y: state.  All arithmetic f32, narrowed once: below 2^-25 a half is 0.
  * Range     exp(X - M) is in (0, 1] and 1 where the maximum is, so the sum is at least each term:  0 < Y <= 1, proved for every input.
  * Error     |Y - exact| <= gamma_{d + 10}(u32) Y + 2 u32 max|X| Y, narrowed once.
- * Gradient  dX = Y (dY - sum over the row of Y dY);  Y (1 - Y) <= 1/4, so max|dX| <= max|dY| / 2, and with rounded Y no more than max|dY|.
+ * Gradient  dX = Y (dY - sum over the row of Y dY), with the saved Y;  max|dX| <= max|dY| / 2 but for the rounding of Y (hg__shares_back).
  * Cost      2 n d elements (a row is read once into cache);  6 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -32,7 +32,7 @@ static void range(struct hg__range *r)
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = r->dout;
+	hg__shares_back(r, (double)r->shape[0].cols);
 }
 
 static hg_status forward(const struct hg__call *c)

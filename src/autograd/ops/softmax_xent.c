@@ -8,7 +8,8 @@
  * Dtypes    X: state.  label: i32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
  * Range     0 <= L <= 2 max|X| + log(d).  L is not narrowed.
  * Error     gamma_{n + d + 6}(u32) (2 max|X| + log(d)).
- * Gradient  dX[i, c] = (softmax(X)[i, c] - [c = label_i]) dL / q for rows that count, else 0;  max|dX| <= |dL|, since q >= 1 where anything counts.
+ * Gradient  dX[i, c] = (softmax(X)[i, c] - [c = label_i]) dL / q for rows that count, else 0;  max|dX| <= |dL| / q, with q of the labels and the mask if they are
+ *           constant, else with q >= 1, where anything counts.
  * Cost      n d elements, 5 n bytes of labels and masks;  6 n d flops.
  * Errors    HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.  A label >= d: HG_ERR_RANGE when compiled.
  * Source    - */
@@ -30,12 +31,13 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = 2.0 * r->in[X] + log((double)r->shape[X].cols);
+	hg__on_the_way(r, (double)r->shape[X].rows * r->out);
 	hg__because(r, "2 |X| %.3g + log of %lld columns", r->in[X], (long long)r->shape[X].cols);
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[X] = r->dout;
+	r->din[X] = r->dout / loss_rows(r);
 }
 
 static hg_status forward(const struct hg__call *c)

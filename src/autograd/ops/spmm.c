@@ -18,6 +18,7 @@
  * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
+#include "precision/bound.h"
 
 enum { X = SPMM_X, W = SPMM_W };
 
@@ -67,37 +68,84 @@ static double col_norm(const struct hg__range *r)
 	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
 }
 
-/* What rounding s_j X to f16 adds: relatively to the sum, absolutely to each term. */
-static double rounded(const struct hg__range *r)
+/* The sums of an aggregation over one orientation. */
+struct sums {
+	double terms; /* edges of the longest */
+	double mass;  /* largest sum of the |weights| of one */
+	double entry; /* largest |weight| */
+	double norm;  /* N w */
+};
+
+/* s_j X is rounded to f16 first: relatively to the sum, absolutely to each term. */
+static int rounds_first(const struct hg__range *r)
 {
-	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH ? 1.0 + 0x1p-11 : 1.0;
+	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH;
 }
-static double underflow(const struct hg__range *r)
+
+/* Tensor cores may make sums of unit weights. */
+static double depth_of(const struct hg__range *r, double terms)
 {
-	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH ? 0x1p-25 : 0.0;
+	const int unit = r->shape[X].dtype == HG_F16 && !r->shape[W].present && !hg_graph_is_weighted(r->node->graph);
+	return (unit ? hg__depth_tiles(terms) : terms) + 8.0;
+}
+
+/* One of the graph's own weights is at most the sum of a row or column. */
+static double entry_of(const struct hg__range *r, double w, double sum)
+{
+	return !r->shape[W].present && hg_graph_is_weighted(r->node->graph) ? sum : w;
+}
+
+/* alpha r_i times sums of terms of at most |x|: the bound, and what lies on the way to it. In f16 arithmetic rounding near 0 adds 2^-25 each (hg__bound_sum_f16): to a
+ * weight, a factor s_j, their product, and that with x, all <= 1 + 2 |x| + |w x| times, to a scaled batch, and to alpha r_i if it is small. */
+static double bound_sums(struct hg__range *r, const struct sums *s, double x)
+{
+	const double alpha = fabs((double)attr_of(r->node).alpha), half = 0x1p-25;
+	const double near_zero = half * (s->terms * (1.0 + 2.0 * x) + hg__bound_mul(s->mass, x));
+	const double first = rounds_first(r) ? half * s->mass : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
+	r->terms = (int64_t)s->terms;
+	if (alpha >= hg_dtype_get(HG_F16)->overflow) /* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
+		r->term = INFINITY;
+	else { /* (w s_j) x, each product and factor rounded, is no more than w x rounded, since s_j <= 1 */
+		r->term = hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
+		r->whole = (hg__bound_mul(s->mass, x) + near_zero) * (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
+	}
+	hg__on_the_way(r, hg__bound_mul(s->mass, x));
+	if (x == 0.0 || s->mass == 0.0)
+		return 0.0;
+	r->tiny = alpha * near_zero + half * (hg__bound_mul(s->mass, x) + near_zero + s->terms + 8.0);
+	return hg__bound_mul(alpha, s->norm * x * (rounds_first(r) ? 1.0 + 0x1p-11 : 1.0) + first);
 }
 
 static void range(struct hg__range *r)
 {
-	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
-	const double deepest = alpha * (double)r->facts.max_row_degree;
-	const double sums = r->shape[W].present ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r); /* r_i, s_j <= 1 */
-	r->out = hg__bound_mul(hg__bound_mul(alpha, sums), r->in[X]) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
-	/* one product before r_i: s_j <= 1, and an entry of A is at most its row's sum */
-	const double entry = r->shape[W].present ? w : hg_graph_is_weighted(r->node->graph) ? r->facts.max_row_sum : 1.0;
-	r->terms = r->facts.max_row_degree;
-	/* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
-	r->term = alpha < hg_dtype_get(HG_F16)->overflow ? hg__bound_mul(entry, r->in[X]) : INFINITY;
-	hg__because(r, r->shape[W].present ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g" : "|alpha| %.3g x row sums %.3g x |X| %.3g", alpha, sums, r->in[X]);
+	const int operand = r->shape[W].present;
+	const double w = operand ? r->in[W] : 1.0, degree = (double)r->facts.max_row_degree;
+	const struct sums s = {.terms = degree,
+	                       .mass = operand ? fmin(hg__bound_mul(degree, w), r->sum[W]) : r->facts.max_row_sum,
+	                       .entry = entry_of(r, w, r->facts.max_row_sum),
+	                       .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r)}; /* r_i, s_j <= 1 */
+	r->out = bound_sums(r, &s, r->in[X]);
+	r->depth = depth_of(r, degree);
+	hg__because(r, operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g" : "|alpha| %.3g x row sums %.3g x |X| %.3g", fabs((double)attr_of(r->node).alpha),
+	            s.norm, r->in[X]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	const double alpha = fabs((double)attr_of(r->node).alpha), w = r->shape[W].present ? r->in[W] : 1.0;
-	const double deepest = alpha * (double)r->facts.max_col_degree;
-	r->din[X] = hg__bound_mul(hg__bound_mul(alpha, col_norm(r)), hg__bound_mul(w, r->dout)) * rounded(r) + hg__bound_mul(deepest * underflow(r), w);
-	if (r->shape[W].present && r->shape[W].cols > 0)
-		r->din[W] = hg__bound_mul(alpha * (double)(r->shape[X].cols / r->shape[W].cols), hg__bound_mul(r->in[X], r->dout));
+	const int operand = r->shape[W].present;
+	const double w = operand ? r->in[W] : 1.0, degree = (double)r->facts.max_col_degree;
+	const struct sums s = {.terms = degree,
+	                       .mass = operand ? hg__bound_mul(degree, w) : r->facts.max_col_sum,
+	                       .entry = entry_of(r, w, r->facts.max_col_sum),
+	                       .norm = hg__bound_mul(col_norm(r), w)};
+	r->din[X] = bound_sums(r, &s, r->dout);
+	r->depth_in[X] = depth_of(r, degree);
+	if (!operand || r->shape[W].cols == 0)
+		return;
+	const double columns = (double)(r->shape[X].cols / r->shape[W].cols), dot = hg__bound_mul(columns, hg__bound_mul(r->in[X], r->dout));
+	hg__on_the_way(r, dot);
+	r->din[W] = hg__bound_mul(fabs((double)attr_of(r->node).alpha), dot > 0.0 ? dot + hg__underflow(r->shape[X].dtype, columns, 1.0) : 0.0);
+	r->depth_in[W] = hg__depth_dot(r->shape[X].dtype, columns) + 8.0;
 }
 
 /* The graph's own weights: f32 wherever sums are, so that they are not rounded at all; f16 for arithmetic in f16. */

@@ -86,6 +86,7 @@ static struct hg__links links_of(const struct hg__range *r)
 		hg__links_add(&links, &hg__op_combine, NULL, sum, 3, NULL, 0);
 	else if (r->shape[z].present)
 		hg__links_add(&links, &hg__op_add, NULL, sum, 2, NULL, 0);
+	links.stored = alters(&attr.then) ? links.count : 0;
 	hg__epilogue_links(&links, &attr.then, LINK_BEFORE, r->shape[B].present ? B : LINK_NONE);
 	return links;
 }

@@ -24,7 +24,7 @@ static void range(struct hg__range *r)
 /* The stored Y may be shorter by a rounding. */
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = hg__bound_mul((0.5 + 0x1p-10) / sqrt(r->least[0]), r->dout);
+	r->din[0] = r->least[0] > 0.0 ? (0.5 + 0x1p-10) / sqrt(r->least[0]) * r->dout : (double)INFINITY;
 }
 
 static hg_status forward(const struct hg__call *c)
