@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A named synthetic graph, or a star, as an .npz that h5convert reads: features uniform in (0, 1), labels by the feature that is largest.
+"""A named synthetic graph, or a star, as an .npz that h5convert reads: features uniform in (0, 1), labels by the feature that is largest,
+60 % of the nodes to train on.
 
     python3 tools/peers/dataset.py star-13000 star.npz                     h5convert --from npz star.npz -o star.h5
     python3 tools/peers/dataset.py kron-21 kron.npz --width 32 --device cuda
@@ -31,7 +32,9 @@ def main():
     n = rowptr.numel() - 1
     x = torch.rand(n, args.width, generator=torch.Generator().manual_seed(args.seed))
     y = x[:, :args.classes].argmax(1)
-    np.savez(args.out, adj_data=np.ones(col.numel(), np.float32), adj_indices=col.cpu().numpy().astype(np.int32), adj_indptr=rowptr.cpu().numpy(),
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(args.seed)).numpy()
+    cut = [n // 10 * 6, n // 10 * 8]
+    np.savez(args.out, train_idx=order[:cut[0]], val_idx=order[cut[0]:cut[1]], test_idx=order[cut[1]:], adj_data=np.ones(col.numel(), np.float32), adj_indices=col.cpu().numpy().astype(np.int32), adj_indptr=rowptr.cpu().numpy(),
              adj_shape=np.array([n, n]), attr_matrix=x.numpy(), labels=y.numpy().astype(np.int32))
 
 
