@@ -1,0 +1,27 @@
+#!/bin/sh
+# Healthy runs have no finding: Cora, Citeseer, Amazon Computers and MUTAG with GCN, GIN and GAT: usage: healthy.sh HG-DOCTOR H5CONVERT MUTAG CMAKE DIRECTORY (MUTAG: the program of
+# mutag.c). HG_DATA says where the datasets are, without it this is skipped. HG_STEPS: steps of each run (200; under the usual test command 25, which a CPU does in the time there is).
+# HG_DEVICE: auto, cpu, cuda.
+set -u
+doctor=$1 convert=$2 mutag=$3 cmake=$4 dir=$5
+steps=${HG_STEPS:-200}
+[ -d "${HG_DATA:-}/raw" ] || { echo "skipped: HG_DATA does not name the real datasets"; exit 77; }
+rm -rf "$dir"
+mkdir -p "$dir"
+cd "$dir" || exit 1
+"$convert" --from npz "$HG_DATA/raw/planetoid_npz/cora.npz" -o cora.h5 >/dev/null || exit 1
+"$convert" --from npz "$HG_DATA/raw/planetoid_npz/citeseer.npz" -o citeseer.h5 >/dev/null || exit 1
+"$convert" --from npz "$HG_DATA/raw/gnnbench_npz/amazon_computers.npz" --symmetrize --largest-component -o computers.h5 >/dev/null || exit 1
+"$cmake" -E tar xf "$HG_DATA/raw/tu_official/MUTAG.zip" || exit 1
+"$mutag" MUTAG/MUTAG mutag.h5 || exit 1
+failures=0
+for data in cora citeseer computers mutag; do
+  for model in gcn gin gat; do
+    "$doctor" --data $data.h5 --model $model --steps "$steps" --device "${HG_DEVICE:-auto}" >out 2>&1 </dev/null
+    code=$?
+    echo "$data $model, $steps steps: exit code $code; $(grep -i -m 1 healthy out)"
+    [ $code -eq 0 ] || { failures=$((failures + 1)); sed 's/^/    /' out; }
+  done
+done
+[ $failures -eq 0 ] || { echo "$failures of 12 runs were not healthy"; exit 1; }
+echo "12 of 12 runs are healthy"
