@@ -23,7 +23,8 @@
 
 _Static_assert(HG_STEP_REMEMBERED == HG__NOTES, "as many results are kept as can be read");
 
-/* A look may take half as long as a step (a CPU, whose counting is slower than its copying), and costs 3 % of it then. Derived; step.h says it too. */
+/* On one core a look takes 0.14 (GAT), 0.19 (GCN) and 0.38 (GIN) of a step on Cora's shape, hidden 64 (measured, one run): one in 16 makes 1 to 2.4 %. A GPU reads all
+ * tensors once in a smaller part of a step. step.h says it too. */
 #define OBSERVE_EVERY 16
 
 /* ---- what is queued ---- */
