@@ -1,11 +1,11 @@
 /* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that atomic additions and maxima give the same bits in any order.
  *
  * A warp has the 32 bins in its 32 lanes: 32 elements vote bit by bit of their bins, lane b finds those that have bin b by and-ing five votes (or their complements)
- * and adds their number to a count in a register. That is a fixed dozen instructions for 32 elements, however they are spread: exponents of a tensor crowd in a few bins,
+ * and adds their number to a count in a register. That is some 38 instructions for 32 elements, however they are spread: exponents of a tensor crowd in a few bins,
  * where counters in memory would wait for one another.
  *
  * A block takes neighbouring chunks of the table, mostly of one tensor; what its warps have counted of a tensor joins in shared memory and then in counts. The last block of
- * all takes counts to the ring and leaves zeros. */
+ * all takes counts to the ring and leaves zeros. Elements that are 0 are in no bin; what no bin has is their number. */
 
 #include "kernels/observe.h"
 
@@ -79,7 +79,7 @@ template <> struct pack<float> {
 
 /* What one thread has of a tensor: lane b the count of bin b, the rest its own. */
 struct tally {
-	unsigned bin, zeros, most, bad;
+	unsigned bin, most, bad;
 	uint64_t rank;
 };
 
@@ -100,11 +100,11 @@ __device__ uint64_t rank_of(const struct hg__mat &m, int64_t i)
 	return static_cast<uint64_t>(m.rows * m.cols - (i / m.ld * m.cols + i % m.ld));
 }
 
-/* The elements of storage i .. i+7 that are elements; the others are zeros and not read. */
-template <typename T> __device__ pack<T> read(const T *data, int64_t i, int64_t n, int live)
+/* The first `live` elements of storage i .. i+7; zeros in the place of the others, which are not read. */
+template <typename T> __device__ pack<T> read(const T *data, int64_t i, int live)
 {
 	pack<T> x = {};
-	if (live > 0 && i + PACK <= n) {
+	if (live == PACK) {
 		x.load(data + i);
 		return x;
 	}
@@ -115,30 +115,26 @@ template <typename T> __device__ pack<T> read(const T *data, int64_t i, int64_t 
 	return x;
 }
 
-/* One element of each lane. All lanes of a warp come here together. */
-template <typename T> __device__ void vote(unsigned m, bool live, struct tally &mine)
+/* One element of each lane: how many have this lane's bin? All lanes of a warp come here together. */
+__device__ unsigned vote(unsigned m, unsigned bin)
 {
-	const unsigned all = 0xffffffffu, lane = threadIdx.x % 32, bin = pack<T>::bin(m);
-	const unsigned zero = __ballot_sync(all, live && m == 0);
-	unsigned same = __ballot_sync(all, live && m != 0);
+	const unsigned all = 0xffffffffu, lane = threadIdx.x % 32;
+	unsigned same = __ballot_sync(all, m != 0);
 #pragma unroll
-	for (int k = 0; k < 5; k++) {
-		const unsigned set = __ballot_sync(all, bin >> k & 1u);
-		same &= lane >> k & 1u ? set : ~set;
-	}
-	mine.bin += __popc(same);
-	mine.zeros += __popc(zero);
+	for (int k = 0; k < 5; k++)
+		same &= __ballot_sync(all, (bin & 1u << k) != 0) ^ ((lane & 1u << k) != 0 ? 0 : all);
+	return __popc(same);
 }
 
-template <typename T> __device__ void look(int live, const pack<T> &x, struct tally &mine)
+template <typename T> __device__ void look(const pack<T> &x, struct tally &mine)
 {
 #pragma unroll
 	for (int j = 0; j < PACK; j++) {
 		const unsigned m = x.at(j);
 		const bool finite = m < pack<T>::INFINITE;
-		vote<T>(m, j < live, mine);
-		mine.most = max(mine.most, j < live && finite ? m : 0u);
-		mine.bad |= j < live && !finite;
+		mine.bin += vote(m, pack<T>::bin(m));
+		mine.most = max(mine.most, finite ? m : 0u);
+		mine.bad |= !finite;
 	}
 }
 
@@ -176,16 +172,14 @@ template <typename T> __device__ void walk(const struct hg__mat &mat, int64_t be
 	const int64_t n = mat.rows * mat.ld;
 	for (int64_t chunk = begin; chunk < end; chunk++) {
 		pack<T> x[PACKS];
-		int live[PACKS];
 #pragma unroll
 		for (int k = 0; k < PACKS; k++) {
 			const int64_t i = place_of(chunk, k);
-			live[k] = live_of(mat, i, n);
-			x[k] = read(data, i, n, live[k]);
+			x[k] = read(data, i, live_of(mat, i, n));
 		}
 #pragma unroll
 		for (int k = 0; k < PACKS; k++)
-			look(live[k], x[k], mine);
+			look(x[k], mine);
 	}
 	if (mine.bad)
 		find<T>(mat, begin, end, mine);
@@ -195,7 +189,7 @@ template <typename T> __device__ void walk(const struct hg__mat &mat, int64_t be
 /* ---- the block's ---- */
 
 struct block_tally {
-	unsigned bin[HG__BINS], zeros, most;
+	unsigned bin[HG__BINS], most;
 	unsigned long long bad, rank;
 };
 
@@ -211,10 +205,8 @@ __device__ void add_block(const struct tally &mine, struct block_tally &ours, st
 	const unsigned most = __reduce_max_sync(0xffffffffu, mine.most);
 	if (mine.bin)
 		atomicAdd(&ours.bin[lane], mine.bin);
-	if (lane == 0) {
-		atomicAdd(&ours.zeros, mine.zeros);
+	if (lane == 0)
 		atomicMax(&ours.most, most);
-	}
 	if (mine.bad) {
 		atomicAdd(&ours.bad, static_cast<unsigned long long>(mine.bad));
 		atomicMax(&ours.rank, static_cast<unsigned long long>(mine.rank));
@@ -223,7 +215,6 @@ __device__ void add_block(const struct tally &mine, struct block_tally &ours, st
 	if (threadIdx.x < HG__BINS && ours.bin[lane])
 		atomicAdd(wide_word(&to->bin[lane]), static_cast<unsigned long long>(ours.bin[lane]));
 	if (threadIdx.x == 0) {
-		atomicAdd(wide_word(&to->zeros), static_cast<unsigned long long>(ours.zeros));
 		atomicMax(&to->amax, ours.most);
 		if (ours.bad) {
 			atomicAdd(wide_word(&to->nonfinite), ours.bad);
@@ -234,7 +225,7 @@ __device__ void add_block(const struct tally &mine, struct block_tally &ours, st
 	if (threadIdx.x < HG__BINS)
 		ours.bin[lane] = 0;
 	if (threadIdx.x == 0)
-		ours.zeros = ours.most = 0, ours.bad = ours.rank = 0;
+		ours.most = 0, ours.bad = ours.rank = 0;
 	__syncthreads();
 }
 
@@ -251,6 +242,15 @@ __device__ int64_t tensor_of(const struct hg__observe_args &a, int64_t chunk)
 
 /* ---- the last block's ---- */
 
+/* Elements that no bin has. */
+__device__ uint64_t zeros_of(const struct hg__mat &mat, struct hg__observed *counts)
+{
+	uint64_t zeros = static_cast<uint64_t>(mat.rows * mat.cols);
+	for (int b = 0; b < HG__BINS; b++)
+		zeros -= __ldcg(wide_word(&counts->bin[b]));
+	return zeros;
+}
+
 /* counts to their place in the ring, word by word, zeros behind them. */
 __device__ void keep(const struct hg__observe_args &a)
 {
@@ -258,8 +258,10 @@ __device__ void keep(const struct hg__observe_args &a)
 	static_assert(WORDS * sizeof(uint64_t) == sizeof(struct hg__observed), "whole words");
 	const int64_t place = a.ring->taken % HG__OBSERVED_STEPS;
 	uint64_t *from = reinterpret_cast<uint64_t *>(a.counts), *to = reinterpret_cast<uint64_t *>(a.kept + place * a.stride);
-	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK)
+	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK) {
 		a.most[i] = max(a.most[i], __ldcg(&a.counts[i].amax));
+		a.counts[i].zeros = zeros_of(a.table[i].mat, &a.counts[i]);
+	}
 	__syncthreads();
 	for (int64_t i = threadIdx.x; i < a.count * WORDS; i += BLOCK) {
 		to[i] = __ldcg(wide_word(&from[i]));
@@ -282,7 +284,7 @@ __global__ void __launch_bounds__(BLOCK, 4) observe_kernel(const __grid_constant
 	if (threadIdx.x < HG__BINS)
 		ours.bin[threadIdx.x] = 0;
 	if (threadIdx.x == 0)
-		ours.zeros = ours.most = 0, ours.bad = ours.rank = 0;
+		ours.most = 0, ours.bad = ours.rank = 0;
 	for (int64_t i = chunk < end ? tensor_of(a, chunk) : 0; chunk < end; i++) {
 		const struct hg__watched t = a.table[i];
 		const int64_t next = a.table[i + 1].first, stop = next < end ? next : end;
