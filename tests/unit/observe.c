@@ -6,6 +6,7 @@
 #include "nn/step.h"
 #include "precision/half.h"
 #include "unit/capturing.h"
+#include "unit/faulty.h"
 #include "unit/tape.h"
 
 enum { N = 120, D = 11, CLASSES = 7, LINES = 96 };
@@ -406,12 +407,12 @@ static void what_stays_gives_way(void)
 	size_t arena[2] = {0, 0}, other = 0;
 	for (int stays = 0; stays < 2; stays++) {
 		struct rig r;
-		hg_memory_info memory = HG_MEMORY_INFO_INIT;
+		hg_plan_info plan = HG_PLAN_INFO_INIT;
 		rig_open(&r, test_context(), NULL, hg_policy_fp16(), stays);
-		CHECK_OK(hg_context_memory(r.b.ctx, &memory));
-		arena[stays] = r.b.tape->arena_bytes;
+		CHECK_OK(hg_tape_plan(r.b.tape, &plan));
+		arena[stays] = plan.arena_bytes;
 		CHECK_EQ_I(r.b.tape->stays, stays);
-		other = memory.current_bytes - arena[stays];
+		other = plan.total_bytes - plan.arena_bytes; /* with what libraries have still to take */
 		rig_close(&r);
 	}
 	CHECK(arena[1] > arena[0] + 4096);
@@ -422,6 +423,41 @@ static void what_stays_gives_way(void)
 	CHECK(!r.b.tape->stays && r.b.tape->arena_bytes == arena[0]);
 	ctx->memory_limit = 0;
 	rig_close(&r);
+}
+
+/* A step with sums in halves, so that there is all that an observer has: made, run, read. */
+static hg_status life(hg_context *ctx)
+{
+	struct rig r;
+	hg_observation o = HG_OBSERVATION_INIT;
+	hg_step_config config = HG_STEP_CONFIG_INIT;
+	struct faulty *f = ctx->allocator.user;
+	const int64_t fail_at = f->fail_at;
+	f->fail_at = -1;
+	hg__context_hold(ctx);
+	rig_open(&r, ctx, NULL, hg_policy_fp16_discretized(), 0);
+	config.observe_every = 1;
+	f->calls = 0;
+	f->fail_at = fail_at;
+	hg_status status = hg_step_create(r.b.tape, r.optim, &config, &r.step);
+	if (status >= 0)
+		status = hg_step_run(r.step, 2);
+	if (status >= 0)
+		status = hg_step_observed(r.step, 1, 3, &o);
+	const int64_t calls = f->calls;
+	f->fail_at = -1;
+	CHECK(status < 0 || (o.step == 0 && o.rows == N && r.step->watch->probes > 1));
+	CHECK((r.step != NULL) == (status >= 0) && (r.b.tape->watch_bytes > 0) == (status >= 0));
+	rig_close(&r);
+	f->calls = calls;
+	return status;
+}
+
+static void without_memory(void)
+{
+	const int64_t count = faulty_sweep(life);
+	CHECK(count > 8);
+	test_note("%lld allocations", (long long)count);
 }
 
 int main(int argc, char **argv)
@@ -438,6 +474,7 @@ int main(int argc, char **argv)
 	    {"a_bad_step_is_seen.capturing", NULL, a_bad_step_is_seen, &devices[1]},
 	    TEST(a_sum_that_sticks_is_seen),
 	    TEST(what_stays_gives_way),
+	    TEST(without_memory),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
