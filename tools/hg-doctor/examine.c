@@ -81,13 +81,23 @@ static int on_step(void *user, const hg_train_event *event)
 	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
 }
 
+static hg_status checkpoint_load(struct examination *e)
+{
+	char said[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_checkpoint_load(e->diagnosis->options->checkpoint, e->run[e->turn].train, said);
+	(void)snprintf(status < 0 ? e->message : e->notice, sizeof said, "%s", said);
+	return status;
+}
+
 static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_train_fn step)
 {
 	hg_train_config config = e->diagnosis->config;
 	config.progress = step;
 	config.user = e;
 	progress_begin(&e->progress, 1);
-	const hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
+	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
+	if (status >= 0 && e->diagnosis->options->checkpoint)
+		status = checkpoint_load(e);
 	return status < 0 ? status : hg_doctor_create_train(e->run[e->turn].train, NULL, &e->run[e->turn].doctor);
 }
 

@@ -20,7 +20,9 @@ struct examination {
 	int turn; /* the run that is replayed */
 	int64_t stop_after;
 	struct health health;
-	hg_status status; /* of what failed inside the run's callback */
+	hg_status status;              /* of what failed inside the run's callback */
+	char message[HG_DATA_MESSAGE]; /* why the checkpoint was refused; else empty */
+	char notice[HG_DATA_MESSAGE];  /* in what the run is another one than the checkpoint's; else empty */
 };
 
 /* Train until a step goes bad, replay it, and try what helps; the diagnosis holds it all. The report's texts live until examination_end. */

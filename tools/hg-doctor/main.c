@@ -145,7 +145,9 @@ static int examine(struct command *c)
 		facts_note(&c->diagnosis, ctx, &data);
 		status = examination_run(&c->examination, ctx, &data);
 	}
-	const int code = status < 0 ? complain(hg_context_error(ctx), status) : report(c);
+	if (*c->examination.notice)
+		fprintf(stderr, "hg-doctor: %s\n", c->examination.notice);
+	const int code = status < 0 ? complain(*c->examination.message ? c->examination.message : hg_context_error(ctx), status) : report(c);
 	examination_end(&c->examination);
 	dataset_release(&data);
 	hg_context_free(ctx);

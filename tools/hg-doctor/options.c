@@ -7,7 +7,7 @@
 
 static const struct tool_option table[] = {
     {"--steps", "N", "train at most so many steps (200)", AT(steps), TOOL_INTEGER(1, 100000000)},
-    {"--checkpoint", "FILE", "begin with the weights and the optimiser of a run that hg-train saved", AT(checkpoint), TOOL_TEXT},
+    {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it; remedies are tried from the beginning", AT(checkpoint), TOOL_TEXT},
     {"--try", "WHEN", "train with every remedy, to say which helps: on (default), off", AT(no_try), TOOL_CHOICE("on|off")},
     {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
      TOOL_TEXT},
