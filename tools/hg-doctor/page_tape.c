@@ -1,4 +1,4 @@
-/* The tape as a picture: one row a node, forward on the left from top to bottom, its backward on the right from bottom to top.
+/* The tape as a picture: one row a node, its result on the left, from top to bottom, the gradient of that on the right, from bottom to top.
  *
  *     left arcs   results that later ops read            right arcs   gradients that flow back the same ways
  */
@@ -8,21 +8,14 @@
 
 #include "page.h"
 
-enum { ROW = 50, BOX = 34, TOP = 40, FORWARD_X = 210, BACKWARD_X = 600, BOX_WIDE = 270, WIDE = 1046 };
-
-/* What a node's forward or backward makes. */
-struct made {
-	const hg_doctor_tensor *tensor; /* the half of least headroom, else the first; NULL: nothing */
-	int count;
-	int64_t nonfinite;
-};
+enum { ROW = 50, BOX = 34, TOP = 40, FORWARD_X = 150, BACKWARD_X = 560, BOX_WIDE = 320, WIDE = 1046 };
 
 struct picture {
 	FILE *out;
 	const struct diagnosis *d;
 	int *row; /* [nodes] of a tape node; -1: it has none */
 	int nodes, rows;
-	struct made *forward, *backward; /* [rows] */
+	const hg_doctor_tensor **forward, **backward; /* [rows]: result, and its gradient; NULL: there is none */
 };
 
 static int largest_node(const hg_doctor_report *r)
@@ -38,15 +31,6 @@ static int row_of(const struct picture *p, int node)
 	return node >= 0 && node < p->nodes ? p->row[node] : -1;
 }
 
-static void made_note(struct made *m, const hg_doctor_tensor *t)
-{
-	const int half = t->dtype == HG_F16, before = m->tensor && m->tensor->dtype == HG_F16;
-	if (!m->tensor || half > before || (half && before && t->headroom < m->tensor->headroom))
-		m->tensor = t;
-	m->nonfinite += t->nonfinite;
-	m->count++;
-}
-
 static void side_fill(struct picture *p, int backward)
 {
 	const hg_doctor_report *r = p->d->report;
@@ -57,7 +41,7 @@ static void side_fill(struct picture *p, int backward)
 		if (!backward && p->row[t->node] < 0)
 			p->row[t->node] = p->rows++;
 		if (p->row[t->node] >= 0)
-			made_note(backward ? &p->backward[p->row[t->node]] : &p->forward[p->row[t->node]], t);
+			(backward ? p->backward : p->forward)[p->row[t->node]] = t;
 	}
 }
 
@@ -67,8 +51,8 @@ static int arrange(struct picture *p)
 	const size_t room = (size_t)p->d->report->tensors + 1;
 	p->nodes = largest_node(p->d->report) + 1;
 	p->row = malloc((size_t)(p->nodes + 1) * sizeof *p->row);
-	p->forward = calloc(room, sizeof *p->forward);
-	p->backward = calloc(room, sizeof *p->backward);
+	p->forward = calloc(room, sizeof(const hg_doctor_tensor *));
+	p->backward = calloc(room, sizeof(const hg_doctor_tensor *));
 	if (!p->row || !p->forward || !p->backward)
 		return -1;
 	for (int i = 0; i < p->nodes; i++)
@@ -97,8 +81,8 @@ static void print_layers(const struct picture *p)
 {
 	int band = 0;
 	for (int from = 0, to; from < p->rows; from = to, band++) {
-		const char *layer = p->forward[from].tensor->layer;
-		for (to = from + 1; to < p->rows && strcmp(p->forward[to].tensor->layer, layer) == 0; to++)
+		const char *layer = p->forward[from]->layer;
+		for (to = from + 1; to < p->rows && strcmp(p->forward[to]->layer, layer) == 0; to++)
 			;
 		if (band % 2 == 0)
 			(void)fprintf(p->out, "<rect y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"band\"/>", row_y(from) - 8, WIDE, (to - from) * ROW);
@@ -139,70 +123,64 @@ static void print_edge(const struct picture *p, int from, int to, int side, int 
 /* Does the fault go from one to the other? */
 static int is_hot(const struct picture *p, int from, int to, int backward)
 {
-	const int a = link_of(p, p->forward[from].tensor->node, backward), b = link_of(p, p->forward[to].tensor->node, backward);
+	const int a = link_of(p, p->forward[from]->node, backward), b = link_of(p, p->forward[to]->node, backward);
 	return a && b > a;
+}
+
+/* The loss has no gradient: from its result the way turns round, to the gradient of row `to`. */
+static void print_turn(const struct picture *p, int loss, int to)
+{
+	const double y0 = row_y(loss) + BOX / 2.0, x1 = BACKWARD_X + BOX_WIDE / 2.0, y1 = row_y(to) + BOX;
+	const int hot = link_of(p, p->forward[loss]->node, 0) && link_of(p, p->forward[to]->node, 1);
+	(void)fprintf(p->out, "<path d=\"M%d %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1f\" class=\"%s\"/>", FORWARD_X + BOX_WIDE, y0, x1 - 12, x1, y0, x1, y0 - 12, y1 + 3,
+	              hot ? "hot" : "edge");
+	print_tip(p, x1, y1, 0, -1, hot);
 }
 
 static void print_operands(const struct picture *p, int row)
 {
-	const hg_doctor_tensor *t = p->forward[row].tensor;
 	for (int i = 0; i < 8; i++) {
-		const int from = row_of(p, t->in[i]);
+		const int from = row_of(p, p->forward[row]->in[i]);
 		if (from < 0 || from >= row)
 			continue;
 		print_edge(p, from, row, -1, is_hot(p, from, row, 0));
-		if (p->backward[from].tensor && p->backward[row].tensor)
+		if (p->backward[from] && p->backward[row])
 			print_edge(p, row, from, 1, is_hot(p, row, from, 1));
+		else if (p->backward[from])
+			print_turn(p, row, from);
 	}
-}
-
-/* From a node to its own backward: what that reads again, or, at the loss, where the way turns round. */
-static void print_turn(const struct picture *p, int row)
-{
-	const double y = row_y(row) + BOX / 2.0, from = FORWARD_X + BOX_WIDE;
-	const int node = p->forward[row].tensor->node, hot = link_of(p, node, 0) && link_of(p, node, 1);
-	if (row + 1 < p->rows) {
-		(void)fprintf(p->out, "<path d=\"M%.1f %.1fH%d\" class=\"saved\"/>\n", from, y, BACKWARD_X);
-		return;
-	}
-	(void)fprintf(p->out, "<path d=\"M%.1f %.1fH%d\" class=\"%s\"/>", from, y, BACKWARD_X - 3, hot ? "hot" : "edge");
-	print_tip(p, BACKWARD_X, y, 1, 0, hot);
 }
 
 /* The part of the range of a half, from 2^-24 on, that the largest value leaves free. */
-static void print_meter(const struct picture *p, const struct made *m, double x, double y)
+static void print_meter(const struct picture *p, const hg_doctor_tensor *t, double x, double y)
 {
-	const hg_doctor_tensor *t = m->tensor;
 	const double used = t->amax > 0 ? fmin(fmax((log2(t->amax) + 24) / 40, 0.02), 1) : 0, wide = BOX_WIDE - 24;
 	if (t->dtype != HG_F16)
 		return;
 	(void)fprintf(p->out,
 	              "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"3\" rx=\"1.5\" class=\"box\"/><rect x=\"%.0f\" y=\"%.0f\" width=\"%.1f\" height=\"3\" "
 	              "rx=\"1.5\" class=\"%s\"/>",
-	              x + 12, y + 26, wide, x + 12, y + 26, wide * (isnan(used) ? 1 : used), m->nonfinite ? "bad" : page_headroom_class(t->headroom));
+	              x + 12, y + 26, wide, x + 12, y + 26, wide * (isnan(used) ? 1 : used), t->nonfinite ? "bad" : page_headroom_class(t->headroom));
 }
 
-static void print_tooltip(const struct picture *p, const struct made *m, int backward)
+static void print_tooltip(const struct picture *p, const hg_doctor_tensor *t)
 {
-	const hg_doctor_tensor *t = m->tensor;
 	(void)fputs("<title>", p->out);
 	page_text(p->out, t->name);
 	(void)fprintf(p->out, ", %s [%lld, %lld], largest ", hg_dtype_name(t->dtype), (long long)t->rows, (long long)t->cols);
 	page_number(p->out, t->amax);
-	if (m->count > 1)
-		(void)fprintf(p->out, "; one of %d tensors that its %s makes", m->count, backward ? "backward" : "forward");
 	(void)fputs("</title>", p->out);
 }
 
-static void print_state(const struct picture *p, const struct made *m)
+static void print_state(const struct picture *p, const hg_doctor_tensor *t)
 {
-	if (m->nonfinite) {
-		page_count(p->out, m->nonfinite);
+	if (t->nonfinite) {
+		page_count(p->out, t->nonfinite);
 		(void)fputs(" not finite", p->out);
-	} else if (m->tensor->dtype == HG_F16 && isfinite(m->tensor->headroom))
-		(void)fprintf(p->out, "%.1f bits", m->tensor->headroom);
+	} else if (t->dtype == HG_F16 && isfinite(t->headroom))
+		(void)fprintf(p->out, "%.1f bits", t->headroom);
 	else
-		(void)fputs(hg_dtype_name(m->tensor->dtype), p->out);
+		(void)fputs(hg_dtype_name(t->dtype), p->out);
 }
 
 static void print_number(const struct picture *p, int link, double x, double y)
@@ -214,22 +192,22 @@ static void print_number(const struct picture *p, int link, double x, double y)
 
 static void print_box(const struct picture *p, int row, int backward)
 {
-	const struct made *m = backward ? &p->backward[row] : &p->forward[row];
+	const hg_doctor_tensor *t = backward ? p->backward[row] : p->forward[row];
 	const double x = backward ? BACKWARD_X : FORWARD_X, y = row_y(row);
-	const int link = m->tensor ? link_of(p, m->tensor->node, backward) : 0;
-	if (!m->tensor)
+	const int link = t ? link_of(p, t->node, backward) : 0;
+	if (!t)
 		return;
 	(void)fputs("<g>", p->out);
-	print_tooltip(p, m, backward);
+	print_tooltip(p, t);
 	(void)fprintf(p->out, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"node%s hit\"/><text x=\"%.0f\" y=\"%.0f\">", x, y, BOX_WIDE,
 	              BOX, link ? " hotbox" : "", x + 12, y + 18);
 	if (backward)
 		(void)fputs("&#8706; ", p->out);
-	page_text(p->out, m->tensor->op);
+	page_text(p->out, p->forward[row]->op);
 	(void)fprintf(p->out, "</text><text x=\"%.0f\" y=\"%.0f\" class=\"t2 end\">", x + BOX_WIDE - 12, y + 18);
-	print_state(p, m);
+	print_state(p, t);
 	(void)fputs("</text>", p->out);
-	print_meter(p, m, x, y);
+	print_meter(p, t, x, y);
 	print_number(p, link, x, y);
 	(void)fputs("</g>\n", p->out);
 }
@@ -238,8 +216,8 @@ static void print_rows(const struct picture *p)
 {
 	for (int k = 0; k < p->rows; k++) {
 		print_operands(p, k);
-		if (p->backward[k].tensor)
-			print_turn(p, k);
+		if (p->backward[k])
+			(void)fprintf(p->out, "<path d=\"M%d %.1fH%d\" class=\"saved\"/>\n", FORWARD_X + BOX_WIDE, row_y(k) + BOX / 2.0, BACKWARD_X);
 	}
 	for (int k = 0; k < p->rows; k++) {
 		print_box(p, k, 0);
@@ -251,9 +229,9 @@ static void print_picture(const struct picture *p)
 {
 	const double high = row_y(p->rows) + 4;
 	(void)fprintf(p->out,
-	              "<section>\n<h2>The tape</h2>\n<p class=\"soft\">One row an op: its forward on the left, downwards, and its backward on the "
+	              "<section>\n<h2>The tape</h2>\n<p class=\"soft\">One row an op: its result on the left, downwards, and the gradient of that result on the "
 	              "right, upwards. "
-	              "The bar in a box is the part of fp16's range that the largest value it makes takes%s.</p>\n<div class=\"wide\">",
+	              "The bar in a box is the part of fp16's range that its largest value takes%s.</p>\n<div class=\"wide\">",
 	              p->d->findings && p->d->finding->links ? "; numbers in red are the way that the fault took" : "");
 	(void)fprintf(p->out,
 	              "<svg viewBox=\"0 0 %d %.0f\" width=\"%d\" role=\"img\" aria-label=\"The tape\">\n<text x=\"%d\" y=\"20\" class=\"t2\">forward "

@@ -79,8 +79,10 @@ static void print_headroom(FILE *out, const hg_doctor_tensor *t)
 static void print_rest(FILE *out, const hg_doctor_tensor *t)
 {
 	const double all = (double)t->rows * (double)t->cols, zeros = all > 0 ? 100 * (double)t->zeros / all : 0;
-	if (t->zeros)
-		(void)fprintf(out, "<div class=\"soft small\">%.*f %% zero</div>", zeros < 1 ? 2 : 0, zeros);
+	if (zeros >= 1)
+		(void)fprintf(out, "<div class=\"soft small\">%.0f %% zero</div>", zeros);
+	else if (t->zeros)
+		(void)fprintf(out, "<div class=\"soft small\">%lld zero</div>", (long long)t->zeros);
 	if (t->nonfinite)
 		(void)fprintf(out, "<div class=\"small\" style=\"color:var(--bad)\">%lld not finite</div>", (long long)t->nonfinite);
 }

@@ -75,8 +75,8 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 
 const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer)
 {
-	if (strncmp(f->op, "linear", 6) == 0 && !f->backward)
-		(void)snprintf(buffer, NAME_SIZE, "input %lld", (long long)term->col);
+	if (f->along_columns)
+		(void)snprintf(buffer, NAME_SIZE, "column %lld", (long long)term->col);
 	else
 		(void)name_row(d, HG_ROW_NODE, term->row, buffer);
 	return buffer;
@@ -84,7 +84,7 @@ const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *t
 
 const char *name_link(const hg_chain_link *link, char *buffer)
 {
-	(void)snprintf(buffer, NAME_SIZE, "%s%s%s%s", link->backward && link->node >= 0 ? "backward of " : "", link->layer, *link->layer ? "/" : "", link->op);
+	(void)snprintf(buffer, NAME_SIZE, "%s%s%s%s", link->backward && link->node >= 0 ? "gradient of " : "", link->layer, *link->layer ? "/" : "", link->op);
 	return buffer;
 }
 

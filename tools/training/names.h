@@ -11,7 +11,7 @@
 const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *buffer);
 /* The element at fault: "node 1433 (row 27), feature 3", "edge node 5 -> node 7, head 2". */
 const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer);
-/* An addend's operand: a neighbour, or "input 12" of a product. */
+/* An addend's operand: a neighbour, or "column 12" of a row that is multiplied. */
 const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer);
 /* "conv2/spmm"; a parameter's name. */
 const char *name_link(const hg_chain_link *link, char *buffer);
