@@ -180,6 +180,18 @@ contains 'hg-train --doctor' out 'test accuracy'
 "$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null || fail 'hg-train --doctor, healthy: not exit code 0'
 if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy run'; fi
 
+# From a checkpoint the steps are those that hg-train would make, and have the numbers that they have there.
+"$train" --data data.h5 --model gin --epochs 12 --seed 5 --json - 2>/dev/null | sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >whole
+"$train" --data data.h5 --model gin --epochs 8 --seed 5 --save eight.h5 >out 2>err || fail 'checkpoint: hg-train failed'
+run 0 checkpoint --data data.h5 --model gin --seed 5 --steps 4 --checkpoint eight.h5 --json checkpoint.jsonl --html checkpoint.html
+sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' checkpoint.jsonl >rest
+cmp whole rest || fail 'checkpoint: the steps are others'
+contains checkpoint checkpoint.jsonl '"event":"step","step":8,'
+shows checkpoint checkpoint.html 'step 8'
+refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5
+refused 'no checkpoint' 'data.h5' --data data.h5 --model gin --checkpoint data.h5
+refused 'the checkpoint as a page' '--html eight.h5 is a file that is needed' --data data.h5 --model gin --checkpoint eight.h5 --html eight.h5
+
 # ---- what gets in the way ----
 
 # Ctrl-C: the reports so far and code 130.

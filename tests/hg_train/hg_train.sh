@@ -146,6 +146,15 @@ run 0 explain --data data.h5 --model gat --epochs 1 --explain
 contains explain out 'headroom'
 contains explain out 'casts  *0 between'
 refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model gcn --doctor --together 4
+run 0 observe --data data.h5 --model gat --epochs 3 --observe 1 --json observed.jsonl
+contains observe out 'headroom *[0-9.]* bits at the least: conv'
+contains observe observed.jsonl '"headroom":[0-9.]*,"headroom_at":"conv'
+run 0 unobserved --data data.h5 --model gat --epochs 3 --observe 0 --json unobserved.jsonl
+contains unobserved unobserved.jsonl '"headroom":null,"headroom_at":null'
+for name in observed unobserved; do
+  grep '"epoch",' $name.jsonl | sed 's/"epoch_ms":[^,]*,//' >$name
+done
+cmp observed unobserved || fail 'observe: changes the run'
 run 0 plan --data data.h5 --model gat --epochs 1 --print-plan
 contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl

@@ -104,6 +104,7 @@ static int prepare(struct command *c)
 	d->config.epochs = (int)c->options.steps;
 	d->config.eval_every = d->config.epochs; /* nobody asks how well it learns */
 	d->config.step.per_launch = 1;
+	d->config.step.observe_every = -1; /* replays see more */
 	c->examination.diagnosis = d;
 	return outputs_check(&c->options) ? DOCTOR_FAILED : outputs_open(c);
 }

@@ -41,6 +41,8 @@ static hg_status config_make(const struct options *o, const hg_dataset *d, hg_tr
 	training_set_int(&config->patience, o->patience);
 	training_set_int(&config->eval_every, o->eval_every);
 	training_set_int(&config->step.per_launch, o->doctor ? 1 : o->together);
+	if (o->observe >= 0)
+		config->step.observe_every = o->observe ? (int)o->observe : -1;
 	return status;
 }
 
@@ -119,6 +121,16 @@ static void results_note(struct results *r, hg_context *ctx, const struct device
 	(void)snprintf(r->device_name, sizeof r->device_name, "%s", hg_context_device_name(ctx));
 }
 
+/* The least of all runs, with a name that outlives its run. */
+static void headroom_note(struct results *r, hg_train_report *report)
+{
+	if (report->headroom_name && (!*r->headroom_at || report->headroom < r->headroom)) {
+		r->headroom = report->headroom;
+		(void)snprintf(r->headroom_at, sizeof r->headroom_at, "%s", report->headroom_name);
+	}
+	report->headroom_name = NULL;
+}
+
 static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
 {
 	struct results *r = &c->results;
@@ -141,6 +153,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	if (c->examination < 0)
 		status = c->examination;
 	if (status >= 0) {
+		headroom_note(r, &report);
 		r->report[r->runs++] = report;
 		(void)checkpoint_save(&c->options, c->train, c->unsaved); /* what was learnt is told also where it cannot be kept */
 	}

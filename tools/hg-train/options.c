@@ -14,6 +14,8 @@ static const struct tool_option table[] = {
      TOOL_TEXT},
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", AT(seeds), TOOL_INTEGER(1, 100000)},
     {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
+    {"--observe", "N", "count every N epochs on the device how near every tensor comes to the limits of fp16 (16); 0: never", AT(observe),
+     TOOL_INTEGER(0, 100000000)},
     {"--print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
     {"--explain", NULL, "show first why no tensor can overflow fp16, or what guards it", AT(explain), TOOL_FLAG},
     {"--doctor", NULL, "look at every step, and when one goes bad say what went wrong first (hg-doctor has more)", AT(doctor), TOOL_FLAG},
@@ -37,7 +39,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	line.shared = training_options;
 	line.shared_count = training_option_count;
 	line.shared_to = &o->training;
-	*o = (struct options){.epochs = -1, .patience = -1, .together = -1, .eval_every = 1, .seeds = 1};
+	*o = (struct options){.epochs = -1, .patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)

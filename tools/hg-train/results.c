@@ -112,6 +112,8 @@ void results_print(const struct results *r, FILE *out)
 	print_epoch(&s, out);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
 	        (double)s.arena_bytes / mib);
+	if (*r->headroom_at)
+		fprintf(out, "  headroom        %.1f bits at the least: %s\n", r->headroom, r->headroom_at);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
 	if (s.replans)
 		fprintf(out, "  guards          %d tripped: those nodes run in fp32 since\n", s.replans);

@@ -14,6 +14,8 @@ struct results {
 	char device_name[96];
 	int runs;                /* finished or interrupted, with a report */
 	hg_train_report *report; /* [seeds] */
+	double headroom;         /* bits, the least that a value in f16 was seen to have, and whose; "": none was seen */
+	char headroom_at[96];
 	int interrupted;
 };
 
