@@ -143,7 +143,7 @@ static void renumber(struct program *p, hid_t file)
 	static const double reals[] = {0.0, -1.0, 1e300, 65536.0, (double)NAN, (double)INFINITY};
 	const hid_t object = H5Oopen(file, objects[take(p) % 4], H5P_DEFAULT), space = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
 	const char *name = names[take(p) % 11];
-	const int64_t integer = (int64_t)(int8_t)take(p) << take(p) % 57;
+	const int64_t integer = (int64_t)(int8_t)take(p) * ((int64_t)1 << take(p) % 56);
 	const unsigned kind = take(p) % 4, which = take(p);
 	char words[64] = "";
 	snprintf(words, sizeof words, "%s", which & 8 ? "1 spmm conv0" : texts[which % 8]);
