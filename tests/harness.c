@@ -132,9 +132,14 @@ void test_within(const char *file, int line, const char *a, const char *b, doubl
 
 hg_context *test_context(void)
 {
+	const hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	return test_context_with(config);
+}
+
+hg_context *test_context_with(hg_context_config config)
+{
 	const char *name = getenv("HG_TEST_DEVICE");
 	const int cuda = name && strcmp(name, "cuda") == 0;
-	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	config.device = cuda ? HG_DEVICE_CUDA : HG_DEVICE_CPU;
 	config.seed = harness.seed;
 	hg_context *ctx = NULL;

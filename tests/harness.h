@@ -58,6 +58,8 @@ int64_t test_below(int64_t n);
 
 /* A context for this test run: device from HG_TEST_DEVICE (cpu | cuda; default cpu). Skips the case if the device is asked for and absent. */
 hg_context *test_context(void);
+/* The same with more to be said: device and seed are the run's. */
+hg_context *test_context_with(hg_context_config config);
 /* Directory of real datasets from HG_DATA; skips the case, loudly, where it is not set. */
 const char *test_data(void);
 /* A fresh path in a scratch directory that is removed at exit. */

@@ -212,6 +212,22 @@ void plant_scale_readout(struct world *w, const struct fault *f)
 	right(w, only(1), only(UNIT));
 }
 
+/* All 8 units are faint: their gradients at the loner are 2 v S = 40960 behind dropout with p = 1/2, and twice that before it where it kept them (none: 2^-8, once for all runs). */
+void plant_scale_dropout(struct world *w, const struct fault *f)
+{
+	town(w, f, 2);
+	scale(w, w->sick ? 0x1p10f : 0x1p5f);
+	w->config.dropout = 0.5f;
+	world_build(w);
+	world_set(w, "conv0.weight", -1, -1, 0.0f);
+	world_set(w, "conv0.bias", -1, -1, FAINT);
+	world_set(w, "conv1.weight", -1, 0, -20.0f);
+	world_set(w, "conv1.weight", -1, 1, 20.0f);
+	wrong(w, "conv1.bias");
+	right(w, only(LONER), anywhere());
+	w->answer.wide = 4.0 * 20.0 * (double)w->policy.loss_scale.init_scale;
+}
+
 void plant_scale_train(struct world *w, const struct fault *f)
 {
 	world_model(w, f->model, 2, world_ring(w, NODES));
@@ -331,6 +347,29 @@ void plant_scale_two_ways(struct world *w, const struct fault *f)
 	begin(w, s, ROWS, COLS, COLS, record_two_ways);
 	world_spoil(w->tensor[TARGETS], ROW, COL, -1.0f);
 	w->answer.wide = 2.0 * 100.0 * 2.0 * (double)s / 32.0;
+}
+
+static hg_var record_combine(void *user, hg_tape *tape)
+{
+	struct world *w = user;
+	const hg_var h = x_of(w, tape);
+	hg_tape_scope(tape, "sum");
+	const hg_var z = hg_spmm(tape, w->graph[0], h, HG_NONE, HG_NORM_NONE, 1.0f);
+	hg_tape_scope(tape, "self");
+	const hg_var y = hg_combine(tape, h, z, param(w, tape, "eps"));
+	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
+}
+
+/* 2 S / 32 = 128 times 1001; the sum over the neighbours hands on no more than 128 to each. */
+void plant_scale_combine(struct world *w, const struct fault *f)
+{
+	const float s = w->sick ? 0x1p11f : 0x1p6f;
+	(void)f;
+	begin(w, s, ROWS, COLS, COLS, record_combine);
+	world_ring(w, ROWS);
+	world_param(w, "eps", 1, 1, HG_PARAM_F32, 1000.0f);
+	world_spoil(w->tensor[TARGETS], ROW, COL, -1.0f);
+	w->answer.wide = 1002.0 * 2.0 * (double)s / 32.0; /* with the self loop's share; 0.1 % are not asked about */
 }
 
 static hg_var record_head_dot(void *user, hg_tape *tape)
@@ -478,4 +517,18 @@ void plant_explode_fp32(struct world *w, const struct fault *f)
 	world_spoil(w->tensor[X], ROW, 0, 1.0f);
 	w->record = record_mlp;
 	right(w, only(ROW), only(COL));
+}
+
+/* Only dW is beyond f32: x = 10^22 at (2, 1), an error of 10^18 at (2, 3), and dW = 2 * 10^18 / 32 * 10^22 = 6e38 at (1, 3). W is 0. */
+void plant_explode_weight(struct world *w, const struct fault *f)
+{
+	(void)f;
+	world_policy(w, hg_policy_fp32(), 1.0f);
+	world_tensor(w, HG_F32, ROWS, COLS, NULL);
+	world_tensor(w, HG_F32, ROWS, COLS, NULL);
+	world_param(w, "w", COLS, COLS, 0, 0.0f);
+	world_spoil(w->tensor[X], ROW, 1, w->sick ? 1e22f : 1.0f);
+	world_spoil(w->tensor[TARGETS], ROW, 3, w->sick ? -1e18f : -1.0f);
+	w->record = record_mse;
+	right(w, only(1), only(3));
 }

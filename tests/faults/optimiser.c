@@ -57,6 +57,18 @@ void plant_lr_fp32(struct world *w, const struct fault *f)
 	right(w, "w", only(1), only(3));
 }
 
+/* Adam: x = 10^11, an error of 1.6 * 10^11: dW = 2 * 1.6e11 / 32 * 1e11 = 1e21 at (1, 3); 10^-3 of its square is 10^39. */
+void plant_moment(struct world *w, const struct fault *f)
+{
+	(void)f;
+	world_policy(w, hg_policy_fp32(), 1.0f);
+	begin(w);
+	w->rates.kind = HG_ADAM;
+	world_spoil(w->tensor[X], 2, 1, w->sick ? 1e11f : 1.0f);
+	world_spoil(w->tensor[TARGETS], 2, 3, w->sick ? -1.6e11f : -1.0f);
+	right(w, "second moment of w", only(1), only(3));
+}
+
 /* Nothing has a gradient, x being 0; W = 1 at (2, 0) becomes 1 - 0.1 * 10^8. */
 void plant_decay(struct world *w, const struct fault *f)
 {

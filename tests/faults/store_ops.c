@@ -261,3 +261,19 @@ void plant_big_wide(struct world *w, const struct fault *f)
 	w->answer.terms = DEEP;
 	w->answer.top = 2.0 * (double)large;
 }
+
+static hg_var record_loss(void *user, hg_tape *tape)
+{
+	struct world *w = user;
+	return hg_mse(tape, hg_linear(tape, x_of(w, tape), param(w, tape, "w"), HG_NONE), hg_tape_input(tape, w->tensor[OTHER], "targets", -1.0), HG_NONE);
+}
+
+/* A target of 10^30: the square of the error is beyond f32, and so is the loss, which is all that the op makes. */
+void plant_big_loss(struct world *w, const struct fault *f)
+{
+	(void)f;
+	begin(w, HG_F16, 1.0f, 1.0f, record_loss);
+	world_spoil(world_tensor(w, HG_F32, ROWS, COLS, NULL), ROW, COL, w->sick ? 1e30f : 10.0f);
+	w->answer.row = only(0);
+	w->answer.col = only(0);
+}

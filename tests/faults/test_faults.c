@@ -1,6 +1,6 @@
 /* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that fault, with the right cause, op, layer, element, and for sums the hub's addends.
- * Then the same set-up in good health, which must give no finding, as must what innocents.def lists; and the fault once more after a real step that was skipped for it, examined
- * afterwards. */
+ * The same again where each op runs by itself, and once more after a real step that was skipped for it, examined afterwards. Then the same set-up in good health, which must give
+ * no finding, as must what innocents.def lists. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const struct innocent innocents[] = {
 };
 enum { FAULTS = (int)(sizeof faults / sizeof faults[0]), INNOCENTS = (int)(sizeof innocents / sizeof innocents[0]) };
 
-enum when { PLANTED = 0, CONTROL = 1, AFTERWARDS = 2, INNOCENTLY = 3, WHENS = 4 };
+enum when { PLANTED = 0, APART = 1, AFTERWARDS = 2, CONTROL = 3, INNOCENTLY = 4, WHENS = 5 };
 struct item {
 	const struct fault *fault; /* NULL: innocent */
 	const struct innocent *innocent;
@@ -176,6 +176,8 @@ static struct verdict judge(const hg_doctor_report *report, const struct fault *
 		return v;
 	}
 	want_text(&v, "cause", hg_cause_name(found->cause), hg_cause_name(f->cause));
+	want_among(&v, "step", found->step, only(right->step));
+	want_close(&v, "loss scale", found->scale, right->scale);
 	want_place(&v, found, f, right);
 	want_sum(&v, found, right);
 	want_alone(&v, found, right);
@@ -206,15 +208,16 @@ static void spoil_late(const struct world *w)
 		world_spoil(w->late.tensor, w->late.row, w->late.col, w->late.value);
 }
 
-/* Steps as a training loop makes them; 1: the last one was skipped. */
-static int train(struct world *w, int steps)
+/* A training loop of so many steps that are well and one with what is spoiled late; or of `well` steps and no more. 1: the last one was skipped. */
+static int train(struct world *w, int well, int ill)
 {
 	hg_tape *tape = NULL;
 	hg_step_info info = HG_STEP_INFO_INIT;
 	CHECK_OK(hg_tape_create(w->params, HG_TRAIN, &tape));
 	CHECK_OK(hg_tape_compile(tape, w->record(w, tape)));
-	spoil_late(w);
-	for (int i = 0; i < steps; i++) {
+	for (int i = 0; i < well + ill; i++) {
+		if (i == well)
+			spoil_late(w);
 		CHECK_OK(hg_tape_forward(tape));
 		CHECK_OK(hg_tape_backward(tape));
 		CHECK_OK(hg_optim_step(w->optim));
@@ -244,6 +247,7 @@ static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
 	struct state before;
 	state_take(w, &before);
 	CHECK_OK(hg_doctor_examine(doctor, item->when == AFTERWARDS, &report));
+	w->answer.scale = w->policy.loss_scale.enabled ? (double)w->policy.loss_scale.init_scale : 1.0;
 	if (!innocent(item))
 		v = judge(report, item->fault, &w->answer);
 	const int right = innocent(item) ? report->findings == 0 : v.wrong == 0;
@@ -254,35 +258,47 @@ static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
 	check_same(w, &before);
 }
 
-enum { LOOK_EVERY = 20 };
+enum { LOOK_EVERY = 20, WELL = 5 };
 
-/* The step at hand, or the last one; or every so often along the way. */
-static void look(struct world *w, const struct item *item, hg_doctor *doctor)
+/* The last step, if it was skipped. What is spoiled late is spoiled after some steps that were well. */
+static void look_back(struct world *w, const struct item *item, hg_doctor *doctor)
 {
-	const int skipped = item->when == AFTERWARDS && !w->train ? train(w, 1) : 0;
-	if (item->when != AFTERWARDS)
-		spoil_late(w);
-	if (item->when != AFTERWARDS || skipped)
+	w->answer.step = w->late.tensor ? WELL : 0;
+	if (!w->train && train(w, (int)w->answer.step, 1))
 		examine(w, item, doctor);
 	else
 		tally.applied++;
+}
+
+/* The step at hand, and those at hand every so often along the way. */
+static void look_ahead(struct world *w, const struct item *item, hg_doctor *doctor)
+{
+	spoil_late(w);
+	examine(w, item, doctor);
 	for (int i = 0; i < w->steps; i += LOOK_EVERY) {
-		(void)train(w, LOOK_EVERY);
+		(void)train(w, LOOK_EVERY, 0);
 		examine(w, item, doctor);
 	}
+}
+
+static hg_context *context_of(const struct item *item)
+{
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.separate_ops = 1;
+	return item->when == APART ? test_context_with(config) : test_context();
 }
 
 static void run(const void *data)
 {
 	const struct item *item = data;
 	struct world w;
-	world_open(&w, test_context(), !innocent(item));
+	world_open(&w, context_of(item), !innocent(item));
 	if (item->fault)
 		item->fault->plant(&w, item->fault);
 	else
 		item->innocent->plant(&w);
 	hg_doctor *doctor = doctor_of(&w);
-	look(&w, item, doctor);
+	(item->when == AFTERWARDS ? look_back : look_ahead)(&w, item, doctor);
 	hg_doctor_free(doctor);
 	hg_context *ctx = w.ctx;
 	world_close(&w);
@@ -295,13 +311,14 @@ static int stops_step(const struct fault *f)
 	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING && f->cause != HG_CAUSE_OPTIMISER;
 }
 
-static struct item items[3 * FAULTS + INNOCENTS];
-static struct test_case cases[3 * FAULTS + INNOCENTS];
+enum { CASES = 4 * FAULTS + INNOCENTS };
+static struct item items[CASES];
+static struct test_case cases[CASES];
 
 /* One more case. */
 static void add(int *count, struct item item, const char *id)
 {
-	static const char *const prefix[WHENS] = {"", "", "", "innocent."}, *const suffix[WHENS] = {"", ".healthy", ".afterwards", ""};
+	static const char *const prefix[WHENS] = {"", "", "", "", "innocent."}, *const suffix[WHENS] = {"", ".apart", ".afterwards", ".healthy", ""};
 	struct item *kept = &items[*count];
 	*kept = item;
 	(void)snprintf(kept->name, sizeof kept->name, "%s%s%s", prefix[item.when], id, suffix[item.when]);
@@ -311,7 +328,7 @@ static void add(int *count, struct item item, const char *id)
 int main(int argc, char **argv)
 {
 	int count = 0;
-	for (enum when when = PLANTED; when <= AFTERWARDS; when++)
+	for (enum when when = PLANTED; when <= CONTROL; when++)
 		for (int i = 0; i < FAULTS; i++)
 			if (when != AFTERWARDS || stops_step(&faults[i]))
 				add(&count, (struct item){.fault = &faults[i], .when = when}, faults[i].id);
@@ -319,9 +336,8 @@ int main(int argc, char **argv)
 		add(&count, (struct item){.innocent = &innocents[i], .when = INNOCENTLY}, innocents[i].id);
 	const int code = test_main(argc, argv, cases, count);
 	const int *asked = tally.asked, *right = tally.right;
-	printf("faults: %d planted, %d named; %d examined after the step, %d named, %d steps were applied all the same; %d healthy and %d innocent, %d without a "
-	       "finding\n",
-	       asked[PLANTED], right[PLANTED], asked[AFTERWARDS], right[AFTERWARDS], tally.applied, asked[CONTROL], asked[INNOCENTLY],
-	       right[CONTROL] + right[INNOCENTLY]);
+	printf("faults: %d planted, %d named; %d with separate ops, %d named; %d examined after the step, %d named, %d steps were applied all the same\n",
+	       asked[PLANTED], right[PLANTED], asked[APART], right[APART], asked[AFTERWARDS], right[AFTERWARDS], tally.applied);
+	printf("healthy: %d examined, %d without a finding\n", asked[CONTROL] + asked[INNOCENTLY], right[CONTROL] + right[INNOCENTLY]);
 	return code;
 }

@@ -22,6 +22,9 @@ struct answer {
 	int64_t terms, top_row, ended;
 	double top;  /* |value| */
 	double wide; /* the exact value; NaN: not asked */
+	/* of the test: the number of the step, the loss scale in force */
+	int64_t step;
+	double scale;
 };
 
 enum { WORLD_TENSORS = 8, WORLD_GRAPHS = 4 };

@@ -433,6 +433,15 @@ def big_wide(w, i):
     w.loss = loss
 
 
+@plants("store_loss_fp32")
+def big_loss(w, i):
+    x, t = w.tensor(6, 4, 1), w.tensor(6, 4, 0, torch.float32)
+    t[2, 1] = 1e30
+    w.scale = 16.0
+    w.param("w", 4, 4, 0.001)
+    w.loss = lambda: ops.mse(ops.linear(x, w.get("w")), t)
+
+
 # ---- gradients: one labelled node, the loner; a faint unit with weights (-v, v) ----
 
 def loner(w, model, layers=2):
@@ -504,6 +513,17 @@ def scale_readout(w, i):
     w.set("conv1.head.weight", 3, 1, 40)
 
 
+@plants("scale_dropout_gcn")
+def scale_dropout(w, i):
+    w.dropout = 0.5
+    loner(w, "gcn")
+    w.set("conv0.weight", -1, -1, 0)
+    w.set("conv0.bias", -1, -1, 2.0 ** -10)
+    w.set("conv1.weight", -1, 0, -20)
+    w.set("conv1.weight", -1, 1, 20)
+    wrong(w, "conv1.bias")
+
+
 @plants("scale_hub_gcn", "scale_hub_naive_gcn", "scale_hub_gat", "swamp_backward_gcn", "swamp_backward_gat")
 def hub_back(w, i):
     swamp = i.startswith("swamp")
@@ -567,6 +587,18 @@ def two_ways(w, i):
     off(w, 6400.0, "", op, -1)
 
 
+@plants("scale_combine")
+def scale_combine(w, i):
+    g, eps = ring(8).to(w.device), torch.tensor(1000.0, device=w.device)
+
+    def op(y):
+        trace.layer = "sum"
+        z = ops.spmm(g, y)
+        trace.layer = "self"
+        return ops.combine(y, z, eps)
+    off(w, 2.0 ** 11, "", op, -1)
+
+
 @plants("scale_head_dot")
 def scale_head_dot(w, i):
     a = w.tensor(1, 4, 1)
@@ -624,6 +656,15 @@ def explode_mlp(w, i):
     w.loss = loss
 
 
+@plants("explode_weight_fp32")
+def explode_weight(w, i):
+    w.dtype, w.scale = torch.float32, 1.0
+    x, t = w.tensor(8, 4), w.tensor(8, 4)
+    x[2, 1], t[2, 3] = 1e22, -1e18
+    w.param("w", 4, 4, 0)
+    w.loss = lambda: ops.mse(ops.linear(x, w.get("w")), t)
+
+
 # ---- rounded to zero ----
 
 def small_weights(w, name, v):
@@ -649,6 +690,13 @@ def under_xent(w, i):
     w.set("conv1.weight", -1, -1, 0)
     w.set("conv1.bias", 0, 0, 8)
     w.set("conv1.bias", 0, 1, -8)
+
+
+@plants("under_weights_gcn")
+def under_weights(w, i):
+    town(w, "gcn")
+    w.build()
+    w.set("conv1.weight", -1, -1, 1e-9)
 
 
 @plants("under_features_gcn")
@@ -809,15 +857,18 @@ def zero_variance(w, i):
 
 # ---- the optimiser ----
 
-@plants("optim_lr_sgd", "optim_lr_fp32", "optim_decay")
+@plants("optim_lr_sgd", "optim_lr_fp32", "optim_decay", "optim_moment_fp32")
 def one_weight(w, i):
-    if i == "optim_lr_fp32":
+    if i.endswith("fp32"):
         w.dtype, w.scale = torch.float32, 1.0
     x, t = w.tensor(8, 4), w.tensor(8, 4)
     w.param("w", 4, 4, 0)
     if i == "optim_decay":
         w.set("w", 2, 0, 1)
         w.optim = lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=1e8)
+    elif i == "optim_moment_fp32":
+        x[2, 1], t[2, 3] = 1e11, -1.6e11
+        w.optim = lambda p: torch.optim.Adam(p, lr=0.01)
     else:
         x[2, 1], t[2, 3] = 1, -1000 if i == "optim_lr_fp32" else -1
         w.optim = lambda p: torch.optim.SGD(p, lr=1e38 if i == "optim_lr_fp32" else 1e7)
