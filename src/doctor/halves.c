@@ -8,33 +8,31 @@
  *     naive        acc <- h(acc + h(f x)) over the row;  result h(acc after)
  *     discretized  acc <- h(acc + h(f x)) over a batch;  part <- h(part + h(acc after)) at its end;  total <- h(total + part) at the end of a part;  result total
  *
- * A sum of two halves is exact in f32, so that h of it is one rounding. An addend that leaves the running sum as it was counts as ignored, and so does a batch, with all its
- * addends, that leaves the part as it was, and a part likewise. A batch of 64 loses at most 64 * 2^-11 = 3 % of its mass in this way. */
+ * A sum of two halves is exact in f32, so that h of it is one rounding. What leaves a running sum as it was counts as ignored: an addend, or the sum of a batch or of a part, by
+ * its size in the result. A batch of 64 ignores at most 64 * 2^-11 = 3 % of the mass of its addends. */
 
 static float h(float x)
 {
 	return hg__half_to_float(hg__half_from_float(x));
 }
 
-/* One running sum and what has gone into it. */
 struct running {
 	float sum;
-	double mass, ignored; /* of the addends since it began */
-	int told;             /* the one whose growth is told */
+	int told; /* the one whose growth is told */
 };
 
 struct trace {
 	struct hg__half_sum *half;
 	int64_t taken;
+	double ignored;
 };
 
-/* sum <- h(sum + x), where x stands for addends of this mass, some of which are lost already. */
-static void take(struct trace *t, struct running *r, float x, double mass, double lost)
+/* sum <- h(sum + x); size: of x in the result. */
+static void take(struct trace *t, struct running *r, float x, double size)
 {
 	const float next = h(r->sum + x);
 	const int stays = next == r->sum;
-	r->mass += mass;
-	r->ignored += stays && x != 0.0f ? mass : lost;
+	t->ignored += stays && x != 0.0f ? size : 0.0;
 	if (t->half->overflowed)
 		return;
 	if (!isfinite(next) || !isfinite(x)) {
@@ -48,49 +46,46 @@ static void take(struct trace *t, struct running *r, float x, double mass, doubl
 	r->sum = next;
 }
 
-static float term(const struct hg__sum *sum, const struct hg__addend *a)
+/* The next addend joins. */
+static void take_addend(const struct hg__sum *sum, int64_t k, struct trace *t, struct running *r)
 {
-	return sum->products ? h(a->f * a->x) : a->x;
+	const struct hg__addend *a = &sum->addend[k];
+	t->taken = k + 1;
+	take(t, r, sum->products ? h(a->f * a->x) : a->x, fabs(a->factor * a->operand));
 }
 
-static void naive(const struct hg__sum *sum, struct trace *t, struct running *row)
+static void naive(const struct hg__sum *sum, struct trace *t)
 {
-	for (int64_t k = 0; k < sum->count; k++) {
-		const struct hg__addend *a = &sum->addend[k];
-		t->taken = k + 1;
-		take(t, row, term(sum, a), fabs(a->factor * a->operand), 0.0);
-	}
-	t->half->result = (double)h(row->sum * sum->after);
+	struct running row = {.told = 1};
+	for (int64_t k = 0; k < sum->count; k++)
+		take_addend(sum, k, t, &row);
 }
 
-static void discretized(const struct hg__sum *sum, struct trace *t, struct running *row)
+static void discretized(const struct hg__sum *sum, struct trace *t)
 {
-	struct running batch = {0}, part = {.told = 1};
+	struct running row = {0}, part = {.told = 1}, batch = {0};
 	for (int64_t k = 0; k < sum->count; k++) {
-		const struct hg__addend *a = &sum->addend[k];
-		t->taken = k + 1;
-		take(t, &batch, term(sum, a), fabs(a->factor * a->operand), 0.0);
-		const int last = k + 1 == sum->count;
-		if (a->cut || last) {
-			take(t, &part, h(batch.sum * sum->after), batch.mass, batch.ignored);
+		const int cut = k + 1 == sum->count ? 2 : sum->addend[k].cut;
+		take_addend(sum, k, t, &batch);
+		if (cut) {
+			const float scaled = h(batch.sum * sum->after);
+			take(t, &part, scaled, fabs((double)scaled));
 			batch = (struct running){0};
 		}
-		if (a->cut == 2 || last) {
-			take(t, row, part.sum, part.mass, part.ignored);
+		if (cut == 2) {
+			take(t, &row, part.sum, fabs((double)part.sum));
 			part = (struct running){.told = 1};
 		}
 	}
-	t->half->result = (double)row->sum;
 }
 
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half)
 {
-	struct trace t = {half, 0};
-	struct running row = {.told = sum->accumulate == HG_ACC_F16_NAIVE};
+	struct trace t = {.half = half};
 	*half = (struct hg__half_sum){0};
 	if (sum->accumulate == HG_ACC_F16_NAIVE)
-		naive(sum, &t, &row);
+		naive(sum, &t);
 	else if (sum->accumulate == HG_ACC_F16_DISCRETIZED)
-		discretized(sum, &t, &row);
-	half->ignored = row.mass > 0.0 ? row.ignored / row.mass : 0.0;
+		discretized(sum, &t);
+	half->ignored = sum->mass > 0.0 ? t.ignored / sum->mass : 0.0;
 }

@@ -2,93 +2,104 @@
 
 #include <math.h>
 
+#include "core/convert.h"
 #include "precision/half.h"
 
-/* Exponent bits of a half for a float of any size: 0 below 2^-14, k for 2^(k-15) <= |x| < 2^(k-14), 31 for what a half cannot hold. */
-static int bin_of(double x)
+/* Bits of |x| of floats: 65520, the first that a half cannot hold; infinity. Between them the order of the bits is that of the numbers. */
+enum { MAGNITUDE = 0x7FFFFFFF, SMALLEST_NORMAL = 0x38800000, BEYOND_HALF = 0x477FF000, INFINITE = 0x7F800000 };
+
+/* Exponent bits of a half: 0 below 2^-14, k for 2^(k-15) <= |x| < 2^(k-14), 31 for what a half cannot hold. */
+static int bin_of(int32_t bits)
 {
-	const int exponent = (int)(hg__float_bits((float)x) >> 23 & 0xFFu) - 112;
-	if (!(fabs(x) < hg_dtype_get(HG_F16)->overflow))
-		return 31;
-	return exponent < 1 ? 0 : exponent;
+	return bits >= BEYOND_HALF ? 31 : bits < SMALLEST_NORMAL ? 0 : (bits >> 23) - 112;
 }
 
-static void insert(struct hg__off *list, const struct hg__off *off)
+static void insert(struct hg__off *list, int64_t row, int64_t col, double got, double wide, double by)
 {
-	if (!(off->by > list[HG__OFFS - 1].by))
-		return;
 	int i = HG__OFFS - 1;
-	for (; i > 0 && list[i - 1].by < off->by; i--)
+	for (; i > 0 && list[i - 1].by < by; i--)
 		list[i] = list[i - 1];
-	list[i] = *off;
+	list[i] = (struct hg__off){row, col, got, wide, by};
 }
 
-static void count(struct hg__look *look, int64_t row, int64_t col, double x)
+static void count(struct hg__look *look, int64_t row, int64_t n, const float *x)
 {
-	const double size = fabs(x);
-	if (size == 0.0) {
-		look->zeros++;
-		return;
+	float most = (float)look->amax;
+	for (int64_t c = 0; c < n; c++) {
+		const int32_t bits = (int32_t)(hg__float_bits(x[c]) & MAGNITUDE);
+		if (bits == 0) {
+			look->zeros++;
+			continue;
+		}
+		look->bin[bin_of(bits)]++;
+		look->subnormals += bits < SMALLEST_NORMAL;
+		if (bits < INFINITE)
+			most = fabsf(x[c]) > most ? fabsf(x[c]) : most;
+		else if (look->nonfinite++ == 0) {
+			look->row = row;
+			look->col = c;
+			look->got = (double)x[c];
+		}
 	}
-	look->bin[bin_of(x)]++;
-	if (size <= hg_dtype_get(HG_F32)->max) {
-		look->subnormals += size < hg_dtype_get(HG_F16)->min_normal;
-		look->amax = size > look->amax ? size : look->amax;
-		return;
-	}
-	if (look->nonfinite++ == 0) {
-		look->row = row;
-		look->col = col;
-		look->got = x;
-	}
+	look->amax = (double)most;
 }
 
 /* x beside w. */
-static void compare(struct hg__look *look, int64_t row, int64_t col, double x, double w)
+static void compare(struct hg__look *look, int64_t row, int64_t n, const float *x, const float *w)
 {
-	if (!isfinite(x) || !isfinite(w))
-		return;
-	struct hg__off off = {row, col, x, w, fabs(w)};
-	look->mass += fabs(w);
-	if (x == 0.0 && w != 0.0) {
-		look->lost += fabs(w);
-		look->gone++;
-		if (fabs(w) > look->faded.by)
-			look->faded = off;
+	for (int64_t c = 0; c < n; c++) {
+		const double got = (double)x[c], wide = (double)w[c], size = fabs(wide), by = fabs(got - wide);
+		if (!(by < (double)INFINITY)) /* one of them is not finite */
+			continue;
+		look->mass += size;
+		if (got == 0.0 && wide != 0.0) {
+			look->lost += size;
+			look->gone++;
+			if (size > look->faded.by)
+				look->faded = (struct hg__off){row, c, got, wide, size};
+		}
+		if (by > look->far[HG__OFFS - 1].by)
+			insert(look->far, row, c, got, wide, by);
+		if (by > look->rel[HG__OFFS - 1].by * size && size > 0.0)
+			insert(look->rel, row, c, got, wide, by / size);
 	}
-	off.by = fabs(x - w);
-	insert(look->far, &off);
-	off.by = off.by / fabs(w);
-	if (w != 0.0)
-		insert(look->rel, &off);
 }
 
-static void pass(struct hg__look *look, const struct hg__fetched *got, const struct hg__fetched *wide, int64_t first)
+/* Rows first .. of what was fetched; as floats, a row at a time. */
+static void pass(struct hg__look *look, const struct hg__fetched *got, const struct hg__fetched *wide, int64_t first, float *row)
 {
-	for (int64_t r = 0; r < got->mat.rows; r++)
-		for (int64_t c = 0; c < got->mat.cols; c++) {
-			const double x = hg__fetched_at(got, r, c);
-			count(look, first + r, c, x);
-			if (wide)
-				compare(look, first + r, c, x, hg__fetched_at(wide, r, c));
-		}
+	const struct hg__mat *m = &got->mat;
+	for (int64_t r = 0; r < m->rows; r++) {
+		hg__convert(HG_F32, row, m->dtype, (const char *)m->data + (size_t)(r * m->ld) * hg_dtype_size(m->dtype), m->cols);
+		count(look, first + r, m->cols, row);
+		if (wide)
+			compare(look, first + r, m->cols, row, (const float *)wide->mat.data + r * wide->mat.ld);
+	}
+}
+
+static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, int64_t first, int64_t n, float *row,
+                              struct hg__look *look)
+{
+	struct hg__fetched narrow = {0}, beside = {0};
+	hg_status status = hg__fetch_rows(ctx, got, first, n, &narrow);
+	if (status >= 0 && wide)
+		status = hg__fetch_rows(ctx, wide, first, n, &beside);
+	if (status >= 0)
+		pass(look, &narrow, wide ? &beside : NULL, first, row);
+	hg__fetched_free(ctx, &beside);
+	hg__fetched_free(ctx, &narrow);
+	return status;
 }
 
 hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look)
 {
 	const int64_t fit = got->ld > 0 ? HG__STAGING_BYTES / (got->ld * (int64_t)sizeof(float)) : 1, rows = fit > 1 ? fit : 1;
+	struct hg__buffer row = {0};
+	hg_status status = HG_OK;
 	*look = (struct hg__look){0};
-	for (int64_t first = 0; first < got->rows && got->cols > 0; first += rows) {
-		const int64_t n = got->rows - first < rows ? got->rows - first : rows;
-		struct hg__fetched narrow = {0}, beside = {0};
-		hg_status status = hg__fetch_rows(ctx, got, first, n, &narrow);
-		if (status >= 0 && wide)
-			status = hg__fetch_rows(ctx, wide, first, n, &beside);
-		if (status >= 0)
-			pass(look, &narrow, wide ? &beside : NULL, first);
-		hg__fetched_free(ctx, &beside);
-		hg__fetched_free(ctx, &narrow);
-		HG__TRY(status);
-	}
-	return HG_OK;
+	HG__TRY(hg__buffer_host(ctx, got->cols, sizeof(float), "doctor: a row", &row));
+	for (int64_t first = 0; first < got->rows && got->cols > 0 && status >= 0; first += rows)
+		status = look_at_rows(ctx, got, wide, first, got->rows - first < rows ? got->rows - first : rows, row.data, look);
+	hg__buffer_free(ctx, &row);
+	return status;
 }

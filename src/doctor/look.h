@@ -24,7 +24,7 @@ struct hg__look {
 	struct hg__off faded;                        /* the largest of them */
 	struct hg__off far[HG__OFFS], rel[HG__OFFS]; /* the farthest off, first; relatively to the wide one */
 };
-/* wide NULL: none. */
+/* got: f16 or f32. wide: f32; NULL: none. */
 HG_NODISCARD hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look);
 
 HG_EXTERN_C_END

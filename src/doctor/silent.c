@@ -5,9 +5,11 @@
 /* Finite and wrong all the same.
  *
  *     UNDERFLOW  more than half of a tensor's mass, sum of |wide|, lies in elements that were stored as zero
- *     SWAMPING   a sum in f16 lost more than 5 % of the mass of its addends to a running sum that they could not change. (A batch of 64 addends loses 3 % at most: halves.c) */
+ *     SWAMPING   a sum in f16 lost more than 5 % of the mass of its addends to a running sum that they could not change (a batch of 64 addends loses 3 % at most: halves.c), and is
+ *                off by more than 2^-5 of what it is: what is lost of a sum of both signs may cancel */
 #define SHARE_LOST 0.5
 #define SHARE_IGNORED 0.05
+#define SHARE_OFF 0x1p-5
 
 /* Where numbers of the size of the operand cancel each other, what is left may be nothing but their rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a
  * softmax of a few terms. That it vanishes is no loss. */
@@ -69,7 +71,7 @@ static hg_status weigh(const struct hg__result *r, const struct hg__off *off, st
 {
 	struct hg__sum sum = {0};
 	struct hg__half_sum half;
-	if (!(off->by > 0.0))
+	if (!(fabs(off->got - off->wide) > SHARE_OFF * fabs(off->wide)))
 		return HG_OK;
 	HG__TRY(hg__sum_open(&r->launch->call, r->operand, off->row, off->col, &sum));
 	hg__sum_in_halves(&sum, &half);

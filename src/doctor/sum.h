@@ -37,8 +37,7 @@ struct hg__half_sum {
 	int overflowed;
 	int64_t at;     /* addends taken in when it overflowed, that one included, or when it last grew */
 	double partial; /* the last finite running sum there */
-	double ignored; /* sum of the sizes of the addends that changed nothing, as a share of all */
-	double result;
+	double ignored; /* sum of the sizes of what changed nothing, as a share of the mass */
 };
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
 
