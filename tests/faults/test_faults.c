@@ -1,6 +1,6 @@
 /* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that fault, with the right cause, op, layer, element, and for sums the hub's addends.
- * The same again where each op runs by itself, and once more after a real step that was skipped for it, examined afterwards. Then the same set-up in good health, which must give
- * no finding, as must what innocents.def lists. */
+ * The same again where each op runs by itself, and once more after a real step that was skipped for it, examined afterwards. What a loss scale or another way of summing cures must
+ * be gone once the doctor's own remedies are taken. Then the same set-up in good health, which must give no finding, as must what innocents.def lists. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const struct innocent innocents[] = {
 };
 enum { FAULTS = (int)(sizeof faults / sizeof faults[0]), INNOCENTS = (int)(sizeof innocents / sizeof innocents[0]) };
 
-enum when { PLANTED = 0, APART = 1, AFTERWARDS = 2, CONTROL = 3, INNOCENTLY = 4, WHENS = 5 };
+enum when { PLANTED = 0, APART = 1, AFTERWARDS = 2, CURED = 3, CONTROL = 4, INNOCENTLY = 5, WHENS = 6 };
 struct item {
 	const struct fault *fault; /* NULL: innocent */
 	const struct innocent *innocent;
@@ -288,21 +288,76 @@ static hg_context *context_of(const struct item *item)
 	return item->when == APART ? test_context_with(config) : test_context();
 }
 
+static hg_doctor *begin(struct world *w, const struct item *item)
+{
+	if (item->fault)
+		item->fault->plant(w, item->fault);
+	else
+		item->innocent->plant(w);
+	return doctor_of(w);
+}
+
+static void end(struct world *w, hg_doctor *doctor)
+{
+	hg_doctor_free(doctor);
+	hg_context *ctx = w->ctx;
+	world_close(w);
+	hg_context_free(ctx);
+}
+
 static void run(const void *data)
 {
 	const struct item *item = data;
 	struct world w;
 	world_open(&w, context_of(item), !innocent(item));
-	if (item->fault)
-		item->fault->plant(&w, item->fault);
-	else
-		item->innocent->plant(&w);
-	hg_doctor *doctor = doctor_of(&w);
+	hg_doctor *doctor = begin(&w, item);
 	(item->when == AFTERWARDS ? look_back : look_ahead)(&w, item, doctor);
-	hg_doctor_free(doctor);
-	hg_context *ctx = w.ctx;
-	world_close(&w);
-	hg_context_free(ctx);
+	end(&w, doctor);
+}
+
+/* ---- the doctor's own remedies ---- */
+
+/* The first one that is a loss scale or a way of summing; 0: none is. */
+static int take(const hg_finding *found, struct world *next)
+{
+	for (int i = 0; i < found->remedies; i++) {
+		const char *option = found->remedy[i].option;
+		if (sscanf(option, "--loss-scale %f", &next->cure.scale) == 1 || sscanf(option, "--precision %31s", next->cure.precision) == 1)
+			return 1;
+	}
+	return 0;
+}
+
+/* What one remedy cures may have hidden another fault of the kind, which has its own. */
+enum { REMEDIES = 5 };
+
+static void run_cured(const void *data)
+{
+	const struct item *item = data;
+	struct world cure = {.sick = 1};
+	int findings = 1;
+	tally.asked[CURED]++;
+	for (int i = 0; i <= REMEDIES && findings; i++) {
+		const hg_doctor_report *report = NULL;
+		struct world w;
+		world_open(&w, test_context(), 1);
+		w.cure = cure.cure;
+		hg_doctor *doctor = begin(&w, item);
+		CHECK_OK(hg_doctor_examine(doctor, 0, &report));
+		findings = report->findings;
+		CHECK_MSG(!findings || take(report->finding, &cure), "no remedy to take: %s", report->finding->sentence);
+		CHECK_MSG(!findings || i < REMEDIES, "%d remedies later: %s", REMEDIES, report->finding->sentence);
+		end(&w, doctor);
+	}
+	tally.right[CURED]++;
+	printf("%-8s %-34s %-12s %s %g\n", "cured", item->name, hg_cause_name(item->fault->cause), cure.cure.precision, (double)cure.cure.scale);
+}
+
+/* A loss scale, or another way of summing, is all that they need. */
+static int can_be_cured(const struct fault *f)
+{
+	return f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_SWAMPING ||
+	       (f->cause == HG_CAUSE_UNDERFLOW && f->backward);
 }
 
 /* Of what makes a step skipped: the rest leaves finite gradients behind. */
@@ -311,18 +366,18 @@ static int stops_step(const struct fault *f)
 	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING && f->cause != HG_CAUSE_OPTIMISER;
 }
 
-enum { CASES = 4 * FAULTS + INNOCENTS };
+enum { CASES = 5 * FAULTS + INNOCENTS };
 static struct item items[CASES];
 static struct test_case cases[CASES];
 
 /* One more case. */
 static void add(int *count, struct item item, const char *id)
 {
-	static const char *const prefix[WHENS] = {"", "", "", "", "innocent."}, *const suffix[WHENS] = {"", ".apart", ".afterwards", ".healthy", ""};
+	static const char *const prefix[WHENS] = {"", "", "", "", "", "innocent."}, *const suffix[WHENS] = {"", ".apart", ".afterwards", ".cured", ".healthy", ""};
 	struct item *kept = &items[*count];
 	*kept = item;
 	(void)snprintf(kept->name, sizeof kept->name, "%s%s%s", prefix[item.when], id, suffix[item.when]);
-	cases[(*count)++] = (struct test_case){.name = kept->name, .run_item = run, .item = kept};
+	cases[(*count)++] = (struct test_case){.name = kept->name, .run_item = item.when == CURED ? run_cured : run, .item = kept};
 }
 
 int main(int argc, char **argv)
@@ -330,7 +385,7 @@ int main(int argc, char **argv)
 	int count = 0;
 	for (enum when when = PLANTED; when <= CONTROL; when++)
 		for (int i = 0; i < FAULTS; i++)
-			if (when != AFTERWARDS || stops_step(&faults[i]))
+			if ((when != AFTERWARDS || stops_step(&faults[i])) && (when != CURED || can_be_cured(&faults[i])))
 				add(&count, (struct item){.fault = &faults[i], .when = when}, faults[i].id);
 	for (int i = 0; i < INNOCENTS; i++)
 		add(&count, (struct item){.innocent = &innocents[i], .when = INNOCENTLY}, innocents[i].id);
@@ -338,6 +393,7 @@ int main(int argc, char **argv)
 	const int *asked = tally.asked, *right = tally.right;
 	printf("faults: %d planted, %d named; %d with separate ops, %d named; %d examined after the step, %d named, %d steps were applied all the same\n",
 	       asked[PLANTED], right[PLANTED], asked[APART], right[APART], asked[AFTERWARDS], right[AFTERWARDS], tally.applied);
+	printf("cured: %d of %d by the doctor's own remedies\n", right[CURED], asked[CURED]);
 	printf("healthy: %d examined, %d without a finding\n", asked[CONTROL] + asked[INNOCENTLY], right[CONTROL] + right[INNOCENTLY]);
 	return code;
 }

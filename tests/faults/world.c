@@ -155,8 +155,22 @@ hg_graph *world_full(struct world *w, int64_t rows, int64_t cols)
 	return edges_graph(w, rows, cols, &e);
 }
 
+static void take_cure(struct world *w)
+{
+	const hg_loss_scale_config scale = w->policy.loss_scale;
+	if (*w->cure.precision) {
+		CHECK_OK(hg_policy_parse(w->cure.precision, &w->policy));
+		if (w->policy.loss_scale.enabled)
+			w->policy.loss_scale = scale;
+	}
+	if (w->cure.scale > 0.0f && w->policy.loss_scale.enabled)
+		w->policy.loss_scale.init_scale = w->cure.scale;
+}
+
 hg_params *world_params(struct world *w)
 {
+	if (!w->params)
+		take_cure(w);
 	if (!w->params)
 		CHECK_OK(hg_params_create(w->ctx, &w->policy, &w->params));
 	return w->params;
@@ -255,6 +269,7 @@ void world_model(struct world *w, const char *name, int layers, hg_graph *graph)
 
 void world_build(struct world *w)
 {
+	take_cure(w);
 	if (!w->input.x_sparse)
 		w->input.x = world_tensor(w, w->policy.state, w->nodes, IN, w->x);
 	w->labels = world_labels(w, w->targets, w->label);
@@ -265,6 +280,7 @@ void world_build_train(struct world *w)
 {
 	hg_train_config config = hg_train_config_default(w->config.name);
 	hg_train_data data = HG_TRAIN_DATA_INIT;
+	take_cure(w);
 	w->input.x = world_tensor(w, w->policy.state, w->nodes, IN, w->x);
 	config.model = w->config;
 	config.policy = w->policy;

@@ -30,6 +30,11 @@ struct answer {
 enum { WORLD_TENSORS = 8, WORLD_GRAPHS = 4 };
 struct world {
 	int sick; /* plant it; 0: the same set-up in good health */
+	/* a remedy: in place of the planter's policy and loss scale; "", 0: none */
+	struct {
+		char precision[32];
+		float scale;
+	} cure;
 	hg_context *ctx;
 	hg_policy policy;
 	hg_optim_config rates;
