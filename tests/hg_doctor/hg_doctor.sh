@@ -105,7 +105,7 @@ lines() { # NAME FILE STEPS
 for model in gcn gin gat; do
   for precision in fp32 fp16; do
     run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 --json good.jsonl --html good.html
-    contains "$model $precision" out 'Healthy: nothing was wrong in 30 steps'
+    contains "$model $precision" out 'Healthy. Nothing was wrong in 30 steps'
     lines "$model $precision" good.jsonl 30
     contains "$model $precision" last '"verdict":"healthy"'
     contains "$model $precision" good.jsonl '"event":"tensor".*"name":"gradient of conv1'
@@ -170,6 +170,16 @@ is star node_id star.jsonl 0
 is star partial star.jsonl 2048.0
 shows star star.html 'last grew'
 
+# A loss scale that begins too high falls until the gradients fit: four times that is no finding, five times in a row it is.
+run 2 scale --data data.h5 --model gat --loss-scale 16777216 --steps 20 --json scale.jsonl --try off --html scale.html
+is scale cause scale.jsonl '"loss-scale"'
+is scale step scale.jsonl 4
+contains scale out 'it is the fifth in a row that was skipped'
+contains scale scale.html 'Skipped steps'
+run 0 'scale, lower' --data data.h5 --model gat --loss-scale 1048576 --steps 20 --json -
+contains 'scale, lower' err 'were skipped on the way'
+contains 'scale, lower' err 'headroom *[0-9.]* bits'
+
 # hg-train --doctor: the report, and the run goes on.
 "$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null || fail 'hg-train --doctor: not exit code 0'
 contains 'hg-train --doctor' out 'epoch 1 is bad: its loss is not finite'
@@ -208,7 +218,7 @@ found=$?
 [ $found -eq 130 ] || fail "interrupt: exit code $found, expected 130"
 tail -n 1 long.jsonl >last
 contains interrupt last '"verdict":"interrupted"'
-contains interrupt out 'Interrupted: nothing was wrong'
+contains interrupt out 'Interrupted. Nothing was wrong'
 shows interrupt long.html Interrupted
 
 # What was printed and did not arrive is a failure, said once.

@@ -5,18 +5,24 @@ const char *diagnosis_verdict(const struct diagnosis *d)
 	return d->findings ? "findings" : d->bad ? "unexplained" : d->interrupted ? "interrupted" : "healthy";
 }
 
+const char *diagnosis_headline(const struct diagnosis *d, char *buffer)
+{
+	if (d->findings)
+		return name_headline(&d->finding[0], buffer);
+	(void)snprintf(buffer, NAME_SIZE, "%s", d->bad ? "A bad step without a cause" : d->interrupted ? "Interrupted" : "Healthy");
+	return buffer;
+}
+
 void diagnosis_sentence(const struct diagnosis *d, char *buffer)
 {
 	const struct course *c = &d->course;
 	if (d->findings)
 		(void)name_sentence(d->dataset, &d->finding[0], buffer);
 	else if (d->bad)
-		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay shows no cause.", (long long)(c->first + c->count - 1), d->bad);
-	else if (d->interrupted)
-		(void)snprintf(buffer, SENTENCE_SIZE, "Interrupted: nothing was wrong in %lld steps.", (long long)c->count);
-	else
-		(void)snprintf(buffer, SENTENCE_SIZE,
-		               c->skipped ? "Healthy: nothing was wrong in %lld steps; %lld were skipped while the loss scale settled."
-		                          : "Healthy: nothing was wrong in %lld steps.",
+		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay shows nothing.", (long long)(c->first + c->count - 1), d->bad);
+	else if (c->skipped)
+		(void)snprintf(buffer, SENTENCE_SIZE, "Nothing was wrong in %lld steps; %lld were skipped on the way, and the run mended that by itself.",
 		               (long long)c->count, (long long)c->skipped);
+	else
+		(void)snprintf(buffer, SENTENCE_SIZE, "Nothing was wrong in %lld steps.", (long long)c->count);
 }

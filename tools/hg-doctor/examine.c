@@ -43,12 +43,14 @@ static hg_status replay(struct examination *e, int back)
 		return status;
 	d->report = report;
 	d->replayed++;
-	if (!isnan(report->headroom) && !(report->headroom >= d->headroom)) {
+	const hg_status taken = findings_take(e, report);
+	/* gradients that the loss scale will mend leave no room, and say nothing of the run */
+	if (d->findings == report->findings && !isnan(report->headroom) && !(report->headroom >= d->headroom)) {
 		d->headroom = report->headroom;
 		d->headroom_step = report->step;
 		(void)snprintf(d->headroom_at, sizeof d->headroom_at, "%s", report->headroom_at ? report->headroom_at : "");
 	}
-	return findings_take(e, report);
+	return taken;
 }
 
 /* Is the step after `done` steps one to replay? */

@@ -39,14 +39,10 @@ static void print_brand(FILE *out, const struct diagnosis *d)
 
 static void print_title(FILE *out, const struct diagnosis *d)
 {
-	char sentence[SENTENCE_SIZE];
+	char headline[NAME_SIZE], sentence[SENTENCE_SIZE];
 	diagnosis_sentence(d, sentence);
 	(void)fputs("<h1>", out);
-	if (d->findings) {
-		char headline[NAME_SIZE];
-		page_text(out, name_headline(&d->finding[0], headline));
-	} else
-		page_text(out, d->bad ? "A bad step without a cause" : d->interrupted ? "Interrupted" : "Healthy");
+	page_text(out, diagnosis_headline(d, headline));
 	(void)fputs("</h1>\n<p class=\"lead\">", out);
 	page_text(out, sentence);
 	(void)fputs("</p>\n<p class=\"soft\">", out);

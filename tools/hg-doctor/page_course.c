@@ -3,7 +3,7 @@
 
 #include "page.h"
 
-enum { LEFT = 64, RIGHT = 1040, LOSS_TOP = 16, LOSS_LOW = 150, SCALE_TOP = 186, SCALE_LOW = 246, HIGH = 276 };
+enum { LEFT = 64, RIGHT = 1040, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288 };
 
 /* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the small ones are what one wants to see. */
 struct axis {
@@ -57,16 +57,16 @@ static void print_tick(FILE *out, const struct axis *a, double x)
 	(void)fputs("</text>\n", out);
 }
 
-/* Least, middle and most; one where they are the same; none where there is none. */
-static void print_ticks(FILE *out, const struct axis *a)
+/* Least, most and what is between them; one where they are the same; none where there is none. */
+static void print_ticks(FILE *out, const struct axis *a, int middle)
 {
 	if (!(a->low <= a->high))
 		return;
 	print_tick(out, a, a->low);
-	if (a->high > a->low) {
+	if (middle && a->high > a->low)
 		print_tick(out, a, a->logarithm ? sqrt(a->low * a->high) : (a->low + a->high) / 2);
+	if (a->high > a->low)
 		print_tick(out, a, a->high);
-	}
 }
 
 /* More points than pixels show nothing more. */
@@ -154,10 +154,10 @@ void page_course(FILE *out, const struct diagnosis *d)
 	(void)fputs("<section>\n<h2>The run</h2>\n<p class=\"soft\">Loss and loss scale of every step. Marks below: steps that were skipped, ", out);
 	(void)fputs("in red where the loss scale could not help.</p>\n<div class=\"wide\">", out);
 	(void)fprintf(out, "<svg viewBox=\"0 0 1046 %d\" width=\"1046\" role=\"img\" aria-label=\"Loss and loss scale\">\n", HIGH);
-	(void)fprintf(out, "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" class=\"bold\">scale</text>\n", (LOSS_TOP + LOSS_LOW) / 2 - 26,
-	              (SCALE_TOP + SCALE_LOW) / 2 - 12);
-	print_ticks(out, &loss);
-	print_ticks(out, &scale);
+	(void)fprintf(out, "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" class=\"bold\">loss scale</text>\n", LOSS_TOP - 16,
+	              SCALE_TOP - 16);
+	print_ticks(out, &loss, 1);
+	print_ticks(out, &scale, 0);
 	print_loss(out, c, &loss);
 	print_scale(out, c, &scale);
 	print_marks(out, c);

@@ -1,5 +1,6 @@
 /* One finding: where, what, the sum it comes from, what helps, and how it spread. */
 #include <math.h>
+#include <string.h>
 
 #include "page.h"
 
@@ -66,11 +67,11 @@ static void print_remedy(FILE *out, const hg_remedy *r)
 	(void)fputs("</div></div>\n", out);
 }
 
-static void print_link(FILE *out, const hg_chain_link *link)
+static void print_link(FILE *out, const hg_finding *f, const hg_chain_link *link)
 {
 	char name[NAME_SIZE];
-	(void)fputs("<li><span>", out);
-	page_text(out, name_link(link, name));
+	(void)fprintf(out, "<li><span%s>", strcmp(name_link(link, name), f->tensor) == 0 ? " class=\"origin\"" : "");
+	page_text(out, name);
 	if (link->bad) {
 		(void)fputs("<i>", out);
 		page_count(out, link->bad);
@@ -88,7 +89,7 @@ static void print_chain(FILE *out, const hg_finding *f)
 	(void)fputs("<h3>How it spread</h3>\n<ol class=\"chain\">\n", out);
 	for (int i = 0; i < f->links; i++) {
 		if (f->chain[i].node >= 0 || !f->chain[i].backward)
-			print_link(out, &f->chain[i]);
+			print_link(out, f, &f->chain[i]);
 		else
 			weights++;
 	}

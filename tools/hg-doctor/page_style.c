@@ -20,9 +20,9 @@ const char *const page_style[] = {
     ".badge.good{background:var(--goodbg);color:var(--good)}.badge.bad{background:var(--badbg);color:var(--bad)}.badge.warn{background:var(--warnbg);"
     "color:var(--warn)}.badge.plain{background:var(--grid);color:var(--soft)}\n",
     ".brand .badge{margin-left:auto}\n",
-    ".strip{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:1px;background:var(--line);border:1px solid var(--line);"
-    "border-radius:12px;overflow:hidden;margin:22px 0 4px}\n",
-    ".strip div{background:var(--card);padding:12px 16px}.strip b{display:block;font-size:20px;line-height:1.25;font-weight:620;letter-spacing:-.01em}\n",
+    ".strip{display:flex;flex-wrap:wrap;gap:1px;background:var(--line);border:1px solid var(--line);border-radius:12px;overflow:hidden;margin:22px 0 4px}\n",
+    ".strip div{flex:1 1 150px;background:var(--card);padding:12px 16px}.strip "
+    "b{display:block;font-size:20px;line-height:1.25;font-weight:620;letter-spacing:-.01em}\n",
     ".strip span{display:block;color:var(--soft);font-size:12.5px;overflow-wrap:anywhere}\n",
     "section{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:24px 26px;margin:20px 0}\n",
     "section.fault{border-top:3px solid var(--bad)}\n",
@@ -34,9 +34,10 @@ const char *const page_style[] = {
     "code.option{background:var(--accentbg);color:var(--accent);border-radius:6px;padding:2px 8px;font-weight:600;overflow-wrap:anywhere}\n",
     ".chain{display:flex;flex-wrap:wrap;gap:6px 0;align-items:center;padding:0;margin:0;list-style:none}.chain li{display:flex;align-items:center}\n",
     ".chain li+li:before{content:'\\2192';color:var(--soft);margin:0 8px}.chain span{border:1px solid var(--line);border-radius:8px;padding:3px 10px;"
-    "font-size:13px}.chain li:first-child span{border-color:var(--bad);background:var(--badbg)}.chain i{font-style:normal;color:var(--soft);"
+    "font-size:13px}.chain .origin{border-color:var(--bad);background:var(--badbg)}.chain i{font-style:normal;color:var(--soft);"
     "margin-left:7px;font-size:12px}\n",
-    ".wide{overflow-x:auto;margin-top:14px}.reach{margin:12px 0 0}svg{display:block;max-width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}\n",
+    ".wide{overflow-x:auto;margin-top:14px}.wide>svg{min-width:860px}.reach{margin:12px 0 0}svg{display:block;max-width:100%;height:auto}svg "
+    "text{fill:var(--ink);font-size:12px}\n",
     "svg .t2{fill:var(--soft);font-size:11px}svg .end{text-anchor:end}svg .mid{text-anchor:middle}svg .bold{font-weight:650}\n",
     "svg .grid{stroke:var(--grid);fill:none}svg .axis{stroke:var(--line);fill:none}svg .card{fill:var(--card);stroke:var(--line)}\n",
     "svg .bar{fill:var(--bar)}svg .bar2{fill:var(--bar2)}svg .sub{fill:var(--warn)}svg .over{fill:var(--bad)}\n",

@@ -27,6 +27,8 @@ void page_number(FILE *out, double x)
 	const double size = fabs(x);
 	if (!isfinite(x))
 		(void)fprintf(out, "%s", name_number(x, text));
+	else if (size < 1e9 && x == rint(x))
+		(void)fprintf(out, "%.0f", x);
 	else if (size >= 1e6 || (size < 1e-3 && size > 0))
 		(void)fprintf(out, "%.3g", x);
 	else

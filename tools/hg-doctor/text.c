@@ -32,7 +32,7 @@ static void print_course(FILE *out, const struct diagnosis *d)
 
 void diagnosis_print(FILE *out, const struct diagnosis *d)
 {
-	char sentence[SENTENCE_SIZE];
+	char headline[NAME_SIZE], sentence[SENTENCE_SIZE];
 	print_head(out, d);
 	for (int i = 0; i < d->findings; i++) {
 		finding_print(out, d->dataset, &d->finding[i]);
@@ -40,7 +40,7 @@ void diagnosis_print(FILE *out, const struct diagnosis *d)
 	}
 	if (!d->findings) {
 		diagnosis_sentence(d, sentence);
-		(void)fprintf(out, "%s\n\n", sentence);
+		(void)fprintf(out, "%s. %s\n\n", diagnosis_headline(d, headline), sentence);
 	}
 	if (d->bad && d->findings)
 		(void)fprintf(out, "  the step      is bad: %s\n", d->bad);
