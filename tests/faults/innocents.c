@@ -222,6 +222,12 @@ void innocent_promoted(struct world *w)
 	hub(w, 4000, 32.0f, HG_NORM_NONE);
 }
 
+void innocent_negative(struct world *w)
+{
+	world_policy(w, hg_policy_fp16(), 64.0f);
+	hub(w, 4000, -32.0f, HG_NORM_NONE);
+}
+
 void innocent_f32_hub(struct world *w)
 {
 	world_policy(w, hg_policy_fp16(), 64.0f);

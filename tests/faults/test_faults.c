@@ -188,6 +188,27 @@ static struct verdict judge(const hg_doctor_report *report, const struct fault *
 	return v;
 }
 
+/* The judge is judged: it must object to every part of an answer that is not asked to be right. */
+static void check_judge(const hg_doctor_report *report, const struct fault *f, const struct answer *right)
+{
+	const int place = f->cause != HG_CAUSE_INPUT && f->cause != HG_CAUSE_OPTIMISER;
+	struct fault other[] = {*f, *f, *f, *f};
+	struct answer moved[] = {*right, *right, *right, *right, *right};
+	other[0].cause = (hg_cause)((f->cause + 1) % HG_CAUSE_COUNT);
+	other[1].op = "no op";
+	other[2].layer = "no layer";
+	other[3].backward = !f->backward;
+	for (int i = 0; i < (place ? 4 : 1); i++)
+		CHECK(judge(report, &other[i], right).wrong);
+	moved[0].row = only(report->finding->row + 1);
+	moved[1].col = only(report->finding->col + 1);
+	moved[2].step++;
+	moved[3].scale *= 2.0;
+	moved[4].tensor = "no tensor";
+	for (int i = 0; i < 5; i++)
+		CHECK(judge(report, f, &moved[i]).wrong);
+}
+
 /* ---- examining ---- */
 
 static hg_doctor *doctor_of(struct world *w)
@@ -256,6 +277,8 @@ static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
 	tell(item, right, report);
 	CHECK_MSG(right, "%s: %s", v.text, report->findings ? report->finding->sentence : "no finding");
 	check_same(w, &before);
+	if (!innocent(item))
+		check_judge(report, item->fault, &w->answer);
 }
 
 enum { LOOK_EVERY = 20, WELL = 5 };
