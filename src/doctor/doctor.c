@@ -40,12 +40,31 @@ static hg_status make(hg_params *params, hg_optim *optim, const hg_doctor_config
 	return HG_OK;
 }
 
-static hg_status record_own(hg_doctor *doctor, hg_doctor_record_fn record, void *user)
+static hg_status record_tape(hg_doctor *doctor, hg_doctor_record_fn record, void *user)
 {
 	HG__TRY(hg_tape_create(doctor->params, HG_TRAIN, &doctor->tape));
+	hg_tape_observe(doctor->tape, 0);
 	doctor->tape->keeps = 1;
 	HG__TRY(hg_tape_compile(doctor->tape, record(user, doctor->tape)));
 	return doctor->tape->trains ? HG_OK : hg__fail(doctor->ctx, HG_ERR_ARG, "doctor: what was recorded gives no loss, f32 [1, 1]");
+}
+
+/* What the run's tapes assume of its weights is not changed by one that is recorded beside them. */
+static hg_status record_own(hg_doctor *doctor, hg_doctor_record_fn record, void *user)
+{
+	hg_params *params = doctor->params;
+	const int64_t count = params->count, reaches = params->reaches;
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(doctor->ctx, (size_t)count, sizeof(double), "doctor: what is assumed of the weights", &memory));
+	double *reach = memory;
+	for (int64_t i = 0; i < count; i++)
+		reach[i] = params->item[i]->reach;
+	const hg_status status = record_tape(doctor, record, user);
+	for (int64_t i = 0; i < count; i++)
+		params->item[i]->reach = reach[i];
+	params->reaches = reaches;
+	hg__host_free(doctor->ctx, memory, (size_t)count * sizeof(double));
+	return status;
 }
 
 hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_fn record, void *user, const hg_doctor_config *config, hg_doctor **doctor)
@@ -209,6 +228,8 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .most = doctor->config.most_findings,
 	                        .pages = &doctor->pages};
 	struct hg__sandbox box = {0};
+	if (doctor->optim) /* as the run's next step will do */
+		HG__TRY(hg__optim_ready(doctor->optim));
 	HG__TRY(hg__sandbox_open(&box, doctor->params, doctor->optim));
 	hg_status status = choose_step(&exam, back);
 	if (status >= 0)
