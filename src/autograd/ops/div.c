@@ -41,11 +41,12 @@ static void range(struct hg__range *r)
 static void range_back(struct hg__range *r)
 {
 	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY, of = (double)r->shape[B].rows * (double)r->shape[B].cols;
-	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0, quotient = inverse * r->in[A];
+	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0;
+	const double lost = hg__underflow(r->shape[A].dtype, 1.0, 1.0), quotient = inverse * r->in[A] + lost, sum = hg__bound_mul(each, quotient * r->dout + lost);
 	r->din[A] = inverse * r->dout;
-	r->din[B] = hg__bound_mul(each, quotient * r->din[A]);
+	r->din[B] = r->least[B] > 0.0 ? sum * inverse : (double)INFINITY; /* 0/0, of no terms too */
 	r->depth_in[B] = each + 8.0;
-	hg__on_the_way(r, fmax(quotient, hg__bound_mul(each, quotient * r->dout)));
+	hg__on_the_way(r, fmax(quotient, sum));
 }
 
 static hg_status forward(const struct hg__call *c)

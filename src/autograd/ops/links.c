@@ -57,12 +57,12 @@ void hg__links_range(struct hg__range *r, const struct hg__links *links)
 	r->out = bound[links->count];
 }
 
-/* A gradient that is stored in f16 on the way. */
-static double as_half(double bound)
+/* A gradient on the way, as the next link gets it: rounded near 0, and where it is stored in f16, to a half. */
+static double between(double bound, int half)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);
-	const double narrowed = bound * (1.0 + f16->u) + 0x1p-25;
-	return bound == 0.0 ? 0.0 : narrowed < f16->max ? narrowed : (double)INFINITY;
+	const double rounded = half ? bound * (1.0 + f16->u) + 0x1p-25 : bound + 0x1p-149;
+	return bound == 0.0 ? 0.0 : half && !(rounded < f16->max) ? (double)INFINITY : rounded;
 }
 
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
@@ -82,7 +82,7 @@ void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
 		for (int i = 0; i < link->node.n_in; i++) {
 			const int of = link->operand[i];
 			if (of == LINK_BEFORE)
-				dout = k == links->stored && r->shape[0].dtype == HG_F16 ? as_half(own.din[i]) : own.din[i];
+				dout = between(own.din[i], k == links->stored && r->shape[0].dtype == HG_F16);
 			else if (of >= 0) {
 				r->din[of] += own.din[i];
 				r->depth_in[of] = fmax(r->depth_in[of], own.depth_in[i]);
