@@ -6,7 +6,7 @@
 /* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1 forward; |wide| / S is what it would be without it.
  *
  *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and |wide| / S is beyond the type
- *     ACCUMULATION  a sum in f16 whose partial sums, divided by S, went beyond f16, and |wide| / S did not
+ *     ACCUMULATION  a sum in f16 that fits, |wide| / S; backward only where its partial sums, divided by S, do not
  *     STORE         forward, all else
  *     EXPLOSION     backward, |wide| / S is beyond the type
  *     LOSS_SCALE    backward, all else */
@@ -94,8 +94,6 @@ static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__f
 static int partial_overflows(const struct hg__sum *sum, double scale)
 {
 	double partial = 0.0, most = 0.0;
-	if (sum->accumulate == HG_ACC_F32)
-		return 0;
 	for (int64_t k = 0; k < sum->count; k++) {
 		partial += (double)sum->addend[k].f * (double)sum->addend[k].x;
 		most = fmax(most, fabs(partial));
@@ -121,7 +119,7 @@ hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, h
 	HG__TRY(divides_by_zero(exam, f, &zero));
 	if (zero && beyond)
 		*cause = HG_CAUSE_ZERO;
-	else if (!beyond && f->half->overflowed && partial_overflows(f->sum, scale))
+	else if (!beyond && f->sum->accumulate != HG_ACC_F32 && (!backward || partial_overflows(f->sum, scale)))
 		*cause = HG_CAUSE_ACCUMULATION;
 	else if (backward)
 		*cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;

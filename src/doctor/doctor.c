@@ -248,6 +248,8 @@ hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report 
 		return HG_ERR_ARG;
 	if (!report || (back != 0 && back != 1))
 		return hg__fail(doctor->ctx, HG_ERR_ARG, report ? "doctor_examine: back is %d, expected 0 or 1" : "doctor_examine: report is NULL", back);
+	if (doctor->train && !doctor->train->tape)
+		return hg__fail(doctor->ctx, HG_ERR_STATE, "doctor_examine: the run has no tape: it failed while it was recorded again");
 	hg__page_free(doctor->ctx, &doctor->pages);
 	if (doctor->train)
 		HG__TRY(hg__tape_copy_kept(doctor->train->tape, &doctor->tape));

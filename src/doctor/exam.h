@@ -13,13 +13,14 @@ HG_EXTERN_C_BEGIN
 
 /* One step under examination.
  *
- *     inputs.c     leaves, parameters and labels, before anything runs
+ *     inputs.c     leaves, labels, graphs' weights and parameters, before anything runs
  *     replay.c     forward and backward, node by node; each node then goes to judge.c
- *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c)
+ *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c); silent.c: or finite, and wrong all the same?
  *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
+ *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
  *     chain.c      the way from there to the loss and the weights
- *     sentence.c, remedy.c    in words, and what to do
+ *     sentence.c, remedy.c    in words, and what to do;  try.c: does it help?
  *
  * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */
 
@@ -51,7 +52,6 @@ struct hg__found {
 	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
 	const struct hg__line *line; /* NULL: none */
 	int operand;                 /* backward: whose gradient; -1: none */
-	hg_accumulate accumulate;    /* of the sum at fault */
 };
 
 struct hg__exam {
@@ -103,13 +103,12 @@ struct hg__result {
 	int32_t value;         /* that it is, or is the gradient of */
 	struct hg__mat got, wide;
 };
-/* cause.c: why is element (row, col) not finite, which is `wide` in f32 and more? sum: open if there is one. */
+/* cause.c: why is element (row, col) not finite, which is `wide` where there is room? sum: open if there is one. */
 struct hg__fault {
 	const struct hg__result *result;
 	int64_t row, col;
 	double wide;
 	const struct hg__sum *sum;
-	const struct hg__half_sum *half;
 };
 HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, hg_cause *cause);
 /* silent.c: what is finite and wrong all the same. */

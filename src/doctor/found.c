@@ -10,7 +10,7 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	if (exam->founds[silent] == exam->most)
 		return NULL;
 	struct hg__found *found = &exam->found[silent][exam->founds[silent]++];
-	*found = (struct hg__found){.value = -1, .operand = -1};
+	*found = (struct hg__found){.value = -1};
 	found->finding = (hg_finding){.size = sizeof found->finding,
 	                              .cause = cause,
 	                              .step = exam->step.step,

@@ -99,9 +99,7 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	hg_finding *f = &found->finding;
 	found->stop = exam->stops;
 	found->line = hg__line_of(exam, r->launch);
-	found->operand = r->operand;
 	found->value = r->value;
-	found->accumulate = sum->accumulate;
 	f->node = r->launch->line;
 	f->backward = r->backward;
 	f->limit = hg_dtype_get(r->got.dtype)->overflow;
@@ -127,7 +125,7 @@ static hg_status loud(struct hg__exam *exam, const struct hg__result *r, const s
 {
 	struct hg__sum sum = {0};
 	struct hg__half_sum half = {0};
-	struct hg__fault fault = {.result = r, .row = look->row, .col = look->col, .sum = &sum, .half = &half};
+	struct hg__fault fault = {.result = r, .row = look->row, .col = look->col, .sum = &sum};
 	hg_cause cause = HG_CAUSE_STORE;
 	HG__TRY(hg__fetch_element(exam->ctx, &r->wide, look->row, look->col, &fault.wide));
 	if (r->operand != HG__BETWEEN)
@@ -255,7 +253,7 @@ hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch
 		HG__TRY(hg__fetch_element(exam->ctx, &launch->call.din[operand], look.row, look.col, &part));
 		const struct hg__sum none = {.accumulate = HG_ACC_F32};
 		const struct hg__half_sum half = {0};
-		const struct hg__fault fault = {&r, look.row, look.col, before + part, &none, &half};
+		const struct hg__fault fault = {&r, look.row, look.col, before + part, &none};
 		hg_cause cause = HG_CAUSE_LOSS_SCALE;
 		struct hg__found *found = NULL;
 		if (isfinite(before) && isfinite(part)) {

@@ -75,13 +75,14 @@ void hg__sum_close(struct hg__sum *sum)
 	*sum = (struct hg__sum){0};
 }
 
-/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand elements on a matrix is fetched as a whole. */
+/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand elements on a matrix is fetched as a whole. (Derived, not measured.) On a CPU elements
+ * are read where they are. */
 #define ONE_BY_ONE 1024
 
 hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements, struct hg__picker *picker)
 {
 	*picker = (struct hg__picker){.ctx = ctx, .mat = mat};
-	return elements <= ONE_BY_ONE ? HG_OK : hg__fetch_rows(ctx, mat, 0, mat->rows, &picker->all);
+	return ctx->threads || elements <= ONE_BY_ONE ? HG_OK : hg__fetch_rows(ctx, mat, 0, mat->rows, &picker->all);
 }
 
 hg_status hg__pick(const struct hg__picker *picker, int64_t row, int64_t col, double *value)

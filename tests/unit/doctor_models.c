@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/doctor.h"
 #include "harness.h"
+#include "unit/faulty.h"
 
 /* Four planted communities, and node 0, which hears `hub` others. */
 enum { N = 240, M = 2400, D = 12, C = 4, HUB = 3000 };
@@ -223,9 +223,81 @@ static void remedies_are_tried(void)
 	run_close(&r);
 }
 
+/* A loss scale far too high: the first steps are skipped, each is taken again, and the run goes on as if nobody had looked. */
+static void skipped_steps_are_taken_again(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	hg_train_config c = config_of("gcn", "fp16", 12);
+	c.policy.loss_scale.init_scale = c.policy.loss_scale.max_scale;
+	struct run plain, seen;
+	run_data(&plain, test_context(), &t, 0, 0);
+	run_data(&seen, test_context(), &t, 0, 0);
+	seen.skipped_too = 1;
+	run_all(&plain, c);
+	run_all(&seen, c);
+	test_note("%d looks: %s", seen.looks, seen.said);
+	CHECK(seen.looks > 0 && seen.findings >= seen.looks);
+	CHECK(seen.first.cause == HG_CAUSE_LOSS_SCALE && seen.first.backward && seen.first.step == 0 && seen.first.scale == 16777216.0);
+	same_state(&plain, &seen);
+	run_close(&seen);
+	run_close(&plain);
+}
+
+/* One epoch and one examination on a context whose k-th allocation fails. */
+static hg_status whole_visit(hg_context *ctx)
+{
+	static int32_t dst[64], src[64], label[16];
+	static float x[16][4];
+	const hg_doctor_report *report = NULL;
+	hg_train_report trained = HG_TRAIN_REPORT_INIT;
+	hg_train_config c = config_of("gcn", "fp16", 1);
+	hg_train_data data = HG_TRAIN_DATA_INIT;
+	hg_tensor *features = NULL;
+	hg_train *train = NULL;
+	hg_doctor *doctor = NULL;
+	for (int32_t i = 0; i < 64; i++) {
+		dst[i] = i % 16;
+		src[i] = (i * 7 + 3) % 16;
+		x[i / 4][i % 4] = 30000.0f;
+		label[i / 4] = i / 4 % 4;
+	}
+	c.policy.replan = 0; /* sums beyond f16, in every step */
+	c.model.norm = HG_NORM_NONE;
+	hg_status status = hg_graph_from_coo(ctx, 16, 16, 64, dst, src, NULL, NULL, &data.input.graph);
+	if (status >= 0)
+		status = hg_tensor_create(ctx, HG_F16, 16, 4, &features);
+	if (status >= 0)
+		status = hg_tensor_upload(features, x, HG_F32);
+	data.input.x = features;
+	data.labels = label;
+	if (status >= 0)
+		status = hg_train_create(ctx, &c, &data, &train);
+	if (status >= 0)
+		status = hg_train_run(train, &trained);
+	if (status >= 0)
+		status = hg_doctor_create_train(train, NULL, &doctor);
+	if (status >= 0)
+		status = hg_doctor_examine(doctor, 0, &report);
+	if (status >= 0 && (report->findings < 1 || report->finding[0].cause != HG_CAUSE_STORE))
+		status = HG_ERR_INTERNAL;
+	hg_doctor_free(doctor);
+	hg_train_free(train);
+	hg_tensor_free(features);
+	hg_graph_free(data.input.graph);
+	return status;
+}
+
+static void every_allocation_may_fail(void)
+{
+	const int64_t count = faulty_sweep(whole_visit);
+	test_note("%lld allocations", (long long)count);
+	CHECK(count > 100);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {TEST(healthy_models_have_no_finding_and_keep_their_bits), TEST(a_hub_in_naive_sums_is_named),
-	                                         TEST(remedies_are_tried)};
+	                                         TEST(remedies_are_tried), TEST(skipped_steps_are_taken_again), TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }
