@@ -92,6 +92,12 @@ struct verdict {
 	char text[512];
 };
 
+/* Of a node: all but what was bad before the step, or goes bad behind it. */
+static int has_place(const struct fault *f)
+{
+	return f->cause != HG_CAUSE_INPUT && f->cause != HG_CAUSE_OPTIMISER;
+}
+
 static void object(struct verdict *v, const char *what, const char *got, const char *expected)
 {
 	const size_t length = strlen(v->text);
@@ -122,6 +128,20 @@ static void want_alone(struct verdict *v, const hg_finding *found, const struct 
 		want_among(v, "the number of bad elements", found->bad, only(1));
 }
 
+/* What is not finite, or is wrong, goes somewhere: from the place where it began, and forward on to the loss. */
+static void want_chain(struct verdict *v, const hg_finding *found, const struct fault *f)
+{
+	int loss = 0;
+	for (int i = 0; i < found->links; i++)
+		loss |= strcmp(found->chain[i].op, "softmax_xent") == 0 || strcmp(found->chain[i].op, "mse") == 0 || strcmp(found->chain[i].op, "bce_logits") == 0;
+	if (found->links < 1)
+		object(v, "the chain", "empty", "a way");
+	else if (!f->backward && (found->chain[0].node != found->node || found->chain[0].backward))
+		object(v, "the chain's beginning", found->chain[0].op, f->op);
+	else if (!f->backward && !loss)
+		object(v, "the chain", "without the loss", "on to the loss");
+}
+
 /* 1 %: what a planter computes in exact numbers went through halves before */
 static void want_close(struct verdict *v, const char *what, double got, double expected)
 {
@@ -150,7 +170,7 @@ static void want_sum(struct verdict *v, const hg_finding *found, const struct an
 
 static void want_place(struct verdict *v, const hg_finding *found, const struct fault *f, const struct answer *right)
 {
-	if (f->cause != HG_CAUSE_INPUT && f->cause != HG_CAUSE_OPTIMISER) {
+	if (has_place(f)) {
 		want_text(v, "op", found->op, f->op);
 		want_text(v, "layer", found->layer, f->layer);
 		want_among(v, "backward", found->backward, only(f->backward));
@@ -181,6 +201,8 @@ static struct verdict judge(const hg_doctor_report *report, const struct fault *
 	want_place(&v, found, f, right);
 	want_sum(&v, found, right);
 	want_alone(&v, found, right);
+	if (has_place(f))
+		want_chain(&v, found, f);
 	if (!isnan(right->wide))
 		want_close(&v, "the exact value", found->wide, right->wide);
 	if (!found->sentence || !*found->sentence)
@@ -191,14 +213,13 @@ static struct verdict judge(const hg_doctor_report *report, const struct fault *
 /* The judge is judged: it must object to every part of an answer that is not asked to be right. */
 static void check_judge(const hg_doctor_report *report, const struct fault *f, const struct answer *right)
 {
-	const int place = f->cause != HG_CAUSE_INPUT && f->cause != HG_CAUSE_OPTIMISER;
 	struct fault other[] = {*f, *f, *f, *f};
 	struct answer moved[] = {*right, *right, *right, *right, *right};
 	other[0].cause = (hg_cause)((f->cause + 1) % HG_CAUSE_COUNT);
 	other[1].op = "no op";
 	other[2].layer = "no layer";
 	other[3].backward = !f->backward;
-	for (int i = 0; i < (place ? 4 : 1); i++)
+	for (int i = 0; i < (has_place(f) ? 4 : 1); i++)
 		CHECK(judge(report, &other[i], right).wrong);
 	moved[0].row = only(report->finding->row + 1);
 	moved[1].col = only(report->finding->col + 1);
