@@ -180,6 +180,12 @@ run 0 'scale, lower' --data data.h5 --model gat --loss-scale 1048576 --steps 20 
 contains 'scale, lower' err 'were skipped on the way'
 contains 'scale, lower' err 'headroom *[0-9.]* bits'
 
+# A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
+run 2 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 --row-normalize on --norm right --dropout 0 --steps 60 --json optimiser.jsonl --try off
+is optimiser step optimiser.jsonl 5
+is optimiser cause optimiser.jsonl '"optimiser"'
+is optimiser op optimiser.jsonl '"adam"'
+
 # hg-train --doctor: the report, and the run goes on.
 "$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null || fail 'hg-train --doctor: not exit code 0'
 contains 'hg-train --doctor' out 'epoch 1 is bad: its loss is not finite'

@@ -12,12 +12,14 @@
 
 #include "watch.h"
 
-/* On a step that is not bad, gradients that overflow are the loss scale's to mend, as long as it can fall. */
-static int counts(const struct examination *e, const hg_finding *f)
+/* What a run mends by itself after a step that is not bad: gradients that overflow, as long as the loss scale can fall, and a node whose guard has tripped, where it
+ * will be put in f32. */
+static int is_mended(const struct examination *e, const hg_doctor_report *report, const hg_finding *f)
 {
-	const hg_loss_scale_config *scale = &e->diagnosis->config.policy.loss_scale;
-	const int overflow = f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION;
-	return e->diagnosis->bad || !overflow || !scale->enabled || f->scale <= (double)scale->min_scale;
+	const hg_policy *policy = &e->diagnosis->config.policy;
+	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION)
+		return policy->loss_scale.enabled && f->scale > (double)policy->loss_scale.min_scale;
+	return (f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_STORE) && policy->replan && !isfinite(report->loss);
 }
 
 static hg_status findings_take(struct examination *e, const hg_doctor_report *report)
@@ -29,7 +31,7 @@ static hg_status findings_take(struct examination *e, const hg_doctor_report *re
 	if (!d->finding)
 		return HG_ERR_NOMEM;
 	for (int i = 0; i < report->findings; i++)
-		if (counts(e, &report->finding[i]))
+		if (d->bad || !is_mended(e, report, &report->finding[i]))
 			d->finding[d->findings++] = report->finding[i];
 	return HG_OK;
 }
@@ -44,7 +46,7 @@ static hg_status replay(struct examination *e, int back)
 	d->report = report;
 	d->replayed++;
 	const hg_status taken = findings_take(e, report);
-	/* gradients that the loss scale will mend leave no room, and say nothing of the run */
+	/* what the run will mend has no room, and says nothing of it */
 	if (d->findings == report->findings && !isnan(report->headroom) && !(report->headroom >= d->headroom)) {
 		d->headroom = report->headroom;
 		d->headroom_step = report->step;
@@ -57,6 +59,15 @@ static hg_status replay(struct examination *e, int back)
 static int replay_due(int64_t done, int64_t steps)
 {
 	return done < steps && ((done & (done - 1)) == 0 || done == steps - 1);
+}
+
+/* Replay the next step, which has `done` before it. */
+static hg_status look(struct examination *e, int64_t done)
+{
+	const hg_status status = replay(e, 0);
+	if (status >= 0 && !e->diagnosis->findings)
+		e->clean = done;
+	return status;
 }
 
 static void note_write(struct examination *e, int failed)
@@ -79,7 +90,7 @@ static int on_step(void *user, const hg_train_event *event)
 	if (d->bad)
 		e->status = replay(e, !event->step.applied);
 	else if (replay_due(event->epoch, event->epochs))
-		e->status = replay(e, 0);
+		e->status = look(e, event->epoch);
 	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
 }
 
@@ -114,8 +125,9 @@ static hg_status train(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
 	hg_status status = run_begin(e, data, on_step);
+	e->clean = -1;
 	if (status >= 0)
-		status = replay(e, 0);
+		status = look(e, 0);
 	if (status < 0)
 		return status;
 	course_begin(&d->course, d->report->step, d->report->loss_scale);
@@ -128,41 +140,33 @@ static int on_retrace(void *user, const hg_train_event *event)
 {
 	struct examination *e = user;
 	progress_show(&e->progress, event);
-	if (event->epoch == e->stop_after)
+	if (event->epoch > e->clean)
 		e->status = replay(e, 0);
-	return event->epoch == e->stop_after || watch_interrupted();
+	return e->status < 0 || e->diagnosis->findings || event->epoch >= e->diagnosis->course.count || watch_interrupted();
 }
 
-/* The number of the last step that changed the weights; -1: none did. */
-static int64_t last_applied(const struct course *c)
-{
-	int64_t k = c->count - 1;
-	while (k >= 0 && !c->step[k].applied)
-		k--;
-	return k;
-}
-
-/* Weights that are bad before a step were spoilt by the last one that changed them. It is over, but the same run makes the same steps: train again up to it, and
- * replay that one. Where this does not work out, what was found before is still true. */
+/* Weights that are bad before a step were spoilt by an earlier one. It is over, but the same run makes the same steps: train again, and replay every step behind the last one
+ * whose replay showed nothing. Where this does not work out, what was found before is still true. */
 static void retrace(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
 	const struct diagnosis before = *d;
 	const hg_finding *first = d->findings ? d->finding : NULL;
-	e->stop_after = last_applied(&d->course);
-	if (!first || first->cause != HG_CAUSE_INPUT || first->row_is != HG_ROW_WEIGHT || e->stop_after < 0)
+	if (!first || first->cause != HG_CAUSE_INPUT || first->row_is != HG_ROW_WEIGHT || e->clean < 0)
 		return;
 	d->finding = NULL;
 	d->findings = 0;
+	d->bad = NULL;
 	e->turn = 1;
 	hg_status status = run_begin(e, data, on_retrace);
 	if (status >= 0)
-		status = e->stop_after ? run_train(e) : replay(e, 0);
+		status = run_train(e);
 	if (status < 0 || !d->findings) {
 		free(d->finding);
 		*d = before;
 	} else
 		free(before.finding);
+	d->bad = before.bad;
 }
 
 /* A run that tries a remedy ends when the user wants it to. */
@@ -178,6 +182,7 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	hg_train_config config = d->config;
 	if (!d->findings || d->options->no_try || watch_interrupted())
 		return HG_OK;
+	e->trying = 1;
 	progress_begin(&e->progress, 1);
 	config.progress = on_trial;
 	config.user = &e->progress;

@@ -10,15 +10,16 @@ struct examination {
 	struct diagnosis *diagnosis;
 	struct progress progress;
 	FILE *json;      /* NULL: none was asked for */
+	int trying;      /* remedies: what is said of their runs is no news of this one */
 	int write_error; /* errno of the first line that did not arrive; 0: all did */
 	/* the run's own: */
 	hg_context *ctx;
 	struct {
 		hg_train *train;
 		hg_doctor *doctor;
-	} run[2]; /* the second goes back to the step that spoilt a weight */
-	int turn; /* the run that is replayed */
-	int64_t stop_after;
+	} run[2];      /* the second goes back to the step that spoilt a weight */
+	int turn;      /* the run that is replayed */
+	int64_t clean; /* the last step, from 0, whose replay showed nothing; -1: there is none */
 	struct health health;
 	hg_status status;              /* of what failed inside the run's callback */
 	char message[HG_DATA_MESSAGE]; /* why the checkpoint was refused; else empty */

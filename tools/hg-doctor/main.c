@@ -29,7 +29,8 @@ static int complain(const char *sentence, hg_status status)
 static void on_log(void *user, hg_log_level level, const char *message)
 {
 	struct command *c = user;
-	(void)level;
+	if (level > HG_LOG_ERROR && c->examination.trying)
+		return;
 	progress_end(&c->examination.progress);
 	fprintf(stderr, "hg-doctor: %s\n", message);
 }

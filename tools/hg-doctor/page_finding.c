@@ -25,12 +25,12 @@ static void print_facts(FILE *out, const struct diagnosis *d, const hg_finding *
 	(void)fputs("<dl>\n", out);
 	print_fact(out, "cause", hg_cause_text(f->cause));
 	if (*f->op) {
-		(void)snprintf(text, sizeof text, "%s%s%s, %s", f->op, *f->layer ? " in " : "", f->layer, f->backward ? "backward" : "forward");
+		(void)snprintf(text, sizeof text, "%s%s%s%s", f->op, *f->layer ? " in " : "", f->layer, f->node < 0 ? "" : f->backward ? ", backward" : ", forward");
 		print_fact(out, "op", text);
 	}
 	print_fact(out, "element", name_element(d->dataset, f, element));
 	print_number(out, "stored", f->got, "");
-	print_number(out, "true value", f->wide, " <span class=\"soft\">of the same operands in f64</span>");
+	print_number(out, "true value", f->wide, f->node < 0 ? "" : " <span class=\"soft\">of the same operands in f64</span>");
 	if (isfinite(f->limit) && f->limit > 0)
 		print_number(out, "limit", f->limit, "");
 	(void)snprintf(text, sizeof text, "%lld of %lld elements of %s", (long long)f->bad, (long long)f->count, f->tensor);

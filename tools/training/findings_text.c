@@ -32,11 +32,10 @@ static void print_fact(FILE *out, const char *name, const char *text)
 static void print_place(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
 	char text[512], element[NAME_SIZE];
-	int length = 0;
 	if (*f->op) {
-		length = snprintf(text, sizeof text, "%s%s%s, %s", f->op, *f->layer ? " in " : "", f->layer, f->backward ? "backward" : "forward");
+		int length = snprintf(text, sizeof text, "%s%s%s", f->op, *f->layer ? " in " : "", f->layer);
 		if (f->node >= 0)
-			(void)snprintf(text + length, sizeof text - (size_t)length, ", node %d of the tape", (int)f->node);
+			(void)snprintf(text + length, sizeof text - (size_t)length, ", %s, node %d of the tape", f->backward ? "backward" : "forward", (int)f->node);
 		print_fact(out, "op", text);
 	}
 	(void)snprintf(text, sizeof text, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element), (long long)f->bad, (long long)f->count,
@@ -48,7 +47,7 @@ static void print_numbers(FILE *out, const hg_finding *f)
 {
 	char text[NAME_SIZE + 64], number[NAME_SIZE];
 	print_fact(out, "stored", name_number(f->got, number));
-	(void)snprintf(text, sizeof text, "%s, of the same operands in f64", name_number(f->wide, number));
+	(void)snprintf(text, sizeof text, "%s%s", name_number(f->wide, number), f->node < 0 ? "" : ", of the same operands in f64");
 	print_fact(out, "true value", text);
 	if (isfinite(f->limit) && f->limit > 0)
 		print_fact(out, "limit", name_number(f->limit, number));
