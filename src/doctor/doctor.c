@@ -1,7 +1,7 @@
 /* The doctor: one step, replayed beside the run.
  *
- *     save all that a step writes; put the loss scale and the counter of the step in question in force; look at what goes in; run forward, backward and update, node by node, each
- *     judged as it comes; give everything back; then say what was found
+ *     save all that a step writes; put the loss scale and the counter of the step in question in force; look at what goes in; run forward, backward and update,
+ *     node by node, each judged as it comes; give everything back; then say what was found
  *
  * Replayed is a tape of the same nodes whose tensors are all kept, so nothing that the run remembers is written but what is saved. */
 #include "doctor/doctor.h"

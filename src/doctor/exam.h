@@ -51,7 +51,6 @@ struct hg__found {
 	int64_t stop;                /* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
 	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
 	const struct hg__line *line; /* NULL: none */
-	int operand;                 /* backward: whose gradient; -1: none */
 };
 
 struct hg__exam {
@@ -125,9 +124,9 @@ HG_NODISCARD hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found
 /* remedy.c */
 HG_NODISCARD hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found);
 
-/* found.c: a finding, all but its cause filled in with what is usual; NULL if there are enough of them. silent: nothing is lost that is not finite. */
+/* found.c: a new finding in the list of the loud or the silent ones, with what is usual; NULL if there are enough of them. */
 struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause cause);
-/* tensor: its name; op and layer at fault. */
+/* found.c: its element. */
 HG_NODISCARD hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows, int64_t row, int64_t col);
 /* found.c: a line of the report's table of tensors. */
 HG_NODISCARD hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place);

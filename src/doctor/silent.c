@@ -5,8 +5,8 @@
 /* Finite and wrong all the same.
  *
  *     UNDERFLOW  more than half of a tensor's mass, sum of |wide|, lies in elements that were stored as zero
- *     SWAMPING   a sum in f16 lost more than 5 % of the mass of its addends to a running sum that they could not change (a batch of 64 addends loses 3 % at most: halves.c), and is
- *                off by more than 2^-5 of what it is: what is lost of a sum of both signs may cancel */
+ *     SWAMPING   a sum in f16 lost more than 5 % of the mass of its addends to a running sum that they could not change (a batch of 64 addends loses 3 % at most:
+ *                halves.c), and is off by more than 2^-5 of what it is: what is lost of a sum of both signs may cancel */
 #define SHARE_LOST 0.5
 #define SHARE_IGNORED 0.05
 #define SHARE_OFF 0x1p-5

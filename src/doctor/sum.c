@@ -75,8 +75,8 @@ void hg__sum_close(struct hg__sum *sum)
 	*sum = (struct hg__sum){0};
 }
 
-/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand elements on a matrix is fetched as a whole. (Derived, not measured.) On a CPU elements
- * are read where they are. */
+/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand elements on a matrix is fetched as a whole. (Derived, not
+ * measured.) On a CPU elements are read where they are. */
 #define ONE_BY_ONE 1024
 
 hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements, struct hg__picker *picker)

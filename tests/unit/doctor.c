@@ -628,6 +628,18 @@ static void every_allocation_may_fail(void)
 	CHECK(count > 50);
 }
 
+static void what_is_silent_need_not_be_asked(void)
+{
+	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
+	struct ward w;
+	sum_ward(&w, hg_policy_fp16_naive(), 4097, 1.0f);
+	hg_doctor_free(w.doctor);
+	config.silent = 0;
+	CHECK_OK(hg_doctor_create(w.bench.params, w.optim, record_scene, &w, &config, &w.doctor));
+	(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+	ward_close(&w);
+}
+
 static void wrong_arguments_are_refused(void)
 {
 	struct ward w;
@@ -677,6 +689,7 @@ int main(int argc, char **argv)
 	    TEST(nothing_to_examine_is_well),
 	    TEST(examining_gives_its_memory_back),
 	    TEST(every_allocation_may_fail),
+	    TEST(what_is_silent_need_not_be_asked),
 	    TEST(wrong_arguments_are_refused),
 	    TEST(causes_have_names),
 	};
