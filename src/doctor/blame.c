@@ -8,7 +8,8 @@
 /* Who did it, of the ops that a fused node does the work of: the user wrote those.
  *
  *     forward     the last one that took the element over the limit: all between them is f32, and only what comes out is narrowed
- *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is the last one that multiplies: dropout, else the activation */
+ *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is the last one that multiplies: dropout, else the activation. Of what is both a
+ *                 neighbour's and the node's own term (GIN) the own term, if it alone is beyond the limit */
 
 enum { MOST_PARTS = 8 };
 struct parts {
@@ -123,6 +124,13 @@ static int find(const struct parts *parts, const char *op)
 	return 0;
 }
 
+static int own_term_crosses(const struct hg__blame *b)
+{
+	struct hg__spmm_epilogue_attr attr;
+	hg__attr_get(b->launch->call.node, &attr, sizeof attr);
+	return attr.self && fabs(b->wide - b->sum) >= hg_dtype_get(HG_F16)->overflow;
+}
+
 static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 {
 	const struct hg__op *op = b->launch->call.node->op;
@@ -132,7 +140,10 @@ static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 		return 0;
 	if (b->operand < 0)
 		return last_factor(parts);
-	return b->operand == 4 ? find(parts, "bias_add") : b->operand >= 2 ? find(parts, b->operand == 3 || b->launch->call.in[3].data ? "combine" : "add") : 0;
+	if (b->operand == 4)
+		return find(parts, "bias_add");
+	const int own = b->operand >= 2 || (b->operand == 0 && own_term_crosses(b));
+	return own ? find(parts, b->operand == 3 || b->launch->call.in[3].data ? "combine" : "add") : 0;
 }
 
 hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg__part *part)

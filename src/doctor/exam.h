@@ -139,7 +139,8 @@ struct hg__blame {
 	const struct hg__launch *launch;
 	int backward, operand; /* operand -1: what is kept between (aux) */
 	int64_t row, col;
-	double sum; /* of the aggregation at that element, after its factors; forward */
+	double sum;  /* of the aggregation at that element, after its factors */
+	double wide; /* all of the element */
 };
 HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *blame, struct hg__part *part);
 

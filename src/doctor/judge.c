@@ -85,7 +85,7 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 
 static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, hg_finding *f)
 {
-	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand, f->row, f->col, sum->exact};
+	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand, f->row, f->col, sum->exact, f->wide};
 	struct hg__part part;
 	HG__TRY(hg__blame(exam, &blame, &part));
 	f->op = part.op;
