@@ -77,19 +77,6 @@ void plant_under_features(struct world *w, const struct fault *f)
 		world_set(w, "conv0.weight", -1, -1, 1e-6f);
 }
 
-/* 1e-9 is no half, nor is 1.1e-9. */
-void plant_under_weights(struct world *w, const struct fault *f)
-{
-	world_model(w, f->model, 2, world_ring(w, NODES));
-	world_varied(w);
-	world_build(w);
-	if (w->sick) {
-		world_set(w, "conv1.weight", -1, -1, 1e-9f);
-		world_set(w, "conv1.weight", 6, 1, 1.1e-9f);
-	}
-	w->answer.tensor = "conv1.weight";
-}
-
 /* ---- custom tapes ---- */
 
 enum { X = 0, TARGETS = 1 };

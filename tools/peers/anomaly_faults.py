@@ -692,13 +692,6 @@ def under_xent(w, i):
     w.set("conv1.bias", 0, 1, -8)
 
 
-@plants("under_weights_gcn")
-def under_weights(w, i):
-    town(w, "gcn")
-    w.build()
-    w.set("conv1.weight", -1, -1, 1e-9)
-
-
 @plants("under_features_gcn")
 def under_features(w, i):
     town(w, "gcn")
