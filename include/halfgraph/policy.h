@@ -72,7 +72,9 @@ typedef enum hg_accumulate {
  *
  *     GUARD    narrow all the same. On a TRAIN tape what overflows reaches the gradients as infinity or NaN, the optimiser's finite check finds it, and the step
  *              is skipped: weights never take it in (an overflow to -infinity that relu, a maximum
- *              or exp takes in gives what the exact number would have given). On an EVAL tape nothing is skipped or changed; hg_train reports how many logits were not finite
+ *              or exp takes in gives what the exact number would have given, where sums are f32; a partial sum in f16 may go to -infinity where the sum is
+ *              positive: there the guard has a gap, which hg_doctor sees). On an EVAL tape nothing is skipped or changed; hg_train reports how many logits
+ *              were not finite
  *     PROMOTE  keep that result in f32
  *     REFUSE   HG_ERR_RANGE when it is recorded */
 typedef enum hg_unproved { HG_UNPROVED_GUARD = 0, HG_UNPROVED_PROMOTE = 1, HG_UNPROVED_REFUSE = 2 } hg_unproved;

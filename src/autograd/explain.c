@@ -58,20 +58,27 @@ static void tell_result(const hg_tape *tape, const struct hg__value *value, hg_n
 	out->verdict = line->node.verdict;
 }
 
+/* Proved at the largest scale there can be is proved. What sums in f16 has partial sums as well, which grow with the scale: no proof is tried. */
+hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value)
+{
+	const hg_policy *policy = &tape->params->policy;
+	const double most = policy->loss_scale.enabled ? (double)policy->loss_scale.max_scale : 1.0;
+	const struct hg__narrowing n = {
+	    .bound = value->sure_grad * most, .depth = 1.0, .state = value->dtype, .accumulate = HG_ACC_F32, .unproved = HG_UNPROVED_GUARD};
+	return value->dtype == HG_F16 && policy->accumulate != HG_ACC_F32 ? HG_GUARDED : hg__resolve(&n).verdict;
+}
+
 /* Gradients carry the loss scale: what holds at scale 1 holds up to 65520 / bound, and beyond it the finite check of the step guards. */
 static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
-	const hg_loss_scale_config *scale = &tape->params->policy.loss_scale;
-	const double most = scale->enabled ? (double)scale->max_scale : 1.0;
-	const struct hg__narrowing n = {.bound = value->sure_grad * most, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
 	tell_result(tape, value, out);
 	out->backward = 1;
 	out->bound = value->bound_grad;
 	out->sure = value->sure_grad;
 	out->evidence = hg__evidence_of(value->sure_grad, value->bound_grad);
 	out->because = "at loss scale 1";
-	out->verdict = hg__resolve(&n).verdict;
-	out->accumulate = HG_ACC_F32;
+	out->accumulate = value->dtype == HG_F16 ? tape->params->policy.accumulate : HG_ACC_F32;
+	out->verdict = hg__gradient_verdict(tape, value);
 }
 
 static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enum part part)
@@ -174,13 +181,13 @@ static void head(const struct table *t, const char *what)
 }
 
 /* What stands behind a verdict that is not a proof. */
-static const char *guard_of(const hg_narrowing *row)
+static const char *guard_of(const hg_tape *tape, const hg_narrowing *row)
 {
 	if (row->verdict != HG_GUARDED)
 		return "";
 	if (row->backward)
 		return "; beyond its headroom the step's finite check and the loss scale";
-	return row->headroom > 0.0 ? "; guard: the weights, in every step" : "; guard: the step's finite check";
+	return row->node < 0 || tape->line[row->node].node.by_weights ? "; guard: the weights, in every step" : "; guard: the step's finite check";
 }
 
 static int print(void *user, const hg_narrowing *row)
@@ -195,7 +202,7 @@ static int print(void *user, const hg_narrowing *row)
 		snprintf(room, sizeof room, "%.1f", row->headroom);
 	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10.3g  %-8s  %8s  %-8s  %s%s", node, t->layer, row->layer, t->op, row->op,
 	         hg_dtype_name(row->state), hg__accumulate_name(row->accumulate), row->bound, hg_evidence_name(row->evidence), room, hg_verdict_name(row->verdict),
-	         row->because, guard_of(row));
+	         row->because, guard_of(t->tape, row));
 	t->write(t->user, text);
 	t->rows += !row->backward;
 	t->tally[row->verdict] += !row->backward;

@@ -23,8 +23,8 @@ enum hg__op_traits {
 	HG__BATCH = 64u,       /* needs the graph's batch pointers */
 	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
-	HG__DIVIDES = 1024u,   /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
-	HG__WIDE_SUMS = 512u   /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
+	HG__WIDE_SUMS = 512u,  /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
+	HG__DIVIDES = 1024u    /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
 };
 
 struct hg__shape {
@@ -47,7 +47,9 @@ struct hg__node {
 	hg_verdict verdict;
 	double bound, sure;       /* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most 65504; INFINITY if unknown */
 	double claim, sure_claim; /* the same by the rules alone, guard or not */
+	int by_weights;           /* guarded by the weights alone (precision/range.h) */
 	double sum;               /* on the sum of |out| over the edges of a row: hg__range */
+	hg_graph *sum_of;         /* ... of this graph */
 	double least, sure_least; /* no |out| is smaller: hg__range */
 	int sign;                 /* of out: hg__range */
 	int shadow;               /* a half or an error, whatever the policy says (halfgraph/shadow.h) */

@@ -69,18 +69,34 @@ hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *news)
 struct search {
 	hg_tensor *amax; /* [1, 2] */
 	int32_t found;
+	int over; /* somebody was found, or an input is to blame */
 };
 
+static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x, int *bad)
+{
+	float seen[2] = {0.0f, 0.0f};
+	*bad = 0;
+	if (!x->data || !hg__is_float(x->dtype) || x->rows * x->cols == 0)
+		return HG_OK;
+	const struct hg__amax_args args = {.x = *x, .out = s->amax->mat};
+	HG__TRY(ctx->backend->kernels->amax(ctx, &args));
+	HG__TRY(hg_tensor_download(s->amax, seen, HG_F32));
+	*bad = seen[1] > 0.0f;
+	return HG_OK;
+}
+
+/* All nodes before it were good, so a bad operand is an input or a weight: then no type of the result helps. */
 static hg_status look(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
 {
 	struct search *s = user;
-	float seen[2] = {0.0f, 0.0f};
-	if (backward || s->found >= 0 || !hg__is_float(call->out.dtype) || call->out.rows * call->out.cols == 0)
+	int bad = 0, given = 0;
+	if (backward || s->over)
 		return HG_OK;
-	const struct hg__amax_args args = {.x = call->out, .out = s->amax->mat};
-	HG__TRY(tape->ctx->backend->kernels->amax(tape->ctx, &args));
-	HG__TRY(hg_tensor_download(s->amax, seen, HG_F32));
-	if (seen[1] > 0.0f)
+	HG__TRY(count_bad(s, tape->ctx, &call->out, &bad));
+	for (int i = 0; i < call->node->n_in && bad && !given; i++)
+		HG__TRY(count_bad(s, tape->ctx, &call->in[i], &given));
+	s->over = bad;
+	if (bad && !given)
 		s->found = line;
 	return HG_OK;
 }

@@ -189,7 +189,7 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 	for (int i = 0; i < node->n_in; i++) {
 		r->shape[i] = shape_of(tape, node->in[i]);
 		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		r->sum[i] = operand ? operand->sum : (double)INFINITY;
+		r->sum[i] = operand && (!node->graph || operand->sum_of == node->graph) ? operand->sum : (double)INFINITY;
 		r->in[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure : operand->bound;
 		r->least[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure_least : operand->least;
 		r->sign[i] = operand ? operand->sign : 0;
@@ -231,12 +231,10 @@ struct attempt {
 	char because[HG__BECAUSE];
 };
 
-/* What the rules say of the result before it is narrowed. */
-static double claim(const struct hg__narrowing *n)
+/* Whose rows the sums of an operand are about: a node without a graph hands that on. */
+static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
 {
-	struct hg__narrowing wide = *n;
-	wide.state = HG_F32;
-	return hg__resolve(&wide).bound;
+	return node->in[0] < 0 ? NULL : tape->value[node->in[0]].sum_of;
 }
 
 /* What is left of r->least_out when it is stored. */
@@ -262,9 +260,11 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	node->verdict = resolved.verdict;
 	node->bound = resolved.bound;
 	node->sure = resolved.sure;
-	node->claim = claim(&assumed);
-	node->sure_claim = claim(&sure);
+	node->claim = resolved.claim;
+	node->sure_claim = resolved.sure_claim;
+	node->by_weights = resolved.by_weights;
 	node->sum = r.sum_out;
+	node->sum_of = node->graph ? node->graph : sum_of(tape, node);
 	a->exact = assumed.bound;
 	memcpy(a->because, r.because, sizeof a->because);
 	if (node->accumulate != HG_ACC_F32) {
@@ -320,6 +320,7 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	                                .bound = node ? node->bound : (double)INFINITY,
 	                                .sure = node ? node->sure : (double)INFINITY,
 	                                .sum = node ? node->sum : (double)INFINITY,
+	                                .sum_of = node ? node->sum_of : NULL,
 	                                .least = node ? node->least : 0.0,
 	                                .sure_least = node ? node->sure_least : 0.0,
 	                                .sign = node ? node->sign : 0};

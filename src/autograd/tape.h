@@ -40,6 +40,7 @@ struct hg__value {
 	hg_param *param;              /* PARAM */
 	double bound, sure;           /* on |value|, assuming of the weights what policy.h says, and without; INFINITY if unknown */
 	double sum;                   /* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
+	hg_graph *sum_of;             /* of this graph */
 	double least, sure_least;     /* no |value| is smaller (op.h); 0 if unknown */
 	int sign;                     /* of all of them (op.h); 0 if unknown */
 	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
@@ -217,6 +218,8 @@ static inline int hg__is_float(hg_dtype dtype)
 	return dtype == HG_F16 || dtype == HG_F32;
 }
 
+/* explain.c: of the gradient of a value. */
+hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
 /* print.c: what a line is called: its op, or the ops that it took in. */
 const char *hg__line_title(const struct hg__line *line);
 const char *hg__accumulate_name(hg_accumulate accumulate);

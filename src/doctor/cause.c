@@ -40,7 +40,8 @@ static hg_status takes_log(const struct hg__exam *exam, const struct hg__fault *
 	return HG_OK;
 }
 
-/* A variance beside which eps is not small: 1 / rstd^2 = var + eps <= 1025 eps. */
+/* A variance beside which eps is not small: var <= 1024 eps, so that 1 / rstd^2 = var + eps <= 1025 eps. By choice: the norm then multiplies by 1/32 of 1 / sqrt(eps) or
+ * more, which eps, not the data, has made. */
 static int vanishes(double rstd, float eps)
 {
 	return rstd * rstd * 1025.0 * (double)eps >= 1.0;

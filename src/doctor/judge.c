@@ -21,6 +21,9 @@ int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *laun
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && launch->call.in[i].data && exam->value[node->in[i]].bad)
 			return 0;
+	for (int i = 0; i < node->n_in && backward; i++) /* what it is added to */
+		if (launch->call.adds >> i & 1u && exam->grad[exam->tape->value[node->in[i]].root].bad)
+			return 0;
 	return !backward || !(exam->grad[node->out].bad || (launch->call.out.data && exam->value[node->out].bad));
 }
 
@@ -52,7 +55,7 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 	const double scale = (double)exam->step.scale.scale;
 	*t = (hg_doctor_tensor){.node = value->node, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
 	t->bound = r->backward ? value->bound_grad * scale : value->bound;
-	t->verdict = !r->backward ? node->verdict : r->got.dtype == HG_F16 ? HG_GUARDED : HG_EXACT;
+	t->verdict = r->backward ? hg__gradient_verdict(exam->tape, value) : node->verdict;
 	for (int i = 0; i < 8; i++) {
 		const int32_t in = i < node->n_in ? node->in[i] : -1;
 		t->in[i] = in >= 0 ? exam->tape->value[in].node : -1;

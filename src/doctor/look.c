@@ -3,16 +3,11 @@
 #include <math.h>
 
 #include "core/convert.h"
+#include "kernels/observe.h"
 #include "precision/half.h"
 
-/* Bits of |x| of floats: 65520, the first that a half cannot hold; infinity. Between them the order of the bits is that of the numbers. */
-enum { MAGNITUDE = 0x7FFFFFFF, SMALLEST_NORMAL = 0x38800000, BEYOND_HALF = 0x477FF000, INFINITE = 0x7F800000 };
-
-/* Exponent bits of a half: 0 below 2^-14, k for 2^(k-15) <= |x| < 2^(k-14), 31 for what a half cannot hold. */
-static int bin_of(int32_t bits)
-{
-	return bits >= BEYOND_HALF ? 31 : bits < SMALLEST_NORMAL ? 0 : (bits >> 23) - 112;
-}
+/* Bits of |x| of floats: their order is that of the numbers. */
+enum { MAGNITUDE = 0x7FFFFFFF, SMALLEST_NORMAL = 0x38800000, INFINITE = 0x7F800000 };
 
 static void insert(struct hg__off *list, int64_t row, int64_t col, double got, double wide, double by)
 {
@@ -31,7 +26,7 @@ static void count(struct hg__look *look, int64_t row, int64_t n, const float *x)
 			look->zeros++;
 			continue;
 		}
-		look->bin[bin_of(bits)]++;
+		look->bin[hg__bin_of_float((uint32_t)bits)]++;
 		look->subnormals += bits < SMALLEST_NORMAL;
 		if (bits < INFINITE)
 			most = fabsf(x[c]) > most ? fabsf(x[c]) : most;

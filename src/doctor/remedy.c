@@ -27,7 +27,7 @@ static int write_fixed(char option[OPTION], const char *text)
 
 static int write_number(char option[OPTION], const char *name, double x)
 {
-	(void)snprintf(option, OPTION, "%s %.6g", name, x);
+	(void)snprintf(option, OPTION, "%s %.9g", name, x);
 	return 1;
 }
 

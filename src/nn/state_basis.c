@@ -49,6 +49,7 @@ static hg_status fill(const hg_params *params, const hg_state *state, struct hg_
 	b->reach = memory;
 	for (int64_t i = 0; i < b->promotions; i++) {
 		b->promotion[i] = (struct hg__promotion){.op = op_named(state->promotion[i].op), .nth = state->promotion[i].nth};
+		_Static_assert(sizeof b->promotion[i].scope <= sizeof state->promotion[i].layer, "a layer's name fits");
 		memcpy(b->promotion[i].scope, state->promotion[i].layer, sizeof b->promotion[i].scope);
 	}
 	for (int64_t i = 0; i < b->params; i++)

@@ -140,21 +140,22 @@ static hg_status epoch_tell(hg_train *t, struct progress *p, int epoch, int64_t 
 /* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
 static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
 {
-	int replanned = 0;
 	for (int epoch = 0; epoch < t->config.epochs && !out_of_patience(t, p, epoch);) {
 		const int64_t count = hg__step_ready(t->step, until_look(t, p, epoch));
 		double ms;
 		HG__TRY(steps_run(t, count, &ms));
 		p->together = count > p->together ? count : p->together;
 		hg_status status = HG_OK;
+		int overflowed = 0, replanned = 0;
 		for (int64_t i = 1; status == HG_OK && i <= count; i++) {
 			status = epoch_tell(t, p, ++epoch, count - i, ms, event);
+			overflowed |= event->step.reason == HG_STEP_SKIPPED_FORWARD;
 			if (status == HG_INFO_STOPPED)
 				HG__TRY(steps_undo(t, count, i));
 		}
 		HG__TRY(status);
 		/* also where the caller stops: who goes on from here goes on from tapes that fit */
-		if (event->step.reason == HG_STEP_SKIPPED_FORWARD || event->step.outgrown)
+		if (overflowed || event->step.outgrown)
 			HG__TRY(hg__train_replan(t, event->step.outgrown, &replanned));
 		if (replanned)
 			hg__step_limit(t->step, t->config.eval_every);

@@ -31,7 +31,7 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 {
 	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED, [HG_UNPROVED_PROMOTE] = HG_PROMOTED, [HG_UNPROVED_REFUSE] = HG_REFUSED};
 	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max, [HG_UNPROVED_PROMOTE] = in_f32, [HG_UNPROVED_REFUSE] = INFINITY};
-	const struct hg__resolved out = {verdict[choice], bound[choice], bound[choice]};
+	const struct hg__resolved out = {.verdict = verdict[choice], .bound = bound[choice], .sure = bound[choice]};
 	return out;
 }
 
@@ -40,18 +40,21 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
 	const double wide = with_rounding(n->bound, n->depth), in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide : INFINITY;
 	if (n->state != HG_F16) {
-		const struct hg__resolved exact = {HG_EXACT, in_f32, in_f32};
+		const struct hg__resolved exact = {.verdict = HG_EXACT, .bound = in_f32, .sure = in_f32, .claim = in_f32, .sure_claim = in_f32};
 		return exact;
 	}
 	const struct growth growth = growth_of(n);
 	const int half_sums = n->accumulate != HG_ACC_F32;
 	const double total = half_sums && in_f32 > 0 ? (in_f32 + n->tiny) * growth.whole : in_f32;
 	const double partial = half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
+	struct hg__resolved out = unproved(n->unproved, in_f32);
+	out.claim = out.sure_claim = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
 	if (!(total < f16->overflow && partial < f16->overflow))
-		return unproved(n->unproved, in_f32);
+		return out;
 	const double stored = total + hg__bound_narrow(HG_F16, total), most = stored < f16->max ? stored : f16->max;
-	const struct hg__resolved proved = {HG_PROVED, most, most};
-	return proved;
+	out.verdict = HG_PROVED;
+	out.bound = out.sure = most;
+	return out;
 }
 
 /* Behind a guard a half is at most the largest one, whatever has been assumed. */
@@ -61,8 +64,11 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const
 	struct hg__resolved out = hg__resolve(assumed);
 	if (certain.verdict == HG_PROVED || certain.verdict == HG_EXACT)
 		out.verdict = certain.verdict;
-	else if (out.verdict == HG_PROVED)
+	else if (out.verdict == HG_PROVED) {
 		out.verdict = HG_GUARDED;
+		out.by_weights = 1;
+	}
+	out.sure_claim = certain.claim;
 	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : hg_dtype_get(HG_F16)->max;
 	if (out.verdict == HG_PROMOTED)
 		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .inner = sure->inner, .state = HG_F32}).bound;

@@ -83,6 +83,29 @@ static void softmax_rows_sum_to_one(void)
 	bench_close(&b);
 }
 
+/* That the shares of a row are 1 together is so in the graph of the softmax: in another one with as many edges a row may have many of them. */
+static void sums_are_of_one_graph(void)
+{
+	enum { M = 120 };
+	struct bench b;
+	hg_graph *star = NULL;
+	int32_t dst[M] = {0}, src[M];
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, M / 3);
+	for (int e = 0; e < M; e++)
+		src[e] = e % (M / 3);
+	CHECK_OK(hg_graph_from_coo(b.ctx, M / 3, M / 3, M, dst, src, NULL, NULL, &star));
+	const hg_var e = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M, 1, 10.0), "e", -1.0);
+	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M / 3, 6, 1.0), "x", 4.0);
+	const hg_var y = hg_spmm(b.tape, star, x, hg_dropout(b.tape, hg_edge_softmax(b.tape, b.graph, e), 0.0f), HG_NORM_NONE, 1.0f);
+	CHECK_OK(hg_tape_compile(b.tape, y));
+	CHECK(b.tape->value[hg__tape_index(b.tape, y)].sure >= 4.0 * M);
+	hg_tape_free(b.tape);
+	b.tape = NULL;
+	hg_graph_free(star);
+	bench_close(&b);
+}
+
 static void the_table_says_it_in_words(void)
 {
 	struct bench b;
@@ -148,10 +171,7 @@ static void models_are_explained(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_row_has_its_rule),
-	    TEST(softmax_rows_sum_to_one),
-	    TEST(the_table_says_it_in_words),
-	    TEST(models_are_explained),
+	    TEST(every_row_has_its_rule), TEST(softmax_rows_sum_to_one), TEST(sums_are_of_one_graph), TEST(the_table_says_it_in_words), TEST(models_are_explained),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

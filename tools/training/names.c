@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,13 +107,18 @@ static int length_without(const char *text, const char *tail)
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
 	char row[NAME_SIZE], name[NAME_SIZE];
+	int before = 0, after = 0;
 	const int length = length_without(f->sentence, hg_cause_text(f->cause));
-	(void)snprintf(row, sizeof row, f->row_is == HG_ROW_EDGE ? "edge %lld (%lld <- %lld)," : "node %lld,", (long long)f->row, (long long)f->edge_row,
+	(void)snprintf(row, sizeof row, f->row_is == HG_ROW_EDGE ? "edge %lld (%lld <- %lld)" : "node %lld", (long long)f->row, (long long)f->edge_row,
 	               (long long)f->edge_col);
 	const char *found = f->row_is == HG_ROW_EDGE || f->row_is == HG_ROW_NODE ? strstr(f->sentence, row) : NULL;
-	const int before = found ? (int)(found - f->sentence) : 0, after = found ? before + (int)strlen(row) - 1 : 0;
-	if (found)
+	while (found && isdigit((unsigned char)found[strlen(row)])) /* the beginning of a longer number */
+		found = strstr(found + 1, row);
+	if (found) {
+		before = (int)(found - f->sentence);
+		after = before + (int)strlen(row);
 		name_place(d, f, name);
+	}
 	(void)snprintf(buffer, SENTENCE_SIZE, "%.*s%s%.*s", before, f->sentence, found ? name : "", length - after, f->sentence + after);
 	if (*buffer == 's')
 		*buffer = 'S';
