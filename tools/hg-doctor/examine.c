@@ -176,6 +176,19 @@ static int on_trial(void *user, const hg_train_event *event)
 	return watch_interrupted();
 }
 
+/* A trial is one of the whole run: what came of an option holds for every finding that names it. */
+static void results_share(const hg_finding *from, const hg_finding *to)
+{
+	for (int i = 0; i < from->remedies; i++)
+		for (int k = 0; k < to->remedies; k++)
+			if (from->remedy[i].tried && strcmp(from->remedy[i].option, to->remedy[k].option) == 0) {
+				const char *why = to->remedy[k].why;
+				to->remedy[k] = from->remedy[i];
+				to->remedy[k].why = why;
+			}
+}
+
+/* Those of the first finding: what went wrong first is to be mended first. */
 static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
@@ -186,7 +199,10 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	progress_begin(&e->progress, 1);
 	config.progress = on_trial;
 	config.user = &e->progress;
-	return hg_doctor_try(e->ctx, &config, data, d->options->steps, &d->finding[0]);
+	const hg_status status = hg_doctor_try(e->ctx, &config, data, d->options->steps, &d->finding[0]);
+	for (int i = 1; i < d->findings; i++)
+		results_share(&d->finding[0], &d->finding[i]);
+	return status;
 }
 
 hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *device)
