@@ -137,7 +137,7 @@ HG_API void hg_doctor_free(hg_doctor *doctor);
 HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report);
 
 /* Try what the finding's remedies say, each in a run of its own of `steps` steps from the beginning, and note whether it worked: the last step was applied with a finite loss,
- * and the next one has no finding. Only what config can say; the others stay untried. config's progress is called for every epoch of every run; where it stops
+ * no larger than the first, and the next one has no finding. Only what config can say; the others stay untried. config's progress is called for every epoch of every run; where it stops
  * one, HG_INFO_STOPPED, and what did not come to an end stays untried. */
 HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps,
                                             const hg_finding *finding);

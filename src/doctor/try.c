@@ -111,7 +111,7 @@ static hg_status judge(hg_train *train, struct trial *trial, hg_remedy *remedy)
 	HG__TRY(hg_train_run(train, &report));
 	remedy->loss_first = trial->first;
 	remedy->loss_last = trial->last;
-	if (trial->stopped || !trial->applied || !isfinite(trial->last))
+	if (trial->stopped || !trial->applied || !isfinite(trial->last) || trial->last > trial->first) /* a first loss that is no number is larger than none */
 		return HG_OK;
 	HG__TRY(hg_doctor_create_train(train, NULL, &doctor));
 	const hg_status status = hg_doctor_examine(doctor, 0, &seen);

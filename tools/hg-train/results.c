@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool.h"
+
 static int by_value(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
@@ -63,8 +65,10 @@ static void print_header(const struct results *r, FILE *out)
 	if (strcmp(m->name, "gat") == 0)
 		fprintf(out, " x %d heads", m->heads);
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
-	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", d->name ? d->name : r->options->training.data, (long long)r->nodes,
+	char *name = tool_printable(d->name ? d->name : r->options->training.data);
+	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", name ? name : "(no memory for its name)", (long long)r->nodes,
 	        (long long)r->edges, (long long)d->features, r->sparse ? "sparse" : "dense", (int)d->classes);
+	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
 	fputs("\n\n", out);
@@ -119,6 +123,8 @@ void results_print(const struct results *r, FILE *out)
 		fprintf(out, "  guards          %d tripped: those nodes run in fp32 since\n", s.replans);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
+	if (s.steps && s.skipped == s.steps)
+		fputs("  NOTHING LEARNT  every step was skipped; hg-doctor, with the same options, says why\n", out);
 	if (r->interrupted)
 		fprintf(out, "  interrupted: these are the results so far, %s\n", r->runs > 1 ? "the last seed's unfinished" : "unfinished");
 }

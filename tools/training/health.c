@@ -11,5 +11,9 @@ const char *health_note(struct health *h, const hg_train_event *event)
 		return "its gradients are not finite although the loss scale cannot fall further";
 	if (h->in_row > HEALTH_TOLERATED)
 		return "it is the fifth in a row that was skipped";
+	if (event->epoch == event->epochs && !isfinite(event->loss))
+		return "it is the last one, and its loss is not finite";
+	if (event->epoch == event->epochs && !event->step.applied)
+		return "it is the last one, and it was skipped";
 	return NULL;
 }

@@ -10,7 +10,8 @@
  *
  *     its loss is not finite                       and nothing will be replanned: the loss scale has no part in the forward pass
  *     it was skipped with the scale at its floor   the scale is not to blame
- *     it is the fifth skipped one in a row         from 65536 four halvings lead to 4096; whoever needs more should know why */
+ *     it is the fifth skipped one in a row         from 65536 four halvings lead to 4096; whoever needs more should know why
+ *     it is the last and one of the above          nothing after it shows that the run mends it */
 #define HEALTH_TOLERATED 4
 
 struct health {
