@@ -113,7 +113,8 @@ typedef enum hg_evidence {
 HG_API const char *hg_evidence_name(hg_evidence evidence);
 
 /* A tape assumes that no weight will be larger than max(HG_WEIGHT_ROOM * its parameter's largest one when the tape was made, HG_WEIGHT_LEAST). Too little, and
- * the table has to be made again; too much, and less is proved. In 200 epochs on Cora and Amazon Computers GCN outgrows this once for each matrix, GAT for one, GIN never. */
+ * the table has to be made again; too much, and less is proved. In 200 epochs on Cora GCN outgrows this once for each matrix, GAT for
+ * one, GIN never; on Amazon Computers GCN once for each matrix. */
 #define HG_WEIGHT_ROOM 4.0
 #define HG_WEIGHT_LEAST 1.0
 

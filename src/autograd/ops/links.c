@@ -21,6 +21,8 @@ static struct hg__range range_of(const struct hg__range *r, const struct hg__lin
 		const int k = i < link->node.n_in ? link->operand[i] : LINK_NONE;
 		own.shape[i] = k >= 0 ? r->shape[k] : k == LINK_BEFORE ? links->shape : nothing;
 		own.sum[i] = k >= 0 ? r->sum[k] : (double)INFINITY;
+		own.least[i] = k >= 0 ? r->least[k] : 0.0;
+		own.sign[i] = k >= 0 ? r->sign[k] : 0;
 		own.in[i] = k >= 0 ? r->in[k] : k == LINK_BEFORE ? before : 0.0;
 		own.din[i] = 0.0;
 	}
