@@ -3,10 +3,55 @@
 
 #include <math.h>
 
-#include "kernels/kernels.h"
+#include "kernels/step.h"
 #include "precision/scaler.h"
 
 HG_EXTERN_C_BEGIN
+
+/* One parameter as the optimiser kernels see it; all storage has the master's ld. */
+struct hg__optim_tensor {
+	float *master, *grad, *m, *v; /* m: momentum or first moment; v: second moment; NULL where the method has none */
+	void *working;                /* NULL: the master is used itself */
+	int64_t rows, cols, ld;
+	hg_dtype working_dtype;
+	int32_t group;
+	float reach; /* tapes rest on |master| <= reach */
+};
+struct hg__optim_group {
+	float lr, weight_decay;
+};
+/* tensors, groups: device arrays; host: the same tensors on the host, for sizing. */
+struct hg__optim_args {
+	hg_optim_config config;
+	const struct hg__optim_tensor *tensors, *host;
+	int64_t count;
+	const struct hg__optim_group *groups;
+	struct hg__step *step;
+	const float *loss;            /* device memory; NULL: nobody knows it, and no step is blamed on the forward pass */
+	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
+};
+
+/* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
+#define HG__OPTIM_CHUNK 1024
+
+HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
+{
+	return (t->rows * t->ld + HG__OPTIM_CHUNK - 1) / HG__OPTIM_CHUNK;
+}
+
+/* grad_check: a sum of squares, a count and a place for each chunk, and one more. */
+static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_t count)
+{
+	int64_t chunks = 1;
+	for (int64_t i = 0; i < count; i++)
+		chunks += hg__optim_chunks(&host[i]);
+	return (size_t)chunks * (sizeof(double) + 2 * sizeof(int64_t));
+}
+
+/* The two kernels of a step, in this order; the decisions between them are below:
+ *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
+ *   optim_update  if nonfinite == 0: g = grad / scale * clip, update master, m, v; working = narrow(master); outgrown. Then, in any case, the loss scale's transition;
+ *                 step += 1; a note of it all */
 
 /* What an optimiser step decides between its kernels: the same text, and the same bits, on the host and in a kernel. */
 

@@ -1,0 +1,56 @@
+#ifndef HG_KERNELS_STEP_H
+#define HG_KERNELS_STEP_H
+
+#include "halfgraph/optim.h"
+#include "precision/hostdevice.h"
+
+HG_EXTERN_C_BEGIN
+
+/* What one training run keeps on the device between steps. */
+struct hg__step {
+	hg_loss_scale scale;
+	hg_loss_scale_config config;
+	int64_t step;            /* steps begun, skipped ones included: dropout's counter */
+	int64_t nonfinite;       /* of the current step's gradients */
+	int64_t first_nonfinite; /* index of the first tensor with one; -1 if none */
+	double grad_sq;          /* sum of squares of the unscaled gradients */
+	double bias1;            /* what the check decides for the update: kernels/optim.h */
+	float root2, clip;
+	int32_t outgrown,
+	    outgrown_before; /* first tensor, as far as is known, with an element beyond its reach: after this step's update, and before it; HG__NONE_OUTGROWN: none */
+	float in_force;      /* the step's loss scale: the update reads this one, so the transition need not wait for it */
+	int32_t reason;
+};
+
+#define HG__NONE_OUTGROWN INT32_MAX
+
+/* What each step leaves for a host that reads later: the last HG__NOTES of them, step number `taken` in note[taken % HG__NOTES]. */
+#define HG__NOTES 64
+struct hg__step_note {
+	double grad_sq;
+	int64_t nonfinite, first_nonfinite, steps, skipped;
+	float loss, scale;
+	int32_t reason, outgrown; /* outgrown: of the weights that the step ran with */
+};
+struct hg__step_notes {
+	int64_t taken;
+	struct hg__step_note note[HG__NOTES];
+};
+
+HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step *step, float loss)
+{
+	struct hg__step_note note;
+	note.grad_sq = step->grad_sq;
+	note.nonfinite = step->nonfinite;
+	note.first_nonfinite = step->first_nonfinite;
+	note.steps = step->scale.steps;
+	note.skipped = step->scale.skipped;
+	note.loss = loss;
+	note.scale = step->scale.scale;
+	note.reason = step->reason;
+	note.outgrown = step->outgrown_before;
+	return note;
+}
+
+HG_EXTERN_C_END
+#endif
