@@ -16,6 +16,9 @@ HG_NODISCARD hg_status hg__atomic_begin(struct hg__atomic *file, const char *pat
 /* status HG_OK: put the file in place; else, or where that fails: nothing is left behind. Returns status, or the failure. */
 HG_NODISCARD hg_status hg__atomic_end(struct hg__atomic *file, hg_status status);
 
+/* Nothing is left behind, and what was there stays. */
+void hg__atomic_drop(struct hg__atomic *file);
+
 /* "PATH: cannot be written: REASON", of an errno. */
 hg_status hg__atomic_fail(const char *path, int reason, char *message);
 

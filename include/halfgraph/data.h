@@ -46,7 +46,7 @@ HG_API HG_NODISCARD hg_status hg_dataset_new(hg_dataset **dataset, char *message
 HG_API void hg_dataset_free(hg_dataset *dataset);
 /* Everything that must hold of a dataset before it is used: pointers, ids, finite features within f16 if f16, labels, disjoint splits. */
 HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin, char *message);
-/* HDF5. write is atomic: a temporary file beside it, fsync, rename. read validates everything before it returns. */
+/* HDF5. write is atomic (hg_file_write). read validates everything before it returns. */
 HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const char *path, char *message);
 /* The same, watched; progress may be NULL. */
@@ -104,6 +104,12 @@ HG_API HG_NODISCARD hg_status hg_checkpoint_read(const char *path, hg_state **st
  * HG_INFO_DIFFERS: it is loaded, and the message names the first setting in which the run is another one. What hg_train_run does after it: train.h. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_save(hg_train *train, const char *path, char *message);
 HG_API HG_NODISCARD hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message);
+
+/* A file that appears complete or not at all, as datasets and checkpoints do: written under a temporary name beside its own, synchronised, renamed, and its folder
+ * synchronised. What is there under `path` and is no regular file (a device, a link) is never replaced. HG_ERR_IO: it cannot be written; what was there stays. */
+HG_API HG_NODISCARD hg_status hg_file_write(const char *path, const void *bytes, size_t size, char *message);
+/* Could it be written now? A temporary file is made and removed: better known before an hour's work than behind it. */
+HG_API HG_NODISCARD hg_status hg_file_try(const char *path, char *message);
 
 HG_EXTERN_C_END
 #endif

@@ -124,6 +124,9 @@ static void output_that_cannot_be_written_is_a_fault(void)
 	CHECK_EQ_I(run_convert("@/in.txt -o @/no/such/out.h5"), 1);
 	CHECK_CONTAINS(convert_err, "cannot be written: No such file or directory");
 	one_line(convert_err);
+	write_text(scratch(0, "bad.txt"), "not an edge\n"); /* what cannot be written is not read for */
+	CHECK_EQ_I(run_convert("@/bad.txt -o @/no/such/out.h5"), 1);
+	CHECK_CONTAINS(convert_err, "out.h5: cannot be written");
 }
 
 /* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not even crash at the end of the process. */
@@ -298,6 +301,36 @@ static void interrupted_runs_leave_nothing(void)
 	}
 }
 
+/* Ctrl-C twice while the file is being written: the second does not leave a half of it behind. */
+static void interrupted_writing_leaves_nothing(void)
+{
+	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic", planted[] = "planted", nodes[] = "--nodes", n[] = "400000",
+	                degree[] = "--degree", few[] = "1", out_option[] = "-o";
+	char *argv[] = {program, quiet, synthetic, planted, nodes, n, degree, few, out_option, path, NULL};
+	int status = 0, waited = 0;
+	snprintf(path, sizeof path, "%s", test_path("twice.h5"));
+	fflush(stdout);
+	const pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		if (!freopen(test_path("stderr"), "w", stderr))
+			_exit(98);
+		execv(HG_H5CONVERT, argv);
+		_exit(99);
+	}
+	nanosleep(&(struct timespec){0, 50000000}, NULL); /* the try at the beginning is over */
+	while (count_scratch(".tmp") == 0 && ++waited < 60000)
+		nanosleep(&(struct timespec){0, 500000}, NULL);
+	for (int k = 0; k < 3; k++) { /* apart, or they are one; close together, or the writer has asked and cleared up */
+		kill(child, SIGINT);
+		nanosleep(&(struct timespec){0, 20000}, NULL);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	/* whichever came first: the end of the file, the end of the program, the first signal */
+	CHECK(waited < 60000 && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0));
+	CHECK_EQ_I(count_scratch(".tmp"), 0);
+}
+
 /* A pipe that nobody writes to, and one that stays open without a byte more. */
 static void waiting_for_a_pipe_can_be_ended(void)
 {
@@ -332,6 +365,7 @@ int main(int argc, char **argv)
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
 	    TEST(planted_from_the_command_line),
 	    TEST(interrupted_runs_leave_nothing),
+	    TEST(interrupted_writing_leaves_nothing),
 	    TEST(waiting_for_a_pipe_can_be_ended),
 	};
 	return RUN_TESTS(argc, argv, cases);

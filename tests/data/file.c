@@ -134,6 +134,50 @@ static void unwritable_places_are_errors(void)
 	hg_dataset_free(d);
 }
 
+/* Whole files: as they were handed over, in place of what was there, or not at all. */
+static void whole_files(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	size_t count = 0;
+	const char *path = scratch(0, "page.html");
+	CHECK_OK(hg_file_try(path, message));
+	CHECK(!file_exists(path));
+	CHECK_OK(hg_file_write(path, "", 0, message));
+	CHECK_OK(hg_file_write(path, "a page\0 and more", 16, message));
+	CHECK_OK(hg_file_try(path, message));
+	unsigned char *bytes = read_bytes(path, &count);
+	CHECK(count == 16 && memcmp(bytes, "a page\0 and more", 16) == 0);
+	free(bytes);
+	CHECK_STATUS(hg_file_write(NULL, "", 0, message), HG_ERR_ARG);
+	CHECK_STATUS(hg_file_write(path, NULL, 1, message), HG_ERR_ARG);
+	CHECK_STATUS(hg_file_try(NULL, message), HG_ERR_ARG);
+	CHECK_STATUS(hg_file_write(scratch(1, "no/such/page.html"), "x", 1, message), HG_ERR_IO);
+	CHECK_CONTAINS(message, "page.html: cannot be written: No such file or directory");
+	CHECK_STATUS(hg_file_try(scratch(1, "no/such/page.html"), message), HG_ERR_IO);
+	CHECK_STATUS(hg_file_try("/dev/null", message), HG_ERR_IO);
+	CHECK_CONTAINS(message, "not a regular file");
+	CHECK_EQ_I(count_scratch(".tmp"), 0);
+}
+
+/* What a killed process of the same number left behind is in nobody's way, and is not touched. */
+static void names_in_use_are_passed_over(void)
+{
+	char message[HG_DATA_MESSAGE] = "", left[2][64];
+	for (int k = 0; k < 2; k++) {
+		snprintf(left[k], sizeof left[k], "passed.txt.%ld.%d.tmp", (long)getpid(), k);
+		write_text(scratch(1, left[k]), "left");
+	}
+	CHECK_OK(hg_file_write(scratch(0, "passed.txt"), "new", 3, message));
+	CHECK_EQ_I(count_scratch("passed.txt"), 3);
+	for (int k = 0; k < 2; k++) {
+		size_t count = 0;
+		unsigned char *bytes = read_bytes(scratch(1, left[k]), &count);
+		CHECK(count == 4 && memcmp(bytes, "left", 4) == 0);
+		free(bytes);
+		CHECK(remove(scratch(1, left[k])) == 0);
+	}
+}
+
 /* As FORMAT.md says: little-endian types, binary16 of 15,10,5,0,10 with bias 15, the descriptor's text. */
 static void layout_is_as_specified(void)
 {
@@ -319,6 +363,8 @@ int main(int argc, char **argv)
 	    TEST(stopped_writing_leaves_nothing),
 	    TEST(equal_datasets_are_equal_files),
 	    TEST(unwritable_places_are_errors),
+	    TEST(whole_files),
+	    TEST(names_in_use_are_passed_over),
 	    TEST(layout_is_as_specified),
 	    TEST(other_integer_types_are_read),
 	    TEST(booleans_and_index_lists_are_splits),

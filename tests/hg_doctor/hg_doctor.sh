@@ -62,9 +62,11 @@ for left in none.*; do
 done
 cp data.h5 twin.h5
 ln twin.h5 link.h5
-refused 'the dataset as JSON' '--json link.h5 is a file that is needed' --data twin.h5 --model gcn --json link.h5
-refused 'the dataset as a page' '--html twin.h5 is a file that is needed' --data twin.h5 --model gcn --html twin.h5
-refused 'one file for both' '--html both is a file that is needed' --data twin.h5 --model gcn --json both --html both
+refused 'the dataset as JSON' '--json link.h5 is the dataset itself' --data twin.h5 --model gcn --json link.h5
+refused 'the dataset as a page' '--html twin.h5 is the dataset itself' --data twin.h5 --model gcn --html twin.h5
+refused 'one file for both' '--html both is where --json goes' --data twin.h5 --model gcn --json both --html both
+refused 'one new file for both' '--html ./none.html is where --json goes' --data twin.h5 --model gcn --json none.html --html ./none.html
+[ ! -e none.html ] || fail 'one new file for both: it was made'
 cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
 refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json missing/x.jsonl
 refused 'a page into a missing directory' 'missing/x.html: cannot be written' --data data.h5 --model gcn --html missing/x.html
@@ -206,7 +208,7 @@ contains checkpoint checkpoint.jsonl '"event":"step","step":8,'
 shows checkpoint checkpoint.html 'step 8'
 refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5
 refused 'no checkpoint' 'data.h5' --data data.h5 --model gin --checkpoint data.h5
-refused 'the checkpoint as a page' '--html eight.h5 is a file that is needed' --data data.h5 --model gin --checkpoint eight.h5 --html eight.h5
+refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin from' --data data.h5 --model gin --checkpoint eight.h5 --html eight.h5
 
 # ---- what gets in the way ----
 

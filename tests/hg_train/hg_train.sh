@@ -203,13 +203,31 @@ refused 'a checkpoint as a dataset' 'half.h5: /: attribute format is halfgraph-c
 refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --save many.h5
 refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --resume half.h5
 refused 'save over the dataset' '--save ./data.h5 is the dataset itself' --data data.h5 --model gcn --save ./data.h5
-refused 'save into a missing directory' '--save missing/cp.h5: No such file' --data data.h5 --model gcn --save missing/cp.h5
+refused 'save into a missing directory' 'missing/cp.h5: cannot be written: No such file' --data data.h5 --model gcn --save missing/cp.h5
 refused 'JSON over the checkpoint' '--json half.h5 is the checkpoint to begin from' --data data.h5 --model gat --resume half.h5 --json half.h5
 refused 'JSON where the checkpoint goes' '--json new.h5 is where --save goes' --data data.h5 --model gat --save new.h5 --json new.h5
 mkdir folder.h5
-run 1 'save over a folder' --data data.h5 --model gcn --epochs 2 --save folder.h5
-contains 'save over a folder' err 'folder.h5: cannot be written: it exists and is not a regular file'
-contains 'save over a folder' out 'test accuracy'
+ln -s . here
+refused 'JSON where the checkpoint goes, another name' '--json here/new.h5 is where --save goes' --data data.h5 --model gat --save ./new.h5 --json here/new.h5
+[ ! -e new.h5 ] || fail 'JSON where the checkpoint goes: it was made'
+refused 'save over a folder' 'folder.h5: cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --save folder.h5
+refused 'save over a link' 'here: cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --save here
+if [ "$(id -u)" -ne 0 ]; then # nothing is forbidden to root
+  mkdir -m 500 closed
+  refused 'save into a closed folder' 'closed/cp.h5: cannot be written: Permission denied' --data data.h5 --model gcn --save closed/cp.h5
+  chmod 700 closed
+fi
+# A disk that is full when the training is over: what was learnt is told, and the checkpoint that was there stays.
+cp half.h5 kept.h5
+(
+  ulimit -f 4
+  "$train" --data data.h5 --model gcn --epochs 2 --save kept.h5
+) >out 2>err </dev/null
+[ $? -eq 1 ] || fail 'no room for the checkpoint: not exit code 1'
+contains 'no room for the checkpoint' err 'kept.h5: cannot be written: File too large'
+contains 'no room for the checkpoint' out 'test accuracy'
+cmp half.h5 kept.h5 || fail 'no room for the checkpoint: the old one is gone'
+[ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
 
 # Ctrl-C: the summary so far and code 130.
 "$train" --data data.h5 --model gcn --epochs 10000000 --json long.jsonl --save long.h5 >out 2>err &

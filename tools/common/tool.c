@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,12 +26,6 @@ int tool_finish(const char *tool, int code)
 		return code;
 	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "", errno ? strerror(errno) : "");
 	return code ? code : TOOL_FAILED;
-}
-
-int tool_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 int tool_code_of(hg_status status)

@@ -16,9 +16,6 @@ void tool_begin(void);
  * the exit code 0. stdout is closed then. */
 int tool_finish(const char *tool, int code);
 
-/* Two names of one existing file: the same path, a symbolic or a hard link? */
-int tool_same_file(const char *a, const char *b);
-
 /* Seconds of a clock that no one sets. */
 double tool_seconds(void);
 

@@ -47,20 +47,42 @@ static int step(void *user, const char *what, int64_t done, int64_t total)
 	return interrupted;
 }
 
-void watch_begin(int show)
+static void listen(int flags, struct sigaction *old)
 {
-	/* the second Ctrl-C ends the program at once */
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
 	sigemptyset(&action.sa_mask);
 	for (size_t k = 0; k < SIGNALS; k++)
-		sigaction(signals[k], &action, &before[k]);
+		sigaction(signals[k], &action, old ? &old[k] : NULL);
+}
+
+static void listen_no_more(void)
+{
+	for (size_t k = 0; k < SIGNALS; k++)
+		sigaction(signals[k], &before[k], NULL);
+}
+
+void watch_begin(int show)
+{
+	listen((int)SA_RESETHAND, before); /* the second Ctrl-C ends the program at once */
 	state.show = show && isatty(STDERR_FILENO);
+}
+
+void watch_hold(void)
+{
+	listen(0, NULL);
+}
+
+void watch_release(void)
+{
+	if (interrupted)
+		listen_no_more();
+	else
+		listen((int)SA_RESETHAND, NULL);
 }
 
 void watch_end(void)
 {
-	for (size_t k = 0; k < SIGNALS; k++)
-		sigaction(signals[k], &before[k], NULL);
+	listen_no_more();
 	if (state.shown)
 		fputs("\r\033[K", stderr);
 	state.shown = 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
 #include "h5convert.h"
 #include "halfgraph/version.h"
 #include "tool.h"
@@ -118,14 +119,21 @@ static int exit_code(hg_status status, int writing)
 	return writing && status == HG_ERR_IO ? TOOL_FAILED : tool_code_of(status);
 }
 
+/* Before an hour of reading, not behind it. */
 static hg_status check_output(const struct options *o, char *message)
 {
-	for (int k = 0; k < o->input_count; k++)
-		if (tool_same_file(o->inputs[k], o->output)) {
-			snprintf(message, HG_DATA_MESSAGE, "-o %s is also an input: it is left as it is", o->output);
-			return HG_ERR_ARG;
-		}
-	return HG_OK;
+	const size_t count = (size_t)o->input_count + 1;
+	struct tool_file *files = calloc(count, sizeof *files);
+	if (!files) {
+		snprintf(message, HG_DATA_MESSAGE, "out of memory");
+		return HG_ERR_NOMEM;
+	}
+	for (size_t k = 1; k < count; k++)
+		files[k] = (struct tool_file){NULL, o->inputs[k - 1], TOOL_READ, "also an input"};
+	files[0] = (struct tool_file){"-o", o->output, TOOL_REPLACED, NULL};
+	const hg_status status = tool_files_check(files, count, message);
+	free(files);
+	return status;
 }
 
 /* What was written. */
@@ -147,9 +155,9 @@ static int convert(struct options *o)
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = NULL;
 	hg_order_report order = HG_ORDER_REPORT_INIT;
-	int writing = 0;
 	watch_begin(!o->quiet);
 	hg_status status = check_output(o, message);
+	int writing = status == HG_ERR_IO;
 	if (status == HG_OK)
 		status = load(o, &d, message);
 	if (status == HG_OK)
@@ -158,7 +166,9 @@ static int convert(struct options *o)
 		status = transform(o, d, &order, message);
 	if (status == HG_OK) {
 		writing = 1;
+		watch_hold();
 		status = hg_dataset_write_watched(d, o->output, watch_progress(), message);
+		watch_release();
 	}
 	watch_end();
 	if (status < 0)

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "files.h"
 #include "graphs.h"
+#include "halfgraph/data.h"
 #include "json.h"
-#include "tool.h"
 
 struct result result_new(const char *op, const char *variant, const char *precision)
 {
@@ -33,12 +34,17 @@ int report_begin(struct bench *b)
 {
 	struct report *r = &b->report;
 	const char *path = b->options.json, *why;
+	char message[HG_DATA_MESSAGE] = "";
 	r->file = -1;
 	r->to_stdout = path && strcmp(path, "-") == 0;
 	if (!path || r->to_stdout)
 		return 0;
-	if (graph_is_file(b->options.graph) && tool_same_file(path, b->options.graph)) {
-		fprintf(stderr, "hg-bench: --json %s is the graph itself: it is left as it is\n", path);
+	const struct tool_file files[] = {
+	    {"--graph", graph_is_file(b->options.graph) ? b->options.graph : NULL, TOOL_READ, "the graph itself"},
+	    {"--json", path, TOOL_STREAMED, NULL},
+	};
+	if (tool_files_check(files, sizeof files / sizeof *files, message) < 0) {
+		fprintf(stderr, "hg-bench: %s\n", message);
 		return 2;
 	}
 	r->file = json_open(path, &why);

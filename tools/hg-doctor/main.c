@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "examine.h"
-#include "replace.h"
+#include "files.h"
 #include "tool.h"
 #include "watch.h"
 
@@ -15,7 +15,6 @@ struct command {
 	hg_dataset *dataset;
 	struct diagnosis diagnosis;
 	struct examination examination;
-	struct replace page; /* out NULL: none was asked for */
 	FILE *text;
 };
 
@@ -37,19 +36,17 @@ static void on_log(void *user, hg_log_level level, const char *message)
 
 /* ---- files ---- */
 
-/* No report takes the place of what it reports on, or of another report. */
 static int outputs_check(const struct options *o)
 {
-	const char *const inputs[] = {o->training.data, o->checkpoint, o->json};
-	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-		for (int html = 0; html < 2; html++) {
-			const char *output = html ? o->html : o->json;
-			if (!inputs[i] || !output || inputs[i] == output || (strcmp(inputs[i], output) != 0 && !tool_same_file(inputs[i], output)))
-				continue;
-			fprintf(stderr, "hg-doctor: %s %s is a file that is needed for something else: it is left as it is\n", html ? "--html" : "--json", output);
-			return DOCTOR_FAILED;
-		}
-	return DOCTOR_HEALTHY;
+	char message[HG_DATA_MESSAGE] = "";
+	const struct tool_file files[] = {
+	    {"--data", o->training.data, TOOL_READ, "the dataset itself"},
+	    {"--checkpoint", o->checkpoint, TOOL_READ, "the checkpoint to begin from"},
+	    {"--json", o->json, TOOL_STREAMED, NULL},
+	    {"--html", o->html, TOOL_REPLACED, NULL},
+	};
+	const hg_status status = tool_files_check(files, sizeof files / sizeof *files, message);
+	return status < 0 ? complain(message, status) : DOCTOR_HEALTHY;
 }
 
 /* What cannot be written is known before the work begins. */
@@ -58,8 +55,6 @@ static int outputs_open(struct command *c)
 	const char *json = c->options.json;
 	const int to_stdout = json && strcmp(json, "-") == 0;
 	c->text = to_stdout ? stderr : stdout;
-	if (c->options.html && replace_begin(&c->page, c->options.html))
-		return complain(c->page.message, HG_ERR_IO);
 	if (!json)
 		return DOCTOR_HEALTHY;
 	c->examination.json = to_stdout ? stdout : fopen(json, "w");
@@ -69,11 +64,22 @@ static int outputs_open(struct command *c)
 	return DOCTOR_FAILED;
 }
 
-static int page_end(struct command *c, int keep)
+/* The page is made in memory: it appears complete or not at all. */
+static int page_write(const struct command *c)
 {
-	if (!c->page.out || !replace_end(&c->page, keep))
-		return DOCTOR_HEALTHY;
-	return complain(c->page.message, HG_ERR_IO);
+	char message[HG_DATA_MESSAGE] = "", *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	hg_status status = HG_ERR_NOMEM;
+	if (out)
+		diagnosis_html(out, &c->diagnosis);
+	if (out && !ferror(out) & !fclose(out)) {
+		watch_hold();
+		status = hg_file_write(c->options.html, text, size, message);
+		watch_release();
+	}
+	free(text);
+	return status < 0 ? complain(message, status) : DOCTOR_HEALTHY;
 }
 
 static int json_end(struct command *c)
@@ -127,9 +133,7 @@ static int report(struct command *c)
 	if (diagnosis_json(e->json, d) && !e->write_error)
 		e->write_error = errno ? errno : EIO;
 	diagnosis_print(c->text, d);
-	if (c->page.out)
-		diagnosis_html(c->page.out, d);
-	if (page_end(c, 1))
+	if (c->options.html && page_write(c))
 		return DOCTOR_FAILED;
 	return d->interrupted ? DOCTOR_INTERRUPTED : d->findings || d->bad ? DOCTOR_FINDINGS : DOCTOR_HEALTHY;
 }
@@ -176,7 +180,6 @@ static int command_run(int argc, char **argv)
 	int code = prepare(&command);
 	if (code == DOCTOR_HEALTHY)
 		code = examine(&command);
-	(void)page_end(&command, 0); /* of a run that came to no report */
 	if (json_end(&command))
 		code = DOCTOR_FAILED;
 	hg_dataset_free(command.dataset);

@@ -226,8 +226,9 @@ static int command_prepare(struct command *c)
 	if (!c->results.report)
 		return complain(NULL, HG_ERR_NOMEM);
 	c->text = stdout;
-	if (!files_check(&c->options, message))
-		return complain(message, HG_ERR_ARG);
+	status = files_check(&c->options, message);
+	if (status < 0)
+		return complain(message, status);
 	if (!c->options.json)
 		return TOOL_DONE;
 	const int to_stdout = strcmp(c->options.json, "-") == 0;
