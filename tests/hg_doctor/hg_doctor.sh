@@ -190,13 +190,18 @@ is optimiser op optimiser.jsonl '"adam"'
 
 # hg-train --doctor: the report, and the run goes on.
 "$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null || fail 'hg-train --doctor: not exit code 0'
-contains 'hg-train --doctor' out 'epoch 1 is bad: its loss is not finite'
+contains 'hg-train --doctor' out 'epoch 1 (step 0) is bad: its loss is not finite'
+contains 'hg-train --doctor' out 'doctor *epoch 1 (step 0) was bad, with [0-9]* finding'
+contains 'hg-train --doctor' train.jsonl '"event":"epoch","seed":0,"epoch":1,"step":0,'
+contains 'hg-train --doctor' train.jsonl '"event":"summary".*"verdict":"findings"'
 contains 'hg-train --doctor' out 'overflow in accumulation'
 contains 'hg-train --doctor' out 'test accuracy'
 [ "$(grep -c '"event":"epoch"' train.jsonl)" -eq 6 ] || fail 'hg-train --doctor: not 6 epochs'
 [ "$(grep -c '"event":"finding"' train.jsonl)" -ge 1 ] || fail 'hg-train --doctor: no finding in the JSON'
 "$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null || fail 'hg-train --doctor, healthy: not exit code 0'
 if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy run'; fi
+contains 'hg-train --doctor, healthy' out 'headroom *[0-9.]* bits at the least: .* in every step'
+contains 'hg-train --doctor, healthy' out 'doctor *no step of 6 went bad'
 
 # From a checkpoint the steps are those that hg-train would make, and have the numbers that they have there.
 "$train" --data data.h5 --model gin --epochs 12 --seed 5 --json - 2>/dev/null | sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >whole

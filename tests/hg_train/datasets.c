@@ -70,6 +70,20 @@ static hg_dataset *pairs(int64_t graphs)
 	return d;
 }
 
+/* The same features, one of four in a row, as a sparse matrix. */
+static hg_dataset *sparse(hg_dataset *d)
+{
+	free(d->feat);
+	d->feat = NULL;
+	d->feat_rowptr = array(d->nodes + 1, sizeof *d->feat_rowptr);
+	d->feat_col = array(d->nodes, sizeof *d->feat_col);
+	for (int64_t i = 0; i < d->nodes; i++) {
+		d->feat_rowptr[i + 1] = i + 1;
+		d->feat_col[i] = (int32_t)(i % 2);
+	}
+	return d;
+}
+
 static int write(hg_dataset *d, const char *directory, const char *name)
 {
 	char path[1024], message[HG_DATA_MESSAGE];
@@ -110,6 +124,7 @@ int main(int argc, char **argv)
 	failed |= write(star(20, TRAIN | TEST), argv[1], "no_validation");
 	failed |= write(star(20, TRAIN | VAL), argv[1], "no_test");
 	failed |= write(star(100001, TRAIN | VAL | TEST), argv[1], "star");
+	failed |= write(sparse(star(20, TRAIN | VAL | TEST)), argv[1], "sparse");
 	failed |= write(pairs(30), argv[1], "pairs");
 	return failed;
 }

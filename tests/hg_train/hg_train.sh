@@ -142,12 +142,38 @@ done
 if cmp -s clip1e-3 clip1e30; then fail 'clip: changes nothing'; fi
 run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-plan
 contains promote out promoted
+# What is refused is explained all the same: the table, then the sentence.
+run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse --explain
+contains 'refusal explained' out 'refused is what only the step.s finite check guards'
+contains 'refusal explained' out 'spmm.* measured .*guard: the step.s finite check'
+contains 'refusal explained' out '^forward: '
+contains 'refusal explained' err 'refuses what is not proved (layer conv'
+[ "$(wc -l <err)" -eq 1 ] || fail 'refusal explained: not one line:' "$(cat err)"
 run 0 explain --data data.h5 --model gat --epochs 1 --explain
 contains explain out 'headroom'
 contains explain out 'casts  *0 between'
+# Weights that have outgrown what was assumed of them: a run that goes on is explained with what it goes on from.
+run 0 'fresh bounds' --data data.h5 --model gcn --epochs 40 --lr 0.5 --explain --save grown.h5
+grep '  conv0.weight  ' out >fresh
+run 0 'resumed bounds' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain --resume grown.h5
+contains 'resumed bounds' out '^resumed from grown.h5: '
+grep '  conv0.weight  ' out >resumed
+[ -s fresh ] && [ -s resumed ] || fail 'resumed bounds: the table has no row of conv0.weight'
+if cmp -s fresh resumed; then fail 'resumed bounds: those of fresh weights'; fi
+# A sparse matrix that is trained on as a dense one is not called dense.
+run 0 'features' --data sparse.h5 --model gcn --epochs 1 # a quarter is stored: too much
+contains 'features' out '4 features (stored sparse, used dense)'
+run 0 'features' --data sparse.h5 --model gcn --epochs 1 --sparse-features on
+contains 'features' out '4 features (sparse)'
+run 0 'features' --data data.h5 --model gcn --epochs 1 --sparse-features on
+contains 'features' out '16 features (stored dense, used sparse)'
+run 0 'features' --data data.h5 --model gcn --epochs 1
+contains 'features' out '16 features (dense)'
 refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model gcn --doctor --together 4
 run 0 observe --data data.h5 --model gat --epochs 3 --observe 1 --json observed.jsonl
-contains observe out 'headroom *[0-9.]* bits at the least: conv'
+contains observe out 'headroom *[0-9.]* bits at the least: conv.*; of the forward pass, in every step'
+run 0 'observe seldom' --data data.h5 --model gat --epochs 3
+contains 'observe seldom' out 'in one step in 16 (--observe 1: every one)'
 contains observe observed.jsonl '"headroom":[0-9.]*,"headroom_at":"conv'
 run 0 unobserved --data data.h5 --model gat --epochs 3 --observe 0 --json unobserved.jsonl
 contains unobserved unobserved.jsonl '"headroom":null,"headroom_at":null'
@@ -244,7 +270,22 @@ found=$?
 tail -n 1 long.jsonl >last
 contains interrupt last '"event":"summary"'
 contains interrupt last '"interrupted":true'
-contains interrupt out 'interrupted'
+done=$(sed -n 's/^  interrupted  *behind epoch \([0-9]*\) of 10000000.*/\1/p' out)
+[ "$done" = "$(grep -c '"event":"epoch"' long.jsonl)" ] || fail "interrupt: behind epoch $done?"
+contains interrupt out "saved  *long.h5: the state behind epoch $done\$"
+contains interrupt out "to go on .*--resume long.h5 --epochs $((10000000 - done))\$"
+contains interrupt last '"saved":true'
+"$train" --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl >out 2>err &
+child=$!
+tries=0
+until grep -q '"seed":1,"epoch":1,' seeds.jsonl 2>/dev/null || [ $tries -ge 600 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -TERM $child
+wait $child
+[ $? -eq 130 ] || fail 'interrupted seeds: not exit code 130'
+contains 'interrupted seeds' out 'interrupted  *in epoch [0-9]* of seed [0-9]*, which is left out: the figures are of [0-9]* of 1000 seeds'
 run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
 [ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
 

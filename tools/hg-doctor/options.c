@@ -67,6 +67,8 @@ void options_help(FILE *out)
 	      "findings too. A run without one is healthy, and its smallest headroom is told: how many times the largest\n"
 	      "value of any fp16 tensor could double before it is infinite.\n"
 	      "\n"
+	      "Steps are counted from 0 since the weights were made, as in hg-train, whose epochs begin with 1 in every run.\n"
+	      "\n"
 	      "JSON lines have \"event\": \"step\" (loss, loss scale in force, outcome), \"tensor\" (of the last replayed step; bins\n"
 	      "count elements by a half's exponent bits), \"finding\" and \"summary\".\n"
 	      "\n"

@@ -62,7 +62,7 @@ static void print_run(FILE *out, const struct diagnosis *d)
 	page_count(out, d->edges);
 	(void)fputs(" edges, ", out);
 	page_count(out, d->dataset->features);
-	(void)fprintf(out, " features (%s), %d classes.</p>\n", d->sparse ? "sparse" : "dense", (int)d->dataset->classes);
+	(void)fprintf(out, " features (%s), %d classes.</p>\n", dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
 }
 
 static void print_headroom(FILE *out, const struct diagnosis *d)

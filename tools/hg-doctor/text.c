@@ -12,7 +12,7 @@ static void print_head(FILE *out, const struct diagnosis *d)
 	char *name = tool_printable(d->dataset->name ? d->dataset->name : d->options->training.data);
 	(void)fprintf(out, "%s, %d layers, hidden %d, %s, on %s\n", m->name, m->layers, m->hidden, d->config.policy.name, d->device_name);
 	(void)fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes\n\n", name ? name : "?", (long long)d->nodes, (long long)d->edges,
-	              (long long)d->dataset->features, d->sparse ? "sparse" : "dense", (int)d->dataset->classes);
+	              (long long)d->dataset->features, dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
 	free(name);
 }
 

@@ -8,11 +8,11 @@ int json_epoch(FILE *out, int64_t seed, const hg_train_event *e)
 {
 	if (!out)
 		return 0;
-	return jsonl_write(out, json_pack("{ss sI si so so so so so so so sb ss}", "event", "epoch", "seed", (json_int_t)seed, "epoch", e->epoch, "loss",
-	                                  jsonl_number(e->loss), "train_accuracy", jsonl_number(e->train_accuracy), "val_accuracy", jsonl_number(e->val_accuracy),
-	                                  "test_accuracy", jsonl_number(e->test_accuracy), "epoch_ms", jsonl_number(e->epoch_ms), "loss_scale",
-	                                  jsonl_number((double)e->step.loss_scale), "grad_norm", jsonl_number(e->step.grad_norm), "applied", e->step.applied,
-	                                  "step", hg_step_reason_text(e->step.reason)));
+	return jsonl_write(out, json_pack("{ss sI si sI so so so so so so so sb ss}", "event", "epoch", "seed", (json_int_t)seed, "epoch", e->epoch, "step",
+	                                  (json_int_t)e->step.steps - 1, "loss", jsonl_number(e->loss), "train_accuracy", jsonl_number(e->train_accuracy),
+	                                  "val_accuracy", jsonl_number(e->val_accuracy), "test_accuracy", jsonl_number(e->test_accuracy), "epoch_ms",
+	                                  jsonl_number(e->epoch_ms), "loss_scale", jsonl_number((double)e->step.loss_scale), "grad_norm",
+	                                  jsonl_number(e->step.grad_norm), "applied", e->step.applied, "outcome", hg_step_reason_text(e->step.reason)));
 }
 
 /* NULL (out of memory) makes the object that it goes into fail. */
@@ -33,6 +33,12 @@ static json_t *seeds(const struct results *r)
 	return NULL;
 }
 
+/* hg-doctor's words; null: nobody asked. */
+static json_t *verdict(const struct results *r)
+{
+	return r->options->doctor ? json_string(r->bad.findings ? "findings" : r->bad.runs ? "unexplained" : "healthy") : json_null();
+}
+
 int json_summary(FILE *out, const struct results *r)
 {
 	if (!out)
@@ -43,13 +49,13 @@ int json_summary(FILE *out, const struct results *r)
 	                      r->config.policy.name, "device", r->device == HG_DEVICE_CUDA ? "cuda" : "cpu", "device_name", r->device_name, "layers", m->layers,
 	                      "hidden", m->hidden, "nodes", (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seeds", seeds(r));
 	json_t *totals =
-	    json_pack("{so so so sI sI sI sI sI so sb sb si si si so so sb}", "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",
+	    json_pack("{so so so sI sI sI sI sI so sb sb si si si so so so sb sb}", "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",
 	              jsonl_number(s.accuracy_std), "epoch_ms_median", jsonl_number(s.epoch_ms), "peak_bytes", (json_int_t)s.peak_bytes, "state_bytes",
 	              (json_int_t)s.state_bytes, "arena_bytes", (json_int_t)s.arena_bytes, "steps_skipped", (json_int_t)s.skipped, "nonfinite_logits",
 	              (json_int_t)s.nonfinite_logits, "loss_scale_final", jsonl_number(r->runs ? (double)r->report[r->runs - 1].loss_scale_final : (double)NAN),
 	              "loss_finite", s.finite, "captured", s.captured, "epochs_together", s.together, "casts", s.casts, "replans", s.replans, "headroom",
 	              *r->headroom_at ? jsonl_number(r->headroom) : json_null(), "headroom_at", *r->headroom_at ? json_string(r->headroom_at) : json_null(),
-	              "interrupted", r->interrupted);
+	              "verdict", verdict(r), "saved", r->saved != NULL, "interrupted", r->interrupted);
 	const int failed = !o || !totals || json_object_update(o, totals);
 	json_decref(totals);
 	if (failed) {

@@ -26,6 +26,7 @@ struct command {
 	int examined;                                           /* a bad step was, in this run: what follows from it is no news */
 	hg_status examination;                                  /* of a doctor that failed */
 	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE]; /* why a checkpoint was not read or written; "": it was, or none was asked for */
+	char refused[HG_DATA_MESSAGE];                          /* why a run was not begun; "": it was */
 };
 
 static int complain(const char *sentence, hg_status status)
@@ -57,10 +58,13 @@ static void note_write(struct command *c, int failed)
 		c->write_error = errno ? errno : EIO;
 }
 
-static void findings_tell(struct command *c, const hg_train_event *event, const char *why, const hg_doctor_report *report)
+static void findings_tell(struct command *c, const hg_doctor_report *report)
 {
+	const struct bad_step *bad = &c->results.bad;
 	progress_end(&c->progress);
-	fprintf(c->text, "epoch %d is bad: %s\n\n", event->epoch, why);
+	if (c->options.seeds > 1)
+		fprintf(c->text, "seed %lld, ", (long long)seed_of(c));
+	fprintf(c->text, "epoch %d (step %lld) is bad: %s%s\n\n", bad->epoch, (long long)bad->step, bad->why, report->findings ? "" : "; its replay shows nothing");
 	for (int i = 0; i < report->findings; i++) {
 		finding_print(c->text, c->dataset, &report->finding[i]);
 		(void)fputc('\n', c->text);
@@ -80,8 +84,10 @@ static hg_status examine(struct command *c, const hg_train_event *event)
 	hg_status status = hg_doctor_create_train(c->train, NULL, &doctor);
 	if (status >= 0)
 		status = hg_doctor_examine(doctor, !event->step.applied, &report);
-	if (status >= 0)
-		findings_tell(c, event, why, report);
+	if (status >= 0) {
+		c->results.bad = (struct bad_step){c->results.bad.runs + 1, c->results.bad.findings + report->findings, event->epoch, event->step.steps - 1, why};
+		findings_tell(c, report);
+	}
 	hg_doctor_free(doctor);
 	return status;
 }
@@ -122,13 +128,46 @@ static void results_note(struct results *r, hg_context *ctx, const struct device
 }
 
 /* The least of all runs, with a name that outlives its run. */
-static void headroom_note(struct results *r, hg_train_report *report)
+static hg_status headroom_note(struct results *r, hg_step *step, hg_train_report *report)
 {
+	hg_observer observer = HG_OBSERVER_INIT;
+	const hg_status status = hg_step_observer(step, &observer);
+	r->observe_every = observer.every;
 	if (report->headroom_name && (!*r->headroom_at || report->headroom < r->headroom)) {
 		r->headroom = report->headroom;
 		(void)snprintf(r->headroom_at, sizeof r->headroom_at, "%s", report->headroom_name);
 	}
 	report->headroom_name = NULL;
+	return status;
+}
+
+/* The table of --explain, of what a run goes on from. */
+static hg_status explain(struct command *c, const hg_train *train)
+{
+	if (c->options.resume)
+		fprintf(c->text, "resumed from %s: weights are bounded by four times what that run last measured, and so are they here\n", c->options.resume);
+	return hg_tape_explain(hg_train_tape(train), print_line, c->text);
+}
+
+/* A run that --unproved refuse does not begin has no tape to explain. The same one with guards has: what is refused is what it leaves to the step's finite check. */
+static void refusal_explain(struct command *c, hg_context *ctx, const hg_train_config *refused, const hg_train_data *in)
+{
+	hg_train_config config = *refused;
+	hg_train *train = NULL;
+	char message[HG_DATA_MESSAGE];
+	(void)snprintf(c->refused, sizeof c->refused, "%s", *c->unread ? c->unread : hg_context_error(ctx));
+	if (!c->options.explain)
+		return;
+	config.policy.unproved = HG_UNPROVED_GUARD;
+	hg_status status = hg_train_create(ctx, &config, in, &train);
+	if (status >= 0 && c->options.resume)
+		status = hg_checkpoint_load(c->options.resume, train, message);
+	if (status >= 0) {
+		fputs("with --unproved guard; refused is what only the step's finite check guards:\n", c->text);
+		status = explain(c, train);
+	}
+	hg_train_free(train); /* where there is no table there is the sentence still */
+	(void)status;
 }
 
 static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
@@ -144,18 +183,24 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
 	if (status >= 0)
 		status = checkpoint_resume(&c->options, c->train, c->unread);
+	if (status == HG_ERR_RANGE && config.policy.unproved == HG_UNPROVED_REFUSE)
+		refusal_explain(c, ctx, &config, &in);
 	if (status >= 0 && c->options.print_plan && !r->runs)
 		status = hg_tape_print(hg_train_tape(c->train), print_line, c->text);
 	if (status >= 0 && c->options.explain && !r->runs)
-		status = hg_tape_explain(hg_train_tape(c->train), print_line, c->text);
+		status = explain(c, c->train);
 	if (status >= 0)
 		status = hg_train_run(c->train, &report);
 	if (c->examination < 0)
 		status = c->examination;
-	if (status >= 0) {
-		headroom_note(r, &report);
+	if (status >= 0)
+		status = headroom_note(r, hg_train_step(c->train), &report);
+	if (status >= 0 && r->runs && watch_interrupted()) {
+		r->left_out = report.epochs_run;
+	} else if (status >= 0) {
 		r->report[r->runs++] = report;
-		(void)checkpoint_save(&c->options, c->train, c->unsaved); /* what was learnt is told also where it cannot be kept */
+		/* what was learnt is told also where it cannot be kept */
+		r->saved = checkpoint_save(&c->options, c->train, c->unsaved) < 0 ? NULL : c->options.save;
 	}
 	hg_train_free(c->train);
 	return status;
@@ -175,7 +220,7 @@ static int seed_run(struct command *c)
 		status = train_one(c, ctx, &data);
 	}
 	progress_end(&c->progress);
-	const int code = status < 0 ? complain(*c->unread ? c->unread : hg_context_error(ctx), status) : TOOL_DONE;
+	const int code = status < 0 ? complain(*c->refused ? c->refused : *c->unread ? c->unread : hg_context_error(ctx), status) : TOOL_DONE;
 	dataset_release(&data);
 	hg_context_free(ctx);
 	return code;

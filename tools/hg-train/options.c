@@ -9,15 +9,15 @@ static const struct tool_option table[] = {
     {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every), TOOL_INTEGER(1, 100000000)},
     {"--together", "N", "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's worth; else 1)", AT(together),
      TOOL_INTEGER(1, HG_STEP_REMEMBERED)},
-    {"--save", "FILE", "keep the state behind the last epoch in a checkpoint, also when interrupted", AT(save), TOOL_TEXT},
+    {"--save", "FILE", "keep the state behind the last epoch in a checkpoint, also when interrupted; tried before the first", AT(save), TOOL_TEXT},
     {"--resume", "FILE", "begin from a checkpoint; epochs are counted anew. With the options it was made with the run goes on bit for bit", AT(resume),
      TOOL_TEXT},
     {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", AT(seeds), TOOL_INTEGER(1, 100000)},
     {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
-    {"--observe", "N", "count every N epochs on the device how near every tensor comes to the limits of fp16 (16); 0: never", AT(observe),
+    {"--observe", "N", "count every N epochs on the device how near every tensor comes to the limits of fp16 (16; with --doctor 1); 0: never", AT(observe),
      TOOL_INTEGER(0, 100000000)},
     {"--print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
-    {"--explain", NULL, "show first why no tensor can overflow fp16, or what guards it", AT(explain), TOOL_FLAG},
+    {"--explain", NULL, "show first why no tensor can overflow fp16, or what guards it; also of what --unproved refuse refuses", AT(explain), TOOL_FLAG},
     {"--doctor", NULL, "look at every step, and when one goes bad say what went wrong first (hg-doctor has more)", AT(doctor), TOOL_FLAG},
     {"--help", NULL, "this page", AT(help), TOOL_FLAG},
     {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},
@@ -44,6 +44,8 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
 		bad = check(&line, o);
+	if (o->doctor && o->observe < 0)
+		o->observe = 1;
 	(void)snprintf(message, size, "%s", line.message);
 	return bad;
 }
@@ -67,8 +69,13 @@ void options_help(FILE *out)
 	tool_options_print(out, table, OPTIONS, 1);
 	fputs("\n"
 	      "A step whose gradients overflow is skipped and the loss scale lowered: that is normal for the first few steps.\n"
-	      "Ctrl-C ends the training and still prints the summary.\n"
+	      "Ctrl-C ends the training behind the epoch at hand: the summary is of what was done and says where --save put the\n"
+	      "state and how to go on from it. A second Ctrl-C ends the program at once, but never in the middle of a file.\n"
 	      "\n"
-	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 130 interrupted\n",
+	      "Epochs are counted from 1 in every run, steps from 0 over all runs since the weights were made: without --resume\n"
+	      "epoch 5 is step 4. Findings and hg-doctor speak of steps; JSON lines of epochs have both.\n"
+	      "\n"
+	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 130 interrupted by Ctrl-C, TERM\n"
+	      "or HUP (summary printed, --save done)\n",
 	      out);
 }

@@ -67,7 +67,7 @@ static void print_header(const struct results *r, FILE *out)
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
 	char *name = tool_printable(d->name ? d->name : r->options->training.data);
 	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", name ? name : "(no memory for its name)", (long long)r->nodes,
-	        (long long)r->edges, (long long)d->features, r->sparse ? "sparse" : "dense", (int)d->classes);
+	        (long long)r->edges, (long long)d->features, dataset_features_text(d, r->sparse), (int)d->classes);
 	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
@@ -103,21 +103,68 @@ static void print_epoch(const struct statistics *s, FILE *out)
 	fputc('\n', out);
 }
 
+/* Of values alone: the loss scale brings gradients near the limit on purpose. */
+static void print_headroom(const struct results *r, FILE *out)
+{
+	if (!*r->headroom_at)
+		return;
+	fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ", r->headroom, r->headroom_at);
+	if (r->observe_every == 1)
+		fputs("every step\n", out);
+	else
+		fprintf(out, "one step in %d (--observe 1: every one)\n", r->observe_every);
+}
+
+static void print_doctor(const struct results *r, const struct statistics *s, FILE *out)
+{
+	const struct bad_step *bad = &r->bad;
+	if (!r->options->doctor)
+		return;
+	fputs("  doctor          ", out);
+	if (!bad->runs)
+		fprintf(out, "no step of %lld went bad%s\n", (long long)s->steps, s->skipped ? "; the run mended by itself what was skipped" : "");
+	else if (r->options->seeds > 1)
+		fprintf(out, "%d of %d runs had a bad step, with %d findings: see above\n", bad->runs, r->runs, bad->findings);
+	else
+		fprintf(out, "epoch %d (step %lld) was bad, with %d finding%s: see above\n", bad->epoch, (long long)bad->step, bad->findings,
+		        bad->findings == 1 ? "" : "s");
+}
+
+/* Where the run stands, and what is left of it. */
+static void print_end(const struct results *r, FILE *out)
+{
+	const int last = r->report[r->runs - 1].epochs_run, left = r->config.epochs - last;
+	const int64_t seed = r->options->training.seed + r->runs;
+	if (r->left_out)
+		fprintf(out, "  interrupted     in epoch %d of seed %lld, which is left out: the figures are of %d of %lld seeds\n", r->left_out, (long long)seed,
+		        r->runs, (long long)r->options->seeds);
+	else if (r->interrupted && r->options->seeds > 1)
+		fprintf(out, "  interrupted     behind epoch %d of %d of seed %lld: the figures are of %d of %lld seeds\n", last, r->config.epochs, (long long)seed - 1,
+		        r->runs, (long long)r->options->seeds);
+	else if (r->interrupted)
+		fprintf(out, "  interrupted     behind epoch %d of %d: the figures are of what was done\n", last, r->config.epochs);
+	if (r->saved)
+		fprintf(out, "  saved           %s: the state behind epoch %d\n", r->saved, last);
+	else if (r->interrupted && !r->options->save && r->options->seeds == 1)
+		fputs("  saved           nothing: --save FILE keeps the state to go on from\n", out);
+	if (r->interrupted && r->saved && left > 0)
+		fprintf(out, "  to go on        the same command with --resume %s --epochs %d\n", r->saved, left);
+}
+
 void results_print(const struct results *r, FILE *out)
 {
 	const double mib = 1024.0 * 1024.0;
 	const struct statistics s = results_statistics(r);
 	print_header(r, out);
 	if (!r->runs) {
-		fputs("  nothing finished\n", out);
+		fputs("  interrupted     before the first epoch: nothing was learnt, and nothing saved\n", out);
 		return;
 	}
 	print_accuracy(r, &s, out);
 	print_epoch(&s, out);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
 	        (double)s.arena_bytes / mib);
-	if (*r->headroom_at)
-		fprintf(out, "  headroom        %.1f bits at the least: %s\n", r->headroom, r->headroom_at);
+	print_headroom(r, out);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
 	if (s.replans)
 		fprintf(out, "  guards          %d tripped: those nodes run in fp32 since\n", s.replans);
@@ -125,6 +172,6 @@ void results_print(const struct results *r, FILE *out)
 	        (long long)s.steps);
 	if (s.steps && s.skipped == s.steps)
 		fputs("  NOTHING LEARNT  every step was skipped; hg-doctor, with the same options, says why\n", out);
-	if (r->interrupted)
-		fprintf(out, "  interrupted: these are the results so far, %s\n", r->runs > 1 ? "the last seed's unfinished" : "unfinished");
+	print_doctor(r, &s, out);
+	print_end(r, out);
 }

@@ -3,6 +3,14 @@
 
 #include "options.h"
 
+/* What --doctor found. */
+struct bad_step {
+	int runs, findings; /* runs that had one, and what was found in all of them */
+	int epoch;          /* of the last such run */
+	int64_t step;
+	const char *why;
+};
+
 /* What all seeds gave. */
 struct results {
 	const struct options *options;
@@ -12,11 +20,15 @@ struct results {
 	int sparse;
 	hg_device device;
 	char device_name[96];
-	int runs;                /* finished or interrupted, with a report */
+	int runs;                /* with a report: finished, or the first one, interrupted */
+	int left_out;            /* epochs of a later one that was interrupted: it would spoil the mean; 0: there is none */
 	hg_train_report *report; /* [seeds] */
 	double headroom;         /* bits, the least that a value in f16 was seen to have, and whose; "": none was seen */
 	char headroom_at[96];
+	int observe_every; /* steps between two that were looked at */
 	int interrupted;
+	const char *saved; /* where the state behind the last epoch is; NULL: nowhere */
+	struct bad_step bad;
 };
 
 struct statistics {

@@ -23,6 +23,12 @@ int dataset_is_sparse(const hg_dataset *d, const struct training *t)
 	return strcmp(t->sparse_features, "on") == 0;
 }
 
+const char *dataset_features_text(const hg_dataset *d, int sparse)
+{
+	const int stored_sparse = d->feat_rowptr != NULL;
+	return sparse ? stored_sparse ? "sparse" : "stored dense, used sparse" : stored_sparse ? "stored sparse, used dense" : "dense";
+}
+
 hg_status dataset_refuse(const struct training *t, const char *why, char *message)
 {
 	(void)snprintf(message, HG_DATA_MESSAGE, "%s: %s", t->data, why);

@@ -24,6 +24,8 @@ hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *da
 /* Share of the features that are not zero, as stored: 1 for dense ones. */
 double dataset_density(const hg_dataset *d);
 int dataset_is_sparse(const hg_dataset *d, const struct training *t);
+/* How they are stored and, where that differs, trained on: "sparse", "dense", "stored sparse, used dense". */
+const char *dataset_features_text(const hg_dataset *d, int sparse);
 int dataset_has_validation(const hg_dataset *d);
 
 #endif
