@@ -3,26 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/normalize.h"
 #include "internal.h"
-
-/* x / sum over the row of |x|; rows of zeros stay. */
-static void normalize_floats(float *x, int64_t count)
-{
-	double sum = 0;
-	for (int64_t j = 0; j < count; j++)
-		sum += fabs((double)x[j]);
-	for (int64_t j = 0; sum > 0 && j < count; j++)
-		x[j] = (float)((double)x[j] / sum);
-}
-
-static void normalize_halves(hg_half *x, int64_t count)
-{
-	double sum = 0;
-	for (int64_t j = 0; j < count; j++)
-		sum += fabs((double)hg_half_to_float(x[j]));
-	for (int64_t j = 0; sum > 0 && j < count; j++)
-		x[j] = hg_half_from_double((double)hg_half_to_float(x[j]) / sum);
-}
 
 static hg_status normalize_sparse(hg_dataset *d, char *message)
 {
@@ -33,7 +15,7 @@ static hg_status normalize_sparse(hg_dataset *d, char *message)
 			d->feat_value[e] = 1;
 	}
 	for (int64_t i = 0; i < d->nodes; i++)
-		normalize_floats(d->feat_value + d->feat_rowptr[i], d->feat_rowptr[i + 1] - d->feat_rowptr[i]);
+		hg__row_normalize(d->feat_value + d->feat_rowptr[i], HG_F32, d->feat_rowptr[i + 1] - d->feat_rowptr[i]);
 	return HG_OK;
 }
 
@@ -44,10 +26,7 @@ hg_status hg_dataset_row_normalize(hg_dataset *d, char *message)
 	if (d->feat_rowptr)
 		HG__TRY(normalize_sparse(d, message));
 	for (int64_t i = 0; d->feat && i < d->nodes; i++)
-		if (d->feat_dtype == HG_F16)
-			normalize_halves((hg_half *)d->feat + i * d->features, d->features);
-		else
-			normalize_floats((float *)d->feat + i * d->features, d->features);
+		hg__row_normalize((char *)d->feat + (size_t)(i * d->features) * hg_dtype_size(d->feat_dtype), d->feat_dtype, d->features);
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
 }

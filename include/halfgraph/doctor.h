@@ -136,11 +136,26 @@ HG_API void hg_doctor_free(hg_doctor *doctor);
  * host once. */
 HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report);
 
-/* Try what the finding's remedies say, each in a run of its own of `steps` steps from the beginning, and note whether it worked: the last step was applied with a finite loss,
- * no larger than the first, and the next one has no finding. Only what config can say; the others stay untried. config's progress is called for every epoch of every run; where it stops
- * one, HG_INFO_STOPPED, and what did not come to an end stays untried. */
-HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_train_config *config, const hg_train_data *data, int64_t steps,
-                                            const hg_finding *finding);
+/* Try what remedies say: each option once, in a run of its own from the beginning, and note in every remedy that names it whether it worked: the last step was applied with a
+ * finite loss, no larger than the first, and the next one has no finding. The first finding's remedies come first, as they are listed, then what the next ones name besides, until
+ * `most` runs have been made. Types, sums, norms, factors and rates are said by the config, "--row-normalize on" by features of the run's own, divided as
+ * hg_dataset_row_normalize does; what neither can say stays untried, as does a run that does not fit into memory. The findings, the data and the run that they are of keep every bit. */
+typedef struct hg_doctor_trial {
+	size_t size;
+	const hg_train_config *config; /* of the run with the findings; its progress is called for every epoch of every run */
+	const hg_train_data *data;
+	int64_t steps; /* of each run */
+	int most;      /* runs, at least 1; usually 12: one finding has 7 remedies at most, and the next ones may name 5 others */
+	/* What data->input.x was uploaded from: a compact host array [n, d], f16 or f32. NULL: what is on the device is taken, where a half has lost digits already. */
+	const void *features;
+	hg_dtype features_dtype;
+} hg_doctor_trial;
+#define HG_DOCTOR_TRIAL_INIT                              \
+	{                                                     \
+		sizeof(hg_doctor_trial), 0, 0, 200, 12, 0, HG_F32 \
+	}
+/* findings: [count]. HG_INFO_STOPPED where progress stops a run: what did not come to an end stays untried. */
+HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_doctor_trial *trial, const hg_finding *findings, int count);
 
 HG_EXTERN_C_END
 #endif

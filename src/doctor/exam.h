@@ -36,6 +36,7 @@ struct hg__sight {
 	int64_t bad, count; /* elements that are not finite, of all */
 	int faint;          /* most of it was rounded to zero, here or in what it is made of */
 	int tensor;         /* its place in the report, 1 ..; 0: none */
+	double row_sum;     /* of a leaf: the largest sum of sizes over a row */
 	int reached;        /* chain.c */
 };
 
@@ -58,7 +59,8 @@ struct hg__exam {
 	hg_tape *tape;
 	hg_params *params;
 	hg_optim *optim;
-	const hg_graph *features;      /* sparse features, where they are known; NULL else */
+	hg_graph *features;            /* sparse features, where they are known; NULL else */
+	double features_sum;           /* of their sizes, over a row, the largest */
 	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
 	const hg_train_config *config; /* of a training run; NULL: none */
 	int silent, most;

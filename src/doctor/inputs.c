@@ -94,6 +94,7 @@ static hg_status check_leaf(struct hg__exam *exam, int32_t v)
 		tensor.in[i] = -1;
 	exam->value[v].bad = look.nonfinite;
 	exam->value[v].count = mat->rows * mat->cols;
+	exam->value[v].row_sum = look.row_sum;
 	HG__TRY(hg__page_text(exam->ctx, exam->pages, &tensor.name, "%s", param ? value->param->name : value->name));
 	HG__TRY(hg__note_tensor(exam, &tensor, &look, &exam->value[v].tensor));
 	if (param || !look.nonfinite)
@@ -188,9 +189,19 @@ static hg_status check_labels(struct hg__exam *exam, const struct hg__node *node
 	return status;
 }
 
+static hg_status sum_features(struct hg__exam *exam)
+{
+	hg_graph_facts facts = HG_GRAPH_FACTS_INIT;
+	if (exam->features)
+		HG__TRY(hg_graph_facts_get(exam->features, &facts));
+	exam->features_sum = facts.max_row_sum;
+	return HG_OK;
+}
+
 hg_status hg__exam_inputs(struct hg__exam *exam)
 {
 	const hg_tape *tape = exam->tape;
+	HG__TRY(sum_features(exam));
 	HG__TRY(check_graphs(exam));
 	HG__TRY(check_leaves(exam));
 	for (int64_t k = 0; k < tape->lines; k++) {

@@ -20,6 +20,7 @@ static void insert(struct hg__off *list, int64_t row, int64_t col, double got, d
 static void count(struct hg__look *look, int64_t row, int64_t n, const float *x)
 {
 	float most = (float)look->amax;
+	double sum = 0.0;
 	for (int64_t c = 0; c < n; c++) {
 		const int32_t bits = (int32_t)(hg__float_bits(x[c]) & MAGNITUDE);
 		if (bits == 0) {
@@ -28,15 +29,17 @@ static void count(struct hg__look *look, int64_t row, int64_t n, const float *x)
 		}
 		look->bin[hg__bin_of_float((uint32_t)bits)]++;
 		look->subnormals += bits < SMALLEST_NORMAL;
-		if (bits < INFINITE)
+		if (bits < INFINITE) {
 			most = fabsf(x[c]) > most ? fabsf(x[c]) : most;
-		else if (look->nonfinite++ == 0) {
+			sum += (double)fabsf(x[c]);
+		} else if (look->nonfinite++ == 0) {
 			look->row = row;
 			look->col = c;
 			look->got = (double)x[c];
 		}
 	}
 	look->amax = (double)most;
+	look->row_sum = sum > look->row_sum ? sum : look->row_sum;
 }
 
 /* x beside w. */

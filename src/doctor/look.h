@@ -16,6 +16,7 @@ struct hg__off {
 struct hg__look {
 	int64_t zeros, subnormals, nonfinite, bin[32];
 	double amax;      /* of the finite ones */
+	double row_sum;   /* their sizes over a row, the largest sum */
 	int64_t row, col; /* the first that is not finite */
 	double got;
 	/* beside the wide result: */

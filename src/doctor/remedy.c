@@ -90,11 +90,32 @@ static int lambda(const struct patient *p, char option[OPTION])
 
 /* ---- features, weights, updates ---- */
 
+/* Ops whose result is as large as their first operand makes it. */
+static int is_linear(const struct hg__op *op)
+{
+	return op == &hg__op_linear || op == &hg__op_spmm || op == &hg__op_dropout || op == &hg__op_cast;
+}
+
+/* The sizes of a row of the features, together, that the op at fault reads as they are or by way of linear ops; 0: it reads none. */
+static double features_sum(const struct patient *p)
+{
+	const hg_tape *tape = p->exam->tape;
+	const struct hg__line *line = p->f->backward ? NULL : p->found->line;
+	while (line) {
+		const struct hg__value *x = &tape->value[line->node.in[0]];
+		if (line->node.graph && line->node.graph == p->exam->features)
+			return p->exam->features_sum;
+		if (x->node < 0)
+			return x->kind == HG__INPUT ? p->exam->value[line->node.in[0]].row_sum : 0.0;
+		line = is_linear(tape->line[x->node].node.op) ? &tape->line[x->node] : NULL;
+	}
+	return 0.0;
+}
+
+/* Rows that have been divided add up to 1, each element rounded by 2^-11 of itself at most. */
 static int row_normalize(const struct patient *p, char option[OPTION])
 {
-	const struct hg__line *line = p->found->line;
-	const int reads_input = line && !p->f->backward && p->exam->tape->value[line->node.in[0]].node < 0;
-	return reads_input && p->exam->tape->value[line->node.in[0]].kind == HG__INPUT && write_fixed(option, "--row-normalize on");
+	return features_sum(p) > 1.0 + 0x1p-10 && write_fixed(option, "--row-normalize on");
 }
 
 static double rate(const struct patient *p)

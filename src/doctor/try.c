@@ -1,87 +1,9 @@
 /* Does a remedy work? A run of its own with the option in force, from the beginning; then its next step is examined. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/context.h"
 #include "core/versioned.h"
-#include "halfgraph/doctor.h"
-
-/* ---- options ---- */
-
-/* Types and sums as named; the loss scale stays as it was set, where there is one before and after. */
-static int set_precision(hg_train_config *c, const char *value)
-{
-	hg_policy policy;
-	if (hg_policy_parse(value, &policy) < 0)
-		return 0;
-	if (policy.loss_scale.enabled && c->policy.loss_scale.enabled)
-		policy.loss_scale = c->policy.loss_scale;
-	c->policy = policy;
-	return 1;
-}
-
-static int set_norm(hg_train_config *c, const char *value)
-{
-	static const char *const name[] = {[HG_NORM_NONE] = "none", [HG_NORM_LEFT] = "left", [HG_NORM_RIGHT] = "right", [HG_NORM_BOTH] = "both"};
-	for (int i = 0; i <= HG_NORM_BOTH; i++)
-		if (strcmp(name[i], value) == 0) {
-			c->model.norm = (hg_norm)i;
-			return 1;
-		}
-	return 0;
-}
-
-static int set_aggregate(hg_train_config *c, const char *value)
-{
-	c->model.aggregate = strcmp(value, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
-	return 1;
-}
-
-static int set_lambda(hg_train_config *c, const char *value)
-{
-	c->model.lambda = strtof(value, NULL);
-	return 1;
-}
-
-static int set_loss_scale(hg_train_config *c, const char *value)
-{
-	c->policy.loss_scale.init_scale = strtof(value, NULL);
-	return 1;
-}
-
-static int set_lr(hg_train_config *c, const char *value)
-{
-	c->optim.lr = strtof(value, NULL);
-	return 1;
-}
-
-static int set_clip(hg_train_config *c, const char *value)
-{
-	c->optim.clip_norm = strtof(value, NULL);
-	return 1;
-}
-
-static const struct {
-	const char *name;
-	int (*set)(hg_train_config *config, const char *value);
-} options[] = {
-    {"--precision", set_precision},   {"--norm", set_norm}, {"--aggregate", set_aggregate}, {"--lambda", set_lambda},
-    {"--loss-scale", set_loss_scale}, {"--lr", set_lr},     {"--clip", set_clip},
-};
-#define OPTIONS (sizeof options / sizeof *options)
-
-/* Can a config say it? "--name value". */
-static int apply(hg_train_config *config, const char *option)
-{
-	for (size_t i = 0; i < OPTIONS; i++) {
-		const size_t length = strlen(options[i].name);
-		if (strncmp(option, options[i].name, length) == 0 && option[length] == ' ')
-			return options[i].set(config, option + length + 1);
-	}
-	return 0;
-}
+#include "doctor/change.h"
 
 /* ---- the run ---- */
 
@@ -126,41 +48,117 @@ static int is_refusal(hg_status status)
 	return status == HG_ERR_ARG || status == HG_ERR_RANGE || status == HG_ERR_UNSUPPORTED;
 }
 
-static hg_status try_one(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, int epochs, hg_remedy *remedy)
+static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg__change *change, struct trial *trial, hg_remedy *remedy)
 {
-	hg_train_config c = *config;
-	struct trial trial = {NAN, NAN, 0, 0, 0, config->progress, config->user};
+	struct hg__changed_data features;
 	hg_train *train = NULL;
-	if (!apply(&c, remedy->option))
-		return HG_OK;
-	c.epochs = c.eval_every = epochs;
-	c.patience = 0;
-	c.progress = watch;
-	c.user = &trial;
-	remedy->worked = 0;
-	hg_status status = hg_train_create(ctx, &c, data, &train);
+	HG__TRY(hg__changed_data_make(ctx, t, change, &features));
+	hg_status status = hg_train_create(ctx, &change->config, &features.data, &train);
 	if (status >= 0)
-		status = judge(train, &trial, remedy);
+		status = judge(train, trial, remedy);
 	hg_train_free(train);
+	hg__changed_data_free(ctx, &features);
+	return status;
+}
+
+/* Beside the run that is examined there may be no room for another. */
+static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__change *change, hg_remedy *remedy)
+{
+	struct trial trial = {NAN, NAN, 0, 0, 0, t->config->progress, t->config->user};
+	hg_train_config *c = &change->config;
+	c->epochs = c->eval_every = (int)t->steps;
+	c->patience = 0;
+	c->progress = watch;
+	c->user = &trial;
+	remedy->worked = 0;
+	const hg_status status = run(ctx, t, change, &trial, remedy);
 	if (trial.stopped)
 		return HG_INFO_STOPPED;
 	remedy->tried = status >= 0 || is_refusal(status);
-	return remedy->tried ? HG_OK : status;
+	return remedy->tried || status == HG_ERR_NOMEM ? HG_OK : status;
 }
 
-hg_status hg_doctor_try(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, int64_t steps, const hg_finding *finding)
+/* ---- all of them ---- */
+
+struct list {
+	const hg_finding *finding;
+	int count;
+};
+
+/* The same option, tried for a finding or a place before this one; NULL: it has not been. */
+static const hg_remedy *tried_before(const struct list *l, int finding, int place)
 {
+	const char *option = l->finding[finding].remedy[place].option;
+	for (int i = 0; i <= finding; i++)
+		for (int k = 0; k < (i < finding ? l->finding[i].remedies : place); k++) {
+			const hg_remedy *r = &l->finding[i].remedy[k];
+			if (r->tried && strcmp(r->option, option) == 0)
+				return r;
+		}
+	return NULL;
+}
+
+static void share(const hg_remedy *from, hg_remedy *to)
+{
+	const hg_remedy own = *to;
+	*to = *from;
+	to->option = own.option;
+	to->why = own.why;
+}
+
+static hg_status try_all(hg_context *ctx, const hg_doctor_trial *t, const struct list *l)
+{
+	hg_status status = HG_OK;
+	int left = t->most;
+	for (int i = 0; i < l->count; i++)
+		for (int k = 0; k < l->finding[i].remedies && status == HG_OK; k++) {
+			struct hg__change change = {*t->config, 0};
+			hg_remedy *remedy = &l->finding[i].remedy[k];
+			const hg_remedy *same = tried_before(l, i, k);
+			if (same) {
+				share(same, remedy);
+			} else if (left > 0 && hg__change_read(&change, remedy->option)) {
+				left--;
+				status = try_one(ctx, t, &change, remedy);
+			}
+		}
+	return status;
+}
+
+/* The caller's structs in full; `ours` borrows what they point to. */
+static hg_status trial_read(hg_context *ctx, const hg_doctor_trial *theirs, hg_doctor_trial *ours, hg_train_config *config)
+{
+	const hg_doctor_trial usual = HG_DOCTOR_TRIAL_INIT;
+	*ours = usual;
+	*config = hg_train_config_default(NULL);
+	if (!theirs || !hg__struct_read(ours, sizeof *ours, theirs))
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: trial %s",
+		                theirs ? ".size is not set (start from HG_DOCTOR_TRIAL_INIT), or a field unknown to this version is used" : "is NULL");
+	if (!ours->config || !ours->data)
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: trial.%s is NULL", ours->config ? "data" : "config");
+	if (ours->steps < 1 || ours->steps > INT32_MAX || ours->most < 1)
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: steps %lld, most %d, expected 1 to %d, and at least 1", (long long)ours->steps, ours->most, INT32_MAX);
+	if (ours->features && ours->features_dtype != HG_F16 && ours->features_dtype != HG_F32)
+		return hg__fail(ctx, HG_ERR_DTYPE, "doctor_try: features_dtype is %s, expected f16 or f32", hg_dtype_name(ours->features_dtype));
+	if (!hg__struct_read(config, sizeof *config, ours->config))
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
+	ours->config = config;
+	return HG_OK;
+}
+
+hg_status hg_doctor_try(hg_context *ctx, const hg_doctor_trial *trial, const hg_finding *findings, int count)
+{
+	hg_doctor_trial ours;
+	hg_train_config config;
+	hg_train_data data = HG_TRAIN_DATA_INIT;
 	if (!ctx)
 		return HG_ERR_ARG;
-	if (!config || !data || !finding)
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: %s is NULL", !config ? "config" : !data ? "data" : "finding");
-	if (steps < 1 || steps > INT32_MAX)
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: steps is %lld, expected 1 to %d", (long long)steps, INT32_MAX);
-	hg_train_config ours = hg_train_config_default(NULL);
-	if (!hg__struct_read(&ours, sizeof ours, config))
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
-	hg_status status = HG_OK;
-	for (int i = 0; i < finding->remedies && status == HG_OK; i++)
-		status = try_one(ctx, &ours, data, (int)steps, &finding->remedy[i]);
-	return status;
+	HG__TRY(trial_read(ctx, trial, &ours, &config));
+	if (count < 0 || (count && !findings))
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: %d findings%s", count, count < 0 ? "" : ", and the list is NULL");
+	if (!hg__struct_read(&data, sizeof data, ours.data))
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: data.size is not set (start from HG_TRAIN_DATA_INIT), or a field unknown to this version is used");
+	ours.data = &data;
+	const struct list list = {findings, count};
+	return try_all(ctx, &ours, &list);
 }

@@ -156,6 +156,14 @@ shows hub hub.html 'What went wrong first'
 remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl | head -n 1)
 [ -n "$remedy" ] || fail 'hub: no remedy'
 run 0 "hub with $remedy" --data hub.h5 $naive $remedy --steps 40
+tried() { # NAME FILE: every option of every finding
+  if grep -q '"option":"-[^}]*"tried":false' "$2"; then fail "$1: an option was not tried"; fi
+}
+tried hub hub.jsonl
+run 2 features --data hub.h5 --model gcn --norm none --precision fp16-naive --dropout 0 --steps 4 --json features.jsonl
+is features cause features.jsonl '"store"'
+contains features features.jsonl '"option":"--row-normalize on"[^}]*"tried":true'
+tried features features.jsonl
 run 2 'hub, nothing tried' --data hub.h5 $naive --try off --json -
 contains 'hub, nothing tried' out '"tried":false'
 if grep -q '"tried":true' out; then fail 'hub, nothing tried: something was'; fi

@@ -199,6 +199,34 @@ static void a_hub_in_naive_sums_is_named(void)
 	run_close(&r);
 }
 
+/* What hg_doctor_try shall try. */
+static hg_doctor_trial trial_of(const struct run *r, const hg_train_config *c)
+{
+	hg_doctor_trial trial = HG_DOCTOR_TRIAL_INIT;
+	trial.config = c;
+	trial.data = &r->data;
+	trial.steps = 4;
+	return trial;
+}
+
+static const hg_doctor_report *report_of(struct run *r)
+{
+	const hg_doctor_report *report = NULL;
+	CHECK_OK(hg_doctor_examine(r->doctor, 0, &report));
+	for (int i = 0; i < report->findings; i++)
+		test_note("%s", report->finding[i].sentence);
+	CHECK(report->findings > 0 && report->finding[0].remedies > 0);
+	return report;
+}
+
+static const hg_remedy *remedy_of(const hg_finding *f, const char *option)
+{
+	for (int i = 0; i < f->remedies; i++)
+		if (strcmp(f->remedy[i].option, option) == 0)
+			return &f->remedy[i];
+	return NULL;
+}
+
 static void remedies_are_tried(void)
 {
 	static struct task t;
@@ -207,19 +235,172 @@ static void remedies_are_tried(void)
 		for (int c = 0; c < D; c++)
 			t.x[i][c] = fabsf(t.x[i][c]) + 1.0f;
 	const hg_train_config c = config_of("gin", "fp16-naive", 4);
-	const hg_doctor_report *report = NULL;
 	struct run r;
 	run_data(&r, test_context(), &t, HUB, 0);
 	run_all(&r, c);
-	CHECK_OK(hg_doctor_examine(r.doctor, 0, &report));
-	CHECK(report->findings > 0 && report->finding[0].remedies > 0);
-	CHECK_STR(report->finding[0].remedy[0].option, "--precision fp16");
-	CHECK_OK(hg_doctor_try(r.ctx, &c, &r.data, 4, &report->finding[0]));
-	for (int i = 0; i < report->finding[0].remedies; i++) {
-		const hg_remedy *m = &report->finding[0].remedy[i];
-		test_note("%s (%s): tried %d worked %d, loss %g to %g", m->option, m->why, m->tried, m->worked, m->loss_first, m->loss_last);
+	const hg_finding *f = report_of(&r)->finding;
+	const hg_doctor_trial trial = trial_of(&r, &c);
+	CHECK_STR(f->remedy[0].option, "--precision fp16");
+	CHECK_OK(hg_doctor_try(r.ctx, &trial, f, 1));
+	CHECK(f->remedy[0].tried && f->remedy[0].worked);
+	run_close(&r);
+}
+
+/* Features of 2e4, whose sums over ten neighbours are beyond f16; divided by their rows' sums they are well. */
+static void large_features(struct task *t)
+{
+	task_make(t, 0);
+	for (int i = 0; i < N; i++)
+		for (int c = 0; c < D; c++)
+			t->x[i][c] = 1e4f * (fabsf(t->x[i][c]) + 1.0f);
+}
+
+struct trials {
+	int epochs, first; /* calls of progress; those for a first epoch, one a run */
+};
+
+static int count_epochs(void *user, const hg_train_event *event)
+{
+	struct trials *trials = user;
+	trials->epochs++;
+	trials->first += event->epoch == 1;
+	return 0;
+}
+
+static void narrow_features(struct run *r, const struct task *t)
+{
+	hg_tensor_free(r->x);
+	CHECK_OK(hg_tensor_create(r->ctx, HG_F16, N, D, &r->x));
+	CHECK_OK(hg_tensor_upload(r->x, t->x, HG_F32));
+	r->data.input.x = r->x;
+}
+
+/* f32, halves, halves with what they were uploaded from, sparse. The run's own features stay what they are. */
+static void rows_are_normalised_for_a_trial(void)
+{
+	static struct task t;
+	static float before[N][D], after[N][D];
+	large_features(&t);
+	for (int kind = 0; kind < 4; kind++) {
+		hg_train_config c = config_of("gcn", "fp16", 1);
+		struct run r;
+		run_data(&r, test_context(), &t, 0, kind == 3);
+		if (kind == 1 || kind == 2)
+			narrow_features(&r, &t);
+		if (r.x)
+			CHECK_OK(hg_tensor_download(r.x, before, HG_F32));
+		c.model.norm = HG_NORM_NONE;
+		c.model.dropout = 0.0f;
+		c.policy.replan = 0;
+		run_all(&r, c);
+		const hg_finding *f = report_of(&r)->finding;
+		hg_doctor_trial trial = trial_of(&r, &c);
+		trial.features = kind == 2 ? t.x : NULL;
+		trial.steps = 8; /* the loss scale may have to fall */
+		CHECK_EQ_I(f->cause, HG_CAUSE_STORE);
+		CHECK_OK(hg_doctor_try(r.ctx, &trial, f, 1));
+		const hg_remedy *m = remedy_of(f, "--row-normalize on");
+		CHECK(m != NULL);
+		test_note("%s: loss %g to %g", m->option, m->loss_first, m->loss_last);
+		CHECK(m->tried && m->worked);
+		if (r.x)
+			CHECK_OK(hg_tensor_download(r.x, after, HG_F32));
+		CHECK(memcmp(before, after, sizeof before) == 0);
+		run_close(&r);
 	}
-	CHECK(report->finding[0].remedy[0].tried && report->finding[0].remedy[0].worked);
+}
+
+/* Rows that have been divided are not to be divided again. */
+static void normalised_rows_are_no_remedy(void)
+{
+	static struct task t;
+	large_features(&t);
+	for (int i = 0; i < N; i++) {
+		float sum = 0.0f;
+		for (int c = 0; c < D; c++)
+			sum += t.x[i][c];
+		for (int c = 0; c < D; c++)
+			t.x[i][c] /= sum;
+	}
+	for (int sparse = 0; sparse < 2; sparse++) {
+		hg_train_config c = config_of("gcn", "fp16", 1);
+		struct run r;
+		run_data(&r, test_context(), &t, 0, sparse);
+		run_all(&r, c);
+		hg_param *w = hg_params_at(hg_train_params(r.train), 0);
+		float *weight = malloc((size_t)(D * 16) * sizeof *weight);
+		CHECK(weight != NULL);
+		for (int i = 0; i < D * 16; i++)
+			weight[i] = 60000.0f;
+		CHECK_OK(hg_param_set(w, weight));
+		free(weight);
+		CHECK(remedy_of(report_of(&r)->finding, "--row-normalize on") == NULL);
+		run_close(&r);
+	}
+}
+
+/* Two findings name some of the same options: each of these makes one run, and every finding learns what came of it; the budget ends the others. */
+static void each_option_runs_once(void)
+{
+	static struct task t;
+	large_features(&t);
+	hg_train_config c = config_of("gcn", "fp16-naive", 1);
+	struct run r;
+	run_data(&r, test_context(), &t, 0, 0);
+	c.model.norm = HG_NORM_NONE;
+	c.model.dropout = 0.0f;
+	run_all(&r, c);
+	const hg_finding *f = report_of(&r)->finding;
+	hg_finding two[2] = {*f, *f};
+	hg_remedy own[2][8];
+	int options = 0;
+	CHECK(f->remedies >= 4 && f->remedies <= 8);
+	for (int i = 0; i < 2; i++) {
+		memcpy(own[i], f->remedy, (size_t)f->remedies * sizeof *f->remedy);
+		two[i].remedy = own[i];
+	}
+	two[0].remedies = 2; /* the others are the second one's alone */
+	for (int i = 0; i < f->remedies; i++)
+		options += *f->remedy[i].option != 0;
+	struct trials trials = {0};
+	hg_train_config counted = c;
+	counted.progress = count_epochs;
+	counted.user = &trials;
+	hg_doctor_trial trial = trial_of(&r, &counted);
+	trial.most = options - 1;
+	CHECK_OK(hg_doctor_try(r.ctx, &trial, two, 2));
+	CHECK_EQ_I(trials.first, options - 1);
+	CHECK_EQ_I(trials.epochs, 4 * (options - 1));
+	for (int i = 0; i < 2; i++)
+		CHECK(own[1][i].worked == own[0][i].worked && memcmp(&own[1][i].loss_last, &own[0][i].loss_last, sizeof(double)) == 0);
+	for (int i = 0; i < options; i++)
+		CHECK_EQ_I(own[1][i].tried, i < options - 1);
+	CHECK(!f->remedy[0].tried);
+	run_close(&r);
+}
+
+static void bad_trials_are_refused(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	const hg_train_config c = config_of("gcn", "fp16", 1);
+	struct run r;
+	run_data(&r, test_context(), &t, 0, 0);
+	const hg_doctor_trial good = trial_of(&r, &c);
+	hg_doctor_trial bad[6] = {good, good, good, good, good, good};
+	bad[0].size = 0;
+	bad[1].config = NULL;
+	bad[2].data = NULL;
+	bad[3].steps = 0;
+	bad[4].most = 0;
+	bad[5].features = t.x;
+	bad[5].features_dtype = HG_I32;
+	for (int i = 0; i < 6; i++)
+		CHECK_STATUS(hg_doctor_try(r.ctx, &bad[i], NULL, 0), i == 5 ? HG_ERR_DTYPE : HG_ERR_ARG);
+	CHECK_STATUS(hg_doctor_try(r.ctx, &good, NULL, 1), HG_ERR_ARG);
+	CHECK_STATUS(hg_doctor_try(r.ctx, NULL, NULL, 0), HG_ERR_ARG);
+	CHECK_STATUS(hg_doctor_try(NULL, &good, NULL, 0), HG_ERR_ARG);
+	CHECK_OK(hg_doctor_try(r.ctx, &good, NULL, 0));
 	run_close(&r);
 }
 
@@ -297,7 +478,14 @@ static void every_allocation_may_fail(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(healthy_models_have_no_finding_and_keep_their_bits), TEST(a_hub_in_naive_sums_is_named),
-	                                         TEST(remedies_are_tried), TEST(skipped_steps_are_taken_again), TEST(every_allocation_may_fail)};
+	static const struct test_case cases[] = {TEST(healthy_models_have_no_finding_and_keep_their_bits),
+	                                         TEST(a_hub_in_naive_sums_is_named),
+	                                         TEST(remedies_are_tried),
+	                                         TEST(rows_are_normalised_for_a_trial),
+	                                         TEST(normalised_rows_are_no_remedy),
+	                                         TEST(each_option_runs_once),
+	                                         TEST(bad_trials_are_refused),
+	                                         TEST(skipped_steps_are_taken_again),
+	                                         TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -176,33 +176,24 @@ static int on_trial(void *user, const hg_train_event *event)
 	return watch_interrupted();
 }
 
-/* A trial is one of the whole run: what came of an option holds for every finding that names it. */
-static void results_share(const hg_finding *from, const hg_finding *to)
-{
-	for (int i = 0; i < from->remedies; i++)
-		for (int k = 0; k < to->remedies; k++)
-			if (from->remedy[i].tried && strcmp(from->remedy[i].option, to->remedy[k].option) == 0) {
-				const char *why = to->remedy[k].why;
-				to->remedy[k] = from->remedy[i];
-				to->remedy[k].why = why;
-			}
-}
-
-/* Those of the first finding: what went wrong first is to be mended first. */
+/* Those of the first finding first: what went wrong first is to be mended first. */
 static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
 	hg_train_config config = d->config;
+	hg_doctor_trial trial = HG_DOCTOR_TRIAL_INIT;
 	if (!d->findings || d->options->no_try || watch_interrupted())
 		return HG_OK;
 	e->trying = 1;
 	progress_begin(&e->progress, 1);
 	config.progress = on_trial;
 	config.user = &e->progress;
-	const hg_status status = hg_doctor_try(e->ctx, &config, data, d->options->steps, &d->finding[0]);
-	for (int i = 1; i < d->findings; i++)
-		results_share(&d->finding[0], &d->finding[i]);
-	return status;
+	trial.config = &config;
+	trial.data = data;
+	trial.steps = d->options->steps;
+	trial.features = data->input.x ? d->dataset->feat : NULL;
+	trial.features_dtype = d->dataset->feat_dtype;
+	return hg_doctor_try(e->ctx, &trial, d->finding, d->findings);
 }
 
 hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *device)

@@ -8,7 +8,8 @@
 static const struct tool_option table[] = {
     {"--steps", "N", "train at most so many steps (200)", AT(steps), TOOL_INTEGER(1, 100000000)},
     {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it; remedies are tried from the beginning", AT(checkpoint), TOOL_TEXT},
-    {"--try", "WHEN", "train with every remedy, to say which helps: on (default), off", AT(no_try), TOOL_CHOICE("on|off")},
+    {"--try", "WHEN", "train with the remedies, to say which help: on (default; at most 12 runs of --steps, what went wrong first is mended first), off",
+     AT(no_try), TOOL_CHOICE("on|off")},
     {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
      TOOL_TEXT},
     {"--html", "FILE", "write the report as one page that needs no network", AT(html), TOOL_TEXT},

@@ -1,0 +1,83 @@
+#include "doctor/change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Types and sums as named; the loss scale stays as it was set, where there is one before and after. */
+static int set_precision(struct hg__change *change, const char *value)
+{
+	hg_policy policy;
+	if (hg_policy_parse(value, &policy) < 0)
+		return 0;
+	if (policy.loss_scale.enabled && change->config.policy.loss_scale.enabled)
+		policy.loss_scale = change->config.policy.loss_scale;
+	policy.unproved = change->config.policy.unproved;
+	change->config.policy = policy;
+	return 1;
+}
+
+static int set_norm(struct hg__change *change, const char *value)
+{
+	static const char *const name[] = {[HG_NORM_NONE] = "none", [HG_NORM_LEFT] = "left", [HG_NORM_RIGHT] = "right", [HG_NORM_BOTH] = "both"};
+	for (int i = 0; i <= HG_NORM_BOTH; i++)
+		if (strcmp(name[i], value) == 0) {
+			change->config.model.norm = (hg_norm)i;
+			return 1;
+		}
+	return 0;
+}
+
+static int set_aggregate(struct hg__change *change, const char *value)
+{
+	change->config.model.aggregate = strcmp(value, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
+	return 1;
+}
+
+static int set_lambda(struct hg__change *change, const char *value)
+{
+	change->config.model.lambda = strtof(value, NULL);
+	return 1;
+}
+
+static int set_loss_scale(struct hg__change *change, const char *value)
+{
+	change->config.policy.loss_scale.init_scale = strtof(value, NULL);
+	return 1;
+}
+
+static int set_lr(struct hg__change *change, const char *value)
+{
+	change->config.optim.lr = strtof(value, NULL);
+	return 1;
+}
+
+static int set_clip(struct hg__change *change, const char *value)
+{
+	change->config.optim.clip_norm = strtof(value, NULL);
+	return 1;
+}
+
+static int set_row_normalize(struct hg__change *change, const char *value)
+{
+	change->row_normalize = strcmp(value, "on") == 0;
+	return 1;
+}
+
+static const struct {
+	const char *name;
+	int (*set)(struct hg__change *change, const char *value);
+} options[] = {
+    {"--precision", set_precision},   {"--norm", set_norm}, {"--aggregate", set_aggregate}, {"--lambda", set_lambda},
+    {"--loss-scale", set_loss_scale}, {"--lr", set_lr},     {"--clip", set_clip},           {"--row-normalize", set_row_normalize},
+};
+#define OPTIONS (sizeof options / sizeof *options)
+
+int hg__change_read(struct hg__change *change, const char *option)
+{
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const size_t length = strlen(options[i].name);
+		if (strncmp(option, options[i].name, length) == 0 && option[length] == ' ')
+			return options[i].set(change, option + length + 1);
+	}
+	return 0;
+}
