@@ -50,10 +50,12 @@ typedef struct hg_step_info {
 	const char *first_nonfinite; /* name of the first parameter with one, or NULL */
 	const char *
 	    outgrown; /* name of the first parameter with an element larger than the tapes assume (hg_evidence), so that their table has to be made again; or NULL */
+	int32_t tripped;    /* first node of the tape (hg_narrowing.node) whose result did not fit in f16, behind a guard of its own (hg_policy.replan); -1: none */
+	float tripped_amax; /* the largest |x| that it was about to store; INFINITY where only what it stored was seen, or its sums ran in f16; NaN: not a number */
 } hg_step_info;
-#define HG_STEP_INFO_INIT                                                  \
-	{                                                                      \
-		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0, 0 \
+#define HG_STEP_INFO_INIT                                                            \
+	{                                                                                \
+		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0, 0, -1, 0.0f \
 	}
 HG_API HG_NODISCARD hg_status hg_optim_info(hg_optim *optim, hg_step_info *info);
 

@@ -37,7 +37,7 @@ typedef enum hg_step_reason {
 	HG_STEP_SKIPPED_BACKOFF = 2,   /* a gradient was not finite; the scale was lowered */
 	HG_STEP_SKIPPED_TOLERATED = 3, /* not finite; hysteresis kept the scale */
 	HG_STEP_SKIPPED_AT_FLOOR = 4,  /* not finite although the scale is at min_scale (or disabled): the scale is not to blame */
-	HG_STEP_SKIPPED_FORWARD = 5    /* the loss itself is not finite: the forward pass overflowed, and the scale stays as it is */
+	HG_STEP_SKIPPED_FORWARD = 5    /* the forward pass overflowed: a guard tripped, or the loss itself is not finite. The scale stays as it is */
 } hg_step_reason;
 HG_API const char *hg_step_reason_text(hg_step_reason reason);
 
@@ -70,11 +70,10 @@ typedef enum hg_accumulate {
 
 /* What to do with a narrowing to f16 that is proved neither for all weights nor for those that the tape assumes (hg_evidence).
  *
- *     GUARD    narrow all the same. On a TRAIN tape what overflows reaches the gradients as infinity or NaN, the optimiser's finite check finds it, and the step
- *              is skipped: weights never take it in (an overflow to -infinity that relu, a maximum
- *              or exp takes in gives what the exact number would have given, where sums are f32; a partial sum in f16 may go to -infinity where the sum is
- *              positive: there the guard has a gap, which hg_doctor sees). On an EVAL tape nothing is skipped or changed; hg_train reports how many logits
- *              were not finite
+ *     GUARD    narrow all the same. On a TRAIN tape the kernel that stores the result compares every element (or, where it cannot, a pass behind it does): one that does
+ *              not fit trips the guard, and the step is skipped (HG_STEP_SKIPPED_FORWARD, hg_step_info.tripped), whether the loss would have felt it or not. Without
+ *              hg_policy.replan nothing compares: what overflows reaches the gradients as infinity or NaN or it does not, and the optimiser's finite check
+ *              finds what does. On an EVAL tape nothing is skipped or changed; hg_train reports how many logits were not finite
  *     PROMOTE  keep that result in f32
  *     REFUSE   HG_ERR_RANGE when it is recorded */
 typedef enum hg_unproved { HG_UNPROVED_GUARD = 0, HG_UNPROVED_PROMOTE = 1, HG_UNPROVED_REFUSE = 2 } hg_unproved;
@@ -87,7 +86,8 @@ typedef struct hg_policy {
 	hg_dtype state; /* HG_F16 or HG_F32: activations, their gradients, working copies of the weights */
 	hg_accumulate accumulate;
 	hg_unproved unproved;
-	int replan; /* 1: a training run (train.h) whose forward pass overflows behind a guard is recorded again with the node that did in f32; 0: it is left to fail */
+	int replan; /* 1: results behind a guard are looked at as they are stored, and a training run (train.h) in which one did not fit is recorded again with that node in f32;
+	               0: it is left to fail */
 	hg_loss_scale_config loss_scale;
 } hg_policy;
 

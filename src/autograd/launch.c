@@ -96,6 +96,17 @@ static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
 	return node->op->traits & HG__BATCH ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id) : HG_OK;
 }
 
+/* The guard of a result that neither a proof nor the weights vouch for (precision/range.h). Who only looks at what a step of others has made trips nothing. */
+static struct hg__trip guard_of(const hg_tape *tape, const struct hg__line *line)
+{
+	const struct hg__node *node = &line->node;
+	const int guarded = node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
+	struct hg__trip trip = {NULL, (int32_t)(line - tape->line)};
+	if (guarded && tape->trains && !tape->keeps && tape->params->policy.replan)
+		trip.word = &tape->params->step->trip;
+	return trip;
+}
+
 static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct hg__call *call)
 {
 	const struct hg__node *node = &line->node;
@@ -108,6 +119,7 @@ static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct
 	for (int i = 0; i < 2; i++)
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
+	call->trip = guard_of(tape, line);
 	return set_graph(line, call);
 }
 
@@ -116,6 +128,7 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 {
 	const struct hg__node *node = &line->node;
 	struct hg__call *call = &launch->call;
+	call->trip.word = NULL;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		if (!(line->saves & HG__SAVE_IN(i)))
 			call->in[i].data = NULL;
@@ -244,6 +257,7 @@ static void build_again(hg_tape *tape, const struct hg__line *line, int i)
 		if (tape->forward[f].line == value->node)
 			*launch = tape->forward[f];
 	launch->call.out = in_arena(tape, value, value->dtype, line->again[i]);
+	launch->call.trip.word = NULL;
 	launch->again = 1;
 }
 

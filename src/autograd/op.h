@@ -24,7 +24,8 @@ enum hg__op_traits {
 	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
 	HG__WIDE_SUMS = 512u,  /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
-	HG__DIVIDES = 1024u    /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
+	HG__DIVIDES = 1024u,   /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
+	HG__LOOKS = 2048u      /* its forward hands call->trip to the kernel that stores the result; results of others are looked at by a pass of their own */
 };
 
 struct hg__shape {
@@ -90,6 +91,7 @@ struct hg__call {
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
 	const int64_t *step;
+	struct hg__trip trip; /* forward: the guard of the result (HG__LOOKS) */
 };
 
 /* The words of a rule: long enough for a fused node's chain of them. */

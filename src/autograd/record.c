@@ -274,8 +274,8 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-/* A guarded half that overflows is infinite and stays so, or becomes NaN, on its way to the gradients, where the step's finite check finds it; relu, max and
- * exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
+/* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or NaN on its way to the gradients, where the step's finite check finds
+ * it; relu, max and exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
  *
  * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)

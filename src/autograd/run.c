@@ -12,6 +12,13 @@ static hg_status tell(const hg_tape *tape, const struct hg__launch *launch, int 
 	return tape->hook ? tape->hook->after(tape->hook->user, tape, launch->line, backward, &launch->call) : HG_OK;
 }
 
+/* The guard of a result whose kernel does not look at it. */
+static hg_status guard(const struct hg__call *call)
+{
+	const struct hg__guard_args args = {call->out, call->trip};
+	return call->trip.word && !(call->node->op->traits & HG__LOOKS) ? call->k->guard(call->ctx, &args) : HG_OK;
+}
+
 hg_status hg_tape_forward(hg_tape *tape)
 {
 	if (!tape)
@@ -27,6 +34,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__launch *launch = &tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
+		HG__TRY(guard(&launch->call));
 		HG__TRY(tell(tape, launch, 0));
 		HG__TRY(hg__watch_after(tape->watch, i));
 	}

@@ -9,6 +9,7 @@
 #include "kernels/observe.h"
 #include "kernels/optim.h"
 #include "kernels/scratch.h"
+#include "kernels/trip.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -67,7 +68,7 @@ static inline int hg__has_ending(const struct hg__ending *e)
  *   F16_DISCRETIZED acc += f * x over a batch, in f16 arithmetic (each product and each sum rounded to f16); a batch ends at every entry number divisible
  *                   by HG_BATCH_EDGES and at the end of a part; then narrow(alpha * r) * acc joins the total
  *   F16_NAIVE       one f16 accumulator for the whole row (hg__plan_by_row: the sum that sticks), scaled by narrow(alpha * r) in f16 after the sum
- * ending: only with F32 and an X. An empty row ends as any other, from a sum of 0. */
+ * ending: only with F32 and an X. An empty row ends as any other, from a sum of 0. trip: looks at every element of an f16 Y, as it is before its last rounding. */
 struct hg__spmm_args {
 	struct hg__csr csr;
 	struct hg__mat x, w, y;
@@ -77,6 +78,7 @@ struct hg__spmm_args {
 	float alpha;
 	hg_accumulate accumulate;
 	struct hg__ending ending;
+	struct hg__trip trip;
 	int variant; /* 0: AUTO. Else a way of the GPU's by its number in spmm_variants.h, to be measured; what cannot take the call passes it on */
 	const struct hg__plan *groups; /* for the variants that want one: hg__spmm_groups; NULL else */
 };
@@ -319,6 +321,12 @@ struct hg__accuracy_args {
 /* out f32 [1, 2] = {max |x| over the finite elements, number of non-finite ones}. */
 struct hg__amax_args {
 	struct hg__mat x, out;
+};
+
+/* trip.word = max(trip.word, what trips among the elements of X): for kernels that do not look themselves at what they store. */
+struct hg__guard_args {
+	struct hg__mat x;
+	struct hg__trip trip;
 };
 
 /* The table, one function per line of kernels.def. */

@@ -90,7 +90,7 @@ struct hg__spmm_probe_args {
 
 HG_HD static inline int hg__is_due(const struct hg__due *due)
 {
-	return due->step->step % due->every == 0 || (due->bad && due->step->nonfinite != 0);
+	return due->step->step % due->every == 0 || (due->bad && (due->step->nonfinite != 0 || due->step->tripped != 0));
 }
 
 #define HG__HALF_INFINITE 0x7C00u

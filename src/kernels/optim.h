@@ -49,8 +49,8 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 }
 
 /* The two kernels of a step, in this order; the decisions between them are below:
- *   grad_check    nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
- *   optim_update  if nonfinite == 0: g = grad / scale * clip, update master, m, v; working = narrow(master); outgrown. Then, in any case, the loss scale's transition;
+ *   grad_check    tripped; nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
+ *   optim_update  if nonfinite == 0 and nothing tripped: g = grad / scale * clip, update master, m, v; working = narrow(master); outgrown. Then, in any case, the loss scale's transition;
  *                 step += 1; a note of it all */
 
 /* What an optimiser step decides between its kernels: the same text, and the same bits, on the host and in a kernel. */
@@ -72,6 +72,8 @@ HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_co
 {
 	const int64_t t = step->scale.applied + 1;
 	step->in_force = step->scale.scale;
+	step->tripped = step->trip;
+	step->trip = 0;
 	step->outgrown_before = step->outgrown;
 	step->bias1 = 1.0 - hg__power((double)config->beta1, t);
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
@@ -85,10 +87,16 @@ HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_c
 	step->clip = norm > most ? (float)(most / norm) : 1.0f;
 }
 
+/* After the check: no weight may take in what this step has made. */
+HG_HD static inline int hg__step_is_bad(const struct hg__step *step)
+{
+	return step->nonfinite || step->tripped;
+}
+
 /* After the check: the loss scale's transition, the step counted, a note of it all. The update reads nothing that this changes. */
 HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes)
 {
-	const int forward = step->nonfinite && loss && !(fabsf(*loss) < INFINITY);
+	const int forward = step->tripped || (step->nonfinite && loss && !(fabsf(*loss) < INFINITY));
 	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, forward ? HG__STEP_FORWARD : step->nonfinite ? HG__STEP_BAD : HG__STEP_GOOD);
 	step->step++;
 	if (notes)

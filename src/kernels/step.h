@@ -20,6 +20,8 @@ struct hg__step {
 	    outgrown_before; /* first tensor, as far as is known, with an element beyond its reach: after this step's update, and before it; HG__NONE_OUTGROWN: none */
 	float in_force;      /* the step's loss scale: the update reads this one, so the transition need not wait for it */
 	int32_t reason;
+	uint64_t trip,
+	    tripped; /* kernels/trip.h: what guards have found since the last check, where they write; and what they had found by then: the step is bad */
 };
 
 #define HG__NONE_OUTGROWN INT32_MAX
@@ -31,6 +33,7 @@ struct hg__step_note {
 	int64_t nonfinite, first_nonfinite, steps, skipped;
 	float loss, scale;
 	int32_t reason, outgrown; /* outgrown: of the weights that the step ran with */
+	uint64_t tripped;
 };
 struct hg__step_notes {
 	int64_t taken;
@@ -49,6 +52,7 @@ HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step 
 	note.scale = step->scale.scale;
 	note.reason = step->reason;
 	note.outgrown = step->outgrown_before;
+	note.tripped = step->tripped;
 	return note;
 }
 

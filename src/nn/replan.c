@@ -1,17 +1,21 @@
 /* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have outgrown what bounds rest on, and the bounds are made anew. Or the forward pass
  * of a step overflowed, the step was skipped, and the weights are as before it: then the node that overflowed first runs in f32 from now on.
  *
- * Which node it was is asked of the skipped step itself, run forward once more: same weights, same counter, so that dropout draws what it drew. */
+ * Which node it was its guard tells. Where none looked, or it saw what is not a number, the skipped step itself is asked, run forward once more: same weights, same counter, so
+ * that dropout draws what it drew. */
+#include <math.h>
+
 #include "autograd/tape.h"
 #include "nn/train.h"
 
-/* The step counter as it was in the last step; restored by the same call with `by` turned round. */
+/* The step counter as it was in the last step; restored by the same call with `by` turned round. What guards see in between is nobody's. */
 static hg_status counter_move(hg_train *t, int64_t by)
 {
 	const struct hg__backend *backend = t->ctx->backend;
 	struct hg__step step;
 	HG__TRY(backend->copy_out(t->ctx, &step, t->params->step, sizeof step));
 	step.step += by;
+	step.trip = 0;
 	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
 }
 
@@ -45,31 +49,36 @@ hg_status hg__train_record_again(hg_train *t)
 }
 
 /* The node that overflowed first runs in f32 on the tapes that come. */
-static hg_status promote(hg_train *t, int *changed)
+static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 {
 	char name[80];
-	int32_t line = -1;
+	int32_t line = isnan(bad->tripped_amax) ? -1 : bad->tripped;
 	if (!t->params->policy.replan)
 		return HG_OK;
-	HG__TRY(find(t, &line));
+	if (line < 0)
+		HG__TRY(find(t, &line));
 	if (line < 0 || t->tape->value[t->tape->line[line].node.out].dtype != HG_F16)
 		return HG_OK;
 	hg__value_name(t->tape, &t->tape->value[t->tape->line[line].node.out], name, sizeof name);
 	HG__TRY(hg__tape_promote(t->tape, line, changed));
 	if (!*changed)
 		return HG_OK;
-	hg__log(t->ctx, HG_LOG_WARN, "train: %s overflowed in f16; the step was skipped, and it runs in f32 from now on", name);
+	if (bad->tripped == line && isfinite(bad->tripped_amax))
+		hg__log(t->ctx, HG_LOG_WARN, "train: %s reached %.6g, more than f16 holds; the step was skipped, and it runs in f32 from now on", name,
+		        (double)bad->tripped_amax);
+	else
+		hg__log(t->ctx, HG_LOG_WARN, "train: %s overflowed in f16; the step was skipped, and it runs in f32 from now on", name);
 	t->replans++;
 	return HG_OK;
 }
 
-hg_status hg__train_replan(hg_train *t, const char *outgrown, int *changed)
+hg_status hg__train_replan(hg_train *t, const char *outgrown, const hg_step_info *overflowed, int *changed)
 {
 	*changed = 0;
 	if (outgrown)
 		hg__log(t->ctx, HG_LOG_INFO, "train: %s has grown beyond what was assumed of it; the bounds are made again", outgrown);
-	else
-		HG__TRY(promote(t, changed));
+	else if (overflowed)
+		HG__TRY(promote(t, overflowed, changed));
 	*changed |= outgrown != NULL;
 	return *changed ? hg__train_record_again(t) : HG_OK;
 }

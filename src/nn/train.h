@@ -33,8 +33,9 @@ struct hg_train {
 
 /* train.c: both tapes, and the step on them. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
-/* replan.c: after a step that was skipped because of its forward pass, or one whose weights are larger than the tapes assume (`outgrown` names the parameter). */
-HG_NODISCARD hg_status hg__train_replan(hg_train *train, const char *outgrown, int *changed);
+/* replan.c: after steps of which one was skipped because of its forward pass (overflowed: its info), or whose weights are larger than the tapes assume (outgrown names
+ * the parameter); or NULL. */
+HG_NODISCARD hg_status hg__train_replan(hg_train *train, const char *outgrown, const hg_step_info *overflowed, int *changed);
 /* And both tapes once more, in place of those there are: where that fails, there are none. */
 HG_NODISCARD hg_status hg__train_record_again(hg_train *train);
 

@@ -146,17 +146,19 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 		HG__TRY(steps_run(t, count, &ms));
 		p->together = count > p->together ? count : p->together;
 		hg_status status = HG_OK;
-		int overflowed = 0, replanned = 0;
+		hg_step_info bad = HG_STEP_INFO_INIT; /* the first that overflowed */
+		int replanned = 0;
 		for (int64_t i = 1; status == HG_OK && i <= count; i++) {
 			status = epoch_tell(t, p, ++epoch, count - i, ms, event);
-			overflowed |= event->step.reason == HG_STEP_SKIPPED_FORWARD;
+			if (event->step.reason == HG_STEP_SKIPPED_FORWARD && bad.reason != HG_STEP_SKIPPED_FORWARD)
+				bad = event->step;
 			if (status == HG_INFO_STOPPED)
 				HG__TRY(steps_undo(t, count, i));
 		}
 		HG__TRY(status);
 		/* also where the caller stops: who goes on from here goes on from tapes that fit */
-		if (overflowed || event->step.outgrown)
-			HG__TRY(hg__train_replan(t, event->step.outgrown, &replanned));
+		if (bad.reason == HG_STEP_SKIPPED_FORWARD || event->step.outgrown)
+			HG__TRY(hg__train_replan(t, event->step.outgrown, bad.reason == HG_STEP_SKIPPED_FORWARD ? &bad : NULL, &replanned));
 		if (replanned)
 			hg__step_limit(t->step, t->config.eval_every);
 		if (status != HG_OK)

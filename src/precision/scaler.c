@@ -52,7 +52,7 @@ const char *hg_step_reason_text(hg_step_reason reason)
 	    [HG_STEP_SKIPPED_BACKOFF] = "skipped: a gradient was not finite; the loss scale was lowered",
 	    [HG_STEP_SKIPPED_TOLERATED] = "skipped: a gradient was not finite; hysteresis kept the loss scale",
 	    [HG_STEP_SKIPPED_AT_FLOOR] = "skipped: a gradient was not finite although the loss scale is at its minimum",
-	    [HG_STEP_SKIPPED_FORWARD] = "skipped: the loss was not finite, so the forward pass overflowed; the loss scale is not to blame",
+	    [HG_STEP_SKIPPED_FORWARD] = "skipped: the forward pass overflowed; the loss scale is not to blame",
 	};
 	return (size_t)reason < sizeof text / sizeof text[0] ? text[reason] : "unknown reason";
 }

@@ -42,7 +42,7 @@ HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state, con
 	return HG_STEP_APPLIED_GREW;
 }
 
-/* What became of a step. FORWARD: its loss is not finite, which no scale mends. */
+/* What became of a step. FORWARD: a guard has tripped, or its loss is not finite, which no scale mends. */
 enum hg__outcome { HG__STEP_GOOD = 0, HG__STEP_BAD = 1, HG__STEP_FORWARD = 2 };
 
 /* One transition of the loss scale: the same text on the host and in a kernel. */

@@ -523,7 +523,9 @@ static void the_last_step_can_be_examined_if_it_was_skipped(void)
 {
 	struct ward w;
 	hg_step_info info = HG_STEP_INFO_INIT;
-	sum_ward(&w, hg_policy_fp16(), 2001, 40.0f);
+	hg_policy alone = hg_policy_fp16();
+	alone.replan = 0; /* nobody looks at the sum: its gradients tell */
+	sum_ward(&w, alone, 2001, 40.0f);
 	CHECK_STATUS(hg_doctor_examine(w.doctor, 1, &w.report), HG_ERR_STATE); /* none has been taken */
 	CHECK_OK(hg_tape_forward(w.bench.tape));
 	CHECK_OK(hg_tape_backward(w.bench.tape));
@@ -536,6 +538,15 @@ static void the_last_step_can_be_examined_if_it_was_skipped(void)
 	CHECK_OK(hg_doctor_examine(w.doctor, 0, &w.report));
 	CHECK(w.report->step == 1 && w.report->loss_scale == 32768.0);
 	CHECK_STATUS(hg_doctor_examine(w.doctor, 2, &w.report), HG_ERR_ARG);
+	ward_close(&w);
+	sum_ward(&w, hg_policy_fp16(), 2001, 40.0f);
+	CHECK_OK(hg_tape_forward(w.bench.tape));
+	CHECK_OK(hg_tape_backward(w.bench.tape));
+	CHECK_OK(hg_optim_step(w.optim));
+	CHECK_OK(hg_optim_info(w.optim, &info));
+	CHECK(info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f && info.tripped_amax == 80000.0f);
+	CHECK_OK(hg_doctor_examine(w.doctor, 1, &w.report));
+	CHECK_EQ_I(w.report->finding[0].node, info.tripped);
 	ward_close(&w);
 	sum_ward(&w, hg_policy_fp16(), 21, 1.0f);
 	CHECK_OK(hg_tape_forward(w.bench.tape));

@@ -316,7 +316,7 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_spmm = {
     .name = "spmm",
-    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS,
+    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS | HG__LOOKS,
     .min_in = 1,
     .max_in = 2,
     .same = 1u << X | 1u << W,

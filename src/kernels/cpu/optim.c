@@ -119,7 +119,7 @@ static int update_tensor(hg_context *ctx, const struct hg__optim_args *a, const 
 
 hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 {
-	for (int64_t i = 0; i < a->count && !a->step->nonfinite; i++)
+	for (int64_t i = 0; i < a->count && !hg__step_is_bad(a->step); i++)
 		if (update_tensor(ctx, a, &a->tensors[i]) && i < a->step->outgrown)
 			a->step->outgrown = (int32_t)i;
 	hg__step_close(a->step, a->loss, a->notes);

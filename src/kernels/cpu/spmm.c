@@ -1,4 +1,5 @@
 #include "kernels/cpu/after.h"
+#include "kernels/cpu/guard.h"
 #include "kernels/cpu/items.h"
 #include "kernels/spmm_variants.h"
 
@@ -266,6 +267,7 @@ static void finish(const struct job *job, int64_t row, int64_t first, int n, flo
 		hg__vstore(total + c, factor * hg__vload(total + c));
 	if (job->ends)
 		end_row(job, row, first, n, total);
+	hg__guard_look(&a->trip, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
 

@@ -7,6 +7,7 @@
  * must find its registers beside those of the sums. */
 
 #include "kernels/cuda/after.cuh"
+#include "kernels/cuda/guard.cuh"
 
 /* Four columns: one access of 8 or 16 bytes, one quad of random words. */
 static __device__ inline void load_four(const float *p, float (&x)[4])
@@ -49,7 +50,7 @@ struct ending {
 			v[i] = A::value(v[i], then.act_p);
 	}
 	/* v = the sums of columns col .. col+W-1 of a row, `at` their place in Y and Z. */
-	template <int W, typename T> __device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W]) const
+	template <int W, typename T> __device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W], const struct guard &guard) const
 	{
 		float more[W];
 		if (z) {
@@ -73,6 +74,7 @@ struct ending {
 			activate<elu>(v);
 		if (drops)
 			then.d.template pack<W>(static_cast<uint32_t>(row), col, v);
+		guard.look(col, v);
 		set(y + at, v);
 	}
 	template <typename T> static __device__ void get(const T *p, float (&x)[4])
@@ -91,20 +93,20 @@ struct ending {
 	{
 		store<1>(p, x);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1]) const
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1], const struct guard &guard) const
 	{
-		end<1>(y, at, row, col, v);
+		end<1>(y, at, row, col, v, guard);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4]) const
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4], const struct guard &guard) const
 	{
-		end<4>(y, at, row, col, v);
+		end<4>(y, at, row, col, v, guard);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8]) const
+	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8], const struct guard &guard) const
 	{
 		float four[4] = {v[0], v[1], v[2], v[3]};
 #pragma unroll 1
 		for (int i = 0; i < 8; i += 4) {
-			end<4>(y, at + i, row, col + i, four);
+			end<4>(y, at + i, row, col + i, four, guard);
 			four[0] = v[4], four[1] = v[5], four[2] = v[6], four[3] = v[7];
 		}
 	}

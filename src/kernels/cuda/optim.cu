@@ -1,7 +1,7 @@
 /* The two kernels of an optimiser step, for all parameters at once and without a word from the host:
  *
  *     grad_check    g = grad / scale;  nonfinite, first_nonfinite, grad_sq = sum g^2 (f64); clip and bias corrections (kernels/optim.h)
- *     optim_update  if nonfinite == 0, with g = grad / scale * clip and t = applied + 1
+ *     optim_update  if nonfinite == 0 and no guard has tripped, with g = grad / scale * clip and t = applied + 1
  *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)                 (m starts at 0)
  *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;  p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *         AdamW     p *= 1 - lr decay, then Adam without decay
@@ -229,7 +229,7 @@ template <typename M, int W> __device__ void renew(const struct hg__optim_args &
 			read<W>(t.v + s[k].i, v[k]);
 	}
 	const struct hg__rates r = rates_for(a.config, a.groups, a.step, t);
-	if (a.step->nonfinite != 0)
+	if (hg__step_is_bad(a.step))
 		return;
 	bool beyond = false;
 #pragma unroll

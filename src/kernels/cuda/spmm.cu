@@ -134,6 +134,7 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	p.alpha = a->alpha;
 	p.lead = hg__leading(p.cols);
 	p.ending = ending_of(a->ending);
+	p.guard = guard_of(a->trip, a->y.cols);
 	return p;
 }
 
@@ -226,13 +227,20 @@ static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a, const 
 	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
 }
 
+/* Ways that do not look at what they store: sums of edge values, and those that are there to be measured. */
+static hg_status look_behind(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
+{
+	const struct hg__guard_args guard = {a->y, a->trip};
+	return status >= 0 && a->trip.word ? hg__cuda_guard(ctx, &guard) : status;
+}
+
 hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	const bool ends = hg__has_ending(&a->ending), no_x = !a->x.data && a->csr.cols > 0;
 	if (no_x && !ends)
-		return hg__cuda_edge_sum(ctx, a);
+		return look_behind(ctx, a, hg__cuda_edge_sum(ctx, a));
 	const struct variant *v = variant_of(a);
 	if (!v || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d%s", static_cast<int>(a->x.dtype),
@@ -240,7 +248,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
 	const bool tiled = variant == HG__SPMM_TILES || hg__cuda_spmm_tiles_pay(ctx, a);
 	if (variant != HG__SPMM_AUTO && variant != HG__SPMM_PARTS && !tiled)
-		return hg__cuda_spmm_variant(ctx, a, variant);
+		return look_behind(ctx, a, hg__cuda_spmm_variant(ctx, a, variant));
 	if (!tiled && hg__cuda_spmm_rows_takes(a))
 		return hg__cuda_spmm_rows(ctx, a);
 	struct spmm_problem p = problem_of(a);

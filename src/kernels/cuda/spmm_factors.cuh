@@ -22,6 +22,7 @@ struct spmm_problem {
 	float *staging; /* [2 * items, lead] */
 	int64_t lead;
 	struct ending ending;
+	struct guard guard;
 	const unsigned *spoiled; /* NULL; or device memory, 0: tiles have done it all */
 };
 

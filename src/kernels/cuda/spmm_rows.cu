@@ -27,6 +27,7 @@ struct row_problem {
 	bool y_full; /* Y is f32, whatever X is */
 	bool ends;
 	struct ending ending;
+	struct guard guard;
 };
 
 /* Entries that are asked for together: a round goes no further than the longest row of the warp. */
@@ -156,11 +157,13 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 		acc[i] = begin < end ? __fmul_rn(scale, acc[i]) : 0.0f;
 	const int64_t at = row * p.ldy + c;
 	if (p.ends)
-		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c), acc);
+		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c), acc, p.guard);
 	else if (sizeof(T) < sizeof(float) && p.y_full)
 		store<8>(static_cast<float *>(p.y) + at, acc);
-	else
+	else {
+		p.guard.look(c, acc);
 		store<8>(static_cast<T *>(p.y) + at, acc);
+	}
 }
 
 /* Lanes of a row: at least four, so that a narrow matrix is not on a handful of multiprocessors. */
@@ -215,7 +218,8 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	                              a->alpha,
 	                              a->y.dtype == HG_F32,
 	                              hg__has_ending(&a->ending) != 0,
-	                              ending_of(a->ending)};
+	                              ending_of(a->ending),
+	                              guard_of(a->trip, a->y.cols)};
 	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)

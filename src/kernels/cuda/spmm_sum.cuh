@@ -28,11 +28,13 @@ template <typename T, bool ENDS, int W> static __device__ inline void put_row(co
 {
 	const int64_t at = row * p.ldy + c;
 	if constexpr (ENDS)
-		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out);
+		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out, p.guard);
 	else if (sizeof(T) < sizeof(float) && p.y_full)
 		store<W>(static_cast<float *>(p.y) + at, out);
-	else
+	else {
+		p.guard.look(c, out);
 		store<W>(static_cast<T *>(p.y) + at, out);
+	}
 }
 
 /* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging slot. */

@@ -36,6 +36,7 @@ struct tile_problem {
 	int64_t lead;
 	const unsigned *spoiled;
 	struct ending ending;
+	struct guard guard;
 };
 
 /* ---- a lane's operands ---- */
@@ -103,11 +104,14 @@ template <bool ENDS, int W> static __device__ inline void put_row(const struct t
 {
 	const int64_t at = row * p.ldy + c;
 	if constexpr (ENDS)
-		p.ending.put(p.y, at, row, c, out);
-	else if constexpr (W == 4)
-		store_four(p.y + at, out);
-	else
-		store<W>(p.y + at, out);
+		p.ending.put(p.y, at, row, c, out, p.guard);
+	else {
+		p.guard.look(c, out);
+		if constexpr (W == 4)
+			store_four(p.y + at, out);
+		else
+			store<W>(p.y + at, out);
+	}
 }
 
 /* W features from column c on of row `place` of the window: to Y, or unscaled to the item's slot. */
@@ -271,5 +275,6 @@ hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a, co
 	p.lead = (a->y.cols + 7) / 8 * 8;
 	p.spoiled = spoiled;
 	p.ending = ending_of(a->ending);
+	p.guard = guard_of(a->trip, a->y.cols);
 	return hg__has_ending(&a->ending) ? queue_tiles<true>(ctx, p) : queue_tiles<false>(ctx, p);
 }

@@ -290,6 +290,8 @@ hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note
 	ours.steps = note->steps;
 	ours.skipped = note->skipped;
 	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
+	ours.tripped = hg__trip_line(note->tripped);
+	ours.tripped_amax = hg__trip_most(note->tripped);
 	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count ? optim->param[note->first_nonfinite]->name : NULL;
 	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "%s: info->size is not set: start from HG_STEP_INFO_INIT", who);
 }

@@ -1,0 +1,15 @@
+#include "kernels/cpu/guard.h"
+
+hg_status HG__CPU(guard)(hg_context *ctx, const struct hg__guard_args *a)
+{
+	HG__TRY(hg__need(ctx, hg__is_state(&a->x), "guard: the operand is no state"));
+	const int64_t rows = a->x.rows, cols = a->x.cols;
+#pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
+	for (int64_t r = 0; r < rows; r++)
+		for (int64_t c = 0; c < cols; c += HG__WIDTH) {
+			float scratch[HG__WIDTH];
+			const int64_t n = hg__min(HG__WIDTH, cols - c);
+			hg__guard_look(&a->trip, n, hg__row(&a->x, r, c, n, scratch));
+		}
+	return HG_OK;
+}

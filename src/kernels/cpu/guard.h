@@ -1,0 +1,29 @@
+#ifndef HG_KERNELS_CPU_GUARD_H
+#define HG_KERNELS_CPU_GUARD_H
+
+#include "kernels/cpu/rows.h"
+
+/* Numbers on their way into halves (kernels/trip.h): n elements. */
+HG__INLINE void hg__guard_look(const struct hg__trip *trip, int64_t n, const float *x)
+{
+	hg__i16 most = {0};
+	if (!trip->word)
+		return;
+	for (int64_t i = 0; i < n; i += HG__LANES) {
+		const hg__i16 bits = (hg__i16)hg__vload_n(x + i, (int)hg__min(HG__LANES, n - i)) & 0x7FFFFFFF, more = bits > most;
+		most = (bits & more) | (most & ~more);
+	}
+	int32_t bits = 0;
+	for (int i = 0; i < HG__LANES; i++)
+		bits = most[i] > bits ? most[i] : bits;
+	float largest;
+	memcpy(&largest, &bits, sizeof largest);
+	if (!hg__trips(largest))
+		return;
+	const uint64_t word = hg__trip_word(trip->line, largest); /* seldom: threads may wait for one another */
+#pragma omp critical(hg__guard)
+	if (word > *trip->word)
+		*trip->word = word;
+}
+
+#endif

@@ -1,0 +1,34 @@
+#ifndef HG_KERNELS_CUDA_GUARD_CUH
+#define HG_KERNELS_CUDA_GUARD_CUH
+
+/* Numbers on their way into halves (kernels/trip.h): W neighbouring columns of a row, of which those beyond the last one are padding and may be anything. */
+
+#include "kernels/cuda/launch.cuh"
+
+struct guard {
+	unsigned long long *word;
+	int64_t cols;
+	int32_t line;
+
+	template <int W> __device__ void look(int64_t col, const float (&x)[W]) const
+	{
+		if (!word)
+			return;
+		unsigned most = 0;
+#pragma unroll
+		for (int i = 0; i < W; i++) {
+			const unsigned bits = col + i < cols ? __float_as_uint(x[i]) & 0x7FFFFFFFu : 0u;
+			most = most > bits ? most : bits;
+		}
+		if (most >= __float_as_uint(HG__TRIP_LEAST)) /* seldom; the largest wins, in whatever order */
+			atomicMax(word, static_cast<unsigned long long>(hg__trip_word(line, __uint_as_float(most))));
+	}
+};
+
+static inline struct guard guard_of(const struct hg__trip &trip, int64_t cols)
+{
+	static_assert(sizeof(unsigned long long) == sizeof *trip.word, "a word is what atomics take");
+	return {reinterpret_cast<unsigned long long *>(trip.word), cols, trip.line};
+}
+
+#endif

@@ -1,0 +1,310 @@
+/* Guards: what trips one, where it is looked for, and what a step makes of it. */
+#include <math.h>
+
+#include "core/buffer.h"
+#include "kernels/kernels.h"
+#include "precision/half.h"
+#include "unit/tape.h"
+
+/* ---- the word ---- */
+
+static void the_first_line_and_its_largest_number_win(void)
+{
+	CHECK(!hg__trips(65519.996f) && !hg__trips(-65519.996f) && !hg__trips(0.0f));
+	CHECK(hg__trips(65520.0f) && hg__trips(-65520.0f) && hg__trips(INFINITY) && hg__trips(-INFINITY) && hg__trips(NAN));
+	CHECK_EQ_I(hg__trip_line(0), -1);
+	const uint64_t early = hg__trip_word(3, -70000.0f), larger = hg__trip_word(3, 80000.0f), infinite = hg__trip_word(3, -INFINITY),
+	               late = hg__trip_word(4, NAN);
+	CHECK_EQ_I(hg__trip_line(early), 3);
+	CHECK(hg__trip_most(early) == 70000.0f && hg__trip_most(larger) == 80000.0f && isinf(hg__trip_most(infinite)) && isnan(hg__trip_most(late)));
+	CHECK(late < early && early < larger && larger < infinite && infinite < hg__trip_word(3, NAN));
+	CHECK_EQ_I(hg__trip_line(hg__trip_word(0, 65520.0f)), 0);
+}
+
+/* ---- kernels ---- */
+
+struct scene {
+	hg_context *ctx;
+	hg_graph *graph;
+	struct hg__buffer word, data[4];
+	int buffers;
+	struct hg__spmm_args args;
+};
+
+static struct hg__trip scene_open(struct scene *s, hg_context *ctx, int32_t line)
+{
+	memset(s, 0, sizeof *s);
+	s->ctx = ctx;
+	CHECK_OK(hg__buffer_device(ctx, 1, sizeof(uint64_t), "test", &s->word));
+	CHECK_OK(ctx->backend->fill(ctx, s->word.data, 0, sizeof(uint64_t)));
+	return (struct hg__trip){s->word.data, line};
+}
+
+static uint64_t scene_close(struct scene *s)
+{
+	uint64_t word = 0;
+	CHECK_OK(s->ctx->backend->copy_out(s->ctx, &word, s->word.data, sizeof word));
+	hg__buffer_free(s->ctx, &s->word);
+	for (int i = 0; i < s->buffers; i++)
+		hg__buffer_free(s->ctx, &s->data[i]);
+	hg_graph_free(s->graph);
+	hg_context_free(s->ctx);
+	return word;
+}
+
+/* value(row, col) where there is an element, and what must not be looked at, infinity, behind the last column. */
+static struct hg__mat matrix(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols, float (*value)(const void *, int64_t, int64_t), const void *env)
+{
+	struct hg__mat m = {NULL, rows, cols, hg__leading(cols), dtype};
+	float *wide = calloc((size_t)(rows * m.ld) + 1, sizeof *wide);
+	hg_half *half = calloc((size_t)(rows * m.ld) + 1, sizeof *half);
+	CHECK(wide && half);
+	for (int64_t i = 0; i < rows * m.ld; i++) {
+		wide[i] = i % m.ld < cols ? value(env, i / m.ld, i % m.ld) : INFINITY;
+		half[i] = hg_half_from_float(wide[i]);
+	}
+	CHECK_OK(hg__buffer_upload(s->ctx, rows * m.ld, hg_dtype_size(dtype), dtype == HG_F16 ? (void *)half : (void *)wide, "test", &s->data[s->buffers]));
+	m.data = s->data[s->buffers++].data;
+	free(wide);
+	free(half);
+	return m;
+}
+
+struct spot {
+	int64_t row, col;
+	float value, others;
+};
+
+static float spotted(const void *env, int64_t row, int64_t col)
+{
+	const struct spot *s = env;
+	return row == s->row && col == s->col ? s->value : s->others;
+}
+
+/* One element of a matrix, wherever it is. */
+static void a_pass_sees_every_element(void)
+{
+	static const struct {
+		hg_dtype dtype;
+		float value;
+		int trips;
+	} kinds[] = {{HG_F16, INFINITY, 1},   {HG_F16, -INFINITY, 1}, {HG_F16, NAN, 1},    {HG_F16, 65504.0f, 0},
+	             {HG_F32, 65519.996f, 0}, {HG_F32, 65520.0f, 1},  {HG_F32, -1e30f, 1}, {HG_F32, NAN, 1}};
+	static const int64_t shapes[][2] = {{1, 1}, {7, 3}, {300, 4}, {33, 41}, {5, 1000}, {2000, 64}};
+	for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+		for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+			for (int end = 0; end < 2; end++) {
+				const int64_t rows = shapes[i][0], cols = shapes[i][1];
+				const struct spot spot = {end ? rows - 1 : rows / 3, end ? cols - 1 : cols / 2, kinds[k].value, -3.0f};
+				struct scene s;
+				const struct hg__trip trip = scene_open(&s, test_context(), 11);
+				const struct hg__guard_args args = {matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), trip};
+				CHECK_OK(s.ctx->backend->kernels->guard(s.ctx, &args));
+				const uint64_t word = scene_close(&s), expected = kinds[k].trips ? hg__trip_word(11, kinds[k].value) : 0;
+				CHECK_MSG(isnan(kinds[k].value) ? hg__trip_line(word) == 11 && isnan(hg__trip_most(word)) : word == expected,
+				          "[%lld, %lld], %s %g: word %llx, expected %llx", (long long)rows, (long long)cols, hg_dtype_name(kinds[k].dtype),
+				          (double)kinds[k].value, (unsigned long long)word, (unsigned long long)expected);
+			}
+}
+
+/* ---- aggregations ---- */
+
+/* Row 0 has `degree` neighbours, the others one. All elements of a column are the same: 1, or `large` in column `col`. */
+struct hub {
+	int64_t degree, cols, col;
+	float large;
+};
+
+static float hub_value(const void *env, int64_t row, int64_t col)
+{
+	const struct hub *h = env;
+	(void)row;
+	return col == h->col ? h->large : 1.0f;
+}
+
+static float hub_bias(const void *env, int64_t row, int64_t col)
+{
+	(void)env, (void)row, (void)col;
+	return 7.0f;
+}
+
+static void hub_open(struct scene *s, const struct hub *h)
+{
+	const int64_t m = 2 * h->degree;
+	int32_t *dst = calloc((size_t)m, sizeof *dst), *src = calloc((size_t)m, sizeof *src);
+	CHECK(dst && src);
+	for (int64_t e = 0; e < m; e++) {
+		dst[e] = e < h->degree ? 0 : (int32_t)(e - h->degree + 1);
+		src[e] = (int32_t)(e % h->degree + 1);
+	}
+	CHECK_OK(hg_graph_from_coo(s->ctx, h->degree + 1, h->degree + 1, m, dst, src, NULL, NULL, &s->graph));
+	CHECK_OK(hg__graph_csr(s->graph, &s->args.csr));
+	free(dst);
+	free(src);
+}
+
+static void sums_are_looked_at_before_they_are_stored(void)
+{
+	enum { RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, EDGES = -1 };
+	static const struct {
+		const char *what;
+		float alpha;
+		hg_accumulate accumulate;
+		int act, bias;  /* act EDGES: no X, sums of edge values */
+		float expected; /* of |Y| / (degree * large); 0: fits; INFINITY: only what is stored is known */
+	} ways[] = {
+	    {"sum", 1.0f, HG_ACC_F32, 0, 0, 1.0f},
+	    {"minus the sum", -1.0f, HG_ACC_F32, 0, 0, 1.0f},
+	    {"a quarter of it", 0.25f, HG_ACC_F32, 0, 0, 0.0f},
+	    {"bias", 1.0f, HG_ACC_F32, 0, 1, 1.0f},
+	    {"relu", 1.0f, HG_ACC_F32, RELU, 1, 1.0f},
+	    {"relu of minus the sum", -1.0f, HG_ACC_F32, RELU, 0, 0.0f},
+	    {"leaky relu of minus the sum", -1.0f, HG_ACC_F32, LEAKY, 0, 0.0f},
+	    {"discretized", 1.0f, HG_ACC_F16_DISCRETIZED, 0, 0, INFINITY},
+	    {"minus, discretized", -1.0f, HG_ACC_F16_DISCRETIZED, 0, 0, INFINITY},
+	    {"naive", 1.0f, HG_ACC_F16_NAIVE, 0, 0, INFINITY},
+	    {"edges", 1.0f, HG_ACC_F32, EDGES, 0, INFINITY},
+	};
+	static const struct {
+		int64_t degree;
+		float large;
+	} hubs[] = {{200, 512.0f}, {6500, 16.0f}}; /* whole rows; parts and their fold */
+	static const int64_t widths[] = {1, 4, 5, 8, 16, 41, 130};
+	for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+		for (size_t k = 0; k < 2 * sizeof widths / sizeof widths[0]; k++)
+			for (int i = 0; i < 2; i++) {
+				const int64_t cols = widths[k / 2];
+				const struct hub h = {hubs[i].degree, cols, k % 2 ? cols - 1 : 0, hubs[i].large};
+				struct scene s;
+				const struct hg__trip trip = scene_open(&s, test_context(), 2);
+				hub_open(&s, &h);
+				struct hg__spmm_args *a = &s.args;
+				a->heads = 1;
+				a->alpha = ways[w].alpha;
+				a->accumulate = ways[w].accumulate;
+				a->trip = trip;
+				a->y = matrix(&s, HG_F16, h.degree + 1, cols, hub_bias, NULL);
+				if (ways[w].act == EDGES) {
+					a->heads = (int)cols;
+					a->w = matrix(&s, HG_F16, 2 * h.degree, cols, hub_value, &h);
+				} else {
+					a->x = matrix(&s, HG_F16, h.degree + 1, cols, hub_value, &h);
+					a->ending.then.act = ways[w].act;
+					a->ending.then.act_p = 0.5f;
+				}
+				if (ways[w].bias)
+					a->ending.b = matrix(&s, HG_F16, 1, cols, hub_bias, NULL);
+				CHECK_OK(s.ctx->backend->kernels->spmm(s.ctx, a));
+				const float most = (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
+				const int stored =
+				    ways[w].act == EDGES ? s.ctx->backend->kind == HG_DEVICE_CUDA : isinf(most); /* the CPU sums edge values where it sums all else */
+				const float exact = stored ? INFINITY : isinf(most) ? (float)h.degree * h.large : most;
+				const int sticks = a->accumulate == HG_ACC_F16_NAIVE && h.large < 32.0f; /* at 32768: lost, but not too large */
+				const uint64_t word = scene_close(&s), expected = ways[w].expected == 0.0f || sticks ? 0 : hg__trip_word(2, exact);
+				CHECK_MSG(word == expected, "%s, %lld neighbours, column %lld of %lld: line %d, %g; expected %g", ways[w].what, (long long)h.degree,
+				          (long long)h.col, (long long)cols, hg__trip_line(word), (double)hg__trip_most(word), (double)hg__trip_most(expected));
+			}
+}
+
+/* ---- steps ---- */
+
+/* Row 0 sums `count` of x; only row 1 counts in the loss. relu behind it or not. */
+static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t count, float x, float alpha, int relu)
+{
+	bench_open(b, test_context(), policy, mode);
+	int32_t *dst = calloc((size_t)count + 1, sizeof *dst), *src = calloc((size_t)count + 1, sizeof *src);
+	float *values = calloc((size_t)count + 2, sizeof *values), weight = 1.0f;
+	int32_t labels[2] = {-1, 0};
+	CHECK(dst && src && values);
+	for (int64_t e = 0; e < count; e++)
+		src[e] = (int32_t)e;
+	dst[count] = 1;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = x;
+	CHECK_OK(hg_graph_from_coo(b->ctx, 2, count, count + 1, dst, src, NULL, NULL, &b->graph));
+	const hg_var in = hg_tape_variable(b->tape, tensor_of(b, HG_F16, count, 1, values, HG_F32), "x");
+	hg_param *w = NULL;
+	CHECK_OK(hg_params_add(b->params, "w", 1, 1, HG_INIT_ZEROS, 0, &w));
+	CHECK_OK(hg_param_set(w, &weight));
+	hg_var y = hg_spmm(b->tape, b->graph, in, hg_none(), HG_NORM_NONE, alpha);
+	y = relu ? hg_relu(b->tape, y) : y;
+	const hg_var logits = hg_concat(b->tape, y, hg_linear(b->tape, y, hg_tape_param(b->tape, w), hg_none()));
+	const hg_var label = hg_tape_input(b->tape, tensor_of(b, HG_I32, 2, 1, labels, HG_I32), "labels", 0);
+	CHECK_OK(hg_tape_compile(b->tape, mode == HG_TRAIN ? hg_softmax_xent(b->tape, logits, label, hg_none()) : logits));
+	free(dst);
+	free(src);
+	free(values);
+}
+
+static void what_the_loss_does_not_read_trips_all_the_same(void)
+{
+	hg_policy guard = hg_policy_fp16(), alone = hg_policy_fp16(), batches = hg_policy_fp16_discretized();
+	alone.replan = 0;
+	const struct {
+		const char *what;
+		hg_policy policy;
+		float x, alpha;
+		int relu, trips;
+		float amax;
+	} rows[] = {
+	    {"fits", guard, 300.0f, 1.0f, 0, 0, 0.0f},
+	    {"does not fit", guard, 400.0f, 1.0f, 0, 1, 80000.0f},
+	    {"below 0, behind relu in the same kernel", guard, 400.0f, -1.0f, 1, 0, 0.0f},
+	    {"below 0, behind relu, the sum stored before", batches, 400.0f, -1.0f, 1, 1, INFINITY},
+	    {"nobody looks", alone, 400.0f, 1.0f, 0, 0, 0.0f},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		hg_optim *optim = NULL;
+		hg_step *step = NULL;
+		hg_step_info info = HG_STEP_INFO_INIT;
+		const hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+		double loss;
+		record(&b, rows[i].policy, HG_TRAIN, 200, rows[i].x, rows[i].alpha, rows[i].relu);
+		CHECK_OK(hg_optim_create(b.params, &config, &optim));
+		CHECK_OK(hg_step_create(b.tape, optim, NULL, &step));
+		for (int k = 0; k < 3; k++) { /* call by call; captured, where that can be */
+			CHECK_OK(hg_step_run(step, 1));
+			CHECK_OK(hg_step_read(step, 0, &loss, &info));
+			CHECK_MSG((info.tripped >= 0) == rows[i].trips, "%s: step %d tripped at %d", rows[i].what, k, info.tripped);
+			if (rows[i].trips) {
+				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f);
+				CHECK(strncmp(hg__line_title(&b.tape->line[info.tripped]), "spmm", 4) == 0);
+				CHECK_MSG(info.tripped_amax == rows[i].amax, "%s: %g", rows[i].what, (double)info.tripped_amax);
+			}
+		}
+		hg_step_free(step);
+		hg_optim_free(optim);
+		bench_close(&b);
+	}
+}
+
+/* Proved, or guarded by the weights: no pass, no comparison. On an EVAL tape neither. */
+static void only_what_is_guarded_by_itself_is_looked_at(void)
+{
+	for (int mode = 0; mode < 2; mode++) {
+		struct bench b;
+		int looked_at = 0;
+		record(&b, hg_policy_fp16(), mode ? HG_EVAL : HG_TRAIN, 200, 400.0f, 1.0f, 0);
+		for (int64_t i = 0; i < b.tape->forwards; i++) {
+			const struct hg__node *node = b.tape->forward[i].call.node;
+			const int own = node->verdict == HG_GUARDED && !node->by_weights;
+			CHECK_EQ_I(b.tape->forward[i].call.trip.word != NULL, own && mode == 0);
+			looked_at += own;
+		}
+		CHECK(looked_at > 0);
+		for (int64_t i = 0; i < b.tape->backwards; i++)
+			CHECK(b.tape->backward[i].call.trip.word == NULL);
+		bench_close(&b);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(the_first_line_and_its_largest_number_win),   TEST(a_pass_sees_every_element),
+	    TEST(sums_are_looked_at_before_they_are_stored),   TEST(what_the_loss_does_not_read_trips_all_the_same),
+	    TEST(only_what_is_guarded_by_itself_is_looked_at),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
