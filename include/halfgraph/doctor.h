@@ -101,7 +101,7 @@ typedef struct hg_doctor_report {
 	size_t size;
 	int64_t step; /* that was examined */
 	double loss, loss_scale;
-	const hg_finding *finding; /* [findings]: what is not finite, the first to happen first; then what is silent, likewise */
+	const hg_finding *finding; /* [findings], the first to happen first; of what one node did, what is not finite before what is silent */
 	int findings;
 	const hg_doctor_tensor *tensor; /* [tensors] in the order of the step */
 	int tensors;
@@ -114,7 +114,7 @@ typedef struct hg_doctor hg_doctor;
 typedef struct hg_doctor_config {
 	size_t size;
 	int silent;        /* 1: look for swamping and underflow too, not only for what is not finite */
-	int most_findings; /* at least 1 */
+	int most_findings; /* at least 1; where there are more, what is not finite is kept before what is silent */
 } hg_doctor_config;
 #define HG_DOCTOR_CONFIG_INIT          \
 	{                                  \

@@ -181,7 +181,29 @@ static void least_headroom(hg_doctor_report *report)
 	}
 }
 
-/* What is loud first, then what is silent: words, ways and remedies for each. */
+static hg_status explain(struct hg__exam *exam, struct hg__found *found)
+{
+	HG__TRY(hg__exam_chain(exam, found));
+	HG__TRY(hg__exam_sentence(exam, found));
+	return hg__exam_remedies(exam, found);
+}
+
+/* What happened first stands first, of two of one node what is loud. Both lists are in the order of the step. Where there is no room for all, what is silent stays out. */
+static hg_status list_findings(struct hg__exam *exam, hg_finding *list, int *count)
+{
+	const int room = exam->most - exam->founds[0], silent = exam->founds[1] < room ? exam->founds[1] : room;
+	for (int l = 0, s = 0; l < exam->founds[0] || s < silent;) {
+		struct hg__found *const loud = l < exam->founds[0] ? &exam->found[0][l] : NULL, *const faint = s < silent ? &exam->found[1][s] : NULL;
+		const int takes_loud = loud && (!faint || loud->stop <= faint->stop);
+		struct hg__found *found = takes_loud ? loud : faint;
+		HG__TRY(explain(exam, found));
+		list[(*count)++] = found->finding;
+		l += takes_loud;
+		s += !takes_loud;
+	}
+	return HG_OK;
+}
+
 static hg_status fill_report(struct hg__exam *exam, hg_doctor_report *report)
 {
 	void *memory = NULL;
@@ -194,14 +216,7 @@ static hg_status fill_report(struct hg__exam *exam, hg_doctor_report *report)
 	                             .finding = list,
 	                             .tensor = exam->tensor,
 	                             .tensors = exam->tensors};
-	for (int silent = 0; silent < 2; silent++)
-		for (int i = 0; i < exam->founds[silent] && report->findings < exam->most; i++) {
-			struct hg__found *found = &exam->found[silent][i];
-			HG__TRY(hg__exam_chain(exam, found));
-			HG__TRY(hg__exam_sentence(exam, found));
-			HG__TRY(hg__exam_remedies(exam, found));
-			list[report->findings++] = found->finding;
-		}
+	HG__TRY(list_findings(exam, list, &report->findings));
 	least_headroom(report);
 	return HG_OK;
 }

@@ -489,6 +489,69 @@ static void vanishing_variance_is_a_division_by_zero(void)
 	ward_close(&w);
 }
 
+/* ---- several at once ---- */
+
+/* A product that is rounded to zero and an exponential beyond f16, in either order. */
+static hg_var faint_of(struct bench *b, hg_tape *tape)
+{
+	hg_tape_scope(tape, "faint");
+	const hg_var y = hg_scale(tape, hg_tape_input(tape, b->tensor[0], "x", -1.0), 0x1p-30f);
+	hg_tape_scope(tape, NULL);
+	return y;
+}
+
+static hg_var power_of(struct bench *b, hg_tape *tape)
+{
+	hg_tape_scope(tape, "loud");
+	const hg_var y = hg_exp(tape, hg_tape_input(tape, b->tensor[1], "y", -1.0));
+	hg_tape_scope(tape, NULL);
+	return y;
+}
+
+static hg_var both_of(struct bench *b, hg_tape *tape, int faint_first)
+{
+	const hg_var a = faint_first ? faint_of(b, tape) : power_of(b, tape), c = faint_first ? power_of(b, tape) : faint_of(b, tape);
+	const hg_var w = hg_tape_param(tape, param(b, "w", 5, 4));
+	return hg_mse(tape, hg_add(tape, hg_add(tape, a, c), w), hg_tape_input(tape, b->tensor[0], "x", -1.0), HG_NONE);
+}
+
+static hg_var faint_first_scene(struct bench *b, hg_tape *tape)
+{
+	return both_of(b, tape, 1);
+}
+
+static hg_var loud_first_scene(struct bench *b, hg_tape *tape)
+{
+	return both_of(b, tape, 0);
+}
+
+static void findings_stand_in_the_order_of_the_step(void)
+{
+	const float y[5][4] = {{0}, {0}, {0, 20.0f}};
+	for (int faint_first = 0; faint_first < 2; faint_first++) {
+		struct ward w;
+		hg_doctor *narrow = NULL;
+		hg_doctor_config one = HG_DOCTOR_CONFIG_INIT;
+		one.most_findings = 1;
+		ward_open(&w, hg_policy_fp16(), faint_first ? faint_first_scene : loud_first_scene);
+		constant_tensor(&w.bench, 5, 4, 0.01f);
+		tensor_of(&w.bench, HG_F16, 5, 4, y, HG_F32);
+		ward_compile(&w);
+		(void)ward_examine(&w);
+		CHECK_EQ_I(w.report->findings, 2);
+		CHECK_EQ_I(w.report->finding[faint_first].cause, HG_CAUSE_STORE);
+		CHECK_STR(w.report->finding[faint_first].layer, "loud");
+		CHECK_EQ_I(w.report->finding[!faint_first].cause, HG_CAUSE_UNDERFLOW);
+		CHECK_STR(w.report->finding[!faint_first].layer, "faint");
+		/* what is loud is never left out for what is silent */
+		CHECK_STATUS(hg_doctor_create(w.bench.params, w.optim, record_scene, &w, &one, &narrow), HG_OK);
+		CHECK_OK(hg_doctor_examine(narrow, 0, &w.report));
+		CHECK(w.report->findings == 1 && w.report->finding[0].cause == HG_CAUSE_STORE);
+		hg_doctor_free(narrow);
+		ward_close(&w);
+	}
+}
+
 /* ---- the optimiser ---- */
 
 static void updates_go_wrong(void)
@@ -695,6 +758,7 @@ int main(int argc, char **argv)
 	    TEST(gradients_go_wrong),
 	    TEST(backward_sum_sticks),
 	    TEST(vanishing_variance_is_a_division_by_zero),
+	    TEST(findings_stand_in_the_order_of_the_step),
 	    TEST(updates_go_wrong),
 	    TEST(the_last_step_can_be_examined_if_it_was_skipped),
 	    TEST(nothing_to_examine_is_well),
