@@ -65,6 +65,7 @@ ln twin.h5 link.h5
 refused 'the dataset as JSON' '--json link.h5 is the dataset itself' --data twin.h5 --model gcn --json link.h5
 refused 'the dataset as a page' '--html twin.h5 is the dataset itself' --data twin.h5 --model gcn --html twin.h5
 refused 'one file for both' '--html both is where --json goes' --data twin.h5 --model gcn --json both --html both
+refused 'one new file for both, by two names' '--html both is where --json goes' --data twin.h5 --model gcn --json ../$(basename "$dir")/both --html both
 refused 'one new file for both' '--html ./none.html is where --json goes' --data twin.h5 --model gcn --json none.html --html ./none.html
 [ ! -e none.html ] || fail 'one new file for both: it was made'
 cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
@@ -221,6 +222,15 @@ contains checkpoint checkpoint.jsonl '"event":"step","step":8,'
 shows checkpoint checkpoint.html 'step 8'
 refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5
 refused 'no checkpoint' 'data.h5' --data data.h5 --model gin --checkpoint data.h5
+echo kept >kept.jsonl
+refused 'a checkpoint of another model, a report that was there' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5 --json kept.jsonl --html kept.html
+[ "$(cat kept.jsonl)" = kept ] || fail 'a run that did not begin: the old JSON is gone'
+refused 'a checkpoint of another model, a new report' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5 --json none.jsonl --html none.html
+for left in none.* kept.html; do
+  [ ! -e "$left" ] || fail "a run that did not begin: $left was left behind"
+done
+run 0 'a report over an older one' --data data.h5 --model gcn --steps 1 --json kept.jsonl
+lines 'a report over an older one' kept.jsonl 1
 refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin from' --data data.h5 --model gin --checkpoint eight.h5 --html eight.h5
 
 # ---- what gets in the way ----

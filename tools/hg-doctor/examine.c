@@ -85,7 +85,7 @@ static int on_step(void *user, const hg_train_event *event)
 		e->status = HG_ERR_NOMEM;
 		return 1;
 	}
-	note_write(e, diagnosis_json_step(e->json, &d->course));
+	note_write(e, diagnosis_json_step(e->json.out, &d->course));
 	d->bad = health_note(&e->health, event);
 	if (d->bad)
 		e->status = replay(e, !event->step.applied);
@@ -130,8 +130,9 @@ static hg_status train(struct examination *e, const hg_train_data *data)
 		status = look(e, 0);
 	if (status < 0)
 		return status;
+	note_write(e, stream_begin(&e->json));
 	course_begin(&d->course, d->report->step, d->report->loss_scale);
-	return d->findings ? status : run_train(e);
+	return d->findings || e->write_error ? status : run_train(e);
 }
 
 /* ---- a weight that was bad before the step ---- */

@@ -4,12 +4,13 @@
 #include "diagnosis.h"
 #include "health.h"
 #include "progress.h"
+#include "stream.h"
 
 /* A training run under examination. */
 struct examination {
 	struct diagnosis *diagnosis;
 	struct progress progress;
-	FILE *json;      /* NULL: none was asked for */
+	struct stream json;
 	int trying;      /* remedies: what is said of their runs is no news of this one */
 	int write_error; /* errno of the first line that did not arrive; 0: all did */
 	/* the run's own: */

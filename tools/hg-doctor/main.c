@@ -52,16 +52,12 @@ static int outputs_check(const struct options *o)
 /* What cannot be written is known before the work begins. */
 static int outputs_open(struct command *c)
 {
-	const char *json = c->options.json;
-	const int to_stdout = json && strcmp(json, "-") == 0;
-	c->text = to_stdout ? stderr : stdout;
-	if (!json)
-		return DOCTOR_HEALTHY;
-	c->examination.json = to_stdout ? stdout : fopen(json, "w");
-	if (c->examination.json)
-		return DOCTOR_HEALTHY;
-	fprintf(stderr, "hg-doctor: %s: %s\n", json, strerror(errno));
-	return DOCTOR_FAILED;
+	struct stream *json = &c->examination.json;
+	const int failed = stream_open(json, c->options.json);
+	c->text = json->out == stdout ? stderr : stdout;
+	if (failed)
+		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(errno));
+	return failed ? DOCTOR_FAILED : DOCTOR_HEALTHY;
 }
 
 /* The page is made in memory: it appears complete or not at all. */
@@ -85,11 +81,12 @@ static int page_write(const struct command *c)
 static int json_end(struct command *c)
 {
 	struct examination *e = &c->examination;
-	if (e->json && e->json != stdout && fclose(e->json) && !e->write_error)
+	const int to_stdout = e->json.out == stdout;
+	if (stream_close(&e->json) && !e->write_error)
 		e->write_error = errno;
 	if (!e->write_error)
 		return DOCTOR_HEALTHY;
-	if (e->json != stdout) /* tool_finish says so */
+	if (!to_stdout) /* tool_finish says so */
 		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(e->write_error));
 	return DOCTOR_FAILED;
 }
@@ -130,7 +127,7 @@ static int report(struct command *c)
 	struct diagnosis *d = &c->diagnosis;
 	struct examination *e = &c->examination;
 	errno = 0;
-	if (diagnosis_json(e->json, d) && !e->write_error)
+	if (diagnosis_json(e->json.out, d) && !e->write_error)
 		e->write_error = errno ? errno : EIO;
 	diagnosis_print(c->text, d);
 	if (c->options.html && page_write(c))
