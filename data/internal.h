@@ -28,6 +28,8 @@ HG_NODISCARD hg_status hg__data_check_pointers(const char *origin, const char *w
 float hg__data_feature(const hg_dataset *d, int64_t index);
 /* Number of entries that carry a label: graphs of a batch, else nodes. */
 int64_t hg__data_labelled(const hg_dataset *d);
+/* d->classes from the labels. HG_ERR_FORMAT: more than there are labelled entries; `say` is the end of the sentence: how a file of this format says that it is meant. */
+HG_NODISCARD hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *say, char *message);
 /* max |x| over all features; NaN and infinities are ignored. */
 double hg__data_amax(const hg_dataset *d);
 

@@ -149,9 +149,8 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	hg_status status = expect_length(h5, &a, owner->count, owner->what);
 	if (status == HG_OK)
 		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->label); /* against num_classes: hg_dataset_check */
-	for (int64_t i = 0; status == HG_OK && !has_classes && i < owner->count; i++)
-		if (d->label[i] >= d->classes)
-			d->classes = d->label[i] + 1;
+	if (status == HG_OK && !has_classes)
+		status = hg__data_count_classes(d, h5->path, "add the attribute num_classes", h5->message);
 	hg__h5_array_close(&a);
 	return status;
 }

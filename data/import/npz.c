@@ -1,5 +1,5 @@
 /* numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense
- * ones attr_matrix, labels (or one-hot labels_{data,indices,indptr,shape}), and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates
+ * ones attr_matrix, labels and perhaps num_classes (or one-hot labels_{data,indices,indptr,shape}), and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates
  * from its columns: row = destination, column = source. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,7 +170,24 @@ static hg_status read_one_hot(const struct import *in)
 		else
 			d->label[i] = count == 1 ? m.col[m.rowptr[i]] : -1;
 	}
+	d->classes = (int32_t)m.cols; /* there are as many as columns, whether a node has the last one or not */
 	hg__sparse_free(&m);
+	return status;
+}
+
+/* As the archive says, else as the labels do. */
+static hg_status read_classes(const struct import *in)
+{
+	struct npy a;
+	int32_t *classes = NULL;
+	if (!hg__npz_has(&in->npz, "num_classes"))
+		return hg__data_count_classes(in->d, in->npz.path, "add num_classes to the archive", in->npz.message);
+	HG__TRY(begin(in, "num_classes", 0, &a));
+	const hg_status status = hg__npy_read_i32(&a, 0, INT32_MAX, &classes);
+	hg__npy_close(&a);
+	if (status == HG_OK)
+		in->d->classes = *classes; /* against the labels: hg_dataset_check */
+	free(classes);
 	return status;
 }
 
@@ -181,12 +198,10 @@ static hg_status read_labels(const struct import *in)
 	if (hg__npz_has(&in->npz, "labels")) {
 		HG__TRY(read_ids(in, "labels", INT32_MIN, INT32_MAX - 1, &count, &d->label));
 		HG__TRY(expect_nodes(in, "labels", count));
+		HG__TRY(read_classes(in));
 	} else if (hg__npz_has(&in->npz, "labels_indptr")) {
 		HG__TRY(read_one_hot(in));
 	}
-	for (int64_t i = 0; d->label && i < d->nodes; i++)
-		if (d->label[i] >= d->classes)
-			d->classes = d->label[i] + 1;
 	return HG_OK;
 }
 

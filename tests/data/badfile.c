@@ -270,6 +270,11 @@ static void no_classes(hid_t f)
 	CHECK(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &(int){0}) >= 0);
 	H5Aclose(attribute);
 }
+static void label_far(hid_t f)
+{
+	CHECK(H5Adelete(f, "num_classes") >= 0);
+	put_i64(f, "nodes/label", 6, (const int64_t[]){0, 1, 1000000000, -1, 0, 0});
+}
 static void label_float(hid_t f)
 {
 	const float values[6] = {0};
@@ -385,6 +390,8 @@ static const struct {
     {feature_text, HG_ERR_FORMAT, "/nodes/feat: elements are of type text (1 bytes), expected float"},
     {label_too_large, HG_ERR_FORMAT, "labels: node 3 has label 3, but there are 3 classes"},
     {no_classes, HG_ERR_FORMAT, "labels: node 0 has label 0, but there are 0 classes"},
+    {label_far, HG_ERR_FORMAT,
+     "labels: node 2 has label 1000000000, which makes 1000000001 classes of 5 labelled nodes; if it is meant, add the attribute num_classes"},
     {label_float, HG_ERR_FORMAT, "/nodes/label: elements are of type float"},
     {label_count, HG_ERR_FORMAT, "/nodes/label: has 5 rows, but there are 6 nodes"},
     {mask_two, HG_ERR_FORMAT, "/nodes/train_mask: value 2 at 1 is not in [0, 1]"},

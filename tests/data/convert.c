@@ -241,6 +241,23 @@ static void beyond_f16_is_refused_clipped_or_kept(void)
 	hg_dataset_free(d);
 }
 
+/* Labels that leave classes out (years, for one) are said to. */
+static void empty_classes_are_counted(void)
+{
+	hg_dataset *d = small_dataset();
+	d->classes = 2000000000;
+	must_write(d, scratch(0, "empty.h5"));
+	CHECK_EQ_I(run_convert("--inspect @/empty.h5"), 0);
+	CHECK_CONTAINS(convert_out, " empty");
+	CHECK_EQ_I(run_convert("--inspect @/empty.h5 --json | wc -c"), 0); /* not 4 GB of zeros */
+	CHECK(strtol(convert_out, NULL, 10) < 4000000);
+	d->classes = 5;
+	must_write(d, scratch(0, "empty.h5"));
+	CHECK_EQ_I(run_convert("--inspect @/empty.h5"), 0);
+	CHECK_CONTAINS(convert_out, ", 2 of 5 empty");
+	hg_dataset_free(d);
+}
+
 static void planted_from_the_command_line(void)
 {
 	CHECK_EQ_I(run_convert("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 --hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"), 0);
@@ -363,6 +380,7 @@ int main(int argc, char **argv)
 	    TEST(converts_with_transforms),
 	    TEST(names_are_printed_harmlessly),
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
+	    TEST(empty_classes_are_counted),
 	    TEST(planted_from_the_command_line),
 	    TEST(interrupted_runs_leave_nothing),
 	    TEST(interrupted_writing_leaves_nothing),

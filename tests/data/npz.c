@@ -132,6 +132,29 @@ static void one_hot_labels(void)
 	hg_dataset_free(d);
 }
 
+/* Four nodes, and a label that makes more classes than that: only where the archive says so. And classes that no label has. */
+static void classes_as_the_archive_says(void)
+{
+	static const int64_t shape[] = {4, 6}, meant[] = {9};
+	static const int32_t indptr[] = {0, 1, 1, 2, 3}, indices[] = {2, 0, 1}, labels[] = {0, 8, -1, 1};
+	const char *path = scratch(0, "classes.npz");
+	struct npz_out *out = begin(path, SHAPE | INDPTR | INDICES);
+	npz_add(out, "labels", "<i4", "(4,)", labels, sizeof labels);
+	npz_add(out, "num_classes", "<i8", "()", meant, sizeof meant);
+	npz_end(out, 0);
+	hg_dataset *d = must_import("npz", path);
+	CHECK(d->classes == 9 && d->label[1] == 8);
+	hg_dataset_free(d);
+	out = begin(path, SHAPE | INDPTR | INDICES);
+	npz_add(out, "labels_shape", "<i8", "(2,)", shape, sizeof shape);
+	npz_add(out, "labels_indptr", "<i4", "(5,)", indptr, sizeof indptr);
+	npz_add(out, "labels_indices", "<i4", "(3,)", indices, sizeof indices);
+	npz_end(out, 0);
+	d = must_import("npz", path);
+	CHECK_EQ_I(d->classes, 6);
+	hg_dataset_free(d);
+}
+
 static void array(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count)
 {
 	npz_add(out, key, descr, shape, bytes, count);
@@ -196,6 +219,18 @@ static void label_count(struct npz_out *o)
 static void label_wide(struct npz_out *o)
 {
 	array(o, "labels", "<u8", "(4,)", (const uint64_t[]){0, UINT64_MAX, 0, 1}, 32);
+}
+static void label_far(struct npz_out *o)
+{
+	array(o, "labels", "<i4", "(4,)", (const int32_t[]){0, 1000000000, -1, 1}, 16);
+}
+static void too_few_classes(struct npz_out *o)
+{
+	array(o, "num_classes", "<i8", "()", (const int64_t[]){1}, 8);
+}
+static void many_class_counts(struct npz_out *o)
+{
+	array(o, "num_classes", "<i8", "(2,)", (const int64_t[]){2, 2}, 16);
 }
 static void feature_nan(struct npz_out *o)
 {
@@ -270,6 +305,10 @@ static const struct {
     {split_overlap, HG_ERR_FORMAT, "splits: node 0 is in train and in val"},
     {label_count, HG_ERR_FORMAT, "member labels.npy: has 3 rows, but the graph has 4 nodes"},
     {label_wide, HG_ERR_FORMAT, "member labels.npy: value 18446744073709551615 at 1 is not in"},
+    {label_far, HG_ERR_FORMAT,
+     "labels: node 1 has label 1000000000, which makes 1000000001 classes of 3 labelled nodes; if it is meant, add num_classes to the archive"},
+    {too_few_classes, HG_ERR_FORMAT, "labels: node 1 has label 1, but there are 1 classes"},
+    {many_class_counts, HG_ERR_FORMAT, "member num_classes.npy: has 1 dimensions, expected 0"},
     {feature_nan, HG_ERR_RANGE, "features: row 2, column 0 is nan"},
     {feature_huge, HG_ERR_RANGE, "is 1e+200, too large for f32"},
     {short_member, HG_ERR_FORMAT, "member labels.npy: header promises 4 elements of 4 bytes, but 12 bytes follow"},
@@ -379,6 +418,7 @@ int main(int argc, char **argv)
 	    TEST(weights_and_duplicates),
 	    TEST(dense_and_fortran),
 	    TEST(one_hot_labels),
+	    TEST(classes_as_the_archive_says),
 	    TEST(each_fault_is_named),
 	    TEST(missing_members),
 	    TEST(not_archives),

@@ -8,12 +8,16 @@
 #include "h5convert.h"
 #include "tool.h"
 
+/* A file may declare 2^31 classes; nobody reads more than these. */
+#define LISTED 1000000
+
 struct facts {
 	int64_t max_degree, max_node, isolated, self_loops, labelled, unlabelled, stored;
 	int symmetric;
 	double max_sum; /* largest sum of |weight| of a row */
 	int64_t train, val, test;
-	int64_t *per_class;
+	int64_t *per_class;    /* [listed] */
+	int32_t listed, empty; /* empty: of those listed */
 	hg_locality locality;
 };
 
@@ -80,7 +84,8 @@ static int measure(const hg_dataset *d, struct facts *f)
 {
 	*f = (struct facts){.locality = HG_LOCALITY_INIT};
 	f->labelled = d->graph_ptr ? d->graphs : d->nodes;
-	f->per_class = calloc((size_t)d->classes + 1, sizeof *f->per_class);
+	f->listed = d->classes < LISTED ? d->classes : LISTED;
+	f->per_class = calloc((size_t)f->listed + 1, sizeof *f->per_class);
 	f->isolated = count_isolated(d);
 	if (!f->per_class || f->isolated < 0)
 		return 0;
@@ -90,8 +95,10 @@ static int measure(const hg_dataset *d, struct facts *f)
 	for (int64_t i = 0; d->label && i < f->labelled; i++)
 		if (d->label[i] < 0)
 			f->unlabelled++;
-		else
+		else if (d->label[i] < f->listed)
 			f->per_class[d->label[i]]++;
+	for (int32_t c = 0; c < f->listed; c++)
+		f->empty += f->per_class[c] == 0;
 	f->train = count_mask(d->train_mask, f->labelled);
 	f->val = count_mask(d->val_mask, f->labelled);
 	f->test = count_mask(d->test_mask, f->labelled);
@@ -125,6 +132,8 @@ static void print_labels(const hg_dataset *d, const struct facts *f)
 	for (int32_t c = 0; c < d->classes && c < 12; c++)
 		printf(" %" PRId64, f->per_class[c]);
 	printf("%s", d->classes > 12 ? " ..." : "");
+	if (f->empty)
+		printf(", %" PRId32 " of %" PRId32 " empty", f->empty, f->listed);
 	if (f->unlabelled)
 		printf(", %" PRId64 " unlabelled", f->unlabelled);
 	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train, f->val, f->test);
@@ -159,7 +168,7 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 static int print_json(const char *path, const hg_dataset *d, const struct facts *f)
 {
 	json_t *classes = json_array();
-	for (int32_t c = 0; classes && c < d->classes; c++)
+	for (int32_t c = 0; classes && c < f->listed; c++)
 		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
 			break;
 	json_t *root = json_pack(
