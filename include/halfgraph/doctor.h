@@ -18,13 +18,22 @@ typedef enum hg_cause {
 	HG_CAUSE_LOSS_SCALE = 3,   /* backward: overflow that is none at loss scale 1 */
 	HG_CAUSE_EXPLOSION = 4,    /* backward: beyond its type at loss scale 1 as well */
 	HG_CAUSE_UNDERFLOW = 5,    /* most of a tensor is rounded to zero */
-	HG_CAUSE_SWAMPING = 6,     /* a sum in f16 stopped growing: the addends are below half a unit of it */
+	HG_CAUSE_SWAMPING = 6,     /* a sum in f16 is too large for its addends: they are below half a unit of it */
 	HG_CAUSE_ZERO = 7,         /* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
 	HG_CAUSE_OPTIMISER = 8,    /* good gradients, bad weights or moments after the update */
 	HG_CAUSE_COUNT = 9
 } hg_cause;
 HG_API const char *hg_cause_name(hg_cause cause); /* "loss-scale", for programs */
 HG_API const char *hg_cause_text(hg_cause cause); /* "backward overflow caused by the loss scale", for people */
+
+/* What was zero, or nearly, where the cause is HG_CAUSE_ZERO. */
+typedef enum hg_zero {
+	HG_ZERO_NONE = 0,
+	HG_ZERO_QUOTIENT = 1,  /* divided by it */
+	HG_ZERO_LOGARITHM = 2, /* the logarithm of it */
+	HG_ZERO_ROOT = 3,      /* its root, or the slope of that */
+	HG_ZERO_VARIANCE = 4   /* divided by its root */
+} hg_zero;
 
 /* What a row of the tensor at fault is. */
 typedef enum hg_row_kind { HG_ROW_NODE = 0, HG_ROW_EDGE = 1, HG_ROW_GRAPH = 2, HG_ROW_WEIGHT = 3, HG_ROW_SCALAR = 4 } hg_row_kind;
@@ -55,6 +64,7 @@ typedef struct hg_remedy {
 typedef struct hg_finding {
 	size_t size;
 	hg_cause cause;
+	hg_zero zero;
 	int64_t step; /* number of the step, from 0 */
 	int backward;
 	int32_t node;               /* of the tape (hg_tape_print); -1: an input, a parameter or the optimiser */
@@ -68,9 +78,14 @@ typedef struct hg_finding {
 	int64_t bad, count;         /* elements of the tensor with the same fault, of all; swamping: 1 or more, those that were looked at */
 	double scale;               /* loss scale in force */
 	/* sums: */
-	int64_t terms;              /* addends of the element; 0: no sum */
-	int64_t partial_at;         /* sums in f16: addends taken in when the sum overflowed, that one included, or when it last grew; else 0 */
-	double partial;             /* the last finite running sum there, as it stood in f16: before the factor of the row, where that comes after the sum */
+	int64_t terms; /* addends of the element; 0: no sum */
+	int64_t
+	    partial_at; /* sums in f16: addends taken in when the sum overflowed, that one included; swamping: when an addend did not change the sum that was the
+	                             * largest of such; else 0 */
+	double partial; /* the last finite running sum there, as it stood in f16 */
+	double partial_factor;      /* what follows it: partial * partial_factor is in the measure of the result and of the addends */
+	int64_t ignored;            /* swamping: addends that changed nothing, or whose batch did not */
+	double ignored_share;       /* and their sizes, of those of all */
 	hg_term top[HG_DOCTOR_TOP]; /* the largest addends first */
 	int tops;
 	int along_columns;          /* the addends stand in one row of the operand, in different columns; 0: in different rows */
@@ -78,8 +93,13 @@ typedef struct hg_finding {
 	int links;
 	hg_remedy *remedy; /* [remedies], the best first */
 	int remedies;
-	const char *sentence; /* all of it in one */
+	const char *sentence; /* hg_finding_sentence with rows by their numbers, and the cause */
 } hg_finding;
+
+/* Where, what and why as one sentence, without a full stop and the cause's name: "step 3: conv0/spmm (result of spmm in conv0) at node 5, feature 2 is inf: ...". Into text [size], cut
+ * where it does not fit; returns the length that it has. place writes into name [room] what the reader calls the row of the element, instead of "node 5"; NULL: that. */
+typedef void (*hg_place_fn)(void *user, const hg_finding *finding, char *name, size_t room);
+HG_API int hg_finding_sentence(const hg_finding *finding, hg_place_fn place, void *user, char *text, size_t size);
 
 /* A tensor of the step, as it was seen. bin[k], k = 0 .. 31: elements by the exponent bits of a half: bin 0 subnormals (zeros apart), 1 .. 30 normal with 2^(k-15) <= |x| <
  * 2^(k-14), 31 beyond 65504 or not finite. f32 tensors: clamped into the same bins. */

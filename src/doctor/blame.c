@@ -1,6 +1,4 @@
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "autograd/attr.h"
 #include "doctor/exam.h"
@@ -24,18 +22,15 @@ static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *laun
 	parts->count = 0;
 	for (int64_t k = 0; k < tape->lines && parts->count < MOST_PARTS; k++)
 		if (tape->line[k].into == launch->line || k == launch->line)
-			parts->part[parts->count++] = (struct hg__part){tape->line[k].op->name, tape->line[k].scope};
-	for (int i = 0; i < parts->count; i++) { /* of the tape; the report outlives it */
-		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].op, "%s", parts->part[i].op));
+			parts->part[parts->count++] = (struct hg__part){tape->line[k].op, tape->line[k].scope};
+	for (int i = 0; i < parts->count; i++) /* of the tape; the report outlives it */
 		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s", parts->part[i].layer));
-	}
 	return HG_OK;
 }
 
-static int is(const struct hg__part *part, const char *op)
-{
-	return strcmp(part->op, op) == 0;
-}
+/* Operands of the two fused ops: A X + (1 + eps) Z + b, and X + b. */
+enum { SPMM_X = 0, SPMM_W = 1, SPMM_Z = 2, SPMM_EPS = 3, SPMM_BIAS = 4 };
+enum { ENDS_X = 0, ENDS_BIAS = 1 };
 
 /* ---- forward ---- */
 
@@ -53,26 +48,25 @@ static hg_status at(const struct hg__call *c, int operand, int64_t row, int64_t 
 
 static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
 {
-	enum { X = 0, Z = 2, EPS = 3, BIAS = 4 };
 	const struct hg__call *c = &b->launch->call;
 	struct hg__spmm_epilogue_attr attr;
 	double eps = 0.0;
 	hg__attr_get(c->node, &attr, sizeof attr);
 	e->then = attr.then;
-	HG__TRY(at(c, EPS, 0, 0, &eps));
-	HG__TRY(at(c, attr.self ? X : Z, b->row, b->col, &e->own));
+	HG__TRY(at(c, SPMM_EPS, 0, 0, &eps));
+	HG__TRY(at(c, attr.self ? SPMM_X : SPMM_Z, b->row, b->col, &e->own));
 	e->own *= 1.0 + eps;
-	return at(c, BIAS, 0, b->col, &e->bias);
+	return at(c, SPMM_BIAS, 0, b->col, &e->bias);
 }
 
 /* The element behind one part. Activations only bring it nearer to zero, dropout divides. */
 static double behind(const struct hg__part *part, const struct ending *e, double x)
 {
-	if (is(part, "add") || is(part, "combine"))
+	if (part->op == &hg__op_add || part->op == &hg__op_combine)
 		return x + e->own;
-	if (is(part, "bias_add"))
+	if (part->op == &hg__op_bias_add)
 		return x + e->bias;
-	return is(part, "dropout") ? x / (1.0 - (double)e->then.p) : x;
+	return part->op == &hg__op_dropout ? x / (1.0 - (double)e->then.p) : x;
 }
 
 static int crossing(const struct parts *parts, const struct ending *e, double x, int first)
@@ -98,8 +92,8 @@ static hg_status blame_forward(const struct hg__blame *b, const struct parts *pa
 		*guilty = crossing(parts, &e, x, 1); /* the sum itself, where nobody crosses */
 	} else if (c->node->op == &hg__op_epilogue) {
 		hg__attr_get(c->node, &e.then, sizeof e.then);
-		HG__TRY(at(c, 0, b->row, b->col, &x));
-		HG__TRY(at(c, 1, 0, b->col, &e.bias));
+		HG__TRY(at(c, ENDS_X, b->row, b->col, &x));
+		HG__TRY(at(c, ENDS_BIAS, 0, b->col, &e.bias));
 		*guilty = crossing(parts, &e, x, 0);
 	}
 	return HG_OK;
@@ -111,15 +105,15 @@ static int last_factor(const struct parts *parts)
 {
 	int guilty = parts->count - 1;
 	for (int i = 0; i < parts->count; i++)
-		if (is(&parts->part[i], "dropout"))
+		if (parts->part[i].op == &hg__op_dropout)
 			guilty = i;
 	return guilty;
 }
 
-static int find(const struct parts *parts, const char *op)
+static int find(const struct parts *parts, const struct hg__op *op)
 {
 	for (int i = 0; i < parts->count; i++)
-		if (is(&parts->part[i], op))
+		if (parts->part[i].op == op)
 			return i;
 	return 0;
 }
@@ -135,15 +129,15 @@ static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 {
 	const struct hg__op *op = b->launch->call.node->op;
 	if (op == &hg__op_epilogue)
-		return b->operand == 1 ? find(parts, "bias_add") : last_factor(parts);
+		return b->operand == ENDS_BIAS ? find(parts, &hg__op_bias_add) : last_factor(parts);
 	if (op != &hg__op_spmm_epilogue)
 		return 0;
 	if (b->operand < 0)
 		return last_factor(parts);
-	if (b->operand == 4)
-		return find(parts, "bias_add");
-	const int own = b->operand >= 2 || (b->operand == 0 && own_term_crosses(b));
-	return own ? find(parts, b->operand == 3 || b->launch->call.in[3].data ? "combine" : "add") : 0;
+	if (b->operand == SPMM_BIAS)
+		return find(parts, &hg__op_bias_add);
+	const int own = b->operand == SPMM_Z || b->operand == SPMM_EPS || (b->operand == SPMM_X && own_term_crosses(b));
+	return own ? find(parts, b->operand == SPMM_EPS || b->launch->call.in[SPMM_EPS].data ? &hg__op_combine : &hg__op_add) : 0;
 }
 
 hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg__part *part)

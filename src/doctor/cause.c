@@ -76,18 +76,27 @@ static hg_status norms_rows(const struct hg__exam *exam, const struct hg__fault 
 /* Ops that divide, or are not defined everywhere. */
 static const struct {
 	const struct hg__op *op;
+	hg_zero of;
 	hg_status (*zero)(const struct hg__exam *exam, const struct hg__fault *f, int *zero);
 } dividers[] = {
-    {&hg__op_div, divides}, {&hg__op_log, takes_log}, {&hg__op_sqrt, takes_log}, {&hg__op_batch_norm, norms_columns}, {&hg__op_layer_norm, norms_rows},
+    {&hg__op_div, HG_ZERO_QUOTIENT, divides},
+    {&hg__op_log, HG_ZERO_LOGARITHM, takes_log},
+    {&hg__op_sqrt, HG_ZERO_ROOT, takes_log},
+    {&hg__op_batch_norm, HG_ZERO_VARIANCE, norms_columns},
+    {&hg__op_layer_norm, HG_ZERO_VARIANCE, norms_rows},
 };
 #define DIVIDERS (sizeof dividers / sizeof *dividers)
 
-static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f, hg_zero *of)
 {
-	*zero = 0;
-	for (size_t i = 0; i < DIVIDERS; i++)
-		if (dividers[i].op == f->result->launch->call.node->op)
-			return dividers[i].zero(exam, f, zero);
+	int zero = 0;
+	*of = HG_ZERO_NONE;
+	for (size_t i = 0; i < DIVIDERS; i++) {
+		if (dividers[i].op != f->result->launch->call.node->op)
+			continue;
+		HG__TRY(dividers[i].zero(exam, f, &zero));
+		*of = zero ? dividers[i].of : HG_ZERO_NONE;
+	}
 	return HG_OK;
 }
 
@@ -111,20 +120,21 @@ static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
 	return !f->result->backward && node->op == &hg__op_cast && exam->tape->value[node->in[0]].kind == HG__INPUT;
 }
 
-hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, hg_cause *cause)
+hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, struct hg__why *why)
 {
 	const int backward = f->result->backward;
 	const double scale = backward ? (double)exam->step.scale.scale : 1.0, limit = hg_dtype_get(f->result->got.dtype)->overflow;
 	const int beyond = !(fabs(f->wide) / scale < limit);
-	int zero = 0;
+	hg_zero zero = HG_ZERO_NONE;
 	HG__TRY(divides_by_zero(exam, f, &zero));
-	if (zero && beyond)
-		*cause = HG_CAUSE_ZERO;
+	*why = (struct hg__why){.zero = beyond ? zero : HG_ZERO_NONE};
+	if (why->zero)
+		why->cause = HG_CAUSE_ZERO;
 	else if (!beyond && f->sum->accumulate != HG_ACC_F32 && (!backward || partial_overflows(f->sum, scale)))
-		*cause = HG_CAUSE_ACCUMULATION;
+		why->cause = HG_CAUSE_ACCUMULATION;
 	else if (backward)
-		*cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;
+		why->cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;
 	else
-		*cause = narrows_input(exam, f) ? HG_CAUSE_INPUT : HG_CAUSE_STORE;
+		why->cause = narrows_input(exam, f) ? HG_CAUSE_INPUT : HG_CAUSE_STORE;
 	return HG_OK;
 }

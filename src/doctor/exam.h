@@ -52,6 +52,7 @@ struct hg__found {
 	int64_t stop;                /* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
 	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
 	const struct hg__line *line; /* NULL: none */
+	const struct hg__op *op;     /* of a node that does the work of several, the one at fault; NULL: none */
 };
 
 struct hg__exam {
@@ -100,6 +101,7 @@ struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
 enum { HG__OUTPUT = -1, HG__BETWEEN = -2 };
 struct hg__result {
 	const struct hg__launch *launch;
+	int64_t stop;          /* of the launch */
 	int backward, operand; /* operand: or one of the above */
 	int32_t value;         /* that it is, or is the gradient of */
 	struct hg__mat got, wide;
@@ -111,7 +113,11 @@ struct hg__fault {
 	double wide;
 	const struct hg__sum *sum;
 };
-HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, hg_cause *cause);
+struct hg__why {
+	hg_cause cause;
+	hg_zero zero;
+};
+HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, struct hg__why *why);
 /* silent.c: what is finite and wrong all the same. */
 HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
 /* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
@@ -135,7 +141,8 @@ HG_NODISCARD hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_te
 
 /* blame.c: the op and the layer of a node; of one that does the work of several, the one that did it. */
 struct hg__part {
-	const char *op, *layer;
+	const struct hg__op *op;
+	const char *layer;
 };
 struct hg__blame {
 	const struct hg__launch *launch;

@@ -26,6 +26,7 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .limit = hg_dtype_get(HG_F16)->overflow,
 	                              .bad = 1,
 	                              .count = 1,
+	                              .partial_factor = 1.0,
 	                              .scale = (double)exam->step.scale.scale,
 	                              .sentence = ""};
 	return found;

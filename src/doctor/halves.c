@@ -9,16 +9,14 @@
  *     discretized  acc <- h(acc + h(f x)) over a batch;  part <- h(part + h(acc after)) at its end;  total <- h(total + part) at the end of a part;  result total
  *
  * A sum of two halves is exact in f32, so that h of it is one rounding. What leaves a running sum as it was counts as ignored: an addend, or the sum of a batch or of a part, by
- * its size in the result. A batch of 64 ignores at most 64 * 2^-11 = 3 % of the mass of its addends. */
+ * its size in the result. A batch of 64 ignores at most 64 * 2^-11 = 3 % of the mass of its addends.
+ *
+ * Told is the running sum with which an addend overflowed, else the largest, in the measure of the result, that one did not change: what it needed to count is known of that. */
 
-static float h(float x)
-{
-	return hg__half_to_float(hg__half_from_float(x));
-}
-
+/* after: the factor that leads from this sum to the result. */
 struct running {
-	float sum;
-	int told; /* the one whose growth is told */
+	float sum, after;
+	int64_t taken, ignored; /* addends in it; those of them that changed nothing */
 };
 
 struct trace {
@@ -27,21 +25,40 @@ struct trace {
 	double ignored;
 };
 
-/* sum <- h(sum + x); size: of x in the result. */
-static void take(struct trace *t, struct running *r, float x, double size)
+/* What joins a running sum: `taken` addends, of which `ignored` have changed nothing before; size: in the result. */
+struct joining {
+	float x;
+	double size;
+	int64_t taken, ignored;
+};
+
+static void tell(struct trace *t, const struct running *r, int64_t at)
 {
-	const float next = h(r->sum + x);
-	const int stays = next == r->sum;
-	t->ignored += stays && x != 0.0f ? size : 0.0;
+	t->half->at = at;
+	t->half->partial = (double)r->sum;
+	t->half->after = (double)r->after;
+}
+
+static double told(const struct hg__half_sum *half)
+{
+	return fabs(half->partial * half->after);
+}
+
+/* r <- h(r + x) */
+static void take(struct trace *t, struct running *r, struct joining in)
+{
+	const float next = hg__half_round(r->sum + in.x);
+	const int stays = next == r->sum && in.x != 0.0f;
+	t->ignored += stays ? in.size : 0.0;
+	r->taken += in.taken;
+	r->ignored += stays ? in.taken : in.ignored;
 	if (t->half->overflowed)
 		return;
-	if (!isfinite(next) || !isfinite(x)) {
+	if (!isfinite(next) || !isfinite(in.x)) {
 		t->half->overflowed = 1;
-		t->half->at = t->taken;
-		t->half->partial = (double)r->sum;
-	} else if (!stays && r->told) {
-		t->half->at = t->taken;
-		t->half->partial = (double)next;
+		tell(t, r, t->taken);
+	} else if (stays && fabs((double)(r->sum * r->after)) > told(t->half)) {
+		tell(t, r, t->taken - in.taken);
 	}
 	r->sum = next;
 }
@@ -51,41 +68,48 @@ static void take_addend(const struct hg__sum *sum, int64_t k, struct trace *t, s
 {
 	const struct hg__addend *a = &sum->addend[k];
 	t->taken = k + 1;
-	take(t, r, sum->products ? h(a->f * a->x) : a->x, fabs(a->factor * a->operand));
+	take(t, r, (struct joining){sum->products ? hg__half_round(a->f * a->x) : a->x, fabs(a->factor * a->operand), 1, 0});
 }
 
-static void naive(const struct hg__sum *sum, struct trace *t)
+/* A running sum joins another, and begins again. */
+static void take_sum(struct trace *t, struct running *r, struct running *from)
 {
-	struct running row = {.told = 1};
+	const float x = from->after == 1.0f ? from->sum : hg__half_round(from->sum * from->after);
+	take(t, r, (struct joining){x, fabs((double)x), from->taken, from->ignored});
+	*from = (struct running){.after = from->after};
+}
+
+static struct running naive(const struct hg__sum *sum, struct trace *t)
+{
+	struct running row = {.after = sum->after};
 	for (int64_t k = 0; k < sum->count; k++)
 		take_addend(sum, k, t, &row);
+	return row;
 }
 
-static void discretized(const struct hg__sum *sum, struct trace *t)
+static struct running discretized(const struct hg__sum *sum, struct trace *t)
 {
-	struct running row = {0}, part = {.told = 1}, batch = {0};
+	struct running row = {.after = 1.0f}, part = {.after = 1.0f}, batch = {.after = sum->after};
 	for (int64_t k = 0; k < sum->count; k++) {
 		const int cut = k + 1 == sum->count ? 2 : sum->addend[k].cut;
 		take_addend(sum, k, t, &batch);
-		if (cut) {
-			const float scaled = h(batch.sum * sum->after);
-			take(t, &part, scaled, fabs((double)scaled));
-			batch = (struct running){0};
-		}
-		if (cut == 2) {
-			take(t, &row, part.sum, fabs((double)part.sum));
-			part = (struct running){.told = 1};
-		}
+		if (cut)
+			take_sum(t, &part, &batch);
+		if (cut == 2)
+			take_sum(t, &row, &part);
 	}
+	return row;
 }
 
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half)
 {
 	struct trace t = {.half = half};
-	*half = (struct hg__half_sum){0};
+	struct running row = {0};
+	*half = (struct hg__half_sum){.after = 1.0};
 	if (sum->accumulate == HG_ACC_F16_NAIVE)
-		naive(sum, &t);
+		row = naive(sum, &t);
 	else if (sum->accumulate == HG_ACC_F16_DISCRETIZED)
-		discretized(sum, &t);
-	half->ignored = sum->mass > 0.0 ? t.ignored / sum->mass : 0.0;
+		row = discretized(sum, &t);
+	half->ignored = row.ignored;
+	half->share = sum->mass > 0.0 ? t.ignored / sum->mass : 0.0;
 }

@@ -86,12 +86,14 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 	}
 }
 
-static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, hg_finding *f)
+static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, struct hg__found *found)
 {
+	hg_finding *f = &found->finding;
 	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand, f->row, f->col, sum->exact, f->wide};
 	struct hg__part part;
 	HG__TRY(hg__blame(exam, &blame, &part));
-	f->op = part.op;
+	found->op = part.op;
+	f->op = part.op->name;
 	f->layer = part.layer;
 	return name_of(exam, r, &f->tensor);
 }
@@ -100,7 +102,7 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
                        const struct hg__half_sum *half)
 {
 	hg_finding *f = &found->finding;
-	found->stop = exam->stops;
+	found->stop = r->stop;
 	found->line = hg__line_of(exam, r->launch);
 	found->value = r->value;
 	f->node = r->launch->line;
@@ -111,10 +113,11 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	if (sum->accumulate != HG_ACC_F32 && f->cause != HG_CAUSE_UNDERFLOW) {
 		f->partial_at = half->at;
 		f->partial = half->partial;
+		f->partial_factor = half->after;
 	}
 	list_top(f, sum);
 	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
-	return name_guilty(exam, r, sum, f);
+	return name_guilty(exam, r, sum, found);
 }
 
 /* The wide value of an element, from its sum in f64 where the f32 run is that sum, or could not hold it. */
@@ -129,15 +132,16 @@ static hg_status loud(struct hg__exam *exam, const struct hg__result *r, const s
 	struct hg__sum sum = {0};
 	struct hg__half_sum half = {0};
 	struct hg__fault fault = {.result = r, .row = look->row, .col = look->col, .sum = &sum};
-	hg_cause cause = HG_CAUSE_STORE;
+	struct hg__why why = {HG_CAUSE_STORE, HG_ZERO_NONE};
 	HG__TRY(hg__fetch_element(exam->ctx, &r->wide, look->row, look->col, &fault.wide));
 	if (r->operand != HG__BETWEEN)
 		HG__TRY(hg__sum_open(&r->launch->call, r->operand, look->row, look->col, &sum));
 	fault.wide = widest(fault.wide, &sum);
 	hg__sum_in_halves(&sum, &half);
-	hg_status status = hg__cause_of(exam, &fault, &cause);
-	struct hg__found *found = status >= 0 ? hg__found_new(exam, 0, cause) : NULL;
+	hg_status status = hg__cause_of(exam, &fault, &why);
+	struct hg__found *found = status >= 0 ? hg__found_new(exam, 0, why.cause) : NULL;
 	if (found) {
+		found->finding.zero = why.zero;
 		found->finding.got = look->got;
 		found->finding.wide = fault.wide;
 		found->finding.bad = look->nonfinite;
@@ -189,7 +193,7 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 {
 	struct hg__stop *stop = next_stop(exam, launch, 0);
 	struct hg__wide wide = {0};
-	struct hg__result result = {launch, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
+	struct hg__result result = {launch, exam->stops, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
 	hg_status status = HG_OK;
 	if (hg__operands_good(exam, launch, 0)) {
 		status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
@@ -211,7 +215,7 @@ static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *l
 		const struct hg__mat *aux = &launch->call.aux[i];
 		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) || aux->dtype != HG_F16 || sight.bad)
 			continue;
-		const struct hg__result r = {launch, 1, HG__BETWEEN, launch->call.node->out, *aux, wide ? wide->call.aux[i] : (struct hg__mat){0}};
+		const struct hg__result r = {launch, exam->stops, 1, HG__BETWEEN, launch->call.node->out, *aux, wide ? wide->call.aux[i] : (struct hg__mat){0}};
 		HG__TRY(judge(exam, &r, &sight, stop, 0));
 	}
 	exam->between_bad = sight.bad != 0;
@@ -230,7 +234,7 @@ hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *lau
 		if (!is_float_result(din))
 			continue;
 		const int32_t root = exam->tape->value[node->in[i]].root;
-		struct hg__result r = {launch, 1, i, root, *din, {0}};
+		struct hg__result r = {launch, exam->stops, 1, i, root, *din, {0}};
 		if (wide && !exam->between_bad)
 			r.wide = wide->call.din[i];
 		HG__TRY(judge(exam, &r, &exam->grad[root], stop, 1));
@@ -240,11 +244,28 @@ hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *lau
 }
 
 /* gradient + part, both finite, and the sum is not. */
+static hg_status added_found(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look, double sum)
+{
+	const struct hg__sum none = {.accumulate = HG_ACC_F32};
+	const struct hg__half_sum half = {0};
+	const struct hg__fault fault = {r, look->row, look->col, sum, &none};
+	struct hg__why why;
+	HG__TRY(hg__cause_of(exam, &fault, &why));
+	struct hg__found *found = hg__found_new(exam, 0, why.cause);
+	if (!found)
+		return HG_OK;
+	found->finding.got = look->got;
+	found->finding.wide = sum;
+	found->finding.bad = look->nonfinite;
+	return hg__found_in(exam, found, r, look->row, look->col, &none, &half);
+}
+
+/* The launch is the one that has just been judged. */
 hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old)
 {
 	const int32_t root = exam->tape->value[launch->call.node->in[operand]].root;
 	struct hg__sight *sight = &exam->grad[root];
-	struct hg__result r = {launch, 1, operand, root, launch->add[operand], {0}};
+	const struct hg__result r = {launch, exam->stops - 1, 1, operand, root, launch->add[operand], {0}};
 	struct hg__look look;
 	hg_doctor_tensor tensor;
 	double before = 0.0, part = 0.0;
@@ -254,24 +275,8 @@ hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch
 	if (look.nonfinite && !sight->bad && old->data) {
 		HG__TRY(hg__fetch_element(exam->ctx, old, look.row, look.col, &before));
 		HG__TRY(hg__fetch_element(exam->ctx, &launch->call.din[operand], look.row, look.col, &part));
-		const struct hg__sum none = {.accumulate = HG_ACC_F32};
-		const struct hg__half_sum half = {0};
-		const struct hg__fault fault = {&r, look.row, look.col, before + part, &none};
-		hg_cause cause = HG_CAUSE_LOSS_SCALE;
-		struct hg__found *found = NULL;
-		if (isfinite(before) && isfinite(part)) {
-			HG__TRY(hg__cause_of(exam, &fault, &cause));
-			found = hg__found_new(exam, 0, cause);
-		}
-		if (found) {
-			exam->stops--; /* the one that has just been judged */
-			found->finding.got = look.got;
-			found->finding.wide = fault.wide;
-			found->finding.bad = look.nonfinite;
-			const hg_status status = hg__found_in(exam, found, &r, look.row, look.col, &none, &half);
-			exam->stops++;
-			HG__TRY(status);
-		}
+		if (isfinite(before) && isfinite(part))
+			HG__TRY(added_found(exam, &r, &look, before + part));
 	}
 	sight->bad = look.nonfinite;
 	return HG_OK;

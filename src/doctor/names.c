@@ -9,7 +9,7 @@ static const struct {
     [HG_CAUSE_LOSS_SCALE] = {"loss-scale", "backward overflow caused by the loss scale"},
     [HG_CAUSE_EXPLOSION] = {"explosion", "real gradient explosion: overflow at loss scale 1, too"},
     [HG_CAUSE_UNDERFLOW] = {"underflow", "underflow to zero"},
-    [HG_CAUSE_SWAMPING] = {"swamping", "swamping: a sum in f16 stopped growing"},
+    [HG_CAUSE_SWAMPING] = {"swamping", "swamping: a sum in f16 that is too large for its addends"},
     [HG_CAUSE_ZERO] = {"zero", "division, logarithm or root of zero"},
     [HG_CAUSE_OPTIMISER] = {"optimiser", "the optimiser: good gradients, bad weights"},
 };

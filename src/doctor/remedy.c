@@ -57,7 +57,8 @@ static int full_precision(const struct patient *p, char option[OPTION])
 
 static int is_aggregation(const struct patient *p)
 {
-	return strcmp(p->f->op, "spmm") == 0 || strcmp(p->f->op, "add") == 0 || strcmp(p->f->op, "combine") == 0;
+	const struct hg__op *op = p->found->op;
+	return op == &hg__op_spmm || op == &hg__op_add || op == &hg__op_combine;
 }
 
 static int unscaled(const struct patient *p)

@@ -1,58 +1,86 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "doctor/exam.h"
 
-/* A finding as one or two sentences: where, what, why. */
+/* A finding as one sentence: where, what, why. */
 
-#define LENGTH 1024
+enum { NAME = 160, LENGTH = 1024 };
 struct text {
-	char line[LENGTH];
-	size_t length;
+	char *line;
+	size_t size, length; /* length: of all, also what does not fit */
 };
 
 static void say(struct text *t, const char *format, ...) HG_PRINTF(2, 3);
 static void say(struct text *t, const char *format, ...)
 {
+	const size_t at = t->length < t->size ? t->length : t->size;
 	va_list args;
 	va_start(args, format);
-	const int more = vsnprintf(t->line + t->length, LENGTH - t->length, format, args);
+	const int more = vsnprintf(t->line + at, t->size - at, format, args);
 	va_end(args);
-	if (more > 0)
-		t->length = t->length + (size_t)more < LENGTH ? t->length + (size_t)more : LENGTH - 1;
+	t->length += more > 0 ? (size_t)more : 0;
 }
 
-static void say_place(struct text *t, const hg_finding *f)
+/* ---- where ---- */
+
+static void name_row(const hg_finding *f, char *name, size_t room)
 {
 	static const char *const row[] = {
 	    [HG_ROW_NODE] = "node", [HG_ROW_EDGE] = "edge", [HG_ROW_GRAPH] = "graph", [HG_ROW_WEIGHT] = "row", [HG_ROW_SCALAR] = "row"};
-	static const char *const col[] = {
-	    [HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column", [HG_ROW_SCALAR] = "column"};
 	if (f->row_is == HG_ROW_EDGE && f->edge_row >= 0)
-		say(t, " at edge %" PRId64 " (%" PRId64 " <- %" PRId64 "), head %" PRId64, f->row, f->edge_row, f->edge_col, f->col);
-	else if (f->cause == HG_CAUSE_INPUT && f->limit < hg_dtype_get(HG_F16)->overflow)
-		say(t, " at %s %" PRId64, row[f->row_is], f->row);
-	else if (f->row_is != HG_ROW_SCALAR)
-		say(t, " at %s %" PRId64 ", %s %" PRId64, row[f->row_is], f->row, col[f->row_is], f->col);
+		(void)snprintf(name, room, "edge %" PRId64 " (%" PRId64 " <- %" PRId64 ")", f->row, f->edge_row, f->edge_col);
+	else
+		(void)snprintf(name, room, "%s %" PRId64, row[f->row_is], f->row);
 }
 
-static void say_who(struct text *t, const hg_finding *f)
+/* A label beyond the classes: it has a row and no column. */
+static int is_label(const hg_finding *f)
+{
+	return f->cause == HG_CAUSE_INPUT && f->limit < hg_dtype_get(HG_F16)->overflow;
+}
+
+static void say_place(struct text *t, const hg_finding *f, hg_place_fn place, void *user)
+{
+	static const char *const col[] = {
+	    [HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column", [HG_ROW_SCALAR] = "column"};
+	char name[NAME] = "";
+	if (f->row_is == HG_ROW_SCALAR)
+		return;
+	if (place)
+		place(user, f, name, sizeof name);
+	else
+		name_row(f, name, sizeof name);
+	say(t, " at %s", name);
+	if (!is_label(f))
+		say(t, ", %s %" PRId64, col[f->row_is], f->col);
+}
+
+/* A NaN has no sign that means anything. */
+static double unsigned_nan(double x)
+{
+	return isnan(x) ? fabs(x) : x;
+}
+
+static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void *user)
 {
 	say(t, "step %" PRId64 ": %s%s", f->step, f->tensor, f->node >= 0 ? " (" : "");
 	if (f->node >= 0)
 		say(t, "%s of %s%s%s)", f->backward ? "backward" : "result", f->op, *f->layer ? " in " : "", f->layer);
-	say_place(t, f);
-	say(t, " is %.7g", f->got);
+	say_place(t, f, place, user);
+	say(t, " is %.7g", unsigned_nan(f->got));
 }
+
+/* ---- why ---- */
 
 static void say_input(struct text *t, const hg_finding *f)
 {
-	if (f->limit < hg_dtype_get(HG_F16)->overflow)
+	if (is_label(f))
 		say(t, ": there are %.0f classes, so the largest label is %.0f", f->limit, f->limit - 1.0);
-	else if (f->node >= 0)
-		say(t, " in f16, %.7g as it was given: a half holds 65504 at most", f->wide);
+	else if (isfinite(f->wide))
+		say(t, " in f16, %.7g %s: a half holds 65504 at most", f->wide, f->row_is == HG_ROW_WEIGHT ? "in the master weights" : "as it was given");
 	else
 		say(t, " before the step begins");
 }
@@ -66,10 +94,18 @@ static void say_sum(struct text *t, const hg_finding *f)
 		    f->top[0].col);
 }
 
+/* Running sums that are multiplied afterwards are of another measure than the addends and the result. */
+static void say_factor(struct text *t, const hg_finding *f)
+{
+	if (f->partial_factor != 1.0)
+		say(t, " (before its factor %.6g)", f->partial_factor);
+}
+
 static void say_accumulation(struct text *t, const hg_finding *f)
 {
-	say(t, ": the running sum in f16 stood at %.7g and overflowed with addend %" PRId64 " of %" PRId64 "; the sum is %.7g", f->partial, f->partial_at, f->terms,
-	    f->wide);
+	say(t, ": the running sum in f16 stood at %.7g", f->partial);
+	say_factor(t, f);
+	say(t, " and overflowed with addend %" PRId64 " of %" PRId64 "; the sum is %.7g", f->partial_at, f->terms, f->wide);
 }
 
 static void say_store(struct text *t, const hg_finding *f)
@@ -94,20 +130,27 @@ static void say_underflow(struct text *t, const hg_finding *f)
 
 static void say_swamping(struct text *t, const hg_finding *f)
 {
-	say(t, ", the sum is %.7g: in f16 it last grew with addend %" PRId64 " of %" PRId64 ", to %.7g, where an addend counts from %.7g on", f->wide,
-	    f->partial_at, f->terms, f->partial, f->limit);
+	say(t,
+	    ", the sum is %.7g: %" PRId64 " of its %" PRId64 " addends, %.3g %% of the sizes of all, changed nothing in f16; after addend %" PRId64
+	    " it stood at %.7g",
+	    f->wide, f->ignored, f->terms, 100.0 * f->ignored_share, f->partial_at, f->partial);
+	say_factor(t, f);
+	say(t, ", where an addend counts from %.7g on", f->limit);
 }
 
 static void say_zero(struct text *t, const hg_finding *f)
 {
-	say(t, ": %s of what is zero or nearly zero", strcmp(f->op, "log") == 0 ? "the logarithm" : strcmp(f->op, "sqrt") == 0 ? "the root" : "a quotient");
-	if (strstr(f->op, "norm"))
-		say(t, ", a variance beside eps");
+	static const char *const of[] = {[HG_ZERO_NONE] = "a quotient of what is zero or nearly zero",
+	                                 [HG_ZERO_QUOTIENT] = "a quotient of what is zero or nearly zero",
+	                                 [HG_ZERO_LOGARITHM] = "the logarithm of what is zero or nearly zero",
+	                                 [HG_ZERO_ROOT] = "the root of what is zero or nearly zero",
+	                                 [HG_ZERO_VARIANCE] = "a quotient of what is zero or nearly zero, a variance beside eps"};
+	say(t, ": %s", of[f->zero]);
 }
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
-	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, f->wide);
+	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, unsigned_nan(f->wide));
 }
 
 static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f) = {
@@ -118,13 +161,24 @@ static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f
     [HG_CAUSE_OPTIMISER] = say_optimiser,
 };
 
-hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found *found)
+int hg_finding_sentence(const hg_finding *f, hg_place_fn place, void *user, char *text, size_t size)
 {
-	hg_finding *f = &found->finding;
-	struct text t = {.length = 0};
-	say_who(&t, f);
+	struct text t = {text, size, 0};
+	if (size)
+		*text = 0;
+	if (!f || (unsigned)f->cause >= HG_CAUSE_COUNT)
+		return 0;
+	say_who(&t, f, place, user);
 	say_why[f->cause](&t, f);
 	if (f->bad > 1 && f->cause != HG_CAUSE_UNDERFLOW)
 		say(&t, "; %" PRId64 " of %" PRId64 " elements", f->bad, f->count);
-	return hg__page_text(exam->ctx, exam->pages, &f->sentence, "%s. %s.", t.line, hg_cause_text(f->cause));
+	return (int)t.length;
+}
+
+hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found *found)
+{
+	hg_finding *f = &found->finding;
+	char line[LENGTH];
+	(void)hg_finding_sentence(f, NULL, NULL, line, sizeof line);
+	return hg__page_text(exam->ctx, exam->pages, &f->sentence, "%s. %s.", line, hg_cause_text(f->cause));
 }

@@ -54,7 +54,7 @@ static hg_status underflow(struct hg__exam *exam, const struct hg__result *r, co
 
 struct worst {
 	struct hg__off off;
-	double ignored;
+	double share; /* of the mass, that was ignored */
 	int64_t bad;
 };
 
@@ -75,10 +75,10 @@ static hg_status weigh(const struct hg__result *r, const struct hg__off *off, st
 		return HG_OK;
 	HG__TRY(hg__sum_open(&r->launch->call, r->operand, off->row, off->col, &sum));
 	hg__sum_in_halves(&sum, &half);
-	if (sum.accumulate != HG_ACC_F32 && half.ignored > SHARE_IGNORED) {
+	if (sum.accumulate != HG_ACC_F32 && half.share > SHARE_IGNORED) {
 		worst->bad++;
-		if (half.ignored > worst->ignored) {
-			worst->ignored = half.ignored;
+		if (half.share > worst->share) {
+			worst->share = half.share;
 			worst->off = *off;
 		}
 	}
@@ -108,6 +108,8 @@ static hg_status swamped(struct hg__exam *exam, const struct hg__result *r, cons
 	found->finding.bad = worst->bad;
 	const hg_status status = hg__found_in(exam, found, r, worst->off.row, worst->off.col, &sum, &half);
 	found->finding.limit = half_unit(half.partial);
+	found->finding.ignored = half.ignored;
+	found->finding.ignored_share = half.share;
 	hg__sum_close(&sum);
 	return status;
 }
@@ -115,7 +117,7 @@ static hg_status swamped(struct hg__exam *exam, const struct hg__result *r, cons
 /* Sums that stopped growing are the farthest off, absolutely or relatively: those are looked at addend by addend. */
 static hg_status swamping(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
 {
-	struct worst worst = {.ignored = SHARE_IGNORED};
+	struct worst worst = {.share = SHARE_IGNORED};
 	for (int i = 0; i < HG__OFFS; i++) {
 		HG__TRY(weigh(r, &look->far[i], &worst));
 		if (!seen(look, &look->rel[i]))

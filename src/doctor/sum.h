@@ -35,9 +35,11 @@ HG_NODISCARD hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, 
 /* halves.c: the same sum in f16 once more, as the kernels make it. */
 struct hg__half_sum {
 	int overflowed;
-	int64_t at;     /* addends taken in when it overflowed, that one included, or when it last grew */
+	int64_t at;     /* addends taken in when it overflowed, that one included; else when one did not change the sum that was the largest of such; 0: all did */
 	double partial; /* the last finite running sum there */
-	double ignored; /* sum of the sizes of what changed nothing, as a share of the mass */
+	double after;   /* the factor that follows it */
+	int64_t ignored;
+	double share; /* of the mass: sizes of what changed nothing */
 };
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
 

@@ -6,11 +6,6 @@
 
 /* Sums over neighbours. */
 
-static float half(double x)
-{
-	return hg__half_to_float(hg__half_from_float((float)x));
-}
-
 /* alpha r_i * sum over entries (i, j) of w s_j X[j, col], one row of one orientation. */
 struct gather {
 	const struct hg__csr *csr;
@@ -31,10 +26,10 @@ static struct hg__mat vector(const float *data, int64_t rows)
 static void narrow(const struct gather *g, double w, double s, double x, struct hg__addend *a)
 {
 	const int later = g->col_scale && !g->scale_first;
-	a->f = g->w.data ? half(w) : 1.0f;
+	a->f = g->w.data ? hg__half_round((float)w) : 1.0f;
 	if (later)
-		a->f = half((double)(a->f * half(s)));
-	a->x = g->col_scale && g->scale_first ? half((double)((float)s * (float)x)) : (float)x;
+		a->f = hg__half_round(a->f * hg__half_round((float)s));
+	a->x = g->col_scale && g->scale_first ? hg__half_round((float)s * (float)x) : (float)x;
 }
 
 struct pickers {
@@ -90,7 +85,7 @@ static hg_status gather_from(const struct gather *g, const struct pickers *from,
 		HG__TRY(addend(g, from, entries, k, asked->col, r, &sum->addend[k]));
 	sum->products = g->w.data || (g->col_scale && !g->scale_first);
 	sum->accumulate = g->halves ? asked->call->node->accumulate : HG_ACC_F32;
-	sum->after = half((double)(g->row_scale ? g->alpha * (float)r : g->alpha));
+	sum->after = hg__half_round(g->row_scale ? g->alpha * (float)r : g->alpha);
 	return sum->accumulate == HG_ACC_F16_DISCRETIZED ? cut(sum->ctx, g->csr, entries->begin, sum) : HG_OK;
 }
 

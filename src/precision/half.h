@@ -60,6 +60,12 @@ static inline hg_half hg__half_from_float(float x)
 	return (hg_half)(sign | (magnitude < 0x477FF000u ? finite : special)); /* 65520 */
 }
 
+/* The half that is nearest, as a float. */
+static inline float hg__half_round(float x)
+{
+	return hg__half_to_float(hg__half_from_float(x));
+}
+
 /* The same with one rounding from binary64: 42 bits go; the doubles in [2^28, 2^29) are the multiples of 2^-24. */
 static inline hg_half hg__half_from_double(double x)
 {

@@ -179,7 +179,8 @@ is star cause star.jsonl '"swamping"'
 is star op star.jsonl '"spmm"'
 is star node_id star.jsonl 0
 is star partial star.jsonl 2048.0
-shows star star.html 'last grew'
+is star ignored star.jsonl 47952
+shows star star.html 'changed nothing'
 
 # A loss scale that begins too high falls until the gradients fit: four times that is no finding, five times in a row it is.
 run 2 scale --data data.h5 --model gat --loss-scale 16777216 --steps 20 --json scale.jsonl --try off --html scale.html

@@ -2,6 +2,8 @@
 #include "halfgraph/doctor.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "unit/faulty.h"
 #include "unit/tape.h"
@@ -146,6 +148,28 @@ static void star_sticks_at_2048(void)
 	ward_close(&w);
 }
 
+/* 30000, 1500 fives that are less than half a unit of it, -30000, 1500 fives that count. */
+static void sum_of_both_signs_sticks(void)
+{
+	enum { FIVES = 1500, N = 2 * FIVES + 3 };
+	static float x[N][3];
+	struct ward w;
+	ward_open(&w, hg_policy_fp16_naive(), sum_scene);
+	w.bench.graph = star(w.bench.ctx, N);
+	for (int i = 1; i < N; i++)
+		x[i][1] = i == 1 ? 30000.0f : i == FIVES + 2 ? -30000.0f : 5.0f;
+	tensor_of(&w.bench, HG_F16, N, 3, x, HG_F32);
+	constant_tensor(&w.bench, N, 2, 0.0f);
+	ward_compile(&w);
+	const hg_finding *f = ward_expect(&w, HG_CAUSE_SWAMPING, 0, "spmm", "conv1", 0, 1);
+	CHECK(f->got < 0.6 * f->wide && f->wide == 10.0 * FIVES);
+	CHECK(f->partial == 30000.0 && f->partial_at == 1 && f->partial_factor == 1.0 && f->limit == 8.0);
+	CHECK_EQ_I(f->terms, 2 * FIVES + 2);
+	CHECK(f->ignored >= FIVES && f->ignored < FIVES + FIVES / 2); /* on its way to 7500 the sum rounds, too */
+	CHECK(f->ignored_share >= 5.0 * FIVES / (60000.0 + 10.0 * FIVES));
+	ward_close(&w);
+}
+
 static void star_in_f32_sums_is_well(void)
 {
 	struct ward w;
@@ -192,6 +216,45 @@ static hg_var mean_scene(struct bench *b, hg_tape *tape)
 	hg_tape_scope(tape, NULL);
 	const hg_var y = hg_linear(tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)), HG_NONE);
 	return hg_mse(tape, hg_scale(tape, y, 0x1p-12f), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+}
+
+/* The running sum stands before the factor of the row, and the sentence says so. */
+static void mean_of_ones_sticks_before_its_factor(void)
+{
+	struct ward w;
+	ward_open(&w, hg_policy_fp16_naive(), mean_scene);
+	w.bench.graph = star(w.bench.ctx, 4097);
+	constant_tensor(&w.bench, 4097, 3, 1.0f);
+	constant_tensor(&w.bench, 4097, 2, 0.0f);
+	ward_compile(&w);
+	const hg_finding *f = ward_expect(&w, HG_CAUSE_SWAMPING, 0, "spmm", "conv1", 0, 0);
+	CHECK(f->partial == 2048.0 && f->partial_at == 2048 && f->partial_factor == 1.0 / 4096.0 && f->wide == 1.0 && f->got == 0.5);
+	CHECK(f->ignored == 2048 && f->ignored_share == 0.5);
+	CHECK(strstr(f->sentence, "(before its factor 0.000244141), where") != NULL);
+	ward_close(&w);
+}
+
+static void call_it(void *user, const hg_finding *f, char *name, size_t room)
+{
+	(void)snprintf(name, room, "%s %lld", (const char *)user, (long long)f->row);
+}
+
+/* With a name of the reader's, cut where there is no room. */
+static void sentence_takes_a_name(void)
+{
+	char text[512], name[] = "paper", small[8];
+	struct ward w;
+	sum_ward(&w, hg_policy_fp16_naive(), 2001, 40.0f);
+	const hg_finding *f = ward_examine(&w);
+	const int length = hg_finding_sentence(f, call_it, name, text, sizeof text);
+	CHECK_EQ_I(length, strlen(text));
+	CHECK(strstr(text, "(result of spmm in conv1) at paper 0, feature 0 is inf: ") != NULL);
+	CHECK_EQ_I(hg_finding_sentence(f, call_it, name, small, sizeof small), length);
+	CHECK(strlen(small) == sizeof small - 1 && strncmp(small, text, sizeof small - 1) == 0);
+	CHECK_EQ_I(hg_finding_sentence(f, call_it, name, NULL, 0), length);
+	(void)hg_finding_sentence(f, NULL, NULL, text, sizeof text);
+	CHECK(strncmp(f->sentence, text, strlen(text)) == 0);
+	ward_close(&w);
 }
 
 /* A mean of 20000: four of them are 80000 before they are divided by the degree. */
@@ -746,6 +809,9 @@ int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(star_sticks_at_2048),
+	    TEST(sum_of_both_signs_sticks),
+	    TEST(mean_of_ones_sticks_before_its_factor),
+	    TEST(sentence_takes_a_name),
 	    TEST(star_in_f32_sums_is_well),
 	    TEST(sum_beyond_f16_is_no_fault_of_the_order),
 	    TEST(partial_sum_overflows),

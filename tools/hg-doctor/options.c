@@ -64,7 +64,7 @@ void options_help(FILE *out)
 	      "and was skipped or its loss is not finite.\n"
 	      "\n"
 	      "While all goes well a few steps are replayed all the same, the first, the last and those numbered 1, 2, 4, 8, ...:\n"
-	      "a sum that stopped growing, values that were rounded to zero, and an overflow that nothing after it shows are\n"
+	      "a sum too large for its addends, values that were rounded to zero, and an overflow that nothing after it shows are\n"
 	      "findings too. A run without one is healthy, and its smallest headroom is told: how many times the largest\n"
 	      "value of any fp16 tensor could double before it is infinite.\n"
 	      "\n"

@@ -115,10 +115,15 @@ static void print_bar(FILE *out, int y, int high, double from, double to, const 
 /* Addends that were taken in, of all. */
 static void print_taken(FILE *out, const hg_finding *f)
 {
-	(void)fprintf(out, "<text y=\"12\">%s ", f->cause == HG_CAUSE_SWAMPING ? "the f16 sum last grew with addend" : "the f16 sum ended with addend");
+	(void)fprintf(out, "<text y=\"12\">%s ", f->ignored ? "after addend" : "the f16 sum ended with addend");
 	page_count(out, f->partial_at);
 	(void)fputs(" of ", out);
 	page_count(out, f->terms);
+	if (f->ignored) {
+		(void)fputs("; in f16 ", out);
+		page_count(out, f->ignored);
+		(void)fputs(" changed nothing", out);
+	}
 	(void)fputs("</text>\n", out);
 	print_bar(out, 20, 12, 0, LENGTH, "overbg");
 	print_bar(out, 20, 12, 0, LENGTH * fmin(1, (double)f->partial_at / (double)f->terms), "bar");
@@ -132,7 +137,7 @@ static void print_standing(FILE *out, const hg_finding *f)
 	print_bar(out, 66, 8, along(0x1p-14), along(65520), "box");
 	print_bar(out, 66, 8, along(65520), LENGTH, "overbg");
 	print_mark(out, f->wide, 90, "amax", "true value");
-	print_mark(out, f->partial, 108, "hot", "f16 sum there");
+	print_mark(out, f->partial, 108, "hot", f->partial_factor == 1.0 ? "f16 sum there" : "f16 sum there, before its factor");
 	if (isfinite(f->limit) && f->limit > 0)
 		print_mark(out, f->limit, 126, "bound", "limit");
 }

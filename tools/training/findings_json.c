@@ -72,7 +72,8 @@ static json_t *place(const hg_dataset *d, const hg_finding *f)
 
 static json_t *sum(const hg_finding *f)
 {
-	return json_pack("{sI sI so}", "terms", (json_int_t)f->terms, "partial_at", (json_int_t)f->partial_at, "partial", any_number(f->partial));
+	return json_pack("{sI sI so so sI so}", "terms", (json_int_t)f->terms, "partial_at", (json_int_t)f->partial_at, "partial", any_number(f->partial),
+	                 "partial_factor", any_number(f->partial_factor), "ignored", (json_int_t)f->ignored, "ignored_share", any_number(f->ignored_share));
 }
 
 /* Moves the fields of `from` over. 0 or -1. */

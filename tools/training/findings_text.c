@@ -54,16 +54,20 @@ static void print_numbers(FILE *out, const hg_finding *f)
 	print_fact(out, "loss scale", name_number(f->scale, number));
 }
 
+/* "5024 addends; in f16 it ended after 3806 of them, at 65504, before its factor 0.000199045". */
 static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
-	char text[512], partial[NAME_SIZE], who[NAME_SIZE];
+	char text[512], number[NAME_SIZE], who[NAME_SIZE];
 	if (!f->terms)
 		return;
 	int length = snprintf(text, sizeof text, "%lld addends", (long long)f->terms);
+	if (f->ignored)
+		length += snprintf(text + length, sizeof text - (size_t)length, ", of which %lld changed nothing in f16", (long long)f->ignored);
 	if (f->partial_at > 0)
-		(void)snprintf(text + length, sizeof text - (size_t)length, "; %s %lld of them, at %s",
-		               f->cause == HG_CAUSE_SWAMPING ? "in f16 it last grew with" : "in f16 it ended after", (long long)f->partial_at,
-		               name_number(f->partial, partial));
+		length += snprintf(text + length, sizeof text - (size_t)length, "; %s %lld of them, at %s", f->ignored ? "it stood, after" : "in f16 it ended after",
+		                   (long long)f->partial_at, name_number(f->partial, number));
+	if (f->partial_at > 0 && f->partial_factor != 1.0)
+		(void)snprintf(text + length, sizeof text - (size_t)length, ", before its factor %s", name_number(f->partial_factor, number));
 	print_fact(out, "sum", text);
 	for (int i = 0; i < f->tops; i++) {
 		const hg_term *t = &f->top[i];

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,32 +97,18 @@ const char *name_headline(const hg_finding *f, char *buffer)
 	return buffer;
 }
 
-/* The length of a text without ` TAIL.` at its end. */
-static int length_without(const char *text, const char *tail)
+static void place(void *user, const hg_finding *f, char *name, size_t room)
 {
-	char end[SENTENCE_SIZE];
-	const int all = (int)strlen(text), less = snprintf(end, sizeof end, " %s.", tail);
-	return less < all && strcmp(text + all - less, end) == 0 ? all - less : all;
+	char all[NAME_SIZE];
+	name_place(user, f, all);
+	(void)snprintf(name, room, "%s", all);
 }
 
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
-	char row[NAME_SIZE], name[NAME_SIZE];
-	int before = 0, after = 0;
-	const int length = length_without(f->sentence, hg_cause_text(f->cause));
-	(void)snprintf(row, sizeof row, f->row_is == HG_ROW_EDGE ? "edge %lld (%lld <- %lld)" : "node %lld", (long long)f->row, (long long)f->edge_row,
-	               (long long)f->edge_col);
-	const char *found = f->row_is == HG_ROW_EDGE || f->row_is == HG_ROW_NODE ? strstr(f->sentence, row) : NULL;
-	while (found && isdigit((unsigned char)found[strlen(row)])) /* the beginning of a longer number */
-		found = strstr(found + 1, row);
-	if (found) {
-		before = (int)(found - f->sentence);
-		after = before + (int)strlen(row);
-		name_place(d, f, name);
-	}
-	(void)snprintf(buffer, SENTENCE_SIZE, "%.*s%s%.*s", before, f->sentence, found ? name : "", length - after, f->sentence + after);
-	if (*buffer == 's')
-		*buffer = 'S';
+	const int length = hg_finding_sentence(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
+	(void)snprintf(buffer + (length < SENTENCE_SIZE - 2 ? length : SENTENCE_SIZE - 2), 2, ".");
+	*buffer = (char)toupper((unsigned char)*buffer);
 	return buffer;
 }
 

@@ -17,7 +17,7 @@ const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *t
 const char *name_link(const hg_chain_link *link, char *buffer);
 /* "conv0/spmm: overflow in accumulation". */
 const char *name_headline(const hg_finding *f, char *buffer);
-/* The doctor's sentence, which knows rows, with the names of the element; without the cause at its end, which the headline says. Returns buffer [SENTENCE_SIZE]. */
+/* The doctor's sentence with the name of the element; without the cause, which the headline says. Returns buffer [SENTENCE_SIZE]. */
 #define SENTENCE_SIZE 1536
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* "1.5", "inf", "nan": a NaN has no sign that means anything. */
