@@ -230,6 +230,13 @@ refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3'
 refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --resume half.h5
 refused 'save over the dataset' '--save ./data.h5 is the dataset itself' --data data.h5 --model gcn --save ./data.h5
 refused 'save into a missing directory' 'missing/cp.h5: cannot be written: No such file' --data data.h5 --model gcn --save missing/cp.h5
+echo 'an older report' >older.jsonl
+refused 'an older report' 'half.h5 has conv' --data data.h5 --model gcn --resume half.h5 --json older.jsonl
+refused 'no report' 'half.h5 has conv' --data data.h5 --model gcn --resume half.h5 --json none.jsonl
+[ "$(cat older.jsonl)" = 'an older report' ] || fail 'an older report: emptied by a run that did not begin'
+[ ! -e none.jsonl ] || fail 'no report: an empty one was left behind'
+run 0 'an older report, replaced' --data data.h5 --model gcn --epochs 1 --json older.jsonl
+[ "$(wc -l <older.jsonl)" -eq 2 ] || fail 'an older report: not replaced'
 refused 'JSON over the checkpoint' '--json half.h5 is the checkpoint to begin from' --data data.h5 --model gat --resume half.h5 --json half.h5
 refused 'JSON where the checkpoint goes' '--json new.h5 is where --save goes' --data data.h5 --model gat --save new.h5 --json new.h5
 mkdir folder.h5

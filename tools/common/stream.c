@@ -35,6 +35,8 @@ int stream_open(struct stream *stream, const char *path)
 int stream_begin(struct stream *stream)
 {
 	struct stat there;
+	if (stream->begun)
+		return 0;
 	stream->begun = 1;
 	if (!stream->out || stream->out == stdout)
 		return 0;

@@ -11,7 +11,7 @@ struct stream {
 };
 /* path NULL: none; "-": standard output. 0, or -1 with errno. */
 int stream_open(struct stream *stream, const char *path);
-/* Before the first line. 0, or -1 with errno. */
+/* Before the first line; again it does nothing. 0, or -1 with errno. */
 int stream_begin(struct stream *stream);
 /* One that has not begun leaves what was there, or nothing. 0, or -1 with errno: not every line arrived. Standard output stays open (tool_finish). */
 int stream_close(struct stream *stream);

@@ -1,10 +1,12 @@
 /* hg-train: train a model on a dataset file, from the command line. */
 #define _POSIX_C_SOURCE 200809L
 #include "checkpoint.h"
+#include "explain.h"
 #include "findings.h"
 #include "health.h"
 #include "progress.h"
 #include "results.h"
+#include "stream.h"
 #include "tool.h"
 #include "watch.h"
 
@@ -18,8 +20,9 @@ struct command {
 	hg_dataset *dataset;
 	struct results results;
 	struct progress progress;
-	FILE *json, *text; /* json NULL: none was asked for */
-	int write_error;   /* errno of the first JSON line that did not arrive; 0: all did */
+	struct stream json;
+	FILE *text;
+	int write_error; /* errno of the first JSON line that did not arrive; 0: all did */
 	/* of the seed that is being trained: */
 	hg_train *train;
 	struct health health;
@@ -68,7 +71,7 @@ static void findings_tell(struct command *c, const hg_doctor_report *report)
 	for (int i = 0; i < report->findings; i++) {
 		finding_print(c->text, c->dataset, &report->finding[i]);
 		(void)fputc('\n', c->text);
-		note_write(c, finding_json(c->json, c->dataset, &report->finding[i]));
+		note_write(c, finding_json(c->json.out, c->dataset, &report->finding[i]));
 	}
 }
 
@@ -96,15 +99,10 @@ static int on_epoch(void *user, const hg_train_event *event)
 {
 	struct command *c = user;
 	progress_show(&c->progress, event);
-	note_write(c, json_epoch(c->json, seed_of(c), event));
+	c->results.overflows += event->step.reason == HG_STEP_SKIPPED_FORWARD;
+	note_write(c, json_epoch(c->json.out, seed_of(c), event));
 	c->examination = examine(c, event);
 	return watch_interrupted() || c->write_error || c->examination < 0;
-}
-
-static void print_line(void *user, const char *text)
-{
-	const size_t length = strlen(text);
-	fprintf(user, "%s%s", text, length && text[length - 1] == '\n' ? "" : "\n");
 }
 
 /* Why a GPU that is there is not used, for one. What every seed's context has to say is said once. */
@@ -141,35 +139,6 @@ static hg_status headroom_note(struct results *r, hg_step *step, hg_train_report
 	return status;
 }
 
-/* The table of --explain, of what a run goes on from. */
-static hg_status explain(struct command *c, const hg_train *train)
-{
-	if (c->options.resume)
-		fprintf(c->text, "resumed from %s: weights are bounded by four times what that run last measured, and so are they here\n", c->options.resume);
-	return hg_tape_explain(hg_train_tape(train), print_line, c->text);
-}
-
-/* A run that --unproved refuse does not begin has no tape to explain. The same one with guards has: what is refused is what it leaves to the step's finite check. */
-static void refusal_explain(struct command *c, hg_context *ctx, const hg_train_config *refused, const hg_train_data *in)
-{
-	hg_train_config config = *refused;
-	hg_train *train = NULL;
-	char message[HG_DATA_MESSAGE];
-	(void)snprintf(c->refused, sizeof c->refused, "%s", *c->unread ? c->unread : hg_context_error(ctx));
-	if (!c->options.explain)
-		return;
-	config.policy.unproved = HG_UNPROVED_GUARD;
-	hg_status status = hg_train_create(ctx, &config, in, &train);
-	if (status >= 0 && c->options.resume)
-		status = hg_checkpoint_load(c->options.resume, train, message);
-	if (status >= 0) {
-		fputs("with --unproved guard; refused is what only the step's finite check guards:\n", c->text);
-		status = explain(c, train);
-	}
-	hg_train_free(train); /* where there is no table there is the sentence still */
-	(void)status;
-}
-
 static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
 {
 	struct results *r = &c->results;
@@ -183,12 +152,14 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
 	if (status >= 0)
 		status = checkpoint_resume(&c->options, c->train, c->unread);
-	if (status == HG_ERR_RANGE && config.policy.unproved == HG_UNPROVED_REFUSE)
-		refusal_explain(c, ctx, &config, &in);
-	if (status >= 0 && c->options.print_plan && !r->runs)
-		status = hg_tape_print(hg_train_tape(c->train), print_line, c->text);
-	if (status >= 0 && c->options.explain && !r->runs)
-		status = explain(c, c->train);
+	if (status == HG_ERR_RANGE && config.policy.unproved == HG_UNPROVED_REFUSE) {
+		(void)snprintf(c->refused, sizeof c->refused, "%s", *c->unread ? c->unread : hg_context_error(ctx));
+		explain_refused(&c->options, ctx, &config, &in, c->text);
+	}
+	if (status >= 0 && !r->runs)
+		status = explain_run(&c->options, c->train, c->text);
+	if (status >= 0)
+		note_write(c, stream_begin(&c->json));
 	if (status >= 0)
 		status = hg_train_run(c->train, &report);
 	if (c->examination < 0)
@@ -237,9 +208,9 @@ static int seeds_run(struct command *c)
 	c->results.interrupted = watch_interrupted() != 0;
 	if (code != TOOL_DONE)
 		return code;
-	note_write(c, json_summary(c->json, &c->results));
+	note_write(c, json_summary(c->json.out, &c->results));
 	results_print(&c->results, c->text);
-	if (c->write_error && c->json == stdout)
+	if (c->write_error && c->json.out == stdout)
 		return TOOL_FAILED; /* tool_finish says so */
 	if (c->write_error) {
 		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(c->write_error));
@@ -252,7 +223,7 @@ static int seeds_run(struct command *c)
 	return watch_interrupted() ? TOOL_INTERRUPTED : TOOL_DONE;
 }
 
-/* The dataset is read and everything checked before the JSON file is touched. */
+/* What is wrong is known before the work begins. */
 static int command_prepare(struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -270,16 +241,12 @@ static int command_prepare(struct command *c)
 	c->results.report = calloc((size_t)c->options.seeds, sizeof *c->results.report);
 	if (!c->results.report)
 		return complain(NULL, HG_ERR_NOMEM);
-	c->text = stdout;
 	status = files_check(&c->options, message);
 	if (status < 0)
 		return complain(message, status);
-	if (!c->options.json)
-		return TOOL_DONE;
-	const int to_stdout = strcmp(c->options.json, "-") == 0;
-	c->text = to_stdout ? stderr : stdout;
-	c->json = to_stdout ? stdout : fopen(c->options.json, "w");
-	if (c->json)
+	const int failed = stream_open(&c->json, c->options.json);
+	c->text = c->json.out == stdout ? stderr : stdout;
+	if (!failed)
 		return TOOL_DONE;
 	fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
 	return TOOL_BAD_INPUT;
@@ -287,7 +254,7 @@ static int command_prepare(struct command *c)
 
 static int command_finish(struct command *c, int code)
 {
-	if (c->json && c->json != stdout && fclose(c->json) && code == TOOL_DONE) {
+	if (stream_close(&c->json) && code == TOOL_DONE) {
 		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
 		code = TOOL_FAILED;
 	}

@@ -74,6 +74,12 @@ static void print_header(const struct results *r, FILE *out)
 	fputs("\n\n", out);
 }
 
+/* Whom to ask, where nobody has been asked. */
+static const char *why_of(const struct results *r)
+{
+	return r->options->doctor ? "" : ": hg-doctor, with the same options, says why";
+}
+
 static void print_accuracy(const struct results *r, const struct statistics *s, FILE *out)
 {
 	const hg_train_report *last = &r->report[r->runs - 1];
@@ -88,7 +94,7 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 	else if (r->runs == 1)
 		fprintf(out, "  best epoch      %d of %d, validation accuracy %.2f %%\n", last->best_epoch, last->epochs_run, 100 * last->best_val_accuracy);
 	if (!s->finite)
-		fprintf(out, "  LOSS            not a number: this precision does not hold this task\n");
+		fprintf(out, "  LOSS            not a number%s\n", why_of(r));
 	else
 		fprintf(out, "  final loss      %.4f\n", last->final_loss);
 	if (s->nonfinite_logits)
@@ -103,16 +109,17 @@ static void print_epoch(const struct statistics *s, FILE *out)
 	fputc('\n', out);
 }
 
-/* Of values alone: the loss scale brings gradients near the limit on purpose. */
+/* Of values alone: the loss scale brings gradients near the limit on purpose. The observer's largest values are finite ones. */
 static void print_headroom(const struct results *r, FILE *out)
 {
-	if (!*r->headroom_at)
-		return;
-	fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ", r->headroom, r->headroom_at);
-	if (r->observe_every == 1)
+	if (*r->headroom_at)
+		fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ", r->headroom, r->headroom_at);
+	if (*r->headroom_at && r->observe_every == 1)
 		fputs("every step\n", out);
-	else
+	else if (*r->headroom_at)
 		fprintf(out, "one step in %d (--observe 1: every one)\n", r->observe_every);
+	if (r->overflows)
+		fprintf(out, "  no headroom     in %lld steps, which were skipped: their forward pass overflowed\n", (long long)r->overflows);
 }
 
 static void print_doctor(const struct results *r, const struct statistics *s, FILE *out)
@@ -124,10 +131,10 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 	if (!bad->runs)
 		fprintf(out, "no step of %lld went bad%s\n", (long long)s->steps, s->skipped ? "; the run mended by itself what was skipped" : "");
 	else if (r->options->seeds > 1)
-		fprintf(out, "%d of %d runs had a bad step, with %d findings: see above\n", bad->runs, r->runs, bad->findings);
+		fprintf(out, "%d of %d runs had a bad step, with %d findings: see above; hg-doctor tries the remedies\n", bad->runs, r->runs, bad->findings);
 	else
-		fprintf(out, "epoch %d (step %lld) was bad, with %d finding%s: see above\n", bad->epoch, (long long)bad->step, bad->findings,
-		        bad->findings == 1 ? "" : "s");
+		fprintf(out, "epoch %d (step %lld) was bad, with %d finding%s: see above; hg-doctor tries the remedies\n", bad->epoch, (long long)bad->step,
+		        bad->findings, bad->findings == 1 ? "" : "s");
 }
 
 /* Where the run stands, and what is left of it. */
@@ -171,7 +178,7 @@ void results_print(const struct results *r, FILE *out)
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	if (s.steps && s.skipped == s.steps)
-		fputs("  NOTHING LEARNT  every step was skipped; hg-doctor, with the same options, says why\n", out);
+		fprintf(out, "  NOTHING LEARNT  every step was skipped%s\n", s.finite ? why_of(r) : "");
 	print_doctor(r, &s, out);
 	print_end(r, out);
 }

@@ -25,6 +25,7 @@ struct results {
 	hg_train_report *report; /* [seeds] */
 	double headroom;         /* bits, the least that a value in f16 was seen to have, and whose; "": none was seen */
 	char headroom_at[96];
+	int64_t overflows; /* steps whose forward pass overflowed */
 	int observe_every; /* steps between two that were looked at */
 	int interrupted;
 	const char *saved; /* where the state behind the last epoch is; NULL: nowhere */
