@@ -110,7 +110,7 @@ typedef struct hg_doctor_tensor {
 	hg_dtype dtype;
 	int64_t rows, cols, zeros, subnormals, nonfinite;
 	double amax, bound,
-	    headroom; /* of the finite elements; the bound of the range rules at this loss scale, INFINITY if none; bits: log2(65520 / amax), INFINITY
+	    headroom; /* of the finite elements; the bound of the range rules at this loss scale, INFINITY if none; bits: log2(65520 / amax) (f32: 2^128), INFINITY
 	                               * for zeros, 0 where an element is not finite */
 	hg_verdict verdict;
 	int64_t bin[32];

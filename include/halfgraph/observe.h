@@ -43,7 +43,7 @@ typedef struct hg_observation {
 	int64_t first_row, first_col;          /* of the first element that is not finite; -1: there is none */
 	double amax;                           /* of the finite elements */
 	double bound;                          /* on |x|, from the range rules, times loss_scale for a gradient; INFINITY: unknown */
-	double headroom;      /* bits to the largest number of its type: log2(max / amax); INFINITY where amax is 0, 0 where an element is not finite */
+	double headroom;      /* bits until it is rounded to infinity: log2(65520 / amax), f32: 2^128; INFINITY where amax is 0, 0 where an element is not finite */
 	double swamping;      /* largest |y - sum of terms| / sum of |terms| of the rows that were summed again; -1: none were */
 	int64_t swamping_row; /* the row; -1 */
 } hg_observation;

@@ -5,6 +5,7 @@
 
 #include "autograd/tape.h"
 #include "core/versioned.h"
+#include "precision/bound.h"
 #include "precision/range.h"
 
 /* Why each narrowing to f16 cannot overflow, or what guards it: as numbers and as a table.
@@ -95,7 +96,7 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 		tell_result(tape, value, &out);
 	else
 		tell_gradient(tape, value, &out);
-	out.headroom = out.state == HG_F16 ? log2(hg_dtype_get(HG_F16)->overflow / out.bound) : (double)INFINITY;
+	out.headroom = out.state == HG_F16 ? hg__headroom(HG_F16, out.bound) : (double)INFINITY;
 	return out;
 }
 

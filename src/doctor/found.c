@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "doctor/exam.h"
+#include "precision/bound.h"
 
 /* Lists of findings and of tensors. */
 
@@ -43,7 +44,6 @@ hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const str
 
 hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place)
 {
-	const double most = hg_dtype_get(HG_F16)->overflow;
 	if (!*place) {
 		if (exam->tensors == exam->tensor_room)
 			return hg__fail(exam->ctx, HG_ERR_INTERNAL, "doctor: more tensors than a tape of %lld nodes has", (long long)exam->tape->lines);
@@ -55,7 +55,7 @@ hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
 	t->subnormals = look->subnormals;
 	t->nonfinite = look->nonfinite;
 	t->amax = look->amax;
-	t->headroom = look->nonfinite ? 0.0 : look->amax > 0.0 ? log2(most / look->amax) : INFINITY;
+	t->headroom = look->nonfinite ? 0.0 : hg__headroom(t->dtype, look->amax);
 	memcpy(t->bin, look->bin, sizeof t->bin);
 	return HG_OK;
 }

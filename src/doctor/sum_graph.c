@@ -219,17 +219,12 @@ hg_status hg__sum_sddmm_dot(const struct hg__asked *asked, struct hg__sum *sum)
 	return dot_rows(&c->in[0], i, &c->in[1], j, asked->col * width, width, (double)attr.scale, sum);
 }
 
-/* dA[i, c] = scale * sum over the edges of row i of dE[e, head] B[j, c]; dB on the transpose. */
+/* dA[i, c] = scale * sum over the edges of row i of dE[e, head] B[j, c]; dB on the transpose: in f32, as all sums but those of spmm. */
 static hg_status dot_back(const struct hg__asked *asked, const struct hg__csr *csr, int operand, struct hg__sum *sum)
 {
 	const struct hg__call *c = asked->call;
 	const struct hg__sddmm_dot_attr attr = dot_of(c->node);
-	const struct gather g = {.csr = csr,
-	                         .x = c->in[1 - operand],
-	                         .w = c->dout,
-	                         .heads = attr.heads,
-	                         .alpha = attr.scale,
-	                         .halves = c->in[1 - operand].dtype == HG_F16 && c->din[operand].dtype == HG_F16};
+	const struct gather g = {.csr = csr, .x = c->in[1 - operand], .w = c->dout, .heads = attr.heads, .alpha = attr.scale};
 	return gather(&g, asked, sum);
 }
 

@@ -6,6 +6,7 @@
 #include "autograd/observe.h"
 #include "core/versioned.h"
 #include "nn/step.h"
+#include "precision/bound.h"
 #include "precision/half.h"
 
 _Static_assert(HG_STEP_OBSERVED == HG__OBSERVED_STEPS && HG_OBSERVED_BINS == HG__BINS, "what is counted is what can be read");
@@ -46,11 +47,6 @@ static int64_t steps_of(const struct hg__watch *w)
 
 /* ---- one tensor ---- */
 
-static double headroom_of(hg_dtype dtype, double amax, int finite)
-{
-	return !finite ? 0.0 : amax > 0.0 ? log2(hg_dtype_get(dtype)->max / amax) : INFINITY;
-}
-
 static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_observation *o)
 {
 	const struct hg__line *line = spot->line >= 0 ? &tape->line[spot->line] : NULL;
@@ -76,7 +72,7 @@ static void fill_counts(const struct hg__observed *seen, hg_observation *o)
 	o->first_row = first < 0 ? -1 : first / o->cols;
 	o->first_col = first < 0 ? -1 : first % o->cols;
 	o->amax = (double)hg__float_of_bits(seen->amax);
-	o->headroom = headroom_of(o->dtype, o->amax, seen->nonfinite == 0);
+	o->headroom = seen->nonfinite ? 0.0 : hg__headroom(o->dtype, o->amax);
 	o->swamping = seen->swamped ? (double)hg__float_of_bits((uint32_t)(seen->swamped >> 32)) : -1.0;
 	o->swamping_row = seen->swamped ? (int64_t)(UINT32_MAX - (uint32_t)seen->swamped) : -1;
 }
@@ -122,7 +118,7 @@ static void fill_headroom(const struct hg__watch *w, hg_observer *o)
 {
 	o->headroom = INFINITY;
 	for (int64_t i = 0; i < w->spots; i++) {
-		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)), bits = headroom_of(HG_F16, amax, 1);
+		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)), bits = hg__headroom(HG_F16, amax);
 		if (w->spot[i].gradient || w->spot[i].mat.dtype != HG_F16 || !(bits < o->headroom))
 			continue;
 		o->headroom = bits;

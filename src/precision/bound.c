@@ -12,6 +12,11 @@ double hg__gamma(double k, double u)
 	return ku < 1 ? ku / (1 - ku) : INFINITY;
 }
 
+double hg__headroom(hg_dtype dtype, double x)
+{
+	return log2(hg_dtype_get(dtype)->overflow / fabs(x));
+}
+
 double hg__bound_narrow(hg_dtype to, double x)
 {
 	const hg_dtype_facts *t = hg_dtype_get(to);
@@ -73,7 +78,7 @@ double hg__largest_sum_f16(double term, int64_t k)
 	const float t = hg__half_to_float(hg__half_from_double(term));
 	float sum = 0;
 	for (int64_t i = 0; i < k; i++)
-		sum = hg__half_to_float(hg__half_from_float(sum + t));
+		sum = hg__half_round(sum + t);
 	return (double)sum;
 }
 

@@ -14,6 +14,10 @@ HG_EXTERN_C_BEGIN
 /* gamma_k(u) = k u / (1 - k u): k roundings move a result by at most this factor. INFINITY where k u >= 1: no bound holds. */
 double hg__gamma(double k, double u);
 
+/* Headroom: how many bits a number of size |x| has left, times that it can double before it is rounded to infinity: log2(overflow / |x|). Positive just where it is stored as a
+ * finite one: to 65504 the last 16 of f16's range would have none. INFINITY for 0, -INFINITY for an infinity. */
+double hg__headroom(hg_dtype dtype, double x);
+
 /* |narrow(x) - x| <= u |x| + eta/2 while |x| < overflow; INFINITY beyond. 0 for a type that is not a float. */
 double hg__bound_narrow(hg_dtype to, double x);
 

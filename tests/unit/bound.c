@@ -275,9 +275,23 @@ static void products_of_narrowed_operands(void)
 	}
 }
 
+/* Positive just where the stored number is finite; a doubling costs one bit. */
+static void headroom_ends_where_rounding_gives_infinity(void)
+{
+	static const double inside[] = {65504.0, 65519.99, 1.0, 0x1p-24};
+	CHECK(hg__headroom(HG_F16, 65520.0) == 0.0 && hg__headroom(HG_F32, 0x1.ffffffp127) == 0.0);
+	CHECK(hg__headroom(HG_F16, 0.0) == INFINITY && hg__headroom(HG_F16, INFINITY) == -INFINITY);
+	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+		CHECK(hg__headroom(HG_F16, inside[i]) > 0.0 && isfinite(hg_half_to_float(hg_half_from_double(inside[i]))));
+		CHECK(hg__headroom(HG_F16, -inside[i]) == hg__headroom(HG_F16, inside[i]));
+		CHECK_WITHIN(hg__headroom(HG_F16, inside[i] / 8.0) - hg__headroom(HG_F16, inside[i]), 3.0, 1e-12);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
+	    TEST(headroom_ends_where_rounding_gives_infinity),
 	    TEST(gamma_is_k_u),
 	    TEST(narrowing),
 	    TEST(sums_in_f32_narrowed_once),

@@ -127,7 +127,7 @@ static void check_tensor(const struct witness *w, const struct rig *r, int64_t i
 	CHECK_EQ_I(all, o.rows * o.cols);
 	CHECK(o.subnormals == o.bin[0] && o.first_row == -1 && o.first_col == -1 && o.loss_scale > 0.0);
 	CHECK_MSG(o.amax <= o.bound, "%s: amax %g, bound %g", o.name, o.amax, o.bound);
-	CHECK(o.amax == 0.0 || o.headroom == log2((o.dtype == HG_F16 ? 65504.0 : 0x1.fffffep127) / o.amax));
+	CHECK(o.amax == 0.0 || o.headroom == log2((o.dtype == HG_F16 ? 65520.0 : 0x1.ffffffp127) / o.amax));
 	if (o.node < 0) {
 		CHECK(o.backward && *o.op == 0 && hg_params_find(r->b.params, o.name));
 		return;
