@@ -75,13 +75,18 @@ static const struct setting settings[] = {
     {HG_F16, HG_ACC_F32, HG_EVAL, "fp16 eval"},
 };
 
+static int is_enough(const struct battery_score *score)
+{
+	return score->enough > 0 && score->worst > score->enough;
+}
+
 static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, const struct battery_graph *g,
                         const struct setting *setting, int64_t width, int heads, struct battery_score *score)
 {
 	const struct hg__extent extent = {g->o.rows, g->o.m, g->o.batch, width, heads, setting->state};
 	struct hg__sample sample;
 	memset(&sample, 0, sizeof sample);
-	for (int i = 0; op->sample(i, &extent, &sample); i++, memset(&sample, 0, sizeof sample)) {
+	for (int i = 0; !is_enough(score) && op->sample(i, &extent, &sample); i++, memset(&sample, 0, sizeof sample)) {
 		char label[128];
 		snprintf(label, sizeof label, "%s, %s, d = %d, h = %d", setting->name, g->name, (int)width, heads);
 		if (sample.expect != HG_OK) {
@@ -105,7 +110,7 @@ static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, cons
 void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, struct battery_score *score)
 {
 	struct battery_graph g;
-	for (int k = 0; battery_graph_new(ctx, k, &g); k++) {
+	for (int k = 0; !is_enough(score) && battery_graph_new(ctx, k, &g); k++) {
 		for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++) {
 			if (settings[s].accumulate != HG_ACC_F32 && !(op->traits & HG__GRAPH))
 				continue;

@@ -53,7 +53,8 @@ struct battery_score {
 	char where[256];
 	int64_t count, samples;
 	int unordered;
-	double sum_u; /* set before: of oracle_call, for sums of halves in f32 */
+	double sum_u;  /* set before: of oracle_call, for sums of halves in f32 */
+	double enough; /* set before: beyond it no more cases are run; 0: all are */
 };
 /* Forward and backward of one case, compared; run twice and compared bit by bit. `label` names the case in `where`. */
 void battery_case_run(struct battery_case *c, const char *label, struct battery_score *score);

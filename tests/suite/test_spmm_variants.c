@@ -76,14 +76,21 @@ static hg_status spmm_by_variant(hg_context *ctx, const struct hg__spmm_args *a)
 	return status;
 }
 
-static void keeps_its_bound(const void *item)
+/* A CPU passes every variant on: its kernels have had the battery. */
+static hg_context *context_of_gpu(void)
 {
-	const struct hg__spmm_way *way = item;
 	hg_context *ctx = test_context();
 	if (ctx->backend->kind != HG_DEVICE_CUDA) {
 		hg_context_free(ctx);
 		SKIP("variants are ways of the GPU");
 	}
+	return ctx;
+}
+
+static void keeps_its_bound(const void *item)
+{
+	const struct hg__spmm_way *way = item;
+	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0, .sum_u = way->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
 	kernels.spmm = spmm_by_variant;
@@ -102,7 +109,7 @@ static void keeps_its_bound(const void *item)
 /* Of the variants tiles alone end as a call asks. */
 static void tiles_end_as_they_should(void)
 {
-	hg_context *ctx = test_context();
+	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
 	struct battery_score score = {.sum_u = ORACLE_TILES};
 	kernels.spmm = spmm_by_variant;
@@ -111,7 +118,7 @@ static void tiles_end_as_they_should(void)
 	battery_op(ctx, &kernels, &hg__op_spmm_epilogue, &score);
 	test_note("worst err/bound %.3f, %lld calls taken (%s)", score.worst, (long long)wanted.taken, score.where);
 	CHECK_MSG(score.worst <= 1, "err/bound = %.3f at %s", score.worst, score.where);
-	CHECK((wanted.taken > 0) == (ctx->backend->kind == HG_DEVICE_CUDA));
+	CHECK(wanted.taken > 0);
 	hg_context_free(ctx);
 }
 

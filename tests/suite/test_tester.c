@@ -126,7 +126,7 @@ static void must_be_caught(const void *item)
 			planted++;
 		}
 	CHECK_EQ_I(planted, 1);
-	struct battery_score score = {0};
+	struct battery_score score = {.enough = 1};
 	battery_op(ctx, &wrong, mistake->op, &score);
 	test_note("caught with err/bound %.3g at %s", score.worst, score.where);
 	hg_context_free(ctx);
