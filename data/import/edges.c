@@ -51,7 +51,7 @@ static hg_status add_line(struct list *list, const struct lines *lines, const ch
 		list->columns = columns;
 	const char *expected = list->columns == 2 ? "expected two columns as before" : "expected source, destination and a finite weight";
 	if (columns == list->columns && columns == 3)
-		HG__TRY(hg__lines_weight(lines, line, expected, &at, &weight));
+		HG__TRY(hg__lines_number(lines, line, expected, &at, &weight));
 	if (columns != list->columns || *at)
 		return hg__lines_fail(lines, expected, line);
 	HG__TRY(grow(list, lines->message));

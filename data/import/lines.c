@@ -95,15 +95,15 @@ hg_status hg__lines_integer(const struct lines *lines, const char *line, const c
 	return HG_OK;
 }
 
-hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight)
+hg_status hg__lines_number(const struct lines *lines, const char *line, const char *expected, const char **at, float *number)
 {
 	char *end = NULL;
 	const double value = strtod(*at, &end);
 	if (end == *at || !at_end(end) || !isfinite(value))
 		return hg__lines_fail(lines, expected, line);
 	if (fabs(value) > (double)FLT_MAX)
-		return hg__lines_fail(lines, "the weight is beyond float32's 3.40282e+38", line);
-	*weight = (float)value;
+		return hg__lines_fail(lines, "the number is beyond float32's 3.40282e+38", line);
+	*number = (float)value;
 	*at = hg__skip_separators(end);
 	return HG_OK;
 }

@@ -30,8 +30,8 @@ const char *hg__skip_separators(const char *at);
 /* A decimal integer at *at, which moves behind it. Else a failure that quotes the line and says what was expected where there is none, or the range where it is
  * beyond 64 bits. */
 HG_NODISCARD hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value);
-/* An edge's weight at *at, which moves behind it: a finite number that float32 can hold. Else a failure that quotes the line and, where there is no number,
+/* A number at *at, which moves behind it: finite, and float32 can hold it. Else a failure that quotes the line and, where there is no number,
  * says what was expected. */
-HG_NODISCARD hg_status hg__lines_weight(const struct lines *lines, const char *line, const char *expected, const char **at, float *weight);
+HG_NODISCARD hg_status hg__lines_number(const struct lines *lines, const char *line, const char *expected, const char **at, float *number);
 
 #endif

@@ -82,7 +82,7 @@ static hg_status add_entry(const struct lines *lines, const char *line, struct m
 	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &i));
 	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &j));
 	if (mtx->has_values)
-		HG__TRY(hg__lines_weight(lines, line, expected, &at, &value));
+		HG__TRY(hg__lines_number(lines, line, expected, &at, &value));
 	if (*at)
 		return hg__lines_fail(lines, expected, line);
 	if (i < 1 || i > mtx->rows || j < 1 || j > mtx->rows)

@@ -81,6 +81,9 @@ HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *m
 HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message); /* features: each row divided by its absolute sum */
+/* The split of a cross-validation: fold `fold` of `folds` (from 0, at least 3) is the test set, the next one (0 after the last) the validation set, the others are to learn from. The rows
+ * of each class are dealt out in turn, in an order drawn from their numbers: always the same, and the folds differ by one row at most. Splits that were there are replaced. */
+HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold, int64_t folds, char *message);
 /* The number that the user knows node i by: its orig_id, else what it was before the dataset was reordered. */
 HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
 /* Everything that has a row for each node in another order: node k becomes what node order[k] was. dataset->order remembers, through any number of orders. The

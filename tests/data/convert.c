@@ -81,6 +81,12 @@ static void usage_errors(void)
 	    {"--features-dtype f64 @/in.txt -o @/o.h5", "--features-dtype is \"f64\", expected one of f16|f32"},
 	    {"--json @/in.txt -o @/o.h5", "--json belongs to --inspect"},
 	    {"--inspect @/a.h5 @/in.txt", "--inspect takes one file"},
+	    {"--fold 2 @/in.txt -o @/o.h5", "--fold is \"2\", expected F/K"},
+	    {"--fold 0/2 @/in.txt -o @/o.h5", "--fold is \"0/2\", expected F/K: fold F, from 0, of K, at least 3"},
+	    {"--fold 5/5x @/in.txt -o @/o.h5", "--fold is \"5/5x\""},
+	    {"--fold 5/5 @/in.txt -o @/o.h5", "--fold is \"5/5\""},
+	    {"--fold -1/5 @/in.txt -o @/o.h5", "--fold is \"-1/5\""},
+	    {"--fold 0/123456 @/in.txt -o @/o.h5", "--fold is \"0/123456\""},
 	    {"--from mtx @/a.mtx @/b.mtx -o @/o.h5", "--from mtx takes one file, found 2"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
@@ -184,6 +190,22 @@ static void converts_with_transforms(void)
 	CHECK_CONTAINS(convert_out, "\"nodes\":3,\"edges\":7");
 	CHECK_EQ_I(run_convert("--quiet @/tri.h5 --name again -o @/again.h5"), 0); /* from h5 */
 	CHECK_STR(convert_out, "");
+}
+
+/* The ending _A.txt is a TU set's, not an edge list's, and a set without splits gets some. */
+static void folds_of_a_set(void)
+{
+	write_text(scratch(0, "in.txt"), "0 1\n");
+	CHECK_EQ_I(run_convert("@/in.txt --fold 0/3 -o @/never.h5"), 2);
+	CHECK_CONTAINS(convert_err, "the dataset has no labels");
+	write_text(scratch(0, "ring_A.txt"), "1, 2\n2, 1\n");
+	write_text(scratch(0, "ring_graph_indicator.txt"), "1\n1\n2\n3\n4\n");
+	write_text(scratch(0, "ring_graph_labels.txt"), "0\n0\n0\n0\n");
+	CHECK_EQ_I(run_convert("@/ring_A.txt --fold 1/4 -o @/ring.h5"), 0);
+	CHECK_CONTAINS(convert_out, "ring.h5: 5 nodes, 2 edges, 0 features, 1 classes");
+	CHECK_EQ_I(run_convert("--inspect @/ring.h5"), 0);
+	CHECK_CONTAINS(convert_out, "in 4 graphs");
+	CHECK_CONTAINS(convert_out, "split      train 2, val 1, test 1");
 }
 
 /* Names come from strangers' files: no byte of them drives the terminal, and JSON stays JSON. */
@@ -378,6 +400,7 @@ int main(int argc, char **argv)
 	    TEST(full_disk_leaves_nothing),
 	    TEST(inputs_are_not_overwritten),
 	    TEST(converts_with_transforms),
+	    TEST(folds_of_a_set),
 	    TEST(names_are_printed_harmlessly),
 	    TEST(beyond_f16_is_refused_clipped_or_kept),
 	    TEST(empty_classes_are_counted),

@@ -53,6 +53,10 @@ static hg_status job_mtx(hg_dataset **d, char *message)
 {
 	return import_as("mtx", "in.mtx", d, message);
 }
+static hg_status job_tu(hg_dataset **d, char *message)
+{
+	return import_as("tu", "in_A.txt", d, message);
+}
 static hg_status job_read(hg_dataset **d, char *message)
 {
 	return hg_dataset_read(scratch(0, "in.h5"), d, message);
@@ -83,6 +87,11 @@ static void make_inputs(void)
 	npz_end(npz, 0);
 	write_text(scratch(0, "in.txt"), "7 1 0.5\n1 70000 2\n");
 	write_text(scratch(0, "in.mtx"), "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n3 1 2\n");
+	write_text(scratch(0, "in_A.txt"), "1, 2\n2, 1\n");
+	write_text(scratch(0, "in_graph_indicator.txt"), "1\n1\n2\n");
+	write_text(scratch(0, "in_graph_labels.txt"), "1\n-1\n");
+	write_text(scratch(0, "in_node_labels.txt"), "0\n1\n0\n");
+	write_text(scratch(0, "in_node_attributes.txt"), "1, 2\n3, 4\n5, 6\n");
 	hg_dataset *d = small_dataset(), *sparse = small_sparse();
 	must_write(d, scratch(0, "in.h5"));
 	must_write(sparse, scratch(0, "sparse.h5"));
@@ -93,7 +102,7 @@ static void make_inputs(void)
 /* For every k the k-th allocation fails: out of memory, no dataset. When none is left to fail: success. */
 static void making_datasets(void)
 {
-	static const job jobs[] = {job_npz, job_edges, job_mtx, job_read, job_read_sparse, job_planted};
+	static const job jobs[] = {job_npz, job_edges, job_mtx, job_tu, job_read, job_read_sparse, job_planted};
 	make_inputs();
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
@@ -137,6 +146,10 @@ static hg_status job_reorder(hg_dataset **d, char *message)
 {
 	return hg_dataset_reorder(*d, "degree", NULL, NULL, message);
 }
+static hg_status job_fold(hg_dataset **d, char *message)
+{
+	return hg_dataset_fold(*d, 1, 3, message);
+}
 static hg_status job_communities(hg_dataset **d, char *message)
 {
 	return hg_dataset_reorder(*d, "community", NULL, NULL, message);
@@ -145,7 +158,7 @@ static hg_status job_communities(hg_dataset **d, char *message)
 /* The same, and a failure leaves the dataset as it was, and no file. */
 static void changing_datasets(void)
 {
-	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half, job_reorder, job_communities};
+	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half, job_fold, job_reorder, job_communities};
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {

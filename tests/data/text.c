@@ -148,7 +148,7 @@ static void bad_edge_lists(void)
 	    {"0 1 2\n0 1\n", "bad.txt:2: expected source, destination and a finite weight"},
 	    {"0 1 nan\n", "bad.txt:1: expected source, destination and a finite weight"},
 	    {"0 1 1e999\n", "bad.txt:1: expected source, destination and a finite weight"},
-	    {"0 1 2\n0 1 -1e39\n", "bad.txt:2: the weight is beyond float32's 3.40282e+38, found \"0 1 -1e39\""},
+	    {"0 1 2\n0 1 -1e39\n", "bad.txt:2: the number is beyond float32's 3.40282e+38, found \"0 1 -1e39\""},
 	    {"5 6 1\n0 1 3e38\n0 1 3e38\n", "graph: weight inf at row 1, column 0 is not finite"},
 	    {"id_1,id_2\n0,1\n", "bad.txt:1: expected two node numbers"},
 	};
@@ -219,7 +219,7 @@ static void bad_matrices(void)
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n", "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "bad.mtx:3: expected \"row column value\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n", "bad.mtx:3: the weight is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n", "bad.mtx:3: the number is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n", "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 inf\""},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n", "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 nan\""},
 	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n99999999999999999999 1 1\n", "bad.mtx:3: expected row and column from 1 to 2147483647"},

@@ -13,6 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
  * and one line of text. Anything else aborts. */
 void fuzz_import(const char *format, const uint8_t *bytes, size_t count);
 
+/* The same of a set of TU Dortmund: its five files one behind the other in `bytes`, form feeds between them. */
+void fuzz_set(const uint8_t *bytes, size_t count);
+
 /* The same for the reader of checkpoints: a state without fault, or none. */
 void fuzz_checkpoint(const uint8_t *bytes, size_t count);
 
@@ -23,6 +26,7 @@ uint8_t *fuzz_good_h5(int kind, size_t *count);
 /* Good inputs to start from (replay only): writes number k to path, 0 where there is none. */
 int seed_npz(int k, const char *path);
 int seed_text(int k, const char *path);
+int seed_tu(int k, const char *path);
 int seed_h5(int k, const char *path);
 
 #endif

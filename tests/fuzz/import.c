@@ -8,26 +8,34 @@
 
 static char path[64];
 
-/* One file in memory for the whole run: a disk would take ten times as long. */
-static void store(const uint8_t *bytes, size_t count)
+/* A file in memory, made once and filled anew: a disk would take ten times as long. */
+struct file {
+	int made, fd;
+};
+
+static int fill(struct file *file, const uint8_t *bytes, size_t count)
 {
-	static int fd = -1;
-	if (fd < 0) {
-		fd = memfd_create("hg-fuzz", MFD_CLOEXEC);
-		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	}
-	if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, bytes, count, 0) != (ssize_t)count)
+	if (!file->made)
+		file->fd = memfd_create("hg-fuzz", MFD_CLOEXEC);
+	file->made = 1;
+	if (file->fd < 0 || ftruncate(file->fd, 0) != 0 || pwrite(file->fd, bytes, count, 0) != (ssize_t)count)
 		abort();
+	return file->fd;
 }
 
-void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
+static void store(const uint8_t *bytes, size_t count)
+{
+	static struct file file;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fill(&file, bytes, count));
+}
+
+static void import_path(const char *format, const char *name)
 {
 	size_t formats = 0, k = 0;
 	const hg_importer *table = hg_importers(&formats);
-	const char *paths[] = {path};
+	const char *paths[] = {name};
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *d = NULL;
-	store(bytes, count);
 	while (k < formats && strcmp(table[k].name, format) != 0)
 		k++;
 	const hg_status status = table[k].import(paths, 1, NULL, &d, message);
@@ -37,6 +45,50 @@ void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 		abort();
 	}
 	hg_dataset_free(d);
+}
+
+void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
+{
+	store(bytes, count);
+	import_path(format, path);
+}
+
+/* The importer looks for files beside the first: links to those in memory, in a folder that goes when the process does. */
+static char folder[] = "/tmp/hg-fuzz-XXXXXX";
+static const char *const parts[] = {"A", "graph_indicator", "graph_labels", "node_labels", "node_attributes"};
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+static const char *part_name(int k)
+{
+	static char name[96];
+	snprintf(name, sizeof name, "%s/set_%s.txt", folder, parts[k]);
+	return name;
+}
+
+static void remove_set(void)
+{
+	for (int k = 0; k < PARTS; k++)
+		unlink(part_name(k));
+	rmdir(folder);
+}
+
+void fuzz_set(const uint8_t *bytes, size_t count)
+{
+	static struct file file[PARTS];
+	if (!file[0].made && (!mkdtemp(folder) || atexit(remove_set) != 0))
+		abort();
+	for (int k = 0; k < PARTS; k++) {
+		const uint8_t *end = k < PARTS - 1 ? memchr(bytes, '\f', count) : NULL;
+		const size_t length = end ? (size_t)(end - bytes) : count;
+		char target[64];
+		const int made = file[k].made;
+		snprintf(target, sizeof target, "/proc/self/fd/%d", fill(&file[k], bytes, length));
+		if (!made && symlink(target, part_name(k)) != 0)
+			abort();
+		bytes += length + (end != NULL);
+		count -= length + (end != NULL);
+	}
+	import_path("tu", part_name(0));
 }
 
 void fuzz_checkpoint(const uint8_t *bytes, size_t count)

@@ -54,6 +54,18 @@ int seed_text(int k, const char *path)
 	return 1;
 }
 
+int seed_tu(int k, const char *path)
+{
+	static const char *const sets[] = {
+	    "1, 2\n2, 1\n4, 5\n\f1\n1\n2\n4\n4\n\f1\n-1\n1\n7\n\f0\n2\n2\n0\n9\n\f0.5, 1\n-1, 2\n3, 4e3\n0, 0\n1, 1\n",
+	    "1 2\r\n2 3\n3 1\n\f1\n1\n1\n\f3\n\f5\n6\n7\n\f1\n2\n3\n",
+	};
+	if (k >= (int)(sizeof sets / sizeof sets[0]))
+		return 0;
+	write_text(path, sets[k]);
+	return 1;
+}
+
 /* Programs of edits (fuzz_h5.c) have no good form: random bytes. */
 int seed_h5(int k, const char *path)
 {

@@ -8,12 +8,13 @@
 
 /* What the command line asks for. */
 struct options {
-	const char *from, *output, *synthetic, *inspect, *name, *features_dtype, *reorder;
+	const char *from, *output, *synthetic, *inspect, *name, *features_dtype, *reorder, *folds;
 	const char **inputs;
 	int input_count;
 	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
 	hg_planted_config planted;
-	int64_t classes; /* planted.classes */
+	int64_t classes;  /* planted.classes */
+	int64_t fold, of; /* of folds, "F/K" */
 };
 
 /* 0, or -1 with one line in message. options->inputs points into argv and a new array: free it. */

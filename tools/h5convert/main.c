@@ -91,7 +91,9 @@ static hg_status transform(const struct options *o, hg_dataset *d, hg_order_repo
 			if (status < 0)
 				return status;
 		}
-	const hg_status status = features(o, d, message);
+	hg_status status = features(o, d, message);
+	if (status == HG_OK && o->folds)
+		status = hg_dataset_fold(d, o->fold, o->of, message);
 	return status == HG_OK && o->reorder ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message) : status;
 }
 

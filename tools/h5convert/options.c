@@ -1,4 +1,5 @@
 /* The command line: one table makes parsing and --help. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,8 @@ static const struct tool_option table[] = {
     {"--row-normalize", NULL, "divide each node's features by their absolute sum", AT(row_normalize), TOOL_FLAG},
     {"--clip", NULL, "clip features to +-65504, all that fp16 can hold; without it they are refused", AT(clip), TOOL_FLAG},
     {"--features-dtype", "f16|f32", "type of dense features in the file; f32 also allows values beyond 65504", AT(features_dtype), TOOL_WORD("f16|f32")},
+    {"--fold", "F/K", "split for cross-validation: fold F (from 0) of K is the test set, the next one for validation; classes dealt out evenly", AT(folds),
+     TOOL_TEXT},
     {"--reorder", "METHOD", "nodes that share neighbours side by side: auto, community, leading, rcm, degree; original undoes it", AT(reorder), TOOL_ORDER},
     {"--synthetic", "planted", "make a graph instead of reading one: planted communities", AT(synthetic), TOOL_WORD("planted")},
     {"--nodes", "N", "nodes (10000)", AT(planted.nodes), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
@@ -46,6 +49,7 @@ void options_help(void)
 	     "Examples\n"
 	     "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
 	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o computers.h5\n"
+	     "  h5convert --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5\n"
 	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
 	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
 	     "  h5convert planted.h5 --reorder auto -o ordered.h5\n"
@@ -54,6 +58,16 @@ void options_help(void)
 	tool_options_print(stdout, table, OPTIONS, 1);
 	puts("\nTransforms are applied in the order of this list, whatever the order on the command line.\n"
 	     "Exit code: 0 done, 2 the input or the command line is wrong, 1 anything else (no memory, no disk), 130 interrupted.");
+}
+
+/* "3/10" */
+static int parse_folds(struct tool_line *line, struct options *o)
+{
+	int end = 0;
+	if (o->folds &&
+	    (sscanf(o->folds, "%5" SCNd64 "/%5" SCNd64 "%n", &o->fold, &o->of, &end) != 2 || o->folds[end] || o->of < 3 || o->fold < 0 || o->fold >= o->of))
+		return tool_refuse(line, "--fold is \"%s\", expected F/K: fold F, from 0, of K, at least 3 and at most 99999", o->folds);
+	return 0;
 }
 
 static int check(struct tool_line *line, const struct options *o)
@@ -94,7 +108,7 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 	o->inputs = calloc((size_t)argc + 1, sizeof *o->inputs);
 	int bad = o->inputs ? tool_line_read(&line, argc, argv) : tool_refuse(&line, "out of memory");
 	if (!bad)
-		bad = check(&line, o);
+		bad = check(&line, o) || parse_folds(&line, o) ? -1 : 0;
 	o->planted.classes = (int32_t)o->classes;
 	snprintf(message, HG_DATA_MESSAGE, "%s", line.message);
 	return bad;

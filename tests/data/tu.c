@@ -1,0 +1,204 @@
+/* TU Dortmund's text files, and folds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+/* Parts of a set of the name "set"; NULL: no such file. Three graphs: a path of three nodes, one node, a pair. */
+struct parts {
+	const char *edges, *indicator, *graph_labels, *node_labels, *attributes;
+};
+static const struct parts good = {"1, 2\n2, 1\n2, 3\n3, 2\n5, 6\n6,5\n2, 1\n", "1\n1\n1\n2\n3\n3\n", "1\n-1\n1\n", "7\n-2\n7\n7\n30\n7\n\n", NULL};
+
+static const char *set_of(const struct parts *p)
+{
+	static const char *const names[] = {"set_graph_indicator.txt", "set_graph_labels.txt", "set_node_labels.txt", "set_node_attributes.txt", "set_A.txt"};
+	const char *const texts[] = {p->indicator, p->graph_labels, p->node_labels, p->attributes, p->edges};
+	for (int k = 0; k < 5; k++) {
+		(void)remove(scratch(0, names[k]));
+		if (texts[k])
+			write_text(scratch(0, names[k]), texts[k]);
+	}
+	return scratch(0, "set_A.txt");
+}
+
+static void a_set_is_a_batch(void)
+{
+	static const int64_t graph_ptr[] = {0, 3, 4, 6}, rowptr[] = {0, 1, 3, 4, 4, 5, 6};
+	static const int32_t col[] = {1, 0, 2, 1, 5, 4}, label[] = {1, 0, 1}, kind[] = {1, 0, 1, 1, 2, 1};
+	hg_dataset *d = must_import("tu", set_of(&good));
+	CHECK_STR(d->name, "set");
+	CHECK(d->nodes == 6 && d->edges == 6 && d->graphs == 3 && d->classes == 2 && d->features == 3);
+	CHECK(memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0 && memcmp(d->rowptr, rowptr, sizeof rowptr) == 0 && memcmp(d->col, col, sizeof col) == 0);
+	CHECK(memcmp(d->label, label, sizeof label) == 0 && d->weight == NULL && d->train_mask == NULL);
+	CHECK(d->feat == NULL && d->feat_value == NULL && memcmp(d->feat_col, kind, sizeof kind) == 0 && d->feat_rowptr[6] == 6 && d->feat_amax == 1);
+	must_write(d, scratch(1, "set.h5"));
+	hg_dataset *back = must_read(scratch(1, "set.h5"));
+	check_same(d, back);
+	hg_dataset_free(back);
+	hg_dataset_free(d);
+}
+
+static void attributes_stand_before_labels(void)
+{
+	static const float both[] = {0.5f, -1, 0, 1, 0, 2, 3, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1, 0, 4, 4, 0, 0, 1, 1e3f, 0, 0, 1, 0};
+	struct parts p = good;
+	p.attributes = "0.5, -1\r\n2,3\n0 0\n1, 1\n4,4\n1e3,0\n";
+	hg_dataset *d = must_import("tu", set_of(&p));
+	CHECK(d->features == 5 && d->feat_dtype == HG_F32 && d->feat_amax == 1000 && d->feat_rowptr == NULL);
+	CHECK(memcmp(d->feat, both, sizeof both) == 0);
+	hg_dataset_free(d);
+	p.node_labels = NULL;
+	d = must_import("tu", set_of(&p));
+	CHECK(d->features == 2 && ((const float *)d->feat)[11] == 0 && ((const float *)d->feat)[10] == 1000);
+	hg_dataset_free(d);
+	p.attributes = NULL;
+	d = must_import("tu", set_of(&p));
+	CHECK(d->features == 0 && d->feat == NULL && d->feat_rowptr == NULL);
+	hg_dataset_free(d);
+}
+
+static void graphs_may_be_empty(void)
+{
+	static const int64_t graph_ptr[] = {0, 0, 2, 2, 3, 3};
+	const struct parts p = {"\n", "2\n2\n4\n", "5\n6\n7\n8\n5\n", NULL, NULL};
+	hg_dataset *d = must_import("tu", set_of(&p));
+	CHECK(d->graphs == 5 && d->classes == 4 && d->label[4] == 0 && memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0);
+	hg_dataset_free(d);
+}
+
+static void bad_sets(void)
+{
+	static const struct {
+		struct parts parts;
+		const char *part;
+	} bad[] = {
+	    {{"1 2\n", "1\n1\n", "1\n", "0\n", NULL}, "set_node_labels.txt: 1 lines for 2 nodes"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n2\n3\n"}, "set_node_attributes.txt: 3 lines for 2 nodes"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1, 2\n3\n"}, "set_node_attributes.txt:2: 1 attributes, expected 2 as before"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\nnan\n"}, "set_node_attributes.txt:2: expected finite numbers, found \"nan\""},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n4e38\n"}, "set_node_attributes.txt:2: the number is beyond float32's 3.40282e+38"},
+	    {{"1 2\n", "1\n1\n", "1\n", "1\n1, 2\n", NULL}, "set_node_labels.txt:2: expected one whole number, found \"1, 2\""},
+	    {{"1 2\n", "1\n1\n", "one\n", NULL, NULL}, "set_graph_labels.txt:1: expected one whole number, found \"one\""},
+	    {{"1 2\n", "1\n1\n", "99999999999999999999\n", NULL, NULL}, "set_graph_labels.txt:1: expected a number of 64 bits"},
+	    {{"1 2\n", "1\n3\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 2 is in graph 3, expected 1 .. 2"},
+	    {{"1 2\n", "0\n1\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 1 is in graph 0, expected 1 .. 2"},
+	    {{"1 2\n", "2\n1\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 2 is in graph 1, expected 2 .. 2"},
+	    {{"1 2\n2 3\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:2: edge 2, 3: the nodes are 1 .. 2"},
+	    {{"0 1\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: edge 0, 1: the nodes are 1 .. 2"},
+	    {{"1 2 3\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: expected two node numbers, found \"1 2 3\""},
+	    {{"1\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: expected two node numbers, found \"1\""},
+	    {{"1 2\n", "1\n2\n", "1\n1\n", NULL, NULL}, "set_A.txt:1: edge 1, 2 joins graphs 1 and 2"},
+	    {{"", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt: is empty: 0 bytes"},
+	};
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+		must_refuse("tu", set_of(&bad[k].parts), HG_ERR_FORMAT, bad[k].part);
+	const struct parts none[] = {{"1 2\n", NULL, "1\n", NULL, NULL}, {"1 2\n", "1\n1\n", NULL, NULL, NULL}, {NULL, "1\n1\n", "1\n", NULL, NULL}};
+	static const char *const missing[] = {"set_graph_indicator.txt: No such file", "set_graph_labels.txt: No such file", "set_A.txt: No such file"};
+	for (size_t k = 0; k < 3; k++)
+		must_refuse("tu", set_of(&none[k]), HG_ERR_IO, missing[k]);
+	must_refuse("tu", scratch(0, "set.txt"), HG_ERR_FORMAT, "expected the file NAME_A.txt of a TU dataset");
+	must_refuse("tu", scratch(0, "_A.txt"), HG_ERR_FORMAT, "expected the file NAME_A.txt");
+	must_refuse("tu", "_A.txt", HG_ERR_FORMAT, "expected the file NAME_A.txt");
+}
+
+/* ---- folds ---- */
+
+static int64_t sum_of(const uint8_t *mask, const hg_dataset *d, int32_t label)
+{
+	int64_t sum = 0;
+	for (int64_t i = 0; i < d->nodes; i++)
+		sum += mask[i] && (label < 0 || d->label[i] == label);
+	return sum;
+}
+
+/* 100 nodes without edges: 60 of class 0, 30 of class 1, 7 of class 2, 3 without a label. */
+static hg_dataset *labelled(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = NULL;
+	CHECK_OK(hg_dataset_new(&d, message));
+	d->nodes = 100;
+	d->classes = 3;
+	d->rowptr = calloc(101, sizeof *d->rowptr);
+	d->col = calloc(1, sizeof *d->col);
+	d->label = calloc(100, sizeof *d->label);
+	CHECK(d->rowptr && d->col && d->label);
+	for (int i = 0; i < 100; i++)
+		d->label[i] = i < 60 ? 0 : i < 90 ? 1 : i < 97 ? 2 : -1;
+	return d;
+}
+
+/* Every labelled row is tested once, in the folds' turn; what one fold validates the next one tests; classes are dealt out evenly, and the deck is shuffled. */
+static void folds_cover_everything_once(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	int tested[100] = {0}, in_order = 0;
+	uint8_t first[100], validated[100];
+	hg_dataset *d = labelled();
+	for (int64_t f = 0; f < 10; f++) {
+		CHECK_OK(hg_dataset_fold(d, f, 10, message));
+		CHECK_OK(hg_dataset_check(d, "folds", message));
+		CHECK_MSG(f == 0 || memcmp(validated, d->test_mask, 100) == 0, "fold %d is not what the one before it validated", (int)f);
+		memcpy(f == 0 ? first : validated, d->test_mask, 100);
+		memcpy(validated, d->val_mask, 100);
+		for (int i = 0; i < 100; i++) {
+			tested[i] += d->test_mask[i];
+			CHECK_EQ_I(d->train_mask[i] + d->val_mask[i] + d->test_mask[i], i < 97);
+			in_order += f == 0 && d->test_mask[i] && i % 10 == 0;
+		}
+		CHECK_EQ_I(sum_of(d->test_mask, d, 0), 6);
+		CHECK_EQ_I(sum_of(d->test_mask, d, 1), 3);
+		CHECK(sum_of(d->test_mask, d, 2) <= 1);
+	}
+	CHECK(memcmp(validated, first, 100) == 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ_I(tested[i], i < 97);
+	CHECK_MSG(in_order < 9, "the deck is not shuffled");
+	hg_dataset_free(d);
+}
+
+/* A node is in the same set in whatever order it comes. */
+static void an_order_changes_no_fold(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	int32_t reversed[100];
+	hg_dataset *d = labelled(), *other = labelled();
+	for (int32_t i = 0; i < 100; i++)
+		reversed[i] = 99 - i;
+	CHECK_OK(hg_dataset_permute(other, reversed, message));
+	CHECK_OK(hg_dataset_fold(d, 2, 5, message));
+	CHECK_OK(hg_dataset_fold(other, 2, 5, message));
+	for (int i = 0; i < 100; i++)
+		CHECK(d->test_mask[i] == other->test_mask[99 - i] && d->val_mask[i] == other->val_mask[99 - i]);
+	hg_dataset_free(d);
+	hg_dataset_free(other);
+}
+
+static void folds_that_cannot_be(void)
+{
+	static const int64_t bad[][2] = {{0, 2}, {-1, 5}, {5, 5}, {0, -3}, {0, 0}};
+	char message[HG_DATA_MESSAGE] = "";
+	hg_dataset *d = labelled();
+	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+		CHECK_EQ_I(hg_dataset_fold(d, bad[k][0], bad[k][1], message), HG_ERR_ARG);
+		CHECK_CONTAINS(message, "expected at least 3 folds, numbered from 0");
+		CHECK(d->test_mask == NULL);
+	}
+	free(d->label);
+	d->label = NULL;
+	CHECK_EQ_I(hg_dataset_fold(d, 0, 10, message), HG_ERR_STATE);
+	CHECK_CONTAINS(message, "no labels");
+	CHECK_EQ_I(hg_dataset_fold(NULL, 0, 10, message), HG_ERR_ARG);
+	hg_dataset_free(d);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(a_set_is_a_batch),         TEST(attributes_stand_before_labels), TEST(graphs_may_be_empty), TEST(bad_sets), TEST(folds_cover_everything_once),
+	    TEST(an_order_changes_no_fold), TEST(folds_that_cannot_be),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
