@@ -208,6 +208,7 @@ static int seeds_run(struct command *c)
 	c->results.interrupted = watch_interrupted() != 0;
 	if (code != TOOL_DONE)
 		return code;
+	note_write(c, stream_begin(&c->json)); /* of a run that was interrupted before it began */
 	note_write(c, json_summary(c->json.out, &c->results));
 	results_print(&c->results, c->text);
 	if (c->write_error && c->json.out == stdout)

@@ -162,11 +162,11 @@ void results_print(const struct results *r, FILE *out)
 {
 	const double mib = 1024.0 * 1024.0;
 	const struct statistics s = results_statistics(r);
-	print_header(r, out);
 	if (!r->runs) {
-		fputs("  interrupted     before the first epoch: nothing was learnt, and nothing saved\n", out);
+		fputs("interrupted before the first epoch was over: nothing was learnt, and nothing saved\n", out);
 		return;
 	}
+	print_header(r, out);
 	print_accuracy(r, &s, out);
 	print_epoch(&s, out);
 	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
