@@ -262,6 +262,16 @@ contains 'no room for the checkpoint' out 'test accuracy'
 cmp half.h5 kept.h5 || fail 'no room for the checkpoint: the old one is gone'
 [ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
 
+# On a terminal a line of progress is written over: it must not wrap.
+if script -qec true /dev/null >/dev/null 2>&1; then
+  for columns in 25 60 200; do
+    script -qec "stty cols $columns; '$train' --data data.h5 --model gcn --epochs 40 --seeds 2" /dev/null </dev/null | tr '\r' '\n' | sed 's/.\[K$//' >shown
+    contains "terminal of $columns" shown 'epoch 40/40'
+    [ "$(grep 'epoch [0-9]*/40' shown | awk '{ if (length($0) > most) most = length($0) } END { print most }')" -lt $columns ] || fail "terminal of $columns: too long a line"
+  done
+  contains 'wide terminal' shown 'run 2/2  epoch 40/40  ETA 0 s  loss .*skipped 0  scale'
+fi
+
 # Ctrl-C: the summary so far and code 130.
 "$train" --data data.h5 --model gcn --epochs 10000000 --json long.jsonl --save long.h5 >out 2>err &
 child=$!

@@ -2,7 +2,9 @@
 #include "progress.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -15,32 +17,57 @@ void progress_begin(struct progress *p, int64_t runs)
 	*p = (struct progress){isatty(STDERR_FILENO), runs, 0, tool_seconds(), 0.0};
 }
 
-static void print_left(double seconds)
+/* A line that wraps cannot be written over. */
+struct line {
+	char text[256];
+	size_t length, room;
+};
+
+static struct line line_begin(void)
 {
-	if (seconds < 100)
-		fprintf(stderr, "ETA %.0f s", seconds);
-	else
-		fprintf(stderr, "ETA %.0f min", ceil(seconds / 60));
+	struct winsize size;
+	struct line line = {.room = 80};
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		line.room = size.ws_col;
+	line.room = line.room < sizeof line.text ? line.room - 1 : sizeof line.text - 1; /* the last column is the cursor's */
+	return line;
 }
 
+HG_PRINTF(2, 3) static void line_add(struct line *line, const char *format, ...)
+{
+	char part[64];
+	va_list args;
+	va_start(args, format);
+	const int length = vsnprintf(part, sizeof part, format, args);
+	va_end(args);
+	const size_t gap = line->length ? 2 : 0, size = length > 0 ? (size_t)length : 0;
+	if (size >= sizeof part || line->length + gap + size > line->room)
+		line->room = 0; /* nor what matters less */
+	else
+		line->length += (size_t)snprintf(line->text + line->length, sizeof line->text - line->length, "%*s%s", (int)gap, "", part);
+}
+
+/* What matters most comes first: the rest is left out where there is no room. */
 void progress_show(struct progress *p, const hg_train_event *e)
 {
 	const double t = tool_seconds();
 	if (!p->on || (t - p->shown < INTERVAL && e->epoch < e->epochs))
 		return;
 	p->shown = t;
-	const double done = (double)p->run * e->epochs + e->epoch, all = (double)p->runs * e->epochs;
-	fputc('\r', stderr);
+	const double done = (double)p->run * e->epochs + e->epoch, all = (double)p->runs * e->epochs, left = (t - p->begun) / done * (all - done);
+	struct line line = line_begin();
 	if (p->runs > 1)
-		fprintf(stderr, "run %lld/%lld  ", (long long)p->run + 1, (long long)p->runs);
-	fprintf(stderr, "epoch %d/%d  loss %.4f", e->epoch, e->epochs, e->loss);
-	if (!isnan(e->train_accuracy))
-		fprintf(stderr, "  train %.1f %%", 100 * e->train_accuracy);
+		line_add(&line, "run %lld/%lld", (long long)p->run + 1, (long long)p->runs);
+	line_add(&line, "epoch %d/%d", e->epoch, e->epochs);
+	line_add(&line, left < 100 ? "ETA %.0f s" : "ETA %.0f min", left < 100 ? left : ceil(left / 60));
+	line_add(&line, "loss %.4f", e->loss);
 	if (!isnan(e->val_accuracy))
-		fprintf(stderr, "  val %.1f %%", 100 * e->val_accuracy);
-	fprintf(stderr, "  scale %.8g  skipped %lld  ", (double)e->step.loss_scale, (long long)e->step.skipped);
-	print_left((t - p->begun) / done * (all - done));
-	fputs("\033[K", stderr);
+		line_add(&line, "val %.1f %%", 100 * e->val_accuracy);
+	if (!isnan(e->train_accuracy))
+		line_add(&line, "train %.1f %%", 100 * e->train_accuracy);
+	line_add(&line, "skipped %lld", (long long)e->step.skipped);
+	line_add(&line, "scale %.8g", (double)e->step.loss_scale);
+	fprintf(stderr, "\r%s\033[K", line.text);
 	(void)fflush(stderr);
 }
 
