@@ -12,12 +12,12 @@ HG_EXTERN_C_BEGIN
  * scale and counters have the bits afterwards that they had before. */
 
 typedef enum hg_cause {
-	HG_CAUSE_INPUT = 0,        /* a feature, label, edge weight or parameter was bad before the step began */
+	HG_CAUSE_INPUT = 0,        /* a feature, label, edge weight or parameter was bad before the step began, or is no half */
 	HG_CAUSE_ACCUMULATION = 1, /* a partial sum in f16 overflowed, the sum itself would have fitted (at loss scale 1, where it is a gradient's) */
 	HG_CAUSE_STORE = 2,        /* forward: the result is beyond its type, however it is summed */
 	HG_CAUSE_LOSS_SCALE = 3,   /* backward: overflow that is none at loss scale 1 */
 	HG_CAUSE_EXPLOSION = 4,    /* backward: beyond its type at loss scale 1 as well */
-	HG_CAUSE_UNDERFLOW = 5,    /* most of a tensor is rounded to zero */
+	HG_CAUSE_UNDERFLOW = 5,    /* most of a tensor is rounded to zero: by an op, or features by their upload */
 	HG_CAUSE_SWAMPING = 6,     /* a sum in f16 is too large for its addends: they are below half a unit of it */
 	HG_CAUSE_ZERO = 7,         /* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
 	HG_CAUSE_OPTIMISER = 8,    /* good gradients, bad weights or moments after the update */
@@ -135,10 +135,13 @@ typedef struct hg_doctor_config {
 	size_t size;
 	int silent;        /* 1: look for swamping and underflow too, not only for what is not finite */
 	int most_findings; /* at least 1; where there are more, what is not finite is kept before what is silent */
+	/* What a training run's data.input.x was uploaded from: a compact host array [n, d], f16 or f32, borrowed. NULL: not known, so that nobody sees what became 0 then. */
+	const void *features;
+	hg_dtype features_dtype;
 } hg_doctor_config;
-#define HG_DOCTOR_CONFIG_INIT          \
-	{                                  \
-		sizeof(hg_doctor_config), 1, 8 \
+#define HG_DOCTOR_CONFIG_INIT                     \
+	{                                             \
+		sizeof(hg_doctor_config), 1, 8, 0, HG_F32 \
 	}
 
 /* For a loop of your own: `record` records on a tape what the loop's tape has, and returns the loss; it is called once, now. optim may be NULL: the update is not examined then.
@@ -166,7 +169,7 @@ typedef struct hg_doctor_trial {
 	const hg_train_data *data;
 	int64_t steps; /* of each run */
 	int most;      /* runs, at least 1; usually 12: one finding has 7 remedies at most, and the next ones may name 5 others */
-	/* What data->input.x was uploaded from: a compact host array [n, d], f16 or f32. NULL: what is on the device is taken, where a half has lost digits already. */
+	/* As in hg_doctor_config. NULL: what is on the device is taken, where a half has lost digits already. */
 	const void *features;
 	hg_dtype features_dtype;
 } hg_doctor_trial;

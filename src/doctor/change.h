@@ -20,6 +20,7 @@ struct hg__changed_data {
 	hg_tensor *x;           /* NULL: those of the data are taken */
 	hg_graph *x_sparse;     /* likewise */
 	struct hg__buffer host; /* what x was uploaded from; data NULL: the trial's */
+	hg_dtype host_dtype;
 };
 HG_NODISCARD hg_status hg__changed_data_make(hg_context *ctx, const hg_doctor_trial *trial, const struct hg__change *change, struct hg__changed_data *made);
 void hg__changed_data_free(hg_context *ctx, struct hg__changed_data *made);

@@ -37,6 +37,7 @@ static hg_status make_dense(hg_context *ctx, const hg_doctor_trial *trial, const
 	const int64_t rows = hg_tensor_rows(x), cols = hg_tensor_cols(x);
 	const hg_dtype from = trial->features ? trial->features_dtype : HG_F32, to = type_of(trial, change);
 	HG__TRY(hg__buffer_host(ctx, rows * cols, hg_dtype_size(from), "doctor: features of a trial", &made->host));
+	made->host_dtype = from;
 	HG__TRY(fetch(trial, from, &made->host));
 	normalize_rows(change, made->host.data, from, rows, cols);
 	HG__TRY(hg_tensor_create(ctx, to, rows, cols, &made->x));

@@ -21,6 +21,8 @@ static hg_status config_read(hg_context *ctx, const hg_doctor_config *theirs, hg
 		return hg__fail(ctx, HG_ERR_ARG, "doctor: config.size is not set (start from HG_DOCTOR_CONFIG_INIT), or a field unknown to this version is used");
 	if (ours->most_findings < 1)
 		return hg__fail(ctx, HG_ERR_ARG, "doctor: most_findings is %d, expected at least 1", ours->most_findings);
+	if (ours->features && ours->features_dtype != HG_F16 && ours->features_dtype != HG_F32)
+		return hg__fail(ctx, HG_ERR_DTYPE, "doctor: features_dtype is %s, expected f16 or f32", hg_dtype_name(ours->features_dtype));
 	return HG_OK;
 }
 
@@ -230,6 +232,16 @@ static hg_status look_into(struct hg__exam *exam)
 	return hg__exam_update(exam);
 }
 
+/* Features that an upload may have narrowed. */
+static void know_upload(const hg_doctor *doctor, struct hg__exam *exam)
+{
+	const hg_tensor *x = doctor->train ? doctor->train->input.x : NULL;
+	if (!x || !doctor->config.features || doctor->config.features_dtype != HG_F32 || hg_tensor_dtype(x) != HG_F16)
+		return;
+	exam->x = x;
+	exam->uploaded = doctor->config.features;
+}
+
 /* Everything goes back to where it was, whatever was found and whatever failed. */
 static hg_status examine(hg_doctor *doctor, int back)
 {
@@ -243,6 +255,7 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .most = doctor->config.most_findings,
 	                        .pages = &doctor->pages};
 	struct hg__sandbox box = {0};
+	know_upload(doctor, &exam);
 	if (doctor->optim) /* as the run's next step will do */
 		HG__TRY(hg__optim_ready(doctor->optim));
 	HG__TRY(hg__sandbox_open(&box, doctor->params, doctor->optim));

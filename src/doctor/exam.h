@@ -60,8 +60,10 @@ struct hg__exam {
 	hg_tape *tape;
 	hg_params *params;
 	hg_optim *optim;
-	hg_graph *features;            /* sparse features, where they are known; NULL else */
-	double features_sum;           /* of their sizes, over a row, the largest */
+	hg_graph *features;  /* sparse features, where they are known; NULL else */
+	double features_sum; /* of their sizes, over a row, the largest */
+	const hg_tensor *x;  /* dense ones of a training run, in f16, and the f32 that they were uploaded from, compact; NULL: either is not there */
+	const float *uploaded;
 	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
 	const hg_train_config *config; /* of a training run; NULL: none */
 	int silent, most;
@@ -120,6 +122,8 @@ struct hg__why {
 HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, struct hg__why *why);
 /* silent.c: what is finite and wrong all the same. */
 HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
+/* Was most of it stored as zero? */
+int hg__fades(const struct hg__look *look);
 /* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
 HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *result, int64_t row, int64_t col,
                                     const struct hg__sum *sum, const struct hg__half_sum *half);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "doctor/exam.h"
@@ -80,6 +81,52 @@ static hg_status check_graphs(struct hg__exam *exam)
 
 /* ---- leaves ---- */
 
+/* The largest sum of sizes over a row. */
+static double largest_row(const float *x, const struct hg__mat *mat)
+{
+	double most = 0.0;
+	for (int64_t i = 0; i < mat->rows; i++) {
+		double sum = 0.0;
+		for (int64_t c = 0; c < mat->cols; c++)
+			sum += fabs((double)x[i * mat->cols + c]);
+		most = sum > most ? sum : most;
+	}
+	return most;
+}
+
+/* Features that an upload made 0: |x| <= 2^-25. */
+static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg__look *look)
+{
+	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_UNDERFLOW);
+	const struct hg__mat *mat = &exam->tape->value[v].tensor->mat;
+	exam->value[v].faint = 1;
+	if (!found)
+		return HG_OK;
+	found->stop = -1;
+	found->value = v;
+	found->finding.bad = look->gone;
+	found->finding.count = mat->rows * mat->cols;
+	found->finding.got = look->faded.got;
+	found->finding.wide = look->faded.wide;
+	found->finding.limit = hg_dtype_get(mat->dtype)->min_subnormal;
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", exam->tape->value[v].name));
+	return hg__found_at(exam, found, &exam->rows[v], look->faded.row, look->faded.col);
+}
+
+static hg_status look_at_leaf(struct hg__exam *exam, int32_t v, struct hg__look *look)
+{
+	const struct hg__value *value = &exam->tape->value[v];
+	const struct hg__mat *mat = &value->tensor->mat;
+	if (!exam->uploaded || value->tensor != exam->x) {
+		HG__TRY(hg__look_at(exam->ctx, mat, NULL, look));
+		exam->value[v].row_sum = look->row_sum;
+		return HG_OK;
+	}
+	HG__TRY(hg__look_beside(exam->ctx, mat, exam->uploaded, look));
+	exam->value[v].row_sum = largest_row(exam->uploaded, mat);
+	return exam->silent && hg__fades(look) ? upload_found(exam, v, look) : HG_OK;
+}
+
 static hg_status check_leaf(struct hg__exam *exam, int32_t v)
 {
 	const struct hg__value *value = &exam->tape->value[v];
@@ -89,12 +136,11 @@ static hg_status check_leaf(struct hg__exam *exam, int32_t v)
 	struct hg__found *found = NULL;
 	hg_doctor_tensor tensor = {
 	    .op = "", .layer = "", .node = -1, .dtype = mat->dtype, .rows = mat->rows, .cols = mat->cols, .bound = value->bound, .verdict = HG_EXACT};
-	HG__TRY(hg__look_at(exam->ctx, mat, NULL, &look));
+	HG__TRY(look_at_leaf(exam, v, &look));
 	for (int i = 0; i < 8; i++)
 		tensor.in[i] = -1;
 	exam->value[v].bad = look.nonfinite;
 	exam->value[v].count = mat->rows * mat->cols;
-	exam->value[v].row_sum = look.row_sum;
 	HG__TRY(hg__page_text(exam->ctx, exam->pages, &tensor.name, "%s", param ? value->param->name : value->name));
 	HG__TRY(hg__note_tensor(exam, &tensor, &look, &exam->value[v].tensor));
 	if (param || !look.nonfinite)
@@ -121,19 +167,28 @@ static int32_t value_of(const hg_tape *tape, const hg_param *param)
 	return -1;
 }
 
+/* A working copy that is bad where its master is good: a half cannot hold it. */
+static hg_status narrowed_found(struct hg__exam *exam, const hg_param *param, const struct hg__look *look, struct hg__found *found)
+{
+	double master = 0.0;
+	HG__TRY(hg__fetch_element(exam->ctx, &param->master->mat, look->row, look->col, &master));
+	found->finding.wide = master;
+	return HG_OK;
+}
+
 /* Masters, and the working copies of those that are good. */
 static hg_status check_param(struct hg__exam *exam, const hg_param *param)
 {
 	const struct hg__rows rows = {HG_ROW_WEIGHT, 1, NULL};
 	const hg_tensor *const of[] = {param->master, param->working};
 	struct hg__found *found = NULL;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < (param->working == param->master ? 1 : 2); i++) {
 		struct hg__look look;
 		HG__TRY(hg__look_at(exam->ctx, &of[i]->mat, NULL, &look));
-		if (look.nonfinite)
-			return input_found(exam, param->name, &rows, &look, &of[i]->mat, value_of(exam->tape, param), &found);
-		if (param->working == param->master)
-			break;
+		if (!look.nonfinite)
+			continue;
+		HG__TRY(input_found(exam, param->name, &rows, &look, &of[i]->mat, value_of(exam->tape, param), &found));
+		return found && i == 1 ? narrowed_found(exam, param, &look, found) : HG_OK;
 	}
 	return HG_OK;
 }

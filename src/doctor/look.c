@@ -63,33 +63,41 @@ static void compare(struct hg__look *look, int64_t row, int64_t n, const float *
 	}
 }
 
-/* Rows first .. of what was fetched; as floats, a row at a time. */
-static void pass(struct hg__look *look, const struct hg__fetched *got, const struct hg__fetched *wide, int64_t first, float *row)
+/* f32 rows beside those that are looked at: on the device, on the host, or none. */
+struct beside {
+	const struct hg__mat *mat;
+	const float *host;
+};
+
+/* Rows first .. of what was fetched; as floats, a row at a time. wide: NULL, or the first of the rows beside them, `ld` apart. */
+static void pass(struct hg__look *look, const struct hg__fetched *got, const float *wide, int64_t ld, int64_t first, float *row)
 {
 	const struct hg__mat *m = &got->mat;
 	for (int64_t r = 0; r < m->rows; r++) {
 		hg__convert(HG_F32, row, m->dtype, (const char *)m->data + (size_t)(r * m->ld) * hg_dtype_size(m->dtype), m->cols);
 		count(look, first + r, m->cols, row);
 		if (wide)
-			compare(look, first + r, m->cols, row, (const float *)wide->mat.data + r * wide->mat.ld);
+			compare(look, first + r, m->cols, row, wide + r * ld);
 	}
 }
 
-static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, int64_t first, int64_t n, float *row,
+static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got, const struct beside *beside, int64_t first, int64_t n, float *row,
                               struct hg__look *look)
 {
-	struct hg__fetched narrow = {0}, beside = {0};
+	struct hg__fetched narrow = {0}, wide = {0};
 	hg_status status = hg__fetch_rows(ctx, got, first, n, &narrow);
-	if (status >= 0 && wide)
-		status = hg__fetch_rows(ctx, wide, first, n, &beside);
-	if (status >= 0)
-		pass(look, &narrow, wide ? &beside : NULL, first, row);
-	hg__fetched_free(ctx, &beside);
+	if (status >= 0 && beside->mat)
+		status = hg__fetch_rows(ctx, beside->mat, first, n, &wide);
+	if (status >= 0 && beside->host)
+		pass(look, &narrow, beside->host + first * got->cols, got->cols, first, row);
+	else if (status >= 0)
+		pass(look, &narrow, wide.mat.data, wide.mat.ld, first, row);
+	hg__fetched_free(ctx, &wide);
 	hg__fetched_free(ctx, &narrow);
 	return status;
 }
 
-hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look)
+static hg_status look_over(hg_context *ctx, const struct hg__mat *got, const struct beside *beside, struct hg__look *look)
 {
 	const int64_t fit = got->ld > 0 ? HG__STAGING_BYTES / (got->ld * (int64_t)sizeof(float)) : 1, rows = fit > 1 ? fit : 1;
 	struct hg__buffer row = {0};
@@ -97,7 +105,19 @@ hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct h
 	*look = (struct hg__look){0};
 	HG__TRY(hg__buffer_host(ctx, got->cols, sizeof(float), "doctor: a row", &row));
 	for (int64_t first = 0; first < got->rows && got->cols > 0 && status >= 0; first += rows)
-		status = look_at_rows(ctx, got, wide, first, got->rows - first < rows ? got->rows - first : rows, row.data, look);
+		status = look_at_rows(ctx, got, beside, first, got->rows - first < rows ? got->rows - first : rows, row.data, look);
 	hg__buffer_free(ctx, &row);
 	return status;
+}
+
+hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look)
+{
+	const struct beside beside = {wide, NULL};
+	return look_over(ctx, got, &beside, look);
+}
+
+hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host, struct hg__look *look)
+{
+	const struct beside beside = {NULL, host};
+	return look_over(ctx, got, &beside, look);
 }

@@ -27,6 +27,8 @@ struct hg__look {
 };
 /* got: f16 or f32. wide: f32; NULL: none. */
 HG_NODISCARD hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look);
+/* The same beside a compact array of the host. */
+HG_NODISCARD hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host, struct hg__look *look);
 
 HG_EXTERN_C_END
 #endif

@@ -114,9 +114,11 @@ static double features_sum(const struct patient *p)
 }
 
 /* Rows that have been divided add up to 1, each element rounded by 2^-11 of itself at most. */
+#define ROUNDED 0x1p-10
+
 static int row_normalize(const struct patient *p, char option[OPTION])
 {
-	return features_sum(p) > 1.0 + 0x1p-10 && write_fixed(option, "--row-normalize on");
+	return features_sum(p) > 1.0 + ROUNDED && write_fixed(option, "--row-normalize on");
 }
 
 static double rate(const struct patient *p)
@@ -174,24 +176,40 @@ static int no_option(const struct patient *p, char option[OPTION])
 	return write_fixed(option, "");
 }
 
+/* Of what is bad before the step: a number that a half cannot hold, or none at all. */
+static int is_number(const struct patient *p)
+{
+	return isfinite(p->f->wide);
+}
+
 static int weight_is_bad(const struct patient *p, char option[OPTION])
 {
-	return p->f->row_is == HG_ROW_WEIGHT && no_option(p, option);
+	return p->f->row_is == HG_ROW_WEIGHT && !is_number(p) && no_option(p, option);
 }
 
 static int data_is_bad(const struct patient *p, char option[OPTION])
 {
-	return p->f->row_is != HG_ROW_WEIGHT && p->f->node < 0 && no_option(p, option);
+	return p->f->row_is != HG_ROW_WEIGHT && !is_number(p) && no_option(p, option);
 }
 
 static int beyond_f16(const struct patient *p, char option[OPTION])
 {
-	return p->f->node >= 0 && row_normalize(p, option);
+	return is_number(p) && row_normalize(p, option);
 }
 
 static int beyond_f16_too(const struct patient *p, char option[OPTION])
 {
-	return p->f->node >= 0 && full_precision(p, option);
+	return is_number(p) && full_precision(p, option);
+}
+
+static int outgrown(const struct patient *p, char option[OPTION])
+{
+	return p->f->row_is == HG_ROW_WEIGHT && is_number(p) && lower_rate_later(p, option);
+}
+
+static int vanished(const struct patient *p, char option[OPTION])
+{
+	return p->f->node < 0 && fabs(p->exam->value[p->found->value].row_sum - 1.0) > ROUNDED && write_fixed(option, "--row-normalize on");
 }
 
 static int no_eps(const struct patient *p, char option[OPTION])
@@ -208,6 +226,7 @@ static const struct {
     {HG_CAUSE_INPUT, weight_is_bad, "an earlier step or a checkpoint made it: go back to one before"},
     {HG_CAUSE_INPUT, beyond_f16, "features divided by their row's sum are at most 1"},
     {HG_CAUSE_INPUT, beyond_f16_too, "f32 holds the number"},
+    {HG_CAUSE_INPUT, outgrown, "the weights have grown too fast"},
     {HG_CAUSE_ACCUMULATION, wide_sums, "sums in f32, narrowed once, when the row is complete"},
     {HG_CAUSE_ACCUMULATION, batched_sums, "sums in f16, but in batches of 64 that are scaled before they join the sum"},
     {HG_CAUSE_ACCUMULATION, full_precision, "nothing is f16 then"},
@@ -229,6 +248,7 @@ static const struct {
     {HG_CAUSE_EXPLOSION, clip_later, "one large gradient moves the weights no further than others"},
     {HG_CAUSE_EXPLOSION, full_precision, "f32 holds numbers up to 3.4e38"},
     {HG_CAUSE_UNDERFLOW, higher_scale, "the smallest scale at which this gradient has all its bits"},
+    {HG_CAUSE_UNDERFLOW, vanished, "features divided by their row's sum are shares of 1"},
     {HG_CAUSE_UNDERFLOW, full_precision, "f32 holds numbers down to 1.4e-45"},
     {HG_CAUSE_SWAMPING, wide_sums, "sums in f32 grow on where f16 stops at 2048 addends"},
     {HG_CAUSE_SWAMPING, batched_sums, "sums in f16, but in batches of 64"},

@@ -58,10 +58,10 @@ static void say_place(struct text *t, const hg_finding *f, hg_place_fn place, vo
 		say(t, ", %s %" PRId64, col[f->row_is], f->col);
 }
 
-/* A NaN has no sign that means anything. */
-static double unsigned_nan(double x)
+/* NaN and 0 have no sign that means anything. */
+static double plain(double x)
 {
-	return isnan(x) ? fabs(x) : x;
+	return isnan(x) || x == 0.0 ? fabs(x) : x;
 }
 
 static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void *user)
@@ -70,7 +70,7 @@ static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void
 	if (f->node >= 0)
 		say(t, "%s of %s%s%s)", f->backward ? "backward" : "result", f->op, *f->layer ? " in " : "", f->layer);
 	say_place(t, f, place, user);
-	say(t, " is %.7g", unsigned_nan(f->got));
+	say(t, " is %.7g", plain(f->got));
 }
 
 /* ---- why ---- */
@@ -150,7 +150,7 @@ static void say_zero(struct text *t, const hg_finding *f)
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
-	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, unsigned_nan(f->wide));
+	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, plain(f->wide));
 }
 
 static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f) = {

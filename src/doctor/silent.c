@@ -21,6 +21,11 @@ static const struct {
 };
 #define CANCELLING (sizeof cancelling / sizeof *cancelling)
 
+int hg__fades(const struct hg__look *look)
+{
+	return look->lost > SHARE_LOST * look->mass;
+}
+
 static int is_noise(const struct hg__exam *exam, const struct hg__result *r, double size)
 {
 	const struct hg__node *node = r->launch->call.node;
@@ -130,7 +135,7 @@ hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r, co
 {
 	if (r->got.dtype != HG_F16)
 		return HG_OK;
-	*fades = look->lost > SHARE_LOST * look->mass && !is_noise(exam, r, look->faded.by);
+	*fades = hg__fades(look) && !is_noise(exam, r, look->faded.by);
 	if (*fades && !faint)
 		HG__TRY(underflow(exam, r, look));
 	return r->launch->call.node->accumulate != HG_ACC_F32 && r->operand != HG__BETWEEN ? swamping(exam, r, look) : HG_OK;

@@ -25,7 +25,7 @@ static int watch(void *user, const hg_train_event *event)
 	return trial->stopped;
 }
 
-static hg_status judge(hg_train *train, struct trial *trial, hg_remedy *remedy)
+static hg_status judge(hg_train *train, const hg_doctor_config *config, struct trial *trial, hg_remedy *remedy)
 {
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	const hg_doctor_report *seen = NULL;
@@ -35,7 +35,7 @@ static hg_status judge(hg_train *train, struct trial *trial, hg_remedy *remedy)
 	remedy->loss_last = trial->last;
 	if (trial->stopped || !trial->applied || !isfinite(trial->last) || trial->last > trial->first) /* a first loss that is no number is larger than none */
 		return HG_OK;
-	HG__TRY(hg_doctor_create_train(train, NULL, &doctor));
+	HG__TRY(hg_doctor_create_train(train, config, &doctor));
 	const hg_status status = hg_doctor_examine(doctor, 0, &seen);
 	remedy->worked = status >= 0 && seen->findings == 0;
 	hg_doctor_free(doctor);
@@ -53,9 +53,12 @@ static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg_
 	struct hg__changed_data features;
 	hg_train *train = NULL;
 	HG__TRY(hg__changed_data_make(ctx, t, change, &features));
+	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
+	config.features = features.host.data ? features.host.data : t->features;
+	config.features_dtype = features.host.data ? features.host_dtype : t->features_dtype;
 	hg_status status = hg_train_create(ctx, &change->config, &features.data, &train);
 	if (status >= 0)
-		status = judge(train, trial, remedy);
+		status = judge(train, &config, trial, remedy);
 	hg_train_free(train);
 	hg__changed_data_free(ctx, &features);
 	return status;

@@ -192,6 +192,14 @@ run 0 'scale, lower' --data data.h5 --model gat --loss-scale 1048576 --steps 20 
 contains 'scale, lower' err 'were skipped on the way'
 contains 'scale, lower' err 'headroom *[0-9.]* bits'
 
+# Features below 2^-25 are 0 as halves, before the first op.
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null || fail 'tiny.h5'
+run 2 vanished --data tiny.h5 --model gcn --steps 3 --json tiny.jsonl
+is vanished cause tiny.jsonl '"underflow"'
+is vanished tensor tiny.jsonl '"features"'
+contains vanished tiny.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
+run 0 'vanished, normalised' --data tiny.h5 --model gcn --steps 3 --row-normalize on
+
 # A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
 run 2 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 --row-normalize on --norm right --dropout 0 --steps 60 --json optimiser.jsonl --try off
 is optimiser step optimiser.jsonl 5

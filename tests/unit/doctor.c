@@ -300,6 +300,23 @@ static void bad_weight_is_named(void)
 	ward_close(&w);
 }
 
+/* The master holds what no half can: f32 is the remedy. */
+static void weight_beyond_f16_is_told(void)
+{
+	const float x[6] = {1.0f, 1.0f, 1.0f, 1.0f, -1e6f, 1.0f}, narrow[6] = {1.0f, 1.0f, 1.0f, 1.0f, -INFINITY, 1.0f};
+	struct ward w;
+	sum_ward(&w, hg_policy_fp16(), 20, 1.0f);
+	hg_param *const weight = hg_params_find(w.bench.params, "w");
+	CHECK_OK(hg_tensor_upload(hg_param_master(weight), x, HG_F32));
+	CHECK_OK(hg_tensor_upload(hg_param_working(weight), narrow, HG_F32));
+	const hg_finding *f = ward_expect(&w, HG_CAUSE_INPUT, 0, "", "", 2, 0);
+	CHECK(isinf(f->got) && f->wide == -1e6 && f->row_is == HG_ROW_WEIGHT && f->limit == 65520.0);
+	CHECK(strstr(f->sentence, "is -inf in f16, -1000000 in the master weights: a half holds 65504 at most") != NULL);
+	CHECK_EQ_I(f->remedies, 1);
+	CHECK_STR(f->remedy[0].option, "--precision fp32");
+	ward_close(&w);
+}
+
 static hg_var class_scene(struct bench *b, hg_tape *tape)
 {
 	const hg_var h = hg_linear(tape, hg_tape_input(tape, b->tensor[0], "features", -1.0), hg_tape_param(tape, param(b, "w", 3, 4)), HG_NONE);
@@ -818,6 +835,7 @@ int main(int argc, char **argv)
 	    TEST(batch_overflows_before_its_factor),
 	    TEST(bad_feature_is_named),
 	    TEST(bad_weight_is_named),
+	    TEST(weight_beyond_f16_is_told),
 	    TEST(wrong_label_is_named),
 	    TEST(elements_go_wrong),
 	    TEST(the_guilty_one_of_a_chain_is_named),

@@ -310,6 +310,49 @@ static void rows_are_normalised_for_a_trial(void)
 	}
 }
 
+/* Features of 1e-9 are nothing as halves; f32 keeps them, and so do their shares. Who does not know what they were sees nothing of it. */
+static void features_that_vanish_are_named(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	for (int i = 0; i < N; i++)
+		for (int c = 0; c < D; c++)
+			t.x[i][c] = 1e-9f * (fabsf(t.x[i][c]) + 1.0f);
+	t.x[7][3] = -2e-8f; /* the largest that is lost */
+	t.x[9][4] = 1e-7f;  /* and one that is not */
+	for (int known = 0; known < 2; known++) {
+		hg_train_config c = config_of("gcn", "fp16", 1);
+		hg_doctor_config with = HG_DOCTOR_CONFIG_INIT;
+		struct run r;
+		run_data(&r, test_context(), &t, 0, 0);
+		narrow_features(&r, &t);
+		run_all(&r, c);
+		hg_doctor_free(r.doctor);
+		with.features = known ? t.x : NULL;
+		CHECK_STATUS(hg_doctor_create_train(r.train, &with, &r.doctor), HG_OK);
+		if (known) {
+			const hg_finding *f = report_of(&r)->finding;
+			hg_doctor_trial trial = trial_of(&r, &c);
+			trial.features = t.x;
+			CHECK(f->cause == HG_CAUSE_UNDERFLOW && f->node == -1 && f->row == 7 && f->col == 3 && f->got == 0.0 && f->wide == (double)-2e-8f);
+			CHECK_EQ_I(f->bad, N * D - 1);
+			CHECK_STR(f->tensor, "features");
+			CHECK(f->links > 3);
+			CHECK_EQ_I(f->remedies, 2);
+			CHECK_OK(hg_doctor_try(r.ctx, &trial, f, 1));
+			for (int i = 0; i < 2; i++)
+				test_note("%s: %d, loss %g to %g", f->remedy[i].option, f->remedy[i].worked, f->remedy[i].loss_first, f->remedy[i].loss_last);
+			CHECK(remedy_of(f, "--row-normalize on")->worked && remedy_of(f, "--precision fp32")->worked);
+		} else {
+			const hg_doctor_report *report = NULL;
+			CHECK_OK(hg_doctor_examine(r.doctor, 0, &report));
+			for (int i = 0; i < report->findings; i++)
+				CHECK(report->finding[i].node >= 0);
+		}
+		run_close(&r);
+	}
+}
+
 /* Rows that have been divided are not to be divided again. */
 static void normalised_rows_are_no_remedy(void)
 {
@@ -482,6 +525,7 @@ int main(int argc, char **argv)
 	                                         TEST(a_hub_in_naive_sums_is_named),
 	                                         TEST(remedies_are_tried),
 	                                         TEST(rows_are_normalised_for_a_trial),
+	                                         TEST(features_that_vanish_are_named),
 	                                         TEST(normalised_rows_are_no_remedy),
 	                                         TEST(each_option_runs_once),
 	                                         TEST(bad_trials_are_refused),

@@ -107,11 +107,14 @@ static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_
 	hg_train_config config = e->diagnosis->config;
 	config.progress = step;
 	config.user = e;
+	hg_doctor_config examined = HG_DOCTOR_CONFIG_INIT;
+	examined.features = data->input.x ? e->diagnosis->dataset->feat : NULL;
+	examined.features_dtype = e->diagnosis->dataset->feat_dtype;
 	progress_begin(&e->progress, 1);
 	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
 	if (status >= 0 && e->diagnosis->options->checkpoint)
 		status = checkpoint_load(e);
-	return status < 0 ? status : hg_doctor_create_train(e->run[e->turn].train, NULL, &e->run[e->turn].doctor);
+	return status < 0 ? status : hg_doctor_create_train(e->run[e->turn].train, &examined, &e->run[e->turn].doctor);
 }
 
 static hg_status run_train(struct examination *e)
