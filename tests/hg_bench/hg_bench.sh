@@ -1,6 +1,7 @@
 #!/bin/sh
 # hg_bench.sh HG-BENCH SOURCE SCRATCH H5CONVERT
 set -u
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not SCRATCH is not to be removed
 bench=$1 source=$2 scratch=$3 convert=$4
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 failed=0

@@ -3,6 +3,7 @@
 # HG_DATA says where the datasets are, without it this is skipped. HG_STEPS: steps of each run (200; under the usual test command 25, which a CPU does in the time there is).
 # HG_DEVICE: auto, cpu, cuda.
 set -u
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 convert=$2 cmake=$3 dir=$4
 steps=${HG_STEPS:-200}
 [ -d "${HG_DATA:-}/raw" ] || { echo "skipped: HG_DATA does not name the real datasets"; exit 77; }

@@ -2,6 +2,7 @@
 # The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE (the programs of
 # ../hg_train/datasets.c and page.c). Everything is written below DIRECTORY.
 set -u
+[ $# -eq 6 ] || { echo "6 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6
 rm -rf "$dir"
 mkdir -p "$dir"

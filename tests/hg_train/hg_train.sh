@@ -1,6 +1,7 @@
 #!/bin/sh
 # The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY DATASETS (the program of datasets.c). Everything is written below DIRECTORY.
 set -u
+[ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 train=$1 convert=$2 dir=$3 datasets=$4
 rm -rf "$dir"
 mkdir -p "$dir"
