@@ -202,6 +202,12 @@ static int beyond_f16_too(const struct patient *p, char option[OPTION])
 	return is_number(p) && full_precision(p, option);
 }
 
+/* After an update: the master holds it. */
+static int working_copy_only(const struct patient *p, char option[OPTION])
+{
+	return is_number(p) && p->f->limit == hg_dtype_get(HG_F16)->overflow && full_precision(p, option);
+}
+
 static int outgrown(const struct patient *p, char option[OPTION])
 {
 	return p->f->row_is == HG_ROW_WEIGHT && is_number(p) && lower_rate_later(p, option);
@@ -258,6 +264,7 @@ static const struct {
     {HG_CAUSE_OPTIMISER, no_eps, "the optimiser's eps is 0: a gradient that was always 0 is divided by 0"},
     {HG_CAUSE_OPTIMISER, lower_rate, "shorter steps"},
     {HG_CAUSE_OPTIMISER, clip, "one large gradient moves the weights no further than others"},
+    {HG_CAUSE_OPTIMISER, working_copy_only, "f32 holds the weight"},
 };
 #define TABLE (sizeof table / sizeof *table)
 

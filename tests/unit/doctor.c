@@ -655,6 +655,8 @@ static void updates_go_wrong(void)
 			const hg_finding *f = ward_expect(&w, HG_CAUSE_OPTIMISER, 0, "adam", "", 0, 0);
 			CHECK_STR(f->tensor, "w");
 			CHECK(f->row_is == HG_ROW_WEIGHT && f->node == -1);
+			/* fp32 holds 1e6, and no NaN */
+			CHECK((strcmp(f->remedy[f->remedies - 1].option, "--precision fp32") == 0) == (i == 1));
 		}
 		ward_close(&w);
 	}

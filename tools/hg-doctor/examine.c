@@ -108,7 +108,7 @@ static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_
 	config.progress = step;
 	config.user = e;
 	hg_doctor_config examined = HG_DOCTOR_CONFIG_INIT;
-	examined.features = data->input.x ? e->diagnosis->dataset->feat : NULL;
+	examined.features = e->diagnosis->dataset->feat;
 	examined.features_dtype = e->diagnosis->dataset->feat_dtype;
 	progress_begin(&e->progress, 1);
 	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
@@ -195,7 +195,7 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	trial.config = &config;
 	trial.data = data;
 	trial.steps = d->options->steps;
-	trial.features = data->input.x ? d->dataset->feat : NULL;
+	trial.features = d->dataset->feat;
 	trial.features_dtype = d->dataset->feat_dtype;
 	return hg_doctor_try(e->ctx, &trial, d->finding, d->findings);
 }

@@ -80,11 +80,14 @@ static hg_status examine(struct command *c, const hg_train_event *event)
 {
 	const char *why = health_note(&c->health, event);
 	const hg_doctor_report *report = NULL;
+	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
 	hg_doctor *doctor = NULL;
 	if (!c->options.doctor || c->examined || !why)
 		return HG_OK;
 	c->examined = 1;
-	hg_status status = hg_doctor_create_train(c->train, NULL, &doctor);
+	config.features = c->dataset->feat;
+	config.features_dtype = c->dataset->feat_dtype;
+	hg_status status = hg_doctor_create_train(c->train, &config, &doctor);
 	if (status >= 0)
 		status = hg_doctor_examine(doctor, !event->step.applied, &report);
 	if (status >= 0) {
