@@ -10,7 +10,7 @@
 #define HG__CHECKPOINT_FORMAT "halfgraph-checkpoint"
 
 /* A promoted node as text: 20 digits and two blanks, op and layer with a zero each. */
-#define HG__PROMOTION_SIZE (22 + sizeof((hg_promotion){0}.op) + sizeof((hg_promotion){0}.layer))
+#define HG__PROMOTION_SIZE (26 + sizeof((hg_promotion){0}.op) + sizeof((hg_promotion){0}.layer))
 
 /* The groups that tensors lie in: masters, then the moments. */
 static const struct {

@@ -89,16 +89,20 @@ static hg_status read_settings(const struct h5 *h5, hg_state *state)
 
 /* ---- promoted nodes ---- */
 
-/* "NTH OP LAYER"; 0: it is not. */
+/* "NTH OP LAYER" or "NTH:SHIFT OP LAYER"; 0: it is not. */
 static int parse_promotion(const char *text, hg_promotion *p)
 {
 	char *end;
 	errno = 0;
 	const long long nth = strtoll(text, &end, 10);
+	const int digits = end > text;
+	const char *colon = end;
+	const long shift = digits && *colon == ':' ? strtol(colon + 1, &end, 10) : 0;
 	const char *op = end + 1, *blank = *end == ' ' ? strchr(op, ' ') : NULL;
-	if (errno || end == text || nth < 0 || !blank || (size_t)(blank - op) >= sizeof p->op || strlen(blank + 1) >= sizeof p->layer)
+	if (errno || !digits || nth < 0 || (*colon == ':' && (end == colon + 1 || shift < 1 || shift > HG_SHIFT_MOST)) || !blank ||
+	    (size_t)(blank - op) >= sizeof p->op || strlen(blank + 1) >= sizeof p->layer)
 		return 0;
-	*p = (hg_promotion){.nth = nth};
+	*p = (hg_promotion){.nth = nth, .shift = (int32_t)shift};
 	memcpy(p->op, op, (size_t)(blank - op));
 	memcpy(p->layer, blank + 1, strlen(blank + 1));
 	return 1;
@@ -113,9 +117,10 @@ static hg_status read_promotion(const struct h5 *h5, hid_t group, int64_t index,
 	const int good = text && parse_promotion(text, &p);
 	free(text);
 	const hg_status status = good ? hg_state_add_promotion(state, &p) : HG_ERR_ARG;
-	return status == HG_OK ? HG_OK
-	                       : hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
-	                                       "%s: /promoted: attribute %s is not \"NTH OP LAYER\", different from all others", h5->path, name);
+	return status == HG_OK
+	           ? HG_OK
+	           : hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
+	                           "%s: /promoted: attribute %s is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\", different from all others", h5->path, name);
 }
 
 static hg_status read_promotions(const struct h5 *h5, hg_state *state)

@@ -25,7 +25,7 @@ static hg_status write_settings(const struct h5 *h5, const hg_state *state)
 	return status;
 }
 
-/* Attribute "0", "1", ...: "NTH OP LAYER". */
+/* Attribute "0", "1", ...: "NTH OP LAYER", or "NTH:SHIFT OP LAYER". */
 static hg_status write_promotions(const struct h5 *h5, const hg_state *state)
 {
 	hid_t group;
@@ -35,7 +35,10 @@ static hg_status write_promotions(const struct h5 *h5, const hg_state *state)
 		const hg_promotion *p = &state->promotion[i];
 		char name[24], text[HG__PROMOTION_SIZE];
 		(void)snprintf(name, sizeof name, "%" PRId64, i);
-		(void)snprintf(text, sizeof text, "%" PRId64 " %s %s", p->nth, p->op, p->layer);
+		char shift[8] = "";
+		if (p->shift)
+			(void)snprintf(shift, sizeof shift, ":%d", (int)p->shift);
+		(void)snprintf(text, sizeof text, "%" PRId64 "%s %s %s", p->nth, shift, p->op, p->layer);
 		status = hg__h5_fixed_text_write(h5, group, name, text);
 	}
 	H5Gclose(group);

@@ -77,6 +77,7 @@ typedef struct hg_finding {
 	double limit;               /* what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum, 0 */
 	int64_t bad, count;         /* elements of the tensor with the same fault, of all; swamping: 1 or more, those that were looked at */
 	double scale;               /* loss scale in force */
+	int32_t shift;              /* the result is stored x 2^-shift (hg_policy.replan); all numbers here are those of the result itself */
 	/* sums: */
 	int64_t terms; /* addends of the element; 0: no sum */
 	int64_t

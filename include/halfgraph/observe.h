@@ -46,10 +46,11 @@ typedef struct hg_observation {
 	double headroom;      /* bits until it is rounded to infinity: log2(65520 / amax), f32: 2^128; INFINITY where amax is 0, 0 where an element is not finite */
 	double swamping;      /* largest |y - sum of terms| / sum of |terms| of the rows that were summed again; -1: none were */
 	int64_t swamping_row; /* the row; -1 */
+	int32_t shift;        /* stored x 2^-shift (hg_policy.replan): bins and headroom are those of what is stored, amax and bound those of the value */
 } hg_observation;
-#define HG_OBSERVATION_INIT                                                                          \
-	{                                                                                                \
-		sizeof(hg_observation), 0, 0, 0, 0, 0, 0, 0, HG_F16, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_OBSERVATION_INIT                                                                             \
+	{                                                                                                   \
+		sizeof(hg_observation), 0, 0, 0, 0, 0, 0, 0, HG_F16, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_observer {

@@ -86,10 +86,15 @@ typedef struct hg_policy {
 	hg_dtype state; /* HG_F16 or HG_F32: activations, their gradients, working copies of the weights */
 	hg_accumulate accumulate;
 	hg_unproved unproved;
-	int replan; /* 1: results behind a guard are looked at as they are stored, and a training run (train.h) in which one did not fit is recorded again with that node in f32;
+	int replan; /* 1: results behind a guard are looked at as they are stored, and a training run (train.h) in which one did not fit is recorded again: that node
+	               stored x 2^-k, where a k of at most HG_SHIFT_MOST makes its bound fit and all that read it can do with it (sums of neighbours, products, batch norms), else
+	               in f32;
 	               0: it is left to fail */
 	hg_loss_scale_config loss_scale;
 } hg_policy;
+
+/* 2^-14 is the smallest normal half: stored x 2^-14 an element of 1 or more keeps its eleven bits, in a tensor that has some beyond 65504. */
+#define HG_SHIFT_MOST 14
 
 HG_API hg_policy hg_policy_fp32(void);
 HG_API hg_policy hg_policy_fp16(void);

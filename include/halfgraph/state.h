@@ -8,7 +8,7 @@ HG_EXTERN_C_BEGIN
 /* What training has made so far, in host memory: from it a run goes on bit for bit, in this process or another (data.h keeps it in a file).
  *
  *     tensor             of every parameter the f32 master and the moments that the optimiser keeps of it; of a buffer (running statistics) the master alone
- *     promotion          nodes that run in f32 because they overflowed behind a guard (hg_policy.replan)
+ *     promotion          nodes that run in f32, or are stored x 2^-k, because they overflowed behind a guard (hg_policy.replan)
  *     loss_scale, step   the scaler with its counters and history; steps begun, skipped ones included: what dropout counts by
  *     setting            what the run was set up with: library, device, seed, policy, optimiser and, of an hg_train, model and size of the data
  *
@@ -39,6 +39,7 @@ typedef struct hg_setting {
 typedef struct hg_promotion {
 	char op[32], layer[48]; /* "spmm", "conv0" */
 	int64_t nth;
+	int32_t shift; /* its result is stored x 2^-shift, 1 to HG_SHIFT_MOST; 0: in f32 */
 } hg_promotion;
 
 typedef struct hg_state {
@@ -55,7 +56,7 @@ typedef struct hg_state {
 HG_API HG_NODISCARD hg_status hg_state_create(hg_state **state);
 HG_API void hg_state_free(hg_state *state);
 /* One more tensor, all zero and without a reach, or setting or promotion, copied. *tensor, if wanted, holds until the next is added. HG_ERR_ARG: no name, one that is there already, shape
- * below [1, 1], moments or nth out of range; HG_ERR_NOMEM. The state is unchanged then. */
+ * below [1, 1], moments, nth or shift out of range; HG_ERR_NOMEM. The state is unchanged then. */
 HG_API HG_NODISCARD hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, int64_t cols, int moments, hg_state_tensor **tensor);
 HG_API HG_NODISCARD hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting);
 HG_API HG_NODISCARD hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion);

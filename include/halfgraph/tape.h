@@ -66,10 +66,11 @@ typedef struct hg_plan_info {
 	const char *largest_name;
 	size_t graph_bytes, workspace_bytes, library_bytes, other_bytes, total_bytes, observer_bytes;
 	int32_t casts, casts_back; /* tensors that a step converts from f16 to f32 or back: forward, and backward */
+	int32_t rescaled;          /* results that are stored x 2^-k, since they overflowed once (hg_policy.replan) */
 } hg_plan_info;
-#define HG_PLAN_INFO_INIT                                                             \
-	{                                                                                 \
-		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_PLAN_INFO_INIT                                                                \
+	{                                                                                    \
+		sizeof(hg_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info);
 
@@ -80,7 +81,7 @@ HG_API HG_NODISCARD hg_status hg_tape_print(const hg_tape *tape, hg_write_fn wri
 /* One tensor of a step, and why its narrowing to f16 cannot overflow, or what guards it. Texts are the tape's.
  *
  *     |x| <= bound, rounding included: for all weights where bound = sure, else while they are as large as was assumed at most (policy.h)
- *     headroom = log2(65520 / bound)
+ *     headroom = log2(65520 / (2^-shift bound))
  *
  * A gradient's bound is that at loss scale 1. It is proved where it holds at the largest scale of the policy; else it holds up to scale 2^headroom, and beyond that the
  * step's finite check guards it. */
@@ -96,10 +97,11 @@ typedef struct hg_narrowing {
 	hg_evidence evidence; /* of bound */
 	double headroom;      /* bits; INFINITY in f32 */
 	hg_verdict verdict;
+	int32_t shift; /* stored x 2^-shift */
 } hg_narrowing;
-#define HG_NARROWING_INIT                                                                                         \
-	{                                                                                                             \
-		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, HG_EVIDENCE_UNKNOWN, 0.0, HG_EXACT \
+#define HG_NARROWING_INIT                                                                                            \
+	{                                                                                                                \
+		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, HG_EVIDENCE_UNKNOWN, 0.0, HG_EXACT, 0 \
 	}
 /* Of a compiled tape: first what is read, then results in the order of the step, then gradients. */
 HG_API int64_t hg_tape_narrowings(const hg_tape *tape);

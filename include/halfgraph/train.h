@@ -62,7 +62,7 @@ typedef struct hg_train_report {
 	int64_t nonfinite_logits; /* at the best epoch, as in hg_train_event */
 	int captured;             /* the last epoch was launched as captured work (step.h) */
 	int epochs_together;      /* most epochs that were queued without a wait between them */
-	int replans;              /* times that a node overflowed behind its guard, and was recorded again in f32 (hg_policy.replan) */
+	int replans;              /* times that a node overflowed behind its guard, and was recorded again, rescaled or in f32 (hg_policy.replan) */
 	int casts;                /* tensors that the forward pass of a step converts from f16 to f32 or back (hg_plan_info) */
 	/* The least headroom, in bits, that a value in f16 had in the steps that were looked at, and its name, which lives as long as the run (observe.h); INFINITY, NULL: none was
 	 * seen. */

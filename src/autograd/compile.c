@@ -186,6 +186,10 @@ static hg_status check_output(hg_tape *tape, hg_var output)
 	if (tape->output < 0)
 		return hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_compile: output is not a variable of this tape");
 	struct hg__value *value = &tape->value[tape->output];
+	if (value->shift)
+		return hg__tape_fail(
+		    tape, HG_ERR_STATE,
+		    "hg_tape_compile: the output is stored x 2^-%d, since it overflowed in an earlier step (hg_policy.replan): give its hg_cast to f32", value->shift);
 	value->keep = 1;
 	tape->trains = tape->mode == HG_TRAIN && value->kind == HG__RESULT && value->dtype == HG_F32 && value->rows == 1 && value->cols == 1;
 	return HG_OK;

@@ -96,7 +96,8 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 		tell_result(tape, value, &out);
 	else
 		tell_gradient(tape, value, &out);
-	out.headroom = out.state == HG_F16 ? hg__headroom(HG_F16, out.bound) : (double)INFINITY;
+	out.shift = part == RESULTS ? value->shift : 0;
+	out.headroom = out.state == HG_F16 ? hg__headroom(HG_F16, ldexp(out.bound, -out.shift)) : (double)INFINITY;
 	return out;
 }
 
@@ -214,7 +215,7 @@ static int print(void *user, const hg_narrowing *row)
 
 hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
 {
-	char text[384];
+	char text[384], rescaled[32] = "";
 	if (!tape)
 		return HG_ERR_ARG;
 	if (!write)
@@ -229,8 +230,10 @@ hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
 	write(user, text);
 	head(&table, "op");
 	walk(tape, print, &table);
-	snprintf(text, sizeof text, "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish; casts in a step: %d forward, %d backward",
-	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED], table.tally[HG_EXACT], (int)info.casts,
+	if (info.rescaled)
+		snprintf(rescaled, sizeof rescaled, "; %d stored rescaled", (int)info.rescaled);
+	snprintf(text, sizeof text, "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish%s; casts in a step: %d forward, %d backward",
+	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED], table.tally[HG_EXACT], rescaled, (int)info.casts,
 	         (int)info.casts_back);
 	write(user, text);
 	return HG_OK;

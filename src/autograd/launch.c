@@ -120,6 +120,9 @@ static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
 	call->trip = guard_of(tape, line);
+	for (int i = 0; i < node->n_in; i++)
+		call->shift[i] = node->in[i] < 0 ? 0 : tape->value[node->in[i]].shift;
+	call->shift_out = node->shift;
 	return set_graph(line, call);
 }
 

@@ -53,6 +53,7 @@ struct hg__node {
 	hg_graph *sum_of;         /* ... of this graph */
 	double least, sure_least; /* no |out| is smaller: hg__range */
 	int sign;                 /* of out: hg__range */
+	int shift;                /* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result itself */
 	int shadow;               /* a half or an error, whatever the policy says (halfgraph/shadow.h) */
 	double bound_dy, sure_dy; /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
@@ -91,7 +92,8 @@ struct hg__call {
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
 	const int64_t *step;
-	struct hg__trip trip; /* forward: the guard of the result (HG__LOOKS) */
+	struct hg__trip trip;             /* forward: the guard of the result (HG__LOOKS) */
+	int shift[HG__MAX_IN], shift_out; /* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
 };
 
 /* The words of a rule: long enough for a fused node's chain of them. */
@@ -164,6 +166,10 @@ struct hg__op {
 	unsigned passes;
 	/* Bit i: backward can add the gradient of operand i to what is there (call->adds), rounded once, where the tape would else add a part of its own. */
 	unsigned adds;
+	/* Bit i: operand i may be stored x 2^-call->shift[i]. Others are made f32 first. */
+	unsigned rescaled;
+	/* Optional (NULL: never): may the result of this node be stored x 2^-call->shift_out? */
+	int (*rescales)(const struct hg__node *node);
 	hg_status (*infer)(struct hg__infer *s);
 	void (*range)(struct hg__range *r);
 	void (*range_back)(struct hg__range *r);

@@ -60,8 +60,17 @@ static inline void hg__on_the_way(struct hg__range *r, double bound)
 	r->inner = fmax(r->inner, bound);
 }
 
+/* What factor the numbers of operand i, as they are stored, get on their way into the result as it is stored: x 2^(shift of the operand - shift of the result). */
+static inline float hg__rescaled(const struct hg__call *c, int i, float factor)
+{
+	return ldexpf(factor, c->shift[i] - c->shift_out);
+}
+
 /* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is 1. */
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
+
+/* A number that was made of operand i as it is stored, and to which it is proportional, becomes that of the operand itself. */
+HG_NODISCARD hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says
  * where X and Y are both f16, else in f32, as always where there is an ending. scale_first: of spmm's kernel. */
@@ -88,6 +97,8 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 }
 
 /* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result: hg__reduction_bytes. */
+/* An op whose every result may be stored rescaled. */
+int hg__always(const struct hg__node *node);
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
 /* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that are scaled first, with one weight of type `weight` an edge

@@ -16,11 +16,12 @@ struct hg_param {
 	hg_tensor *master, *working, *grad; /* working == master where the types agree; grad NULL for buffers */
 };
 
-/* A node that overflowed behind its guard and runs in f32 from then on (promote.c): the nth of its op in its layer. */
+/* A node that overflowed behind its guard and from then on runs in f32 (shift 0), or is stored x 2^-shift (promote.c): the nth of its op in its layer. */
 struct hg__op;
 struct hg__promotion {
 	const struct hg__op *op;
 	int64_t nth;
+	int32_t shift;
 	char scope[48];
 };
 

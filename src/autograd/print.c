@@ -197,6 +197,7 @@ static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan
 	if (tally[line->node.verdict])
 		++*tally[line->node.verdict];
 	info->casts += line->node.op == &hg__op_cast;
+	info->rescaled += line->node.shift != 0;
 	if (hg__is_float(out->dtype) && !(line->node.op->traits & HG__LOSS))
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
 }

@@ -1,10 +1,11 @@
+#include <math.h>
 #include <string.h>
 
 #include "autograd/tape.h"
 #include "core/context.h"
 
-/* A guard that trips names a node; from then on that node runs in f32. Nodes are remembered with the parameters, by layer, op and number among their like: every tape
- * recorded later, for training or for evaluation, finds them again. */
+/* A guard that trips names a node; from then on that node is stored x 2^-k, if a k restores its proof and all that read it can do with it, or runs in f32. Nodes are remembered
+ * with the parameters, by layer, op and number among their like: every tape recorded later, for training or for evaluation, finds them again. */
 
 static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
 {
@@ -21,28 +22,32 @@ static struct hg__promotion name_of(const hg_tape *tape, const struct hg__op *op
 	return name;
 }
 
-static int is_listed(const hg_params *params, const struct hg__promotion *name)
+static struct hg__promotion *find(const hg_params *params, const struct hg__promotion *name)
 {
 	for (int64_t i = 0; i < params->promotions; i++)
 		if (is_same(&params->promotion[i], name))
-			return 1;
-	return 0;
+			return &params->promotion[i];
+	return NULL;
 }
 
-int hg__is_promoted(const hg_tape *tape, const struct hg__node *node)
+const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node)
 {
 	if (!tape->params->promotions)
-		return 0;
+		return NULL;
 	const struct hg__promotion name = name_of(tape, node->op, node->scope, tape->lines);
-	return is_listed(tape->params, &name);
+	return find(tape->params, &name);
 }
 
-static hg_status list(hg_tape *tape, int64_t k)
+static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 {
 	hg_params *params = tape->params;
-	const struct hg__promotion name = name_of(tape, tape->line[k].op, tape->line[k].scope, k);
-	if (is_listed(params, &name))
+	struct hg__promotion name = name_of(tape, tape->line[k].op, tape->line[k].scope, k), *listed = find(params, &name);
+	name.shift = shift;
+	*news |= !listed || listed->shift != shift;
+	if (listed) {
+		listed->shift = shift;
 		return HG_OK;
+	}
 	void *memory = params->promotion;
 	const hg_status grown = hg__tape_grow(tape, &memory, sizeof *params->promotion, params->promotions, &params->promotion_capacity);
 	params->promotion = memory;
@@ -51,16 +56,61 @@ static hg_status list(hg_tape *tape, int64_t k)
 	return HG_OK;
 }
 
-/* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
-hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *news)
+/* ---- by which power of two? ---- */
+
+/* The least k for which what may reach `claim`, every rounding counted, is a half; -1: none. */
+static int shift_for(double claim)
 {
-	const int64_t before = tape->params->promotions;
+	for (int k = 1; k <= HG_SHIFT_MOST; k++)
+		if (ldexp(claim, -k) < hg_dtype_get(HG_F16)->max)
+			return k;
+	return -1;
+}
+
+/* May all that read the result of this line read it rescaled? Who asks for a value gets it as it is. */
+static int readers_agree(const hg_tape *tape, int32_t line)
+{
+	const int32_t value = tape->line[line].node.out;
+	if (tape->value[value].keep || value == tape->output)
+		return 0;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__node *node = &tape->line[k].node;
+		for (int i = 0; i < node->n_in && tape->line[k].alive; i++)
+			if (node->in[i] == value && !(node->op->rescaled >> i & 1u))
+				return 0;
+	}
+	return 1;
+}
+
+/* What the line is to be stored with: k of the largest of the claims of the ops that it does the work of; 0: in f32. Sums in f16 are scaled on the way, by
+ * a half. What runs in f32, because an operand does, overflowed in the cast behind it. */
+static int choose(const hg_tape *tape, int32_t line)
+{
+	int shift = 0;
+	if (tape->value[tape->line[line].node.out].dtype != HG_F16 || tape->params->policy.accumulate != HG_ACC_F32 || !readers_agree(tape, line))
+		return 0;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		if (k != line && tape->line[k].into != line)
+			continue;
+		const struct hg__line *part = &tape->line[k];
+		const int own = shift_for(part->node.claim);
+		if (own < 0 || !part->node.op->rescales || !part->node.op->rescales(&part->node) || !part->op->rescales)
+			return 0;
+		shift = own > shift ? own : shift;
+	}
+	return shift;
+}
+
+/* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
+hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news)
+{
 	while (tape->line[line].node.op == &hg__op_cast && tape->value[tape->line[line].node.in[0]].node >= 0)
 		line = tape->value[tape->line[line].node.in[0]].node;
+	*shift = choose(tape, line);
+	*news = 0;
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (k == line || tape->line[k].into == line)
-			HG__TRY(list(tape, k));
-	*news = tape->params->promotions > before;
+			HG__TRY(list(tape, k, *shift, news));
 	return HG_OK;
 }
 

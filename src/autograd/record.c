@@ -61,18 +61,28 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 	return HG_OK;
 }
 
+/* Is operand i stored in a way that this op cannot read? */
+static int reads_badly(const hg_tape *tape, const struct hg__node *node, int i)
+{
+	return node->in[i] >= 0 && tape->value[node->in[i]].shift && !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
+}
+
 /* A shadow op reads halves: it narrows nothing but its result. */
 static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 {
 	char name[96];
 	if (tape->params->policy.state != HG_F16)
 		return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: policy \"%s\" keeps results in f32, a shadow op is a half", node->op->name, tape->params->policy.name);
-	if (hg__is_promoted(tape, node))
+	if (hg__promotion_of(tape, node))
 		return hg__tape_fail(tape, HG_ERR_RANGE, "%s: it overflowed in an earlier step, whatever its bound, and a shadow op is a half or an error",
 		                     node->op->name);
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
 		const int promoted = x && x->node >= 0 && tape->line[x->node].node.verdict == HG_PROMOTED;
+		if (x && reads_badly(tape, node, i))
+			return hg__tape_fail(tape, HG_ERR_DTYPE,
+			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an earlier step, and a shadow op reads halves", node->op->name,
+			                     i, hg__value_name(tape, x, name, sizeof name), x->shift);
 		if (x && node->op->same >> i & 1u && x->dtype == HG_F32)
 			return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: operand %d, %s, is f32%s, and a shadow op reads halves", node->op->name, i,
 			                     hg__value_name(tape, x, name, sizeof name), promoted ? " (promoted)" : "");
@@ -92,14 +102,14 @@ static int narrows(const hg_tape *tape, const struct hg__value *value)
 	       (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
 }
 
-/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so. */
+/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must become so. */
 static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
 			continue;
 		const struct hg__value *value = &tape->value[node->in[i]];
-		if (value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value))
+		if ((value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value)) || reads_badly(tape, node, i))
 			return HG_F32;
 	}
 	return tape->params->policy.state;
@@ -133,11 +143,14 @@ static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out
 	return HG_OK;
 }
 
+/* Operands of `same` in that type; others as they are, but in f32 where the op cannot read how they are stored. */
 static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
 {
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && node->op->same >> i & 1u && hg__is_float(tape->value[node->in[i]].dtype))
 			HG__TRY(face(tape, node->in[i], dtype, &node->in[i]));
+		else if (reads_badly(tape, node, i))
+			HG__TRY(face(tape, node->in[i], HG_F32, &node->in[i]));
 	return HG_OK;
 }
 
@@ -218,6 +231,7 @@ static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const 
 	                            .tiny = r->tiny,
 	                            .terms = r->terms,
 	                            .batch = HG_BATCH_EDGES,
+	                            .shift = node->shift,
 	                            .state = s->out.dtype,
 	                            .accumulate = node->accumulate,
 	                            .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};
@@ -251,6 +265,7 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	struct hg__narrowing sure, assumed;
 	HG__TRY(unify(tape, node, state));
 	HG__TRY(infer(tape, node, state, &a->s));
+	node->shift = a->s.out.dtype == HG_F16 ? node->shift : 0;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__SURE, &r, &sure));
 	node->sure_least = stored_least(&r, a->s.out.dtype);
 	node->sign = r.sign_out;
@@ -271,7 +286,16 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 		const size_t length = strlen(a->because);
 		snprintf(a->because + length, sizeof a->because - length, "; sums of at most %.3g before they are scaled", assumed.partial);
 	}
+	if (node->shift) {
+		const size_t length = strlen(a->because);
+		snprintf(a->because + length, sizeof a->because - length, "; stored x 2^-%d", node->shift);
+	}
 	return HG_OK;
+}
+
+static int may_rescale(const hg_tape *tape, const struct hg__node *node)
+{
+	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
 }
 
 /* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or NaN on its way to the gradients, where the step's finite check finds
@@ -280,7 +304,9 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
  * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
-	const int promoted = hg__is_promoted(tape, node);
+	const struct hg__promotion *listed = hg__promotion_of(tape, node);
+	node->shift = listed && may_rescale(tape, node) ? listed->shift : 0;
+	const int promoted = listed && !node->shift;
 	const hg_dtype state = promoted ? HG_F32 : node_type(tape, node);
 	HG__TRY(attempt(tape, node, state, a));
 	if (promoted && node->verdict == HG_EXACT)
@@ -297,7 +323,7 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
 	if (narrow)
-		node->bound = node->sure = hg_dtype_get(HG_F16)->max;
+		node->bound = node->sure = ldexp(hg_dtype_get(HG_F16)->max, node->shift);
 	return HG_OK;
 }
 
@@ -323,7 +349,8 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	                                .sum_of = node ? node->sum_of : NULL,
 	                                .least = node ? node->least : 0.0,
 	                                .sure_least = node ? node->sure_least : 0.0,
-	                                .sign = node ? node->sign : 0};
+	                                .sign = node ? node->sign : 0,
+	                                .shift = node ? node->shift : 0};
 	return hg__tape_value(tape, &value, index);
 }
 
@@ -332,7 +359,9 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 	const hg_verdict before = line->node.verdict;
 	struct attempt a;
 	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &a));
-	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED;
+	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED && (!line->node.shift || may_rescale(tape, &line->node));
+	for (int i = 0; i < line->node.n_in; i++)
+		*fits &= !reads_badly(tape, &line->node, i);
 	if (line->node.verdict == HG_EXACT)
 		line->node.verdict = before;
 	line->grads = a.s.grads;

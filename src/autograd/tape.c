@@ -317,6 +317,10 @@ void hg_tape_keep(hg_tape *tape, hg_var var)
 	const int32_t index = hg__tape_index(tape, var);
 	if (index < 0)
 		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_keep: not a variable of this tape");
+	else if (tape->value[index].shift)
+		(void)hg__tape_fail(tape, HG_ERR_STATE,
+		                    "hg_tape_keep: the value is stored x 2^-%d, since it overflowed in an earlier step (hg_policy.replan): keep its hg_cast to f32",
+		                    tape->value[index].shift);
 	else
 		tape->value[index].keep = 1;
 }

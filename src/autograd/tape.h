@@ -45,6 +45,7 @@ struct hg__value {
 	int sign;                     /* of all of them (op.h); 0 if unknown */
 	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
 	int keep, alive;
+	int shift;               /* stored x 2^-shift; bounds are those of the value */
 	int promoted;            /* f32 because it overflowed once: it is not narrowed again */
 	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
@@ -156,11 +157,13 @@ HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg_
  * stays what it is: f32 by wish, or promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have the new node as it is. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
 
-/* promote.c: have a node that overflowed, with those that it took in, run in f32 on every tape that is recorded from now on; *news 0: it does already. Which node was first
- * to make something that is not finite: runs forward; -1: none does. */
-HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *news);
+/* promote.c: have a node that overflowed, with those that it took in, stored x 2^-*shift on every tape that is recorded from now on, where a power of two restores the proof and
+ * all that read it can do with it; else (*shift 0) run in f32. *news 0: it does already. Which node was first to make something that is not finite: runs forward; -1: none
+ * does. */
+HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news);
 HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line);
-int hg__is_promoted(const hg_tape *tape, const struct hg__node *node); /* while it is recorded */
+/* While it is recorded: is it one of those, and how is it to be stored? */
+const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node);
 
 /* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);

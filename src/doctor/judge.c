@@ -98,6 +98,19 @@ static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, 
 	return name_of(exam, r, &f->tensor);
 }
 
+/* What was found in a result that is stored x 2^-shift, as numbers of the result itself. */
+static void tell_unscaled(hg_finding *f, int shift)
+{
+	double *const number[] = {&f->got, &f->wide, &f->limit, &f->partial};
+	f->shift = shift;
+	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+		*number[i] = ldexp(*number[i], shift);
+	for (int k = 0; k < f->tops; k++) {
+		f->top[k].factor = ldexp(f->top[k].factor, shift);
+		f->top[k].value = ldexp(f->top[k].value, shift);
+	}
+}
+
 hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r, int64_t row, int64_t col, const struct hg__sum *sum,
                        const struct hg__half_sum *half)
 {
@@ -117,7 +130,10 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	}
 	list_top(f, sum);
 	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
-	return name_guilty(exam, r, sum, found);
+	HG__TRY(name_guilty(exam, r, sum, found));
+	if (r->operand == HG__OUTPUT)
+		tell_unscaled(f, exam->tape->value[r->value].shift);
+	return HG_OK;
 }
 
 /* The wide value of an element, from its sum in f64 where the f32 run is that sum, or could not hold it. */

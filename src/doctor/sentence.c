@@ -111,6 +111,8 @@ static void say_accumulation(struct text *t, const hg_finding *f)
 static void say_store(struct text *t, const hg_finding *f)
 {
 	say(t, ": the result is %.7g and the type ends at %.7g", f->wide, f->limit);
+	if (f->shift)
+		say(t, ", stored x 2^-%d", (int)f->shift);
 	say_sum(t, f);
 }
 

@@ -143,6 +143,7 @@ hg_status hg__sum_spmm(const struct hg__asked *asked, struct hg__sum *sum)
 {
 	struct gather g;
 	HG__TRY(spmm_gather(asked->call, &asked->call->csr, asked->call->in[X], asked->call->out, &g));
+	g.alpha = ldexpf(g.alpha, asked->call->shift[X] - asked->call->shift_out);
 	return gather(&g, asked, sum);
 }
 
@@ -197,7 +198,7 @@ hg_status hg__sum_spmm_dw(const struct hg__asked *asked, struct hg__sum *sum)
 		HG__TRY(hg__fetch_element(sum->ctx, &rows, i, 0, &r));
 	if (g.col_scale)
 		HG__TRY(hg__fetch_element(sum->ctx, &cols, j, 0, &s));
-	return dot_rows(&dy, i, &c->in[X], j, asked->col * width, width, (double)g.alpha * r * s, sum);
+	return dot_rows(&dy, i, &c->in[X], j, asked->col * width, width, ldexp((double)g.alpha, c->shift[X]) * r * s, sum);
 }
 
 /* ---- sddmm_dot: E[e, k] = scale * sum over c in head k of A[i, c] B[j, c] ---- */

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "autograd/attr.h"
 #include "doctor/sum_of.h"
 
@@ -9,8 +11,8 @@ static struct hg__addend product(int64_t row, int64_t col, double factor, double
 	return a;
 }
 
-/* sum over c of A[i, c] B[c, j], or of A[i, c] B[j, c]. */
-static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int transposed, struct hg__sum *sum)
+/* 2^shift sum over c of A[i, c] B[c, j], or of A[i, c] B[j, c]. */
+static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int transposed, int shift, struct hg__sum *sum)
 {
 	struct hg__fetched row = {0};
 	struct hg__picker other = {0};
@@ -22,15 +24,15 @@ static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__
 	for (int64_t c = 0; status >= 0 && c < a->cols; c++) {
 		double w = 0.0;
 		status = transposed ? hg__pick(&other, j, c, &w) : hg__pick(&other, c, j, &w);
-		sum->addend[c] = product(i, c, w, hg__fetched_at(&row, 0, c));
+		sum->addend[c] = product(i, c, ldexp(w, shift), hg__fetched_at(&row, 0, c));
 	}
 	hg__picker_close(&other);
 	hg__fetched_free(sum->ctx, &row);
 	return status;
 }
 
-/* sum over n of A[n, i] B[n, j]; without a B of A[n, i]. */
-static hg_status along_column(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, struct hg__sum *sum)
+/* 2^shift sum over n of A[n, i] B[n, j]; without a B of A[n, i]. */
+static hg_status along_column(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int shift, struct hg__sum *sum)
 {
 	struct hg__picker x = {0}, y = {0};
 	hg_status status = hg__sum_room(sum, a->rows);
@@ -43,7 +45,7 @@ static hg_status along_column(const struct hg__mat *a, int64_t i, const struct h
 		status = hg__pick(&x, n, i, &operand);
 		if (status >= 0 && b)
 			status = hg__pick(&y, n, j, &factor);
-		sum->addend[n] = product(n, i, factor, operand);
+		sum->addend[n] = product(n, i, ldexp(factor, shift), operand);
 	}
 	hg__picker_close(&y);
 	hg__picker_close(&x);
@@ -67,25 +69,25 @@ hg_status hg__sum_along_row(const struct hg__asked *asked, struct hg__sum *sum)
 /* Y = X W */
 hg_status hg__sum_linear(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_row(&asked->call->in[0], asked->row, &asked->call->in[1], asked->col, 0, sum);
+	return along_row(&asked->call->in[0], asked->row, &asked->call->in[1], asked->col, 0, asked->call->shift[0] - asked->call->shift_out, sum);
 }
 
 /* dX = dY W^T */
 hg_status hg__sum_linear_dx(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_row(&asked->call->dout, asked->row, &asked->call->in[1], asked->col, 1, sum);
+	return along_row(&asked->call->dout, asked->row, &asked->call->in[1], asked->col, 1, 0, sum);
 }
 
 /* dW = X^T dY */
 hg_status hg__sum_linear_dw(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_column(&asked->call->dout, asked->col, &asked->call->in[0], asked->row, sum);
+	return along_column(&asked->call->dout, asked->col, &asked->call->in[0], asked->row, asked->call->shift[0], sum);
 }
 
 /* db: the sum over the rows of dY */
 hg_status hg__sum_of_rows(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_column(&asked->call->dout, asked->col, NULL, 0, sum);
+	return along_column(&asked->call->dout, asked->col, NULL, 0, 0, sum);
 }
 
 /* S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c]; from column h on with b. */
@@ -116,7 +118,7 @@ static hg_status head_back(const struct hg__asked *asked, int second, struct hg_
 	struct hg__heads_attr attr;
 	hg__attr_get(c->node, &attr, sizeof attr);
 	const int64_t d = c->in[0].cols / attr.heads;
-	return along_column(&c->dout, asked->col / d + (second ? attr.heads : 0), &c->in[0], asked->col, sum);
+	return along_column(&c->dout, asked->col / d + (second ? attr.heads : 0), &c->in[0], asked->col, 0, sum);
 }
 
 hg_status hg__sum_head_dot_da(const struct hg__asked *asked, struct hg__sum *sum)

@@ -25,13 +25,13 @@ HG_EXTERN_C_BEGIN
  * 65520 / 64 = 1023 cannot overflow. */
 #define HG_BATCH_EDGES 64
 
-/* C = op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation.
+/* C = 2^shift op(A) op(B) + bias, op transposes if asked. A, B state; C state or f32; bias [1, cols of C] of C's type or absent. f32 accumulation.
  * sums[0, c] = sum over k of B[k, c], f32 [1, cols of C], or absent; only where B is not transposed and there is no bias: the gradient of a bias beside that of
  * the weights. pick 0: the algorithm of the kernel's rule. pick > 0, for measurements: the pick-th that the library proposes, HG_ERR_UNSUPPORTED if it has less.
  * CUDA: the first product of each shape chooses an algorithm, and allocates for it: take one step before a step is captured. */
 struct hg__gemm_args {
 	struct hg__mat a, b, c, bias, sums;
-	int trans_a, trans_b;
+	int trans_a, trans_b, shift;
 	int pick;
 };
 
@@ -229,18 +229,20 @@ struct hg__head_dot_back_args {
 /* Training (train = 1): mean and biased variance of each column in f32 (two passes, or moments of pieces that are merged: both within gamma_n), mean and rstd =
  * 1/sqrt(var + eps) saved [1, cols] f32, running statistics <- (1 - momentum) * running + momentum * (mean, var * n / (n - 1)), only in columns where both are
  * finite: a step that is skipped for an overflow must not spoil them. Else: running statistics are used. Y = gamma * (X - mean) * rstd + beta, or max of that and 0 (relu).
- * gamma, beta, running f32 [1, cols]. */
+ * gamma, beta, running f32 [1, cols].
+ * shift: X is 2^shift times what is stored. mean and rstd are then those of what is stored (with eps 4^-shift), running statistics those of X: the bits are those of
+ * shift 0, but for what underflows. */
 struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;
-	int train, relu;
+	int train, relu, shift;
 };
 /* xhat = (X - mean) * rstd; dgamma = sum dY * xhat, dbeta = sum dY (f32);
  * dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n). With relu dY counts where gamma * xhat + beta > 0, which is computed again as it was: X is read anyway;
- * beta is asked for then only. */
+ * beta is asked for then only. shift, mean, rstd as above; dX is the gradient of X, not of what is stored. */
 struct hg__batch_norm_back_args {
 	struct hg__mat x, gamma, mean, rstd, dy, dx, dgamma, dbeta, beta;
-	int relu;
+	int relu, shift;
 };
 /* The same along each row; mean, rstd [rows, 1] f32. */
 struct hg__layer_norm_args {

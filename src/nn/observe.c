@@ -58,6 +58,7 @@ static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_o
 	o->dtype = spot->mat.dtype;
 	o->rows = spot->mat.rows;
 	o->cols = spot->mat.cols;
+	o->shift = spot->gradient ? 0 : tape->value[spot->value].shift;
 	o->bound = spot->gradient ? o->loss_scale * tape->value[spot->value].bound_grad : tape->value[spot->value].bound;
 }
 
@@ -73,6 +74,7 @@ static void fill_counts(const struct hg__observed *seen, hg_observation *o)
 	o->first_col = first < 0 ? -1 : first % o->cols;
 	o->amax = (double)hg__float_of_bits(seen->amax);
 	o->headroom = seen->nonfinite ? 0.0 : hg__headroom(o->dtype, o->amax);
+	o->amax = ldexp(o->amax, o->shift);
 	o->swamping = seen->swamped ? (double)hg__float_of_bits((uint32_t)(seen->swamped >> 32)) : -1.0;
 	o->swamping_row = seen->swamped ? (int64_t)(UINT32_MAX - (uint32_t)seen->swamped) : -1;
 }

@@ -1,9 +1,10 @@
 /* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have outgrown what bounds rest on, and the bounds are made anew. Or the forward pass
- * of a step overflowed, the step was skipped, and the weights are as before it: then the node that overflowed first runs in f32 from now on.
+ * of a step overflowed, the step was skipped, and the weights are as before it: then the node that overflowed first is stored x 2^-k, or runs in f32, from now on.
  *
  * Which node it was its guard tells. Where none looked, or it saw what is not a number, the skipped step itself is asked, run forward once more: same weights, same counter, so
  * that dropout draws what it drew. */
 #include <math.h>
+#include <stdio.h>
 
 #include "autograd/tape.h"
 #include "nn/train.h"
@@ -48,10 +49,10 @@ hg_status hg__train_record_again(hg_train *t)
 	return hg__train_record(t);
 }
 
-/* The node that overflowed first runs in f32 on the tapes that come. */
+/* The node that overflowed first is stored x 2^-k, or runs in f32, on the tapes that come. */
 static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 {
-	char name[80];
+	char name[80], reached[48] = "overflowed in f16", how[32] = "runs in f32";
 	int32_t line = isnan(bad->tripped_amax) ? -1 : bad->tripped;
 	if (!t->params->policy.replan)
 		return HG_OK;
@@ -60,14 +61,16 @@ static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 	if (line < 0 || t->tape->value[t->tape->line[line].node.out].dtype != HG_F16)
 		return HG_OK;
 	hg__value_name(t->tape, &t->tape->value[t->tape->line[line].node.out], name, sizeof name);
-	HG__TRY(hg__tape_promote(t->tape, line, changed));
+	const int before = t->tape->line[line].node.shift;
+	int shift = 0;
+	HG__TRY(hg__tape_promote(t->tape, line, &shift, changed));
 	if (!*changed)
 		return HG_OK;
 	if (bad->tripped == line && isfinite(bad->tripped_amax))
-		hg__log(t->ctx, HG_LOG_WARN, "train: %s reached %.6g, more than f16 holds; the step was skipped, and it runs in f32 from now on", name,
-		        (double)bad->tripped_amax);
-	else
-		hg__log(t->ctx, HG_LOG_WARN, "train: %s overflowed in f16; the step was skipped, and it runs in f32 from now on", name);
+		(void)snprintf(reached, sizeof reached, "reached %.6g, more than f16 holds", ldexp((double)bad->tripped_amax, before));
+	if (shift)
+		(void)snprintf(how, sizeof how, "is stored x 2^-%d", shift);
+	hg__log(t->ctx, HG_LOG_WARN, "train: %s %s; the step was skipped, and it %s from now on", name, reached, how);
 	t->replans++;
 	return HG_OK;
 }

@@ -104,7 +104,7 @@ static int same_node(const hg_promotion *a, const hg_promotion *b)
 hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion)
 {
 	if (!state || !promotion || !*promotion->op || !memchr(promotion->op, 0, sizeof promotion->op) || !memchr(promotion->layer, 0, sizeof promotion->layer) ||
-	    promotion->nth < 0)
+	    promotion->nth < 0 || promotion->shift < 0 || promotion->shift > HG_SHIFT_MOST)
 		return HG_ERR_ARG;
 	for (int64_t i = 0; i < state->promotions; i++)
 		if (same_node(&state->promotion[i], promotion))

@@ -10,7 +10,7 @@ hg_status hg__basis_get(const hg_params *params, hg_state *state)
 {
 	for (int64_t i = 0; i < params->promotions; i++) {
 		const struct hg__promotion *p = &params->promotion[i];
-		hg_promotion node = {.nth = p->nth};
+		hg_promotion node = {.nth = p->nth, .shift = p->shift};
 		(void)snprintf(node.op, sizeof node.op, "%s", p->op->name);
 		(void)snprintf(node.layer, sizeof node.layer, "%s", p->scope);
 		const hg_status status = hg_state_add_promotion(state, &node);
@@ -48,7 +48,7 @@ static hg_status fill(const hg_params *params, const hg_state *state, struct hg_
 	HG__TRY(hg__host_alloc(params->ctx, (size_t)b->params, sizeof *b->reach, "state: reaches", &memory));
 	b->reach = memory;
 	for (int64_t i = 0; i < b->promotions; i++) {
-		b->promotion[i] = (struct hg__promotion){.op = op_named(state->promotion[i].op), .nth = state->promotion[i].nth};
+		b->promotion[i] = (struct hg__promotion){.op = op_named(state->promotion[i].op), .nth = state->promotion[i].nth, .shift = state->promotion[i].shift};
 		_Static_assert(sizeof b->promotion[i].scope <= sizeof state->promotion[i].layer, "a layer's name fits");
 		memcpy(b->promotion[i].scope, state->promotion[i].layer, sizeof b->promotion[i].scope);
 	}
@@ -77,7 +77,7 @@ int hg__basis_same(const hg_params *params, const struct hg__basis *basis)
 	int same = params->promotions == basis->promotions;
 	for (int64_t i = 0; same && i < basis->promotions; i++) {
 		const struct hg__promotion *a = &params->promotion[i], *b = &basis->promotion[i];
-		same = a->op == b->op && a->nth == b->nth && strcmp(a->scope, b->scope) == 0;
+		same = a->op == b->op && a->nth == b->nth && a->shift == b->shift && strcmp(a->scope, b->scope) == 0;
 	}
 	for (int64_t i = 0; same && i < basis->params; i++)
 		same = same_number(params->item[i]->reach, basis->reach[i]);

@@ -35,7 +35,8 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 	return out;
 }
 
-struct hg__resolved hg__resolve(const struct hg__narrowing *n)
+/* As if what is stored were the result. */
+static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
 	const double wide = with_rounding(n->bound, n->depth), in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide : INFINITY;
@@ -57,6 +58,26 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	return out;
 }
 
+static double times(double bound, int shift)
+{
+	return bound < (double)INFINITY ? ldexp(bound, shift) : bound;
+}
+
+/* A power of two rounds nothing in f32; what it may make vanish is counted by the smallest half that `stored` may be off. */
+struct hg__resolved hg__resolve(const struct hg__narrowing *n)
+{
+	if (!n->shift)
+		return resolve_stored(n);
+	struct hg__narrowing stored = *n;
+	stored.bound = times(n->bound, -n->shift);
+	struct hg__resolved out = resolve_stored(&stored);
+	out.bound = times(out.bound, n->shift);
+	out.sure = times(out.sure, n->shift);
+	out.claim = times(out.claim, n->shift);
+	out.sure_claim = times(out.sure_claim, n->shift);
+	return out;
+}
+
 /* Behind a guard a half is at most the largest one, whatever has been assumed. */
 struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const struct hg__narrowing *assumed)
 {
@@ -69,7 +90,7 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const
 		out.by_weights = 1;
 	}
 	out.sure_claim = certain.claim;
-	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : hg_dtype_get(HG_F16)->max;
+	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : times(hg_dtype_get(HG_F16)->max, assumed->shift);
 	if (out.verdict == HG_PROMOTED)
 		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .inner = sure->inner, .state = HG_F32}).bound;
 	return out;

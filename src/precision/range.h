@@ -15,6 +15,7 @@ struct hg__narrowing {
 	double partial;       /* f16 accumulation, else not read: bound on |partial sums before scaling|, hg__partial, */
 	double tiny;          /* on what rounding near 0 adds to |out|, absolutely, */
 	int64_t terms, batch; /* and the terms of the longest sum and of a batch (0: one term) */
+	int shift;            /* f16, sums in f32: stored x 2^-shift; what is told is told of |out| itself */
 	hg_dtype state;
 	hg_accumulate accumulate;
 	hg_unproved unproved;
@@ -31,12 +32,12 @@ struct hg__resolved {
 /* Where rule, policy and bounds meet. A pure function:
  *
  *     state f32                                              HG_EXACT      its bound is INFINITY where it, or inner, may overflow
- *     bound * (1 + gamma_depth(u32)) < 65520, and with f16
+ *     2^-shift bound * (1 + gamma_depth(u32)) < 65520, and with f16
  *     accumulation (bound + tiny) growth < 65520 and
  *     partial (growth) < 65520                               HG_PROVED      65520: what rounds to infinity
  *     else by `unproved`                                     HG_GUARDED, HG_PROMOTED (the caller stores f32, accumulated in f32) or HG_REFUSED
  *
- * A half that is finite is at most 65504, so that is what later rules may assume behind a guard. */
+ * A half that is finite is at most 65504 (2^shift 65504), so that is what later rules may assume behind a guard. */
 struct hg__resolved hg__resolve(const struct hg__narrowing *n);
 
 /* The same result bounded twice: by what holds for all weights (`sure`), and by what holds while they stay as small as is assumed.

@@ -322,12 +322,12 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		struct hg__mat rm = filled(HG_F32, 1, cols, 0.0), rv = filled(HG_F32, 1, cols, 1.0), dg = empty(HG_F32, 1, cols), db = empty(HG_F32, 1, cols);
 		struct hg__mat row_mean = empty(HG_F32, rows, 1), row_rstd = empty(HG_F32, rows, 1);
 		for (int train = 3; train >= 0; train--) {
-			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train % 2, train / 2}));
+			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train % 2, train / 2, 0}));
 			keep(&y);
 			keep(&rv);
 		}
 		for (int relu = 0; relu < 2; relu++) {
-			CHECK_OK(k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta, relu}));
+			CHECK_OK(k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){x, gamma, mean, rstd, dy, dx, dg, db, beta, relu, 0}));
 			keep(&dx);
 			keep(&dg);
 		}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/state.h"
 #include "unit/faulty.h"
 #include "unit/tape.h"
 
@@ -662,6 +663,37 @@ static void updates_go_wrong(void)
 	}
 }
 
+/* A sum that is stored x 2^-1 and does not fit even so: what is told is told of the sum. */
+static void what_is_stored_rescaled_is_told_as_it_is(void)
+{
+	for (int x = 50; x <= 100; x += 50) {
+		struct ward w;
+		hg_state *state = NULL;
+		const hg_promotion node = {.op = "spmm", .layer = "conv1", .shift = 1};
+		ward_open(&w, hg_policy_fp16(), sum_scene);
+		w.bench.graph = star(w.bench.ctx, 2001);
+		constant_tensor(&w.bench, 2001, 3, (float)x);
+		constant_tensor(&w.bench, 2001, 2, 0.0f);
+		CHECK_OK(hg_state_create(&state));
+		CHECK_OK(hg_state_add_promotion(state, &node));
+		struct hg__basis basis;
+		CHECK_OK(hg__basis_make(w.bench.params, state, &basis));
+		hg__basis_swap_promotions(w.bench.params, &basis);
+		hg__basis_fini(w.bench.ctx, &basis);
+		ward_compile(&w);
+		if (x == 50) {
+			(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+		} else {
+			const hg_finding *f = ward_expect(&w, HG_CAUSE_STORE, 0, "spmm", "conv1", 0, 0);
+			CHECK(f->shift == 1 && f->wide == 200000.0 && f->limit == 131040.0 && f->terms == 2000);
+			CHECK(f->tops > 0 && f->top[0].value == 100.0);
+			CHECK_CONTAINS(f->sentence, "stored x 2^-1");
+		}
+		ward_close(&w);
+		hg_state_free(state);
+	}
+}
+
 /* ---- going back ---- */
 
 static void the_last_step_can_be_examined_if_it_was_skipped(void)
@@ -846,6 +878,7 @@ int main(int argc, char **argv)
 	    TEST(vanishing_variance_is_a_division_by_zero),
 	    TEST(findings_stand_in_the_order_of_the_step),
 	    TEST(updates_go_wrong),
+	    TEST(what_is_stored_rescaled_is_told_as_it_is),
 	    TEST(the_last_step_can_be_examined_if_it_was_skipped),
 	    TEST(nothing_to_examine_is_well),
 	    TEST(examining_gives_its_memory_back),

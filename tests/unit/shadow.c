@@ -240,9 +240,9 @@ static void measured_bounds_are_taken(void)
 	CHECK_EQ_I(b.tape->line[0].node.verdict, HG_GUARDED);
 	CHECK_EQ_I(b.tape->line[1].node.verdict, HG_GUARDED);
 	/* the assumption broke: where a plain op goes on in f32, this one ends */
-	int news = 0;
+	int news = 0, shift = 0;
 	hg_tape *again = NULL;
-	CHECK_OK(hg__tape_promote(b.tape, 0, &news));
+	CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
 	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
 	CHECK(hg_shadow_exp(again, hg_tape_param(again, param(&b, "w", 6, 4))).id < 0);
 	CHECK_STATUS(hg_tape_status(again), HG_ERR_RANGE);

@@ -40,7 +40,7 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__axpby_args args = {.x = c->in[X], .z = c->in[Y], .y = c->out, .alpha = 1.0f, .beta = 1.0f};
+	const struct hg__axpby_args args = {.x = c->in[X], .z = c->in[Y], .y = c->out, .alpha = hg__rescaled(c, X, 1.0f), .beta = hg__rescaled(c, Y, 1.0f)};
 	return c->k->axpby(c->ctx, &args);
 }
 
@@ -90,6 +90,8 @@ const struct hg__op hg__op_add = {
     .traits = HG__ELEMENTWISE,
     .min_in = 2,
     .max_in = 2,
+    .rescaled = 1u << X | 1u << Y,
+    .rescales = hg__always,
     .same = 1u << X | 1u << Y,
     .passes = 1u << X | 1u << Y,
     .infer = infer,

@@ -105,7 +105,8 @@ static hg_status forward(const struct hg__call *c)
 	                                         .momentum = attr.momentum,
 	                                         .eps = attr.eps,
 	                                         .train = c->mode == HG_TRAIN,
-	                                         .relu = attr.relu};
+	                                         .relu = attr.relu,
+	                                         .shift = c->shift[X]};
 	return c->k->batch_norm(c->ctx, &args);
 }
 
@@ -122,7 +123,8 @@ static hg_status backward(const struct hg__call *c)
 	                                              .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
 	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1),
 	                                              .beta = c->in[BETA],
-	                                              .relu = attr_of(c->node).relu};
+	                                              .relu = attr_of(c->node).relu,
+	                                              .shift = c->shift[X]};
 	return c->k->batch_norm_back(c->ctx, &args);
 }
 
@@ -173,6 +175,7 @@ const struct hg__op hg__op_batch_norm = {
     .name = "batch_norm",
     .min_in = 3,
     .max_in = 3,
+    .rescaled = 1u << X,
     .same = 1u << X,
     .infer = infer,
     .range = range,

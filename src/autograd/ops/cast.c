@@ -47,7 +47,7 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	return hg__copy_scaled(c, c->in[0], 1.0f, c->out);
+	return hg__copy_scaled(c, c->in[0], hg__rescaled(c, 0, 1.0f), c->out);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -93,6 +93,7 @@ const struct hg__op hg__op_cast = {
     .traits = HG__LINEAR | HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .rescaled = 1u,
     .infer = infer,
     .range = range,
     .range_back = range_back,

@@ -44,7 +44,8 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__axpby_args args = {.x = c->in[X], .z = c->in[Z], .y = c->out, .alpha = 1.0f, .beta = 1.0f, .alpha_p = c->in[EPS].data};
+	const struct hg__axpby_args args = {
+	    .x = c->in[X], .z = c->in[Z], .y = c->out, .alpha = hg__rescaled(c, X, 1.0f), .beta = hg__rescaled(c, Z, 1.0f), .alpha_p = c->in[EPS].data};
 	return c->k->axpby(c->ctx, &args);
 }
 
@@ -59,6 +60,7 @@ static hg_status backward(const struct hg__call *c)
 	if (c->din[EPS].data) {
 		const struct hg__dot_all_args args = {.a = c->dout, .b = c->in[X], .y = c->din[EPS]};
 		HG__TRY(c->k->dot_all(c->ctx, &args));
+		HG__TRY(hg__restore(c, X, c->din[EPS]));
 	}
 	return HG_OK;
 }
@@ -102,6 +104,8 @@ const struct hg__op hg__op_combine = {
     .name = "combine",
     .min_in = 3,
     .max_in = 3,
+    .rescaled = 1u << X | 1u << Z,
+    .rescales = hg__always,
     .same = 1u << X | 1u << Z,
     .passes = 1u << Z,
     .infer = infer,

@@ -53,7 +53,7 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__gemm_args args = {.a = c->in[X], .b = c->in[W], .c = c->out, .bias = c->in[B]};
+	const struct hg__gemm_args args = {.a = c->in[X], .b = c->in[W], .c = c->out, .bias = c->in[B], .shift = c->shift[X] - c->shift_out};
 	return c->k->gemm(c->ctx, &args);
 }
 
@@ -67,9 +67,16 @@ static hg_status backward(const struct hg__call *c)
 		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
 	/* [k, n] [n, d], and db beside it */
 	const int through_aux = c->din[B].data && c->din[B].dtype != HG_F32;
-	const struct hg__gemm_args args = {.a = c->in[X], .b = c->dout, .c = c->din[W], .sums = through_aux ? c->aux[DB] : c->din[B], .trans_a = 1};
+	const struct hg__gemm_args args = {
+	    .a = c->in[X], .b = c->dout, .c = c->din[W], .sums = through_aux ? c->aux[DB] : c->din[B], .trans_a = 1, .shift = c->shift[X]};
 	HG__TRY(c->k->gemm(c->ctx, &args));
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
+}
+
+/* b is added as it is. */
+static int rescales(const struct hg__node *node)
+{
+	return node->n_in <= B || node->in[B] < 0;
 }
 
 /* Three products, and the sum for db. */
@@ -122,6 +129,8 @@ const struct hg__op hg__op_linear = {
     .name = "linear",
     .min_in = 2,
     .max_in = 3,
+    .rescaled = 1u << X,
+    .rescales = rescales,
     .same = 1u << X | 1u << W | 1u << B,
     .infer = infer,
     .range = range,

@@ -44,7 +44,7 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	return hg__copy_scaled(c, c->in[0], factor_of(c->node), c->out);
+	return hg__copy_scaled(c, c->in[0], hg__rescaled(c, 0, factor_of(c->node)), c->out);
 }
 
 static hg_status backward(const struct hg__call *c)
@@ -90,6 +90,8 @@ const struct hg__op hg__op_scale = {
     .traits = HG__LINEAR | HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .rescaled = 1u,
+    .rescales = hg__always,
     .same = 1u,
     .infer = infer,
     .range = range,

@@ -187,7 +187,8 @@ static int scale_first(const struct hg__call *c)
 hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
-	struct hg__aggregate a = {.csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = attr.alpha, .scale_first = scale_first(c), .ending = ending};
+	struct hg__aggregate a = {
+	    .csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = hg__rescaled(c, X, attr.alpha), .scale_first = scale_first(c), .ending = ending};
 	HG__TRY(weights(c, &a.w));
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
 	a.heads = (int)a.w.cols;
@@ -218,7 +219,7 @@ hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy, const s
 		                                        .b = c->in[X],
 		                                        .e = c->din[W],
 		                                        .heads = (int)c->din[W].cols,
-		                                        .scale = attr.alpha,
+		                                        .scale = ldexpf(attr.alpha, c->shift[X]),
 		                                        .row_scale = row_scale,
 		                                        .col_scale = col_scale};
 		HG__TRY(c->k->sddmm_dot(c->ctx, &args));
@@ -319,6 +320,8 @@ const struct hg__op hg__op_spmm = {
     .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS | HG__LOOKS,
     .min_in = 1,
     .max_in = 2,
+    .rescaled = 1u << X,
+    .rescales = hg__always,
     .same = 1u << X | 1u << W,
     .infer = infer,
     .range = range,

@@ -107,8 +107,11 @@ static void range_back(struct hg__range *r)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
-	const struct hg__ending ending = {
-	    .z = c->in[attr.self ? X : Z], .b = c->in[B], .beta = 1.0f, .beta_p = c->in[EPS].data, .then = hg__epilogue_of(c, &attr.then)};
+	const struct hg__ending ending = {.z = c->in[attr.self ? X : Z],
+	                                  .b = c->in[B],
+	                                  .beta = hg__rescaled(c, attr.self ? X : Z, 1.0f),
+	                                  .beta_p = c->in[EPS].data,
+	                                  .then = hg__epilogue_of(c, &attr.then)};
 	return hg__spmm_forward(c, &ending);
 }
 
@@ -139,10 +142,19 @@ static hg_status backward(const struct hg__call *c)
 		HG__TRY(c->k->axpby(c->ctx, &args));
 	}
 	if (c->din[EPS].data) {
-		const struct hg__dot_all_args args = {.a = ds, .b = c->in[attr.self ? X : Z], .y = c->din[EPS]};
+		const int z = attr.self ? X : Z;
+		const struct hg__dot_all_args args = {.a = ds, .b = c->in[z], .y = c->din[EPS]};
 		HG__TRY(c->k->dot_all(c->ctx, &args));
+		HG__TRY(hg__restore(c, z, c->din[EPS]));
 	}
 	return HG_OK;
+}
+
+/* b is added as it is, and elu is no multiple of itself. */
+static int rescales(const struct hg__node *node)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(node);
+	return (node->n_in <= B || node->in[B] < 0) && attr.then.act != 1 + HG__ACT_ELU;
 }
 
 static size_t scratch(const struct hg__call *c)
@@ -215,6 +227,8 @@ const struct hg__op hg__op_spmm_epilogue = {
     .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__LOOKS,
     .min_in = 1,
     .max_in = 5,
+    .rescaled = 1u << X | 1u << Z,
+    .rescales = rescales,
     .same = 1u << X | 1u << W | 1u << Z | 1u << B,
     .infer = infer,
     .range = range,

@@ -39,7 +39,7 @@ static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int6
 static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t cols = a->x.cols;
-	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f;
+	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f, unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data, *running_var = a->running_var.data;
 	const struct stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
@@ -48,13 +48,13 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_square, &s, rstd, NULL));
 	for (int64_t c = 0; c < cols; c++) {
 		const float var = rstd[c] / n;
-		rstd[c] = 1.0f / sqrtf(var + a->eps);
+		rstd[c] = 1.0f / sqrtf(var + eps);
 		if (!isfinite(mean[c]) || !isfinite(var * unbiased))
 			continue;
 		if (running_mean)
-			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * mean[c];
+			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * (unit * mean[c]);
 		if (running_var)
-			running_var[c] = (1.0f - a->momentum) * running_var[c] + a->momentum * (var * unbiased);
+			running_var[c] = (1.0f - a->momentum) * running_var[c] + a->momentum * (unit * unit * (var * unbiased));
 	}
 	return HG_OK;
 }
@@ -63,10 +63,11 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 static void recall(const struct hg__batch_norm_args *a)
 {
 	const float *running_mean = a->running_mean.data, *running_var = a->running_var.data;
+	const float unit = ldexpf(1.0f, a->shift);
 	float *mean = a->mean.data, *rstd = a->rstd.data;
 	for (int64_t c = 0; c < a->x.cols; c++) {
-		mean[c] = running_mean[c];
-		rstd[c] = 1.0f / sqrtf(running_var[c] + a->eps);
+		mean[c] = running_mean[c] / unit;
+		rstd[c] = unit / sqrtf(running_var[c] + a->eps);
 	}
 }
 
@@ -137,7 +138,7 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 /* dX = gamma rstd (dY - dbeta / n - xhat dgamma / n) */
 static void grad_row(const struct hg__batch_norm_back_args *a, const struct stats *s, int64_t row)
 {
-	const float n_rows = (float)a->x.rows;
+	const float n_rows = (float)a->x.rows, over_unit = ldexpf(1.0f, -a->shift);
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
@@ -148,7 +149,7 @@ static void grad_row(const struct hg__batch_norm_back_args *a, const struct stat
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			const float xhat = (x[c] - mean[c]) * rstd[c];
-			dx[c] = gamma[c] * rstd[c] * (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
+			dx[c] = gamma[c] * (over_unit * rstd[c]) * (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
 		}
 		hg__row_put(&a->dx, row, col, n, dx);
 	}

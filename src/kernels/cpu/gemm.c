@@ -1,9 +1,10 @@
 #include <limits.h>
+#include <math.h>
 #include <omp.h>
 
 #include "kernels/cpu/tile.h"
 
-/* C = op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if wanted, are colsum's.
+/* C = 2^shift op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if wanted, are colsum's.
  *
  * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it lies if it is f32 and not transposed, else copied, widened, into a
  * panel. C is narrowed once. How the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
@@ -79,12 +80,18 @@ static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, 
 	}
 }
 
-/* C[row, col..] = narrow(sum + bias) */
+/* C[row, col..] = narrow(2^shift sum + bias) */
 static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n, float *sum)
 {
 	for (int64_t c = 0; c < n; c += HG__WIDTH) {
 		float scratch[HG__WIDTH];
 		const int64_t count = hg__min(HG__WIDTH, n - c);
+		if (a->shift) {
+			const float factor = ldexpf(1.0f, a->shift);
+#pragma omp simd
+			for (int64_t i = 0; i < count; i++)
+				sum[c + i] *= factor;
+		}
 		if (a->bias.data) {
 			const float *bias = hg__row(&a->bias, 0, col + c, count, scratch);
 #pragma omp simd
@@ -110,7 +117,7 @@ static void piece(const struct job *job, int64_t tile, int64_t run, float *scrat
 		float *out = direct ? (float *)hg__at(&a->c, m0, n0) : scratch + job->a_size + job->b_size;
 		const int64_t ld = direct ? a->c.ld : nn;
 		multiply(job, m0, mn, n0, nn, k0, k1, scratch, out, ld);
-		for (int64_t r = 0; r < mn && (!direct || a->bias.data); r++)
+		for (int64_t r = 0; r < mn && (!direct || a->bias.data || a->shift); r++)
 			finish_row(a, m0 + r, n0, nn, out + r * ld);
 	}
 }

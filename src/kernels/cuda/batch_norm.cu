@@ -20,7 +20,7 @@ namespace
 struct use_running {
 	const float *running_mean, *running_var;
 	float *mean, *rstd;
-	float eps;
+	float eps, unit; /* eps: of X */
 
 	template <int W> __device__ void at(int64_t, int64_t col) const
 	{
@@ -28,8 +28,10 @@ struct use_running {
 		load<W>(running_mean + col, m);
 		load<W>(running_var + col, v);
 #pragma unroll
-		for (int i = 0; i < W; i++)
-			v[i] = 1.0f / sqrtf(v[i] + eps);
+		for (int i = 0; i < W; i++) {
+			m[i] = m[i] / unit;
+			v[i] = unit / sqrtf(v[i] + eps);
+		}
 		store<W>(mean + col, m);
 		store<W>(rstd + col, v);
 	}
@@ -198,7 +200,8 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 	if (a->train)
 		HG__TRY(measure<T>(ctx, a->x, stats));
 	else
-		HG__TRY(walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x), use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd, a->eps}));
+		HG__TRY(
+		    walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x), use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd, a->eps, stats.unit}));
 	return stay(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x), normalise_of<T>(a));
 }
 

@@ -17,7 +17,8 @@ struct running {
 struct statistics {
 	int64_t rows;
 	float *mean, *rstd, *running_mean, *running_var;
-	float momentum, eps;
+	float momentum, eps; /* eps: of what is stored */
+	float unit;          /* X is so many times what is stored */
 
 	__device__ float variance(float squares) const
 	{
@@ -39,9 +40,9 @@ struct statistics {
 		const float n = static_cast<float>(rows), var = variance(squares), unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
 		if (rows > 0 && isfinite(centre) && isfinite(unbiased)) {
 			if (running_mean)
-				running_mean[col] = (1.0f - momentum) * old.mean + momentum * centre;
+				running_mean[col] = (1.0f - momentum) * old.mean + momentum * (unit * centre);
 			if (running_var)
-				running_var[col] = (1.0f - momentum) * old.var + momentum * unbiased;
+				running_var[col] = (1.0f - momentum) * old.var + momentum * (unit * unit * unbiased);
 		}
 		mean[col] = centre;
 		rstd[col] = scale(squares);
@@ -84,11 +85,11 @@ template <int W> struct column_pack {
 		}
 	}
 	/* x -> dx, from the means over rows of dY xhat and dY */
-	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W], const float (&dbeta)[W], float (&v)[W]) const
+	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W], const float (&dbeta)[W], float over_unit, float (&v)[W]) const
 	{
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			v[i] = gamma[i] * rstd[i] * (d[i] - dbeta[i] - (v[i] - mean[i]) * rstd[i] * dgamma[i]);
+			v[i] = gamma[i] * (over_unit * rstd[i]) * (d[i] - dbeta[i] - (v[i] - mean[i]) * rstd[i] * dgamma[i]);
 	}
 };
 
@@ -184,7 +185,7 @@ template <typename T> struct input_gradient {
 	int64_t ld;
 	struct column_facts of;
 	bool relu;
-	float over_rows;
+	float over_rows, over_unit;
 	const float *dgamma, *dbeta;
 
 	template <int W> using pack = struct both<T, W>;
@@ -213,7 +214,7 @@ template <typename T> struct input_gradient {
 		held.x.get(v);
 		held.dy.get(d);
 		n.of.pass(relu, v, d);
-		n.of.input_gradient(d, n.dgamma, n.dbeta, v);
+		n.of.input_gradient(d, n.dgamma, n.dbeta, over_unit, v);
 		store<W>(dx + row * ld + col, v);
 	}
 };
@@ -222,7 +223,8 @@ template <typename T> struct input_gradient {
 
 inline struct statistics statistics_of(const struct hg__batch_norm_args *a)
 {
-	return {a->x.rows, data_of<float>(a->mean), data_of<float>(a->rstd), data_of<float>(a->running_mean), data_of<float>(a->running_var), a->momentum, a->eps};
+	return {a->x.rows,   data_of<float>(a->mean),       data_of<float>(a->rstd), data_of<float>(a->running_mean), data_of<float>(a->running_var),
+	        a->momentum, ldexpf(a->eps, -2 * a->shift), ldexpf(1.0f, a->shift)};
 }
 template <typename T> normalise<T> normalise_of(const struct hg__batch_norm_args *a)
 {
@@ -241,8 +243,16 @@ template <typename T> parameter_gradients<T> parameter_gradients_of(const struct
 template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch_norm_back_args *a)
 {
 	const float over_rows = a->x.rows > 0 ? 1.0f / static_cast<float>(a->x.rows) : 0.0f;
-	return {data_of<const T>(a->x),          data_of<const T>(a->dy),       data_of<T>(a->dx), a->x.ld, facts_of(a), a->relu != 0, over_rows,
-	        data_of<const float>(a->dgamma), data_of<const float>(a->dbeta)};
+	return {data_of<const T>(a->x),
+	        data_of<const T>(a->dy),
+	        data_of<T>(a->dx),
+	        a->x.ld,
+	        facts_of(a),
+	        a->relu != 0,
+	        over_rows,
+	        ldexpf(1.0f, -a->shift),
+	        data_of<const float>(a->dgamma),
+	        data_of<const float>(a->dbeta)};
 }
 
 } // namespace

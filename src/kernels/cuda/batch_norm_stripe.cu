@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 			x.get(k, v);
 			dy.get(k, d);
 			p.pass(g.relu, v, d);
-			p.input_gradient(d, dg, db, v);
+			p.input_gradient(d, dg, db, f.over_unit, v);
 			store<W>(f.dx + x.row(k) * f.ld + first, v);
 		}
 }

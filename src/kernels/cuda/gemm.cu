@@ -3,7 +3,7 @@
 #include "kernels/cuda/gemm_tall.cuh"
 #include "kernels/cuda/launch.cuh"
 
-/* C = op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] = sum over k of B[k, c].
+/* C = 2^shift op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] = sum over k of B[k, c].
  *
  * Three variants, the first that accepts wins:
  *
@@ -48,6 +48,7 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_ge
 		sum = lanes_sum<32>(sum);
 		if (lane != 0)
 			continue;
+		sum = ldexpf(sum, a.shift);
 		if (a.bias.data)
 			sum += element(a.bias, 0, col);
 		if (a.c.dtype == HG_F16)
@@ -289,10 +290,10 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 /* CUBLAS_STATUS_NOT_SUPPORTED comes back as `accepted` = false: the heuristic may have promised too much. */
 static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
 {
-	const float one = 1.0f, zero = 0.0f;
+	const float factor = ldexpf(1.0f, a->shift), zero = 0.0f;
 	if (a->bias.data)
 		HG__TRY(set_bias(ctx, a, plan));
-	const cublasStatus_t status = cublasLtMatmul(state->lt, plan->op, &one, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data,
+	const cublasStatus_t status = cublasLtMatmul(state->lt, plan->op, &factor, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data,
 	                                             plan->c, &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx));
 	plan->accepted = status != CUBLAS_STATUS_NOT_SUPPORTED;
 	return plan->accepted ? lt_status(ctx, status, "product") : HG_OK;

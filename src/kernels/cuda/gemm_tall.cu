@@ -1,7 +1,7 @@
 /* Products of halves with one long side n and short ones k, d of at most 128, on tensor cores: every matrix is read or written once, at the speed of a copy.
  *
- *     rows       C [n, d] = A [n, k] op(B) + bias     Y = X W,  dX = dY W^T
- *     columns    C [k, d] = A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,  db
+ *     rows       C [n, d] = 2^shift A [n, k] op(B) + bias     Y = X W,  dX = dY W^T
+ *     columns    C [k, d] = 2^shift A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,  db
  *
  * cuBLASLt wants whole vectors of columns, also along k: at 47 columns it loads 2 bytes at a time. Here a lane loads packs of 8 columns whatever k and d are, and
  * what lies behind the last column does not count.
@@ -39,6 +39,7 @@ struct tall_rows {
 	int64_t n, lda, ldb, ldc;
 	int k, d;
 	bool trans_b;
+	float factor;
 };
 
 /* What lane (g, t) wants of op(B) for chunk c, block b, product j: 8 numbers of column 32 b + 8 (g / 2) + 2 j + g % 2. Zeros beyond k and d. */
@@ -127,8 +128,8 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 			const int64_t row = 16 * step + g;
 #pragma unroll
 			for (int i = 0; i < 8; i++) {
-				low[i] = sum[i / 2][i % 2] + bias[col + i];
-				high[i] = sum[i / 2][2 + i % 2] + bias[col + i];
+				low[i] = m.factor * sum[i / 2][i % 2] + bias[col + i];
+				high[i] = m.factor * sum[i / 2][2 + i % 2] + bias[col + i];
 			}
 			if (col < m.d && row < m.n)
 				store<8>(m.c + row * m.ldc + col, low);
@@ -153,7 +154,8 @@ hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 	                            a->c.ld,
 	                            static_cast<int>(a->a.cols),
 	                            static_cast<int>(a->c.cols),
-	                            a->trans_b != 0};
+	                            a->trans_b != 0,
+	                            ldexpf(1.0f, a->shift)};
 	const int chunks = (m.k + CHUNK - 1) / CHUNK;
 	int processors = 0;
 	HG__CUDA(ctx, "gemm: multiprocessors",
@@ -176,6 +178,7 @@ struct tall_columns {
 	float *part; /* [gridDim.x][tiles][TALL_TILE] */
 	int64_t n, lda, ldb;
 	int k, d, across, tiles; /* tiles of C: across one row of them, in all */
+	float factor;
 };
 
 /* One column pack of the four rows of a lane. */
@@ -317,6 +320,7 @@ template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const 
 	const int row = down + 8 * g + 2 * i + q / 2, col = across + 8 * (2 * t + q % 2) + j;
 	if (row >= m.k || col >= m.d)
 		return;
+	sum *= m.factor;
 	if (c.dtype == HG_F16)
 		static_cast<__half *>(c.data)[row * c.ld + col] = __float2half_rn(sum);
 	else
@@ -334,7 +338,8 @@ template <bool SUMS> hg_status run_columns(hg_context *ctx, const struct hg__gem
 	                         static_cast<int>(a->a.cols),
 	                         static_cast<int>(a->b.cols),
 	                         static_cast<int>((a->b.cols + 63) / 64),
-	                         0};
+	                         0,
+	                         ldexpf(1.0f, a->shift)};
 	m.tiles = m.across * ((m.k + 63) / 64);
 	const int64_t each = 16 * (COLUMN_WARPS / m.tiles), wanted = (m.n + each - 1) / each, parts = wanted < TALL_PARTS ? wanted : TALL_PARTS;
 	HG__TRY(launch(ctx, "gemm: tall, columns", columns_kernel<SUMS>, static_cast<unsigned>(parts), 32 * COLUMN_WARPS, m));

@@ -1,0 +1,302 @@
+/* Results that are stored x 2^-k: the same bits as without, times 2^-k, wherever nothing underflows; and numbers that fit in no other way. */
+#include <math.h>
+
+#include "precision/half.h"
+#include "unit/tape.h"
+
+enum { N = 300, IN = 13, WIDE = 24, EDGES = 2400 };
+
+/* linear, an aggregation with the node's own term, batch norm with relu, once more linear: a GIN layer; its input scaled, its edges weighed where they are. */
+struct scene {
+	struct bench b;
+	hg_var x, weight, output;
+	hg_param *w[2], *eps, *gamma, *beta, *running[2];
+	int32_t dst[EDGES], src[EDGES];
+};
+
+/* The same numbers for the same seed: a sum of twelve uniform ones. */
+static uint64_t seeded;
+static double draw(void)
+{
+	double sum = -6.0;
+	for (int i = 0; i < 12; i++) {
+		seeded = seeded * 6364136223846793005u + 1442695040888963407u;
+		sum += (double)(seeded >> 11) * 0x1p-53;
+	}
+	return sum;
+}
+
+static int32_t draw_below(int n)
+{
+	seeded = seeded * 6364136223846793005u + 1442695040888963407u;
+	return (int32_t)((seeded >> 33) % (uint64_t)n);
+}
+
+/* Nodes of this op in this layer are stored x 2^-shift. */
+static void list(hg_params *params, const struct hg__op *op, int64_t nth, int shift)
+{
+	void *memory = params->promotion;
+	if (!params->promotion_capacity) {
+		CHECK_OK(hg__host_alloc(params->ctx, 16, sizeof *params->promotion, "test", &memory));
+		params->promotion = memory;
+		params->promotion_capacity = 16;
+	}
+	params->promotion[params->promotions++] = (struct hg__promotion){.op = op, .nth = nth, .shift = shift};
+}
+
+static void fill(hg_param *p, int64_t rows, int64_t cols, double scale, double shift)
+{
+	float *values = calloc((size_t)(rows * cols), sizeof *values);
+	CHECK(values != NULL);
+	for (int64_t i = 0; i < rows * cols; i++)
+		values[i] = (float)(shift + scale * draw());
+	CHECK_OK(hg_param_set(p, values));
+	free(values);
+}
+
+static void drawn(struct bench *b, int64_t rows, int64_t cols, double scale)
+{
+	float *values = calloc((size_t)(rows * cols), sizeof *values);
+	CHECK(values != NULL);
+	for (int64_t i = 0; i < rows * cols; i++)
+		values[i] = (float)(scale * draw());
+	tensor_of(b, HG_F16, rows, cols, values, HG_F32);
+	free(values);
+}
+
+/* The same scene for the same seed. */
+static void scene_open(struct scene *s, hg_mode mode, int separate, double size, uint64_t seed)
+{
+	memset(s, 0, sizeof *s);
+	seeded = seed;
+	hg_context *ctx = test_context();
+	ctx->separate_ops = separate;
+	bench_open(&s->b, ctx, hg_policy_fp16(), mode);
+	hg_params *params = s->b.params;
+	CHECK_OK(hg_params_add(params, "w0", IN, WIDE, HG_INIT_ZEROS, 0, &s->w[0]));
+	CHECK_OK(hg_params_add(params, "w1", WIDE, WIDE, HG_INIT_ZEROS, 0, &s->w[1]));
+	CHECK_OK(hg_params_add(params, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &s->eps));
+	CHECK_OK(hg_params_add(params, "gamma", 1, WIDE, HG_INIT_ONES, HG_PARAM_F32, &s->gamma));
+	CHECK_OK(hg_params_add(params, "beta", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_F32, &s->beta));
+	CHECK_OK(hg_params_add(params, "mean", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_BUFFER, &s->running[0]));
+	CHECK_OK(hg_params_add(params, "var", 1, WIDE, HG_INIT_ONES, HG_PARAM_BUFFER, &s->running[1]));
+	fill(s->w[0], IN, WIDE, 0.5, 0.0);
+	fill(s->w[1], WIDE, WIDE, 0.5, 0.0);
+	fill(s->eps, 1, 1, 0.0, 0.25);
+	fill(s->gamma, 1, WIDE, 0.3, 1.0);
+	fill(s->beta, 1, WIDE, 0.3, 0.0);
+	fill(s->running[0], 1, WIDE, size, 0.0);
+	fill(s->running[1], 1, WIDE, 0.0, size * size);
+	for (int e = 0; e < EDGES; e++) {
+		s->dst[e] = draw_below(e % 3 ? N : 4); /* four hubs */
+		s->src[e] = draw_below(N);
+	}
+	CHECK_OK(hg_graph_from_coo(ctx, N, N, EDGES, s->dst, s->src, NULL, NULL, &s->b.graph));
+	drawn(&s->b, N, IN, size);
+	drawn(&s->b, hg_graph_edges(s->b.graph), 1, 1.0);
+	drawn(&s->b, N, WIDE, 1.0);
+}
+
+static void scene_record(struct scene *s, int weighed)
+{
+	hg_tape *t = s->b.tape;
+	hg_graph *graph = s->b.graph;
+	s->x = hg_tape_variable(t, s->b.tensor[0], "x");
+	s->weight = weighed ? hg_tape_variable(t, s->b.tensor[1], "weight") : hg_none();
+	const hg_var h = hg_linear(t, hg_scale(t, s->x, -1.5f), hg_tape_param(t, s->w[0]), hg_none());
+	const hg_var sum = hg_spmm(t, graph, h, s->weight, HG_NORM_NONE, 0.75f), twice = hg_add(t, sum, hg_spmm(t, graph, h, hg_none(), HG_NORM_BOTH, 1.0f));
+	const hg_var own = hg_combine(t, h, twice, hg_tape_param(t, s->eps));
+	const hg_var normed = hg_relu(t, hg_batch_norm(t, own, hg_tape_param(t, s->gamma), hg_tape_param(t, s->beta), s->running[0], s->running[1], 0.25f, 1e-5f));
+	const hg_var y = hg_add(t, hg_linear(t, own, hg_tape_param(t, s->w[1]), hg_none()), hg_linear(t, normed, hg_tape_param(t, s->w[1]), hg_none()));
+	s->output = hg_cast(t, y, HG_F32);
+	hg_tape_keep(t, s->output);
+	hg_tape_keep(t, normed);
+	const hg_var target = hg_tape_input(t, s->b.tensor[2], "target", 8.0);
+	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_mse(t, s->output, target, hg_none()) : s->output));
+}
+
+static void scene_run(struct scene *s)
+{
+	CHECK_OK(hg_tape_forward(s->b.tape));
+	if (s->b.tape->mode == HG_TRAIN)
+		CHECK_OK(hg_tape_backward(s->b.tape));
+}
+
+static void scene_close(struct scene *s)
+{
+	bench_close(&s->b);
+}
+
+static void same_bits(const hg_tensor *a, const hg_tensor *b, const char *what)
+{
+	CHECK_MSG(a && b, "%s is missing", what);
+	const int64_t count = hg_tensor_rows(a) * hg_tensor_cols(a);
+	float *x = calloc((size_t)count, sizeof *x), *y = calloc((size_t)count, sizeof *y);
+	CHECK(x && y);
+	CHECK_OK(hg_tensor_download(a, x, HG_F32));
+	CHECK_OK(hg_tensor_download(b, y, HG_F32));
+	int64_t zeros = 0;
+	for (int64_t i = 0; i < count; i++) {
+		zeros += x[i] == 0.0f;
+		CHECK_MSG(memcmp(&x[i], &y[i], sizeof *x) == 0, "%s, element %lld: %.9g, rescaled %.9g", what, (long long)i, (double)x[i], (double)y[i]);
+	}
+	CHECK_MSG(zeros < count, "%s is 0", what);
+	free(x);
+	free(y);
+}
+
+static void list_all(hg_params *params)
+{
+	list(params, &hg__op_scale, 0, 2);
+	list(params, &hg__op_linear, 0, 5);
+	list(params, &hg__op_spmm, 0, 3);
+	list(params, &hg__op_spmm, 1, 1);
+	list(params, &hg__op_add, 0, 4);
+	list(params, &hg__op_combine, 0, 6);
+	list(params, &hg__op_linear, 1, 2);
+	list(params, &hg__op_linear, 2, 1);
+	list(params, &hg__op_add, 1, 3);
+}
+
+/* Every op that can store what it makes rescaled does, with powers of its own; every op that can read that does; loss, gradients, running statistics keep every bit. */
+static void a_power_of_two_changes_no_bit(void)
+{
+	for (int k = 0; k < 8; k++) {
+		const hg_mode mode = k & 1 ? HG_EVAL : HG_TRAIN;
+		const int separate = k >> 1 & 1, weighed = k >> 2 & 1;
+		struct scene plain, rescaled;
+		hg_plan_info info = HG_PLAN_INFO_INIT;
+		scene_open(&plain, mode, separate, 40.0, 77);
+		scene_record(&plain, weighed);
+		scene_open(&rescaled, mode, separate, 40.0, 77);
+		list_all(rescaled.b.params);
+		scene_record(&rescaled, weighed);
+		CHECK_OK(hg_tape_plan(rescaled.b.tape, &info));
+		CHECK_MSG(info.rescaled == (separate ? 9 : 8) && info.promoted == 0 && info.casts == 1, "%d rescaled, %d promoted, %d casts", info.rescaled,
+		          info.promoted, info.casts);
+		scene_run(&plain);
+		scene_run(&rescaled);
+		same_bits(hg_tape_value(plain.b.tape, plain.output), hg_tape_value(rescaled.b.tape, rescaled.output), "the output");
+		same_bits(plain.running[0]->master, rescaled.running[0]->master, "the running mean");
+		same_bits(plain.running[1]->master, rescaled.running[1]->master, "the running variance");
+		for (int i = 0; i < 2 && mode == HG_TRAIN; i++) {
+			same_bits(plain.w[i]->grad, rescaled.w[i]->grad, i ? "dW1" : "dW0");
+			same_bits(i ? plain.eps->grad : plain.gamma->grad, i ? rescaled.eps->grad : rescaled.gamma->grad, i ? "d eps" : "d gamma");
+		}
+		if (mode == HG_TRAIN) {
+			same_bits(hg_tape_grad(plain.b.tape, plain.x), hg_tape_grad(rescaled.b.tape, rescaled.x), "dX");
+			if (weighed)
+				same_bits(hg_tape_grad(plain.b.tape, plain.weight), hg_tape_grad(rescaled.b.tape, rescaled.weight), "dw");
+		}
+		scene_close(&plain);
+		scene_close(&rescaled);
+	}
+}
+
+/* Bounds, verdicts and headroom are told of the value, whatever is stored. */
+static void what_is_told_is_told_of_the_value(void)
+{
+	struct bench b;
+	hg_policy policy = hg_policy_fp16();
+	const float values[4] = {30000.0f, -30000.0f, 1.0f, 0.0f};
+	hg_narrowing row = HG_NARROWING_INIT;
+	for (int shift = 0; shift < 3; shift++) {
+		bench_open(&b, test_context(), policy, HG_TRAIN);
+		if (shift)
+			list(b.params, &hg__op_scale, 0, shift);
+		const hg_var x = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x", 30000.0), y = hg_scale(b.tape, x, 4.0f);
+		const hg_var out = hg_cast(b.tape, y, HG_F32);
+		hg_tape_keep(b.tape, out);
+		CHECK_OK(hg_tape_compile(b.tape, out));
+		CHECK_OK(hg_tape_narrowing(b.tape, 1, &row));
+		CHECK_STR(row.op, "scale");
+		CHECK_EQ_I(row.verdict, shift ? HG_PROVED : HG_GUARDED);
+		CHECK_EQ_I(row.shift, shift);
+		CHECK(row.bound >= 120000.0 && row.bound < 120300.0);
+		CHECK_WITHIN(row.headroom, shift + log2(65520.0 / 120000.0), 0.01);
+		CHECK(!shift || strstr(row.because, shift == 1 ? "stored x 2^-1" : "stored x 2^-2"));
+		CHECK_OK(hg_tape_forward(b.tape));
+		float got[4];
+		CHECK_OK(hg_tensor_download(hg_tape_value(b.tape, out), got, HG_F32));
+		CHECK(shift ? got[0] == 120000.0f && got[1] == -120000.0f && got[2] == 4.0f : isinf(got[0]));
+		bench_close(&b);
+	}
+}
+
+/* Who cannot read it gets it in f32; who asks for it as it is gets an error. */
+static void others_read_it_in_f32(void)
+{
+	struct bench b;
+	const float values[4] = {30000.0f, -30000.0f, 1.0f, 0.0f};
+	const int32_t labels[2] = {0, 1};
+	hg_plan_info info = HG_PLAN_INFO_INIT;
+	for (int how = 0; how < 5; how++) {
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		list(b.params, &hg__op_scale, 0, 3);
+		hg_tape *t = b.tape;
+		const hg_var x = hg_tape_input(t, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x", 30000.0), y = hg_scale(t, x, 4.0f);
+		const hg_var label = hg_tape_input(t, tensor_of(&b, HG_I32, 2, 1, labels, HG_I32), "labels", 0.0);
+		if (how == 0) { /* elu has no use for it; a loss neither, whose logits need not be of the state type */
+			CHECK_OK(hg_tape_compile(t, hg_softmax_xent(t, hg_elu(t, y, 1.0f), label, hg_none())));
+			CHECK_OK(hg_tape_plan(t, &info));
+			CHECK_MSG(info.rescaled == 1 && info.casts > 0, "%d rescaled, %d casts", info.rescaled, info.casts);
+			CHECK_OK(hg_tape_forward(t));
+		} else if (how == 1) {
+			CHECK_OK(hg_tape_compile(t, hg_softmax_xent(t, y, label, hg_none())));
+			CHECK_OK(hg_tape_plan(t, &info));
+			CHECK(info.rescaled == 1 && info.casts == 1);
+			CHECK_OK(hg_tape_forward(t));
+		} else if (how == 2) {
+			CHECK_STATUS(hg_tape_compile(t, y), HG_ERR_STATE);
+			CHECK_CONTAINS(hg_context_error(b.ctx), "stored x 2^-3");
+		} else if (how == 3) {
+			hg_tape_keep(t, y);
+			CHECK_STATUS(hg_tape_status(t), HG_ERR_STATE);
+		} else {
+			CHECK(hg_shadow_row_sum(t, y).id < 0);
+			CHECK_STATUS(hg_tape_status(t), HG_ERR_DTYPE);
+		}
+		bench_close(&b);
+	}
+}
+
+/* What is chosen: the least power of two that makes the bound fit; f32 where there is none, or a reader cannot do with it. */
+static void the_least_power_that_proves_it(void)
+{
+	static const struct {
+		const char *what;
+		float factor; /* of |x| <= 1024 */
+		int relu, keep, unknown, shift;
+	} rows[] = {
+	    {"just beyond", 64.0f, 0, 0, 0, 1},  {"4 x 65536", 256.0f, 0, 0, 0, 3}, {"largest", 65536.0f * 8, 0, 0, 0, 14}, {"beyond", 65536.0f * 32, 0, 0, 0, 0},
+	    {"read by relu", 64.0f, 1, 0, 0, 0}, {"kept", 64.0f, 0, 1, 0, 0},       {"no bound", 64.0f, 0, 0, 1, 7},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		int shift = -1, news = -1;
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		const hg_tensor *of = tensor_of(&b, HG_F16, 3, 2, NULL, HG_F32);
+		const hg_var x = rows[i].unknown ? hg_tape_variable(b.tape, of, "x") : hg_tape_input(b.tape, of, "x", 1024.0);
+		const hg_var y = hg_scale(b.tape, x, rows[i].factor), z = rows[i].relu ? hg_relu(b.tape, y) : hg_scale(b.tape, y, 0.0f);
+		if (rows[i].keep)
+			hg_tape_keep(b.tape, y);
+		CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, z, hg_tape_input(b.tape, of, "target", 1.0), hg_none())));
+		CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
+		CHECK_MSG(shift == rows[i].shift && news == 1, "%s: 2^-%d", rows[i].what, shift);
+		CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
+		CHECK_EQ_I(news, 0);
+		CHECK_EQ_I(b.params->promotions, 1);
+		bench_close(&b);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(a_power_of_two_changes_no_bit),
+	    TEST(what_is_told_is_told_of_the_value),
+	    TEST(others_read_it_in_f32),
+	    TEST(the_least_power_that_proves_it),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
