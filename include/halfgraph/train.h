@@ -68,10 +68,12 @@ typedef struct hg_train_report {
 	 * seen. */
 	double headroom;
 	const char *headroom_name;
+	int rescaled,
+	    promoted; /* results of the training tape at the end that are stored x 2^-k, and that run in f32 since they overflowed or by hg_policy.unproved */
 } hg_train_report;
-#define HG_TRAIN_REPORT_INIT                                                             \
-	{                                                                                    \
-		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HG_TRAIN_REPORT_INIT                                                                   \
+	{                                                                                          \
+		sizeof(hg_train_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_train hg_train;

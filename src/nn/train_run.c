@@ -209,7 +209,9 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .replans = t->replans,
 	                              .casts = plan.casts,
 	                              .headroom = observer.headroom,
-	                              .headroom_name = observer.headroom_name};
+	                              .headroom_name = observer.headroom_name,
+	                              .rescaled = plan.rescaled,
+	                              .promoted = plan.promoted};
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 

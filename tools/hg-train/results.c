@@ -48,6 +48,8 @@ struct statistics results_statistics(const struct results *r)
 		s.captured = report->captured;
 		s.casts = report->casts > s.casts ? report->casts : s.casts;
 		s.replans += report->replans;
+		s.rescaled = report->rescaled > s.rescaled ? report->rescaled : s.rescaled;
+		s.promoted = report->promoted > s.promoted ? report->promoted : s.promoted;
 		s.together = report->epochs_together > s.together ? report->epochs_together : s.together;
 	}
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
@@ -174,7 +176,8 @@ void results_print(const struct results *r, FILE *out)
 	print_headroom(r, out);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
 	if (s.replans)
-		fprintf(out, "  guards          %d tripped: those nodes run in fp32 since\n", s.replans);
+		fprintf(out, "  guards          %d tripped; at the end %d result%s stored x 2^-k, %d in fp32\n", s.replans, s.rescaled, s.rescaled == 1 ? "" : "s",
+		        s.promoted);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	if (s.steps && s.skipped == s.steps)

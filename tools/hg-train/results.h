@@ -38,6 +38,7 @@ struct statistics {
 	int64_t skipped, steps, nonfinite_logits;
 	int finite, captured, together; /* captured: the last run's last epoch was; together: most epochs without a wait */
 	int casts, replans;             /* casts: most in a forward pass of any run; replans: of all runs */
+	int rescaled, promoted;         /* most of any run */
 };
 /* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
 struct statistics results_statistics(const struct results *r);
