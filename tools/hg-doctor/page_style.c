@@ -38,7 +38,8 @@ const char *const page_style[] = {
     "margin-left:7px;font-size:12px}\n",
     ".wide{overflow-x:auto;margin-top:14px}.wide>svg{min-width:860px}.reach{margin:12px 0 0}svg{display:block;max-width:100%;height:auto}svg "
     "text{fill:var(--ink);font-size:12px}\n",
-    "svg .t2{fill:var(--soft);font-size:11px}svg .end{text-anchor:end}svg .mid{text-anchor:middle}svg .bold{font-weight:650}\n",
+    "svg .t2{fill:var(--soft);font-size:11px}svg .halo{paint-order:stroke;stroke:var(--card);stroke-width:4px}svg .end{text-anchor:end}svg "
+    ".mid{text-anchor:middle}svg .bold{font-weight:650}\n",
     "svg .grid{stroke:var(--grid);fill:none}svg .axis{stroke:var(--line);fill:none}svg .card{fill:var(--card);stroke:var(--line)}\n",
     "svg .bar{fill:var(--bar)}svg .bar2{fill:var(--bar2)}svg .sub{fill:var(--warn)}svg .over{fill:var(--bad)}\n",
     "svg .subbg{fill:var(--warnbg)}svg .overbg{fill:var(--badbg)}svg .box{fill:var(--grid)}\n",

@@ -97,13 +97,24 @@ static double along(double x)
 	return LENGTH * (fmin(fmax(bits, -24), 18) + 24) / 42;
 }
 
-static void print_mark(FILE *out, double x, int y, const char *class, const char *what)
+struct mark {
+	double x;
+	int y;
+	const char *class, *what;
+};
+
+static void print_line(FILE *out, const struct mark *m)
 {
-	const double at = along(x);
-	const int left = at > LENGTH / 2.0; /* of the mark there is more room */
-	(void)fprintf(out, "<path d=\"M%.1f 74V%d\" class=\"%s\"/><text x=\"%.1f\" y=\"%d\" class=\"t2%s\">%s ", at, y + 4, class, at + (left ? -6 : 6), y + 4,
-	              left ? " end" : "", what);
-	page_number(out, x);
+	(void)fprintf(out, "<path d=\"M%.1f 74V%d\" class=\"%s\"/>", along(m->x), m->y + 4, m->class);
+}
+
+/* Over the lines of all marks, on the side of its own where there is more room. */
+static void print_name(FILE *out, const struct mark *m)
+{
+	const double at = along(m->x);
+	const int left = at > LENGTH / 2.0;
+	(void)fprintf(out, "<text x=\"%.1f\" y=\"%d\" class=\"t2 halo%s\">%s ", at + (left ? -6 : 6), m->y + 4, left ? " end" : "", m->what);
+	page_number(out, m->x);
 	(void)fputs("</text>\n", out);
 }
 
@@ -132,14 +143,18 @@ static void print_taken(FILE *out, const hg_finding *f)
 /* Where sum, value and limit stand among the halves. */
 static void print_standing(FILE *out, const hg_finding *f)
 {
+	const struct mark mark[] = {{f->wide, 90, "amax", "true value"},
+	                            {f->partial, 108, "hot", f->partial_factor == 1.0 ? "f16 sum there" : "unscaled f16 sum there"},
+	                            {f->limit, 126, "bound", "limit"}};
+	const int count = isfinite(f->limit) && f->limit > 0 ? 3 : 2;
 	(void)fprintf(out, "\n<text y=\"60\">among the halves</text><text x=\"%d\" y=\"60\" class=\"t2 end\">infinite</text>\n", LENGTH);
 	print_bar(out, 66, 8, 0, along(0x1p-14), "subbg");
 	print_bar(out, 66, 8, along(0x1p-14), along(65520), "box");
 	print_bar(out, 66, 8, along(65520), LENGTH, "overbg");
-	print_mark(out, f->wide, 90, "amax", "true value");
-	print_mark(out, f->partial, 108, "hot", f->partial_factor == 1.0 ? "f16 sum there" : "f16 sum there, before its factor");
-	if (isfinite(f->limit) && f->limit > 0)
-		print_mark(out, f->limit, 126, "bound", "limit");
+	for (int i = 0; i < count; i++)
+		print_line(out, &mark[i]);
+	for (int i = 0; i < count; i++)
+		print_name(out, &mark[i]);
 }
 
 void page_running(FILE *out, const hg_finding *f)
