@@ -183,6 +183,46 @@ is star partial star.jsonl 2048.0
 is star ignored star.jsonl 47952
 shows star star.html 'changed nothing'
 
+# Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has 1000, leaf i has 1000 + 7 i.
+"$convert" numbered.h5 --reorder rcm -o renumbered.h5 >/dev/null || fail 'renumbered.h5'
+for data in numbered renumbered; do
+  run 2 $data --data $data.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 2 --json $data.jsonl --try off
+  is $data op $data.jsonl '"spmm"'
+  is $data node_id $data.jsonl 1000
+  contains $data out 'element *node 1000 (row [0-9]*), feature '
+done
+[ "$(field row numbered.jsonl)" -eq 0 ] || fail "numbered: row $(field row numbered.jsonl)"
+[ "$(field row renumbered.jsonl)" -gt 0 ] || fail 'renumbered: the hub is where it was'
+grep '"event":"finding"' renumbered.jsonl | head -n 1 | grep -o '"top":\[.*\],"chain"' | grep -o '"name":"node [0-9]*' | sed 's/.* //' >addends
+[ -s addends ] || fail 'numbered: no addend is named'
+while read -r leaf; do
+  [ "$leaf" -gt 1000 ] && [ $(((leaf - 1000) % 7)) -eq 0 ] || fail "numbered: an addend is called node $leaf, which the source has not"
+done <addends
+
+# In a batch it is the graph that the user knows, and the node's place in it. Graph 17 (here 16) of 30 is a star of 3000 leaves, their features add up to 90000.
+awk 'BEGIN {
+  for (g = 1; g <= 30; g++) {
+    size = g == 17 ? 3001 : 5 + g % 3
+    for (i = 1; i <= size; i++) {
+      print g >"hubs_graph_indicator.txt"
+      print (g == 17 ? 30 : 0.5) ", " g % 2 >"hubs_node_attributes.txt"
+      if (i > 1)
+        print nodes + 1 ", " nodes + i "\n" nodes + i ", " nodes + 1 >"hubs_A.txt"
+    }
+    nodes += size
+    print g % 2 >"hubs_graph_labels.txt"
+  }
+}'
+"$convert" hubs_A.txt --fold 2/5 -o hubs.h5 >/dev/null || fail 'hubs.h5'
+run 2 batch --data hubs.h5 --model gin --precision fp16-naive --steps 3 --json batch.jsonl --html batch.html --try off
+is batch cause batch.jsonl '"store"'
+is batch op batch.jsonl '"spmm"'
+is batch layer batch.jsonl '"conv0"'
+is batch element batch.jsonl '"node 0 of graph 16 (row 96), feature 0"'
+is batch terms batch.jsonl 3000
+contains batch out '60 = 1 x 60 *node [0-9]* of graph 16 (row [0-9]*)'
+shows batch batch.html 'node 0 of graph 16 (row 96), feature 0'
+
 # A loss scale that begins too high falls until the gradients fit: four times that is no finding, five times in a row it is.
 run 2 scale --data data.h5 --model gat --loss-scale 16777216 --steps 20 --json scale.jsonl --try off --html scale.html
 is scale cause scale.jsonl '"loss-scale"'

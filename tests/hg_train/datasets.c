@@ -59,6 +59,15 @@ static hg_dataset *star(int64_t nodes, int splits)
 	return d;
 }
 
+/* The source had another number for each node: 7 i + 1000. */
+static hg_dataset *numbered(hg_dataset *d)
+{
+	d->orig_id = array(d->nodes, sizeof *d->orig_id);
+	for (int64_t i = 0; i < d->nodes; i++)
+		d->orig_id[i] = 7 * i + 1000;
+	return d;
+}
+
 /* Graphs of two nodes each, no edges: label and splits belong to graphs. */
 static hg_dataset *pairs(int64_t graphs)
 {
@@ -124,6 +133,7 @@ int main(int argc, char **argv)
 	failed |= write(star(20, TRAIN | TEST), argv[1], "no_validation");
 	failed |= write(star(20, TRAIN | VAL), argv[1], "no_test");
 	failed |= write(star(100001, TRAIN | VAL | TEST), argv[1], "star");
+	failed |= write(numbered(star(6001, TRAIN | VAL | TEST)), argv[1], "numbered");
 	failed |= write(sparse(star(20, TRAIN | VAL | TEST)), argv[1], "sparse");
 	failed |= write(pairs(30), argv[1], "pairs");
 	return failed;
