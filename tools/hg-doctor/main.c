@@ -69,7 +69,8 @@ static int page_write(const struct command *c)
 	hg_status status = HG_ERR_NOMEM;
 	if (out)
 		diagnosis_html(out, &c->diagnosis);
-	if (out && !ferror(out) & !fclose(out)) {
+	const int incomplete = out && ferror(out);
+	if (out && fclose(out) == 0 && !incomplete) {
 		watch_hold();
 		status = hg_file_write(c->options.html, text, size, message);
 		watch_release();
