@@ -4,39 +4,11 @@
 set -u
 [ $# -eq 6 ] || { echo "6 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6
+tool=$doctor refusal=1
+. "$(dirname "$0")/../tool.sh"
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED   $*"
-  failures=$((failures + 1))
-}
-
-# run CODE NAME ARGS...: exit code as promised; out and err keep what was printed.
-run() {
-  code=$1 name=$2
-  shift 2
-  "$doctor" "$@" >out 2>err </dev/null
-  found=$?
-  [ "$found" -eq "$code" ] || { fail "$name: exit code $found, expected $code"; cat err; }
-}
-
-contains() { # NAME FILE TEXT
-  grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
-}
-
-# A refusal: code 1, one line on standard error that names the matter, nothing on standard output, and no file.
-refused() { # NAME TEXT ARGS...
-  name=$1 text=$2
-  shift 2
-  run 1 "$name" "$@"
-  contains "$name" err "$text"
-  [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
-  [ ! -s out ] || fail "$name: printed to standard output"
-}
-
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 -o hub.h5 >/dev/null || exit 1
 "$convert" hub.h5 --reorder degree -o ordered.h5 >/dev/null || exit 1

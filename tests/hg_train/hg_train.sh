@@ -3,39 +3,11 @@
 set -u
 [ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 train=$1 convert=$2 dir=$3 datasets=$4
+tool=$train refusal=2
+. "$(dirname "$0")/../tool.sh"
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED   $*"
-  failures=$((failures + 1))
-}
-
-# run CODE NAME ARGS...: exit code as promised; out and err keep what was printed.
-run() {
-  code=$1 name=$2
-  shift 2
-  "$train" "$@" >out 2>err </dev/null
-  found=$?
-  [ "$found" -eq "$code" ] || { fail "$name: exit code $found, expected $code"; cat err; }
-}
-
-contains() { # NAME FILE TEXT
-  grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
-}
-
-# A refusal: code 2, one line on standard error that names the matter, nothing on standard output.
-refused() { # NAME TEXT ARGS...
-  name=$1 text=$2
-  shift 2
-  run 2 "$name" "$@"
-  contains "$name" err "$text"
-  [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
-  [ ! -s out ] || fail "$name: printed to standard output"
-}
-
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 
