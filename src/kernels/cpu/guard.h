@@ -20,10 +20,22 @@ HG__INLINE void hg__guard_look(const struct hg__trip *trip, int64_t n, const flo
 	memcpy(&largest, &bits, sizeof largest);
 	if (!hg__trips(largest))
 		return;
-	const uint64_t word = hg__trip_word(trip->line, largest); /* seldom: threads may wait for one another */
+	/* Where one number does not fit there may be millions: who changes nothing only looks. */
+	const uint64_t mine = hg__trip_word(trip->line, largest);
+	uint64_t word;
+#pragma omp atomic read
+	word = *trip->word;
+	if (word >= mine)
+		return;
 #pragma omp critical(hg__guard)
-	if (word > *trip->word)
-		*trip->word = word;
+	{
+#pragma omp atomic read
+		word = *trip->word;
+		if (word < mine) {
+#pragma omp atomic write
+			*trip->word = mine;
+		}
+	}
 }
 
 #endif

@@ -20,8 +20,12 @@ struct guard {
 			const unsigned bits = col + i < cols ? __float_as_uint(x[i]) & 0x7FFFFFFFu : 0u;
 			most = most > bits ? most : bits;
 		}
-		if (most >= __float_as_uint(HG__TRIP_LEAST)) /* seldom; the largest wins, in whatever order */
-			atomicMax(word, static_cast<unsigned long long>(hg__trip_word(line, __uint_as_float(most))));
+		if (most < __float_as_uint(HG__TRIP_LEAST))
+			return;
+		/* Where one number does not fit there may be millions: who changes nothing only looks. The largest wins, in whatever order. */
+		const unsigned long long mine = hg__trip_word(line, __uint_as_float(most));
+		if (__ldcg(word) < mine)
+			atomicMax(word, mine);
 	}
 };
 
