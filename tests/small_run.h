@@ -118,6 +118,7 @@ static inline void check_same_state(const hg_state *a, const hg_state *b, int se
 	CHECK_EQ_I(a->promotions, b->promotions);
 	for (int64_t i = 0; i < a->promotions; i++) {
 		const hg_promotion *x = &a->promotion[i], *y = &b->promotion[i];
+		CHECK_EQ_I(x->shift, y->shift);
 		CHECK(x->nth == y->nth && strcmp(x->op, y->op) == 0 && strcmp(x->layer, y->layer) == 0);
 	}
 	CHECK(a->step == b->step && memcmp(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale) == 0);

@@ -116,6 +116,7 @@ typedef struct hg_doctor_tensor {
 	hg_verdict verdict;
 	int64_t bin[32];
 	int32_t in[8]; /* tape nodes of the operands; -1: a leaf or none */
+	int32_t shift; /* stored x 2^-shift (hg_policy.replan): amax and bound are those of the value, all else is that of what is stored */
 } hg_doctor_tensor;
 
 typedef struct hg_doctor_report {

@@ -86,14 +86,17 @@ typedef struct hg_policy {
 	hg_dtype state; /* HG_F16 or HG_F32: activations, their gradients, working copies of the weights */
 	hg_accumulate accumulate;
 	hg_unproved unproved;
-	int replan; /* 1: results behind a guard are looked at as they are stored, and a training run (train.h) in which one did not fit is recorded again: that node
-	               stored x 2^-k, where a k of at most HG_SHIFT_MOST makes its bound fit and all that read it can do with it (sums of neighbours, products, batch norms), else
-	               in f32;
-	               0: it is left to fail */
+	int replan; /* 1: results behind a guard are looked at as they are stored; 0: they are not, and a run in which one overflows is left to fail. See below */
 	hg_loss_scale_config loss_scale;
 } hg_policy;
 
-/* 2^-14 is the smallest normal half: stored x 2^-14 an element of 1 or more keeps its eleven bits, in a tensor that has some beyond 65504. */
+/* A guard that trips names a node (hg_step_info.tripped) and the step is skipped. The next one would be as well: the tapes have to be recorded again. hg_train does so by itself, a
+ * loop of one's own by hg_tape_replan; one that does neither wants replan 0. That node's result is then stored x 2^-k, with the least k of at most HG_SHIFT_MOST that makes
+ * its bound fit, if it can be made so and all that read it can do with it: hg_spmm, hg_add, hg_combine, hg_scale and hg_linear without a bias make it, these, hg_linear with a bias,
+ * hg_batch_norm and hg_cast read it. (What a GIN sums and multiplies before its norms is of that kind, what a GCN ends with a bias is not.) Else it is f32.
+ *
+ * But for underflow the bits are the same. The price: elements below 2^(k-14) keep less than eleven bits, those below 2^(k-25) vanish. With k = 14 an element of 1 keeps them
+ * all, in a tensor that has some beyond 65504; a bound says k, and may ask for more than the numbers would. */
 #define HG_SHIFT_MOST 14
 
 HG_API hg_policy hg_policy_fp32(void);

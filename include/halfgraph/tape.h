@@ -35,16 +35,21 @@ HG_API hg_var hg_tape_param(hg_tape *tape, hg_param *param);
 
 /* Name the layer that the following calls belong to, for errors, plans and reports ("conv2"). NULL ends it. Before compile. */
 HG_API void hg_tape_scope(hg_tape *tape, const char *scope);
-/* Keep a variable's value readable after a run (its memory is then not reused). Before compile. */
+/* Keep a variable's value readable after a run (its memory is then not reused). Before compile. HG_ERR_STATE on the tape for a value that is stored x 2^-k since it overflowed
+ * once (hg_policy.replan): its hg_cast to f32 can be kept. */
 HG_API void hg_tape_keep(hg_tape *tape, hg_var var);
 
 /* HG_OK, or the first mistake of the recording. A call on a compiled tape is no part of it and never changes it. */
 HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
 
 /* Check the recording, make one node of chains that one kernel can do, give every value and gradient its place in one arena, allocate it, if there is room for all
- * that a run needs. `output` is the loss [1, 1] for a training tape that will run backward, or any variable for a forward-only one. HG_ERR_NOMEM names what is needed,
- * what is free, and the largest tensors. */
+ * that a run needs. `output` is the loss [1, 1] for a training tape that will run backward, or any variable for a forward-only one; not one that is stored
+ * x 2^-k (hg_tape_keep). HG_ERR_NOMEM names what is needed, what is free, and the largest tensors. */
 HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
+/* After a step in which a guard tripped, on the tape of that step: node, hg_step_info.tripped, is remembered with the parameters. On every tape that is recorded from now on its
+ * result is stored x 2^-*shift, the least power of two of at most HG_SHIFT_MOST with which its bound fits, where all that read it can do with it (hg_policy.replan); else
+ * (*shift 0) it is f32. shift may be NULL. This tape stays as it is. hg_train does all of it by itself. HG_ERR_ARG: no such node, or its result is no half. */
+HG_API HG_NODISCARD hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift);
 /* Asynchronous on a GPU. backward: gradients of loss_scale * loss; parameter gradients are overwritten, not added to. */
 HG_API HG_NODISCARD hg_status hg_tape_forward(hg_tape *tape);
 HG_API HG_NODISCARD hg_status hg_tape_backward(hg_tape *tape);

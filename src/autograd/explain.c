@@ -189,9 +189,11 @@ static const char *guard_of(const hg_tape *tape, const hg_narrowing *row)
 		return "";
 	if (row->backward)
 		return "; beyond its headroom the step's finite check and the loss scale";
-	return row->node < 0 || tape->line[row->node].node.by_weights ? "; guard: the weights, in every step"
-	       : tape->params->policy.replan                          ? "; guard: looked at as it is stored"
-	                                                              : "; guard: the step's finite check";
+	if (row->node < 0 || tape->line[row->node].node.by_weights)
+		return "; guard: the weights, in every step";
+	if (hg__looks(tape, &tape->line[row->node].node))
+		return "; guard: looked at as it is stored";
+	return tape->trains ? "; guard: the step's finite check" : "; no guard: nothing is skipped here";
 }
 
 static int print(void *user, const hg_narrowing *row)

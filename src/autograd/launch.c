@@ -96,13 +96,17 @@ static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
 	return node->op->traits & HG__BATCH ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id) : HG_OK;
 }
 
-/* The guard of a result that neither a proof nor the weights vouch for (precision/range.h). Who only looks at what a step of others has made trips nothing. */
+int hg__looks(const hg_tape *tape, const struct hg__node *node)
+{
+	const int guarded = node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
+	return guarded && tape->trains && tape->params->policy.replan;
+}
+
+/* Who only looks at what a step of others has made trips nothing. */
 static struct hg__trip guard_of(const hg_tape *tape, const struct hg__line *line)
 {
-	const struct hg__node *node = &line->node;
-	const int guarded = node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
 	struct hg__trip trip = {NULL, (int32_t)(line - tape->line)};
-	if (guarded && tape->trains && !tape->keeps && tape->params->policy.replan)
+	if (hg__looks(tape, &line->node) && !tape->keeps)
 		trip.word = &tape->params->step->trip;
 	return trip;
 }
@@ -246,6 +250,7 @@ static hg_status build_forward(hg_tape *tape)
 		struct hg__launch *launch = &tape->forward[tape->forwards++];
 		launch->line = (int32_t)k;
 		HG__TRY(forward_call(tape, &tape->line[k], &launch->call));
+		tape->guards += launch->call.trip.word != NULL;
 		HG__TRY(prepare(&launch->call, &tape->workspace_bytes));
 	}
 	return HG_OK;

@@ -32,6 +32,7 @@ struct hg_params {
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
+	int looked;            /* guards have looked at a forward pass since the last step (run.c) */
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;
 	int64_t reaches; /* times that a reach was set: who has a copy of them knows by it that it is old */

@@ -58,6 +58,12 @@ static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 
 /* ---- by which power of two? ---- */
 
+/* Sums in f16 are scaled on the way, by a half. */
+int hg__may_rescale(const hg_tape *tape, const struct hg__node *node)
+{
+	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
+}
+
 /* The least k for which what may reach `claim`, every rounding counted, is a half; -1: none. */
 static int shift_for(double claim)
 {
@@ -82,19 +88,18 @@ static int readers_agree(const hg_tape *tape, int32_t line)
 	return 1;
 }
 
-/* What the line is to be stored with: k of the largest of the claims of the ops that it does the work of; 0: in f32. Sums in f16 are scaled on the way, by
- * a half. What runs in f32, because an operand does, overflowed in the cast behind it. */
+/* What the line is to be stored with: k of the largest of the claims of the ops that it does the work of; 0: in f32. What runs in f32, because an operand does, overflowed in the cast behind it. */
 static int choose(const hg_tape *tape, int32_t line)
 {
 	int shift = 0;
-	if (tape->value[tape->line[line].node.out].dtype != HG_F16 || tape->params->policy.accumulate != HG_ACC_F32 || !readers_agree(tape, line))
+	if (tape->value[tape->line[line].node.out].dtype != HG_F16 || !readers_agree(tape, line))
 		return 0;
 	for (int64_t k = 0; k < tape->lines; k++) {
 		if (k != line && tape->line[k].into != line)
 			continue;
 		const struct hg__line *part = &tape->line[k];
 		const int own = shift_for(part->node.claim);
-		if (own < 0 || !part->node.op->rescales || !part->node.op->rescales(&part->node) || !part->op->rescales)
+		if (own < 0 || !hg__may_rescale(tape, &part->node) || !part->op->rescales)
 			return 0;
 		shift = own > shift ? own : shift;
 	}
@@ -111,6 +116,22 @@ hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news)
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (k == line || tape->line[k].into == line)
 			HG__TRY(list(tape, k, *shift, news));
+	return HG_OK;
+}
+
+hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
+{
+	int chosen, news;
+	if (!tape)
+		return HG_ERR_ARG;
+	if (tape->stage == HG__RECORDING)
+		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_replan: the tape is not compiled");
+	if (node < 0 || node >= tape->lines || !tape->line[node].alive || tape->value[tape->line[node].node.out].dtype != HG_F16)
+		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_replan: node is %d, expected one of this tape that runs and gives f16 (hg_step_info.tripped)",
+		                (int)node);
+	HG__TRY(hg__tape_promote(tape, node, &chosen, &news));
+	if (shift)
+		*shift = chosen;
 	return HG_OK;
 }
 

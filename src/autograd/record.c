@@ -251,11 +251,11 @@ static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
 	return node->in[0] < 0 ? NULL : tape->value[node->in[0]].sum_of;
 }
 
-/* What is left of r->least_out when it is stored. */
-static double stored_least(const struct hg__range *r, hg_dtype dtype)
+/* What is left of r->least_out when it is stored, x 2^-shift. */
+static double stored_least(const struct hg__range *r, hg_dtype dtype, int shift)
 {
-	const double least = r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)), stored = least - hg__bound_narrow(dtype, least);
-	return stored > 0.0 && stored < (double)INFINITY ? stored : 0.0;
+	const double least = ldexp(r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)), -shift), stored = least - hg__bound_narrow(dtype, least);
+	return stored > 0.0 && stored < (double)INFINITY ? ldexp(stored, shift) : 0.0;
 }
 
 /* Operands, shapes and verdict for a node that runs in `state`. */
@@ -267,10 +267,10 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	HG__TRY(infer(tape, node, state, &a->s));
 	node->shift = a->s.out.dtype == HG_F16 ? node->shift : 0;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__SURE, &r, &sure));
-	node->sure_least = stored_least(&r, a->s.out.dtype);
+	node->sure_least = stored_least(&r, a->s.out.dtype, node->shift);
 	node->sign = r.sign_out;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__ASSUMED, &r, &assumed));
-	node->least = stored_least(&r, a->s.out.dtype);
+	node->least = stored_least(&r, a->s.out.dtype, node->shift);
 	const struct hg__resolved resolved = hg__resolve_assuming(&sure, &assumed);
 	node->verdict = resolved.verdict;
 	node->bound = resolved.bound;
@@ -293,11 +293,6 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-static int may_rescale(const hg_tape *tape, const struct hg__node *node)
-{
-	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
-}
-
 /* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or NaN on its way to the gradients, where the step's finite check finds
  * it; relu, max and exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
  *
@@ -305,7 +300,7 @@ static int may_rescale(const hg_tape *tape, const struct hg__node *node)
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
 	const struct hg__promotion *listed = hg__promotion_of(tape, node);
-	node->shift = listed && may_rescale(tape, node) ? listed->shift : 0;
+	node->shift = listed && hg__may_rescale(tape, node) ? listed->shift : 0;
 	const int promoted = listed && !node->shift;
 	const hg_dtype state = promoted ? HG_F32 : node_type(tape, node);
 	HG__TRY(attempt(tape, node, state, a));
@@ -323,7 +318,7 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
 	if (narrow)
-		node->bound = node->sure = ldexp(hg_dtype_get(HG_F16)->max, node->shift);
+		node->bound = node->sure = hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
@@ -359,7 +354,7 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 	const hg_verdict before = line->node.verdict;
 	struct attempt a;
 	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &a));
-	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED && (!line->node.shift || may_rescale(tape, &line->node));
+	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED && (!line->node.shift || hg__may_rescale(tape, &line->node));
 	for (int i = 0; i < line->node.n_in; i++)
 		*fits &= !reads_badly(tape, &line->node, i);
 	if (line->node.verdict == HG_EXACT)

@@ -19,6 +19,24 @@ static hg_status guard(const struct hg__call *call)
 	return call->trip.word && !(call->node->op->traits & HG__LOOKS) ? call->k->guard(call->ctx, &args) : HG_OK;
 }
 
+hg_status hg__forget_trips(hg_params *params)
+{
+	if (!params->looked)
+		return HG_OK;
+	params->looked = 0;
+	return params->ctx->backend->fill(params->ctx, &params->step->trip, 0, sizeof params->step->trip);
+}
+
+/* A step takes what guards have seen, and leaves nothing: only behind a forward pass without one there is something to forget. */
+static hg_status begin_guards(const hg_tape *tape)
+{
+	if (!tape->guards)
+		return HG_OK;
+	HG__TRY(hg__forget_trips(tape->params));
+	tape->params->looked = 1;
+	return HG_OK;
+}
+
 hg_status hg_tape_forward(hg_tape *tape)
 {
 	if (!tape)
@@ -31,6 +49,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 	if (tape->lender)
 		tape->lender->stage = HG__COMPILED; /* what it holds is written over now */
 	hg__watch_begin(tape->watch);
+	HG__TRY(begin_guards(tape));
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__launch *launch = &tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));

@@ -118,6 +118,7 @@ struct hg_tape {
 	size_t arena_bytes, workspace_bytes;
 	struct hg__launch *forward, *backward;
 	int64_t forwards, backwards, agains;
+	int64_t guards;           /* results that are looked at as they are stored */
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
@@ -162,6 +163,8 @@ HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int 
  * does. */
 HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news);
 HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line);
+/* May the result of this node be stored x 2^-k? */
+int hg__may_rescale(const hg_tape *tape, const struct hg__node *node);
 /* While it is recorded: is it one of those, and how is it to be stored? */
 const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node);
 
@@ -192,6 +195,8 @@ HG_NODISCARD hg_status hg__tape_launches(hg_tape *tape);
 /* keep.c: the same nodes once more, compiled, in which every value and every gradient keeps memory of its own to the end: what a run left can be read, all of it. Names and
  * scopes stay those of `from`, which is compiled and outlives the copy. */
 HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
+/* run.c: what guards have seen of a forward pass that no step came behind is forgotten. */
+HG_NODISCARD hg_status hg__forget_trips(hg_params *params);
 /* run.c: pieces of a backward. Before its first node; after each: contributions that could not be written straight into a gradient are added to it. */
 HG_NODISCARD hg_status hg__tape_back_begin(hg_tape *tape);
 HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launch);
@@ -221,6 +226,9 @@ static inline int hg__is_float(hg_dtype dtype)
 	return dtype == HG_F16 || dtype == HG_F32;
 }
 
+/* launch.c: is the result of this line compared as it is stored (kernels/trip.h)? Where neither a proof nor the weights vouch for it, on tapes that train and may be recorded
+ * again. */
+int hg__looks(const hg_tape *tape, const struct hg__node *node);
 /* explain.c: of the gradient of a value. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
 /* print.c: what a line is called: its op, or the ops that it took in. */

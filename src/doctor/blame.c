@@ -55,7 +55,7 @@ static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
 	e->then = attr.then;
 	HG__TRY(at(c, SPMM_EPS, 0, 0, &eps));
 	HG__TRY(at(c, attr.self ? SPMM_X : SPMM_Z, b->row, b->col, &e->own));
-	e->own *= 1.0 + eps;
+	e->own = ldexp(e->own * (1.0 + eps), c->shift[attr.self ? SPMM_X : SPMM_Z] - c->shift_out); /* in units of what is stored, as the sum is */
 	return at(c, SPMM_BIAS, 0, b->col, &e->bias);
 }
 

@@ -55,7 +55,7 @@ static hg_status norms_columns(const struct hg__exam *exam, const struct hg__fau
 	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
 	hg__attr_get(node, &attr, sizeof attr);
 	HG__TRY(hg__fetch_element(exam->ctx, &statistics, 1, f->col, &rstd));
-	*zero = vanishes(rstd, attr.eps);
+	*zero = vanishes(ldexp(rstd, -f->result->launch->call.shift[0]), attr.eps); /* rstd is that of what is stored */
 	return HG_OK;
 }
 

@@ -54,7 +54,7 @@ hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
 	t->zeros = look->zeros;
 	t->subnormals = look->subnormals;
 	t->nonfinite = look->nonfinite;
-	t->amax = look->amax;
+	t->amax = ldexp(look->amax, t->shift);
 	t->headroom = look->nonfinite ? 0.0 : hg__headroom(t->dtype, look->amax);
 	memcpy(t->bin, look->bin, sizeof t->bin);
 	return HG_OK;

@@ -55,6 +55,7 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 	const double scale = (double)exam->step.scale.scale;
 	*t = (hg_doctor_tensor){.node = value->node, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
 	t->bound = r->backward ? value->bound_grad * scale : value->bound;
+	t->shift = r->operand == HG__OUTPUT ? value->shift : 0;
 	t->verdict = r->backward ? hg__gradient_verdict(exam->tape, value) : node->verdict;
 	for (int i = 0; i < 8; i++) {
 		const int32_t in = i < node->n_in ? node->in[i] : -1;

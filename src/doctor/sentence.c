@@ -124,8 +124,10 @@ static void say_loss_scale(struct text *t, const hg_finding *f)
 
 static void say_underflow(struct text *t, const hg_finding *f)
 {
-	say(t, ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the smallest half, 2^-24", f->bad, f->count,
-	    f->wide);
+	say(t, ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the smallest half, 2^%d", f->bad, f->count,
+	    f->wide, f->shift - 24);
+	if (f->shift)
+		say(t, ", stored x 2^-%d", (int)f->shift);
 	if (f->backward)
 		say(t, ", at loss scale %.7g", f->scale);
 }

@@ -50,7 +50,7 @@ static hg_status underflow(struct hg__exam *exam, const struct hg__result *r, co
 	if (r->operand != HG__BETWEEN)
 		HG__TRY(hg__sum_open(&r->launch->call, r->operand, most->row, most->col, &sum));
 	const hg_status status = hg__found_in(exam, found, r, most->row, most->col, &sum, &half);
-	found->finding.limit = hg_dtype_get(HG_F16)->min_subnormal;
+	found->finding.limit = ldexp(hg_dtype_get(HG_F16)->min_subnormal, found->finding.shift);
 	hg__sum_close(&sum);
 	return status;
 }

@@ -27,7 +27,7 @@ struct hg__optim_args {
 	int64_t count;
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
-	const float *loss;            /* device memory; NULL: nobody knows it, and no step is blamed on the forward pass */
+	const float *loss;            /* device memory; NULL: nobody knows it, and a step is blamed on the forward pass only where a guard tripped */
 	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
 };
 

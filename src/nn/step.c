@@ -172,6 +172,7 @@ hg_status hg_step_run(hg_step *s, int64_t count)
 	if (count < 0)
 		return hg__fail(s->ctx, HG_ERR_ARG, "step_run: count is %lld, expected at least 0", (long long)count);
 	HG__TRY(hg__optim_ready(s->optim));
+	HG__TRY(hg__forget_trips(s->tape->params));
 	while (count > 0) {
 		prepare(s, count);
 		const struct hg__caught *c = fitting(s, count);

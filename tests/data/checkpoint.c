@@ -111,9 +111,11 @@ static void states_come_back_bit_for_bit(void)
 	const hg_setting text = {.name = "more.text", .kind = HG_SETTING_TEXT, .text = "\xc3\xa4 \xe2\x82\xac"},
 	                 none = {.name = "more.none", .kind = HG_SETTING_TEXT}, real = {.name = "more.real", .kind = HG_SETTING_REAL, .real = 0.1},
 	                 seed = {.name = "more.seed", .kind = HG_SETTING_INTEGER, .integer = INT64_MIN};
-	const hg_promotion node = {.op = "spmm", .layer = "a layer", .nth = INT64_MAX}, second = {.op = "linear"};
+	const hg_promotion node = {.op = "spmm", .layer = "a layer", .nth = INT64_MAX}, second = {.op = "linear"},
+	                   third = {.op = "linear", .nth = 1, .layer = "1:2 3", .shift = HG_SHIFT_MOST};
 	CHECK_OK(hg_state_add_promotion(state, &node));
 	CHECK_OK(hg_state_add_promotion(state, &second));
+	CHECK_OK(hg_state_add_promotion(state, &third));
 	state->loss_scale.applied = INT64_MAX / 4;
 	state->loss_scale.steps = INT64_MAX / 4 + state->loss_scale.skipped;
 	CHECK_OK(hg_state_add_setting(state, &text));
@@ -343,6 +345,18 @@ static void promoted_without_number(hid_t f)
 {
 	put_text(f, "/promoted", "one", "1 spmm conv0");
 }
+static void promoted_by_nothing(hid_t f)
+{
+	put_text(f, "/promoted", "0", "0: spmm conv0");
+}
+static void promoted_by_too_much(hid_t f)
+{
+	put_text(f, "/promoted", "0", "0:15 spmm conv0");
+}
+static void promoted_by_a_word(hid_t f)
+{
+	put_text(f, "/promoted", "0", "0:3x spmm conv0");
+}
 static void no_loss_scale(hid_t f)
 {
 	drop(f, "loss_scale");
@@ -447,6 +461,9 @@ static const struct {
     {promoted_twice, "/promoted: attribute 1 is not \"NTH OP LAYER\""},
     {promoted_nothing, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
     {promoted_without_number, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
+    {promoted_by_nothing, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
+    {promoted_by_too_much, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
+    {promoted_by_a_word, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
     {no_loss_scale, "/loss_scale: no such group"},
     {no_scale, "/loss_scale: attribute scale is missing"},
     {integer_scale, "/loss_scale: attribute scale is not one number"},

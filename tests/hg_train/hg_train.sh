@@ -117,7 +117,7 @@ run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-p
 contains promote out promoted
 # What is refused is explained all the same: the table, then the sentence.
 run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse --explain
-contains 'refusal explained' out 'refused is what only the step.s finite check guards'
+contains 'refusal explained' out 'refused is what is guarded, but not by the weights'
 contains 'refusal explained' out 'spmm.* measured .*guard: the step.s finite check'
 contains 'refusal explained' out '^forward: '
 contains 'refusal explained' err 'refuses what is not proved (layer conv'

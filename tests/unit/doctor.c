@@ -663,28 +663,43 @@ static void updates_go_wrong(void)
 	}
 }
 
-/* A sum that is stored x 2^-1 and does not fit even so: what is told is told of the sum. */
+/* ---- what is stored x 2^-shift ---- */
+
+/* This op, in this layer, from now on. */
+static void rescale(struct ward *w, const char *op, const char *layer, int shift)
+{
+	hg_state *state = NULL;
+	struct hg__basis basis;
+	hg_promotion node = {.shift = shift};
+	snprintf(node.op, sizeof node.op, "%s", op);
+	snprintf(node.layer, sizeof node.layer, "%s", layer);
+	CHECK_OK(hg_state_create(&state));
+	CHECK_OK(hg_state_add_promotion(state, &node));
+	CHECK_OK(hg__basis_make(w->bench.params, state, &basis));
+	hg__basis_swap_promotions(w->bench.params, &basis);
+	hg__basis_fini(w->bench.ctx, &basis);
+	hg_state_free(state);
+}
+
+/* A sum that does not fit even so: what is told is told of the sum. */
 static void what_is_stored_rescaled_is_told_as_it_is(void)
 {
+	const float small[6] = {0.01f, 0.01f, 0.01f, 0.01f, 0.01f, 0.01f};
 	for (int x = 50; x <= 100; x += 50) {
 		struct ward w;
-		hg_state *state = NULL;
-		const hg_promotion node = {.op = "spmm", .layer = "conv1", .shift = 1};
-		const float small[6] = {0.01f, 0.01f, 0.01f, 0.01f, 0.01f, 0.01f};
 		ward_open(&w, hg_policy_fp16(), sum_scene);
 		w.bench.graph = star(w.bench.ctx, 2001);
 		constant_tensor(&w.bench, 2001, 3, (float)x);
 		constant_tensor(&w.bench, 2001, 2, 0.0f);
-		CHECK_OK(hg_state_create(&state));
-		CHECK_OK(hg_state_add_promotion(state, &node));
-		struct hg__basis basis;
-		CHECK_OK(hg__basis_make(w.bench.params, state, &basis));
-		hg__basis_swap_promotions(w.bench.params, &basis);
-		hg__basis_fini(w.bench.ctx, &basis);
+		rescale(&w, "spmm", "conv1", 1);
 		ward_compile(&w);
 		CHECK_OK(hg_param_set(hg_params_find(w.bench.params, "w"), small));
 		if (x == 50) {
 			(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+			for (int i = 0; i < w.report->tensors; i++)
+				if (strcmp(w.report->tensor[i].name, "conv1/spmm") == 0)
+					CHECK_MSG(w.report->tensor[i].shift == 1 && w.report->tensor[i].amax == 99968.0 && w.report->tensor[i].headroom < 0.5,
+					          "x 2^-%d, %g, %g bits", (int)w.report->tensor[i].shift, w.report->tensor[i].amax, w.report->tensor[i].headroom);
 		} else {
 			const hg_finding *f = ward_expect(&w, HG_CAUSE_STORE, 0, "spmm", "conv1", 0, 0);
 			CHECK(f->shift == 1 && f->wide == 200000.0 && f->limit == 131040.0 && f->terms == 2000);
@@ -692,8 +707,82 @@ static void what_is_stored_rescaled_is_told_as_it_is(void)
 			CHECK_CONTAINS(f->sentence, "stored x 2^-1");
 		}
 		ward_close(&w);
-		hg_state_free(state);
 	}
+}
+
+/* 64 X, stored x 2^-shift, and what reads it. */
+static hg_var own_term_scene(struct bench *b, hg_tape *tape)
+{
+	const hg_var x = hg_tape_input(tape, b->tensor[0], "x", -1.0), z = hg_scale(tape, x, 64.0f);
+	const hg_var y = hg_add(tape, z, hg_spmm(tape, b->graph, x, HG_NONE, HG_NORM_NONE, 1.0f));
+	return hg_mse(tape, hg_linear(tape, y, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+}
+
+static hg_var normed_scene(struct bench *b, hg_tape *tape)
+{
+	hg_param *part[4];
+	static const char *const name[] = {"gamma", "beta", "mean", "var"};
+	for (int i = 0; i < 4; i++) {
+		part[i] = hg_params_find(b->params, name[i]);
+		if (!part[i])
+			CHECK_OK(hg_params_add(b->params, name[i], 1, 3, i == 0 ? HG_INIT_ONES : HG_INIT_ZEROS, HG_PARAM_F32 | (i > 1 ? HG_PARAM_BUFFER : 0u), &part[i]));
+	}
+	const hg_var z = hg_scale(tape, hg_tape_input(tape, b->tensor[0], "x", -1.0), 64.0f);
+	const hg_var n = hg_batch_norm(tape, z, hg_tape_param(tape, part[0]), hg_tape_param(tape, part[1]), part[2], part[3], 0.1f, 1e-5f);
+	return hg_mse(tape, hg_linear(tape, n, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+}
+
+/* 70,400 and 2200 fit apart where the one is stored x 2^-4, their sum does not: it, and not the sum of neighbours, is to blame. */
+static void a_rescaled_own_term_counts_in_full(void)
+{
+	struct ward w;
+	ward_open(&w, hg_policy_fp16(), own_term_scene);
+	w.bench.graph = star(w.bench.ctx, 3);
+	constant_tensor(&w.bench, 3, 3, 1100.0f);
+	constant_tensor(&w.bench, 3, 2, 0.0f);
+	rescale(&w, "scale", "", 4);
+	ward_compile(&w);
+	(void)ward_expect(&w, HG_CAUSE_STORE, 0, "add", "", 0, 0);
+	ward_close(&w);
+}
+
+/* Columns of a healthy variance, however they are stored: a gain that is too large is no division by zero. */
+static void a_rescaled_variance_is_not_near_zero(void)
+{
+	for (int shift = 0; shift <= HG_SHIFT_MOST; shift += HG_SHIFT_MOST) {
+		struct ward w;
+		float x[8][3];
+		const float gain[3] = {65000.0f, 65000.0f, 65000.0f};
+		for (int i = 0; i < 24; i++)
+			x[i / 3][i % 3] = (float)(i / 3 % 3) * 0.5f + (float)(i / 3 & 1);
+		ward_open(&w, hg_policy_fp16(), normed_scene);
+		tensor_of(&w.bench, HG_F16, 8, 3, x, HG_F32);
+		constant_tensor(&w.bench, 8, 2, 0.0f);
+		if (shift)
+			rescale(&w, "scale", "", shift);
+		ward_compile(&w);
+		CHECK_OK(hg_param_set(hg_params_find(w.bench.params, "gamma"), gain));
+		const hg_finding *f = ward_examine(&w);
+		CHECK(f && f->cause == HG_CAUSE_STORE && strcmp(f->op, "batch_norm") == 0);
+		ward_close(&w);
+	}
+}
+
+/* What vanishes for being stored x 2^-14 is below 2^-11, not below 2^-25. */
+static void what_a_power_made_vanish_is_told_with_it(void)
+{
+	struct ward w;
+	ward_open(&w, hg_policy_fp16(), own_term_scene);
+	w.bench.graph = star(w.bench.ctx, 3);
+	constant_tensor(&w.bench, 3, 3, 0x1p-20f);
+	constant_tensor(&w.bench, 3, 2, 0.0f);
+	rescale(&w, "scale", "", HG_SHIFT_MOST);
+	ward_compile(&w);
+	const hg_finding *f = ward_examine(&w);
+	CHECK(f && f->cause == HG_CAUSE_UNDERFLOW && strcmp(f->op, "scale") == 0 && f->shift == HG_SHIFT_MOST);
+	CHECK(f->wide == 0x1p-14 && f->limit == 0x1p-10 && f->wide < f->limit);
+	CHECK_CONTAINS(f->sentence, "below half of the smallest half, 2^-10, stored x 2^-14");
+	ward_close(&w);
 }
 
 /* ---- going back ---- */
@@ -881,6 +970,9 @@ int main(int argc, char **argv)
 	    TEST(findings_stand_in_the_order_of_the_step),
 	    TEST(updates_go_wrong),
 	    TEST(what_is_stored_rescaled_is_told_as_it_is),
+	    TEST(a_rescaled_own_term_counts_in_full),
+	    TEST(a_rescaled_variance_is_not_near_zero),
+	    TEST(what_a_power_made_vanish_is_told_with_it),
 	    TEST(the_last_step_can_be_examined_if_it_was_skipped),
 	    TEST(nothing_to_examine_is_well),
 	    TEST(examining_gives_its_memory_back),

@@ -1,5 +1,6 @@
 /* Guards: what trips one, where it is looked for, and what a step makes of it. */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/buffer.h"
 #include "kernels/kernels.h"
@@ -209,31 +210,46 @@ static void sums_are_looked_at_before_they_are_stored(void)
 /* ---- steps ---- */
 
 /* Row 0 sums `count` of x; only row 1 counts in the loss. relu behind it or not. */
+static void record_on(struct bench *b, hg_tape *t, float alpha, int relu)
+{
+	const hg_var in = hg_tape_variable(t, b->tensor[0], "x");
+	hg_var y = hg_spmm(t, b->graph, in, hg_none(), HG_NORM_NONE, alpha);
+	y = relu ? hg_relu(t, y) : y;
+	const hg_var logits = hg_concat(t, y, hg_linear(t, y, hg_tape_param(t, hg_params_find(b->params, "w")), hg_none()));
+	const hg_var label = hg_tape_input(t, b->tensor[1], "labels", 0);
+	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_softmax_xent(t, logits, label, hg_none()) : logits));
+}
+
+static void fill_x(struct bench *b, int64_t count, float x)
+{
+	float *values = calloc((size_t)count, sizeof *values);
+	CHECK(values != NULL);
+	for (int64_t i = 0; i < count; i++)
+		values[i] = x;
+	CHECK_OK(hg_tensor_upload(b->tensor[0], values, HG_F32));
+	free(values);
+}
+
 static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t count, float x, float alpha, int relu)
 {
 	bench_open(b, test_context(), policy, mode);
 	int32_t *dst = calloc((size_t)count + 1, sizeof *dst), *src = calloc((size_t)count + 1, sizeof *src);
-	float *values = calloc((size_t)count + 2, sizeof *values), weight = 1.0f;
-	int32_t labels[2] = {-1, 0};
-	CHECK(dst && src && values);
+	const float weight = 1.0f;
+	const int32_t labels[2] = {-1, 0};
+	CHECK(dst && src);
 	for (int64_t e = 0; e < count; e++)
 		src[e] = (int32_t)e;
 	dst[count] = 1;
-	for (int64_t i = 0; i < count; i++)
-		values[i] = x;
 	CHECK_OK(hg_graph_from_coo(b->ctx, 2, count, count + 1, dst, src, NULL, NULL, &b->graph));
-	const hg_var in = hg_tape_variable(b->tape, tensor_of(b, HG_F16, count, 1, values, HG_F32), "x");
+	tensor_of(b, HG_F16, count, 1, NULL, HG_F32);
+	tensor_of(b, HG_I32, 2, 1, labels, HG_I32);
+	fill_x(b, count, x);
 	hg_param *w = NULL;
 	CHECK_OK(hg_params_add(b->params, "w", 1, 1, HG_INIT_ZEROS, 0, &w));
 	CHECK_OK(hg_param_set(w, &weight));
-	hg_var y = hg_spmm(b->tape, b->graph, in, hg_none(), HG_NORM_NONE, alpha);
-	y = relu ? hg_relu(b->tape, y) : y;
-	const hg_var logits = hg_concat(b->tape, y, hg_linear(b->tape, y, hg_tape_param(b->tape, w), hg_none()));
-	const hg_var label = hg_tape_input(b->tape, tensor_of(b, HG_I32, 2, 1, labels, HG_I32), "labels", 0);
-	CHECK_OK(hg_tape_compile(b->tape, mode == HG_TRAIN ? hg_softmax_xent(b->tape, logits, label, hg_none()) : logits));
+	record_on(b, b->tape, alpha, relu);
 	free(dst);
 	free(src);
-	free(values);
 }
 
 static void what_the_loss_does_not_read_trips_all_the_same(void)
@@ -279,6 +295,109 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 	}
 }
 
+/* A forward pass that no step came behind is nobody's. */
+static void what_was_only_looked_at_is_forgotten(void)
+{
+	for (int by_hand = 0; by_hand < 2; by_hand++) {
+		struct bench b;
+		hg_optim *optim = NULL;
+		hg_step *step = NULL;
+		hg_step_info info = HG_STEP_INFO_INIT;
+		const hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+		record(&b, hg_policy_fp16(), HG_TRAIN, 200, 400.0f, 1.0f, 0);
+		CHECK_OK(hg_optim_create(b.params, &config, &optim));
+		CHECK_OK(hg_step_create(b.tape, optim, NULL, &step));
+		for (int k = 0; k < 3; k++) {
+			fill_x(&b, 200, 400.0f);
+			CHECK_OK(hg_tape_forward(b.tape));
+			fill_x(&b, 200, 1.0f);
+			if (by_hand) {
+				CHECK_OK(hg_tape_forward(b.tape));
+				CHECK_OK(hg_tape_backward(b.tape));
+				CHECK_OK(hg_optim_step(optim));
+				CHECK_OK(hg_optim_info(optim, &info));
+			} else {
+				CHECK_OK(hg_step_run(step, 1));
+				CHECK_OK(hg_step_read(step, 0, NULL, &info));
+			}
+			CHECK_MSG(info.applied && info.tripped == -1, "by hand %d, step %d: %s", by_hand, k, hg_step_reason_text(info.reason));
+		}
+		hg_step_free(step);
+		hg_optim_free(optim);
+		bench_close(&b);
+	}
+}
+
+/* A loop of one's own: the node is named, replanned, the tape recorded again, and the next step applied. */
+static void a_loop_of_ones_own_goes_on(void)
+{
+	struct bench b;
+	hg_optim *optim = NULL;
+	hg_tape *again = NULL;
+	hg_step_info info = HG_STEP_INFO_INIT;
+	const hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+	int shift = -1;
+	record(&b, hg_policy_fp16(), HG_TRAIN, 200, 400.0f, 1.0f, 0);
+	CHECK_OK(hg_optim_create(b.params, &config, &optim));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
+	CHECK_OK(hg_optim_step(optim));
+	CHECK_OK(hg_optim_info(optim, &info));
+	CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD && info.tripped_amax == 80000.0f);
+	CHECK_STATUS(hg_tape_replan(b.tape, -1, &shift), HG_ERR_ARG);
+	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->lines, &shift), HG_ERR_ARG);
+	CHECK_OK(hg_tape_replan(b.tape, info.tripped, &shift));
+	CHECK_EQ_I(shift, 0); /* concat reads it: f32 */
+	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
+	CHECK_STATUS(hg_tape_replan(again, 0, &shift), HG_ERR_STATE);
+	record_on(&b, again, 1.0f, 0);
+	for (int k = 0; !info.applied && k < 5; k++) { /* what follows it may not fit either */
+		CHECK_OK(hg_tape_forward(again));
+		CHECK_OK(hg_tape_backward(again));
+		CHECK_OK(hg_optim_step(optim));
+		CHECK_OK(hg_optim_info(optim, &info));
+		if (info.applied)
+			break;
+		CHECK_OK(hg_tape_replan(again, info.tripped, NULL));
+		hg_tape_free(again);
+		CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
+		record_on(&b, again, 1.0f, 0);
+	}
+	CHECK(info.applied && info.tripped == -1);
+	hg_tape_free(again);
+	hg_optim_free(optim);
+	bench_close(&b);
+}
+
+static void keep_guards(void *user, const char *line)
+{
+	char(*text)[4096] = user;
+	const size_t length = strlen(*text);
+	snprintf(*text + length, sizeof *text - length, "%s\n", line);
+}
+
+/* The table says what there is. */
+static void the_table_says_who_looks(void)
+{
+	hg_policy alone = hg_policy_fp16();
+	alone.replan = 0;
+	const struct {
+		hg_policy policy;
+		hg_mode mode;
+		const char *says;
+	} rows[] = {{hg_policy_fp16(), HG_TRAIN, "guard: looked at as it is stored"},
+	            {alone, HG_TRAIN, "guard: the step's finite check"},
+	            {hg_policy_fp16(), HG_EVAL, "no guard"}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		char text[4096] = "";
+		record(&b, rows[i].policy, rows[i].mode, 200, 1.0f, 1.0f, 0);
+		CHECK_OK(hg_tape_explain(b.tape, keep_guards, &text));
+		CHECK_CONTAINS(text, rows[i].says);
+		bench_close(&b);
+	}
+}
+
 /* Proved, or guarded by the weights: no pass, no comparison. On an EVAL tape neither. */
 static void only_what_is_guarded_by_itself_is_looked_at(void)
 {
@@ -302,9 +421,14 @@ static void only_what_is_guarded_by_itself_is_looked_at(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(the_first_line_and_its_largest_number_win),   TEST(a_pass_sees_every_element),
-	    TEST(sums_are_looked_at_before_they_are_stored),   TEST(what_the_loss_does_not_read_trips_all_the_same),
+	    TEST(the_first_line_and_its_largest_number_win),
+	    TEST(a_pass_sees_every_element),
+	    TEST(sums_are_looked_at_before_they_are_stored),
+	    TEST(what_the_loss_does_not_read_trips_all_the_same),
 	    TEST(only_what_is_guarded_by_itself_is_looked_at),
+	    TEST(what_was_only_looked_at_is_forgotten),
+	    TEST(a_loop_of_ones_own_goes_on),
+	    TEST(the_table_says_who_looks),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -53,27 +53,32 @@ static void runs_go_on_bit_for_bit(void)
 				resume(devices[d], small_config(*model, policies[p]));
 }
 
-/* Sums times 4096 overflow behind their guards in the first steps, and nodes are promoted. The run that goes on knows them; one that is put back to its
- * beginning forgets them. */
+/* Sums times lambda overflow behind their guards in the first steps, and are stored x 2^-k, or run in f32 where no k is enough. The run that goes on knows them; one that is put
+ * back to its beginning forgets them. */
 static void promoted_nodes_stay_so(void)
 {
-	static struct small_run r;
-	hg_train_config c = small_config("gin", "fp16");
-	c.eval_every = 1;
-	c.model.lambda = 4096.0f;
-	small_open(&r, test_context(), c);
-	hg_state *begin = small_state(&r);
-	small_go(&r);
-	hg_state *end = small_state(&r);
-	CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans", r.report.replans);
-	CHECK_OK(hg_train_set_state(r.train, begin));
-	hg_state *again = small_state(&r);
-	check_same_state(begin, again, 1);
-	hg_state_free(begin);
-	hg_state_free(end);
-	hg_state_free(again);
-	small_close(&r);
-	resume(test_context, c);
+	static const float lambdas[] = {4096.0f, 0x1p24f};
+	for (int rescaled = 1; rescaled >= 0; rescaled--) {
+		static struct small_run r;
+		hg_train_config c = small_config("gin", "fp16");
+		c.eval_every = 1;
+		c.model.lambda = lambdas[!rescaled];
+		small_open(&r, test_context(), c);
+		hg_state *begin = small_state(&r);
+		small_go(&r);
+		hg_state *end = small_state(&r);
+		CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans", r.report.replans);
+		CHECK_MSG((r.report.rescaled > 0) == rescaled && (r.report.promoted > 0) == !rescaled, "%d rescaled, %d in f32", r.report.rescaled, r.report.promoted);
+		CHECK_EQ_I(end->promotion[0].shift > 0, rescaled);
+		CHECK_OK(hg_train_set_state(r.train, begin));
+		hg_state *again = small_state(&r);
+		check_same_state(begin, again, 1);
+		hg_state_free(begin);
+		hg_state_free(end);
+		hg_state_free(again);
+		small_close(&r);
+		resume(test_context, c);
+	}
 }
 
 static void every_optimiser_goes_on(void)
@@ -349,6 +354,12 @@ static void a_state_by_hand(void)
 	hg_promotion node = {.op = "spmm", .layer = "conv0", .nth = 1};
 	CHECK_OK(hg_state_add_promotion(s, &node));
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	node.nth = 2;
+	node.shift = HG_SHIFT_MOST + 1;
+	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	node.shift = -1;
+	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
+	node.nth = 1, node.shift = 0;
 	node.nth = -1;
 	CHECK_STATUS(hg_state_add_promotion(s, &node), HG_ERR_ARG);
 	memset(setting.name, 'x', sizeof setting.name); /* no end */

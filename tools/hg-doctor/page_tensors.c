@@ -57,8 +57,8 @@ static void print_histogram(FILE *out, const hg_doctor_tensor *t)
 	print_bar(out, t, 31, most);
 	(void)fprintf(out, "\"/><path d=\"M0 %d.5H%d\" class=\"axis\"/>", HIGH, WIDE);
 	if (isfinite(t->bound))
-		print_mark(out, t->bound, "bound");
-	print_mark(out, t->amax, "amax");
+		print_mark(out, ldexp(t->bound, -t->shift), "bound");
+	print_mark(out, ldexp(t->amax, -t->shift), "amax");
 	(void)fputs("</svg>", out);
 }
 

@@ -36,7 +36,7 @@ void explain_refused(const struct options *o, hg_context *ctx, const hg_train_co
 	if (status >= 0 && o->resume)
 		status = hg_checkpoint_load(o->resume, train, message);
 	if (status >= 0) {
-		fputs("with --unproved guard; refused is what only the step's finite check guards:\n", out);
+		fputs("with --unproved guard; refused is what is guarded, but not by the weights:\n", out);
 		status = explain(o, train, out);
 	}
 	hg_train_free(train);

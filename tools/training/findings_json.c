@@ -109,9 +109,10 @@ int tensor_json(FILE *out, int64_t step, const hg_doctor_tensor *t)
 	json_t *bins = json_array();
 	for (int k = 0; k < 32; k++)
 		append(&bins, json_integer((json_int_t)t->bin[k]));
-	return jsonl_write(out, json_pack("{ss sI ss ss ss si sb ss sI sI sI sI sI so so so ss so}", "event", "tensor", "step", (json_int_t)step, "name", t->name,
-	                                  "op", t->op, "layer", t->layer, "node", (int)t->node, "backward", t->backward, "dtype", hg_dtype_name(t->dtype), "rows",
-	                                  (json_int_t)t->rows, "cols", (json_int_t)t->cols, "zeros", (json_int_t)t->zeros, "subnormals", (json_int_t)t->subnormals,
-	                                  "nonfinite", (json_int_t)t->nonfinite, "amax", any_number(t->amax), "bound", any_number(t->bound), "headroom",
-	                                  any_number(t->headroom), "verdict", hg_verdict_name(t->verdict), "bins", bins));
+	return jsonl_write(out,
+	                   json_pack("{ss sI ss ss ss si sb ss sI sI sI sI sI so so so ss si so}", "event", "tensor", "step", (json_int_t)step, "name", t->name,
+	                             "op", t->op, "layer", t->layer, "node", (int)t->node, "backward", t->backward, "dtype", hg_dtype_name(t->dtype), "rows",
+	                             (json_int_t)t->rows, "cols", (json_int_t)t->cols, "zeros", (json_int_t)t->zeros, "subnormals", (json_int_t)t->subnormals,
+	                             "nonfinite", (json_int_t)t->nonfinite, "amax", any_number(t->amax), "bound", any_number(t->bound), "headroom",
+	                             any_number(t->headroom), "verdict", hg_verdict_name(t->verdict), "shift", (int)t->shift, "bins", bins));
 }

@@ -255,6 +255,7 @@ hg_status hg__optim_look(hg_optim *optim)
 	hg_context *ctx = optim->params->ctx;
 	const struct hg__optim_args args = args_of(optim);
 	HG__TRY(hg__optim_ready(optim));
+	optim->params->looked = 0; /* the check takes it */
 	return ctx->backend->kernels->grad_check(ctx, &args);
 }
 
