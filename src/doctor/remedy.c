@@ -236,7 +236,7 @@ static const struct {
     {HG_CAUSE_ACCUMULATION, wide_sums, "sums in f32, narrowed once, when the row is complete"},
     {HG_CAUSE_ACCUMULATION, batched_sums, "sums in f16, but in batches of 64 that are scaled before they join the sum"},
     {HG_CAUSE_ACCUMULATION, full_precision, "nothing is f16 then"},
-    {HG_CAUSE_STORE, wide_sums, "sums in f32; a node that overflows all the same is put in f32 by the run itself"},
+    {HG_CAUSE_STORE, wide_sums, "sums in f32; a result that overflows all the same is stored x 2^-k, or put in f32, by the run itself"},
     {HG_CAUSE_STORE, norm_both, "a sum divided by the root of the degree"},
     {HG_CAUSE_STORE, norm_right, "a mean is no larger than its largest term"},
     {HG_CAUSE_STORE, mean, "a mean is no larger than its largest term"},

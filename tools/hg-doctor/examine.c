@@ -13,7 +13,7 @@
 #include "watch.h"
 
 /* What a run mends by itself after a step that is not bad: gradients that overflow, as long as the loss scale can fall, and a node whose guard has tripped, where it
- * will be put in f32. */
+ * will be stored x 2^-k or put in f32. */
 static int is_mended(const struct examination *e, const hg_doctor_report *report, const hg_finding *f)
 {
 	const hg_policy *policy = &e->diagnosis->config.policy;

@@ -58,9 +58,9 @@ void options_help(FILE *out)
 	tool_options_print(out, table, OPTIONS, 1);
 	fputs("\n"
 	      "When is a step bad? A dynamic loss scale begins too high on purpose and falls until the gradients fit, and a node\n"
-	      "that overflows behind its guard is put in f32: up to 4 skipped steps in a row are their way to work, and no\n"
-	      "finding. A step is bad if it is the fifth skipped one in a row, if it is skipped although the loss scale cannot\n"
-	      "fall further, if its loss is not finite and nothing is put in f32 (--precision fp16-naive), or if it is the last\n"
+	      "that overflows behind its guard is stored x 2^-k, or put in f32: up to 4 skipped steps in a row are their way to\n"
+	      "work, and no finding. A step is bad if it is the fifth skipped one in a row, if it is skipped although the loss scale cannot\n"
+	      "fall further, if its loss is not finite and nothing mends that (--precision fp16-naive), or if it is the last\n"
 	      "and was skipped or its loss is not finite.\n"
 	      "\n"
 	      "While all goes well a few steps are replayed all the same, the first, the last and those numbered 1, 2, 4, 8, ...:\n"
