@@ -164,6 +164,44 @@ static void a_limit_is_a_limit(void)
 	hg_context_free(ctx);
 }
 
+/* A machine that has less than a program asks for, and a system that would promise it all the same. */
+enum { THERE_IS = 40 << 20 };
+static hg_status little_memory(hg_context *ctx, size_t *total, size_t *available)
+{
+	(void)ctx;
+	*total = *available = THERE_IS;
+	return HG_OK;
+}
+
+/* Weights come before the tape counts what a run needs: they are refused by name where the program would be ended when it writes to them. */
+static void weights_that_no_machine_has_are_refused(void)
+{
+	hg_context *ctx = test_context();
+	if (hg_context_device(ctx) != HG_DEVICE_CPU) { /* a GPU says so itself */
+		hg_context_free(ctx);
+		return;
+	}
+	struct hg__backend small = *ctx->backend;
+	const struct hg__backend *real = ctx->backend;
+	hg_params *params = NULL;
+	void *memory = NULL;
+	small.memory = little_memory;
+	CHECK_OK(hg_params_create(ctx, NULL, &params));
+	ctx->backend = &small;
+	CHECK_OK(hg_params_add(params, "fits", 1024, 4096, HG_INIT_ZEROS, 0, NULL));
+	CHECK_STATUS(hg_params_add(params, "conv0.weight", 4096, 4096, HG_INIT_ZEROS, 0, NULL), HG_ERR_NOMEM);
+	test_note("%s", hg_context_error(ctx));
+	CHECK_CONTAINS(hg_context_error(ctx), "no device memory for f32 [4096, 4096], 67108864 bytes");
+	CHECK_EQ_I(hg_params_count(params), 1);
+	CHECK_STATUS(hg__host_alloc(ctx, THERE_IS + 1, 1, "values", &memory), HG_ERR_NOMEM);
+	CHECK_CONTAINS(hg_context_error(ctx), "values: no host memory for 41943041 bytes");
+	CHECK_OK(hg__host_alloc(ctx, THERE_IS, 1, "values", &memory));
+	hg__host_free(ctx, memory, THERE_IS);
+	ctx->backend = real;
+	hg_params_free(params);
+	hg_context_free(ctx);
+}
+
 /* Scores of edges are made again for the backward of the leaky rectifier, or, in a tape that keeps them, not: the same gradients to the last bit. */
 static void what_is_made_again_is_the_same(void)
 {
@@ -255,8 +293,13 @@ static void tapes_take_turns_in_an_arena(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(the_plan_is_the_peak), TEST(graphs_keep_what_they_need),     TEST(too_little_memory_is_told_before_the_run),
-	    TEST(a_limit_is_a_limit),   TEST(what_is_made_again_is_the_same), TEST(tapes_take_turns_in_an_arena),
+	    TEST(the_plan_is_the_peak),
+	    TEST(graphs_keep_what_they_need),
+	    TEST(too_little_memory_is_told_before_the_run),
+	    TEST(a_limit_is_a_limit),
+	    TEST(weights_that_no_machine_has_are_refused),
+	    TEST(what_is_made_again_is_the_same),
+	    TEST(tapes_take_turns_in_an_arena),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
