@@ -5,6 +5,11 @@ function field(name,   m) {
   sub("[\",}].*", "", m)
   return m
 }
+# "+0.2", "-0.1", but "0.0": what rounds to zero has no sign
+function signed(points,   text) {
+  text = sprintf("%+.1f", points)
+  return text + 0 == 0 ? "0.0" : text
+}
 /"event": *"summary"/ {
   n++
   precision[n] = field("precision"); accuracy[n] = 100 * field("test_accuracy_mean"); ms[n] = field("epoch_ms_median")
@@ -19,7 +24,7 @@ END {
       gap = accuracy[base] - accuracy[i]
       if (finite[i] == "false") verdict = "BROKEN: the loss is not a number"
       else if (gap >= 10) verdict = sprintf("BROKEN: %.1f points lost", gap)
-      else if (gap <= 0.5) verdict = sprintf("as good as fp32 (%+.1f points)", -gap)
+      else if (gap <= 0.5) verdict = sprintf("as good as fp32 (%s points)", signed(-gap))
       else verdict = sprintf("%.1f points below fp32", gap)
     }
     printf "%-12s %8.1f%% %10.2f %12.2f %12.2f %8d  %s\n", precision[i], accuracy[i], ms[i], state[i] / 1048576, peak[i] / 1048576, skipped[i], verdict

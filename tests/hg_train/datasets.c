@@ -122,6 +122,9 @@ int main(int argc, char **argv)
 	memset(d->val_mask, 0, 20);
 	failed |= write(d, argv[1], "empty_validation");
 	d = star(20, TRAIN);
+	d->features = 0;
+	failed |= write(d, argv[1], "no_columns");
+	d = star(20, TRAIN);
 	d->classes = 0;
 	free(d->label);
 	d->label = NULL;

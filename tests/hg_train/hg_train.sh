@@ -5,6 +5,7 @@ set -u
 train=$1 convert=$2 dir=$3 datasets=$4
 tool=$train refusal=2
 . "$(dirname "$0")/../tool.sh"
+compare=$(cd "$(dirname "$0")/../../tools" && pwd)/compare.awk
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
@@ -46,6 +47,7 @@ refused 'lambda of gcn' '--lambda is an option of gin' --data data.h5 --model gc
 refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin --readout sum
 refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 --model gat --out-heads 2
 refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 --model gcn --patience 3
+refused 'no columns' 'no_columns.h5: has no features to train on' --data no_columns.h5 --model gin
 refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn
 refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 --model gcn
 refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
@@ -56,6 +58,21 @@ refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.json
 echo 'not a dataset' >text.h5
 refused 'not HDF5' 'text.h5' --data text.h5 --model gcn
 refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json missing/x.jsonl
+
+# The table of the quickstart: its verdicts, and no sign before what rounds to zero.
+verdict() { # ACCURACY of fp16 beside 0.5 of fp32
+  printf '{"event":"summary","precision":"%s","test_accuracy_mean":%s,"loss_finite":true}\n' fp32 0.5 fp16 "$1" | awk -f "$compare" >out
+}
+verdict 0.4996
+contains 'a hair less' out 'fp16 .* as good as fp32 (0.0 points)'
+verdict 0.502
+contains 'more' out 'fp16 .* as good as fp32 (+0.2 points)'
+verdict 0.496
+contains 'less' out 'fp16 .* as good as fp32 (-0.4 points)'
+verdict 0.48
+contains 'much less' out 'fp16 .* 2.0 points below fp32'
+verdict 0.2
+contains 'lost' out 'fp16 .* BROKEN: 30.0 points lost'
 
 for model in gcn gin gat; do
   for precision in fp32 fp16 fp16-naive; do
@@ -190,6 +207,25 @@ for model in gcn gin gat; do
   done
 done
 [ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
+# What is stored x 2^-k since a guard tripped stays so in the run that goes on, which says so.
+"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
+hub='--data hub.h5 --model gin --dropout 0 --device cpu'
+run 0 'guards' $hub --epochs 9 --explain --save whole.h5
+contains 'guards' err 'reached [0-9]*, more than f16 holds; the step was skipped, and it is stored x 2^-[0-9]* from now on'
+contains 'guards' out 'overflows *in the forward pass of 2 steps, which were skipped$'
+contains 'guards' out 'guards *2 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+run 0 'one guard' $hub --epochs 1 --save first.h5
+contains 'one guard' out 'overflows *in the forward pass of 1 step, which was skipped$'
+contains 'one guard' out 'guards *1 tripped; at the end 1 result stored x 2^-k, 0 in fp32'
+run 0 'guards, resumed between' $hub --epochs 8 --resume first.h5 --save second.h5
+contains 'guards, resumed between' out 'guards *1 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+cmp whole.h5 second.h5 || fail 'guards, resumed between: another checkpoint'
+run 0 'guards, resumed behind' $hub --epochs 1 --resume second.h5
+contains 'guards, resumed behind' out 'guards *0 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+[ ! -s err ] || fail 'guards, resumed behind:' "$(cat err)"
+# One stream at a time: what is printed does not break off where a message begins.
+"$train" $hub --epochs 2 --explain >both 2>&1 || fail 'both streams in one file: not exit code 0'
+contains 'both streams in one file' both '^hg-train: train: conv0'
 run 0 'another seed' --data data.h5 --model gat --epochs 1 --resume half.h5 --seed 6 --device cpu
 contains 'another seed' err 'seed is 5 in half.h5, the run has 6'
 run 0 'another precision' --data data.h5 --model gat --precision fp32 --epochs 1 --resume half.h5 --seed 5 --device cpu

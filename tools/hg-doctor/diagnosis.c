@@ -19,10 +19,13 @@ void diagnosis_sentence(const struct diagnosis *d, char *buffer)
 	if (d->findings)
 		(void)name_sentence(d->dataset, &d->finding[0], buffer);
 	else if (d->bad)
-		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay shows nothing.", (long long)(c->first + c->count - 1), d->bad);
+		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay %s.", (long long)(c->first + c->count - 1), d->bad,
+		               d->report ? "shows nothing" : "was interrupted");
 	else if (c->skipped)
-		(void)snprintf(buffer, SENTENCE_SIZE, "Nothing was wrong in %lld steps; %lld were skipped on the way, and the run mended that by itself.",
-		               (long long)c->count, (long long)c->skipped);
+		(void)snprintf(buffer, SENTENCE_SIZE, "Nothing was wrong in %lld steps; %lld %s skipped on the way, and the run mended that by itself.",
+		               (long long)c->count, (long long)c->skipped, c->skipped == 1 ? "was" : "were");
+	else if (!c->count)
+		(void)snprintf(buffer, SENTENCE_SIZE, "No step was made.");
 	else
 		(void)snprintf(buffer, SENTENCE_SIZE, "Nothing was wrong in %lld steps.", (long long)c->count);
 }

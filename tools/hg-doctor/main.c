@@ -20,6 +20,7 @@ struct command {
 
 static int complain(const char *sentence, hg_status status)
 {
+	(void)fflush(stdout); /* of both in one file what came first stands first */
 	fprintf(stderr, "hg-doctor: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
 	return DOCTOR_FAILED;
 }
@@ -30,6 +31,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 	struct command *c = user;
 	if (level > HG_LOG_ERROR && c->examination.trying)
 		return;
+	(void)fflush(stdout);
 	progress_end(&c->examination.progress);
 	fprintf(stderr, "hg-doctor: %s\n", message);
 }

@@ -34,6 +34,7 @@ struct command {
 
 static int complain(const char *sentence, hg_status status)
 {
+	(void)fflush(stdout); /* of both in one file what came first stands first */
 	fprintf(stderr, "hg-train: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
 	return tool_code_of(status);
 }
@@ -114,6 +115,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 	struct command *c = user;
 	if (level > HG_LOG_ERROR && c->results.runs)
 		return;
+	(void)fflush(stdout);
 	progress_end(&c->progress);
 	fprintf(stderr, "hg-train: %s\n", message);
 }

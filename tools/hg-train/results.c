@@ -111,17 +111,21 @@ static void print_epoch(const struct statistics *s, FILE *out)
 	fputc('\n', out);
 }
 
-/* Of values alone: the loss scale brings gradients near the limit on purpose. The observer's largest values are finite ones. */
+/* Of values alone: the loss scale brings gradients near the limit on purpose. */
 static void print_headroom(const struct results *r, FILE *out)
 {
-	if (*r->headroom_at)
+	const int known = *r->headroom_at != 0, none = known && r->headroom <= 0;
+	if (known && !none)
 		fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ", r->headroom, r->headroom_at);
-	if (*r->headroom_at && r->observe_every == 1)
+	if (known && !none && r->observe_every == 1)
 		fputs("every step\n", out);
-	else if (*r->headroom_at)
+	else if (known && !none)
 		fprintf(out, "one step in %d (--observe 1: every one)\n", r->observe_every);
+	if (none)
+		fprintf(out, "  no headroom     in %s: it was not finite\n", r->headroom_at);
 	if (r->overflows)
-		fprintf(out, "  no headroom     in %lld steps, which were skipped: their forward pass overflowed\n", (long long)r->overflows);
+		fprintf(out, "  overflows       in the forward pass of %lld step%s skipped\n", (long long)r->overflows,
+		        r->overflows == 1 ? ", which was" : "s, which were");
 }
 
 static void print_doctor(const struct results *r, const struct statistics *s, FILE *out)
@@ -175,7 +179,7 @@ void results_print(const struct results *r, FILE *out)
 	        (double)s.arena_bytes / mib);
 	print_headroom(r, out);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
-	if (s.replans)
+	if (s.replans || s.rescaled) /* a run that is resumed may have begun with some */
 		fprintf(out, "  guards          %d tripped; at the end %d result%s stored x 2^-k, %d in fp32\n", s.replans, s.rescaled, s.rescaled == 1 ? "" : "s",
 		        s.promoted);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,

@@ -60,7 +60,7 @@ hg_status dataset_load(const struct training *t, hg_dataset **dataset, char *mes
 	if (status < 0)
 		return status;
 	hg_dataset *d = *dataset;
-	if (!d->feat && !d->feat_rowptr)
+	if ((!d->feat && !d->feat_rowptr) || !d->features)
 		return dataset_refuse(t, "has no features to train on", message);
 	if (!d->label)
 		return dataset_refuse(t, "has no labels to train on", message);
