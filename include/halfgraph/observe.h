@@ -60,7 +60,8 @@ typedef struct hg_observer {
 	int64_t tensors; /* that are seen */
 	int64_t looks;   /* calls in each step */
 	int64_t steps;   /* that can be read now; asking waits for the device */
-	double headroom; /* the least that a value in f16 (a gradient follows the loss scale) has had since the step object was made; INFINITY: none was seen */
+	double
+	    headroom; /* the least that a value in f16 (a gradient follows the loss scale) has had since the step object was made; 0: one was not finite; INFINITY: none was seen */
 	const char *headroom_name; /* its tensor; NULL: none */
 } hg_observer;
 #define HG_OBSERVER_INIT                         \

@@ -49,8 +49,9 @@ static inline int64_t hg__observe_chunks(const struct hg__mat *mat)
 	return (mat->rows * mat->ld + HG__OBSERVE_CHUNK - 1) / HG__OBSERVE_CHUNK;
 }
 
-/* kept[place * stride + i] = what is counted of tensor i, and what spmm_probe has left in counts[i];  most[i] = max(most[i], amax).  closes: the place gets its head and is
- * taken. table [count + 1] device, its last row without a tensor; chunks: `first` there. counts [count]: all zero before and after. */
+/* kept[place * stride + i] = what is counted of tensor i, and what spmm_probe has left in counts[i];  most[i] = max(most[i], amax, or infinity where
+ * an element is not finite).  closes: the place gets its head and is taken. table [count + 1] device, its last row without a tensor; chunks: `first` there. counts [count]: all
+ * zero before and after. */
 struct hg__observe_args {
 	struct hg__due due;
 	const struct hg__watched *table;
@@ -118,6 +119,12 @@ static inline uint32_t hg__widened_magnitude(uint32_t magnitude)
 HG_HD static inline uint64_t hg__swamped(uint32_t deviation, int32_t row)
 {
 	return (uint64_t)deviation << 32 | (UINT32_MAX - (uint32_t)row);
+}
+
+/* How far a tensor went, as the bits of an f32: as integers they are in the order of the numbers, and infinity is above them all. */
+HG_HD static inline uint32_t hg__observed_reach(uint32_t amax, uint64_t nonfinite)
+{
+	return nonfinite ? 0x7F800000u : amax;
 }
 
 /* What a place says of the step, whose loss scale has not been moved on yet. */

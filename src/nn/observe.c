@@ -115,12 +115,12 @@ hg_status hg_step_observed(hg_step *s, int64_t back, int64_t index, hg_observati
 
 /* ---- all of them ---- */
 
-/* The tightest value in f16 of all that were looked at. (most is 0 where nothing was, or zeros alone.) */
+/* The tightest value in f16 of all that were looked at. (most is 0 where nothing was, or zeros alone; infinity has no room at all.) */
 static void fill_headroom(const struct hg__watch *w, hg_observer *o)
 {
 	o->headroom = INFINITY;
 	for (int64_t i = 0; i < w->spots; i++) {
-		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)), bits = hg__headroom(HG_F16, amax);
+		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)), bits = isfinite(amax) ? hg__headroom(HG_F16, amax) : 0.0;
 		if (w->spot[i].gradient || w->spot[i].mat.dtype != HG_F16 || !(bits < o->headroom))
 			continue;
 		o->headroom = bits;

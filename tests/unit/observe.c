@@ -343,6 +343,8 @@ static void a_bad_step_is_seen(const void *item)
 			CHECK_STR(o.layer, "conv1");
 			CHECK_STR(o.name, "conv1/linear");
 			CHECK(o.first_row == 50 && o.first_col == 0 && o.nonfinite == 16 && o.headroom == 0.0);
+			CHECK(observer_of(&r).headroom == 0.0);
+			CHECK_STR(observer_of(&r).headroom_name, "conv1/linear");
 		}
 		rig_close(&r);
 	}

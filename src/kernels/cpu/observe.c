@@ -157,7 +157,8 @@ hg_status HG__CPU(observe)(hg_context *ctx, const struct hg__observe_args *a)
 		HG__TRY(hg__need(ctx, hg__is_state(&a->table[i].mat), "observe: a tensor is neither f16 nor f32"));
 		count_tensor(ctx, &a->table[i].mat, &a->counts[i]);
 		a->kept[place * a->stride + i] = a->counts[i];
-		a->most[i] = a->counts[i].amax > a->most[i] ? a->counts[i].amax : a->most[i];
+		const uint32_t reached = hg__observed_reach(a->counts[i].amax, a->counts[i].nonfinite);
+		a->most[i] = reached > a->most[i] ? reached : a->most[i];
 		memset(&a->counts[i], 0, sizeof a->counts[i]);
 	}
 	if (a->closes) {

@@ -259,7 +259,7 @@ __device__ void keep(const struct hg__observe_args &a)
 	const int64_t place = a.ring->taken % HG__OBSERVED_STEPS;
 	uint64_t *from = reinterpret_cast<uint64_t *>(a.counts), *to = reinterpret_cast<uint64_t *>(a.kept + place * a.stride);
 	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK) {
-		a.most[i] = max(a.most[i], __ldcg(&a.counts[i].amax));
+		a.most[i] = max(a.most[i], hg__observed_reach(__ldcg(&a.counts[i].amax), __ldcg(wide_word(&a.counts[i].nonfinite))));
 		a.counts[i].zeros = zeros_of(a.table[i].mat, &a.counts[i]);
 	}
 	__syncthreads();
