@@ -2,6 +2,7 @@
 #define HALFGRAPH_DOCTOR_H
 
 #include "halfgraph/optim.h"
+#include "halfgraph/progress.h"
 #include "halfgraph/tape.h"
 #include "halfgraph/train.h"
 
@@ -140,10 +141,11 @@ typedef struct hg_doctor_config {
 	/* What a training run's data.input.x was uploaded from: a compact host array [n, d], f16 or f32, borrowed. NULL: not known, so that nobody sees what became 0 then. */
 	const void *features;
 	hg_dtype features_dtype;
+	const hg_progress *progress; /* told before every node of a replay; one that is stopped leaves the run as it was. NULL: unwatched */
 } hg_doctor_config;
-#define HG_DOCTOR_CONFIG_INIT                     \
-	{                                             \
-		sizeof(hg_doctor_config), 1, 8, 0, HG_F32 \
+#define HG_DOCTOR_CONFIG_INIT                        \
+	{                                                \
+		sizeof(hg_doctor_config), 1, 8, 0, HG_F32, 0 \
 	}
 
 /* For a loop of your own: `record` records on a tape what the loop's tape has, and returns the loss; it is called once, now. optim may be NULL: the update is not examined then.

@@ -251,6 +251,7 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .optim = doctor->optim,
 	                        .features = doctor->train ? doctor->train->input.x_sparse : NULL,
 	                        .config = doctor->train ? &doctor->train->config : NULL,
+	                        .progress = doctor->config.progress,
 	                        .silent = doctor->config.silent,
 	                        .most = doctor->config.most_findings,
 	                        .pages = &doctor->pages};

@@ -66,6 +66,7 @@ struct hg__exam {
 	const float *uploaded;
 	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
 	const hg_train_config *config; /* of a training run; NULL: none */
+	const hg_progress *progress;
 	int silent, most;
 	struct hg__step step; /* as it is at the beginning */
 	struct hg__page **pages;

@@ -2,9 +2,19 @@
 
 /* Forward and backward as run.c does them, node by node, each node judged as soon as it has run: what it had is still there, and what it made. */
 
+/* A node of a large graph takes seconds here: nobody waits for all of them who wants no answer any more. */
+static hg_status tell(const struct hg__exam *exam, int64_t done)
+{
+	const hg_progress *watch = exam->progress;
+	if (!watch || !watch->step || !watch->step(watch->user, "replay", done, exam->tape->forwards + exam->tape->backwards))
+		return HG_OK;
+	return hg__fail(exam->ctx, HG_ERR_STATE, "doctor_examine: stopped on request");
+}
+
 static hg_status forward(struct hg__exam *exam)
 {
 	for (int64_t i = 0; i < exam->tape->forwards; i++) {
+		HG__TRY(tell(exam, i));
 		const struct hg__launch *launch = &exam->tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
 		HG__TRY(hg__judge_forward(exam, launch));
@@ -81,7 +91,9 @@ hg_status hg__exam_replay(struct hg__exam *exam)
 	if (!exam->tape->trains)
 		return HG_OK;
 	HG__TRY(hg__tape_back_begin(exam->tape));
-	for (int64_t i = 0; i < exam->tape->backwards; i++)
+	for (int64_t i = 0; i < exam->tape->backwards; i++) {
+		HG__TRY(tell(exam, exam->tape->forwards + i));
 		HG__TRY(back(exam, &exam->tape->backward[i]));
+	}
 	return HG_OK;
 }

@@ -276,6 +276,23 @@ contains interrupt last '"verdict":"interrupted"'
 contains interrupt out 'Interrupted. Nothing was wrong'
 shows interrupt long.html Interrupted
 
+# Also before the first step is over: the replay before it takes longest where a graph is large.
+"$convert" --synthetic planted --nodes 30000 --features 64 --seed 2 -o large.h5 >/dev/null || fail 'large: no graph'
+"$doctor" --data large.h5 --model gin --steps 10000000 --json early.jsonl >out 2>err &
+child=$!
+tries=0
+until [ -e early.jsonl ] || [ $tries -ge 300 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $child
+wait $child
+found=$?
+[ $found -eq 130 ] || fail "interrupt before a step: exit code $found, expected 130"
+contains 'interrupt before a step' early.jsonl '"verdict":"interrupted"'
+contains 'interrupt before a step' out 'Interrupted\. '
+[ ! -s err ] || fail 'interrupt before a step:' "$(cat err)"
+
 # What was printed and did not arrive is a failure, said once.
 lost() { # NAME ARGS...
   name=$1

@@ -633,6 +633,55 @@ static void findings_stand_in_the_order_of_the_step(void)
 	}
 }
 
+/* ---- being watched ---- */
+
+struct patience {
+	int64_t told, last, all, stop_at; /* stop_at 0: never */
+};
+
+static int on_replay(void *user, const char *what, int64_t done, int64_t total)
+{
+	struct patience *p = user;
+	CHECK_STR(what, "replay");
+	CHECK(done < total && done == p->told);
+	p->all = total;
+	return ++p->told == p->stop_at;
+}
+
+/* Wherever a replay is stopped, weights and counters are what they were, and the next one finds what it would have found. */
+static void a_replay_can_be_stopped(void)
+{
+	const float y[5][4] = {{0}, {0}, {0, 20.0f}};
+	struct ward w;
+	struct patience patience = {0};
+	const hg_progress watch = {on_replay, &patience};
+	hg_doctor *watched = NULL;
+	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
+	config.progress = &watch;
+	ward_open(&w, hg_policy_fp16(), loud_first_scene);
+	constant_tensor(&w.bench, 5, 4, 0.01f);
+	tensor_of(&w.bench, HG_F16, 5, 4, y, HG_F32);
+	ward_compile(&w);
+	(void)ward_examine(&w);
+	const int findings = w.report->findings;
+	CHECK_OK(hg_doctor_create(w.bench.params, w.optim, record_scene, &w, &config, &watched));
+	CHECK_OK(hg_doctor_examine(watched, 0, &w.report));
+	CHECK_EQ_I(w.report->findings, findings);
+	CHECK_EQ_I(patience.told, patience.all);
+	for (int64_t k = 1; k <= patience.all; k++) {
+		patience = (struct patience){.stop_at = k, .all = patience.all};
+		CHECK_STATUS(hg_doctor_examine(watched, 0, &w.report), HG_ERR_STATE);
+		CHECK_CONTAINS(hg_context_error(w.bench.ctx), "stopped on request");
+		CHECK(!w.report && patience.told == k);
+	}
+	patience.stop_at = patience.told = 0;
+	CHECK_OK(hg_doctor_examine(watched, 0, &w.report));
+	CHECK_EQ_I(w.report->findings, findings);
+	CHECK_EQ_I(w.report->step, 0);
+	hg_doctor_free(watched);
+	ward_close(&w);
+}
+
 /* ---- the optimiser ---- */
 
 static void updates_go_wrong(void)
@@ -968,6 +1017,7 @@ int main(int argc, char **argv)
 	    TEST(backward_sum_sticks),
 	    TEST(vanishing_variance_is_a_division_by_zero),
 	    TEST(findings_stand_in_the_order_of_the_step),
+	    TEST(a_replay_can_be_stopped),
 	    TEST(updates_go_wrong),
 	    TEST(what_is_stored_rescaled_is_told_as_it_is),
 	    TEST(a_rescaled_own_term_counts_in_full),

@@ -41,9 +41,9 @@ static hg_status replay(struct examination *e, int back)
 	struct diagnosis *d = e->diagnosis;
 	const hg_doctor_report *report = NULL;
 	const hg_status status = hg_doctor_examine(e->run[e->turn].doctor, back, &report);
-	if (status < 0)
-		return status;
 	d->report = report;
+	if (status < 0)
+		return status == HG_ERR_STATE && watch_interrupted() ? HG_INFO_STOPPED : status;
 	d->replayed++;
 	const hg_status taken = findings_take(e, report);
 	/* what the run will mend has no room, and says nothing of it */
@@ -65,7 +65,7 @@ static int replay_due(int64_t done, int64_t steps)
 static hg_status look(struct examination *e, int64_t done)
 {
 	const hg_status status = replay(e, 0);
-	if (status >= 0 && !e->diagnosis->findings)
+	if (status == HG_OK && !e->diagnosis->findings)
 		e->clean = done;
 	return status;
 }
@@ -110,6 +110,7 @@ static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_
 	hg_doctor_config examined = HG_DOCTOR_CONFIG_INIT;
 	examined.features = e->diagnosis->dataset->feat;
 	examined.features_dtype = e->diagnosis->dataset->feat_dtype;
+	examined.progress = watch_progress();
 	progress_begin(&e->progress, 1);
 	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
 	if (status >= 0 && e->diagnosis->options->checkpoint)
@@ -129,13 +130,14 @@ static hg_status train(struct examination *e, const hg_train_data *data)
 	struct diagnosis *d = e->diagnosis;
 	hg_status status = run_begin(e, data, on_step);
 	e->clean = -1;
-	if (status >= 0)
+	if (status >= 0 && !watch_interrupted())
 		status = look(e, 0);
 	if (status < 0)
 		return status;
 	note_write(e, stream_begin(&e->json));
-	course_begin(&d->course, d->report->step, d->report->loss_scale);
-	return d->findings || e->write_error ? status : run_train(e);
+	if (d->report)
+		course_begin(&d->course, d->report->step, d->report->loss_scale);
+	return d->findings || e->write_error || watch_interrupted() ? status : run_train(e);
 }
 
 /* ---- a weight that was bad before the step ---- */
