@@ -12,6 +12,11 @@ cd "$dir" || exit 1
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 
+# A small graph has smaller hubs, without a word about them on the command line.
+"$convert" --synthetic planted --nodes 100 -o small.h5 >out 2>err || fail 'a small graph:' "$(cat err)"
+"$convert" --inspect small.h5 >out || fail 'a small graph: not inspected'
+contains 'a small graph' out 'degree *mean [0-9.]*, max [5-8][0-9] '
+
 run 0 help --help
 contains help out 'usage: hg-train'
 contains help out 'h5convert'

@@ -1,5 +1,6 @@
 /* The command line: one table makes parsing and --help. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ static const struct tool_option table[] = {
     {"--features", "N", "features of a node (64)", AT(planted.features), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--degree", "X", "mean degree without hubs; power law of exponent 2.5 (10)", AT(planted.degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
     {"--hubs", "N", "nodes tied to very many others (8)", AT(planted.hubs), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--hub-degree", "X", "neighbours of a hub, about (4000)", AT(planted.hub_degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
+    {"--hub-degree", "X", "neighbours of a hub, about (4000, or half the nodes)", AT(planted.hub_degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
     {"--scale", "X", "features are about 0 to 2, times this (1); from 17 on a hub of 4000 sums past 65504", AT(planted.scale), TOOL_REAL(-1e300, 1e300),
      .only = "planted"},
     {"--seed", "S", "the same seed gives the same file's content on every machine (0)", AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
@@ -104,11 +105,15 @@ int options_parse(int argc, char **argv, struct options *o, char *message)
 {
 	struct tool_line line = {.options = table, .count = OPTIONS, .to = o, .operand = input};
 	*o = (struct options){.planted = HG_PLANTED_CONFIG_INIT};
+	const double usual = o->planted.hub_degree;
+	o->planted.hub_degree = (double)NAN; /* until it is given */
 	o->classes = o->planted.classes;
 	o->inputs = calloc((size_t)argc + 1, sizeof *o->inputs);
 	int bad = o->inputs ? tool_line_read(&line, argc, argv) : tool_refuse(&line, "out of memory");
 	if (!bad)
 		bad = check(&line, o) || parse_folds(&line, o) ? -1 : 0;
+	if (isnan(o->planted.hub_degree))
+		o->planted.hub_degree = fmin(usual, (double)o->planted.nodes / 2);
 	o->planted.classes = (int32_t)o->classes;
 	snprintf(message, HG_DATA_MESSAGE, "%s", line.message);
 	return bad;
