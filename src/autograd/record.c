@@ -90,16 +90,17 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 	return HG_OK;
 }
 
-/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also behind a guard, if the policy guards. What the user cast to
- * f32 stays f32, and so do scalars: narrowing them saves nothing. */
+/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also behind a guard, if the policy guards: but where something before it overflowed,
+ * only behind that of the weights, or one node after the other would have to overflow before it is left in f32. What the user cast to f32 stays f32, and so do scalars:
+ * narrowing them saves nothing. */
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_unproved unproved = tape->params->policy.unproved;
 	const struct hg__narrowing sure = {.bound = value->sure, .depth = 1.0, .state = HG_F16, .unproved = unproved},
 	                           assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
-	const hg_verdict verdict = hg__resolve_assuming(&sure, &assumed).verdict;
-	return !value->pinned && !value->promoted && value->rows * value->cols > 1 &&
-	       (verdict == HG_PROVED || (verdict == HG_GUARDED && value->kind == HG__RESULT));
+	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
+	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT && (r.by_weights || !value->beyond);
+	return !value->pinned && !value->promoted && value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
 }
 
 /* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must become so. */
@@ -367,6 +368,17 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 	return *fits ? hg__tape_text(tape, a.because, &line->because) : HG_OK;
 }
 
+/* Does it stand in f32 for the sake of an operand that overflowed once, or of one that is stored x 2^-k for it? */
+static int is_beyond(const hg_tape *tape, const struct hg__node *node)
+{
+	int beyond = 0;
+	for (int i = 0; i < node->n_in; i++) {
+		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		beyond |= x && (x->promoted || x->beyond || x->shift);
+	}
+	return beyond;
+}
+
 static hg_status append(hg_tape *tape, struct hg__line *line, const struct attempt *a)
 {
 	const struct hg__infer *s = &a->s;
@@ -390,6 +402,7 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct attem
 	line->scope = node->scope;
 	tape->value[node->out].promoted = node->verdict == HG_PROMOTED;
 	tape->value[node->out].pinned = s->out.dtype == HG_F32 && is_pinned(tape, node);
+	tape->value[node->out].beyond = s->out.dtype == HG_F32 && is_beyond(tape, node);
 	tape->line[tape->lines++] = *line;
 	return HG_OK;
 }

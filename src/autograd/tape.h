@@ -47,6 +47,7 @@ struct hg__value {
 	int keep, alive;
 	int shift;               /* stored x 2^-shift; bounds are those of the value */
 	int promoted;            /* f32 because it overflowed once: it is not narrowed again */
+	int beyond;              /* f32 because something it is made of overflowed once: it is narrowed where it is known to fit, not behind a guard of its own */
 	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
