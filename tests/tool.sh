@@ -28,3 +28,20 @@ refused() { # NAME TEXT ARGS...
   [ "$(wc -l <err)" -eq 1 ] || { fail "$name: not one line:"; cat err; }
   [ ! -s out ] || fail "$name: printed to standard output"
 }
+
+# interrupt NAME SIGNAL CONDITION ARGS...: starts the tool, sends it the signal as soon as the condition holds, a minute later at most: it ends with 130. out, err as of run.
+interrupt() {
+  name=$1 signal=$2 condition=$3
+  shift 3
+  "$tool" "$@" >out 2>err &
+  child=$!
+  tries=0
+  until eval "$condition" || [ $tries -ge 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  kill "-$signal" $child
+  wait $child
+  found=$?
+  [ $found -eq 130 ] || { fail "$name: exit code $found, expected 130"; cat err; }
+}

@@ -302,11 +302,9 @@ static void planted_from_the_command_line(void)
 	CHECK_CONTAINS(convert_err, "planted: 5 nodes, expected at least 10 per class");
 }
 
-/* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's default, before its handler is in place, or with 130. */
-static void start_and_signal(char **argv, int milliseconds, int number)
+/* h5convert with these arguments; what it says of errors goes to the file stderr. */
+static pid_t start(char **argv)
 {
-	const struct timespec moment = {0, milliseconds * 1000000L};
-	int status = 0;
 	fflush(stdout);
 	const pid_t child = fork();
 	CHECK(child >= 0);
@@ -316,6 +314,15 @@ static void start_and_signal(char **argv, int milliseconds, int number)
 		execv(HG_H5CONVERT, argv);
 		_exit(99);
 	}
+	return child;
+}
+
+/* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's default, before its handler is in place, or with 130. */
+static void start_and_signal(char **argv, int milliseconds, int number)
+{
+	const struct timespec moment = {0, milliseconds * 1000000L};
+	int status = 0;
+	const pid_t child = start(argv);
 	nanosleep(&moment, NULL);
 	kill(child, number);
 	CHECK(waitpid(child, &status, 0) == child);
@@ -348,15 +355,7 @@ static void interrupted_writing_leaves_nothing(void)
 	char *argv[] = {program, quiet, synthetic, planted, nodes, n, degree, few, out_option, path, NULL};
 	int status = 0, waited = 0;
 	snprintf(path, sizeof path, "%s", test_path("twice.h5"));
-	fflush(stdout);
-	const pid_t child = fork();
-	CHECK(child >= 0);
-	if (child == 0) {
-		if (!freopen(test_path("stderr"), "w", stderr))
-			_exit(98);
-		execv(HG_H5CONVERT, argv);
-		_exit(99);
-	}
+	const pid_t child = start(argv);
 	nanosleep(&(struct timespec){0, 50000000}, NULL); /* the try at the beginning is over */
 	while (count_scratch(".tmp") == 0 && ++waited < 60000)
 		nanosleep(&(struct timespec){0, 500000}, NULL);

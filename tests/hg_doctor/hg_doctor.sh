@@ -260,17 +260,7 @@ refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin f
 # ---- what gets in the way ----
 
 # Ctrl-C: the reports so far and code 130.
-"$doctor" --data data.h5 --model gcn --steps 10000000 --json long.jsonl --html long.html >out 2>err &
-child=$!
-tries=0
-until [ -s long.jsonl ] || [ $tries -ge 300 ]; do
-  sleep 0.1
-  tries=$((tries + 1))
-done
-kill -INT $child
-wait $child
-found=$?
-[ $found -eq 130 ] || fail "interrupt: exit code $found, expected 130"
+interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --steps 10000000 --json long.jsonl --html long.html
 tail -n 1 long.jsonl >last
 contains interrupt last '"verdict":"interrupted"'
 contains interrupt out 'Interrupted. Nothing was wrong'
@@ -278,17 +268,7 @@ shows interrupt long.html Interrupted
 
 # Also before the first step is over: the replay before it takes longest where a graph is large.
 "$convert" --synthetic planted --nodes 30000 --features 64 --seed 2 -o large.h5 >/dev/null || fail 'large: no graph'
-"$doctor" --data large.h5 --model gin --steps 10000000 --json early.jsonl >out 2>err &
-child=$!
-tries=0
-until [ -e early.jsonl ] || [ $tries -ge 300 ]; do
-  sleep 0.1
-  tries=$((tries + 1))
-done
-kill -INT $child
-wait $child
-found=$?
-[ $found -eq 130 ] || fail "interrupt before a step: exit code $found, expected 130"
+interrupt 'interrupt before a step' INT '[ -e early.jsonl ]' --data large.h5 --model gin --steps 10000000 --json early.jsonl
 contains 'interrupt before a step' early.jsonl '"verdict":"interrupted"'
 contains 'interrupt before a step' out 'Interrupted\. '
 [ ! -s err ] || fail 'interrupt before a step:' "$(cat err)"

@@ -287,17 +287,7 @@ if script -qec true /dev/null >/dev/null 2>&1; then
 fi
 
 # Ctrl-C: the summary so far and code 130.
-"$train" --data data.h5 --model gcn --epochs 10000000 --json long.jsonl --save long.h5 >out 2>err &
-child=$!
-tries=0
-until [ -s long.jsonl ] || [ $tries -ge 300 ]; do
-  sleep 0.1
-  tries=$((tries + 1))
-done
-kill -INT $child
-wait $child
-found=$?
-[ $found -eq 130 ] || fail "interrupt: exit code $found, expected 130"
+interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --epochs 10000000 --json long.jsonl --save long.h5
 tail -n 1 long.jsonl >last
 contains interrupt last '"event":"summary"'
 contains interrupt last '"interrupted":true'
@@ -306,16 +296,7 @@ done=$(sed -n 's/^  interrupted  *behind epoch \([0-9]*\) of 10000000.*/\1/p' ou
 contains interrupt out "saved  *long.h5: the state behind epoch $done\$"
 contains interrupt out "to go on .*--resume long.h5 --epochs $((10000000 - done))\$"
 contains interrupt last '"saved":true'
-"$train" --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl >out 2>err &
-child=$!
-tries=0
-until grep -q '"seed":1,"epoch":1,' seeds.jsonl 2>/dev/null || [ $tries -ge 600 ]; do
-  sleep 0.1
-  tries=$((tries + 1))
-done
-kill -TERM $child
-wait $child
-[ $? -eq 130 ] || fail 'interrupted seeds: not exit code 130'
+interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
 contains 'interrupted seeds' out 'interrupted  *in epoch [0-9]* of seed [0-9]*, which is left out: the figures are of [0-9]* of 1000 seeds'
 run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
 [ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
