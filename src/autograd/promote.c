@@ -88,7 +88,8 @@ static int readers_agree(const hg_tape *tape, int32_t line)
 	return 1;
 }
 
-/* What the line is to be stored with: k of the largest of the claims of the ops that it does the work of; 0: in f32. What runs in f32, because an operand does, overflowed in the cast behind it. */
+/* What the line is to be stored with: the k of the largest of the claims of the ops that it does the work of; 0: in f32. What runs in f32 because an operand does has
+ * overflowed in the cast behind it. */
 static int choose(const hg_tape *tape, int32_t line)
 {
 	int shift = 0;

@@ -246,6 +246,16 @@ struct attempt {
 	char because[HG__BECAUSE];
 };
 
+static void add_words(struct attempt *a, const char *format, ...) HG_PRINTF(2, 3);
+static void add_words(struct attempt *a, const char *format, ...)
+{
+	const size_t length = strlen(a->because);
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(a->because + length, sizeof a->because - length, format, args);
+	va_end(args);
+}
+
 /* Whose rows the sums of an operand are about: a node without a graph hands that on. */
 static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
 {
@@ -283,14 +293,10 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	node->sum_of = node->graph ? node->graph : sum_of(tape, node);
 	a->exact = assumed.bound;
 	memcpy(a->because, r.because, sizeof a->because);
-	if (node->accumulate != HG_ACC_F32) {
-		const size_t length = strlen(a->because);
-		snprintf(a->because + length, sizeof a->because - length, "; sums of at most %.3g before they are scaled", assumed.partial);
-	}
-	if (node->shift) {
-		const size_t length = strlen(a->because);
-		snprintf(a->because + length, sizeof a->because - length, "; stored x 2^-%d", node->shift);
-	}
+	if (node->accumulate != HG_ACC_F32)
+		add_words(a, "; sums of at most %.3g before they are scaled", assumed.partial);
+	if (node->shift)
+		add_words(a, "; stored x 2^-%d", node->shift);
 	return HG_OK;
 }
 
