@@ -39,11 +39,32 @@ typedef enum hg_zero {
 /* What a row of the tensor at fault is. */
 typedef enum hg_row_kind { HG_ROW_NODE = 0, HG_ROW_EDGE = 1, HG_ROW_GRAPH = 2, HG_ROW_WEIGHT = 3, HG_ROW_SCALAR = 4 } hg_row_kind;
 
-/* One addend of a sum: value = factor * operand, as it counts in the result: the values of all addends add up to it, but for a bias or what else follows the sum. */
+/* What an addend is: one of the sum's own (a neighbour, a column); or what a fused node adds to them:
+ * the node's own term, (1 + eps) X of a GIN, and the bias; or the gradient that was there before, to
+ * which another part is added. */
+typedef enum hg_term_kind {
+	HG_TERM_ADDEND = 0,
+	HG_TERM_OWN = 1,
+	HG_TERM_BIAS = 2,
+	HG_TERM_BEFORE = 3
+} hg_term_kind;
+
+/* One addend of a sum: value = factor * operand, as it counts in the result: the values of all addends
+ * add up to it, but for what follows the sum (relu, dropout). */
 typedef struct hg_term {
 	int64_t row, col; /* of the operand: a neighbour's row, an input feature's */
 	double factor, operand, value;
+	hg_term_kind is;
 } hg_term;
+
+/* What the op had at the element at fault, where that says more than addends do: the x of an exp, a
+ * divisor, a factor, the variance and eps of a norm, two gradients that are added. */
+typedef struct hg_operand {
+	const char *role;   /* "x", "divisor", "factor", "variance", "gradient" */
+	const char *tensor; /* "scores/softmax", "gradient of left/scale", "conv0.gamma"; "" for a constant */
+	int64_t row, col;   /* of the tensor; -1 for a constant */
+	double value;
+} hg_operand;
 
 /* A place on the way of what is not finite (or is wrong) to the loss and on to the weights. */
 typedef struct hg_chain_link {
@@ -53,15 +74,20 @@ typedef struct hg_chain_link {
 	int64_t bad, count;     /* elements that are not finite, of all; 0: finite, but made of what is wrong */
 } hg_chain_link;
 
+#define HG_DOCTOR_FAILURE 200
 /* What to change, as the user would type it, and what came of it. */
 typedef struct hg_remedy {
-	const char *option; /* "--precision fp16", "--aggregate mean", "--loss-scale 1024"; "" where no option helps (a bad file) */
+	const char *option; /* "--precision fp16", "--aggregate mean", "--loss-scale 1024"; of a run of train.h.
+	                     * "" where no option helps (a bad file), and for a tape of one's own */
+	const char *call;   /* the same in C: "policy = hg_policy_fp16()", "hg_log_softmax(tape, x)"; "" likewise */
 	const char *why;
 	int tried, worked; /* tried: a run with it was made; worked: it trained without a finding */
 	double loss_first, loss_last;
+	char failure[HG_DOCTOR_FAILURE]; /* tried, and did not work: why not, without a full stop; else "" */
 } hg_remedy;
 
 #define HG_DOCTOR_TOP 8
+#define HG_DOCTOR_OPERANDS 6
 typedef struct hg_finding {
 	size_t size;
 	hg_cause cause;
@@ -73,6 +99,9 @@ typedef struct hg_finding {
 	const char *tensor;         /* "conv2/spmm", "gradient of conv1/linear", "features", "conv1.weight" */
 	hg_row_kind row_is;         /* HG_ROW_WEIGHT: row and col are those of the parameter */
 	int64_t row, col;           /* the element, the first one that is bad: a node and a feature; an edge and a head. Underflow: the largest one that is lost */
+	int32_t head;               /* where a column is an attention head, which; -1: it is a feature, or a column */
+	const char *head_of;        /* "destination" or "source", where one tensor holds the heads of both ends; else "" */
+	int evaluation;             /* it was seen in the forward pass of an evaluation, which follows the step */
 	int64_t edge_row, edge_col; /* HG_ROW_EDGE: its end points, row <- column; else -1 */
 	double got, wide;           /* as stored; what it is from the same operands in f64, where it is a sum, else in f32 */
 	double limit;               /* what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum, 0 */
@@ -91,6 +120,11 @@ typedef struct hg_finding {
 	hg_term top[HG_DOCTOR_TOP]; /* the largest addends first */
 	int tops;
 	int along_columns;          /* the addends stand in one row of the operand, in different columns; 0: in different rows */
+	hg_operand operand[HG_DOCTOR_OPERANDS]; /* [operands] */
+	int operands;
+	int64_t columns;   /* features that became zero at their upload: columns that lost more than half of their mass; else 0 */
+	const char *grown; /* the weight that the updates have made larger than any other, "conv0.weight"; "": none is */
+	double grown_by;   /* its size, root mean square, as a multiple of what it was when the doctor was made */
 	const hg_chain_link *chain; /* [links], the origin first */
 	int links;
 	hg_remedy *remedy; /* [remedies], the best first */

@@ -73,7 +73,7 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 	f->along_columns = sum->count > 1;
 	for (int64_t k = 0; k < sum->count; k++) {
 		const struct hg__addend *a = &sum->addend[k];
-		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand};
+		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand, HG_TERM_ADDEND};
 		int at = f->tops;
 		f->along_columns &= a->row == sum->addend[0].row;
 		while (at > 0 && fabs(f->top[at - 1].value) < fabs(term.value))

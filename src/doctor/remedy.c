@@ -281,7 +281,7 @@ hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found)
 		if (table[i].cause != f->cause || !table[i].fit(&p, option))
 			continue;
 		hg_remedy *r = &f->remedy[f->remedies++];
-		*r = (hg_remedy){.why = table[i].why, .loss_first = NAN, .loss_last = NAN};
+		*r = (hg_remedy){.call = "", .why = table[i].why, .loss_first = NAN, .loss_last = NAN};
 		HG__TRY(hg__page_text(exam->ctx, exam->pages, &r->option, "%s", option));
 	}
 	return HG_OK;

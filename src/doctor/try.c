@@ -106,6 +106,7 @@ static void share(const hg_remedy *from, hg_remedy *to)
 	const hg_remedy own = *to;
 	*to = *from;
 	to->option = own.option;
+	to->call = own.call;
 	to->why = own.why;
 }
 
