@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/c_locale.h"
 #include "internal.h"
 
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...)
@@ -12,7 +13,9 @@ hg_status hg__data_fail(char *message, hg_status status, const char *format, ...
 		return status;
 	va_list args;
 	va_start(args, format);
+	struct hg__c_locale point = hg__c_locale_begin();
 	vsnprintf(message, HG_DATA_MESSAGE, format, args);
+	hg__c_locale_end(&point);
 	va_end(args);
 	for (char *c = message; *c; c++)
 		if ((unsigned char)*c < 32 || *c == 127)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/number.h"
+
 hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress, char *message)
 {
 	*lines = (struct lines){.path = path, .message = message};
@@ -97,9 +99,9 @@ hg_status hg__lines_integer(const struct lines *lines, const char *line, const c
 
 hg_status hg__lines_number(const struct lines *lines, const char *line, const char *expected, const char **at, float *number)
 {
-	char *end = NULL;
-	const double value = strtod(*at, &end);
-	if (end == *at || !at_end(end) || !isfinite(value))
+	double value = 0.0;
+	const char *end = hg__number_read(*at, &value);
+	if (!end || !at_end(end) || !isfinite(value))
 		return hg__lines_fail(lines, expected, line);
 	if (fabs(value) > (double)FLT_MAX)
 		return hg__lines_fail(lines, "the number is beyond float32's 3.40282e+38", line);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "graph/coo.h"
 #include "import/importers.h"
 #include "import/lines.h"
+#include "import/number.h"
 
 /* How the missing triangle follows from the stored one. */
 struct symmetry {
@@ -36,17 +36,18 @@ static hg_status parse_banner(const struct lines *lines, const char *line, struc
 {
 	static const struct symmetry symmetries[] = {{"general", 0, 1, 1}, {"symmetric", 1, 1, 1}, {"skew-symmetric", 1, 0, -1}};
 	char word[5][32] = {"", "", "", "", ""};
-	if (sscanf(line, "%31s %31s %31s %31s %31s", word[0], word[1], word[2], word[3], word[4]) != 5 || strcasecmp(word[0], "%%MatrixMarket") != 0 ||
-	    strcasecmp(word[1], "matrix") != 0)
+	if (sscanf(line, "%31s %31s %31s %31s %31s", word[0], word[1], word[2], word[3], word[4]) !=
+	        5 ||
+	    !hg__same_word(word[0], "%%MatrixMarket") || !hg__same_word(word[1], "matrix"))
 		return hg__lines_fail(lines, "expected \"%%MatrixMarket matrix coordinate FIELD SYMMETRY\"", line);
-	if (strcasecmp(word[2], "coordinate") != 0)
+	if (!hg__same_word(word[2], "coordinate"))
 		return refuse(lines, "format", word[2], "coordinate is (a dense array is not a graph)");
-	const int pattern = strcasecmp(word[3], "pattern") == 0;
-	if (!pattern && strcasecmp(word[3], "real") != 0 && strcasecmp(word[3], "integer") != 0)
+	const int pattern = hg__same_word(word[3], "pattern");
+	if (!pattern && !hg__same_word(word[3], "real") && !hg__same_word(word[3], "integer"))
 		return refuse(lines, "field", word[3], "real, integer and pattern are");
 	mtx->has_values = !pattern;
 	for (size_t k = 0; k < sizeof symmetries / sizeof symmetries[0]; k++)
-		if (strcasecmp(word[4], symmetries[k].name) == 0)
+		if (hg__same_word(word[4], symmetries[k].name))
 			mtx->symmetry = &symmetries[k];
 	if (!mtx->symmetry)
 		return refuse(lines, "symmetry", word[4], "general, symmetric and skew-symmetric are");

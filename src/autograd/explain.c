@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "core/text.h"
 #include "core/versioned.h"
 #include "precision/bound.h"
 #include "precision/range.h"
@@ -205,10 +206,11 @@ static int print(void *user, const hg_narrowing *row)
 	if (row->node >= 0)
 		snprintf(node, sizeof node, "%d", (int)row->node);
 	if (row->state == HG_F16)
-		snprintf(room, sizeof room, "%.1f", row->headroom);
-	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10.3g  %-8s  %8s  %-8s  %s%s", node, t->layer, row->layer, t->op, row->op,
-	         hg_dtype_name(row->state), hg__accumulate_name(row->accumulate), row->bound, hg_evidence_name(row->evidence), room, hg_verdict_name(row->verdict),
-	         row->because, guard_of(t->tape, row));
+		hg__print(room, sizeof room, "%.1f", row->headroom);
+	hg__print(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10.3g  %-8s  %8s  %-8s  %s%s", node,
+	          t->layer, row->layer, t->op, row->op, hg_dtype_name(row->state),
+	          hg__accumulate_name(row->accumulate), row->bound, hg_evidence_name(row->evidence),
+	          room, hg_verdict_name(row->verdict), row->because, guard_of(t->tape, row));
 	t->write(t->user, text);
 	t->rows += !row->backward;
 	t->tally[row->verdict] += !row->backward;

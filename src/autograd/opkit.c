@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
+#include "core/text.h"
 #include "precision/bound.h"
 
 hg_status hg__want_present(const struct hg__infer *s, int i, const char *name)
@@ -65,7 +65,7 @@ void hg__because(struct hg__range *r, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	(void)vsnprintf(r->because, sizeof r->because, format, args);
+	(void)hg__vprint(r->because, sizeof r->because, format, args);
 	va_end(args);
 }
 

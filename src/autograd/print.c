@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "core/text.h"
 #include "core/versioned.h"
 
 /* What the tape is, as text and as numbers. */
@@ -114,11 +115,13 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(tape, out->span, place, sizeof place);
 	if (line->back)
-		snprintf(dy, sizeof dy, "%.3g", node->bound_dy);
+		hg__print(dy, sizeof dy, "%.3g", node->bound_dy);
 	if (line->into >= 0)
 		snprintf(note, sizeof note, " (in #%d)", (int)line->into);
-	snprintf(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s", k, t->layer, node->scope, t->op, hg__line_title(line),
-	         t->operands, operands, shape, hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict), node->bound, dy, place, note);
+	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",
+	          k, t->layer, node->scope, t->op, hg__line_title(line), t->operands, operands, shape,
+	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict), node->bound,
+	          dy, place, note);
 	t->write(t->user, text);
 }
 
@@ -146,11 +149,12 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "bytes: state %zu, arena %zu; largest %s, %zu", info.state_bytes, info.arena_bytes, info.largest_name, info.largest_bytes);
 	t->write(t->user, text);
-	snprintf(
-	    text, sizeof text,
-	    "device memory: graphs %zu, inputs %zu, parameters %zu, arena %zu, workspace %zu, libraries %zu, others of the context %zu; together %zu (%.1f MiB)",
-	    info.graph_bytes, info.input_bytes, info.param_bytes, info.arena_bytes, info.workspace_bytes, info.library_bytes, info.other_bytes, info.total_bytes,
-	    (double)info.total_bytes / 1048576.0);
+	hg__print(text, sizeof text,
+	          "device memory: graphs %zu, inputs %zu, parameters %zu, arena %zu, workspace %zu, "
+	          "libraries %zu, others of the context %zu; together %zu (%.1f MiB)",
+	          info.graph_bytes, info.input_bytes, info.param_bytes, info.arena_bytes,
+	          info.workspace_bytes, info.library_bytes, info.other_bytes, info.total_bytes,
+	          (double)info.total_bytes / 1048576.0);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
 	         2 * (int)tape->alive + 1);

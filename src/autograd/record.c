@@ -1,10 +1,10 @@
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "autograd/tape.h"
 #include "core/rng.h"
+#include "core/text.h"
 #include "precision/bound.h"
 #include "precision/range.h"
 
@@ -15,7 +15,7 @@ hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char
 	char text[HG__MESSAGE - 128];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	const char *scope = s->node->scope;
 	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s", s->node->op->name, text, scope);
@@ -252,7 +252,7 @@ static void add_words(struct attempt *a, const char *format, ...)
 	const size_t length = strlen(a->because);
 	va_list args;
 	va_start(args, format);
-	(void)vsnprintf(a->because + length, sizeof a->because - length, format, args);
+	(void)hg__vprint(a->because + length, sizeof a->because - length, format, args);
 	va_end(args);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "core/text.h"
 
 /* The check of one record. An op that passes can be recorded, run both ways, bounded, costed and tested from the tables alone. */
 
@@ -20,7 +21,7 @@ static hg_status hole(char *why, const struct hg__op *op, const char *format, ..
 	char text[HG__MESSAGE / 2];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	snprintf(why, HG__MESSAGE, "op %.64s: %s", op->name && *op->name ? op->name : "(no name)", text);
 	return HG_ERR_INTERNAL;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 /* A variable's id is tag * 2^INDEX_BITS + place: the tag tells tapes apart, so that a variable of another tape is found out. Tags are 1 .. 2047. */
 #define INDEX_BITS 20
 #define TAGS 2047u
@@ -70,7 +72,7 @@ hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...
 	char text[HG__MESSAGE - 64];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	const char *scope = tape->scope;
 	return hg__tape_stick(tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));

@@ -1,10 +1,10 @@
 #include "core/context.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/versioned.h"
 
 /* The library's one piece of hidden state: a context that could not be made has nowhere else to keep its sentence. */
@@ -20,7 +20,7 @@ hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
 	char text[HG__MESSAGE]; /* an argument may be the old message */
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	memcpy(ctx->message, text, sizeof text);
 	hg__log(ctx, HG_LOG_DEBUG, "%s: %s", hg_status_name(status), text);
@@ -36,7 +36,7 @@ static void say(hg_context *ctx, hg_log_level level, const char *format, va_list
 static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
 {
 	char text[2 * HG__MESSAGE];
-	vsnprintf(text, sizeof text, format, args);
+	hg__vprint(text, sizeof text, format, args);
 	ctx->log(ctx->log_user, level, text);
 }
 
@@ -67,7 +67,7 @@ static hg_status create_fail(hg_status status, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	vsnprintf(create_message, sizeof create_message, format, args);
+	hg__vprint(create_message, sizeof create_message, format, args);
 	va_end(args);
 	return status;
 }

@@ -1,7 +1,8 @@
 #include "doctor/change.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/text.h"
 
 /* Types and sums as named; the loss scale stays as it was set, where there is one before and after. */
 static int set_precision(struct hg__change *change, const char *value)
@@ -35,25 +36,25 @@ static int set_aggregate(struct hg__change *change, const char *value)
 
 static int set_lambda(struct hg__change *change, const char *value)
 {
-	change->config.model.lambda = strtof(value, NULL);
+	change->config.model.lambda = (float)hg__number(value);
 	return 1;
 }
 
 static int set_loss_scale(struct hg__change *change, const char *value)
 {
-	change->config.policy.loss_scale.init_scale = strtof(value, NULL);
+	change->config.policy.loss_scale.init_scale = (float)hg__number(value);
 	return 1;
 }
 
 static int set_lr(struct hg__change *change, const char *value)
 {
-	change->config.optim.lr = strtof(value, NULL);
+	change->config.optim.lr = (float)hg__number(value);
 	return 1;
 }
 
 static int set_clip(struct hg__change *change, const char *value)
 {
-	change->config.optim.clip_norm = strtof(value, NULL);
+	change->config.optim.clip_norm = (float)hg__number(value);
 	return 1;
 }
 

@@ -1,8 +1,9 @@
 #include "doctor/page.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "core/text.h"
 
 struct hg__page {
 	struct hg__page *next;
@@ -41,7 +42,7 @@ hg_status hg__page_text(hg_context *ctx, struct hg__page **pages, const char **t
 	char line[2048];
 	va_list args;
 	va_start(args, format);
-	const int length = vsnprintf(line, sizeof line, format, args);
+	const int length = hg__vprint(line, sizeof line, format, args);
 	va_end(args);
 	void *memory = NULL;
 	const size_t bytes = length < 0 ? 1 : (size_t)length < sizeof line ? (size_t)length + 1 : sizeof line;

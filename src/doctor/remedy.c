@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "doctor/exam.h"
 
 /* What to change: a table of options by cause, the best first; each says when it fits and with what value. */
@@ -27,7 +28,7 @@ static int write_fixed(char option[OPTION], const char *text)
 
 static int write_number(char option[OPTION], const char *name, double x)
 {
-	(void)snprintf(option, OPTION, "%s %.9g", name, x);
+	(void)hg__print(option, OPTION, "%s %.9g", name, x);
 	return 1;
 }
 

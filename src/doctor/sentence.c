@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/text.h"
 #include "doctor/exam.h"
 
 /* A finding as one sentence: where, what, why. */
@@ -19,7 +20,7 @@ static void say(struct text *t, const char *format, ...)
 	const size_t at = t->length < t->size ? t->length : t->size;
 	va_list args;
 	va_start(args, format);
-	const int more = vsnprintf(t->line + at, t->size - at, format, args);
+	const int more = hg__vprint(t->line + at, t->size - at, format, args);
 	va_end(args);
 	t->length += more > 0 ? (size_t)more : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "autograd/tape.h"
+#include "core/text.h"
 #include "nn/train.h"
 
 /* The step counter as it was in the last step; restored by the same call with `by` turned round. What guards see in between is nobody's. */
@@ -67,7 +68,8 @@ static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 	if (!*changed)
 		return HG_OK;
 	if (bad->tripped == line && isfinite(bad->tripped_amax))
-		(void)snprintf(reached, sizeof reached, "reached %.6g, more than f16 holds", ldexp((double)bad->tripped_amax, before));
+		(void)hg__print(reached, sizeof reached, "reached %.6g, more than f16 holds",
+		                ldexp((double)bad->tripped_amax, before));
 	if (shift)
 		(void)snprintf(how, sizeof how, "is stored x 2^-%d", shift);
 	hg__log(t->ctx, HG_LOG_WARN, "train: %s %s; the step was skipped, and it %s from now on", name, reached, how);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "nn/state.h"
 
 /* The optimiser's row for a parameter; NULL for a buffer. */
@@ -252,7 +253,7 @@ static void setting_text(const hg_setting *s, char *text, size_t size)
 	else if (s->kind == HG_SETTING_TEXT)
 		(void)snprintf(text, size, "%s", s->text);
 	else if (s->kind == HG_SETTING_REAL)
-		(void)snprintf(text, size, "%.9g", s->real);
+		(void)hg__print(text, size, "%.9g", s->real);
 	else
 		(void)snprintf(text, size, "%lld", (long long)s->integer);
 }

@@ -1,0 +1,18 @@
+#ifndef HG_CORE_TEXT_H
+#define HG_CORE_TEXT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "halfgraph/export.h"
+
+HG_EXTERN_C_BEGIN
+
+/* snprintf, vsnprintf and strtod with the point as decimal separator in every locale: what the
+ * library says, and what it reads again of that, does not depend on the program around it. */
+int hg__print(char *text, size_t size, const char *format, ...) HG_PRINTF(3, 4);
+int hg__vprint(char *text, size_t size, const char *format, va_list args) HG_PRINTF(3, 0);
+double hg__number(const char *text);
+
+HG_EXTERN_C_END
+#endif
