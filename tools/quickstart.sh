@@ -24,7 +24,8 @@ say ""
 say "Training a 2-layer GCN (mean aggregation, hidden 64, 60 epochs) in three precisions ..."
 for precision in fp32 fp16-naive fp16; do
   "$bin/hg-train" --data "$out/planted.h5" --model gcn --norm right --layers 2 --hidden 64 --epochs 60 --seed 1 --precision "$precision" \
-    --json "$out/$precision.jsonl" >"$out/$precision.txt"
+    --json "$out/$precision.jsonl" >"$out/$precision.txt" ||
+    [ $? -eq 3 ] # nothing was learnt, which is what fp16-naive shows
 done
 
 cat "$out/fp32.jsonl" "$out/fp16-naive.jsonl" "$out/fp16.jsonl" | awk -f tools/compare.awk

@@ -219,7 +219,8 @@ run 0 'guards' $hub --epochs 9 --explain --save whole.h5
 contains 'guards' err 'reached [0-9]*, more than f16 holds; the step was skipped, and it is stored x 2^-[0-9]* from now on'
 contains 'guards' out 'overflows *in the forward pass of 2 steps, which were skipped$'
 contains 'guards' out 'guards *2 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
-run 0 'one guard' $hub --epochs 1 --save first.h5
+run 3 'one guard' $hub --epochs 1 --save first.h5
+contains 'one guard' out 'NOTHING LEARNT  every step was skipped$'
 contains 'one guard' out 'overflows *in the forward pass of 1 step, which was skipped$'
 contains 'one guard' out 'guards *1 tripped; at the end 1 result stored x 2^-k, 0 in fp32'
 run 0 'guards, resumed between' $hub --epochs 8 --resume first.h5 --save second.h5
@@ -228,8 +229,31 @@ cmp whole.h5 second.h5 || fail 'guards, resumed between: another checkpoint'
 run 0 'guards, resumed behind' $hub --epochs 1 --resume second.h5
 contains 'guards, resumed behind' out 'guards *0 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
 [ ! -s err ] || fail 'guards, resumed behind:' "$(cat err)"
+# Done, but for nothing.
+run 3 'no number' --data hub.h5 --model gcn --norm right --no-self-loops --precision fp16-naive \
+  --epochs 6 --json -
+contains 'no number' err 'LOSS  *not a number: hg-doctor'
+contains 'no number' out '"learnt":false'
+still='--data data.h5 --model gcn --dropout 0 --lr 0 --weight-decay 0'
+run 3 'nothing moves' $still --epochs 40 --json -
+contains 'nothing moves' err 'LEARNT  no loss of 40 steps is below the first, [0-9.]*: hg-doctor'
+contains 'nothing moves' out '"learnt":false'
+run 3 'nothing moves, twice' $still --epochs 40 --seeds 2
+contains 'nothing moves, twice' out 'NOTHING LEARNT  in 2 of 2 runs; the last of them: no loss'
+run 0 'too short to tell' $still --epochs 15 --json - --save still.h5
+contains 'too short to tell' out '"learnt":true'
+run 0 'resumed: the first loss is not of fresh weights' $still --epochs 40 --resume still.h5
+# An epoch is a step.
+for name in epochs steps; do
+  run 0 $name --data data.h5 --model gcn --$name 7 --json -
+  grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >by_$name
+done
+[ "$(wc -l <by_steps)" -eq 7 ] && cmp by_epochs by_steps || fail 'steps: they are no epochs'
+refused 'two names of one number' '--steps and --epochs are one number' \
+  --data data.h5 --model gcn --epochs 3 --steps 3
 # One stream at a time: what is printed does not break off where a message begins.
-"$train" $hub --epochs 2 --explain >both 2>&1 || fail 'both streams in one file: not exit code 0'
+"$train" $hub --epochs 2 --explain >both 2>&1
+[ $? -eq 3 ] || fail 'both streams in one file: not exit code 3, and both steps were skipped'
 contains 'both streams in one file' both '^hg-train: train: conv0'
 run 0 'another seed' --data data.h5 --model gat --epochs 1 --resume half.h5 --seed 6 --device cpu
 contains 'another seed' err 'seed is 5 in half.h5, the run has 6'

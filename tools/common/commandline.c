@@ -156,6 +156,12 @@ int tool_line_read(struct tool_line *line, int argc, char **argv)
 	return 0;
 }
 
+int tool_given(const struct tool_line *line, const char *name)
+{
+	const size_t k = option_named(line, name, strlen(name));
+	return k < option_count(line) && (line->given >> k & 1);
+}
+
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name)
 {
 	for (size_t k = 0; k < option_count(line); k++) {

@@ -67,6 +67,8 @@ int tool_line_read(struct tool_line *line, int argc, char **argv);
 int tool_refuse(struct tool_line *line, const char *format, ...) HG_PRINTF(2, 3);
 /* A whole number in the option's range, up to `stop` or the end; *rest is what follows. `whole` is the option's text, for the sentence. */
 int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole, const char *text, char stop, int64_t *value, const char **rest);
+/* Was the option of this name given? */
+int tool_given(const struct tool_line *line, const char *name);
 /* An option that was given and that `name` does not have; NULL: there is none. */
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name);
 

@@ -4,7 +4,13 @@
 #include "halfgraph/status.h"
 
 /* Exit codes of all tools. */
-enum tool_code { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_BAD_INPUT = 2, TOOL_INTERRUPTED = 130 };
+enum tool_code {
+	TOOL_DONE = 0,
+	TOOL_FAILED = 1,    /* the library or the machine did */
+	TOOL_BAD_INPUT = 2, /* the command line or a file is wrong */
+	TOOL_BAD_RUN = 3,   /* done, but the training that the tool made or looked at went wrong */
+	TOOL_INTERRUPTED = 130
+};
 /* Of a call that failed: what is the user's to mend (2), and what the library's or the machine's fault (1). */
 int tool_code_of(hg_status status);
 

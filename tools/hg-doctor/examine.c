@@ -196,7 +196,7 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	config.user = &e->progress;
 	trial.config = &config;
 	trial.data = data;
-	trial.steps = d->options->steps;
+	trial.steps = d->config.epochs;
 	trial.features = d->dataset->feat;
 	trial.features_dtype = d->dataset->feat_dtype;
 	return hg_doctor_try(e->ctx, &trial, d->finding, d->findings);

@@ -22,7 +22,7 @@ static int complain(const char *sentence, hg_status status)
 {
 	(void)fflush(stdout); /* of both in one file what came first stands first */
 	fprintf(stderr, "hg-doctor: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
-	return DOCTOR_FAILED;
+	return tool_code_of(status);
 }
 
 /* Why a GPU that is there is not used, for one. */
@@ -59,7 +59,7 @@ static int outputs_open(struct command *c)
 	c->text = json->out == stdout ? stderr : stdout;
 	if (failed)
 		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(errno));
-	return failed ? DOCTOR_FAILED : DOCTOR_HEALTHY;
+	return failed ? DOCTOR_BAD_INPUT : DOCTOR_HEALTHY;
 }
 
 /* The page is made in memory: it appears complete or not at all. */
@@ -78,7 +78,10 @@ static int page_write(const struct command *c)
 		watch_release();
 	}
 	free(text);
-	return status < 0 ? complain(message, status) : DOCTOR_HEALTHY;
+	if (status >= 0)
+		return DOCTOR_HEALTHY;
+	(void)complain(message, status); /* no fault of the command line: it could be written before */
+	return DOCTOR_FAILED;
 }
 
 static int json_end(struct command *c)
@@ -108,12 +111,12 @@ static int prepare(struct command *c)
 		return complain(NULL, status);
 	d->options = &c->options;
 	d->dataset = c->dataset;
-	d->config.epochs = (int)c->options.steps;
 	d->config.eval_every = d->config.epochs; /* nobody asks how well it learns */
 	d->config.step.per_launch = 1;
 	d->config.step.observe_every = -1; /* replays see more */
 	c->examination.diagnosis = d;
-	return outputs_check(&c->options) ? DOCTOR_FAILED : outputs_open(c);
+	const int code = outputs_check(&c->options);
+	return code == DOCTOR_HEALTHY ? outputs_open(c) : code;
 }
 
 /* Facts about the run that only the device side knows. */
@@ -166,7 +169,7 @@ static int command_run(int argc, char **argv)
 	char message[512];
 	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
 		fprintf(stderr, "hg-doctor: %s\n", message);
-		return DOCTOR_FAILED;
+		return DOCTOR_BAD_INPUT;
 	}
 	if (command.options.help) {
 		options_help(stdout);

@@ -6,9 +6,8 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--steps", "N", "train at most so many steps (200)", AT(steps), TOOL_INTEGER(1, 100000000)},
     {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it; remedies are tried from the beginning", AT(checkpoint), TOOL_TEXT},
-    {"--try", "WHEN", "train with the remedies, to say which help: on (default; at most 12 runs of --steps, what went wrong first is mended first), off",
+    {"--try", "WHEN", "train with the remedies, to say which help: on (default; at most 12 runs of --epochs, what went wrong first is mended first), off",
      AT(no_try), TOOL_CHOICE("on|off")},
     {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
      TOOL_TEXT},
@@ -31,7 +30,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	line.shared = training_options;
 	line.shared_count = training_option_count;
 	line.shared_to = &o->training;
-	*o = (struct options){.steps = 200};
+	*o = (struct options){0};
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
@@ -73,7 +72,7 @@ void options_help(FILE *out)
 	      "JSON lines have \"event\": \"step\" (loss, loss scale in force, outcome), \"tensor\" (of the last replayed step; bins\n"
 	      "count elements by a half's exponent bits), \"finding\" and \"summary\".\n"
 	      "\n"
-	      "exit code: 0 healthy, 1 could not run (bad usage, bad input, the library or the machine failed, a report that\n"
-	      "could not be written), 2 findings, 130 interrupted\n",
+	      "exit code: 0 healthy, 1 the library or the machine failed or a report could not be written, 2 bad usage or bad\n"
+	      "input, 3 findings, 130 interrupted\n",
 	      out);
 }

@@ -1,15 +1,21 @@
 #ifndef HG_DOCTOR_OPTIONS_H
 #define HG_DOCTOR_OPTIONS_H
 
+#include "tool.h"
 #include "training.h"
 
-/* Exit codes of hg-doctor: a finding is no failure of the tool. */
-enum doctor_code { DOCTOR_HEALTHY = 0, DOCTOR_FAILED = 1, DOCTOR_FINDINGS = 2, DOCTOR_INTERRUPTED = 130 };
+/* Exit codes of hg-doctor, those of all tools: a finding is no failure of the tool. */
+enum doctor_code {
+	DOCTOR_HEALTHY = TOOL_DONE,
+	DOCTOR_FAILED = TOOL_FAILED,
+	DOCTOR_BAD_INPUT = TOOL_BAD_INPUT,
+	DOCTOR_FINDINGS = TOOL_BAD_RUN,
+	DOCTOR_INTERRUPTED = TOOL_INTERRUPTED
+};
 
 struct options {
 	struct training training;
 	const char *checkpoint, *json, *html;
-	int64_t steps;
 	int no_try, help, version; /* no_try: 1 of "on|off" */
 };
 

@@ -26,6 +26,7 @@ struct command {
 	/* of the seed that is being trained: */
 	hg_train *train;
 	struct health health;
+	struct learning learning;
 	int examined;                                           /* a bad step was, in this run: what follows from it is no news */
 	hg_status examination;                                  /* of a doctor that failed */
 	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE]; /* why a checkpoint was not read or written; "": it was, or none was asked for */
@@ -42,7 +43,6 @@ static int complain(const char *sentence, hg_status status)
 static hg_status config_make(const struct options *o, const hg_dataset *d, hg_train_config *config)
 {
 	const hg_status status = training_config(&o->training, d, config);
-	training_set_int(&config->epochs, o->epochs);
 	training_set_int(&config->patience, o->patience);
 	training_set_int(&config->eval_every, o->eval_every);
 	training_set_int(&config->step.per_launch, o->doctor ? 1 : o->together);
@@ -103,6 +103,7 @@ static int on_epoch(void *user, const hg_train_event *event)
 {
 	struct command *c = user;
 	progress_show(&c->progress, event);
+	learning_note(&c->learning, event);
 	c->results.overflows += event->step.reason == HG_STEP_SKIPPED_FORWARD;
 	note_write(c, json_epoch(c->json.out, seed_of(c), event));
 	c->examination = examine(c, event);
@@ -144,6 +145,14 @@ static hg_status headroom_note(struct results *r, hg_step *step, hg_train_report
 	return status;
 }
 
+static void learnt_note(struct results *r, const struct learning *learning)
+{
+	if (learning_verdict(learning) == LEARNT)
+		return;
+	r->unlearnt++;
+	r->learning = *learning;
+}
+
 static hg_status train_one(struct command *c, hg_context *ctx, const struct device_data *data)
 {
 	struct results *r = &c->results;
@@ -153,6 +162,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	config.progress = on_epoch;
 	config.user = c;
 	c->health = (struct health){.replan = config.policy.replan};
+	learning_begin(&c->learning, c->options.resume != NULL);
 	c->examined = 0;
 	hg_status status = hg_train_create(ctx, &config, &in, &c->train);
 	if (status >= 0)
@@ -175,6 +185,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 		r->left_out = report.epochs_run;
 	} else if (status >= 0) {
 		r->report[r->runs++] = report;
+		learnt_note(r, &c->learning);
 		/* what was learnt is told also where it cannot be kept */
 		r->saved = checkpoint_save(&c->options, c->train, c->unsaved) < 0 ? NULL : c->options.save;
 	}
@@ -226,7 +237,7 @@ static int seeds_run(struct command *c)
 		fprintf(stderr, "hg-train: %s\n", c->unsaved);
 		return TOOL_FAILED;
 	}
-	return watch_interrupted() ? TOOL_INTERRUPTED : TOOL_DONE;
+	return watch_interrupted() ? TOOL_INTERRUPTED : c->results.unlearnt ? TOOL_BAD_RUN : TOOL_DONE;
 }
 
 /* What is wrong is known before the work begins. */

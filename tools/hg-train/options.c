@@ -4,7 +4,6 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--epochs", "N", "at most so many (200)", AT(epochs), TOOL_INTEGER(1, 100000000)},
     {"--patience", "N", "stop after N epochs without a better validation accuracy or loss; 0 (default): never", AT(patience), TOOL_INTEGER(0, 100000000)},
     {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every), TOOL_INTEGER(1, 100000000)},
     {"--together", "N", "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's worth; else 1)", AT(together),
@@ -39,7 +38,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	line.shared = training_options;
 	line.shared_count = training_option_count;
 	line.shared_to = &o->training;
-	*o = (struct options){.epochs = -1, .patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
+	*o = (struct options){.patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
@@ -75,7 +74,9 @@ void options_help(FILE *out)
 	      "Epochs are counted from 1 in every run, steps from 0 over all runs since the weights were made: without --resume\n"
 	      "epoch 5 is step 4. Findings and hg-doctor speak of steps; JSON lines of epochs have both.\n"
 	      "\n"
-	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 130 interrupted by Ctrl-C, TERM\n"
-	      "or HUP (summary printed, --save done)\n",
+	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 3 done, but a last loss is not a\n"
+	      "number or nothing was learnt: every step skipped, every gradient 0 with a loss that is not, or, of fresh weights,\n"
+	      "no loss of more than 20 steps below the first; 130 interrupted by Ctrl-C, TERM or HUP (summary printed, --save\n"
+	      "done)\n",
 	      out);
 }

@@ -103,6 +103,25 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 		fprintf(out, "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy rests on them\n", (long long)s->nonfinite_logits);
 }
 
+/* The first loss that was not a number has its line already, which names whom to ask. */
+static void print_unlearnt(const struct results *r, FILE *out)
+{
+	const struct learning *l = &r->learning;
+	const enum learnt verdict = r->unlearnt ? learning_verdict(l) : LEARNT;
+	if (verdict == LEARNT || (verdict == LEARNT_NOT_FINITE && l->applied))
+		return;
+	fputs("  NOTHING LEARNT  ", out);
+	if (r->runs > 1)
+		fprintf(out, "in %d of %d runs; the last of them: ", r->unlearnt, r->runs);
+	if (!l->applied)
+		fputs("every step was skipped", out);
+	else if (verdict == LEARNT_NO_GRADIENT)
+		fputs("the gradient was 0 in every step", out);
+	else
+		fprintf(out, "no loss of %lld steps is below the first, %.4f", (long long)l->steps, l->first);
+	fprintf(out, "%s\n", verdict == LEARNT_NOT_FINITE ? "" : why_of(r));
+}
+
 static void print_epoch(const struct statistics *s, FILE *out)
 {
 	fprintf(out, "  epoch           %.3g ms (median), queued %s", s->epoch_ms, s->captured ? "as one CUDA graph" : "call by call");
@@ -184,8 +203,7 @@ void results_print(const struct results *r, FILE *out)
 		        s.promoted);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
-	if (s.steps && s.skipped == s.steps)
-		fprintf(out, "  NOTHING LEARNT  every step was skipped%s\n", s.finite ? why_of(r) : "");
+	print_unlearnt(r, out);
 	print_doctor(r, &s, out);
 	print_end(r, out);
 }

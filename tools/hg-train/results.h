@@ -1,6 +1,7 @@
 #ifndef HG_TRAIN_RESULTS_H
 #define HG_TRAIN_RESULTS_H
 
+#include "learnt.h"
 #include "options.h"
 
 /* What --doctor found. */
@@ -30,6 +31,8 @@ struct results {
 	int interrupted;
 	const char *saved; /* where the state behind the last epoch is; NULL: nowhere */
 	struct bad_step bad;
+	int unlearnt;             /* runs that learnt nothing */
+	struct learning learning; /* of the last of them */
 };
 
 struct statistics {

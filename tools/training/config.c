@@ -57,6 +57,7 @@ hg_status training_config(const struct training *t, const hg_dataset *d, hg_trai
 {
 	*config = hg_train_config_default(t->model);
 	model_make(t, d, &config->model);
+	training_set_int(&config->epochs, t->epochs);
 	training_set_float(&config->optim.lr, t->lr);
 	training_set_float(&config->optim.weight_decay, t->weight_decay);
 	training_set_float(&config->optim.clip_norm, t->clip);

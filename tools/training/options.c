@@ -39,6 +39,9 @@ const struct tool_option training_options[] = {
     {"--clip", "X", "scale all gradients together down to this norm where theirs is larger (never)", AT(clip), TOOL_REAL(1e-30, 1e30)},
     {"--loss-scale", "X", "initial loss scale (65536); it adapts", AT(loss_scale), TOOL_REAL(1, 16777216)},
     {"--eager", NULL, "queue every kernel by itself; a GPU otherwise gets an epoch's kernels as one CUDA graph", AT(eager), TOOL_FLAG},
+    {"--epochs", "N", "train at most so many (200); an epoch is one step, on all nodes", AT(epochs),
+     TOOL_INTEGER(1, 100000000)},
+    {"--steps", "N", "the same as --epochs", AT(epochs), TOOL_INTEGER(1, 100000000)},
     {"--seed", "S", "seed of the first run (0)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
     {"--threads", "N", "CPU threads (as many as OpenMP gives)", AT(threads), TOOL_INTEGER(1, HG_THREADS_MAX)},
 };
@@ -47,6 +50,7 @@ const size_t training_option_count = sizeof training_options / sizeof *training_
 void training_defaults(struct training *t)
 {
 	*t = (struct training){.precision = "fp16", .device = "auto", .sparse_features = "auto", .row_normalize = "auto"};
+	t->epochs = 200;
 	t->layers = t->hidden = t->heads = t->out_heads = -1;
 	t->dropout = t->attention_dropout = t->lr = t->weight_decay = t->clip = t->lambda = t->loss_scale = (double)NAN;
 }
@@ -56,6 +60,8 @@ int training_check(struct tool_line *line, const struct training *t)
 {
 	if (!t->data || !t->model)
 		return tool_refuse(line, "--%s is missing; --help shows an example", t->data ? "model" : "data");
+	if (tool_given(line, "--epochs") && tool_given(line, "--steps"))
+		return tool_refuse(line, "--steps and --epochs are one number, expected one of them");
 	const struct tool_option *misfit = tool_misfit(line, t->model);
 	return misfit ? tool_refuse(line, "%s is an option of %s, and --model is %s", misfit->name, misfit->only, t->model) : 0;
 }

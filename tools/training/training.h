@@ -11,7 +11,7 @@
 struct training {
 	const char *data, *model, *precision, *unproved, *device;
 	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;
-	int64_t layers, hidden, heads, out_heads, seed, threads;
+	int64_t layers, hidden, heads, out_heads, epochs, seed, threads;
 	double dropout, attention_dropout, lr, weight_decay, clip, lambda, loss_scale;
 	int no_self_loops, eager;
 };
