@@ -155,6 +155,7 @@ struct hg__cost {
 
 struct hg__op {
 	const char *name;
+	const char *words; /* what it does, for who has never read `name`: "sum over neighbours" */
 	unsigned traits;
 	int min_in, max_in;
 	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where they come in different ones (a promoted f32 activation

@@ -34,6 +34,8 @@ static hg_status check_name(const struct hg__op *op, char *why)
 	for (const char *c = op->name; *c; c++)
 		if (!(islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '_'))
 			return hole(why, op, "name may hold a-z, 0-9 and _, found '%c'", *c);
+	if (!op->words || !*op->words)
+		return hole(why, op, "words are missing: what it does, in plain words");
 	return HG_OK;
 }
 

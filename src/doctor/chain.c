@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "doctor/exam.h"
 
 /* The way from a finding to the loss and on to the weights: every launch behind it that reads what is reached, and that, where the fault is one that spreads as infinities and
@@ -10,21 +12,35 @@ struct walk {
 	int links, room;
 };
 
-static hg_status add_link(struct walk *w, int32_t node, int backward, const char *op, const char *layer, int64_t bad, int64_t count)
+/* What is known of a link before its texts: they are the tape's, and are kept here. */
+static hg_status add_link(struct walk *w, const hg_chain_link *made)
 {
 	hg_context *ctx = w->exam->ctx;
 	if (w->links == w->room)
 		return HG_OK;
 	hg_chain_link *link = &w->link[w->links++];
-	*link = (hg_chain_link){.node = node, .backward = backward, .bad = bad, .count = count};
-	HG__TRY(hg__page_text(ctx, w->exam->pages, &link->op, "%s", op));
-	return hg__page_text(ctx, w->exam->pages, &link->layer, "%s", layer);
+	*link = *made;
+	HG__TRY(hg__page_text(ctx, w->exam->pages, &link->name, "%s", made->name));
+	HG__TRY(hg__page_text(ctx, w->exam->pages, &link->op, "%s", made->op));
+	return hg__page_text(ctx, w->exam->pages, &link->layer, "%s", made->layer);
+}
+
+/* A parameter or an input. */
+static hg_status add_leaf(struct walk *w, const char *name, int backward, int64_t bad, int64_t count)
+{
+	const hg_chain_link link = {-1, backward, name, "", name, bad, count};
+	return add_link(w, &link);
 }
 
 static hg_status add_node(struct walk *w, int32_t node, int backward, int64_t bad, int64_t count)
 {
-	const struct hg__line *line = &w->exam->tape->line[node];
-	return add_link(w, node, backward, hg__line_title(line), line->node.scope, bad, count);
+	const hg_tape *tape = w->exam->tape;
+	const struct hg__line *line = &tape->line[node];
+	char own[160], name[192];
+	(void)hg__value_name(tape, &tape->value[line->node.out], own, sizeof own);
+	(void)snprintf(name, sizeof name, "%s%s", backward ? "gradient of " : "", own);
+	const hg_chain_link link = {node, backward, hg__line_title(line), line->node.scope, name, bad, count};
+	return add_link(w, &link);
 }
 
 static int reads_reached(const struct hg__exam *exam, const struct hg__stop *stop)
@@ -36,30 +52,37 @@ static int reads_reached(const struct hg__exam *exam, const struct hg__stop *sto
 	return stop->backward && (exam->grad[node->out].reached || (stop->launch->call.out.data && exam->value[node->out].reached));
 }
 
-/* Gradients that this node's backward has made: one link for each, the first time that it is reached; those of parameters come at the end. */
-static hg_status reach_gradients(struct walk *w, const struct hg__stop *stop)
+/* The gradient of one value, the first time that it is reached; those of parameters come at the end. */
+static hg_status reach_gradient(struct walk *w, int32_t root)
 {
-	struct hg__exam *exam = w->exam;
+	const struct hg__value *value = &w->exam->tape->value[root];
+	struct hg__sight *sight = &w->exam->grad[root];
+	if (sight->reached || (w->spreads && !sight->bad))
+		return HG_OK;
+	sight->reached = 1;
+	if (value->node >= 0)
+		return add_node(w, value->node, 1, sight->bad, sight->count);
+	return value->kind == HG__PARAM ? HG_OK : add_leaf(w, value->name, 1, sight->bad, sight->count);
+}
+
+/* Gradients that this node's backward has made; that of `first` (-1: none) before the others. */
+static hg_status reach_gradients(struct walk *w, const struct hg__stop *stop, int32_t first)
+{
 	const struct hg__node *node = stop->launch->call.node;
-	for (int i = 0; i < node->n_in; i++) {
-		const int32_t root = stop->launch->call.din[i].data ? exam->tape->value[node->in[i]].root : -1;
-		struct hg__sight *sight = root >= 0 ? &exam->grad[root] : NULL;
-		if (!sight || sight->reached || (w->spreads && !sight->bad))
-			continue;
-		sight->reached = 1;
-		if (exam->tape->value[root].node >= 0)
-			HG__TRY(add_node(w, exam->tape->value[root].node, 1, sight->bad, sight->count));
-		else if (exam->tape->value[root].kind != HG__PARAM)
-			HG__TRY(add_link(w, -1, 1, exam->tape->value[root].name, "", sight->bad, sight->count));
-	}
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < node->n_in; i++) {
+			const int32_t root = stop->launch->call.din[i].data ? w->exam->tape->value[node->in[i]].root : -1;
+			if (root >= 0 && (pass || root == first))
+				HG__TRY(reach_gradient(w, root));
+		}
 	return HG_OK;
 }
 
-static hg_status reach(struct walk *w, const struct hg__stop *stop)
+static hg_status reach(struct walk *w, const struct hg__stop *stop, int32_t first)
 {
 	const struct hg__node *node = stop->launch->call.node;
 	if (stop->backward)
-		return reach_gradients(w, stop);
+		return reach_gradients(w, stop, first);
 	w->exam->value[node->out].reached = 1;
 	return add_node(w, stop->launch->line, 0, stop->bad, stop->count);
 }
@@ -81,7 +104,7 @@ static hg_status walk_stops(struct walk *w, const struct hg__found *found)
 		const int origin = i == found->stop, uses_graph = exam->bad_graph && stop->launch->call.node->graph == exam->bad_graph;
 		if (!origin && (!(reads_reached(exam, stop) || uses_graph) || (w->spreads && !stop->bad)))
 			continue;
-		HG__TRY(reach(w, stop));
+		HG__TRY(reach(w, stop, origin ? found->value : -1));
 	}
 	return HG_OK;
 }
@@ -92,7 +115,7 @@ static hg_status walk_params(struct walk *w)
 	for (int64_t v = 0; v < exam->tape->values; v++) {
 		const struct hg__value *value = &exam->tape->value[v];
 		if (value->kind == HG__PARAM && value->root == (int32_t)v && exam->grad[v].reached && (!w->spreads || exam->grad[v].bad))
-			HG__TRY(add_link(w, -1, 1, value->param->name, "", exam->grad[v].bad, exam->grad[v].count));
+			HG__TRY(add_leaf(w, value->param->name, 1, exam->grad[v].bad, exam->grad[v].count));
 	}
 	return HG_OK;
 }
@@ -108,7 +131,7 @@ hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found)
 	for (int64_t v = 0; v < exam->tape->values; v++)
 		exam->value[v].reached = exam->grad[v].reached = 0;
 	if (f->node < 0)
-		HG__TRY(add_link(&w, -1, 0, f->tensor, "", f->bad, f->count));
+		HG__TRY(add_leaf(&w, f->tensor, 0, f->bad, f->count));
 	if (found->stop < 0)
 		reach_leaf(exam, found->value);
 	if (found->stop != INT64_MAX) {

@@ -20,7 +20,8 @@ HG_EXTERN_C_BEGIN
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
  *     chain.c      the way from there to the loss and the weights
- *     sentence.c, remedy.c    in words, and what to do;  try.c: does it help? (change.c: the run that an option makes of a run; changed_data.c: and its features)
+ *     sentence.c, headline.c, remedy.c    in words, and what to do (typed.c: numbers as they were typed)
+ *     try.c        does it help? (change.c: the run that an option makes of a run; changed_data.c: and its features)
  *
  * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */
 

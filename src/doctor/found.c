@@ -32,7 +32,8 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .count = 1,
 	                              .partial_factor = 1.0,
 	                              .scale = (double)exam->step.scale.scale,
-	                              .sentence = ""};
+	                              .sentence = "",
+	                              .op_words = ""};
 	return found;
 }
 

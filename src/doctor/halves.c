@@ -23,6 +23,15 @@ struct trace {
 	struct hg__half_sum *half;
 	int64_t taken;
 	double ignored;
+	struct curve *curve; /* NULL: nobody draws it */
+};
+
+/* Points of the sum on its way. */
+struct curve {
+	hg_running *point;
+	int points;
+	int64_t at; /* a term before and behind which there is one */
+	double wide;
 };
 
 /* What joins a running sum: `taken` addends, of which `ignored` have changed nothing before; size: in the result. */
@@ -63,6 +72,23 @@ static void take(struct trace *t, struct running *r, struct joining in)
 	r->sum = next;
 }
 
+/* Is there a point behind `taken` of `count` terms? At most 1 + EVEN + 2 of them. */
+enum { EVEN = HG__RUNNING - 4 };
+static int is_point(const struct curve *c, int64_t taken, int64_t count)
+{
+	return taken == 1 || taken == c->at || taken == c->at - 1 || taken * EVEN / count != (taken - 1) * EVEN / count;
+}
+
+/* Term k has been taken in, and the f16 sum has come to `half`. */
+static void draw(const struct hg__sum *sum, int64_t k, double half, struct curve *c)
+{
+	if (!c)
+		return;
+	c->wide += sum->addend[k].factor * sum->addend[k].operand;
+	if (is_point(c, k + 1, sum->count))
+		c->point[c->points++] = (hg_running){k + 1, half, c->wide};
+}
+
 /* The next addend joins. */
 static void take_addend(const struct hg__sum *sum, int64_t k, struct trace *t, struct running *r)
 {
@@ -82,8 +108,10 @@ static void take_sum(struct trace *t, struct running *r, struct running *from)
 static struct running naive(const struct hg__sum *sum, struct trace *t)
 {
 	struct running row = {.after = sum->after};
-	for (int64_t k = 0; k < sum->count; k++)
+	for (int64_t k = 0; k < sum->count; k++) {
 		take_addend(sum, k, t, &row);
+		draw(sum, k, (double)row.sum * (double)row.after, t->curve);
+	}
 	return row;
 }
 
@@ -97,19 +125,36 @@ static struct running discretized(const struct hg__sum *sum, struct trace *t)
 			take_sum(t, &part, &batch);
 		if (cut == 2)
 			take_sum(t, &row, &part);
+		draw(sum, k, (double)row.sum + (double)part.sum + (double)batch.sum * (double)batch.after, t->curve);
 	}
 	return row;
+}
+
+static struct running in_halves(const struct hg__sum *sum, struct trace *t)
+{
+	if (sum->accumulate == HG_ACC_F16_NAIVE)
+		return naive(sum, t);
+	if (sum->accumulate == HG_ACC_F16_DISCRETIZED)
+		return discretized(sum, t);
+	for (int64_t k = 0; k < sum->count; k++)
+		draw(sum, k, (double)NAN, t->curve);
+	return (struct running){0};
 }
 
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half)
 {
 	struct trace t = {.half = half};
-	struct running row = {0};
 	*half = (struct hg__half_sum){.after = 1.0};
-	if (sum->accumulate == HG_ACC_F16_NAIVE)
-		row = naive(sum, &t);
-	else if (sum->accumulate == HG_ACC_F16_DISCRETIZED)
-		row = discretized(sum, &t);
+	const struct running row = in_halves(sum, &t);
 	half->ignored = row.ignored;
 	half->share = sum->mass > 0.0 ? t.ignored / sum->mass : 0.0;
+}
+
+int hg__sum_running(const struct hg__sum *sum, int64_t at, hg_running *points)
+{
+	struct hg__half_sum half = {.after = 1.0};
+	struct curve curve = {.point = points, .at = at};
+	struct trace t = {.half = &half, .curve = &curve};
+	(void)in_halves(sum, &t);
+	return curve.points;
 }

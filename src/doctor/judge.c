@@ -87,6 +87,19 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 	}
 }
 
+/* The curve of a sum that went wrong on its way, or at its end. */
+static hg_status keep_running(struct hg__exam *exam, hg_finding *f, const struct hg__sum *sum,
+                              const struct hg__half_sum *half, hg_running **running)
+{
+	void *memory = NULL;
+	if (sum->count < 2 || f->cause == HG_CAUSE_UNDERFLOW)
+		return HG_OK;
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, HG__RUNNING, sizeof(hg_running), &memory));
+	f->runnings = hg__sum_running(sum, half->at, memory);
+	f->running = *running = memory;
+	return HG_OK;
+}
+
 static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
@@ -95,15 +108,20 @@ static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, 
 	HG__TRY(hg__blame(exam, &blame, &part));
 	found->op = part.op;
 	f->op = part.op->name;
+	f->op_words = part.op->words;
 	f->layer = part.layer;
 	return name_of(exam, r, &f->tensor);
 }
 
 /* What was found in a result that is stored x 2^-shift, as numbers of the result itself. */
-static void tell_unscaled(hg_finding *f, int shift)
+static void tell_unscaled(hg_finding *f, hg_running *running, int shift)
 {
 	double *const number[] = {&f->got, &f->wide, &f->limit, &f->partial};
 	f->shift = shift;
+	for (int k = 0; k < f->runnings; k++) {
+		running[k].half = ldexp(running[k].half, shift);
+		running[k].wide = ldexp(running[k].wide, shift);
+	}
 	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
 		*number[i] = ldexp(*number[i], shift);
 	for (int k = 0; k < f->tops; k++) {
@@ -130,10 +148,12 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 		f->partial_factor = half->after;
 	}
 	list_top(f, sum);
+	hg_running *running = NULL;
+	HG__TRY(keep_running(exam, f, sum, half, &running));
 	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
 	HG__TRY(name_guilty(exam, r, sum, found));
 	if (r->operand == HG__OUTPUT)
-		tell_unscaled(f, exam->tape->value[r->value].shift);
+		tell_unscaled(f, running, exam->tape->value[r->value].shift);
 	return HG_OK;
 }
 

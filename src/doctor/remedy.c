@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "doctor/exam.h"
+#include "doctor/typed.h"
 
 /* What to change: a table of options by cause, the best first; each says when it fits and with what value. */
 
@@ -26,9 +27,11 @@ static int write_fixed(char option[OPTION], const char *text)
 	return 1;
 }
 
+/* x as a person types it: "0.001", not the 0.00100000005 that a float holds. */
 static int write_number(char option[OPTION], const char *name, double x)
 {
-	(void)hg__print(option, OPTION, "%s %.9g", name, x);
+	char number[HG__TYPED];
+	(void)snprintf(option, OPTION, "%s %s", name, hg__typed((float)x, number));
 	return 1;
 }
 
@@ -129,7 +132,7 @@ static double rate(const struct patient *p)
 
 static int lower_rate(const struct patient *p, char option[OPTION])
 {
-	return rate(p) > 0.0 && write_number(option, "--lr", rate(p) / 10.0);
+	return rate(p) > 0.0 && write_number(option, "--lr", hg__typed_value((float)rate(p)) / 10.0);
 }
 
 /* What has been learnt so far may have made the weights what they are. */
@@ -232,12 +235,13 @@ static const struct {
     {HG_CAUSE_INPUT, data_is_bad, "the file holds it: correct the element there; no option can"},
     {HG_CAUSE_INPUT, weight_is_bad, "an earlier step or a checkpoint made it: go back to one before"},
     {HG_CAUSE_INPUT, beyond_f16, "features divided by their row's sum are at most 1"},
-    {HG_CAUSE_INPUT, beyond_f16_too, "f32 holds the number"},
+    {HG_CAUSE_INPUT, beyond_f16_too, "fp32 holds the number"},
     {HG_CAUSE_INPUT, outgrown, "the weights have grown too fast"},
-    {HG_CAUSE_ACCUMULATION, wide_sums, "sums in f32, narrowed once, when the row is complete"},
-    {HG_CAUSE_ACCUMULATION, batched_sums, "sums in f16, but in batches of 64 that are scaled before they join the sum"},
-    {HG_CAUSE_ACCUMULATION, full_precision, "nothing is f16 then"},
-    {HG_CAUSE_STORE, wide_sums, "sums in f32; a result that overflows all the same is stored x 2^-k, or put in f32, by the run itself"},
+    {HG_CAUSE_ACCUMULATION, wide_sums, "sums in fp32, rounded to fp16 once, when the row is complete"},
+    {HG_CAUSE_ACCUMULATION, batched_sums, "sums in fp16, but in batches of 64 that are scaled before they join the sum"},
+    {HG_CAUSE_ACCUMULATION, full_precision, "nothing is fp16 then"},
+    {HG_CAUSE_STORE, wide_sums, "sums in fp32; a result that overflows all the same is stored divided by a power of two, or in fp32, by "
+                                    "the run itself"},
     {HG_CAUSE_STORE, norm_both, "a sum divided by the root of the degree"},
     {HG_CAUSE_STORE, norm_right, "a mean is no larger than its largest term"},
     {HG_CAUSE_STORE, mean, "a mean is no larger than its largest term"},
@@ -245,27 +249,27 @@ static const struct {
     {HG_CAUSE_STORE, row_normalize, "features divided by their row's sum are at most 1"},
     {HG_CAUSE_STORE, lower_rate_later, "the weights have grown too fast"},
     {HG_CAUSE_STORE, clip_later, "one large gradient moves the weights no further than others"},
-    {HG_CAUSE_STORE, full_precision, "f32 holds numbers up to 3.4e38"},
+    {HG_CAUSE_STORE, full_precision, "fp32 holds numbers up to 3.4e38"},
     {HG_CAUSE_LOSS_SCALE, lower_scale, "the largest scale at which this gradient has room"},
-    {HG_CAUSE_LOSS_SCALE, full_precision, "f32 gradients need no scale"},
+    {HG_CAUSE_LOSS_SCALE, full_precision, "fp32 gradients need no scale"},
     {HG_CAUSE_EXPLOSION, norm_both, "the gradient of a sum divided by the root of the degree"},
     {HG_CAUSE_EXPLOSION, mean, "the gradient of a mean is divided by the degree"},
     {HG_CAUSE_EXPLOSION, lambda, "a smaller factor on the neighbours' sum, and on its gradient"},
     {HG_CAUSE_EXPLOSION, lower_rate_later, "the weights have grown too fast"},
     {HG_CAUSE_EXPLOSION, clip_later, "one large gradient moves the weights no further than others"},
-    {HG_CAUSE_EXPLOSION, full_precision, "f32 holds numbers up to 3.4e38"},
+    {HG_CAUSE_EXPLOSION, full_precision, "fp32 holds numbers up to 3.4e38"},
     {HG_CAUSE_UNDERFLOW, higher_scale, "the smallest scale at which this gradient has all its bits"},
     {HG_CAUSE_UNDERFLOW, vanished, "features divided by their row's sum are shares of 1"},
-    {HG_CAUSE_UNDERFLOW, full_precision, "f32 holds numbers down to 1.4e-45"},
-    {HG_CAUSE_SWAMPING, wide_sums, "sums in f32 grow on where f16 stops at 2048 addends"},
-    {HG_CAUSE_SWAMPING, batched_sums, "sums in f16, but in batches of 64"},
-    {HG_CAUSE_SWAMPING, full_precision, "nothing is f16 then"},
-    {HG_CAUSE_ZERO, full_precision, "f32 holds quotients of smaller numbers"},
+    {HG_CAUSE_UNDERFLOW, full_precision, "fp32 holds numbers down to 1.4e-45"},
+    {HG_CAUSE_SWAMPING, wide_sums, "sums in fp32 grow on where fp16 can add no more"},
+    {HG_CAUSE_SWAMPING, batched_sums, "sums in fp16, but in batches of 64"},
+    {HG_CAUSE_SWAMPING, full_precision, "nothing is fp16 then"},
+    {HG_CAUSE_ZERO, full_precision, "fp32 holds quotients of smaller numbers"},
     {HG_CAUSE_ZERO, no_option, "add a small positive number to what is divided by, or taken the root or logarithm of; a larger eps in a norm"},
     {HG_CAUSE_OPTIMISER, no_eps, "the optimiser's eps is 0: a gradient that was always 0 is divided by 0"},
     {HG_CAUSE_OPTIMISER, lower_rate, "shorter steps"},
     {HG_CAUSE_OPTIMISER, clip, "one large gradient moves the weights no further than others"},
-    {HG_CAUSE_OPTIMISER, working_copy_only, "f32 holds the weight"},
+    {HG_CAUSE_OPTIMISER, working_copy_only, "fp32 holds the weight"},
 };
 #define TABLE (sizeof table / sizeof *table)
 

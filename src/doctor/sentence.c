@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "doctor/exam.h"
@@ -65,11 +66,29 @@ static double plain(double x)
 	return isnan(x) || x == 0.0 ? fabs(x) : x;
 }
 
+/* "fp16", and where it ends; of f32 the same. */
+static const char *type_name(const hg_finding *f)
+{
+	return f->limit > 0x1p127 ? "fp32" : "fp16";
+}
+
+static double type_end(const hg_finding *f)
+{
+	return f->limit > 0x1p127 ? 0x1.fffffep127 : ldexp(65504.0, f->shift);
+}
+
+/* "dropout, dropout" tells nobody more. */
+static int is_glossed(const hg_finding *f)
+{
+	return *f->op_words && strcmp(f->op, f->op_words) != 0;
+}
+
 static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void *user)
 {
-	say(t, "step %" PRId64 ": %s%s", f->step, f->tensor, f->node >= 0 ? " (" : "");
+	say(t, "step %" PRId64 ": %s", f->step, f->tensor);
 	if (f->node >= 0)
-		say(t, "%s of %s%s%s)", f->backward ? "backward" : "result", f->op, *f->layer ? " in " : "", f->layer);
+		say(t, " (%s of %s%s%s%s%s)", f->backward ? "backward" : "result", f->op, is_glossed(f) ? ": " : "",
+		    is_glossed(f) ? f->op_words : "", *f->layer ? " in " : "", f->layer);
 	say_place(t, f, place, user);
 	say(t, " is %.7g", plain(f->got));
 }
@@ -81,7 +100,8 @@ static void say_input(struct text *t, const hg_finding *f)
 	if (is_label(f))
 		say(t, ": there are %.0f classes, so the largest label is %.0f", f->limit, f->limit - 1.0);
 	else if (isfinite(f->wide))
-		say(t, " in f16, %.7g %s: a half holds 65504 at most", f->wide, f->row_is == HG_ROW_WEIGHT ? "in the master weights" : "as it was given");
+		say(t, " in fp16, %.7g %s: fp16 holds 65504 at most", f->wide,
+		    f->row_is == HG_ROW_WEIGHT ? "in the fp32 copy of the weights" : "as it was given");
 	else
 		say(t, " before the step begins");
 }
@@ -89,13 +109,13 @@ static void say_input(struct text *t, const hg_finding *f)
 static void say_sum(struct text *t, const hg_finding *f)
 {
 	if (f->terms)
-		say(t, "; a sum of %" PRId64 " addends", f->terms);
+		say(t, "; a sum of %" PRId64 " terms", f->terms);
 	if (f->tops)
-		say(t, ", the largest %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64, f->top[0].value, f->top[0].factor, f->top[0].operand, f->top[0].row,
-		    f->top[0].col);
+		say(t, ", the largest %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64, f->top[0].value,
+		    f->top[0].factor, f->top[0].operand, f->top[0].row, f->top[0].col);
 }
 
-/* Running sums that are multiplied afterwards are of another measure than the addends and the result. */
+/* Before the factor of the row the running sum is another number than in the result's measure. */
 static void say_factor(struct text *t, const hg_finding *f)
 {
 	if (f->partial_factor != 1.0)
@@ -104,14 +124,15 @@ static void say_factor(struct text *t, const hg_finding *f)
 
 static void say_accumulation(struct text *t, const hg_finding *f)
 {
-	say(t, ": the running sum in f16 stood at %.7g", f->partial);
+	say(t, ": the running sum in fp16 stood at %.7g", f->partial);
 	say_factor(t, f);
-	say(t, " and overflowed with addend %" PRId64 " of %" PRId64 "; the sum is %.7g", f->partial_at, f->terms, f->wide);
+	say(t, " and overflowed with term %" PRId64 " of %" PRId64 "; the sum itself is %.7g", f->partial_at, f->terms,
+	    f->wide);
 }
 
 static void say_store(struct text *t, const hg_finding *f)
 {
-	say(t, ": the result is %.7g and the type ends at %.7g", f->wide, f->limit);
+	say(t, ": the result is %.7g, and %s ends at %.7g", f->wide, type_name(f), type_end(f));
 	if (f->shift)
 		say(t, ", stored x 2^-%d", (int)f->shift);
 	say_sum(t, f);
@@ -125,8 +146,10 @@ static void say_loss_scale(struct text *t, const hg_finding *f)
 
 static void say_underflow(struct text *t, const hg_finding *f)
 {
-	say(t, ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the smallest half, 2^%d", f->bad, f->count,
-	    f->wide, f->shift - 24);
+	say(t,
+	    ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the "
+	    "smallest number in fp16, 2^%d",
+	    f->bad, f->count, f->wide, f->shift - 24);
 	if (f->shift)
 		say(t, ", stored x 2^-%d", (int)f->shift);
 	if (f->backward)
@@ -136,26 +159,28 @@ static void say_underflow(struct text *t, const hg_finding *f)
 static void say_swamping(struct text *t, const hg_finding *f)
 {
 	say(t,
-	    ", the sum is %.7g: %" PRId64 " of its %" PRId64 " addends, %.3g %% of the sizes of all, changed nothing in f16; after addend %" PRId64
-	    " it stood at %.7g",
+	    ", the true sum is %.7g: %" PRId64 " of its %" PRId64 " terms, %.3g %% of the sizes of all, changed nothing "
+	    "in fp16; after term %" PRId64 " it stood at %.7g",
 	    f->wide, f->ignored, f->terms, 100.0 * f->ignored_share, f->partial_at, f->partial);
 	say_factor(t, f);
-	say(t, ", where an addend counts from %.7g on", f->limit);
+	say(t, ", where only a term of %.7g or more counts", f->limit);
 }
 
 static void say_zero(struct text *t, const hg_finding *f)
 {
-	static const char *const of[] = {[HG_ZERO_NONE] = "a quotient of what is zero or nearly zero",
-	                                 [HG_ZERO_QUOTIENT] = "a quotient of what is zero or nearly zero",
-	                                 [HG_ZERO_LOGARITHM] = "the logarithm of what is zero or nearly zero",
-	                                 [HG_ZERO_ROOT] = "the root of what is zero or nearly zero",
-	                                 [HG_ZERO_VARIANCE] = "a quotient of what is zero or nearly zero, a variance beside eps"};
+	static const char *const of[] = {
+	    [HG_ZERO_NONE] = "a quotient of what is zero or nearly zero",
+	    [HG_ZERO_QUOTIENT] = "a quotient of what is zero or nearly zero",
+	    [HG_ZERO_LOGARITHM] = "the logarithm of what is zero or nearly zero",
+	    [HG_ZERO_ROOT] = "the root of what is zero or nearly zero",
+	    [HG_ZERO_VARIANCE] = "a quotient of what is zero or nearly zero, a variance beside eps",
+	};
 	say(t, ": %s", of[f->zero]);
 }
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
-	say(t, " after the update by %s of finite gradients; the master weight is %.7g", f->op, plain(f->wide));
+	say(t, " after the update by %s of finite gradients; the fp32 copy of the weight is %.7g", f->op, plain(f->wide));
 }
 
 static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f) = {

@@ -42,6 +42,10 @@ struct hg__half_sum {
 	double share; /* of the mass: sizes of what changed nothing */
 };
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
+/* halves.c: the sum on its way, in points that are evenly spaced, and before and behind term `at` (0: none).
+ * Returns how many: HG__RUNNING at most. */
+enum { HG__RUNNING = 200 };
+int hg__sum_running(const struct hg__sum *sum, int64_t at, hg_running *points);
 
 HG_EXTERN_C_END
 #endif

@@ -1,7 +1,9 @@
 /* Does a remedy work? A run of its own with the option in force, from the beginning; then its next step is examined. */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/versioned.h"
 #include "doctor/change.h"
 
@@ -25,6 +27,39 @@ static int watch(void *user, const hg_train_event *event)
 	return trial->stopped;
 }
 
+/* ---- why it did not help ---- */
+
+static void say_failure(hg_remedy *remedy, const char *format, ...) HG_PRINTF(2, 3);
+static void say_failure(hg_remedy *remedy, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	(void)hg__vprint(remedy->failure, sizeof remedy->failure, format, args);
+	va_end(args);
+}
+
+/* The loss and the last step: 1 if they are none of a run that trains. */
+static int went_wrong(const struct trial *trial, hg_remedy *remedy)
+{
+	if (trial->stopped)
+		return 1;
+	if (!isfinite(trial->last))
+		say_failure(remedy, "the loss is still not finite");
+	else if (!trial->applied)
+		say_failure(remedy, "the last of its steps is still skipped");
+	else if (trial->last > trial->first)
+		say_failure(remedy, "the loss rises");
+	return *remedy->failure != 0;
+}
+
+static void say_finding(const hg_finding *f, hg_remedy *remedy)
+{
+	const char *cause = hg_cause_text(f->cause);
+	say_failure(remedy, "another fault shows: %s, %.*s", f->tensor, (int)strcspn(cause, ":"), cause);
+}
+
+/* ---- does it help? ---- */
+
 static hg_status judge(hg_train *train, const hg_doctor_config *config, struct trial *trial, hg_remedy *remedy)
 {
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
@@ -33,11 +68,13 @@ static hg_status judge(hg_train *train, const hg_doctor_config *config, struct t
 	HG__TRY(hg_train_run(train, &report));
 	remedy->loss_first = trial->first;
 	remedy->loss_last = trial->last;
-	if (trial->stopped || !trial->applied || !isfinite(trial->last) || trial->last > trial->first) /* a first loss that is no number is larger than none */
+	if (went_wrong(trial, remedy)) /* a first loss that is no number is larger than none */
 		return HG_OK;
 	HG__TRY(hg_doctor_create_train(train, config, &doctor));
 	const hg_status status = hg_doctor_examine(doctor, 0, &seen);
 	remedy->worked = status >= 0 && seen->findings == 0;
+	if (status >= 0 && !remedy->worked)
+		say_finding(seen->finding, remedy);
 	hg_doctor_free(doctor);
 	return status;
 }
@@ -74,9 +111,14 @@ static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__c
 	c->progress = watch;
 	c->user = &trial;
 	remedy->worked = 0;
+	*remedy->failure = 0;
 	const hg_status status = run(ctx, t, change, &trial, remedy);
 	if (trial.stopped)
 		return HG_INFO_STOPPED;
+	if (is_refusal(status))
+		say_failure(remedy, "refused: %s", hg_context_error(ctx));
+	else if (status == HG_ERR_NOMEM)
+		say_failure(remedy, "there is no memory for another run");
 	remedy->tried = status >= 0 || is_refusal(status);
 	return remedy->tried || status == HG_ERR_NOMEM ? HG_OK : status;
 }

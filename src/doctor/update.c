@@ -34,6 +34,7 @@ static hg_status update_found(struct hg__exam *exam, int64_t i, const struct upd
 	hg_finding *f = &found->finding;
 	found->stop = INT64_MAX;
 	f->op = kind_name[exam->optim->config.kind];
+	f->op_words = "update of the weights";
 	f->got = look->got;
 	f->bad = look->nonfinite;
 	f->count = t->rows * t->cols;

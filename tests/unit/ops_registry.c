@@ -85,6 +85,10 @@ static void plant_bad_name(struct hg__op *op)
 {
 	op->name = "Re-lu";
 }
+static void plant_no_words(struct hg__op *op)
+{
+	op->words = "";
+}
 static void plant_no_infer(struct hg__op *op)
 {
 	op->infer = NULL;
@@ -142,6 +146,7 @@ static void a_hole_is_refused_by_name(void)
 	} holes[] = {
 	    {plant_no_name, "name is missing"},
 	    {plant_bad_name, "found 'R'"},
+	    {plant_no_words, "words are missing"},
 	    {plant_no_infer, "infer is missing"},
 	    {plant_no_range_back, "range_back is missing"},
 	    {plant_no_backward, "backward is missing"},

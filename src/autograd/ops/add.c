@@ -87,6 +87,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_add = {
     .name = "add",
+    .words = "sum of two tensors",
     .traits = HG__ELEMENTWISE,
     .min_in = 2,
     .max_in = 2,

@@ -173,6 +173,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_batch_norm = {
     .name = "batch_norm",
+    .words = "batch norm",
     .min_in = 3,
     .max_in = 3,
     .rescaled = 1u << X,

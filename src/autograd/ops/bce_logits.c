@@ -55,6 +55,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_bce_logits = {
     .name = "bce_logits",
+    .words = "binary cross-entropy loss",
     .traits = HG__LOSS,
     .min_in = 2,
     .max_in = 3,

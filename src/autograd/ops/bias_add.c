@@ -92,6 +92,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_bias_add = {
     .name = "bias_add",
+    .words = "adding the bias",
     .min_in = 2,
     .max_in = 2,
     .same = 1u << X | 1u << B,

@@ -90,6 +90,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_cast = {
     .name = "cast",
+    .words = "conversion between fp16 and fp32",
     .traits = HG__LINEAR | HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,

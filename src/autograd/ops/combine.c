@@ -102,6 +102,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_combine = {
     .name = "combine",
+    .words = "(1 + eps) x own features + neighbours' sum",
     .min_in = 3,
     .max_in = 3,
     .rescaled = 1u << X | 1u << Z,

@@ -94,6 +94,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_concat = {
     .name = "concat",
+    .words = "concatenation",
     .min_in = 2,
     .max_in = 2,
     .same = 1u << A | 1u << B,

@@ -115,6 +115,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_div = {
     .name = "div",
+    .words = "division",
     .traits = HG__LINEAR | HG__DIVIDES,
     .min_in = 2,
     .max_in = 2,

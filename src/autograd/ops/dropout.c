@@ -103,6 +103,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_dropout = {
     .name = "dropout",
+    .words = "dropout",
     .traits = HG__LINEAR | HG__ELEMENTWISE | HG__RANDOM,
     .min_in = 1,
     .max_in = 1,

@@ -89,6 +89,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_edge_softmax = {
     .name = "edge_softmax",
+    .words = "softmax over the edges of a node",
     .traits = HG__GRAPH,
     .min_in = 1,
     .max_in = 1,

@@ -159,6 +159,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_epilogue = {
     .name = "epilogue",
+    .words = "bias, activation and dropout in one pass",
     .traits = HG__RANDOM,
     .min_in = 1,
     .max_in = 2,

@@ -137,6 +137,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_head_dot = {
     .name = "head_dot",
+    .words = "dot product with the attention vector",
     .traits = HG__LINEAR,
     .min_in = 2,
     .max_in = 3,

@@ -93,6 +93,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_head_mean = {
     .name = "head_mean",
+    .words = "mean over the heads",
     .traits = HG__LINEAR,
     .min_in = 1,
     .max_in = 1,

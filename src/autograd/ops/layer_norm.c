@@ -136,6 +136,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_layer_norm = {
     .name = "layer_norm",
+    .words = "layer norm",
     .min_in = 3,
     .max_in = 3,
     .same = 1u << X,

@@ -78,6 +78,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_leaky_relu = {
     .name = "leaky_relu",
+    .words = "LeakyReLU",
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,

@@ -127,6 +127,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_linear = {
     .name = "linear",
+    .words = "matrix product with the weights",
     .min_in = 2,
     .max_in = 3,
     .rescaled = 1u << X,

@@ -72,6 +72,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_log = {
     .name = "log",
+    .words = "logarithm",
     .traits = HG__ELEMENTWISE | HG__DIVIDES,
     .min_in = 1,
     .max_in = 1,

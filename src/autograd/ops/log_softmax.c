@@ -44,6 +44,7 @@ static hg_status backward(const struct hg__call *c)
 
 const struct hg__op hg__op_log_softmax = {
     .name = "log_softmax",
+    .words = "log-softmax over the columns",
     .min_in = 1,
     .max_in = 1,
     .same = 1u,

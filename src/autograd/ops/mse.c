@@ -57,6 +57,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_mse = {
     .name = "mse",
+    .words = "mean squared error",
     .traits = HG__LOSS,
     .min_in = 2,
     .max_in = 3,

@@ -103,6 +103,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_readout = {
     .name = "readout",
+    .words = "sum or mean over the nodes of a graph",
     .traits = HG__GRAPH | HG__BATCH,
     .min_in = 1,
     .max_in = 1,

@@ -59,6 +59,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_relu = {
     .name = "relu",
+    .words = "ReLU",
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,

@@ -43,6 +43,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_row_mean = {
     .name = "row_mean",
+    .words = "mean of the columns of a row",
     .traits = HG__LINEAR,
     .min_in = 1,
     .max_in = 1,

@@ -52,6 +52,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_row_norm = {
     .name = "row_norm",
+    .words = "length of a row",
     .min_in = 1,
     .max_in = 1,
     .same = 1u,

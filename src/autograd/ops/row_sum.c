@@ -42,6 +42,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_row_sum = {
     .name = "row_sum",
+    .words = "sum of the columns of a row",
     .traits = HG__LINEAR,
     .min_in = 1,
     .max_in = 1,

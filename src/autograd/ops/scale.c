@@ -87,6 +87,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_scale = {
     .name = "scale",
+    .words = "product with a constant",
     .traits = HG__LINEAR | HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,

@@ -138,6 +138,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_sddmm_dot = {
     .name = "sddmm_dot",
+    .words = "dot product of an edge's two ends",
     .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE,
     .min_in = 2,
     .max_in = 2,

@@ -42,6 +42,7 @@ static hg_status backward(const struct hg__call *c)
 
 const struct hg__op hg__op_softmax = {
     .name = "softmax",
+    .words = "softmax over the columns",
     .min_in = 1,
     .max_in = 1,
     .same = 1u,

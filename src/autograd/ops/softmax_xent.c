@@ -97,6 +97,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_softmax_xent = {
     .name = "softmax_xent",
+    .words = "cross-entropy loss",
     .traits = HG__LOSS,
     .min_in = 2,
     .max_in = 3,

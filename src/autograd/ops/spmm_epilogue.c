@@ -224,6 +224,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_spmm_epilogue = {
     .name = "spmm_epilogue",
+    .words = "sum over neighbours with what follows it",
     .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__LOOKS,
     .min_in = 1,
     .max_in = 5,

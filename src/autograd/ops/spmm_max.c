@@ -90,6 +90,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_spmm_max = {
     .name = "spmm_max",
+    .words = "maximum over neighbours",
     .traits = HG__GRAPH | HG__TRANSPOSE,
     .min_in = 1,
     .max_in = 1,

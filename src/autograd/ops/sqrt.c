@@ -62,6 +62,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 
 const struct hg__op hg__op_sqrt = {
     .name = "sqrt",
+    .words = "square root",
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
