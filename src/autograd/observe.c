@@ -2,58 +2,19 @@
 
 #include <string.h>
 
-/* ---- memory: may all that is looked at stay to the end of the step? ---- */
-
-/* Room that is spent on it. Each look more costs a launch of about a microsecond in every step; where it takes more than this to have one look alone, the tensors do not fit
- * into any cache, and a step moves them some ten times: 32 MiB * 10 / 4.8 TB/s = 70 us at least, of which a handful of launches is a few percent. (Derived, not measured.) */
-#define STAY_BYTES ((size_t)32 << 20)
-
-void hg_tape_observe(hg_tape *tape, int on)
-{
-	if (hg__tape_open(tape, "hg_tape_observe"))
-		tape->unwatched = !on;
-}
-
-static int is_watched(const hg_tape *tape, const struct hg__line *line)
-{
-	return line->alive && hg__is_float(tape->value[line->node.out].dtype) && tape->value[line->node.out].span >= 0;
-}
-
-/* Spans of what is watched last until after the run, or no span longer than it is needed. */
-static void set_stay(hg_tape *tape, int stays)
-{
-	const int32_t end = 2 * tape->alive + 1;
-	for (int64_t i = 0; i < tape->spans; i++)
-		tape->span[i].last = tape->span[i].until;
-	for (int64_t k = 0; k < tape->lines && stays; k++)
-		if (is_watched(tape, &tape->line[k]))
-			tape->span[tape->value[tape->line[k].node.out].span].last = end;
-	for (int64_t v = 0; v < tape->values && stays; v++)
-		if (tape->value[v].grad_span >= 0)
-			tape->span[tape->value[v].grad_span].last = end;
-	tape->stays = stays;
-}
-
-hg_status hg__tape_tighten(hg_tape *tape)
-{
-	set_stay(tape, 0);
-	return hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes);
-}
-
-hg_status hg__tape_place(hg_tape *tape)
-{
-	for (int64_t i = 0; i < tape->spans; i++)
-		tape->span[i].until = tape->span[i].last;
-	HG__TRY(hg__tape_tighten(tape));
-	if (!tape->trains || tape->unwatched)
-		return HG_OK;
-	const size_t needed = tape->arena_bytes;
-	set_stay(tape, 1);
-	HG__TRY(hg__arena_place(tape->ctx, tape->span, tape->spans, &tape->arena_bytes));
-	return tape->arena_bytes <= needed + STAY_BYTES ? HG_OK : hg__tape_tighten(tape);
-}
-
 /* ---- what there is to look at ---- */
+
+int hg__is_watched(const hg_tape *tape, const struct hg__line *line)
+{
+	const struct hg__value *value = &tape->value[line->node.out];
+	return line->alive && hg__is_float(value->dtype) && value->span >= 0;
+}
+
+/* Does the backward of this line give operand i a gradient, or a part of it? */
+static int contributes(const hg_tape *tape, const struct hg__line *line, int i)
+{
+	return line->back && line->node.in[i] >= 0 && line->grads >> i & 1u && tape->value[line->node.in[i]].grad;
+}
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 {
@@ -74,7 +35,7 @@ static hg_status add_value(struct hg__watch *w, const struct hg__line *line)
 	const struct hg__value *value = &tape->value[line->node.out];
 	const struct hg__spot spot = {
 	    .line = value->node, .value = line->node.out, .ready = line->position, .dies = hg__last_of(tape, value->span), .mat = value->view.mat};
-	return is_watched(tape, line) ? add_spot(w, &spot) : HG_OK;
+	return hg__is_watched(tape, line) ? add_spot(w, &spot) : HG_OK;
 }
 
 /* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in plan.c)? */
@@ -89,16 +50,15 @@ static int is_listed(const struct hg__watch *w, int32_t root)
 	return 0;
 }
 
-/* The gradient of operand i, if the backward of this line is the last that contributes to it: no earlier line does. */
-static int completes(const hg_tape *tape, int64_t k, int i)
+int hg__completes(const hg_tape *tape, int64_t k, int i)
 {
-	const int32_t root = tape->value[tape->line[k].node.in[i]].root;
+	if (!contributes(tape, &tape->line[k], i))
+		return 0;
+	const int32_t root = hg__root_of(tape, k, i);
 	for (int64_t before = 0; before < k; before++)
-		for (int j = 0; tape->line[before].back && j < tape->line[before].node.n_in; j++) {
-			const int32_t in = tape->line[before].node.in[j];
-			if (in >= 0 && tape->line[before].grads >> j & 1u && tape->value[in].root == root)
+		for (int j = 0; j < tape->line[before].node.n_in; j++)
+			if (contributes(tape, &tape->line[before], j) && hg__root_of(tape, before, j) == root)
 				return 0;
-		}
 	return 1;
 }
 
@@ -106,10 +66,10 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 {
 	const hg_tape *tape = w->tape;
 	const struct hg__line *line = &tape->line[k];
-	for (int i = 0; i < line->node.n_in && line->back; i++) {
-		if (line->node.in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[line->node.in[i]].grad || !completes(tape, k, i))
+	for (int i = 0; i < line->node.n_in; i++) {
+		if (!hg__completes(tape, k, i))
 			continue;
-		const int32_t root = tape->value[line->node.in[i]].root;
+		const int32_t root = hg__root_of(tape, k, i);
 		const struct hg__value *value = &tape->value[root];
 		const struct hg__spot spot = {.line = value->node,
 		                              .value = root,

@@ -49,7 +49,16 @@ struct hg__watch {
 	int64_t now;                           /* the step's number then */
 };
 
-/* observe.c: places in the arena for all spans, when it is known how long each is needed. Whether somebody will look is not known then. */
+/* observe.c: is the result of this line looked at? Is its backward the last that contributes to the
+ * gradient of operand i, which is that of the value root? */
+int hg__is_watched(const hg_tape *tape, const struct hg__line *line);
+int hg__completes(const hg_tape *tape, int64_t line, int i);
+static inline int32_t hg__root_of(const hg_tape *tape, int64_t line, int i)
+{
+	return tape->value[tape->line[line].node.in[i]].root;
+}
+
+/* observe_stay.c: places in the arena for all spans, when it is known how long each is needed. Whether somebody will look is not known then. */
 HG_NODISCARD hg_status hg__tape_place(hg_tape *tape);
 /* The same, and nothing stays longer than the step itself needs it. */
 HG_NODISCARD hg_status hg__tape_tighten(hg_tape *tape);

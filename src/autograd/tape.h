@@ -25,7 +25,9 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
-	int32_t until;        /* the last position at which it is needed; after it, up to `last`, it stays for an observer (observe.c) */
+	/* observe_stay.c: the last position at which it is needed; after it, up to `last`, it stays for an
+	 * observer, who may look at it from `ready` on (-1: nobody does). */
+	int32_t until, ready;
 };
 
 struct hg__value {
@@ -92,6 +94,9 @@ struct hg__hook {
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
 
+/* What may stay in the arena for an observer's sake: a little (observe_stay.c), nothing, everything. */
+enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
+
 struct hg_tape {
 	hg_context *ctx;
 	hg_params *params;
@@ -123,8 +128,8 @@ struct hg_tape {
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
-	int stays;               /* what can be observed is there to the end of a step */
-	int unwatched;           /* nothing stays in the arena for an observer's sake */
+	int stays;               /* something lasts longer than it is needed, for an observer's sake */
+	enum hg__room room;
 	struct hg__watch *watch; /* observe.h, while a step of its owner's is queued; NULL: nobody looks */
 	size_t watch_bytes;      /* device memory of all its watches */
 };

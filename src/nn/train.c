@@ -112,7 +112,8 @@ static hg_status groups_assign(hg_train *t)
 hg_status hg__train_record(hg_train *t)
 {
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
-	hg_tape_observe(t->tape, t->config.step.observe_every >= 0);
+	if (t->config.step.observe_every < 0)
+		hg_tape_observe(t->tape, 0);
 	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, &t->input));
 	HG__TRY(hg_tape_compile(t->tape, t->loss));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));

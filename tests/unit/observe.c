@@ -23,6 +23,9 @@ struct rig {
 typedef hg_context *(*open_fn)(void);
 static const open_fn devices[] = {test_context, capturing_context};
 
+/* hg_tape_observe: what stays for the observer. Its default is not to be called. */
+enum { NOTHING_STAYS = 0, ALL_STAYS = 1, LITTLE_STAYS = 2, ROOMS };
+
 static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_policy policy, int stays)
 {
 	hg_model_config config = hg_model_config_default(model);
@@ -31,7 +34,8 @@ static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_polic
 	memset(r, 0, sizeof *r);
 	test_reseed(31);
 	bench_open(&r->b, ctx, policy, HG_TRAIN);
-	hg_tape_observe(r->b.tape, stays);
+	if (stays != LITTLE_STAYS)
+		hg_tape_observe(r->b.tape, stays);
 	input.graph = r->b.graph = ring(ctx, N);
 	input.x = r->x = random_tensor(&r->b, policy.state, N, D, 1.0);
 	const hg_tensor *labels = label_tensor(&r->b, N, CLASSES);
@@ -154,12 +158,14 @@ static void check_parameter(const struct rig *r, const hg_observation *o)
 static const char *const models[] = {NULL, "gcn", "gin", "gat"};
 enum { MODELS = sizeof models / sizeof *models };
 
-/* With room to the end one look, else several; the same tensors with the same counts. */
+/* With room to the end one look, else several, with little room fewer of them than with none; the
+ * same tensors with the same counts. */
 static void it_says_what_was_there(void)
 {
-	int64_t tensors = 0;
-	for (int m = 0; m < MODELS; m++)
-		for (int stays = 0; stays < 2; stays++) {
+	static const char *const told[ROOMS] = {", shared memory", ", all stays", ", little stays"};
+	for (int m = 0; m < MODELS; m++) {
+		int64_t tensors = 0, looks = 0;
+		for (int stays = 0; stays < ROOMS; stays++) {
 			struct rig r;
 			static struct witness w;
 			memset(&w, 0, sizeof w);
@@ -171,9 +177,11 @@ static void it_says_what_was_there(void)
 			CHECK_OK(hg_step_run(r.step, 5)); /* the last one is number 4 */
 			const hg_observer o = observer_of(&r);
 			int64_t values = 0, gradients = 0, parameters = 0, backs = 0;
-			CHECK(o.every == 2 && o.steps == 3 && o.whole == stays && (o.looks == 1) == stays && o.tensors > 0);
-			CHECK(!stays || o.tensors == tensors);
+			CHECK(o.every == 2 && o.steps == 3 && o.tensors > 0);
+			CHECK(o.whole == (stays == ALL_STAYS) && (o.looks == 1) == o.whole);
+			CHECK(!stays || (o.tensors == tensors && o.looks < looks));
 			tensors = o.tensors;
+			looks = stays ? looks : o.looks;
 			for (int64_t i = 0; i < o.tensors; i++) {
 				const hg_observation seen = observed(&r, 0, i);
 				CHECK(seen.step == 4 && seen.swamping == -1.0 && seen.swamping_row == -1);
@@ -192,10 +200,11 @@ static void it_says_what_was_there(void)
 			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
 				trained += hg_param_grad(hg_params_at(r.b.params, i)) != NULL;
 			CHECK_EQ_I(parameters, trained);
-			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s", models[m] ? models[m] : "two layers", stays ? "" : ", shared memory",
+			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s", models[m] ? models[m] : "two layers", told[stays],
 			          (long long)o.tensors, (long long)o.looks, o.headroom, o.headroom_name);
 			rig_close(&r);
 		}
+	}
 }
 
 /* ---- nobody can tell ---- */
@@ -219,7 +228,7 @@ static void training_is_the_same(const void *item)
 	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(), hg_policy_fp32()};
 	static const struct {
 		int stays, every, per_launch;
-	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4}, {1, 1, 4}, {1, 0, 0}, {1, 3, 4}};
+	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4}, {1, 1, 4}, {1, 0, 0}, {1, 3, 4}, {LITTLE_STAYS, 1, 4}};
 	for (int m = 1; m < MODELS; m++)
 		for (int p = 0; p < 4; p++) {
 			uint64_t expected = 0;
@@ -427,6 +436,34 @@ static void what_stays_gives_way(void)
 	rig_close(&r);
 }
 
+static size_t arena_of(const char *model, hg_policy policy, int stays)
+{
+	struct rig r;
+	rig_open(&r, test_context(), model, policy, stays);
+	const size_t bytes = r.b.tape->arena_bytes;
+	rig_close(&r);
+	return bytes;
+}
+
+/* Half precision saves memory that the observer must not take back: by default a 20th of the arena
+ * at most, where all that it looks at would be nearly as much again. */
+static void it_takes_little(void)
+{
+	const hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_naive(), hg_policy_fp32()};
+	for (int m = 0; m < MODELS; m++)
+		for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+			const size_t none = arena_of(models[m], policies[p], NOTHING_STAYS);
+			const size_t all = arena_of(models[m], policies[p], ALL_STAYS);
+			const size_t by_default = arena_of(models[m], policies[p], LITTLE_STAYS);
+			const char *model = models[m] ? models[m] : "two layers";
+			test_note("%s, %s: arena %zu, with the observer %zu, where all stays %zu", model,
+			          policies[p].name, none, by_default, all);
+			CHECK(all > none + none / 4);
+			CHECK_MSG(by_default <= none + none / 20, "%s, %s: %zu of %zu", model, policies[p].name,
+			          by_default, none);
+		}
+}
+
 /* A step with sums in halves, so that there is all that an observer has: made, run, read. */
 static hg_status life(hg_context *ctx)
 {
@@ -476,6 +513,7 @@ int main(int argc, char **argv)
 	    {"a_bad_step_is_seen.capturing", NULL, a_bad_step_is_seen, &devices[1]},
 	    TEST(a_sum_that_sticks_is_seen),
 	    TEST(what_stays_gives_way),
+	    TEST(it_takes_little),
 	    TEST(without_memory),
 	};
 	return RUN_TESTS(argc, argv, cases);
