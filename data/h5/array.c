@@ -43,51 +43,125 @@ static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank
 	return HG_OK;
 }
 
-static hg_status look_at_filters(const struct h5 *h5, const struct h5_array *a, hid_t plist)
+static hg_status look_at_filter(const struct h5 *h5, struct h5_array *a, hid_t plist, unsigned k)
+{
+	static const H5Z_filter_t known[HG__FILTER_KINDS] = {[HG__FILTER_SHUFFLE] = H5Z_FILTER_SHUFFLE,
+	                                                     [HG__FILTER_DEFLATE] = H5Z_FILTER_DEFLATE,
+	                                                     [HG__FILTER_FLETCHER32] =
+	                                                         H5Z_FILTER_FLETCHER32};
+	char name[64] = "";
+	unsigned flags = 0, values[1] = {0};
+	size_t length = 1;
+	int kind = 0;
+	const H5Z_filter_t id =
+	    H5Pget_filter2(plist, k, &flags, &length, values, sizeof name, name, NULL);
+	while (kind < HG__FILTER_KINDS && known[kind] != id)
+		kind++;
+	if (kind == HG__FILTER_KINDS)
+		return hg__data_fail(
+		    h5->message, HG_ERR_FORMAT,
+		    "%s: %s: filter %d (%s) is not supported; shuffle, deflate and fletcher32 are",
+		    h5->path, a->where, (int)id, name);
+	for (int other = 0; other < a->filters; other++)
+		if ((int)a->filter[other].kind == kind)
+			return hg__data_fail(h5->message, HG_ERR_FORMAT,
+			                     "%s: %s: filter %d (%s) is there twice, expected once", h5->path,
+			                     a->where, (int)id, name);
+	a->filter[a->filters++] =
+	    (struct hg__filter){(enum hg__filter_kind)kind, length > 0 ? values[0] : 0};
+	return HG_OK;
+}
+
+static hg_status look_at_filters(const struct h5 *h5, struct h5_array *a, hid_t plist)
 {
 	const int count = H5Pget_nfilters(plist);
-	for (int k = 0; k < count; k++) {
-		char name[64] = "";
-		unsigned flags = 0, values[1];
-		size_t length = 0;
-		const H5Z_filter_t id = H5Pget_filter2(plist, (unsigned)k, &flags, &length, values, sizeof name, name, NULL);
-		if (id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5Z_FILTER_FLETCHER32)
-			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: filter %d (%s) is not supported; shuffle, deflate and fletcher32 are", h5->path, a->where,
-			                     (int)id, name);
-	}
+	for (int k = 0; k < count; k++)
+		HG__TRY(look_at_filter(h5, a, plist, (unsigned)k));
 	return count < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its filters cannot be read") : HG_OK;
 }
 
-/* a * b <= limit, without overflow */
-static int fits(double a, double b, double limit)
+static hg_status look_at_chunks(const struct h5 *h5, struct h5_array *a, hid_t plist)
 {
-	return a * b <= limit;
+	hsize_t chunk[2] = {1, 1};
+	unsigned options = 0;
+	HG__TRY(look_at_filters(h5, a, plist));
+	if (H5Pget_chunk(plist, a->rank, chunk) != a->rank || H5Pget_chunk_opts(plist, &options) < 0 ||
+	    chunk[0] == 0 || chunk[1] == 0)
+		return hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its chunks cannot be read");
+	if (a->filters > 0 && (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS))
+		return hg__data_fail(
+		    h5->message, HG_ERR_FORMAT,
+		    "%s: %s: chunks at its edge have no filters, others have, which is not supported",
+		    h5->path, a->where);
+	for (int k = 0; k < 2; k++)
+		a->chunk[k] = (int64_t)chunk[k]; /* HDF5's are below 2^32 */
+	return HG_OK;
+}
+
+/* The chunks that cover a dimension. */
+static double chunks_along(int64_t dim, int64_t chunk)
+{
+	return (double)(dim / chunk + (dim % chunk != 0));
+}
+
+static int has_filter(const struct h5_array *a, enum hg__filter_kind kind)
+{
+	for (int k = 0; k < a->filters; k++)
+		if (a->filter[k].kind == kind)
+			return 1;
+	return 0;
+}
+
+static hg_status too_few(const struct h5 *h5, const struct h5_array *a, double elements,
+                         double stored)
+{
+	return hg__data_fail(
+	    h5->message, HG_ERR_FORMAT,
+	    "%s: %s: declares %.0f elements of %zu bytes, but only %.0f bytes are stored", h5->path,
+	    a->where, elements, a->size, stored);
+}
+
+/* Are there bytes for so many elements, and for a whole chunk? What deflate made smaller is known
+ * when it is inflated. Chunks without filters are stored as they are: they must be there, all of
+ * them and whole, because HDF5 reads as many bytes of each as a chunk has, however few are stored.
+ * */
+static hg_status look_at_bytes(const struct h5 *h5, const struct h5_array *a, int chunked)
+{
+	const double stored = (double)H5Dget_storage_size(a->id),
+	             factor = has_filter(a, HG__FILTER_DEFLATE) ? HG__DEFLATE_MAX : 1;
+	const double elements = (double)a->dim[0] * (a->rank == 2 ? (double)a->dim[1] : 1),
+	             size = (double)a->size;
+	if (stored > (double)h5->file_bytes || elements * size > stored * factor)
+		return too_few(h5, a, elements, stored);
+	if (!chunked)
+		return HG_OK;
+	const double chunk = (double)a->chunk[0] * (double)a->chunk[1] * size,
+	             chunks = chunks_along(a->dim[0], a->chunk[0]) *
+	                      (a->rank == 2 ? chunks_along(a->dim[1], a->chunk[1]) : 1);
+	if (chunk > stored * factor + CLAIM_SLACK)
+		return too_few(h5, a, elements, stored);
+	return a->filters > 0 || stored == chunks * chunk
+	           ? HG_OK
+	           : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                           "%s: %s: has %.0f chunks of %.0f bytes, but %.0f bytes are stored",
+	                           h5->path, a->where, chunks, chunk, stored);
 }
 
 /* Storage must lie in this file, and be large enough for the shape, chunk by chunk. */
-static hg_status look_at_storage(const struct h5 *h5, const struct h5_array *a)
+static hg_status look_at_storage(const struct h5 *h5, struct h5_array *a)
 {
 	const hid_t plist = H5Dget_create_plist(a->id);
 	if (plist < 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its storage cannot be read");
 	const H5D_layout_t layout = H5Pget_layout(plist);
-	hsize_t chunk[2] = {1, 1};
-	hg_status status = look_at_filters(h5, a, plist);
-	if (status == HG_OK && (layout == H5D_VIRTUAL || layout < 0 || (layout == H5D_CONTIGUOUS && H5Pget_external_count(plist) != 0)))
+	hg_status status = HG_OK;
+	if (layout == H5D_CHUNKED)
+		status = look_at_chunks(h5, a, plist);
+	else if (layout != H5D_COMPACT &&
+	         (layout != H5D_CONTIGUOUS || H5Pget_external_count(plist) != 0))
 		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: its data lie outside of this file", h5->path, a->where);
-	if (status == HG_OK && layout == H5D_CHUNKED && H5Pget_chunk(plist, a->rank, chunk) != a->rank)
-		status = hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its chunks cannot be read");
 	H5Pclose(plist);
-	HG__TRY(status);
-
-	const double stored = (double)H5Dget_storage_size(a->id), factor = layout == H5D_CHUNKED ? HG__DEFLATE_MAX : 1;
-	const double elements = (double)a->dim[0] * (a->rank == 2 ? (double)a->dim[1] : 1),
-	             chunk_elements = (double)chunk[0] * (a->rank == 2 ? (double)chunk[1] : 1);
-	if (stored > (double)h5->file_bytes || !fits(elements, (double)a->size, stored * factor) ||
-	    !fits(chunk_elements, (double)a->size, stored * factor + CLAIM_SLACK))
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: declares %.0f elements of %zu bytes, but only %.0f bytes are stored", h5->path, a->where,
-		                     elements, a->size, stored);
-	return HG_OK;
+	return status == HG_OK ? look_at_bytes(h5, a, layout == H5D_CHUNKED) : status;
 }
 
 static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *name, const char *where)
@@ -105,12 +179,26 @@ static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *nam
 	return HG_OK;
 }
 
+/* Without a cache of chunks HDF5 reads those without filters straight from the file, and as many
+ * bytes as a chunk has; into its cache it reads as many as the index says, and then takes a chunk
+ * from there, however few they were. */
+static hid_t open_uncached(hid_t parent, const char *name)
+{
+	const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+	const hid_t id =
+	    access >= 0 && H5Pset_chunk_cache(access, 0, 0, H5D_CHUNK_CACHE_W0_DEFAULT) >= 0
+	        ? H5Dopen2(parent, name, access)
+	        : H5I_INVALID_HID;
+	hg__h5_release(access);
+	return id;
+}
+
 hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, const char *where, int rank, struct h5_array *a)
 {
 	*a = (struct h5_array){.id = H5I_INVALID_HID};
 	snprintf(a->where, sizeof a->where, "%s", where);
 	HG__TRY(look_at_link(h5, parent, name, where));
-	a->id = H5Dopen2(parent, name, H5P_DEFAULT);
+	a->id = open_uncached(parent, name);
 	if (a->id < 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "cannot be opened");
 	hg_status status = look_at_type(h5, a);
@@ -148,16 +236,16 @@ static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t 
 	return status;
 }
 
-/* Takes `count` elements that were read, of which the first is number `first`. */
-typedef hg_status (*take_fn)(const struct h5 *h5, const struct h5_array *a, void *user, int64_t first, int64_t count, const void *values);
-
 /* The whole dataset, a slab of about HG__SLAB elements at a time, as `type` with elements of `size` bytes. */
-static hg_status read_slabs(const struct h5 *h5, const struct h5_array *a, hid_t type, size_t size, take_fn take, void *user)
+static hg_status read_slabs(const struct h5 *h5, const struct h5_array *a, hid_t type, size_t size,
+                            hg__h5_take take, void *user)
 {
 	const int64_t width = a->rank == 2 ? a->dim[1] : 1, step = width > 0 && width < HG__SLAB ? HG__SLAB / width : 1;
 	void *slab = NULL;
 	if (elements_of(a) == 0)
 		return HG_OK;
+	if (a->filters > 0)
+		return hg__h5_read_chunks(h5, a, type, size, take, user);
 	HG__TRY(hg__data_alloc(step * width, size, a->where, &slab, h5->message));
 	hg_status status = HG_OK;
 	for (int64_t row = 0; status == HG_OK && row < a->dim[0]; row += step) {
@@ -168,6 +256,23 @@ static hg_status read_slabs(const struct h5 *h5, const struct h5_array *a, hid_t
 	}
 	free(slab);
 	return status;
+}
+
+static hg_status take_bytes(const struct h5 *h5, const struct h5_array *a, void *user,
+                            int64_t first, int64_t count, const void *values)
+{
+	(void)h5;
+	memcpy((char *)user + (size_t)first * a->size, values, (size_t)count * a->size);
+	return HG_OK;
+}
+
+/* The whole dataset as a `type` whose elements are as large as those of the file. */
+static hg_status read_whole(const struct h5 *h5, const struct h5_array *a, hid_t type, void *values)
+{
+	if (elements_of(a) == 0)
+		return HG_OK;
+	return a->filters > 0 ? hg__h5_read_chunks(h5, a, type, a->size, take_bytes, values)
+	                      : read_rows(h5, a, type, 0, a->dim[0], values);
 }
 
 struct integers {
@@ -230,9 +335,9 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 		if (a->size != 1)
 			return wrong_type(h5, a, "boolean");
 		const hid_t type = H5Dget_type(a->id);
-		const hg_status status = type < 0              ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read")
-		                         : elements_of(a) == 0 ? HG_OK
-		                                               : read_rows(h5, a, type, 0, a->dim[0], *values);
+		const hg_status status =
+		    type < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read")
+		             : read_whole(h5, a, type, *values);
 		hg__h5_release(type);
 		HG__TRY(status);
 		for (int64_t i = 0; i < a->dim[0]; i++)
@@ -269,9 +374,8 @@ hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *a, float *
 	if ((a->class != H5T_FLOAT && a->class != H5T_INTEGER) || a->size > 8)
 		return wrong_type(h5, a, "float");
 	HG__TRY(hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
-	if (elements_of(a) == 0)
-		return HG_OK;
-	return is_f32 ? read_rows(h5, a, H5T_NATIVE_FLOAT, 0, a->dim[0], *values) : read_slabs(h5, a, H5T_NATIVE_DOUBLE, sizeof(double), take_reals, *values);
+	return is_f32 ? read_whole(h5, a, H5T_NATIVE_FLOAT, *values)
+	              : read_slabs(h5, a, H5T_NATIVE_DOUBLE, sizeof(double), take_reals, *values);
 }
 
 hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *a, hg_half **values)
@@ -282,8 +386,8 @@ hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *a, hg_hal
 		status = hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message);
 	if (status == HG_OK && H5Tset_order(type, H5Tget_order(H5T_NATIVE_INT)) < 0)
 		status = hg__h5_fail(h5, HG_ERR_INTERNAL, a->where, "no binary16 type");
-	if (status == HG_OK && elements_of(a) > 0)
-		status = read_rows(h5, a, type, 0, a->dim[0], *values);
+	if (status == HG_OK)
+		status = read_whole(h5, a, type, *values);
 	hg__h5_release(type);
 	return status;
 }

@@ -1,6 +1,7 @@
 #ifndef HG_DATA_H5_H
 #define HG_DATA_H5_H
 
+#include "h5/filter.h"
 #include "h5/sink.h"
 #include "internal.h"
 
@@ -26,6 +27,10 @@ struct h5_array {
 	size_t size;     /* bytes of one element in the file */
 	int is_half;     /* IEEE binary16 */
 	int is_unsigned; /* an integer without a sign */
+	struct hg__filter filter[HG__FILTER_KINDS];
+	int filters;
+	int64_t
+	    chunk[2]; /* where there are filters: what is filtered at a time; of one dimension [n, 1] */
 };
 
 HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, char *message);
@@ -63,10 +68,20 @@ HG_NODISCARD hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object
 HG_NODISCARD hg_status hg__h5_integer_write(const struct h5 *h5, hid_t object, const char *name, int64_t value);
 HG_NODISCARD hg_status hg__h5_real_write(const struct h5 *h5, hid_t object, const char *name, double value);
 
-/* Open a dataset of `rank` dimensions and look at it: type, shape, storage. Refused: links out of the file, storage outside of it, filters other than
- * shuffle, deflate and checksums, and shapes that the stored bytes cannot possibly fill. */
+/* Open a dataset of `rank` dimensions and look at it: type, shape, storage. Refused: links out of
+ * the file, storage outside of it, filters other than shuffle, deflate and checksums, and shapes
+ * that the stored bytes cannot fill. */
 HG_NODISCARD hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, const char *where, int rank, struct h5_array *array);
 void hg__h5_array_close(struct h5_array *array);
+
+/* Takes `count` elements that were read, of which the first is number `first`. */
+typedef hg_status (*hg__h5_take)(const struct h5 *h5, const struct h5_array *array, void *user,
+                                 int64_t first, int64_t count, const void *values);
+/* All elements of a dataset with filters, as `type` with elements of `size` bytes, chunk by chunk:
+ * a run of a row at a time. A chunk that was never written, or is not exactly as large as a chunk,
+ * is refused. */
+HG_NODISCARD hg_status hg__h5_read_chunks(const struct h5 *h5, const struct h5_array *array,
+                                          hid_t type, size_t size, hg__h5_take take, void *user);
 
 /* Read all elements into fresh memory, widened from whatever integer type the file has. Every value must lie in [low, high]. */
 HG_NODISCARD hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *array, int64_t low, int64_t high, int64_t **values);

@@ -362,7 +362,7 @@ static const struct {
     {soft_link, HG_ERR_FORMAT, "/graph/indices_1: is a link, expected a dataset"},
     {external_link, HG_ERR_FORMAT, "/nodes: is a link, expected a group"},
     {float_indices, HG_ERR_FORMAT, "/graph/indices_1: elements are of type float (4 bytes), expected integer"},
-    {broken_chunk, HG_ERR_FORMAT, "/graph/indices_1: its data cannot be read: inflate() failed"},
+    {broken_chunk, HG_ERR_FORMAT, "/graph/indices_1: the chunk at element 0 cannot be read: inflate() failed"},
     {two_dimensions, HG_ERR_FORMAT, "/graph/indices_1: has 2 dimensions, expected 1"},
     {short_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: has 6 elements, expected 7 (rows + 1)"},
     {falling_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: pointers decrease behind row 2: 4 after 5"},
