@@ -76,7 +76,8 @@ static void take(struct trace *t, struct running *r, struct joining in)
 enum { EVEN = HG__RUNNING - 4 };
 static int is_point(const struct curve *c, int64_t taken, int64_t count)
 {
-	return taken == 1 || taken == c->at || taken == c->at - 1 || taken * EVEN / count != (taken - 1) * EVEN / count;
+	return taken == 1 || taken == c->at || taken == c->at - 1 ||
+	       taken * EVEN / count != (taken - 1) * EVEN / count;
 }
 
 /* Term k has been taken in, and the f16 sum has come to `half`. */
@@ -94,7 +95,9 @@ static void take_addend(const struct hg__sum *sum, int64_t k, struct trace *t, s
 {
 	const struct hg__addend *a = &sum->addend[k];
 	t->taken = k + 1;
-	take(t, r, (struct joining){sum->products ? hg__half_round(a->f * a->x) : a->x, fabs(a->factor * a->operand), 1, 0});
+	take(t, r,
+	     (struct joining){sum->products ? hg__half_round(a->f * a->x) : a->x,
+	                      fabs(a->factor * a->operand), 1, 0});
 }
 
 /* A running sum joins another, and begins again. */
@@ -125,7 +128,8 @@ static struct running discretized(const struct hg__sum *sum, struct trace *t)
 			take_sum(t, &part, &batch);
 		if (cut == 2)
 			take_sum(t, &row, &part);
-		draw(sum, k, (double)row.sum + (double)part.sum + (double)batch.sum * (double)batch.after, t->curve);
+		draw(sum, k, (double)row.sum + (double)part.sum + (double)batch.sum * (double)batch.after,
+		     t->curve);
 	}
 	return row;
 }

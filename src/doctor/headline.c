@@ -47,26 +47,31 @@ static const char *terms_name(const hg_finding *f)
 static void say_terms(struct line *l)
 {
 	const hg_finding *f = l->f;
-	const int in_rows = !f->along_columns && (f->row_is == HG_ROW_NODE || f->row_is == HG_ROW_GRAPH);
-	say(l, "%" PRId64 " %s %s %s", f->terms, terms_name(f), in_rows ? "of" : "for", in_rows ? l->where : f->tensor);
+	const int in_rows =
+	    !f->along_columns && (f->row_is == HG_ROW_NODE || f->row_is == HG_ROW_GRAPH);
+	say(l, "%" PRId64 " %s %s %s", f->terms, terms_name(f), in_rows ? "of" : "for",
+	    in_rows ? l->where : f->tensor);
 }
 
 static void say_input(struct line *l)
 {
 	const hg_finding *f = l->f;
 	if (f->limit < hg_dtype_get(HG_F16)->overflow)
-		say(l, "Label out of range: %s has %.0f, and there are %.0f classes", l->where, f->got, f->limit);
+		say(l, "Label out of range: %s has %.0f, and there are %.0f classes", l->where, f->got,
+		    f->limit);
 	else if (isfinite(f->wide))
 		say(l, "%s beyond fp16: %.6g in %s of %s, and fp16 ends at 65504",
 		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);
 	else
-		say(l, "%s bad before the step: %s of %s is %s", f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", l->where,
-		    f->tensor, isnan(f->got) ? "NaN" : "infinite");
+		say(l, "%s bad before the step: %s of %s is %s",
+		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", l->where, f->tensor,
+		    isnan(f->got) ? "NaN" : "infinite");
 }
 
 static void say_accumulation(struct line *l)
 {
-	say(l, "%s overflow %swhile summing ", type_name(l->f), l->f->backward ? "in the backward pass " : "");
+	say(l, "%s overflow %swhile summing ", type_name(l->f),
+	    l->f->backward ? "in the backward pass " : "");
 	say_terms(l);
 }
 
@@ -75,18 +80,17 @@ static void say_store(struct line *l)
 	const hg_finding *f = l->f;
 	say(l, "%s overflow: ", type_name(f));
 	if (f->terms > 1) {
-		say(l, "the sum of ");
 		say_terms(l);
+		say(l, " add up to %.6g", f->wide);
 	} else {
-		say(l, "%s at %s", f->tensor, l->where);
+		say(l, "%s at %s is %.6g", f->tensor, l->where, f->wide);
 	}
-	say(l, " is %.6g, beyond %.6g", f->wide, f->limit > 0x1p127 ? 0x1.fffffep127 : ldexp(65504.0, f->shift));
 }
 
 static void say_loss_scale(struct line *l)
 {
-	say(l, "%s overflow in the backward pass: loss scale %.8g is too high for %s", type_name(l->f), l->f->scale,
-	    l->f->tensor);
+	say(l, "%s overflow in %s: loss scale %.8g is too high", type_name(l->f), l->f->tensor,
+	    l->f->scale);
 }
 
 static void say_explosion(struct line *l)
@@ -97,22 +101,24 @@ static void say_explosion(struct line *l)
 
 static void say_underflow(struct line *l)
 {
-	say(l, "fp16 underflow: %" PRId64 " of %" PRId64 " elements of %s are rounded to 0", l->f->bad, l->f->count,
-	    l->f->tensor);
+	say(l, "fp16 underflow: %" PRId64 " of %" PRId64 " elements of %s are rounded to 0", l->f->bad,
+	    l->f->count, l->f->tensor);
 }
 
 static void say_swamping(struct line *l)
 {
-	say(l, "An fp16 sum lost %" PRId64 " of its terms: ", l->f->ignored);
+	say(l, "fp16 sum of ");
 	say_terms(l);
-	say(l, " give %.6g instead of %.6g", l->f->got, l->f->wide);
+	say(l, " is %.6g, not %.6g: %" PRId64 " terms lost", l->f->got, l->f->wide, l->f->ignored);
 }
 
 static void say_zero(struct line *l)
 {
 	static const char *const what[] = {
-	    [HG_ZERO_NONE] = "Division by zero",         [HG_ZERO_QUOTIENT] = "Division by zero",
-	    [HG_ZERO_LOGARITHM] = "Logarithm of zero",   [HG_ZERO_ROOT] = "Root of zero",
+	    [HG_ZERO_NONE] = "Division by zero",
+	    [HG_ZERO_QUOTIENT] = "Division by zero",
+	    [HG_ZERO_LOGARITHM] = "Logarithm of zero",
+	    [HG_ZERO_ROOT] = "Root of zero",
 	    [HG_ZERO_VARIANCE] = "Norm of what is constant",
 	};
 	say(l, "%s: %s at %s", what[l->f->zero], l->f->tensor, l->where);
@@ -120,16 +126,16 @@ static void say_zero(struct line *l)
 
 static void say_optimiser(struct line *l)
 {
-	say(l, "The update by %s makes %s %s", l->f->op, l->f->tensor, isnan(l->f->got) ? "NaN" : "infinite");
+	say(l, "%s makes %s %s", l->f->op, l->f->tensor, isnan(l->f->got) ? "NaN" : "infinite");
 	if (isfinite(l->f->wide))
 		say(l, ": %.6g is beyond %s", l->f->wide, type_name(l->f));
 }
 
 static void (*const say_what[HG_CAUSE_COUNT])(struct line *l) = {
-    [HG_CAUSE_INPUT] = say_input,           [HG_CAUSE_ACCUMULATION] = say_accumulation,
-    [HG_CAUSE_STORE] = say_store,           [HG_CAUSE_LOSS_SCALE] = say_loss_scale,
-    [HG_CAUSE_EXPLOSION] = say_explosion,   [HG_CAUSE_UNDERFLOW] = say_underflow,
-    [HG_CAUSE_SWAMPING] = say_swamping,     [HG_CAUSE_ZERO] = say_zero,
+    [HG_CAUSE_INPUT] = say_input,         [HG_CAUSE_ACCUMULATION] = say_accumulation,
+    [HG_CAUSE_STORE] = say_store,         [HG_CAUSE_LOSS_SCALE] = say_loss_scale,
+    [HG_CAUSE_EXPLOSION] = say_explosion, [HG_CAUSE_UNDERFLOW] = say_underflow,
+    [HG_CAUSE_SWAMPING] = say_swamping,   [HG_CAUSE_ZERO] = say_zero,
     [HG_CAUSE_OPTIMISER] = say_optimiser,
 };
 

@@ -13,6 +13,7 @@ enum { NAME = 160, LENGTH = 1024 };
 struct text {
 	char *line;
 	size_t size, length; /* length: of all, also what does not fit */
+	int named;           /* the reader has names of the rows */
 };
 
 static void say(struct text *t, const char *format, ...) HG_PRINTF(2, 3);
@@ -44,10 +45,22 @@ static int is_label(const hg_finding *f)
 	return f->cause == HG_CAUSE_INPUT && f->limit < hg_dtype_get(HG_F16)->overflow;
 }
 
+/* A column by what it is: an attention head, and of which end of the edge, or a feature. */
+static void say_column(struct text *t, const hg_finding *f)
+{
+	static const char *const col[] = {[HG_ROW_NODE] = "feature",
+	                                  [HG_ROW_EDGE] = "head",
+	                                  [HG_ROW_GRAPH] = "feature",
+	                                  [HG_ROW_WEIGHT] = "column",
+	                                  [HG_ROW_SCALAR] = "column"};
+	if (f->head >= 0)
+		say(t, ", %s%shead %d", f->head_of, *f->head_of ? " " : "", (int)f->head);
+	else
+		say(t, ", %s %" PRId64, col[f->row_is], f->col);
+}
+
 static void say_place(struct text *t, const hg_finding *f, hg_place_fn place, void *user)
 {
-	static const char *const col[] = {
-	    [HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column", [HG_ROW_SCALAR] = "column"};
 	char name[NAME] = "";
 	if (f->row_is == HG_ROW_SCALAR)
 		return;
@@ -57,7 +70,7 @@ static void say_place(struct text *t, const hg_finding *f, hg_place_fn place, vo
 		name_row(f, name, sizeof name);
 	say(t, " at %s", name);
 	if (!is_label(f))
-		say(t, ", %s %" PRId64, col[f->row_is], f->col);
+		say_column(t, f);
 }
 
 /* NaN and 0 have no sign that means anything. */
@@ -106,11 +119,12 @@ static void say_input(struct text *t, const hg_finding *f)
 		say(t, " before the step begins");
 }
 
+/* Who has names of the nodes lists the terms by them. */
 static void say_sum(struct text *t, const hg_finding *f)
 {
 	if (f->terms)
 		say(t, "; a sum of %" PRId64 " terms", f->terms);
-	if (f->tops)
+	if (f->tops && !t->named)
 		say(t, ", the largest %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64, f->top[0].value,
 		    f->top[0].factor, f->top[0].operand, f->top[0].row, f->top[0].col);
 }
@@ -159,7 +173,7 @@ static void say_underflow(struct text *t, const hg_finding *f)
 static void say_swamping(struct text *t, const hg_finding *f)
 {
 	say(t,
-	    ", the true sum is %.7g: %" PRId64 " of its %" PRId64 " terms, %.3g %% of the sizes of all, changed nothing "
+	    ", the true sum is %.7g: %" PRId64 " of its %" PRId64 " terms, with %.3g %% of the size of all, changed nothing "
 	    "in fp16; after term %" PRId64 " it stood at %.7g",
 	    f->wide, f->ignored, f->terms, 100.0 * f->ignored_share, f->partial_at, f->partial);
 	say_factor(t, f);
@@ -193,7 +207,7 @@ static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f
 
 int hg_finding_sentence(const hg_finding *f, hg_place_fn place, void *user, char *text, size_t size)
 {
-	struct text t = {text, size, 0};
+	struct text t = {text, size, 0, place != NULL};
 	if (size)
 		*text = 0;
 	if (!f || (unsigned)f->cause >= HG_CAUSE_COUNT)

@@ -4,10 +4,17 @@
 
 #include "core/text.h"
 
+/* Digits in front of the point: below a thousand millions nobody types an exponent. */
+static int whole_digits(float x)
+{
+	const double size = fabs((double)x);
+	return size >= 1.0 && size < 1e9 ? 1 + (int)floor(log10(size)) : 1;
+}
+
 /* Nine digits tell every float from its neighbours. */
 const char *hg__typed(float x, char *text)
 {
-	for (int digits = 1; digits <= 9; digits++) {
+	for (int digits = whole_digits(x); digits <= 9; digits++) {
 		(void)hg__print(text, HG__TYPED, "%.*g", digits, (double)x);
 		if (!isfinite(x) || (float)hg__number(text) == x)
 			break;

@@ -29,7 +29,7 @@ struct diagnosis {
 
 /* "healthy", "findings", "unexplained" (a bad step without a finding), "interrupted". */
 const char *diagnosis_verdict(const struct diagnosis *d);
-/* "Healthy", or what went wrong first, into buffer [NAME_SIZE]. */
+/* "Healthy", or what went wrong first and what to do, into buffer [SENTENCE_SIZE]. */
 const char *diagnosis_headline(const struct diagnosis *d, char *buffer);
 /* The same as one sentence for people, into buffer [SENTENCE_SIZE]. */
 void diagnosis_sentence(const struct diagnosis *d, char *buffer);

@@ -39,7 +39,7 @@ static void print_brand(FILE *out, const struct diagnosis *d)
 
 static void print_title(FILE *out, const struct diagnosis *d)
 {
-	char headline[NAME_SIZE], sentence[SENTENCE_SIZE];
+	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
 	diagnosis_sentence(d, sentence);
 	(void)fputs("<h1>", out);
 	page_text(out, diagnosis_headline(d, headline));

@@ -69,9 +69,8 @@ static void print_remedy(FILE *out, const hg_remedy *r)
 
 static void print_link(FILE *out, const hg_finding *f, const hg_chain_link *link)
 {
-	char name[NAME_SIZE];
-	(void)fprintf(out, "<li><span%s>", strcmp(name_link(link, name), f->tensor) == 0 ? " class=\"origin\"" : "");
-	page_text(out, name);
+	(void)fprintf(out, "<li><span%s>", link == f->chain ? " class=\"origin\"" : "");
+	page_text(out, link->name);
 	if (link->bad) {
 		(void)fputs("<i>", out);
 		page_count(out, link->bad);
@@ -106,9 +105,9 @@ static void print_chain(FILE *out, const hg_finding *f)
 
 void page_finding(FILE *out, const struct diagnosis *d, const hg_finding *f)
 {
-	char headline[NAME_SIZE], sentence[SENTENCE_SIZE];
+	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
 	(void)fputs("<section class=\"fault\">\n<h2>", out);
-	page_text(out, f == d->finding ? "What went wrong first" : name_headline(f, headline));
+	page_text(out, f == d->finding ? "What went wrong first" : name_headline(d->dataset, f, headline));
 	(void)fputs("</h2>\n", out);
 	if (f != d->finding) {
 		(void)fputs("<p>", out);

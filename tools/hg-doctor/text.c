@@ -6,13 +6,17 @@
 #include "diagnosis.h"
 #include "tool.h"
 
-static void print_head(FILE *out, const struct diagnosis *d)
+static void print_run(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
 	char *name = tool_printable(d->dataset->name ? d->dataset->name : d->options->training.data);
-	(void)fprintf(out, "%s, %d layers, hidden %d, %s, on %s\n", m->name, m->layers, m->hidden, d->config.policy.name, d->device_name);
-	(void)fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes\n\n", name ? name : "?", (long long)d->nodes, (long long)d->edges,
-	              (long long)d->dataset->features, dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
+	(void)fprintf(out, "  run           %s, %d layer%s, hidden %d, %s, on %s\n", m->name, m->layers,
+	              m->layers == 1 ? "" : "s", m->hidden, d->config.policy.name, d->device_name);
+	(void)fprintf(out,
+	              "  data          %s: %lld nodes, %lld edges, %lld features (%s), %d classes\n",
+	              name ? name : "?", (long long)d->nodes, (long long)d->edges,
+	              (long long)d->dataset->features, dataset_features_text(d->dataset, d->sparse),
+	              (int)d->dataset->classes);
 	free(name);
 }
 
@@ -21,21 +25,25 @@ static void print_course(FILE *out, const struct diagnosis *d)
 	const struct course *c = &d->course;
 	char first[NAME_SIZE], last[NAME_SIZE];
 	if (c->count)
-		(void)fprintf(out, "  loss          %s to %s in %lld steps, %lld skipped, loss scale %.8g\n", name_number(c->step[0].loss, first),
-		              name_number(c->step[c->count - 1].loss, last), (long long)c->count, (long long)c->skipped, c->scale);
+		(void)fprintf(
+		    out, "  loss          %s to %s in %lld step%s, %lld skipped, loss scale %.8g\n",
+		    name_rounded(c->step[0].loss, first), name_rounded(c->step[c->count - 1].loss, last),
+		    (long long)c->count, c->count == 1 ? "" : "s", (long long)c->skipped, c->scale);
 	if (d->headroom > 0)
-		(void)fprintf(out, "  headroom      %.1f bits at the least: %s, step %lld\n", d->headroom, d->headroom_at, (long long)d->headroom_step);
+		(void)fprintf(out, "  headroom      %.1f bits at the least: %s, step %lld\n", d->headroom,
+		              d->headroom_at, (long long)d->headroom_step);
 	else if (!isnan(d->headroom))
-		(void)fprintf(out, "  headroom      none: %s, step %lld\n", d->headroom_at, (long long)d->headroom_step);
-	(void)fprintf(out, "  replayed      %lld of the steps, op by op\n", (long long)d->replayed);
+		(void)fprintf(out, "  headroom      none: %s, step %lld\n", d->headroom_at,
+		              (long long)d->headroom_step);
+	(void)fprintf(out, "  looked into   %lld step%s, op by op\n", (long long)d->replayed,
+	              d->replayed == 1 ? "" : "s");
 }
 
 void diagnosis_print(FILE *out, const struct diagnosis *d)
 {
-	char headline[NAME_SIZE], sentence[SENTENCE_SIZE];
-	print_head(out, d);
+	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
 	for (int i = 0; i < d->findings; i++) {
-		finding_print(out, d->dataset, &d->finding[i]);
+		finding_print(out, d->dataset, &d->finding[i], i ? &d->finding[i - 1] : NULL);
 		(void)fputc('\n', out);
 	}
 	if (!d->findings) {
@@ -44,5 +52,6 @@ void diagnosis_print(FILE *out, const struct diagnosis *d)
 	}
 	if (d->bad && d->findings)
 		(void)fprintf(out, "  the step      is bad: %s\n", d->bad);
+	print_run(out, d);
 	print_course(out, d);
 }

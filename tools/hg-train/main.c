@@ -70,7 +70,7 @@ static void findings_tell(struct command *c, const hg_doctor_report *report)
 		fprintf(c->text, "seed %lld, ", (long long)seed_of(c));
 	fprintf(c->text, "epoch %d (step %lld) is bad: %s%s\n\n", bad->epoch, (long long)bad->step, bad->why, report->findings ? "" : "; its replay shows nothing");
 	for (int i = 0; i < report->findings; i++) {
-		finding_print(c->text, c->dataset, &report->finding[i]);
+		finding_print(c->text, c->dataset, &report->finding[i], i ? &report->finding[i - 1] : NULL);
 		(void)fputc('\n', c->text);
 		note_write(c, finding_json(c->json.out, c->dataset, &report->finding[i]));
 	}

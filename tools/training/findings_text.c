@@ -1,5 +1,6 @@
-/* A finding for people: a headline, a sentence, and one line a fact. */
+/* A finding for people: what happened and what to do, what helps, then one line a fact. */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "findings.h"
@@ -23,124 +24,307 @@ static void print_wrapped(FILE *out, const char *text, int column, int indent)
 	(void)fputc('\n', out);
 }
 
+/* What to do stays in one piece where the line is too long for both. */
+static void print_headline(FILE *out, const char *text, int indent)
+{
+	const char *doing = strstr(text, ": --") ? strstr(text, ": --") : text;
+	while (doing > text && *doing != '.')
+		doing--;
+	if (doing == text || indent + (int)strlen(text) <= WIDTH) {
+		print_wrapped(out, text, indent, indent);
+		return;
+	}
+	(void)fprintf(out, "%.*s\n%*s", (int)(doing - text) + 1, text, indent + 2, "");
+	print_wrapped(out, doing + 2, indent + 2, indent + 2);
+}
+
 static void print_fact(FILE *out, const char *name, const char *text)
 {
 	(void)fprintf(out, "  %-*s", FACT - 2, name);
 	print_wrapped(out, text, FACT, FACT);
 }
 
+/* A fact that is made as it is told. */
+struct fact {
+	char text[768];
+	size_t length;
+};
+
+static void add(struct fact *fact, const char *format, ...) HG_PRINTF(2, 3);
+static void add(struct fact *fact, const char *format, ...)
+{
+	const size_t room = sizeof fact->text - fact->length;
+	va_list args;
+	va_start(args, format);
+	const int more = vsnprintf(fact->text + fact->length, room, format, args);
+	va_end(args);
+	fact->length += more < 0 ? 0 : (size_t)more < room ? (size_t)more : room - 1;
+}
+
+/* ---- what to do ---- */
+
+/* "trains: loss 2.1 to 0.3". */
+static void add_outcome(struct fact *fact, const hg_remedy *r)
+{
+	char first[NAME_SIZE], last[NAME_SIZE];
+	if (!r->tried)
+		add(fact, *r->failure ? "not tried: %s" : "not tried", r->failure);
+	else if (r->worked)
+		add(fact, "trains: loss %s to %s", name_rounded(r->loss_first, first),
+		    name_rounded(r->loss_last, last));
+	else
+		add(fact, "does not help: %s", *r->failure ? r->failure : "the fault is still there");
+}
+
+static int longest_option(const hg_finding *f)
+{
+	int most = 0;
+	for (int i = 0; i < f->remedies; i++)
+		most = (int)strlen(f->remedy[i].option) > most ? (int)strlen(f->remedy[i].option) : most;
+	return most;
+}
+
+/* What came of it stands beside an option, or below it where the line is too long for both. */
+static void print_remedy(FILE *out, const hg_remedy *r, int options)
+{
+	struct fact outcome = {0};
+	if (*r->option) {
+		add_outcome(&outcome, r);
+		const int fits = FACT + options + 3 + (int)outcome.length <= WIDTH;
+		(void)fprintf(out, "%-*s", fits ? options + 3 : 0, r->option);
+		if (!fits)
+			(void)fprintf(out, "\n%*s", FACT + 4, "");
+		print_wrapped(out, outcome.text, FACT + 4, FACT + 4);
+	} else
+		(void)fprintf(out, "%s\n", *r->call ? r->call : "by hand");
+	(void)fprintf(out, "%*s", FACT + 4, "");
+	print_wrapped(out, r->why, FACT + 4, FACT + 4);
+}
+
+static void print_remedies(FILE *out, const hg_finding *f)
+{
+	for (int i = 0; i < f->remedies; i++) {
+		(void)fprintf(out, "  %-*s", FACT - 2, i ? "" : "what to do");
+		print_remedy(out, &f->remedy[i], longest_option(f));
+	}
+}
+
+/* The same options with the same result, as the finding before has them. */
+static int same_remedies(const hg_finding *f, const hg_finding *before)
+{
+	int same = before && f->remedies && f->remedies == before->remedies;
+	for (int i = 0; same && i < f->remedies; i++) {
+		const hg_remedy *a = &f->remedy[i], *b = &before->remedy[i];
+		same = strcmp(a->option, b->option) == 0 && strcmp(a->call, b->call) == 0 &&
+		       a->worked == b->worked && strcmp(a->why, b->why) == 0;
+	}
+	return same;
+}
+
+/* ---- where and what ---- */
+
 static void print_place(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
-	char text[512], element[NAME_SIZE];
+	char element[NAME_SIZE];
+	struct fact op = {0}, where = {0};
 	if (*f->op) {
-		int length = snprintf(text, sizeof text, "%s%s%s", f->op, *f->layer ? " in " : "", f->layer);
+		add(&op, "%s", f->op);
+		if (*f->op_words && strcmp(f->op, f->op_words) != 0)
+			add(&op, ": %s", f->op_words);
+		if (*f->layer)
+			add(&op, ", in %s", f->layer);
 		if (f->node >= 0)
-			(void)snprintf(text + length, sizeof text - (size_t)length, ", %s, node %d of the tape", f->backward ? "backward" : "forward", (int)f->node);
-		print_fact(out, "op", text);
+			add(&op, ", %s, op %d of the step", f->backward ? "backward" : "forward", (int)f->node);
+		if (f->evaluation)
+			add(&op, ", in the evaluation behind the step");
+		print_fact(out, "op", op.text);
 	}
-	(void)snprintf(text, sizeof text, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element), (long long)f->bad, (long long)f->count,
-	               f->tensor);
-	print_fact(out, "element", text);
+	add(&where, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element),
+	    (long long)f->bad, (long long)f->count, f->tensor);
+	if (f->columns)
+		add(&where, "; %lld columns lost most of what they held", (long long)f->columns);
+	print_fact(out, "element", where.text);
+}
+
+static const char *type_name(double limit)
+{
+	return limit > 0x1p127 ? "fp32" : "fp16";
+}
+
+/* What a number had to stay below, or above. */
+static void print_limit(FILE *out, const hg_finding *f)
+{
+	struct fact fact = {0};
+	if (!isfinite(f->limit) || !(f->limit > 0) || f->cause == HG_CAUSE_ZERO)
+		return;
+	if (f->cause == HG_CAUSE_SWAMPING)
+		add(&fact, "%.8g: where the sum stood, fp16 drops terms below it", f->limit);
+	else if (f->cause == HG_CAUSE_UNDERFLOW)
+		add(&fact, "%.8g: the smallest number in fp16", f->limit);
+	else if (f->limit < 65504)
+		add(&fact, "%.8g classes", f->limit);
+	else
+		add(&fact, "%.8g: the largest number in %s",
+		    f->limit > 0x1p127 ? 0x1.fffffep127 : f->limit * 65504 / 65520, type_name(f->limit));
+	print_fact(out, "limit", fact.text);
 }
 
 static void print_numbers(FILE *out, const hg_finding *f)
 {
-	char text[NAME_SIZE + 64], number[NAME_SIZE];
+	char number[NAME_SIZE];
+	struct fact wide = {0};
 	print_fact(out, "stored", name_number(f->got, number));
-	(void)snprintf(text, sizeof text, "%s%s", name_number(f->wide, number), f->node < 0 ? "" : ", of the same operands in f64");
-	print_fact(out, "true value", text);
-	if (isfinite(f->limit) && f->limit > 0)
-		print_fact(out, "limit", name_number(f->limit, number));
-	print_fact(out, "loss scale", name_number(f->scale, number));
+	add(&wide, "%s%s", name_number(f->wide, number),
+	    f->node < 0 ? "" : ", from the same operands in fp64");
+	print_fact(out, "true value", wide.text);
+	print_limit(out, f);
+	if (f->backward)
+		print_fact(out, "loss scale", name_number(f->scale, number));
+	if (*f->grown) {
+		struct fact grown = {0};
+		add(&grown, "%s, %.3g times what it was when the run began", f->grown, f->grown_by);
+		print_fact(out, "has grown", grown.text);
+	}
 }
 
-/* "5024 addends; in f16 it ended after 3806 of them, at 65504, before its factor 0.000199045". */
+/* ---- what it was made of ---- */
+
+static void print_term(FILE *out, const char *name, const hg_dataset *d, const hg_finding *f,
+                       const hg_term *t)
+{
+	char who[NAME_SIZE], value[NAME_SIZE], factor[NAME_SIZE], operand[NAME_SIZE];
+	(void)snprintf(value, sizeof value, "%.6g", t->value == 0 ? 0.0 : t->value);
+	(void)snprintf(factor, sizeof factor, "%.6g", t->factor);
+	(void)snprintf(operand, sizeof operand, "%.6g", t->operand == 0 ? 0.0 : t->operand);
+	(void)fprintf(out, "  %-*s%12s = %s x %s   %s\n", FACT - 2, name, value, factor, operand,
+	              name_term(d, f, t, who));
+}
+
+/* "5024 terms; the fp16 sum ended with the 3806th, at 65504, before its factor 0.000199045". */
 static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
-	char text[512], number[NAME_SIZE], who[NAME_SIZE];
+	struct fact sum = {0};
 	if (!f->terms)
 		return;
-	int length = snprintf(text, sizeof text, "%lld addends", (long long)f->terms);
+	add(&sum, "%lld terms", (long long)f->terms);
 	if (f->ignored)
-		length += snprintf(text + length, sizeof text - (size_t)length, ", of which %lld changed nothing in f16", (long long)f->ignored);
+		add(&sum, ", of which %lld changed nothing in fp16", (long long)f->ignored);
 	if (f->partial_at > 0)
-		length += snprintf(text + length, sizeof text - (size_t)length, "; %s %lld of them, at %s", f->ignored ? "it stood, after" : "in f16 it ended after",
-		                   (long long)f->partial_at, name_number(f->partial, number));
+		add(&sum, "; %s %lld of them, at %.8g",
+		    f->ignored ? "it stood, after" : "in fp16 it ended after", (long long)f->partial_at,
+		    f->partial);
 	if (f->partial_at > 0 && f->partial_factor != 1.0)
-		(void)snprintf(text + length, sizeof text - (size_t)length, ", before its factor %s", name_number(f->partial_factor, number));
-	print_fact(out, "sum", text);
-	for (int i = 0; i < f->tops; i++) {
-		const hg_term *t = &f->top[i];
-		(void)fprintf(out, "  %-*s%12.6g = %.6g x %.6g   %s\n", FACT - 2, i ? "" : "largest", t->value, t->factor, t->operand, name_term(d, f, t, who));
-	}
+		add(&sum, ", before its factor %.6g", f->partial_factor);
+	print_fact(out, "sum", sum.text);
+	for (int i = 0; i < f->tops; i++)
+		print_term(out, i ? "" : "largest", d, f, &f->top[i]);
 	if (f->terms > f->tops && f->tops)
 		(void)fprintf(out, "%*sand %lld more\n", FACT, "", (long long)(f->terms - f->tops));
 }
 
-/* "conv0/spmm (1 of 32000) ->", or without the numbers where nothing is infinite. */
-static void print_link(FILE *out, const hg_chain_link *link, const char *after, int *column)
+static void print_operands(FILE *out, const hg_finding *f)
 {
-	char name[NAME_SIZE], text[2 * NAME_SIZE];
-	int length = snprintf(text, sizeof text, "%s", name_link(link, name));
-	if (link->bad)
-		length += snprintf(text + length, sizeof text - (size_t)length, " (%lld of %lld)", (long long)link->bad, (long long)link->count);
-	length += snprintf(text + length, sizeof text - (size_t)length, "%s", after);
-	if (*column + 1 + length > WIDTH) {
-		(void)fprintf(out, "\n%*s", FACT - 1, "");
-		*column = FACT - 1;
+	for (int i = 0; i < f->operands; i++) {
+		char name[NAME_SIZE], number[NAME_SIZE];
+		struct fact fact = {0};
+		add(&fact, "%s   %s", name_number(f->operand[i].value, number),
+		    name_operand(f, &f->operand[i], name));
+		print_fact(out, i ? "" : "made of", fact.text);
 	}
-	*column += fprintf(out, " %s", text);
 }
+
+/* ---- how it spread ---- */
+
+/* Of a long way the beginning and the end are shown; of many weights the first. */
+enum { HEAD = 3, SHOWN = 5, WEIGHTS = 4 };
 
 static int is_weight(const hg_chain_link *link)
 {
 	return link->node < 0 && link->backward;
 }
 
-/* Ops in the order of the step, and at last the weights. */
+/* "conv0/spmm (1 of 32000)", or without the numbers where nothing is infinite. Never broken within. */
+static void print_link(FILE *out, const char *before, const hg_chain_link *link, const char *after,
+                       int *column)
+{
+	struct fact fact = {0};
+	add(&fact, "%s%s", before, link->name);
+	if (link->bad)
+		add(&fact, " (%lld of %lld)", (long long)link->bad, (long long)link->count);
+	add(&fact, "%s", after);
+	if (*column + 1 + (int)fact.length > WIDTH) {
+		(void)fprintf(out, "\n%*s", FACT - 1, "");
+		*column = FACT - 1;
+	}
+	*column += fprintf(out, " %s", fact.text);
+}
+
+static void print_note(FILE *out, const char *text, int *column)
+{
+	if (*column + 1 + (int)strlen(text) > WIDTH) {
+		(void)fprintf(out, "\n%*s", FACT - 1, "");
+		*column = FACT - 1;
+	}
+	*column += fprintf(out, " %s", text);
+}
+
+/* Ops in the order of the step. */
+static void print_way(FILE *out, const hg_finding *f, int ops, int *column)
+{
+	char note[64];
+	const int folded = ops > SHOWN ? ops - HEAD - 1 : 0;
+	for (int i = 0; i < ops; i++) {
+		if (folded && i == HEAD) {
+			(void)snprintf(note, sizeof note, "-> %d more", folded);
+			print_note(out, note, column);
+			i += folded - 1;
+		} else
+			print_link(out, i ? "-> " : "", &f->chain[i], "", column);
+	}
+}
+
+/* And at last the weights. */
 static void print_chain(FILE *out, const hg_finding *f)
 {
-	int column = FACT - 1;
-	if (f->links)
-		(void)fprintf(out, "  %-*s", FACT - 3, "chain");
-	for (int i = 0; i < f->links; i++) {
-		const int more = i + 1 < f->links;
-		print_link(out, &f->chain[i], !more ? "" : !is_weight(&f->chain[i + 1]) ? " ->" : is_weight(&f->chain[i]) ? "," : " -> the weights", &column);
+	int column = FACT - 1, ops = 0;
+	char note[64];
+	while (ops < f->links && !is_weight(&f->chain[ops]))
+		ops++;
+	const int weights = f->links - ops, shown = weights > WEIGHTS + 1 ? WEIGHTS : weights;
+	if (f->links < 2)
+		return;
+	(void)fprintf(out, "  %-*s", FACT - 3, "spread");
+	print_way(out, f, ops, &column);
+	if (weights)
+		print_note(out, "-> the weights", &column);
+	for (int i = 0; i < shown; i++)
+		print_link(out, i && i + 1 == weights ? "and " : "", &f->chain[ops + i],
+		           i + 2 < weights && i + 1 < shown ? "," : "", &column);
+	if (weights > shown) {
+		(void)snprintf(note, sizeof note, "and %d more", weights - shown);
+		print_note(out, note, &column);
 	}
-	if (f->links)
-		(void)fputc('\n', out);
+	(void)fputc('\n', out);
 }
 
-/* "tried, and it trains: loss 2.1 to 0.3". */
-static const char *outcome(const hg_remedy *r, char *buffer, size_t size)
-{
-	char first[NAME_SIZE], last[NAME_SIZE];
-	(void)snprintf(buffer, size, r->tried ? "tried, %s: loss %s to %s" : "not tried", r->worked ? "and it trains" : "and it does not help",
-	               name_number(r->loss_first, first), name_number(r->loss_last, last));
-	return buffer;
-}
-
-static void print_remedies(FILE *out, const hg_finding *f)
-{
-	for (int i = 0; i < f->remedies; i++) {
-		const hg_remedy *r = &f->remedy[i];
-		char text[3 * NAME_SIZE];
-		(void)fprintf(out, "  %-*s%s%s%s\n%*s", FACT - 2, i ? "" : "remedies", r->option, *r->option ? "   " : "",
-		              *r->option ? outcome(r, text, sizeof text) : "no option helps", FACT + 4, "");
-		print_wrapped(out, r->why, FACT + 4, FACT + 4);
-	}
-}
-
-void finding_print(FILE *out, const hg_dataset *d, const hg_finding *f)
+void finding_print(FILE *out, const hg_dataset *d, const hg_finding *f, const hg_finding *before)
 {
 	char text[SENTENCE_SIZE];
-	(void)fprintf(out, "%s\n\n  ", name_headline(f, text));
+	if (before)
+		(void)fputs("Then: ", out);
+	print_headline(out, name_headline(d, f, text), before ? 6 : 0);
+	(void)fputs("\n", out);
+	if (same_remedies(f, before))
+		print_fact(out, "what to do", "the same as above");
+	else
+		print_remedies(out, f);
+	(void)fputs("\n  ", out);
 	print_wrapped(out, name_sentence(d, f, text), 2, 2);
 	(void)fputc('\n', out);
 	print_fact(out, "cause", hg_cause_text(f->cause));
 	print_place(out, d, f);
 	print_numbers(out, f);
 	print_sum(out, d, f);
+	print_operands(out, f);
 	print_chain(out, f);
-	print_remedies(out, f);
 }

@@ -67,33 +67,44 @@ static void name_place(const hg_dataset *d, const hg_finding *f, char *buffer)
 
 const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
-	static const char *const column[] = {[HG_ROW_NODE] = "feature", [HG_ROW_EDGE] = "head", [HG_ROW_GRAPH] = "feature", [HG_ROW_WEIGHT] = "column"};
+	static const char *const column[] = {[HG_ROW_NODE] = "feature",
+	                                     [HG_ROW_EDGE] = "head",
+	                                     [HG_ROW_GRAPH] = "feature",
+	                                     [HG_ROW_WEIGHT] = "column"};
 	name_place(d, f, buffer);
 	const size_t length = strlen(buffer);
-	if (f->row_is != HG_ROW_SCALAR)
+	if (f->row_is == HG_ROW_SCALAR)
+		return buffer;
+	if (f->head >= 0)
+		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s%shead %d", f->head_of, *f->head_of ? " " : "",
+		               (int)f->head);
+	else
 		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is], (long long)f->col);
 	return buffer;
 }
 
 const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer)
 {
-	if (f->along_columns)
+	static const char *const what[] = {
+	    [HG_TERM_OWN] = "the node itself", [HG_TERM_BIAS] = "the bias", [HG_TERM_BEFORE] = "the gradient before"};
+	if (term->is != HG_TERM_ADDEND)
+		(void)snprintf(buffer, NAME_SIZE, "%s", what[term->is]);
+	else if (f->along_columns)
 		(void)snprintf(buffer, NAME_SIZE, "column %lld", (long long)term->col);
 	else
 		(void)name_row(d, HG_ROW_NODE, term->row, buffer);
 	return buffer;
 }
 
-const char *name_link(const hg_chain_link *link, char *buffer)
+const char *name_operand(const hg_finding *f, const hg_operand *operand, char *buffer)
 {
-	(void)snprintf(buffer, NAME_SIZE, "%s%s%s%s", link->backward && link->node >= 0 ? "gradient of " : "", link->layer, *link->layer ? "/" : "", link->op);
-	return buffer;
-}
-
-const char *name_headline(const hg_finding *f, char *buffer)
-{
-	const char *cause = hg_cause_text(f->cause);
-	(void)snprintf(buffer, NAME_SIZE, "%.60s: %.*s", f->tensor, (int)strcspn(cause, ":"), cause);
+	const int elsewhere = *operand->tensor && (operand->row != f->row || operand->col != f->col);
+	int length = snprintf(buffer, NAME_SIZE, "%s", operand->role);
+	if (*operand->tensor)
+		length += snprintf(buffer + length, NAME_SIZE - (size_t)length, ": %.60s", operand->tensor);
+	if (elsewhere && length < NAME_SIZE)
+		(void)snprintf(buffer + length, NAME_SIZE - (size_t)length, " at row %lld, column %lld",
+		               (long long)operand->row, (long long)operand->col);
 	return buffer;
 }
 
@@ -104,6 +115,19 @@ static void place(void *user, const hg_finding *f, char *name, size_t room)
 	(void)snprintf(name, room, "%s", all);
 }
 
+const char *name_headline(const hg_dataset *d, const hg_finding *f, char *buffer)
+{
+	(void)hg_finding_headline(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE);
+	return buffer;
+}
+
+const char *name_cause(hg_cause cause, char *buffer)
+{
+	const char *text = hg_cause_text(cause);
+	(void)snprintf(buffer, NAME_SIZE, "%.*s", (int)strcspn(text, ":"), text);
+	return buffer;
+}
+
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
 	const int length = hg_finding_sentence(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
@@ -112,10 +136,21 @@ const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer
 	return buffer;
 }
 
+/* 0 has no sign that means anything either. */
 const char *name_number(double x, char *buffer)
 {
-	(void)snprintf(buffer, NAME_SIZE, "%.8g", isnan(x) ? (double)NAN : x);
 	if (isnan(x))
 		(void)snprintf(buffer, NAME_SIZE, "nan");
+	else
+		(void)snprintf(buffer, NAME_SIZE, "%.8g", x == 0 ? 0.0 : x);
+	return buffer;
+}
+
+const char *name_rounded(double x, char *buffer)
+{
+	if (isfinite(x))
+		(void)snprintf(buffer, NAME_SIZE, "%.4g", x == 0 ? 0.0 : x);
+	else
+		(void)name_number(x, buffer);
 	return buffer;
 }

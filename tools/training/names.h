@@ -13,14 +13,19 @@ const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *b
 const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* An addend's operand: a neighbour, or "column 12" of a row that is multiplied. */
 const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer);
-/* "conv2/spmm"; a parameter's name. */
-const char *name_link(const hg_chain_link *link, char *buffer);
-/* "conv0/spmm: overflow in accumulation". */
-const char *name_headline(const hg_finding *f, char *buffer);
+/* What an op had: "divisor: conv0/row_norm", "eps". */
+const char *name_operand(const hg_finding *f, const hg_operand *operand, char *buffer);
+/* What a cause is called, without its explanation: "overflow in accumulation". */
+const char *name_cause(hg_cause cause, char *buffer);
+/* What happened and what to do: "fp16 overflow while summing 3007 neighbours of node 777. Fix: --precision fp16".
+ * Returns buffer [SENTENCE_SIZE]. */
+const char *name_headline(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* The doctor's sentence with the name of the element; without the cause, which the headline says. Returns buffer [SENTENCE_SIZE]. */
 #define SENTENCE_SIZE 1536
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* "1.5", "inf", "nan": a NaN has no sign that means anything. */
 const char *name_number(double x, char *buffer);
+/* The same in four digits, for a loss. */
+const char *name_rounded(double x, char *buffer);
 
 #endif
