@@ -16,6 +16,16 @@ HG_EXTERN_C_BEGIN
  * given, must live until then; the log and the caller's pointer to it are out of use at once. */
 typedef struct hg_context hg_context;
 
+/* Forks. What a context of the CPU has made is there in a child as well, and gives the same bits. OpenMP's threads are not:
+ * where the thread that forked had used them, the child computes in one thread, with a warning in its log; a thread that
+ * the child makes has all of them. (A program whose own parallel regions have run before the fork is OpenMP's to care for.)
+ * A GPU does not survive a fork: a call on a context of a GPU is HG_ERR_STATE in the child, which may free it.
+ *
+ * Machines with other work. Between two parallel regions the threads of OpenMP wait for the next one, and by default they
+ * do so at full speed: beside other work an epoch then takes many times as long. OMP_WAIT_POLICY=passive in the
+ * environment makes them sleep. OpenMP reads it when the program is loaded, so the library cannot set it: set it before
+ * the program starts (hg-train, hg-doctor and hg-bench do so themselves), or ask for threads = 1. */
+
 typedef enum hg_device { HG_DEVICE_AUTO = 0, HG_DEVICE_CPU = 1, HG_DEVICE_CUDA = 2 } hg_device;
 /* ERROR: a failure that no call could return, such as a device that fails while memory is given back. WARN: something works otherwise than asked: AUTO on
  * the CPU, a context freed before its objects. INFO: the device of a new context. DEBUG: choices of kernels, and the sentence of every call that fails; its

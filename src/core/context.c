@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "core/process.h"
 #include "core/versioned.h"
 
-/* The library's one piece of hidden state: a context that could not be made has nowhere else to keep its sentence. */
+/* One of two pieces of hidden state, both of the thread (the other: process.c): a context that could not be made has
+ * nowhere else to keep its sentence. */
 static _Thread_local char create_message[HG__MESSAGE];
 
 /* Cache lines, and vector registers of 512 bits, are 64 bytes. */
@@ -150,6 +152,8 @@ hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void
 		*memory = hooks->alloc(hooks->user, bytes, 1);
 	else if (is_there(ctx, bytes))
 		*memory = ctx->backend->alloc(ctx, bytes);
+	if (!*memory && ctx->backend->kind != HG_DEVICE_CPU)
+		HG__TRY(hg__same_process(ctx));
 	if (!*memory)
 		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no device memory for %zu bytes (%zu held by this context)", what, bytes, ctx->current_bytes);
 	ctx->current_bytes += bytes;
@@ -207,6 +211,7 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 	memset(ctx, 0, sizeof *ctx);
 	ctx->backend = backend;
 	ctx->holds = 1;
+	ctx->process = hg__process();
 	ctx->device_index = config->device_index;
 	ctx->threads = config->threads;
 	ctx->seed = config->seed;

@@ -21,6 +21,7 @@ struct hg_context {
 	uint64_t logged; /* keys of hg__log_once that have had their line */
 	hg_allocator allocator;
 	int separate_ops; /* tapes fuse nothing */
+	long process;     /* that made it (process.h) */
 	int64_t holds;    /* the caller's own, and one of each tensor, graph, params and training run */
 	size_t current_bytes, peak_bytes, memory_limit;
 	void *workspace;
@@ -33,7 +34,9 @@ struct hg_context {
  * ctx may be NULL (nothing is recorded). */
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
-/* The same, once a context for each key below 64, for what is decided again with every call. Keys: kernels/spmm_variants.h has all of them. */
+/* The same, once a context for each key below 64, for what is decided again with every call. Keys:
+ * kernels/spmm_variants.h has all but the last. */
+enum { HG__LOG_FORKED = 63 };
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...) HG_PRINTF(4, 5);
 
 /* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs and params, of which all other objects borrow, and training runs,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/process.h"
 #include "core/versioned.h"
 
 typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
@@ -127,12 +128,13 @@ static hg_status choose(struct search *s, int32_t *order)
 }
 
 /* Starting threads costs some 10 us, and a sweep over the edges starts them 32 times: 1 % of the 30 ms that a million edges take. */
-static int useful_threads(int64_t m)
+static int useful_threads(hg_context *ctx, int64_t m)
 {
 #ifdef _OPENMP
 	const int most = omp_get_max_threads();
-	return m / 1000000 < most ? (int)(m / 1000000) + 1 : most;
+	return hg__threads(ctx, m / 1000000 < most ? (int)(m / 1000000) + 1 : most);
 #else
+	(void)ctx;
 	(void)m;
 	return 1;
 #endif
@@ -147,7 +149,7 @@ static hg_status find(struct search *s, int32_t *order)
 		return fail(s, "the method is not known: auto, community, leading, rcm and degree are");
 	HG__TRY(check_graph(s));
 	HG__TRY(check_batch(s));
-	s->work.threads = useful_threads(s->rowptr[s->n]);
+	s->work.threads = useful_threads(s->work.ctx, s->rowptr[s->n]);
 	HG__TRY(hg__locality(&s->work, s->n, s->rowptr, s->col, NULL, &s->report.before));
 	HG__TRY(hg__mesh_make(&s->work, s->n, s->rowptr, s->col, &s->mesh));
 	s->report.method = methods[method].name;

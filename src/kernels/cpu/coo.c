@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "kernels/cpu/backend.h"
+#include "kernels/cpu/team.h"
 
 /* Building graphs: COO to CSR and transposition, both as counting sorts. Compiled once: the loops wait for memory, not for arithmetic. */
 
@@ -98,10 +99,9 @@ hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int6
 	return HG_OK;
 }
 
-/* From as many elements on as the kernels (hg__team, rows.h) a second thread pays. */
 hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out)
 {
-#pragma omp parallel for num_threads(m < 32768 ? 1 : ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(hg__team(ctx, m)) schedule(static)
 	for (int64_t e = 0; e < m; e++)
 		out[e] = in[index[e]];
 	return HG_OK;

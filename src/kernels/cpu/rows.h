@@ -2,6 +2,7 @@
 #define HG_KERNELS_CPU_ROWS_H
 
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/team.h"
 
 /* Kernel bodies see f32 rows. These functions stand between them and storage of either type, so that a body is written once. */
 
@@ -86,15 +87,6 @@ HG__INLINE void hg__lanes_put(const struct hg__mat *m, int64_t row, int64_t col,
 		hg__vstore_half_n((hg_half *)at, v, n);
 	else
 		hg__vstore_n((float *)at, v, n);
-}
-
-/* Threads for a parallel region that touches `work` elements: all or one. Waking and joining a second thread costs 0.8 us (measured, 2 cores, libgomp), in which one
- * core does some 8,000 element operations (10 a ns); at four times that it begins to pay. Never a number between: libgomp ends and starts threads when the
- * team changes its size. */
-#define HG__SERIAL_WORK 32768
-HG__INLINE int hg__team(const hg_context *ctx, int64_t work)
-{
-	return work < HG__SERIAL_WORK || ctx->threads < 1 ? 1 : ctx->threads;
 }
 
 HG__INLINE int hg__is_state(const struct hg__mat *m)

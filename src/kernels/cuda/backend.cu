@@ -9,6 +9,12 @@ static hg__cuda_state *state_of(hg_context *ctx)
 	return static_cast<hg__cuda_state *>(ctx->state);
 }
 
+/* In a fork nothing of the device is ours to use or to give back. */
+static bool is_forked(const hg_context *ctx)
+{
+	return ctx->process != hg__process();
+}
+
 /* ---- opening and closing ---- */
 
 static __global__ void probe()
@@ -33,7 +39,9 @@ static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *propert
 	cudaError_t error = cudaGetDeviceCount(&count);
 	if (error != cudaSuccess) {
 		(void)cudaGetLastError();
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: no CUDA device answers: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: no CUDA device answers: %s (%s)%s", cudaGetErrorString(error),
+		                cudaGetErrorName(error),
+		                error == cudaErrorInitializationError ? "; none ever does in a fork of a process that has used CUDA" : "");
 	}
 	if (count == 0)
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: the CUDA driver reports no device");
@@ -85,6 +93,12 @@ static void close_context(hg_context *ctx)
 	hg__cuda_state *state = state_of(ctx);
 	if (!state)
 		return;
+	if (is_forked(ctx)) {
+		hg__gemm_plans_free(ctx, state->plans);
+		hg__host_free(ctx, state, sizeof *state);
+		ctx->state = nullptr;
+		return;
+	}
 	(void)cudaSetDevice(state->device); /* nothing below can be reported any more: the context goes away */
 	if (ctx->stream || !state->owns_stream)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
@@ -130,6 +144,8 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 static void *device_alloc(hg_context *ctx, size_t bytes)
 {
 	void *memory = nullptr;
+	if (is_forked(ctx))
+		return nullptr;
 	(void)stream_of(ctx);
 	if (cudaMalloc(&memory, bytes) == cudaSuccess)
 		return memory;
@@ -139,6 +155,8 @@ static void *device_alloc(hg_context *ctx, size_t bytes)
 
 static void device_free(hg_context *ctx, void *memory)
 {
+	if (is_forked(ctx))
+		return;
 	(void)stream_of(ctx);
 	(void)cudaFree(memory); /* an earlier kernel's error shows here too; the next synchronize reports it */
 }
@@ -148,6 +166,7 @@ static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t
 {
 	if (bytes == 0)
 		return HG_OK;
+	HG__TRY(hg__same_process(ctx));
 	HG__CUDA(ctx, "copy to the device", cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
 	HG__CUDA(ctx, "copy to the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
@@ -157,6 +176,7 @@ static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_
 {
 	if (bytes == 0)
 		return HG_OK;
+	HG__TRY(hg__same_process(ctx));
 	HG__CUDA(ctx, "copy from the device", cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
 	HG__CUDA(ctx, "copy from the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
@@ -180,6 +200,7 @@ static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 {
 	if (ctx) {
+		HG__TRY(hg__same_process(ctx));
 		(void)stream_of(ctx);
 	} else {
 		cudaFuncAttributes attributes;
@@ -198,6 +219,7 @@ static size_t library_bytes(const hg_context *ctx)
 
 static hg_status synchronize(hg_context *ctx)
 {
+	HG__TRY(hg__same_process(ctx));
 	return cuda_status(ctx, cudaStreamSynchronize(stream_of(ctx)), "synchronize");
 }
 
@@ -227,6 +249,7 @@ static hg_status stream_await(hg_context *ctx, void *foreign_stream)
  * what is queued then becomes part of the owner's work. */
 static hg_status capture_begin(hg_context *ctx)
 {
+	HG__TRY(hg__same_process(ctx));
 	cudaStreamCaptureStatus running = cudaStreamCaptureStatusNone;
 	HG__CUDA(ctx, "capture", cudaStreamIsCapturing(stream_of(ctx), &running));
 	if (running != cudaStreamCaptureStatusNone)
@@ -267,12 +290,15 @@ static hg_status capture_end(hg_context *ctx, void **work, int64_t *operations)
 
 static hg_status work_launch(hg_context *ctx, void *work)
 {
+	HG__TRY(hg__same_process(ctx));
 	return cuda_status(ctx, cudaGraphLaunch(static_cast<cudaGraphExec_t>(work), stream_of(ctx)), "captured work");
 }
 
 /* A launch may still be running. */
 static void work_free(hg_context *ctx, void *work)
 {
+	if (is_forked(ctx))
+		return;
 	(void)cudaStreamSynchronize(stream_of(ctx)); /* an error of the work shows at the next synchronize too */
 	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
 }

@@ -117,6 +117,7 @@ static hg_status lt_status(hg_context *ctx, cublasStatus_t status, const char *w
 {
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return HG_OK;
+	HG__TRY(hg__same_process(ctx));
 	return hg__fail(ctx, status == CUBLAS_STATUS_ALLOC_FAILED ? HG_ERR_NOMEM : HG_ERR_DEVICE, "gemm: %s: %s", what, cublasLtGetStatusString(status));
 }
 #define HG__LT(ctx, what, call) HG__TRY(lt_status((ctx), (call), (what)))

@@ -9,6 +9,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "core/process.h"
 #include "kernels/cuda/state.cuh"
 #include "kernels/kernels.h"
 
@@ -29,12 +30,15 @@ static inline cudaStream_t stream_of(const hg_context *ctx)
 	return static_cast<cudaStream_t>(ctx->stream);
 }
 
-/* A CUDA error as a status and a sentence; `what` says who was doing what. */
+/* A CUDA error as a status and a sentence; `what` says who was doing what. In a fork of the process that made the context
+ * every call of CUDA fails, and that is the sentence then. */
 HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const char *what)
 {
 	if (error == cudaSuccess)
 		return HG_OK;
 	(void)cudaGetLastError(); /* the error has been reported: do not let the next call find it again */
+	if (ctx)
+		HG__TRY(hg__same_process(ctx));
 	return hg__fail(ctx, error == cudaErrorMemoryAllocation ? HG_ERR_NOMEM : HG_ERR_DEVICE, "%s: %s (%s)", what, cudaGetErrorString(error),
 	                cudaGetErrorName(error));
 }

@@ -1,0 +1,329 @@
+/* A process that has trained, and its children. On a CPU a child goes on with what it has, begins anew, and has the same
+ * bits; what OpenMP does not let it have, it does without. On a GPU the first call is an error with a sentence. Every
+ * child has an alarm, so that one that waits for ever is a failure and no standstill. */
+#define _DEFAULT_SOURCE /* fork, alarm, mmap's MAP_ANONYMOUS */
+#include "harness.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/context.h"
+#include "kernels/cpu/backend.h"
+
+enum { N = 700, M = 40000, D = 64, EPOCHS = 3, PATIENCE = 60 };
+
+/* What a child has to say to its parent, in memory that both see. */
+struct seen {
+	double loss;
+	int warnings;
+	hg_status status;
+	char sentence[512];
+};
+
+struct run {
+	hg_context *ctx;
+	hg_graph *graph;
+	hg_tensor *x;
+	hg_train *train;
+	int warnings; /* that speak of a fork */
+};
+
+static void on_log(void *user, hg_log_level level, const char *message)
+{
+	struct run *run = user;
+	run->warnings += level == HG_LOG_WARN && strstr(message, "is a fork of") != NULL;
+}
+
+/* A graph with weights, large enough for teams wherever the library makes them. */
+static hg_status data_make(struct run *run)
+{
+	static int32_t dst[M], src[M];
+	static float weight[M], x[N * D];
+	for (int e = 0; e < M; e++) {
+		dst[e] = e * 7 % N;
+		src[e] = (e * 31 + e / 11) % N;
+		weight[e] = 0.5f + (float)(e % 5) / 8;
+	}
+	for (int i = 0; i < N * D; i++)
+		x[i] = (float)(i * 17 % 23) / 16 - 0.5f;
+	hg_status status = hg_graph_from_coo(run->ctx, N, N, M, dst, src, weight, NULL, &run->graph);
+	if (status == HG_OK)
+		status = hg_tensor_create(run->ctx, HG_F16, N, D, &run->x);
+	return status == HG_OK ? hg_tensor_upload(run->x, x, HG_F32) : status;
+}
+
+static hg_status train_make(struct run *run)
+{
+	static int32_t label[N];
+	hg_train_config config = hg_train_config_default("gcn");
+	hg_train_data data = HG_TRAIN_DATA_INIT;
+	for (int i = 0; i < N; i++)
+		label[i] = i % 4;
+	config.epochs = EPOCHS;
+	data.input.graph = run->graph;
+	data.input.x = run->x;
+	data.labels = label;
+	return hg_train_create(run->ctx, &config, &data, &run->train);
+}
+
+static hg_status train_run(struct run *run, double *loss)
+{
+	hg_train_report report = HG_TRAIN_REPORT_INIT;
+	const hg_status status = hg_train_run(run->train, &report);
+	*loss = report.final_loss;
+	return status;
+}
+
+static hg_context_config config_of(struct run *run)
+{
+	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
+	config.device = HG_DEVICE_CPU;
+	config.threads = 2;
+	config.seed = test_seed();
+	config.log = on_log;
+	config.log_user = run;
+	return config;
+}
+
+static void run_free(struct run *run)
+{
+	hg_train_free(run->train);
+	hg_tensor_free(run->x);
+	hg_graph_free(run->graph);
+	hg_context_free(run->ctx);
+}
+
+/* From nothing to a loss, on two threads of the CPU. isa NULL: the best. */
+static hg_status run_whole(const struct hg__cpu_isa *isa, struct seen *seen)
+{
+	struct run run = {0};
+	struct hg__backend backend;
+	const hg_context_config config = config_of(&run);
+	hg_status status = hg_context_create(&config, &run.ctx);
+	if (status == HG_OK && isa) {
+		backend = *run.ctx->backend;
+		backend.kernels = isa->kernels;
+		run.ctx->backend = &backend;
+	}
+	if (status == HG_OK)
+		status = data_make(&run);
+	if (status == HG_OK)
+		status = train_make(&run);
+	if (status == HG_OK)
+		status = train_run(&run, &seen->loss);
+	seen->warnings = run.warnings;
+	seen->status = status;
+	run_free(&run);
+	return status;
+}
+
+/* ---- children ---- */
+
+static struct seen *shared_make(void)
+{
+	struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(seen != MAP_FAILED);
+	return seen;
+}
+
+/* Runs in a child, whose checks must not return into the harness: what it saw is judged by the parent. */
+static void in_child(const char *what, void (*work)(void *), void *user)
+{
+	fflush(stdout);
+	fflush(stderr);
+	const pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		alarm(PATIENCE);
+		work(user);
+		_exit(0);
+	}
+	int status = 0;
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_MSG(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM, "%s: waited for ever", what);
+	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: ended with status %x", what, (unsigned)status);
+}
+
+struct order {
+	struct run *run;
+	const struct hg__cpu_isa *isa;
+	struct seen *seen;
+};
+
+static void go_on(void *user)
+{
+	const struct order *o = user;
+	o->seen->status = train_run(o->run, &o->seen->loss);
+	o->seen->warnings = o->run->warnings;
+	(void)snprintf(o->seen->sentence, sizeof o->seen->sentence, "%s", hg_context_error(o->run->ctx));
+	run_free(o->run);
+}
+
+static void begin_anew(void *user)
+{
+	const struct order *o = user;
+	(void)run_whole(o->isa, o->seen);
+}
+
+static void *begin_thread(void *user)
+{
+	begin_anew(user);
+	return NULL;
+}
+
+static void begin_in_a_thread(void *user)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, begin_thread, user) != 0 || pthread_join(thread, NULL) != 0)
+		_exit(3);
+}
+
+static void begin_in_a_grandchild(void *user)
+{
+	const pid_t child = fork();
+	int status = 0;
+	if (child == 0) {
+		alarm(PATIENCE);
+		begin_anew(user);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+		_exit(4);
+}
+
+/* ---- cases ---- */
+
+static struct run run_begun(hg_context *ctx)
+{
+	struct run run = {.ctx = ctx};
+	double loss;
+	CHECK_OK(data_make(&run));
+	CHECK_OK(train_make(&run));
+	CHECK_OK(train_run(&run, &loss));
+	return run;
+}
+
+static void a_child_goes_on_with_its_parents_run(void)
+{
+	static struct run run; /* the log's */
+	const hg_context_config config = config_of(&run);
+	hg_context *ctx = NULL;
+	CHECK_OK(hg_context_create(&config, &ctx));
+	run = run_begun(ctx);
+	struct order o = {.run = &run, .seen = shared_make()};
+	double loss;
+	in_child("the child of a parent that has trained", go_on, &o);
+	CHECK_OK(train_run(&run, &loss)); /* the parent has its threads */
+	CHECK_MSG(o.seen->status == HG_OK, "%s: %s", hg_status_name(o.seen->status), o.seen->sentence);
+	CHECK_MSG(memcmp(&o.seen->loss, &loss, sizeof loss) == 0, "loss %.17g, of the parent %.17g", o.seen->loss, loss);
+	CHECK_EQ_I(o.seen->warnings, 1);
+	CHECK_EQ_I(run.warnings, 0);
+	run_free(&run);
+}
+
+static void a_child_begins_anew(void)
+{
+	static const struct {
+		const char *name;
+		void (*work)(void *);
+		int warnings;
+	} ways[] = {{"in the child", begin_anew, 1}, {"in a thread of the child", begin_in_a_thread, 0}, {"in a grandchild", begin_in_a_grandchild, 1}};
+	size_t count;
+	const struct hg__cpu_isa *isas = hg__cpu_isas(&count);
+	struct order o = {.seen = shared_make()};
+	for (size_t i = 0; i < count; i++) {
+		struct seen here = {0};
+		if (!isas[i].runs_here())
+			continue;
+		CHECK_OK(run_whole(&isas[i], &here));
+		CHECK_EQ_I(here.warnings, 0);
+		o.isa = &isas[i];
+		for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+			memset(o.seen, 0, sizeof *o.seen);
+			in_child(ways[k].name, ways[k].work, &o);
+			CHECK_MSG(o.seen->status == HG_OK && memcmp(&o.seen->loss, &here.loss, sizeof here.loss) == 0, "%s, %s: %s, loss %.17g, not %.17g",
+			          ways[k].name, isas[i].name, hg_status_name(o.seen->status), o.seen->loss, here.loss);
+			CHECK_MSG(o.seen->warnings == ways[k].warnings, "%s: %d warnings", ways[k].name, o.seen->warnings);
+		}
+	}
+}
+
+/* The thread that forks is the child's only one: what another thread has begun is not in its way. */
+static void *fork_thread(void *user)
+{
+	in_child("forked from another thread", begin_anew, user);
+	return NULL;
+}
+
+static void a_thread_that_has_not_trained_forks(void)
+{
+	struct seen here = {0};
+	struct order o = {.seen = shared_make()};
+	pthread_t thread;
+	CHECK_OK(run_whole(NULL, &here));
+	CHECK(pthread_create(&thread, NULL, fork_thread, &o) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(o.seen->status == HG_OK && memcmp(&o.seen->loss, &here.loss, sizeof here.loss) == 0);
+	CHECK_EQ_I(o.seen->warnings, 0);
+}
+
+/* More than a million edges are what a search for an order takes a second thread for. */
+enum { RING = 30000, NEAR = 40 };
+static int64_t ring_ptr[RING + 1];
+static int32_t ring_id[RING * NEAR], ring_order[RING];
+
+static void find_order(void *user)
+{
+	hg_order_config config = HG_ORDER_CONFIG_INIT;
+	config.method = "community";
+	*(hg_status *)user = hg_order_find(&config, RING, ring_ptr, ring_id, ring_order, NULL);
+	if (*(hg_status *)user != HG_OK)
+		_exit(5);
+}
+
+static void a_child_finds_an_order(void)
+{
+	hg_status status = HG_ERR_INTERNAL;
+	for (int i = 0; i < RING; i++) {
+		ring_ptr[i + 1] = ring_ptr[i] + NEAR;
+		for (int k = 0; k < NEAR; k++)
+			ring_id[i * NEAR + k] = (i + (k < NEAR / 2 ? k - NEAR / 2 : k - NEAR / 2 + 1) + RING) % RING;
+	}
+	find_order(&status);
+	CHECK_OK(status);
+	in_child("an order", find_order, &status);
+}
+
+static void a_gpu_does_not_survive(void)
+{
+	hg_context *ctx = test_context();
+	if (hg_context_device(ctx) != HG_DEVICE_CUDA) {
+		hg_context_free(ctx);
+		SKIP("there is no GPU in this run");
+	}
+	struct run run = run_begun(ctx);
+	struct order o = {.run = &run, .seen = shared_make()};
+	double loss;
+	in_child("the child of a parent that has trained on a GPU", go_on, &o);
+	CHECK_EQ_I(o.seen->status, HG_ERR_STATE);
+	CHECK_CONTAINS(o.seen->sentence, "a GPU does not survive a fork");
+	CHECK_OK(train_run(&run, &loss));
+	run_free(&run);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(a_child_goes_on_with_its_parents_run),
+	    TEST(a_child_begins_anew),
+	    TEST(a_thread_that_has_not_trained_forks),
+	    TEST(a_child_finds_an_order),
+	    TEST(a_gpu_does_not_survive),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
