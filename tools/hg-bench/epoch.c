@@ -8,7 +8,8 @@
 #include "memory.h"
 #include "nn/train.h"
 
-/* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs them; then one more epoch with a point in time after every node
+/* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs them, on the
+ * tapes that it has once all that overflowed is recorded again; then one more epoch with a point in time after every node
  * of the tape, for the time of each op; the peak of device memory beside what the tape's plan said. */
 
 #define WARM_UPS 3
@@ -234,14 +235,15 @@ static hg_train_config config_of(const struct bench *b, const char *model, int h
 struct outcome {
 	size_t peak;
 	double loss;
-	hg_step_info info;
+	int64_t lost;   /* steps that changed no weight */
+	int64_t rounds; /* hg_train_run and a measurement behind it */
+	hg_train_report report;
 	hg_step_launch launch;
 	struct memory_plan plan;
 };
 
 static hg_status outcome_get(struct bench *b, const hg_train *train, const struct inputs *in, struct outcome *o)
 {
-	HG__TRY(hg_step_read(train->step, 0, &o->loss, &o->info));
 	HG__TRY(hg_step_get_launch(train->step, &o->launch));
 	o->plan = memory_plan_of(b, train, in->x, in->x_sparse);
 	o->peak = b->ctx->peak_bytes;
@@ -256,8 +258,11 @@ static void outcome_note(const struct outcome *o, int sparse, char *note, size_t
 	if (o->launch.captured)
 		used +=
 		    snprintf(note + used, size - (size_t)used, "; %lld operations captured, %d steps a launch", (long long)o->launch.operations, o->launch.per_launch);
-	if (o->info.skipped)
-		snprintf(note + used, size - (size_t)used, "; %lld of %lld steps SKIPPED", (long long)o->info.skipped, (long long)o->info.steps);
+	if (o->lost)
+		used += snprintf(note + used, size - (size_t)used, "; %lld steps LOST", (long long)o->lost);
+	if (o->report.rescaled || o->report.promoted)
+		snprintf(note + used, size - (size_t)used, "; %d results stored x 2^-k, %d in f32",
+		         o->report.rescaled, o->report.promoted);
 }
 
 static void outcome_report(struct bench *b, const char *model, const struct timing *ms, const struct outcome *o, int sparse)
@@ -268,9 +273,12 @@ static void outcome_report(struct bench *b, const char *model, const struct timi
 	r.ms = *ms;
 	r.features = b->options.hidden;
 	r.note = note;
-	const char *const names[] = {"hidden", "layers", "peak_bytes", "planned_bytes", "loss", "steps_skipped", "captured", "per_launch"};
-	const double figures[] = {(double)b->options.hidden,  (double)b->options.layers,   (double)o->peak, (double)o->plan.total, o->loss, (double)o->info.skipped,
-	                          (double)o->launch.captured, (double)o->launch.per_launch};
+	const char *const names[] = {"hidden",        "layers",   "peak_bytes", "planned_bytes", "loss",
+	                             "steps_lost",    "captured", "per_launch", "rescaled",      "in_f32"};
+	const double figures[] = {(double)b->options.hidden,  (double)b->options.layers,     (double)o->peak,
+	                          (double)o->plan.total,      o->loss,                       (double)o->lost,
+	                          (double)o->launch.captured, (double)o->launch.per_launch,
+	                          (double)o->report.rescaled, (double)o->report.promoted};
 	for (int i = 0; i < RESULT_MORE; i++) {
 		r.more_name[i] = names[i];
 		r.more[i] = figures[i];
@@ -278,14 +286,38 @@ static void outcome_report(struct bench *b, const char *model, const struct timi
 	report_result(b, &r);
 }
 
-/* hg_train_run first, because that is what people call: it evaluates, too, and captures. Then its step is measured by itself. */
+/* hg_train_run first, because that is what people call: it evaluates, it captures, and it records its
+ * tapes again where a result does not fit in f16 or the weights outgrow their bounds. Then its step is
+ * measured by itself. That does none of this: where it overflows, every step behind it does as well. So
+ * hg_train_run takes over there, and the measurement begins again; steps that it condemned are none that
+ * a user of hg_train_run loses, and are not counted.
+ *
+ * A round without a new tape changes nothing, and a result is recorded again twice at most, rescaled and
+ * in f32. */
+static int ends_well(const struct bench *b, const hg_step_info *last)
+{
+	return !(b->policy->replan && last->reason == HG_STEP_SKIPPED_FORWARD) && !last->outgrown;
+}
+
+static hg_status round_measure(struct bench *b, hg_train *train, struct outcome *o, struct timing *ms, int *settled)
+{
+	hg_step_info before = HG_STEP_INFO_INIT, after = HG_STEP_INFO_INIT;
+	HG__TRY(hg_train_run(train, &o->report));
+	o->lost += o->report.steps_skipped;
+	HG__TRY(hg_optim_info(train->optim, &before));
+	HG__TRY(steps_measure(b, train->step, ms));
+	HG__TRY(hg_step_read(train->step, 0, &o->loss, &after));
+	*settled = ends_well(b, &after) || ++o->rounds > 2 * (int64_t)train->tape->lines;
+	o->lost += *settled ? after.skipped - before.skipped : 0;
+	return HG_OK;
+}
+
 static hg_status train_measure(struct bench *b, const char *model, hg_train *train, const struct inputs *in)
 {
-	hg_train_report report = HG_TRAIN_REPORT_INIT;
-	struct outcome outcome = {.info = HG_STEP_INFO_INIT, .launch = HG_STEP_LAUNCH_INIT};
+	struct outcome outcome = {.report = HG_TRAIN_REPORT_INIT, .launch = HG_STEP_LAUNCH_INIT};
 	struct timing ms;
-	HG__TRY(hg_train_run(train, &report));
-	HG__TRY(steps_measure(b, train->step, &ms));
+	for (int settled = 0; !settled;)
+		HG__TRY(round_measure(b, train, &outcome, &ms, &settled));
 	HG__TRY(outcome_get(b, train, in, &outcome));
 	outcome_report(b, model, &ms, &outcome, in->x_sparse != NULL);
 	memory_report(b, model, &outcome.plan, outcome.peak);

@@ -10,7 +10,7 @@ struct timing {
 	int samples;
 };
 
-#define RESULT_MORE 8
+#define RESULT_MORE 10
 
 /* One line of the table. Figures that do not apply are NAN, texts NULL. */
 struct result {

@@ -155,8 +155,12 @@ def epochs(rows):
             if run:
                 best = min(run, key=lambda r: r["ms"])
                 peak = best.get("peak_bytes")
-                cells.append(f"{figure(best['ms'])} ms" + (f", {size(peak)}" if peak else "") + (f", {best['steps_skipped']:.0f} skipped" if best.get("steps_skipped") else "")
-                             + (", loss not finite" if best.get("loss", 0.0) is None else ""))
+                words = [f"{figure(best['ms'])} ms"]
+                words += [size(peak)] if peak else []
+                words += [f"{best['steps_lost']:.0f} steps lost"] if best.get("steps_lost") else []
+                words += [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
+                words += ["loss not finite"] if best.get("loss", 0.0) is None else []
+                cells.append(", ".join(words))
             else:
                 cells.append(found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-")
         body.append(cells)
