@@ -83,6 +83,26 @@ static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg
 	out->verdict = hg__gradient_verdict(tape, value);
 }
 
+static hg_guard guard_of(const hg_tape *tape, const hg_narrowing *row)
+{
+	if (row->verdict != HG_GUARDED)
+		return HG_GUARD_NONE;
+	if (row->backward)
+		return HG_GUARD_STEP;
+	if (row->node < 0 || tape->line[row->node].node.by_weights)
+		return HG_GUARD_WEIGHTS;
+	if (hg__looks(tape, &tape->line[row->node].node))
+		return HG_GUARD_STORED;
+	return tape->trains ? HG_GUARD_STEP : HG_GUARD_NONE;
+}
+
+static void name_row(const hg_tape *tape, const struct hg__value *value, hg_narrowing *row)
+{
+	char own[HG_NARROWING_NAME];
+	(void)snprintf(row->name, sizeof row->name, "%s%.80s", row->backward ? "gradient of " : "",
+	               hg__value_name(tape, value, own, sizeof own));
+}
+
 static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enum part part)
 {
 	hg_narrowing out = HG_NARROWING_INIT;
@@ -98,6 +118,8 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 	else
 		tell_gradient(tape, value, &out);
 	out.shift = part == RESULTS ? value->shift : 0;
+	out.guard = guard_of(tape, &out);
+	name_row(tape, value, &out);
 	out.headroom = out.state == HG_F16 ? hg__headroom(HG_F16, ldexp(out.bound, -out.shift)) : (double)INFINITY;
 	return out;
 }
@@ -184,17 +206,16 @@ static void head(const struct table *t, const char *what)
 }
 
 /* What stands behind a verdict that is not a proof. */
-static const char *guard_of(const hg_tape *tape, const hg_narrowing *row)
+static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 {
-	if (row->verdict != HG_GUARDED)
-		return "";
-	if (row->backward)
-		return "; beyond its headroom the step's finite check and the loss scale";
-	if (row->node < 0 || tape->line[row->node].node.by_weights)
-		return "; guard: the weights, in every step";
-	if (hg__looks(tape, &tape->line[row->node].node))
-		return "; guard: looked at as it is stored";
-	return tape->trains ? "; guard: the step's finite check" : "; no guard: nothing is skipped here";
+	static const char *const text[] = {[HG_GUARD_NONE] = "",
+	                                   [HG_GUARD_WEIGHTS] = "; guard: the weights, in every step",
+	                                   [HG_GUARD_STORED] = "; guard: looked at as it is stored",
+	                                   [HG_GUARD_STEP] = "; guard: the step's finite check"};
+	if (row->guard == HG_GUARD_NONE && row->verdict == HG_GUARDED && !tape->trains)
+		return "; no guard: nothing is skipped here";
+	return row->backward && row->guard ? "; beyond its headroom the step's finite check and the loss scale"
+	                                   : text[row->guard];
 }
 
 static int print(void *user, const hg_narrowing *row)
@@ -210,7 +231,7 @@ static int print(void *user, const hg_narrowing *row)
 	hg__print(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10.3g  %-8s  %8s  %-8s  %s%s", node,
 	          t->layer, row->layer, t->op, row->op, hg_dtype_name(row->state),
 	          hg__accumulate_name(row->accumulate), row->bound, hg_evidence_name(row->evidence),
-	          room, hg_verdict_name(row->verdict), row->because, guard_of(t->tape, row));
+	          room, hg_verdict_name(row->verdict), row->because, guard_text(t->tape, row));
 	t->write(t->user, text);
 	t->rows += !row->backward;
 	t->tally[row->verdict] += !row->backward;

@@ -153,6 +153,12 @@ static void models_are_explained(void)
 			hg_narrowing n = HG_NARROWING_INIT;
 			CHECK_OK(hg_tape_narrowing(b.tape, k, &n));
 			CHECK(n.because[0] != 0);
+			CHECK_EQ_I(n.guard != HG_GUARD_NONE, n.verdict == HG_GUARDED);
+			for (int64_t l = 0; l < k; l++) {
+				hg_narrowing other = HG_NARROWING_INIT;
+				CHECK_OK(hg_tape_narrowing(b.tape, l, &other));
+				CHECK_MSG(strcmp(n.name, other.name) != 0, "two are called %s", n.name);
+			}
 			if (n.backward || n.state != HG_F16)
 				continue;
 			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s", names[i], n.layer, n.op, hg_verdict_name(n.verdict));

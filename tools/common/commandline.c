@@ -67,6 +67,13 @@ int tool_read_choice(struct tool_line *line, const struct tool_option *option, c
 	return choice < 0 ? -1 : 0;
 }
 
+int tool_read_level(struct tool_line *line, const struct tool_option *option, const char *text)
+{
+	const int choice = text ? choice_of(line, option, text) : -1;
+	*(int *)place_of(line, option) = choice + 2;
+	return text && choice < 0 ? -1 : 0;
+}
+
 int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole, const char *text, char stop, int64_t *value, const char **rest)
 {
 	char *end = NULL;
@@ -125,7 +132,7 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 	if (k == option_count(line))
 		return tool_refuse(line, "there is no option \"%s\": --help lists them", word);
 	const struct tool_option *option = option_at(line, k);
-	if (!option->argument && value)
+	if (!option->argument && value && !option->choices)
 		return tool_refuse(line, "%s takes no value, found \"%s\"", option->name, value);
 	if (option->argument && !value && *i + 1 < argc)
 		value = argv[++*i];
@@ -178,7 +185,10 @@ void tool_options_print(FILE *out, const struct tool_option *options, size_t cou
 		const struct tool_option *o = &options[k];
 		const char *owner = owners && o->only ? o->only : NULL;
 		char left[64];
-		(void)snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
+		if (!o->argument && o->choices)
+			(void)snprintf(left, sizeof left, "%s[=%s]", o->name, o->choices);
+		else
+			(void)snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
 		(void)fprintf(out, "  %-24s %s%s%s\n", left, owner ? owner : "", owner ? ": " : "", o->help);
 	}
 }

@@ -31,6 +31,8 @@ struct tool_option {
 #define TOOL_TEXT .read = tool_read_text
 #define TOOL_WORD(list) .read = tool_read_word, .choices = (list)
 #define TOOL_CHOICE(list) .read = tool_read_choice, .choices = (list)
+/* A flag that may be given with one of the choices, "--explain=full": 1, or 2 and more by its number. */
+#define TOOL_LEVEL(list) .read = tool_read_level, .choices = (list)
 #define TOOL_INTEGER(least, most) .read = tool_read_integer, .low = (least), .high = (most)
 #define TOOL_REAL(least, most) .read = tool_read_real, .low = (least), .high = (most)
 /* A method of halfgraph/order.h, or TOOL_ORIGINAL: the order as it is, or was. Text. */
@@ -43,6 +45,7 @@ int tool_read_flag(struct tool_line *line, const struct tool_option *option, con
 int tool_read_text(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_word(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_choice(struct tool_line *line, const struct tool_option *option, const char *text);
+int tool_read_level(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_integer(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_real(struct tool_line *line, const struct tool_option *option, const char *text);
 int tool_read_order(struct tool_line *line, const struct tool_option *option, const char *text);

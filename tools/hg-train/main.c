@@ -172,7 +172,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 		explain_refused(&c->options, ctx, &config, &in, c->text);
 	}
 	if (status >= 0 && !r->runs)
-		status = explain_run(&c->options, c->train, c->text);
+		status = explain_run(&c->options, c->train, &config.policy, c->text);
 	if (status >= 0)
 		note_write(c, stream_begin(&c->json));
 	if (status >= 0)
