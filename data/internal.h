@@ -6,6 +6,12 @@
 
 #include "halfgraph/data.h"
 
+/* hg_dataset_read and hg_checkpoint_read of a file that messages call `shown`. */
+HG_NODISCARD hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset,
+                                        char *message);
+HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state,
+                                           char *message);
+
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control characters, which can come from file and member names, become '?'. */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 

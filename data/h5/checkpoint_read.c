@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "h5/checkpoint.h"
+#include "h5/names.h"
 #include "halfgraph/data.h"
 
 /* The longest name of a parameter that is read. */
@@ -57,12 +58,13 @@ static hg_status setting_text(const struct h5 *h5, hid_t group, hg_setting *s)
 }
 
 /* What is of another class is unknown here. */
-static hg_status read_setting(const struct h5 *h5, hid_t group, int64_t index, hg_state *state)
+static hg_status read_setting(const struct h5 *h5, hid_t group, const char *name, hg_state *state)
 {
 	hg_setting s = {.kind = HG_SETTING_INTEGER};
 	H5T_class_t class;
 	int found;
-	HG__TRY(hg__h5_attribute(h5, group, "/settings", index, s.name, sizeof s.name, &class));
+	memcpy(s.name, name, strlen(name) + 1); /* all names fit, or they were not listed */
+	HG__TRY(hg__h5_attribute_class(h5, group, name, "/settings", &class));
 	if (class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING)
 		return HG_OK;
 	s.kind = class == H5T_INTEGER ? HG_SETTING_INTEGER : class == H5T_FLOAT ? HG_SETTING_REAL : HG_SETTING_TEXT;
@@ -78,11 +80,13 @@ static hg_status read_setting(const struct h5 *h5, hid_t group, int64_t index, h
 static hg_status read_settings(const struct h5 *h5, hg_state *state)
 {
 	hid_t group;
-	int64_t count = 0;
+	struct hg__h5_names names;
 	HG__TRY(hg__h5_group(h5, h5->file, "settings", "/settings", &group));
-	hg_status status = hg__h5_attributes(h5, group, "/settings", &count);
-	for (int64_t i = 0; status == HG_OK && i < count; i++)
-		status = read_setting(h5, group, i, state);
+	hg_status status =
+	    hg__h5_attributes(h5, group, "/settings", sizeof((hg_setting){0}.name), &names);
+	for (int64_t i = 0; status == HG_OK && i < names.count; i++)
+		status = read_setting(h5, group, names.name[i], state);
+	hg__h5_names_free(&names);
 	H5Gclose(group);
 	return status;
 }
@@ -126,11 +130,12 @@ static hg_status read_promotion(const struct h5 *h5, hid_t group, int64_t index,
 static hg_status read_promotions(const struct h5 *h5, hg_state *state)
 {
 	hid_t group;
-	int64_t count = 0;
+	struct hg__h5_names names;
 	HG__TRY(hg__h5_group(h5, h5->file, "promoted", "/promoted", &group));
-	hg_status status = hg__h5_attributes(h5, group, "/promoted", &count);
-	for (int64_t i = 0; status == HG_OK && i < count; i++)
+	hg_status status = hg__h5_attributes(h5, group, "/promoted", NAME_SIZE, &names);
+	for (int64_t i = 0; status == HG_OK && i < names.count; i++)
 		status = read_promotion(h5, group, i, state);
+	hg__h5_names_free(&names);
 	H5Gclose(group);
 	return status;
 }
@@ -247,13 +252,13 @@ static int moments_there(const struct parts *parts, const char *name)
 	return count;
 }
 
-static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, int64_t index, hg_state *state)
+static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, const char *name,
+                             hg_state *state)
 {
 	struct h5_array a;
 	hg_state_tensor *t = NULL;
 	int found;
-	char name[NAME_SIZE], where[NAME_SIZE + 16];
-	HG__TRY(hg__h5_member(h5, parts->group[0], "/params", index, name, sizeof name));
+	char where[NAME_SIZE + 16];
 	(void)snprintf(where, sizeof where, "/params/%s", name);
 	HG__TRY(hg__h5_array(h5, parts->group[0], name, where, 2, &a));
 	hg_status status = hg_state_add_tensor(state, name, a.dim[0], a.dim[1], moments_there(parts, name), &t);
@@ -274,8 +279,12 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, int
 static hg_status check_moments(const struct h5 *h5, const struct parts *parts, const hg_state *state, int part)
 {
 	const char *where = hg__checkpoint_part[part].where;
-	int64_t found = 0, expected = 0;
-	HG__TRY(hg__h5_members(h5, parts->group[part], where, &found));
+	struct hg__h5_names names;
+	const hg_status status = hg__h5_members(h5, parts->group[part], where, NAME_SIZE, &names);
+	const int64_t found = names.count;
+	int64_t expected = 0;
+	hg__h5_names_free(&names);
+	HG__TRY(status);
 	for (int64_t i = 0; i < state->tensors; i++)
 		expected += state->tensor[i].moments >= part;
 	return found == expected ? HG_OK
@@ -285,10 +294,12 @@ static hg_status check_moments(const struct h5 *h5, const struct parts *parts, c
 
 static hg_status read_parts(const struct h5 *h5, const struct parts *parts, hg_state *state)
 {
-	int64_t count = 0;
-	HG__TRY(hg__h5_members(h5, parts->group[0], "/params", &count));
-	for (int64_t i = 0; i < count; i++)
-		HG__TRY(read_tensor(h5, parts, i, state));
+	struct hg__h5_names names;
+	hg_status status = hg__h5_members(h5, parts->group[0], "/params", NAME_SIZE, &names);
+	for (int64_t i = 0; status == HG_OK && i < names.count; i++)
+		status = read_tensor(h5, parts, names.name[i], state);
+	hg__h5_names_free(&names);
+	HG__TRY(status);
 	for (int part = 1; part <= HG_STATE_MOMENTS; part++)
 		HG__TRY(check_moments(h5, parts, state, part));
 	return HG_OK;
@@ -321,14 +332,12 @@ static hg_status read_all(const struct h5 *h5, hg_state *state)
 	return fault ? hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s", h5->path, fault) : hg__data_copy_text(h5->path, &state->origin, h5->message);
 }
 
-hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message)
+hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state, char *message)
 {
 	struct h5 h5;
-	if (!path || !state)
-		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_read: %s is NULL", path ? "state" : "path");
 	if (hg_state_create(state) < 0)
 		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a state needs %zu bytes", sizeof **state);
-	hg_status status = hg__h5_open(&h5, path, message);
+	hg_status status = hg__h5_open(&h5, path, shown, message);
 	if (status == HG_OK)
 		status = read_all(&h5, *state);
 	const hg_status closed = hg__h5_close(&h5);
@@ -339,4 +348,12 @@ hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message)
 		*state = NULL;
 	}
 	return status;
+}
+
+hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message)
+{
+	if (!path || !state)
+		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_read: %s is NULL",
+		                     path ? "state" : "path");
+	return hg__checkpoint_read(path, path, state, message);
 }

@@ -6,6 +6,7 @@
 #include "atomic.h"
 #include "h5/checkpoint.h"
 #include "halfgraph/data.h"
+#include "seal.h"
 
 static hg_status write_setting(const struct h5 *h5, hid_t group, const hg_setting *s)
 {
@@ -150,5 +151,8 @@ hg_status hg_checkpoint_write(const hg_state *state, const char *path, char *mes
 		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_write: %s is NULL", state ? "path" : "state");
 	HG__TRY(check(state, path, message));
 	HG__TRY(hg__atomic_begin(&file, path, message));
-	return hg__atomic_end(&file, write_into(state, file.fd, path, message));
+	hg_status status = write_into(state, file.fd, path, message);
+	if (status == HG_OK)
+		status = hg__seal_write(file.fd, path, NULL, message);
+	return hg__atomic_end(&file, status);
 }

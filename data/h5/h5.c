@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "atomic.h"
+#include "seal.h"
 
 static void silence(struct h5 *h5)
 {
@@ -41,21 +42,24 @@ hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, 
 	                     *reason.text ? ": " : "", reason.text);
 }
 
-hg_status hg__h5_open(struct h5 *h5, const char *path, char *message)
+hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *message)
 {
-	*h5 = (struct h5){.path = path, .message = message, .file = H5I_INVALID_HID};
+	*h5 = (struct h5){.path = shown, .message = message, .file = H5I_INVALID_HID};
 	silence(h5);
 	struct stat info;
 	if (stat(path, &info) != 0)
-		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
+		return hg__data_fail(message, HG_ERR_IO, "%s: %s", shown, strerror(errno));
 	if (!S_ISREG(info.st_mode))
-		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", path);
+		return hg__data_fail(message, HG_ERR_IO, "%s: not a regular file", shown);
 	h5->file_bytes = (int64_t)info.st_size;
+	HG__TRY(hg__seal_check(path, shown, message));
 	const htri_t is_hdf5 = H5Fis_hdf5(path);
 	if (is_hdf5 < 0)
 		return hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be read");
 	if (!is_hdf5)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: not an HDF5 file (%lld bytes without its signature)", path, (long long)h5->file_bytes);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: not an HDF5 file (%lld bytes without its signature)", shown,
+		                     (long long)h5->file_bytes);
 	h5->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file") : HG_OK;
 }
@@ -104,46 +108,14 @@ hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, cons
 	return *group < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "not a group that can be read") : HG_OK;
 }
 
-/* A name whose length HDF5 has told: all of it, or an error. */
-static hg_status whole_name(const struct h5 *h5, const char *where, ssize_t length, size_t size)
+hg_status hg__h5_attribute_class(const struct h5 *h5, hid_t object, const char *name,
+                                 const char *where, H5T_class_t *class)
 {
-	if (length < 0)
-		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "a name cannot be read");
-	return (size_t)length < size
-	           ? HG_OK
-	           : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: a name of %zu characters, expected less than %zu", h5->path, where, (size_t)length, size);
-}
-
-hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where, int64_t *count)
-{
-	H5G_info_t info;
-	if (H5Gget_info(group, &info) < 0 || info.nlinks > (hsize_t)h5->file_bytes)
-		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "its members cannot be counted");
-	*count = (int64_t)info.nlinks;
-	return HG_OK;
-}
-
-hg_status hg__h5_member(const struct h5 *h5, hid_t group, const char *where, int64_t index, char *name, size_t size)
-{
-	return whole_name(h5, where, H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index, name, size, H5P_DEFAULT), size);
-}
-
-hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where, int64_t *count)
-{
-	H5O_info_t info;
-	if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0 || info.num_attrs > (hsize_t)h5->file_bytes)
-		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "its attributes cannot be counted");
-	*count = (int64_t)info.num_attrs;
-	return HG_OK;
-}
-
-hg_status hg__h5_attribute(const struct h5 *h5, hid_t object, const char *where, int64_t index, char *name, size_t size, H5T_class_t *kind)
-{
-	const hid_t attribute = H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
 	const hid_t type = attribute < 0 ? H5I_INVALID_HID : H5Aget_type(attribute);
-	*kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+	*class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
 	const hg_status status =
-	    type < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "an attribute cannot be read") : whole_name(h5, where, H5Aget_name(attribute, size, name), size);
+	    type < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "an attribute cannot be read") : HG_OK;
 	hg__h5_release(type);
 	hg__h5_release(attribute);
 	return status;

@@ -33,9 +33,13 @@ struct h5_array {
 	    chunk[2]; /* where there are filters: what is filtered at a time; of one dimension [n, 1] */
 };
 
-HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, char *message);
-/* A new file in an empty one that is open for reading and writing; messages call it `path`. *h5 stays where it is until it is closed. `summed`: in HDF5 1.10's
- * own format, where everything but the data themselves carries a checksum; else in the oldest that will do. */
+/* A file that fits its checksum (seal.h), or has none. Messages call it `shown`. */
+HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown,
+                                   char *message);
+/* A new file in an empty one that is open for reading and writing, behind room for its checksum
+ * (seal.h); messages call it `path`. *h5 stays where it is until it is closed. `summed`: in HDF5
+ * 1.10's own format, where everything but the data themselves carries a checksum; else in the
+ * oldest that will do. */
 HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message);
 /* Has all that was written arrived so far? */
 HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
@@ -46,12 +50,9 @@ HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
  * of memory, that is the status. */
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text);
 
-/* Names of a group's members, and of an object's attributes and what class of values they have, in the order of names: number `index`, HG_ERR_FORMAT if it is
- * longer than size - 1. */
-HG_NODISCARD hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where, int64_t *count);
-HG_NODISCARD hg_status hg__h5_member(const struct h5 *h5, hid_t group, const char *where, int64_t index, char *name, size_t size);
-HG_NODISCARD hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where, int64_t *count);
-HG_NODISCARD hg_status hg__h5_attribute(const struct h5 *h5, hid_t object, const char *where, int64_t index, char *name, size_t size, H5T_class_t *kind);
+/* The class of an attribute's values. */
+HG_NODISCARD hg_status hg__h5_attribute_class(const struct h5 *h5, hid_t object, const char *name,
+                                              const char *where, H5T_class_t *class);
 
 /* Is there something called `name` in this group? */
 int hg__h5_has(hid_t group, const char *name);

@@ -261,13 +261,11 @@ static hg_status read_all(const struct h5 *h5, hg_dataset *d)
 	return HG_OK;
 }
 
-hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)
+hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset, char *message)
 {
 	struct h5 h5;
-	if (!path || !dataset)
-		return hg__data_fail(message, HG_ERR_ARG, "dataset_read: %s is NULL", path ? "dataset" : "path");
 	HG__TRY(hg_dataset_new(dataset, message));
-	hg_status status = hg__h5_open(&h5, path, message);
+	hg_status status = hg__h5_open(&h5, path, shown, message);
 	if (status == HG_OK)
 		status = read_all(&h5, *dataset);
 	const hg_status closed = hg__h5_close(&h5);
@@ -278,4 +276,12 @@ hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)
 		*dataset = NULL;
 	}
 	return status;
+}
+
+hg_status hg_dataset_read(const char *path, hg_dataset **dataset, char *message)
+{
+	if (!path || !dataset)
+		return hg__data_fail(message, HG_ERR_ARG, "dataset_read: %s is NULL",
+		                     path ? "dataset" : "path");
+	return hg__dataset_read(path, path, dataset, message);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "seal.h"
+
 static struct hg__h5_sink *sink_of(H5FD_t *file)
 {
 	return (struct hg__h5_sink *)file; /* head is its first member */
@@ -133,7 +135,9 @@ static const H5FD_class_t driver = {
 /* The format, and no times: equal contents are equal files. Checksums of headers, of groups and of where the data lie came with it. */
 static int set_format(hid_t access, hid_t create, int summed)
 {
-	return H5Pset_obj_track_times(create, 0) >= 0 && (!summed || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
+	return H5Pset_userblock(create, HG__SEAL_BYTES) >= 0 &&
+	       H5Pset_obj_track_times(create, 0) >= 0 &&
+	       (!summed || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
 }
 
 hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd, int summed)

@@ -1,6 +1,7 @@
 /* Dataset -> HDF5 file. Layout: FORMAT.md. */
 #include "atomic.h"
 #include "h5/binsparse.h"
+#include "seal.h"
 
 static hg_status write_identity(const struct h5 *h5, const hg_dataset *d)
 {
@@ -109,7 +110,10 @@ hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, 
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_write: %s is NULL", dataset ? "path" : "dataset");
 	HG__TRY(hg_dataset_check(dataset, path, message));
 	HG__TRY(hg__atomic_begin(&file, path, message));
-	return hg__atomic_end(&file, write_into(dataset, file.fd, path, progress, message));
+	hg_status status = write_into(dataset, file.fd, path, progress, message);
+	if (status == HG_OK)
+		status = hg__seal_write(file.fd, path, progress, message);
+	return hg__atomic_end(&file, status);
 }
 
 hg_status hg_dataset_write(const hg_dataset *dataset, const char *path, char *message)

@@ -111,6 +111,10 @@ HG_API HG_NODISCARD hg_status hg_checkpoint_load(const char *path, hg_train *tra
 /* A file that appears complete or not at all, as datasets and checkpoints do: written under a temporary name beside its own, synchronised, renamed, and its folder
  * synchronised. What is there under `path` and is no regular file (a device, a link) is never replaced. HG_ERR_IO: it cannot be written; what was there stays. */
 HG_API HG_NODISCARD hg_status hg_file_write(const char *path, const void *bytes, size_t size, char *message);
+/* A dataset or checkpoint that another program has changed on purpose, or made, gets a checksum
+ * that fits it (data/FORMAT.md), after all that reading checks; without one that fits, a file that
+ * once had one is refused. HG_ERR_FORMAT: its content is not sound; it stays as it was. */
+HG_API HG_NODISCARD hg_status hg_file_seal(const char *path, char *message);
 /* Could it be written now? A temporary file is made and removed: better known before an hour's work than behind it. */
 HG_API HG_NODISCARD hg_status hg_file_try(const char *path, char *message);
 

@@ -417,6 +417,7 @@ static void each_damage_is_named(void)
 		hg_dataset *d = small_dataset();
 		must_write(d, path);
 		hg_dataset_free(d);
+		unseal(path);
 		const hid_t file = open_file(path);
 		table[k].spoil(file);
 		H5Fclose(file);

@@ -503,6 +503,7 @@ static void each_damage_is_named(void)
 	const char *path = scratch(0, "bad.h5");
 	for (size_t k = 0; k < sizeof damages / sizeof damages[0]; k++) {
 		must_write_state(state, path);
+		unseal(path);
 		const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
 		CHECK(file >= 0);
 		damages[k].spoil(file);
@@ -525,6 +526,7 @@ static void what_is_unknown_is_passed_over(void)
 	hg_state *state = odd_state();
 	const char *path = scratch(0, "later.h5");
 	must_write_state(state, path);
+	unseal(path);
 	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
 	put_text(file, "/", "format_version", "1.7");
 	put_text(file, "/settings", "model.colour", "blue");
@@ -538,8 +540,8 @@ static void what_is_unknown_is_passed_over(void)
 	hg_state_free(state);
 }
 
-/* Written to by another program: HDF5 makes the checksums anew. */
-static void weights_set_by_hand_are_read(void)
+/* Written to by another program: refused, until the file's checksum is made new. */
+static void weights_set_by_hand_are_read_when_sealed(void)
 {
 	hg_state *state = odd_state();
 	hg_state_tensor *t = &state->tensor[0];
@@ -552,6 +554,9 @@ static void weights_set_by_hand_are_read(void)
 	CHECK(data >= 0 && H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->master) >= 0);
 	H5Dclose(data);
 	H5Fclose(file);
+	char message[HG_DATA_MESSAGE] = "";
+	must_not_read_state(scratch(0, "hand.h5"), HG_ERR_FORMAT, "if on purpose, h5convert --seal");
+	CHECK_STATUS(hg_file_seal(scratch(0, "hand.h5"), message), HG_OK);
 	hg_state *back = must_read_state(scratch(0, "hand.h5"));
 	check_same_state(state, back, 1);
 	hg_state_free(back);
@@ -713,7 +718,7 @@ int main(int argc, char **argv)
 	    TEST(another_seed_is_told),
 	    TEST(each_damage_is_named),
 	    TEST(what_is_unknown_is_passed_over),
-	    TEST(weights_set_by_hand_are_read),
+	    TEST(weights_set_by_hand_are_read_when_sealed),
 	    TEST(truncated_files),
 	    TEST(flipped_bits_are_found),
 	    TEST(unwritable_places_are_errors),

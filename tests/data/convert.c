@@ -73,16 +73,22 @@ static void usage_errors(void)
 	    {"--symmetrize=yes @/in.txt -o @/o.h5", "--symmetrize takes no value, found \"yes\""},
 	    {"--synthetic star -o @/o.h5", "--synthetic is \"star\", expected one of planted"},
 	    {"--synthetic planted @/in.txt -o @/o.h5", "reads no input"},
-	    {"--synthetic planted --nodes ten -o @/o.h5", "--nodes is \"ten\", expected a whole number from 0"},
+	    {"--synthetic planted --nodes ten -o @/o.h5",
+	     "--nodes is \"ten\", expected a whole number from 0"},
 	    {"--synthetic planted --seed -1 -o @/o.h5", "--seed is \"-1\""},
 	    {"--synthetic planted --classes 5000000000 -o @/o.h5", "--classes is \"5000000000\""},
 	    {"--synthetic planted --degree 1x -o @/o.h5", "--degree is \"1x\", expected a number"},
 	    {"--nodes 5 @/in.txt -o @/o.h5", "--nodes belongs to --synthetic planted"},
-	    {"--features-dtype f64 @/in.txt -o @/o.h5", "--features-dtype is \"f64\", expected one of f16|f32"},
+	    {"--features-dtype f64 @/in.txt -o @/o.h5",
+	     "--features-dtype is \"f64\", expected one of f16|f32"},
 	    {"--json @/in.txt -o @/o.h5", "--json belongs to --inspect"},
 	    {"--inspect @/a.h5 @/in.txt", "--inspect takes one file"},
+	    {"--seal @/a.h5 @/in.txt", "--seal takes one file and no other option"},
+	    {"--seal @/a.h5 --json", "--seal takes one file and no other option"},
+	    {"--seal @/absent.h5", "No such file or directory"},
 	    {"--fold 2 @/in.txt -o @/o.h5", "--fold is \"2\", expected F/K"},
-	    {"--fold 0/2 @/in.txt -o @/o.h5", "--fold is \"0/2\", expected F/K: fold F, from 0, of K, at least 3"},
+	    {"--fold 0/2 @/in.txt -o @/o.h5",
+	     "--fold is \"0/2\", expected F/K: fold F, from 0, of K, at least 3"},
 	    {"--fold 5/5x @/in.txt -o @/o.h5", "--fold is \"5/5x\""},
 	    {"--fold 5/5 @/in.txt -o @/o.h5", "--fold is \"5/5\""},
 	    {"--fold -1/5 @/in.txt -o @/o.h5", "--fold is \"-1/5\""},
@@ -388,12 +394,34 @@ static void waiting_for_a_pipe_can_be_ended(void)
 	}
 }
 
+/* Changed by another program: refused with the way out, which is taken. */
+static void changed_files_are_sealed(void)
+{
+	write_text(scratch(0, "in.txt"), "0 1\n1 2\n");
+	CHECK_EQ_I(run_convert("@/in.txt -o @/changed.h5 --quiet"), 0);
+	const hid_t file = H5Fopen(scratch(0, "changed.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+	CHECK(file >= 0);
+	H5Gclose(H5Gcreate2(file, "notes", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	H5Fclose(file);
+	CHECK_EQ_I(run_convert("--inspect @/changed.h5"), 2);
+	CHECK_CONTAINS(convert_err, "changed.h5: does not fit its checksum");
+	CHECK_CONTAINS(convert_err, "if on purpose, h5convert --seal makes the checksum new\n");
+	CHECK_EQ_I(run_convert("--seal @/changed.h5"), 0);
+	CHECK_STR(convert_out, "");
+	CHECK_EQ_I(run_convert("--inspect @/changed.h5"), 0);
+	write_text(scratch(0, "text.h5"), "no HDF5");
+	CHECK_EQ_I(run_convert("--seal @/text.h5"), 2);
+	CHECK_CONTAINS(convert_err, "HDF5's signature is neither");
+	one_line(convert_err);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(help_and_formats),
 	    TEST(lost_output_is_a_fault),
 	    TEST(usage_errors),
+	    TEST(changed_files_are_sealed),
 	    TEST(bad_input_leaves_nothing),
 	    TEST(output_that_cannot_be_written_is_a_fault),
 	    TEST(full_disk_leaves_nothing),

@@ -43,6 +43,15 @@ unsigned char *read_bytes(const char *path, size_t *count)
 	return bytes;
 }
 
+void unseal(const char *path)
+{
+	size_t count = 0;
+	unsigned char *bytes = read_bytes(path, &count);
+	CHECK(count > 512 && memcmp(bytes + 512, "\211HDF\r\n\032\n", 8) == 0);
+	write_bytes(path, bytes + 512, count - 512);
+	free(bytes);
+}
+
 int file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;

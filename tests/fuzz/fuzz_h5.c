@@ -1,5 +1,10 @@
-/* The readers of datasets and checkpoints against HDF5 files that are well-formed as HDF5 and wrong in every other way. The input is a program of edits on a good file: members are
- * removed or replaced by arrays of other types, shapes and contents, attributes by other texts. (HDF5's parsing of its own metadata is HDF5's to harden, not under test.) */
+/* The readers of datasets and checkpoints against two kinds of bad HDF5 files. The input is a
+ * program.
+ *
+ * Edits, on a file without a checksum: well-formed as HDF5 and wrong in every other way. Members
+ * are removed or replaced by arrays of other types, shapes and contents, attributes by other texts.
+ *
+ * Damage, on a file with its checksum: any bytes become others, and no such file is read. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -196,12 +201,63 @@ static const uint8_t *good_file(unsigned kind, size_t *count)
 	return image[kind];
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+static hg_status read_image(unsigned kind, const uint8_t *image, size_t count)
 {
-	struct program p = {bytes, bytes + count};
-	size_t size = 0;
-	const unsigned kind = take(&p) % FUZZ_KINDS;
-	const uint8_t *good = good_file(kind, &size);
+	return kind == FUZZ_CHECKPOINT ? fuzz_checkpoint(image, count)
+	                               : fuzz_import("h5", image, count);
+}
+
+static size_t take_place(struct program *p, size_t size)
+{
+	size_t place = take(p);
+	place = place << 8 | take(p);
+	return (place << 8 | take(p)) % size;
+}
+
+static void damage_once(struct program *p, uint8_t *image, size_t *size)
+{
+	const size_t at = take_place(p, *size), from = take_place(p, *size), most = take(p) + 1;
+	const size_t left = *size - (at > from ? at : from), some = most < left ? most : left;
+	switch (take(p) % 5) {
+	case 0:
+		image[at] = (uint8_t)(image[at] ^ 1u << take(p) % 8);
+		break;
+	case 1:
+		memset(image + at, (int)take(p), some);
+		break;
+	case 2:
+		memmove(image + at, image + from, some);
+		break;
+	case 3: /* a piece taken out */
+		memmove(image + at, image + at + some, *size - at - some);
+		*size -= some;
+		break;
+	default:
+		*size = at + 1;
+	}
+}
+
+/* What is read then is what was written: the damage changed nothing. */
+static void damage(struct program *p, unsigned kind, const uint8_t *good, size_t size)
+{
+	size_t count = size;
+	uint8_t *image = malloc(size);
+	if (!image)
+		abort();
+	memcpy(image, good, size);
+	for (unsigned k = 1 + take(p) % 4; k > 0; k--)
+		damage_once(p, image, &count);
+	const int same = count == size && memcmp(image, good, size) == 0;
+	if ((read_image(kind, image, count) == HG_OK) != same) {
+		fprintf(stderr, "kind %u: %s\n", kind,
+		        same ? "a good file is refused" : "a damaged one is read");
+		abort();
+	}
+	free(image);
+}
+
+static void edit_file(struct program *p, unsigned kind, const uint8_t *good, size_t size)
+{
 	const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	H5Pset_fapl_core(plist, 1 << 16, 0);
@@ -210,18 +266,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 	H5Pclose(plist);
 	if (file < 0)
 		abort();
-	for (unsigned k = 1 + take(&p) % 4; k > 0; k--)
-		edit(&p, file, kind == FUZZ_CHECKPOINT ? &checkpoint : &dataset);
+	for (unsigned k = 1 + take(p) % 4; k > 0; k--)
+		edit(p, file, kind == FUZZ_CHECKPOINT ? &checkpoint : &dataset);
 	H5Fflush(file, H5F_SCOPE_GLOBAL);
 	const ssize_t length = H5Fget_file_image(file, NULL, 0);
 	uint8_t *image = length > 0 ? malloc((size_t)length) : NULL;
 	if (!image || H5Fget_file_image(file, image, (size_t)length) != length)
 		abort();
 	H5Fclose(file);
-	if (kind == FUZZ_CHECKPOINT)
-		fuzz_checkpoint(image, (size_t)length);
-	else
-		fuzz_import("h5", image, (size_t)length);
+	(void)read_image(kind, image, (size_t)length);
 	free(image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+	struct program p = {bytes, bytes + count};
+	size_t size = 0;
+	const unsigned what = take(&p) % (2 * FUZZ_KINDS), kind = what % FUZZ_KINDS;
+	const uint8_t *good = good_file(kind, &size);
+	if (what < FUZZ_KINDS)
+		edit_file(&p, kind, good + FUZZ_BLOCK, size - FUZZ_BLOCK);
+	else
+		damage(&p, kind, good, size);
 	return 0;
 }

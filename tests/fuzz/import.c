@@ -13,13 +13,18 @@ struct file {
 	int made, fd;
 };
 
+static void fill_open(int fd, const uint8_t *bytes, size_t count)
+{
+	if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, bytes, count, 0) != (ssize_t)count)
+		abort();
+}
+
 static int fill(struct file *file, const uint8_t *bytes, size_t count)
 {
 	if (!file->made)
 		file->fd = memfd_create("hg-fuzz", MFD_CLOEXEC);
 	file->made = 1;
-	if (file->fd < 0 || ftruncate(file->fd, 0) != 0 || pwrite(file->fd, bytes, count, 0) != (ssize_t)count)
-		abort();
+	fill_open(file->fd, bytes, count);
 	return file->fd;
 }
 
@@ -29,7 +34,28 @@ static void store(const uint8_t *bytes, size_t count)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fill(&file, bytes, count));
 }
 
-static void import_path(const char *format, const char *name)
+/* The same under a name, which goes when the process does: HDF5 opens no file without one. */
+static char named[64];
+
+static void remove_named(void)
+{
+	unlink(named);
+}
+
+static void store_named(const uint8_t *bytes, size_t count)
+{
+	static int fd = -1;
+	if (fd < 0) {
+		const int in_memory = access("/dev/shm", W_OK) == 0;
+		snprintf(named, sizeof named, "%s/hg-fuzz-XXXXXX", in_memory ? "/dev/shm" : "/tmp");
+		fd = mkstemp(named);
+		if (fd < 0 || atexit(remove_named) != 0)
+			abort();
+	}
+	fill_open(fd, bytes, count);
+}
+
+static hg_status import_path(const char *format, const char *name)
 {
 	size_t formats = 0, k = 0;
 	const hg_importer *table = hg_importers(&formats);
@@ -45,12 +71,17 @@ static void import_path(const char *format, const char *name)
 		abort();
 	}
 	hg_dataset_free(d);
+	return status;
 }
 
-void fuzz_import(const char *format, const uint8_t *bytes, size_t count)
+hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 {
+	if (strcmp(format, "h5") == 0) {
+		store_named(bytes, count);
+		return import_path(format, named);
+	}
 	store(bytes, count);
-	import_path(format, path);
+	return import_path(format, path);
 }
 
 /* The importer looks for files beside the first: links to those in memory, in a folder that goes when the process does. */
@@ -88,21 +119,22 @@ void fuzz_set(const uint8_t *bytes, size_t count)
 		bytes += length + (end != NULL);
 		count -= length + (end != NULL);
 	}
-	import_path("tu", part_name(0));
+	(void)import_path("tu", part_name(0));
 }
 
-void fuzz_checkpoint(const uint8_t *bytes, size_t count)
+hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	hg_state *state = NULL;
-	store(bytes, count);
-	const hg_status status = hg_checkpoint_read(path, &state, message);
+	store_named(bytes, count);
+	const hg_status status = hg_checkpoint_read(named, &state, message);
 	const int good = status == HG_OK ? state && !hg_state_fault(state) : status < 0 && !state && message[0] && !strchr(message, '\n');
 	if (!good) {
 		fprintf(stderr, "checkpoint: %s, \"%s\"\n", hg_status_name(status), message);
 		abort();
 	}
 	hg_state_free(state);
+	return status;
 }
 
 /* A ring of 6 nodes with labels and splits, or two rings of 3; the two feature layouts. */

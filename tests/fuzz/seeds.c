@@ -70,7 +70,7 @@ int seed_tu(int k, const char *path)
 int seed_h5(int k, const char *path)
 {
 	uint8_t bytes[256];
-	if (k >= 4)
+	if (k >= 2 * FUZZ_KINDS)
 		return 0;
 	for (size_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)test_u64();

@@ -8,7 +8,8 @@
 
 /* What the command line asks for. */
 struct options {
-	const char *from, *output, *synthetic, *inspect, *name, *features_dtype, *reorder, *folds;
+	const char *from, *output, *synthetic, *inspect, *seal;
+	const char *name, *features_dtype, *reorder, *folds;
 	const char **inputs;
 	int input_count;
 	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;

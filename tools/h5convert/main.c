@@ -181,6 +181,17 @@ static int convert(struct options *o)
 	return status < 0 ? exit_code(status, writing) : TOOL_DONE;
 }
 
+/* In place, or not at all. */
+static int seal(const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_file_seal(path, message);
+	if (status == HG_OK)
+		return TOOL_DONE;
+	fprintf(stderr, "h5convert: %s\n", message);
+	return tool_code_of(status);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -196,6 +207,8 @@ int main(int argc, char **argv)
 		printf("h5convert (HalfGraph) %s\n", hg_version_string());
 	} else if (options.list_formats) {
 		list_formats();
+	} else if (options.seal) {
+		code = seal(options.seal);
 	} else {
 		code = options.inspect ? inspect(options.inspect, options.json) : convert(&options);
 	}

@@ -33,6 +33,8 @@ static const struct tool_option table[] = {
      .only = "planted"},
     {"--seed", "S", "the same seed gives the same file's content on every machine (0)", AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--inspect", "FILE.h5", "check a dataset and show what is in it", AT(inspect), TOOL_TEXT},
+    {"--seal", "FILE.h5", "check a dataset or checkpoint of another program, put a checksum on it",
+     AT(seal), TOOL_TEXT},
     {"--json", NULL, "with --inspect, or --reorder: one JSON object", AT(json), TOOL_FLAG},
     {"--list-formats", NULL, "the formats of --from", AT(list_formats), TOOL_FLAG},
     {"--quiet", NULL, "say nothing but errors", AT(quiet), TOOL_FLAG},
@@ -46,7 +48,8 @@ void options_help(void)
 	puts("h5convert: graph datasets into HalfGraph's HDF5 format\n\n"
 	     "  h5convert [--from FORMAT] INPUT... -o OUT.h5 [transforms]\n"
 	     "  h5convert --synthetic planted -o OUT.h5 [--nodes N ...]\n"
-	     "  h5convert --inspect FILE.h5 [--json]\n\n"
+	     "  h5convert --inspect FILE.h5 [--json]\n"
+	     "  h5convert --seal FILE.h5\n\n"
 	     "Examples\n"
 	     "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
 	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o computers.h5\n"
@@ -79,6 +82,10 @@ static int check(struct tool_line *line, const struct options *o)
 	for (int k = 0; k < o->input_count; k++)
 		if (o->inputs[k][0] == 0)
 			return tool_refuse(line, "the name of input %d is empty", k + 1);
+	if (o->seal)
+		return line->given & (line->given - 1) || o->input_count
+		           ? tool_refuse(line, "--seal takes one file and no other option")
+		           : 0;
 	if (o->inspect)
 		return o->input_count || o->output || o->synthetic ? tool_refuse(line, "--inspect takes one file and only --json besides") : 0;
 	if (o->json && !o->reorder)

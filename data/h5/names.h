@@ -1,0 +1,20 @@
+#ifndef HG_DATA_H5_NAMES_H
+#define HG_DATA_H5_NAMES_H
+
+#include "h5/h5.h"
+
+/* Names of a group's members, or of an object's attributes, in the order of strcmp. */
+struct hg__h5_names {
+	char **name;
+	int64_t count;
+};
+
+/* HG_ERR_FORMAT: they cannot be listed, or one is longer than size - 1. Freed also behind a
+ * failure. */
+HG_NODISCARD hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where,
+                                      size_t size, struct hg__h5_names *names);
+HG_NODISCARD hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where,
+                                         size_t size, struct hg__h5_names *names);
+void hg__h5_names_free(struct hg__h5_names *names);
+
+#endif
