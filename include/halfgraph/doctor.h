@@ -13,15 +13,21 @@ HG_EXTERN_C_BEGIN
  * scale and counters have the bits afterwards that they had before. */
 
 typedef enum hg_cause {
-	HG_CAUSE_INPUT = 0,        /* a feature, label, edge weight or parameter was bad before the step began, or is no half */
-	HG_CAUSE_ACCUMULATION = 1, /* a partial sum in f16 overflowed, the sum itself would have fitted (at loss scale 1, where it is a gradient's) */
-	HG_CAUSE_STORE = 2,        /* forward: the result is beyond its type, however it is summed */
-	HG_CAUSE_LOSS_SCALE = 3,   /* backward: overflow that is none at loss scale 1 */
-	HG_CAUSE_EXPLOSION = 4,    /* backward: beyond its type at loss scale 1 as well */
-	HG_CAUSE_UNDERFLOW = 5,    /* most of a tensor is rounded to zero: by an op, or features by their upload */
-	HG_CAUSE_SWAMPING = 6,     /* a sum in f16 is too large for its addends: they are below half a unit of it */
-	HG_CAUSE_ZERO = 7,         /* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
-	HG_CAUSE_OPTIMISER = 8,    /* good gradients, bad weights or moments after the update */
+	/* a feature, label, edge weight or parameter was bad before the step began, or is no half; a
+	 * running statistic that its column cannot have had (op, layer: of the norm; wide: the
+	 * batch's) */
+	HG_CAUSE_INPUT = 0,
+	/* a partial sum in f16 overflowed, the sum itself would have fitted (at loss scale 1, where
+	 * it is a gradient's) */
+	HG_CAUSE_ACCUMULATION = 1,
+	HG_CAUSE_STORE = 2,      /* forward: the result is beyond its type, however it is summed */
+	HG_CAUSE_LOSS_SCALE = 3, /* backward: overflow that is none at loss scale 1 */
+	HG_CAUSE_EXPLOSION = 4,  /* backward: beyond its type at loss scale 1 as well */
+	HG_CAUSE_UNDERFLOW = 5,  /* most of a tensor, or of columns of features, is rounded to zero */
+	HG_CAUSE_SWAMPING = 6,   /* a sum in f16 is too large for addends below half a unit of it */
+	/* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
+	HG_CAUSE_ZERO = 7,
+	HG_CAUSE_OPTIMISER = 8, /* good gradients, bad weights or moments after the update */
 	HG_CAUSE_COUNT = 9
 } hg_cause;
 HG_API const char *hg_cause_name(hg_cause cause); /* "loss-scale", for programs */
@@ -109,7 +115,8 @@ typedef struct hg_finding {
 	int64_t row, col;           /* the element, the first one that is bad: a node and a feature; an edge and a head. Underflow: the largest one that is lost */
 	int32_t head;               /* where a column is an attention head, which; -1: it is a feature, or a column */
 	const char *head_of;        /* "destination" or "source", where one tensor holds the heads of both ends; else "" */
-	int evaluation;             /* it was seen in the forward pass of an evaluation, which follows the step */
+	/* it is one of evaluations: of their forward pass, or running statistics that only they read */
+	int evaluation;
 	int64_t edge_row, edge_col; /* HG_ROW_EDGE: its end points, row <- column; else -1 */
 	double got, wide;           /* as stored; what it is from the same operands in f64, where it is a sum, else in f32 */
 	double limit;               /* what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum, 0 */
@@ -212,6 +219,12 @@ HG_API void hg_doctor_free(hg_doctor *doctor);
  * tensor of the step, for a copy of the parameters and for the operands of one op in f32, given back before this returns; a few steps' time and every tensor read by the
  * host once. */
 HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report);
+/* Examine the forward pass of an evaluation with the weights and running statistics at hand, of
+ * a training run (HG_ERR_STATE else): what is not finite there, which no step of training shows.
+ * After hg_train_run: that of the best epoch. In its first steps a batch norm's running
+ * statistics are not yet those of the data, and what overflows for that is a finding as well. */
+HG_API HG_NODISCARD hg_status hg_doctor_examine_evaluation(hg_doctor *doctor,
+                                                           const hg_doctor_report **report);
 
 /* Try what remedies say: each option once, in a run of its own from the beginning, and note in every remedy that names it whether it worked: the last step was applied with a
  * finite loss, no larger than the first, and the next one has no finding. The first finding's remedies come first, as they are listed, then what the next ones name besides, until

@@ -229,7 +229,19 @@ static hg_status look_into(struct hg__exam *exam)
 	hg__rows_learn(exam);
 	HG__TRY(hg__exam_inputs(exam));
 	HG__TRY(hg__exam_replay(exam));
-	return hg__exam_update(exam);
+	return exam->evaluation ? HG_OK : hg__exam_update(exam);
+}
+
+/* What a later examination holds its gradients against: the loss's own, the first one of
+ * backward. */
+static void remember_gradient(hg_doctor *doctor, const struct hg__exam *exam)
+{
+	int i = 0;
+	while (i < exam->tensors && !exam->tensor[i].backward)
+		i++;
+	if (i < exam->tensors && !exam->founds[0])
+		doctor->steepest =
+		    fmax(doctor->steepest, exam->tensor[i].amax / (double)exam->step.scale.scale);
 }
 
 /* Features that an upload may have narrowed. */
@@ -243,7 +255,7 @@ static void know_upload(const hg_doctor *doctor, struct hg__exam *exam)
 }
 
 /* Everything goes back to where it was, whatever was found and whatever failed. */
-static hg_status examine(hg_doctor *doctor, int back)
+static hg_status examine(hg_doctor *doctor, int back, int evaluation)
 {
 	struct hg__exam exam = {.ctx = doctor->ctx,
 	                        .tape = doctor->tape,
@@ -252,8 +264,10 @@ static hg_status examine(hg_doctor *doctor, int back)
 	                        .features = doctor->train ? doctor->train->input.x_sparse : NULL,
 	                        .config = doctor->train ? &doctor->train->config : NULL,
 	                        .progress = doctor->config.progress,
-	                        .silent = doctor->config.silent,
+	                        .silent = doctor->config.silent && !evaluation,
 	                        .most = doctor->config.most_findings,
+	                        .evaluation = evaluation,
+	                        .steepest = doctor->steepest,
 	                        .pages = &doctor->pages};
 	struct hg__sandbox box = {0};
 	know_upload(doctor, &exam);
@@ -266,7 +280,27 @@ static hg_status examine(hg_doctor *doctor, int back)
 	const hg_status closed = hg__sandbox_close(&box);
 	HG__TRY(status);
 	HG__TRY(closed);
+	if (!evaluation)
+		HG__TRY(hg__exam_statistics(&exam));
+	remember_gradient(doctor, &exam);
 	return fill_report(&exam, &doctor->report);
+}
+
+/* A run's own tape, copied for as long as it is looked at. */
+static hg_status examine_copy(hg_doctor *doctor, const hg_tape *tape, int back, int evaluation,
+                              const hg_doctor_report **report)
+{
+	hg__page_free(doctor->ctx, &doctor->pages);
+	if (tape)
+		HG__TRY(hg__tape_copy_kept(tape, &doctor->tape));
+	const hg_status status = examine(doctor, back, evaluation);
+	if (tape) {
+		hg_tape_free(doctor->tape);
+		doctor->tape = NULL;
+	}
+	HG__TRY(status);
+	*report = &doctor->report;
+	return HG_OK;
 }
 
 hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report **report)
@@ -279,15 +313,20 @@ hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report 
 		return hg__fail(doctor->ctx, HG_ERR_ARG, report ? "doctor_examine: back is %d, expected 0 or 1" : "doctor_examine: report is NULL", back);
 	if (doctor->train && !doctor->train->tape)
 		return hg__fail(doctor->ctx, HG_ERR_STATE, "doctor_examine: the run has no tape: it failed while it was recorded again");
-	hg__page_free(doctor->ctx, &doctor->pages);
-	if (doctor->train)
-		HG__TRY(hg__tape_copy_kept(doctor->train->tape, &doctor->tape));
-	const hg_status status = examine(doctor, back);
-	if (doctor->train) {
-		hg_tape_free(doctor->tape);
-		doctor->tape = NULL;
-	}
-	HG__TRY(status);
-	*report = &doctor->report;
-	return HG_OK;
+	return examine_copy(doctor, doctor->train ? doctor->train->tape : NULL, back, 0, report);
+}
+
+hg_status hg_doctor_examine_evaluation(hg_doctor *doctor, const hg_doctor_report **report)
+{
+	if (report)
+		*report = NULL;
+	if (!doctor)
+		return HG_ERR_ARG;
+	if (!report)
+		return hg__fail(doctor->ctx, HG_ERR_ARG, "doctor_examine_evaluation: report is NULL");
+	if (!doctor->train || !doctor->train->evaluator.tape)
+		return hg__fail(doctor->ctx, HG_ERR_STATE, "doctor_examine_evaluation: %s",
+		                doctor->train ? "the run has no tape: it failed while it was recorded again"
+		                              : "expected the doctor of a training run");
+	return examine_copy(doctor, doctor->train->evaluator.tape, 0, 1, report);
 }

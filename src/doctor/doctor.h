@@ -14,6 +14,8 @@ struct hg_doctor {
 	hg_train *train; /* NULL: the tape is the doctor's own */
 	hg_tape *tape;   /* kept (autograd/keep.c); of a training run only while a step is examined */
 	hg_doctor_config config;
+	/* the loss's own gradient, the largest that an examination has seen, at loss scale 1 */
+	double steepest;
 	struct hg__page *pages; /* of the report */
 	hg_doctor_report report;
 };

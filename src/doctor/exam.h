@@ -19,6 +19,7 @@ HG_EXTERN_C_BEGIN
  *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
+ *     statistics.c running statistics, which only evaluations read
  *     chain.c      the way from there to the loss and the weights
  *     sentence.c, headline.c, remedy.c    in words, and what to do (typed.c: numbers as they were typed)
  *     try.c        does it help? (change.c: the run that an option makes of a run; changed_data.c: and its features)
@@ -69,6 +70,9 @@ struct hg__exam {
 	const hg_train_config *config; /* of a training run; NULL: none */
 	const hg_progress *progress;
 	int silent, most;
+	int evaluation; /* the forward pass of one, and nothing else */
+	/* the largest gradient of its loss that this run has had, at loss scale 1; 0: unknown */
+	double steepest;
 	struct hg__step step; /* as it is at the beginning */
 	struct hg__page **pages;
 
@@ -131,6 +135,8 @@ HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *fou
                                     const struct hg__sum *sum, const struct hg__half_sum *half);
 /* update.c */
 HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
+/* statistics.c: when the forward pass has run, and the run's own state is back. */
+HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
 /* chain.c */
 HG_NODISCARD hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found);
 /* sentence.c */

@@ -22,6 +22,7 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .row_is = HG_ROW_NODE,
 	                              .edge_row = -1,
 	                              .edge_col = -1,
+	                              .evaluation = exam->evaluation,
 	                              .head = -1,
 	                              .head_of = "",
 	                              .grown = "",

@@ -22,7 +22,8 @@ struct running {
 struct trace {
 	struct hg__half_sum *half;
 	int64_t taken;
-	double ignored;
+	double ignored, missing; /* what changed nothing: its sizes, and its sum */
+	double squares;          /* of what rounding did to the rest */
 	struct curve *curve; /* NULL: nobody draws it */
 };
 
@@ -34,10 +35,11 @@ struct curve {
 	double wide;
 };
 
-/* What joins a running sum: `taken` addends, of which `ignored` have changed nothing before; size: in the result. */
+/* What joins a running sum: `taken` addends, of which `ignored` have changed nothing before;
+ * value: in the result. */
 struct joining {
 	float x;
-	double size;
+	double value;
 	int64_t taken, ignored;
 };
 
@@ -58,7 +60,10 @@ static void take(struct trace *t, struct running *r, struct joining in)
 {
 	const float next = hg__half_round(r->sum + in.x);
 	const int stays = next == r->sum && in.x != 0.0f;
-	t->ignored += stays ? in.size : 0.0;
+	const double off = ((double)next - ((double)r->sum + (double)in.x)) * (double)r->after;
+	t->ignored += stays ? fabs(in.value) : 0.0;
+	t->missing += stays ? in.value : 0.0;
+	t->squares += stays || !isfinite(off) ? 0.0 : off * off;
 	r->taken += in.taken;
 	r->ignored += stays ? in.taken : in.ignored;
 	if (t->half->overflowed)
@@ -97,14 +102,14 @@ static void take_addend(const struct hg__sum *sum, int64_t k, struct trace *t, s
 	t->taken = k + 1;
 	take(t, r,
 	     (struct joining){sum->products ? hg__half_round(a->f * a->x) : a->x,
-	                      fabs(a->factor * a->operand), 1, 0});
+	                      a->factor * a->operand, 1, 0});
 }
 
 /* A running sum joins another, and begins again. */
 static void take_sum(struct trace *t, struct running *r, struct running *from)
 {
 	const float x = from->after == 1.0f ? from->sum : hg__half_round(from->sum * from->after);
-	take(t, r, (struct joining){x, fabs((double)x), from->taken, from->ignored});
+	take(t, r, (struct joining){x, (double)x, from->taken, from->ignored});
 	*from = (struct running){.after = from->after};
 }
 
@@ -152,6 +157,8 @@ void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half)
 	const struct running row = in_halves(sum, &t);
 	half->ignored = row.ignored;
 	half->share = sum->mass > 0.0 ? t.ignored / sum->mass : 0.0;
+	half->missing = t.missing;
+	half->noise = sqrt(t.squares);
 }
 
 int hg__sum_running(const struct hg__sum *sum, int64_t at, hg_running *points)

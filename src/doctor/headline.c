@@ -59,6 +59,9 @@ static void say_input(struct line *l)
 	if (f->limit < hg_dtype_get(HG_F16)->overflow)
 		say(l, "Label out of range: %s has %.0f, and there are %.0f classes", l->where, f->got,
 		    f->limit);
+	else if (f->evaluation)
+		say(l, "Evaluations are wrong: %s has %.6g in column %" PRId64 ", where the batch has %.6g",
+		    f->tensor, f->got, f->col, f->wide);
 	else if (isfinite(f->wide))
 		say(l, "%s beyond fp16: %.6g in %s of %s, and fp16 ends at 65504",
 		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);

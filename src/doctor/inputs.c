@@ -1,7 +1,9 @@
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "doctor/exam.h"
+#include "precision/half.h"
 
 /* Before the step begins: features, targets, labels, weights of graphs, and all of the parameters. What is bad here is no op's fault. */
 
@@ -94,12 +96,69 @@ static double largest_row(const float *x, const struct hg__mat *mat)
 	return most;
 }
 
-/* Features that an upload made 0: |x| <= 2^-25. */
-static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg__look *look)
+/* ---- features that an upload made 0: |x| <= 2^-25 ---- */
+
+/* A column has vanished if more than half of its mass is lost. One of 32 that hold anything is a
+ * finding: by choice, so that the last components of a decomposition, which are nothing but
+ * rounding, are none. What f32 holds as a subnormal alone counts as nothing. */
+#define COLUMNS_LOST 32
+
+/* Of one column, from row 0 on. */
+struct vanishing {
+	double mass, lost;
+	int64_t gone, row; /* elements that became 0; the largest of them */
+	double largest;
+};
+
+static struct vanishing vanishing_of(const float *x, const struct hg__mat *mat, int64_t col)
+{
+	struct vanishing v = {0};
+	for (int64_t i = 0; i < mat->rows; i++) {
+		const double size = fabs((double)x[i * mat->cols + col]);
+		if (!(size >= (double)FLT_MIN) || !isfinite(size))
+			continue;
+		v.mass += size;
+		if (hg__half_round((float)size) != 0.0f)
+			continue;
+		v.lost += size;
+		v.gone++;
+		if (size > v.largest) {
+			v.largest = size;
+			v.row = i;
+		}
+	}
+	return v;
+}
+
+/* Those of the columns that vanished, as a look that saw nothing else; 0: too few. */
+static int64_t columns_gone(const float *x, const struct hg__mat *mat, struct hg__look *look)
+{
+	int64_t columns = 0, full = 0;
+	struct hg__look gone = *look;
+	gone.gone = 0;
+	gone.faded = (struct hg__off){0};
+	for (int64_t c = 0; c < mat->cols; c++) {
+		const struct vanishing v = vanishing_of(x, mat, c);
+		full += v.mass > 0.0;
+		if (!(v.lost > 0.5 * v.mass))
+			continue;
+		columns++;
+		gone.gone += v.gone;
+		if (v.largest > gone.faded.by)
+			gone.faded =
+			    (struct hg__off){v.row, c, 0.0, (double)x[v.row * mat->cols + c], v.largest};
+	}
+	if (!columns || columns * COLUMNS_LOST < full)
+		return 0;
+	*look = gone;
+	return columns;
+}
+
+static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg__look *look,
+                              int64_t columns)
 {
 	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_UNDERFLOW);
 	const struct hg__mat *mat = &exam->tape->value[v].tensor->mat;
-	exam->value[v].faint = 1;
 	if (!found)
 		return HG_OK;
 	found->stop = -1;
@@ -109,6 +168,7 @@ static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg_
 	found->finding.got = look->faded.got;
 	found->finding.wide = look->faded.wide;
 	found->finding.limit = hg_dtype_get(mat->dtype)->min_subnormal;
+	found->finding.columns = columns;
 	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", exam->tape->value[v].name));
 	return hg__found_at(exam, found, &exam->rows[v], look->faded.row, look->faded.col);
 }
@@ -124,7 +184,14 @@ static hg_status look_at_leaf(struct hg__exam *exam, int32_t v, struct hg__look 
 	}
 	HG__TRY(hg__look_beside(exam->ctx, mat, exam->uploaded, look));
 	exam->value[v].row_sum = largest_row(exam->uploaded, mat);
-	return exam->silent && hg__fades(look) ? upload_found(exam, v, look) : HG_OK;
+	if (!exam->silent)
+		return HG_OK;
+	struct hg__look gone = *look;
+	const int64_t columns = columns_gone(exam->uploaded, mat, &gone);
+	if (!columns && !hg__fades(look))
+		return HG_OK;
+	exam->value[v].faint = hg__fades(look);
+	return upload_found(exam, v, columns ? &gone : look, columns);
 }
 
 static hg_status check_leaf(struct hg__exam *exam, int32_t v)

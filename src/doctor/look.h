@@ -10,7 +10,7 @@ struct hg__off {
 	int64_t row, col;
 	double got, wide, by; /* by: how far, as the list measures it */
 };
-#define HG__OFFS 6
+#define HG__OFFS 16
 
 /* One float tensor as the host sees it, once through, beside the wide result where there is one. Some megabytes of host memory, however large it is. */
 struct hg__look {

@@ -183,12 +183,18 @@ static int no_option(const struct patient *p, char option[OPTION])
 /* Of what is bad before the step: a number that a half cannot hold, or none at all. */
 static int is_number(const struct patient *p)
 {
-	return isfinite(p->f->wide);
+	return isfinite(p->f->wide) && !p->f->evaluation;
+}
+
+static int statistic_is_bad(const struct patient *p, char option[OPTION])
+{
+	return p->f->evaluation && no_option(p, option);
 }
 
 static int weight_is_bad(const struct patient *p, char option[OPTION])
 {
-	return p->f->row_is == HG_ROW_WEIGHT && !is_number(p) && no_option(p, option);
+	return p->f->row_is == HG_ROW_WEIGHT && !is_number(p) && !p->f->evaluation &&
+	       no_option(p, option);
 }
 
 static int data_is_bad(const struct patient *p, char option[OPTION])
@@ -233,19 +239,28 @@ static const struct {
 	const char *why;
 } table[] = {
     {HG_CAUSE_INPUT, data_is_bad, "the file holds it: correct the element there; no option can"},
-    {HG_CAUSE_INPUT, weight_is_bad, "an earlier step or a checkpoint made it: go back to one before"},
+    {HG_CAUSE_INPUT, statistic_is_bad,
+     "a checkpoint or a program set it: set it to the mean or variance of the data, or train on "
+     "from a state in which it is"},
+    {HG_CAUSE_INPUT, weight_is_bad,
+     "an earlier step or a checkpoint made it: go back to one before"},
     {HG_CAUSE_INPUT, beyond_f16, "features divided by their row's sum are at most 1"},
     {HG_CAUSE_INPUT, beyond_f16_too, "fp32 holds the number"},
     {HG_CAUSE_INPUT, outgrown, "the weights have grown too fast"},
-    {HG_CAUSE_ACCUMULATION, wide_sums, "sums in fp32, rounded to fp16 once, when the row is complete"},
-    {HG_CAUSE_ACCUMULATION, batched_sums, "sums in fp16, but in batches of 64 that are scaled before they join the sum"},
+    {HG_CAUSE_ACCUMULATION, wide_sums,
+     "sums in fp32, rounded to fp16 once, when the row is complete"},
+    {HG_CAUSE_ACCUMULATION, batched_sums,
+     "sums in fp16, but in batches of 64 that are scaled before they join the sum"},
     {HG_CAUSE_ACCUMULATION, full_precision, "nothing is fp16 then"},
-    {HG_CAUSE_STORE, wide_sums, "sums in fp32; a result that overflows all the same is stored divided by a power of two, or in fp32, by "
-                                    "the run itself"},
+    {HG_CAUSE_STORE, wide_sums,
+     "sums in fp32; a result that overflows all the same is stored divided by a power of two, or "
+     "in fp32, by "
+     "the run itself"},
     {HG_CAUSE_STORE, norm_both, "a sum divided by the root of the degree"},
     {HG_CAUSE_STORE, norm_right, "a mean is no larger than its largest term"},
     {HG_CAUSE_STORE, mean, "a mean is no larger than its largest term"},
-    {HG_CAUSE_STORE, lambda, "a smaller factor on the neighbours' sum; a batch norm behind it takes it off again"},
+    {HG_CAUSE_STORE, lambda,
+     "a smaller factor on the neighbours' sum; a batch norm behind it takes it off again"},
     {HG_CAUSE_STORE, row_normalize, "features divided by their row's sum are at most 1"},
     {HG_CAUSE_STORE, lower_rate_later, "the weights have grown too fast"},
     {HG_CAUSE_STORE, clip_later, "one large gradient moves the weights no further than others"},
@@ -258,15 +273,19 @@ static const struct {
     {HG_CAUSE_EXPLOSION, lower_rate_later, "the weights have grown too fast"},
     {HG_CAUSE_EXPLOSION, clip_later, "one large gradient moves the weights no further than others"},
     {HG_CAUSE_EXPLOSION, full_precision, "fp32 holds numbers up to 3.4e38"},
-    {HG_CAUSE_UNDERFLOW, higher_scale, "the smallest scale at which this gradient has all its bits"},
+    {HG_CAUSE_UNDERFLOW, higher_scale,
+     "the smallest scale at which this gradient has all its bits"},
     {HG_CAUSE_UNDERFLOW, vanished, "features divided by their row's sum are shares of 1"},
     {HG_CAUSE_UNDERFLOW, full_precision, "fp32 holds numbers down to 1.4e-45"},
     {HG_CAUSE_SWAMPING, wide_sums, "sums in fp32 grow on where fp16 can add no more"},
     {HG_CAUSE_SWAMPING, batched_sums, "sums in fp16, but in batches of 64"},
     {HG_CAUSE_SWAMPING, full_precision, "nothing is fp16 then"},
     {HG_CAUSE_ZERO, full_precision, "fp32 holds quotients of smaller numbers"},
-    {HG_CAUSE_ZERO, no_option, "add a small positive number to what is divided by, or taken the root or logarithm of; a larger eps in a norm"},
-    {HG_CAUSE_OPTIMISER, no_eps, "the optimiser's eps is 0: a gradient that was always 0 is divided by 0"},
+    {HG_CAUSE_ZERO, no_option,
+     "add a small positive number to what is divided by, or taken the root or logarithm of; a "
+     "larger eps in a norm"},
+    {HG_CAUSE_OPTIMISER, no_eps,
+     "the optimiser's eps is 0: a gradient that was always 0 is divided by 0"},
     {HG_CAUSE_OPTIMISER, lower_rate, "shorter steps"},
     {HG_CAUSE_OPTIMISER, clip, "one large gradient moves the weights no further than others"},
     {HG_CAUSE_OPTIMISER, working_copy_only, "fp32 holds the weight"},

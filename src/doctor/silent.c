@@ -4,12 +4,18 @@
 
 /* Finite and wrong all the same.
  *
- *     UNDERFLOW  more than half of a tensor's mass, sum of |wide|, lies in elements that were stored as zero
- *     SWAMPING   a sum in f16 lost more than 5 % of the mass of its addends to a running sum that they could not change (a batch of 64 addends loses 3 % at most:
- *                halves.c), and is off by more than 2^-5 of what it is: what is lost of a sum of both signs may cancel */
+ *     UNDERFLOW  more than half of a tensor's mass, sum of |wide|, lies in elements that were
+ *                stored as zero, and not because a sum in f16 stood still
+ *     SWAMPING   a sum in f16 is off by more than 2^-5 of what it is, and what changed nothing in
+ *                it is either more than 5 % of the mass of its addends (a batch of 64 loses 3 % at
+ *                most: halves.c), or, where large addends have cancelled each other, what the sum
+ *                is off by: many addends that add up to half of that or more, and to 4 times what
+ *                rounding did to the others. Of both signs, and of like sizes, they do not. */
 #define SHARE_LOST 0.5
 #define SHARE_IGNORED 0.05
 #define SHARE_OFF 0x1p-5
+#define MANY_IGNORED 16
+#define BEYOND_NOISE 4.0
 
 /* Where numbers of the size of the operand cancel each other, what is left may be nothing but their rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a
  * softmax of a few terms. That it vanishes is no loss. */
@@ -24,6 +30,22 @@ static const struct {
 int hg__fades(const struct hg__look *look)
 {
 	return look->lost > SHARE_LOST * look->mass;
+}
+
+/* Is there anything left to learn? A loss of 0 has no gradient; a cross-entropy below 2^-24 is
+ * that of probabilities that are 1 in f32; and a gradient that is below 2^-24 of what the run
+ * has had changes nothing that the earlier ones made. That it vanishes in f16 is no loss. */
+#define RESOLUTION 0x1p-24
+
+static int is_learnt(const struct hg__exam *exam, const struct hg__result *r, double size)
+{
+	const int32_t node = exam->tape->value[exam->tape->output].node;
+	const struct hg__op *op = node >= 0 ? exam->tape->line[node].node.op : NULL;
+	const int entropy = op == &hg__op_softmax_xent || op == &hg__op_bce_logits;
+	if (!r->backward)
+		return 0;
+	return exam->loss == 0.0 || (entropy && exam->loss >= 0.0 && exam->loss < RESOLUTION) ||
+	       size < RESOLUTION * exam->steepest * (double)exam->step.scale.scale;
 }
 
 static int is_noise(const struct hg__exam *exam, const struct hg__result *r, double size)
@@ -72,17 +94,26 @@ static int seen(const struct hg__look *look, const struct hg__off *off)
 	return 0;
 }
 
+/* What changed nothing is what the sum is off by. */
+static int is_missing(const struct hg__half_sum *half, double off)
+{
+	const double missing = fabs(half->missing);
+	return half->ignored >= MANY_IGNORED && 2.0 * missing > off &&
+	       missing > BEYOND_NOISE * half->noise;
+}
+
 static hg_status weigh(const struct hg__result *r, const struct hg__off *off, struct worst *worst)
 {
 	struct hg__sum sum = {0};
 	struct hg__half_sum half;
-	if (!(fabs(off->got - off->wide) > SHARE_OFF * fabs(off->wide)))
+	const double by = fabs(off->got - off->wide);
+	if (!(by > SHARE_OFF * fabs(off->wide)))
 		return HG_OK;
 	HG__TRY(hg__sum_open(&r->launch->call, r->operand, off->row, off->col, &sum));
 	hg__sum_in_halves(&sum, &half);
-	if (sum.accumulate != HG_ACC_F32 && half.share > SHARE_IGNORED) {
+	if (sum.accumulate != HG_ACC_F32 && (half.share > SHARE_IGNORED || is_missing(&half, by))) {
 		worst->bad++;
-		if (half.share > worst->share) {
+		if (half.share > worst->share || worst->bad == 1) {
 			worst->share = half.share;
 			worst->off = *off;
 		}
@@ -119,24 +150,46 @@ static hg_status swamped(struct hg__exam *exam, const struct hg__result *r, cons
 	return status;
 }
 
-/* Sums that stopped growing are the farthest off, absolutely or relatively: those are looked at addend by addend. */
-static hg_status swamping(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
+/* Sums that stopped growing are the farthest off, absolutely or relatively: those are looked at
+ * addend by addend, and the largest of those that ended at zero. */
+static hg_status find_swamped(const struct hg__result *r, const struct hg__look *look,
+                              struct worst *worst)
 {
-	struct worst worst = {.share = SHARE_IGNORED};
+	*worst = (struct worst){.share = 0.0};
+	if (r->launch->call.node->accumulate == HG_ACC_F32 || r->operand == HG__BETWEEN)
+		return HG_OK;
 	for (int i = 0; i < HG__OFFS; i++) {
-		HG__TRY(weigh(r, &look->far[i], &worst));
+		HG__TRY(weigh(r, &look->far[i], worst));
 		if (!seen(look, &look->rel[i]))
-			HG__TRY(weigh(r, &look->rel[i], &worst));
+			HG__TRY(weigh(r, &look->rel[i], worst));
 	}
-	return worst.bad ? swamped(exam, r, &worst) : HG_OK;
+	if (look->gone && !seen(look, &look->faded))
+		HG__TRY(weigh(r, &look->faded, worst));
+	return HG_OK;
+}
+
+/* Does what was stored as zero come from sums that stood still? Asked of the largest. */
+static hg_status stood_still(const struct hg__result *r, const struct hg__look *look, int *stood)
+{
+	struct worst worst = {.share = 0.0};
+	if (r->operand != HG__BETWEEN)
+		HG__TRY(weigh(r, &look->faded, &worst));
+	*stood = worst.bad != 0;
+	return HG_OK;
 }
 
 hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look, int faint, int *fades)
 {
 	if (r->got.dtype != HG_F16)
 		return HG_OK;
-	*fades = hg__fades(look) && !is_noise(exam, r, look->faded.by);
-	if (*fades && !faint)
+	struct worst worst;
+	int stood = 0;
+	*fades = hg__fades(look) && !is_noise(exam, r, look->faded.by) &&
+	         !is_learnt(exam, r, look->faded.by);
+	if (*fades)
+		HG__TRY(stood_still(r, look, &stood));
+	if (*fades && !faint && !stood)
 		HG__TRY(underflow(exam, r, look));
-	return r->launch->call.node->accumulate != HG_ACC_F32 && r->operand != HG__BETWEEN ? swamping(exam, r, look) : HG_OK;
+	HG__TRY(find_swamped(r, look, &worst));
+	return worst.bad ? swamped(exam, r, &worst) : HG_OK;
 }

@@ -39,7 +39,9 @@ struct hg__half_sum {
 	double partial; /* the last finite running sum there */
 	double after;   /* the factor that follows it */
 	int64_t ignored;
-	double share; /* of the mass: sizes of what changed nothing */
+	double share;   /* of the mass: sizes of what changed nothing */
+	double missing; /* the sum of what changed nothing: by so much the result is off for it alone */
+	double noise;   /* root of the sum of squares of what rounding did to the other addends */
 };
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
 /* halves.c: the sum on its way, in points that are evenly spaced, and before and behind term `at` (0: none).

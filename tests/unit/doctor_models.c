@@ -519,17 +519,149 @@ static void every_allocation_may_fail(void)
 	CHECK(count > 100);
 }
 
+/* Half of the columns, or a third, below 2^-25: they are 0 as halves, and have next to no part
+ * in the mass of all. A column that is 0 anyway, one whose smaller numbers vanish and one of
+ * subnormal floats are none. */
+static void columns_that_vanish_are_named(void)
+{
+	static struct task t;
+	for (int every = 2; every <= 4; every++) {
+		hg_train_config c = config_of("gcn", "fp16", 1);
+		hg_doctor_config with = HG_DOCTOR_CONFIG_INIT;
+		struct run r;
+		task_make(&t, 0);
+		for (int i = 0; i < N; i++)
+			for (int col = 0; col < D; col++)
+				t.x[i][col] =
+				    (float)(1.0 + test_uniform()) * (every < 4 && col % every == 0 ? -3e-9f
+				                                     : col == 1 && i % 3           ? 1e-9f
+				                                     : col == 5                    ? 0.0f
+				                                     : col == 7                    ? 1e-42f
+				                                                                   : 1.0f);
+		t.x[31][0] *= every < 4 ? 2.0f : 1.0f;
+		run_data(&r, test_context(), &t, 0, 0);
+		narrow_features(&r, &t);
+		run_all(&r, c);
+		hg_doctor_free(r.doctor);
+		with.features = t.x;
+		CHECK_STATUS(hg_doctor_create_train(r.train, &with, &r.doctor), HG_OK);
+		const hg_doctor_report *report = NULL;
+		CHECK_STATUS(hg_doctor_examine(r.doctor, 0, &report), HG_OK);
+		if (every == 4) {
+			CHECK_MSG(report->findings == 0, "%s", report->finding[0].sentence);
+		} else {
+			const hg_finding *f = report->finding;
+			CHECK(report->findings == 1);
+			test_note("%s", f->sentence);
+			CHECK(f->cause == HG_CAUSE_UNDERFLOW && f->node == -1 && f->row == 31 && f->col == 0 &&
+			      f->wide == (double)t.x[31][0]);
+			CHECK_STR(f->tensor, "features");
+			CHECK_EQ_I(f->columns, D / every);
+			CHECK_EQ_I(f->bad, N * (D / every));
+		}
+		run_close(&r);
+	}
+}
+
+static const hg_doctor_report *look_now(struct run *r)
+{
+	const hg_doctor_report *report = NULL;
+	CHECK_STATUS(hg_doctor_examine(r->doctor, 0, &report), HG_OK);
+	return report;
+}
+
+static void set_at(hg_params *params, const char *name, int col, float value)
+{
+	hg_param *p = hg_params_find(params, name);
+	float values[64];
+	CHECK(p != NULL && hg_tensor_cols(hg_param_master(p)) <= 64);
+	CHECK_OK(hg_tensor_download(hg_param_master(p), values, HG_F32));
+	values[col] = value;
+	CHECK_OK(hg_param_set(p, values));
+}
+
+/* Running statistics that no column had: no step of training reads them, and every evaluation
+ * does. */
+static void running_statistics_are_examined(void)
+{
+	static const struct {
+		const char *name;
+		float value;
+	} bad[] = {{"running_mean", 1e30f},
+	           {"running_mean", -1e5f},
+	           {"running_var", 1e30f},
+	           {"running_var", -1.0f},
+	           {"running_var", 0.0f}};
+	static struct task t;
+	task_make(&t, 0);
+	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+		for (int precision = 0; precision < 2; precision++) {
+			char name[64];
+			struct run r;
+			run_data(&r, test_context(), &t, 0, 0);
+			run_all(&r, config_of("gin", precision ? "fp16" : "fp32", 30));
+			CHECK_EQ_I(look_now(&r)->findings, 0);
+			const hg_doctor_report *report = NULL;
+			CHECK_OK(hg_doctor_examine_evaluation(r.doctor, &report));
+			CHECK_EQ_I(report->findings, 0);
+			(void)snprintf(name, sizeof name, "conv1.bn2.%s", bad[k].name);
+			set_at(hg_train_params(r.train), name, 5, bad[k].value);
+			report = look_now(&r);
+			CHECK_MSG(report->findings > 0, "%s %g", name, (double)bad[k].value);
+			const hg_finding *f = report->finding;
+			CHECK_MSG(f->cause == HG_CAUSE_INPUT, "%s %g", name, (double)bad[k].value);
+			test_note("%s", f->sentence);
+			CHECK_STR(f->tensor, name);
+			CHECK_STR(f->op, "batch_norm");
+			CHECK_STR(f->layer, "conv1");
+			CHECK(f->evaluation && f->col == 5 && f->got == (double)bad[k].value &&
+			      fabs(f->wide) < 1e4);
+			CHECK_EQ_I(f->remedies, 1);
+			run_close(&r);
+		}
+}
+
+/* What overflows in an evaluation alone: a gain of 8000, and a running variance that is none of
+ * the column's. */
+static void evaluations_are_examined(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	struct run r;
+	run_data(&r, test_context(), &t, 0, 0);
+	hg_train_config c = config_of("gin", "fp16", 30);
+	c.model.dropout = 0.0f;
+	run_all(&r, c);
+	set_at(hg_train_params(r.train), "conv1.bn2.running_var", 5, 0.02f);
+	set_at(hg_train_params(r.train), "conv1.bn2.gamma", 5, 8000.0f);
+	const hg_doctor_report *report = look_now(&r);
+	CHECK_MSG(report->findings == 0 || report->finding[0].backward, "%s",
+	          report->finding[0].sentence); /* the loss is large now */
+	CHECK_OK(hg_doctor_examine_evaluation(r.doctor, &report));
+	CHECK(report->findings > 0);
+	const hg_finding *f = report->finding;
+	test_note("%s", f->sentence);
+	CHECK(f->evaluation && f->cause == HG_CAUSE_STORE && !f->backward);
+	CHECK_STR(f->op, "batch_norm");
+	CHECK_STR(f->layer, "conv1");
+	run_close(&r);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(healthy_models_have_no_finding_and_keep_their_bits),
-	                                         TEST(a_hub_in_naive_sums_is_named),
-	                                         TEST(remedies_are_tried),
-	                                         TEST(rows_are_normalised_for_a_trial),
-	                                         TEST(features_that_vanish_are_named),
-	                                         TEST(normalised_rows_are_no_remedy),
-	                                         TEST(each_option_runs_once),
-	                                         TEST(bad_trials_are_refused),
-	                                         TEST(skipped_steps_are_taken_again),
-	                                         TEST(every_allocation_may_fail)};
+	static const struct test_case cases[] = {
+	    TEST(healthy_models_have_no_finding_and_keep_their_bits),
+	    TEST(a_hub_in_naive_sums_is_named),
+	    TEST(remedies_are_tried),
+	    TEST(rows_are_normalised_for_a_trial),
+	    TEST(features_that_vanish_are_named),
+	    TEST(columns_that_vanish_are_named),
+	    TEST(running_statistics_are_examined),
+	    TEST(evaluations_are_examined),
+	    TEST(normalised_rows_are_no_remedy),
+	    TEST(each_option_runs_once),
+	    TEST(bad_trials_are_refused),
+	    TEST(skipped_steps_are_taken_again),
+	    TEST(every_allocation_may_fail)};
 	return RUN_TESTS(argc, argv, cases);
 }

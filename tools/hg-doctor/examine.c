@@ -12,16 +12,6 @@
 
 #include "watch.h"
 
-/* What a run mends by itself after a step that is not bad: gradients that overflow, as long as the loss scale can fall, and a node whose guard has tripped, where it
- * will be stored x 2^-k or put in f32. */
-static int is_mended(const struct examination *e, const hg_doctor_report *report, const hg_finding *f)
-{
-	const hg_policy *policy = &e->diagnosis->config.policy;
-	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION)
-		return policy->loss_scale.enabled && f->scale > (double)policy->loss_scale.min_scale;
-	return (f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_STORE) && policy->replan && !isfinite(report->loss);
-}
-
 static hg_status findings_take(struct examination *e, const hg_doctor_report *report)
 {
 	struct diagnosis *d = e->diagnosis;
@@ -31,7 +21,7 @@ static hg_status findings_take(struct examination *e, const hg_doctor_report *re
 	if (!d->finding)
 		return HG_ERR_NOMEM;
 	for (int i = 0; i < report->findings; i++)
-		if (d->bad || !is_mended(e, report, &report->finding[i]))
+		if (d->bad || !health_mends(&d->config.policy, &report->finding[i]))
 			d->finding[d->findings++] = report->finding[i];
 	return HG_OK;
 }
@@ -55,10 +45,19 @@ static hg_status replay(struct examination *e, int back)
 	return taken;
 }
 
-/* Is the step after `done` steps one to replay? */
-static int replay_due(int64_t done, int64_t steps)
+/* What the run has learnt is looked at as it is used: the forward pass of an evaluation, by a
+ * doctor of its own, so that the last step's replay can still be told of where this one shows
+ * nothing. */
+static hg_status replay_evaluation(struct examination *e)
 {
-	return done < steps && ((done & (done - 1)) == 0 || done == steps - 1);
+	const hg_doctor_report *report = NULL;
+	hg_status status = hg_doctor_create_train(e->run[e->turn].train, NULL, &e->evaluator);
+	if (status >= 0)
+		status = hg_doctor_examine_evaluation(e->evaluator, &report);
+	if (status < 0 || !report->findings)
+		return status;
+	e->diagnosis->report = report;
+	return findings_take(e, report);
 }
 
 /* Replay the next step, which has `done` before it. */
@@ -89,7 +88,7 @@ static int on_step(void *user, const hg_train_event *event)
 	d->bad = health_note(&e->health, event);
 	if (d->bad)
 		e->status = replay(e, !event->step.applied);
-	else if (replay_due(event->epoch, event->epochs))
+	else if (health_due(event->epoch, event->epochs))
 		e->status = look(e, event->epoch);
 	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
 }
@@ -137,7 +136,13 @@ static hg_status train(struct examination *e, const hg_train_data *data)
 	note_write(e, stream_begin(&e->json));
 	if (d->report)
 		course_begin(&d->course, d->report->step, d->report->loss_scale);
-	return d->findings || e->write_error || watch_interrupted() ? status : run_train(e);
+	if (d->findings || e->write_error || watch_interrupted())
+		return status;
+	status = run_train(e);
+	if (status < 0)
+		return status;
+	return d->findings || d->bad || e->write_error || watch_interrupted() ? HG_OK
+	                                                                      : replay_evaluation(e);
 }
 
 /* ---- a weight that was bad before the step ---- */
@@ -221,6 +226,7 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 
 void examination_end(struct examination *e)
 {
+	hg_doctor_free(e->evaluator);
 	for (int i = 0; i < 2; i++) {
 		hg_doctor_free(e->run[i].doctor);
 		hg_train_free(e->run[i].train);

@@ -20,6 +20,7 @@ struct examination {
 		hg_doctor *doctor;
 	} run[2];      /* the second goes back to the step that spoilt a weight */
 	int turn;      /* the run that is replayed */
+	hg_doctor *evaluator; /* of what the run has learnt; NULL: it was not looked at */
 	int64_t clean; /* the last step, from 0, whose replay showed nothing; -1: there is none */
 	struct health health;
 	hg_status status;              /* of what failed inside the run's callback */

@@ -11,6 +11,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct command {
 	struct health health;
 	struct learning learning;
 	int examined;                                           /* a bad step was, in this run: what follows from it is no news */
+	hg_doctor *doctor;                                      /* NULL: nobody asked */
 	hg_status examination;                                  /* of a doctor that failed */
 	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE]; /* why a checkpoint was not read or written; "": it was, or none was asked for */
 	char refused[HG_DATA_MESSAGE];                          /* why a run was not begun; "": it was */
@@ -62,41 +64,107 @@ static void note_write(struct command *c, int failed)
 		c->write_error = errno ? errno : EIO;
 }
 
-static void findings_tell(struct command *c, const hg_doctor_report *report)
+/* ---- --doctor ---- */
+
+/* What is said of a step before its findings. why NULL: nothing about it went wrong in sight. */
+static void step_tell(struct command *c, const char *why, int evaluation, int findings)
 {
 	const struct bad_step *bad = &c->results.bad;
 	progress_end(&c->progress);
 	if (c->options.seeds > 1)
 		fprintf(c->text, "seed %lld, ", (long long)seed_of(c));
-	fprintf(c->text, "epoch %d (step %lld) is bad: %s%s\n\n", bad->epoch, (long long)bad->step, bad->why, report->findings ? "" : "; its replay shows nothing");
+	if (evaluation)
+		fputs("an evaluation of what was learnt, replayed op by op, is wrong:\n\n", c->text);
+	else if (why)
+		fprintf(c->text, "epoch %d (step %lld) is bad: %s%s\n\n", bad->epoch, (long long)bad->step,
+		        why, findings ? "" : "; its replay shows nothing");
+	else
+		fprintf(
+		    c->text,
+		    "epoch %d (step %lld), replayed op by op, is wrong although its loss is finite:\n\n",
+		    bad->epoch, (long long)bad->step);
+}
+
+/* Where nothing went wrong in sight, what the run mends by itself is none. */
+static int counts(const struct command *c, const char *why, const hg_finding *f)
+{
+	return why || !health_mends(&c->results.config.policy, f);
+}
+
+static void report_tell(struct command *c, const hg_doctor_report *report, int epoch, int64_t step,
+                        const char *why, int evaluation)
+{
+	struct bad_step *bad = &c->results.bad;
+	const hg_finding *before = NULL;
+	int findings = 0;
+	if (!why && !evaluation && !isfinite(report->loss)) /* the step itself will show it */
+		return;
+	for (int i = 0; i < report->findings; i++)
+		findings += counts(c, why, &report->finding[i]);
+	if (!findings && !why)
+		return;
+	c->examined = 1;
+	*bad = (struct bad_step){bad->runs + 1, bad->findings + findings, epoch, step, bad->replayed};
+	step_tell(c, why, evaluation, findings);
 	for (int i = 0; i < report->findings; i++) {
-		finding_print(c->text, c->dataset, &report->finding[i], i ? &report->finding[i - 1] : NULL);
+		if (!counts(c, why, &report->finding[i]))
+			continue;
+		finding_print(c->text, c->dataset, &report->finding[i], before);
+		before = &report->finding[i];
 		(void)fputc('\n', c->text);
 		note_write(c, finding_json(c->json.out, c->dataset, &report->finding[i]));
 	}
 }
 
-/* The first bad step of a run, replayed op by op; the run goes on as if nobody had looked. */
-static hg_status examine(struct command *c, const hg_train_event *event)
+/* The step behind `epoch` epochs; or, if it went bad, the last of them. */
+static hg_status replay(struct command *c, int back, int epoch, const hg_train_event *bad,
+                        const char *why)
 {
-	const char *why = health_note(&c->health, event);
 	const hg_doctor_report *report = NULL;
+	const hg_status status = hg_doctor_examine(c->doctor, back, &report);
+	if (status < 0)
+		return status == HG_ERR_STATE && watch_interrupted() ? HG_OK : status;
+	c->results.bad.replayed++;
+	report_tell(c, report, bad ? epoch : epoch + 1, bad ? bad->step.steps - 1 : report->step, why,
+	            0);
+	return HG_OK;
+}
+
+/* Before the first step. */
+static hg_status doctor_begin(struct command *c)
+{
 	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
-	hg_doctor *doctor = NULL;
-	if (!c->options.doctor || c->examined || !why)
+	if (!c->options.doctor)
 		return HG_OK;
-	c->examined = 1;
 	config.features = c->dataset->feat;
 	config.features_dtype = c->dataset->feat_dtype;
-	hg_status status = hg_doctor_create_train(c->train, &config, &doctor);
+	config.progress = watch_progress();
+	const hg_status status = hg_doctor_create_train(c->train, &config, &c->doctor);
+	return status < 0 ? status : replay(c, 0, 0, NULL, NULL);
+}
+
+/* The first bad step of a run, replayed op by op; while all goes well the next one, now and
+ * then. The run goes on as if nobody had looked. */
+static hg_status doctor_look(struct command *c, const hg_train_event *event)
+{
+	const char *why = health_note(&c->health, event);
+	if (!c->doctor || c->examined)
+		return HG_OK;
+	if (why)
+		return replay(c, !event->step.applied, event->epoch, event, why);
+	return health_due(event->epoch, event->epochs) ? replay(c, 0, event->epoch, NULL, NULL) : HG_OK;
+}
+
+/* What was learnt, as it is used. */
+static hg_status doctor_end(struct command *c, const hg_train_report *trained)
+{
+	const hg_doctor_report *report = NULL;
+	if (!c->doctor || c->examined || watch_interrupted())
+		return HG_OK;
+	const hg_status status = hg_doctor_examine_evaluation(c->doctor, &report);
 	if (status >= 0)
-		status = hg_doctor_examine(doctor, !event->step.applied, &report);
-	if (status >= 0) {
-		c->results.bad = (struct bad_step){c->results.bad.runs + 1, c->results.bad.findings + report->findings, event->epoch, event->step.steps - 1, why};
-		findings_tell(c, report);
-	}
-	hg_doctor_free(doctor);
-	return status;
+		report_tell(c, report, trained->epochs_run, report->step, NULL, 1);
+	return status == HG_ERR_STATE && watch_interrupted() ? HG_OK : status;
 }
 
 static int on_epoch(void *user, const hg_train_event *event)
@@ -106,7 +174,7 @@ static int on_epoch(void *user, const hg_train_event *event)
 	learning_note(&c->learning, event);
 	c->results.overflows += event->step.reason == HG_STEP_SKIPPED_FORWARD;
 	note_write(c, json_epoch(c->json.out, seed_of(c), event));
-	c->examination = examine(c, event);
+	c->examination = doctor_look(c, event);
 	return watch_interrupted() || c->write_error || c->examination < 0;
 }
 
@@ -176,9 +244,13 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	if (status >= 0)
 		note_write(c, stream_begin(&c->json));
 	if (status >= 0)
+		status = doctor_begin(c);
+	if (status >= 0)
 		status = hg_train_run(c->train, &report);
 	if (c->examination < 0)
 		status = c->examination;
+	if (status >= 0)
+		status = doctor_end(c, &report);
 	if (status >= 0)
 		status = headroom_note(r, hg_train_step(c->train), &report);
 	if (status >= 0 && r->runs && watch_interrupted()) {
@@ -189,6 +261,8 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 		/* what was learnt is told also where it cannot be kept */
 		r->saved = checkpoint_save(&c->options, c->train, c->unsaved) < 0 ? NULL : c->options.save;
 	}
+	hg_doctor_free(c->doctor);
+	c->doctor = NULL;
 	hg_train_free(c->train);
 	return status;
 }

@@ -19,7 +19,11 @@ static const struct tool_option table[] = {
     {"--explain", NULL,
      "say first which tensors can overflow fp16, the nearest first, and what watches them; full: the rule of each bound",
      AT(explain), TOOL_LEVEL("full")},
-    {"--doctor", NULL, "look at every step, and when one goes bad say what went wrong first (hg-doctor has more)", AT(doctor), TOOL_FLAG},
+    {"--doctor", NULL,
+     "look at every step, and when one goes bad say what went wrong first; replay those numbered 0, "
+     "1, 2, 4, 8, ..., the last, and the evaluation of what was learnt, for what is silent "
+     "(hg-doctor tries the remedies)",
+     AT(doctor), TOOL_FLAG},
     {"--help", NULL, "this page", AT(help), TOOL_FLAG},
     {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},
 };

@@ -154,7 +154,10 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 		return;
 	fputs("  doctor          ", out);
 	if (!bad->runs)
-		fprintf(out, "no step of %lld went bad%s\n", (long long)s->steps, s->skipped ? "; the run mended by itself what was skipped" : "");
+		fprintf(out,
+		        "no step of %lld went bad, and %lld of them, replayed op by op, show nothing%s\n",
+		        (long long)s->steps, (long long)bad->replayed,
+		        s->skipped ? "; the run mended by itself what was skipped" : "");
 	else if (r->options->seeds > 1)
 		fprintf(out, "%d of %d runs had a bad step, with %d findings: see above; hg-doctor tries the remedies\n", bad->runs, r->runs, bad->findings);
 	else

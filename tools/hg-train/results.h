@@ -7,9 +7,9 @@
 /* What --doctor found. */
 struct bad_step {
 	int runs, findings; /* runs that had one, and what was found in all of them */
-	int epoch;          /* of the last such run */
+	int epoch;          /* of the last such run; of an evaluation: its last */
 	int64_t step;
-	const char *why;
+	int64_t replayed; /* steps that were, of all runs */
 };
 
 /* What all seeds gave. */

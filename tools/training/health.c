@@ -2,18 +2,48 @@
 
 #include <math.h>
 
+/* A forward pass that overflowed: another node than the last time is one that will be stored
+ * otherwise. */
+static void note_overflow(struct health *h, const hg_step_info *step)
+{
+	const int news = step->tripped >= 0 && !isnan(step->tripped_amax) &&
+	                 (!h->in_row || step->tripped != h->tripped);
+	h->in_row = news ? 1 : h->in_row + 1;
+	h->tripped = step->tripped;
+}
+
 const char *health_note(struct health *h, const hg_train_event *event)
 {
-	h->in_row = event->step.applied ? 0 : h->in_row + 1;
+	if (event->step.reason == HG_STEP_SKIPPED_FORWARD)
+		note_overflow(h, &event->step);
+	else if (event->step.applied)
+		h->in_row = 0;
 	if (!isfinite(event->loss) && !h->replan)
 		return "its loss is not finite";
 	if (event->step.reason == HG_STEP_SKIPPED_AT_FLOOR)
 		return "its gradients are not finite although the loss scale cannot fall further";
 	if (h->in_row > HEALTH_TOLERATED)
-		return "it is the fifth in a row that was skipped";
+		return "it is the fifth in a row whose forward pass overflowed, and nothing mends it";
 	if (event->epoch == event->epochs && !isfinite(event->loss))
 		return "it is the last one, and its loss is not finite";
 	if (event->epoch == event->epochs && !event->step.applied)
 		return "it is the last one, and it was skipped";
 	return NULL;
+}
+
+int health_mends(const hg_policy *policy, const hg_finding *f)
+{
+	const int scaled =
+	    policy->loss_scale.enabled && f->scale > (double)policy->loss_scale.min_scale;
+	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION)
+		return scaled;
+	if (f->cause == HG_CAUSE_ZERO && f->backward)
+		return scaled && fabs(f->wide) / f->scale < f->limit;
+	return (f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_STORE) && policy->replan &&
+	       !f->backward && !f->evaluation;
+}
+
+int health_due(int64_t done, int64_t steps)
+{
+	return done < steps && ((done & (done - 1)) == 0 || done == steps - 1);
 }

@@ -3,22 +3,36 @@
 
 #include <stdint.h>
 
-#include "halfgraph/train.h"
+#include "halfgraph/doctor.h"
 
-/* When is a step bad? A dynamic loss scale begins too high on purpose and falls until the gradients fit, and a policy that replans puts a node in f32 whose guard has tripped:
- * a few skipped steps are their way to work. So a step is bad if
+/* When is a step bad? A dynamic loss scale begins too high on purpose and falls until the
+ * gradients fit, and a policy that replans stores otherwise, or in f32, what a guard has tripped
+ * for: skipped steps are their way to work, however many. So a step is bad if
  *
- *     its loss is not finite                       and nothing will be replanned: the loss scale has no part in the forward pass
- *     it was skipped with the scale at its floor   the scale is not to blame
- *     it is the fifth skipped one in a row         from 65536 four halvings lead to 4096; whoever needs more should know why
- *     it is the last and one of the above          nothing after it shows that the run mends it */
+ *     its loss is not finite                    and nothing will be replanned: the loss scale has
+ *                                               no part in the forward pass
+ *     it was skipped with the scale at its      the scale is not to blame
+ *     floor
+ *     it is the fifth in a row whose forward    and where no other node than before tripped its
+ *     pass overflowed                           guard, so that nothing was mended
+ *     it is the last and one of the above       nothing after it shows that the run mends it */
 #define HEALTH_TOLERATED 4
 
 struct health {
-	int replan;     /* the policy's */
-	int64_t in_row; /* skipped steps up to now */
+	int replan; /* the policy's */
+	/* steps one after the other whose forward pass overflowed, and nothing mended it */
+	int64_t in_row;
+	int32_t tripped; /* the node in the last of them */
 };
 /* Why the step is bad, as the end of a sentence; NULL: it is not. Called for every step in order. */
 const char *health_note(struct health *h, const hg_train_event *event);
+
+/* Will the run mend this by itself? A gradient that overflows, as long as the loss scale can
+ * fall, and a node whose guard has tripped. */
+int health_mends(const hg_policy *policy, const hg_finding *finding);
+
+/* Is the step after `done` of `steps` one to look at although nothing has gone wrong: 1, 2, 4,
+ * 8, ..., the last? */
+int health_due(int64_t done, int64_t steps);
 
 #endif
