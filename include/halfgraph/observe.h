@@ -15,18 +15,18 @@ HG_EXTERN_C_BEGIN
  * When      a step whose number (hg_step_info.steps, counted from 0) is a multiple of observe_every.
  *           Where all tensors stay to the end of a step (hg_tape_observe), also every step that is
  *           skipped because a gradient is not finite: then what went wrong first can be read off.
- * Memory    tensors stay longer than the step needs them so that fewer looks see them all, as far as
- *           the arena grows by a 20th at most. 2.7 kB of device memory a tensor beside it
+ * Memory    tensors stay longer than the step needs them, so that fewer looks see them all, as far
+ *           as the arena grows by a 20th at most. 2.7 kB of device memory a tensor beside it
  *           (hg_plan_info.observer_bytes).
- * Cost      2 to 4 launches a step that find nothing to do, with all tensors kept one; in a step that is
- *           looked at, one reading of all tensors.
+ * Cost      2 to 4 launches a step that find nothing to do, with all tensors kept one; in a step
+ *           that is looked at, one reading of all tensors.
  * Sums      An f32 sum of k terms is within k 2^-24 of the sum of their magnitudes: there is nothing to sample. Of sums in f16 (policies fp16-discretized, fp16-naive) 32 rows
  *           are summed again in f64, the 16 longest among them: `swamping`. A gradient that is a sum of several is not sampled.
  * Errors    HG_ERR_ARG a pointer is NULL, a size not set;  HG_ERR_STATE nobody observes, or there is no such step;  HG_ERR_RANGE no such tensor. */
 
-/* Before a tape is compiled; without it the arena grows by a 20th at most. on: all values and gradients
- * stay to the end of a step where the device has room, which about doubles the arena; 0: none stays longer
- * than the step needs it, and more looks see them. Every tensor is seen in any case. */
+/* Before a tape is compiled; without it the arena grows by a 20th at most. on: all values and
+ * gradients stay to the end of a step where the device has room, which about doubles the arena; 0:
+ * none stays longer than the step needs it, and more looks see them. All are seen in any case. */
 HG_API void hg_tape_observe(hg_tape *tape, int on);
 
 /* So many of the last steps that were looked at can be read. */
@@ -47,7 +47,9 @@ typedef struct hg_observation {
 	uint64_t zeros, subnormals, nonfinite; /* subnormals: bin 0 */
 	int64_t first_row, first_col;          /* of the first element that is not finite; -1: there is none */
 	double amax;                           /* of the finite elements */
-	double bound;                          /* on |x|, from the range rules, times loss_scale for a gradient; INFINITY: unknown */
+	/* On |x|, from the range rules; of a gradient at loss_scale, and of a half also on halves on
+	 * the way to it (tape.h). 65520 or more: a half may be infinite. INFINITY: unknown. */
+	double bound;
 	double headroom;      /* bits until it is rounded to infinity: log2(65520 / amax), f32: 2^128; INFINITY where amax is 0, 0 where an element is not finite */
 	double swamping;      /* largest |y - sum of terms| / sum of |terms| of the rows that were summed again; -1: none were */
 	int64_t swamping_row; /* the row; -1 */

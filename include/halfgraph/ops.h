@@ -70,7 +70,7 @@ HG_API hg_var hg_elu(hg_tape *tape, hg_var x, float alpha);
 HG_API hg_var hg_exp(hg_tape *tape, hg_var x);
 /* Y = log(X), -infinity at 0, NaN below.   No bound from max|X|.   dX = dY / X. */
 HG_API hg_var hg_log(hg_tape *tape, hg_var x);
-/* Y = sqrt(X), NaN below 0.   <= sqrt(max|X|).   dX = dY / (2 Y), infinite at 0. */
+/* Y = sqrt(X), NaN below 0.   <= sqrt(max|X|) where no X is.   dX = dY / (2 Y), infinite at 0. */
 HG_API hg_var hg_sqrt(hg_tape *tape, hg_var x);
 /* Y = X * mask / (1 - p); identity on an EVAL tape. 0 <= p < 1. The mask is a function of (seed, node of the tape, step, element), the same on every device.
  * <= max|X| / (1 - p).   dX = dY * mask / (1 - p). */

@@ -21,7 +21,9 @@ HG_EXTERN_C_BEGIN
 HG_API hg_var hg_shadow_exp(hg_tape *tape, hg_var x);
 /* log(X): X known to keep away from 0 (hg_shadow_div). Nothing else bounds a logarithm. */
 HG_API hg_var hg_shadow_log(hg_tape *tape, hg_var x);
-/* sqrt(X): any halves. */
+/* sqrt(X): any halves that are known not to be below 0: what a relu, an exponential, a softmax or a
+ * norm gives, a constant input, which is looked at once, and sums, means, casts and positive
+ * multiples of such. */
 HG_API hg_var hg_shadow_sqrt(hg_tape *tape, hg_var x);
 /* A / B: max|A| / l, where |B| >= l > 0 is known: of a constant input, which is looked at once, of an exponential or softmax of bounded numbers, and of sums, means,
  * norms, roots, casts, quotients and multiples of such. */

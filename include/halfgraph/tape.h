@@ -83,13 +83,17 @@ HG_API HG_NODISCARD hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *in
 typedef void (*hg_write_fn)(void *user, const char *line);
 HG_API HG_NODISCARD hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user);
 
-/* One tensor of a step, and why its narrowing to f16 cannot overflow, or what guards it. Texts are the tape's.
+/* One tensor of a step, and why its narrowing to f16 cannot overflow, or what guards it. Texts are
+ * the tape's.
  *
- *     |x| <= bound, rounding included: for all weights where bound = sure, else while they are as large as was assumed at most (policy.h)
+ *     |x| <= bound, rounding included: for all weights where bound = sure, else while they are as
+ *                  large as was assumed at most (policy.h)
  *     headroom = log2(65520 / (2^-shift bound))
  *
- * A gradient's bound is that at loss scale 1. It is proved where it holds at the largest scale of the policy; else it holds up to scale 2^headroom, and beyond that the
- * step's finite check guards it. */
+ * A gradient's bound is that at loss scale 1, of a half also one on the halves on the way to it:
+ * sums in f16 before they are scaled, and what a fused op stores between two of its parts. It is
+ * proved where it holds at the largest scale of the policy; else it holds up to scale 2^headroom,
+ * and beyond that the step's finite check guards it. */
 typedef enum hg_guard {
 	HG_GUARD_NONE = 0,    /* nothing looks at it: proved, or in f32, or on a tape that does not train */
 	HG_GUARD_WEIGHTS = 1, /* the bound holds while the weights do, which every step compares */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "autograd/observe.h"
+#include "precision/bound.h"
 #include "precision/range.h"
 
 /* hg_tape_compile: everything between the last recorded node and the first run. */
@@ -82,6 +83,11 @@ static double *bound_of(struct hg__value *value, enum hg__belief belief)
 	return belief == HG__SURE ? &value->sure_grad : &value->bound_grad;
 }
 
+static double *reach_of(struct hg__value *value, enum hg__belief belief)
+{
+	return belief == HG__SURE ? &value->sure_reach_grad : &value->reach_grad;
+}
+
 /* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only those of parameters are sums over all rows. */
 static double depth_back(const hg_tape *tape, const struct hg__range *r, const struct hg__value *operand)
 {
@@ -116,15 +122,35 @@ static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_d
 	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow) : resolved.bound;
 }
 
+/* What sums in f16 hold before they are scaled, on the way to the gradient of operand 0: in a
+ * batch, or in all of a row, whichever is less. Unlike hg__partial, which rounds a term to a half
+ * as it stands, this holds for gradients k times as large with k times the bound, k >= 1: six
+ * roundings relative to a term, and four near 0 (bound.h) that a loss scale makes no larger. */
+static double inside(const struct hg__range *r)
+{
+	const double u = hg_dtype_get(HG_F16)->u, near_zero = 0x1p-25 * (1.0 + 2.0 * r->dout + r->term);
+	if (r->node->accumulate == HG_ACC_F32 || r->terms == 0)
+		return 0.0;
+	const int64_t batch = r->node->accumulate == HG_ACC_F16_NAIVE ? r->terms : HG_BATCH_EDGES;
+	const double terms = (double)(r->terms < batch ? r->terms : batch);
+	const double counted =
+	    terms * (r->term + near_zero) * (1.0 + hg__gamma(6.0, u)) * hg__growth_f16(terms);
+	return r->dout == 0.0 ? 0.0 : fmin(counted, r->whole);
+}
+
 hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, double dout, const hg_dtype *part, struct hg__range *r)
 {
 	HG__TRY(hg__tape_range(tape, node, belief, r));
 	r->out = belief == HG__SURE ? node->sure : node->bound;
 	r->dout = dout;
 	node->op->range_back(r);
-	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0)
-			r->din[i] = stored(tape, r, i, part[i]);
+	for (int i = 0; i < node->n_in; i++) {
+		if (node->in[i] < 0)
+			continue;
+		r->din[i] = stored(tape, r, i, part[i]);
+		r->reach[i] = part[i] == HG_F16 ? fmax(r->din[i], i == 0 ? inside(r) : 0.0) : 0.0;
+		r->reach[i] = fmax(r->reach[i], r->held);
+	}
 	return HG_OK;
 }
 
@@ -141,9 +167,11 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum
 		if (node->in[i] < 0 || !(line->grads >> i & 1u))
 			continue;
 		struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
-		double *bound = bound_of(root, belief);
-		const double narrowed = hg__grad_dtype(root) == HG_F16 ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
+		double *bound = bound_of(root, belief), *reach = reach_of(root, belief);
+		const int half = hg__grad_dtype(root) == HG_F16;
+		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
 		*bound = *bound > 0.0 ? (*bound + r.din[i]) * narrowed + 0x1p-25 : r.din[i];
+		*reach = fmax(*reach, fmax(half ? *bound : 0.0, r.reach[i]));
 	}
 	return HG_OK;
 }

@@ -60,6 +60,14 @@ static void tell_result(const hg_tape *tape, const struct hg__value *value, hg_n
 	out->verdict = line->node.verdict;
 }
 
+double hg__bound_of_gradient(const struct hg__value *value, double scale)
+{
+	const double bound = scale * value->bound_grad, reach = scale * value->reach_grad;
+	const int fits =
+	    bound < hg_dtype_get(HG_F32)->overflow && reach < hg_dtype_get(HG_F16)->overflow;
+	return hg__grad_dtype(value) == HG_F16 ? reach : fits ? bound : (double)INFINITY;
+}
+
 /* Proved at the largest scale there can be is proved. What sums in f16 has partial sums as well, which grow with the scale: no proof is tried. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value)
 {
@@ -75,10 +83,11 @@ static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg
 {
 	tell_result(tape, value, out);
 	out->backward = 1;
-	out->bound = value->bound_grad;
-	out->sure = value->sure_grad;
-	out->evidence = hg__evidence_of(value->sure_grad, value->bound_grad);
-	out->because = "at loss scale 1";
+	const int inside = value->reach_grad > value->bound_grad;
+	out->bound = value->dtype == HG_F16 ? value->reach_grad : value->bound_grad;
+	out->sure = value->dtype == HG_F16 ? value->sure_reach_grad : value->sure_grad;
+	out->evidence = hg__evidence_of(out->sure, out->bound);
+	out->because = inside ? "at loss scale 1, of halves on the way to it" : "at loss scale 1";
 	out->accumulate = value->dtype == HG_F16 ? tape->params->policy.accumulate : HG_ACC_F32;
 	out->verdict = hg__gradient_verdict(tape, value);
 }

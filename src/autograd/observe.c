@@ -13,7 +13,8 @@ int hg__is_watched(const hg_tape *tape, const struct hg__line *line)
 /* Does the backward of this line give operand i a gradient, or a part of it? */
 static int contributes(const hg_tape *tape, const struct hg__line *line, int i)
 {
-	return line->back && line->node.in[i] >= 0 && line->grads >> i & 1u && tape->value[line->node.in[i]].grad;
+	return line->back && line->node.in[i] >= 0 && line->grads >> i & 1u &&
+	       tape->value[line->node.in[i]].grad;
 }
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)

@@ -58,7 +58,8 @@ static inline int32_t hg__root_of(const hg_tape *tape, int64_t line, int i)
 	return tape->value[tape->line[line].node.in[i]].root;
 }
 
-/* observe_stay.c: places in the arena for all spans, when it is known how long each is needed. Whether somebody will look is not known then. */
+/* observe_stay.c: places in the arena for all spans, when it is known how long each is needed.
+ * Whether somebody will look is not known then. */
 HG_NODISCARD hg_status hg__tape_place(hg_tape *tape);
 /* The same, and nothing stays longer than the step itself needs it. */
 HG_NODISCARD hg_status hg__tape_tighten(hg_tape *tape);

@@ -41,7 +41,8 @@ static void find_ready(hg_tape *tape)
 	for (int64_t k = tape->lines - 1; k >= 0; k--)
 		for (int i = 0; i < tape->line[k].node.n_in; i++)
 			if (hg__completes(tape, k, i))
-				ready_at(tape, tape->value[hg__root_of(tape, k, i)].grad_span, 2 * tape->alive - tape->line[k].position);
+				ready_at(tape, tape->value[hg__root_of(tape, k, i)].grad_span,
+				         2 * tape->alive - tape->line[k].position);
 }
 
 /* ---- places ---- */

@@ -24,7 +24,8 @@ enum hg__op_traits {
 	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
 	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
 	HG__WIDE_SUMS = 512u,  /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
-	HG__DIVIDES = 1024u,   /* asks how near its last operand comes to 0: where that is a constant it is looked at once */
+	/* asks how near its last operand comes to 0, and its sign: a constant is looked at once */
+	HG__DIVIDES = 1024u,
 	HG__LOOKS = 2048u      /* its forward hands call->trip to the kernel that stores the result; results of others are looked at by a pass of their own */
 };
 
@@ -120,6 +121,12 @@ struct hg__range {
 	double tiny;                  /* ... on what rounding near 0 adds to the result in f16 arithmetic. Backward all four speak of operand 0's gradient */
 	double dout;                  /* backward: bound on |gradient of out| */
 	double din[HG__MAX_IN];       /* backward, to be set */
+	/* Backward, may be set: bound on halves that are stored on the way to a gradient. Preset: 0 */
+	double held;
+	/* Backward, set by hg__tape_range_back: the largest half on the way to each gradient, itself
+	 * included where it is one: `held`, and what its sums in f16 are before they are scaled. At
+	 * most k times as much where the gradient of out is k times as large, k >= 1. */
+	double reach[HG__MAX_IN];
 	double depth_in[HG__MAX_IN];  /* backward, may be set: as depth, of each of them, where sums are longer than any row, column or degree at hand */
 	double sum_out;               /* forward, may be set: as sum, of the result. Preset: INFINITY */
 	double least_out;          /* forward, may be set: as least, of the result before its roundings, each of which moves it by a share of itself. Preset: 0 */

@@ -25,8 +25,8 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
-	/* observe_stay.c: the last position at which it is needed; after it, up to `last`, it stays for an
-	 * observer, who may look at it from `ready` on (-1: nobody does). */
+	/* observe_stay.c: the last position at which it is needed; after it, up to `last`, it stays for
+	 * an observer, who may look at it from `ready` on (-1: nobody does). */
 	int32_t until, ready;
 };
 
@@ -46,6 +46,8 @@ struct hg__value {
 	double least, sure_least;     /* no |value| is smaller (op.h); 0 if unknown */
 	int sign;                     /* of all of them (op.h); 0 if unknown */
 	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
+	/* on halves on the way to it, itself included (reach of hg__range) */
+	double reach_grad, sure_reach_grad;
 	int keep, alive;
 	int shift;               /* stored x 2^-shift; bounds are those of the value */
 	int promoted;            /* f32 because it overflowed once: it is not narrowed again */
@@ -94,7 +96,7 @@ struct hg__hook {
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
 
-/* What may stay in the arena for an observer's sake: a little (observe_stay.c), nothing, everything. */
+/* What may stay in the arena for an observer: a little (observe_stay.c), nothing, everything. */
 enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
 
 struct hg_tape {
@@ -237,6 +239,9 @@ static inline int hg__is_float(hg_dtype dtype)
 int hg__looks(const hg_tape *tape, const struct hg__node *node);
 /* explain.c: of the gradient of a value. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
+/* explain.c: on |gradient|, or a half on the way to it, at a loss scale; INFINITY: it may overflow
+ * there. */
+double hg__bound_of_gradient(const struct hg__value *value, double scale);
 /* print.c: what a line is called: its op, or the ops that it took in. */
 const char *hg__line_title(const struct hg__line *line);
 const char *hg__accumulate_name(hg_accumulate accumulate);

@@ -54,7 +54,7 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 	const struct hg__value *value = &exam->tape->value[r->value];
 	const double scale = (double)exam->step.scale.scale;
 	*t = (hg_doctor_tensor){.node = value->node, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
-	t->bound = r->backward ? value->bound_grad * scale : value->bound;
+	t->bound = r->backward ? hg__bound_of_gradient(value, scale) : value->bound;
 	t->shift = r->operand == HG__OUTPUT ? value->shift : 0;
 	t->verdict = r->backward ? hg__gradient_verdict(exam->tape, value) : node->verdict;
 	for (int i = 0; i < 8; i++) {

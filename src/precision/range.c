@@ -54,7 +54,7 @@ static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 		return out;
 	const double stored = total + hg__bound_narrow(HG_F16, total), most = stored < f16->max ? stored : f16->max;
 	out.verdict = HG_PROVED;
-	out.bound = out.sure = most;
+	out.bound = out.sure = out.claim = out.sure_claim = most;
 	return out;
 }
 

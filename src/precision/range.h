@@ -25,7 +25,9 @@ struct hg__resolved {
 	hg_verdict verdict;
 	double bound;             /* on |out| as stored, rounding included. Guarded: while the guard holds. Refused, and f32 out of range: INFINITY */
 	double sure;              /* the same without what is only assumed of the weights; hg__resolve: as bound */
-	double claim, sure_claim; /* both as the rules have them, with every rounding, whatever the guard: what may be beyond f16 */
+	/* Both as the rules have them, with every rounding, whatever the guard. Of what is not proved
+	 * it may be beyond f16; what is proved is a finite half, so that its claim has headroom. */
+	double claim, sure_claim;
 	int by_weights;           /* guarded: by the weights alone; else by the result itself */
 };
 

@@ -103,6 +103,7 @@ enum { RANGES_OUT = HG__MAX_IN, RANGES_RESULTS }; /* results of a case: the oper
 struct ranges_score {
 	int64_t cases, claims, unknown; /* bounds asked for; of these INFINITY, or beyond f16: nothing is claimed */
 	int64_t wrong;                  /* finite results nearer to 0 than is claimed, or of another sign */
+	int64_t cramped; /* results in f16 that are proved and told to have no headroom */
 	int64_t proved, lined_up;       /* forward results with this verdict; cases of a linear op where everything lines up */
 	double tightest, loosest;       /* worst measured / bound; loosest bound / measured where everything lines up in a linear op */
 	double reached[RANGES_RESULTS]; /* largest measured / bound of each result, away from the ends of the types; -1: no claim was made of it */

@@ -109,7 +109,9 @@ static void mask(const struct hg__mat *mat, enum ranges_pattern pattern)
 
 void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude, enum hg__fill fill, double scale)
 {
-	const int any_sign = fill == HG__FILL_NORMAL; /* others say what an op is defined for, roots and logarithms */
+	/* Others say what an op is defined for, roots and logarithms: half of the time it gets what it
+	 * is not defined for, and must not claim anything then. */
+	const int any_sign = fill == HG__FILL_NORMAL || test_below(2);
 	const struct matrix m = {mat, amplitude, test_below(mat->rows * mat->cols)};
 	if (mat->dtype == HG_I32) {
 		labels(mat, pattern, scale);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "precision/bound.h"
 #include "suite/ranges.h"
 
 /* ---- what is drawn first ---- */
@@ -69,21 +70,35 @@ static void describe(const struct ranges_case *c, int which, double bound, doubl
 /* Above this, roundings of halves are relative. An element may still be 0 that dropout has not kept. */
 #define RELATIVE 0x1p-10
 
-/* Nothing is claimed where the rule says INFINITY, or in f16 of what may overflow. */
-static void claim(const struct ranges_case *c, int which, const struct hg__mat *found, double bound, int claimed, struct ranges_score *score)
+/* Is the result beyond the bound? Nothing is claimed where the rule says INFINITY, or in f16 of
+ * what may overflow. -1: nothing is, else measured / bound. */
+static double exceeds(const struct ranges_case *c, int which, const struct hg__mat *found,
+                      double bound, int claimed, struct ranges_score *score)
 {
 	int64_t others = 0;
 	const double amax = ranges_amax(found, &others);
 	score->claims++;
 	if (!claimed || !(bound < (double)INFINITY)) {
 		score->unknown++;
-		return;
+		return -1.0;
 	}
 	const double ratio = others ? (double)INFINITY : amax == 0.0 ? 0.0 : amax / bound;
 	if (ratio > score->tightest) {
 		score->tightest = ratio;
 		describe(c, which, bound, others ? (double)INFINITY : amax, score->where, sizeof score->where);
 	}
+	return ratio;
+}
+
+/* The same, and is the bound near enough? */
+static void claim(const struct ranges_case *c, int which, const struct hg__mat *found, double bound,
+                  int claimed, struct ranges_score *score)
+{
+	int64_t others = 0;
+	const double ratio = exceeds(c, which, found, bound, claimed, score),
+	             amax = ranges_amax(found, &others);
+	if (ratio < 0.0)
+		return;
 	if (bound > RELATIVE && bound < 1.0 / RELATIVE)
 		score->reached[which] = fmax(score->reached[which], ratio);
 	if (c->plan->lined_up && bound > RELATIVE && amax > 0.0 && bound / amax > score->loosest) {
@@ -92,28 +107,57 @@ static void claim(const struct ranges_case *c, int which, const struct hg__mat *
 	}
 }
 
-static void judge(const struct ranges_case *c, struct ranges_score *score)
+/* Bounds on gradients by what is known of the one that comes in: told at loss scale 1
+ * (halfgraph/tape.h), where this gradient is `scale` times as large. */
+static void range_back(const struct ranges_case *c, double scale, struct hg__range *r)
 {
 	const struct hg__node *node = &c->line->node;
 	hg_dtype part[HG__MAX_IN];
-	struct hg__range r;
+	int64_t others = 0;
+	for (int i = 0; i < node->n_in; i++)
+		part[i] = c->din[i].dtype;
+	const double dout = ranges_amax(&c->dout, &others) / scale;
+	CHECK_OK(hg__tape_range_back(c->tape, node, HG__SURE, dout, part, r));
+}
+
+/* A bound at loss scale 1, times the scale, holds at any scale while it has headroom. The policy of
+ * f32 has none but 1. */
+static void judge_gradients(const struct ranges_case *c, struct ranges_score *score)
+{
+	const struct hg__node *node = &c->line->node;
+	const double overflow = hg_dtype_get(HG_F16)->overflow,
+	             scale = ldexp(1.0, (int)test_below(c->plan->policy ? 25 : 1));
+	struct hg__range r, at_one;
+	if (node->op->traits & HG__LOSS)
+		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->line[0].node));
+	range_back(c, 1.0, &r);
+	range_back(c, scale, &at_one);
+	for (int i = 0; i < node->n_in; i++) {
+		if (!c->din[i].data)
+			continue;
+		claim(c, i, &c->din[i], r.din[i], c->din[i].dtype != HG_F16 || r.din[i] < overflow, score);
+		const double bound = scale * at_one.din[i];
+		const int claimed =
+		    bound < hg_dtype_get(c->din[i].dtype)->overflow && scale * at_one.reach[i] < overflow;
+		(void)exceeds(c, i, &c->din[i], bound, claimed, score);
+	}
+}
+
+static void judge(const struct ranges_case *c, struct ranges_score *score)
+{
+	const struct hg__node *node = &c->line->node;
 	int64_t others = 0;
 	score->cases++;
 	score->lined_up += c->plan->lined_up;
 	score->proved += node->verdict == HG_PROVED;
 	claim(c, RANGES_OUT, &c->out, node->bound, node->verdict != HG_GUARDED, score);
 	(void)ranges_amax(&c->out, &others);
+	score->cramped += node->verdict == HG_PROVED &&
+	                  !(hg__headroom(HG_F16, ldexp(node->claim, -node->shift)) >= 0.0);
 	score->wrong += !others && !ranges_keeps(&c->out, node->sure_least, node->sign);
 	if (c->plan->mode == HG_EVAL || others) /* not finite: what is claimed behind a guard is not claimed where it trips */
 		return;
-	if (node->op->traits & HG__LOSS)
-		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->line[0].node));
-	for (int i = 0; i < node->n_in; i++)
-		part[i] = c->din[i].dtype;
-	CHECK_OK(hg__tape_range_back(c->tape, node, HG__SURE, ranges_amax(&c->dout, &others), part, &r));
-	for (int i = 0; i < node->n_in; i++)
-		if (c->din[i].data)
-			claim(c, i, &c->din[i], r.din[i], c->din[i].dtype != HG_F16 || r.din[i] < hg_dtype_get(HG_F16)->overflow, score);
+	judge_gradients(c, score);
 }
 
 void ranges_run(hg_context *ctx, const struct hg__op *op, int64_t count, struct ranges_score *score)

@@ -37,6 +37,8 @@ static void rules_hold(const void *item)
 	hg_context_free(ctx);
 	CHECK_MSG(score.tightest <= 1, "%s: measured/bound = %.6f: %s", op->name, score.tightest, score.where);
 	CHECK_MSG(score.wrong == 0, "%s: %lld results nearer to 0 than is claimed, or of another sign", op->name, (long long)score.wrong);
+	CHECK_MSG(score.cramped == 0, "%s: %lld results are proved, and told to have no headroom",
+	          op->name, (long long)score.cramped);
 	CHECK_MSG(score.loosest <= RANGES_LOOSE, "%s: bound/measured = %.3f: %s", op->name, score.loosest, score.loose);
 	for (int i = 0; i < RANGES_RESULTS && score.cases >= ENOUGH; i++)
 		CHECK_MSG(score.reached[i] < 0.0 || score.reached[i] >= 1.0 / RANGES_LOOSE, "%s: a bound that nothing comes near: reached %s", op->name, text);
@@ -180,6 +182,20 @@ static void nothing_near_zero(struct hg__range *r)
 	r->tiny = 0.0;
 }
 
+/* A root of any number, as if there were none below 0. */
+static void a_root_of_anything(struct hg__range *r)
+{
+	right(r)->range(r);
+	r->out = sqrt(r->in[0]);
+}
+
+/* What halves hold on the way to a gradient is bounded by the gradient. */
+static void no_partial_sums_back(struct hg__range *r)
+{
+	right(r)->range_back(r);
+	r->term = r->whole = 0.0;
+}
+
 static void it_is_finite(struct hg__range *r)
 {
 	right(r)->range(r);
@@ -220,6 +236,8 @@ static const struct {
     {"forgotten_sum_before_a_mean_is_caught", {&hg__op_readout, nothing_on_the_way, NULL}},
     {"forgotten_partial_sums_are_caught", {&hg__op_spmm, no_partial_sums, NULL}},
     {"forgotten_underflow_is_caught", {&hg__op_spmm, nothing_near_zero, NULL}},
+    {"forgotten_partial_sums_of_a_gradient_are_caught", {&hg__op_spmm, NULL, no_partial_sums_back}},
+    {"root_below_zero_is_caught", {&hg__op_sqrt, a_root_of_anything, NULL}},
     {"division_by_zero_is_caught", {&hg__op_div, it_is_finite, NULL}},
 };
 

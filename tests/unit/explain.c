@@ -174,10 +174,95 @@ static void models_are_explained(void)
 	}
 }
 
+/* ---- what is proved, and what has headroom, is so ---- */
+
+/* One node heard by ROWS others, norm left: its gradient is the mean of theirs, but in f16 these
+ * are added up first. ends: of the gradient as it is stored; its narrowing is the last but one of
+ * the table. */
+enum { HEARD = 256 };
+static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *ends)
+{
+	static const int32_t source[HEARD], label[HEARD];
+	static const float x[4];
+	int32_t row[HEARD];
+	struct bench b;
+	hg_narrowing n = HG_NARROWING_INIT;
+	for (int i = 0; i < HEARD; i++)
+		row[i] = i;
+	policy.loss_scale.init_scale = scale;
+	bench_open(&b, test_context(), policy, HG_TRAIN);
+	CHECK_OK(hg_graph_from_coo(b.ctx, HEARD, 1, HEARD, row, source, NULL, NULL, &b.graph));
+	const hg_var of = hg_tape_variable(b.tape, tensor_of(&b, HG_F16, 1, 4, x, HG_F32), "x");
+	const hg_var y =
+	    hg_spmm(b.tape, b.graph, hg_scale(b.tape, of, 1.0f), HG_NONE, HG_NORM_LEFT, 1.0f);
+	const hg_var labels =
+	    hg_tape_input(b.tape, tensor_of(&b, HG_I32, HEARD, 1, label, HG_I32), "labels", -1.0);
+	CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, y, labels, HG_NONE)));
+	CHECK_OK(hg_tape_forward(b.tape));
+	CHECK_OK(hg_tape_backward(b.tape));
+	float *gradient = download(hg_tape_grad(b.tape, of));
+	*ends = isfinite(gradient[0]) != 0;
+	free(gradient);
+	CHECK_OK(hg_tape_narrowing(b.tape, hg_tape_narrowings(b.tape) - 1, &n));
+	CHECK(n.backward && n.state == HG_F16);
+	CHECK_STR(n.op, "scale");
+	bench_close(&b);
+	return n;
+}
+
+/* A bound on a gradient, times the loss scale, holds while it has headroom: also where the sum
+ * behind it runs in f16 and is scaled only when it is complete. */
+static void a_gradient_says_what_its_sums_hold(void)
+{
+	const hg_policy policy[] = {hg_policy_fp16(), hg_policy_fp16_discretized(),
+	                            hg_policy_fp16_naive()};
+	for (int p = 0; p < 3; p++) {
+		int overflowed = 0;
+		for (int k = 0; k <= 24; k++) {
+			int ends = 0;
+			const hg_narrowing n = mean_of_gradients(policy[p], ldexpf(1.0f, k), &ends);
+			overflowed += !ends;
+			CHECK_MSG(ends || k >= n.headroom,
+			          "%s: infinite at scale 2^%d, with headroom for 2^%.2f: %s", policy[p].name, k,
+			          n.headroom, n.because);
+			CHECK_MSG(ends || !(ldexp(n.bound, k) < 65520.0),
+			          "%s: infinite at scale 2^%d, bound %g", policy[p].name, k, ldexp(n.bound, k));
+		}
+		test_note("%s: infinite at %d of 25 scales", policy[p].name, overflowed);
+		CHECK((overflowed > 0) == (p > 0));
+	}
+}
+
+/* Behind a guard a number may be the largest half: what only hands it on is proved, and a half it
+ * remains. */
+static void what_is_proved_has_headroom(void)
+{
+	struct bench b;
+	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+	b.graph = ring(b.ctx, 40);
+	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, 40, 6, 1.0), "x", 60000.0);
+	const hg_var sum = hg_spmm(b.tape, b.graph, x, HG_NONE, HG_NORM_NONE, 1.0f);
+	const hg_var y = hg_relu(b.tape, hg_row_mean(b.tape, hg_leaky_relu(b.tape, sum, 0.5f)));
+	CHECK_OK(hg_tape_compile(b.tape, y));
+	int proved = 0;
+	for (int64_t k = 0; k < hg_tape_narrowings(b.tape); k++) {
+		hg_narrowing n = HG_NARROWING_INIT;
+		CHECK_OK(hg_tape_narrowing(b.tape, k, &n));
+		proved += n.verdict == HG_PROVED;
+		CHECK_MSG(n.verdict != HG_PROVED || n.headroom >= 0.0,
+		          "%s is proved, with headroom %g and bound %.9g", n.op, n.headroom, n.bound);
+	}
+	CHECK(proved >= 3);
+	bench_close(&b);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_row_has_its_rule), TEST(softmax_rows_sum_to_one), TEST(sums_are_of_one_graph), TEST(the_table_says_it_in_words), TEST(models_are_explained),
+	    TEST(every_row_has_its_rule),      TEST(softmax_rows_sum_to_one),
+	    TEST(sums_are_of_one_graph),       TEST(the_table_says_it_in_words),
+	    TEST(models_are_explained),        TEST(a_gradient_says_what_its_sums_hold),
+	    TEST(what_is_proved_has_headroom),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -200,8 +200,9 @@ static void it_says_what_was_there(void)
 			for (int64_t i = 0; i < hg_params_count(r.b.params); i++)
 				trained += hg_param_grad(hg_params_at(r.b.params, i)) != NULL;
 			CHECK_EQ_I(parameters, trained);
-			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s", models[m] ? models[m] : "two layers", told[stays],
-			          (long long)o.tensors, (long long)o.looks, o.headroom, o.headroom_name);
+			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s",
+			          models[m] ? models[m] : "two layers", told[stays], (long long)o.tensors,
+			          (long long)o.looks, o.headroom, o.headroom_name);
 			rig_close(&r);
 		}
 	}
@@ -228,7 +229,8 @@ static void training_is_the_same(const void *item)
 	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(), hg_policy_fp32()};
 	static const struct {
 		int stays, every, per_launch;
-	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4}, {1, 1, 4}, {1, 0, 0}, {1, 3, 4}, {LITTLE_STAYS, 1, 4}};
+	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4},          {1, 1, 4},
+	            {1, 0, 0},  {1, 3, 4}, {LITTLE_STAYS, 1, 4}};
 	for (int m = 1; m < MODELS; m++)
 		for (int p = 0; p < 4; p++) {
 			uint64_t expected = 0;

@@ -101,6 +101,35 @@ static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows,
 	                         hg_tape_input(tape, b->tensor[2], "labels", -1.0), b->graph};
 }
 
+/* Below 0 there is no root: one of numbers of any sign is not proved, and no shadow op, whatever
+ * their size. */
+static void a_root_needs_a_sign(void)
+{
+	const float below[] = {4.0f, -1.0f, 0.0f, 1.0f, 2.0f, 3.0f},
+	            above[] = {4.0f, 1.0f, 0.0f, 1.0f, 2.0f, 3.0f};
+	for (int good = 0; good < 2; good++)
+		for (int constant = 0; constant < 2; constant++) {
+			struct bench b;
+			bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+			const hg_tensor *numbers = tensor_of(&b, HG_F16, 2, 3, good ? above : below, HG_F32);
+			hg_var x = constant ? hg_tape_input(b.tape, numbers, "x", 4.0)
+			                    : hg_tape_variable(b.tape, numbers, "x");
+			if (good && !constant) /* of a variable nothing else tells the sign */
+				x = hg_relu(b.tape, x);
+			const hg_var y = hg_sqrt(b.tape, x);
+			CHECK(y.id >= 0);
+			const struct hg__node *node =
+			    &b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node].node;
+			CHECK_EQ_I(node->verdict, good ? HG_PROVED : HG_GUARDED);
+			CHECK((node->sure < 257.0) == good);
+			CHECK((hg_shadow_sqrt(b.tape, x).id >= 0) == good);
+			CHECK_EQ_I(hg_tape_status(b.tape), good ? HG_OK : HG_ERR_RANGE);
+			if (!good)
+				CHECK_CONTAINS(hg_context_error(b.ctx), "root of numbers that may be below 0");
+			bench_close(&b);
+		}
+}
+
 static float *result(hg_tape *tape, hg_var y)
 {
 	CHECK_OK(hg_tape_compile(tape, y));
@@ -287,8 +316,10 @@ static void gradients_come_through(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(bounded_numbers_are_halves), TEST(the_sentence_has_the_bound), TEST(what_may_be_zero_is_refused), TEST(measured_bounds_are_taken),
-	    TEST(facts_pass_through),         TEST(f32_operands_are_named),     TEST(gradients_come_through),
+	    TEST(bounded_numbers_are_halves),  TEST(the_sentence_has_the_bound),
+	    TEST(what_may_be_zero_is_refused), TEST(measured_bounds_are_taken),
+	    TEST(facts_pass_through),          TEST(f32_operands_are_named),
+	    TEST(gradients_come_through),      TEST(a_root_needs_a_sign),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -8,9 +8,10 @@
 #include "memory.h"
 #include "nn/train.h"
 
-/* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs them, on the
- * tapes that it has once all that overflowed is recorded again; then one more epoch with a point in time after every node
- * of the tape, for the time of each op; the peak of device memory beside what the tape's plan said. */
+/* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs
+ * them, on the tapes that it has once all that overflowed is recorded again; then one more epoch
+ * with a point in time after every node of the tape, for the time of each op; the peak of device
+ * memory beside what the tape's plan said. */
 
 #define WARM_UPS 3
 
@@ -273,12 +274,18 @@ static void outcome_report(struct bench *b, const char *model, const struct timi
 	r.ms = *ms;
 	r.features = b->options.hidden;
 	r.note = note;
-	const char *const names[] = {"hidden",        "layers",   "peak_bytes", "planned_bytes", "loss",
-	                             "steps_lost",    "captured", "per_launch", "rescaled",      "in_f32"};
-	const double figures[] = {(double)b->options.hidden,  (double)b->options.layers,     (double)o->peak,
-	                          (double)o->plan.total,      o->loss,                       (double)o->lost,
-	                          (double)o->launch.captured, (double)o->launch.per_launch,
-	                          (double)o->report.rescaled, (double)o->report.promoted};
+	const char *const names[] = {"hidden",     "layers",   "peak_bytes", "planned_bytes", "loss",
+	                             "steps_lost", "captured", "per_launch", "rescaled",      "in_f32"};
+	const double figures[] = {(double)b->options.hidden,
+	                          (double)b->options.layers,
+	                          (double)o->peak,
+	                          (double)o->plan.total,
+	                          o->loss,
+	                          (double)o->lost,
+	                          (double)o->launch.captured,
+	                          (double)o->launch.per_launch,
+	                          (double)o->report.rescaled,
+	                          (double)o->report.promoted};
 	for (int i = 0; i < RESULT_MORE; i++) {
 		r.more_name[i] = names[i];
 		r.more[i] = figures[i];
@@ -286,20 +293,21 @@ static void outcome_report(struct bench *b, const char *model, const struct timi
 	report_result(b, &r);
 }
 
-/* hg_train_run first, because that is what people call: it evaluates, it captures, and it records its
- * tapes again where a result does not fit in f16 or the weights outgrow their bounds. Then its step is
- * measured by itself. That does none of this: where it overflows, every step behind it does as well. So
- * hg_train_run takes over there, and the measurement begins again; steps that it condemned are none that
- * a user of hg_train_run loses, and are not counted.
+/* hg_train_run first, because that is what people call: it evaluates, it captures, and it records
+ * its tapes again where a result does not fit in f16 or the weights outgrow their bounds. Then its
+ * step is measured by itself. That does none of this: where it overflows, every step behind it does
+ * as well. So hg_train_run takes over there, and the measurement begins again; steps that it
+ * condemned are none that a user of hg_train_run loses, and are not counted.
  *
- * A round without a new tape changes nothing, and a result is recorded again twice at most, rescaled and
- * in f32. */
+ * A round without a new tape changes nothing, and a result is recorded again twice at most,
+ * rescaled and in f32. */
 static int ends_well(const struct bench *b, const hg_step_info *last)
 {
 	return !(b->policy->replan && last->reason == HG_STEP_SKIPPED_FORWARD) && !last->outgrown;
 }
 
-static hg_status round_measure(struct bench *b, hg_train *train, struct outcome *o, struct timing *ms, int *settled)
+static hg_status round_measure(struct bench *b, hg_train *train, struct outcome *o,
+                               struct timing *ms, int *settled)
 {
 	hg_step_info before = HG_STEP_INFO_INIT, after = HG_STEP_INFO_INIT;
 	HG__TRY(hg_train_run(train, &o->report));

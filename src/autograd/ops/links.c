@@ -60,11 +60,14 @@ void hg__links_range(struct hg__range *r, const struct hg__links *links)
 }
 
 /* A gradient on the way, as the next link gets it: rounded near 0, and where it is stored in f16, to a half. */
-static double between(double bound, int half)
+static double between(struct hg__range *r, double bound, int half)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);
 	const double rounded = half ? bound * (1.0 + f16->u) + 0x1p-25 : bound + 0x1p-149;
-	return bound == 0.0 ? 0.0 : half && !(rounded < f16->max) ? (double)INFINITY : rounded;
+	if (bound == 0.0)
+		return 0.0;
+	r->held = half ? fmax(r->held, rounded) : r->held;
+	return half && !(rounded < f16->max) ? (double)INFINITY : rounded;
 }
 
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
@@ -84,7 +87,7 @@ void hg__links_range_back(struct hg__range *r, const struct hg__links *links)
 		for (int i = 0; i < link->node.n_in; i++) {
 			const int of = link->operand[i];
 			if (of == LINK_BEFORE)
-				dout = between(own.din[i], k == links->stored && r->shape[0].dtype == HG_F16);
+				dout = between(r, own.din[i], k == links->stored && r->shape[0].dtype == HG_F16);
 			else if (of >= 0) {
 				r->din[of] += own.din[i];
 				r->depth_in[of] = fmax(r->depth_in[of], own.depth_in[i]);

@@ -4,10 +4,11 @@
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  The root f32, narrowed once.
- * Range     max|Y| <= sqrt(max|X|): proved wherever f16 holds X. Below 0 there is no root (NaN).
+ * Range     max|Y| <= sqrt(max|X|) where X is known not to be below 0: proved wherever f16 holds X.
+ *           Of other X none, since there is no root below 0 (NaN).
  * Error     one rounding in f32, narrowed once.
- * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l))
- *           where |X| >= l > 0 is known.
+ * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has
+ *           it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l)) where X >= l > 0 is known.
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -15,16 +16,19 @@
 
 static void range(struct hg__range *r)
 {
-	r->out = sqrt(r->in[0]);
-	r->least_out = sqrt(r->least[0]);
+	const int known = r->sign[0] > 0;
+	r->out = known ? sqrt(r->in[0]) : (double)INFINITY;
+	r->least_out = known ? sqrt(r->least[0]) : 0.0;
 	r->sign_out = 1;
-	hg__because(r, "root of |X| %.3g", r->in[0]);
+	hg__because(r, known ? "root of X %.3g" : "root of numbers that may be below 0, |X| %.3g",
+	            r->in[0]);
 }
 
 /* The stored Y may be shorter by a rounding. */
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = r->least[0] > 0.0 ? (0.5 + 0x1p-10) / sqrt(r->least[0]) * r->dout : (double)INFINITY;
+	r->din[0] = r->sign[0] > 0 && r->least[0] > 0.0 ? (0.5 + 0x1p-10) / sqrt(r->least[0]) * r->dout
+	                                                : (double)INFINITY;
 }
 
 static hg_status forward(const struct hg__call *c)
@@ -63,7 +67,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_sqrt = {
     .name = "sqrt",
     .words = "square root",
-    .traits = HG__ELEMENTWISE,
+    .traits = HG__ELEMENTWISE | HG__DIVIDES,
     .min_in = 1,
     .max_in = 1,
     .same = 1u,
