@@ -1,10 +1,12 @@
 /* The table of source formats: a new one is a file in import/ and a line here. */
 #include "import/importers.h"
 
-hg_status hg__import_h5(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+hg_status hg__import_h5(const char *const *paths, int count, const hg_import_config *config,
+                        hg_dataset **dataset, char *message)
 {
 	(void)count;
-	(void)progress;
+	hg_import_config c;
+	HG__TRY(hg__import_configure(config, &c, message));
 	return hg_dataset_read(paths[0], dataset, message);
 }
 

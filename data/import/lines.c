@@ -79,6 +79,27 @@ static int at_end(const char *at)
 	return *at == 0 || *at == ' ' || *at == '\t' || *at == ',';
 }
 
+/* The digits at c: their end, with their value; *beyond: it is beyond 64 bits. */
+static const char *read_digits(const char *c, int64_t *value, int *beyond)
+{
+	*value = 0;
+	*beyond = 0;
+	for (; *c >= '0' && *c <= '9'; c++)
+		*beyond |= __builtin_mul_overflow(*value, (int64_t)10, value) ||
+		           __builtin_add_overflow(*value, (int64_t)(*c - '0'), value);
+	return c;
+}
+
+int hg__lines_whole(const char **at, int64_t *value)
+{
+	int beyond = 0;
+	const char *end = read_digits(*at, value, &beyond);
+	if (end == *at || beyond || !at_end(end))
+		return 0;
+	*at = hg__skip_separators(end);
+	return 1;
+}
+
 hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value)
 {
 	const char *c = *at;
@@ -88,8 +109,7 @@ hg_status hg__lines_integer(const struct lines *lines, const char *line, const c
 	c += negative || *c == '+';
 	if (*c < '0' || *c > '9')
 		return hg__lines_fail(lines, expected, line);
-	for (; *c >= '0' && *c <= '9'; c++)
-		beyond |= __builtin_mul_overflow(x, (int64_t)10, &x) || __builtin_add_overflow(x, (int64_t)(*c - '0'), &x);
+	c = read_digits(c, &x, &beyond);
 	if (beyond || !at_end(c))
 		return hg__lines_fail(lines, at_end(c) ? range : expected, line);
 	*value = negative ? -x : x;

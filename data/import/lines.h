@@ -27,6 +27,9 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 
 /* Blanks, tabs and commas separate fields. */
 const char *hg__skip_separators(const char *at);
+/* A whole number from 0 to 9223372036854775807 at *at, which moves behind it and what separates it
+ * from the next. 0: there is none. */
+int hg__lines_whole(const char **at, int64_t *value);
 /* A decimal integer at *at, which moves behind it. Else a failure that quotes the line and says what was expected where there is none, or the range where it is
  * beyond 64 bits. */
 HG_NODISCARD hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value);

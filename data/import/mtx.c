@@ -148,21 +148,26 @@ static hg_status build(struct matrix *mtx, hg_dataset *d, char *message)
 	return HG_OK;
 }
 
-hg_status hg__import_mtx(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+hg_status hg__import_mtx(const char *const *paths, int count, const hg_import_config *config,
+                         hg_dataset **dataset, char *message)
 {
 	struct lines lines;
 	struct matrix mtx = {0};
+	hg_import_config c;
 	(void)count;
+	HG__TRY(hg__import_configure(config, &c, message));
 	HG__TRY(hg_dataset_new(dataset, message));
 	hg_status status = hg__import_name(*dataset, paths[0], message);
 	if (status == HG_OK) {
-		status = hg__lines_open(&lines, paths[0], progress, message);
+		status = hg__lines_open(&lines, paths[0], c.progress, message);
 		if (status == HG_OK)
 			status = read_matrix(&lines, &mtx);
 		hg__lines_close(&lines);
 	}
 	if (status == HG_OK)
 		status = build(&mtx, *dataset, message);
+	if (status == HG_OK)
+		hg__import_note_merged(&c, paths[0], mtx.coo.m, (*dataset)->edges, mtx.has_values);
 	if (status == HG_OK)
 		status = hg_dataset_check(*dataset, paths[0], message);
 	hg__coo_free(&mtx.coo);

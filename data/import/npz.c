@@ -12,7 +12,7 @@
 
 struct import {
 	struct npz npz;
-	const hg_progress *progress;
+	hg_import_config config;
 	hg_dataset *d;
 };
 
@@ -20,7 +20,7 @@ static hg_status begin(const struct import *in, const char *key, int rank, struc
 {
 	char what[48];
 	snprintf(what, sizeof what, "reading %s", key);
-	HG__TRY(hg__data_step(in->progress, what, 0, 0, in->npz.message));
+	HG__TRY(hg__data_step(in->config.progress, what, 0, 0, in->npz.message));
 	return hg__npy_open(&in->npz, key, rank, a);
 }
 
@@ -236,10 +236,12 @@ static hg_status read_all(const struct import *in)
 	return HG_OK;
 }
 
-hg_status hg__import_npz(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+hg_status hg__import_npz(const char *const *paths, int count, const hg_import_config *config,
+                         hg_dataset **dataset, char *message)
 {
-	struct import in = {.progress = progress};
+	struct import in = {0};
 	(void)count;
+	HG__TRY(hg__import_configure(config, &in.config, message));
 	HG__TRY(hg_dataset_new(dataset, message));
 	in.d = *dataset;
 	hg_status status = hg__npz_open(&in.npz, paths[0], message);

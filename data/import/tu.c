@@ -18,7 +18,7 @@
 struct place {
 	const char *path;
 	int stem;
-	const hg_progress *progress;
+	hg_import_config config;
 	char *message;
 };
 
@@ -119,7 +119,7 @@ static hg_status read_part(const struct place *p, const char *part, int optional
 		free(path);
 		return HG_OK;
 	}
-	hg_status status = hg__lines_open(&lines, path, p->progress, p->message);
+	hg_status status = hg__lines_open(&lines, path, p->config.progress, p->message);
 	while (status == HG_OK && (status = hg__lines_next(&lines, &line)) == HG_OK && line) {
 		const char *at = hg__skip_separators(line);
 		if (*at)
@@ -307,10 +307,12 @@ static hg_status read_all(const struct place *p, hg_dataset *d)
 	return status == HG_OK ? hg_dataset_check(d, p->path, p->message) : status;
 }
 
-hg_status hg__import_tu(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message)
+hg_status hg__import_tu(const char *const *paths, int count, const hg_import_config *config,
+                        hg_dataset **dataset, char *message)
 {
-	struct place p = {.path = paths[0], .progress = progress, .message = message};
+	struct place p = {.path = paths[0], .message = message};
 	(void)count;
+	HG__TRY(hg__import_configure(config, &p.config, message));
 	HG__TRY(find_stem(&p));
 	HG__TRY(hg_dataset_new(dataset, message));
 	const hg_status status = read_all(&p, *dataset);

@@ -52,12 +52,32 @@ HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const 
 /* The same, watched; progress may be NULL. */
 HG_API HG_NODISCARD hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, const hg_progress *progress, char *message);
 
+/* Is the first line of an edge list a header that counts what follows ("nodes edges")? AUTO: it is
+ * where its numbers are the counts and no edge's; HG_ERR_FORMAT, with both readings, where it may
+ * be either. YES: it is, and its counts must fit; a line of words is skipped. NO: it is an edge. */
+typedef enum hg_header { HG_HEADER_AUTO = 0, HG_HEADER_YES = 1, HG_HEADER_NO = 2 } hg_header;
+
+/* How an import is done. note hears, as sentences, what was decided for the user and what the
+ * dataset leaves out: a header, edges that are there twice, labels of edges. */
+typedef struct hg_import_config {
+	size_t size;
+	hg_header header;                               /* of edge lists */
+	const hg_progress *progress;                    /* NULL: unwatched */
+	void (*note)(void *user, const char *sentence); /* NULL: nobody listens */
+	void *user;
+} hg_import_config;
+#define HG_IMPORT_CONFIG_INIT                             \
+	{                                                     \
+		sizeof(hg_import_config), HG_HEADER_AUTO, 0, 0, 0 \
+	}
+
 /* One importer per source format, from a table: name, one line of help, file endings. */
 typedef struct hg_importer {
 	const char *name, *help, *endings;
 	int inputs; /* files it takes: exactly 1, or 0 for one or more */
-	/* progress may be NULL */
-	hg_status (*import)(const char *const *paths, int count, const hg_progress *progress, hg_dataset **dataset, char *message);
+	/* config NULL: HG_IMPORT_CONFIG_INIT */
+	hg_status (*import)(const char *const *paths, int count, const hg_import_config *config,
+	                    hg_dataset **dataset, char *message);
 } hg_importer;
 HG_API const hg_importer *hg_importers(size_t *count);
 

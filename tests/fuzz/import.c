@@ -55,8 +55,9 @@ static void store_named(const uint8_t *bytes, size_t count)
 	fill_open(fd, bytes, count);
 }
 
-static hg_status import_path(const char *format, const char *name)
+static hg_status import_path(const char *format, const char *name, hg_header header)
 {
+	hg_import_config config = HG_IMPORT_CONFIG_INIT;
 	size_t formats = 0, k = 0;
 	const hg_importer *table = hg_importers(&formats);
 	const char *paths[] = {name};
@@ -64,7 +65,8 @@ static hg_status import_path(const char *format, const char *name)
 	hg_dataset *d = NULL;
 	while (k < formats && strcmp(table[k].name, format) != 0)
 		k++;
-	const hg_status status = table[k].import(paths, 1, NULL, &d, message);
+	config.header = header;
+	const hg_status status = table[k].import(paths, 1, &config, &d, message);
 	const int good = status == HG_OK ? d && hg_dataset_check(d, "fuzz", message) == HG_OK : status < 0 && !d && message[0] && !strchr(message, '\n');
 	if (!good) {
 		fprintf(stderr, "%s: %s, \"%s\"\n", format, hg_status_name(status), message);
@@ -78,10 +80,12 @@ hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 {
 	if (strcmp(format, "h5") == 0) {
 		store_named(bytes, count);
-		return import_path(format, named);
+		return import_path(format, named, HG_HEADER_AUTO);
 	}
 	store(bytes, count);
-	return import_path(format, path);
+	for (int header = HG_HEADER_YES; header <= HG_HEADER_NO && strcmp(format, "edges") == 0; header++)
+		(void)import_path(format, path, (hg_header)header);
+	return import_path(format, path, HG_HEADER_AUTO);
 }
 
 /* The importer looks for files beside the first: links to those in memory, in a folder that goes when the process does. */
@@ -119,7 +123,7 @@ void fuzz_set(const uint8_t *bytes, size_t count)
 		bytes += length + (end != NULL);
 		count -= length + (end != NULL);
 	}
-	(void)import_path("tu", part_name(0));
+	(void)import_path("tu", part_name(0), HG_HEADER_AUTO);
 }
 
 hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)

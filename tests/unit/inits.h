@@ -18,6 +18,7 @@ struct test_inits {
 	hg_train_data data;
 	hg_train_report report;
 	hg_planted_config planted;
+	hg_import_config import;
 	hg_step_config step_config;
 	hg_step_launch step_launch;
 	hg_locality locality;
@@ -33,10 +34,14 @@ struct test_inits {
 static inline struct test_inits test_inits_make(void)
 {
 	const struct test_inits all = {
-	    HG_CONTEXT_CONFIG_INIT, HG_MEMORY_INFO_INIT, HG_GRAPH_FACTS_INIT,  HG_LOSS_SCALE_CONFIG_INIT, HG_PLAN_INFO_INIT,      HG_OPTIM_CONFIG_INIT,
-	    HG_STEP_INFO_INIT,      HG_MODEL_INPUT_INIT, HG_TRAIN_DATA_INIT,   HG_TRAIN_REPORT_INIT,      HG_PLANTED_CONFIG_INIT, HG_STEP_CONFIG_INIT,
-	    HG_STEP_LAUNCH_INIT,    HG_LOCALITY_INIT,    HG_ORDER_CONFIG_INIT, HG_ORDER_REPORT_INIT,      HG_NARROWING_INIT,      HG_DOCTOR_CONFIG_INIT,
-	    HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,    HG_OBSERVATION_INIT,
+	    HG_CONTEXT_CONFIG_INIT,    HG_MEMORY_INFO_INIT,    HG_GRAPH_FACTS_INIT,
+	    HG_LOSS_SCALE_CONFIG_INIT, HG_PLAN_INFO_INIT,      HG_OPTIM_CONFIG_INIT,
+	    HG_STEP_INFO_INIT,         HG_MODEL_INPUT_INIT,    HG_TRAIN_DATA_INIT,
+	    HG_TRAIN_REPORT_INIT,      HG_PLANTED_CONFIG_INIT, HG_IMPORT_CONFIG_INIT,
+	    HG_STEP_CONFIG_INIT,       HG_STEP_LAUNCH_INIT,    HG_LOCALITY_INIT,
+	    HG_ORDER_CONFIG_INIT,      HG_ORDER_REPORT_INIT,   HG_NARROWING_INIT,
+	    HG_DOCTOR_CONFIG_INIT,     HG_DOCTOR_TRIAL_INIT,   HG_OBSERVER_INIT,
+	    HG_OBSERVATION_INIT,
 	};
 	return all;
 }

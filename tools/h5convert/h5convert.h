@@ -12,6 +12,7 @@ struct options {
 	const char *name, *features_dtype, *reorder, *folds;
 	const char **inputs;
 	int input_count;
+	int header; /* an hg_header */
 	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
 	hg_planted_config planted;
 	int64_t classes;  /* planted.classes */

@@ -50,6 +50,14 @@ static const hg_importer *find_importer(const struct options *o, char *message)
 	return NULL;
 }
 
+/* What the importer decided or left out. */
+static void on_note(void *user, const char *sentence)
+{
+	const struct options *o = user;
+	if (!o->quiet)
+		fprintf(stderr, "h5convert: %s\n", sentence);
+}
+
 static hg_status load(struct options *o, hg_dataset **d, char *message)
 {
 	if (o->synthetic) {
@@ -57,13 +65,23 @@ static hg_status load(struct options *o, hg_dataset **d, char *message)
 		return hg_dataset_planted(&o->planted, d, message);
 	}
 	const hg_importer *importer = find_importer(o, message);
+	hg_import_config config = HG_IMPORT_CONFIG_INIT;
 	if (!importer)
 		return HG_ERR_ARG;
 	if (importer->inputs == 1 && o->input_count != 1) {
 		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name, o->input_count);
 		return HG_ERR_ARG;
 	}
-	return importer->import(o->inputs, o->input_count, watch_progress(), d, message);
+	if (o->header && strcmp(importer->name, "edges") != 0) {
+		snprintf(message, HG_DATA_MESSAGE, "--header is for edge lists, and %s is read as %s",
+		         o->inputs[0], importer->name);
+		return HG_ERR_ARG;
+	}
+	config.header = (hg_header)o->header;
+	config.progress = watch_progress();
+	config.note = on_note;
+	config.user = o;
+	return importer->import(o->inputs, o->input_count, &config, d, message);
 }
 
 static hg_status features(const struct options *o, hg_dataset *d, char *message)

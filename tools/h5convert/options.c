@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "commandline.h"
 #include "h5convert.h"
@@ -10,28 +11,55 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--from", "FORMAT", "format of the inputs (--list-formats); left out: by the first one's ending", AT(from), TOOL_TEXT},
+    {"--from", "FORMAT",
+     "format of the inputs (--list-formats); left out: by the first one's ending", AT(from),
+     TOOL_TEXT},
+    {"--header", "yes|no|auto",
+     "edge lists: the first line counts what follows, or is an edge; auto (default): as it fits",
+     AT(header), TOOL_CHOICE("auto|yes|no")},
     {"-o", "OUT.h5", "file to write; it appears complete or not at all", AT(output), TOOL_TEXT},
     {"--name", "NAME", "name of the dataset; left out: the first input's", AT(name), TOOL_TEXT},
-    {"--symmetrize", NULL, "add every edge's reverse; of two weights the larger stays", AT(symmetrize), TOOL_FLAG},
-    {"--largest-component", NULL, "keep the largest connected component (directions ignored)", AT(largest_component), TOOL_FLAG},
-    {"--self-loops", NULL, "add a self loop to every node that has none", AT(self_loops), TOOL_FLAG},
-    {"--row-normalize", NULL, "divide each node's features by their absolute sum", AT(row_normalize), TOOL_FLAG},
-    {"--clip", NULL, "clip features to +-65504, all that fp16 can hold; without it they are refused", AT(clip), TOOL_FLAG},
-    {"--features-dtype", "f16|f32", "type of dense features in the file; f32 also allows values beyond 65504", AT(features_dtype), TOOL_WORD("f16|f32")},
-    {"--fold", "F/K", "split for cross-validation: fold F (from 0) of K is the test set, the next one for validation; classes dealt out evenly", AT(folds),
-     TOOL_TEXT},
-    {"--reorder", "METHOD", "nodes that share neighbours side by side: auto, community, leading, rcm, degree; original undoes it", AT(reorder), TOOL_ORDER},
-    {"--synthetic", "planted", "make a graph instead of reading one: planted communities", AT(synthetic), TOOL_WORD("planted")},
-    {"--nodes", "N", "nodes (10000)", AT(planted.nodes), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--classes", "N", "communities of equal size, which are the labels (8)", AT(classes), TOOL_INTEGER(0, INT32_MAX), .only = "planted"},
-    {"--features", "N", "features of a node (64)", AT(planted.features), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--degree", "X", "mean degree without hubs; power law of exponent 2.5 (10)", AT(planted.degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
-    {"--hubs", "N", "nodes tied to very many others (8)", AT(planted.hubs), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--hub-degree", "X", "neighbours of a hub, about (4000, or half the nodes)", AT(planted.hub_degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
-    {"--scale", "X", "features are about 0 to 2, times this (1); from 17 on a hub of 4000 sums past 65504", AT(planted.scale), TOOL_REAL(-1e300, 1e300),
+    {"--symmetrize", NULL, "add every edge's reverse; of two weights the larger stays",
+     AT(symmetrize), TOOL_FLAG},
+    {"--largest-component", NULL, "keep the largest connected component (directions ignored)",
+     AT(largest_component), TOOL_FLAG},
+    {"--self-loops", NULL, "add a self loop to every node that has none", AT(self_loops),
+     TOOL_FLAG},
+    {"--row-normalize", NULL, "divide each node's features by their absolute sum",
+     AT(row_normalize), TOOL_FLAG},
+    {"--clip", NULL,
+     "clip features to +-65504, all that fp16 can hold; without it they are refused", AT(clip),
+     TOOL_FLAG},
+    {"--features-dtype", "f16|f32",
+     "type of dense features in the file; f32 also allows values beyond 65504", AT(features_dtype),
+     TOOL_WORD("f16|f32")},
+    {"--fold", "F/K",
+     "split for cross-validation: fold F (from 0) of K is the test set, the next one for "
+     "validation; classes dealt out evenly",
+     AT(folds), TOOL_TEXT},
+    {"--reorder", "METHOD",
+     "nodes that share neighbours side by side: auto, community, leading, rcm, degree; original "
+     "undoes it",
+     AT(reorder), TOOL_ORDER},
+    {"--synthetic", "planted", "make a graph instead of reading one: planted communities",
+     AT(synthetic), TOOL_WORD("planted")},
+    {"--nodes", "N", "nodes (10000)", AT(planted.nodes), TOOL_INTEGER(0, TOOL_WHOLE),
      .only = "planted"},
-    {"--seed", "S", "the same seed gives the same file's content on every machine (0)", AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
+    {"--classes", "N", "communities of equal size, which are the labels (8)", AT(classes),
+     TOOL_INTEGER(0, INT32_MAX), .only = "planted"},
+    {"--features", "N", "features of a node (64)", AT(planted.features),
+     TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
+    {"--degree", "X", "mean degree without hubs; power law of exponent 2.5 (10)",
+     AT(planted.degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
+    {"--hubs", "N", "nodes tied to very many others (8)", AT(planted.hubs),
+     TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
+    {"--hub-degree", "X", "neighbours of a hub, about (4000, or half the nodes)",
+     AT(planted.hub_degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
+    {"--scale", "X",
+     "features are about 0 to 2, times this (1); from 17 on a hub of 4000 sums past 65504",
+     AT(planted.scale), TOOL_REAL(-1e300, 1e300), .only = "planted"},
+    {"--seed", "S", "the same seed gives the same file's content on every machine (0)",
+     AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--inspect", "FILE.h5", "check a dataset and show what is in it", AT(inspect), TOOL_TEXT},
     {"--seal", "FILE.h5", "check a dataset or checkpoint of another program, put a checksum on it",
      AT(seal), TOOL_TEXT},
@@ -92,6 +120,8 @@ static int check(struct tool_line *line, const struct options *o)
 		return tool_refuse(line, "--json belongs to --inspect and --reorder");
 	if (o->synthetic && (o->input_count || o->from))
 		return tool_refuse(line, "--synthetic %s reads no input", o->synthetic);
+	if (o->header && (o->synthetic || (o->from && strcmp(o->from, "edges") != 0)))
+		return tool_refuse(line, "--header is for edge lists (--from edges)");
 	if (misfit)
 		return tool_refuse(line, "%s belongs to --synthetic planted", misfit->name);
 	if (!o->synthetic && o->input_count == 0)

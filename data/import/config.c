@@ -1,0 +1,50 @@
+/* How an import is done, and what it says beside the dataset. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/c_locale.h"
+#include "core/versioned.h"
+#include "import/importers.h"
+
+hg_status hg__import_configure(const hg_import_config *theirs, hg_import_config *ours,
+                               char *message)
+{
+	*ours = (hg_import_config)HG_IMPORT_CONFIG_INIT;
+	if (theirs && !hg__struct_read(ours, sizeof *ours, theirs))
+		return hg__data_fail(
+		    message, HG_ERR_ARG,
+		    "import: config.size is not set (start from HG_IMPORT_CONFIG_INIT), or a "
+		    "field unknown to this version is used");
+	if ((unsigned)ours->header > HG_HEADER_NO)
+		return hg__data_fail(message, HG_ERR_ARG, "import: config.header is %d, no hg_header",
+		                     (int)ours->header);
+	return HG_OK;
+}
+
+void hg__import_note(const hg_import_config *config, const char *format, ...)
+{
+	char sentence[HG_DATA_MESSAGE];
+	va_list args;
+	if (!config->note)
+		return;
+	va_start(args, format);
+	struct hg__c_locale point = hg__c_locale_begin();
+	vsnprintf(sentence, sizeof sentence, format, args);
+	hg__c_locale_end(&point);
+	va_end(args);
+	for (char *c = sentence; *c; c++)
+		if ((unsigned char)*c < 32 || *c == 127)
+			*c = '?';
+	config->note(config->user, sentence);
+}
+
+void hg__import_note_merged(const hg_import_config *config, const char *path, int64_t read,
+                            int64_t kept, int weighted)
+{
+	if (read > kept)
+		hg__import_note(config,
+		                "%s: %" PRId64 " of %" PRId64
+		                " edges repeat an earlier one and became one with it%s",
+		                path, read - kept, read, weighted ? ": weights add up" : "");
+}

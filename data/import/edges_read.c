@@ -1,0 +1,322 @@
+/* Edge lists as they are written, and what the first line of a file is. */
+#include "import/edges.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/header.h"
+#include "import/lines.h"
+
+void hg__edges_free(struct edge_list *list)
+{
+	free(list->source);
+	free(list->destination);
+	free(list->weight);
+}
+
+static hg_status grow(struct edge_list *list, char *message)
+{
+	if (list->m < list->capacity)
+		return HG_OK;
+	const int64_t capacity = list->capacity + list->capacity / 2 + 4096;
+	HG__TRY(hg__data_grow((void **)&list->source, capacity, sizeof *list->source, "the edge list",
+	                      message));
+	HG__TRY(hg__data_grow((void **)&list->destination, capacity, sizeof *list->destination,
+	                      "the edge list", message));
+	if (list->columns == 3)
+		HG__TRY(hg__data_grow((void **)&list->weight, capacity, sizeof *list->weight,
+		                      "the edge weights", message));
+	list->capacity = capacity;
+	return HG_OK;
+}
+
+static hg_status add_line(struct edge_list *list, const struct lines *lines, const char *line)
+{
+	int64_t source = 0, destination = 0;
+	float weight = 1;
+	const char *at = line, *range = "expected node numbers from 0 to 9223372036854775807";
+	HG__TRY(hg__lines_integer(lines, line, "expected two node numbers", range, &at, &source));
+	HG__TRY(hg__lines_integer(lines, line, "expected two node numbers", range, &at, &destination));
+	if (source < 0 || destination < 0)
+		return hg__lines_fail(lines, range, line);
+	const int columns = *at ? 3 : 2;
+	if (list->columns == 0)
+		list->columns = columns;
+	const char *expected = list->columns == 2 ? "expected two columns as before"
+	                                          : "expected source, destination and a finite weight";
+	if (columns == list->columns && columns == 3)
+		HG__TRY(hg__lines_number(lines, line, expected, &at, &weight));
+	if (columns != list->columns || *at)
+		return hg__lines_fail(lines, expected, line);
+	HG__TRY(grow(list, lines->message));
+	list->source[list->m] = source;
+	list->destination[list->m] = destination;
+	if (list->weight)
+		list->weight[list->m] = weight;
+	list->m++;
+	const int64_t larger = source > destination ? source : destination;
+	list->largest = larger > list->largest ? larger : list->largest;
+	return HG_OK;
+}
+
+/* A .csv may name its columns in the first line. */
+static int is_heading(const struct lines *lines, const char *at)
+{
+	return lines->number == 1 && strstr(lines->path, ".csv") &&
+	       ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '"');
+}
+
+/* ---- ids ---- */
+
+static int ascending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* ids [count] := the ids that occur from edge `begin` on, ascending. Where the largest id is not
+ * far beyond the number of edges by marking, else by sorting. */
+hg_status hg__edges_ids(const struct edge_list *list, int64_t begin, int64_t **ids, int64_t *count,
+                        char *message)
+{
+	const int64_t edges = list->m - begin, all = 2 * edges;
+	*count = 0;
+	if (list->largest < 8 * all) {
+		unsigned char *seen = calloc((size_t)list->largest + 2, 1);
+		if (!seen)
+			return hg__data_fail(message, HG_ERR_NOMEM,
+			                     "out of memory: node ids need %" PRId64 " bytes",
+			                     list->largest + 1);
+		for (int64_t e = begin; e < list->m; e++)
+			seen[list->source[e]] = seen[list->destination[e]] = 1;
+		for (int64_t id = 0; id <= list->largest; id++)
+			*count += seen[id];
+		const hg_status status =
+		    hg__data_alloc(*count, sizeof **ids, "node ids", (void **)ids, message);
+		for (int64_t id = 0, k = 0; status == HG_OK && id <= list->largest; id++)
+			if (seen[id])
+				(*ids)[k++] = id;
+		free(seen);
+		return status;
+	}
+	HG__TRY(hg__data_alloc(all, sizeof **ids, "node ids", (void **)ids, message));
+	memcpy(*ids, list->source + begin, (size_t)edges * sizeof **ids);
+	memcpy(*ids + edges, list->destination + begin, (size_t)edges * sizeof **ids);
+	qsort(*ids, (size_t)all, sizeof **ids, ascending);
+	for (int64_t k = 0; k < all; k++)
+		if (*count == 0 || (*ids)[*count - 1] != (*ids)[k])
+			(*ids)[(*count)++] = (*ids)[k];
+	return HG_OK;
+}
+
+/* ---- the first line of a file ---- */
+
+/* It waits for the others, which tell what it is. As long as it may be an edge it is in the list,
+ * in its place. */
+struct opening {
+	struct hg__first first;
+	int64_t line;  /* its number; 0: none has come */
+	int64_t begin; /* the file's first place in the list */
+	int in_list;
+	char text[61];                   /* of the line, for messages */
+	char complaint[HG_DATA_MESSAGE]; /* not in the list: what the file is refused with if it is no
+	                                  * header */
+};
+
+static struct hg__first parse_first(const char *at)
+{
+	struct hg__first f = {{0, 0, 0}, 0};
+	for (; *at && f.numbers < 3; f.numbers++) {
+		int64_t value = 0;
+		if (!hg__lines_whole(&at, &value))
+			return (struct hg__first){{0, 0, 0}, 0};
+		f.value[f.numbers] = value;
+	}
+	return *at || f.numbers < 2 ? (struct hg__first){{0, 0, 0}, 0} : f;
+}
+
+static int columns_of(const char *at)
+{
+	int columns = 0;
+	for (; *at; columns++) {
+		at += strcspn(at, " \t,");
+		at = hg__skip_separators(at);
+	}
+	return columns;
+}
+
+/* What the line would be refused with as an edge between others of so many columns. */
+static hg_status try_line(struct opening *o, int columns, const struct lines *lines, const char *at)
+{
+	struct edge_list probe = {.columns = columns, .largest = -1};
+	const hg_status status = add_line(&probe, lines, at);
+	hg__edges_free(&probe);
+	if (status == HG_ERR_NOMEM)
+		return status;
+	if (status < 0)
+		snprintf(o->complaint, sizeof o->complaint, "%s", lines->message);
+	return HG_OK;
+}
+
+/* The file's first line: nothing is an edge for sure. */
+static hg_status open_with(struct opening *o, struct edge_list *list, const struct lines *lines,
+                           const char *at, hg_header header)
+{
+	o->line = lines->number;
+	o->begin = list->m;
+	o->first = parse_first(at);
+	snprintf(o->text, sizeof o->text, "%s", at);
+	if (header == HG_HEADER_YES)
+		return HG_OK;
+	if (list->columns && o->first.numbers && columns_of(at) != list->columns)
+		return try_line(o, list->columns, lines, at);
+	o->in_list = 1;
+	return add_line(list, lines, at);
+}
+
+/* The second line of the first file: where it has other columns than the first, that one is no
+ * edge. */
+static hg_status compare_columns(struct opening *o, struct edge_list *list,
+                                 const struct lines *lines, const char *at)
+{
+	if (!o->in_list || list->m != 1 || !o->first.numbers || columns_of(at) == list->columns)
+		return HG_OK;
+	HG__TRY(try_line(o, list->columns, lines, at));
+	hg__edges_free(list);
+	*list = (struct edge_list){.largest = -1};
+	o->in_list = 0;
+	return HG_OK;
+}
+
+/* The first line is a header: out of the list. */
+static void take_out(struct edge_list *list, int64_t at)
+{
+	const size_t behind = (size_t)(list->m - at - 1);
+	memmove(list->source + at, list->source + at + 1, behind * sizeof *list->source);
+	memmove(list->destination + at, list->destination + at + 1, behind * sizeof *list->destination);
+	if (list->weight)
+		memmove(list->weight + at, list->weight + at + 1, behind * sizeof *list->weight);
+	list->m--;
+	list->largest = -1;
+	for (int64_t e = 0; e < list->m; e++) {
+		const int64_t larger =
+		    list->source[e] > list->destination[e] ? list->source[e] : list->destination[e];
+		list->largest = larger > list->largest ? larger : list->largest;
+	}
+}
+
+/* What stands behind the first line in its file. */
+static hg_status count_rest(const struct edge_list *list, const struct opening *o,
+                            struct hg__rest *rest, char *message)
+{
+	int64_t *ids = NULL;
+	*rest = (struct hg__rest){list->m - o->begin - o->in_list, 0, 0, -1};
+	if (!rest->edges || !hg__header_possible(&o->first, rest->edges))
+		return HG_OK;
+	const hg_status status =
+	    hg__edges_ids(list, o->begin + o->in_list, &ids, &rest->nodes, message);
+	if (status == HG_OK) {
+		rest->least = ids[0];
+		rest->largest = ids[rest->nodes - 1];
+	}
+	free(ids);
+	return status;
+}
+
+static hg_status close_header(struct edge_list *list, const struct opening *o,
+                              const struct hg__counts *c, const struct hg__rest *rest,
+                              const char *path, const hg_import_config *config, char *message)
+{
+	/* nodes cost memory even without edges, and a line can promise any number of them */
+	if (c->nodes > INT32_MAX || c->nodes > 1000000 + 1000 * rest->edges)
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": the header counts %" PRId64 " nodes for %" PRId64
+		                     " edges: not a graph",
+		                     path, o->line, c->nodes, rest->edges);
+	hg__import_note(config,
+	                "%s:%" PRId64 ": \"%s\" is read as a header, not as an edge: %" PRId64
+	                " nodes and %" PRId64 " edges",
+	                path, o->line, o->text, c->nodes, c->edges);
+	if (o->in_list)
+		take_out(list, o->begin);
+	list->declared = c->nodes > list->declared ? c->nodes : list->declared;
+	return HG_OK;
+}
+
+static hg_status refuse_counts(const struct opening *o, const struct edge_list *list,
+                               const char *path, char *message)
+{
+	return hg__data_fail(message, HG_ERR_FORMAT,
+	                     "%s:%" PRId64 ": the header \"%s\" does not count what follows: %" PRId64
+	                     " edges",
+	                     path, o->line, o->text, list->m - o->begin);
+}
+
+static hg_status refuse_either(const struct opening *o, const struct hg__counts *c,
+                               const char *path, char *message)
+{
+	return hg__data_fail(message, HG_ERR_FORMAT,
+	                     "%s:%" PRId64 ": \"%s\" may be a header (%" PRId64 " nodes and %" PRId64
+	                     " edges, which fits what follows) or an edge from node %" PRId64
+	                     " to node %" PRId64 ": say which (h5convert: --header yes or --header no)",
+	                     path, o->line, o->text, c->nodes, c->edges, o->first.value[0],
+	                     o->first.value[1]);
+}
+
+/* The file is read: what was its first line? */
+static hg_status close_first(struct edge_list *list, const struct opening *o, const char *path,
+                             const hg_import_config *config, char *message)
+{
+	struct hg__rest rest;
+	struct hg__counts counts = {0, 0};
+	if (!o->line || config->header == HG_HEADER_NO)
+		return HG_OK;
+	HG__TRY(count_rest(list, o, &rest, message));
+	if (config->header == HG_HEADER_YES) {
+		if (o->first.numbers)
+			return hg__header_fits(&o->first, &rest, &counts)
+			           ? close_header(list, o, &counts, &rest, path, config, message)
+			           : refuse_counts(o, list, path, message);
+		hg__import_note(config, "%s:%" PRId64 ": \"%s\" is skipped as a header", path, o->line,
+		                o->text);
+		return HG_OK;
+	}
+	const enum hg__line_is is =
+	    rest.edges ? hg__header_decide(&o->first, &rest, o->in_list, &counts) : HG__LINE_EDGE;
+	if (is == HG__LINE_HEADER)
+		return close_header(list, o, &counts, &rest, path, config, message);
+	if (is == HG__LINE_EITHER)
+		return refuse_either(o, &counts, path, message);
+	return o->in_list ? HG_OK : hg__data_fail(message, HG_ERR_FORMAT, "%s", o->complaint);
+}
+
+static hg_status read_line(struct edge_list *list, struct opening *o, const struct lines *lines,
+                           const char *at, hg_header header)
+{
+	if (!o->line && header != HG_HEADER_NO)
+		return open_with(o, list, lines, at, header);
+	if (o->line && header == HG_HEADER_AUTO)
+		HG__TRY(compare_columns(o, list, lines, at));
+	return add_line(list, lines, at);
+}
+
+hg_status hg__edges_read(struct edge_list *list, const char *path, const hg_import_config *config,
+                         char *message)
+{
+	struct lines lines;
+	struct opening opening = {.line = 0};
+	char *line = NULL;
+	hg_status status = hg__lines_open(&lines, path, config->progress, message);
+	while (status == HG_OK) {
+		status = hg__lines_next(&lines, &line);
+		if (status < 0 || !line)
+			break;
+		const char *at = hg__skip_separators(line);
+		if (*at && *at != '#' && *at != '%' && !is_heading(&lines, at))
+			status = read_line(list, &opening, &lines, at, config->header);
+	}
+	hg__lines_close(&lines);
+	return status == HG_OK ? close_first(list, &opening, path, config, message) : status;
+}
