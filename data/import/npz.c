@@ -222,6 +222,61 @@ static hg_status read_split(const struct import *in, const char *key, uint8_t **
 	return status;
 }
 
+/* Would one of the functions above have read this member of the archive? */
+static int is_read(const struct import *in, const char *name)
+{
+	static const char *const always[] = {"adj_shape.npy", "adj_indptr.npy", "adj_indices.npy",
+	                                     "adj_data.npy",  "train_idx.npy",  "val_idx.npy",
+	                                     "test_idx.npy"},
+	                         *const sparse[] = {"attr_shape.npy", "attr_indptr.npy",
+	                                            "attr_indices.npy", "attr_data.npy"},
+	                         *const labels[] = {"labels.npy", "num_classes.npy"},
+	                         *const one_hot[] = {"labels_shape.npy", "labels_indptr.npy",
+	                                             "labels_indices.npy", "labels_data.npy"},
+	                         *const dense[] = {"attr_matrix.npy"};
+	const int has_sparse = hg__npz_has(&in->npz, "attr_indptr");
+	const int has_labels = hg__npz_has(&in->npz, "labels");
+	const struct {
+		const char *const *name;
+		size_t count;
+		int wanted;
+	} sets[] = {{always, sizeof always / sizeof *always, 1},
+	            {sparse, sizeof sparse / sizeof *sparse, has_sparse},
+	            {dense, 1, !has_sparse},
+	            {labels, 2, has_labels},
+	            {one_hot, sizeof one_hot / sizeof *one_hot, !has_labels}};
+	for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
+		for (size_t k = 0; sets[s].wanted && k < sets[s].count; k++)
+			if (strcmp(name, sets[s].name[k]) == 0)
+				return 1;
+	return 0;
+}
+
+/* Members of the archive that leave no trace in the dataset: the first ones by name. */
+static void note_unread(const struct import *in)
+{
+	char names[256] = "";
+	size_t used = 0;
+	int64_t more = 0;
+	const zip_int64_t members = zip_get_num_entries(in->npz.zip, 0);
+	for (zip_int64_t k = 0; k < members; k++) {
+		const char *name = zip_get_name(in->npz.zip, (zip_uint64_t)k, 0);
+		if (!name || is_read(in, name))
+			continue;
+		if (strlen(name) + 2 < sizeof names - used)
+			used +=
+			    (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+		else
+			more++;
+	}
+	if (used && more)
+		hg__import_note(&in->config, "%s: not read: %s and %" PRId64 " more", in->npz.path, names,
+		                more);
+	else if (used || more)
+		hg__import_note(&in->config, "%s: not read: %s", in->npz.path,
+		                used ? names : "members of long names");
+}
+
 static hg_status read_all(const struct import *in)
 {
 	HG__TRY(hg__import_name(in->d, in->npz.path, in->npz.message));
@@ -233,6 +288,7 @@ static hg_status read_all(const struct import *in)
 	HG__TRY(read_split(in, "test_idx", &in->d->test_mask));
 	HG__TRY(hg_dataset_check(in->d, in->npz.path, in->npz.message));
 	in->d->feat_amax = hg__data_amax(in->d);
+	note_unread(in);
 	return HG_OK;
 }
 

@@ -1,9 +1,16 @@
-/* The text files of TU Dortmund's graph-classification sets, in one folder: NAME_A.txt, one edge "i, j" a line from node i to node j, both from 1; NAME_graph_indicator.txt, the
- * graph of each node, from 1, never descending; NAME_graph_labels.txt, a whole number for each graph. And where they are there NAME_node_attributes.txt, numbers for each node, and
- * NAME_node_labels.txt, a whole number for each node.
+/* The text files of TU Dortmund's graph-classification sets, in one folder: NAME_A.txt, one edge
+ * "i, j" a line from node i to node j, both from 1; NAME_graph_indicator.txt, the graph of each
+ * node, from 1, never descending; NAME_graph_labels.txt, a whole number for each graph. And where
+ * they are there NAME_node_attributes.txt, numbers for each node, and NAME_node_labels.txt, a whole
+ * number for each node.
  *
- * Labels of graphs are any numbers (-1 and 1): the classes are the different ones, ascending. Features are the attributes and behind them the different labels of nodes, ascending, one column
- * each, 1 where the node has it; without attributes they are stored sparse. An edge that is there twice counts once. Files of edge labels and attributes are not read. */
+ * Labels of graphs are any numbers (-1 and 1): the classes are the different ones, ascending.
+ * Features are the attributes and behind them the different labels of nodes, ascending, one column
+ * each, 1 where the node has it; without attributes they are stored sparse. An edge that is there
+ * twice counts once.
+ *
+ * A dataset has one weight for an edge and one class for a graph: NAME_edge_labels.txt,
+ * NAME_edge_attributes.txt and NAME_graph_attributes.txt are not read, which is said. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,8 +216,10 @@ static hg_status read_edges(const struct place *p, const struct column *graph, h
 		status = read_part(p, "A", 0, add_edge, &e);
 	if (status == HG_OK)
 		status = hg__coo_to_sparse(&e.coo, HG__MERGE_MAX, &m, p->message);
+	const int64_t read = e.coo.m;
 	hg__coo_free(&e.coo);
 	HG__TRY(status);
+	hg__import_note_merged(&p->config, p->path, read, m.m, 0);
 	d->edges = m.m;
 	d->rowptr = m.rowptr;
 	d->col = m.col;
@@ -293,6 +302,25 @@ static hg_status name_it(const struct place *p, hg_dataset *d)
 	return HG_OK;
 }
 
+/* What stands beside the files and leaves no trace in the dataset. */
+static hg_status note_unread(const struct place *p)
+{
+	static const struct {
+		const char *part, *what;
+	} unread[] = {{"edge_labels", "labels of edges"},
+	              {"edge_attributes", "attributes of edges"},
+	              {"graph_attributes", "attributes of graphs"}};
+	for (size_t k = 0; k < sizeof unread / sizeof *unread; k++) {
+		char *path = NULL;
+		HG__TRY(path_of(p, unread[k].part, &path));
+		if (access(path, F_OK) == 0)
+			hg__import_note(&p->config, "%s is not read: a dataset has no %s", path,
+			                unread[k].what);
+		free(path);
+	}
+	return HG_OK;
+}
+
 static hg_status read_all(const struct place *p, hg_dataset *d)
 {
 	struct column graph = {0};
@@ -303,6 +331,8 @@ static hg_status read_all(const struct place *p, hg_dataset *d)
 		status = read_edges(p, &graph, d);
 	if (status == HG_OK)
 		status = read_features(p, d);
+	if (status == HG_OK)
+		status = note_unread(p);
 	free(graph.at);
 	return status == HG_OK ? hg_dataset_check(d, p->path, p->message) : status;
 }

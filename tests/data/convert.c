@@ -415,6 +415,40 @@ static void changed_files_are_sealed(void)
 	one_line(convert_err);
 }
 
+/* What a source holds and a dataset does not is said, once, and only to who listens. */
+static void what_is_left_out_is_said(void)
+{
+	static const int64_t shape[] = {2, 2}, pointers[] = {0, 1, 2};
+	static const int32_t columns[] = {1, 0}, labels[] = {0, 1};
+	write_text(scratch(0, "mol_A.txt"), "1, 2\n2, 1\n1, 2\n");
+	write_text(scratch(0, "mol_graph_indicator.txt"), "1\n1\n");
+	write_text(scratch(0, "mol_graph_labels.txt"), "1\n");
+	CHECK_EQ_I(run_convert("@/mol_A.txt -o @/mol.h5"), 0);
+	CHECK_CONTAINS(convert_err,
+	               "mol_A.txt: 1 of 3 edges repeat an earlier one and became one with it\n");
+	CHECK(!strstr(convert_err, "not read"));
+	write_text(scratch(0, "mol_edge_labels.txt"), "3\n3\n1\n");
+	write_text(scratch(0, "mol_graph_attributes.txt"), "0.5\n");
+	CHECK_EQ_I(run_convert("@/mol_A.txt -o @/mol.h5"), 0);
+	CHECK_CONTAINS(convert_err,
+	               "mol_edge_labels.txt is not read: a dataset has no labels of edges\n");
+	CHECK_CONTAINS(convert_err,
+	               "mol_graph_attributes.txt is not read: a dataset has no attributes of graphs\n");
+	CHECK_EQ_I(run_convert("--quiet @/mol_A.txt -o @/mol.h5"), 0);
+	CHECK_STR(convert_err, "");
+
+	struct npz_out *out = npz_begin(scratch(0, "more.npz"));
+	npz_add(out, "adj_shape", "<i8", "(2,)", shape, sizeof shape);
+	npz_add(out, "adj_indptr", "<i8", "(3,)", pointers, sizeof pointers);
+	npz_add(out, "adj_indices", "<i4", "(2,)", columns, sizeof columns);
+	npz_add(out, "labels", "<i4", "(2,)", labels, sizeof labels);
+	npz_add(out, "edge_attr", "<i4", "(2,)", columns, sizeof columns);
+	npz_add(out, "labels_data", "<i4", "(2,)", labels, sizeof labels);
+	npz_end(out, 0);
+	CHECK_EQ_I(run_convert("@/more.npz -o @/more.h5"), 0);
+	CHECK_CONTAINS(convert_err, "more.npz: not read: edge_attr.npy, labels_data.npy\n");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -434,6 +468,7 @@ int main(int argc, char **argv)
 	    TEST(planted_from_the_command_line),
 	    TEST(interrupted_runs_leave_nothing),
 	    TEST(interrupted_writing_leaves_nothing),
+	    TEST(what_is_left_out_is_said),
 	    TEST(waiting_for_a_pipe_can_be_ended),
 	};
 	return RUN_TESTS(argc, argv, cases);
