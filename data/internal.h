@@ -1,6 +1,7 @@
 #ifndef HG_DATA_INTERNAL_H
 #define HG_DATA_INTERNAL_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,9 @@ HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, 
 
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control characters, which can come from file and member names, become '?'. */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+
+/* line [HG_DATA_MESSAGE] := what a printf would print, in one line and with a decimal point. */
+void hg__data_say(char *line, const char *format, va_list args) HG_PRINTF(2, 0);
 
 /* The digits of a 64-bit integer as its file has it, for a message; returns text. */
 const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24]);

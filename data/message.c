@@ -7,19 +7,24 @@
 #include "core/c_locale.h"
 #include "internal.h"
 
+void hg__data_say(char *line, const char *format, va_list args)
+{
+	struct hg__c_locale point = hg__c_locale_begin();
+	vsnprintf(line, HG_DATA_MESSAGE, format, args);
+	hg__c_locale_end(&point);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 32 || *c == 127)
+			*c = '?';
+}
+
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...)
 {
 	if (!message)
 		return status;
 	va_list args;
 	va_start(args, format);
-	struct hg__c_locale point = hg__c_locale_begin();
-	vsnprintf(message, HG_DATA_MESSAGE, format, args);
-	hg__c_locale_end(&point);
+	hg__data_say(message, format, args);
 	va_end(args);
-	for (char *c = message; *c; c++)
-		if ((unsigned char)*c < 32 || *c == 127)
-			*c = '?';
 	return status;
 }
 

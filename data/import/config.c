@@ -1,9 +1,7 @@
 /* How an import is done, and what it says beside the dataset. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
-#include "core/c_locale.h"
 #include "core/versioned.h"
 #include "import/importers.h"
 
@@ -29,13 +27,8 @@ void hg__import_note(const hg_import_config *config, const char *format, ...)
 	if (!config->note)
 		return;
 	va_start(args, format);
-	struct hg__c_locale point = hg__c_locale_begin();
-	vsnprintf(sentence, sizeof sentence, format, args);
-	hg__c_locale_end(&point);
+	hg__data_say(sentence, format, args);
 	va_end(args);
-	for (char *c = sentence; *c; c++)
-		if ((unsigned char)*c < 32 || *c == 127)
-			*c = '?';
 	config->note(config->user, sentence);
 }
 
