@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -194,11 +195,27 @@ static hg_status check_labels(const hg_dataset *d, const char *origin, char *mes
 	return HG_OK;
 }
 
+/* A file keeps it as an attribute, whose reader wants an end. */
+static hg_status check_name(const hg_dataset *d, const char *origin, char *message)
+{
+	return !d->name || strlen(d->name) <= HG__TEXT_MAX
+	           ? HG_OK
+	           : hg__data_fail(message, HG_ERR_FORMAT, "%s: name: it is longer than %d bytes",
+	                           origin, HG__TEXT_MAX);
+}
+
 static hg_status check_splits(const hg_dataset *d, const char *origin, char *message)
 {
 	static const char *const names[3] = {"train", "val", "test"};
 	const uint8_t *const mask[3] = {d->train_mask, d->val_mask, d->test_mask};
 	const int64_t n = hg__data_labelled(d);
+	for (int a = 0; a < 3; a++)
+		for (int64_t i = 0; mask[a] && i < n; i++)
+			if (mask[a][i] > 1)
+				return hg__data_fail(message, HG_ERR_FORMAT,
+				                     "%s: splits: %s of %s %" PRId64 " is %d, neither 0 nor 1",
+				                     origin, names[a], d->graph_ptr ? "graph" : "node", i,
+				                     mask[a][i]);
 	for (int a = 0; a < 3; a++)
 		for (int b = a + 1; b < 3; b++)
 			for (int64_t i = 0; mask[a] && mask[b] && i < n; i++)
@@ -214,6 +231,7 @@ hg_status hg_dataset_check(const hg_dataset *d, const char *origin, char *messag
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_check: dataset is NULL");
 	if (!origin)
 		origin = d->name ? d->name : "dataset";
+	HG__TRY(check_name(d, origin, message));
 	HG__TRY(check_graph(d, origin, message));
 	HG__TRY(check_batch(d, origin, message));
 	HG__TRY(check_order(d, origin, message));

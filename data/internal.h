@@ -49,6 +49,10 @@ double hg__data_amax(const hg_dataset *d);
 /* Deflate cannot expand more than 1032 times (a match of 258 bytes costs at least 2 bits): whatever declares more than that over what is stored is lying. */
 #define HG__DEFLATE_MAX 1032
 
+/* Texts of a file, such as a dataset's name: HDF5 itself keeps compact attributes below 64 KiB, the
+ * rest is room for a descriptor with keys of its writer's own. */
+#define HG__TEXT_MAX (1 << 20)
+
 /* Elements handled at a time when a file is read or written piece by piece: 512 KiB of 8-byte elements, a share of a second-level cache. */
 #define HG__SLAB 65536
 

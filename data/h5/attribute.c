@@ -4,9 +4,6 @@
 
 #include "h5/h5.h"
 
-/* Longer attributes are not descriptors: HDF5 itself keeps compact attributes below 64 KiB; the rest is room for user keys. */
-#define TEXT_MAX (1 << 20)
-
 static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name, const char *where, H5T_class_t class, const char *expected, hid_t *attribute,
                              hid_t *type)
 {
@@ -40,9 +37,10 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 	hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
 	hg__h5_release(memory);
 	HG__TRY(status);
-	status = text && strlen(text) <= TEXT_MAX
+	status = text && strlen(text) <= HG__TEXT_MAX
 	             ? hg__data_copy_text(text, value, h5->message)
-	             : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is %s", h5->path, where, name, text ? "longer than 1 MiB" : "empty");
+	             : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is %s", h5->path,
+	                             where, name, text ? "longer than 1 MiB" : "empty");
 	if (text && H5free_memory(text) < 0)
 		return status < 0 ? status : HG_ERR_INTERNAL;
 	return status;
@@ -51,7 +49,7 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 static hg_status read_fixed(const struct h5 *h5, hid_t attribute, hid_t type, const char *name, const char *where, char **value)
 {
 	const size_t size = H5Tget_size(type);
-	if (size > TEXT_MAX)
+	if (size > HG__TEXT_MAX)
 		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is longer than 1 MiB", h5->path, where, name);
 	HG__TRY(hg__data_alloc((int64_t)size + 1, 1, "an attribute", (void **)value, h5->message));
 	memset(*value, 0, size + 1);

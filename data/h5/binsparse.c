@@ -173,10 +173,24 @@ static hg_status write_descriptor(const struct h5 *h5, hid_t group, const struct
 	return status;
 }
 
-hg_status hg__binsparse_write(const struct h5 *h5, hid_t parent, const char *name, const struct hg__sparse *m, const char *row_meaning, const char *col_meaning)
+/* Values that are all 1, which no reader tells from none. */
+static int all_one(const float *values, int64_t count)
+{
+	int64_t e = 0;
+	while (values && e < count && values[e] == 1.0f)
+		e++;
+	return !values || e == count;
+}
+
+hg_status hg__binsparse_write(const struct h5 *h5, hid_t parent, const char *name,
+                              const struct hg__sparse *matrix, const char *row_meaning,
+                              const char *col_meaning)
 {
 	static const uint8_t one = 1;
+	struct hg__sparse plain = *matrix, *const m = &plain;
 	hid_t group;
+	if (all_one(plain.value, plain.m))
+		plain.value = NULL; /* equal matrices are equal files */
 	HG__TRY(hg__h5_group_create(h5, parent, name, &group));
 	hg_status status = write_descriptor(h5, group, m, row_meaning, col_meaning);
 	if (status == HG_OK)

@@ -1,12 +1,55 @@
 /* State of a training run -> HDF5 file. Layout: FORMAT.md. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "atomic.h"
 #include "h5/checkpoint.h"
 #include "halfgraph/data.h"
 #include "seal.h"
+
+/* What is known by its name is written in the order of names, so that equal states are equal files:
+ * a state that was read from one, or put together by a program, has it in another. */
+struct sorted {
+	const hg_state *state;
+	const hg_state_tensor **tensor;
+	const hg_setting **setting;
+};
+
+static int by_tensor(const void *a, const void *b)
+{
+	return strcmp((*(const hg_state_tensor *const *)a)->name,
+	              (*(const hg_state_tensor *const *)b)->name);
+}
+
+static int by_setting(const void *a, const void *b)
+{
+	return strcmp((*(const hg_setting *const *)a)->name, (*(const hg_setting *const *)b)->name);
+}
+
+static void sorted_free(struct sorted *s)
+{
+	free(s->tensor);
+	free(s->setting);
+}
+
+/* To be freed also behind a failure. */
+static hg_status sorted_make(const hg_state *state, struct sorted *s, char *message)
+{
+	*s = (struct sorted){.state = state};
+	HG__TRY(hg__data_alloc(state->tensors, sizeof *s->tensor, "an order", (void **)&s->tensor,
+	                       message));
+	HG__TRY(hg__data_alloc(state->settings, sizeof *s->setting, "an order", (void **)&s->setting,
+	                       message));
+	for (int64_t i = 0; i < state->tensors; i++)
+		s->tensor[i] = &state->tensor[i];
+	for (int64_t i = 0; i < state->settings; i++)
+		s->setting[i] = &state->setting[i];
+	qsort(s->tensor, (size_t)state->tensors, sizeof *s->tensor, by_tensor);
+	qsort(s->setting, (size_t)state->settings, sizeof *s->setting, by_setting);
+	return HG_OK;
+}
 
 static hg_status write_setting(const struct h5 *h5, hid_t group, const hg_setting *s)
 {
@@ -15,13 +58,13 @@ static hg_status write_setting(const struct h5 *h5, hid_t group, const hg_settin
 	return s->kind == HG_SETTING_REAL ? hg__h5_real_write(h5, group, s->name, s->real) : hg__h5_integer_write(h5, group, s->name, s->integer);
 }
 
-static hg_status write_settings(const struct h5 *h5, const hg_state *state)
+static hg_status write_settings(const struct h5 *h5, const struct sorted *s)
 {
 	hid_t group;
 	HG__TRY(hg__h5_group_create(h5, h5->file, "settings", &group));
 	hg_status status = HG_OK;
-	for (int64_t i = 0; status == HG_OK && i < state->settings; i++)
-		status = write_setting(h5, group, &state->setting[i]);
+	for (int64_t i = 0; status == HG_OK && i < s->state->settings; i++)
+		status = write_setting(h5, group, s->setting[i]);
 	H5Gclose(group);
 	return status;
 }
@@ -92,38 +135,44 @@ static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_t
 }
 
 /* The masters, or one of the moments of those tensors that have so many. */
-static hg_status write_part(const struct h5 *h5, const hg_state *state, int part)
+static hg_status write_part(const struct h5 *h5, const struct sorted *s, int part)
 {
 	hid_t group;
 	HG__TRY(hg__h5_group_create(h5, h5->file, hg__checkpoint_part[part].name, &group));
 	hg_status status = HG_OK;
-	for (int64_t i = 0; status == HG_OK && i < state->tensors; i++) {
-		if (part <= state->tensor[i].moments)
-			status = write_tensor(h5, group, &state->tensor[i], part);
+	for (int64_t i = 0; status == HG_OK && i < s->state->tensors; i++) {
+		if (part <= s->tensor[i]->moments)
+			status = write_tensor(h5, group, s->tensor[i], part);
 	}
 	H5Gclose(group);
 	return status;
 }
 
-static hg_status write_all(const struct h5 *h5, const hg_state *state)
+static hg_status write_all(const struct h5 *h5, const struct sorted *s)
 {
+	const hg_state *state = s->state;
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format", HG__CHECKPOINT_FORMAT));
 	HG__TRY(hg__h5_fixed_text_write(h5, h5->file, "format_version", "1.0"));
 	HG__TRY(hg__h5_integer_write(h5, h5->file, "step", state->step));
-	HG__TRY(write_settings(h5, state));
+	HG__TRY(write_settings(h5, s));
 	HG__TRY(write_promotions(h5, state));
 	HG__TRY(write_loss_scale(h5, state));
 	for (int part = 0; part <= HG_STATE_MOMENTS; part++)
-		HG__TRY(write_part(h5, state, part));
+		HG__TRY(write_part(h5, s, part));
 	return HG_OK;
 }
 
 static hg_status write_into(const hg_state *state, int fd, const char *path, char *message)
 {
 	struct h5 h5;
+	struct sorted sorted;
 	hg_status status = hg__h5_create(&h5, fd, path, 1, message);
+	const hg_status made = sorted_make(state, &sorted, message);
 	if (status == HG_OK)
-		status = write_all(&h5, state);
+		status = made;
+	if (status == HG_OK)
+		status = write_all(&h5, &sorted);
+	sorted_free(&sorted);
 	if (status < 0)
 		h5.message = NULL; /* the first failure is the one to tell */
 	const hg_status closed = hg__h5_close(&h5);

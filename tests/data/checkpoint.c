@@ -165,6 +165,52 @@ static void equal_states_are_equal_files(void)
 	hg_state_free(state);
 }
 
+static unsigned char *state_bytes(const hg_state *state, size_t *count)
+{
+	must_write_state(state, scratch(0, "order.h5"));
+	return read_bytes(scratch(0, "order.h5"), count);
+}
+
+/* Everything of a list the other way round. */
+static void turn(void *list, int64_t count, size_t size)
+{
+	unsigned char *at = list, *end = at + (size_t)count * size;
+	for (; at + size < end; at += size) {
+		end -= size;
+		for (size_t k = 0; k < size; k++) {
+			const unsigned char byte = at[k];
+			at[k] = end[k];
+			end[k] = byte;
+		}
+	}
+}
+
+/* Neither the order in which tensors and settings were added, nor that a state was in a file,
+ * shows. */
+static void equal_states_in_any_order_are_equal_files(void)
+{
+	size_t count[3] = {0, 0, 0};
+	hg_state *state = odd_state();
+	const hg_promotion node[] = {{.op = "spmm", .layer = "conv1", .nth = 10},
+	                             {.op = "spmm", .layer = "conv1", .nth = 9},
+	                             {.op = "linear", .layer = "conv0", .shift = 3}};
+	for (size_t k = 0; k < sizeof node / sizeof node[0]; k++)
+		CHECK_OK(hg_state_add_promotion(state, &node[k]));
+	unsigned char *whole = state_bytes(state, &count[0]);
+	hg_state *back = must_read_state(scratch(0, "order.h5"));
+	unsigned char *again = state_bytes(back, &count[1]);
+	turn(state->tensor, state->tensors, sizeof *state->tensor);
+	turn(state->setting, state->settings, sizeof *state->setting);
+	unsigned char *turned = state_bytes(state, &count[2]);
+	CHECK(count[0] == count[1] && memcmp(whole, again, count[0]) == 0);
+	CHECK(count[0] == count[2] && memcmp(whole, turned, count[0]) == 0);
+	free(whole);
+	free(again);
+	free(turned);
+	hg_state_free(back);
+	hg_state_free(state);
+}
+
 /* ---- what does not fit ---- */
 
 /* A run that refuses a file is where it was. */
@@ -714,6 +760,7 @@ int main(int argc, char **argv)
 	    TEST(states_come_back_bit_for_bit),
 	    TEST(large_tensors_come_back),
 	    TEST(equal_states_are_equal_files),
+	    TEST(equal_states_in_any_order_are_equal_files),
 	    TEST(misfits_are_named),
 	    TEST(another_seed_is_told),
 	    TEST(each_damage_is_named),

@@ -1,4 +1,5 @@
 /* The HDF5 layout: what is written comes back, is what FORMAT.md says, and other writers' ways of saying it are read too. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,154 @@ static void names_in_use_are_passed_over(void)
 		CHECK(count == 4 && memcmp(bytes, "left", 4) == 0);
 		free(bytes);
 		CHECK(remove(scratch(1, left[k])) == 0);
+	}
+}
+
+static void mask_of_255(hg_dataset *d)
+{
+	d->val_mask[2] = 255;
+}
+static void mask_of_2(hg_dataset *d)
+{
+	d->train_mask[0] = 2;
+}
+static void no_name(hg_dataset *d)
+{
+	d->name[0] = 0;
+}
+static void long_name(hg_dataset *d)
+{
+	free(d->name);
+	d->name = malloc((1 << 20) + 2);
+	CHECK(d->name != NULL);
+	memset(d->name, 'x', (1 << 20) + 1);
+	d->name[(1 << 20) + 1] = 0;
+}
+static void longest_name(hg_dataset *d)
+{
+	long_name(d);
+	d->name[1 << 20] = 0;
+}
+static void odd_name(hg_dataset *d)
+{
+	memcpy(d->name, "\xff\x01\n", 4);
+}
+static void most_classes(hg_dataset *d)
+{
+	d->classes = INT32_MAX;
+	d->label[0] = INT32_MAX - 1;
+}
+static void no_classes(hg_dataset *d)
+{
+	d->classes = 0;
+	for (int i = 0; i < 6; i++)
+		d->label[i] = -1;
+}
+static void least_label(hg_dataset *d)
+{
+	d->label[0] = INT32_MIN;
+}
+static void far_ids(hg_dataset *d)
+{
+	d->orig_id[0] = INT64_MIN;
+	d->orig_id[1] = INT64_MAX;
+}
+static void weights_of_one(hg_dataset *d)
+{
+	for (int e = 0; e < 11; e++)
+		d->weight[e] = 1;
+}
+static void no_columns(hg_dataset *d)
+{
+	d->features = 0;
+}
+static void no_feature_type(hg_dataset *d)
+{
+	free(d->feat);
+	d->feat = NULL;
+	d->features = 0;
+	d->feat_dtype = HG_F16;
+}
+static void unknown_type(hg_dataset *d)
+{
+	d->feat_dtype = (hg_dtype)77;
+}
+static void infinite_feature(hg_dataset *d)
+{
+	((float *)d->feat)[3] = -(float)HUGE_VAL;
+}
+
+/* What is written is read, as it was; what would not be read is not written. */
+static void what_is_written_is_read(void)
+{
+	static const struct {
+		void (*change)(hg_dataset *d);
+		const char *refused; /* NULL: it is written */
+	} table[] = {
+	    {mask_of_255, "splits: val of node 2 is 255, neither 0 nor 1"},
+	    {mask_of_2, "splits: train of node 0 is 2, neither 0 nor 1"},
+	    {no_name, NULL},
+	    {long_name, "name: it is longer than 1048576 bytes"},
+	    {longest_name, NULL},
+	    {odd_name, NULL},
+	    {most_classes, NULL},
+	    {no_classes, NULL},
+	    {least_label, NULL},
+	    {far_ids, NULL},
+	    {weights_of_one, NULL},
+	    {no_columns, NULL},
+	    {no_feature_type, NULL},
+	    {unknown_type, "features: type 77 is neither f16 nor f32"},
+	    {infinite_feature, "features: row 1, column 0 is -inf"},
+	};
+	const char *path = scratch(0, "written.h5");
+	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
+		char message[HG_DATA_MESSAGE] = "";
+		hg_dataset *d = small_dataset(), *back = NULL;
+		table[k].change(d);
+		const hg_status status = hg_dataset_write(d, path, message);
+		CHECK_MSG((status == HG_OK) == !table[k].refused, "%d: %s", (int)k, message);
+		if (table[k].refused)
+			CHECK_CONTAINS(message, table[k].refused);
+		if (status == HG_OK) {
+			const hg_status again = hg_dataset_read(path, &back, message);
+			CHECK_MSG(again == HG_OK, "%d: %s", (int)k, message);
+			CHECK(strcmp(d->name, back->name) == 0 && d->classes == back->classes);
+			CHECK(memcmp(d->label, back->label, 6 * sizeof *d->label) == 0);
+			CHECK(memcmp(d->orig_id, back->orig_id, 6 * sizeof *d->orig_id) == 0);
+			CHECK(d->features == back->features);
+		}
+		hg_dataset_free(back);
+		hg_dataset_free(d);
+	}
+}
+
+static unsigned char *written(const hg_dataset *d, size_t *count)
+{
+	must_write(d, scratch(0, "equal.h5"));
+	return read_bytes(scratch(0, "equal.h5"), count);
+}
+
+/* A file that is read and written again is the same file, and so is that of equal values that are
+ * said otherwise: weights that are all 1 or none, a type of features where there are none. */
+static void equal_values_are_equal_files(void)
+{
+	static void (*const changes[])(hg_dataset * d) = {weights_of_one, no_columns, no_feature_type,
+	                                                  most_classes};
+	hg_dataset *start[] = {small_dataset(), small_sparse(),  small_batch(),  small_dataset(),
+	                       small_dataset(), small_dataset(), small_dataset()};
+	for (size_t k = 0; k < sizeof start / sizeof start[0]; k++) {
+		size_t count[2] = {0, 0};
+		if (k >= 3)
+			changes[k - 3](start[k]);
+		unsigned char *first = written(start[k], &count[0]);
+		hg_dataset *back = must_read(scratch(0, "equal.h5"));
+		unsigned char *second = written(back, &count[1]);
+		CHECK_MSG(count[0] == count[1] && memcmp(first, second, count[0]) == 0, "case %d", (int)k);
+		free(first);
+		free(second);
+		hg_dataset_free(back);
+		hg_dataset_free(start[k]);
 	}
 }
 
@@ -370,6 +519,8 @@ int main(int argc, char **argv)
 	    TEST(unwritable_places_are_errors),
 	    TEST(whole_files),
 	    TEST(names_in_use_are_passed_over),
+	    TEST(what_is_written_is_read),
+	    TEST(equal_values_are_equal_files),
 	    TEST(layout_is_as_specified),
 	    TEST(other_integer_types_are_read),
 	    TEST(booleans_and_index_lists_are_splits),
