@@ -128,8 +128,11 @@ HG_API HG_NODISCARD hg_status hg_checkpoint_read(const char *path, hg_state **st
 HG_API HG_NODISCARD hg_status hg_checkpoint_save(hg_train *train, const char *path, char *message);
 HG_API HG_NODISCARD hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message);
 
-/* A file that appears complete or not at all, as datasets and checkpoints do: written under a temporary name beside its own, synchronised, renamed, and its folder
- * synchronised. What is there under `path` and is no regular file (a device, a link) is never replaced. HG_ERR_IO: it cannot be written; what was there stays. */
+/* A file that appears complete or not at all, as datasets and checkpoints do: written under a
+ * temporary name beside its own (NAME.HASH-K.tmp), synchronised, renamed, and its folder
+ * synchronised. The mode of a file that is replaced stays. What is there under `path` and is
+ * read-only, or no regular file (a device, a link), is never replaced. What a killed writer of the
+ * same file left is removed. HG_ERR_IO: it cannot be written; what was there stays. */
 HG_API HG_NODISCARD hg_status hg_file_write(const char *path, const void *bytes, size_t size, char *message);
 /* A dataset or checkpoint that another program has changed on purpose, or made, gets a checksum
  * that fits it (data/FORMAT.md), after all that reading checks; without one that fits, a file that

@@ -1,9 +1,11 @@
 /* The HDF5 layout: what is written comes back, is what FORMAT.md says, and other writers' ways of saying it are read too. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -160,23 +162,163 @@ static void whole_files(void)
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 
-/* What a killed process of the same number left behind is in nobody's way, and is not touched. */
-static void names_in_use_are_passed_over(void)
+/* ---- what is there already ---- */
+
+static mode_t mode_of(const char *path)
 {
-	char message[HG_DATA_MESSAGE] = "", left[2][64];
-	for (int k = 0; k < 2; k++) {
-		snprintf(left[k], sizeof left[k], "passed.txt.%ld.%d.tmp", (long)getpid(), k);
-		write_text(scratch(1, left[k]), "left");
+	struct stat info;
+	CHECK(stat(path, &info) == 0);
+	return info.st_mode & 07777;
+}
+
+/* Who could not read it before cannot read it now, and not while it is written. */
+static void the_mode_of_a_file_is_kept(void)
+{
+	static const mode_t modes[] = {0600, 0640, 0644, 0666, 0700};
+	char message[HG_DATA_MESSAGE] = "";
+	const char *path = scratch(0, "mode.h5");
+	hg_dataset *d = small_dataset();
+	const mode_t before = umask(022);
+	must_write(d, path);
+	CHECK_EQ_I(mode_of(path), 0644);
+	for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
+		CHECK(chmod(path, modes[k]) == 0);
+		must_write(d, path);
+		CHECK_EQ_I(mode_of(path), modes[k]);
+		CHECK_OK(hg_file_write(path, "text", 4, message));
+		CHECK_EQ_I(mode_of(path), modes[k]);
 	}
-	CHECK_OK(hg_file_write(scratch(0, "passed.txt"), "new", 3, message));
-	CHECK_EQ_I(count_scratch("passed.txt"), 3);
-	for (int k = 0; k < 2; k++) {
-		size_t count = 0;
-		unsigned char *bytes = read_bytes(scratch(1, left[k]), &count);
-		CHECK(count == 4 && memcmp(bytes, "left", 4) == 0);
-		free(bytes);
-		CHECK(remove(scratch(1, left[k])) == 0);
+	(void)umask(before);
+	hg_dataset_free(d);
+}
+
+static void a_read_only_file_stays(void)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const char *path = scratch(0, "kept.h5");
+	hg_dataset *d = small_dataset();
+	must_write(d, path);
+	CHECK(chmod(path, 0444) == 0);
+	CHECK_STATUS(hg_dataset_write(d, path, message), HG_ERR_IO);
+	CHECK_CONTAINS(message, "kept.h5: cannot be written: it is read-only");
+	CHECK_STATUS(hg_file_try(path, message), HG_ERR_IO);
+	CHECK_STATUS(hg_file_seal(path, message), HG_ERR_IO);
+	hg_dataset_free(must_read(path));
+	CHECK_EQ_I(count_scratch("kept.h5"), 1);
+	hg_dataset_free(d);
+}
+
+/* 255 bytes are all that a file system has, and a temporary name is another one. */
+static void the_longest_names_can_be_written(void)
+{
+	static const int lengths[] = {101, 248, 255};
+	char name[256], directory[256], path[512], message[HG_DATA_MESSAGE] = "";
+	snprintf(directory, sizeof directory, "%s", scratch(0, "x"));
+	*strrchr(directory, '/') = 0;
+	for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
+		for (int wide = 0; wide < 2; wide++) {
+			for (int i = 0; i < lengths[k]; i++)
+				name[i] = !wide ? 'n' : (i + lengths[k]) % 2 ? '\xc3' : '\xa4';
+			name[0] = 'n';
+			name[lengths[k] - 1] = 'n';
+			name[lengths[k]] = 0;
+			snprintf(path, sizeof path, "%s/%s", directory, name);
+			const hg_status status = hg_file_write(path, "text", 4, message);
+			CHECK_MSG(status == HG_OK, "%s", message);
+			CHECK(unlink(path) == 0);
+		}
+	CHECK_EQ_I(count_scratch(".tmp"), 0);
+}
+
+/* ---- two writers ---- */
+
+/* Stops a writer in the middle: says so, and waits for a word or is killed. */
+static int wait_inside(void *user, const char *what, int64_t done, int64_t total)
+{
+	int *const pipes = user; /* to the test, from the test; -1: not again */
+	char word = 'w';
+	(void)what;
+	(void)done;
+	(void)total;
+	if (pipes[0] >= 0 && (write(pipes[0], &word, 1) != 1 || read(pipes[1], &word, 1) != 1))
+		_exit(1);
+	pipes[0] = -1;
+	return 0;
+}
+
+struct writer {
+	pid_t child;
+	int to, from;
+};
+
+/* A process that is in the middle of writing. */
+static struct writer begin_writer(const char *path)
+{
+	int told[2], heard[2];
+	char word;
+	CHECK(pipe(told) == 0 && pipe(heard) == 0);
+	const pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		int pipes[2] = {told[1], heard[0]};
+		const hg_progress progress = {wait_inside, pipes};
+		char message[HG_DATA_MESSAGE] = "";
+		_exit(hg_dataset_write_watched(small_sparse(), path, &progress, message) == HG_OK ? 0 : 2);
 	}
+	CHECK(close(told[1]) == 0 && close(heard[0]) == 0 && read(told[0], &word, 1) == 1);
+	return (struct writer){child, heard[1], told[0]};
+}
+
+/* Its exit code; -1: it was killed. */
+static int end_writer(struct writer w, int kills)
+{
+	int code = 0;
+	CHECK(kills ? kill(w.child, SIGKILL) == 0 : write(w.to, "w", 1) == 1);
+	CHECK(waitpid(w.child, &code, 0) == w.child);
+	CHECK(close(w.to) == 0 && close(w.from) == 0);
+	return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+}
+
+/* What a killed writer left, the next writer of the same file removes, and of no other. */
+static void what_a_killed_writer_left_is_removed(void)
+{
+	const char *path = scratch(0, "left.h5");
+	hg_dataset *d = small_dataset();
+	write_text(scratch(1, "left.h5.tmp"), "a file of the user's own");
+	CHECK_EQ_I(end_writer(begin_writer(path), 1), -1);
+	CHECK_EQ_I(count_scratch("left.h5"), 2);
+	must_write(d, scratch(2, "other.h5"));
+	CHECK_EQ_I(count_scratch("left.h5"), 2);
+	const struct writer first = begin_writer(path), second = begin_writer(path);
+	CHECK_EQ_I(end_writer(first, 1), -1);
+	CHECK_EQ_I(end_writer(second, 1), -1);
+	must_write(d, path);
+	CHECK_EQ_I(count_scratch("left.h5"), 2); /* the file, and the user's own */
+	hg_dataset *back = must_read(path);
+	check_same(d, back);
+	CHECK(remove(scratch(1, "left.h5.tmp")) == 0);
+	hg_dataset_free(back);
+	hg_dataset_free(d);
+}
+
+/* One that lives is not disturbed: both write, and the file is that of the last. */
+static void a_writer_that_lives_goes_on(void)
+{
+	const char *path = scratch(0, "both.h5");
+	hg_dataset *d = small_dataset(), *sparse = small_sparse();
+	const struct writer slow = begin_writer(path);
+	must_write(d, path);
+	hg_dataset *back = must_read(path);
+	check_same(d, back);
+	CHECK_EQ_I(count_scratch("both.h5"), 2);
+	CHECK_EQ_I(end_writer(slow, 0), 0);
+	hg_dataset_free(back);
+	back = must_read(path);
+	check_same(sparse, back);
+	CHECK_EQ_I(count_scratch("both.h5"), 1);
+	hg_dataset_free(back);
+	hg_dataset_free(sparse);
+	hg_dataset_free(d);
 }
 
 static void mask_of_255(hg_dataset *d)
@@ -518,7 +660,11 @@ int main(int argc, char **argv)
 	    TEST(equal_datasets_are_equal_files),
 	    TEST(unwritable_places_are_errors),
 	    TEST(whole_files),
-	    TEST(names_in_use_are_passed_over),
+	    TEST(the_mode_of_a_file_is_kept),
+	    TEST(a_read_only_file_stays),
+	    TEST(the_longest_names_can_be_written),
+	    TEST(what_a_killed_writer_left_is_removed),
+	    TEST(a_writer_that_lives_goes_on),
 	    TEST(what_is_written_is_read),
 	    TEST(equal_values_are_equal_files),
 	    TEST(layout_is_as_specified),

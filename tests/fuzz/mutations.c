@@ -6,7 +6,6 @@
  * checkpoints of a GIN and a GAT. `sealed`: as HalfGraph writes them, with a checksum, where all
  * that is not refused is a failure. `plain`: without it, as files of others are, where it is
  * only counted: what libhdf5 makes of damaged metadata. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,8 +154,10 @@ static size_t make(const struct original *o, int64_t run, int several, uint8_t *
 
 static void read_runs(const struct original *o, int64_t runs, int several, struct board *board)
 {
-	const char *path = scratch(1, "mutation.h5");
-	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	const int in_memory = access("/dev/shm", W_OK) == 0;
+	char path[64];
+	(void)snprintf(path, sizeof path, "%s/hg-mutation-XXXXXX", in_memory ? "/dev/shm" : "/tmp");
+	const int fd = mkstemp(path);
 	uint8_t *bytes = malloc(o->size);
 	CHECK(fd >= 0 && bytes != NULL);
 	for (; board->run < runs; board->run++) {
@@ -169,7 +170,7 @@ static void read_runs(const struct original *o, int64_t runs, int several, struc
 		board->count[status < 0 ? REFUSED : content == o->content ? SAME : DIFFERENT]++;
 	}
 	free(bytes);
-	(void)close(fd);
+	CHECK(close(fd) == 0 && unlink(path) == 0);
 }
 
 /* A process reads on until it dies; the next one begins behind the run of which it died. */
