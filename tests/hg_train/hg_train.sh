@@ -287,6 +287,8 @@ refused 'a dataset as a checkpoint' 'data.h5: /: attribute format is halfgraph, 
 refused 'a checkpoint as a dataset' 'half.h5: /: attribute format is halfgraph-checkpoint, expected halfgraph' --data half.h5 --model gcn
 refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --save many.h5
 refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --resume half.h5
+refused 'a checkpoint on standard output' '--save is "-", expected the name of a file' \
+  --data data.h5 --model gcn --save -
 refused 'save over the dataset' '--save ./data.h5 is the dataset itself' --data data.h5 --model gcn --save ./data.h5
 refused 'save into a missing directory' 'missing/cp.h5: cannot be written: No such file' --data data.h5 --model gcn --save missing/cp.h5
 echo 'an older report' >older.jsonl

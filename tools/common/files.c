@@ -59,6 +59,11 @@ hg_status tool_files_check(const struct tool_file *files, size_t count, char *me
 		hg_status status = HG_OK;
 		if (!is_file(out) || is_read(out))
 			continue;
+		if (strcmp(out->path, "-") == 0) {
+			(void)snprintf(message, HG_DATA_MESSAGE, "%s is \"-\", expected the name of a file",
+			               out->option);
+			return HG_ERR_ARG;
+		}
 		for (size_t other = 0; other < count && status == HG_OK; other++)
 			if (is_read(&files[other]) || other < k)
 				status = check_pair(out, &files[other], message);

@@ -1,3 +1,4 @@
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,18 @@ static size_t character(const unsigned char *at)
 		code = code << 6 | (at[k] & 0x3f);
 	}
 	return code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? length : 0;
+}
+
+void tool_say(const char *tool, const char *format, ...)
+{
+	char sentence[8192]; /* a path of 4096 bytes, and more */
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(sentence, sizeof sentence, format, args);
+	va_end(args);
+	char *printable = tool_printable(sentence);
+	fprintf(stderr, "%s: %s\n", tool, printable ? printable : "out of memory");
+	free(printable);
 }
 
 char *tool_printable(const char *text)

@@ -1,6 +1,7 @@
 #ifndef HG_TOOL_H
 #define HG_TOOL_H
 
+#include "halfgraph/export.h"
 #include "halfgraph/status.h"
 
 /* Exit codes of all tools. */
@@ -21,6 +22,10 @@ void tool_begin(void);
 /* Last in main: `return tool_finish("h5convert", code);`. Output that did not reach stdout (a full disk, a closed pipe) is said on stderr, and makes 1 of
  * the exit code 0. stdout is closed then. */
 int tool_finish(const char *tool, int code);
+
+/* "TOOL: SENTENCE", a line on stderr. What comes from a command line or a file may hold anything;
+ * it is printed as tool_printable says. */
+void tool_say(const char *tool, const char *format, ...) HG_PRINTF(2, 3);
 
 /* Seconds of a clock that no one sets. */
 double tool_seconds(void);

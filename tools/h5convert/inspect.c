@@ -198,7 +198,7 @@ int inspect(const char *path, int json)
 	struct facts f = {0};
 	const hg_status status = hg_dataset_read(path, &d, message);
 	if (status < 0) {
-		fprintf(stderr, "h5convert: %s\n", message);
+		tool_say("h5convert", "%s", message);
 		return tool_code_of(status);
 	}
 	int ok = measure(d, &f);
@@ -209,6 +209,6 @@ int inspect(const char *path, int json)
 	free(f.per_class);
 	hg_dataset_free(d);
 	if (!ok)
-		fprintf(stderr, "h5convert: %s: out of memory\n", path);
+		tool_say("h5convert", "%s: out of memory", path);
 	return ok ? TOOL_DONE : TOOL_FAILED;
 }

@@ -160,12 +160,15 @@ static hg_status check_output(const struct options *o, char *message)
 static hg_status report(const struct options *o, const hg_dataset *d, const hg_order_report *order)
 {
 	if (o->json && !order_json(d, order, o->output)) {
-		fprintf(stderr, "h5convert: %s: out of memory\n", o->output);
+		tool_say("h5convert", "%s: out of memory", o->output);
 		return HG_ERR_NOMEM;
 	}
 	if (o->json || o->quiet)
 		return HG_OK;
-	printf("%s: %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId32 " classes\n", o->output, d->nodes, d->edges, d->features, d->classes);
+	char *file = tool_printable(o->output);
+	printf("%s: %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId32 " classes\n",
+	       file ? file : "out of memory", d->nodes, d->edges, d->features, d->classes);
+	free(file);
 	order_print(order);
 	return HG_OK;
 }
@@ -192,7 +195,7 @@ static int convert(struct options *o)
 	}
 	watch_end();
 	if (status < 0)
-		fprintf(stderr, "h5convert: %s\n", message);
+		tool_say("h5convert", "%s", message);
 	else
 		status = report(o, d, &order);
 	hg_dataset_free(d);
@@ -206,7 +209,7 @@ static int seal(const char *path)
 	const hg_status status = hg_file_seal(path, message);
 	if (status == HG_OK)
 		return TOOL_DONE;
-	fprintf(stderr, "h5convert: %s\n", message);
+	tool_say("h5convert", "%s", message);
 	return tool_code_of(status);
 }
 
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
 	int code = TOOL_DONE;
 	tool_begin();
 	if (options_parse(argc, argv, &options, message) != 0) {
-		fprintf(stderr, "h5convert: %s\n", message);
+		tool_say("h5convert", "%s", message);
 		code = TOOL_BAD_INPUT;
 	} else if (options.help) {
 		options_help();

@@ -47,13 +47,14 @@ static int peer_check(const struct bench *b)
 {
 	if (!b->options.peer || b->device->peers)
 		return 0;
-	fprintf(stderr, "hg-bench: --peer cusparse needs a GPU; this runs on %s\n", hg_context_device_name(b->ctx));
+	tool_say("hg-bench", "--peer cusparse needs a GPU; this runs on %s",
+	         hg_context_device_name(b->ctx));
 	return TOOL_BAD_INPUT;
 }
 
 static int complain(const char *sentence, hg_status status)
 {
-	fprintf(stderr, "hg-bench: %s\n", sentence);
+	tool_say("hg-bench", "%s", sentence);
 	return watch_interrupted() ? TOOL_INTERRUPTED : tool_code_of(status);
 }
 

@@ -126,7 +126,8 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 	to->policies = 1;
 	if (tool_line_read(&line, argc, argv) == 0 && (to->help || check(&line, to) == 0))
 		return 0;
-	fprintf(stderr, "hg-bench: %s\nTry hg-bench --help.\n", line.message);
+	tool_say("hg-bench", "%s", line.message);
+	(void)fputs("Try hg-bench --help.\n", stderr);
 	return TOOL_BAD_INPUT;
 }
 

@@ -14,6 +14,7 @@
 #include "graphs.h"
 #include "halfgraph/data.h"
 #include "json.h"
+#include "tool.h"
 
 struct result result_new(const char *op, const char *variant, const char *precision)
 {
@@ -44,13 +45,13 @@ int report_begin(struct bench *b)
 	    {"--json", path, TOOL_STREAMED, NULL},
 	};
 	if (tool_files_check(files, sizeof files / sizeof *files, message) < 0) {
-		fprintf(stderr, "hg-bench: %s\n", message);
+		tool_say("hg-bench", "%s", message);
 		return 2;
 	}
 	r->file = json_open(path, &why);
 	if (r->file >= 0)
 		return 0;
-	fprintf(stderr, "hg-bench: cannot write to %s: %s\n", path, why);
+	tool_say("hg-bench", "cannot write to %s: %s", path, why);
 	return 2;
 }
 
@@ -144,7 +145,7 @@ static void put_line(struct bench *b, struct json *j)
 		fwrite(j->text, 1, j->length, stdout);
 		fflush(stdout);
 	} else if (r->file >= 0 && json_append(r->file, j)) {
-		fprintf(stderr, "hg-bench: cannot write to %s: %s\n", b->options.json, strerror(errno));
+		tool_say("hg-bench", "cannot write to %s: %s", b->options.json, strerror(errno));
 		r->lost++;
 	}
 }
@@ -210,7 +211,7 @@ void report_end(struct bench *b)
 {
 	struct report *r = &b->report;
 	if (r->file >= 0 && close(r->file)) {
-		fprintf(stderr, "hg-bench: cannot write to %s: %s\n", b->options.json, strerror(errno));
+		tool_say("hg-bench", "cannot write to %s: %s", b->options.json, strerror(errno));
 		r->lost++;
 	}
 	r->file = -1;

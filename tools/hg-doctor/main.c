@@ -21,7 +21,7 @@ struct command {
 static int complain(const char *sentence, hg_status status)
 {
 	(void)fflush(stdout); /* of both in one file what came first stands first */
-	fprintf(stderr, "hg-doctor: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
+	tool_say("hg-doctor", "%s", sentence && *sentence ? sentence : hg_status_text(status));
 	return tool_code_of(status);
 }
 
@@ -33,7 +33,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 		return;
 	(void)fflush(stdout);
 	progress_end(&c->examination.progress);
-	fprintf(stderr, "hg-doctor: %s\n", message);
+	tool_say("hg-doctor", "%s", message);
 }
 
 /* ---- files ---- */
@@ -58,7 +58,7 @@ static int outputs_open(struct command *c)
 	const int failed = stream_open(json, c->options.json);
 	c->text = json->out == stdout ? stderr : stdout;
 	if (failed)
-		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(errno));
+		tool_say("hg-doctor", "%s: %s", c->options.json, strerror(errno));
 	return failed ? DOCTOR_BAD_INPUT : DOCTOR_HEALTHY;
 }
 
@@ -93,7 +93,7 @@ static int json_end(struct command *c)
 	if (!e->write_error)
 		return DOCTOR_HEALTHY;
 	if (!to_stdout) /* tool_finish says so */
-		fprintf(stderr, "hg-doctor: %s: %s\n", c->options.json, strerror(e->write_error));
+		tool_say("hg-doctor", "%s: %s", c->options.json, strerror(e->write_error));
 	return DOCTOR_FAILED;
 }
 
@@ -155,7 +155,7 @@ static int examine(struct command *c)
 		status = examination_run(&c->examination, ctx, &data);
 	}
 	if (*c->examination.notice)
-		fprintf(stderr, "hg-doctor: %s\n", c->examination.notice);
+		tool_say("hg-doctor", "%s", c->examination.notice);
 	const int code = status < 0 ? complain(*c->examination.message ? c->examination.message : hg_context_error(ctx), status) : report(c);
 	examination_end(&c->examination);
 	dataset_release(&data);
@@ -168,7 +168,7 @@ static int command_run(int argc, char **argv)
 	static struct command command;
 	char message[512];
 	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
-		fprintf(stderr, "hg-doctor: %s\n", message);
+		tool_say("hg-doctor", "%s", message);
 		return DOCTOR_BAD_INPUT;
 	}
 	if (command.options.help) {

@@ -19,9 +19,8 @@ static const struct tool_option table[] = {
 
 static int check(struct tool_line *line, const struct options *o)
 {
-	if (training_check(line, &o->training))
-		return -1;
-	return o->html && strcmp(o->html, "-") == 0 ? tool_refuse(line, "--html is \"-\", expected the name of a file") : 0;
+	return training_check(line, &o->training) ? -1
+	                                          : 0; /* files are looked at when they are all known */
 }
 
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)

@@ -2,6 +2,7 @@
 #include "checkpoint.h"
 
 #include "files.h"
+#include "tool.h"
 #include "watch.h"
 
 hg_status files_check(const struct options *o, char *message)
@@ -19,7 +20,7 @@ hg_status checkpoint_resume(const struct options *o, hg_train *train, char *mess
 {
 	const hg_status status = o->resume ? hg_checkpoint_load(o->resume, train, message) : HG_OK;
 	if (status == HG_INFO_DIFFERS)
-		fprintf(stderr, "hg-train: %s\n", message);
+		tool_say("hg-train", "%s", message);
 	if (status >= 0)
 		*message = 0;
 	return status;

@@ -38,7 +38,7 @@ struct command {
 static int complain(const char *sentence, hg_status status)
 {
 	(void)fflush(stdout); /* of both in one file what came first stands first */
-	fprintf(stderr, "hg-train: %s\n", sentence && *sentence ? sentence : hg_status_text(status));
+	tool_say("hg-train", "%s", sentence && *sentence ? sentence : hg_status_text(status));
 	return tool_code_of(status);
 }
 
@@ -186,7 +186,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 		return;
 	(void)fflush(stdout);
 	progress_end(&c->progress);
-	fprintf(stderr, "hg-train: %s\n", message);
+	tool_say("hg-train", "%s", message);
 }
 
 /* Facts about the run that only the device side knows. */
@@ -304,11 +304,11 @@ static int seeds_run(struct command *c)
 	if (c->write_error && c->json.out == stdout)
 		return TOOL_FAILED; /* tool_finish says so */
 	if (c->write_error) {
-		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(c->write_error));
+		tool_say("hg-train", "%s: %s", c->options.json, strerror(c->write_error));
 		return TOOL_FAILED;
 	}
 	if (*c->unsaved) {
-		fprintf(stderr, "hg-train: %s\n", c->unsaved);
+		tool_say("hg-train", "%s", c->unsaved);
 		return TOOL_FAILED;
 	}
 	return watch_interrupted() ? TOOL_INTERRUPTED : c->results.unlearnt ? TOOL_BAD_RUN : TOOL_DONE;
@@ -339,14 +339,14 @@ static int command_prepare(struct command *c)
 	c->text = c->json.out == stdout ? stderr : stdout;
 	if (!failed)
 		return TOOL_DONE;
-	fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
+	tool_say("hg-train", "%s: %s", c->options.json, strerror(errno));
 	return TOOL_BAD_INPUT;
 }
 
 static int command_finish(struct command *c, int code)
 {
 	if (stream_close(&c->json) && code == TOOL_DONE) {
-		fprintf(stderr, "hg-train: %s: %s\n", c->options.json, strerror(errno));
+		tool_say("hg-train", "%s: %s", c->options.json, strerror(errno));
 		code = TOOL_FAILED;
 	}
 	free(c->results.report);
@@ -359,7 +359,7 @@ static int command_run(int argc, char **argv)
 	static struct command command;
 	char message[512];
 	if (options_parse(&command.options, argc, argv, message, sizeof message)) {
-		fprintf(stderr, "hg-train: %s\n", message);
+		tool_say("hg-train", "%s", message);
 		return TOOL_BAD_INPUT;
 	}
 	if (command.options.help) {

@@ -178,12 +178,15 @@ static void print_end(const struct results *r, FILE *out)
 		        r->runs, (long long)r->options->seeds);
 	else if (r->interrupted)
 		fprintf(out, "  interrupted     behind epoch %d of %d: the figures are of what was done\n", last, r->config.epochs);
-	if (r->saved)
-		fprintf(out, "  saved           %s: the state behind epoch %d\n", r->saved, last);
+	char *saved = r->saved ? tool_printable(r->saved) : NULL;
+	if (saved)
+		fprintf(out, "  saved           %s: the state behind epoch %d\n", saved, last);
 	else if (r->interrupted && !r->options->save && r->options->seeds == 1)
 		fputs("  saved           nothing: --save FILE keeps the state to go on from\n", out);
-	if (r->interrupted && r->saved && left > 0)
-		fprintf(out, "  to go on        the same command with --resume %s --epochs %d\n", r->saved, left);
+	if (r->interrupted && saved && left > 0)
+		fprintf(out, "  to go on        the same command with --resume %s --epochs %d\n", saved,
+		        left);
+	free(saved);
 }
 
 void results_print(const struct results *r, FILE *out)
