@@ -202,6 +202,19 @@ contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl
 [ "$(wc -l <patience.jsonl)" -lt 3001 ] || fail 'patience: ran to the end'
 
+# Threads that have nothing to do soon sleep, unless the user says otherwise: libgomp shows what it has read. (It shows so
+# whenever it is loaded: the last time is that of the program that does the work. Another OpenMP shows no such line.)
+waits() { # VARIABLE=VALUE...
+  (unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME; env OMP_DISPLAY_ENV=verbose "$@" "$train" --version >out 2>shown)
+  grep GOMP_SPINCOUNT shown | tail -n 1
+}
+waits X=1 >waited
+if [ -s waited ]; then
+  contains 'waiting by default' waited "'300'"
+  waits OMP_WAIT_POLICY=active >waited
+  contains 'waiting as the user says' waited "'30000000000'"
+fi
+
 # The same seed, the same numbers.
 for k in 1 2; do
   run 0 repeat --data data.h5 --model gat --epochs 15 --seed 9 --json -

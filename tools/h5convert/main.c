@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	struct options options;
 	char message[HG_DATA_MESSAGE] = "";
 	int code = TOOL_DONE;
-	tool_begin();
+	tool_begin(argv);
 	if (options_parse(argc, argv, &options, message) != 0) {
 		tool_say("h5convert", "%s", message);
 		code = TOOL_BAD_INPUT;

@@ -93,7 +93,7 @@ static void defaults(struct options *o)
 int main(int argc, char **argv)
 {
 	struct bench b = {.report.file = -1};
-	tool_begin();
+	tool_begin(argv);
 	int code = options_parse(argc, argv, names, COMMANDS, &b.options);
 	if (!code && b.options.help) {
 		options_help(names, COMMANDS);

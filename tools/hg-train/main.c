@@ -379,6 +379,6 @@ static int command_run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	tool_begin();
+	tool_begin(argv);
 	return tool_finish("hg-train", command_run(argc, argv));
 }
