@@ -19,6 +19,15 @@ install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake ${PROJECT_BINARY_DIR}/
 
 # relative to the file itself, so that an installed tree may be moved
 file(RELATIVE_PATH hg_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+# what the static library links (pkg-config --static)
+set(hg_pc_private -lopenblas)
+foreach(name ${OpenMP_C_LIB_NAMES} m)
+  list(APPEND hg_pc_private -l${name})
+endforeach()
+if(HG_HAVE_CUDA)
+  list(APPEND hg_pc_private -L${CUDAToolkit_LIBRARY_DIR} -lcublasLt -lcudart -lstdc++)
+endif()
+list(JOIN hg_pc_private " " hg_pc_private)
 function(hg_install_pc name)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

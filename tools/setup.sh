@@ -30,13 +30,30 @@ hg_any() { # is one of these a file?
   return 1
 }
 
+# Any build of OpenBLAS will do that cmake/HgOpenBLAS.cmake finds: header and library. hg_root is for tests.
+hg_root=${hg_root:-}
 hg_has() {
+  include=$hg_root/usr/include own=$hg_root/usr/local lib=$hg_root/usr/lib
   case $1 in
-    cblas.h) hg_any /usr/include/*/openblas-openmp/cblas.h /usr/include/openblas/cblas.h /usr/local/include/cblas.h ;;
-    hdf5.h) hg_any /usr/include/hdf5.h /usr/include/hdf5/serial/hdf5.h /usr/include/*/hdf5.h /usr/local/include/hdf5.h ;;
-    *.h) hg_any "/usr/include/$1" /usr/include/*/"$1" "/usr/local/include/$1" ;;
+    cblas.h)
+      hg_any "$include"/*/openblas-*/cblas.h "$include"/*/cblas.h "$include"/openblas*/cblas.h "$include"/cblas.h \
+        "$own"/include/cblas.h "$own"/include/openblas*/cblas.h &&
+        hg_any "$lib"/*/openblas-*/libopenblas.so "$lib"/*/libopenblas.so "$lib"*/libopenblas.so "$own"/lib*/libopenblas.so
+      ;;
+    hdf5.h) hg_any "$include/hdf5.h" "$include/hdf5/serial/hdf5.h" "$include"/*/hdf5.h "$own/include/hdf5.h" ;;
+    *.h) hg_any "$include/$1" "$include"/*/"$1" "$own/include/$1" ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
   esac
+}
+
+# Does a compiler come with OpenMP, header and library? (Debian's clang alone does not.)
+hg_has_openmp() {
+  folder=$(mktemp -d)
+  printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' >"$folder/try.c"
+  "$1" -fopenmp "$folder/try.c" -o "$folder/try" >/dev/null 2>&1
+  found=$?
+  rm -rf "$folder"
+  return $found
 }
 
 # hg_install [EXTRA...]: EXTRA entries look like the ones above.
@@ -90,6 +107,43 @@ hg_run() {
   fi
   rm -f "$log"
   say "$what: $(($(date +%s) - begin)) s"
+}
+
+# hg_watch WHAT COMMAND...: hg_run that counts on the way what ninja has done: in place on a terminal, else every tenth of it.
+hg_watch() {
+  what=$1
+  shift
+  log=$(mktemp)
+  begin=$(date +%s)
+  { "$@" 2>&1 || : >"$log.failed"; } | hg_count "$what" "$log"
+  if [ -e "$log.failed" ]; then
+    cat "$log" >&2
+    rm -f "$log" "$log.failed"
+    die "$what failed: $*"
+  fi
+  rm -f "$log"
+  say "$what: $(($(date +%s) - begin)) s"
+}
+
+# hg_count WHAT LOG: keeps the lines that come in, and shows of "[done/all] ..." how far it is.
+hg_count() {
+  tenth=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$2"
+    case $line in
+      "["[0-9]*/*[0-9]"] "*) ;;
+      *) continue ;;
+    esac
+    done=${line%%/*} all=${line#*/}
+    done=${done#"["} all=${all%%"]"*}
+    if [ -t 1 ]; then
+      printf '\r%s: %d of %d \033[K' "$1" "$done" "$all"
+    elif [ $((10 * done / all)) -gt $tenth ]; then
+      tenth=$((10 * done / all))
+      say "$1: $done of $all"
+    fi
+  done
+  [ ! -t 1 ] || printf '\r\033[K'
 }
 
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)

@@ -1,4 +1,4 @@
-# cmake -DBUILD=dir -DSOURCE=dir -P run.cmake: install into an empty folder, then use the package as a stranger would: through CMake and through pkg-config.
+# cmake -DBUILD=dir -DSOURCE=dir -DCC=compiler -DCXX=compiler or nothing -P run.cmake: install into an empty folder, then use the package as a stranger would: through CMake and through pkg-config.
 set(prefix ${BUILD}/install-test/prefix)
 file(REMOVE_RECURSE ${BUILD}/install-test)
 set(example ${SOURCE}/tools/examples/gcn_train.c)
@@ -24,6 +24,33 @@ endfunction()
 compile(train ${example} halfgraph)
 run(${BUILD}/install-test/train)
 message(STATUS "through pkg-config: ${text}")
+
+# The static library by name, with all that it links; of CUDA the toolkit's libraries, too.
+run(sh -c "${CC} -std=c17 ${example} -o ${BUILD}/install-test/train_static \
+  $(pkg-config --static --cflags --libs halfgraph | sed 's/-lhalfgraph/-l:libhalfgraph.a/')")
+run(${BUILD}/install-test/train_static)
+message(STATUS "through pkg-config --static: ${text}")
+run(sh -c "readelf -d ${BUILD}/install-test/train_static")
+if(text MATCHES "libhalfgraph")
+  message(FATAL_ERROR "the static program needs the shared library:\n${text}")
+endif()
+
+# A project without C.
+if(CXX)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/cxx -B ${BUILD}/install-test/cxx -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_CXX_COMPILER=${CXX})
+  run(${CMAKE_COMMAND} --build ${BUILD}/install-test/cxx)
+  foreach(kind halfgraph static)
+    run(${BUILD}/install-test/cxx/use_${kind})
+    message(STATUS "${kind}: ${text}")
+  endforeach()
+else()
+  message(STATUS "Skipped: there is no C++ compiler")
+endif()
+
+# A project around ours. (What it would build is what this build has built.)
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example})
+message(STATUS "in a parent: configured")
 if(EXISTS ${pc_dir}/halfgraph_data.pc)
   compile(data ${SOURCE}/tests/install/data.c halfgraph_data)
   foreach(program ${BUILD}/install-test/cmake/data ${BUILD}/install-test/data)
