@@ -24,7 +24,7 @@ static int64_t count_near(int64_t rows, int64_t cols, const int64_t *rowptr, int
 		while (rowptr[row + 1] <= first + e)
 			row++;
 		const double apart = (double)col[e] / (double)cols - (double)row / (double)rows;
-		near += apart * REACH < 1 && apart * REACH > -1;
+		near += apart * (double)REACH < 1 && apart * (double)REACH > -1;
 	}
 	return near;
 }

@@ -45,7 +45,7 @@ void plant_hub_mean(struct world *w, const struct fault *f)
 	world_ones_below(w, layer);
 	snprintf(name, sizeof name, "conv%d.weight", layer);
 	world_set(w, name, -1, -1, 0.0f);
-	world_set(w, name, layer ? -1 : 0, 1, layer ? 32.0f / HIDDEN : 32.0f);
+	world_set(w, name, layer ? -1 : 0, 1, layer ? 32.0f / (float)HIDDEN : 32.0f);
 	for (int64_t k = 0; k < n; k++)
 		term[k] = 32.0;
 	right(w, 0, 1, n, term, 1.0 / (layer == 1 ? sqrt((double)n) : (double)n));
@@ -182,7 +182,7 @@ enum { MANY = 300 };
 static hg_var record_edge_weights(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	return sum_record(w, tape, hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0), 1.0f / MANY);
+	return sum_record(w, tape, hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0), 1.0f / (float)MANY);
 }
 
 /* Each of 300 products is 16 * 16 in column 2 of row 1: 256 of them make 65536; what comes after is divided by 300. Row 0 has weights of 1. */
@@ -204,7 +204,7 @@ void plant_edge_weights(struct world *w, const struct fault *f)
 		term[k] = 16.0 * (double)weight;
 	}
 	w->record = record_edge_weights;
-	right(w, 1, 2, MANY, term, 1.0 / MANY);
+	right(w, 1, 2, MANY, term, 1.0 / (double)MANY);
 }
 
 /* Node 4 has features 0 to 3, everybody else one feature of its own: X W is a sum of rows of W. Those four rows of W cancel in column 5. */

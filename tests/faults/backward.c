@@ -452,7 +452,7 @@ void plant_scale_batch_norm(struct world *w, const struct fault *f)
 		world_spoil(w->tensor[TARGETS], i, 2, sign * (float)(spread * r) - (i == ROW ? 16.0f : 0.0f));
 	}
 	right(w, only(ROW), only(2));
-	w->answer.wide = r * (double)s * (1.0 - (1.0 + spread * spread * r * r) / ROWS);
+	w->answer.wide = r * (double)s * (1.0 - (1.0 + spread * spread * r * r) / (double)ROWS);
 }
 
 static hg_var record_copies(void *user, hg_tape *tape)

@@ -200,7 +200,7 @@ void plant_swamp_mean(struct world *w, const struct fault *f)
 	const int64_t n = neighbours(w, f, HG_NORM_RIGHT);
 	world_ones_below(w, 1);
 	world_set(w, "conv1.weight", -1, -1, 0.0f);
-	world_set(w, "conv1.weight", -1, 1, 1.0f / HIDDEN);
+	world_set(w, "conv1.weight", -1, 1, 1.0f / (float)HIDDEN);
 	stuck(w, n, 1.0 / (double)n, 1.0);
 }
 

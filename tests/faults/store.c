@@ -30,7 +30,7 @@ static void hub_sum(struct world *w, const struct fault *f, hg_policy policy)
 	world_ones_below(w, layer);
 	snprintf(name, sizeof name, "conv%d.weight", layer);
 	world_set(w, name, -1, -1, 0.0f);
-	world_set(w, name, layer ? -1 : 0, 1, layer ? 32.0f / HIDDEN : 32.0f);
+	world_set(w, name, layer ? -1 : 0, 1, layer ? 32.0f / (float)HIDDEN : 32.0f);
 	right(w, only(0), only(1), 32.0 * (double)n);
 	w->answer.terms = n;
 	w->answer.top = 32.0;
@@ -241,7 +241,7 @@ void plant_big_gamma(struct world *w, const struct fault *f)
 	world_set(w, "conv0.mlp2.weight", -1, -1, 0.0f);
 	world_set(w, "conv0.mlp2.weight", 1, 1, 1.0f);
 	world_set(w, "conv0.bn2.gamma", 0, 1, gain);
-	right(w, only(LONER), only(1), (double)gain * sqrt(NODES - 1.0));
+	right(w, only(LONER), only(1), (double)gain * sqrt((double)NODES - 1.0));
 }
 
 /* Behind a batch norm with gain 0 and beta 1 everybody says 1 in all 8 columns: 8 weights of 10000 are 80000, at every node. */

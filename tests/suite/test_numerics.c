@@ -100,10 +100,10 @@ static void star_sum_is_right_in_fp16(void)
 
 static void star_mean_is_right_in_every_safe_mode(void)
 {
-	const double mean = fraction_sum() / LEAVES;
+	const double mean = fraction_sum() / (double)LEAVES;
 	CHECK_WITHIN(aggregate("fp16", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0], mean, bound(ORACLE_U32, LEAVES + 3, mean));
 	/* discretized: 64 terms a batch, one scaling, then one addition a batch, all in fp16; each scaled batch may lose half a subnormal spacing */
-	const double batches = ceil(LEAVES / 64.0) + 64, depth = 64 + 1 + batches;
+	const double batches = ceil((double)LEAVES / 64.0) + 64, depth = 64 + 1 + batches;
 	CHECK_WITHIN(aggregate("fp16-discretized", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0], mean, bound(ORACLE_U16, depth, mean) + batches * 0x1p-25);
 }
 
@@ -176,10 +176,10 @@ static void softmax_over_twenty_thousand_edges(void)
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, p), x, HG_F32));
 	for (int64_t e = 0; e < EDGES; e++)
-		CHECK_WITHIN(x[e], 1.0 / EDGES, 0x1p-25 + (EDGES + 16) * ORACLE_U32 / EDGES);
+		CHECK_WITHIN(x[e], 1.0 / (double)EDGES, 0x1p-25 + (EDGES + 16) * ORACLE_U32 / (double)EDGES);
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, y), x, HG_F32));
 	/* every weight may be off by half the spacing of subnormal halves */
-	CHECK_WITHIN(x[0], 1.0, EDGES * 0x1p-25 + 3 * EDGES * ORACLE_U32 + ORACLE_U16);
+	CHECK_WITHIN(x[0], 1.0, (double)EDGES * 0x1p-25 + 3 * EDGES * ORACLE_U32 + ORACLE_U16);
 	hg_tape_free(tape);
 	hg_params_free(params);
 	hg_tensor_free(logits);

@@ -239,7 +239,7 @@ static void safe_ones_take_the_mean_of_a_star(void)
 	struct star s;
 	double mean = 0;
 	for (int64_t i = 1; i <= LEAVES; i++)
-		mean += fraction(i) / LEAVES;
+		mean += fraction(i) / (double)LEAVES;
 	star_open(&s, LEAVES, fraction);
 	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
 		const struct hg__spmm_way *way = &hg__spmm_ways[v];

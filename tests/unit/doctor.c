@@ -59,11 +59,11 @@ static void sum_of_both_signs_sticks(void)
 	constant_tensor(&w.bench, N, 2, 0.0f);
 	ward_compile(&w);
 	const hg_finding *f = ward_expect(&w, HG_CAUSE_SWAMPING, 0, "spmm", "conv1", 0, 1);
-	CHECK(f->got < 0.6 * f->wide && f->wide == 10.0 * FIVES);
+	CHECK(f->got < 0.6 * f->wide && f->wide == 10.0 * (double)FIVES);
 	CHECK(f->partial == 30000.0 && f->partial_at == 1 && f->partial_factor == 1.0 && f->limit == 8.0);
 	CHECK_EQ_I(f->terms, 2 * FIVES + 2);
 	CHECK(f->ignored >= FIVES && f->ignored < FIVES + FIVES / 2); /* on its way to 7500 the sum rounds, too */
-	CHECK(f->ignored_share >= 5.0 * FIVES / (60000.0 + 10.0 * FIVES));
+	CHECK(f->ignored_share >= 5.0 * (double)FIVES / (60000.0 + 10.0 * (double)FIVES));
 	ward_close(&w);
 }
 

@@ -99,7 +99,7 @@ static void sums_are_of_one_graph(void)
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M / 3, 6, 1.0), "x", 4.0);
 	const hg_var y = hg_spmm(b.tape, star, x, hg_dropout(b.tape, hg_edge_softmax(b.tape, b.graph, e), 0.0f), HG_NORM_NONE, 1.0f);
 	CHECK_OK(hg_tape_compile(b.tape, y));
-	CHECK(b.tape->value[hg__tape_index(b.tape, y)].sure >= 4.0 * M);
+	CHECK(b.tape->value[hg__tape_index(b.tape, y)].sure >= 4.0 * (double)M);
 	hg_tape_free(b.tape);
 	b.tape = NULL;
 	hg_graph_free(star);

@@ -3,7 +3,7 @@
 
 #include "page.h"
 
-enum { LEFT = 64, RIGHT = 1040, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288 };
+static const int LEFT = 64, RIGHT = 1040, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288;
 
 /* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the small ones are what one wants to see. */
 struct axis {

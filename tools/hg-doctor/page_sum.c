@@ -4,7 +4,7 @@
 
 #include "page.h"
 
-enum { WIDE = 560, HIGH = 372, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128 };
+static const int WIDE = 560, HIGH = 372, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128;
 
 /* The part of a name that fits beside a dot: before its row in brackets. */
 static void print_short(FILE *out, char *name)
@@ -88,7 +88,7 @@ static void print_neighbourhood(FILE *out, const struct diagnosis *d, const hg_f
 
 /* ---- how far the sum came ---- */
 
-enum { LENGTH = 460 };
+static const int LENGTH = 460;
 
 /* 2^-24 to 2^18, the halves and a little more, as a length. */
 static double along(double x)

@@ -8,7 +8,7 @@
 
 #include "page.h"
 
-enum { ROW = 50, BOX = 34, TOP = 40, FORWARD_X = 150, BACKWARD_X = 560, BOX_WIDE = 320, WIDE = 1046 };
+static const int ROW = 50, BOX = 34, TOP = 40, FORWARD_X = 150, BACKWARD_X = 560, BOX_WIDE = 320, WIDE = 1046;
 
 struct picture {
 	FILE *out;

@@ -7,7 +7,7 @@
 
 #include "page.h"
 
-enum { BIN = 13, WIDE = 32 * BIN, HIGH = 34 };
+static const int BIN = 13, WIDE = 32 * 13, HIGH = 34;
 
 /* Where |x| stands. Bin 0 has 10 powers of two in it, all others one. */
 static double along(double x)
