@@ -41,27 +41,42 @@ HG_API int64_t hg_graph_edges(const hg_graph *graph);
 HG_API int64_t hg_graph_batch(const hg_graph *graph); /* number of graphs; 1 unless set */
 HG_API int hg_graph_is_weighted(const hg_graph *graph);
 
+/* Degree normalisation of an aggregation, d(i) = row degree of i (edges in), d'(j) = column degree
+ * of j (edges out), both of them counts of edges, empty ones counted as 1:
+ *
+ *     NONE   1
+ *     LEFT   1/d'(j)
+ *     RIGHT  1/d(i), the mean
+ *     BOTH   1/sqrt(d(i) d'(j))
+ *     IN     1/sqrt(d(i) d(j)): the in-degree at both ends, as PyTorch Geometric's gcn_norm has it.
+ * Of a graph whose pattern is symmetric the same as BOTH; of a square graph alone */
+typedef enum hg_norm {
+	HG_NORM_NONE = 0,
+	HG_NORM_LEFT = 1,
+	HG_NORM_RIGHT = 2,
+	HG_NORM_BOTH = 3,
+	HG_NORM_IN = 4
+} hg_norm;
+#define HG_NORMS 5
+
 /* Facts the proofs and the plans need; computed once. Degrees count edges, sums add |weight|. */
 typedef struct hg_graph_facts {
 	size_t size;
 	int64_t max_row_degree, max_col_degree, empty_rows, empty_cols, self_loops;
 	double max_row_sum, max_col_sum; /* of |weight| */
-	/* max over rows (columns) of the sum of |scaled entries| for norm left, right, both; index with hg_norm */
-	double norm_row_sum[4], norm_col_sum[4];
+	/* max over rows (columns) of the sum of |scaled entries|; index with hg_norm. IN: 0 of a graph
+	 * that is not square */
+	double norm_row_sum[HG_NORMS], norm_col_sum[HG_NORMS];
 	int symmetric; /* A = A^T, weights included */
 } hg_graph_facts;
-#define HG_GRAPH_FACTS_INIT                                                        \
-	{                                                                              \
-		sizeof(hg_graph_facts), 0, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0}, {0, 0, 0, 0}, 0 \
+#define HG_GRAPH_FACTS_INIT                                                              \
+	{                                                                                    \
+		sizeof(hg_graph_facts), 0, 0, 0, 0, 0, 0, 0, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, 0 \
 	}
 HG_API HG_NODISCARD hg_status hg_graph_facts_get(hg_graph *graph, hg_graph_facts *facts);
 
 /* Copies of the CSR arrays to host memory; any pointer may be NULL. rowptr [rows+1], col [m], weight [m] (ones if unweighted). */
 HG_API HG_NODISCARD hg_status hg_graph_download(hg_graph *graph, int64_t *rowptr, int32_t *col, float *weight);
-
-/* Degree normalisation of an aggregation, d(i) = row degree of i, d'(j) = column degree of j, empty ones counted as 1:
- * NONE 1;  LEFT 1/d'(j);  RIGHT 1/d(i) (the mean);  BOTH 1/sqrt(d(i) d'(j)). */
-typedef enum hg_norm { HG_NORM_NONE = 0, HG_NORM_LEFT = 1, HG_NORM_RIGHT = 2, HG_NORM_BOTH = 3 } hg_norm;
 
 /* How the nodes of one graph of a batch become one row (hg_readout). */
 typedef enum hg_reduce { HG_REDUCE_SUM = 0, HG_REDUCE_MEAN = 1, HG_REDUCE_MAX = 2 } hg_reduce;

@@ -16,7 +16,9 @@ typedef struct hg_model_config {
 	int64_t in_features, out_features; /* 1 to 2^31 - 1 */
 	int layers, hidden, heads;
 	float dropout;
-	/* GCN */
+	/* GCN. BOTH, the default, divides by the roots of in- and out-degree; of a directed graph that
+	 * is another model than PyTorch Geometric's, which is IN (graph.h): hg_model_record warns
+	 * (context.h) */
 	hg_norm norm;
 	/* GIN */
 	int eps_learnable;

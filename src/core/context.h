@@ -35,8 +35,8 @@ struct hg_context {
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
 /* The same, once a context for each key below 64, for what is decided again with every call. Keys:
- * kernels/spmm_variants.h has all but the last. */
-enum { HG__LOG_FORKED = 63 };
+ * kernels/spmm_variants.h has all but those named here. */
+enum { HG__LOG_DIRECTED = 62, HG__LOG_FORKED = 63 };
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...) HG_PRINTF(4, 5);
 
 /* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs and params, of which all other objects borrow, and training runs,

@@ -106,6 +106,11 @@ HG_NODISCARD hg_status hg__graph_tiles(hg_graph *graph, int transposed, size_t r
 /* Device bytes that a graph holds; and those that it will take for its transpose (and `edge`) when it is asked for them. */
 size_t hg__graph_bytes(const hg_graph *graph);
 HG_NODISCARD hg_status hg__graph_missing(hg_graph *graph, int want_edge, size_t *bytes);
+/* Both factors are roots, and that of the column is multiplied first. */
+static inline int hg__norm_is_root(hg_norm norm)
+{
+	return norm == HG_NORM_BOTH || norm == HG_NORM_IN;
+}
 /* f32 device vectors r [rows], c [cols] of a normalisation; NULL where all ones. For the transpose they change places. */
 HG_NODISCARD hg_status hg__graph_norm(hg_graph *graph, hg_norm norm, const float **row_scale, const float **col_scale);
 /* The graph's own weights in CSR order as a device vector of `dtype` (f32, or f16 narrowed once); NULL if unweighted. For the transpose use them

@@ -169,11 +169,22 @@ static hg_status col_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 
 hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale, const float **col_scale)
 {
-	if ((unsigned)norm > HG_NORM_BOTH)
+	if ((unsigned)norm >= HG_NORMS)
 		return hg__fail(g->ctx, HG_ERR_ARG, "graph: %d is not an hg_norm", (int)norm);
 	struct hg__buffer none = {0};
-	struct hg__buffer *const row[] = {&none, &none, &g->inverse_row, &g->root_row}, *const col[] = {&none, &g->inverse_col, &none, &g->root_col};
-	static const degree_fn row_fn[] = {NULL, NULL, hg__degree_inverse, hg__degree_root}, col_fn[] = {NULL, hg__degree_inverse, NULL, hg__degree_root};
+	if (norm == HG_NORM_IN && g->rows != g->cols)
+		return hg__fail(g->ctx, HG_ERR_SHAPE,
+		                "graph: norm in is of a square graph, found %lld rows and %lld columns",
+		                (long long)g->rows, (long long)g->cols);
+	struct hg__buffer *const row[HG_NORMS] = {&none, &none, &g->inverse_row, &g->root_row,
+	                                          &g->root_row};
+	struct hg__buffer *const col[HG_NORMS] = {&none, &g->inverse_col, &none, &g->root_col,
+	                                          &g->root_row};
+	static const degree_fn row_fn[HG_NORMS] = {NULL, NULL, hg__degree_inverse, hg__degree_root,
+	                                           hg__degree_root};
+	/* of IN both vectors are that of the rows */
+	static const degree_fn col_fn[HG_NORMS] = {NULL, hg__degree_inverse, NULL, hg__degree_root,
+	                                           NULL};
 	if (row_fn[norm])
 		HG__TRY(row_vector(g, row_fn[norm], row[norm]));
 	if (col_fn[norm])

@@ -19,8 +19,12 @@ static int set_precision(struct hg__change *change, const char *value)
 
 static int set_norm(struct hg__change *change, const char *value)
 {
-	static const char *const name[] = {[HG_NORM_NONE] = "none", [HG_NORM_LEFT] = "left", [HG_NORM_RIGHT] = "right", [HG_NORM_BOTH] = "both"};
-	for (int i = 0; i <= HG_NORM_BOTH; i++)
+	static const char *const name[] = {[HG_NORM_NONE] = "none",
+	                                   [HG_NORM_LEFT] = "left",
+	                                   [HG_NORM_RIGHT] = "right",
+	                                   [HG_NORM_BOTH] = "both",
+	                                   [HG_NORM_IN] = "in"};
+	for (int i = 0; i < HG_NORMS; i++)
 		if (strcmp(name[i], value) == 0) {
 			change->config.model.norm = (hg_norm)i;
 			return 1;

@@ -67,7 +67,9 @@ static int is_aggregation(const struct patient *p)
 
 static int unscaled(const struct patient *p)
 {
-	return is_model(p, "gcn") && is_aggregation(p) && p->exam->config->model.norm != HG_NORM_BOTH && p->exam->config->model.norm != HG_NORM_RIGHT;
+	return is_model(p, "gcn") && is_aggregation(p) &&
+	       !hg__norm_is_root(p->exam->config->model.norm) &&
+	       p->exam->config->model.norm != HG_NORM_RIGHT;
 }
 
 static int norm_both(const struct patient *p, char option[OPTION])

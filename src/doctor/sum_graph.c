@@ -129,7 +129,8 @@ static hg_status spmm_gather(const struct hg__call *c, const struct hg__csr *csr
 	const void *own = NULL;
 	*g = (struct gather){.csr = csr, .x = x, .w = c->in[W], .alpha = attr.alpha};
 	g->halves = !ends && c->node->accumulate != HG_ACC_F32 && x.dtype == HG_F16 && y.dtype == HG_F16;
-	g->scale_first = attr.norm == HG_NORM_BOTH || (attr.norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
+	g->scale_first =
+	    hg__norm_is_root(attr.norm) || (attr.norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 	if (c->node->in[W] < 0) {
 		const hg_dtype dtype = c->node->accumulate == HG_ACC_F32 ? HG_F32 : c->in[X].dtype;
 		HG__TRY(hg__graph_weight(c->node->graph, dtype, &own));

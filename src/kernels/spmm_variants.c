@@ -60,7 +60,8 @@ const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *
 }
 
 /* Two lines of the log for each variant: that it ran, and that it could not. */
-_Static_assert(2 * HG__SPMM_VARIANTS <= HG__LOG_FORKED, "every key of hg__log_once has one meaning");
+_Static_assert(2 * HG__SPMM_VARIANTS <= HG__LOG_DIRECTED,
+               "every key of hg__log_once has one meaning");
 
 enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args *a)
 {

@@ -17,14 +17,20 @@ static struct factors factors_new(const struct oracle_call *c)
 		f.r[g->dst[e]].v += 1;
 		f.s[g->src[e]].v += 1;
 	}
-	const int left = c->norm == 1, right = c->norm == 2, both = c->norm == 3;
+	for (int64_t j = 0; c->norm == 4 && j < g->cols; j++)
+		f.s[j] = f.r[j]; /* the degree of its row */
+	const int left = c->norm == 1, right = c->norm == 2, both = c->norm == 3, in = c->norm == 4;
 	for (int64_t i = 0; i < g->rows; i++) {
 		const double d = fmax(f.r[i].v, 1.0);
-		f.r[i] = right ? num_round(ORACLE_U32, 1 / d, 0) : both ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0) : num_exact(1);
+		f.r[i] = right        ? num_round(ORACLE_U32, 1 / d, 0)
+		         : both || in ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0)
+		                      : num_exact(1);
 	}
 	for (int64_t j = 0; j < g->cols; j++) {
 		const double d = fmax(f.s[j].v, 1.0);
-		f.s[j] = left ? num_round(ORACLE_U32, 1 / d, 0) : both ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0) : num_exact(1);
+		f.s[j] = left         ? num_round(ORACLE_U32, 1 / d, 0)
+		         : both || in ? num_round(2 * ORACLE_U32, 1 / sqrt(d), 0)
+		                      : num_exact(1);
 	}
 	return f;
 }
@@ -54,10 +60,11 @@ static num scaled_sum(const struct oracle_call *c, num factor, const struct num_
 	return y;
 }
 
-/* f_j x: one of the two factors of NORM_BOTH is multiplied first and stored in the state type; others are part of the edge's factor. */
+/* f_j x: one of the two factors of NORM_BOTH and NORM_IN is multiplied first and stored in the
+ * state type; others are part of the edge's factor. */
 static num scaled_term(const struct oracle_call *c, num weight, num factor, num x)
 {
-	if (c->norm == 3)
+	if (c->norm == 3 || c->norm == 4)
 		return num_mul(c->u, weight, num_store(c->is_half, num_mul(ORACLE_U32, factor, x)));
 	return num_mul(c->u, num_mul(c->u, weight, factor), x);
 }

@@ -171,7 +171,10 @@ static void bad_input_is_named_by_place(void)
 static double scaled(const struct edges *g, const int64_t *d, const int64_t *dc, int64_t e, hg_norm norm)
 {
 	const double row = (double)(d[g->dst[e]] > 0 ? d[g->dst[e]] : 1), col = (double)(dc[g->src[e]] > 0 ? dc[g->src[e]] : 1);
-	const double factor[4] = {1, 1 / col, 1 / row, 1 / sqrt(row * col)};
+	const int64_t in = g->rows == g->cols ? d[g->src[e]] : 0; /* of another shape there is no IN */
+	const double factor[HG_NORMS] = {1, 1 / col, 1 / row, 1 / sqrt(row * col),
+	                                 g->rows == g->cols ? 1 / sqrt(row * (double)(in > 0 ? in : 1))
+	                                                    : 0};
 	return fabs((double)g->weight[e]) * factor[norm];
 }
 
@@ -216,7 +219,7 @@ static void facts_are_facts(void)
 			empty[1] += dc[c] == 0;
 		}
 		CHECK(f.max_row_degree == most[0] && f.max_col_degree == most[1] && f.empty_rows == empty[0] && f.empty_cols == empty[1] && f.self_loops == loops);
-		for (int norm = 0; norm < 4; norm++) {
+		for (int norm = 0; norm < HG_NORMS; norm++) {
 			double row[MOST_NODES] = {0}, col[MOST_NODES] = {0}, row_max = 0, col_max = 0;
 			for (int64_t e = 0; e < edges.m; e++) {
 				row[edges.dst[e]] += scaled(&edges, d, dc, e, (hg_norm)norm);
@@ -375,7 +378,13 @@ static void norms_are_powers_of_degrees(void)
 		check_vector(ctx, c, edges.cols, dc, -0.5);
 		CHECK_OK(hg__graph_norm(g, HG_NORM_BOTH, &r2, &c2));
 		CHECK(r == r2 && c == c2);
-		CHECK_STATUS(hg__graph_norm(g, (hg_norm)4, &r, &c), HG_ERR_ARG);
+		if (edges.rows == edges.cols) {
+			CHECK_OK(hg__graph_norm(g, HG_NORM_IN, &r, &c));
+			CHECK(r == r2 && c == r2); /* the same vector at both ends */
+		} else {
+			CHECK_STATUS(hg__graph_norm(g, HG_NORM_IN, &r, &c), HG_ERR_SHAPE);
+		}
+		CHECK_STATUS(hg__graph_norm(g, (hg_norm)HG_NORMS, &r, &c), HG_ERR_ARG);
 		hg_graph_free(g);
 	}
 	hg_context_free(ctx);
@@ -677,7 +686,8 @@ static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, cons
 /* Against sums taken edge by edge; the row of the hub and the first 50 columns are long. */
 static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight)
 {
-	double *sum = calloc((size_t)8 * MANY_NODES, sizeof *sum), most[8] = {0};
+	enum { SUMS = 2 * HG_NORMS };
+	double *sum = calloc((size_t)SUMS * MANY_NODES, sizeof *sum), most[SUMS] = {0};
 	int64_t *row = calloc(MANY_NODES, sizeof *row), *col = calloc(MANY_NODES, sizeof *col), loops = 0;
 	hg_graph_facts f = HG_GRAPH_FACTS_INIT, again = HG_GRAPH_FACTS_INIT;
 	CHECK(sum && row && col);
@@ -687,19 +697,22 @@ static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *
 		loops += dst[e] == src[e];
 	}
 	for (int64_t e = 0; e < MANY; e++) {
-		const double w = fabs((double)weight[e]), r = (double)row[dst[e]], c = (double)col[src[e]], scaled[4] = {w, w / c, w / r, w / sqrt(r * c)};
-		for (int norm = 0; norm < 4; norm++) {
+		const double w = fabs((double)weight[e]), r = (double)row[dst[e]], c = (double)col[src[e]];
+		const double in = row[src[e]] ? (double)row[src[e]] : 1.0;
+		const double scaled[HG_NORMS] = {w, w / c, w / r, w / sqrt(r * c), w / sqrt(r * in)};
+		for (int norm = 0; norm < HG_NORMS; norm++) {
 			sum[norm * MANY_NODES + dst[e]] += scaled[norm];
-			sum[(4 + norm) * MANY_NODES + src[e]] += scaled[norm];
+			sum[(HG_NORMS + norm) * MANY_NODES + src[e]] += scaled[norm];
 		}
 	}
-	for (int k = 0; k < 8; k++)
+	for (int k = 0; k < SUMS; k++)
 		for (int i = 0; i < MANY_NODES; i++)
 			most[k] = fmax(most[k], sum[k * MANY_NODES + i]);
 	CHECK_OK(hg_graph_facts_get(g, &f));
-	for (int norm = 0; norm < 4; norm++) {
+	for (int norm = 0; norm < HG_NORMS; norm++) {
 		CHECK_WITHIN(f.norm_row_sum[norm], most[norm], most[norm] * 3 * 0x1p-24); /* the factors are f32 */
-		CHECK_WITHIN(f.norm_col_sum[norm], most[4 + norm], most[4 + norm] * 3 * 0x1p-24);
+		CHECK_WITHIN(f.norm_col_sum[norm], most[HG_NORMS + norm],
+		             most[HG_NORMS + norm] * 3 * 0x1p-24);
 	}
 	CHECK_EQ_I(f.max_row_degree, row[HUB]);
 	CHECK_EQ_I(f.self_loops, loops);

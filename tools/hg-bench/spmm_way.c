@@ -32,7 +32,7 @@ hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm 
 	                            .w = w,
 	                            .y = y,
 	                            .heads = (int)w.cols,
-	                            .scale_first = norm == HG_NORM_BOTH,
+	                            .scale_first = hg__norm_is_root(norm),
 	                            .alpha = 1.0f,
 	                            .accumulate = row->accumulate,
 	                            .variant = (int)variant};

@@ -36,7 +36,8 @@ static hg_status policy_make(const struct training *t, hg_policy *policy)
 
 static void model_make(const struct training *t, const hg_dataset *d, hg_model_config *model)
 {
-	static const char *const norms[] = {"none", "left", "right", "both"}, *const reductions[] = {"sum", "mean", "max"};
+	static const char *const norms[] = {"none", "left", "right", "both", "in"},
+	                         *const reductions[] = {"sum", "mean", "max"};
 	training_set_int(&model->layers, t->layers);
 	training_set_int(&model->hidden, t->hidden);
 	training_set_int(&model->heads, t->heads);
@@ -45,7 +46,7 @@ static void model_make(const struct training *t, const hg_dataset *d, hg_model_c
 	training_set_float(&model->attention_dropout, t->attention_dropout);
 	training_set_float(&model->lambda, t->lambda);
 	if (t->norm)
-		model->norm = (hg_norm)choice(t->norm, norms, 4);
+		model->norm = (hg_norm)choice(t->norm, norms, 5);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
 	model->readout = d->graph_ptr ? choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;

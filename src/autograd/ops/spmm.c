@@ -2,21 +2,27 @@
  *
  *     Y[i, c] = alpha r_i * sum over edges e = (i, j) of w[e, head of c] s_j X[j, c]
  *
- * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)).
+ * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);
+ * BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)); IN 1/sqrt(d(i)), 1/sqrt(d(j)), the row degree of j.
  *
- * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c / (d/h); absent: the graph's own weights.  Y: [rows, d], created.
- * Dtypes    X, w, Y: state.  Sums f32, scaled when the row is complete, narrowed once; or in f16 arithmetic if the policy says so: scaled batch by batch, or
- *           naively after the row.
- * Range     max|Y| <= |alpha| N max|X| (max|w|),  or |alpha| max|X| S where the sum of |w| over the edges of a row is at most S (softmax: 1);  N = max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then
- *           N <= D, D, 1, sqrt(D) for NONE, LEFT, RIGHT, BOTH, D the largest row degree.  RIGHT: proved for every unweighted graph.
- * Error     "sum narrowed once", depth = row degree + 3 scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3.
- *           BOTH in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term.
- * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s exchanged; the range uses column sums. Of an X
- *           that is a parameter (a dense matrix under sparse features) it is f32, as summed.
- *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
- * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
- * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
- * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
+ * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c /
+ * (d/h); absent: the graph's own weights.  Y: [rows, d], created. Dtypes    X, w, Y: state.  Sums
+ * f32, scaled when the row is complete, narrowed once; or in f16 arithmetic if the policy says so:
+ * scaled batch by batch, or naively after the row. Range     max|Y| <= |alpha| N max|X| (max|w|),
+ * or |alpha| max|X| S where the sum of |w| over the edges of a row is at most S (softmax: 1);  N =
+ * max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then N <=
+ * D, D, 1, sqrt(D), sqrt(D) for NONE, LEFT, RIGHT, BOTH, IN, D the largest row degree.  RIGHT:
+ * proved for every unweighted graph. Error     "sum narrowed once", depth = row degree + 3
+ * scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3. BOTH
+ * and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term. Gradient  dX[j, c] = alpha
+ * s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s
+ * exchanged; the range uses column sums. Of an X that is a parameter (a dense matrix under sparse
+ * features) it is f32, as summed. dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j,
+ * c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|. Cost      m d + rows d
+ * elements of state, m h weights, the CSR;  2 m d flops. Errors    HG_ERR_SHAPE rows(X) != cols(A),
+ * rows(w) != m, IN and A is not square, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph,
+ * no such norm, alpha not finite. Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec
+ * 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
 #include "precision/bound.h"
 
@@ -32,7 +38,11 @@ static struct hg__spmm_attr attr_of(const struct hg__node *node)
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__spmm_attr attr = attr_of(s->node);
-	HG__TRY(hg__want_attr(s, (int)attr.norm >= HG_NORM_NONE && (int)attr.norm <= HG_NORM_BOTH, "norm", (double)attr.norm, "one of hg_norm"));
+	HG__TRY(hg__want_attr(s, (int)attr.norm >= HG_NORM_NONE && (int)attr.norm < HG_NORMS, "norm",
+	                      (double)attr.norm, "one of hg_norm"));
+	if (attr.norm == HG_NORM_IN)
+		HG__TRY(hg__want_equal(s, "graph", "rows", hg_graph_rows(s->node->graph), "graph",
+		                       "columns", hg_graph_cols(s->node->graph)));
 	HG__TRY(hg__want_attr(s, isfinite(attr.alpha), "alpha", (double)attr.alpha, "a finite number"));
 	HG__TRY(hg__want_state(s, X, "X"));
 	HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
@@ -49,7 +59,9 @@ static hg_status infer(struct hg__infer *s)
 }
 
 /* Largest sum of |r_i s_j| over the edges of a row (of a column) whose degree is at most D: D^p, p by norm. For BOTH: D(i) * 1/sqrt(D(i)) at s_j <= 1. */
-static const double row_power[] = {1.0, 1.0, 0.0, 0.5}, col_power[] = {1.0, 0.0, 1.0, 0.5};
+static const double row_power[HG_NORMS] = {1.0, 1.0, 0.0, 0.5, 0.5};
+/* IN scales a column by the degree of its row, which says nothing of how long the column is. */
+static const double col_power[HG_NORMS] = {1.0, 0.0, 1.0, 0.5, 1.0};
 
 /* N of the rows and of the columns: measured on the graph's own entries, or from degrees where an operand takes their place. */
 static double row_norm(const struct hg__range *r)
@@ -79,7 +91,7 @@ struct sums {
 /* s_j X is rounded to f16 first: relatively to the sum, absolutely to each term. */
 static int rounds_first(const struct hg__range *r)
 {
-	return r->shape[X].dtype == HG_F16 && attr_of(r->node).norm == HG_NORM_BOTH;
+	return r->shape[X].dtype == HG_F16 && hg__norm_is_root(attr_of(r->node).norm);
 }
 
 /* Tensor cores may make sums of unit weights. */
@@ -181,7 +193,7 @@ hg_status hg__spmm_prepare(const struct hg__call *c)
 static int scale_first(const struct hg__call *c)
 {
 	const hg_norm norm = attr_of(c->node).norm;
-	return norm == HG_NORM_BOTH || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
+	return hg__norm_is_root(norm) || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 }
 
 hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
@@ -283,14 +295,23 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"norm left", HG_OK, {HG_NORM_LEFT, 1.0f}, 0, 0, 0, 0, 0},
 	    {"mean", HG_OK, {HG_NORM_RIGHT, 1.0f}, 0, 0, 0, 0, 0},
 	    {"norm both, alpha -0.5", HG_OK, {HG_NORM_BOTH, -0.5f}, 0, 0, 0, 0, 0},
+	    {"norm in", HG_OK, {HG_NORM_IN, 1.0f}, 0, 0, 0, 0, 0},
+	    {"edge weights, norm in, alpha 2", HG_OK, {HG_NORM_IN, 2.0f}, 1, 0, 0, 0, 0},
 	    {"edge weights", HG_OK, {HG_NORM_NONE, 1.0f}, 1, 0, 0, 0, 0},
 	    {"edge weights, norm both", HG_OK, {HG_NORM_BOTH, 1.0f}, 1, 0, 0, 0, 0},
 	    {"edge weights by head", HG_OK, {HG_NORM_NONE, 1.0f}, 2, 0, 0, 0, 0},
-	    {"edge weights by head, norm right, alpha 0.25", HG_OK, {HG_NORM_RIGHT, 0.25f}, 2, 0, 0, 0, 0},
+	    {"edge weights by head, norm right, alpha 0.25",
+	     HG_OK,
+	     {HG_NORM_RIGHT, 0.25f},
+	     2,
+	     0,
+	     0,
+	     0,
+	     0},
 	    {"X has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 0, 1, 0, 0, 0},
 	    {"edge_weight has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, 1, 0, 1, 0, 0},
 	    {"X of integers", HG_ERR_DTYPE, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 1, 0},
-	    {"no such norm", HG_ERR_ARG, {(hg_norm)4, 1.0f}, 0, 0, 0, 0, 0},
+	    {"no such norm", HG_ERR_ARG, {(hg_norm)HG_NORMS, 1.0f}, 0, 0, 0, 0, 0},
 	    {"alpha infinite", HG_ERR_ARG, {HG_NORM_NONE, INFINITY}, 0, 0, 0, 0, 0},
 	    {"no graph", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 0, 1},
 	};

@@ -11,7 +11,7 @@ struct survey {
 	const float *weight;
 	int64_t *colptr, *cursor;                               /* [cols+1] */
 	float *inverse_row, *root_row, *inverse_col, *root_col; /* [rows], [rows], [cols], [cols] */
-	double *colsum;                                         /* [4][cols]: sums of |scaled entries|, by hg_norm */
+	double *colsum; /* [HG_NORMS][cols]: sums of |scaled entries|, by hg_norm */
 };
 
 static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
@@ -29,25 +29,29 @@ static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
 static void sum_rows(const struct survey *s, hg_graph_facts *f)
 {
 	const int64_t cols = s->csr->cols;
+	const int square = s->csr->rows == cols;
 	for (int64_t i = 0; i < s->csr->rows; i++) {
-		double sum[4] = {0, 0, 0, 0};
+		double sum[HG_NORMS] = {0};
 		for (int64_t e = s->csr->rowptr[i]; e < s->csr->rowptr[i + 1]; e++) {
 			const int64_t j = s->csr->col[e];
 			const double w = s->weight ? fabs((double)s->weight[e]) : 1.0;
-			const double scaled[4] = {[HG_NORM_NONE] = w,
-			                          [HG_NORM_LEFT] = w * (double)s->inverse_col[j],
-			                          [HG_NORM_RIGHT] = w * (double)s->inverse_row[i],
-			                          [HG_NORM_BOTH] = w * (double)s->root_row[i] * (double)s->root_col[j]};
-			for (int norm = 0; norm < 4; norm++) {
+			const double scaled[HG_NORMS] = {
+			    [HG_NORM_NONE] = w,
+			    [HG_NORM_LEFT] = w * (double)s->inverse_col[j],
+			    [HG_NORM_RIGHT] = w * (double)s->inverse_row[i],
+			    [HG_NORM_BOTH] = w * (double)s->root_row[i] * (double)s->root_col[j],
+			    [HG_NORM_IN] =
+			        w * (double)s->root_row[i] * (square ? (double)s->root_row[j] : 0.0)};
+			for (int norm = 0; norm < HG_NORMS; norm++) {
 				sum[norm] += scaled[norm];
 				s->colsum[norm * cols + j] += scaled[norm];
 			}
 			f->self_loops += i == j;
 		}
-		for (int norm = 0; norm < 4; norm++)
+		for (int norm = 0; norm < HG_NORMS; norm++)
 			f->norm_row_sum[norm] = fmax(f->norm_row_sum[norm], sum[norm]);
 	}
-	for (int norm = 0; norm < 4; norm++)
+	for (int norm = 0; norm < HG_NORMS; norm++)
 		for (int64_t j = 0; j < cols; j++)
 			f->norm_col_sum[norm] = fmax(f->norm_col_sum[norm], s->colsum[norm * cols + j]);
 	f->max_row_sum = f->norm_row_sum[HG_NORM_NONE];
@@ -91,7 +95,8 @@ enum { COLPTR, CURSOR, INVERSE_ROW, ROOT_ROW, INVERSE_COL, ROOT_COL, COLSUM, ARR
 hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
-	const int64_t count[ARRAYS] = {csr->cols + 1, csr->cols + 1, csr->rows, csr->rows, csr->cols, csr->cols, 4 * csr->cols};
+	const int64_t count[ARRAYS] = {csr->cols + 1, csr->cols + 1, csr->rows,           csr->rows,
+	                               csr->cols,     csr->cols,     HG_NORMS * csr->cols};
 	const size_t size[ARRAYS] = {sizeof(int64_t), sizeof(int64_t), sizeof(float), sizeof(float), sizeof(float), sizeof(float), sizeof(double)};
 	struct hg__buffer a[ARRAYS] = {{0}};
 	hg_status status = HG_OK;

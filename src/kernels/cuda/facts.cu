@@ -2,18 +2,22 @@
 
 #include "kernels/cuda/search.cuh"
 
-/* Everything the proofs want to know of a graph, bitwise the same always: sums are taken in an order fixed by the graph, or in integers, which have none.
+/* Everything the proofs want to know of a graph, bitwise the same always: sums are taken in an
+ * order fixed by the graph, or in integers, which have none.
  *
- * With p = |w_ij| and r, c of the normalisation (graph.h), the factors rounded to f32 as kernels use them:
+ * With p = |w_ij| and r, c of the normalisation (graph.h), the factors rounded to f32 as kernels
+ * use them:
  *
- *     rows       sum over j of p r_i c_j in f64, a warp a row; rows of more than LONG_ROW edges, a block.  Also t = max over edges of p r_i
- *     columns    c_j * sum over i of p r_i.  There is no transpose to walk along, so each edge adds to its column, in fixed point:
- *                x = p r_i / 2^k <= 1, 2^k >= t, as the integer x 2^62 in two halves of 31 bits: no sum of up to 2^32 edges overflows, and the error is
- *                below 2^-62 2^k an edge, where the largest sum is at least 2^(k-1) c_j.
- *     symmetry   entry (i, j), the d-th one of its kind in row i, has a twin: the d-th (j, i) in row j. Distinct entries have distinct twins, so if every one has
- *                one the pattern is symmetric.
+ *     rows       sum over j of p r_i c_j in f64, a warp a row; rows of more than LONG_ROW edges, a
+ * block.  Also t = max over edges of p r_i columns    c_j * sum over i of p r_i.  There is no
+ * transpose to walk along, so each edge adds to its column, in fixed point: x = p r_i / 2^k <= 1,
+ * 2^k >= t, as the integer x 2^62 in two halves of 31 bits: no sum of up to 2^32 edges overflows,
+ * and the error is below 2^-62 2^k an edge, where the largest sum is at least 2^(k-1) c_j. symmetry
+ * entry (i, j), the d-th one of its kind in row i, has a twin: the d-th (j, i) in row j. Distinct
+ * entries have distinct twins, so if every one has one the pattern is symmetric.
  *
- * LEFT, 1/d'(j), has r = 1: its column sums are those of NONE times c_j. */
+ * LEFT, 1/d'(j), has r = 1: its column sums are those of NONE times c_j. IN has the r of BOTH, and
+ * c_j from the row of j. */
 
 using count_t = unsigned long long;
 
@@ -24,7 +28,7 @@ constexpr count_t LOW_HALF = 0x7fffffff; /* 31 bits */
 
 /* What the kernels find, maxima and counts alone. Doubles that are not negative have the order of their bits. */
 struct found {
-	count_t row_sum[4], col_sum[4], term[4]; /* f64 bits, by hg_norm */
+	count_t row_sum[HG_NORMS], col_sum[HG_NORMS], term[HG_NORMS]; /* f64 bits, by hg_norm */
 	count_t row_degree, col_degree, empty_rows, empty_cols, self_loops;
 	count_t not_pattern, not_values; /* entries without a twin; entries whose twin has another weight */
 };
@@ -73,14 +77,18 @@ static __device__ inline double magnitude(const struct view &g, int64_t e)
 	return g.weight ? fabs(static_cast<double>(g.weight[e])) : 1.0;
 }
 
-/* r_i of a normalisation and c_j of one. */
+/* r_i of a normalisation and c_j of one; of IN the degree is that of the row in both cases. */
 static __device__ inline double row_factor(int norm, double degree)
 {
-	return norm == HG_NORM_RIGHT ? inverse(degree) : norm == HG_NORM_BOTH ? root(degree) : 1.0;
+	return norm == HG_NORM_RIGHT                        ? inverse(degree)
+	       : norm == HG_NORM_BOTH || norm == HG_NORM_IN ? root(degree)
+	                                                    : 1.0;
 }
 static __device__ inline double col_factor(int norm, double degree)
 {
-	return norm == HG_NORM_LEFT ? inverse(degree) : norm == HG_NORM_BOTH ? root(degree) : 1.0;
+	return norm == HG_NORM_LEFT                         ? inverse(degree)
+	       : norm == HG_NORM_BOTH || norm == HG_NORM_IN ? root(degree)
+	                                                    : 1.0;
 }
 
 /* ---- degrees ---- */
@@ -109,7 +117,7 @@ static __global__ void compare_degrees(int64_t n, const int64_t *rowptr, const i
 /* ---- rows ---- */
 
 struct row_sums {
-	double sum[4], largest, loops; /* largest |w| */
+	double sum[HG_NORMS], largest, loops; /* largest |w| */
 };
 
 static __device__ inline void add_edges(const struct view &g, int64_t row, int64_t first, int64_t step, struct row_sums *s)
@@ -120,6 +128,8 @@ static __device__ inline void add_edges(const struct view &g, int64_t row, int64
 		s->sum[HG_NORM_NONE] += p;
 		s->sum[HG_NORM_LEFT] += p * inverse(d);
 		s->sum[HG_NORM_BOTH] += p * root(d);
+		if (g.rows == g.cols)
+			s->sum[HG_NORM_IN] += p * root(degree(g.rowptr, j));
 		s->largest = fmax(s->largest, p);
 		s->loops += j == row;
 	}
@@ -133,7 +143,8 @@ static __device__ inline void tell_row(const struct view &g, int64_t row, const 
 	raise(&f->row_sum[HG_NORM_LEFT], s.sum[HG_NORM_LEFT]);
 	raise(&f->row_sum[HG_NORM_RIGHT], s.sum[HG_NORM_NONE] * inverse(d));
 	raise(&f->row_sum[HG_NORM_BOTH], s.sum[HG_NORM_BOTH] * root(d));
-	for (int norm = 0; norm < 4; norm++)
+	raise(&f->row_sum[HG_NORM_IN], s.sum[HG_NORM_IN] * root(d));
+	for (int norm = 0; norm < HG_NORMS; norm++)
 		raise(&f->term[norm], s.largest * row_factor(norm, d));
 	if (s.loops > 0.0)
 		atomicAdd(&f->self_loops, static_cast<count_t>(s.loops));
@@ -155,7 +166,7 @@ static __global__ void sum_rows(struct view g, struct found *f)
 		if (own < g.rows && g.rowptr[own + 1] - g.rowptr[own] <= LONG_ROW) {
 			struct row_sums s = {};
 			add_edges(g, own, lane, 32, &s);
-			for (int i = 0; i < 4; i++)
+			for (int i = 0; i < HG_NORMS; i++)
 				s.sum[i] = lanes_sum<32>(s.sum[i]);
 			s.largest = lanes_most(s.largest);
 			s.loops = lanes_sum<32>(s.loops);
@@ -167,14 +178,14 @@ static __global__ void sum_rows(struct view g, struct found *f)
 				continue; /* the same for all threads */
 			struct row_sums s = {};
 			add_edges(g, row, threadIdx.x, BLOCK, &s);
-			for (int i = 0; i < 4; i++)
+			for (int i = 0; i < HG_NORMS; i++)
 				s.sum[i] = block_sum(s.sum[i]);
 			s.loops = block_sum(s.loops);
 			s.largest = lanes_most(s.largest);
 			if (threadIdx.x == 0)
 				tell_row(g, row, s, f);
 			else if (lane == 0)
-				for (int norm = 0; norm < 4; norm++)
+				for (int norm = 0; norm < HG_NORMS; norm++)
 					raise(&f->term[norm], s.largest * row_factor(norm, degree(g.rowptr, row)));
 		}
 	}
@@ -209,7 +220,9 @@ static __global__ void find_col_sum(struct view g, int norm, int scaled_by, cons
 	double most = 0.0;
 	for (int64_t j = global_thread(); j < g.cols; j += global_threads()) {
 		const double sum = (static_cast<double>(high[j]) * 0x1p31 + static_cast<double>(low[j])) / FIXED_ONE / unit;
-		most = fmax(most, sum * col_factor(scaled_by, degree(g.colptr, j)));
+		most =
+		    fmax(most, sum * col_factor(scaled_by,
+		                                degree(scaled_by == HG_NORM_IN ? g.rowptr : g.colptr, j)));
 	}
 	raise(&f->col_sum[scaled_by], most);
 }
@@ -238,12 +251,15 @@ static unsigned few(int64_t items)
 	return blocks < 4096u ? blocks : 4096u;
 }
 
-/* Column sums of NONE (and with it LEFT), RIGHT and BOTH, one after the other in the same two arrays. */
+/* Column sums of NONE (and with it LEFT), RIGHT and BOTH (and with it IN), one after the other in
+ * the same two arrays. */
 static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *halves, struct found *f)
 {
 	static const struct {
 		int norm, scaled_by[2]; /* -1: none */
-	} pass[] = {{HG_NORM_NONE, {HG_NORM_NONE, HG_NORM_LEFT}}, {HG_NORM_RIGHT, {HG_NORM_RIGHT, -1}}, {HG_NORM_BOTH, {HG_NORM_BOTH, -1}}};
+	} pass[] = {{HG_NORM_NONE, {HG_NORM_NONE, HG_NORM_LEFT}},
+	            {HG_NORM_RIGHT, {HG_NORM_RIGHT, -1}},
+	            {HG_NORM_BOTH, {HG_NORM_BOTH, HG_NORM_IN}}};
 	const cudaStream_t stream = stream_of(ctx);
 	count_t *low = halves + g.cols;
 	for (size_t k = 0; k < sizeof pass / sizeof pass[0]; k++) {
@@ -251,7 +267,7 @@ static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *hal
 		add_to_columns<<<grid_for(g.m, BLOCK), BLOCK, 0, stream>>>(g, pass[k].norm, f, halves, low);
 		HG__TRY(launched(ctx, "graph facts: column sums"));
 		for (int by : pass[k].scaled_by) {
-			if (by < 0)
+			if (by < 0 || (by == HG_NORM_IN && g.rows != g.cols))
 				continue;
 			find_col_sum<<<few(g.cols), BLOCK, 0, stream>>>(g, pass[k].norm, by, halves, low, f);
 			HG__TRY(launched(ctx, "graph facts: column sums"));
@@ -305,7 +321,7 @@ static void translate(const struct view &g, const struct found &found, hg_graph_
 	f->empty_rows = static_cast<int64_t>(found.empty_rows);
 	f->empty_cols = static_cast<int64_t>(found.empty_cols);
 	f->self_loops = static_cast<int64_t>(found.self_loops);
-	for (int norm = 0; norm < 4; norm++) {
+	for (int norm = 0; norm < HG_NORMS; norm++) {
 		f->norm_row_sum[norm] = number(found.row_sum[norm]);
 		f->norm_col_sum[norm] = number(found.col_sum[norm]);
 	}
