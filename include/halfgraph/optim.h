@@ -17,7 +17,9 @@ typedef struct hg_optim_config {
 	float lr, weight_decay;  /* SGD, Adam: L2, added to the gradient. AdamW: decoupled */
 	float momentum;          /* SGD */
 	int nesterov;            /* SGD, needs momentum > 0 */
-	float beta1, beta2, eps; /* Adam, AdamW: PyTorch's definition and bias correction */
+	float beta1, beta2,
+	    eps; /* Adam, AdamW: PyTorch's definition and bias correction. eps 0 with state
+	          * f16 is logged as a warning: a gradient that vanished is 0 / 0 */
 	float clip_norm;         /* > 0: all gradients together are scaled down to this norm where theirs is larger; 0: never */
 } hg_optim_config;
 #define HG_OPTIM_CONFIG_INIT                                                              \

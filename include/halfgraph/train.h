@@ -16,10 +16,13 @@ typedef struct hg_train_data {
 	const int32_t *labels;                            /* [n], or [graphs] for a graph task; < 0: unlabelled */
 	const uint8_t *train_mask, *val_mask, *test_mask; /* same length, non-zero: in the set. train NULL: every labelled row, also those
 	                                                   * in val and test; val or test NULL, or without a labelled row: none */
+	const char
+	    *features_note; /* how the features were made ready ("rows divided by their sums"), up to 63
+	                     * bytes, or NULL. A setting of the state: to go on with others is told */
 } hg_train_data;
-#define HG_TRAIN_DATA_INIT                                     \
-	{                                                          \
-		sizeof(hg_train_data), HG_MODEL_INPUT_INIT, 0, 0, 0, 0 \
+#define HG_TRAIN_DATA_INIT                                        \
+	{                                                             \
+		sizeof(hg_train_data), HG_MODEL_INPUT_INIT, 0, 0, 0, 0, 0 \
 	}
 
 typedef struct hg_train_event {
@@ -31,8 +34,11 @@ typedef struct hg_train_event {
 	hg_step_info step;
 	int64_t nonfinite_logits; /* of all rows, at this epoch's evaluation; where not 0 the accuracies rest on overflow. 0 where not evaluated */
 } hg_train_event;
-/* Called for every epoch in order; returns non-zero to stop (then hg_train_run returns HG_INFO_STOPPED with a complete report). Epochs that ran together are told
- * one after the other when all of them are over; a stop at one of them undoes those after it. */
+/* Called for every epoch in order; returns non-zero to stop (then hg_train_run returns
+ * HG_INFO_STOPPED with a complete report). Epochs that ran together are told one after the other
+ * when all of them are over; a stop at one of them undoes those after it. It may read the run, its
+ * state and its predictions; hg_train_run and hg_train_set_state are HG_ERR_STATE in it, and
+ * hg_train_free is a mistake. */
 typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
 
 typedef struct hg_train_config {
@@ -85,7 +91,7 @@ HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *rep
 /* Where training stands (state.h): after a run, behind its last step, not at its best epoch. In a progress function: behind the last epoch of those that ran
  * together. 20 epochs, and 10, this, hg_train_set_state into a run of the same configuration and data, and 10 more, are the same bit for bit. */
 HG_API HG_NODISCARD hg_status hg_train_get_state(hg_train *train, hg_state **state);
-/* As hg_optim_set_state. Not in a progress function. */
+/* As hg_optim_set_state. In a progress function: HG_ERR_STATE. */
 HG_API HG_NODISCARD hg_status hg_train_set_state(hg_train *train, const hg_state *state);
 /* Class of every node (or graph) with the weights of the best epoch: prediction [n], the first largest logit that is a number, -1 where none is; logits
  * [n, out] f32 or NULL. */

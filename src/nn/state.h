@@ -15,6 +15,8 @@ HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__snapshot 
 HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim); /* library, device, seed, policy, optimiser */
 HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx, const hg_model_config *config);
 HG_NODISCARD hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name, int64_t value);
+HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name,
+                                           const char *text);
 
 /* The first setting of `ours` whose name begins with `prefix` and that `theirs` does not have, or not so; NULL: all are the same. */
 const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs, const char *prefix);

@@ -93,7 +93,7 @@ static hg_status note_fields(hg_state *state, hg_context *ctx, const struct fiel
 }
 #define NOTE_ALL(state, ctx, fields, from) note_fields(state, ctx, fields, sizeof(fields) / sizeof((fields)[0]), from)
 
-static hg_status note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
+hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
 {
 	const struct field f = {name, TEXT, 0};
 	return note_fields(state, ctx, &f, 1, &text);
@@ -113,8 +113,9 @@ hg_status hg__state_note_model(hg_state *state, hg_context *ctx, const hg_model_
 hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
 {
 	hg_context *ctx = optim->params->ctx;
-	HG__TRY(note_text(state, ctx, "library", hg_version_string()));
-	HG__TRY(note_text(state, ctx, "device", hg_context_device(ctx) == HG_DEVICE_CUDA ? "cuda" : "cpu"));
+	HG__TRY(hg__state_note_text(state, ctx, "library", hg_version_string()));
+	HG__TRY(hg__state_note_text(state, ctx, "device",
+	                            hg_context_device(ctx) == HG_DEVICE_CUDA ? "cuda" : "cpu"));
 	HG__TRY(hg__state_note_integer(state, ctx, "seed", (int64_t)ctx->seed));
 	HG__TRY(hg__state_note_integer(state, ctx, "separate_ops", ctx->separate_ops));
 	HG__TRY(NOTE_ALL(state, ctx, policy_fields, &optim->params->policy));

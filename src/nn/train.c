@@ -1,6 +1,8 @@
 /* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at what was learnt. */
 #include "nn/train.h"
 
+#include <stdio.h>
+
 #include "core/context.h"
 #include "core/versioned.h"
 
@@ -159,6 +161,8 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	train->config = c;
 	train->nodes = hg_graph_rows(d.input.graph);
 	train->edges = hg_graph_edges(d.input.graph);
+	(void)snprintf(train->features_note, sizeof train->features_note, "%s",
+	               d.features_note ? d.features_note : "");
 	const hg_status status = build(train, &d);
 	if (status < 0) {
 		hg_train_free(train);

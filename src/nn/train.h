@@ -19,11 +19,13 @@ struct hg_train {
 	hg_optim *optim;
 	struct hg__targets targets;
 	int64_t nodes, edges; /* of the graph */
+	char features_note[64]; /* hg_train_data.features_note */
 	hg_tape *tape;        /* training */
 	hg_var loss;
 	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
+	int telling;             /* the caller's progress function runs */
 	int swapped;             /* a run is over: the masters are the best epoch's, and `best` holds those of its last step */
 	struct hg__rewind begin; /* of epochs that run together; made when there first are some that the caller may stop */
 	double *epoch_ms;        /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */

@@ -134,7 +134,10 @@ static hg_status epoch_tell(hg_train *t, struct progress *p, int epoch, int64_t 
 	HG__TRY(hg_step_read(t->step, back, &event->loss, &event->step));
 	if (epoch % c->eval_every == 0 || epoch == c->epochs)
 		HG__TRY(epoch_look(t, p, event));
-	return c->progress && c->progress(c->user, event) ? HG_INFO_STOPPED : HG_OK;
+	t->telling = 1;
+	const int stop = c->progress && c->progress(c->user, event);
+	t->telling = 0;
+	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
 /* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
@@ -229,6 +232,9 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return HG_ERR_ARG;
 	if (!report || report->size < sizeof report->size)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
+	if (train->telling)
+		return hg__fail(train->ctx, HG_ERR_STATE,
+		                "train_run: the run is in its progress function: it cannot begin another");
 	if (!train->step)
 		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
 	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};

@@ -6,7 +6,10 @@ static hg_status note_run(hg_state *state, const hg_train *t)
 	HG__TRY(hg__state_note_model(state, t->ctx, &t->config.model));
 	HG__TRY(hg__state_note_integer(state, t->ctx, "train.first_layer_decay_only", t->config.first_layer_decay_only));
 	HG__TRY(hg__state_note_integer(state, t->ctx, "data.nodes", t->nodes));
-	return hg__state_note_integer(state, t->ctx, "data.edges", t->edges);
+	HG__TRY(hg__state_note_integer(state, t->ctx, "data.edges", t->edges));
+	HG__TRY(
+	    hg__state_note_integer(state, t->ctx, "data.features_sparse", t->input.x_sparse != NULL));
+	return hg__state_note_text(state, t->ctx, "data.features_note", t->features_note);
 }
 
 hg_status hg_train_get_state(hg_train *train, hg_state **out)
@@ -64,6 +67,9 @@ hg_status hg_train_set_state(hg_train *train, const hg_state *theirs)
 		return HG_ERR_ARG;
 	if (!theirs)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_set_state: state is NULL");
+	if (train->telling)
+		return hg__fail(train->ctx, HG_ERR_STATE,
+		                "train_set_state: the run is in its progress function: stop it first");
 	if (hg_state_create(&ours) < 0)
 		return hg__fail(train->ctx, HG_ERR_NOMEM, "state: %s", hg_status_text(HG_ERR_NOMEM));
 	hg_status status = hg__state_note_optim(ours, train->optim);

@@ -83,7 +83,8 @@ hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 		return import_path(format, named, HG_HEADER_AUTO);
 	}
 	store(bytes, count);
-	for (int header = HG_HEADER_YES; header <= HG_HEADER_NO && strcmp(format, "edges") == 0; header++)
+	for (int header = HG_HEADER_YES; header <= HG_HEADER_NO && strcmp(format, "edges") == 0;
+	     header++)
 		(void)import_path(format, path, (hg_header)header);
 	return import_path(format, path, HG_HEADER_AUTO);
 }

@@ -114,6 +114,16 @@ static hg_status group_append(hg_optim *o, struct hg__optim_group group)
 	return groups_upload(o);
 }
 
+/* 0 / 0 of an element whose gradient has been 0 so far; in f16 small gradients become 0. */
+static void warn_of_eps(const hg_optim *o)
+{
+	if (o->config.kind != HG_SGD && !(o->config.eps > 0.0f) && o->params->policy.state == HG_F16)
+		hg__log(
+		    o->params->ctx, HG_LOG_WARN,
+		    "optim: eps is 0: a weight whose gradients have all been 0 in f16 becomes 0 / 0, no "
+		    "number; PyTorch's eps is 1e-8");
+}
+
 static hg_status build(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
@@ -148,6 +158,7 @@ hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_o
 		hg_optim_free(optim);
 		return status;
 	}
+	warn_of_eps(optim);
 	*out = optim;
 	return HG_OK;
 }
