@@ -52,8 +52,9 @@ refused 'lambda of gcn' '--lambda is an option of gin' --data data.h5 --model gc
 refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin --readout sum
 refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 --model gat --out-heads 2
 refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 --model gcn --patience 3
-refused 'no columns' 'no_columns.h5: has no features to train on' --data no_columns.h5 --model gin
-refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn
+refused 'no columns' 'no_columns.h5: has no features to train on: make it from a source' --data no_columns.h5 --model gin
+refused 'no labels' 'no_labels.h5: has no labels to train on: write nodes/label' \
+  --data no_labels.h5 --model gcn
 refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 --model gcn
 refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
 refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data nothing_to_learn.h5 --model gcn
@@ -246,6 +247,17 @@ for model in gcn gin gat; do
   done
 done
 [ -z "$(find . -name '*.tmp')" ] || fail 'save: a temporary file was left behind'
+# The same weights on features made ready in another way are another run, which says so.
+rows='--data data.h5 --model gcn --device cpu --epochs 2'
+run 0 'rows' $rows --row-normalize off --sparse-features off --save rows.h5
+contains 'rows' out '^features: rows as stored: --row-normalize off$'
+run 0 'rows again' $rows --row-normalize off --sparse-features off --resume rows.h5
+[ ! -s err ] || fail 'rows again: something differs:' "$(cat err)"
+run 0 'other rows' $rows --row-normalize on --sparse-features off --resume rows.h5
+contains 'other rows' err 'data.features_note is rows as stored in rows.h5, the run has rows divided'
+contains 'other rows' out '^features: rows divided by their sums: --row-normalize on$'
+run 0 'other storage' $rows --row-normalize off --sparse-features on --resume rows.h5
+contains 'other storage' err 'data.features_sparse is 0 in rows.h5, the run has 1'
 # What is stored x 2^-k since a guard tripped stays so in the run that goes on, which says so.
 "$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
 hub='--data hub.h5 --model gin --dropout 0 --device cpu'

@@ -14,6 +14,7 @@ struct diagnosis {
 	char device_name[96];
 	int64_t nodes, edges; /* of the graph as trained on */
 	int sparse;
+	struct feature_rows rows;
 	struct course course;
 	const hg_doctor_report *report; /* of the last replayed step; NULL: none was */
 	const char *bad;                /* why the last step was bad, the end of a sentence; NULL: it was not */

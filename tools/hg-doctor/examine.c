@@ -210,7 +210,7 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 hg_status examination_run(struct examination *e, hg_context *ctx, const struct device_data *device)
 {
 	struct diagnosis *d = e->diagnosis;
-	const hg_train_data data = dataset_to_train(d->dataset, device);
+	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
 	e->ctx = ctx;
 	e->health.replan = d->config.policy.replan;
 	d->headroom = (double)NAN;

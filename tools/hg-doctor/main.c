@@ -103,7 +103,7 @@ static int prepare(struct command *c)
 {
 	struct diagnosis *d = &c->diagnosis;
 	char message[HG_DATA_MESSAGE] = "";
-	hg_status status = dataset_load(&c->options.training, &c->dataset, message);
+	hg_status status = dataset_load(&c->options.training, &c->dataset, &d->rows, message);
 	if (status < 0)
 		return complain(message, status);
 	status = training_config(&c->options.training, c->dataset, &d->config);

@@ -48,15 +48,20 @@ int json_summary(FILE *out, const struct results *r)
 	json_t *o = json_pack("{ss ss ss ss ss ss si si sI sI so}", "event", "summary", "version", hg_version_string(), "model", m->name, "precision",
 	                      r->config.policy.name, "device", r->device == HG_DEVICE_CUDA ? "cuda" : "cpu", "device_name", r->device_name, "layers", m->layers,
 	                      "hidden", m->hidden, "nodes", (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seeds", seeds(r));
-	json_t *totals =
-	    json_pack("{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb sb}", "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",
-	              jsonl_number(s.accuracy_std), "epoch_ms_median", jsonl_number(s.epoch_ms), "peak_bytes", (json_int_t)s.peak_bytes, "state_bytes",
-	              (json_int_t)s.state_bytes, "arena_bytes", (json_int_t)s.arena_bytes, "steps_skipped", (json_int_t)s.skipped, "nonfinite_logits",
-	              (json_int_t)s.nonfinite_logits, "loss_scale_final", jsonl_number(r->runs ? (double)r->report[r->runs - 1].loss_scale_final : (double)NAN),
-	              "loss_finite", s.finite, "captured", s.captured, "epochs_together", s.together, "casts", s.casts, "replans", s.replans, "rescaled",
-	              s.rescaled, "promoted", s.promoted, "headroom", *r->headroom_at ? jsonl_number(r->headroom) : json_null(), "headroom_at",
-	              *r->headroom_at ? json_string(r->headroom_at) : json_null(), "verdict", verdict(r), "learnt", !r->unlearnt,
-	              "saved", r->saved != NULL, "interrupted", r->interrupted);
+	json_t *totals = json_pack(
+	    "{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb ss sb sb}",
+	    "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",
+	    jsonl_number(s.accuracy_std), "epoch_ms_median", jsonl_number(s.epoch_ms), "peak_bytes",
+	    (json_int_t)s.peak_bytes, "state_bytes", (json_int_t)s.state_bytes, "arena_bytes",
+	    (json_int_t)s.arena_bytes, "steps_skipped", (json_int_t)s.skipped, "nonfinite_logits",
+	    (json_int_t)s.nonfinite_logits, "loss_scale_final",
+	    jsonl_number(r->runs ? (double)r->report[r->runs - 1].loss_scale_final : (double)NAN),
+	    "loss_finite", s.finite, "captured", s.captured, "epochs_together", s.together, "casts",
+	    s.casts, "replans", s.replans, "rescaled", s.rescaled, "promoted", s.promoted, "headroom",
+	    *r->headroom_at ? jsonl_number(r->headroom) : json_null(), "headroom_at",
+	    *r->headroom_at ? json_string(r->headroom_at) : json_null(), "verdict", verdict(r),
+	    "learnt", !r->unlearnt, "row_normalize", r->rows.normalize, "row_normalize_why",
+	    r->rows.why, "saved", r->saved != NULL, "interrupted", r->interrupted);
 	const int failed = !o || !totals || json_object_update(o, totals);
 	json_decref(totals);
 	if (failed) {

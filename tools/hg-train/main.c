@@ -225,7 +225,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 {
 	struct results *r = &c->results;
 	hg_train_config config = r->config;
-	const hg_train_data in = dataset_to_train(c->dataset, data);
+	const hg_train_data in = dataset_to_train(c->dataset, data, &c->results.rows);
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	config.progress = on_epoch;
 	config.user = c;
@@ -319,7 +319,7 @@ static int command_prepare(struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	const struct training *t = &c->options.training;
-	hg_status status = dataset_load(t, &c->dataset, message);
+	hg_status status = dataset_load(t, &c->dataset, &c->results.rows, message);
 	if (status >= 0 && c->options.patience > 0 && !dataset_has_validation(c->dataset))
 		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
 	if (status < 0)

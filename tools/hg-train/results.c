@@ -73,7 +73,7 @@ static void print_header(const struct results *r, FILE *out)
 	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
-	fputs("\n\n", out);
+	fprintf(out, "\nfeatures: %s: %s\n\n", rows_note(&r->rows), r->rows.why);
 }
 
 /* Whom to ask, where nobody has been asked. */

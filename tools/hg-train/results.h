@@ -19,6 +19,7 @@ struct results {
 	hg_train_config config; /* of every run but for the seed */
 	int64_t nodes, edges;   /* of the graph as trained on */
 	int sparse;
+	struct feature_rows rows; /* of the features */
 	hg_device device;
 	char device_name[96];
 	int runs;                /* with a report: finished, or the first one, interrupted */

@@ -54,25 +54,38 @@ static const char *misfit(const hg_dataset *d, const struct training *t)
 	return NULL;
 }
 
-hg_status dataset_load(const struct training *t, hg_dataset **dataset, char *message)
+hg_status dataset_load(const struct training *t, hg_dataset **dataset, struct feature_rows *rows,
+                       char *message)
 {
 	hg_status status = hg_dataset_read(t->data, dataset, message);
 	if (status < 0)
 		return status;
 	hg_dataset *d = *dataset;
 	if ((!d->feat && !d->feat_rowptr) || !d->features)
-		return dataset_refuse(t, "has no features to train on", message);
+		return dataset_refuse(
+		    t,
+		    "has no features to train on: make it from a source that has some (npz: attr_*, tu: "
+		    "labels or attributes of nodes), or write nodes/feat, as data/FORMAT.md shows",
+		    message);
 	if (!d->label)
-		return dataset_refuse(t, "has no labels to train on", message);
+		return dataset_refuse(t,
+		                      "has no labels to train on: write nodes/label (graphs/label of a "
+		                      "batch), as data/FORMAT.md shows",
+		                      message);
 	if (d->classes < 1)
 		return dataset_refuse(t, "num_classes is 0, expected at least 1 to train on", message);
 	if (!d->train_mask)
-		return dataset_refuse(t, "has no training split", message);
+		return dataset_refuse(t,
+		                      "has no training split: h5convert FILE --fold 0/10 -o OUT.h5 makes "
+		                      "one, or write nodes/train_mask, as data/FORMAT.md shows",
+		                      message);
 	const char *why = misfit(d, t);
 	if (why)
 		return dataset_refuse(t, why, message);
-	const int normalize = strcmp(t->row_normalize, "auto") == 0 ? d->feat_rowptr != NULL : strcmp(t->row_normalize, "on") == 0;
-	return normalize ? hg_dataset_row_normalize(d, message) : HG_OK;
+	status = rows_decide(d, t->row_normalize, rows);
+	if (status < 0)
+		(void)snprintf(message, HG_DATA_MESSAGE, "%s: %s", t->data, hg_status_text(status));
+	return status >= 0 && rows->normalize ? hg_dataset_row_normalize(d, message) : status;
 }
 
 static float dense_at(const hg_dataset *d, int64_t i)
@@ -169,13 +182,15 @@ hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_conte
 	return status < 0 ? status : upload_features(d, t, ctx, state, out);
 }
 
-hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data)
+hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data,
+                               const struct feature_rows *rows)
 {
 	hg_train_data train = HG_TRAIN_DATA_INIT;
 	train.input.graph = data->graph;
 	train.input.x = data->x;
 	train.input.x_sparse = data->x_sparse;
 	train.labels = d->label;
+	train.features_note = rows_note(rows);
 	train.train_mask = d->train_mask;
 	train.val_mask = d->val_mask;
 	train.test_mask = d->test_mask;

@@ -3,11 +3,14 @@
 
 #include "halfgraph/data.h"
 #include "halfgraph/halfgraph.h"
+#include "rows.h"
 
 struct training;
 
-/* Read the file and prepare what does not depend on the device. One line into message[HG_DATA_MESSAGE] on failure. */
-hg_status dataset_load(const struct training *t, hg_dataset **dataset, char *message);
+/* Read the file and prepare what does not depend on the device; rows: what became of the features.
+ * One line into message[HG_DATA_MESSAGE] on failure. */
+hg_status dataset_load(const struct training *t, hg_dataset **dataset, struct feature_rows *rows,
+                       char *message);
 /* "FILE: WHY" into message[HG_DATA_MESSAGE]. */
 hg_status dataset_refuse(const struct training *t, const char *why, char *message);
 
@@ -19,7 +22,8 @@ struct device_data {
 hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out);
 void dataset_release(struct device_data *data);
 /* What hg_train_create asks for; borrows both. */
-hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data);
+hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data,
+                               const struct feature_rows *rows);
 
 /* Share of the features that are not zero, as stored: 1 for dense ones. */
 double dataset_density(const hg_dataset *d);

@@ -1,0 +1,17 @@
+#ifndef HG_TRAINING_ROWS_H
+#define HG_TRAINING_ROWS_H
+
+#include "halfgraph/data.h"
+
+/* Whether to divide each node's features by their sum (--row-normalize), and why. */
+struct feature_rows {
+	int normalize;
+	char why[160];
+};
+
+/* when: "on", "off" or "auto", which looks at the values. HG_ERR_NOMEM. */
+hg_status rows_decide(const hg_dataset *d, const char *when, struct feature_rows *rows);
+/* What hg_train_data.features_note says of the features. */
+const char *rows_note(const struct feature_rows *rows);
+
+#endif
