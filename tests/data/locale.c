@@ -1,9 +1,9 @@
 /* Files mean the same in every locale of the program around the library: here one with a decimal
  * comma. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "comma.h"
 #include "import/number.h"
@@ -80,7 +80,7 @@ static void drawn_numbers_are_the_nearest(void)
 static void words_are_ascii(void)
 {
 	test_comma_begin();
-	CHECK_MSG(strcasecmp("INTEGER", "integer") != 0,
+	CHECK_MSG(tolower('I') != 'i',
 	          "this locale's I is the capital of i: nothing is tested");
 	CHECK(hg__same_word("INTEGER", "integer") && !hg__same_word("INTEGERS", "integer") &&
 	      !hg__same_word("REAL", "integer"));
