@@ -21,6 +21,10 @@ typedef struct hg_context hg_context;
  * the child makes has all of them. (A program whose own parallel regions have run before the fork is OpenMP's to care for.)
  * A GPU does not survive a fork: a call on a context of a GPU is HG_ERR_STATE in the child, which may free it.
  *
+ * Floating-point modes. What a CPU computes for a context is rounded to nearest, and numbers near 0
+ * are kept, whatever mode the calling thread is in (fesetround, -ffast-math); it has its own back
+ * afterwards. Its team of OpenMP's threads is set to that mode for good.
+ *
  * Machines with other work. Between two parallel regions the threads of OpenMP wait for the next one, and by default they
  * do so at full speed: beside other work an epoch then takes many times as long. OMP_WAIT_POLICY=passive in the
  * environment makes them sleep, with GCC's OpenMP GOMP_SPINCOUNT=300 after 300 looks, which costs least where there is no

@@ -23,7 +23,10 @@ HG_EXTERN_C_BEGIN
  *     hg_order_rows_back(n, order, bytes of a row, result, old_result);
  *
  * Edges are taken in both directions; weights do not matter; loops and duplicates are welcome. The nodes of a batch stay inside their graph. The result depends
- * on the graph and the method alone, not on threads or machine. */
+ * on the graph and the method alone, not on threads or machine.
+ *
+ * Training is the same in every order up to rounding, but for dropout: it draws by an element's
+ * place, so that a reordered run drops others, as with another seed. */
 
 /* What gathering costs in a given order, seen by a sweep over the rows: for each edge one line of 128 bytes, which is a row of 64 halves (locality.c). */
 typedef struct hg_locality {

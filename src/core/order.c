@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/process.h"
+#include "core/rounding.h"
 #include "core/versioned.h"
 
 typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
@@ -169,8 +170,12 @@ hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t
 		return fail(&s, "config->size is not set: start from HG_ORDER_CONFIG_INIT");
 	if (!s.config.method || !(s.config.margin >= 0 && s.config.margin < 1) || (n > 0 && !order))
 		return fail(&s, !order && n > 0 ? "the pointer for the result is NULL" : "config has no method, or a margin outside of [0, 1)");
+	struct hg__rounding rounding;
 	s.work.progress = s.config.progress;
-	HG__TRY(find(&s, order));
+	hg__rounding_begin(&rounding);
+	const hg_status status = find(&s, order);
+	hg__rounding_end(&rounding);
+	HG__TRY(status);
 	s.report.seconds = hg__seconds() - begin;
 	if (report && !hg__struct_write(report, &s.report, sizeof s.report))
 		return fail(&s, "report->size is not set: start from HG_ORDER_REPORT_INIT");

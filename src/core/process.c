@@ -3,9 +3,21 @@
 
 #include <unistd.h>
 
+#include "core/rounding.h"
+
 /* The process in which this thread has begun its first team; 0: it has begun none. It must live as long as libgomp's
  * pool, which is the thread's as well, and a context made in the child knows nothing of those of the parent. */
 static _Thread_local long team_process;
+/* Threads of its pool that are known to round to nearest; of a pool's as well. */
+static _Thread_local int team_rounds;
+
+static int ready_team(int wanted)
+{
+	if (team_rounds < wanted)
+		hg__rounding_team(wanted);
+	team_rounds = team_rounds < wanted ? wanted : team_rounds;
+	return wanted;
+}
 
 long hg__process(void)
 {
@@ -20,7 +32,7 @@ int hg__threads(hg_context *ctx, int wanted)
 	if (!team_process)
 		team_process = process;
 	if (team_process == process)
-		return wanted;
+		return ready_team(wanted);
 	hg__log_once(ctx, HG__LOG_FORKED, HG_LOG_WARN,
 	             "context: process %ld is a fork of %ld, where this thread has used OpenMP: it computes in 1 thread, not %d; "
 	             "a thread that is made behind the fork has all of them",

@@ -88,7 +88,9 @@ void options_help(void)
 	     "  h5convert --inspect planted.h5\n\n"
 	     "Options");
 	tool_options_print(stdout, table, OPTIONS, 1);
-	puts("\nTransforms are applied in the order of this list, whatever the order on the command line.\n"
+	puts("\nTraining on reordered nodes is the same up to rounding; with dropout, which draws by place,\n"
+	     "it is another run, as with another seed.\n");
+	puts("Transforms are applied in the order of this list, whatever the order on the command line.\n"
 	     "Exit code: 0 done, 2 the input or the command line is wrong, 1 anything else (no memory, no disk), 130 interrupted.");
 }
 

@@ -8,7 +8,7 @@
  *           Of other X none, since there is no root below 0 (NaN).
  * Error     one rounding in f32, narrowed once.
  * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has
- *           it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l)) where X >= l > 0 is known.
+ *           it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l)) where X >= l > 0.
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */

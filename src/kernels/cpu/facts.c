@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "core/graph.h"
+#include "core/rounding.h"
 #include "kernels/cpu/backend.h"
 
 /* Everything the proofs want to know of a graph, in two passes over its edges, in f64. Compiled once: the loops wait for memory, not for arithmetic. */
@@ -108,7 +109,10 @@ hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float
 	if (status == HG_OK) {
 		const struct survey s = {
 		    csr, weight, a[COLPTR].data, a[CURSOR].data, a[INVERSE_ROW].data, a[ROOT_ROW].data, a[INVERSE_COL].data, a[ROOT_COL].data, a[COLSUM].data};
+		struct hg__rounding rounding;
+		hg__rounding_begin(&rounding);
 		take_survey(&s, facts, pattern);
+		hg__rounding_end(&rounding);
 	}
 	for (int i = 0; i < ARRAYS; i++)
 		hg__buffer_free(ctx, &a[i]);
