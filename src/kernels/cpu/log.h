@@ -17,7 +17,9 @@ HG__INLINE hg__v16 hg__vlog(hg__v16 x)
 	const int32_t root_half = 0x3F3504F3; /* the bits of sqrt(1/2) */
 	const hg__v16 zero = {0};
 	const hg__i16 small = x < hg__vset(0x1p-126f);
-	const hg__i16 bits = (hg__i16)hg__vselect(small, x * hg__vset(0x1p24f), x) - root_half;
+	/* without the sign, whose number would be out of range below; what is below 0 is replaced in the end */
+	const hg__i16 raised = (hg__i16)hg__vselect(small, x * hg__vset(0x1p24f), x) & 0x7FFFFFFF;
+	const hg__i16 bits = raised - root_half;
 	const hg__v16 k = __builtin_convertvector((bits >> 23) - (small & 24), hg__v16);
 	const hg__v16 f = (hg__v16)((bits & 0x7FFFFF) + root_half) - 1.0f, s = f / (f + 2.0f), z = s * s, half = f * f * 0.5f;
 	hg__v16 q = hg__vset(2.0f / 9.0f);
