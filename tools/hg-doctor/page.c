@@ -37,13 +37,38 @@ static void print_brand(FILE *out, const struct diagnosis *d)
 	(void)fputs("</span></div>\n", out);
 }
 
+/* What to do, behind the last full stop of the headline: "Fix: --precision fp16". */
+static void print_fix(FILE *out, const char *fix)
+{
+	const char *colon = strchr(fix, ':');
+	const int typed = colon && strncmp(colon, ": --", 4) == 0;
+	(void)fputs("<p class=\"fix\">", out);
+	if (typed) {
+		(void)fprintf(out, "%.*s ", (int)(colon - fix) + 1, fix);
+		(void)fputs("<code class=\"option\">", out);
+		page_text(out, colon + 2);
+		(void)fputs("</code>", out);
+	} else
+		page_text(out, fix);
+	(void)fputs("</p>\n", out);
+}
+
 static void print_title(FILE *out, const struct diagnosis *d)
 {
 	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
-	diagnosis_sentence(d, sentence);
+	char *fix = NULL;
+	(void)diagnosis_headline(d, headline);
+	for (char *c = headline; d->findings && (c = strstr(c, ". ")) != NULL; c += 2)
+		fix = c;
+	if (fix)
+		*fix = 0;
 	(void)fputs("<h1>", out);
-	page_text(out, diagnosis_headline(d, headline));
-	(void)fputs("</h1>\n<p class=\"lead\">", out);
+	page_text(out, headline);
+	(void)fputs("</h1>\n", out);
+	if (fix)
+		print_fix(out, fix + 2);
+	(void)fputs("<p class=\"lead\">", out);
+	diagnosis_sentence(d, sentence);
 	page_text(out, sentence);
 	(void)fputs("</p>\n<p class=\"soft\">", out);
 }
@@ -52,7 +77,8 @@ static void print_run(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
 	page_text(out, m->name);
-	(void)fprintf(out, ", %d layers, hidden %d, <b>%s</b>, on ", m->layers, m->hidden, d->config.policy.name);
+	(void)fprintf(out, ", %d layer%s, hidden %d, <b>%s</b>, on ", m->layers, m->layers == 1 ? "" : "s", m->hidden,
+	              d->config.policy.name);
 	page_text(out, d->device_name);
 	(void)fputs(". ", out);
 	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
@@ -100,7 +126,7 @@ static void print_strip(FILE *out, const struct diagnosis *d)
 	print_headroom(out, d);
 	(void)fputs("<div><b>", out);
 	page_count(out, d->replayed);
-	(void)fputs("</b><span>steps replayed op by op</span></div></div>\n", out);
+	(void)fputs("</b><span>steps looked into, op by op</span></div></div>\n", out);
 }
 
 void diagnosis_html(FILE *out, const struct diagnosis *d)
@@ -117,5 +143,5 @@ void diagnosis_html(FILE *out, const struct diagnosis *d)
 	page_course(out, d);
 	page_tape(out, d);
 	page_tensors(out, d);
-	(void)fprintf(out, "</main>\n<footer>HalfGraph %s. Every replay left the run as it was, bit for bit.</footer>\n</body>\n</html>\n", hg_version_string());
+	(void)fprintf(out, "</main>\n<footer>HalfGraph %s. Looking into a step left the run as it was, bit for bit.</footer>\n</body>\n</html>\n", hg_version_string());
 }

@@ -3,7 +3,14 @@
 
 #include "page.h"
 
-static const int LEFT = 64, RIGHT = 1040, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288;
+enum { LEFT = 64, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288 };
+
+/* Drawn once for a wide window, once for a telephone. */
+struct picture {
+	FILE *out;
+	const struct course *c;
+	int right;
+};
 
 /* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the small ones are what one wants to see. */
 struct axis {
@@ -19,12 +26,15 @@ static double moved(const struct axis *a, double x)
 static double height(const struct axis *a, double x)
 {
 	const double low = moved(a, a->low), high = moved(a, a->high);
-	return high > low ? a->bottom - (a->bottom - a->top) * (moved(a, x) - low) / (high - low) : (a->top + a->bottom) / 2.0;
+	return high > low ? a->bottom - (a->bottom - a->top) * (moved(a, x) - low) / (high - low)
+	                  : (a->top + a->bottom) / 2.0;
 }
 
-static double at_step(const struct course *c, int64_t k)
+static double at_step(const struct picture *p, int64_t k)
 {
-	return c->count > 1 ? LEFT + (double)(RIGHT - LEFT) * (double)k / (double)(c->count - 1) : (LEFT + RIGHT) / 2.0;
+	const int64_t count = p->c->count;
+	return count > 1 ? LEFT + (double)(p->right - LEFT) * (double)k / (double)(count - 1)
+	                 : (LEFT + p->right) / 2.0;
 }
 
 static struct axis loss_axis(const struct course *c)
@@ -49,74 +59,90 @@ static struct axis scale_axis(const struct course *c)
 	return a;
 }
 
-static void print_tick(FILE *out, const struct axis *a, double x)
+static void print_tick(const struct picture *p, const struct axis *a, double x)
 {
 	const double y = height(a, x);
-	(void)fprintf(out, "<path d=\"M%d %.1fH%d\" class=\"grid\"/><text x=\"%d\" y=\"%.1f\" class=\"t2 end\">", LEFT, y, RIGHT, LEFT - 8, y + 4);
-	page_number(out, x);
-	(void)fputs("</text>\n", out);
+	(void)fprintf(
+	    p->out,
+	    "<path d=\"M%d %.1fH%d\" class=\"grid\"/><text x=\"%d\" y=\"%.1f\" class=\"t2 end\">", LEFT,
+	    y, p->right, LEFT - 8, y + 4);
+	page_number(p->out, x);
+	(void)fputs("</text>\n", p->out);
 }
 
 /* Least, most and what is between them; one where they are the same; none where there is none. */
-static void print_ticks(FILE *out, const struct axis *a, int middle)
+static void print_ticks(const struct picture *p, const struct axis *a, int middle)
 {
 	if (!(a->low <= a->high))
 		return;
-	print_tick(out, a, a->low);
+	print_tick(p, a, a->low);
 	if (middle && a->high > a->low)
-		print_tick(out, a, a->logarithm ? sqrt(a->low * a->high) : (a->low + a->high) / 2);
+		print_tick(p, a, a->logarithm ? sqrt(a->low * a->high) : (a->low + a->high) / 2);
 	if (a->high > a->low)
-		print_tick(out, a, a->high);
+		print_tick(p, a, a->high);
 }
 
 /* More points than pixels show nothing more. */
-static int64_t stride(const struct course *c)
+static int64_t stride(const struct picture *p)
 {
-	return 1 + c->count / 2000;
+	return 1 + p->c->count / (2 * p->right);
 }
 
-static void print_loss(FILE *out, const struct course *c, const struct axis *a)
+static void print_loss(const struct picture *p, const struct axis *a)
 {
 	int open = 0;
-	(void)fputs("<path class=\"line\" d=\"", out);
-	for (int64_t k = 0; k < c->count; k += stride(c)) {
-		const double loss = c->step[k].loss;
+	(void)fputs("<path class=\"line\" d=\"", p->out);
+	for (int64_t k = 0; k < p->c->count; k += stride(p)) {
+		const double loss = p->c->step[k].loss;
 		if (isfinite(loss))
-			(void)fprintf(out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(c, k), height(a, loss));
+			(void)fprintf(p->out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(p, k), height(a, loss));
 		if (isfinite(loss) && !open)
-			(void)fputs("h.01", out); /* one point alone is to be seen */
+			(void)fputs("h.01", p->out); /* one point alone is to be seen */
 		open = isfinite(loss);
 	}
-	(void)fputs("\" stroke-linecap=\"round\"/>\n", out);
+	(void)fputs("\" stroke-linecap=\"round\"/>\n", p->out);
 }
 
-static void print_scale(FILE *out, const struct course *c, const struct axis *a)
+static void print_scale(const struct picture *p, const struct axis *a)
 {
-	(void)fputs("<path class=\"scale\" d=\"", out);
-	for (int64_t k = 0; k < c->count; k += stride(c))
-		(void)fprintf(out, k ? "H%.1fV%.1f" : "M%.1f %.1f", at_step(c, k), height(a, c->step[k].scale));
-	(void)fprintf(out, "V%.1fh5\"/>\n", height(a, c->scale));
+	(void)fputs("<path class=\"scale\" d=\"", p->out);
+	for (int64_t k = 0; k < p->c->count; k += stride(p))
+		(void)fprintf(p->out, k ? "H%.1fV%.1f" : "M%.1f %.1f", at_step(p, k),
+		              height(a, p->c->step[k].scale));
+	(void)fprintf(p->out, "V%.1fh5\"/>\n", height(a, p->c->scale));
+}
+
+static void print_mark(const struct picture *p, int64_t k, double x)
+{
+	const struct course_step *s = &p->c->step[k];
+	const int near_end = x > p->right - 140;
+	char loss[NAME_SIZE];
+	(void)fprintf(p->out, "<g class=\"hit\"><title>step %lld: loss %s, loss scale %.8g, ",
+	              (long long)(p->c->first + k), name_number(s->loss, loss), s->scale);
+	page_text(p->out, hg_step_reason_text(s->reason));
+	(void)fprintf(p->out, "</title><path d=\"M%.1f %dV%d\" class=\"%s\"/>", x, SCALE_LOW + 4,
+	              SCALE_LOW + 13,
+	              s->reason == HG_STEP_SKIPPED_AT_FLOOR || !isfinite(s->loss) ? "floor" : "skip");
+	if (!isfinite(s->loss))
+		(void)fprintf(p->out,
+		              "<path d=\"M%.1f %dl5 9h-10z\" class=\"over\"/><text x=\"%.1f\" y=\"%d\" "
+		              "class=\"t2%s\">%s</text>",
+		              x, LOSS_TOP, x + (near_end ? -9 : 9), LOSS_TOP + 9, near_end ? " end" : "",
+		              loss);
+	(void)fputs("</g>\n", p->out);
 }
 
 /* Skipped steps, and losses that are no number, at most one a pixel. */
-static void print_marks(FILE *out, const struct course *c)
+static void print_marks(const struct picture *p)
 {
 	double before = -1;
-	for (int64_t k = 0; k < c->count; k++) {
-		const struct course_step *s = &c->step[k];
-		const double x = at_step(c, k);
-		char loss[NAME_SIZE];
+	for (int64_t k = 0; k < p->c->count; k++) {
+		const struct course_step *s = &p->c->step[k];
+		const double x = at_step(p, k);
 		if ((s->applied && isfinite(s->loss)) || x - before < 1)
 			continue;
 		before = x;
-		(void)fprintf(out, "<g class=\"hit\"><title>step %lld: loss %s, loss scale %.8g, ", (long long)(c->first + k), name_number(s->loss, loss), s->scale);
-		page_text(out, hg_step_reason_text(s->reason));
-		(void)fprintf(out, "</title><path d=\"M%.1f %dV%d\" class=\"%s\"/>", x, SCALE_LOW + 4, SCALE_LOW + 13,
-		              s->reason == HG_STEP_SKIPPED_AT_FLOOR || !isfinite(s->loss) ? "floor" : "skip");
-		if (!isfinite(s->loss))
-			(void)fprintf(out, "<path d=\"M%.1f %dl5 9h-10z\" class=\"over\"/><text x=\"%.1f\" y=\"%d\" class=\"t2%s\">%s</text>", x, LOSS_TOP,
-			              x + (x > 900 ? -9 : 9), LOSS_TOP + 9, x > 900 ? " end" : "", loss);
-		(void)fputs("</g>\n", out);
+		print_mark(p, k, x);
 	}
 }
 
@@ -126,7 +152,9 @@ static void print_reasons(FILE *out, const struct course *c)
 	int64_t told = 0;
 	if (!c->skipped)
 		return;
-	(void)fputs("<h3>Skipped steps</h3>\n<table><tr><th>step</th><th>loss</th><th>loss scale</th><th>why</th></tr>\n", out);
+	(void)fputs("<h3>Skipped steps</h3>\n<table><tr><th>step</th><th>loss</th><th>loss "
+	            "scale</th><th>why</th></tr>\n",
+	            out);
 	for (int64_t k = 0; k < c->count && told < 12; k++) {
 		const struct course_step *s = &c->step[k];
 		if (s->applied)
@@ -142,27 +170,43 @@ static void print_reasons(FILE *out, const struct course *c)
 	}
 	(void)fputs("</table>\n", out);
 	if (c->skipped > told)
-		(void)fprintf(out, "<p class=\"soft small\">and %lld more</p>\n", (long long)(c->skipped - told));
+		(void)fprintf(out, "<p class=\"soft small\">and %lld more</p>\n",
+		              (long long)(c->skipped - told));
+}
+
+static void print_picture(const struct picture *p, const char *class)
+{
+	const struct course *c = p->c;
+	const struct axis loss = loss_axis(c), scale = scale_axis(c);
+	(void)fprintf(p->out,
+	              "<svg viewBox=\"0 0 %d %d\" width=\"%d\" class=\"%s\" role=\"img\" "
+	              "aria-label=\"Loss and loss scale\">\n"
+	              "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" "
+	              "class=\"bold\">loss scale</text>\n",
+	              p->right + 8, HIGH, p->right + 8, class, LOSS_TOP - 16, SCALE_TOP - 16);
+	print_ticks(p, &loss, 1);
+	print_ticks(p, &scale, 0);
+	print_loss(p, &loss);
+	print_scale(p, &scale);
+	print_marks(p);
+	(void)fprintf(p->out,
+	              "<text x=\"%d\" y=\"%d\" class=\"t2\">step %lld</text>"
+	              "<text x=\"%d\" y=\"%d\" class=\"t2 end\">%lld</text>\n</svg>\n",
+	              LEFT, HIGH - 2, (long long)c->first, p->right, HIGH - 2,
+	              (long long)(c->first + c->count - 1));
 }
 
 void page_course(FILE *out, const struct diagnosis *d)
 {
-	const struct course *c = &d->course;
-	if (!c->count)
+	const struct picture wide = {out, &d->course, 1038}, narrow = {out, &d->course, 322};
+	if (!d->course.count)
 		return;
-	const struct axis loss = loss_axis(c), scale = scale_axis(c);
-	(void)fputs("<section>\n<h2>The run</h2>\n<p class=\"soft\">Loss and loss scale of every step. Marks below: steps that were skipped, ", out);
-	(void)fputs("in red where the loss scale could not help.</p>\n<div class=\"wide\">", out);
-	(void)fprintf(out, "<svg viewBox=\"0 0 1046 %d\" width=\"1046\" role=\"img\" aria-label=\"Loss and loss scale\">\n", HIGH);
-	(void)fprintf(out, "<text x=\"0\" y=\"%d\" class=\"bold\">loss</text><text x=\"0\" y=\"%d\" class=\"bold\">loss scale</text>\n", LOSS_TOP - 16,
-	              SCALE_TOP - 16);
-	print_ticks(out, &loss, 1);
-	print_ticks(out, &scale, 0);
-	print_loss(out, c, &loss);
-	print_scale(out, c, &scale);
-	print_marks(out, c);
-	(void)fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"t2\">step %lld</text><text x=\"%d\" y=\"%d\" class=\"t2 end\">%lld</text>\n</svg></div>\n", LEFT,
-	              HIGH - 2, (long long)c->first, RIGHT, HIGH - 2, (long long)(c->first + c->count - 1));
-	print_reasons(out, c);
+	(void)fputs("<section>\n<h2>The run</h2>\n<p class=\"soft\">Loss and loss scale of every step. "
+	            "Marks below: steps that "
+	            "were skipped, in red where the loss scale could not help.</p>\n",
+	            out);
+	print_picture(&wide, "only-wide");
+	print_picture(&narrow, "only-narrow");
+	print_reasons(out, &d->course);
 	(void)fputs("</section>\n", out);
 }

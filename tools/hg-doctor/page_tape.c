@@ -1,4 +1,4 @@
-/* The tape as a picture: one row a node, its result on the left, from top to bottom, the gradient of that on the right, from bottom to top.
+/* The step as a picture: one row an op, its result on the left, from top to bottom, the gradient of that on the right, from bottom to top.
  *
  *     left arcs   results that later ops read            right arcs   gradients that flow back the same ways
  */
@@ -8,14 +8,30 @@
 
 #include "page.h"
 
-static const int ROW = 50, BOX = 34, TOP = 40, FORWARD_X = 150, BACKWARD_X = 560, BOX_WIDE = 320, WIDE = 1046;
+/* Where things stand, in pixels: once for a wide window, once for a telephone. */
+struct layout {
+	const char *class;
+	int row, box, top;     /* heights: of a row, of a box in it, of what stands above the first */
+	int forward, backward; /* where boxes begin */
+	int box_wide, wide;    /* widths: of a box, of all */
+	double arc, arcs; /* an arc that passes one row reaches so far, and none farther than that */
+	int letters;      /* of a name that fit into a box */
+	int above;        /* what a layer's name takes above its first row; 0: it stands beside it */
+	int two_lines;    /* the state of a tensor stands below its name, not behind it */
+};
+static const struct layout layouts[] = {
+    {"only-wide", 50, 34, 40, 150, 560, 320, 1046, 12, 110, 33, 0, 0},
+    {"only-narrow", 66, 46, 52, 26, 184, 130, 340, 3, 22, 16, 20, 1},
+};
 
 struct picture {
 	FILE *out;
 	const struct diagnosis *d;
-	int *row; /* [nodes] of a tape node; -1: it has none */
+	const struct layout *l;
+	int *row;  /* [nodes] of a tape node; -1: it has none */
+	int *band; /* [rows + 1] the layers above a row */
 	int nodes, rows;
-	const hg_doctor_tensor **forward, **backward; /* [rows]: result, and its gradient; NULL: there is none */
+	const hg_doctor_tensor **forward, **backward; /* [rows]: result, its gradient; NULL: none */
 };
 
 static int largest_node(const hg_doctor_report *r)
@@ -51,14 +67,20 @@ static int arrange(struct picture *p)
 	const size_t room = (size_t)p->d->report->tensors + 1;
 	p->nodes = largest_node(p->d->report) + 1;
 	p->row = malloc((size_t)(p->nodes + 1) * sizeof *p->row);
+	p->band = calloc(room, sizeof *p->band);
 	p->forward = calloc(room, sizeof(const hg_doctor_tensor *));
 	p->backward = calloc(room, sizeof(const hg_doctor_tensor *));
-	if (!p->row || !p->forward || !p->backward)
+	if (!p->row || !p->band || !p->forward || !p->backward)
 		return -1;
 	for (int i = 0; i < p->nodes; i++)
 		p->row[i] = -1;
 	side_fill(p, 0);
 	side_fill(p, 1);
+	for (int k = 1; k <= p->rows; k++) {
+		const int begins =
+		    k < p->rows && strcmp(p->forward[k]->layer, p->forward[k - 1]->layer) != 0;
+		p->band[k] = p->band[k - 1] + begins;
+	}
 	return 0;
 }
 
@@ -72,9 +94,9 @@ static int link_of(const struct picture *p, int node, int backward)
 	return 0;
 }
 
-static double row_y(int row)
+static double row_y(const struct picture *p, int row)
 {
-	return TOP + ROW * row;
+	return p->l->top + p->l->row * row + p->l->above * p->band[row];
 }
 
 static void print_layers(const struct picture *p)
@@ -85,8 +107,13 @@ static void print_layers(const struct picture *p)
 		for (to = from + 1; to < p->rows && strcmp(p->forward[to]->layer, layer) == 0; to++)
 			;
 		if (band % 2 == 0)
-			(void)fprintf(p->out, "<rect y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"band\"/>", row_y(from) - 8, WIDE, (to - from) * ROW);
-		(void)fprintf(p->out, "<text x=\"14\" y=\"%.0f\" class=\"bold\">", row_y(from) + 21);
+			(void)fprintf(p->out,
+			              "<rect y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"band\"/>",
+			              row_y(p, from) - (p->l->row - p->l->box) / 2.0 - p->l->above, p->l->wide,
+			              (to - from) * p->l->row + p->l->above);
+		(void)fprintf(p->out, "<text x=\"%d\" y=\"%.0f\" class=\"bold halo\">",
+		              p->l->above ? 3 : 14,
+		              p->l->above ? row_y(p, from) - 12 : row_y(p, from) + 21);
 		page_text(p->out, *layer ? layer : "loss");
 		(void)fputs("</text>\n", p->out);
 	}
@@ -96,43 +123,52 @@ static void print_tip(const struct picture *p, double x, double y, int dx, int d
 {
 	const int wx = dx ? 6 * dx : 4, wy = dy ? 6 * dy : 4;
 	if (dy)
-		(void)fprintf(p->out, "<path d=\"M%.1f %.1fl-%d %dh%dz\" class=\"%s\"/>", x, y, wx, -wy, 2 * wx, hot ? "hottip" : "tip");
+		(void)fprintf(p->out, "<path d=\"M%.1f %.1fl-%d %dh%dz\" class=\"%s\"/>", x, y, wx, -wy,
+		              2 * wx, hot ? "hottip" : "tip");
 	else
-		(void)fprintf(p->out, "<path d=\"M%.1f %.1fl%d -%dv%dz\" class=\"%s\"/>", x, y, -wx, wy, 2 * wy, hot ? "hottip" : "tip");
+		(void)fprintf(p->out, "<path d=\"M%.1f %.1fl%d -%dv%dz\" class=\"%s\"/>", x, y, -wx, wy,
+		              2 * wy, hot ? "hottip" : "tip");
 }
 
 /* From the box of row `from` to that of row `to`, in the forward column (side -1) or the backward one (side 1). Neighbours are joined straight, others by an arc on
  * the column's outer side, the farther apart the wider. */
 static void print_edge(const struct picture *p, int from, int to, int side, int hot)
 {
-	const double x = side < 0 ? FORWARD_X : BACKWARD_X + BOX_WIDE;
+	const double x = side < 0 ? p->l->forward : p->l->backward + p->l->box_wide;
 	const int down = to > from ? 1 : -1, far = (to - from) * down;
 	if (far == 1) {
-		const double middle = side < 0 ? FORWARD_X + 40 : BACKWARD_X + BOX_WIDE - 40;
-		const double y0 = row_y(from) + (down > 0 ? BOX : 0), y1 = row_y(to) + (down > 0 ? 0 : BOX);
-		(void)fprintf(p->out, "<path d=\"M%.1f %.1fV%.1f\" class=\"%s\"/>", middle, y0, y1 - 3 * down, hot ? "hot" : "edge");
+		const double middle = side < 0 ? p->l->forward + 40 : p->l->backward + p->l->box_wide - 40;
+		const double y0 = row_y(p, from) + (down > 0 ? p->l->box : 0),
+		             y1 = row_y(p, to) + (down > 0 ? 0 : p->l->box);
+		(void)fprintf(p->out, "<path d=\"M%.1f %.1fV%.1f\" class=\"%s\"/>", middle, y0,
+		              y1 - 3 * down, hot ? "hot" : "edge");
 		print_tip(p, middle, y1, 0, down, hot);
 		return;
 	}
-	const double y0 = row_y(from) + BOX / 2.0 + 5 * down, y1 = row_y(to) + BOX / 2.0 - 5 * down, reach = side * fmin(26 + 12.0 * far, 110);
-	(void)fprintf(p->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" class=\"%s\"/>", x, y0, x + reach, y0, x + reach, y1, x + 3 * side, y1,
-	              hot ? "hot" : "edge");
+	const double y0 = row_y(p, from) + p->l->box / 2.0 + 5 * down,
+	             y1 = row_y(p, to) + p->l->box / 2.0 - 5 * down,
+	             reach = side * fmin(p->l->arc * (2 + far), p->l->arcs);
+	(void)fprintf(p->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" class=\"%s\"/>", x,
+	              y0, x + reach, y0, x + reach, y1, x + 3 * side, y1, hot ? "hot" : "edge");
 	print_tip(p, x, y1, -side, 0, hot);
 }
 
 /* Does the fault go from one to the other? */
 static int is_hot(const struct picture *p, int from, int to, int backward)
 {
-	const int a = link_of(p, p->forward[from]->node, backward), b = link_of(p, p->forward[to]->node, backward);
+	const int a = link_of(p, p->forward[from]->node, backward),
+	          b = link_of(p, p->forward[to]->node, backward);
 	return a && b > a;
 }
 
 /* The loss has no gradient: from its result the way turns round, to the gradient of row `to`. */
 static void print_turn(const struct picture *p, int loss, int to)
 {
-	const double y0 = row_y(loss) + BOX / 2.0, x1 = BACKWARD_X + BOX_WIDE / 2.0, y1 = row_y(to) + BOX;
+	const double y0 = row_y(p, loss) + p->l->box / 2.0, x1 = p->l->backward + p->l->box_wide / 2.0,
+	             y1 = row_y(p, to) + p->l->box;
 	const int hot = link_of(p, p->forward[loss]->node, 0) && link_of(p, p->forward[to]->node, 1);
-	(void)fprintf(p->out, "<path d=\"M%d %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1f\" class=\"%s\"/>", FORWARD_X + BOX_WIDE, y0, x1 - 12, x1, y0, x1, y0 - 12, y1 + 3,
+	(void)fprintf(p->out, "<path d=\"M%d %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1f\" class=\"%s\"/>",
+	              p->l->forward + p->l->box_wide, y0, x1 - 12, x1, y0, x1, y0 - 12, y1 + 3,
 	              hot ? "hot" : "edge");
 	print_tip(p, x1, y1, 0, -1, hot);
 }
@@ -154,20 +190,24 @@ static void print_operands(const struct picture *p, int row)
 /* The part of the range of a half, from 2^-24 on, that the largest value leaves free. */
 static void print_meter(const struct picture *p, const hg_doctor_tensor *t, double x, double y)
 {
-	const double used = t->amax > 0 ? fmin(fmax((log2(t->amax) + 24) / 40, 0.02), 1) : 0, wide = BOX_WIDE - 24;
+	const double used = t->amax > 0 ? fmin(fmax((log2(t->amax) + 24) / 40, 0.02), 1) : 0,
+	             wide = p->l->box_wide - 24;
 	if (t->dtype != HG_F16)
 		return;
 	(void)fprintf(p->out,
-	              "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"3\" rx=\"1.5\" class=\"box\"/><rect x=\"%.0f\" y=\"%.0f\" width=\"%.1f\" height=\"3\" "
+	              "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"3\" rx=\"1.5\" "
+	              "class=\"box\"/><rect x=\"%.0f\" y=\"%.0f\" width=\"%.1f\" height=\"3\" "
 	              "rx=\"1.5\" class=\"%s\"/>",
-	              x + 12, y + 26, wide, x + 12, y + 26, wide * (isnan(used) ? 1 : used), t->nonfinite ? "bad" : page_headroom_class(t->headroom));
+	              x + 12, y + 26, wide, x + 12, y + 26, wide * (isnan(used) ? 1 : used),
+	              t->nonfinite ? "bad" : page_headroom_class(t->headroom));
 }
 
 static void print_tooltip(const struct picture *p, const hg_doctor_tensor *t)
 {
 	(void)fputs("<title>", p->out);
 	page_text(p->out, t->name);
-	(void)fprintf(p->out, ", %s [%lld, %lld], largest ", hg_dtype_name(t->dtype), (long long)t->rows, (long long)t->cols);
+	(void)fprintf(p->out, ", %s [%lld, %lld], largest ", page_type(t->dtype), (long long)t->rows,
+	              (long long)t->cols);
 	page_number(p->out, t->amax);
 	(void)fputs("</title>", p->out);
 }
@@ -180,34 +220,59 @@ static void print_state(const struct picture *p, const hg_doctor_tensor *t)
 	} else if (t->dtype == HG_F16 && isfinite(t->headroom))
 		(void)fprintf(p->out, "%.1f bits", t->headroom);
 	else
-		(void)fputs(hg_dtype_name(t->dtype), p->out);
+		(void)fputs(page_type(t->dtype), p->out);
 }
 
+/* The place on the way of the fault. Red is where it began. */
 static void print_number(const struct picture *p, int link, double x, double y)
 {
-	if (link)
-		(void)fprintf(p->out, "<circle cx=\"%.0f\" cy=\"%.0f\" r=\"9\" class=\"bad\"/><text x=\"%.0f\" y=\"%.1f\" class=\"num\">%d</text>", x, y, x, y + 3.5,
-		              link);
+	if (!link)
+		return;
+	(void)fprintf(p->out,
+	              "<circle cx=\"%.0f\" cy=\"%.0f\" r=\"9\" class=\"%s\"/>"
+	              "<text x=\"%.0f\" y=\"%.1f\" class=\"num%s\">%d</text>",
+	              x, y, link == 1 ? "bad" : "way", x, y + 3.5, link == 1 ? " first" : "", link);
+}
+
+/* What the op is called within its layer: "linear (mlp1.weight)", as much of it as fits. */
+static void print_title(const struct picture *p, int row, int backward)
+{
+	const hg_doctor_tensor *t = p->forward[row];
+	const size_t layer = strlen(t->layer);
+	const char *name = layer && strncmp(t->name, t->layer, layer) == 0 && t->name[layer] == '/'
+	                       ? t->name + layer + 1
+	                       : t->name;
+	const int room = p->l->letters - 2 * backward, fits = (int)strlen(name) <= room;
+	char text[NAME_SIZE];
+	(void)snprintf(text, sizeof text, "%.*s", fits ? room : room - 1, name);
+	if (backward)
+		(void)fputs("&#8706; ", p->out);
+	page_text(p->out, text);
+	if (!fits)
+		(void)fputs("&#8230;", p->out);
 }
 
 static void print_box(const struct picture *p, int row, int backward)
 {
 	const hg_doctor_tensor *t = backward ? p->backward[row] : p->forward[row];
-	const double x = backward ? BACKWARD_X : FORWARD_X, y = row_y(row);
-	const int link = t ? link_of(p, t->node, backward) : 0;
+	const double x = backward ? p->l->backward : p->l->forward, y = row_y(p, row);
+	const int link = t ? link_of(p, t->node, backward) : 0, below = p->l->two_lines;
 	if (!t)
 		return;
 	(void)fputs("<g>", p->out);
 	print_tooltip(p, t);
-	(void)fprintf(p->out, "<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"node%s hit\"/><text x=\"%.0f\" y=\"%.0f\">", x, y, BOX_WIDE,
-	              BOX, link ? " hotbox" : "", x + 12, y + 18);
-	if (backward)
-		(void)fputs("&#8706; ", p->out);
-	page_text(p->out, p->forward[row]->op);
-	(void)fprintf(p->out, "</text><text x=\"%.0f\" y=\"%.0f\" class=\"t2 end\">", x + BOX_WIDE - 12, y + 18);
+	(void)fprintf(
+	    p->out,
+	    "<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"8\" class=\"node%s hit\"/>"
+	    "<text x=\"%.0f\" y=\"%.0f\">",
+	    x, y, p->l->box_wide, p->l->box, link == 1 ? " hotbox" : "", x + 12, y + 18);
+	print_title(p, row, backward);
+	(void)fprintf(p->out, "</text><text x=\"%.0f\" y=\"%.0f\" class=\"t2%s\">",
+	              below ? x + 12 : x + p->l->box_wide - 12, y + (below ? 32 : 18),
+	              below ? "" : " end");
 	print_state(p, t);
 	(void)fputs("</text>", p->out);
-	print_meter(p, t, x, y);
+	print_meter(p, t, x, y + p->l->box - 34);
 	print_number(p, link, x, y);
 	(void)fputs("</g>\n", p->out);
 }
@@ -217,7 +282,9 @@ static void print_rows(const struct picture *p)
 	for (int k = 0; k < p->rows; k++) {
 		print_operands(p, k);
 		if (p->backward[k])
-			(void)fprintf(p->out, "<path d=\"M%d %.1fH%d\" class=\"saved\"/>\n", FORWARD_X + BOX_WIDE, row_y(k) + BOX / 2.0, BACKWARD_X);
+			(void)fprintf(p->out, "<path d=\"M%d %.1fH%d\" class=\"saved\"/>\n",
+			              p->l->forward + p->l->box_wide, row_y(p, k) + p->l->box / 2.0,
+			              p->l->backward);
 	}
 	for (int k = 0; k < p->rows; k++) {
 		print_box(p, k, 0);
@@ -227,20 +294,36 @@ static void print_rows(const struct picture *p)
 
 static void print_picture(const struct picture *p)
 {
-	const double high = row_y(p->rows) + 4;
+	const int high = (int)row_y(p, p->rows) + 4;
 	(void)fprintf(p->out,
-	              "<section>\n<h2>The tape</h2>\n<p class=\"soft\">One row an op: its result on the left, downwards, and the gradient of that result on the "
-	              "right, upwards. "
-	              "The bar in a box is the part of fp16's range that its largest value takes%s.</p>\n<div class=\"wide\">",
-	              p->d->findings && p->d->finding->links ? "; numbers in red are the way that the fault took" : "");
+	              "<svg viewBox=\"0 0 %d %d\" width=\"%d\" class=\"%s\" role=\"img\" "
+	              "aria-label=\"The step\">\n",
+	              p->l->wide, high, p->l->wide, p->l->class);
 	(void)fprintf(p->out,
-	              "<svg viewBox=\"0 0 %d %.0f\" width=\"%d\" role=\"img\" aria-label=\"The tape\">\n<text x=\"%d\" y=\"20\" class=\"t2\">forward "
-	              "&#8595;</text><text x=\"%d\" "
-	              "y=\"20\" class=\"t2\">backward &#8593;</text>\n",
-	              WIDE, high, WIDE, FORWARD_X, BACKWARD_X);
+	              "<text x=\"%d\" y=\"20\" class=\"t2\">forward &#8595;</text>"
+	              "<text x=\"%d\" y=\"20\" class=\"t2\">backward &#8593;</text>\n",
+	              p->l->forward, p->l->backward);
 	print_layers(p);
 	print_rows(p);
-	(void)fputs("</svg></div>\n</section>\n", p->out);
+	(void)fputs("</svg>\n", p->out);
+}
+
+static void print_section(struct picture *p)
+{
+	(void)fputs("<section>\n<h2>The step, op by op</h2>\n<p class=\"soft\">One row an op: its "
+	            "result on the left, "
+	            "downwards, and the gradient of that result on the right, upwards. The bar in a "
+	            "box is the part of "
+	            "fp16's range that its largest value takes",
+	            p->out);
+	if (p->d->findings && p->d->finding->links)
+		(void)fputs("; red is where the fault began, and numbers are the way that it took", p->out);
+	(void)fputs(".</p>\n", p->out);
+	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+		p->l = &layouts[i];
+		print_picture(p);
+	}
+	(void)fputs("</section>\n", p->out);
 }
 
 void page_tape(FILE *out, const struct diagnosis *d)
@@ -249,8 +332,9 @@ void page_tape(FILE *out, const struct diagnosis *d)
 	if (!d->report || !d->report->tensors)
 		return;
 	if (arrange(&p) == 0 && p.rows)
-		print_picture(&p);
+		print_section(&p);
 	free(p.row);
+	free(p.band);
 	free(p.forward);
 	free(p.backward);
 }

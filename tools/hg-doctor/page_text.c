@@ -47,3 +47,8 @@ const char *page_headroom_class(double bits)
 {
 	return isnan(bits) ? "" : bits < 1 ? "bad" : bits < 3 ? "warn" : "good";
 }
+
+const char *page_type(hg_dtype dtype)
+{
+	return dtype == HG_F16 ? "fp16" : dtype == HG_F32 ? "fp32" : hg_dtype_name(dtype);
+}

@@ -109,8 +109,7 @@ static void print_remedies(FILE *out, const hg_finding *f)
 	}
 }
 
-/* The same options with the same result, as the finding before has them. */
-static int same_remedies(const hg_finding *f, const hg_finding *before)
+int finding_same_remedies(const hg_finding *f, const hg_finding *before)
 {
 	int same = before && f->remedies && f->remedies == before->remedies;
 	for (int i = 0; same && i < f->remedies; i++) {
@@ -314,7 +313,7 @@ void finding_print(FILE *out, const hg_dataset *d, const hg_finding *f, const hg
 		(void)fputs("Then: ", out);
 	print_headline(out, name_headline(d, f, text), before ? 6 : 0);
 	(void)fputs("\n", out);
-	if (same_remedies(f, before))
+	if (finding_same_remedies(f, before))
 		print_fact(out, "what to do", "the same as above");
 	else
 		print_remedies(out, f);
