@@ -1,9 +1,9 @@
 #!/bin/sh
-# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE (the programs of
-# ../hg_train/datasets.c and page.c). Everything is written below DIRECTORY.
+# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE SCHEMA JSON-SCHEMA (the
+# programs of ../hg_train/datasets.c, page.c and schema.c, and docs/json-lines.schema.json). Everything is written below DIRECTORY.
 set -u
-[ $# -eq 6 ] || { echo "6 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
-doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6
+[ $# -eq 8 ] || { echo "8 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 schema=$8
 tool=$doctor refusal=2
 . "$(dirname "$0")/../tool.sh"
 rm -rf "$dir"
@@ -69,11 +69,17 @@ shows() { # NAME FILE TEXT
   [ -s shot.png ] || fail "$1: the browser shows nothing: $(tail -n 3 console)"
 }
 
+# Every field of every line is what docs/json-lines.schema.json says of it.
+documented() { # NAME FILE
+  "$checker" "$schema" "$2" 2>fault || fail "$1: not as documented: $(cat fault)"
+}
+
 # Every line is an object; the last is the summary.
 lines() { # NAME FILE STEPS
   [ "$(grep -c '"event":"step"' "$2")" -eq "$3" ] || fail "$1: $(grep -c '"event":"step"' "$2") lines for $3 steps"
   [ "$(grep -c '^{"event":.*}$' "$2")" -eq "$(wc -l <"$2")" ] || fail "$1: a line is not an object"
   if grep -i -q -e ':-\{0,1\}\(nan\|inf\)' "$2"; then fail "$1: not JSON"; fi
+  documented "$1" "$2"
   tail -n 1 "$2" >last
   contains "$1" last '^{"event":"summary"'
 }
@@ -221,6 +227,23 @@ is batch terms batch.jsonl 3000
 contains batch out '60 = 1 x 60 *node [0-9]* of graph 16 (row [0-9]*)'
 shows batch batch.html 'node 0 of graph 16 (row 96), feature 0'
 
+# What is written down of the JSON holds for every kind of finding, and is held against it in earnest.
+for data in hub features star batch; do
+  documented $data $data.jsonl
+done
+undocumented() { # NAME SED: a line that is changed is one that the schema does not allow
+  sed "$2" hub.jsonl >changed.jsonl
+  if cmp -s hub.jsonl changed.jsonl; then fail "undocumented, $1: nothing was changed"; fi
+  if "$checker" "$schema" changed.jsonl 2>fault; then fail "undocumented, $1: not noticed"; fi
+}
+undocumented 'another word' 's/"cause":"accumulation"/"cause":"something"/'
+undocumented 'another type' 's/"terms":[0-9]*/"terms":"many"/'
+undocumented 'another format' 's/"format":1/"format":2/'
+undocumented 'a field less' 's/"headline":"[^"]*",//'
+undocumented 'a field more' 's/"event":"finding"/&,"mood":"bad"/'
+undocumented 'a field more within' 's/"worked":true/&,"mood":"good"/'
+undocumented 'another event' 's/"event":"summary"/"event":"end"/'
+
 # A loss scale that begins too high falls until the gradients fit, however long that takes: no
 # finding, unless the run ends before it is there.
 run 0 'scale' --data data.h5 --model gat --loss-scale 16777216 --steps 20 --json -
@@ -233,6 +256,7 @@ is 'scale, too few steps' step scale.jsonl 3
 contains 'scale, too few steps' out 'it is the last one, and it was skipped'
 plain 'scale, too few steps'
 contains 'scale, too few steps' scale.html 'Skipped steps'
+documented 'scale, too few steps' scale.jsonl
 
 # Features below 2^-25 are 0 as halves, before the first op.
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null || fail 'tiny.h5'
@@ -254,6 +278,7 @@ plain optimiser
 # hg-train --doctor: the report, and the run goes on.
 "$train" --data hub.h5 $naive --epochs 6 --doctor --json train.jsonl >out 2>err </dev/null
 [ $? -eq 3 ] || fail 'hg-train --doctor: not exit code 3'
+documented 'hg-train --doctor' train.jsonl
 contains 'hg-train --doctor' out 'epoch 1 (step 0) is bad: its loss is not finite'
 contains 'hg-train --doctor' out 'doctor *epoch 1 (step 0) was bad, with [0-9]* finding'
 contains 'hg-train --doctor' out 'overflows *in the forward pass of 6 steps, which were skipped'
