@@ -4,6 +4,7 @@
 set -u
 [ $# -eq 8 ] || { echo "8 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 schema=$8
+fitting=$(cd "$(dirname "$0")" && pwd)/fits.html
 tool=$doctor refusal=2
 . "$(dirname "$0")/../tool.sh"
 rm -rf "$dir"
@@ -56,12 +57,33 @@ for name in chromium chromium-browser google-chrome; do
 done
 [ -n "$browser" ] || echo 'Skipped: no chromium on PATH, so no page is shown'
 
+# Pictures shrink with the window, and those too wide to be read then are drawn once more for a telephone.
+drawn() { # NAME FILE
+  grep -o '<svg [^>]*>' "$2" >svgs
+  if grep -v -e viewBox -e 'width="14"' -e 'width="22"' svgs; then fail "$1: a picture that cannot shrink"; fi
+  if grep -e 'width="[5-9][0-9][0-9]"' -e 'width="1[0-9][0-9][0-9]"' svgs | grep -v only-wide; then
+    fail "$1: a picture too wide for a telephone"
+  fi
+  wide=$(grep -c only-wide svgs) narrow=$(grep -c 'class="[a-z ]*only-narrow' "$2")
+  [ "$wide" -eq "$narrow" ] || fail "$1: $wide wide pictures, $narrow narrow ones"
+}
+
+# What a browser says of the page in windows of 360 to 1280 pixels: nothing sticks out, and nothing is cut off.
+fits() { # NAME FILE
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
+    --allow-file-access-from-files --virtual-time-budget=20000 --dump-dom "file://$fitting#file://$PWD/$2" \
+    >dom 2>/dev/null </dev/null
+  grep -q '<pre>fits</pre>' dom || fail "$1: $(sed -n '/<pre>/,/<\/pre>/p' dom)"
+}
+
 # Well-formed, complete in itself, and shown without a complaint.
 shows() { # NAME FILE TEXT
   [ -e "$2" ] || { fail "$1: there is no page"; return; }
   "$page" "$2" 2>fault || fail "$1: $(cat fault)"
   contains "$1" "$2" "$3"
+  drawn "$1" "$2"
   [ -n "$browser" ] || return
+  fits "$1" "$2"
   rm -f shot.png
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
     "file://$PWD/$2" >console 2>&1 </dev/null
@@ -152,6 +174,12 @@ plain hub
 contains hub out 'and [0-9]* more'
 contains hub hub.jsonl '"verdict":"findings"'
 shows hub hub.html 'What went wrong first'
+contains hub hub.html '<h1>fp16 overflow while summing [0-9]* neighbours of node [0-9]*</h1>'
+contains hub hub.html '<p class="fix">Fix: <code class="option">--precision fp16</code></p>'
+contains hub hub.html 'overflows with'
+contains hub hub.html 'fp16 ends: '
+contains hub hub.html '>1k</text>' # the counts beside a histogram
+contains hub hub.html '>65504</text>'
 # The remedy is what the user may type.
 remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl | head -n 1)
 [ -n "$remedy" ] || fail 'hub: no remedy'
@@ -186,6 +214,10 @@ contains star out 'conv0/linear (mlp1.weight)'
 contains star out 'what to do *the same as above'
 plain star
 shows star star.html 'changed nothing'
+contains star star.html 'class="half"' # both curves
+contains star star.html 'class="true"'
+contains star star.html 'terms get lost from'
+[ "$(grep -c 'class="origin"' star.html)" -eq 3 ] || fail 'star: two chains and one row of the table have an origin each'
 
 # Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has 1000, leaf i has 1000 + 7 i.
 "$convert" numbered.h5 --reorder rcm -o renumbered.h5 >/dev/null || fail 'renumbered.h5'
@@ -268,11 +300,14 @@ contains vanished tiny.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
 run 0 'vanished, normalised' --data tiny.h5 --model gcn --steps 3 --row-normalize on
 
 # A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
-run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 --row-normalize on --norm right --dropout 0 --steps 60 --json optimiser.jsonl --try off
+run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 --row-normalize on --norm right --dropout 0 --steps 60 --json optimiser.jsonl --try off \
+  --html optimiser.html
 is optimiser step optimiser.jsonl 5
 is optimiser cause optimiser.jsonl '"optimiser"'
 is optimiser op optimiser.jsonl '"adam"'
 contains optimiser out '--lr 1500 '
+shows optimiser optimiser.html 'What came of what'
+contains optimiser optimiser.html 'stored as fp16'
 plain optimiser
 
 # hg-train --doctor: the report, and the run goes on.

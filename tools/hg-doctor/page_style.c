@@ -112,7 +112,7 @@ const char *const page_style[] = {
     ".tensors tr:first-child{display:none}\n",
     ".tensors tr{border-top:1px solid var(--line);padding:12px 0}.tensors td{border:0;padding:2px 0}\n",
     ".tensors td.r{text-align:left}.tensors td.r:before{content:'headroom, bits: ';color:var(--soft);font-weight:400}\n",
-    ".tensors td svg{width:100%;margin:6px 0}.tensors td svg text{font-size:15px}\n",
+    ".tensors td svg{width:100%;max-width:476px;margin:6px 0}.tensors td svg text{font-size:14.5px}\n",
     "tr.origin{margin:0 -8px;padding:12px 8px;border-radius:8px}\n",
     "tr.origin,tr.origin td{background:var(--badbg)}tr.origin td:first-child{box-shadow:none;padding-left:0}}\n",
     "@media print{body{background:#fff}section{break-inside:avoid}}\n",

@@ -4,14 +4,15 @@
 
 #include "page.h"
 
-enum { WIDE = 560, HIGH = 332, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128 };
+enum { WIDE = 560, HIGH = 346, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128 };
 
-/* The part of a name that fits beside a dot: before its row in brackets. */
+/* The part of a name that fits beside a dot: before its row in brackets and its graph, which all have in common. */
 static void print_short(FILE *out, char *name)
 {
-	char *bracket = strstr(name, " (");
-	if (bracket)
-		*bracket = 0;
+	static const char *const rest[] = {" (", " of graph "};
+	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+		if (strstr(name, rest[i]))
+			*strstr(name, rest[i]) = 0;
 	page_text(out, name);
 }
 

@@ -10,12 +10,12 @@
 
 enum {
 	BIN = 13,
-	LEFT = 40,
+	LEFT = 44,
 	PLOT = 32 * BIN,
 	WIDE = LEFT + PLOT + 16,
-	TOP = 5,
-	LOW = 51,
-	HIGH = 68
+	TOP = 8,
+	LOW = 54,
+	HIGH = 74
 };
 
 /* Where |x| stands. Bin 0 has 10 powers of two in it, all others one. */
@@ -72,7 +72,7 @@ static void print_sizes(FILE *out)
 		(void)fprintf(out,
 		              "<path d=\"M%d %dv4\" class=\"axis\"/><text x=\"%d\" y=\"%d\" class=\"t2 "
 		              "mid\">%s</text>",
-		              LEFT + mark[i].bin * BIN, LOW, LEFT + mark[i].bin * BIN, HIGH - 1,
+		              LEFT + mark[i].bin * BIN, LOW, LEFT + mark[i].bin * BIN, HIGH - 4,
 		              mark[i].text);
 }
 
@@ -201,7 +201,7 @@ static void print_table(FILE *out, const struct diagnosis *d, enum part part)
 	(void)fprintf(
 	    out,
 	    "<h3>%s</h3>\n<table class=\"tensors\">\n<colgroup><col/><col style=\"width:98px\"/>"
-	    "<col style=\"width:482px\"/><col style=\"width:128px\"/><col "
+	    "<col style=\"width:486px\"/><col style=\"width:128px\"/><col "
 	    "style=\"width:74px\"/></colgroup>\n"
 	    "<tr><th>tensor</th><th>verdict</th><th>how many elements, by their size</th><th>largest "
 	    "|x|</th>"
