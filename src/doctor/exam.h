@@ -21,7 +21,7 @@ HG_EXTERN_C_BEGIN
  *     update.c     the optimiser's step
  *     statistics.c running statistics, which only evaluations read
  *     chain.c      the way from there to the loss and the weights
- *     sentence.c, headline.c, remedy.c    in words, and what to do (typed.c: numbers as they were typed)
+ *     sentence.c, headline.c, remedy.c    in words, and what to do
  *     try.c        does it help? (change.c: the run that an option makes of a run; changed_data.c: and its features)
  *
  * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "core/typed.h"
 #include "doctor/exam.h"
-#include "doctor/typed.h"
 
 /* What to change: a table of options by cause, the best first; each says when it fits and with what value. */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "core/typed.h"
 #include "nn/state.h"
 
 /* The optimiser's row for a parameter; NULL for a buffer. */
@@ -246,6 +247,16 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	return status;
 }
 
+/* A float as it was typed, "0.01"; else nine digits. */
+static void real_text(double x, char *text, size_t size)
+{
+	char typed[HG__TYPED];
+	if ((double)(float)x == x)
+		(void)snprintf(text, size, "%s", hg__typed((float)x, typed));
+	else
+		(void)hg__print(text, size, "%.9g", x);
+}
+
 static void setting_text(const hg_setting *s, char *text, size_t size)
 {
 	if (!s)
@@ -253,7 +264,7 @@ static void setting_text(const hg_setting *s, char *text, size_t size)
 	else if (s->kind == HG_SETTING_TEXT)
 		(void)snprintf(text, size, "%s", s->text);
 	else if (s->kind == HG_SETTING_REAL)
-		(void)hg__print(text, size, "%.9g", s->real);
+		real_text(s->real, text, size);
 	else
 		(void)snprintf(text, size, "%lld", (long long)s->integer);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/typed.h"
+#include "core/typed.h"
 #include "harness.h"
 #include "precision/half.h"
 

@@ -24,11 +24,11 @@ static void print_arrow(FILE *out)
 
 static void print_operands(FILE *out, const hg_finding *f)
 {
-	char number[NAME_SIZE], name[NAME_SIZE];
+	char number[NAME_SIZE];
 	(void)fputs("<div class=\"inputs\">\n", out);
 	for (int i = 0; i < f->operands; i++)
 		print_box(out, "card", f->operand[i].role, name_number(f->operand[i].value, number),
-		          f->operand[i].tensor ? f->operand[i].tensor : name);
+		          f->operand[i].tensor);
 	(void)fputs("</div>\n", out);
 	print_arrow(out);
 }

@@ -15,7 +15,7 @@ static const struct tool_option table[] = {
     {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
     {"--observe", "N", "count every N epochs on the device how near every tensor comes to the limits of fp16 (16; with --doctor 1); 0: never", AT(observe),
      TOOL_INTEGER(0, 100000000)},
-    {"--print-plan", NULL, "show the tape first: nodes, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
+    {"--print-plan", NULL, "show the plan first: ops, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
     {"--explain", NULL,
      "say first which tensors can overflow fp16, the nearest first, and what watches them; full: the rule of each bound",
      AT(explain), TOOL_LEVEL("full")},

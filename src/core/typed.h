@@ -1,5 +1,5 @@
-#ifndef HG_DOCTOR_TYPED_H
-#define HG_DOCTOR_TYPED_H
+#ifndef HG_CORE_TYPED_H
+#define HG_CORE_TYPED_H
 
 #include "halfgraph/export.h"
 

@@ -1,4 +1,4 @@
-#include "doctor/typed.h"
+#include "core/typed.h"
 
 #include <math.h>
 
