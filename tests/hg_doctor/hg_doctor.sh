@@ -1,9 +1,9 @@
 #!/bin/sh
-# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE SCHEMA JSON-SCHEMA (the
-# programs of ../hg_train/datasets.c, page.c and schema.c, and docs/json-lines.schema.json). Everything is written below DIRECTORY.
+# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE SCHEMA FINDING JSON-SCHEMA
+# (the programs of ../hg_train/datasets.c, page.c, schema.c and finding.c, and docs/json-lines.schema.json). Everything is written below DIRECTORY.
 set -u
-[ $# -eq 8 ] || { echo "8 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
-doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 schema=$8
+[ $# -eq 9 ] || { echo "9 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
+doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 finding=$8 schema=$9
 fitting=$(cd "$(dirname "$0")" && pwd)/fits.html
 tool=$doctor refusal=2
 . "$(dirname "$0")/../tool.sh"
@@ -263,6 +263,9 @@ shows batch batch.html 'node 0 of graph 16 (row 96), feature 0'
 for data in hub features star batch; do
   documented $data $data.jsonl
 done
+"$finding" finding.jsonl >out 2>fault || fail "a finding with everything: $(cat fault)"
+plain 'a finding with everything'
+documented 'a finding with everything' finding.jsonl
 undocumented() { # NAME SED: a line that is changed is one that the schema does not allow
   sed "$2" hub.jsonl >changed.jsonl
   if cmp -s hub.jsonl changed.jsonl; then fail "undocumented, $1: nothing was changed"; fi
