@@ -93,8 +93,8 @@ typedef struct hg_remedy {
 	char failure[HG_DOCTOR_FAILURE]; /* tried, and did not work: why not, without a full stop; else "" */
 } hg_remedy;
 
-/* A sum on its way: behind `taken` of its terms, in the measure of the result. half: the running sum in
- * fp16, NaN where the op does not sum in fp16; wide: the same terms added in f64. */
+/* A sum on its way: behind `taken` of its terms, in the measure of the result. half: the running
+ * sum in fp16, NaN where the op does not sum in fp16; wide: the same terms added in f64. */
 typedef struct hg_running {
 	int64_t taken;
 	double half, wide;
@@ -145,9 +145,9 @@ typedef struct hg_finding {
 	hg_remedy *remedy; /* [remedies], the best first */
 	int remedies;
 	const char *sentence; /* hg_finding_sentence with rows by their numbers, and the cause */
-	const char *op_words; /* what `op` does, in plain words: "sum over neighbours"; "" where there is none */
-	/* The sum on its way, the first term first, the last one last: some 200 points at most, and those
-	 * around partial_at. [runnings]; 0 where the element is no sum. */
+	const char *op_words; /* what `op` does, in plain words: "sum over neighbours"; or "" */
+	/* The sum on its way, the first term first, the last one last: some 200 points at most, and
+	 * those around partial_at. [runnings]; 0 where the element is no sum. */
 	const hg_running *running;
 	int runnings;
 } hg_finding;
@@ -156,9 +156,11 @@ typedef struct hg_finding {
  * where it does not fit; returns the length that it has. place writes into name [room] what the reader calls the row of the element, instead of "node 5"; NULL: that. */
 typedef void (*hg_place_fn)(void *user, const hg_finding *finding, char *name, size_t room);
 HG_API int hg_finding_sentence(const hg_finding *finding, hg_place_fn place, void *user, char *text, size_t size);
-/* The same as a headline: what happened and what to do, from what was tried: "fp16 overflow while summing
- * 3007 neighbours of node 777. Fix: --precision fp16". text, size, place and what is returned: as above. */
-HG_API int hg_finding_headline(const hg_finding *finding, hg_place_fn place, void *user, char *text, size_t size);
+/* The same as a headline: what happened and what to do, from what was tried: "fp16 overflow
+ * while summing 3007 neighbours of node 777. Fix: --precision fp16". text, size, place and what
+ * is returned: as above. */
+HG_API int hg_finding_headline(const hg_finding *finding, hg_place_fn place, void *user, char *text,
+                               size_t size);
 
 /* A tensor of the step, as it was seen. bin[k], k = 0 .. 31: elements by the exponent bits of a half: bin 0 subnormals (zeros apart), 1 .. 30 normal with 2^(k-15) <= |x| <
  * 2^(k-14), 31 beyond 65504 or not finite. f32 tensors: clamped into the same bins. */

@@ -95,10 +95,12 @@ HG_API HG_NODISCARD hg_status hg_tape_print(const hg_tape *tape, hg_write_fn wri
  * proved where it holds at the largest scale of the policy; else it holds up to scale 2^headroom,
  * and beyond that the step's finite check guards it. */
 typedef enum hg_guard {
-	HG_GUARD_NONE = 0,    /* nothing looks at it: proved, or in f32, or on a tape that does not train */
+	HG_GUARD_NONE =
+	    0, /* nothing looks at it: proved, or in f32, or on a tape that does not train */
 	HG_GUARD_WEIGHTS = 1, /* the bound holds while the weights do, which every step compares */
 	HG_GUARD_STORED = 2,  /* every element is compared as it is stored */
-	HG_GUARD_STEP = 3     /* the finite check of the step's gradients; theirs lowers the loss scale as well */
+	HG_GUARD_STEP =
+	    3 /* the finite check of the step's gradients; theirs lowers the loss scale as well */
 } hg_guard;
 #define HG_NARROWING_NAME 96
 typedef struct hg_narrowing {
@@ -115,13 +117,14 @@ typedef struct hg_narrowing {
 	hg_verdict verdict;
 	int32_t shift; /* stored x 2^-shift */
 	hg_guard guard;
-	/* "conv1/spmm+bias_add+relu", "conv0.weight", "gradient of conv0/linear (mlp1.weight)": no two have the same */
+	/* "conv1/spmm+bias_add+relu", "conv0.weight", "gradient of conv0/linear (mlp1.weight)": no
+	 * two have the same */
 	char name[HG_NARROWING_NAME];
 } hg_narrowing;
-#define HG_NARROWING_INIT                                                                                 \
-	{                                                                                                     \
-		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, HG_EVIDENCE_UNKNOWN, 0.0,  \
-		    HG_EXACT, 0, HG_GUARD_NONE, ""                                                                \
+#define HG_NARROWING_INIT                                                      \
+	{                                                                          \
+		sizeof(hg_narrowing), -1, 0, "", "", "", HG_F32, HG_ACC_F32, 0.0, 0.0, \
+		    HG_EVIDENCE_UNKNOWN, 0.0, HG_EXACT, 0, HG_GUARD_NONE, ""           \
 	}
 /* Of a compiled tape: first what is read, then results in the order of the step, then gradients. */
 HG_API int64_t hg_tape_narrowings(const hg_tape *tape);

@@ -223,8 +223,9 @@ static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 	                                   [HG_GUARD_STEP] = "; guard: the step's finite check"};
 	if (row->guard == HG_GUARD_NONE && row->verdict == HG_GUARDED && !tape->trains)
 		return "; no guard: nothing is skipped here";
-	return row->backward && row->guard ? "; beyond its headroom the step's finite check and the loss scale"
-	                                   : text[row->guard];
+	return row->backward && row->guard
+	           ? "; beyond its headroom the step's finite check and the loss scale"
+	           : text[row->guard];
 }
 
 static int print(void *user, const hg_narrowing *row)

@@ -42,7 +42,8 @@ static const char *weight_of(const hg_tape *tape, const struct hg__line *line)
 static const char *within(const char *layer, const char *name)
 {
 	const size_t length = strlen(layer);
-	return length && strncmp(name, layer, length) == 0 && name[length] == '.' ? name + length + 1 : name;
+	return length && strncmp(name, layer, length) == 0 && name[length] == '.' ? name + length + 1
+	                                                                          : name;
 }
 
 /* Lines of one layer that do the same are told apart by their weights, others by their place. */
@@ -71,7 +72,8 @@ const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, c
 		return buffer;
 	}
 	const struct hg__line *line = &tape->line[value->node];
-	snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "", hg__line_title(line));
+	snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "",
+	         hg__line_title(line));
 	const size_t length = strlen(buffer);
 	tell_apart(tape, line, buffer + length, size - length);
 	return buffer;

@@ -245,8 +245,8 @@ double hg__bound_of_gradient(const struct hg__value *value, double scale);
 /* print.c: what a line is called: its op, or the ops that it took in. */
 const char *hg__line_title(const struct hg__line *line);
 const char *hg__accumulate_name(hg_accumulate accumulate);
-/* print.c: "conv2/spmm", or a leaf's own name. Where a layer has several of a kind, "conv0/linear (mlp1.weight)"
- * by the weight that it reads, or "conv0/dropout #2" by its place. */
+/* print.c: "conv2/spmm", or a leaf's own name. Where a layer has several of a kind,
+ * "conv0/linear (mlp1.weight)" by the weight that it reads, or "conv0/dropout #2" by its place. */
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size);
 
 /* run.c. NULL: off. The hook is borrowed. */

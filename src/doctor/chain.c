@@ -26,7 +26,8 @@ static hg_status add_link(struct walk *w, const hg_chain_link *made)
 }
 
 /* A parameter or an input. */
-static hg_status add_leaf(struct walk *w, const char *name, int backward, int64_t bad, int64_t count)
+static hg_status add_leaf(struct walk *w, const char *name, int backward, int64_t bad,
+                          int64_t count)
 {
 	const hg_chain_link link = {-1, backward, name, "", name, bad, count};
 	return add_link(w, &link);
@@ -39,7 +40,8 @@ static hg_status add_node(struct walk *w, int32_t node, int backward, int64_t ba
 	char own[160], name[192];
 	(void)hg__value_name(tape, &tape->value[line->node.out], own, sizeof own);
 	(void)snprintf(name, sizeof name, "%s%s", backward ? "gradient of " : "", own);
-	const hg_chain_link link = {node, backward, hg__line_title(line), line->node.scope, name, bad, count};
+	const hg_chain_link link = {node, backward, hg__line_title(line), line->node.scope, name,
+	                            bad,  count};
 	return add_link(w, &link);
 }
 
@@ -52,7 +54,8 @@ static int reads_reached(const struct hg__exam *exam, const struct hg__stop *sto
 	return stop->backward && (exam->grad[node->out].reached || (stop->launch->call.out.data && exam->value[node->out].reached));
 }
 
-/* The gradient of one value, the first time that it is reached; those of parameters come at the end. */
+/* The gradient of one value, the first time that it is reached; those of parameters come at the
+ * end. */
 static hg_status reach_gradient(struct walk *w, int32_t root)
 {
 	const struct hg__value *value = &w->exam->tape->value[root];
@@ -71,7 +74,8 @@ static hg_status reach_gradients(struct walk *w, const struct hg__stop *stop, in
 	const struct hg__node *node = stop->launch->call.node;
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < node->n_in; i++) {
-			const int32_t root = stop->launch->call.din[i].data ? w->exam->tape->value[node->in[i]].root : -1;
+			const int32_t root =
+			    stop->launch->call.din[i].data ? w->exam->tape->value[node->in[i]].root : -1;
 			if (root >= 0 && (pass || root == first))
 				HG__TRY(reach_gradient(w, root));
 		}

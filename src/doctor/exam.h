@@ -22,7 +22,8 @@ HG_EXTERN_C_BEGIN
  *     statistics.c running statistics, which only evaluations read
  *     chain.c      the way from there to the loss and the weights
  *     sentence.c, headline.c, remedy.c    in words, and what to do
- *     try.c        does it help? (change.c: the run that an option makes of a run; changed_data.c: and its features)
+ *     try.c        does it help? (change.c: the run that an option makes of a run;
+ *                  changed_data.c: and its features)
  *
  * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */
 

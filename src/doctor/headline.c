@@ -7,7 +7,8 @@
 #include "core/text.h"
 #include "doctor/exam.h"
 
-/* A finding as a headline: what happened, for who has never heard of this library, and what to do. */
+/* A finding as a headline: what happened, for who has never heard of this library, and what to
+ * do. */
 
 enum { NAME = 160 };
 struct line {
@@ -35,7 +36,8 @@ static const char *type_name(const hg_finding *f)
 	return f->limit > 0x1p127 ? "fp32" : "fp16";
 }
 
-/* What a sum adds up: rows of other nodes, rows of a graph's nodes, products along a row, or rows of anything. */
+/* What a sum adds up: rows of other nodes, rows of a graph's nodes, products along a row, or
+ * rows of anything. */
 static const char *terms_name(const hg_finding *f)
 {
 	if (f->along_columns)
@@ -150,7 +152,8 @@ static const char *what_to_type(const hg_remedy *r)
 	return *r->option ? r->option : r->call;
 }
 
-/* The first that is known to help; else the first that nobody has tried; else what is to be done by hand. */
+/* The first that is known to help; else the first that nobody has tried; else what is to be done
+ * by hand. */
 static const hg_remedy *best(const hg_finding *f)
 {
 	const hg_remedy *untried = NULL, *by_hand = NULL;

@@ -4,7 +4,8 @@ static const struct {
 	const char *name, *text;
 } causes[HG_CAUSE_COUNT] = {
     [HG_CAUSE_INPUT] = {"input", "input already bad"},
-    [HG_CAUSE_ACCUMULATION] = {"accumulation", "overflow in accumulation: the running sum in fp16, not the sum itself"},
+    [HG_CAUSE_ACCUMULATION] =
+        {"accumulation", "overflow in accumulation: the running sum in fp16, not the sum itself"},
     [HG_CAUSE_STORE] = {"store", "forward overflow at the store: the result itself is too large"},
     [HG_CAUSE_LOSS_SCALE] = {"loss-scale", "backward overflow caused by the loss scale"},
     [HG_CAUSE_EXPLOSION] = {"explosion", "real gradient explosion: overflow at loss scale 1, too"},

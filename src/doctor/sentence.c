@@ -100,8 +100,9 @@ static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void
 {
 	say(t, "step %" PRId64 ": %s", f->step, f->tensor);
 	if (f->node >= 0)
-		say(t, " (%s of %s%s%s%s%s)", f->backward ? "backward" : "result", f->op, is_glossed(f) ? ": " : "",
-		    is_glossed(f) ? f->op_words : "", *f->layer ? " in " : "", f->layer);
+		say(t, " (%s of %s%s%s%s%s)", f->backward ? "backward" : "result", f->op,
+		    is_glossed(f) ? ": " : "", is_glossed(f) ? f->op_words : "", *f->layer ? " in " : "",
+		    f->layer);
 	say_place(t, f, place, user);
 	say(t, " is %.7g", plain(f->got));
 }
@@ -127,8 +128,8 @@ static void say_sum(struct text *t, const hg_finding *f)
 	if (f->terms)
 		say(t, "; a sum of %" PRId64 " terms", f->terms);
 	if (f->tops && !t->named)
-		say(t, ", the largest %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64, f->top[0].value,
-		    f->top[0].factor, f->top[0].operand, f->top[0].row, f->top[0].col);
+		say(t, ", the largest %.6g = %.6g * %.6g from row %" PRId64 ", column %" PRId64,
+		    f->top[0].value, f->top[0].factor, f->top[0].operand, f->top[0].row, f->top[0].col);
 }
 
 /* Before the factor of the row the running sum is another number than in the result's measure. */
@@ -142,8 +143,8 @@ static void say_accumulation(struct text *t, const hg_finding *f)
 {
 	say(t, ": the running sum in fp16 stood at %.7g", f->partial);
 	say_factor(t, f);
-	say(t, " and overflowed with term %" PRId64 " of %" PRId64 "; the sum itself is %.7g", f->partial_at, f->terms,
-	    f->wide);
+	say(t, " and overflowed with term %" PRId64 " of %" PRId64 "; the sum itself is %.7g",
+	    f->partial_at, f->terms, f->wide);
 }
 
 static void say_store(struct text *t, const hg_finding *f)
@@ -163,7 +164,8 @@ static void say_loss_scale(struct text *t, const hg_finding *f)
 static void say_underflow(struct text *t, const hg_finding *f)
 {
 	say(t,
-	    ", and so are %" PRId64 " of %" PRId64 " elements that should be others: this one %.7g, below half of the "
+	    ", and so are %" PRId64 " of %" PRId64
+	    " elements that should be others: this one %.7g, below half of the "
 	    "smallest number in fp16, 2^%d",
 	    f->bad, f->count, f->wide, f->shift - 24);
 	if (f->shift)
@@ -175,7 +177,8 @@ static void say_underflow(struct text *t, const hg_finding *f)
 static void say_swamping(struct text *t, const hg_finding *f)
 {
 	say(t,
-	    ", the true sum is %.7g: %" PRId64 " of its %" PRId64 " terms, with %.3g %% of the size of all, changed nothing "
+	    ", the true sum is %.7g: %" PRId64 " of its %" PRId64
+	    " terms, with %.3g %% of the size of all, changed nothing "
 	    "in fp16; after term %" PRId64 " it stood at %.7g",
 	    f->wide, f->ignored, f->terms, 100.0 * f->ignored_share, f->partial_at, f->partial);
 	say_factor(t, f);
@@ -196,7 +199,8 @@ static void say_zero(struct text *t, const hg_finding *f)
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
-	say(t, " after the update by %s of finite gradients; the fp32 copy of the weight is %.7g", f->op, plain(f->wide));
+	say(t, " after the update by %s of finite gradients; the fp32 copy of the weight is %.7g",
+	    f->op, plain(f->wide));
 }
 
 static void (*const say_why[HG_CAUSE_COUNT])(struct text *t, const hg_finding *f) = {

@@ -44,8 +44,8 @@ struct hg__half_sum {
 	double noise;   /* root of the sum of squares of what rounding did to the other addends */
 };
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
-/* halves.c: the sum on its way, in points that are evenly spaced, and before and behind term `at` (0: none).
- * Returns how many: HG__RUNNING at most. */
+/* halves.c: the sum on its way, in points that are evenly spaced, and before and behind term
+ * `at` (0: none). Returns how many: HG__RUNNING at most. */
 enum { HG__RUNNING = 200 };
 int hg__sum_running(const struct hg__sum *sum, int64_t at, hg_running *points);
 

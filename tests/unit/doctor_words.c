@@ -1,5 +1,5 @@
-/* What the doctor's findings say: the headline, names that no two results share, numbers as they are typed, the sum
- * on its way, and why a remedy does not help. */
+/* What the doctor's findings say: the headline, names that no two results share, numbers as they
+ * are typed, the sum on its way, and why a remedy does not help. */
 #include "halfgraph/doctor.h"
 
 #include <math.h>

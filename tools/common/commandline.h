@@ -31,7 +31,8 @@ struct tool_option {
 #define TOOL_TEXT .read = tool_read_text
 #define TOOL_WORD(list) .read = tool_read_word, .choices = (list)
 #define TOOL_CHOICE(list) .read = tool_read_choice, .choices = (list)
-/* A flag that may be given with one of the choices, "--explain=full": 1, or 2 and more by its number. */
+/* A flag that may be given with one of the choices, "--explain=full": 1, or 2 and more by its
+ * number. */
 #define TOOL_LEVEL(list) .read = tool_read_level, .choices = (list)
 #define TOOL_INTEGER(least, most) .read = tool_read_integer, .low = (least), .high = (most)
 #define TOOL_REAL(least, most) .read = tool_read_real, .low = (least), .high = (most)

@@ -20,12 +20,16 @@ static int summary(FILE *out, const struct diagnosis *d)
 	const struct course *c = &d->course;
 	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
 	diagnosis_sentence(d, sentence);
-	return jsonl_write(out,
-	                   json_pack("{ss ss ss ss ss ss ss ss si si sI sI sI sI sI si so ss sI}", "event", "summary", "version", hg_version_string(), "verdict",
-	                             diagnosis_verdict(d), "headline", diagnosis_headline(d, headline), "sentence", sentence, "model", m->name, "precision", d->config.policy.name, "device_name",
-	                             d->device_name, "layers", m->layers, "hidden", m->hidden, "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges,
-	                             "steps", (json_int_t)c->count, "skipped", (json_int_t)c->skipped, "replayed", (json_int_t)d->replayed, "findings", d->findings,
-	                             "headroom", jsonl_number(d->headroom), "headroom_at", d->headroom_at, "headroom_step", (json_int_t)d->headroom_step));
+	return jsonl_write(
+	    out, json_pack("{ss ss ss ss ss ss ss ss si si sI sI sI sI sI si so ss sI}", "event",
+	                   "summary", "version", hg_version_string(), "verdict", diagnosis_verdict(d),
+	                   "headline", diagnosis_headline(d, headline), "sentence", sentence, "model",
+	                   m->name, "precision", d->config.policy.name, "device_name", d->device_name,
+	                   "layers", m->layers, "hidden", m->hidden, "nodes", (json_int_t)d->nodes,
+	                   "edges", (json_int_t)d->edges, "steps", (json_int_t)c->count, "skipped",
+	                   (json_int_t)c->skipped, "replayed", (json_int_t)d->replayed, "findings",
+	                   d->findings, "headroom", jsonl_number(d->headroom), "headroom_at",
+	                   d->headroom_at, "headroom_step", (json_int_t)d->headroom_step));
 }
 
 int diagnosis_json(FILE *out, const struct diagnosis *d)

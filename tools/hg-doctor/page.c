@@ -77,8 +77,8 @@ static void print_run(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
 	page_text(out, m->name);
-	(void)fprintf(out, ", %d layer%s, hidden %d, <b>%s</b>, on ", m->layers, m->layers == 1 ? "" : "s", m->hidden,
-	              d->config.policy.name);
+	(void)fprintf(out, ", %d layer%s, hidden %d, <b>%s</b>, on ", m->layers,
+	              m->layers == 1 ? "" : "s", m->hidden, d->config.policy.name);
 	page_text(out, d->device_name);
 	(void)fputs(". ", out);
 	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
@@ -143,5 +143,8 @@ void diagnosis_html(FILE *out, const struct diagnosis *d)
 	page_course(out, d);
 	page_tape(out, d);
 	page_tensors(out, d);
-	(void)fprintf(out, "</main>\n<footer>HalfGraph %s. Looking into a step left the run as it was, bit for bit.</footer>\n</body>\n</html>\n", hg_version_string());
+	(void)fprintf(out,
+	              "</main>\n<footer>HalfGraph %s. Looking into a step left the run as it was, bit "
+	              "for bit.</footer>\n</body>\n</html>\n",
+	              hg_version_string());
 }

@@ -3,9 +3,10 @@
 
 #include "diagnosis.h"
 
-/* The parts of the page. Each prints a section of its own, or nothing where there is nothing to show. Inline SVG and CSS, no script; every text that is not ours
- * goes through page_text. At 390 pixels nothing is cut off: boxes stack, and what would be too small to read is drawn
- * once more for that width (classes only-wide, only-narrow). */
+/* The parts of the page. Each prints a section of its own, or nothing where there is nothing to
+ * show. Inline SVG and CSS, no script; every text that is not ours goes through page_text. At
+ * 390 pixels nothing is cut off: boxes stack, and what would be too small to read is drawn once
+ * more for that width (classes only-wide, only-narrow). */
 
 /* Text, and text inside a quoted attribute: & < > " ' escaped, control characters and what is no UTF-8 as "\xHH". */
 void page_text(FILE *out, const char *text);

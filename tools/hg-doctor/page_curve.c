@@ -35,7 +35,8 @@ static int has_half(const hg_finding *f)
 	return 0;
 }
 
-/* Where the running sum overflows, in the measure of the result; 0: the curve does not come near it. */
+/* Where the running sum overflows, in the measure of the result; 0: the curve does not come near
+ * it. */
 static double limit_of(const hg_finding *f)
 {
 	const double end = ldexp(65504.0, f->shift) * f->partial_factor;

@@ -1,5 +1,5 @@
-/* Where there is no sum: what went in, the op, and what came out. Boxes that stand side by side, or below each other
- * where there is no room. */
+/* Where there is no sum: what went in, the op, and what came out. Boxes that stand side by side,
+ * or below each other where there is no room. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The sum that an element comes from: its largest terms around it, or, where there is no room, below each other. */
+/* The sum that an element comes from: its largest terms around it, or, where there is no room,
+ * below each other. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 
 enum { WIDE = 560, HIGH = 346, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128 };
 
-/* The part of a name that fits beside a dot: before its row in brackets and its graph, which all have in common. */
+/* The part of a name that fits beside a dot: before its row in brackets and its graph, which all
+ * have in common. */
 static void print_short(FILE *out, char *name)
 {
 	static const char *const rest[] = {" (", " of graph "};

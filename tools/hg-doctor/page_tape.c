@@ -1,6 +1,8 @@
-/* The step as a picture: one row an op, its result on the left, from top to bottom, the gradient of that on the right, from bottom to top.
+/* The step as a picture: one row an op, its result on the left, from top to bottom, the gradient of
+ * that on the right, from bottom to top.
  *
- *     left arcs   results that later ops read            right arcs   gradients that flow back the same ways
+ *     left arcs     results that later ops read
+ *     right arcs    gradients that flow back the same ways
  */
 #include <math.h>
 #include <stdlib.h>

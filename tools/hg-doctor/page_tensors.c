@@ -1,6 +1,6 @@
 /* Every tensor of the step as a histogram over the range of a half.
  *
- *     x: 32 bins of 13: bin 0 the subnormals, 1 to 30 one power of two each, 31 what a half cannot hold
+ *     x: 32 bins of 13: bin 0 the subnormals, 1 to 30 one power of two each, 31 what is beyond
  *     y: the logarithm of how many elements, so that one bad element among a million is seen
  */
 #include <math.h>

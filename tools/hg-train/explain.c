@@ -1,5 +1,6 @@
-/* What is known of a run before its first step: three plain lines, and a line for each tensor that is
- * stored in fp16, the one with the least room first. In full: hg_tape_explain, with every rule. */
+/* What is known of a run before its first step: three plain lines, and a line for each tensor
+ * that is stored in fp16, the one with the least room first. In full: hg_tape_explain, with
+ * every rule. */
 #include "explain.h"
 
 #include <math.h>
@@ -139,8 +140,9 @@ static void print_row(const hg_narrowing *r, FILE *out)
 	if (isfinite(r->bound))
 		(void)snprintf(most, sizeof most, "%.3g", r->bound);
 	(void)snprintf(name, sizeof name, "%.*s%s", cut ? NAME - 2 : NAME, shown, cut ? ".." : "");
-	fprintf(out, "%8s  %8s  %-4s  %-8s  %-*s  %s\n", room, most, r->state == HG_F16 ? "fp16" : "fp32",
-	        hg_verdict_name(r->verdict), NAME, name, watched_by(r));
+	fprintf(out, "%8s  %8s  %-4s  %-8s  %-*s  %s\n", room, most,
+	        r->state == HG_F16 ? "fp16" : "fp32", hg_verdict_name(r->verdict), NAME, name,
+	        watched_by(r));
 }
 
 static void print_rows(const struct rows *rows, int backward, FILE *out)

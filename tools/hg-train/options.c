@@ -4,23 +4,42 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--patience", "N", "stop after N epochs without a better validation accuracy or loss; 0 (default): never", AT(patience), TOOL_INTEGER(0, 100000000)},
-    {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every), TOOL_INTEGER(1, 100000000)},
-    {"--together", "N", "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's worth; else 1)", AT(together),
-     TOOL_INTEGER(1, HG_STEP_REMEMBERED)},
-    {"--save", "FILE", "keep the state behind the last epoch in a checkpoint, also when interrupted; tried before the first", AT(save), TOOL_TEXT},
-    {"--resume", "FILE", "begin from a checkpoint; epochs are counted anew. With the options it was made with the run goes on bit for bit", AT(resume),
-     TOOL_TEXT},
-    {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)", AT(seeds), TOOL_INTEGER(1, 100000)},
-    {"--json", "FILE", "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard output", AT(json), TOOL_TEXT},
-    {"--observe", "N", "count every N epochs on the device how near every tensor comes to the limits of fp16 (16; with --doctor 1); 0: never", AT(observe),
-     TOOL_INTEGER(0, 100000000)},
-    {"--print-plan", NULL, "show the plan first: ops, types, verdicts, memory", AT(print_plan), TOOL_FLAG},
+    {"--patience", "N",
+     "stop after N epochs without a better validation accuracy or loss; 0 (default): never",
+     AT(patience), TOOL_INTEGER(0, 100000000)},
+    {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every),
+     TOOL_INTEGER(1, 100000000)},
+    {"--together", "N",
+     "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's "
+     "worth; else 1)",
+     AT(together), TOOL_INTEGER(1, HG_STEP_REMEMBERED)},
+    {"--save", "FILE",
+     "keep the state behind the last epoch in a checkpoint, also when interrupted; tried before "
+     "the first",
+     AT(save), TOOL_TEXT},
+    {"--resume", "FILE",
+     "begin from a checkpoint; epochs are counted anew. With the options it was made with the run "
+     "goes on bit for bit",
+     AT(resume), TOOL_TEXT},
+    {"--seeds", "K", "train K times, with seeds S, S+1, ..., and report mean and deviation (1)",
+     AT(seeds), TOOL_INTEGER(1, 100000)},
+    {"--json", "FILE",
+     "write one JSON object per epoch and a last one with \"event\":\"summary\"; - for standard "
+     "output",
+     AT(json), TOOL_TEXT},
+    {"--observe", "N",
+     "count every N epochs on the device how near every tensor comes to the limits of fp16 (16; "
+     "with --doctor 1); 0: never",
+     AT(observe), TOOL_INTEGER(0, 100000000)},
+    {"--print-plan", NULL, "show the plan first: ops, types, verdicts, memory", AT(print_plan),
+     TOOL_FLAG},
     {"--explain", NULL,
-     "say first which tensors can overflow fp16, the nearest first, and what watches them; full: the rule of each bound",
+     "say first which tensors can overflow fp16, the nearest first, and what watches them; full: "
+     "the rule of each bound",
      AT(explain), TOOL_LEVEL("full")},
     {"--doctor", NULL,
-     "look at every step, and when one goes bad say what went wrong first; replay those numbered 0, "
+     "look at every step, and when one goes bad say what went wrong first; replay those numbered "
+     "0, "
      "1, 2, 4, 8, ..., the last, and the evaluation of what was learnt, for what is silent "
      "(hg-doctor tries the remedies)",
      AT(doctor), TOOL_FLAG},

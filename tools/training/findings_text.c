@@ -242,7 +242,8 @@ static int is_weight(const hg_chain_link *link)
 	return link->node < 0 && link->backward;
 }
 
-/* "conv0/spmm (1 of 32000)", or without the numbers where nothing is infinite. Never broken within. */
+/* "conv0/spmm (1 of 32000)", or without the numbers where nothing is infinite. Never broken
+ * within. */
 static void print_link(FILE *out, const char *before, const hg_chain_link *link, const char *after,
                        int *column)
 {

@@ -76,8 +76,8 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 	if (f->row_is == HG_ROW_SCALAR)
 		return buffer;
 	if (f->head >= 0)
-		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s%shead %d", f->head_of, *f->head_of ? " " : "",
-		               (int)f->head);
+		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s%shead %d", f->head_of,
+		               *f->head_of ? " " : "", (int)f->head);
 	else
 		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is], (long long)f->col);
 	return buffer;
@@ -85,8 +85,9 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 
 const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *term, char *buffer)
 {
-	static const char *const what[] = {
-	    [HG_TERM_OWN] = "the node itself", [HG_TERM_BIAS] = "the bias", [HG_TERM_BEFORE] = "the gradient before"};
+	static const char *const what[] = {[HG_TERM_OWN] = "the node itself",
+	                                   [HG_TERM_BIAS] = "the bias",
+	                                   [HG_TERM_BEFORE] = "the gradient before"};
 	if (term->is != HG_TERM_ADDEND)
 		(void)snprintf(buffer, NAME_SIZE, "%s", what[term->is]);
 	else if (f->along_columns)

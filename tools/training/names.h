@@ -17,8 +17,8 @@ const char *name_term(const hg_dataset *d, const hg_finding *f, const hg_term *t
 const char *name_operand(const hg_finding *f, const hg_operand *operand, char *buffer);
 /* What a cause is called, without its explanation: "overflow in accumulation". */
 const char *name_cause(hg_cause cause, char *buffer);
-/* What happened and what to do: "fp16 overflow while summing 3007 neighbours of node 777. Fix: --precision fp16".
- * Returns buffer [SENTENCE_SIZE]. */
+/* What happened and what to do: "fp16 overflow while summing 3007 neighbours of node 777. Fix:
+ * --precision fp16". Returns buffer [SENTENCE_SIZE]. */
 const char *name_headline(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* The doctor's sentence with the name of the element; without the cause, which the headline says. Returns buffer [SENTENCE_SIZE]. */
 #define SENTENCE_SIZE 1536
