@@ -3,7 +3,8 @@
 
 #include "page.h"
 
-enum { LEFT = 64, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258, HIGH = 288 };
+static const int LEFT = 64, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258,
+                 HIGH = 288;
 
 /* Drawn once for a wide window, once for a telephone. */
 struct picture {

@@ -5,7 +5,8 @@
 
 #include "page.h"
 
-enum { WIDE = 560, HIGH = 346, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150, RADIUS_Y = 128 };
+static const int WIDE = 560, HIGH = 346, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150,
+                 RADIUS_Y = 128;
 
 /* The part of a name that fits beside a dot: before its row in brackets and its graph, which all
  * have in common. */

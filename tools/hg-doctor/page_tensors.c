@@ -8,15 +8,8 @@
 
 #include "page.h"
 
-enum {
-	BIN = 13,
-	LEFT = 44,
-	PLOT = 32 * BIN,
-	WIDE = LEFT + PLOT + 16,
-	TOP = 8,
-	LOW = 54,
-	HIGH = 74
-};
+static const int BIN = 13, LEFT = 44, PLOT = 32 * 13, WIDE = 44 + 32 * 13 + 16, TOP = 8, LOW = 54,
+                 HIGH = 74;
 
 /* Where |x| stands. Bin 0 has 10 powers of two in it, all others one. */
 static double along(double x)
