@@ -148,8 +148,8 @@ static int fits_one(json_t *rules, json_t *value, const char *path)
 	json_array_foreach(rules, i, rule)
 	{
 		count += fits(rule, value, path) == 0;
-		if (!*best || strstr(best, ".event: "))
-			memcpy(best, why, sizeof best);
+		if (!*best || strstr(best, ".event: ") || strcspn(why, ":") > strcspn(best, ":"))
+			memcpy(best, why, sizeof best); /* who came farthest tells most */
 	}
 	memcpy(why, best, sizeof why);
 	return count == 1 ? 0 : count ? fail(path, "fits several of", "oneOf") : -1;
