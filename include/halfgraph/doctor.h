@@ -139,7 +139,7 @@ typedef struct hg_finding {
 	int operands;
 	int64_t columns;   /* features that became zero at their upload: columns that lost more than half of their mass; else 0 */
 	const char *grown; /* the weight that the updates have made larger than any other, "conv0.weight"; "": none is */
-	double grown_by;   /* its size, root mean square, as a multiple of what it was when the doctor was made */
+	double grown_by;   /* the geometric mean of its sizes, by that of when the doctor was made */
 	const hg_chain_link *chain; /* [links], the origin first */
 	int links;
 	hg_remedy *remedy; /* [remedies], the best first */
@@ -237,6 +237,14 @@ typedef struct hg_doctor_trial {
 	const hg_train_config *config; /* of the run with the findings; its progress is called for every epoch of every run */
 	const hg_train_data *data;
 	int64_t steps; /* of each run */
+	/* Where each run begins, as hg_train_set_state puts it in: whose findings come from a
+	 * checkpoint wants remedies that help from there. NULL: with the weights that the seed
+	 * makes. The loss may then rise by 0.05, as dropout has it where there is little left to
+	 * learn. */
+	const hg_state *from;
+	/* Out: the run once more, nothing changed, before all others: what works of itself proves no
+	 * remedy. NULL: nobody asks. */
+	hg_remedy *control;
 	int most;      /* runs, at least 1; usually 12: one finding has 7 remedies at most, and the next ones may name 5 others */
 	/* As in hg_doctor_config. NULL: what is on the device is taken, where a half has lost digits already. */
 	const void *features;
@@ -244,7 +252,7 @@ typedef struct hg_doctor_trial {
 } hg_doctor_trial;
 #define HG_DOCTOR_TRIAL_INIT                              \
 	{                                                     \
-		sizeof(hg_doctor_trial), 0, 0, 200, 12, 0, HG_F32 \
+		sizeof(hg_doctor_trial), 0, 0, 200, 0, 0, 12, 0, HG_F32 \
 	}
 /* findings: [count]. HG_INFO_STOPPED where progress stops a run: what did not come to an end stays untried. */
 HG_API HG_NODISCARD hg_status hg_doctor_try(hg_context *context, const hg_doctor_trial *trial, const hg_finding *findings, int count);

@@ -140,10 +140,40 @@ static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 	return own ? find(parts, b->operand == SPMM_EPS || b->launch->call.in[SPMM_EPS].data ? &hg__op_combine : &hg__op_add) : 0;
 }
 
+/* ---- casts that nobody wrote ---- */
+
+/* Forward, what made the number that does not fit; backward, what reads it in f32, and whose
+ * gradient it is. */
+static const struct hg__line *behind_the_cast(const struct hg__exam *exam,
+                                              const struct hg__blame *b)
+{
+	const hg_tape *tape = exam->tape;
+	const struct hg__node *cast = b->launch->call.node;
+	const int32_t maker = tape->value[cast->in[0]].node;
+	if (!b->backward)
+		return maker >= 0 ? &tape->line[maker] : NULL;
+	for (int64_t k = b->launch->line + 1; k < tape->lines; k++)
+		for (int i = 0; i < tape->line[k].node.n_in && tape->line[k].alive; i++)
+			if (tape->line[k].node.in[i] == cast->out && tape->line[k].back)
+				return &tape->line[k];
+	return NULL;
+}
+
+static hg_status blame_line(struct hg__exam *exam, const struct hg__line *line,
+                            struct hg__part *part)
+{
+	part->op = line->op;
+	return hg__page_text(exam->ctx, exam->pages, &part->layer, "%s", line->scope);
+}
+
 hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg__part *part)
 {
 	struct parts parts;
 	int guilty = 0;
+	const struct hg__line *line =
+	    hg__is_own_cast(exam->tape, b->launch->line) ? behind_the_cast(exam, b) : NULL;
+	if (line)
+		return blame_line(exam, line, part);
 	HG__TRY(list_parts(exam, b->launch, &parts));
 	if (b->backward)
 		guilty = blame_backward(b, &parts);

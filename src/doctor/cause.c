@@ -5,7 +5,8 @@
 
 /* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1 forward; |wide| / S is what it would be without it.
  *
- *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and |wide| / S is beyond the type
+ *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and
+ *                   |wide| / S is beyond the type, or it is a norm of what is constant
  *     ACCUMULATION  a sum in f16 that fits, |wide| / S; backward only where its partial sums, divided by S, do not
  *     STORE         forward, all else
  *     EXPLOSION     backward, |wide| / S is beyond the type
@@ -47,6 +48,13 @@ static int vanishes(double rstd, float eps)
 	return rstd * rstd * 1025.0 * (double)eps >= 1.0;
 }
 
+/* And one that is nothing beside eps, var <= eps / 499: of what is constant. Whatever the loss
+ * scale is, its gradient is multiplied by 1 / sqrt(eps) for nothing. */
+static int is_constant(double rstd, float eps)
+{
+	return rstd * rstd * (double)eps >= 0.998;
+}
+
 static hg_status norms_columns(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
 {
 	struct hg__batch_norm_attr attr;
@@ -55,7 +63,8 @@ static hg_status norms_columns(const struct hg__exam *exam, const struct hg__fau
 	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
 	hg__attr_get(node, &attr, sizeof attr);
 	HG__TRY(hg__fetch_element(exam->ctx, &statistics, 1, f->col, &rstd));
-	*zero = vanishes(ldexp(rstd, -f->result->launch->call.shift[0]), attr.eps); /* rstd is that of what is stored */
+	rstd = ldexp(rstd, -f->result->launch->call.shift[0]); /* it is that of what is stored */
+	*zero = vanishes(rstd, attr.eps) + is_constant(rstd, attr.eps);
 	return HG_OK;
 }
 
@@ -69,7 +78,7 @@ static hg_status norms_rows(const struct hg__exam *exam, const struct hg__fault 
 	if (f->result->operand > 0) /* sums over all rows */
 		return HG_OK;
 	HG__TRY(hg__fetch_element(exam->ctx, &statistics, statistics.rows / 2 + f->row, 0, &rstd));
-	*zero = vanishes(rstd, attr.eps);
+	*zero = vanishes(rstd, attr.eps) + is_constant(rstd, attr.eps);
 	return HG_OK;
 }
 
@@ -87,15 +96,19 @@ static const struct {
 };
 #define DIVIDERS (sizeof dividers / sizeof *dividers)
 
-static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f, hg_zero *of)
+/* constant: it is a norm of what is constant. */
+static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f,
+                                 hg_zero *of, int *constant)
 {
 	int zero = 0;
+	*constant = 0;
 	*of = HG_ZERO_NONE;
 	for (size_t i = 0; i < DIVIDERS; i++) {
 		if (dividers[i].op != f->result->launch->call.node->op)
 			continue;
 		HG__TRY(dividers[i].zero(exam, f, &zero));
 		*of = zero ? dividers[i].of : HG_ZERO_NONE;
+		*constant = zero > 1;
 	}
 	return HG_OK;
 }
@@ -126,8 +139,9 @@ hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, s
 	const double scale = backward ? (double)exam->step.scale.scale : 1.0, limit = hg_dtype_get(f->result->got.dtype)->overflow;
 	const int beyond = !(fabs(f->wide) / scale < limit);
 	hg_zero zero = HG_ZERO_NONE;
-	HG__TRY(divides_by_zero(exam, f, &zero));
-	*why = (struct hg__why){.zero = beyond ? zero : HG_ZERO_NONE};
+	int constant = 0;
+	HG__TRY(divides_by_zero(exam, f, &zero, &constant));
+	*why = (struct hg__why){.zero = beyond || (backward && constant) ? zero : HG_ZERO_NONE};
 	if (why->zero)
 		why->cause = HG_CAUSE_ZERO;
 	else if (!beyond && f->sum->accumulate != HG_ACC_F32 && (!backward || partial_overflows(f->sum, scale)))

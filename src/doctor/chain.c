@@ -64,7 +64,9 @@ static hg_status reach_gradient(struct walk *w, int32_t root)
 		return HG_OK;
 	sight->reached = 1;
 	if (value->node >= 0)
-		return add_node(w, value->node, 1, sight->bad, sight->count);
+		return hg__is_own_cast(w->exam->tape, value->node)
+		           ? HG_OK
+		           : add_node(w, value->node, 1, sight->bad, sight->count);
 	return value->kind == HG__PARAM ? HG_OK : add_leaf(w, value->name, 1, sight->bad, sight->count);
 }
 
@@ -88,6 +90,8 @@ static hg_status reach(struct walk *w, const struct hg__stop *stop, int32_t firs
 	if (stop->backward)
 		return reach_gradients(w, stop, first);
 	w->exam->value[node->out].reached = 1;
+	if (hg__is_own_cast(w->exam->tape, stop->launch->line) && w->links)
+		return HG_OK;
 	return add_node(w, stop->launch->line, 0, stop->bad, stop->count);
 }
 

@@ -38,6 +38,11 @@ static hg_status make(hg_params *params, hg_optim *optim, const hg_doctor_config
 	doctor->params = params;
 	doctor->optim = optim;
 	doctor->config = ours;
+	const hg_status status = hg__growth_begin(params, &doctor->growth);
+	if (status < 0) {
+		hg__host_free(ctx, doctor, sizeof *doctor);
+		return status;
+	}
 	*out = doctor;
 	return HG_OK;
 }
@@ -110,6 +115,7 @@ void hg_doctor_free(hg_doctor *doctor)
 	hg_context *ctx = doctor->ctx;
 	hg_tape_free(doctor->tape);
 	hg__page_free(ctx, &doctor->pages);
+	hg__growth_free(ctx, &doctor->growth);
 	hg__host_free(ctx, doctor, sizeof *doctor);
 }
 
@@ -185,6 +191,7 @@ static void least_headroom(hg_doctor_report *report)
 
 static hg_status explain(struct hg__exam *exam, struct hg__found *found)
 {
+	HG__TRY(hg__exam_growth(exam, found));
 	HG__TRY(hg__exam_chain(exam, found));
 	HG__TRY(hg__exam_sentence(exam, found));
 	return hg__exam_remedies(exam, found);
@@ -267,6 +274,7 @@ static hg_status examine(hg_doctor *doctor, int back, int evaluation)
 	                        .silent = doctor->config.silent && !evaluation,
 	                        .most = doctor->config.most_findings,
 	                        .evaluation = evaluation,
+	                        .growth = &doctor->growth,
 	                        .steepest = doctor->steepest,
 	                        .pages = &doctor->pages};
 	struct hg__sandbox box = {0};

@@ -15,6 +15,7 @@ struct hg_doctor {
 	hg_tape *tape;   /* kept (autograd/keep.c); of a training run only while a step is examined */
 	hg_doctor_config config;
 	/* the loss's own gradient, the largest that an examination has seen, at loss scale 1 */
+	struct hg__growth growth;
 	double steepest;
 	struct hg__page *pages; /* of the report */
 	hg_doctor_report report;

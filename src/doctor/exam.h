@@ -2,6 +2,7 @@
 #define HG_DOCTOR_EXAM_H
 
 #include "autograd/tape.h"
+#include "doctor/growth.h"
 #include "doctor/look.h"
 #include "doctor/page.h"
 #include "doctor/sum.h"
@@ -41,6 +42,8 @@ struct hg__sight {
 	int tensor;         /* its place in the report, 1 ..; 0: none */
 	double row_sum;     /* of a leaf: the largest sum of sizes over a row */
 	int reached;        /* chain.c */
+	int32_t from[2];    /* of a gradient: lines whose backward gave the last two parts of it */
+	int parts;          /* and how many there were */
 };
 
 /* A launch as the chain sees it. */
@@ -70,6 +73,7 @@ struct hg__exam {
 	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
 	const hg_train_config *config; /* of a training run; NULL: none */
 	const hg_progress *progress;
+	const struct hg__growth *growth;
 	int silent, most;
 	int evaluation; /* the forward pass of one, and nothing else */
 	/* the largest gradient of its loss that this run has had, at loss scale 1; 0: unknown */
@@ -85,6 +89,8 @@ struct hg__exam {
 	int tensors, tensor_room;
 	struct hg__found *found[2]; /* loud, silent: [most] each */
 	int founds[2];
+	struct hg__mat
+	    before[HG__MAX_IN]; /* of the node at hand: gradients that its own are added to */
 	int between_bad; /* of the node at hand: what its backward makes on the way is not finite */
 	double loss;
 };
@@ -101,7 +107,8 @@ HG_NODISCARD hg_status hg__exam_replay(struct hg__exam *exam);
 /* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then, for what is added to a gradient, after it was; old: the gradient
  * before, data NULL if this is the first part of it. */
 HG_NODISCARD hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch);
-HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch, struct hg__wide *wide);
+HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch,
+                                          struct hg__wide *wide, int good);
 HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old);
 int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
 struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
@@ -127,6 +134,29 @@ struct hg__why {
 	hg_zero zero;
 };
 HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, struct hg__why *why);
+/* The sum behind an element of a result, with the gradient that was there before; none of what
+ * is between. */
+HG_NODISCARD hg_status hg__sum_of_result(const struct hg__exam *exam,
+                                         const struct hg__result *result, int64_t row, int64_t col,
+                                         struct hg__sum *sum);
+/* loud.c: what is not finite. good 0: of operands of which some were not. */
+HG_NODISCARD hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *result,
+                                      const struct hg__look *look, int good);
+/* Two gradients of one tensor, at one element: what was there, and what is added. */
+struct hg__parts {
+	int32_t from[2]; /* the lines that they come from; -1: unknown */
+	int count;       /* parts up to now */
+	double value[2];
+};
+/* loud.c: both are finite, and their sum is not? old: what was there. */
+HG_NODISCARD hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *result,
+                                       const struct hg__look *look, const struct hg__mat *old,
+                                       struct hg__parts *parts);
+/* operands.c: what the op had there; and whose gradients were added. */
+HG_NODISCARD hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *result,
+                                         hg_finding *f);
+HG_NODISCARD hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f,
+                                          const struct hg__parts *parts);
 /* silent.c: what is finite and wrong all the same. */
 HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
 /* Was most of it stored as zero? */
@@ -138,6 +168,10 @@ HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *fou
 HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
 /* statistics.c: when the forward pass has run, and the run's own state is back. */
 HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
+/* growth.c: of what overflowed, are weights to blame that the updates have blown up? */
+HG_NODISCARD hg_status hg__exam_growth(const struct hg__exam *exam, struct hg__found *found);
+/* heads.c: which attention head the element's column is. */
+void hg__name_head(const struct hg__exam *exam, int32_t value, hg_finding *f);
 /* chain.c */
 HG_NODISCARD hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found);
 /* sentence.c */
@@ -166,6 +200,12 @@ struct hg__blame {
 };
 HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *blame, struct hg__part *part);
 
+/* Is it a cast that nobody wrote, made while the tape was recorded so that types fit? */
+static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
+{
+	const struct hg__node *node = &tape->line[line].node;
+	return node->op == &hg__op_cast && !tape->value[node->out].pinned;
+}
 static inline const struct hg__line *hg__line_of(const struct hg__exam *exam, const struct hg__launch *launch)
 {
 	return &exam->tape->line[launch->line];

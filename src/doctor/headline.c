@@ -131,6 +131,11 @@ static void say_zero(struct line *l)
 
 static void say_optimiser(struct line *l)
 {
+	if (*l->f->grown) {
+		say(l, "Learning rate too high: %s has grown to %.3g times its size, and %s overflows",
+		    l->f->grown, l->f->grown_by, l->f->tensor);
+		return;
+	}
 	say(l, "%s makes %s %s", l->f->op, l->f->tensor, isnan(l->f->got) ? "NaN" : "infinite");
 	if (isfinite(l->f->wide))
 		say(l, ": %.6g is beyond %s", l->f->wide, type_name(l->f));

@@ -70,12 +70,14 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 
 static void list_top(hg_finding *f, const struct hg__sum *sum)
 {
-	f->along_columns = sum->count > 1;
+	int64_t gathered = 0;
+	f->along_columns = 1;
 	for (int64_t k = 0; k < sum->count; k++) {
 		const struct hg__addend *a = &sum->addend[k];
-		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand, HG_TERM_ADDEND};
+		const hg_term term = {a->row, a->col, a->factor, a->operand, a->factor * a->operand, a->is};
 		int at = f->tops;
-		f->along_columns &= a->row == sum->addend[0].row;
+		f->along_columns &= a->row == sum->addend[0].row || a->is != HG_TERM_ADDEND;
+		gathered += a->is == HG_TERM_ADDEND;
 		while (at > 0 && fabs(f->top[at - 1].value) < fabs(term.value))
 			at--;
 		if (at == HG_DOCTOR_TOP)
@@ -85,6 +87,7 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 			f->top[i] = f->top[i - 1];
 		f->top[at] = term;
 	}
+	f->along_columns &= gathered > 1;
 }
 
 /* The curve of a sum that went wrong on its way, or at its end. */
@@ -103,7 +106,9 @@ static hg_status keep_running(struct hg__exam *exam, hg_finding *f, const struct
 static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
-	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand, f->row, f->col, sum->exact, f->wide};
+	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand,
+	                                f->row,    f->col,      sum->alone,
+	                                f->wide};
 	struct hg__part part;
 	HG__TRY(hg__blame(exam, &blame, &part));
 	found->op = part.op;
@@ -130,6 +135,16 @@ static void tell_unscaled(hg_finding *f, hg_running *running, int shift)
 	}
 }
 
+/* Addends of the op at fault: of an aggregation those that it gathers, whatever a fused node
+ * adds to them. */
+static void count_terms(struct hg__found *found, const struct hg__sum *sum)
+{
+	hg_finding *f = &found->finding;
+	f->terms = sum->count;
+	for (int64_t k = 0; k < sum->count && found->op == &hg__op_spmm; k++)
+		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
+}
+
 hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r, int64_t row, int64_t col, const struct hg__sum *sum,
                        const struct hg__half_sum *half)
 {
@@ -141,7 +156,6 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	f->backward = r->backward;
 	f->limit = hg_dtype_get(r->got.dtype)->overflow;
 	f->count = r->got.rows * r->got.cols;
-	f->terms = sum->count;
 	if (sum->accumulate != HG_ACC_F32 && f->cause != HG_CAUSE_UNDERFLOW) {
 		f->partial_at = half->at;
 		f->partial = half->partial;
@@ -151,60 +165,35 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	hg_running *running = NULL;
 	HG__TRY(keep_running(exam, f, sum, half, &running));
 	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
+	hg__name_head(exam, r->value, f);
 	HG__TRY(name_guilty(exam, r, sum, found));
+	count_terms(found, sum);
+	HG__TRY(hg__tell_operands(exam, r, f));
 	if (r->operand == HG__OUTPUT)
 		tell_unscaled(f, running, exam->tape->value[r->value].shift);
 	return HG_OK;
 }
 
-/* The wide value of an element, from its sum in f64 where the f32 run is that sum, or could not hold it. */
-static double widest(double wide, const struct hg__sum *sum)
-{
-	return sum->known && (!isfinite(wide) || fabs(sum->exact - wide) <= 1e-4 * sum->mass) ? sum->exact : wide;
-}
-
-/* Not finite, of good operands. */
-static hg_status loud(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
-{
-	struct hg__sum sum = {0};
-	struct hg__half_sum half = {0};
-	struct hg__fault fault = {.result = r, .row = look->row, .col = look->col, .sum = &sum};
-	struct hg__why why = {HG_CAUSE_STORE, HG_ZERO_NONE};
-	HG__TRY(hg__fetch_element(exam->ctx, &r->wide, look->row, look->col, &fault.wide));
-	if (r->operand != HG__BETWEEN)
-		HG__TRY(hg__sum_open(&r->launch->call, r->operand, look->row, look->col, &sum));
-	fault.wide = widest(fault.wide, &sum);
-	hg__sum_in_halves(&sum, &half);
-	hg_status status = hg__cause_of(exam, &fault, &why);
-	struct hg__found *found = status >= 0 ? hg__found_new(exam, 0, why.cause) : NULL;
-	if (found) {
-		found->finding.zero = why.zero;
-		found->finding.got = look->got;
-		found->finding.wide = fault.wide;
-		found->finding.bad = look->nonfinite;
-		status = hg__found_in(exam, found, r, look->row, look->col, &sum, &half);
-	}
-	hg__sum_close(&sum);
-	return status;
-}
-
 /* ---- one result ---- */
 
-/* wide.data NULL: the operands were bad, and the result is none of this node's doing. */
-static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct hg__sight *sight, struct hg__stop *stop, int noted)
+/* wide.data NULL: nobody knows what it should be. good 0: some operands were bad, and of the
+ * result only what is finite in the wide run, on the same operands, is this node's doing. */
+static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct hg__sight *sight,
+                       struct hg__stop *stop, int good)
 {
-	const int faint = operands_faint(exam, r->launch, r->backward);
+	const int faint = operands_faint(exam, r->launch, r->backward),
+	          noted = r->operand != HG__BETWEEN;
 	struct hg__look look;
 	hg_doctor_tensor tensor;
 	int fades = 0;
-	HG__TRY(hg__look_at(exam->ctx, &r->got, r->wide.data && exam->silent ? &r->wide : NULL, &look));
+	HG__TRY(hg__look_for(exam->ctx, &r->got, r->wide.data ? &r->wide : NULL, good, &look));
 	if (noted) {
 		HG__TRY(describe(exam, r, &tensor));
 		HG__TRY(hg__note_tensor(exam, &tensor, &look, &sight->tensor));
 	}
-	if (r->wide.data && look.nonfinite)
-		HG__TRY(loud(exam, r, &look));
-	else if (r->wide.data && exam->silent)
+	if (r->wide.data && look.own)
+		HG__TRY(hg__judge_loud(exam, r, &look, good));
+	if (r->wide.data && exam->silent && good)
 		HG__TRY(hg__judge_silent(exam, r, &look, faint, &fades));
 	sight->bad = look.nonfinite;
 	sight->count = r->got.rows * r->got.cols;
@@ -232,69 +221,54 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 	struct hg__wide wide = {0};
 	struct hg__result result = {launch, exam->stops, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
 	hg_status status = HG_OK;
-	if (hg__operands_good(exam, launch, 0)) {
-		status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
-		if (status >= 0)
-			status = hg__wide_run(&wide, 0);
-		result.wide = wide.call.out;
-	}
+	const int good = hg__operands_good(exam, launch, 0);
+	status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
+	if (status >= 0)
+		status = hg__wide_run(&wide, 0);
+	result.wide = wide.call.out;
 	if (status >= 0 && is_float_result(&result.got))
-		status = judge(exam, &result, &exam->value[result.value], stop, 1);
+		status = judge(exam, &result, &exam->value[result.value], stop, good);
 	hg__wide_close(&wide);
 	exam->stops++;
 	return status;
 }
 
-static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *launch, const struct hg__wide *wide, struct hg__stop *stop)
+static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *launch,
+                               const struct hg__wide *wide, int good, struct hg__stop *stop)
 {
 	struct hg__sight sight = {0};
 	for (int i = 0; i < HG__MAX_AUX; i++) {
 		const struct hg__mat *aux = &launch->call.aux[i];
 		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) || aux->dtype != HG_F16 || sight.bad)
 			continue;
-		const struct hg__result r = {launch, exam->stops, 1, HG__BETWEEN, launch->call.node->out, *aux, wide ? wide->call.aux[i] : (struct hg__mat){0}};
-		HG__TRY(judge(exam, &r, &sight, stop, 0));
+		const struct hg__result r = {
+		    launch, exam->stops, 1, HG__BETWEEN, launch->call.node->out, *aux, wide->call.aux[i]};
+		HG__TRY(judge(exam, &r, &sight, stop, good));
 	}
 	exam->between_bad = sight.bad != 0;
 	return HG_OK;
 }
 
-hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch, struct hg__wide *wide)
+hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch,
+                             struct hg__wide *wide, int good)
 {
 	const struct hg__node *node = launch->call.node;
 	struct hg__stop *stop = next_stop(exam, launch, 1);
-	if (wide)
-		HG__TRY(hg__wide_run(wide, 1));
-	HG__TRY(judge_between(exam, launch, wide, stop));
+	HG__TRY(hg__wide_run(wide, 1));
+	HG__TRY(judge_between(exam, launch, wide, good, stop));
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__mat *din = &launch->call.din[i];
 		if (!is_float_result(din))
 			continue;
 		const int32_t root = exam->tape->value[node->in[i]].root;
-		struct hg__result r = {launch, exam->stops, 1, i, root, *din, {0}};
-		if (wide && !exam->between_bad)
-			r.wide = wide->call.din[i];
-		HG__TRY(judge(exam, &r, &exam->grad[root], stop, 1));
+		const struct hg__result r = {launch, exam->stops, 1, i, root, *din, wide->call.din[i]};
+		HG__TRY(judge(exam, &r, &exam->grad[root], stop, good && !exam->between_bad));
+		exam->grad[root].from[0] = exam->grad[root].parts ? exam->grad[root].from[1] : -1;
+		exam->grad[root].from[1] = launch->line;
+		exam->grad[root].parts++;
 	}
 	exam->stops++;
 	return HG_OK;
-}
-
-/* gradient + part, both finite, and the sum is not. */
-static hg_status added_found(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look, double sum)
-{
-	const struct hg__sum none = {.accumulate = HG_ACC_F32};
-	const struct hg__half_sum half = {0};
-	const struct hg__fault fault = {r, look->row, look->col, sum, &none};
-	struct hg__why why;
-	HG__TRY(hg__cause_of(exam, &fault, &why));
-	struct hg__found *found = hg__found_new(exam, 0, why.cause);
-	if (!found)
-		return HG_OK;
-	found->finding.got = look->got;
-	found->finding.wide = sum;
-	found->finding.bad = look->nonfinite;
-	return hg__found_in(exam, found, r, look->row, look->col, &none, &half);
 }
 
 /* The launch is the one that has just been judged. */
@@ -303,18 +277,14 @@ hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch
 	const int32_t root = exam->tape->value[launch->call.node->in[operand]].root;
 	struct hg__sight *sight = &exam->grad[root];
 	const struct hg__result r = {launch, exam->stops - 1, 1, operand, root, launch->add[operand], {0}};
+	struct hg__parts parts = {.from = {sight->from[0], sight->from[1]}, .count = sight->parts};
 	struct hg__look look;
 	hg_doctor_tensor tensor;
-	double before = 0.0, part = 0.0;
-	HG__TRY(hg__look_at(exam->ctx, &r.got, NULL, &look));
+	HG__TRY(hg__look_for(exam->ctx, &r.got, NULL, 1, &look));
 	HG__TRY(describe(exam, &r, &tensor));
 	HG__TRY(hg__note_tensor(exam, &tensor, &look, &sight->tensor));
-	if (look.nonfinite && !sight->bad && old->data) {
-		HG__TRY(hg__fetch_element(exam->ctx, old, look.row, look.col, &before));
-		HG__TRY(hg__fetch_element(exam->ctx, &launch->call.din[operand], look.row, look.col, &part));
-		if (isfinite(before) && isfinite(part))
-			HG__TRY(added_found(exam, &r, &look, before + part));
-	}
+	if (look.nonfinite && old->data)
+		HG__TRY(hg__judge_parts(exam, &r, &look, old, &parts));
 	sight->bad = look.nonfinite;
 	return HG_OK;
 }

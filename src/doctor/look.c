@@ -42,6 +42,77 @@ static void count(struct hg__look *look, int64_t row, int64_t n, const float *x)
 	look->row_sum = sum > look->row_sum ? sum : look->row_sum;
 }
 
+/* ---- one of each row and each column that is bad ---- */
+
+/* Rows so far, and how many of them are passed over between two that are kept; columns are
+ * looked for in the first of the rows. */
+struct samples {
+	struct hg__bad row[HG__BADS], col[HG__BADS];
+	int rows, cols;
+	int64_t seen, stride, last;
+};
+#define ROWS_FOR_COLUMNS 1024
+
+static void thin_out(struct samples *s)
+{
+	for (int i = 0; 2 * i < s->rows; i++)
+		s->row[i] = s->row[2 * i];
+	s->rows = (s->rows + 1) / 2;
+	s->stride *= 2;
+}
+
+static void sample_row(struct samples *s, const struct hg__bad *bad)
+{
+	if (s->seen && bad->row == s->last)
+		return;
+	s->last = bad->row;
+	if (s->seen++ % s->stride)
+		return;
+	if (s->rows == HG__BADS)
+		thin_out(s);
+	if ((s->seen - 1) % s->stride == 0)
+		s->row[s->rows++] = *bad;
+}
+
+static void sample_column(struct samples *s, const struct hg__bad *bad)
+{
+	if (s->seen > ROWS_FOR_COLUMNS || s->cols == HG__BADS)
+		return;
+	for (int i = 0; i < s->cols; i++)
+		if (s->col[i].col == bad->col)
+			return;
+	s->col[s->cols++] = *bad;
+}
+
+static void list_samples(const struct samples *s, struct hg__look *look)
+{
+	for (int i = 0; i < s->rows; i++)
+		look->bad[look->bads++] = s->row[i];
+	for (int i = 0; i < s->cols; i++) {
+		int known = 0;
+		for (int k = 0; k < s->rows; k++)
+			known |= s->row[k].row == s->col[i].row && s->row[k].col == s->col[i].col;
+		if (!known)
+			look->bad[look->bads++] = s->col[i];
+	}
+}
+
+/* wide NULL, or good: all of them. */
+static void sample(struct hg__look *look, struct samples *s, int64_t row, int64_t n, const float *x,
+                   const float *wide)
+{
+	for (int64_t c = 0; c < n; c++) {
+		if (isfinite(x[c]) || (wide && !isfinite(wide[c])))
+			continue;
+		const struct hg__bad bad = {row, c, (double)x[c]};
+		look->own++;
+		sample_row(s, &bad);
+		sample_column(s, &bad);
+	}
+}
+
+/* ---- beside what is wide ---- */
+
 /* x beside w. */
 static void compare(struct hg__look *look, int64_t row, int64_t n, const float *x, const float *w)
 {
@@ -67,31 +138,37 @@ static void compare(struct hg__look *look, int64_t row, int64_t n, const float *
 struct beside {
 	const struct hg__mat *mat;
 	const float *host;
+	int good; /* all that is not finite is this tensor's own doing */
 };
 
 /* Rows first .. of what was fetched; as floats, a row at a time. wide: NULL, or the first of the rows beside them, `ld` apart. */
-static void pass(struct hg__look *look, const struct hg__fetched *got, const float *wide, int64_t ld, int64_t first, float *row)
+static void pass(struct hg__look *look, struct samples *s, const struct hg__fetched *got,
+                 const float *wide, int64_t ld, int good, int64_t first, float *row)
 {
 	const struct hg__mat *m = &got->mat;
 	for (int64_t r = 0; r < m->rows; r++) {
 		hg__convert(HG_F32, row, m->dtype, (const char *)m->data + (size_t)(r * m->ld) * hg_dtype_size(m->dtype), m->cols);
+		const int64_t before = look->nonfinite;
 		count(look, first + r, m->cols, row);
+		if (look->nonfinite > before)
+			sample(look, s, first + r, m->cols, row, good || !wide ? NULL : wide + r * ld);
 		if (wide)
 			compare(look, first + r, m->cols, row, wide + r * ld);
 	}
 }
 
-static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got, const struct beside *beside, int64_t first, int64_t n, float *row,
-                              struct hg__look *look)
+static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got,
+                              const struct beside *beside, int64_t first, int64_t n, float *row,
+                              struct samples *s, struct hg__look *look)
 {
 	struct hg__fetched narrow = {0}, wide = {0};
 	hg_status status = hg__fetch_rows(ctx, got, first, n, &narrow);
 	if (status >= 0 && beside->mat)
 		status = hg__fetch_rows(ctx, beside->mat, first, n, &wide);
 	if (status >= 0 && beside->host)
-		pass(look, &narrow, beside->host + first * got->cols, got->cols, first, row);
+		pass(look, s, &narrow, beside->host + first * got->cols, got->cols, 1, first, row);
 	else if (status >= 0)
-		pass(look, &narrow, wide.mat.data, wide.mat.ld, first, row);
+		pass(look, s, &narrow, wide.mat.data, wide.mat.ld, beside->good, first, row);
 	hg__fetched_free(ctx, &wide);
 	hg__fetched_free(ctx, &narrow);
 	return status;
@@ -102,22 +179,33 @@ static hg_status look_over(hg_context *ctx, const struct hg__mat *got, const str
 	const int64_t fit = got->ld > 0 ? HG__STAGING_BYTES / (got->ld * (int64_t)sizeof(float)) : 1, rows = fit > 1 ? fit : 1;
 	struct hg__buffer row = {0};
 	hg_status status = HG_OK;
+	struct samples samples = {.stride = 1};
 	*look = (struct hg__look){0};
 	HG__TRY(hg__buffer_host(ctx, got->cols, sizeof(float), "doctor: a row", &row));
 	for (int64_t first = 0; first < got->rows && got->cols > 0 && status >= 0; first += rows)
-		status = look_at_rows(ctx, got, beside, first, got->rows - first < rows ? got->rows - first : rows, row.data, look);
+		status = look_at_rows(ctx, got, beside, first,
+		                      got->rows - first < rows ? got->rows - first : rows, row.data,
+		                      &samples, look);
+	list_samples(&samples, look);
 	hg__buffer_free(ctx, &row);
 	return status;
 }
 
-hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look)
+hg_status hg__look_for(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide,
+                       int good, struct hg__look *look)
 {
-	const struct beside beside = {wide, NULL};
+	const struct beside beside = {wide, NULL, good};
 	return look_over(ctx, got, &beside, look);
+}
+
+hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide,
+                      struct hg__look *look)
+{
+	return hg__look_for(ctx, got, wide, 1, look);
 }
 
 hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host, struct hg__look *look)
 {
-	const struct beside beside = {NULL, host};
+	const struct beside beside = {NULL, host, 1};
 	return look_over(ctx, got, &beside, look);
 }

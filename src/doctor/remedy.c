@@ -4,7 +4,7 @@
 
 #include "core/text.h"
 #include "core/typed.h"
-#include "doctor/exam.h"
+#include "doctor/remedy.h"
 
 /* What to change: a table of options by cause, the best first; each says when it fits and with what value. */
 
@@ -217,7 +217,8 @@ static int beyond_f16_too(const struct patient *p, char option[OPTION])
 /* After an update: the master holds it. */
 static int working_copy_only(const struct patient *p, char option[OPTION])
 {
-	return is_number(p) && p->f->limit == hg_dtype_get(HG_F16)->overflow && full_precision(p, option);
+	return is_number(p) && !*p->f->grown && p->f->limit == hg_dtype_get(HG_F16)->overflow &&
+	       full_precision(p, option);
 }
 
 static int outgrown(const struct patient *p, char option[OPTION])
@@ -228,6 +229,27 @@ static int outgrown(const struct patient *p, char option[OPTION])
 static int vanished(const struct patient *p, char option[OPTION])
 {
 	return p->f->node < 0 && fabs(p->exam->value[p->found->value].row_sum - 1.0) > ROUNDED && write_fixed(option, "--row-normalize on");
+}
+
+/* What a rate makes of weights in one step is about itself (Adam), or in proportion to it: a
+ * quarter of what they were is moved in a step by the power of ten below rate * then / (4 * what
+ * a step has added). */
+static int grown_rate(const struct patient *p, char option[OPTION])
+{
+	const double steps = (double)(p->f->step - p->exam->growth->step);
+	const double lr = rate(p) * steps / (4.0 * (p->f->grown_by - 1.0));
+	return *p->f->grown && lr > 0.0 && write_number(option, "--lr", pow(10.0, floor(log10(lr))));
+}
+
+static int ungrown_rate(const struct patient *p, char option[OPTION])
+{
+	return !*p->f->grown && lower_rate(p, option);
+}
+
+/* The gradient of what is constant, where it fits at loss scale 1. */
+static int fits_lower(const struct patient *p, char option[OPTION])
+{
+	return isfinite(p->f->wide) && lower_scale(p, option);
 }
 
 static int no_eps(const struct patient *p, char option[OPTION])
@@ -282,33 +304,49 @@ static const struct {
     {HG_CAUSE_SWAMPING, wide_sums, "sums in fp32 grow on where fp16 can add no more"},
     {HG_CAUSE_SWAMPING, batched_sums, "sums in fp16, but in batches of 64"},
     {HG_CAUSE_SWAMPING, full_precision, "nothing is fp16 then"},
+    {HG_CAUSE_ZERO, fits_lower,
+     "the largest scale at which this gradient has room, until what is constant has gone"},
     {HG_CAUSE_ZERO, full_precision, "fp32 holds quotients of smaller numbers"},
     {HG_CAUSE_ZERO, no_option,
      "add a small positive number to what is divided by, or taken the root or logarithm of; a "
      "larger eps in a norm"},
     {HG_CAUSE_OPTIMISER, no_eps,
      "the optimiser's eps is 0: a gradient that was always 0 is divided by 0"},
-    {HG_CAUSE_OPTIMISER, lower_rate, "shorter steps"},
+    {HG_CAUSE_OPTIMISER, grown_rate, "one step moves the weights by a part of their size"},
+    {HG_CAUSE_OPTIMISER, ungrown_rate, "shorter steps"},
     {HG_CAUSE_OPTIMISER, clip, "one large gradient moves the weights no further than others"},
     {HG_CAUSE_OPTIMISER, working_copy_only, "fp32 holds the weight"},
 };
 #define TABLE (sizeof table / sizeof *table)
+
+/* Who runs train.h types an option or sets a field; who writes tapes makes calls alone. */
+static hg_status add_remedy(struct hg__exam *exam, hg_finding *f, const char *option,
+                            const char *call, const char *why)
+{
+	hg_remedy *r = &f->remedy[f->remedies++];
+	*r = (hg_remedy){.why = why, .loss_first = NAN, .loss_last = NAN};
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &r->option, "%s", exam->config ? option : ""));
+	return hg__page_text(exam->ctx, exam->pages, &r->call, "%s", call);
+}
 
 /* One line of the list for every option that fits; nobody is told twice to type the same. */
 hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found)
 {
 	const struct patient p = {exam, found, &found->finding};
 	hg_finding *f = &found->finding;
+	const char *op = "", *why = NULL;
 	void *memory = NULL;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, TABLE, sizeof *f->remedy, &memory));
+	HG__TRY(hg__page_take(exam->ctx, exam->pages, TABLE + 1, sizeof *f->remedy, &memory));
 	f->remedy = memory;
+	hg__remedy_op(exam, found, &op, &why);
+	if (why)
+		HG__TRY(add_remedy(exam, f, "", op, why));
 	for (size_t i = 0; i < TABLE; i++) {
-		char option[OPTION] = "";
+		char option[OPTION] = "", call[HG__CALL];
 		if (table[i].cause != f->cause || !table[i].fit(&p, option))
 			continue;
-		hg_remedy *r = &f->remedy[f->remedies++];
-		*r = (hg_remedy){.call = "", .why = table[i].why, .loss_first = NAN, .loss_last = NAN};
-		HG__TRY(hg__page_text(exam->ctx, exam->pages, &r->option, "%s", option));
+		hg__remedy_call(option, exam->config != NULL, call);
+		HG__TRY(add_remedy(exam, f, option, call, table[i].why));
 	}
 	return HG_OK;
 }

@@ -35,13 +35,18 @@ static void forget(hg_context *ctx, struct before *before)
 	*before = (struct before){0};
 }
 
-static hg_status remember(hg_context *ctx, const struct hg__launch *launch, struct before *before)
+static hg_status remember(struct hg__exam *exam, const struct hg__launch *launch,
+                          struct before *before)
 {
+	hg_context *ctx = exam->ctx;
 	*before = (struct before){0};
 	for (int i = 0; i < HG__MAX_IN; i++) {
-		const struct hg__mat *sum = &launch->add[i];
+		const int adds =
+		    launch->call.adds >> i & 1u; /* by itself; else what it makes is added later */
+		const struct hg__mat *sum = adds ? &launch->call.din[i] : &launch->add[i];
 		const size_t bytes = (size_t)(sum->rows * sum->ld) * hg_dtype_size(sum->dtype);
-		if (!sum->data || launch->first[i] || !bytes)
+		exam->before[i] = (struct hg__mat){0};
+		if (!sum->data || (launch->first[i] && !adds) || !bytes)
 			continue;
 		hg_status status = hg__device_alloc(ctx, bytes, "doctor: a gradient", &before->memory[i]);
 		before->bytes[i] = bytes;
@@ -51,15 +56,18 @@ static hg_status remember(hg_context *ctx, const struct hg__launch *launch, stru
 			forget(ctx, before);
 			return status;
 		}
+		if (adds) {
+			exam->before[i] = *sum;
+			exam->before[i].data = before->memory[i];
+		}
 	}
 	return HG_OK;
 }
 
 /* What could not be written straight into a gradient is added to it now. */
-static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launch)
+static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launch,
+                           struct before before)
 {
-	struct before before;
-	HG__TRY(remember(exam->ctx, launch, &before));
 	hg_status status = hg__tape_add_parts(exam->tape, launch);
 	for (int i = 0; i < HG__MAX_IN && status >= 0; i++)
 		if (launch->add[i].data) {
@@ -67,22 +75,25 @@ static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launc
 			old.data = before.memory[i];
 			status = hg__judge_added(exam, launch, i, &old);
 		}
-	forget(exam->ctx, &before);
 	return status;
 }
 
 static hg_status back(struct hg__exam *exam, const struct hg__launch *launch)
 {
 	struct hg__wide wide = {0};
+	struct before before;
 	const int good = hg__operands_good(exam, launch, 1);
-	hg_status status = good ? hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 1, &wide) : HG_OK;
+	HG__TRY(remember(exam, launch, &before));
+	hg_status status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 1, &wide);
 	if (status >= 0)
 		status = launch->call.node->op->backward(&launch->call);
 	if (status >= 0)
-		status = hg__judge_backward(exam, launch, good ? &wide : NULL);
+		status = hg__judge_backward(exam, launch, &wide, good);
 	hg__wide_close(&wide);
-	HG__TRY(status);
-	return add_parts(exam, launch);
+	if (status >= 0)
+		status = add_parts(exam, launch, before);
+	forget(exam->ctx, &before);
+	return status;
 }
 
 hg_status hg__exam_replay(struct hg__exam *exam)

@@ -199,6 +199,11 @@ static void say_zero(struct text *t, const hg_finding *f)
 
 static void say_optimiser(struct text *t, const hg_finding *f)
 {
+	if (*f->grown) {
+		say(t, ": %s is %.3g times as large as it was, so the learning rate is too high", f->grown,
+		    f->grown_by);
+		return;
+	}
 	say(t, " after the update by %s of finite gradients; the fp32 copy of the weight is %.7g",
 	    f->op, plain(f->wide));
 }

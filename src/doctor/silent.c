@@ -69,8 +69,7 @@ static hg_status underflow(struct hg__exam *exam, const struct hg__result *r, co
 	found->finding.got = most->got;
 	found->finding.wide = most->wide;
 	found->finding.bad = look->gone;
-	if (r->operand != HG__BETWEEN)
-		HG__TRY(hg__sum_open(&r->launch->call, r->operand, most->row, most->col, &sum));
+	HG__TRY(hg__sum_of_result(exam, r, most->row, most->col, &sum));
 	const hg_status status = hg__found_in(exam, found, r, most->row, most->col, &sum, &half);
 	found->finding.limit = ldexp(hg_dtype_get(HG_F16)->min_subnormal, found->finding.shift);
 	hg__sum_close(&sum);
@@ -184,7 +183,8 @@ hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r, co
 		return HG_OK;
 	struct worst worst;
 	int stood = 0;
-	*fades = hg__fades(look) && !is_noise(exam, r, look->faded.by) &&
+	/* where some of it is infinite, what is left is no measure */
+	*fades = !look->nonfinite && hg__fades(look) && !is_noise(exam, r, look->faded.by) &&
 	         !is_learnt(exam, r, look->faded.by);
 	if (*fades)
 		HG__TRY(stood_still(r, look, &stood));

@@ -48,6 +48,17 @@ hg_status hg__sum_room(struct hg__sum *sum, int64_t count)
 	return HG_OK;
 }
 
+static void add_up(struct hg__sum *sum)
+{
+	sum->exact = sum->mass = sum->alone = 0.0;
+	for (int64_t k = 0; k < sum->count; k++) {
+		const double value = sum->addend[k].factor * sum->addend[k].operand;
+		sum->exact += value;
+		sum->mass += fabs(value);
+		sum->alone += sum->addend[k].is == HG_TERM_ADDEND ? value : 0.0;
+	}
+}
+
 hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col, struct hg__sum *sum)
 {
 	const struct hg__asked asked = {call, row, col};
@@ -60,11 +71,20 @@ hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, in
 		hg__sum_close(sum);
 		return status;
 	}
-	for (int64_t k = 0; k < sum->count; k++) {
-		const double value = sum->addend[k].factor * sum->addend[k].operand;
-		sum->exact += value;
-		sum->mass += fabs(value);
-	}
+	add_up(sum);
+	return HG_OK;
+}
+
+hg_status hg__sum_append(struct hg__sum *sum, const struct hg__addend *addend)
+{
+	struct hg__sum longer = *sum;
+	HG__TRY(hg__sum_room(&longer, sum->count + 1));
+	for (int64_t k = 0; k < sum->count; k++)
+		longer.addend[k] = sum->addend[k];
+	longer.addend[sum->count] = *addend;
+	hg__host_free(sum->ctx, sum->addend, sum->bytes);
+	*sum = longer;
+	add_up(sum);
 	return HG_OK;
 }
 

@@ -11,7 +11,8 @@ struct hg__addend {
 	int64_t row, col; /* of the operand */
 	double factor, operand;
 	float f, x; /* as f16 arithmetic has them: the term is f x; f is 1 where there is no product */
-	int cut;    /* a batch of the discretized sum ends behind this one: 1; a part: 2 */
+	hg_term_kind is;
+	int cut; /* a batch of the discretized sum ends behind this one: 1; a part: 2 */
 };
 struct hg__sum {
 	hg_context *ctx;
@@ -19,6 +20,7 @@ struct hg__sum {
 	size_t bytes;
 	int64_t count;
 	double exact, mass;       /* sum and sum of sizes of factor * operand, f64 */
+	double alone; /* exact, of HG_TERM_ADDEND alone: of a fused node, before its ending */
 	float after;              /* the factor that f16 sums get last (naive) or batch by batch */
 	hg_accumulate accumulate; /* that this sum really has */
 	int products;             /* terms are products; else x alone */
@@ -27,6 +29,8 @@ struct hg__sum {
 
 /* The sum behind element (row, col) of a result: operand -1: of the node's output; else of the gradient of that operand. */
 HG_NODISCARD hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col, struct hg__sum *sum);
+/* One more addend, of a kind of its own, behind all. */
+HG_NODISCARD hg_status hg__sum_append(struct hg__sum *sum, const struct hg__addend *addend);
 void hg__sum_close(struct hg__sum *sum);
 
 /* The end points of edge e of a CSR. */

@@ -112,7 +112,7 @@ static hg_status gather(const struct gather *g, const struct hg__asked *asked, s
 
 /* ---- spmm ---- */
 
-enum { X = 0, W = 1 };
+enum { X = 0, W = 1, Z = 2, EPS = 3, BIAS = 4 };
 
 static struct hg__spmm_attr spmm_of(const struct hg__node *node)
 {
@@ -140,12 +140,49 @@ static hg_status spmm_gather(const struct hg__call *c, const struct hg__csr *csr
 	return hg__graph_norm(c->node->graph, attr.norm, &g->row_scale, &g->col_scale);
 }
 
+/* 2^shift of one element; nothing where it is 0. */
+static hg_status append(const struct hg__mat *x, int64_t row, int64_t col, double factor,
+                        hg_term_kind is, struct hg__sum *sum)
+{
+	struct hg__addend a = {.row = row, .col = col, .factor = factor, .f = 1.0f, .is = is};
+	HG__TRY(hg__fetch_element(sum->ctx, x, row, col, &a.operand));
+	return a.operand != 0.0 ? hg__sum_append(sum, &a) : HG_OK;
+}
+
+/* 1 + eps of a fused node's own term. */
+static hg_status own_factor(const struct hg__call *c, double *factor)
+{
+	double eps = 0.0;
+	if (c->in[EPS].data)
+		HG__TRY(hg__fetch_element(c->ctx, &c->in[EPS], 0, 0, &eps));
+	*factor = 1.0 + eps;
+	return HG_OK;
+}
+
+/* What a fused node adds to its neighbours: (1 + eps) Z + b. */
+static hg_status append_ending(const struct hg__asked *asked, struct hg__sum *sum)
+{
+	const struct hg__call *c = asked->call;
+	struct hg__spmm_epilogue_attr attr;
+	double factor = 1.0;
+	hg__attr_get(c->node, &attr, sizeof attr);
+	const int own = attr.self ? X : Z;
+	HG__TRY(own_factor(c, &factor));
+	if (c->in[own].data && (attr.self || c->node->in[Z] >= 0))
+		HG__TRY(append(&c->in[own], asked->row, asked->col,
+		               ldexp(factor, c->shift[own] - c->shift_out), HG_TERM_OWN, sum));
+	return c->in[BIAS].data ? append(&c->in[BIAS], 0, asked->col,
+	                                 ldexp(1.0, c->shift[BIAS] - c->shift_out), HG_TERM_BIAS, sum)
+	                        : HG_OK;
+}
+
 hg_status hg__sum_spmm(const struct hg__asked *asked, struct hg__sum *sum)
 {
 	struct gather g;
 	HG__TRY(spmm_gather(asked->call, &asked->call->csr, asked->call->in[X], asked->call->out, &g));
 	g.alpha = ldexpf(g.alpha, asked->call->shift[X] - asked->call->shift_out);
-	return gather(&g, asked, sum);
+	HG__TRY(gather(&g, asked, sum));
+	return asked->call->node->op == &hg__op_spmm_epilogue ? append_ending(asked, sum) : HG_OK;
 }
 
 /* What the aggregation's gradient is made of: that of the result, or of what stood before its ending. */
@@ -161,7 +198,16 @@ hg_status hg__sum_spmm_dx(const struct hg__asked *asked, struct hg__sum *sum)
 	const float *row = g.row_scale;
 	g.row_scale = g.col_scale;
 	g.col_scale = row;
-	return gather(&g, asked, sum);
+	HG__TRY(gather(&g, asked, sum));
+	struct hg__spmm_epilogue_attr attr = {.self = 0};
+	if (asked->call->node->op == &hg__op_spmm_epilogue)
+		hg__attr_get(asked->call->node, &attr, sizeof attr);
+	double factor = 1.0;
+	const struct hg__mat ds = before_the_ending(asked->call);
+	if (!attr.self)
+		return HG_OK;
+	HG__TRY(own_factor(asked->call, &factor));
+	return append(&ds, asked->row, asked->col, factor, HG_TERM_OWN, sum);
 }
 
 /* ---- products of two rows, at an edge ---- */

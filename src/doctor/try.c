@@ -10,7 +10,7 @@
 /* ---- the run ---- */
 
 struct trial {
-	double first, last;
+	double first, last, slack; /* by so much the last may be larger */
 	int applied, any, stopped;
 	hg_train_fn progress; /* the caller's, who may stop it */
 	void *user;
@@ -47,7 +47,7 @@ static int went_wrong(const struct trial *trial, hg_remedy *remedy)
 		say_failure(remedy, "the loss is still not finite");
 	else if (!trial->applied)
 		say_failure(remedy, "the last of its steps is still skipped");
-	else if (trial->last > trial->first)
+	else if (trial->last > trial->first + trial->slack)
 		say_failure(remedy, "the loss rises");
 	return *remedy->failure != 0;
 }
@@ -95,6 +95,8 @@ static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg_
 	config.features = features.host.data ? features.host.data : t->features;
 	config.features_dtype = features.host.data ? features.host_dtype : t->features_dtype;
 	hg_status status = hg_train_create(ctx, &change->config, &features.data, &train);
+	if (status >= 0 && t->from)
+		status = hg_train_set_state(train, t->from);
 	if (status >= 0)
 		status = judge(train, &config, trial, remedy);
 	hg_train_free(train);
@@ -105,7 +107,8 @@ static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg_
 /* Beside the run that is examined there may be no room for another. */
 static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__change *change, hg_remedy *remedy)
 {
-	struct trial trial = {NAN, NAN, 0, 0, 0, t->config->progress, t->config->user};
+	struct trial trial = {NAN, NAN, t->from ? 0.05 : 0.0, 0,
+	                      0,   0,   t->config->progress,  t->config->user};
 	hg_train_config *c = &change->config;
 	c->epochs = c->eval_every = (int)t->steps;
 	c->patience = 0;
@@ -153,9 +156,17 @@ static void share(const hg_remedy *from, hg_remedy *to)
 	to->why = own.why;
 }
 
+static hg_status try_control(hg_context *ctx, const hg_doctor_trial *t)
+{
+	struct hg__change same = {*t->config, 0};
+	*t->control = (hg_remedy){
+	    .option = "", .call = "", .why = "nothing is changed", .loss_first = NAN, .loss_last = NAN};
+	return try_one(ctx, t, &same, t->control);
+}
+
 static hg_status try_all(hg_context *ctx, const hg_doctor_trial *t, const struct list *l)
 {
-	hg_status status = HG_OK;
+	hg_status status = t->control ? try_control(ctx, t) : HG_OK;
 	int left = t->most;
 	for (int i = 0; i < l->count; i++)
 		for (int k = 0; k < l->finding[i].remedies && status == HG_OK; k++) {

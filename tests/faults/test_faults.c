@@ -365,9 +365,16 @@ static void run(const void *data)
 static int take(const hg_finding *found, struct world *next)
 {
 	for (int i = 0; i < found->remedies; i++) {
-		const char *option = found->remedy[i].option;
-		if (sscanf(option, "--loss-scale %f", &next->cure.scale) == 1 || sscanf(option, "--precision %31s", next->cure.precision) == 1)
+		const char *call = found->remedy[i].call;
+		if (sscanf(call, "policy.loss_scale.init_scale = %f", &next->cure.scale) == 1 ||
+		    sscanf(call, "config.policy.loss_scale.init_scale = %f", &next->cure.scale) == 1)
 			return 1;
+		if (sscanf(call, "policy = hg_policy_%31[^(]", next->cure.precision) != 1 &&
+		    sscanf(call, "config.policy = hg_policy_%31[^(]", next->cure.precision) != 1)
+			continue;
+		for (char *c = next->cure.precision; *c; c++)
+			*c = *c == '_' ? '-' : *c;
+		return 1;
 	}
 	return 0;
 }

@@ -309,6 +309,10 @@ plain 'scale, too few steps'
 contains 'scale, too few steps' scale.html 'Skipped steps'
 documented 'scale, too few steps' scale.jsonl
 
+# A scale that grows too far now and then costs a step, also where that is the last.
+run 0 'scale, deep' --data data.h5 --model gin --loss-scale 16777216 --layers 4 --steps 120 --try off
+contains 'scale, deep' out 'were skipped on the way'
+
 # Features below 2^-25 are 0 as halves, before the first op.
 "$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null || fail 'tiny.h5'
 run 3 vanished --data tiny.h5 --model gcn --steps 3 --json tiny.jsonl
@@ -317,6 +321,36 @@ is vanished tensor tiny.jsonl '"features"'
 plain vanished
 contains vanished tiny.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
 run 0 'vanished, normalised' --data tiny.h5 --model gcn --steps 3 --row-normalize on
+
+# Features that fp16 cannot hold stop a run before it begins; they are a finding all the same.
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
+  --hub-degree 100 --scale 1e5 --features-dtype f32 --seed 3 -o beyond.h5 >/dev/null || exit 1
+run 3 beyond --data beyond.h5 --model gcn --steps 5 --json beyond.jsonl --html beyond.html
+is beyond cause beyond.jsonl '"input"'
+is beyond tensor beyond.jsonl '"features"'
+contains beyond out 'Input beyond fp16: [0-9.]* in node [0-9]* of features'
+contains beyond beyond.jsonl '"option":"--row-normalize on"[^}]*"worked":true'
+contains beyond beyond.jsonl '"option":"--precision fp32"[^}]*"worked":true'
+plain beyond
+shows beyond beyond.html 'beyond fp16'
+run 0 'beyond, normalised' --data beyond.h5 --model gcn --steps 5 --row-normalize on
+
+# A learning rate that is too high makes weights that overflow whatever reads them; no loss scale
+# helps.
+for model in gcn gin gat; do
+  run 3 "rate, $model" --data data.h5 --model $model --lr 100 --steps 30 --json rate.jsonl
+  is "rate, $model" cause rate.jsonl '"optimiser"'
+  contains "rate, $model" out 'Learning rate too high: .* has grown to'
+  contains "rate, $model" rate.jsonl '"option":"--lr 0.[01]*"[^}]*"worked":true'
+done
+
+# From a checkpoint the remedies begin there: what made the weights is not undone by what would have
+# prevented it.
+"$train" --data data.h5 --model gcn --lr 1000 --epochs 3 --save blown.h5 >/dev/null 2>&1
+run 3 blown --data data.h5 --model gcn --precision fp16-naive --checkpoint blown.h5 --steps 5 \
+  --json blown.jsonl
+contains blown out 'control *nothing changed, from the checkpoint: it does not train'
+if grep -q '"worked":true' blown.jsonl; then fail 'blown: a remedy works, from new weights'; fi
 
 # A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
 run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 \

@@ -41,7 +41,7 @@ static void star_sticks_at_2048(void)
 	CHECK(f->partial == 2048.0 && f->got == 2048.0 && f->wide == 13000.0 && f->limit == 1.0);
 	CHECK(f->tops == HG_DOCTOR_TOP && f->top[0].row == 1 && f->top[0].value == 1.0);
 	CHECK_STR(f->tensor, "conv1/spmm");
-	CHECK_STR(f->remedy[0].option, "--precision fp16");
+	CHECK_STR(f->remedy[0].call, "policy = hg_policy_fp16()");
 	ward_close(&w);
 }
 
@@ -213,7 +213,7 @@ static void weight_beyond_f16_is_told(void)
 	CHECK(strstr(f->sentence, "is -inf in fp16, -1000000 in the fp32 copy of the weights: fp16 "
 	                          "holds 65504 at most") != NULL);
 	CHECK_EQ_I(f->remedies, 1);
-	CHECK_STR(f->remedy[0].option, "--precision fp32");
+	CHECK_STR(f->remedy[0].call, "policy = hg_policy_fp32()");
 	ward_close(&w);
 }
 
@@ -605,7 +605,8 @@ static void updates_go_wrong(void)
 			CHECK_STR(f->tensor, "w");
 			CHECK(f->row_is == HG_ROW_WEIGHT && f->node == -1);
 			/* fp32 holds 1e6, and no NaN */
-			CHECK((strcmp(f->remedy[f->remedies - 1].option, "--precision fp32") == 0) == (i == 1));
+			const char *last = f->remedy[f->remedies - 1].call;
+			CHECK((strcmp(last, "policy = hg_policy_fp32()") == 0) == (i == 1));
 		}
 		ward_close(&w);
 	}

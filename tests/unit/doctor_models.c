@@ -422,6 +422,46 @@ static void each_option_runs_once(void)
 	run_close(&r);
 }
 
+/* A weight that a state holds is there in every run that begins from it: no remedy of it helps,
+ * where from new weights all would; and where nothing has to be changed, the control says so. */
+static void remedies_begin_from_a_state(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	for (int sick = 0; sick < 2; sick++) {
+		hg_train_config c = config_of("gcn", "fp16", 5);
+		struct run r;
+		hg_state *state = NULL;
+		hg_remedy control = {.option = ""};
+		hg_remedy remedy[2] = {{.option = "--loss-scale 256"}, {.option = "--lr 0.001"}};
+		hg_finding finding = {.size = sizeof finding, .remedy = remedy, .remedies = 2};
+		run_data(&r, test_context(), &t, 0, 0);
+		c.model.dropout = 0.0f;
+		run_all(&r, c);
+		CHECK_OK(hg_train_get_state(r.train, &state));
+		for (int64_t i = 0; i < state->tensors && sick; i++)
+			if (strcmp(state->tensor[i].name, "conv1.weight") == 0)
+				state->tensor[i].master[3] = NAN;
+		for (int from = 0; from < 2; from++) {
+			hg_doctor_trial trial = trial_of(&r, &c);
+			const int works = !(sick && from);
+			trial.steps = 5;
+			trial.from = from ? state : NULL;
+			trial.control = &control;
+			remedy[0].tried = remedy[1].tried = 0;
+			CHECK_OK(hg_doctor_try(r.ctx, &trial, &finding, 1));
+			CHECK(control.tried && remedy[0].tried && remedy[1].tried);
+			CHECK(control.worked == works && remedy[0].worked == works &&
+			      remedy[1].worked == works);
+			if (from && !sick) /* it goes on from where the run was */
+				CHECK(control.loss_first < r.loss[5] &&
+				      control.loss_first < remedy[0].loss_first + 0.1);
+		}
+		hg_state_free(state);
+		run_close(&r);
+	}
+}
+
 static void bad_trials_are_refused(void)
 {
 	static struct task t;
@@ -660,6 +700,7 @@ int main(int argc, char **argv)
 	    TEST(evaluations_are_examined),
 	    TEST(normalised_rows_are_no_remedy),
 	    TEST(each_option_runs_once),
+	    TEST(remedies_begin_from_a_state),
 	    TEST(bad_trials_are_refused),
 	    TEST(skipped_steps_are_taken_again),
 	    TEST(every_allocation_may_fail)};

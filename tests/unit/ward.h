@@ -108,6 +108,7 @@ static inline hg_graph *star(hg_context *ctx, int32_t n)
 
 static inline hg_tensor *constant_tensor(struct bench *b, int64_t rows, int64_t cols, float x)
 {
+	CHECK(rows > 0 && cols > 0);
 	float *values = calloc((size_t)(rows * cols), sizeof *values);
 	CHECK(values != NULL);
 	for (int64_t i = 0; i < rows * cols; i++)

@@ -20,6 +20,7 @@ struct diagnosis {
 	const char *bad;                /* why the last step was bad, the end of a sentence; NULL: it was not */
 	hg_finding *finding;            /* [findings] that count, the first to happen first */
 	int findings;
+	hg_remedy control; /* the run from its checkpoint once more, nothing changed */
 	int64_t replayed; /* steps */
 	/* The smallest headroom that was seen, bits; NaN: no tensor is f16. */
 	double headroom;

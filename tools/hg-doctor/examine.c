@@ -21,7 +21,7 @@ static hg_status findings_take(struct examination *e, const hg_doctor_report *re
 	if (!d->finding)
 		return HG_ERR_NOMEM;
 	for (int i = 0; i < report->findings; i++)
-		if (d->bad || !health_mends(&d->config.policy, &report->finding[i]))
+		if (d->bad || !health_mends(&e->health, &d->config.policy, &report->finding[i]))
 			d->finding[d->findings++] = report->finding[i];
 	return HG_OK;
 }
@@ -93,11 +93,21 @@ static int on_step(void *user, const hg_train_event *event)
 	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
 }
 
+/* Read once: every run begins from it, also those that try a remedy. */
 static hg_status checkpoint_load(struct examination *e)
 {
 	char said[HG_DATA_MESSAGE] = "";
-	const hg_status status = hg_checkpoint_load(e->diagnosis->options->checkpoint, e->run[e->turn].train, said);
-	(void)snprintf(status < 0 ? e->message : e->notice, sizeof said, "%s", said);
+	hg_status status = HG_OK;
+	if (!e->state)
+		status = hg_checkpoint_read(e->diagnosis->options->checkpoint, &e->state, said);
+	if (status < 0) {
+		(void)snprintf(e->message, sizeof e->message, "%s", said);
+		return status;
+	}
+	status = hg_train_set_state(e->run[e->turn].train, e->state);
+	if (status != HG_OK)
+		(void)snprintf(status < 0 ? e->message : e->notice, sizeof e->notice, "%s",
+		               hg_context_error(e->ctx));
 	return status;
 }
 
@@ -204,6 +214,8 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 	trial.steps = d->config.epochs;
 	trial.features = d->dataset->feat;
 	trial.features_dtype = d->dataset->feat_dtype;
+	trial.from = e->state;
+	trial.control = e->state ? &d->control : NULL;
 	return hg_doctor_try(e->ctx, &trial, d->finding, d->findings);
 }
 
@@ -224,6 +236,20 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 	return status;
 }
 
+hg_status examination_run_beyond(struct examination *e, hg_context *ctx,
+                                 const struct device_data *device)
+{
+	struct diagnosis *d = e->diagnosis;
+	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
+	e->ctx = ctx;
+	d->headroom = (double)NAN;
+	note_write(e, stream_begin(&e->json));
+	const hg_status status = remedies_try(e, &data);
+	progress_end(&e->progress);
+	d->interrupted = watch_interrupted() != 0;
+	return status;
+}
+
 void examination_end(struct examination *e)
 {
 	hg_doctor_free(e->evaluator);
@@ -231,6 +257,7 @@ void examination_end(struct examination *e)
 		hg_doctor_free(e->run[i].doctor);
 		hg_train_free(e->run[i].train);
 	}
+	hg_state_free(e->state);
 	free(e->diagnosis->finding);
 	course_end(&e->diagnosis->course);
 }

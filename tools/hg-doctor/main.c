@@ -150,7 +150,13 @@ static int examine(struct command *c)
 	if (status < 0)
 		return complain(hg_context_error(NULL), status);
 	status = dataset_upload(c->dataset, t, ctx, c->diagnosis.config.policy.state, &data);
-	if (status >= 0) {
+	if (status == HG_ERR_RANGE && examination_beyond(&c->examination)) {
+		dataset_release(&data);
+		status = dataset_upload(c->dataset, t, ctx, HG_F32, &data);
+		facts_note(&c->diagnosis, ctx, &data);
+		if (status >= 0)
+			status = examination_run_beyond(&c->examination, ctx, &data);
+	} else if (status >= 0) {
 		facts_note(&c->diagnosis, ctx, &data);
 		status = examination_run(&c->examination, ctx, &data);
 	}

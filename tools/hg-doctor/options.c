@@ -6,7 +6,8 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it; remedies are tried from the beginning", AT(checkpoint), TOOL_TEXT},
+    {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it, the remedies, too",
+     AT(checkpoint), TOOL_TEXT},
     {"--try", "WHEN", "train with the remedies, to say which help: on (default; at most 12 runs of --epochs, what went wrong first is mended first), off",
      AT(no_try), TOOL_CHOICE("on|off")},
     {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
@@ -67,8 +68,8 @@ void options_help(FILE *out)
 	      "fall further, if it is the fifth\n"
 	      "in a row whose forward pass overflows and nothing mends it, if its loss is not finite "
 	      "and nothing will mend that\n"
-	      "(--precision fp16-naive), or if it is the last and was skipped or its loss is not "
-	      "finite.\n"
+	      "(--precision fp16-naive), or if it is the last and its loss is not "
+	      "finite, or nothing was learnt.\n"
 	      "\n"
 	      "While all goes well a few steps are replayed all the same, the first, the last and "
 	      "those numbered 1, 2, 4, 8, ...:\n"

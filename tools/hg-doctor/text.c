@@ -30,6 +30,11 @@ static void print_course(FILE *out, const struct diagnosis *d)
 		    out, "  loss          %s to %s in %lld step%s, %lld skipped, loss scale %.8g\n",
 		    name_rounded(c->step[0].loss, first), name_rounded(c->step[c->count - 1].loss, last),
 		    (long long)c->count, c->count == 1 ? "" : "s", (long long)c->skipped, c->scale);
+	if (d->control.tried)
+		(void)fprintf(out, "  control       nothing changed, from the checkpoint: %s%s\n",
+		              d->control.worked ? "it trains as well, so what trains proves nothing"
+		                                : "it does not train: ",
+		              d->control.worked ? "" : d->control.failure);
 	if (d->headroom > 0)
 		(void)fprintf(out, "  headroom      %.1f bits at the least: %s, step %lld\n", d->headroom,
 		              d->headroom_at, (long long)d->headroom_step);

@@ -88,7 +88,7 @@ static void step_tell(struct command *c, const char *why, int evaluation, int fi
 /* Where nothing went wrong in sight, what the run mends by itself is none. */
 static int counts(const struct command *c, const char *why, const hg_finding *f)
 {
-	return why || !health_mends(&c->results.config.policy, f);
+	return why || !health_mends(&c->health, &c->results.config.policy, f);
 }
 
 static void report_tell(struct command *c, const hg_doctor_report *report, int epoch, int64_t step,

@@ -12,8 +12,18 @@ static void note_overflow(struct health *h, const hg_step_info *step)
 	h->tripped = step->tripped;
 }
 
+static void note_loss(struct health *h, double loss)
+{
+	if (isfinite(loss) && !h->finite++)
+		h->first = loss;
+	h->last = isfinite(loss) ? loss : (double)INFINITY;
+}
+
 const char *health_note(struct health *h, const hg_train_event *event)
 {
+	note_loss(h, event->loss);
+	h->applied += event->step.applied;
+	h->skipped = event->step.applied ? 0 : h->skipped + 1;
 	if (event->step.reason == HG_STEP_SKIPPED_FORWARD)
 		note_overflow(h, &event->step);
 	else if (event->step.applied)
@@ -26,15 +36,17 @@ const char *health_note(struct health *h, const hg_train_event *event)
 		return "it is the fifth in a row whose forward pass overflowed, and nothing mends it";
 	if (event->epoch == event->epochs && !isfinite(event->loss))
 		return "it is the last one, and its loss is not finite";
-	if (event->epoch == event->epochs && !event->step.applied)
-		return "it is the last one, and it was skipped";
+	if (event->epoch == event->epochs && h->skipped && (!h->applied || h->skipped > HEALTH_TOLERATED))
+		return "it is the last one, and it was skipped, as those before it";
 	return NULL;
 }
 
-int health_mends(const hg_policy *policy, const hg_finding *f)
+int health_mends(const struct health *h, const hg_policy *policy, const hg_finding *f)
 {
-	const int scaled =
-	    policy->loss_scale.enabled && f->scale > (double)policy->loss_scale.min_scale;
+	const hg_loss_scale_config *scale = &policy->loss_scale;
+	const int scaled = scale->enabled && f->scale > (double)scale->min_scale;
+	if (*f->grown)
+		return h->last <= h->first && (f->backward ? scaled : policy->replan && !f->evaluation);
 	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION)
 		return scaled;
 	if (f->cause == HG_CAUSE_ZERO && f->backward)

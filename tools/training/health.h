@@ -15,7 +15,9 @@
  *     floor
  *     it is the fifth in a row whose forward    and where no other node than before tripped its
  *     pass overflowed                           guard, so that nothing was mended
- *     it is the last and one of the above       nothing after it shows that the run mends it */
+ *     it is the last, and its loss is not       nothing after it shows that the run mends it
+ *     finite, or it is the fifth that was
+ *     skipped in a row, or none was applied */
 #define HEALTH_TOLERATED 4
 
 struct health {
@@ -23,13 +25,19 @@ struct health {
 	/* steps one after the other whose forward pass overflowed, and nothing mended it */
 	int64_t in_row;
 	int32_t tripped; /* the node in the last of them */
+	int64_t applied, skipped; /* steps that were applied; skipped ones since the last of them */
+	/* the first loss that was finite, and how many there were; the last one, INFINITY if it was
+	 * not */
+	double first, last;
+	int64_t finite;
 };
 /* Why the step is bad, as the end of a sentence; NULL: it is not. Called for every step in order. */
 const char *health_note(struct health *h, const hg_train_event *event);
 
 /* Will the run mend this by itself? A gradient that overflows, as long as the loss scale can
- * fall, and a node whose guard has tripped. */
-int health_mends(const hg_policy *policy, const hg_finding *finding);
+ * fall, and a node whose guard has tripped; not where a learning rate that is too high has made
+ * them overflow, and the loss has risen. */
+int health_mends(const struct health *h, const hg_policy *policy, const hg_finding *finding);
 
 /* Is the step after `done` of `steps` one to look at although nothing has gone wrong: 1, 2, 4,
  * 8, ..., the last? */

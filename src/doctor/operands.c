@@ -1,0 +1,224 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/attr.h"
+#include "doctor/exam.h"
+
+/* What an op that is no sum had at the element at fault: its operands there, one for the
+ * element, its row, its column or all, and its constants. Of a backward pass the gradient first. */
+
+static const struct {
+	const struct hg__op *op;
+	const char *role[HG__MAX_IN]; /* NULL: it tells nothing of one element */
+} roles[] = {
+    {&hg__op_exp, {"x"}},
+    {&hg__op_log, {"x"}},
+    {&hg__op_sqrt, {"x"}},
+    {&hg__op_div, {"dividend", "divisor"}},
+    {&hg__op_scale, {"x"}},
+    {&hg__op_add, {"x", "y"}},
+    {&hg__op_combine, {"own term", "neighbours", "eps"}},
+    {&hg__op_bias_add, {"x", "bias"}},
+    {&hg__op_epilogue, {"x", "bias"}},
+    {&hg__op_relu, {"x"}},
+    {&hg__op_leaky_relu, {"x"}},
+    {&hg__op_elu, {"x"}},
+    {&hg__op_dropout, {"x"}},
+    {&hg__op_cast, {"x"}},
+    {&hg__op_softmax, {"x"}},
+    {&hg__op_log_softmax, {"x"}},
+    {&hg__op_edge_softmax, {"score"}},
+    {&hg__op_batch_norm, {"x", "gamma", "beta"}},
+    {&hg__op_layer_norm, {"x", "gamma", "beta"}},
+    {&hg__op_row_norm, {"x"}},
+    {&hg__op_softmax_xent, {"logit"}},
+    {&hg__op_bce_logits, {"logit", "target"}},
+    {&hg__op_mse, {"x", "target"}},
+};
+#define ROLES (sizeof roles / sizeof *roles)
+
+struct telling {
+	struct hg__exam *exam;
+	const struct hg__result *r;
+	hg_finding *f;
+	int64_t row, col;
+};
+
+static hg_status tell(struct telling *t, const char *role, const char *tensor, int64_t row,
+                      int64_t col, double value)
+{
+	hg_finding *f = t->f;
+	if (f->operands == HG_DOCTOR_OPERANDS)
+		return HG_OK;
+	hg_operand *o = &f->operand[f->operands++];
+	*o = (hg_operand){.role = role, .row = row, .col = col, .value = value};
+	return hg__page_text(t->exam->ctx, t->exam->pages, &o->tensor, "%s", tensor);
+}
+
+static hg_status tell_constant(struct telling *t, const char *role, double value)
+{
+	return tell(t, role, "", -1, -1, value);
+}
+
+/* An operand that may be one for a row, for a column, or for all. */
+static hg_status tell_element(struct telling *t, const char *role, const char *tensor,
+                              const struct hg__mat *mat, int shift)
+{
+	const int64_t row = mat->rows == 1 ? 0 : t->row, col = mat->cols == 1 ? 0 : t->col;
+	double value = 0.0;
+	if (!mat->data || row >= mat->rows || col >= mat->cols)
+		return HG_OK;
+	HG__TRY(hg__fetch_element(t->exam->ctx, mat, row, col, &value));
+	return tell(t, role, tensor, row, col, ldexp(value, shift));
+}
+
+static const char *name_of(const struct telling *t, int32_t value, char *text, size_t size)
+{
+	const hg_tape *tape = t->exam->tape;
+	while (tape->value[value].node >= 0 && hg__is_own_cast(tape, tape->value[value].node))
+		value = tape->line[tape->value[value].node].node.in[0];
+	const struct hg__value *v = &tape->value[value];
+	return v->kind == HG__PARAM ? v->param->name : hg__value_name(tape, v, text, size);
+}
+
+static hg_status tell_operands(struct telling *t)
+{
+	const struct hg__call *c = &t->r->launch->call;
+	char name[160];
+	for (size_t k = 0; k < ROLES; k++)
+		for (int i = 0; i < c->node->n_in && roles[k].op == c->node->op; i++) {
+			const int32_t in = c->node->in[i];
+			if (in < 0 || !roles[k].role[i])
+				continue;
+			const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
+			HG__TRY(tell_element(t, roles[k].role[i], name_of(t, in, name, sizeof name), &mat,
+			                     c->shift[i]));
+		}
+	return HG_OK;
+}
+
+/* ---- scores of both ends of an edge ---- */
+
+static hg_status tell_ends(struct telling *t)
+{
+	const struct hg__call *c = &t->r->launch->call;
+	const int together = c->node->in[1] < 0;
+	const int64_t h = c->out.cols;
+	int64_t ends[2] = {0, 0};
+	char name[160];
+	HG__TRY(hg__edge_ends(t->exam->ctx, c->node->graph, t->row, &ends[0], &ends[1]));
+	for (int i = 0; i < 2; i++) {
+		const int32_t in = c->node->in[together ? 0 : i];
+		const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
+		const int64_t col = together && i ? t->col + h : t->col;
+		double value = 0.0;
+		HG__TRY(hg__fetch_element(t->exam->ctx, &mat, ends[i], col, &value));
+		HG__TRY(tell(t, i ? "score of the source" : "score of the destination",
+		             name_of(t, in, name, sizeof name), ends[i], col, value));
+	}
+	return HG_OK;
+}
+
+/* ---- constants ---- */
+
+static hg_status tell_norm(struct telling *t, float eps, double rstd)
+{
+	HG__TRY(tell_constant(t, "variance", fmax(1.0 / (rstd * rstd) - (double)eps, 0.0)));
+	return tell_constant(t, "eps", (double)eps);
+}
+
+static hg_status tell_batch_norm(struct telling *t)
+{
+	const struct hg__node *node = t->r->launch->call.node;
+	const struct hg__mat statistics = hg__value_mat(t->exam->tape, node->aux[0]);
+	struct hg__batch_norm_attr attr;
+	double rstd = 0.0;
+	hg__attr_get(node, &attr, sizeof attr);
+	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, 1, t->col, &rstd));
+	return tell_norm(t, attr.eps, ldexp(rstd, -t->r->launch->call.shift[0]));
+}
+
+static hg_status tell_layer_norm(struct telling *t)
+{
+	const struct hg__node *node = t->r->launch->call.node;
+	const struct hg__mat statistics = hg__value_mat(t->exam->tape, node->aux[0]);
+	struct hg__layer_norm_attr attr;
+	double rstd = 0.0;
+	hg__attr_get(node, &attr, sizeof attr);
+	if (t->r->operand > 0) /* sums over all rows */
+		return HG_OK;
+	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, statistics.rows / 2 + t->row, 0, &rstd));
+	return tell_norm(t, attr.eps, rstd);
+}
+
+static hg_status tell_constants(struct telling *t)
+{
+	const struct hg__node *node = t->r->launch->call.node;
+	if (node->op == &hg__op_scale) {
+		struct hg__scale_attr attr;
+		hg__attr_get(node, &attr, sizeof attr);
+		return tell_constant(t, "factor", (double)attr.factor);
+	}
+	if (node->op == &hg__op_dropout) {
+		struct hg__dropout_attr attr;
+		hg__attr_get(node, &attr, sizeof attr);
+		return tell_constant(t, "factor", 1.0 / (1.0 - (double)attr.p));
+	}
+	if (node->op == &hg__op_elu) {
+		struct hg__elu_attr attr;
+		hg__attr_get(node, &attr, sizeof attr);
+		return tell_constant(t, "alpha", (double)attr.alpha);
+	}
+	if (node->op == &hg__op_leaky_relu) {
+		struct hg__leaky_relu_attr attr;
+		hg__attr_get(node, &attr, sizeof attr);
+		return tell_constant(t, "slope", (double)attr.slope);
+	}
+	if (node->op == &hg__op_batch_norm)
+		return tell_batch_norm(t);
+	return node->op == &hg__op_layer_norm ? tell_layer_norm(t) : HG_OK;
+}
+
+/* The gradient that the backward pass began with, if it has an element here. */
+static hg_status tell_gradient(struct telling *t)
+{
+	const struct hg__call *c = &t->r->launch->call;
+	char name[160], text[192];
+	if (!t->r->backward || c->dout.rows != t->r->got.rows || c->dout.cols != t->r->got.cols)
+		return HG_OK;
+	(void)snprintf(text, sizeof text, "gradient of %s",
+	               name_of(t, c->node->out, name, sizeof name));
+	return tell_element(t, "gradient", text, &c->dout, 0);
+}
+
+hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *r, hg_finding *f)
+{
+	struct telling t = {exam, r, f, f->row, f->col};
+	if (r->operand == HG__BETWEEN || f->terms)
+		return HG_OK;
+	HG__TRY(tell_gradient(&t));
+	if (r->launch->call.node->op == &hg__op_sddmm_add && !r->backward)
+		return tell_ends(&t);
+	HG__TRY(tell_operands(&t));
+	return tell_constants(&t);
+}
+
+/* Two gradients of one tensor, by the nodes that they come from. */
+hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f, const struct hg__parts *parts)
+{
+	struct telling t = {exam, NULL, f, f->row, f->col};
+	char name[160], text[192];
+	for (int i = 0; i < 2; i++) {
+		const struct hg__line *line =
+		    parts->from[i] >= 0 ? &exam->tape->line[parts->from[i]] : NULL;
+		if (line)
+			(void)snprintf(text, sizeof text, "%s", name_of(&t, line->node.out, name, sizeof name));
+		else
+			(void)snprintf(text, sizeof text, "%s", f->tensor);
+		HG__TRY(tell(
+		    &t, i || parts->count < 3 ? "gradient through" : "gradient so far, the last through",
+		    text, f->row, f->col, parts->value[i]));
+	}
+	return HG_OK;
+}

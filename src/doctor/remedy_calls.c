@@ -1,0 +1,60 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor/remedy.h"
+
+/* An option as a call: what a program writes where a command line has no say. */
+
+/* `precision` as the function that makes it: "fp16-naive" is hg_policy_fp16_naive(). */
+static void write_policy(char call[HG__CALL], const char *prefix, const char *precision)
+{
+	(void)snprintf(call, HG__CALL, "%.8spolicy = hg_policy_%.32s()", prefix, precision);
+	for (char *c = call; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+}
+
+static const struct {
+	const char *option, *train,
+	    *tape; /* of a run of train.h, of a tape of one's own; %s: the value */
+} calls[] = {
+    {"--loss-scale", "config.policy.loss_scale.init_scale = %s",
+     "policy.loss_scale.init_scale = %s"},
+    {"--lr", "config.optim.lr = %s", "hg_optim_set_lr(optim, 0, %sf)"},
+    {"--clip", "config.optim.clip_norm = %s", "optim_config.clip_norm = %s"},
+    {"--lambda", "config.model.lambda = %s", ""},
+    {"--norm", "config.model.norm = HG_NORM_%s", ""},
+    {"--aggregate", "config.model.aggregate = HG_NORM_RIGHT", ""},
+    {"--row-normalize", "hg_dataset_row_normalize(dataset)", "hg_dataset_row_normalize(dataset)"},
+};
+#define CALLS (sizeof calls / sizeof *calls)
+
+/* The text before %s, the value and the text behind it. */
+static void fill_in(char call[HG__CALL], const char *pattern, const char *value)
+{
+	const char *gap = strstr(pattern, "%s");
+	if (gap)
+		(void)snprintf(call, HG__CALL, "%.*s%.32s%.16s", (int)(gap - pattern), pattern, value,
+		               gap + 2);
+	else
+		(void)snprintf(call, HG__CALL, "%s", pattern);
+}
+
+void hg__remedy_call(const char *option, int train, char call[HG__CALL])
+{
+	char value[33];
+	*call = 0;
+	if (strncmp(option, "--precision ", 12) == 0) {
+		write_policy(call, train ? "config." : "", option + 12);
+		return;
+	}
+	for (size_t i = 0; i < CALLS; i++) {
+		const size_t length = strlen(calls[i].option);
+		if (strncmp(option, calls[i].option, length) != 0 || option[length] != ' ')
+			continue;
+		(void)snprintf(value, sizeof value, "%.32s", option + length + 1);
+		if (strcmp(calls[i].option, "--norm") == 0)
+			for (char *c = value; *c; c++)
+				*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+		fill_in(call, train ? calls[i].train : calls[i].tape, value);
+	}
+}
