@@ -221,6 +221,22 @@ if [ -s waited ]; then
   contains 'waiting as the user says' waited "'30000000000'"
 fi
 
+# Every thread has short slices, where the kernel gives them.
+if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r | awk -F. '{ exit !($1 > 6 || ($1 == 6 && $2 >= 12)) }'; then
+  rm -f slices.jsonl
+  "$train" --data data.h5 --model gcn --device cpu --threads 2 --hidden 512 --epochs 10000000 --json slices.jsonl >out 2>err &
+  child=$!
+  for _ in $(seq 100); do
+    [ -s slices.jsonl ] && break
+    sleep 0.1
+  done
+  cat /proc/$child/task/*/sched | grep se.slice >slices
+  kill $child
+  wait $child
+  [ "$(wc -l <slices)" -eq 2 ] || fail "slices: of $(wc -l <slices) threads, not 2"
+  if grep -v ' 1000000$' slices; then fail 'slices: one is another'; fi
+fi
+
 # The same seed, the same numbers.
 for k in 1 2; do
   run 0 repeat --data data.h5 --model gat --epochs 15 --seed 9 --json -
