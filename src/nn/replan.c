@@ -21,21 +21,41 @@ static hg_status counter_move(hg_train *t, int64_t by)
 	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
 }
 
-/* A batch norm moves its running statistics in every forward pass; this one shall leave no trace. */
+/* All masters to the host, or back, one behind the other. */
+static hg_status masters_move(hg_train *t, unsigned char *host, int back)
+{
+	const struct hg__backend *backend = t->ctx->backend;
+	for (int64_t i = 0; i < t->params->count; i++) {
+		const hg_param *p = t->params->item[i];
+		if (back)
+			HG__TRY(backend->copy_in(t->ctx, p->master->mat.data, host, p->master->bytes));
+		else
+			HG__TRY(backend->copy_out(t->ctx, host, p->master->mat.data, p->master->bytes));
+		if (back)
+			HG__TRY(hg__param_narrow(p));
+		host += p->master->bytes;
+	}
+	return HG_OK;
+}
+
+/* A batch norm moves its running statistics in every forward pass; this one shall leave no trace. They
+ * wait on the host: a run takes no more of the device than its plan says. */
 static hg_status find(hg_train *t, int32_t *line)
 {
-	struct hg__snapshot before = {0};
-	hg_status status = hg__snapshot_init(&before, t->params);
-	if (status >= 0)
-		status = hg__snapshot_save(&before);
+	size_t bytes = 0;
+	void *before = NULL;
+	for (int64_t i = 0; i < t->params->count; i++)
+		bytes += t->params->item[i]->master->bytes;
+	HG__TRY(hg__host_alloc(t->ctx, bytes, 1, "train: weights to return to", &before));
+	hg_status status = masters_move(t, before, 0);
 	if (status >= 0)
 		status = counter_move(t, -1);
 	if (status >= 0) {
 		status = hg__tape_first_bad(t->tape, line);
-		const hg_status back = counter_move(t, 1), restored = hg__snapshot_restore(&before);
+		const hg_status back = counter_move(t, 1), restored = masters_move(t, before, 1);
 		status = status < 0 ? status : back < 0 ? back : restored;
 	}
-	hg__snapshot_fini(&before);
+	hg__host_free(t->ctx, before, bytes);
 	return status;
 }
 

@@ -111,6 +111,17 @@ static hg_status groups_assign(hg_train *t)
 	return HG_OK;
 }
 
+/* What a group of epochs that the caller stops in the middle returns to (train_run.c) has its room before
+ * the first of them, so that the plan of the tape counts it. */
+static hg_status begin_init(hg_train *t)
+{
+	const hg_step_config *c = &t->config.step;
+	const int groups = c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
+	if (!groups || !t->config.progress)
+		return HG_OK;
+	return hg__rewind_init(&t->begin, t->optim, t->step->watch);
+}
+
 hg_status hg__train_record(hg_train *t)
 {
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
@@ -120,7 +131,8 @@ hg_status hg__train_record(hg_train *t)
 	HG__TRY(hg_tape_compile(t->tape, t->loss));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
 	t->evaluator.eager = t->config.step.eager;
-	return hg_step_create(t->tape, t->optim, &t->config.step, &t->step);
+	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
+	return begin_init(t);
 }
 
 static hg_status build(hg_train *t, const hg_train_data *d)

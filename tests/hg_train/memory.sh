@@ -25,4 +25,27 @@ echo "gin, fp16 $half, fp32 $single: $(awk "BEGIN { print $half / $single }")"
   echo "FAILED   gin in fp16 takes more than 0.6 of fp32's memory"
   failures=1
 }
+
+# What --print-plan adds up before the first step is all that the run takes: grouped or not, stopped in
+# the middle or not, and where a step overflows and its tapes are recorded again.
+"$convert" --synthetic planted --nodes 2000 --features 16 --hubs 4 --hub-degree 1500 --scale 24 \
+  --seed 2 -o hubs.h5 >out || exit 1
+planned() { # OPTIONS...: holds the peak of a run against its plan
+  sum=$("$train" --data hubs.h5 --device cpu "$@" --epochs 1 --print-plan 2>err |
+    sed -n 's/^device memory: .*; together \([0-9]*\) .*/\1/p')
+  "$train" --data hubs.h5 --device cpu "$@" --epochs 24 --json run.jsonl >out 2>err
+  most=$(sed -n 's/.*"event":"summary".*"peak_bytes":\([0-9]*\).*/\1/p' run.jsonl)
+  [ "${most:-1}" -le "${sum:-0}" ] || {
+    echo "FAILED   hg-train $*: peak ${most:-unknown}, planned ${sum:-unknown}"
+    failures=1
+  }
+}
+for model in gcn gin gat; do
+  for precision in fp32 fp16 fp16-naive; do
+    planned --model $model --precision $precision
+    planned --model $model --precision $precision --together 4 --eval-every 8
+  done
+  planned --model $model --together 16 --patience 3
+  planned --model $model --observe 0 --clip 1
+done
 exit $failures
