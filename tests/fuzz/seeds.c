@@ -43,8 +43,8 @@ int seed_text(int k, const char *path)
 	    "0 1 0.5\n1 0 -2e3\n",
 	    "3 4\n0 1\n1 2\n2 0\n1 0\n",
 	    "3 3 2\n0 1 1\n1 2 1\n",
-	    "%%MatrixMarket matrix coordinate real general\n% x\n3 3 4\n1 2 0.5\n2 1 0\n3 3 -1\n1 2 "
-	    "1\n",
+	    ("%%MatrixMarket matrix coordinate real general\n% x\n3 3 4\n"
+	     "1 2 0.5\n2 1 0\n3 3 -1\n1 2 1\n"),
 	    "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n",
 	};
 	const int count = (int)(sizeof texts / sizeof texts[0]);
