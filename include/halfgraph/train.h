@@ -29,16 +29,19 @@ typedef struct hg_train_event {
 	size_t size;
 	int epoch, epochs;                                        /* 1 .. epochs */
 	double loss, train_accuracy, val_accuracy, test_accuracy; /* accuracies in [0, 1]; NaN where not evaluated */
-	double epoch_ms;                                          /* forward, backward and step, from an idle device to an idle one; evaluation excluded. Epochs
-	                                                           * that ran together (step.h) took their mean */
+	/* Wall time of the epoch, its evaluation included: forward, backward, update, and where the epoch is
+	 * evaluated the forward pass and the counting. Epochs that ran together took their mean. */
+	double epoch_ms;
 	hg_step_info step;
 	int64_t nonfinite_logits; /* of all rows, at this epoch's evaluation; where not 0 the accuracies rest on overflow. 0 where not evaluated */
 } hg_train_event;
 /* Called for every epoch in order; returns non-zero to stop (then hg_train_run returns
  * HG_INFO_STOPPED with a complete report). Epochs that ran together are told one after the other
- * when all of them are over; a stop at one of them undoes those after it. It may read the run, its
- * state and its predictions; hg_train_run and hg_train_set_state are HG_ERR_STATE in it, and
- * hg_train_free is a mistake. */
+ * when all of them are over; a stop at one of them undoes those after it. How many run together
+ * changes nothing but the time: an overflow after which the tapes are recorded again, and the end of
+ * patience, stop the rest of them on the device. The function may read the run, its state and its
+ * predictions; hg_train_run and hg_train_set_state are HG_ERR_STATE in it, and hg_train_free is a
+ * mistake. */
 typedef int (*hg_train_fn)(void *user, const hg_train_event *event);
 
 typedef struct hg_train_config {
@@ -51,7 +54,7 @@ typedef struct hg_train_config {
 	int eval_every;
 	hg_train_fn progress;
 	void *user;
-	hg_step_config step; /* how epochs are launched; those between two evaluations may run together */
+	hg_step_config step; /* how many epochs run together, evaluations included: per_launch */
 } hg_train_config;
 /* The model's own defaults, Adam 0.01, fp16, 200 epochs, evaluation every epoch. */
 HG_API hg_train_config hg_train_config_default(const char *model);

@@ -114,7 +114,12 @@ static struct hg__trip guard_of(const hg_tape *tape, const struct hg__line *line
 static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct hg__call *call)
 {
 	const struct hg__node *node = &line->node;
-	*call = (struct hg__call){.ctx = tape->ctx, .k = tape->ctx->backend->kernels, .node = node, .mode = tape->mode, .step = &tape->params->step->step};
+	*call = (struct hg__call){.ctx = tape->ctx,
+	                          .k = tape->ctx->backend->kernels,
+	                          .node = node,
+	                          .mode = tape->mode,
+	                          .step = &tape->params->step->step,
+	                          .stop = &tape->params->step->stop};
 	for (int i = 0; i < HG__MAX_IN; i++)
 		call->in[i] = mat_of(tape, i < node->n_in ? node->in[i] : -1);
 	for (int i = 0; i < HG__MAX_AUX; i++)

@@ -93,6 +93,7 @@ struct hg__call {
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
 	const int64_t *step;
+	const int32_t *stop;              /* not 0: what lasts from step to step stays as it is (kernels/step.h) */
 	struct hg__trip trip;             /* forward: the guard of the result (HG__LOOKS) */
 	int shift[HG__MAX_IN], shift_out; /* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
 };

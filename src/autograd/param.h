@@ -32,6 +32,7 @@ struct hg_params {
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
+	int may_stop;          /* a queued step may set step->stop */
 	int looked;            /* guards have looked at a forward pass since the last step (run.c) */
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;

@@ -8,6 +8,7 @@
 #include "halfgraph/policy.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
+#include "kernels/scores.h"
 #include "kernels/scratch.h"
 #include "kernels/trip.h"
 
@@ -236,6 +237,7 @@ struct hg__batch_norm_args {
 	struct hg__mat x, gamma, beta, y, mean, rstd, running_mean, running_var;
 	float momentum, eps;
 	int train, relu, shift;
+	const int32_t *stop; /* device memory: not 0: running statistics stay (kernels/step.h). NULL: 0 */
 };
 /* xhat = (X - mean) * rstd; dgamma = sum dY * xhat, dbeta = sum dY (f32);
  * dX = gamma * rstd * (dY - dbeta / n - xhat * dgamma / n). With relu dY counts where gamma * xhat + beta > 0, which is computed again as it was: X is read anyway;
@@ -315,9 +317,28 @@ struct hg__pointwise_loss_back_args {
 	hg__pointwise kind;
 	struct hg__mat x, target, mask, count, dloss, dx;
 };
-/* out f32 [1, 2] = {rows whose first largest logit is at the label, rows that count}; a row with a NaN logit is wrong. */
-struct hg__accuracy_args {
-	struct hg__mat x, label, mask, out;
+/* One evaluation (kernels/scores.h): what is counted of the logits X, and their cross-entropy over the
+ * rows of loss_split (as softmax_xent), go to the board, if the step just taken is to be evaluated; else
+ * nothing changes. In either case no guard that has seen these logits made is remembered (trip). mask
+ * absent: of the training split, all labelled rows count; of another one, none. board, step: device
+ * memory. */
+struct hg__scores_args {
+	struct hg__mat x, label, mask[HG__SPLITS];
+	enum hg__split loss_split;
+	struct hg__board *board;
+	struct hg__step *step;
+};
+
+/* Piece by piece to[i] = from[i], if *flag != 0. pieces: in device memory; host: the same ones. */
+struct hg__piece {
+	float *to;
+	const float *from;
+	int64_t count;
+};
+struct hg__copy_if_args {
+	const int32_t *flag; /* device memory */
+	const struct hg__piece *pieces, *host;
+	int64_t count;
 };
 
 /* out f32 [1, 2] = {max |x| over the finite elements, number of non-finite ones}. */

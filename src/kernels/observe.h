@@ -7,7 +7,9 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The observer's kernels run in a step that is due, and else do nothing: one whose number is a multiple of `every`; with `bad` also one whose gradients are not finite, once grad_check has looked. */
+/* The observer's kernels run in a step that is due, and else do nothing: one whose number is a
+ * multiple of `every`; with `bad` also one whose gradients are not finite, once grad_check has looked.
+ * A step behind one that stopped the launch (kernels/step.h) is never due. */
 struct hg__due {
 	const struct hg__step *step; /* device memory */
 	int64_t every;               /* > 0 */
@@ -91,6 +93,8 @@ struct hg__spmm_probe_args {
 
 HG_HD static inline int hg__is_due(const struct hg__due *due)
 {
+	if (due->step->stop)
+		return 0;
 	return due->step->step % due->every == 0 || (due->bad && (due->step->nonfinite != 0 || due->step->tripped != 0));
 }
 

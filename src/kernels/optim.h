@@ -29,7 +29,10 @@ struct hg__optim_args {
 	struct hg__step *step;
 	const float *loss;            /* device memory; NULL: nobody knows it, and a step is blamed on the forward pass only where a guard tripped */
 	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
+	unsigned stops; /* a set of HG__STOP_...: such a step stops those behind it (kernels/step.h) */
 };
+/* Its forward pass overflowed; it ran with weights beyond the bounds that its tape rests on. */
+enum { HG__STOP_FORWARD = 1, HG__STOP_OUTGROWN = 2 };
 
 /* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
 #define HG__OPTIM_CHUNK 1024
@@ -71,6 +74,11 @@ HG_HD static inline double hg__power(double x, int64_t n)
 HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_config *config)
 {
 	const int64_t t = step->scale.applied + 1;
+	step->stopped = step->stop;
+	if (step->stopped) {
+		step->trip = 0;
+		return;
+	}
 	step->in_force = step->scale.scale;
 	step->tripped = step->trip;
 	step->trip = 0;
@@ -90,15 +98,20 @@ HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_c
 /* After the check: no weight may take in what this step has made. */
 HG_HD static inline int hg__step_is_bad(const struct hg__step *step)
 {
-	return step->nonfinite || step->tripped;
+	return step->nonfinite || step->tripped || step->stopped;
 }
 
-/* After the check: the loss scale's transition, the step counted, a note of it all. The update reads nothing that this changes. */
-HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes)
+/* After the check: the loss scale's transition, the step counted, a note of it all. The update reads
+ * nothing that this changes. A step that does nothing leaves no note. */
+HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes, unsigned stops)
 {
+	if (step->stopped)
+		return;
 	const int forward = step->tripped || (step->nonfinite && loss && !(fabsf(*loss) < INFINITY));
 	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, forward ? HG__STEP_FORWARD : step->nonfinite ? HG__STEP_BAD : HG__STEP_GOOD);
 	step->step++;
+	const int outgrown = step->outgrown_before != HG__NONE_OUTGROWN;
+	step->stop = (forward && stops & HG__STOP_FORWARD) || (outgrown && stops & HG__STOP_OUTGROWN);
 	if (notes)
 		notes->note[notes->taken++ % HG__NOTES] = hg__step_note_of(step, *loss);
 }

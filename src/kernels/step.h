@@ -22,6 +22,11 @@ struct hg__step {
 	int32_t reason;
 	uint64_t trip,
 	    tripped; /* kernels/trip.h: what guards have found since the last check, where they write; and what they had found by then: the step is bad */
+	/* Set by the last kernel of a step behind which the host has to decide something: the steps that
+	 * are queued behind it change nothing, until the host has cleared it. Forward and backward passes
+	 * and the gradient check read `stop`; the update reads `stopped`, the check's copy of it, because
+	 * the update is the kernel that sets `stop`. */
+	int32_t stop, stopped;
 };
 
 #define HG__NONE_OUTGROWN INT32_MAX

@@ -2,27 +2,32 @@
 
 #include "nn/optim/optim.h"
 
-hg_status hg__rewind_init(struct hg__rewind *r, hg_optim *optim, struct hg__watch *watch)
+hg_status hg__rewind_init(struct hg__rewind *r, hg_optim *optim, const struct hg__watch *watch, const struct hg__snapshot *best, struct hg__board *board)
 {
 	hg_context *ctx = optim->params->ctx;
+	const struct hg__rewind_piece pieces[] = {{optim->moments, NULL, optim->moments_bytes},
+	                                          {optim->params->step, NULL, sizeof *optim->params->step},
+	                                          {best->memory, NULL, best->bytes},
+	                                          {board, NULL, sizeof *board},
+	                                          {watch ? watch->state.data : NULL, NULL, watch ? watch->state.bytes : 0}};
 	r->optim = optim;
-	r->watch = watch;
-	if (watch)
-		HG__TRY(hg__device_alloc(ctx, watch->state.bytes, "train: observations to return to", &r->seen));
 	HG__TRY(hg__snapshot_init(&r->weights, optim->params));
-	HG__TRY(hg__device_alloc(ctx, optim->moments_bytes, "train: moments to return to", &r->moments));
-	return hg__device_alloc(ctx, sizeof *optim->params->step, "train: loss scale to return to", &r->step);
+	for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+		if (!pieces[i].bytes)
+			continue;
+		r->piece[r->pieces] = pieces[i];
+		HG__TRY(hg__device_alloc(ctx, pieces[i].bytes, "train: a state to return to", &r->piece[r->pieces].kept));
+		r->pieces++;
+	}
+	return HG_OK;
 }
 
 void hg__rewind_fini(struct hg__rewind *r)
 {
 	if (!r->optim)
 		return;
-	hg_context *ctx = r->optim->params->ctx;
-	if (r->watch)
-		hg__device_free(ctx, r->seen, r->watch->state.bytes);
-	hg__device_free(ctx, r->step, sizeof *r->optim->params->step);
-	hg__device_free(ctx, r->moments, r->optim->moments_bytes);
+	for (int i = 0; i < r->pieces; i++)
+		hg__device_free(r->optim->params->ctx, r->piece[i].kept, r->piece[i].bytes);
 	hg__snapshot_fini(&r->weights);
 	*r = (struct hg__rewind){0};
 }
@@ -31,18 +36,16 @@ hg_status hg__rewind_save(struct hg__rewind *r)
 {
 	hg_context *ctx = r->optim->params->ctx;
 	HG__TRY(hg__snapshot_save(&r->weights));
-	if (r->watch)
-		HG__TRY(ctx->backend->copy(ctx, r->seen, r->watch->state.data, r->watch->state.bytes));
-	HG__TRY(ctx->backend->copy(ctx, r->moments, r->optim->moments, r->optim->moments_bytes));
-	return ctx->backend->copy(ctx, r->step, r->optim->params->step, sizeof *r->optim->params->step);
+	for (int i = 0; i < r->pieces; i++)
+		HG__TRY(ctx->backend->copy(ctx, r->piece[i].kept, r->piece[i].live, r->piece[i].bytes));
+	return HG_OK;
 }
 
 hg_status hg__rewind_restore(const struct hg__rewind *r)
 {
 	hg_context *ctx = r->optim->params->ctx;
 	HG__TRY(hg__snapshot_restore(&r->weights));
-	if (r->watch)
-		HG__TRY(ctx->backend->copy(ctx, r->watch->state.data, r->seen, r->watch->state.bytes));
-	HG__TRY(ctx->backend->copy(ctx, r->optim->moments, r->moments, r->optim->moments_bytes));
-	return ctx->backend->copy(ctx, r->optim->params->step, r->step, sizeof *r->optim->params->step);
+	for (int i = 0; i < r->pieces; i++)
+		HG__TRY(ctx->backend->copy(ctx, r->piece[i].live, r->piece[i].kept, r->piece[i].bytes));
+	return HG_OK;
 }

@@ -6,20 +6,44 @@ static size_t place(const hg_param *p)
 	return hg__aligned(p->master->bytes);
 }
 
+static hg_status make_pieces(struct hg__snapshot *s)
+{
+	hg_context *ctx = s->params->ctx;
+	unsigned char *at = s->memory;
+	HG__TRY(hg__buffer_host(ctx, s->params->count, sizeof(struct hg__piece), "train: a table of weights", &s->host_pieces));
+	struct hg__piece *piece = s->host_pieces.data;
+	for (int64_t i = 0; i < s->params->count; i++) {
+		const hg_param *p = s->params->item[i];
+		piece[i] = (struct hg__piece){(float *)(void *)at, p->master->mat.data, (int64_t)(p->master->bytes / sizeof(float))};
+		at += place(p);
+	}
+	return hg__buffer_upload(ctx, s->params->count, sizeof *piece, piece, "train: a table of weights", &s->pieces);
+}
+
 hg_status hg__snapshot_init(struct hg__snapshot *s, hg_params *params)
 {
 	s->params = params;
 	s->bytes = 0;
 	for (int64_t i = 0; i < params->count; i++)
 		s->bytes += place(params->item[i]);
-	return hg__device_alloc(params->ctx, s->bytes, "train: best weights", &s->memory);
+	HG__TRY(hg__device_alloc(params->ctx, s->bytes, "train: best weights", &s->memory));
+	return make_pieces(s);
 }
 
 void hg__snapshot_fini(struct hg__snapshot *s)
 {
-	if (s->params)
+	if (s->params) {
 		hg__device_free(s->params->ctx, s->memory, s->bytes);
+		hg__buffer_free(s->params->ctx, &s->host_pieces);
+		hg__buffer_free(s->params->ctx, &s->pieces);
+	}
 	*s = (struct hg__snapshot){0};
+}
+
+hg_status hg__snapshot_save_if(struct hg__snapshot *s, const int32_t *flag)
+{
+	const struct hg__copy_if_args args = {flag, s->pieces.data, s->host_pieces.data, s->params->count};
+	return s->params->ctx->backend->kernels->copy_if(s->params->ctx, &args);
 }
 
 hg_status hg__snapshot_save(struct hg__snapshot *s)

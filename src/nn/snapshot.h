@@ -2,6 +2,7 @@
 #define HG_NN_SNAPSHOT_H
 
 #include "autograd/param.h"
+#include "core/buffer.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -10,10 +11,13 @@ struct hg__snapshot {
 	hg_params *params;
 	void *memory;
 	size_t bytes;
+	struct hg__buffer host_pieces, pieces; /* struct hg__piece: from each master into the copy */
 };
 HG_NODISCARD hg_status hg__snapshot_init(struct hg__snapshot *snapshot, hg_params *params);
 void hg__snapshot_fini(struct hg__snapshot *snapshot);
 HG_NODISCARD hg_status hg__snapshot_save(struct hg__snapshot *snapshot);
+/* The same where *flag is not 0 when the device comes to it. flag: device memory. */
+HG_NODISCARD hg_status hg__snapshot_save_if(struct hg__snapshot *snapshot, const int32_t *flag);
 /* Masters from the copy, working copies from the masters. */
 HG_NODISCARD hg_status hg__snapshot_restore(const struct hg__snapshot *snapshot);
 /* The same, and the copy gets what the masters were. */

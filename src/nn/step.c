@@ -44,7 +44,8 @@ static hg_status queue(hg_step *s)
 	HG__TRY(hg__optim_look(s->optim));
 	if (s->watch)
 		HG__TRY(hg__watch_close(s->watch));
-	return hg__optim_apply(s->optim, s->loss, s->kept);
+	HG__TRY(hg__optim_apply(s->optim, s->loss, s->kept, s->stops));
+	return s->behind ? s->behind(s->behind_user) : HG_OK;
 }
 
 /* ---- capturing ---- */
@@ -108,16 +109,22 @@ static int64_t at_most(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Steps in a full launch. */
-static int64_t per_launch(const hg_step *s)
+/* Steps that are queued without a wait. */
+static int64_t without_wait(const hg_step *s)
 {
 	if (s->config.per_launch)
-		return at_most(s->config.per_launch, s->most);
+		return s->config.per_launch;
 	if (!s->one.steps)
 		return 1;
 	const double us = OPERATION_US * (double)s->one.capture.operations + s->bytes / BYTES_PER_US;
 	const int64_t steps = us * MOST_STEPS > LAUNCH_US ? (int64_t)(LAUNCH_US / us) : MOST_STEPS;
-	return at_most(steps > 1 ? steps : 1, s->most);
+	return steps > 1 ? steps : 1;
+}
+
+/* Steps in a full launch: fewer, where something else is to be queued between them. */
+static int64_t per_launch(const hg_step *s)
+{
+	return at_most(without_wait(s), s->most);
 }
 
 /* Captured work for a launch out of the next `count` steps. */
@@ -160,9 +167,8 @@ int64_t hg__step_ready(hg_step *s, int64_t most)
 	if (!s->warm && capturable(s))
 		return 1;
 	prepare(s, 1);
-	const int64_t count = at_most(per_launch(s), most);
-	prepare(s, count);
-	return count;
+	prepare(s, at_most(per_launch(s), most));
+	return at_most(without_wait(s), at_most(most, HG_STEP_REMEMBERED));
 }
 
 hg_status hg_step_run(hg_step *s, int64_t count)
@@ -171,9 +177,15 @@ hg_status hg_step_run(hg_step *s, int64_t count)
 		return HG_ERR_ARG;
 	if (count < 0)
 		return hg__fail(s->ctx, HG_ERR_ARG, "step_run: count is %lld, expected at least 0", (long long)count);
-	HG__TRY(hg__optim_ready(s->optim));
+	HG__TRY(hg__step_begin_group(s, 0));
+	return hg__step_queue(s, count);
+}
+
+hg_status hg__step_queue(hg_step *s, int64_t count)
+{
 	HG__TRY(hg__forget_trips(s->tape->params));
-	while (count > 0) {
+	s->tape->params->may_stop |= s->stops != 0;
+	while (count > 0 && !hg__step_stopped(s)) {
 		prepare(s, count);
 		const struct hg__caught *c = fitting(s, count);
 		s->fresh = s->seen = 0;
@@ -221,6 +233,56 @@ hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
 	return hg__struct_write(launch_out, &ours, sizeof ours)
 	           ? HG_OK
 	           : hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch->size is not set: start from HG_STEP_LAUNCH_INIT");
+}
+
+/* ---- groups ---- */
+
+/* From now on steps run. */
+static hg_status stop_clear(hg_step *s)
+{
+	hg_params *params = s->tape->params;
+	if (!params->may_stop)
+		return HG_OK;
+	params->may_stop = 0;
+	return s->ctx->backend->fill(s->ctx, &params->step->stop, 0, sizeof params->step->stop);
+}
+
+void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
+{
+	if (s->behind != behind || s->behind_user != user) { /* captured work has the old one */
+		drop(s, &s->one);
+		drop(s, &s->many);
+	}
+	s->behind = behind;
+	s->behind_user = user;
+}
+
+hg_status hg__step_begin_group(hg_step *s, unsigned stops)
+{
+	if (s->stops != stops) { /* captured work remembers it */
+		drop(s, &s->one);
+		drop(s, &s->many);
+	}
+	s->stops = stops;
+	HG__TRY(hg__optim_ready(s->optim));
+	return stop_clear(s);
+}
+
+hg_status hg__step_end_group(hg_step *s)
+{
+	return stop_clear(s);
+}
+
+hg_status hg__step_taken(hg_step *s, int64_t *taken)
+{
+	HG__TRY(fetch(s));
+	*taken = s->read->taken;
+	return HG_OK;
+}
+
+int hg__step_stopped(const hg_step *s)
+{
+	return !s->ctx->backend->capture_begin && s->tape->params->step->stop;
 }
 
 /* ---- making ---- */

@@ -119,7 +119,7 @@ static hg_status begin_init(hg_train *t)
 	const int groups = c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
 	if (!groups || !t->config.progress)
 		return HG_OK;
-	return hg__rewind_init(&t->begin, t->optim, t->step->watch);
+	return hg__rewind_init(&t->begin, t->optim, t->step->watch, &t->best, t->board);
 }
 
 hg_status hg__train_record(hg_train *t)
@@ -131,6 +131,8 @@ hg_status hg__train_record(hg_train *t)
 	HG__TRY(hg_tape_compile(t->tape, t->loss));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
 	t->evaluator.eager = t->config.step.eager;
+	t->evaluator.board = t->board;
+	t->evaluator.best = &t->best;
 	HG__TRY(hg_step_create(t->tape, t->optim, &t->config.step, &t->step));
 	return begin_init(t);
 }
@@ -139,6 +141,7 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
 	hg_model_config *model = &t->config.model;
+	void *board = NULL;
 	if (!model->in_features)
 		model->in_features = d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
 	HG__TRY(labels_check(t->ctx, d, rows, &model->out_features));
@@ -150,8 +153,10 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
 	t->input = d->input;
-	HG__TRY(hg__train_record(t));
-	return hg__snapshot_init(&t->best, t->params);
+	HG__TRY(hg__snapshot_init(&t->best, t->params));
+	HG__TRY(hg__device_alloc(t->ctx, sizeof *t->board, "train: scores", &board));
+	t->board = board;
+	return hg__train_record(t);
 }
 
 hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, hg_train **out)
@@ -191,6 +196,7 @@ void hg_train_free(hg_train *train)
 	hg_context *ctx = train->ctx;
 	hg__rewind_fini(&train->begin);
 	hg__snapshot_fini(&train->best);
+	hg__device_free(ctx, train->board, sizeof *train->board);
 	hg_step_free(train->step);
 	hg__evaluator_fini(&train->evaluator);
 	hg_tape_free(train->tape);

@@ -25,9 +25,11 @@ struct hg_train {
 	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
+	struct hg__board *board; /* device: what the evaluations of a run have found */
+	struct hg__board seen;   /* the host's copy of it */
 	int telling;             /* the caller's progress function runs */
 	int swapped;             /* a run is over: the masters are the best epoch's, and `best` holds those of its last step */
-	struct hg__rewind begin; /* of epochs that run together; made when there first are some that the caller may stop */
+	struct hg__rewind begin; /* of a group of epochs; made when there first is one that the caller may stop in the middle */
 	double *epoch_ms;        /* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
 	int64_t epoch_room;
 	int replans; /* times that the tapes were recorded again (replan.c) */

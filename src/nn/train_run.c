@@ -1,12 +1,15 @@
 /* The loop.
  *
- *     every epoch: forward, backward, step; look at all splits; keep the weights if they are the best so far
+ *     every epoch: forward, backward, step; evaluate; keep the weights if they are the best so far
  *
- * Epochs between two looks may run together, without a word from the host: it learns of them afterwards, and a caller who stops at one of them gets the run
- * that ended there, since a step from the same state gives the same bits.
+ * Epochs are queued in groups, evaluations included, without a word from the host: the device keeps the
+ * scores and the best weights (kernels/scores.h), and what makes the host decide something stops the
+ * rest of the group (hg__step_begin_group): an overflow behind which the tapes are recorded again, and
+ * the end of patience. So a run does not depend on how long its groups are. The host learns of a
+ * group's epochs when all of them are over; a caller who stops at one of them gets the run that ended
+ * there, since a step from the same state gives the same bits.
  *
- * Best: higher validation accuracy, or the same and a lower validation loss; without a validation set, later. A skipped step or a loss that is not a
- * number ends nothing: both are reported. */
+ * A skipped step or a loss that is not a number ends nothing: both are reported. */
 #include "nn/train.h"
 
 #include <math.h>
@@ -18,44 +21,112 @@
 
 /* Where the run stands. */
 struct progress {
-	struct hg__scores best;        /* at best_epoch */
-	int best_epoch;                /* 0: none yet */
-	double top_accuracy, low_loss; /* seen on the validation set, each for itself */
-	int improved_epoch;            /* last epoch that moved one of the two */
-	int64_t together;              /* most epochs that ran without a wait */
-	int64_t skipped_before;        /* steps, by earlier runs */
+	int64_t together;       /* most epochs that ran without a wait */
+	int64_t skipped_before; /* steps, by earlier runs */
+	int64_t longest;        /* epochs that the next group may have */
 };
 
-/* Where the caller may stop a launch in the middle, remember where it began. */
+/* ---- a group of epochs ---- */
+
+/* Epochs first .. first + count - 1, as they were queued. */
+struct group {
+	int64_t first, count;
+	int64_t ran;   /* fewer, where one of them stopped the others */
+	int64_t taken; /* evaluations that the board had noted before it */
+	double ms;     /* of one of them */
+};
+
+static int is_evaluated(const hg_train *t, int64_t epoch)
+{
+	return epoch % t->config.eval_every == 0 || epoch == t->config.epochs;
+}
+
+
+/* Where every epoch is evaluated, the evaluation is a part of the step: one launch has several of both.
+ * Else it is a launch of its own, behind as many steps as there are between two. */
+static void step_prepare(hg_train *t)
+{
+	const int every = t->config.eval_every;
+	hg__step_limit(t->step, every > 1 ? every : HG_STEP_REMEMBERED);
+	hg__step_behind(t->step, every > 1 ? NULL : hg__evaluate_queue, &t->evaluator);
+}
+
+/* Epochs whose steps are queued in one go: up to the next evaluation, or the last of the group. */
+static int64_t until_evaluation(const hg_train *t, int64_t epoch, int64_t last)
+{
+	const int64_t every = t->config.eval_every, next = epoch + every - epoch % every;
+	return next < last && !t->step->behind ? next : last;
+}
+
+static hg_status epochs_queue(hg_train *t, int64_t before, int64_t count)
+{
+	const int64_t last = before + count;
+	for (int64_t epoch = before; epoch < last && !hg__step_stopped(t->step);) {
+		const int64_t next = until_evaluation(t, epoch, last);
+		HG__TRY(hg__step_queue(t->step, next - epoch));
+		epoch = next;
+		if (is_evaluated(t, epoch) && !t->step->behind)
+			HG__TRY(hg__evaluate(&t->evaluator));
+	}
+	return HG_OK;
+}
+
+static hg_status group_begin(hg_train *t)
+{
+	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | (t->params->policy.replan ? (unsigned)HG__STOP_FORWARD : 0u));
+}
+
+/* Where the caller may stop a group in the middle, remember where it began. */
 static hg_status begin_note(hg_train *t, int64_t count)
 {
 	if (count == 1 || !t->config.progress)
 		return HG_OK;
 	if (!t->begin.optim)
-		HG__TRY(hg__rewind_init(&t->begin, t->optim, t->step->watch));
+		HG__TRY(hg__rewind_init(&t->begin, t->optim, t->step->watch, &t->best, t->board));
 	return hg__rewind_save(&t->begin);
 }
 
-/* Steps that run together, timed from an idle device to an idle device; ms: of one of them. */
-static hg_status steps_run(hg_train *t, int64_t count, double *ms)
+static hg_status board_read(hg_train *t)
 {
-	HG__TRY(begin_note(t, count));
+	return t->ctx->backend->copy_out(t->ctx, &t->seen, t->board, sizeof t->seen);
+}
+
+/* Timed from an idle device to an idle device. */
+static hg_status group_run(hg_train *t, struct group *g)
+{
+	int64_t before, after;
+	HG__TRY(hg__step_taken(t->step, &before));
+	HG__TRY(group_begin(t));
+	HG__TRY(begin_note(t, g->count));
+	if (!t->step->behind)
+		hg__evaluate_ready(&t->evaluator);
 	HG__TRY(hg_context_synchronize(t->ctx));
 	const double begin = hg__seconds();
-	HG__TRY(hg_step_run(t->step, count));
+	HG__TRY(epochs_queue(t, g->first - 1, g->count));
 	HG__TRY(hg_context_synchronize(t->ctx));
-	*ms = 1e3 * (hg__seconds() - begin) / (double)count;
+	const double seconds = hg__seconds() - begin;
+	HG__TRY(hg__step_end_group(t->step));
+	HG__TRY(hg__step_taken(t->step, &after));
+	g->taken = t->seen.taken;
+	HG__TRY(board_read(t));
+	g->ran = after - before;
+	g->ms = 1e3 * seconds / (double)g->ran;
 	return HG_OK;
 }
 
-/* Only the first `wanted` of the steps that ran together. */
-static hg_status steps_undo(hg_train *t, int64_t count, int64_t wanted)
+/* Only the first `wanted` of them. */
+static hg_status group_undo(hg_train *t, const struct group *g, int64_t wanted)
 {
-	if (wanted == count)
+	if (wanted == g->ran)
 		return HG_OK;
 	HG__TRY(hg__rewind_restore(&t->begin));
-	return hg_step_run(t->step, wanted);
+	HG__TRY(group_begin(t));
+	HG__TRY(epochs_queue(t, g->first - 1, wanted));
+	HG__TRY(hg__step_end_group(t->step));
+	return board_read(t);
 }
+
+/* ---- telling of it ---- */
 
 /* 2 KiB hold the epochs of a usual run (200); then twice as many, and so on. */
 #define FIRST_ROOM 256
@@ -76,99 +147,78 @@ static hg_status epoch_note(hg_train *t, int epoch, double ms)
 	return HG_OK;
 }
 
-static int is_better(const hg_train *t, const struct progress *p, const struct hg__scores *s)
+/* The evaluation of an epoch that has just been told of, if it is among those that are remembered. */
+static const struct hg__score_note *note_of(const hg_train *t, const struct group *g, int64_t epoch)
 {
-	if (!p->best_epoch || !t->targets.mask[HG__SPLIT_VAL])
-		return 1;
-	const double old = p->best.accuracy[HG__SPLIT_VAL], new = s->accuracy[HG__SPLIT_VAL];
-	return new > old || (new == old && s->loss < p->best.loss);
+	for (int64_t k = g->taken; k < t->seen.taken; k++)
+		if (t->seen.note[k % HG__NOTES].epoch == epoch)
+			return &t->seen.note[k % HG__NOTES];
+	return NULL;
 }
 
-/* Patience counts epochs in which neither the accuracy nor the loss of the validation set has reached a new best (Velickovic et al. 2018). */
-static void improvement_note(struct progress *p, const struct hg__scores *s, int epoch)
-{
-	const double accuracy = s->accuracy[HG__SPLIT_VAL];
-	if (accuracy > p->top_accuracy || s->loss < p->low_loss)
-		p->improved_epoch = epoch;
-	p->top_accuracy = fmax(p->top_accuracy, accuracy);
-	p->low_loss = fmin(p->low_loss, s->loss);
-}
-
-static hg_status epoch_look(hg_train *t, struct progress *p, hg_train_event *event)
-{
-	struct hg__scores scores;
-	HG__TRY(hg__evaluate(&t->evaluator, &scores));
-	event->train_accuracy = scores.accuracy[HG__SPLIT_TRAIN];
-	event->val_accuracy = scores.accuracy[HG__SPLIT_VAL];
-	event->test_accuracy = scores.accuracy[HG__SPLIT_TEST];
-	event->nonfinite_logits = scores.nonfinite;
-	improvement_note(p, &scores, event->epoch);
-	if (!is_better(t, p, &scores))
-		return HG_OK;
-	p->best = scores;
-	p->best_epoch = event->epoch;
-	return hg__snapshot_save(&t->best);
-}
-
-static int out_of_patience(const hg_train *t, const struct progress *p, int epoch)
-{
-	return t->config.patience > 0 && t->targets.mask[HG__SPLIT_VAL] && epoch - p->improved_epoch >= t->config.patience;
-}
-
-/* Epochs after `epoch` until there is something to look at or to decide. */
-static int64_t until_look(const hg_train *t, const struct progress *p, int64_t epoch)
-{
-	const hg_train_config *c = &t->config;
-	const int64_t look = c->eval_every - epoch % c->eval_every, end = c->epochs - epoch, patience = p->improved_epoch + (int64_t)c->patience - epoch;
-	const int64_t most = look < end ? look : end;
-	return c->patience > 0 && t->targets.mask[HG__SPLIT_VAL] && patience < most ? patience : most;
-}
-
-/* One epoch of those that ran together: `back` steps before the last of them. HG_INFO_STOPPED if the caller wants no more. */
-static hg_status epoch_tell(hg_train *t, struct progress *p, int epoch, int64_t back, double ms, hg_train_event *event)
+/* One epoch of a group. HG_INFO_STOPPED if the caller wants no more. */
+static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch, hg_train_event *event)
 {
 	const hg_train_config *c = &t->config;
 	const hg_step_info info = HG_STEP_INFO_INIT;
-	*event = (hg_train_event){sizeof *event, epoch, c->epochs, (double)NAN, (double)NAN, (double)NAN, (double)NAN, ms, info, 0};
-	HG__TRY(epoch_note(t, epoch, ms));
-	HG__TRY(hg_step_read(t->step, back, &event->loss, &event->step));
-	if (epoch % c->eval_every == 0 || epoch == c->epochs)
-		HG__TRY(epoch_look(t, p, event));
+	const struct hg__score_note *note = note_of(t, g, epoch);
+	*event = (hg_train_event){.size = sizeof *event, .epoch = (int)epoch, .epochs = c->epochs, .epoch_ms = g->ms, .step = info};
+	event->train_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TRAIN) : (double)NAN;
+	event->val_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_VAL) : (double)NAN;
+	event->test_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TEST) : (double)NAN;
+	event->nonfinite_logits = note ? note->counts.nonfinite : 0;
+	HG__TRY(epoch_note(t, event->epoch, g->ms));
+	HG__TRY(hg_step_read(t->step, g->first + g->ran - 1 - epoch, &event->loss, &event->step));
 	t->telling = 1;
 	const int stop = c->progress && c->progress(c->user, event);
 	t->telling = 0;
 	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
-/* Epochs first to last; event holds the last one afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
+/* What the last epoch asks for before there can be another one. Also where the caller stops: whoever
+ * goes on from here goes on from tapes that fit. */
+static hg_status replan(hg_train *t, const hg_train_event *event)
+{
+	const int overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
+	int replanned = 0;
+	if (overflowed || event->step.outgrown)
+		HG__TRY(hg__train_replan(t, event->step.outgrown, overflowed ? &event->step : NULL, &replanned));
+	if (replanned)
+		step_prepare(t);
+	return HG_OK;
+}
+
+/* The next group is twice as long as this one was, or a single epoch where this one was stopped: where
+ * one epoch after the other stops, little is queued for nothing. */
+static void length_note(struct progress *p, const struct group *g)
+{
+	p->together = g->ran > p->together ? g->ran : p->together;
+	p->longest = g->ran < g->count ? 1 : 2 * g->count > p->longest ? 2 * g->count : p->longest;
+}
+
+/* event holds the last epoch afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
 static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
 {
-	for (int epoch = 0; epoch < t->config.epochs && !out_of_patience(t, p, epoch);) {
-		const int64_t count = hg__step_ready(t->step, until_look(t, p, epoch));
-		double ms;
-		HG__TRY(steps_run(t, count, &ms));
-		p->together = count > p->together ? count : p->together;
+	for (int64_t done = 0; done < t->config.epochs && !t->seen.out_of_patience;) {
+		const int64_t left = t->config.epochs - done;
+		struct group g = {.first = done + 1, .count = hg__step_ready(t->step, left < p->longest ? left : p->longest)};
+		HG__TRY(group_run(t, &g));
+		length_note(p, &g);
 		hg_status status = HG_OK;
-		hg_step_info bad = HG_STEP_INFO_INIT; /* the first that overflowed */
-		int replanned = 0;
-		for (int64_t i = 1; status == HG_OK && i <= count; i++) {
-			status = epoch_tell(t, p, ++epoch, count - i, ms, event);
-			if (event->step.reason == HG_STEP_SKIPPED_FORWARD && bad.reason != HG_STEP_SKIPPED_FORWARD)
-				bad = event->step;
+		for (int64_t i = 1; status == HG_OK && i <= g.ran; i++) {
+			status = epoch_tell(t, &g, ++done, event);
 			if (status == HG_INFO_STOPPED)
-				HG__TRY(steps_undo(t, count, i));
+				HG__TRY(group_undo(t, &g, i));
 		}
 		HG__TRY(status);
-		/* also where the caller stops: who goes on from here goes on from tapes that fit */
-		if (bad.reason == HG_STEP_SKIPPED_FORWARD || event->step.outgrown)
-			HG__TRY(hg__train_replan(t, event->step.outgrown, bad.reason == HG_STEP_SKIPPED_FORWARD ? &bad : NULL, &replanned));
-		if (replanned)
-			hg__step_limit(t->step, t->config.eval_every);
+		HG__TRY(replan(t, event));
 		if (status != HG_OK)
 			return status;
 	}
 	return HG_OK;
 }
+
+/* ---- a run ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -185,6 +235,7 @@ static double median(double *values, int count)
 
 static hg_status report_fill(hg_train *t, const struct progress *p, const hg_train_event *last, hg_train_report *report)
 {
+	const struct hg__score_note *best = &t->seen.best;
 	hg_memory_info memory = HG_MEMORY_INFO_INIT;
 	hg_plan_info plan = HG_PLAN_INFO_INIT;
 	hg_step_launch launch = HG_STEP_LAUNCH_INIT;
@@ -195,9 +246,9 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	HG__TRY(hg_step_observer(t->step, &observer));
 	const hg_train_report ours = {.size = sizeof ours,
 	                              .epochs_run = last->epoch,
-	                              .best_epoch = p->best_epoch,
-	                              .best_val_accuracy = p->best.accuracy[HG__SPLIT_VAL],
-	                              .test_accuracy = p->best.accuracy[HG__SPLIT_TEST],
+	                              .best_epoch = (int)best->epoch,
+	                              .best_val_accuracy = hg__accuracy_of(&best->counts, HG__SPLIT_VAL),
+	                              .test_accuracy = hg__accuracy_of(&best->counts, HG__SPLIT_TEST),
 	                              .final_loss = last->loss,
 	                              .epoch_ms_median = median(t->epoch_ms, last->epoch),
 	                              .peak_bytes = memory.peak_bytes,
@@ -206,7 +257,7 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	                              .steps_skipped = last->step.skipped - p->skipped_before,
 	                              .loss_scale_final = last->step.loss_scale,
 	                              .loss_finite = isfinite(last->loss) != 0,
-	                              .nonfinite_logits = p->best.nonfinite,
+	                              .nonfinite_logits = best->counts.nonfinite,
 	                              .captured = launch.captured,
 	                              .epochs_together = (int)p->together,
 	                              .replans = t->replans,
@@ -226,6 +277,33 @@ static hg_status best_take(hg_train *t)
 	return HG_OK;
 }
 
+/* Nothing is known of this run yet. */
+static hg_status board_begin(hg_train *t)
+{
+	const struct hg__board fresh = {.epochs = t->config.epochs,
+	                                .every = t->config.eval_every,
+	                                .patience = t->config.patience,
+	                                .validates = t->targets.mask[HG__SPLIT_VAL] != NULL,
+	                                .top_accuracy = -INFINITY,
+	                                .low_loss = INFINITY};
+	t->seen = fresh;
+	HG__TRY(t->ctx->backend->copy_out(t->ctx, &t->seen.first_step, &t->params->step->step, sizeof t->seen.first_step));
+	return t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen);
+}
+
+/* Where the caller stopped before the first evaluation, the last epoch has one after all. */
+static hg_status evaluate_once(hg_train *t, hg_train_event *last)
+{
+	if (t->seen.best.epoch)
+		return HG_OK;
+	t->seen.every = 1;
+	HG__TRY(t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen));
+	HG__TRY(hg__evaluate(&t->evaluator));
+	HG__TRY(board_read(t));
+	last->nonfinite_logits = t->seen.best.counts.nonfinite;
+	return HG_OK;
+}
+
 hg_status hg_train_run(hg_train *train, hg_train_report *report)
 {
 	if (!train)
@@ -237,18 +315,21 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		                "train_run: the run is in its progress function: it cannot begin another");
 	if (!train->step)
 		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
-	struct progress progress = {.top_accuracy = -INFINITY, .low_loss = INFINITY};
+	struct progress progress = {.longest = HG_STEP_REMEMBERED};
 	hg_train_event last;
 	hg_step_info before = HG_STEP_INFO_INIT;
 	HG__TRY(hg_optim_info(train->optim, &before));
 	progress.skipped_before = before.skipped;
 	train->swapped = 0;
-	hg__step_limit(train->step, train->config.eval_every);
+	HG__TRY(board_begin(train));
+	step_prepare(train);
 	const hg_status status = epochs_run(train, &progress, &last);
+	if (train->step) { /* steps that others queue are not evaluated */
+		hg__step_limit(train->step, HG_STEP_REMEMBERED);
+		hg__step_behind(train->step, NULL, NULL);
+	}
 	HG__TRY(status);
-	hg__step_limit(train->step, HG_STEP_REMEMBERED);
-	if (!progress.best_epoch) /* stopped before the first look */
-		HG__TRY(epoch_look(train, &progress, &last));
+	HG__TRY(evaluate_once(train, &last));
 	HG__TRY(best_take(train));
 	HG__TRY(report_fill(train, &progress, &last, report));
 	return status;

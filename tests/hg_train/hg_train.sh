@@ -250,8 +250,8 @@ for together in 1 4 16; do
   grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >together$together
   contains together err 'queued call by call'
 done
-contains together err 'up to 10 without a wait'
-contains together out '"captured":false,"epochs_together":10'
+contains together err 'up to 16 without a wait'
+contains together out '"captured":false,"epochs_together":16'
 cmp together1 together4 && cmp together1 together16 || fail 'together: runs differ'
 
 # 24 epochs are 12, a checkpoint, and 12 more; what differs or does not fit is said.

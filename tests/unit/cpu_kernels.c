@@ -322,7 +322,7 @@ static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dty
 		struct hg__mat rm = filled(HG_F32, 1, cols, 0.0), rv = filled(HG_F32, 1, cols, 1.0), dg = empty(HG_F32, 1, cols), db = empty(HG_F32, 1, cols);
 		struct hg__mat row_mean = empty(HG_F32, rows, 1), row_rstd = empty(HG_F32, rows, 1);
 		for (int train = 3; train >= 0; train--) {
-			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train % 2, train / 2, 0}));
+			CHECK_OK(k->batch_norm(ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f, 1e-5f, train % 2, train / 2, 0, NULL}));
 			keep(&y);
 			keep(&rv);
 		}
@@ -345,7 +345,7 @@ static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 		const int rows = 900;
 		struct hg__mat x = normal(dtype, rows, cols), y = empty(dtype, rows, cols), dx = empty(dtype, rows, cols), t = filled(HG_F32, rows, cols, 0.75);
 		struct hg__mat label = below(HG_I32, rows, 1, -1, cols), mask = below(HG_U8, rows, 1, 0, 2), loss = empty(HG_F32, 1, 1), count = empty(HG_F32, 1, 1);
-		struct hg__mat dloss = filled(HG_F32, 1, 1, 1024.0), two = empty(HG_F32, 1, 2);
+		struct hg__mat dloss = filled(HG_F32, 1, 1, 1024.0);
 		CHECK_OK(k->log_softmax(ctx, &(struct hg__log_softmax_args){x, y}));
 		keep(&y);
 		CHECK_OK(k->log_softmax_back(ctx, &(struct hg__log_softmax_back_args){y, x, dx}));
@@ -360,8 +360,12 @@ static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dt
 			CHECK_OK(k->pointwise_loss_back(ctx, &(struct hg__pointwise_loss_back_args){(hg__pointwise)kind, x, t, mask, count, dloss, dx}));
 			keep(&dx);
 		}
-		CHECK_OK(k->accuracy(ctx, &(struct hg__accuracy_args){x, label, mask, two}));
-		keep(&two);
+		struct hg__board board = {.every = 1, .first_step = -1, .top_accuracy = -INFINITY, .low_loss = INFINITY};
+		struct hg__step step = {.step = 0};
+		CHECK_OK(k->scores(ctx, &(struct hg__scores_args){x, label, {mask, mask}, HG__SPLIT_VAL, &board, &step}));
+		struct hg__mat scores = {&board.best.counts, 1, (int64_t)(sizeof board.best.counts / sizeof(float)), (int64_t)(sizeof board.best.counts / sizeof(float)), HG_F32};
+		CHECK(board.taken == 1 && board.best.epoch == 1 && board.best.counts.counted[HG__SPLIT_TEST] == 0);
+		keep(&scores);
 	}
 }
 

@@ -10,8 +10,8 @@ static const struct tool_option table[] = {
     {"--eval-every", "N", "look at the validation and test sets every N epochs (1)", AT(eval_every),
      TOOL_INTEGER(1, 100000000)},
     {"--together", "N",
-     "epochs in one launch, at most as many as --eval-every says (a GPU: about a millisecond's "
-     "worth; else 1)",
+     "epochs, with their evaluations, that run without a wait for the device; results are the same "
+     "for every N (a GPU: about a millisecond's worth; else 1)",
      AT(together), TOOL_INTEGER(1, HG_STEP_REMEMBERED)},
     {"--save", "FILE",
      "keep the state behind the last epoch in a checkpoint, also when interrupted; tried before "

@@ -106,7 +106,8 @@ static hg_status forward(const struct hg__call *c)
 	                                         .eps = attr.eps,
 	                                         .train = c->mode == HG_TRAIN,
 	                                         .relu = attr.relu,
-	                                         .shift = c->shift[X]};
+	                                         .shift = c->shift[X],
+	                                         .stop = c->stop};
 	return c->k->batch_norm(c->ctx, &args);
 }
 

@@ -42,6 +42,7 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f, unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data, *running_var = a->running_var.data;
 	const struct stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
+	const int stopped = a->stop && *a->stop;
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
 	for (int64_t c = 0; c < cols; c++)
 		mean[c] /= n;
@@ -49,7 +50,7 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	for (int64_t c = 0; c < cols; c++) {
 		const float var = rstd[c] / n;
 		rstd[c] = 1.0f / sqrtf(var + eps);
-		if (!isfinite(mean[c]) || !isfinite(var * unbiased))
+		if (stopped || !isfinite(mean[c]) || !isfinite(var * unbiased))
 			continue;
 		if (running_mean)
 			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * (unit * mean[c]);

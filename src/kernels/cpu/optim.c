@@ -26,6 +26,8 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 	struct hg__step *step = a->step;
 	(void)ctx;
 	hg__step_begin(step, &a->config);
+	if (step->stopped)
+		return HG_OK;
 	step->nonfinite = 0;
 	step->first_nonfinite = -1;
 	step->grad_sq = 0.0;
@@ -122,6 +124,6 @@ hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
 	for (int64_t i = 0; i < a->count && !hg__step_is_bad(a->step); i++)
 		if (update_tensor(ctx, a, &a->tensors[i]) && i < a->step->outgrown)
 			a->step->outgrown = (int32_t)i;
-	hg__step_close(a->step, a->loss, a->notes);
+	hg__step_close(a->step, a->loss, a->notes, a->stops);
 	return HG_OK;
 }

@@ -11,6 +11,7 @@ namespace
 /* Running statistics of a column. */
 struct running {
 	float mean, var;
+	bool stay;
 };
 
 /* Where the statistics of a batch go. */
@@ -19,6 +20,7 @@ struct statistics {
 	float *mean, *rstd, *running_mean, *running_var;
 	float momentum, eps; /* eps: of what is stored */
 	float unit;          /* X is so many times what is stored */
+	const int32_t *stop; /* not 0: running statistics stay */
 
 	__device__ float variance(float squares) const
 	{
@@ -32,13 +34,13 @@ struct statistics {
 	/* Of the batches before; to be asked for early. */
 	__device__ struct running before(int64_t col) const
 	{
-		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f};
+		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f, stop && *stop};
 	}
 	/* One row has no unbiased variance: its (zero) biased one is recorded. */
 	__device__ void record(int64_t col, float centre, float squares, const struct running &old) const
 	{
 		const float n = static_cast<float>(rows), var = variance(squares), unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
-		if (rows > 0 && isfinite(centre) && isfinite(unbiased)) {
+		if (rows > 0 && !old.stay && isfinite(centre) && isfinite(unbiased)) {
 			if (running_mean)
 				running_mean[col] = (1.0f - momentum) * old.mean + momentum * (unit * centre);
 			if (running_var)
@@ -224,7 +226,7 @@ template <typename T> struct input_gradient {
 inline struct statistics statistics_of(const struct hg__batch_norm_args *a)
 {
 	return {a->x.rows,   data_of<float>(a->mean),       data_of<float>(a->rstd), data_of<float>(a->running_mean), data_of<float>(a->running_var),
-	        a->momentum, ldexpf(a->eps, -2 * a->shift), ldexpf(1.0f, a->shift)};
+	        a->momentum, ldexpf(a->eps, -2 * a->shift), ldexpf(1.0f, a->shift), a->stop};
 }
 template <typename T> normalise<T> normalise_of(const struct hg__batch_norm_args *a)
 {

@@ -142,6 +142,8 @@ struct record_check {
 
 	__device__ void finish(const grad_total &total) const
 	{
+		if (step->stop)
+			return;
 		step->nonfinite = total.nonfinite;
 		step->first_nonfinite = total.rank > 0 ? count - total.rank : -1;
 		step->grad_sq = total.square;
@@ -270,7 +272,7 @@ __device__ void close(const struct hg__optim_args &a)
 		fetch(&a.notes->taken);
 	if (a.loss)
 		fetch(a.loss);
-	hg__step_close(a.step, a.loss, a.notes);
+	hg__step_close(a.step, a.loss, a.notes, a.stops);
 }
 
 template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(const __grid_constant__ struct hg__optim_args a)

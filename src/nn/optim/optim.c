@@ -270,12 +270,13 @@ hg_status hg__optim_look(hg_optim *optim)
 	return ctx->backend->kernels->grad_check(ctx, &args);
 }
 
-hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes)
+hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes, unsigned stops)
 {
 	hg_context *ctx = optim->params->ctx;
 	struct hg__optim_args args = args_of(optim);
 	args.loss = loss;
 	args.notes = notes;
+	args.stops = stops;
 	return ctx->backend->kernels->optim_update(ctx, &args);
 }
 
@@ -284,7 +285,7 @@ hg_status hg_optim_step(hg_optim *optim)
 	if (!optim)
 		return HG_ERR_ARG;
 	HG__TRY(hg__optim_look(optim));
-	return hg__optim_apply(optim, NULL, NULL);
+	return hg__optim_apply(optim, NULL, NULL, 0);
 }
 
 hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info)

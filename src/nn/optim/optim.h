@@ -24,9 +24,9 @@ struct hg_optim {
 };
 
 /* The two halves of hg_optim_step: are all gradients finite? Then, for better or worse, the step, and a note of it with the loss, if `notes` is not NULL. loss, notes:
- * device memory. */
+ * device memory. stops: kernels/optim.h. */
 HG_NODISCARD hg_status hg__optim_look(hg_optim *optim);
-HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes);
+HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes, unsigned stops);
 /* HG_ERR_STATE if params has changed since the optimiser was made: what hg_optim_step asks first. Where a tape was recorded since, the table learns what it rests on. */
 HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
 /* A note in the words of hg_step_info. HG_ERR_ARG where info is NULL or has no size; `who` asks. */

@@ -1,0 +1,9 @@
+#include "kernels/cpu/rows.h"
+
+hg_status HG__CPU(copy_if)(hg_context *ctx, const struct hg__copy_if_args *a)
+{
+	(void)ctx;
+	for (int64_t i = 0; *a->flag && i < a->count; i++)
+		memcpy(a->pieces[i].to, a->pieces[i].from, (size_t)a->pieces[i].count * sizeof(float));
+	return HG_OK;
+}
