@@ -182,7 +182,7 @@ typedef struct hg_doctor_tensor {
 typedef struct hg_doctor_report {
 	size_t size;
 	int64_t step; /* that was examined */
-	double loss, loss_scale;
+	double loss, loss_scale; /* loss: NaN of an evaluation, which computes none */
 	const hg_finding *finding; /* [findings], the first to happen first; of what one node did, what is not finite before what is silent */
 	int findings;
 	const hg_doctor_tensor *tensor; /* [tensors] in the order of the step */

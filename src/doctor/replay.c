@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "doctor/exam.h"
 
 /* Forward and backward as run.c does them, node by node, each node judged as soon as it has run: what it had is still there, and what it made. */
@@ -19,6 +21,9 @@ static hg_status forward(struct hg__exam *exam)
 		HG__TRY(launch->call.node->op->forward(&launch->call));
 		HG__TRY(hg__judge_forward(exam, launch));
 	}
+	exam->loss = (double)NAN;
+	if (exam->evaluation) /* its tape ends with the logits */
+		return HG_OK;
 	return hg_tape_scalar(exam->tape, hg__tape_var(exam->tape, exam->tape->output), &exam->loss);
 }
 
