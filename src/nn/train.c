@@ -154,6 +154,8 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(groups_assign(t));
 	t->input = d->input;
 	HG__TRY(hg__snapshot_init(&t->best, t->params));
+	/* It is copied, to be returned to, before there is a best epoch. */
+	HG__TRY(t->ctx->backend->fill(t->ctx, t->best.memory, 0, t->best.bytes));
 	HG__TRY(hg__device_alloc(t->ctx, sizeof *t->board, "train: scores", &board));
 	t->board = board;
 	return hg__train_record(t);
