@@ -221,7 +221,7 @@ if [ -s waited ]; then
   contains 'waiting as the user says' waited "'30000000000'"
 fi
 
-# Every thread has short slices, where the kernel gives them.
+# The threads of the team have short slices, where the kernel gives them.
 if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r | awk -F. '{ exit !($1 > 6 || ($1 == 6 && $2 >= 12)) }'; then
   rm -f slices.jsonl
   "$train" --data data.h5 --model gcn --device cpu --threads 2 --hidden 512 --epochs 10000000 --json slices.jsonl >out 2>err &
@@ -233,8 +233,9 @@ if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r | awk -F. '{ exit !
   cat /proc/$child/task/*/sched | grep se.slice >slices
   kill $child
   wait $child
-  [ "$(wc -l <slices)" -eq 2 ] || fail "slices: of $(wc -l <slices) threads, not 2"
-  if grep -v ' 1000000$' slices; then fail 'slices: one is another'; fi
+  # The team's two; a driver's threads, which a program built for GPUs has as well, keep theirs.
+  short=$(grep -c ' 1000000$' slices)
+  [ "$short" -ge 2 ] || fail "slices: $short threads have short ones, expected 2:" "$(cat slices)"
 fi
 
 # The same seed, the same numbers.
@@ -390,7 +391,8 @@ contains interrupt out "saved  *long.h5: the state behind epoch $done\$"
 contains interrupt out "to go on .*--resume long.h5 --epochs $((10000000 - done))\$"
 contains interrupt last '"saved":true'
 interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
-contains 'interrupted seeds' out 'interrupted  *in epoch [0-9]* of seed [0-9]*, which is left out: the figures are of [0-9]* of 1000 seeds'
+# A fast device may just have ended a seed.
+contains 'interrupted seeds' out 'interrupted  *[ib].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
 run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
 [ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
 
