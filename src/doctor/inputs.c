@@ -26,11 +26,15 @@ static hg_status input_found(struct hg__exam *exam, const char *name, const stru
 
 /* ---- sparse features: a graph between nodes and features, or the values of its edges ---- */
 
+/* The run says which graph holds its features. On a tape of one's own it is one between nodes and
+ * features, of which weights are read; a graph from nodes to nodes may read trained nodes as well. */
 static int is_features(const struct hg__exam *exam, const hg_graph *graph)
 {
 	const hg_tape *tape = exam->tape;
 	if (!graph || graph == exam->features)
 		return graph != NULL;
+	if (hg_graph_rows(graph) == hg_graph_cols(graph))
+		return 0;
 	for (int64_t k = 0; k < tape->lines; k++)
 		if (tape->line[k].node.graph == graph && tape->value[tape->line[k].node.in[0]].kind == HG__PARAM)
 			return 1;

@@ -234,6 +234,37 @@ static void heads_have_numbers(void)
 	}
 }
 
+/* ---- weights of edges, as an input of one number an edge and head ---- */
+
+static hg_var weighted_scene(struct bench *b, hg_tape *tape)
+{
+	hg_tape_scope(tape, "conv0");
+	const hg_var h = hg_tape_param(tape, param(b, "embedding", 5, 4)),
+	             trust = hg_tape_input(tape, b->tensor[0], "trust", -1.0);
+	const hg_var y = hg_spmm(tape, b->graph, h, trust, HG_NORM_NONE, 1.0f);
+	return hg_mse(tape, y, targets_of(b, tape), HG_NONE);
+}
+
+/* Nodes that are trained themselves are read by edges of a graph all the same: these are no
+ * elements of a matrix of features. */
+static void a_weight_of_an_edge_is_none_of_a_feature(void)
+{
+	struct ward w;
+	float weight[15 * 2];
+	for (int i = 0; i < 30; i++)
+		weight[i] = i == 2 * 7 + 1 ? NAN : 1.0f;
+	ward_open(&w, hg_policy_fp16(), weighted_scene);
+	w.bench.graph = ring(w.bench.ctx, 5);
+	CHECK_EQ_I(hg_graph_edges(w.bench.graph), 15);
+	tensor_of(&w.bench, HG_F16, 15, 2, weight, HG_F32);
+	constant_tensor(&w.bench, 5, 4, 0.0f);
+	ward_compile(&w);
+	const hg_finding *f = ward_expect(&w, HG_CAUSE_INPUT, 0, "", "", 7, 1);
+	CHECK_STR(f->tensor, "trust");
+	CHECK(f->row_is == HG_ROW_EDGE && f->edge_row == 2 && f->edge_col >= 0);
+	ward_close(&w);
+}
+
 /* ---- casts that nobody wrote ---- */
 
 /* An f16 tensor is cast for an addition in f32: the gradient that comes back is narrowed by the
@@ -505,6 +536,7 @@ int main(int argc, char **argv)
 	    TEST(the_gradient_before_counts),
 	    TEST(operands_are_shown),
 	    TEST(heads_have_numbers),
+	    TEST(a_weight_of_an_edge_is_none_of_a_feature),
 	    TEST(nobody_wrote_that_cast),
 	    TEST(faults_of_one_op_do_not_wait),
 	    TEST(a_bad_input_hides_no_other_fault),
