@@ -41,7 +41,6 @@ static int is_evaluated(const hg_train *t, int64_t epoch)
 	return epoch % t->config.eval_every == 0 || epoch == t->config.epochs;
 }
 
-
 /* Where every epoch is evaluated, the evaluation is a part of the step: one launch has several of both.
  * Else it is a launch of its own, behind as many steps as there are between two. */
 static void step_prepare(hg_train *t)
@@ -73,7 +72,8 @@ static hg_status epochs_queue(hg_train *t, int64_t before, int64_t count)
 
 static hg_status group_begin(hg_train *t)
 {
-	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | (t->params->policy.replan ? (unsigned)HG__STOP_FORWARD : 0u));
+	const unsigned forward = t->params->policy.replan ? (unsigned)HG__STOP_FORWARD : 0u;
+	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | forward);
 }
 
 /* Where the caller may stop a group in the middle, remember where it began. */
@@ -162,7 +162,11 @@ static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch, h
 	const hg_train_config *c = &t->config;
 	const hg_step_info info = HG_STEP_INFO_INIT;
 	const struct hg__score_note *note = note_of(t, g, epoch);
-	*event = (hg_train_event){.size = sizeof *event, .epoch = (int)epoch, .epochs = c->epochs, .epoch_ms = g->ms, .step = info};
+	*event = (hg_train_event){.size = sizeof *event,
+	                          .epoch = (int)epoch,
+	                          .epochs = c->epochs,
+	                          .epoch_ms = g->ms,
+	                          .step = info};
 	event->train_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TRAIN) : (double)NAN;
 	event->val_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_VAL) : (double)NAN;
 	event->test_accuracy = note ? hg__accuracy_of(&note->counts, HG__SPLIT_TEST) : (double)NAN;
@@ -201,7 +205,8 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 {
 	for (int64_t done = 0; done < t->config.epochs && !t->seen.out_of_patience;) {
 		const int64_t left = t->config.epochs - done;
-		struct group g = {.first = done + 1, .count = hg__step_ready(t->step, left < p->longest ? left : p->longest)};
+		const int64_t most = left < p->longest ? left : p->longest;
+		struct group g = {.first = done + 1, .count = hg__step_ready(t->step, most)};
 		HG__TRY(group_run(t, &g));
 		length_note(p, &g);
 		hg_status status = HG_OK;

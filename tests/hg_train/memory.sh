@@ -1,6 +1,7 @@
 #!/bin/sh
 # Device memory of runs as the summary tells it: usage: memory.sh HG-TRAIN H5CONVERT DIRECTORY.
 set -u
+[ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # files are removed below
 train=$1 convert=$2 dir=$3
 mkdir -p "$dir"
 cd "$dir" || exit 1

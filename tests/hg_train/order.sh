@@ -4,6 +4,7 @@
 # Without dropout it is the same training up to rounding: only the order of sums differs. Dropout draws by
 # the place of an element, so that there it is another run, as with another seed.
 set -u
+[ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # files are removed below
 train=$1 convert=$2 dir=$3
 mkdir -p "$dir"
 cd "$dir" || exit 1
