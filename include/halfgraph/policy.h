@@ -91,12 +91,17 @@ typedef struct hg_policy {
 } hg_policy;
 
 /* A guard that trips names a node (hg_step_info.tripped) and the step is skipped. The next one would be as well: the tapes have to be recorded again. hg_train does so by itself, a
- * loop of one's own by hg_tape_replan; one that does neither wants replan 0. That node's result is then stored x 2^-k, with the least k of at most HG_SHIFT_MOST that makes
- * its bound fit, if it can be made so and all that read it can do with it: hg_spmm, hg_add, hg_combine, hg_scale and hg_linear without a bias make it, these, hg_linear with a bias,
- * hg_batch_norm and hg_cast read it. (What a GIN sums and multiplies before its norms is of that kind, what a GCN ends with a bias is not.) Else it is f32.
+ * loop of one's own by hg_tape_replan; one that does neither wants replan 0. That node's result is
+ * then stored x 2^-k, with the least k that makes its bound fit; where that is more than
+ * HG_SHIFT_MOST, with HG_SHIFT_MOST and behind its guard, and if that trips, too, in f32. It is f32 at
+ * once where the op cannot make such a result or one of its readers cannot read it. hg_spmm, hg_add,
+ * hg_combine, hg_scale and hg_linear without a bias make it; these, hg_linear with a bias,
+ * hg_batch_norm and hg_cast read it. (What a GIN sums and multiplies before its norms is of that kind,
+ * what a GCN ends with a bias is not.)
  *
- * But for underflow the bits are the same. The price: elements below 2^(k-14) keep less than eleven bits, those below 2^(k-25) vanish. With k = 14 an element of 1 keeps them
- * all, in a tensor that has some beyond 65504; a bound says k, and may ask for more than the numbers would. */
+ * But for underflow the bits are the same. The price: elements below 2^(k-14) keep less than eleven
+ * bits, those below 2^(k-25) vanish. With k = 14 an element of 1 keeps them all, in a tensor that has
+ * some beyond 65504; a bound says k, and may ask for more than the numbers would. */
 #define HG_SHIFT_MOST 14
 
 HG_API hg_policy hg_policy_fp32(void);

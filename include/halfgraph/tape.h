@@ -46,9 +46,11 @@ HG_API HG_NODISCARD hg_status hg_tape_status(const hg_tape *tape);
  * that a run needs. `output` is the loss [1, 1] for a training tape that will run backward, or any variable for a forward-only one; not one that is stored
  * x 2^-k (hg_tape_keep). HG_ERR_NOMEM names what is needed, what is free, and the largest tensors. */
 HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
-/* After a step in which a guard tripped, on the tape of that step: node, hg_step_info.tripped, is remembered with the parameters. On every tape that is recorded from now on its
- * result is stored x 2^-*shift, the least power of two of at most HG_SHIFT_MOST with which its bound fits, where all that read it can do with it (hg_policy.replan); else
- * (*shift 0) it is f32. shift may be NULL. This tape stays as it is. hg_train does all of it by itself. HG_ERR_ARG: no such node, or its result is no half. */
+/* After a step in which a guard tripped, on the tape of that step: node, hg_step_info.tripped, is
+ * remembered with the parameters. On every tape that is recorded from now on its result is stored
+ * x 2^-*shift, or, with *shift 0, it is f32; hg_policy.replan says how *shift is chosen. shift may be
+ * NULL. This tape stays as it is. hg_train does all of it by itself. HG_ERR_ARG: no such node, or its
+ * result is no half. */
 HG_API HG_NODISCARD hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift);
 /* Asynchronous on a GPU. backward: gradients of loss_scale * loss; parameter gradients are overwritten, not added to. */
 HG_API HG_NODISCARD hg_status hg_tape_forward(hg_tape *tape);

@@ -4,8 +4,9 @@
 #include "autograd/tape.h"
 #include "core/context.h"
 
-/* A guard that trips names a node; from then on that node is stored x 2^-k, if a k restores its proof and all that read it can do with it, or runs in f32. Nodes are remembered
- * with the parameters, by layer, op and number among their like: every tape recorded later, for training or for evaluation, finds them again. */
+/* A guard that trips names a node. From then on that node is stored x 2^-k, if all that read it can do
+ * with that, or runs in f32. Nodes are remembered with the parameters, by layer, op and number among
+ * their like: every tape recorded later, for training or for evaluation, finds them again. */
 
 static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
 {
@@ -88,8 +89,10 @@ static int readers_agree(const hg_tape *tape, int32_t line)
 	return 1;
 }
 
-/* What the line is to be stored with: the k of the largest of the claims of the ops that it does the work of; 0: in f32. What runs in f32 because an operand does has
- * overflowed in the cast behind it. */
+/* The k that the result of this line is to be stored with; 0: it runs in f32 from now on. A line does
+ * the work of several ops where they are fused, and its k is the largest that one of them needs.
+ * Where no k restores the proof, the largest is taken behind a guard, once: bounds often ask for a
+ * thousand times more than the numbers do, and a result in f32 doubles what its readers gather. */
 static int choose(const hg_tape *tape, int32_t line)
 {
 	int shift = 0;
@@ -99,12 +102,12 @@ static int choose(const hg_tape *tape, int32_t line)
 		if (k != line && tape->line[k].into != line)
 			continue;
 		const struct hg__line *part = &tape->line[k];
-		const int own = shift_for(part->node.claim);
-		if (own < 0 || !hg__may_rescale(tape, &part->node) || !part->op->rescales)
+		const int proved = shift_for(part->node.claim), own = proved < 0 ? HG_SHIFT_MOST : proved;
+		if (!hg__may_rescale(tape, &part->node) || !part->op->rescales)
 			return 0;
 		shift = own > shift ? own : shift;
 	}
-	return shift;
+	return shift > tape->line[line].node.shift ? shift : 0;
 }
 
 /* The node and those that it took in. A cast hands on what it was given: its maker is meant. */

@@ -286,7 +286,8 @@ static void others_read_it_in_f32(void)
 	}
 }
 
-/* What is chosen: the least power of two that makes the bound fit; f32 where there is none, or a reader cannot do with it. */
+/* What is chosen: the least power of two that makes the bound fit; the largest behind a guard where
+ * there is none; f32 where a reader cannot do with it. */
 static void the_least_power_that_proves_it(void)
 {
 	static const struct {
@@ -294,7 +295,7 @@ static void the_least_power_that_proves_it(void)
 		float factor; /* of |x| <= 1024 */
 		int relu, keep, unknown, shift;
 	} rows[] = {
-	    {"just beyond", 64.0f, 0, 0, 0, 1},  {"4 x 65536", 256.0f, 0, 0, 0, 3}, {"largest", 65536.0f * 8, 0, 0, 0, 14}, {"beyond", 65536.0f * 32, 0, 0, 0, 0},
+	    {"just beyond", 64.0f, 0, 0, 0, 1},  {"4 x 65536", 256.0f, 0, 0, 0, 3}, {"largest", 65536.0f * 8, 0, 0, 0, 14}, {"beyond", 65536.0f * 32, 0, 0, 0, 14},
 	    {"read by relu", 64.0f, 1, 0, 0, 0}, {"kept", 64.0f, 0, 1, 0, 0},       {"no bound", 64.0f, 0, 0, 1, 7},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -316,11 +317,59 @@ static void the_least_power_that_proves_it(void)
 	}
 }
 
+/* The line whose guard trips in a forward pass; -1: none. */
+static int32_t tripped_by_forward(const struct bench *b, hg_tape *tape)
+{
+	struct hg__step step;
+	CHECK_OK(b->ctx->backend->copy_out(b->ctx, &step, b->params->step, sizeof step));
+	step.trip = 0;
+	CHECK_OK(b->ctx->backend->copy_in(b->ctx, b->params->step, &step, sizeof step));
+	CHECK_OK(hg_tape_forward(tape));
+	CHECK_OK(b->ctx->backend->copy_out(b->ctx, &step, b->params->step, sizeof step));
+	return hg__trip_line(step.trip);
+}
+
+/* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. The numbers fit with
+ * 2^-14 in the first row; in the second they do not, and the result runs in f32 at last. */
+static void the_largest_power_is_tried_once(void)
+{
+	static const struct {
+		float x;
+		int32_t tripped[3];
+		int shift[3];
+	} rows[] = {{60.0f, {0, -1, -1}, {0, HG_SHIFT_MOST, 0}}, {40000.0f, {0, 0, -1}, {0, HG_SHIFT_MOST, 0}}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct bench b;
+		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
+		hg_tensor *x = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32), *target = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32);
+		const float data[2] = {rows[i].x, -1.0f};
+		CHECK_OK(hg_tensor_upload(x, data, HG_F32));
+		for (int again = 0; again < 3; again++) {
+			hg_tape *tape = NULL;
+			int chosen = -1;
+			CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &tape));
+			const hg_var y = hg_scale(tape, hg_tape_variable(tape, x, "x"), 3e4f);
+			const hg_var z = hg_scale(tape, y, 1e-9f), t = hg_tape_input(tape, target, "target", 1.0);
+			CHECK_OK(hg_tape_compile(tape, hg_mse(tape, z, t, hg_none())));
+			const hg_dtype dtype = tape->value[tape->line[0].node.out].dtype;
+			CHECK_EQ_I(tape->line[0].node.shift, rows[i].shift[again]);
+			CHECK_EQ_I(dtype, again < 2 ? HG_F16 : HG_F32);
+			CHECK_EQ_I(tripped_by_forward(&b, tape), rows[i].tripped[again]);
+			if (dtype == HG_F16) {
+				CHECK_OK(hg_tape_replan(tape, 0, &chosen));
+				CHECK_EQ_I(chosen, again ? 0 : HG_SHIFT_MOST);
+			}
+			hg_tape_free(tape);
+		}
+		bench_close(&b);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
 	    TEST(a_power_of_two_changes_no_bit), TEST(what_is_told_is_told_of_the_value), TEST(the_least_number_is_one_that_is_stored),
-	    TEST(others_read_it_in_f32),         TEST(the_least_power_that_proves_it),
+	    TEST(others_read_it_in_f32),         TEST(the_least_power_that_proves_it), TEST(the_largest_power_is_tried_once),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }
