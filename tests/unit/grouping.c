@@ -1,5 +1,6 @@
 /* A run does not depend on how many of its epochs are queued without a wait, nor on where it is cut into
- * pieces, also where weights outgrow the bounds that tapes rest on, or overflow behind a guard, in the
+ * pieces, be it that a run ends there or that its progress function asks it to stop (which is what a
+ * signal does in hg-train), also where weights outgrow the bounds that tapes rest on, or overflow behind a guard, in the
  * middle of a group: what the host then decides holds from the same epoch on. */
 #include <stdio.h>
 #include <string.h>
@@ -41,22 +42,38 @@ static hg_train_config config_of(const struct setup *s, int together, int eval_e
 	return c;
 }
 
-/* All epochs in `pieces` runs, each from the state that the one before has left, in a new hg_train. */
+/* Stops a run behind the epoch that user points to. */
+static int stop_behind(void *user, const hg_train_event *event)
+{
+	return event->epoch == *(const int *)user;
+}
+
+/* All epochs in `pieces` runs, each from the state that the one before has left, in a new hg_train.
+ * Every other piece is a run of all that is left, and stopped from outside where the piece ends. */
 static hg_state *state_after(open_fn open, const struct setup *s, int together, int eval_every, const int *piece, int pieces)
 {
+	int left = GROUPING_EPOCHS;
 	static struct small_run r;
 	hg_state *state = NULL;
 	for (int i = 0; i < pieces; i++) {
 		hg_train_config c = config_of(s, together, eval_every);
-		c.epochs = piece[i];
+		const int stopped = i % 2 == 0 && piece[i] < left;
+		int last = stopped ? piece[i] : 0; /* no epoch is number 0 */
+		c.epochs = stopped ? left : piece[i];
+		left -= piece[i];
+		small_reach = stop_behind;
+		small_reach_user = &last;
 		small_open(&r, open(), c);
 		if (state)
 			CHECK_MSG(hg_train_set_state(r.train, state) == HG_OK, "%s", hg_context_error(r.ctx));
 		hg_state_free(state);
-		small_go(&r);
+		const hg_status status = hg_train_run(r.train, &r.report);
+		CHECK_MSG(status == (stopped ? HG_INFO_STOPPED : HG_OK), "%s", hg_context_error(r.ctx));
+		CHECK_EQ_I(r.report.epochs_run, piece[i]);
 		state = small_state(&r);
 		small_close(&r);
 	}
+	small_reach = NULL;
 	return state;
 }
 
