@@ -17,8 +17,8 @@ typedef enum hg_cause {
 	 * running statistic that its column cannot have had (op, layer: of the norm; wide: the
 	 * batch's) */
 	HG_CAUSE_INPUT = 0,
-	/* a partial sum in f16 overflowed, the sum itself would have fitted (at loss scale 1, where
-	 * it is a gradient's) */
+	/* a partial sum in f16 overflowed, the sum itself would have fitted; of a gradient: as it is,
+	 * or at loss scale 1, where its partial sums fit at no scale */
 	HG_CAUSE_ACCUMULATION = 1,
 	HG_CAUSE_STORE = 2,      /* forward: the result is beyond its type, however it is summed */
 	HG_CAUSE_LOSS_SCALE = 3, /* backward: overflow that is none at loss scale 1 */
@@ -119,6 +119,9 @@ typedef struct hg_finding {
 	int evaluation;
 	int64_t edge_row, edge_col; /* HG_ROW_EDGE: its end points, row <- column; else -1 */
 	double got, wide;           /* as stored; what it is from the same operands in f64, where it is a sum, else in f32 */
+	/* what is not finite: the largest size that the type would have to hold for all elements with
+	 * this fault, of their wide values and, in f16 sums, of the partial ones; else NaN */
+	double largest;
 	double limit;               /* what was crossed: 65520 (f32: 2^128), the smallest half, half a unit of the partial sum, 0 */
 	int64_t bad, count;         /* elements of the tensor with the same fault, of all; swamping: 1 or more, those that were looked at */
 	double scale;               /* loss scale in force */

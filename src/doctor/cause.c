@@ -7,7 +7,8 @@
  *
  *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and
  *                   |wide| / S is beyond the type, or it is a norm of what is constant
- *     ACCUMULATION  a sum in f16 that fits, |wide| / S; backward only where its partial sums, divided by S, do not
+ *     ACCUMULATION  a sum in f16 that fits as it is, though its partial sums do not; or backward
+ *                   one that fits without S, though its partial sums, divided by S, do not
  *     STORE         forward, all else
  *     EXPLOSION     backward, |wide| / S is beyond the type
  *     LOSS_SCALE    backward, all else */
@@ -113,17 +114,13 @@ static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__f
 	return HG_OK;
 }
 
-/* Would a partial sum be beyond f16 at loss scale 1, too? Before the factor of the row. */
-static int partial_overflows(const struct hg__sum *sum, double scale)
+/* It is the way of adding, not the loss scale, that a sum is lost for: where it fits at the scale
+ * in force, and where no scale makes its partial sums fit. */
+static int lost_on_its_way(const struct hg__fault *f, double scale)
 {
-	double partial = 0.0, most = 0.0;
-	for (int64_t k = 0; k < sum->count; k++) {
-		partial += (double)sum->addend[k].f * (double)sum->addend[k].x;
-		most = fmax(most, fabs(partial));
-		if (sum->addend[k].cut)
-			partial = 0.0;
-	}
-	return most / scale >= hg_dtype_get(HG_F16)->overflow;
+	const double limit = hg_dtype_get(HG_F16)->overflow;
+	return f->sum->accumulate != HG_ACC_F32 &&
+	       (fabs(f->wide) < limit || hg__sum_most(f->sum) / scale >= limit);
 }
 
 /* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is the file's. */
@@ -144,7 +141,7 @@ hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, s
 	*why = (struct hg__why){.zero = beyond || (backward && constant) ? zero : HG_ZERO_NONE};
 	if (why->zero)
 		why->cause = HG_CAUSE_ZERO;
-	else if (!beyond && f->sum->accumulate != HG_ACC_F32 && (!backward || partial_overflows(f->sum, scale)))
+	else if (!beyond && lost_on_its_way(f, scale))
 		why->cause = HG_CAUSE_ACCUMULATION;
 	else if (backward)
 		why->cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;

@@ -150,7 +150,7 @@ struct hg__parts {
 };
 /* loud.c: both are finite, and their sum is not? old: what was there. */
 HG_NODISCARD hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *result,
-                                       const struct hg__look *look, const struct hg__mat *old,
+                                       struct hg__look *look, const struct hg__mat *old,
                                        struct hg__parts *parts);
 /* operands.c: what the op had there; and whose gradients were added. */
 HG_NODISCARD hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *result,

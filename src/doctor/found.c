@@ -28,6 +28,7 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .grown = "",
 	                              .got = NAN,
 	                              .wide = NAN,
+	                              .largest = NAN,
 	                              .limit = hg_dtype_get(HG_F16)->overflow,
 	                              .bad = 1,
 	                              .count = 1,

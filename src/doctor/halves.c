@@ -161,6 +161,34 @@ void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half)
 	half->noise = sqrt(t.squares);
 }
 
+/* ---- the same in exact numbers ---- */
+
+static void grow(double *sum, double x, double *most)
+{
+	*sum += x;
+	*most = fmax(*most, fabs(*sum));
+}
+
+double hg__sum_most(const struct hg__sum *sum)
+{
+	const int batches = sum->accumulate == HG_ACC_F16_DISCRETIZED;
+	double batch = 0.0, part = 0.0, row = 0.0, most = fabs(sum->exact);
+	for (int64_t k = 0; k < sum->count && sum->accumulate != HG_ACC_F32; k++) {
+		const struct hg__addend *a = &sum->addend[k];
+		const int cut = !batches ? 0 : k + 1 == sum->count ? 2 : a->cut;
+		grow(&batch, (sum->products ? (double)a->f : 1.0) * (double)a->x, &most);
+		if (!cut)
+			continue;
+		grow(&part, batch * (double)sum->after, &most);
+		batch = 0.0;
+		if (cut < 2)
+			continue;
+		grow(&row, part, &most);
+		part = 0.0;
+	}
+	return most;
+}
+
 int hg__sum_running(const struct hg__sum *sum, int64_t at, hg_running *points)
 {
 	struct hg__half_sum half = {.after = 1.0};

@@ -121,7 +121,7 @@ static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, 
 /* What was found in a result that is stored x 2^-shift, as numbers of the result itself. */
 static void tell_unscaled(hg_finding *f, hg_running *running, int shift)
 {
-	double *const number[] = {&f->got, &f->wide, &f->limit, &f->partial};
+	double *const number[] = {&f->got, &f->wide, &f->largest, &f->limit, &f->partial};
 	f->shift = shift;
 	for (int k = 0; k < f->runnings; k++) {
 		running[k].half = ldexp(running[k].half, shift);

@@ -99,13 +99,14 @@ static void list_samples(const struct samples *s, struct hg__look *look)
 
 /* wide NULL, or good: all of them. */
 static void sample(struct hg__look *look, struct samples *s, int64_t row, int64_t n, const float *x,
-                   const float *wide)
+                   const float *wide, int good)
 {
 	for (int64_t c = 0; c < n; c++) {
-		if (isfinite(x[c]) || (wide && !isfinite(wide[c])))
+		if (isfinite(x[c]) || (wide && !good && !isfinite(wide[c])))
 			continue;
 		const struct hg__bad bad = {row, c, (double)x[c]};
 		look->own++;
+		look->largest = wide ? fmax(look->largest, fabs((double)wide[c])) : look->largest;
 		sample_row(s, &bad);
 		sample_column(s, &bad);
 	}
@@ -151,7 +152,7 @@ static void pass(struct hg__look *look, struct samples *s, const struct hg__fetc
 		const int64_t before = look->nonfinite;
 		count(look, first + r, m->cols, row);
 		if (look->nonfinite > before)
-			sample(look, s, first + r, m->cols, row, good || !wide ? NULL : wide + r * ld);
+			sample(look, s, first + r, m->cols, row, wide ? wide + r * ld : NULL, good);
 		if (wide)
 			compare(look, first + r, m->cols, row, wide + r * ld);
 	}

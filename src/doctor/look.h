@@ -29,6 +29,7 @@ struct hg__look {
 	/* those of them that are this tensor's own doing, and of each row and each column that has
 	 * any, one; of rows as evenly as there is room, the first of all at the beginning */
 	int64_t own;
+	double largest; /* of their sizes in the wide result; 0 where there is none */
 	struct hg__bad bad[2 * HG__BADS];
 	int bads;
 	/* beside the wide result: */

@@ -11,7 +11,8 @@ struct group {
 	struct hg__why why;
 	const struct hg__bad *first;
 	double wide;
-	int64_t count; /* of those that were asked */
+	double largest; /* size that the type would have to hold */
+	int64_t count;  /* of those that were asked */
 };
 
 /* One for each cause, and zeros of each kind. */
@@ -58,14 +59,15 @@ hg_status hg__sum_of_result(const struct hg__exam *exam, const struct hg__result
 /* ---- why? ---- */
 
 static void join(struct groups *g, const struct hg__why *why, const struct hg__bad *bad,
-                 double wide)
+                 double wide, double most)
 {
 	int i = 0;
 	while (i < g->count &&
 	       (g->group[i].why.cause != why->cause || g->group[i].why.zero != why->zero))
 		i++;
 	if (i == g->count)
-		g->group[g->count++] = (struct group){*why, bad, wide, 0};
+		g->group[g->count++] = (struct group){*why, bad, wide, 0.0, 0};
+	g->group[i].largest = fmax(g->group[i].largest, fmax(fabs(wide), most));
 	g->group[i].count++;
 }
 
@@ -79,9 +81,10 @@ static hg_status ask(struct hg__exam *exam, const struct hg__result *r, const st
 	HG__TRY(hg__sum_of_result(exam, r, bad->row, bad->col, &sum));
 	fault.wide = widest(fault.wide, &sum);
 	const hg_status status = hg__cause_of(exam, &fault, &why);
+	const double most = hg__sum_most(&sum);
 	hg__sum_close(&sum);
 	if (status >= 0)
-		join(groups, &why, bad, fault.wide);
+		join(groups, &why, bad, fault.wide, most);
 	return status;
 }
 
@@ -100,6 +103,7 @@ static void merge(struct groups *g)
 	if (!scale || !real)
 		return;
 	real->count += scale->count;
+	real->largest = fmax(real->largest, scale->largest);
 	*scale = g->group[--g->count];
 }
 
@@ -131,6 +135,7 @@ static hg_status tell(struct hg__exam *exam, const struct hg__result *r, const s
 	found->finding.zero = g->why.zero;
 	found->finding.got = g->first->got;
 	found->finding.wide = g->wide;
+	found->finding.largest = g->largest;
 	found->finding.bad = bad;
 	const hg_status status =
 	    hg__found_in(exam, found, r, g->first->row, g->first->col, &sum, &half);
@@ -138,7 +143,8 @@ static hg_status tell(struct hg__exam *exam, const struct hg__result *r, const s
 	return status;
 }
 
-/* Those of the first cause are all that were not asked, too. */
+/* Those of the first cause are all that were not asked, too. Where there is no other, the largest
+ * of all is one of them. */
 hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *r,
                          const struct hg__look *look, int good)
 {
@@ -147,6 +153,8 @@ hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *r,
 	for (int i = 0; i < look->bads; i++)
 		HG__TRY(ask(exam, r, &look->bad[i], &groups));
 	merge(&groups);
+	if (groups.count == 1)
+		groups.group[0].largest = fmax(groups.group[0].largest, look->largest);
 	for (int i = 1; i < groups.count; i++)
 		others += groups.group[i].count;
 	for (int i = 0; i < groups.count; i++)
@@ -158,9 +166,42 @@ hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *r,
 
 /* ---- a gradient that is added to another ---- */
 
+/* The largest size of a sum of two finite elements, of some rows. */
+static hg_status largest_of_rows(hg_context *ctx, const struct hg__mat *one,
+                                 const struct hg__mat *other, int64_t first, int64_t rows,
+                                 double *largest)
+{
+	struct hg__fetched a = {0}, b = {0};
+	hg_status status = hg__fetch_rows(ctx, one, first, rows, &a);
+	if (status >= 0)
+		status = hg__fetch_rows(ctx, other, first, rows, &b);
+	for (int64_t i = 0; status >= 0 && i < rows; i++)
+		for (int64_t c = 0; c < one->cols; c++) {
+			const double sum = fabs(hg__fetched_at(&a, i, c) + hg__fetched_at(&b, i, c));
+			*largest = isfinite(sum) ? fmax(*largest, sum) : *largest;
+		}
+	hg__fetched_free(ctx, &b);
+	hg__fetched_free(ctx, &a);
+	return status;
+}
+
+/* Of all of them, a few megabytes at a time. */
+static hg_status largest_sum(hg_context *ctx, const struct hg__mat *one,
+                             const struct hg__mat *other, double *largest)
+{
+	const int64_t most = HG__STAGING_BYTES / ((one->ld + 1) * (int64_t)sizeof(float));
+	for (int64_t first = 0; first < one->rows;) {
+		const int64_t left = one->rows - first, fit = most > 1 ? most : 1;
+		const int64_t rows = left < fit ? left : fit;
+		HG__TRY(largest_of_rows(ctx, one, other, first, rows, largest));
+		first += rows;
+	}
+	return HG_OK;
+}
+
 /* Two finite numbers, and their sum is not. */
 static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
-                             const struct hg__bad *bad, int64_t count,
+                             const struct hg__bad *bad, const struct hg__look *look,
                              const struct hg__parts *parts)
 {
 	struct hg__addend pair[2] = {
@@ -185,13 +226,14 @@ static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
 		return HG_OK;
 	found->finding.got = bad->got;
 	found->finding.wide = sum;
-	found->finding.bad = count;
+	found->finding.largest = look->largest;
+	found->finding.bad = look->own;
 	HG__TRY(hg__found_in(exam, found, r, bad->row, bad->col, &both, &half));
 	return hg__tell_gradients(exam, &found->finding, parts);
 }
 
 hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *r,
-                          const struct hg__look *look, const struct hg__mat *old,
+                          struct hg__look *look, const struct hg__mat *old,
                           struct hg__parts *parts)
 {
 	const struct hg__mat *part = &r->launch->call.din[r->operand];
@@ -199,8 +241,10 @@ hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *r,
 		const struct hg__bad *bad = &look->bad[i];
 		HG__TRY(hg__fetch_element(exam->ctx, old, bad->row, bad->col, &parts->value[0]));
 		HG__TRY(hg__fetch_element(exam->ctx, part, bad->row, bad->col, &parts->value[1]));
-		if (isfinite(parts->value[0]) && isfinite(parts->value[1]))
-			return added_found(exam, r, bad, look->own, parts);
+		if (!isfinite(parts->value[0]) || !isfinite(parts->value[1]))
+			continue;
+		HG__TRY(largest_sum(exam->ctx, old, part, &look->largest));
+		return added_found(exam, r, bad, look, parts);
 	}
 	return HG_OK;
 }

@@ -160,10 +160,12 @@ static int is_scaled(const struct patient *p)
 	return p->f->backward && p->exam->params->policy.loss_scale.enabled;
 }
 
-/* The largest power of two at which the element is at most half of what the type holds. */
+/* The largest power of two at which the largest element with this fault is at most half of what
+ * the type holds. */
 static int lower_scale(const struct patient *p, char option[OPTION])
 {
-	const double scale = exp2(floor(log2(p->f->scale * p->f->limit / (2.0 * fabs(p->f->wide)))));
+	const double largest = fmax(fabs(p->f->wide), p->f->largest);
+	const double scale = exp2(floor(log2(p->f->scale * p->f->limit / (2.0 * largest))));
 	return is_scaled(p) && scale >= 1.0 && scale < p->f->scale && write_number(option, "--loss-scale", scale);
 }
 
@@ -275,6 +277,8 @@ static const struct {
      "sums in fp32, rounded to fp16 once, when the row is complete"},
     {HG_CAUSE_ACCUMULATION, batched_sums,
      "sums in fp16, but in batches of 64 that are scaled before they join the sum"},
+    {HG_CAUSE_ACCUMULATION, lower_scale,
+     "the largest scale at which the sum of this gradient has room on its way"},
     {HG_CAUSE_ACCUMULATION, full_precision, "nothing is fp16 then"},
     {HG_CAUSE_STORE, wide_sums,
      "sums in fp32; a result that overflows all the same is stored divided by a power of two, or "

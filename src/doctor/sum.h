@@ -47,6 +47,9 @@ struct hg__half_sum {
 	double missing; /* the sum of what changed nothing: by so much the result is off for it alone */
 	double noise;   /* root of the sum of squares of what rounding did to the other addends */
 };
+/* halves.c: the largest of the exact running sums that f16 has to hold on the way, and of the
+ * result; of a sum in f32 the result alone. */
+double hg__sum_most(const struct hg__sum *sum);
 void hg__sum_in_halves(const struct hg__sum *sum, struct hg__half_sum *half);
 /* halves.c: the sum on its way, in points that are evenly spaced, and before and behind term
  * `at` (0: none). Returns how many: HG__RUNNING at most. */

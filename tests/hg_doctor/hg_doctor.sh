@@ -295,15 +295,19 @@ undocumented 'a field more' 's/"event":"finding"/&,"mood":"bad"/'
 undocumented 'a field more within' 's/"worked":true/&,"mood":"good"/'
 undocumented 'another event' 's/"event":"summary"/"event":"end"/'
 
-# A loss scale that begins too high falls until the gradients fit, however long that takes: no
-# finding, unless the run ends before it is there.
-run 0 'scale' --data data.h5 --model gat --loss-scale 16777216 --steps 20 --json -
+# A loss scale that begins too high falls until the gradients fit: no finding, unless that takes a
+# quarter of the steps, or the run ends before it is there.
+run 0 'scale' --data data.h5 --model gat --loss-scale 16777216 --steps 60 --json -
 contains 'scale' err '\([6-9]\|1[0-9]\) were skipped on the way'
 contains 'scale' err 'headroom *[0-9.]* bits'
-run 3 'scale, too few steps' --data data.h5 --model gat --loss-scale 16777216 --steps 4 --try off \
+run 3 'scale, too long' --data data.h5 --model gat --loss-scale 16777216 --steps 20 \
+  --json high.jsonl
+is 'scale, too long' cause high.jsonl '"loss-scale"'
+contains 'scale, too long' out 'Fix: --loss-scale'
+run 3 'scale, too few steps' --data data.h5 --model gat --loss-scale 2097152 --steps 2 --try off \
   --json scale.jsonl --html scale.html
 is 'scale, too few steps' cause scale.jsonl '"loss-scale"'
-is 'scale, too few steps' step scale.jsonl 3
+is 'scale, too few steps' step scale.jsonl 1
 contains 'scale, too few steps' out 'it is the last one, and it was skipped'
 plain 'scale, too few steps'
 contains 'scale, too few steps' scale.html 'Skipped steps'

@@ -225,6 +225,7 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
 	e->ctx = ctx;
 	e->health.replan = d->config.policy.replan;
+	e->health.steps = d->config.epochs;
 	d->headroom = (double)NAN;
 	hg_status status = train(e, &data);
 	if (status >= 0) {

@@ -229,7 +229,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	config.progress = on_epoch;
 	config.user = c;
-	c->health = (struct health){.replan = config.policy.replan};
+	c->health = (struct health){.replan = config.policy.replan, .steps = config.epochs};
 	learning_begin(&c->learning, c->options.resume != NULL);
 	c->examined = 0;
 	hg_status status = hg_train_create(ctx, &config, &in, &c->train);

@@ -41,16 +41,36 @@ const char *health_note(struct health *h, const hg_train_event *event)
 	return NULL;
 }
 
+/* The steps that are skipped until the largest gradient of a finding fits; -1: it never does. The
+ * scale falls with every skipped step once `hysteresis` of them have used up the tolerance. */
+static int64_t steps_to_fit(const hg_loss_scale_config *c, const hg_finding *f)
+{
+	const double largest = fmax(fabs(f->wide), f->largest) / f->scale;
+	int64_t steps = c->hysteresis - 1;
+	for (double scale = f->scale; largest * scale >= f->limit; steps++) {
+		if (!c->enabled || scale <= (double)c->min_scale)
+			return -1;
+		scale = fmax(scale * (double)c->backoff_factor, (double)c->min_scale);
+	}
+	return steps;
+}
+
+static int fits_soon(const struct health *h, const hg_loss_scale_config *c, const hg_finding *f)
+{
+	const int64_t most = h->steps / 4 > HEALTH_TOLERATED ? h->steps / 4 : HEALTH_TOLERATED;
+	const int64_t steps = steps_to_fit(c, f);
+	return steps >= 0 && h->skipped + steps <= most;
+}
+
 int health_mends(const struct health *h, const hg_policy *policy, const hg_finding *f)
 {
 	const hg_loss_scale_config *scale = &policy->loss_scale;
 	const int scaled = scale->enabled && f->scale > (double)scale->min_scale;
 	if (*f->grown)
 		return h->last <= h->first && (f->backward ? scaled : policy->replan && !f->evaluation);
-	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION)
-		return scaled;
-	if (f->cause == HG_CAUSE_ZERO && f->backward)
-		return scaled && fabs(f->wide) / f->scale < f->limit;
+	if (f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_EXPLOSION ||
+	    (f->backward && (f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_ZERO)))
+		return scaled && fits_soon(h, scale, f);
 	return (f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_STORE) && policy->replan &&
 	       !f->backward && !f->evaluation;
 }

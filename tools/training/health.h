@@ -7,7 +7,7 @@
 
 /* When is a step bad? A dynamic loss scale begins too high on purpose and falls until the
  * gradients fit, and a policy that replans stores otherwise, or in f32, what a guard has tripped
- * for: skipped steps are their way to work, however many. So a step is bad if
+ * for: skipped steps are their way to work. So a step is bad if
  *
  *     its loss is not finite                    and nothing will be replanned: the loss scale has
  *                                               no part in the forward pass
@@ -21,7 +21,8 @@
 #define HEALTH_TOLERATED 4
 
 struct health {
-	int replan; /* the policy's */
+	int replan;    /* the policy's */
+	int64_t steps; /* of the run */
 	/* steps one after the other whose forward pass overflowed, and nothing mended it */
 	int64_t in_row;
 	int32_t tripped; /* the node in the last of them */
@@ -34,9 +35,11 @@ struct health {
 /* Why the step is bad, as the end of a sentence; NULL: it is not. Called for every step in order. */
 const char *health_note(struct health *h, const hg_train_event *event);
 
-/* Will the run mend this by itself? A gradient that overflows, as long as the loss scale can
- * fall, and a node whose guard has tripped; not where a learning rate that is too high has made
- * them overflow, and the loss has risen. */
+/* Will the run mend this by itself? A node whose guard has tripped; and a gradient that overflows
+ * and fits at a smaller loss scale, where that is reached soon: no step before is applied, so the
+ * scale is too high for the run if that takes a quarter of its steps and more than
+ * HEALTH_TOLERATED. Not where a learning rate that is too high has made them overflow, and the
+ * loss has risen. */
 int health_mends(const struct health *h, const hg_policy *policy, const hg_finding *finding);
 
 /* Is the step after `done` of `steps` one to look at although nothing has gone wrong: 1, 2, 4,
