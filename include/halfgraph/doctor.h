@@ -90,7 +90,9 @@ typedef struct hg_remedy {
 	const char *why;
 	int tried, worked; /* tried: a run with it was made; worked: it trained without a finding */
 	double loss_first, loss_last;
-	char failure[HG_DOCTOR_FAILURE]; /* tried, and did not work: why not, without a full stop; else "" */
+	/* Tried, and did not work: why not; not tried, since another finding has to be mended by hand
+	 * first: that. Without a full stop; else "". */
+	char failure[HG_DOCTOR_FAILURE];
 } hg_remedy;
 
 /* A sum on its way: behind `taken` of its terms, in the measure of the result. half: the running
@@ -232,7 +234,9 @@ HG_API HG_NODISCARD hg_status hg_doctor_examine_evaluation(hg_doctor *doctor,
                                                            const hg_doctor_report **report);
 
 /* Try what remedies say: each option once, in a run of its own from the beginning, and note in every remedy that names it whether it worked: the last step was applied with a
- * finite loss, no larger than the first, and the next one has no finding. The first finding's remedies come first, as they are listed, then what the next ones name besides, until
+ * finite loss, no larger than the first and not the same, and the next one has no finding. What no
+ * option mends stays in every run, so that nothing is tried beside it. The first finding's remedies
+ * come first, as they are listed, then what the next ones name besides, until
  * `most` runs have been made. Types, sums, norms, factors and rates are said by the config, "--row-normalize on" by features of the run's own, divided as
  * hg_dataset_row_normalize does; what neither can say stays untried, as does a run that does not fit into memory. The findings, the data and the run that they are of keep every bit. */
 typedef struct hg_doctor_trial {
@@ -248,7 +252,9 @@ typedef struct hg_doctor_trial {
 	/* Out: the run once more, nothing changed, before all others: what works of itself proves no
 	 * remedy. NULL: nobody asks. */
 	hg_remedy *control;
-	int most;      /* runs, at least 1; usually 12: one finding has 7 remedies at most, and the next ones may name 5 others */
+	/* Runs, at least 1; usually 12: one finding has 8 remedies at most, and the next ones may name
+	 * 4 others. */
+	int most;
 	/* As in hg_doctor_config. NULL: what is on the device is taken, where a half has lost digits already. */
 	const void *features;
 	hg_dtype features_dtype;

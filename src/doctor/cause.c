@@ -126,8 +126,9 @@ static int lost_on_its_way(const struct hg__fault *f, double scale)
 /* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is the file's. */
 static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
 {
-	const struct hg__node *node = f->result->launch->call.node;
-	return !f->result->backward && node->op == &hg__op_cast && exam->tape->value[node->in[0]].kind == HG__INPUT;
+	const struct hg__launch *launch = f->result->launch;
+	return !f->result->backward && hg__is_own_cast(exam->tape, launch->line) &&
+	       exam->tape->value[launch->call.node->in[0]].kind == HG__INPUT;
 }
 
 hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, struct hg__why *why)

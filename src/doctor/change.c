@@ -62,6 +62,20 @@ static int set_clip(struct hg__change *change, const char *value)
 	return 1;
 }
 
+static int set_weight_decay(struct hg__change *change, const char *value)
+{
+	change->config.optim.weight_decay = (float)hg__number(value);
+	return 1;
+}
+
+static int set_unproved(struct hg__change *change, const char *value)
+{
+	if (strcmp(value, "promote") != 0)
+		return 0;
+	change->config.policy.unproved = HG_UNPROVED_PROMOTE;
+	return 1;
+}
+
 static int set_row_normalize(struct hg__change *change, const char *value)
 {
 	change->row_normalize = strcmp(value, "on") == 0;
@@ -74,6 +88,7 @@ static const struct {
 } options[] = {
     {"--precision", set_precision},   {"--norm", set_norm}, {"--aggregate", set_aggregate}, {"--lambda", set_lambda},
     {"--loss-scale", set_loss_scale}, {"--lr", set_lr},     {"--clip", set_clip},           {"--row-normalize", set_row_normalize},
+    {"--weight-decay", set_weight_decay}, {"--unproved", set_unproved},
 };
 #define OPTIONS (sizeof options / sizeof *options)
 

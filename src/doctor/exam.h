@@ -17,7 +17,9 @@ HG_EXTERN_C_BEGIN
  *     inputs.c     leaves, labels, graphs' weights and parameters, before anything runs
  *     replay.c     forward and backward, node by node; each node then goes to judge.c
  *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c); silent.c: or finite, and wrong all the same?
+ *     scaled.c     a result that is stored x 2^-k: what did that cost?
  *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
+ *     vanished.c   of a division by zero: was it zero before it was rounded?
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
  *     statistics.c running statistics, which only evaluations read
@@ -59,6 +61,9 @@ struct hg__found {
 	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
 	const struct hg__line *line; /* NULL: none */
 	const struct hg__op *op;     /* of a node that does the work of several, the one at fault; NULL: none */
+	int vanished;            /* ZERO: what is 0 there is so because it was rounded (vanished.c) */
+	const hg_param *updated; /* OPTIMISER: whose update it is; NULL: none */
+	int moment;              /* it is a moment of an optimiser */
 };
 
 struct hg__exam {
@@ -159,12 +164,21 @@ HG_NODISCARD hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f,
                                           const struct hg__parts *parts);
 /* silent.c: what is finite and wrong all the same. */
 HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
+/* scaled.c: and where a result is stored x 2^-k. */
+HG_NODISCARD hg_status hg__judge_scaled(struct hg__exam *exam, const struct hg__result *result,
+                                        const struct hg__look *look, int *fades);
 /* Was most of it stored as zero? */
 int hg__fades(const struct hg__look *look);
 /* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
 HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *result, int64_t row, int64_t col,
                                     const struct hg__sum *sum, const struct hg__half_sum *half);
-/* update.c */
+/* vanished.c: element (row, col) of a result divides by an operand that is 0, or takes its root or
+ * logarithm: is it 0 because it was rounded when it was stored? */
+HG_NODISCARD hg_status hg__operand_vanished(const struct hg__exam *exam,
+                                            const struct hg__result *result, int64_t row,
+                                            int64_t col, int *vanished);
+/* update.c; and moments that were bad before it. */
+HG_NODISCARD hg_status hg__exam_moments(struct hg__exam *exam);
 HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
 /* statistics.c: when the forward pass has run, and the run's own state is back. */
 HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
@@ -172,6 +186,8 @@ HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
 HG_NODISCARD hg_status hg__exam_growth(const struct hg__exam *exam, struct hg__found *found);
 /* heads.c: which attention head the element's column is. */
 void hg__name_head(const struct hg__exam *exam, int32_t value, hg_finding *f);
+/* operands.c: the x below a root or a logarithm, if it is negative; NULL else. */
+const double *hg__negative_operand(const hg_finding *f);
 /* chain.c */
 HG_NODISCARD hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found);
 /* sentence.c */
@@ -204,7 +220,9 @@ HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *
 static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
 {
 	const struct hg__node *node = &tape->line[line].node;
-	return node->op == &hg__op_cast && !tape->value[node->out].pinned;
+	if (node->op != &hg__op_cast)
+		return 0;
+	return tape->value[node->in[0]].as[tape->value[node->out].dtype] == node->out;
 }
 static inline const struct hg__line *hg__line_of(const struct hg__exam *exam, const struct hg__launch *launch)
 {

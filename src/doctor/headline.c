@@ -69,8 +69,11 @@ static void say_input(struct line *l)
 		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);
 	else
 		say(l, "%s bad before the step: %s of %s is %s",
-		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", l->where, f->tensor,
-		    isnan(f->got) ? "NaN" : "infinite");
+		    *f->op ? "Optimiser's state" : f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", l->where,
+		    f->tensor,
+		    isnan(f->got)   ? "NaN"
+		    : isinf(f->got) ? "infinite"
+		                    : "below 0, which no mean of squares is");
 }
 
 static void say_accumulation(struct line *l)
@@ -108,6 +111,8 @@ static void say_underflow(struct line *l)
 {
 	say(l, "fp16 underflow: %" PRId64 " of %" PRId64 " elements of %s are rounded to 0", l->f->bad,
 	    l->f->count, l->f->tensor);
+	if (l->f->shift)
+		say(l, ": it is stored x 2^-%d, since it has larger ones", (int)l->f->shift);
 }
 
 static void say_swamping(struct line *l)
@@ -126,7 +131,13 @@ static void say_zero(struct line *l)
 	    [HG_ZERO_ROOT] = "Root of zero",
 	    [HG_ZERO_VARIANCE] = "Norm of what is constant",
 	};
-	say(l, "%s: %s at %s", what[l->f->zero], l->f->tensor, l->where);
+	const double *x = hg__negative_operand(l->f);
+	if (x)
+		say(l, "%s of a negative number, %.6g",
+		    l->f->zero == HG_ZERO_ROOT ? "Root" : "Logarithm", *x);
+	else
+		say(l, "%s", what[l->f->zero]);
+	say(l, ": %s at %s", l->f->tensor, l->where);
 }
 
 static void say_optimiser(struct line *l)
@@ -209,6 +220,8 @@ int hg_finding_headline(const hg_finding *f, hg_place_fn place, void *user, char
 		place(user, f, l.where, sizeof l.where);
 	else
 		name_row(f, l.where, sizeof l.where);
+	if (f->evaluation && f->cause != HG_CAUSE_INPUT)
+		say(&l, "In evaluation: ");
 	say_what[f->cause](&l);
 	say_remedy(&l);
 	return (int)l.length;

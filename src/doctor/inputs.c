@@ -174,13 +174,37 @@ static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg_
 	found->finding.limit = hg_dtype_get(mat->dtype)->min_subnormal;
 	found->finding.columns = columns;
 	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", exam->tape->value[v].name));
-	return hg__found_at(exam, found, &exam->rows[v], look->faded.row, look->faded.col);
+	HG__TRY(hg__found_at(exam, found, &exam->rows[v], look->faded.row, look->faded.col));
+	return as_feature(exam, found, exam->rows[v].graph);
+}
+
+/* Values of sparse features, which dropout reads as a tensor of their own: f16 of the graph's f32. */
+static int holds_feature_values(const struct hg__exam *exam, int32_t v)
+{
+	const struct hg__rows *rows = &exam->rows[v];
+	const struct hg__mat *mat = &exam->tape->value[v].tensor->mat;
+	return rows->kind == HG_ROW_EDGE && rows->graph && rows->graph == exam->features &&
+	       mat->dtype == HG_F16 && mat->cols == 1 && mat->rows == hg_graph_edges(rows->graph);
+}
+
+static hg_status look_at_feature_values(struct hg__exam *exam, int32_t v, struct hg__look *look)
+{
+	const struct hg__mat *mat = &exam->tape->value[v].tensor->mat;
+	const void *weight = NULL;
+	HG__TRY(hg__graph_weight(exam->features, HG_F32, &weight));
+	const struct hg__mat wide = {(void *)(uintptr_t)weight, mat->rows, 1, 1, HG_F32};
+	HG__TRY(hg__look_at(exam->ctx, mat, weight ? &wide : NULL, look));
+	exam->value[v].row_sum = exam->features_sum;
+	exam->value[v].faint = weight && hg__fades(look);
+	return exam->silent && exam->value[v].faint ? upload_found(exam, v, look, 0) : HG_OK;
 }
 
 static hg_status look_at_leaf(struct hg__exam *exam, int32_t v, struct hg__look *look)
 {
 	const struct hg__value *value = &exam->tape->value[v];
 	const struct hg__mat *mat = &value->tensor->mat;
+	if (holds_feature_values(exam, v))
+		return look_at_feature_values(exam, v, look);
 	if (!exam->uploaded || value->tensor != exam->x) {
 		HG__TRY(hg__look_at(exam->ctx, mat, NULL, look));
 		exam->value[v].row_sum = look->row_sum;

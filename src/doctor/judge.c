@@ -195,6 +195,8 @@ static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct
 		HG__TRY(hg__judge_loud(exam, r, &look, good));
 	if (r->wide.data && exam->silent && good)
 		HG__TRY(hg__judge_silent(exam, r, &look, faint, &fades));
+	if (r->wide.data && exam->silent && good && !fades)
+		HG__TRY(hg__judge_scaled(exam, r, &look, &fades));
 	sight->bad = look.nonfinite;
 	sight->count = r->got.rows * r->got.cols;
 	sight->faint |= faint | fades;

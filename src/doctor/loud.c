@@ -130,6 +130,8 @@ static hg_status tell(struct hg__exam *exam, const struct hg__result *r, const s
 	struct hg__found *found = hg__found_new(exam, 0, g->why.cause);
 	if (!found)
 		return HG_OK;
+	if (g->why.zero)
+		HG__TRY(hg__operand_vanished(exam, r, g->first->row, g->first->col, &found->vanished));
 	HG__TRY(hg__sum_of_result(exam, r, g->first->row, g->first->col, &sum));
 	hg__sum_in_halves(&sum, &half);
 	found->finding.zero = g->why.zero;

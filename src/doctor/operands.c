@@ -222,3 +222,12 @@ hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f, const struct 
 	}
 	return HG_OK;
 }
+
+const double *hg__negative_operand(const hg_finding *f)
+{
+	for (int i = 0; i < f->operands; i++)
+		if (strcmp(f->operand[i].role, "x") == 0 && f->operand[i].value < 0.0 &&
+		    (f->zero == HG_ZERO_LOGARITHM || f->zero == HG_ZERO_ROOT))
+			return &f->operand[i].value;
+	return NULL;
+}

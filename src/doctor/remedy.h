@@ -17,5 +17,34 @@ void hg__remedy_call(const char *option, int train, char call[HG__CALL]);
 void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, const char **call,
                    const char **why);
 
+/* Does the result of this line depend on a parameter? */
+int hg__reads_weights(const struct hg__exam *exam, const struct hg__line *line);
+
+/* ---- fits: 0 where an option does not fit; else it is written ---- */
+
+#define HG__OPTION 48
+struct hg__patient {
+	const struct hg__exam *exam;
+	const struct hg__found *found;
+	const hg_finding *f;
+};
+/* remedy.c. Both return 1. x as a person types it: "0.001", not the 0.00100000005 of a float. */
+int hg__write_option(char option[HG__OPTION], const char *text);
+int hg__write_number(char option[HG__OPTION], const char *name, double x);
+/* remedy_ops.c */
+int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION]);
+/* remedy_update.c */
+int hg__fit_lower_rate(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_lower_rate_later(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_clip_later(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_grown_rate(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_restored_moment(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_lower_decay(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_clip_update(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_clip_moment(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_wider_copy(const struct hg__patient *p, char option[HG__OPTION]);
+int hg__fit_no_eps(const struct hg__patient *p, char option[HG__OPTION]);
+
 HG_EXTERN_C_END
 #endif

@@ -21,6 +21,10 @@ static const struct {
      "policy.loss_scale.init_scale = %s"},
     {"--lr", "config.optim.lr = %s", "hg_optim_set_lr(optim, 0, %sf)"},
     {"--clip", "config.optim.clip_norm = %s", "optim_config.clip_norm = %s"},
+    {"--weight-decay", "config.optim.weight_decay = %s", "optim_config.weight_decay = %s"},
+    {"--unproved", "config.policy.unproved = HG_UNPROVED_%s",
+     "policy.unproved = HG_UNPROVED_%s"},
+    {"op", "", "hg_%s"},
     {"--lambda", "config.model.lambda = %s", ""},
     {"--norm", "config.model.norm = HG_NORM_%s", ""},
     {"--aggregate", "config.model.aggregate = HG_NORM_RIGHT", ""},
@@ -52,7 +56,7 @@ void hg__remedy_call(const char *option, int train, char call[HG__CALL])
 		if (strncmp(option, calls[i].option, length) != 0 || option[length] != ' ')
 			continue;
 		(void)snprintf(value, sizeof value, "%.32s", option + length + 1);
-		if (strcmp(calls[i].option, "--norm") == 0)
+		if (strstr(calls[i].train, "_%s"))
 			for (char *c = value; *c; c++)
 				*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 		fill_in(call, train ? calls[i].train : calls[i].tape, value);

@@ -1,7 +1,10 @@
+#include <math.h>
+
 #include "autograd/attr.h"
 #include "doctor/remedy.h"
 
-/* One op that does in f32, and with the maximum taken off, what a tape does in several. */
+/* Another op in the place of the one at fault: one that does in f32, and with the maximum taken off,
+ * what a tape does in several; a wider cast; a mean for a sum. */
 
 /* The op that made operand i of a line; NULL: a leaf. */
 static const struct hg__op *maker(const hg_tape *tape, const struct hg__line *line, int i)
@@ -47,7 +50,7 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
 	*why = NULL;
 	if (exam->config || !line || f->backward)
 		return;
-	const int overflows = f->cause == HG_CAUSE_STORE || f->cause == HG_CAUSE_ACCUMULATION;
+	const int overflows = f->cause == HG_CAUSE_STORE;
 	if (f->cause == HG_CAUSE_ZERO && f->zero == HG_ZERO_LOGARITHM &&
 	    is_softmax(maker(exam->tape, line, 0))) {
 		*call = "hg_log_softmax(tape, x)";
@@ -56,11 +59,40 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
 	} else if (overflows && line->node.op == &hg__op_exp && is_normalised(exam->tape, line)) {
 		*call = "hg_softmax(tape, x)";
 		*why = "a softmax takes the largest x of the row off before it is raised: at most 1";
-	} else if (overflows && found->op == &hg__op_spmm && is_plain_sum(line)) {
-		*call = "hg_spmm_mean(tape, graph, x)";
-		*why = "a mean is no larger than its largest term";
-	} else if (overflows && line->node.op == &hg__op_row_sum) {
-		*call = "hg_row_mean(tape, x)";
-		*why = "a mean is no larger than its largest term";
+	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && found->op == &hg__op_cast) {
+		*call = "hg_cast(tape, x, HG_F32)";
+		*why = "the cast to fp16 is your own, and fp32 holds the number";
 	}
+}
+
+/* Of a tape of one's own: a mean for a sum that is too large. */
+int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
+{
+	const struct hg__line *line = p->found->line;
+	const int is_less = p->f->terms > 0 && fabs(p->f->wide) / (double)p->f->terms < p->f->limit;
+	if (p->exam->config || !line || !is_less)
+		return 0;
+	if (p->found->op == &hg__op_spmm && is_plain_sum(line))
+		return hg__write_option(option, "op spmm_mean(tape, graph, x)");
+	return line->node.op == &hg__op_row_sum && hg__write_option(option, "op row_mean(tape, x)");
+}
+
+/* ---- what an op reads ---- */
+
+int hg__reads_weights(const struct hg__exam *exam, const struct hg__line *line)
+{
+	const hg_tape *tape = exam->tape;
+	struct hg__sight *sight = exam->value;
+	for (int64_t v = 0; v < tape->values; v++)
+		sight[v].reached = 0;
+	for (int64_t k = line - tape->line; k >= 0; k--) {
+		const struct hg__node *node = &tape->line[k].node;
+		for (int i = 0; i < node->n_in; i++)
+			if (node->in[i] >= 0 && (&tape->line[k] == line || sight[node->out].reached))
+				sight[node->in[i]].reached = 1;
+	}
+	for (int64_t v = 0; v < tape->values; v++)
+		if (sight[v].reached && tape->value[v].kind == HG__PARAM)
+			return 1;
+	return 0;
 }

@@ -194,7 +194,10 @@ static void say_zero(struct text *t, const hg_finding *f)
 	    [HG_ZERO_ROOT] = "the root of what is zero or nearly zero",
 	    [HG_ZERO_VARIANCE] = "a quotient of what is zero or nearly zero, a variance beside eps",
 	};
-	say(t, ": %s", of[f->zero]);
+	if (hg__negative_operand(f))
+		say(t, ": the %s of a negative number", f->zero == HG_ZERO_ROOT ? "root" : "logarithm");
+	else
+		say(t, ": %s", of[f->zero]);
 }
 
 static void say_optimiser(struct text *t, const hg_finding *f)

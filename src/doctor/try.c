@@ -38,6 +38,16 @@ static void say_failure(hg_remedy *remedy, const char *format, ...)
 	va_end(args);
 }
 
+/* The steps have moved it by no more than f32 rounds it: 2^-20 of it is 16 roundings. Where nothing
+ * is left to learn it stands as well; a loss of 0 says so. */
+#define RESTS 0x1p-20
+
+static int rests(const struct trial *trial)
+{
+	return trial->any > 1 && trial->first > 0.0 &&
+	       fabs(trial->last - trial->first) <= RESTS * trial->first;
+}
+
 /* The loss and the last step: 1 if they are none of a run that trains. */
 static int went_wrong(const struct trial *trial, hg_remedy *remedy)
 {
@@ -49,6 +59,8 @@ static int went_wrong(const struct trial *trial, hg_remedy *remedy)
 		say_failure(remedy, "the last of its steps is still skipped");
 	else if (trial->last > trial->first + trial->slack)
 		say_failure(remedy, "the loss rises");
+	else if (rests(trial))
+		say_failure(remedy, "the loss stands still");
 	return *remedy->failure != 0;
 }
 
@@ -107,8 +119,11 @@ static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg_
 /* Beside the run that is examined there may be no room for another. */
 static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__change *change, hg_remedy *remedy)
 {
-	struct trial trial = {NAN, NAN, t->from ? 0.05 : 0.0, 0,
-	                      0,   0,   t->config->progress,  t->config->user};
+	struct trial trial = {.first = NAN,
+	                      .last = NAN,
+	                      .slack = t->from ? 0.05 : 0.0,
+	                      .progress = t->config->progress,
+	                      .user = t->config->user};
 	hg_train_config *c = &change->config;
 	c->epochs = c->eval_every = (int)t->steps;
 	c->patience = 0;
@@ -156,6 +171,30 @@ static void share(const hg_remedy *from, hg_remedy *to)
 	to->why = own.why;
 }
 
+/* What no option can mend stays in every run, and none of them would train. Evaluations are not
+ * tried. */
+static const hg_finding *beyond_options(const struct list *l)
+{
+	for (int i = 0; i < l->count; i++) {
+		const hg_finding *f = &l->finding[i];
+		int options = f->evaluation || !f->remedies;
+		for (int k = 0; k < f->remedies; k++)
+			options += *f->remedy[k].option != 0;
+		if (!options)
+			return f;
+	}
+	return NULL;
+}
+
+static void say_untried(const struct list *l, const hg_finding *first)
+{
+	for (int i = 0; i < l->count; i++)
+		for (int k = 0; k < l->finding[i].remedies; k++)
+			if (*l->finding[i].remedy[k].option)
+				say_failure(&l->finding[i].remedy[k], "%s has to be mended first",
+				            first->tensor);
+}
+
 static hg_status try_control(hg_context *ctx, const hg_doctor_trial *t)
 {
 	struct hg__change same = {*t->config, 0};
@@ -167,7 +206,10 @@ static hg_status try_control(hg_context *ctx, const hg_doctor_trial *t)
 static hg_status try_all(hg_context *ctx, const hg_doctor_trial *t, const struct list *l)
 {
 	hg_status status = t->control ? try_control(ctx, t) : HG_OK;
-	int left = t->most;
+	const hg_finding *beyond = beyond_options(l);
+	int left = beyond ? 0 : t->most;
+	if (beyond)
+		say_untried(l, beyond);
 	for (int i = 0; i < l->count; i++)
 		for (int k = 0; k < l->finding[i].remedies && status == HG_OK; k++) {
 			struct hg__change change = {*t->config, 0};

@@ -363,7 +363,7 @@ run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 
 is optimiser step optimiser.jsonl 5
 is optimiser cause optimiser.jsonl '"optimiser"'
 is optimiser op optimiser.jsonl '"adam"'
-contains optimiser out '--lr 1500 '
+contains optimiser out '--lr 0.01 '
 shows optimiser optimiser.html 'What came of what'
 contains optimiser optimiser.html 'stored as fp16'
 plain optimiser

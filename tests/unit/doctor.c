@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/state.h"
 #include "unit/faulty.h"
 #include "unit/ward.h"
 
@@ -614,22 +613,6 @@ static void updates_go_wrong(void)
 
 /* ---- what is stored x 2^-shift ---- */
 
-/* This op, in this layer, from now on. */
-static void rescale(struct ward *w, const char *op, const char *layer, int shift)
-{
-	hg_state *state = NULL;
-	struct hg__basis basis;
-	hg_promotion node = {.shift = shift};
-	snprintf(node.op, sizeof node.op, "%s", op);
-	snprintf(node.layer, sizeof node.layer, "%s", layer);
-	CHECK_OK(hg_state_create(&state));
-	CHECK_OK(hg_state_add_promotion(state, &node));
-	CHECK_OK(hg__basis_make(w->bench.params, state, &basis));
-	hg__basis_swap_promotions(w->bench.params, &basis);
-	hg__basis_fini(w->bench.ctx, &basis);
-	hg_state_free(state);
-}
-
 /* A sum that does not fit even so: what is told is told of the sum. */
 static void what_is_stored_rescaled_is_told_as_it_is(void)
 {
@@ -640,7 +623,7 @@ static void what_is_stored_rescaled_is_told_as_it_is(void)
 		w.bench.graph = star(w.bench.ctx, 2001);
 		constant_tensor(&w.bench, 2001, 3, (float)x);
 		constant_tensor(&w.bench, 2001, 2, 0.0f);
-		rescale(&w, "spmm", "conv1", 1);
+		ward_rescale(&w, "spmm", "conv1", 1);
 		ward_compile(&w);
 		CHECK_OK(hg_param_set(hg_params_find(w.bench.params, "w"), small));
 		if (x == 50) {
@@ -689,7 +672,7 @@ static void a_rescaled_own_term_counts_in_full(void)
 	w.bench.graph = star(w.bench.ctx, 3);
 	constant_tensor(&w.bench, 3, 3, 1100.0f);
 	constant_tensor(&w.bench, 3, 2, 0.0f);
-	rescale(&w, "scale", "", 4);
+	ward_rescale(&w, "scale", "", 4);
 	ward_compile(&w);
 	(void)ward_expect(&w, HG_CAUSE_STORE, 0, "add", "", 0, 0);
 	ward_close(&w);
@@ -708,7 +691,7 @@ static void a_rescaled_variance_is_not_near_zero(void)
 		tensor_of(&w.bench, HG_F16, 8, 3, x, HG_F32);
 		constant_tensor(&w.bench, 8, 2, 0.0f);
 		if (shift)
-			rescale(&w, "scale", "", shift);
+			ward_rescale(&w, "scale", "", shift);
 		ward_compile(&w);
 		CHECK_OK(hg_param_set(hg_params_find(w.bench.params, "gamma"), gain));
 		const hg_finding *f = ward_examine(&w);
@@ -725,7 +708,7 @@ static void what_a_power_made_vanish_is_told_with_it(void)
 	w.bench.graph = star(w.bench.ctx, 3);
 	constant_tensor(&w.bench, 3, 3, 0x1p-20f);
 	constant_tensor(&w.bench, 3, 2, 0.0f);
-	rescale(&w, "scale", "", HG_SHIFT_MOST);
+	ward_rescale(&w, "scale", "", HG_SHIFT_MOST);
 	ward_compile(&w);
 	const hg_finding *f = ward_examine(&w);
 	CHECK(f && f->cause == HG_CAUSE_UNDERFLOW && strcmp(f->op, "scale") == 0 && f->shift == HG_SHIFT_MOST);

@@ -353,6 +353,33 @@ static void features_that_vanish_are_named(void)
 	}
 }
 
+/* Sparse features in another unit: nothing of them is left where dropout reads them, or of their
+ * product with the weights; divided by their rows' sums all of it is. */
+static void sparse_features_that_vanish_are_normalised(void)
+{
+	static struct task t;
+	task_make(&t, 0);
+	for (int i = 0; i < N * D; i++)
+		t.x[i / D][i % D] = t.x[i / D][i % D] == 0.0f ? 0.0f : 1e-9f;
+	for (int drops = 0; drops < 2; drops++) {
+		hg_train_config c = config_of("gcn", "fp16", 1);
+		struct run r;
+		c.model.dropout = drops ? c.model.dropout : 0.0f;
+		run_data(&r, test_context(), &t, 0, 1);
+		run_all(&r, c);
+		const hg_finding *f = report_of(&r)->finding;
+		hg_doctor_trial trial = trial_of(&r, &c);
+		CHECK(f->cause == HG_CAUSE_UNDERFLOW && f->row_is == HG_ROW_NODE);
+		CHECK_EQ_I(f->node < 0, drops);
+		CHECK_STR(f->tensor, drops ? "features" : "conv0/spmm");
+		CHECK(!drops || (f->wide == (double)1e-9f && t.x[f->row][f->col] == 1e-9f));
+		CHECK_STR(f->remedy[0].option, "--row-normalize on");
+		CHECK_OK(hg_doctor_try(r.ctx, &trial, f, 1));
+		CHECK(f->remedy[0].tried && f->remedy[0].worked);
+		run_close(&r);
+	}
+}
+
 /* Rows that have been divided are not to be divided again. */
 static void normalised_rows_are_no_remedy(void)
 {
@@ -698,6 +725,7 @@ int main(int argc, char **argv)
 	    TEST(columns_that_vanish_are_named),
 	    TEST(running_statistics_are_examined),
 	    TEST(evaluations_are_examined),
+	    TEST(sparse_features_that_vanish_are_normalised),
 	    TEST(normalised_rows_are_no_remedy),
 	    TEST(each_option_runs_once),
 	    TEST(remedies_begin_from_a_state),

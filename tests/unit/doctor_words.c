@@ -236,6 +236,24 @@ static void numbers_are_as_typed(void)
 	}
 }
 
+/* ---- of evaluations ---- */
+
+static void a_fault_of_evaluations_says_so(void)
+{
+	hg_finding f = {.size = sizeof f,
+	                .cause = HG_CAUSE_ZERO,
+	                .zero = HG_ZERO_VARIANCE,
+	                .evaluation = 1,
+	                .tensor = "conv1/batch_norm",
+	                .grown = ""};
+	char line[200];
+	(void)hg_finding_headline(&f, NULL, NULL, line, sizeof line);
+	CHECK_STR(line, "In evaluation: Norm of what is constant: conv1/batch_norm at node 0");
+	f.evaluation = 0;
+	(void)hg_finding_headline(&f, NULL, NULL, line, sizeof line);
+	CHECK_STR(line, "Norm of what is constant: conv1/batch_norm at node 0");
+}
+
 /* ---- why a remedy does not help ---- */
 
 /* 400 x 4001 is beyond f16 however it is added up, and its mean is large for the next layer. */
@@ -261,6 +279,52 @@ static void a_remedy_that_fails_says_why(void)
 	clinic_close(&c);
 }
 
+/* A rate of 0, nearly, leaves the loss where it was: that is no training. */
+static void a_loss_that_rests_is_no_success(void)
+{
+	struct clinic c;
+	hg_doctor_trial trial = HG_DOCTOR_TRIAL_INIT;
+	hg_remedy remedy[] = {{.option = "--lr 0.001", .call = "", .why = ""},
+	                      {.option = "--lr 1e-30", .call = "", .why = ""}};
+	const hg_finding f = {.size = sizeof f, .remedy = remedy, .remedies = 2};
+	clinic_open(&c, "gcn", hg_policy_fp32(), 1.0f);
+	trial.config = &c.config;
+	trial.data = &c.data;
+	trial.steps = 5;
+	CHECK_OK(hg_doctor_try(c.ctx, &trial, &f, 1));
+	for (int i = 0; i < 2; i++)
+		test_note("%s: %.9g to %.9g, %s", remedy[i].option, remedy[i].loss_first,
+		          remedy[i].loss_last, remedy[i].failure);
+	CHECK(remedy[0].tried && remedy[0].worked && !*remedy[0].failure);
+	CHECK(remedy[1].tried && !remedy[1].worked);
+	CHECK_STR(remedy[1].failure, "the loss stands still");
+	clinic_close(&c);
+}
+
+/* What has to be mended by hand is there in every run: the options of another finding are not said
+ * to fail for it. */
+static void nothing_is_tried_beside_what_no_option_mends(void)
+{
+	struct clinic c;
+	hg_doctor_trial trial = HG_DOCTOR_TRIAL_INIT;
+	hg_remedy hand = {.option = "", .call = "", .why = ""};
+	hg_remedy lr = {.option = "--lr 0.001", .call = "", .why = ""};
+	hg_finding f[] = {{.size = sizeof *f, .tensor = "conv0.bias", .remedy = &hand, .remedies = 1},
+	                  {.size = sizeof *f, .tensor = "conv0/spmm", .remedy = &lr, .remedies = 1}};
+	clinic_open(&c, "gcn", hg_policy_fp32(), 1.0f);
+	trial.config = &c.config;
+	trial.data = &c.data;
+	trial.steps = 5;
+	CHECK_OK(hg_doctor_try(c.ctx, &trial, f, 2));
+	CHECK(!lr.tried && !lr.worked);
+	CHECK_STR(lr.failure, "conv0.bias has to be mended first");
+	f[0].evaluation = 1; /* a run of training does not meet it */
+	*lr.failure = 0;
+	CHECK_OK(hg_doctor_try(c.ctx, &trial, f, 2));
+	CHECK(lr.tried && lr.worked && !*lr.failure);
+	clinic_close(&c);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -270,7 +334,10 @@ int main(int argc, char **argv)
 	    TEST(a_chain_begins_with_its_finding),
 	    TEST(a_sum_is_kept_on_its_way),
 	    TEST(numbers_are_as_typed),
+	    TEST(a_fault_of_evaluations_says_so),
 	    TEST(a_remedy_that_fails_says_why),
+	    TEST(a_loss_that_rests_is_no_success),
+	    TEST(nothing_is_tried_beside_what_no_option_mends),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

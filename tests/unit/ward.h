@@ -2,9 +2,11 @@
 #define HG_TESTS_WARD_H
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "halfgraph/doctor.h"
+#include "nn/state.h"
 #include "unit/tape.h"
 
 /* A tape of a case's own with its optimiser and the doctor that examines its steps. */
@@ -83,6 +85,22 @@ static inline const hg_finding *ward_expect(struct ward *w, hg_cause cause, int 
 	CHECK(f->links > 0 && *f->sentence);
 	CHECK(backward || f->chain[0].node == f->node);
 	return f;
+}
+
+/* This op, in this layer, is stored x 2^-shift from now on. */
+static inline void ward_rescale(struct ward *w, const char *op, const char *layer, int shift)
+{
+	hg_state *state = NULL;
+	struct hg__basis basis;
+	hg_promotion node = {.shift = shift};
+	(void)snprintf(node.op, sizeof node.op, "%s", op);
+	(void)snprintf(node.layer, sizeof node.layer, "%s", layer);
+	CHECK_OK(hg_state_create(&state));
+	CHECK_OK(hg_state_add_promotion(state, &node));
+	CHECK_OK(hg__basis_make(w->bench.params, state, &basis));
+	hg__basis_swap_promotions(w->bench.params, &basis);
+	hg__basis_fini(w->bench.ctx, &basis);
+	hg_state_free(state);
 }
 
 /* A hub, node 0, that hears all others; everybody hears itself. */
