@@ -2,7 +2,7 @@
  * the noise that no order can help. Only the order of the means counts, so nothing contracts. */
 #include <stdlib.h>
 
-#include "core/community.h"
+#include "order/community.h"
 
 /* The means of 4 sweeps reach 4 neighbourhoods far; more changed the modelled cost of no tested graph by 1 %. */
 enum { SWEEPS = 4 };
@@ -23,7 +23,7 @@ static int by_want(const void *a, const void *b)
 }
 
 struct settle {
-	const struct hg__mesh *mesh;
+	const struct hg__symmetric *symmetric;
 	int32_t *order, *place;
 	struct want *want;    /* [n] */
 	float *radius;        /* [n] how far away neighbours still count */
@@ -37,8 +37,8 @@ static double mean_place(const struct settle *v, int32_t i, int64_t low, int64_t
 {
 	const int64_t own = v->place[i], radius = (int64_t)v->radius[i];
 	int64_t sum = 0, distance = 0, count = 0;
-	for (int s = 0; s < v->mesh->sides; s++) {
-		const struct hg__side *side = &v->mesh->side[s];
+	for (int s = 0; s < v->symmetric->sides; s++) {
+		const struct hg__side *side = &v->symmetric->side[s];
 		const int64_t end = side->ptr[i + 1];
 		for (int64_t e = side->ptr[i]; e < end; e++) {
 			if (e + HG__AHEAD < end)
@@ -69,16 +69,16 @@ static void sweep(const struct hg__order_work *work, struct settle *v)
 		for (int64_t k = begin; k < end; k++)
 			v->order[k] = v->want[k].node;
 	}
-	for (int64_t k = 0; k < v->mesh->n; k++)
+	for (int64_t k = 0; k < v->symmetric->n; k++)
 		v->place[v->order[k]] = (int32_t)k;
 }
 
 static hg_status run(const struct hg__order_work *work, struct settle *v)
 {
-	for (int64_t k = 0; k < v->mesh->n; k++)
+	for (int64_t k = 0; k < v->symmetric->n; k++)
 		v->place[v->order[k]] = (int32_t)k;
-	for (int64_t i = 0; i < v->mesh->n; i++)
-		v->radius[i] = (float)v->mesh->n;
+	for (int64_t i = 0; i < v->symmetric->n; i++)
+		v->radius[i] = (float)v->symmetric->n;
 	for (int k = 0; k < SWEEPS; k++) {
 		HG__TRY(hg__order_step(work, "fine order", k, SWEEPS));
 		sweep(work, v);
@@ -97,17 +97,17 @@ static int64_t find_groups(int64_t n, const int32_t *group, const int32_t *order
 	return groups;
 }
 
-hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *group, int64_t groups, int32_t *order)
+hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *group, int64_t groups, int32_t *order)
 {
 	struct hg__buffer place, want = {0}, begin = {0}, radius = {0};
-	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &place));
-	hg_status status = hg__order_alloc(work, mesh->n, sizeof(struct want), &want);
+	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &place));
+	hg_status status = hg__order_alloc(work, symmetric->n, sizeof(struct want), &want);
 	if (status == HG_OK)
 		status = hg__order_alloc(work, groups + 1, sizeof(int64_t), &begin);
 	if (status == HG_OK)
-		status = hg__order_alloc(work, mesh->n, sizeof(float), &radius);
+		status = hg__order_alloc(work, symmetric->n, sizeof(float), &radius);
 	if (status == HG_OK) {
-		struct settle v = {mesh, order, place.data, want.data, radius.data, begin.data, find_groups(mesh->n, group, order, begin.data)};
+		struct settle v = {symmetric, order, place.data, want.data, radius.data, begin.data, find_groups(symmetric->n, group, order, begin.data)};
 		status = run(work, &v);
 	}
 	hg__order_free(work, &radius);

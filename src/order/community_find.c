@@ -4,7 +4,7 @@
  *     w(i, c) - d_i D_c / 2M          D_c: the weights of the edges of c without i's own, 2M: of all
  *
  * Nodes decide in batches: all of a batch at once, in parallel, from what was true before it; then they move, in order. So the result depends on no timing. */
-#include "core/community.h"
+#include "order/community.h"
 
 /* Batches in a sweep. Two neighbours in one batch may pass each other; with 32 batches that happens to one edge in 32. A batch of the smallest graph that is
  * worth a second thread still has some hundred nodes. */
@@ -15,7 +15,7 @@ enum { BATCHES = 32 };
 enum { SWEEPS = 6, STILL = 50 };
 
 struct moves {
-	const struct hg__mesh *mesh;
+	const struct hg__symmetric *symmetric;
 	const double *volume; /* [n] d_i */
 	double total;         /* 2M */
 	double *sum;          /* [n] D_c */
@@ -27,8 +27,8 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 {
 	const int32_t own = v->label[i];
 	hg__tally_add(t, own, 0);
-	for (int s = 0; s < v->mesh->sides; s++) {
-		const struct hg__side *side = &v->mesh->side[s];
+	for (int s = 0; s < v->symmetric->sides; s++) {
+		const struct hg__side *side = &v->symmetric->side[s];
 		const int64_t end = side->ptr[i + 1];
 		for (int64_t e = side->ptr[i]; e < end; e++) {
 			if (e + HG__AHEAD < end)
@@ -57,7 +57,7 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 static int64_t apply(struct moves *v, int64_t first)
 {
 	int64_t moved = 0;
-	for (int64_t i = first; i < v->mesh->n; i += BATCHES) {
+	for (int64_t i = first; i < v->symmetric->n; i += BATCHES) {
 		const int32_t from = v->label[i], to = v->choice[i];
 		if (from == to)
 			continue;
@@ -75,7 +75,7 @@ static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct 
 {
 	int64_t moved = 0;
 	for (int64_t first = 0; first < BATCHES; first++) {
-		const int64_t count = v->mesh->n > first ? (v->mesh->n - first + BATCHES - 1) / BATCHES : 0;
+		const int64_t count = v->symmetric->n > first ? (v->symmetric->n - first + BATCHES - 1) / BATCHES : 0;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(work->threads)
 		for (int64_t k = 0; k < count; k++)
 			v->choice[first + k * BATCHES] = decide(v, &tallies[hg__order_thread()], first + k * BATCHES);
@@ -88,9 +88,9 @@ static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct 
 static int64_t renumber(struct moves *v)
 {
 	int64_t count = 0;
-	for (int64_t i = 0; i < v->mesh->n; i++)
+	for (int64_t i = 0; i < v->symmetric->n; i++)
 		v->choice[i] = -1;
-	for (int64_t i = 0; i < v->mesh->n; i++) {
+	for (int64_t i = 0; i < v->symmetric->n; i++) {
 		int32_t *number = &v->choice[v->label[i]];
 		if (*number < 0)
 			*number = (int32_t)count++;
@@ -102,7 +102,7 @@ static int64_t renumber(struct moves *v)
 static hg_status run(const struct hg__order_work *work, struct moves *v, struct hg__tally *tallies)
 {
 	v->total = 0;
-	for (int64_t i = 0; i < v->mesh->n; i++) {
+	for (int64_t i = 0; i < v->symmetric->n; i++) {
 		v->label[i] = (int32_t)i;
 		v->sum[i] = v->volume[i];
 		v->size[i] = 1;
@@ -112,26 +112,26 @@ static hg_status run(const struct hg__order_work *work, struct moves *v, struct 
 		return HG_OK;
 	for (int k = 0; k < SWEEPS; k++) {
 		HG__TRY(hg__order_step(work, "communities", k, SWEEPS));
-		if (sweep(work, v, tallies) <= v->mesh->n / STILL)
+		if (sweep(work, v, tallies) <= v->symmetric->n / STILL)
 			break;
 	}
 	return HG_OK;
 }
 
-hg_status hg__community_find(const struct hg__order_work *work, const struct hg__mesh *mesh, const double *volume, int32_t *label, int64_t *count)
+hg_status hg__community_find(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, int32_t *label, int64_t *count)
 {
 	struct hg__buffer sum, size = {0}, choice = {0}, memory = {0}, tallies = {0};
 	int64_t most = 0;
-	for (int64_t i = 0; i < mesh->n; i++)
-		most = hg__mesh_degree(mesh, i) > most ? hg__mesh_degree(mesh, i) : most;
-	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(double), &sum));
-	hg_status status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &size);
+	for (int64_t i = 0; i < symmetric->n; i++)
+		most = hg__symmetric_degree(symmetric, i) > most ? hg__symmetric_degree(symmetric, i) : most;
+	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(double), &sum));
+	hg_status status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &size);
 	if (status == HG_OK)
-		status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &choice);
+		status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &choice);
 	if (status == HG_OK)
-		status = hg__tally_make(work, (most < mesh->n ? most : mesh->n) + 1, &memory, &tallies);
+		status = hg__tally_make(work, (most < symmetric->n ? most : symmetric->n) + 1, &memory, &tallies);
 	if (status == HG_OK) {
-		struct moves v = {mesh, volume, 0, sum.data, size.data, label, choice.data};
+		struct moves v = {symmetric, volume, 0, sum.data, size.data, label, choice.data};
 		status = run(work, &v, tallies.data);
 		*count = renumber(&v);
 	}

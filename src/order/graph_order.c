@@ -1,5 +1,5 @@
 #include "core/graph.h"
-#include "core/order.h"
+#include "order/order.h"
 #include "core/versioned.h"
 
 /* Orders of the nodes of a graph that lies on a device: found on the host, from a copy of its rows. */

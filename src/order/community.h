@@ -1,7 +1,7 @@
-#ifndef HG_CORE_COMMUNITY_H
-#define HG_CORE_COMMUNITY_H
+#ifndef HG_ORDER_COMMUNITY_H
+#define HG_ORDER_COMMUNITY_H
 
-#include "core/order.h"
+#include "order/order.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -39,19 +39,19 @@ static inline void hg__tally_clear(struct hg__tally *t)
 }
 
 /* label [n] <- a community for each node, 0 .. *count-1, such that modularity is (locally) high. volume [n]: the weight of a node's edges, inner ones included. */
-HG_NODISCARD hg_status hg__community_find(const struct hg__order_work *work, const struct hg__mesh *mesh, const double *volume, int32_t *label, int64_t *count);
+HG_NODISCARD hg_status hg__community_find(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, int32_t *label, int64_t *count);
 /* The graph of the communities: weights add up, inner edges are gone. */
-HG_NODISCARD hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *label, int64_t count,
-                                           struct hg__mesh *merged);
+HG_NODISCARD hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *label, int64_t count,
+                                           struct hg__symmetric *merged);
 /* order [n] <- nodes by the place of their parents in parent_order, by number within; parent NULL: by number. */
 HG_NODISCARD hg_status hg__community_place(const struct hg__order_work *work, int64_t n, const int32_t *parent, int64_t parents, const int32_t *parent_order,
                                            int32_t *order);
 /* order [n]: parents keep the order parent_order [parents] (NULL: there is one parent); among the children of a parent next comes always the one with the largest
  * share of its edges to those that were placed. */
-HG_NODISCARD hg_status hg__community_chain(const struct hg__order_work *work, const struct hg__mesh *mesh, const double *volume, const int32_t *parent,
+HG_NODISCARD hg_status hg__community_chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, const int32_t *parent,
                                            int64_t parents, const int32_t *parent_order, int32_t *order);
 /* order [n], in which the nodes of a group stand together: sorted within their group by the mean place of their neighbours, several times. */
-HG_NODISCARD hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *group, int64_t groups,
+HG_NODISCARD hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *group, int64_t groups,
                                             int32_t *order);
 
 HG_EXTERN_C_END

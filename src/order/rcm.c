@@ -1,10 +1,10 @@
 /* Cuthill and McKee 1969, reversed (George 1971): breadth first from a node on the rim, neighbours by rising degree. */
 #include <stdlib.h>
 
-#include "core/order.h"
+#include "order/order.h"
 
 struct bfs {
-	const struct hg__mesh *mesh;
+	const struct hg__symmetric *symmetric;
 	int32_t *order; /* the queue, from `begin` to `end` */
 	int32_t *depth; /* [n] -1: not reached */
 	int32_t *rank;  /* [n] by rising degree: the order of siblings */
@@ -21,9 +21,9 @@ static int by_number(const void *a, const void *b)
 static void visit(struct bfs *b, const int32_t *by_rank, int32_t i)
 {
 	const int64_t first = b->end;
-	for (int s = 0; s < b->mesh->sides; s++)
-		for (int64_t e = b->mesh->side[s].ptr[i]; e < b->mesh->side[s].ptr[i + 1]; e++) {
-			const int32_t j = b->mesh->side[s].id[e];
+	for (int s = 0; s < b->symmetric->sides; s++)
+		for (int64_t e = b->symmetric->side[s].ptr[i]; e < b->symmetric->side[s].ptr[i + 1]; e++) {
+			const int32_t j = b->symmetric->side[s].id[e];
 			if (b->depth[j] >= 0)
 				continue;
 			b->depth[j] = b->depth[i] + 1;
@@ -48,9 +48,9 @@ static int32_t search(struct bfs *b, const int32_t *by_rank, int32_t root)
 /* Two searches for a node on the rim (each begins where the last one ended: further out), and the third one counts. */
 static hg_status all_components(const struct hg__order_work *work, struct bfs *b, const int32_t *by_rank)
 {
-	for (int64_t i = 0; i < b->mesh->n; i++)
+	for (int64_t i = 0; i < b->symmetric->n; i++)
 		b->depth[i] = -1;
-	for (int64_t k = 0; k < b->mesh->n; k++) {
+	for (int64_t k = 0; k < b->symmetric->n; k++) {
 		int32_t root = by_rank[k];
 		if (b->depth[root] >= 0)
 			continue;
@@ -61,7 +61,7 @@ static hg_status all_components(const struct hg__order_work *work, struct bfs *b
 		}
 		(void)search(b, by_rank, root);
 		b->begin = b->end;
-		HG__TRY(hg__order_step(work, "rcm order", b->end, b->mesh->n));
+		HG__TRY(hg__order_step(work, "rcm order", b->end, b->symmetric->n));
 	}
 	return HG_OK;
 }
@@ -75,22 +75,22 @@ static void reverse(int64_t n, int32_t *a)
 	}
 }
 
-hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order)
+hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
 {
 	struct hg__buffer depth, rank = {0}, ranked = {0};
-	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &depth));
-	hg_status status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &rank);
+	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &depth));
+	hg_status status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &rank);
 	if (status == HG_OK)
-		status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &ranked);
+		status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &ranked);
 	if (status == HG_OK)
-		status = hg__order_degree(work, mesh, ranked.data);
+		status = hg__order_degree(work, symmetric, ranked.data);
 	if (status == HG_OK) {
-		struct bfs b = {mesh, order, depth.data, rank.data, 0, 0};
-		reverse(mesh->n, ranked.data);
-		for (int64_t k = 0; k < mesh->n; k++)
+		struct bfs b = {symmetric, order, depth.data, rank.data, 0, 0};
+		reverse(symmetric->n, ranked.data);
+		for (int64_t k = 0; k < symmetric->n; k++)
 			b.rank[((int32_t *)ranked.data)[k]] = (int32_t)k;
 		status = all_components(work, &b, ranked.data);
-		reverse(mesh->n, order);
+		reverse(symmetric->n, order);
 	}
 	hg__order_free(work, &ranked);
 	hg__order_free(work, &rank);

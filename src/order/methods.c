@@ -1,5 +1,5 @@
 /* Finding a better order of the nodes: the table of methods, and the choice between them. */
-#include "core/order.h"
+#include "order/order.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "core/rounding.h"
 #include "core/versioned.h"
 
-typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
+typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
 
 /* Public names and, in the same order, what they do; NULL: the choice between the others. */
 static const hg_order_method methods[] = {
@@ -35,7 +35,7 @@ struct search {
 	int64_t n;
 	const int64_t *rowptr;
 	const int32_t *col;
-	struct hg__mesh mesh;
+	struct hg__symmetric symmetric;
 	hg_order_report report;
 };
 
@@ -100,7 +100,7 @@ static hg_status keep_batch(const struct search *s, int32_t *order)
 static hg_status apply(struct search *s, int method, int32_t *order, hg_locality *locality)
 {
 	HG__TRY(hg__order_step(&s->work, methods[method].name, 0, 0));
-	HG__TRY(functions[method](&s->work, &s->mesh, order));
+	HG__TRY(functions[method](&s->work, &s->symmetric, order));
 	HG__TRY(keep_batch(s, order));
 	return hg__locality(&s->work, s->n, s->rowptr, s->col, order, locality);
 }
@@ -152,10 +152,10 @@ static hg_status find(struct search *s, int32_t *order)
 	HG__TRY(check_batch(s));
 	s->work.threads = useful_threads(s->work.ctx, s->rowptr[s->n]);
 	HG__TRY(hg__locality(&s->work, s->n, s->rowptr, s->col, NULL, &s->report.before));
-	HG__TRY(hg__mesh_make(&s->work, s->n, s->rowptr, s->col, &s->mesh));
+	HG__TRY(hg__symmetric_make(&s->work, s->n, s->rowptr, s->col, &s->symmetric));
 	s->report.method = methods[method].name;
 	const hg_status status = functions[method] ? apply(s, method, order, &s->report.after) : choose(s, order);
-	hg__mesh_free(&s->work, &s->mesh);
+	hg__symmetric_free(&s->work, &s->symmetric);
 	return status;
 }
 

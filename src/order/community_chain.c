@@ -1,5 +1,5 @@
 /* Communities in a row: next comes the one with the largest share of its edges to those that are placed already (maximum adjacency search), parent by parent. */
-#include "core/community.h"
+#include "order/community.h"
 
 /* A heap of nodes, the one with the largest share on top; ties: the smaller number. */
 struct heap {
@@ -59,10 +59,10 @@ static int32_t take(struct heap *h)
 	return top;
 }
 
-static void pull(const struct hg__mesh *mesh, struct heap *h, int32_t placed)
+static void pull(const struct hg__symmetric *symmetric, struct heap *h, int32_t placed)
 {
-	for (int s = 0; s < mesh->sides; s++) {
-		const struct hg__side *side = &mesh->side[s];
+	for (int s = 0; s < symmetric->sides; s++) {
+		const struct hg__side *side = &symmetric->side[s];
 		for (int64_t e = side->ptr[placed]; e < side->ptr[placed + 1]; e++) {
 			const int32_t j = side->id[e];
 			h->tie[j] += side->weight ? (double)side->weight[e] : 1.0;
@@ -73,18 +73,18 @@ static void pull(const struct hg__mesh *mesh, struct heap *h, int32_t placed)
 }
 
 /* order: nodes of each parent together, in any order within; on return in theirs. */
-static hg_status chain(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *parent, struct heap *h, int32_t *order)
+static hg_status chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *parent, struct heap *h, int32_t *order)
 {
-	for (int64_t i = 0; i < mesh->n; i++)
+	for (int64_t i = 0; i < symmetric->n; i++)
 		h->place[i] = -1;
-	for (int64_t begin = 0, end; begin < mesh->n; begin = end) {
-		for (end = begin; end < mesh->n && (!parent || parent[order[end]] == parent[order[begin]]); end++)
+	for (int64_t begin = 0, end; begin < symmetric->n; begin = end) {
+		for (end = begin; end < symmetric->n && (!parent || parent[order[end]] == parent[order[begin]]); end++)
 			insert(h, order[end]);
 		for (int64_t k = begin; k < end; k++) {
 			order[k] = take(h);
-			pull(mesh, h, order[k]);
+			pull(symmetric, h, order[k]);
 		}
-		HG__TRY(hg__order_step(work, "chain of communities", end, mesh->n));
+		HG__TRY(hg__order_step(work, "chain of communities", end, symmetric->n));
 	}
 	return HG_OK;
 }
@@ -117,18 +117,18 @@ hg_status hg__community_place(const struct hg__order_work *work, int64_t n, cons
 	return HG_OK;
 }
 
-hg_status hg__community_chain(const struct hg__order_work *work, const struct hg__mesh *mesh, const double *volume, const int32_t *parent, int64_t parents,
+hg_status hg__community_chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, const int32_t *parent, int64_t parents,
                               const int32_t *parent_order, int32_t *order)
 {
 	struct hg__buffer tie, node = {0}, place = {0};
-	HG__TRY(hg__community_place(work, mesh->n, parent, parents, parent_order, order));
-	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(double), &tie));
-	hg_status status = hg__order_alloc(work, mesh->n, sizeof(int32_t), &node);
+	HG__TRY(hg__community_place(work, symmetric->n, parent, parents, parent_order, order));
+	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(double), &tie));
+	hg_status status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &node);
 	if (status == HG_OK)
-		status = hg__order_alloc(work, mesh->n, sizeof(int64_t), &place);
+		status = hg__order_alloc(work, symmetric->n, sizeof(int64_t), &place);
 	if (status == HG_OK) {
 		struct heap h = {volume, tie.data, node.data, place.data, 0};
-		status = chain(work, mesh, parent, &h, order);
+		status = chain(work, symmetric, parent, &h, order);
 	}
 	hg__order_free(work, &place);
 	hg__order_free(work, &node);

@@ -1,5 +1,5 @@
-#ifndef HG_CORE_ORDER_H
-#define HG_CORE_ORDER_H
+#ifndef HG_ORDER_ORDER_H
+#define HG_ORDER_ORDER_H
 
 #include "core/buffer.h"
 #include "halfgraph/order.h"
@@ -46,27 +46,27 @@ struct hg__side {
 	const int32_t *id;
 	const float *weight; /* NULL: ones */
 };
-struct hg__mesh {
+struct hg__symmetric {
 	int64_t n;
 	int sides;
 	struct hg__side side[2];
-	struct hg__buffer ptr_memory, id_memory, weight_memory; /* what the mesh owns */
+	struct hg__buffer ptr_memory, id_memory, weight_memory; /* what this graph owns */
 };
-HG_NODISCARD hg_status hg__mesh_make(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, struct hg__mesh *mesh);
-void hg__mesh_free(const struct hg__order_work *work, struct hg__mesh *mesh);
-static inline int64_t hg__mesh_degree(const struct hg__mesh *mesh, int64_t i)
+HG_NODISCARD hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, struct hg__symmetric *symmetric);
+void hg__symmetric_free(const struct hg__order_work *work, struct hg__symmetric *symmetric);
+static inline int64_t hg__symmetric_degree(const struct hg__symmetric *symmetric, int64_t i)
 {
 	int64_t degree = 0;
-	for (int s = 0; s < mesh->sides; s++)
-		degree += mesh->side[s].ptr[i + 1] - mesh->side[s].ptr[i];
+	for (int s = 0; s < symmetric->sides; s++)
+		degree += symmetric->side[s].ptr[i + 1] - symmetric->side[s].ptr[i];
 	return degree;
 }
 
 /* order [n] of each method. */
-HG_NODISCARD hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
-HG_NODISCARD hg_status hg__order_leading(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
-HG_NODISCARD hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
-HG_NODISCARD hg_status hg__order_community(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order);
+HG_NODISCARD hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_leading(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_community(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
 
 /* hg_order_find and hg_order_check with their memory and sentences from a context (NULL: malloc, none). */
 HG_NODISCARD hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t n, const int64_t *rowptr, const int32_t *col, int32_t *order,

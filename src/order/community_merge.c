@@ -1,5 +1,5 @@
 /* The graph of the communities: an edge for each two that share edges, its weight theirs together. */
-#include "core/community.h"
+#include "order/community.h"
 
 hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct hg__buffer *memory, struct hg__buffer *tallies)
 {
@@ -24,7 +24,7 @@ hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct
 }
 
 struct merge {
-	const struct hg__mesh *mesh;
+	const struct hg__symmetric *symmetric;
 	const int32_t *label, *member; /* member [n]: nodes by community */
 	int64_t *begin;                /* [count + 1] where each community's members begin */
 	int64_t count;
@@ -33,8 +33,8 @@ struct merge {
 static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
 {
 	for (int64_t k = g->begin[c]; k < g->begin[c + 1]; k++)
-		for (int s = 0; s < g->mesh->sides; s++) {
-			const struct hg__side *side = &g->mesh->side[s];
+		for (int s = 0; s < g->symmetric->sides; s++) {
+			const struct hg__side *side = &g->symmetric->side[s];
 			for (int64_t e = side->ptr[g->member[k]]; e < side->ptr[g->member[k] + 1]; e++)
 				if (g->label[side->id[e]] != c)
 					hg__tally_add(t, g->label[side->id[e]], side->weight ? side->weight[e] : 1.0f);
@@ -42,7 +42,7 @@ static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
 }
 
 /* First how many neighbours each community has, then which. */
-static hg_status fill(const struct hg__order_work *work, const struct merge *g, struct hg__tally *tallies, struct hg__mesh *out)
+static hg_status fill(const struct hg__order_work *work, const struct merge *g, struct hg__tally *tallies, struct hg__symmetric *out)
 {
 	int64_t *ptr = out->ptr_memory.data;
 #pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
@@ -79,23 +79,23 @@ static int64_t most_neighbours(const struct merge *g)
 	for (int64_t c = 0; c < g->count; c++) {
 		int64_t edges = 0;
 		for (int64_t k = g->begin[c]; k < g->begin[c + 1]; k++)
-			edges += hg__mesh_degree(g->mesh, g->member[k]);
+			edges += hg__symmetric_degree(g->symmetric, g->member[k]);
 		most = edges > most ? edges : most;
 	}
 	return most < g->count ? most : g->count;
 }
 
-hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__mesh *mesh, const int32_t *label, int64_t count, struct hg__mesh *merged)
+hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *label, int64_t count, struct hg__symmetric *merged)
 {
 	struct hg__buffer member, begin = {0}, memory = {0}, tallies = {0};
-	*merged = (struct hg__mesh){.n = count, .sides = 1};
-	HG__TRY(hg__order_alloc(work, mesh->n, sizeof(int32_t), &member));
+	*merged = (struct hg__symmetric){.n = count, .sides = 1};
+	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &member));
 	hg_status status = hg__order_alloc(work, count + 1, sizeof(int64_t), &begin);
 	if (status == HG_OK)
-		status = hg__order_by_key(work, mesh->n, count, label, member.data);
-	struct merge g = {mesh, label, member.data, begin.data, count};
+		status = hg__order_by_key(work, symmetric->n, count, label, member.data);
+	struct merge g = {symmetric, label, member.data, begin.data, count};
 	if (status == HG_OK) {
-		for (int64_t i = 0; i < mesh->n; i++)
+		for (int64_t i = 0; i < symmetric->n; i++)
 			g.begin[label[i] + 1]++;
 		for (int64_t c = 0; c < count; c++)
 			g.begin[c + 1] += g.begin[c];
@@ -110,6 +110,6 @@ hg_status hg__community_merge(const struct hg__order_work *work, const struct hg
 	hg__order_free(work, &begin);
 	hg__order_free(work, &member);
 	if (status < 0)
-		hg__mesh_free(work, merged);
+		hg__symmetric_free(work, merged);
 	return status;
 }

@@ -7,7 +7,7 @@
  * and a cache of C lines that forgets the least recently used one misses f(t) of all edges, where s(t) = C. One histogram of ages answers for every C. */
 #include <string.h>
 
-#include "core/order.h"
+#include "order/order.h"
 #include "core/plan_tiles.h"
 
 /* Ages are counted in 16 classes for each power of two: a class is at most 1/16 wide, and so is the error of t. */

@@ -1,7 +1,7 @@
 /* What an order does to arrays with a row for each node. */
 #include <string.h>
 
-#include "core/order.h"
+#include "order/order.h"
 
 hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const int32_t *order, int32_t *place)
 {

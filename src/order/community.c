@@ -1,12 +1,12 @@
 /* The order by communities. Up: communities, communities of communities, and so on, until they no longer merge. Down: the topmost ones in a chain, then those
  * inside each of them, and at last the nodes. */
-#include "core/community.h"
+#include "order/community.h"
 
 /* Each level has at most 19/20 of the nodes below it; 12 levels of real graphs are more than were seen (5). */
 enum { LEVELS = 12 };
 
 struct level {
-	struct hg__mesh mesh;
+	struct hg__symmetric symmetric;
 	struct hg__buffer volume; /* double [n] */
 	struct hg__buffer label;  /* int32 [n]: community = node of the level above */
 	struct hg__buffer order;  /* int32 [n] */
@@ -15,8 +15,8 @@ struct level {
 static void levels_free(const struct hg__order_work *work, struct level *level, int count)
 {
 	for (int l = 0; l < count; l++) {
-		if (l > 0) /* the lowest mesh is the caller's */
-			hg__mesh_free(work, &level[l].mesh);
+		if (l > 0) /* the lowest graph is the caller's */
+			hg__symmetric_free(work, &level[l].symmetric);
 		hg__order_free(work, &level[l].volume);
 		hg__order_free(work, &level[l].label);
 		hg__order_free(work, &level[l].order);
@@ -26,15 +26,15 @@ static void levels_free(const struct hg__order_work *work, struct level *level, 
 static void add_volumes(const struct level *low, struct level *high)
 {
 	double *sum = high->volume.data;
-	for (int64_t i = 0; i < low->mesh.n; i++)
+	for (int64_t i = 0; i < low->symmetric.n; i++)
 		sum[((const int32_t *)low->label.data)[i]] += ((const double *)low->volume.data)[i];
 }
 
 static hg_status arrays(const struct hg__order_work *work, struct level *l)
 {
-	HG__TRY(hg__order_alloc(work, l->mesh.n, sizeof(double), &l->volume));
-	HG__TRY(hg__order_alloc(work, l->mesh.n, sizeof(int32_t), &l->label));
-	return hg__order_alloc(work, l->mesh.n, sizeof(int32_t), &l->order);
+	HG__TRY(hg__order_alloc(work, l->symmetric.n, sizeof(double), &l->volume));
+	HG__TRY(hg__order_alloc(work, l->symmetric.n, sizeof(int32_t), &l->label));
+	return hg__order_alloc(work, l->symmetric.n, sizeof(int32_t), &l->order);
 }
 
 /* *count levels have arrays on return, also after a failure; communities of the topmost one do not merge. */
@@ -42,15 +42,15 @@ static hg_status climb(const struct hg__order_work *work, struct level *level, i
 {
 	*count = 1;
 	HG__TRY(arrays(work, &level[0]));
-	for (int64_t i = 0; i < level[0].mesh.n; i++)
-		((double *)level[0].volume.data)[i] = (double)hg__mesh_degree(&level[0].mesh, i);
+	for (int64_t i = 0; i < level[0].symmetric.n; i++)
+		((double *)level[0].volume.data)[i] = (double)hg__symmetric_degree(&level[0].symmetric, i);
 	while (*count < LEVELS) {
 		struct level *low = &level[*count - 1], *high = &level[*count];
 		int64_t communities = 0;
-		HG__TRY(hg__community_find(work, &low->mesh, low->volume.data, low->label.data, &communities));
-		if (communities > low->mesh.n - low->mesh.n / 20 || communities == low->mesh.n)
+		HG__TRY(hg__community_find(work, &low->symmetric, low->volume.data, low->label.data, &communities));
+		if (communities > low->symmetric.n - low->symmetric.n / 20 || communities == low->symmetric.n)
 			break;
-		HG__TRY(hg__community_merge(work, &low->mesh, low->label.data, communities, &high->mesh));
+		HG__TRY(hg__community_merge(work, &low->symmetric, low->label.data, communities, &high->symmetric));
 		++*count;
 		HG__TRY(arrays(work, high));
 		add_volumes(low, high);
@@ -61,12 +61,12 @@ static hg_status climb(const struct hg__order_work *work, struct level *level, i
 /* What was found on top, brought down level by level. */
 static hg_status descend(const struct hg__order_work *work, struct level *level, int top)
 {
-	HG__TRY(hg__community_chain(work, &level[top].mesh, level[top].volume.data, NULL, 1, NULL, level[top].order.data));
+	HG__TRY(hg__community_chain(work, &level[top].symmetric, level[top].volume.data, NULL, 1, NULL, level[top].order.data));
 	for (int l = top - 1; l > 0; l--)
-		HG__TRY(hg__community_chain(work, &level[l].mesh, level[l].volume.data, level[l].label.data, level[l + 1].mesh.n, level[l + 1].order.data,
+		HG__TRY(hg__community_chain(work, &level[l].symmetric, level[l].volume.data, level[l].label.data, level[l + 1].symmetric.n, level[l + 1].order.data,
 		                            level[l].order.data));
 	if (top > 0)
-		HG__TRY(hg__community_place(work, level[0].mesh.n, level[0].label.data, level[1].mesh.n, level[1].order.data, level[0].order.data));
+		HG__TRY(hg__community_place(work, level[0].symmetric.n, level[0].label.data, level[1].symmetric.n, level[1].order.data, level[0].order.data));
 	return HG_OK;
 }
 
@@ -75,13 +75,13 @@ static void lift_labels(struct level *level, int above)
 {
 	int32_t *label = level[0].label.data;
 	for (int l = 1; l < above; l++)
-		for (int64_t i = 0; i < level[0].mesh.n; i++)
+		for (int64_t i = 0; i < level[0].symmetric.n; i++)
 			label[i] = ((const int32_t *)level[l].label.data)[label[i]];
 }
 
-hg_status hg__order_community(const struct hg__order_work *work, const struct hg__mesh *mesh, int32_t *order)
+hg_status hg__order_community(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
 {
-	struct level level[LEVELS] = {{.mesh = *mesh}};
+	struct level level[LEVELS] = {{.symmetric = *symmetric}};
 	int count = 0;
 	hg_status status = climb(work, level, &count);
 	if (status == HG_OK)
@@ -89,9 +89,9 @@ hg_status hg__order_community(const struct hg__order_work *work, const struct hg
 	if (status == HG_OK && count > 1) {
 		const int above = count > 2 ? count - 1 : 1;
 		lift_labels(level, above);
-		status = hg__community_settle(work, mesh, level[0].label.data, level[above].mesh.n, level[0].order.data);
+		status = hg__community_settle(work, symmetric, level[0].label.data, level[above].symmetric.n, level[0].order.data);
 	}
-	for (int64_t k = 0; status == HG_OK && k < mesh->n; k++)
+	for (int64_t k = 0; status == HG_OK && k < symmetric->n; k++)
 		order[k] = ((const int32_t *)level[0].order.data)[k];
 	levels_free(work, level, count);
 	return status;
