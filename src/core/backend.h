@@ -68,8 +68,5 @@ struct hg__backend {
 	const struct hg__kernels *kernels;
 };
 
-/* The backend of a kind (AUTO: the first that has a device); NULL if this build has none. Defined in kernels/backends.c. */
-const struct hg__backend *hg__backend_find(hg_device kind);
-
 HG_EXTERN_C_END
 #endif

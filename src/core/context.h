@@ -63,6 +63,10 @@ HG_NODISCARD hg_status hg__device_room(hg_context *ctx, size_t *bytes);
 HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what, void **memory);
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
 
+/* Host memory as the hooks give it, or aligned to a cache line; for the context itself. */
+void *hg__hooks_alloc(const hg_allocator *hooks, size_t bytes);
+void hg__hooks_free(const hg_allocator *hooks, void *memory, size_t bytes);
+
 /* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never shrinks; the tape reserves the largest need when it
  * compiles and the optimiser its own when it is made, so that a run allocates nothing. Growing frees the old piece after the work queued so far: that is
  * safe for the queued work of other tapes, which all goes to this one stream, but not for captured work, which remembers the address: who launches such work

@@ -1,3 +1,5 @@
+#include "kernels/backends.h"
+
 #include "kernels/cpu/backend.h"
 
 #ifdef HG_HAVE_CUDA
