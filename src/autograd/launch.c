@@ -7,11 +7,6 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *lender)
 	tape->lender = lender;
 }
 
-size_t hg__tape_own_bytes(const hg_tape *tape)
-{
-	return tape->lender ? 0 : tape->arena_bytes;
-}
-
 /* Zero, so that the padding of rows holds numbers from the start. */
 static hg_status allocate(hg_tape *tape)
 {

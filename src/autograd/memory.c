@@ -118,6 +118,11 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 	                free_bytes, text);
 }
 
+size_t hg__tape_own_bytes(const hg_tape *tape)
+{
+	return tape->lender ? 0 : tape->arena_bytes;
+}
+
 size_t hg__tape_needs(const hg_tape *tape)
 {
 	const hg_context *ctx = tape->ctx;

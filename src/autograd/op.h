@@ -26,7 +26,10 @@ enum hg__op_traits {
 	HG__WIDE_SUMS = 512u,  /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
 	/* asks how near its last operand comes to 0, and its sign: a constant is looked at once */
 	HG__DIVIDES = 1024u,
-	HG__LOOKS = 2048u      /* its forward hands call->trip to the kernel that stores the result; results of others are looked at by a pass of their own */
+	/* its forward hands call->trip to the kernel that stores the result; results of others are looked
+	 * at by a pass of their own */
+	HG__LOOKS = 2048u,
+	HG__CASTS = 4096u /* its result holds the numbers of operand 0 in another float type */
 };
 
 struct hg__shape {

@@ -14,71 +14,6 @@ const char *hg__accumulate_name(hg_accumulate accumulate)
 	return name[accumulate];
 }
 
-const char *hg__line_title(const struct hg__line *line)
-{
-	return line->title ? line->title : line->node.op->name;
-}
-
-/* ---- one name for one result ---- */
-
-static int is_namesake(const struct hg__line *a, const struct hg__line *b)
-{
-	return a != b && a->alive && b->alive && strcmp(a->node.scope, b->node.scope) == 0 &&
-	       strcmp(hg__line_title(a), hg__line_title(b)) == 0;
-}
-
-/* The first parameter that a line reads; "" where it reads none. */
-static const char *weight_of(const hg_tape *tape, const struct hg__line *line)
-{
-	for (int i = 0; i < line->node.n_in; i++) {
-		const int32_t in = line->node.in[i];
-		if (in >= 0 && tape->value[in].kind == HG__PARAM)
-			return tape->value[in].param->name;
-	}
-	return "";
-}
-
-/* What a layer's name adds nothing to: "mlp1.weight" of "conv0.mlp1.weight". */
-static const char *within(const char *layer, const char *name)
-{
-	const size_t length = strlen(layer);
-	return length && strncmp(name, layer, length) == 0 && name[length] == '.' ? name + length + 1
-	                                                                          : name;
-}
-
-/* Lines of one layer that do the same are told apart by their weights, others by their place. */
-static void tell_apart(const hg_tape *tape, const struct hg__line *line, char *buffer, size_t size)
-{
-	const char *weight = weight_of(tape, line);
-	int others = 0, before = 0, unique = *weight != 0;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__line *other = &tape->line[k];
-		if (!is_namesake(line, other))
-			continue;
-		others++;
-		before += other < line;
-		unique &= strcmp(weight_of(tape, other), weight) != 0;
-	}
-	if (others && unique)
-		snprintf(buffer, size, " (%s)", within(line->node.scope, weight));
-	else if (others)
-		snprintf(buffer, size, " #%d", before + 1);
-}
-
-const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size)
-{
-	if (value->node < 0) {
-		snprintf(buffer, size, "%s", value->name);
-		return buffer;
-	}
-	const struct hg__line *line = &tape->line[value->node];
-	snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "",
-	         hg__line_title(line));
-	const size_t length = strlen(buffer);
-	tell_apart(tape, line, buffer + length, size - length);
-	return buffer;
-}
-
 /* An operand or result in the table: a leaf's name, or #k of node k with ' for what it saved. */
 static void refer(const hg_tape *tape, int32_t index, char *buffer, size_t size)
 {
@@ -249,7 +184,7 @@ static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan
 	info->nodes++;
 	if (tally[line->node.verdict])
 		++*tally[line->node.verdict];
-	info->casts += line->node.op == &hg__op_cast;
+	info->casts += (line->node.op->traits & HG__CASTS) != 0;
 	info->rescaled += line->node.shift != 0;
 	if (hg__is_float(out->dtype) && !(line->node.op->traits & HG__LOSS))
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
@@ -258,7 +193,7 @@ static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan
 /* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened on its way into a sum. */
 static int32_t casts_back(const hg_tape *tape, const struct hg__launch *launch)
 {
-	int32_t casts = !launch->again && tape->line[launch->line].node.op == &hg__op_cast;
+	int32_t casts = !launch->again && tape->line[launch->line].node.op->traits & HG__CASTS;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		casts += launch->add[i].data && launch->add[i].dtype != launch->call.din[i].dtype;
 	return casts;

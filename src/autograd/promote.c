@@ -8,41 +8,11 @@
  * with that, or runs in f32. Nodes are remembered with the parameters, by layer, op and number among
  * their like: every tape recorded later, for training or for evaluation, finds them again. */
 
-static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
-{
-	return p->op == q->op && p->nth == q->nth && strcmp(p->scope, q->scope) == 0;
-}
-
-/* What would name the node that comes next. */
-static struct hg__promotion name_of(const hg_tape *tape, const struct hg__op *op, const char *scope, int64_t before)
-{
-	struct hg__promotion name = {.op = op};
-	strncpy(name.scope, scope, sizeof name.scope - 1);
-	for (int64_t k = 0; k < before; k++)
-		name.nth += tape->line[k].op == op && strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
-	return name;
-}
-
-static struct hg__promotion *find(const hg_params *params, const struct hg__promotion *name)
-{
-	for (int64_t i = 0; i < params->promotions; i++)
-		if (is_same(&params->promotion[i], name))
-			return &params->promotion[i];
-	return NULL;
-}
-
-const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node)
-{
-	if (!tape->params->promotions)
-		return NULL;
-	const struct hg__promotion name = name_of(tape, node->op, node->scope, tape->lines);
-	return find(tape->params, &name);
-}
-
 static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 {
 	hg_params *params = tape->params;
-	struct hg__promotion name = name_of(tape, tape->line[k].op, tape->line[k].scope, k), *listed = find(params, &name);
+	struct hg__promotion name = hg__promotion_name(tape, tape->line[k].op, tape->line[k].scope, k);
+	struct hg__promotion *listed = hg__promotion_find(params, &name);
 	name.shift = shift;
 	*news |= !listed || listed->shift != shift;
 	if (listed) {
@@ -58,12 +28,6 @@ static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 }
 
 /* ---- by which power of two? ---- */
-
-/* Sums in f16 are scaled on the way, by a half. */
-int hg__may_rescale(const hg_tape *tape, const struct hg__node *node)
-{
-	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
-}
 
 /* The least k for which what may reach `claim`, every rounding counted, is a half; -1: none. */
 static int shift_for(double claim)
@@ -113,7 +77,7 @@ static int choose(const hg_tape *tape, int32_t line)
 /* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
 hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news)
 {
-	while (tape->line[line].node.op == &hg__op_cast && tape->value[tape->line[line].node.in[0]].node >= 0)
+	while (tape->line[line].node.op->traits & HG__CASTS && tape->value[tape->line[line].node.in[0]].node >= 0)
 		line = tape->value[tape->line[line].node.in[0]].node;
 	*shift = choose(tape, line);
 	*news = 0;

@@ -10,17 +10,6 @@
 
 /* Recording one node: check the arguments, bring the operands to one float type, infer the shapes, decide the precision, append. */
 
-hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...)
-{
-	char text[HG__MESSAGE - 128];
-	va_list args;
-	va_start(args, format);
-	hg__vprint(text, sizeof text, format, args);
-	va_end(args);
-	const char *scope = s->node->scope;
-	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s", s->node->op->name, text, scope);
-}
-
 /* A batch is read by shapes and bounds from now on, so it is fixed here: hg_graph_set_batch refuses afterwards. */
 static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *graph)
 {
@@ -119,7 +108,7 @@ static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 /* Does the result stay f32 by the user's wish? */
 static int is_pinned(const hg_tape *tape, const struct hg__node *node)
 {
-	int pinned = node->op == &hg__op_cast;
+	int pinned = (node->op->traits & HG__CASTS) != 0;
 	for (int i = 0; i < node->n_in; i++)
 		pinned |= node->in[i] >= 0 && node->op->same >> i & 1u && tape->value[node->in[i]].pinned;
 	return pinned;
@@ -134,7 +123,7 @@ static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out
 	else if (value->kind == HG__PARAM && dtype == HG_F32)
 		return hg__tape_master(tape, index, out);
 	else {
-		*out = hg__tape_index(tape, hg_cast(tape, hg__tape_var(tape, index), dtype));
+		*out = hg__tape_index(tape, tape->cast(tape, hg__tape_var(tape, index), dtype));
 		if (*out < 0)
 			return tape->status;
 		tape->value[*out].pinned = 0;

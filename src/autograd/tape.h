@@ -99,10 +99,16 @@ enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
 /* What may stay in the arena for an observer: a little (observe_stay.c), nothing, everything. */
 enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
 
+/* Different tapes of one set of parameters have different tags, up to this many. */
+#define HG__TAPE_TAGS 2047u
+
 struct hg_tape {
 	hg_context *ctx;
 	hg_params *params;
 	hg_mode mode;
+	/* hg_cast, which recording calls by itself: each op's file needs record.c, so record.c can name no
+	 * op */
+	hg_var (*cast)(hg_tape *tape, hg_var x, hg_dtype dtype);
 	enum hg__stage stage;
 	uint32_t tag; /* carried by the ids of its variables */
 	hg_status status;
@@ -171,10 +177,16 @@ HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int 
  * does. */
 HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news);
 HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line);
-/* May the result of this node be stored x 2^-k? */
+/* promotion.c: may the result of this node be stored x 2^-k? */
 int hg__may_rescale(const hg_tape *tape, const struct hg__node *node);
 /* While it is recorded: is it one of those, and how is it to be stored? */
 const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node);
+/* What names a node of this op behind the first `before` lines, and the entry with that name; NULL:
+ * there is none. */
+struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
+                                        const char *scope, int64_t before);
+struct hg__promotion *hg__promotion_find(const hg_params *params,
+                                         const struct hg__promotion *name);
 
 /* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);

@@ -91,7 +91,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_cast = {
     .name = "cast",
     .words = "conversion between fp16 and fp32",
-    .traits = HG__LINEAR | HG__ELEMENTWISE,
+    .traits = HG__LINEAR | HG__ELEMENTWISE | HG__CASTS,
     .min_in = 1,
     .max_in = 1,
     .rescaled = 1u,

@@ -1,0 +1,50 @@
+/* A tape is made and freed. */
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "halfgraph/ops.h"
+
+static uint32_t next_tag(hg_params *params)
+{
+	return (params->tapes++ + (uint32_t)((uintptr_t)params >> 6) % HG__TAPE_TAGS) % HG__TAPE_TAGS + 1;
+}
+
+hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
+{
+	if (tape)
+		*tape = NULL;
+	if (!params || !tape)
+		return hg__fail(hg_params_context(params), HG_ERR_ARG, "hg_tape_create: %s is NULL", params ? "tape" : "params");
+	if (mode != HG_TRAIN && mode != HG_EVAL)
+		return hg__fail(params->ctx, HG_ERR_ARG, "hg_tape_create: mode is %d, expected HG_TRAIN or HG_EVAL", (int)mode);
+	void *memory = NULL;
+	HG__TRY(hg__host_alloc(params->ctx, 1, sizeof(hg_tape), "a tape", &memory));
+	hg_tape *made = memory;
+	made->ctx = params->ctx;
+	made->params = params;
+	made->mode = mode;
+	made->cast = hg_cast;
+	made->tag = next_tag(params);
+	made->scope = "";
+	made->output = -1;
+	*tape = made;
+	return HG_OK;
+}
+
+void hg_tape_free(hg_tape *tape)
+{
+	if (!tape)
+		return;
+	hg_context *ctx = tape->ctx;
+	if (!tape->lender)
+		hg__device_free(ctx, tape->arena, tape->arena_bytes);
+	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
+	hg__host_free(ctx, tape->backward, (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
+	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
+	hg__host_free(ctx, tape->line, (size_t)tape->line_capacity * sizeof *tape->line);
+	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);
+	for (int64_t i = 0; i < tape->texts; i++)
+		hg__host_free(ctx, tape->text[i], strlen(tape->text[i]) + 1);
+	hg__host_free(ctx, tape->text, (size_t)tape->text_capacity * sizeof *tape->text);
+	hg__host_free(ctx, tape, sizeof *tape);
+}

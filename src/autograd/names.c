@@ -1,0 +1,68 @@
+/* One name for one result, for people: "conv0/linear (mlp1.weight)". */
+#include <stdio.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+
+const char *hg__line_title(const struct hg__line *line)
+{
+	return line->title ? line->title : line->node.op->name;
+}
+
+static int is_namesake(const struct hg__line *a, const struct hg__line *b)
+{
+	return a != b && a->alive && b->alive && strcmp(a->node.scope, b->node.scope) == 0 &&
+	       strcmp(hg__line_title(a), hg__line_title(b)) == 0;
+}
+
+/* The first parameter that a line reads; "" where it reads none. */
+static const char *weight_of(const hg_tape *tape, const struct hg__line *line)
+{
+	for (int i = 0; i < line->node.n_in; i++) {
+		const int32_t in = line->node.in[i];
+		if (in >= 0 && tape->value[in].kind == HG__PARAM)
+			return tape->value[in].param->name;
+	}
+	return "";
+}
+
+/* What a layer's name adds nothing to: "mlp1.weight" of "conv0.mlp1.weight". */
+static const char *within(const char *layer, const char *name)
+{
+	const size_t length = strlen(layer);
+	return length && strncmp(name, layer, length) == 0 && name[length] == '.' ? name + length + 1
+	                                                                          : name;
+}
+
+/* Lines of one layer that do the same are told apart by their weights, others by their place. */
+static void tell_apart(const hg_tape *tape, const struct hg__line *line, char *buffer, size_t size)
+{
+	const char *weight = weight_of(tape, line);
+	int others = 0, before = 0, unique = *weight != 0;
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__line *other = &tape->line[k];
+		if (!is_namesake(line, other))
+			continue;
+		others++;
+		before += other < line;
+		unique &= strcmp(weight_of(tape, other), weight) != 0;
+	}
+	if (others && unique)
+		snprintf(buffer, size, " (%s)", within(line->node.scope, weight));
+	else if (others)
+		snprintf(buffer, size, " #%d", before + 1);
+}
+
+const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size)
+{
+	if (value->node < 0) {
+		snprintf(buffer, size, "%s", value->name);
+		return buffer;
+	}
+	const struct hg__line *line = &tape->line[value->node];
+	snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "",
+	         hg__line_title(line));
+	const size_t length = strlen(buffer);
+	tell_apart(tape, line, buffer + length, size - length);
+	return buffer;
+}

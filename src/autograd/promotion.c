@@ -1,0 +1,41 @@
+/* The list of nodes that overflowed once, as recording asks it. */
+#include <string.h>
+
+#include "autograd/tape.h"
+
+static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
+{
+	return p->op == q->op && p->nth == q->nth && strcmp(p->scope, q->scope) == 0;
+}
+
+/* What would name the node that comes next. */
+struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op, const char *scope, int64_t before)
+{
+	struct hg__promotion name = {.op = op};
+	strncpy(name.scope, scope, sizeof name.scope - 1);
+	for (int64_t k = 0; k < before; k++)
+		name.nth += tape->line[k].op == op && strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
+	return name;
+}
+
+struct hg__promotion *hg__promotion_find(const hg_params *params, const struct hg__promotion *name)
+{
+	for (int64_t i = 0; i < params->promotions; i++)
+		if (is_same(&params->promotion[i], name))
+			return &params->promotion[i];
+	return NULL;
+}
+
+const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node)
+{
+	if (!tape->params->promotions)
+		return NULL;
+	const struct hg__promotion name = hg__promotion_name(tape, node->op, node->scope, tape->lines);
+	return hg__promotion_find(tape->params, &name);
+}
+
+/* Sums in f16 are scaled on the way, by a half. */
+int hg__may_rescale(const hg_tape *tape, const struct hg__node *node)
+{
+	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
+}
