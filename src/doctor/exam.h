@@ -62,7 +62,7 @@ struct hg__found {
 	const struct hg__line *line; /* NULL: none */
 	const struct hg__op *op;     /* of a node that does the work of several, the one at fault; NULL: none */
 	int vanished;            /* ZERO: what is 0 there is so because it was rounded (vanished.c) */
-	const hg_param *updated; /* OPTIMISER: whose update it is; NULL: none */
+	double gradient;         /* OPTIMISER: of that element, without the loss scale */
 	int moment;              /* it is a moment of an optimiser */
 };
 

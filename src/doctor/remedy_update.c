@@ -88,15 +88,26 @@ static double smallest_size(const struct hg__patient *p)
 }
 
 /* A step of Adam moves no weight by more than (1 - beta1) / sqrt(1 - beta2) of its rate, 3.2 by
- * default, unless its moments are not what its gradients have made (growth.c says more). */
+ * default, unless its moments are not what its gradients have made (growth.c says more); a first
+ * step of SGD by the rate times its gradient, unless its momentum is not. */
 #define ADAM_MOVES 4.0
+
+/* How far the gradients of `steps` steps may have moved the element. */
+static double may_move(const struct hg__patient *p, double steps)
+{
+	const hg_optim_config *c = &p->exam->optim->config;
+	if (c->kind != HG_SGD)
+		return ADAM_MOVES * rate(p) * steps;
+	return c->momentum > 0.0f && steps == 1.0 ? rate(p) * fabs(p->found->gradient)
+	                                          : (double)INFINITY;
+}
 
 static int is_restored(const struct hg__patient *p)
 {
 	const double steps = (double)(p->f->step - p->exam->growth->step + 1);
-	return p->exam->optim && p->exam->optim->config.kind != HG_SGD && !*p->f->grown &&
-	       !p->found->moment && !decays(p) && isfinite(p->f->wide) &&
-	       fabs(p->f->wide) > ADAM_MOVES * rate(p) * steps + hg_dtype_get(HG_F16)->overflow;
+	return p->exam->optim && !*p->f->grown && !p->found->moment && !decays(p) &&
+	       isfinite(p->f->wide) &&
+	       fabs(p->f->wide) > may_move(p, steps) + 2.0 * hg_dtype_get(HG_F16)->overflow;
 }
 
 int hg__fit_restored_moment(const struct hg__patient *p, char option[HG__OPTION])
@@ -121,8 +132,8 @@ int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
 /* An Adam's step is as long whatever the gradient's size is. */
 int hg__fit_clip_update(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->optim && p->exam->optim->config.kind == HG_SGD && rate(p) < 1.0 && !decays(p) &&
-	       clip(p, option);
+	return p->exam->optim && p->exam->optim->config.kind == HG_SGD && rate(p) < 1.0 &&
+	       !decays(p) && !is_restored(p) && clip(p, option);
 }
 
 /* A gradient that is clipped has a square. */

@@ -34,7 +34,9 @@ static hg_status update_found(struct hg__exam *exam, int64_t i, const struct upd
 		return HG_OK;
 	hg_finding *f = &found->finding;
 	found->stop = INT64_MAX;
-	found->updated = exam->optim->param[i];
+	HG__TRY(hg__fetch_element(exam->ctx, &exam->optim->param[i]->grad->mat, look->row, look->col,
+	                          &found->gradient));
+	found->gradient /= (double)exam->step.scale.scale;
 	found->moment = *u->prefix != 0;
 	f->op = kind_name[exam->optim->config.kind];
 	f->op_words = "update of the weights";

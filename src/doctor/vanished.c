@@ -27,17 +27,45 @@ static const struct hg__launch *launch_of(const hg_tape *tape, int32_t line)
 	return NULL;
 }
 
-/* An element as it is before it is narrowed. */
-static hg_status element_made_wide(const struct hg__exam *exam, const struct hg__launch *launch,
-                                   int64_t row, int64_t col, double *x)
+/* A row as it is before it is narrowed, beside what is stored of it: its column col, or all (-1).
+ * How many are 0 that were not? wide: the last that was asked. */
+static hg_status count_vanished(const struct hg__exam *exam, const struct hg__launch *launch,
+                                int64_t row, int64_t col, int64_t *count, double *wide)
 {
-	struct hg__wide wide = {0};
-	HG__TRY(hg__wide_open(&launch->call, exam->tape->line[launch->line].saves, 0, &wide));
-	hg_status status = hg__wide_run(&wide, 0);
-	if (status >= 0)
-		status = hg__fetch_element(exam->ctx, &wide.call.out, row, col, x);
-	hg__wide_close(&wide);
+	struct hg__wide run = {0};
+	const struct hg__mat *stored = &launch->call.out;
+	const int64_t first = col < 0 ? 0 : col, end = col < 0 ? stored->cols : col + 1;
+	HG__TRY(hg__wide_open(&launch->call, exam->tape->line[launch->line].saves, 0, &run));
+	hg_status status = hg__wide_run(&run, 0);
+	for (int64_t c = first; c < end && status >= 0; c++) {
+		double x = 0.0;
+		status = hg__fetch_element(exam->ctx, &run.call.out, row, c, wide);
+		if (status >= 0)
+			status = hg__fetch_element(exam->ctx, stored, row, c, &x);
+		*count += x == 0.0 && *wide != 0.0;
+	}
+	hg__wide_close(&run);
 	return status;
+}
+
+/* A sum of a row, say, is 0 of elements that were rounded before: the rows that a result is made
+ * of, by way of first operands, as far as the rows are the same. */
+static hg_status vanished_above(const struct hg__exam *exam, int32_t value, int64_t row,
+                                int64_t col, int64_t *count)
+{
+	const hg_tape *tape = exam->tape;
+	while (!*count && tape->value[value].node >= 0) {
+		const struct hg__node *node = &tape->line[tape->value[value].node].node;
+		const struct hg__value *x = &tape->value[node->in[0]];
+		const struct hg__launch *maker = x->node >= 0 ? launch_of(tape, x->node) : NULL;
+		double wide = 0.0;
+		if (!maker || node->graph || x->rows != tape->value[value].rows)
+			return HG_OK;
+		col = x->cols == tape->value[value].cols ? col : -1;
+		HG__TRY(count_vanished(exam, maker, row, col, count, &wide));
+		value = node->in[0];
+	}
+	return HG_OK;
 }
 
 /* A root and a logarithm want more than another number than 0. */
@@ -53,6 +81,7 @@ hg_status hg__operand_vanished(const struct hg__exam *exam, const struct hg__res
 	const struct hg__node *node = r->launch->call.node;
 	const int operand = critical_operand(node->op);
 	double stored = 1.0, wide = 0.0;
+	int64_t above = 0;
 	*vanished = 0;
 	if (operand < 0)
 		return HG_OK;
@@ -67,7 +96,9 @@ hg_status hg__operand_vanished(const struct hg__exam *exam, const struct hg__res
 	if (v->kind == HG__PARAM)
 		HG__TRY(hg__fetch_element(exam->ctx, &v->param->master->mat, i, c, &wide));
 	else if (maker)
-		HG__TRY(element_made_wide(exam, maker, i, c, &wide));
-	*vanished = exam->value[value].faint || is_good(node->op, wide);
+		HG__TRY(count_vanished(exam, maker, i, c, &above, &wide));
+	if (wide == 0.0)
+		HG__TRY(vanished_above(exam, value, i, c, &above));
+	*vanished = exam->value[value].faint || is_good(node->op, wide) || (wide == 0.0 && above);
 	return HG_OK;
 }

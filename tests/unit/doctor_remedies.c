@@ -73,17 +73,19 @@ static void a_cast_of_ones_own_is_an_op(void)
 
 /* ---- what has no quotient, no root, no logarithm ---- */
 
-enum taken { LOG, ROOT, QUOTIENT, SHARE };
+enum taken { LOG, ROOT, QUOTIENT, SHARE, SUM };
 static enum taken taken;
 
-/* Of x; SHARE: divided by 2^-32 of it. */
+/* Of x; SHARE: divided by 2^-32 of it; SUM: by the sum of these over the row. */
 static hg_var taken_scene(struct bench *b, hg_tape *tape)
 {
 	hg_var x = x_of(b, tape);
 	hg_tape_scope(tape, "there");
-	if (taken == SHARE)
+	if (taken == SHARE || taken == SUM)
 		x = hg_scale(tape, hg_scale(tape, x, 0x1p-16f), 0x1p-16f);
-	if (taken == SHARE || taken == QUOTIENT)
+	if (taken == SUM)
+		x = hg_relu(tape, hg_row_sum(tape, x));
+	if (taken == SHARE || taken == QUOTIENT || taken == SUM)
 		x = hg_div(tape, hg_tape_input(tape, b->tensor[2], "dividend", -1.0), x);
 	else
 		x = taken == LOG ? hg_log(tape, x) : hg_sqrt(tape, x);
@@ -107,18 +109,25 @@ static void what_fp32_cannot_mend_it_is_not_offered_for(void)
 	    {QUOTIENT, 0.0f, -1.0f, "div", "", "Division by zero: ", 0},
 	    {QUOTIENT, 0x1p-20f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
 	    {SHARE, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
+	    {SUM, 1.0f, 1.0f, "div", "policy = hg_policy_fp32()", "Division by zero: ", 0},
+	    {SUM, 0.0f, 1.0f, "div", "", "Division by zero: ", 0},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		char headline[400];
 		struct ward w;
 		float x[3][2], dividend[3][2], target[3][2];
 		for (int k = 0; k < 6; k++) {
-			x[k / 2][k % 2] = rows[i].taken == SHARE ? 60000.0f : 1.0f;
-			dividend[k / 2][k % 2] = rows[i].taken == SHARE ? 0.0f : 1.0f;
+			const int shares = rows[i].taken == SHARE || rows[i].taken == SUM;
+			x[k / 2][k % 2] = shares ? 60000.0f : 1.0f;
+			dividend[k / 2][k % 2] = shares ? 0.0f : 1.0f;
 			target[k / 2][k % 2] = 0.5f;
 		}
 		x[1][1] = rows[i].x;
 		dividend[1][1] = rows[i].dividend;
+		if (rows[i].taken == SUM) { /* a row of nothing else: 0 / 0, and 1 / 0 */
+			x[1][0] = x[1][1];
+			dividend[1][0] = dividend[1][1];
+		}
 		taken = rows[i].taken;
 		ward_open(&w, hg_policy_fp16(), taken_scene);
 		tensor_of(&w.bench, HG_F16, 3, 2, x, HG_F32);
@@ -126,7 +135,8 @@ static void what_fp32_cannot_mend_it_is_not_offered_for(void)
 		tensor_of(&w.bench, HG_F16, 3, 2, dividend, HG_F32);
 		ward_compile(&w);
 		const hg_finding *f =
-		    ward_expect(&w, HG_CAUSE_ZERO, rows[i].backward, rows[i].op, "there", 1, 1);
+		    ward_expect(&w, HG_CAUSE_ZERO, rows[i].backward, rows[i].op, "there", 1,
+		                rows[i].taken != SUM);
 		first_is(f, rows[i].first);
 		CHECK(*rows[i].first || !offers(f, "policy"));
 		(void)hg_finding_headline(f, NULL, NULL, headline, sizeof headline);
@@ -374,22 +384,27 @@ static void a_moment_that_was_bad_is_an_input(void)
 		}
 }
 
-/* A first moment of 1e20 is a number, and throws its weight out of f16 whatever the rate is. */
+/* A first moment of 1e20 is a number, and throws its weight out of f16 whatever the rate is; a
+ * momentum of SGD likewise. */
 static void a_moment_from_elsewhere_is_no_rate(void)
 {
-	const hg_optim_config config = HG_OPTIM_CONFIG_INIT;
-	struct ward w;
-	hg_state *state = NULL;
-	product_open(&w, hg_policy_fp16(), config);
-	CHECK_OK(hg_optim_get_state(w.optim, &state));
-	state->tensor[0].moment[0][2] = 1e20f;
-	CHECK_OK(hg_optim_set_state(w.optim, state));
-	hg_state_free(state);
-	const hg_finding *f = ward_examine(&w);
-	CHECK(f && f->cause == HG_CAUSE_OPTIMISER);
-	first_is(f, "");
-	CHECK(!offers(f, "hg_optim_set_lr") && !offers(f, "policy"));
-	ward_close(&w);
+	for (int sgd = 0; sgd < 2; sgd++) {
+		hg_optim_config config = HG_OPTIM_CONFIG_INIT;
+		struct ward w;
+		hg_state *state = NULL;
+		config.kind = sgd ? HG_SGD : HG_ADAM;
+		config.momentum = sgd ? 0.9f : 0.0f;
+		product_open(&w, hg_policy_fp16(), config);
+		CHECK_OK(hg_optim_get_state(w.optim, &state));
+		state->tensor[0].moment[0][2] = 1e20f;
+		CHECK_OK(hg_optim_set_state(w.optim, state));
+		hg_state_free(state);
+		const hg_finding *f = ward_examine(&w);
+		CHECK(f && f->cause == HG_CAUSE_OPTIMISER);
+		first_is(f, "");
+		CHECK_EQ_I(f->remedies, 1);
+		ward_close(&w);
+	}
 }
 
 int main(int argc, char **argv)
