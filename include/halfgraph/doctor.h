@@ -23,7 +23,9 @@ typedef enum hg_cause {
 	HG_CAUSE_STORE = 2,      /* forward: the result is beyond its type, however it is summed */
 	HG_CAUSE_LOSS_SCALE = 3, /* backward: overflow that is none at loss scale 1 */
 	HG_CAUSE_EXPLOSION = 4,  /* backward: beyond its type at loss scale 1 as well */
-	HG_CAUSE_UNDERFLOW = 5,  /* most of a tensor, or of columns of features, is rounded to zero */
+	/* rounded to zero: most of a tensor, of its rows, or of columns of features; units of a
+	 * gradient; all of a parameter's working copy */
+	HG_CAUSE_UNDERFLOW = 5,
 	HG_CAUSE_SWAMPING = 6,   /* a sum in f16 is too large for addends below half a unit of it */
 	/* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
 	HG_CAUSE_ZERO = 7,

@@ -236,6 +236,7 @@ static hg_status look_into(struct hg__exam *exam)
 	hg__rows_learn(exam);
 	HG__TRY(hg__exam_inputs(exam));
 	HG__TRY(hg__exam_moments(exam));
+	HG__TRY(hg__exam_copies(exam));
 	HG__TRY(hg__exam_replay(exam));
 	return exam->evaluation ? HG_OK : hg__exam_update(exam);
 }

@@ -16,8 +16,10 @@ HG_EXTERN_C_BEGIN
  *
  *     inputs.c     leaves, labels, graphs' weights and parameters, before anything runs
  *     replay.c     forward and backward, node by node; each node then goes to judge.c
+ *     copies.c     parameters of whose working copy nothing is left
  *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c); silent.c: or finite, and wrong all the same?
  *     scaled.c     a result that is stored x 2^-k: what did that cost?
+ *     lines.c      rows and columns of which most is lost;  learnt.c: is anything left to learn?
  *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
  *     vanished.c   of a division by zero: was it zero before it was rounded?
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
@@ -83,6 +85,7 @@ struct hg__exam {
 	int evaluation; /* the forward pass of one, and nothing else */
 	/* the largest gradient of its loss that this run has had, at loss scale 1; 0: unknown */
 	double steepest;
+	double pull;     /* sum of the sizes of its loss's own gradient, at the loss scale */
 	struct hg__step step; /* as it is at the beginning */
 	struct hg__page **pages;
 
@@ -107,6 +110,8 @@ HG_NODISCARD hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e
 
 /* inputs.c */
 HG_NODISCARD hg_status hg__exam_inputs(struct hg__exam *exam);
+/* copies.c: parameters of whose working copy nothing is left. */
+HG_NODISCARD hg_status hg__exam_copies(struct hg__exam *exam);
 /* replay.c */
 HG_NODISCARD hg_status hg__exam_replay(struct hg__exam *exam);
 /* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then, for what is added to a gradient, after it was; old: the gradient
@@ -167,6 +172,8 @@ HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__
 /* scaled.c: and where a result is stored x 2^-k. */
 HG_NODISCARD hg_status hg__judge_scaled(struct hg__exam *exam, const struct hg__result *result,
                                         const struct hg__look *look, int *fades);
+/* learnt.c: does a gradient of this size, at the loss scale, change nothing any more? */
+int hg__is_learnt(const struct hg__exam *exam, double size);
 /* Was most of it stored as zero? */
 int hg__fades(const struct hg__look *look);
 /* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */

@@ -276,7 +276,8 @@ static int vanished(const struct hg__patient *p, char option[HG__OPTION])
 	const int helps = p->f->node < 0 ? fabs(sum - 1.0) > ROUNDED
 	                                 : sum > 0.0 && sum < 1.0 - ROUNDED &&
 	                                       fabs(p->f->wide) / sum >= p->f->limit;
-	return helps && hg__write_option(option, "--row-normalize on");
+	return helps && p->f->row_is != HG_ROW_WEIGHT &&
+	       hg__write_option(option, "--row-normalize on");
 }
 
 /* What is stored x 2^-k has to be, because it has some that are too large. */

@@ -1,11 +1,13 @@
 #include <math.h>
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 /* Finite and wrong all the same.
  *
  *     UNDERFLOW  more than half of a tensor's mass, sum of |wide|, lies in elements that were
- *                stored as zero, and not because a sum in f16 stood still
+ *                stored as zero, and not because a sum in f16 stood still; or whole rows or
+ *                columns do (below)
  *     SWAMPING   a sum in f16 is off by more than 2^-5 of what it is, and what changed nothing in
  *                it is either more than 5 % of the mass of its addends (a batch of 64 loses 3 % at
  *                most: halves.c), or, where large addends have cancelled each other, what the sum
@@ -32,22 +34,6 @@ int hg__fades(const struct hg__look *look)
 	return look->lost > SHARE_LOST * look->mass;
 }
 
-/* Is there anything left to learn? A loss of 0 has no gradient; a cross-entropy below 2^-24 is
- * that of probabilities that are 1 in f32; and a gradient that is below 2^-24 of what the run
- * has had changes nothing that the earlier ones made. That it vanishes in f16 is no loss. */
-#define RESOLUTION 0x1p-24
-
-static int is_learnt(const struct hg__exam *exam, const struct hg__result *r, double size)
-{
-	const int32_t node = exam->tape->value[exam->tape->output].node;
-	const struct hg__op *op = node >= 0 ? exam->tape->line[node].node.op : NULL;
-	const int entropy = op == &hg__op_softmax_xent || op == &hg__op_bce_logits;
-	if (!r->backward)
-		return 0;
-	return exam->loss == 0.0 || (entropy && exam->loss >= 0.0 && exam->loss < RESOLUTION) ||
-	       size < RESOLUTION * exam->steepest * (double)exam->step.scale.scale;
-}
-
 static int is_noise(const struct hg__exam *exam, const struct hg__result *r, double size)
 {
 	const struct hg__node *node = r->launch->call.node;
@@ -56,6 +42,75 @@ static int is_noise(const struct hg__exam *exam, const struct hg__result *r, dou
 		if (r->backward && place && cancelling[i].op == node->op)
 			return size < cancelling[i].noise * exam->tensor[place - 1].amax;
 	return 0;
+}
+
+/* ---- rows and columns of which most is lost ---- */
+
+/* Forward, rows: more than half of them, of an op that makes all its numbers smaller by a factor
+ * of its own, of rows that are halves with all their bits. What gates, exponentials and softmax
+ * make 0 beside 1 is meant to be 0, so they are not asked. */
+static int shrinks_rows(const struct hg__result *r)
+{
+	const struct hg__op *op = r->launch->call.node->op;
+	return !r->backward && (op == &hg__op_scale || op == &hg__op_linear) && r->operand == HG__OUTPUT;
+}
+
+/* Backward, columns: one of 8 units of a linear layer, which its weights, and not the loss, make
+ * small. An Adam moves each weight by its rate, however small its gradients are beside others,
+ * unless they are below its eps; SGD moves such weights as little in fp32. The unit has an output,
+ * unlike a relu's that is dead; and there is a scale at which both the unit's gradient and the
+ * largest of all are halves, so that nothing but the scale is to blame. */
+#define UNITS_LOST 8
+
+static int moves_units(const struct hg__exam *exam, const struct hg__result *r)
+{
+	return r->backward && r->operand == 0 && r->launch->call.node->op == &hg__op_linear &&
+	       exam->optim && exam->optim->config.kind != HG_SGD && !(r->launch->call.adds & 1u);
+}
+
+static double largest_gradient(const struct hg__exam *exam)
+{
+	double most = 0.0;
+	for (int i = 0; i < exam->tensors; i++)
+		if (exam->tensor[i].backward)
+			most = fmax(most, exam->tensor[i].amax);
+	return most;
+}
+
+static hg_status find_lines(const struct hg__exam *exam, const struct hg__result *r, int columns,
+                            struct hg__lines *lines)
+{
+	const int32_t in = r->launch->call.node->in[0];
+	const struct hg__mat beside = hg__value_mat(exam->tape, in);
+	const hg_dtype_facts *half = hg_dtype_get(HG_F16);
+	const double scale = (double)exam->step.scale.scale;
+	struct hg__lines_ask ask = {.got = &r->got, .wide = &r->wide, .beside = &beside};
+	ask.columns = columns;
+	if (columns) {
+		ask.operand = half->min_subnormal;
+		ask.mass = scale * (double)exam->optim->config.eps;
+		ask.size = largest_gradient(exam) * half->min_subnormal / half->overflow;
+	} else {
+		ask.operand = half->min_normal;
+	}
+	return hg__lines_lost(exam->ctx, &ask, lines);
+}
+
+/* Their elements take the place of what a look has seen. */
+static hg_status lines_fade(const struct hg__exam *exam, const struct hg__result *r,
+                            struct hg__look *look, int *fades)
+{
+	const int rows = shrinks_rows(r), columns = moves_units(exam, r);
+	struct hg__lines lines = {0};
+	if (!look->gone || look->nonfinite || !(rows || columns))
+		return HG_OK;
+	HG__TRY(find_lines(exam, r, columns, &lines));
+	*fades = lines.lost > 0 && lines.lost * (columns ? UNITS_LOST : 2) >= lines.lines + rows;
+	if (*fades) {
+		look->gone = lines.gone;
+		look->faded = lines.faded;
+	}
+	return HG_OK;
 }
 
 static hg_status underflow(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
@@ -177,19 +232,31 @@ static hg_status stood_still(const struct hg__result *r, const struct hg__look *
 	return HG_OK;
 }
 
+/* What the loss asks for, all together: sizes of its own gradient, at the loss scale. */
+static void note_pull(struct hg__exam *exam, const struct hg__result *r,
+                      const struct hg__look *look)
+{
+	if (r->backward && r->launch->call.node->op->traits & HG__LOSS)
+		exam->pull += look->mass;
+}
+
 hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look, int faint, int *fades)
 {
+	struct worst worst;
+	struct hg__look lost = *look;
+	int stood = 0;
+	note_pull(exam, r, look);
 	if (r->got.dtype != HG_F16)
 		return HG_OK;
-	struct worst worst;
-	int stood = 0;
 	/* where some of it is infinite, what is left is no measure */
 	*fades = !look->nonfinite && hg__fades(look) && !is_noise(exam, r, look->faded.by) &&
-	         !is_learnt(exam, r, look->faded.by);
+	         !(r->backward && hg__is_learnt(exam, look->faded.by));
+	if (!*fades)
+		HG__TRY(lines_fade(exam, r, &lost, fades));
 	if (*fades)
-		HG__TRY(stood_still(r, look, &stood));
+		HG__TRY(stood_still(r, &lost, &stood));
 	if (*fades && !faint && !stood)
-		HG__TRY(underflow(exam, r, look));
+		HG__TRY(underflow(exam, r, &lost));
 	HG__TRY(find_swamped(r, look, &worst));
 	return worst.bad ? swamped(exam, r, &worst) : HG_OK;
 }

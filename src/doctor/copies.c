@@ -1,0 +1,115 @@
+#include <float.h>
+#include <math.h>
+
+#include "doctor/exam.h"
+
+/* Parameters whose f16 working copy is all 0 although their master is not. A factor of 0 makes
+ * everything 0, forward and backward, so such a parameter takes no part, and nothing below it
+ * learns. An addend of 0 is another matter: what it is added to is there without it. And one that
+ * has begun at 0 is on its way up: its master adds up updates until a half can hold them. That is
+ * seen by the sizes when the doctor was made, or by those of its steps: the first one of Adam
+ * moves a weight by the rate, and none by more than some rates (growth.c). */
+
+/* Operands that an op adds to something. */
+static const struct {
+	const struct hg__op *op;
+	unsigned operands; /* bit i: operand i */
+} adders[] = {
+    {&hg__op_linear, 1u << 2},        {&hg__op_bias_add, 1u << 1}, {&hg__op_epilogue, 1u << 1},
+    {&hg__op_spmm_epilogue, 1u << 4}, {&hg__op_add, 3u},           {&hg__op_combine, 7u},
+    {&hg__op_mse, 3u},
+};
+#define ADDERS (sizeof adders / sizeof *adders)
+
+static int adds(const struct hg__op *op, int operand)
+{
+	for (size_t i = 0; i < ADDERS; i++)
+		if (adders[i].op == op)
+			return (int)(adders[i].operands >> operand & 1u);
+	return 0;
+}
+
+/* Does an op of the step multiply by this copy? */
+static int is_factor(const hg_tape *tape, const hg_param *param)
+{
+	for (int64_t k = 0; k < tape->lines; k++) {
+		const struct hg__node *node = &tape->line[k].node;
+		for (int i = 0; i < node->n_in && tape->line[k].alive; i++) {
+			const struct hg__value *in = node->in[i] >= 0 ? &tape->value[node->in[i]] : NULL;
+			if (in && in->kind == HG__PARAM && in->param == param && in->dtype == HG_F16 &&
+			    !adds(node->op, i))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static int32_t half_of(const hg_tape *tape, const hg_param *param)
+{
+	for (int64_t v = 0; v < tape->values; v++)
+		if (tape->value[v].kind == HG__PARAM && tape->value[v].param == param &&
+		    tape->value[v].dtype == HG_F16)
+			return (int32_t)v;
+	return -1;
+}
+
+static hg_status copy_found(struct hg__exam *exam, const hg_param *param,
+                            const struct hg__look *look)
+{
+	const struct hg__rows rows = {HG_ROW_WEIGHT, 1, NULL};
+	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_UNDERFLOW);
+	if (!found)
+		return HG_OK;
+	hg_finding *f = &found->finding;
+	found->stop = -1;
+	found->value = half_of(exam->tape, param);
+	exam->value[found->value].faint = 1;
+	f->bad = look->gone;
+	f->count = param->master->mat.rows * param->master->mat.cols;
+	f->got = look->faded.got;
+	f->wide = look->faded.wide;
+	f->limit = hg_dtype_get(HG_F16)->min_subnormal;
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->tensor, "%s", param->name));
+	return hg__found_at(exam, found, &rows, look->faded.row, look->faded.col);
+}
+
+static int began_at_zero(const struct hg__exam *exam, int64_t i)
+{
+	const struct hg__growth *growth = exam->growth;
+	return growth && i < growth->count && ((const double *)growth->size.data)[i] == 0.0;
+}
+
+#define SOME_RATES 4.0
+
+static int is_on_its_way(const struct hg__exam *exam, double size)
+{
+	const hg_optim *optim = exam->optim;
+	if (!optim || optim->config.kind == HG_SGD)
+		return 0;
+	for (int i = 0; i < optim->groups; i++) {
+		const double rate = (double)optim->group[i].lr;
+		if (rate <= SOME_RATES * size && size <= SOME_RATES * rate * (double)exam->step.step)
+			return 1;
+	}
+	return 0;
+}
+
+/* What f32 holds as a subnormal alone counts as nothing. */
+static hg_status check_copy(struct hg__exam *exam, const hg_param *param)
+{
+	struct hg__look look;
+	HG__TRY(hg__look_for(exam->ctx, &param->working->mat, &param->master->mat, 1, &look));
+	const int nothing = look.amax == 0.0 && !look.nonfinite && look.faded.by >= (double)FLT_MIN;
+	return nothing && !is_on_its_way(exam, look.faded.by) ? copy_found(exam, param, &look) : HG_OK;
+}
+
+hg_status hg__exam_copies(struct hg__exam *exam)
+{
+	for (int64_t i = 0; i < exam->params->count && exam->silent; i++) {
+		const hg_param *param = exam->params->item[i];
+		if (param->working != param->master && param->working->mat.dtype == HG_F16 &&
+		    !began_at_zero(exam, i) && is_factor(exam->tape, param))
+			HG__TRY(check_copy(exam, param));
+	}
+	return HG_OK;
+}
