@@ -17,7 +17,8 @@ struct hg__atomic {
  * file (a device, a link), is never replaced. What killed writers of the same file left is removed.
  * */
 HG_NODISCARD hg_status hg__atomic_begin(struct hg__atomic *file, const char *path, char *message);
-/* status HG_OK: put the file in place; else, or where that fails: nothing is left behind. Returns status, or the failure. */
+/* status HG_OK: put the file in place; else, or where that fails: nothing is left behind. Returns
+ * status, or the failure. */
 HG_NODISCARD hg_status hg__atomic_end(struct hg__atomic *file, hg_status status);
 
 /* Nothing is left behind, and what was there stays. */

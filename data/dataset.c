@@ -12,7 +12,8 @@ hg_status hg_dataset_new(hg_dataset **dataset, char *message)
 		return hg__data_fail(message, HG_ERR_ARG, "dataset_new: dataset is NULL");
 	*dataset = calloc(1, sizeof **dataset);
 	if (!*dataset)
-		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a dataset needs %zu bytes", sizeof **dataset);
+		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a dataset needs %zu bytes",
+		                     sizeof **dataset);
 	(*dataset)->graphs = 1;
 	(*dataset)->feat_dtype = HG_F32;
 	return HG_OK;
@@ -22,8 +23,9 @@ void hg_dataset_free(hg_dataset *d)
 {
 	if (!d)
 		return;
-	void *owned[] = {d->name,  d->rowptr,     d->col,      d->weight,    d->graph_ptr, d->feat,       d->feat_rowptr, d->feat_col,
-	                 d->label, d->feat_value, d->val_mask, d->test_mask, d->orig_id,   d->train_mask, d->order};
+	void *owned[] = {d->name,     d->rowptr,      d->col,      d->weight,     d->graph_ptr,
+	                 d->feat,     d->feat_rowptr, d->feat_col, d->label,      d->feat_value,
+	                 d->val_mask, d->test_mask,   d->orig_id,  d->train_mask, d->order};
 	for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
 		free(owned[i]);
 	free(d);
@@ -31,7 +33,8 @@ void hg_dataset_free(hg_dataset *d)
 
 float hg__data_feature(const hg_dataset *d, int64_t index)
 {
-	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[index]) : ((const float *)d->feat)[index];
+	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[index])
+	                               : ((const float *)d->feat)[index];
 }
 
 int64_t hg__data_labelled(const hg_dataset *d)
@@ -42,7 +45,9 @@ int64_t hg__data_labelled(const hg_dataset *d)
 double hg__data_amax(const hg_dataset *d)
 {
 	double amax = 0;
-	const int64_t stored = d->feat ? d->nodes * d->features : d->feat_rowptr ? d->feat_rowptr[d->nodes] : 0;
+	const int64_t stored = d->feat          ? d->nodes * d->features
+	                       : d->feat_rowptr ? d->feat_rowptr[d->nodes]
+	                                        : 0;
 	if (!d->feat && !d->feat_value)
 		return stored > 0 ? 1 : 0;
 	for (int64_t i = 0; i < stored; i++) {
@@ -59,27 +64,37 @@ struct place {
 	char *message;
 };
 
-hg_status hg__data_check_pointers(const char *origin, const char *what, const int64_t *pointers, int64_t rows, char *message)
+hg_status hg__data_check_pointers(const char *origin, const char *what, const int64_t *pointers,
+                                  int64_t rows, char *message)
 {
 	if (pointers[0] != 0)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: %s: pointers start at %" PRId64 ", expected 0", origin, what, pointers[0]);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: %s: pointers start at %" PRId64 ", expected 0", origin, what,
+		                     pointers[0]);
 	for (int64_t i = 0; i < rows; i++)
 		if (pointers[i + 1] < pointers[i])
-			return hg__data_fail(message, HG_ERR_FORMAT, "%s: %s: pointers decrease behind row %" PRId64 ": %" PRId64 " after %" PRId64, origin, what, i,
-			                     pointers[i + 1], pointers[i]);
+			return hg__data_fail(message, HG_ERR_FORMAT,
+			                     "%s: %s: pointers decrease behind row %" PRId64 ": %" PRId64
+			                     " after %" PRId64,
+			                     origin, what, i, pointers[i + 1], pointers[i]);
 	return HG_OK;
 }
 
 /* Columns in [0, cols), strictly ascending in every row. */
-static hg_status check_columns(struct place at, const int64_t *rowptr, const int32_t *col, int64_t rows, int64_t cols)
+static hg_status check_columns(struct place at, const int64_t *rowptr, const int32_t *col,
+                               int64_t rows, int64_t cols)
 {
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {
 			if (col[e] < 0 || col[e] >= cols)
-				return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: index %" PRId32 " at entry %" PRId64 " (row %" PRId64 ") is not in [0, %" PRId64 ")",
+				return hg__data_fail(at.message, HG_ERR_FORMAT,
+				                     "%s: %s: index %" PRId32 " at entry %" PRId64 " (row %" PRId64
+				                     ") is not in [0, %" PRId64 ")",
 				                     at.origin, at.what, col[e], e, i, cols);
 			if (e > rowptr[i] && col[e] <= col[e - 1])
-				return hg__data_fail(at.message, HG_ERR_FORMAT, "%s: %s: columns of row %" PRId64 " are not strictly ascending: %" PRId32 " after %" PRId32,
+				return hg__data_fail(at.message, HG_ERR_FORMAT,
+				                     "%s: %s: columns of row %" PRId64
+				                     " are not strictly ascending: %" PRId32 " after %" PRId32,
 				                     at.origin, at.what, i, col[e], col[e - 1]);
 		}
 	return HG_OK;
@@ -89,36 +104,51 @@ static hg_status check_graph(const hg_dataset *d, const char *origin, char *mess
 {
 	struct place at = {origin, "graph", message};
 	if (d->nodes < 0 || d->nodes > INT32_MAX || d->edges < 0 || !d->rowptr || !d->col)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: %" PRId64 " nodes and %" PRId64 " edges need at most 2147483647 nodes, rowptr and col", origin,
-		                     d->nodes, d->edges);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: graph: %" PRId64 " nodes and %" PRId64
+		                     " edges need at most 2147483647 nodes, rowptr and col",
+		                     origin, d->nodes, d->edges);
 	HG__TRY(hg__data_check_pointers(origin, at.what, d->rowptr, d->nodes, message));
 	if (d->rowptr[d->nodes] != d->edges)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64 " edges", origin, d->rowptr[d->nodes],
-		                     d->edges);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: graph: pointers end at %" PRId64 ", but there are %" PRId64
+		                     " edges",
+		                     origin, d->rowptr[d->nodes], d->edges);
 	HG__TRY(check_columns(at, d->rowptr, d->col, d->nodes, d->nodes));
 	for (int64_t i = 0; d->weight && i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
 			if (!isfinite(d->weight[e]))
-				return hg__data_fail(message, HG_ERR_FORMAT, "%s: graph: weight %g at row %" PRId64 ", column %" PRId32 " is not finite", origin,
-				                     (double)d->weight[e], i, d->col[e]);
+				return hg__data_fail(message, HG_ERR_FORMAT,
+				                     "%s: graph: weight %g at row %" PRId64 ", column %" PRId32
+				                     " is not finite",
+				                     origin, (double)d->weight[e], i, d->col[e]);
 	return HG_OK;
 }
 
 static hg_status check_batch(const hg_dataset *d, const char *origin, char *message)
 {
 	if (!d->graph_ptr)
-		return d->graphs == 1 ? HG_OK : hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs, but no graph_ptr", origin, d->graphs);
+		return d->graphs == 1 ? HG_OK
+		                      : hg__data_fail(message, HG_ERR_FORMAT,
+		                                      "%s: batch: %" PRId64 " graphs, but no graph_ptr",
+		                                      origin, d->graphs);
 	if (d->graphs < 0)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs", origin, d->graphs);
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: %" PRId64 " graphs", origin,
+		                     d->graphs);
 	HG__TRY(hg__data_check_pointers(origin, "batch", d->graph_ptr, d->graphs, message));
 	if (d->graph_ptr[d->graphs] != d->nodes)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: pointers end at %" PRId64 ", but there are %" PRId64 " nodes", origin, d->graph_ptr[d->graphs],
-		                     d->nodes);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: batch: pointers end at %" PRId64 ", but there are %" PRId64
+		                     " nodes",
+		                     origin, d->graph_ptr[d->graphs], d->nodes);
 	for (int64_t g = 0; g < d->graphs; g++)
 		for (int64_t e = d->rowptr[d->graph_ptr[g]]; e < d->rowptr[d->graph_ptr[g + 1]]; e++)
 			if (d->col[e] < d->graph_ptr[g] || d->col[e] >= d->graph_ptr[g + 1])
-				return hg__data_fail(message, HG_ERR_FORMAT, "%s: batch: graph %" PRId64 " (nodes %" PRId64 " to %" PRId64 ") has an edge to node %" PRId32,
-				                     origin, g, d->graph_ptr[g], d->graph_ptr[g + 1] - 1, d->col[e]);
+				return hg__data_fail(message, HG_ERR_FORMAT,
+				                     "%s: batch: graph %" PRId64 " (nodes %" PRId64 " to %" PRId64
+				                     ") has an edge to node %" PRId32,
+				                     origin, g, d->graph_ptr[g], d->graph_ptr[g + 1] - 1,
+				                     d->col[e]);
 	return HG_OK;
 }
 
@@ -129,27 +159,36 @@ static hg_status check_order(const hg_dataset *d, const char *origin, char *mess
 		return HG_OK;
 	const hg_status status = hg_order_check(d->nodes, d->order, NULL);
 	if (status == HG_ERR_NOMEM)
-		return hg__data_fail(message, status, "out of memory: checking the order of %" PRId64 " nodes", d->nodes);
+		return hg__data_fail(message, status,
+		                     "out of memory: checking the order of %" PRId64 " nodes", d->nodes);
 	if (status < 0)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: order: it is no permutation of 0 to %" PRId64, origin, d->nodes - 1);
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: order: it is no permutation of 0 to %" PRId64, origin,
+		                     d->nodes - 1);
 	for (int64_t g = 0; d->graph_ptr && g < d->graphs; g++)
 		for (int64_t i = d->graph_ptr[g]; i < d->graph_ptr[g + 1]; i++)
 			if (d->order[i] < d->graph_ptr[g] || d->order[i] >= d->graph_ptr[g + 1])
-				return hg__data_fail(message, HG_ERR_FORMAT, "%s: order: node %" PRId64 " was node %" PRId32 ", outside of its graph %" PRId64, origin, i,
-				                     d->order[i], g);
+				return hg__data_fail(message, HG_ERR_FORMAT,
+				                     "%s: order: node %" PRId64 " was node %" PRId32
+				                     ", outside of its graph %" PRId64,
+				                     origin, i, d->order[i], g);
 	return HG_OK;
 }
 
-static hg_status bad_feature(const char *origin, float x, int64_t row, int64_t column, int half, char *message)
+static hg_status bad_feature(const char *origin, float x, int64_t row, int64_t column, int half,
+                             char *message)
 {
-	return hg__data_fail(message, HG_ERR_RANGE, "%s: features: row %" PRId64 ", column %" PRId64 " is %g, not a finite number%s", origin, row, column,
-	                     (double)x, half && isinf(x) ? " (f16 ends at 65504)" : "");
+	return hg__data_fail(
+	    message, HG_ERR_RANGE,
+	    "%s: features: row %" PRId64 ", column %" PRId64 " is %g, not a finite number%s", origin,
+	    row, column, (double)x, half && isinf(x) ? " (f16 ends at 65504)" : "");
 }
 
 static hg_status check_dense(const hg_dataset *d, const char *origin, char *message)
 {
 	if (d->feat_dtype != HG_F16 && d->feat_dtype != HG_F32)
-		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32", origin, (int)d->feat_dtype);
+		return hg__data_fail(message, HG_ERR_DTYPE, "%s: features: type %d is neither f16 nor f32",
+		                     origin, (int)d->feat_dtype);
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t j = 0; j < d->features; j++) {
 			const float x = hg__data_feature(d, i * d->features + j);
@@ -163,7 +202,9 @@ static hg_status check_sparse(const hg_dataset *d, const char *origin, char *mes
 {
 	struct place at = {origin, "features", message};
 	if (!d->feat_col || d->features > INT32_MAX)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: features: sparse features of %" PRId64 " columns need feat_col and at most 2147483647 columns",
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: features: sparse features of %" PRId64
+		                     " columns need feat_col and at most 2147483647 columns",
 		                     origin, d->features);
 	HG__TRY(hg__data_check_pointers(origin, at.what, d->feat_rowptr, d->nodes, message));
 	HG__TRY(check_columns(at, d->feat_rowptr, d->feat_col, d->nodes, d->features));
@@ -176,8 +217,12 @@ static hg_status check_sparse(const hg_dataset *d, const char *origin, char *mes
 
 static hg_status check_features(const hg_dataset *d, const char *origin, char *message)
 {
-	if (d->features < 0 || (d->features > 0 && !d->feat == !d->feat_rowptr) || (d->feat && d->feat_rowptr))
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: features: %" PRId64 " columns need a dense or a sparse matrix, and one only", origin, d->features);
+	if (d->features < 0 || (d->features > 0 && !d->feat == !d->feat_rowptr) ||
+	    (d->feat && d->feat_rowptr))
+		return hg__data_fail(message, HG_ERR_FORMAT,
+		                     "%s: features: %" PRId64
+		                     " columns need a dense or a sparse matrix, and one only",
+		                     origin, d->features);
 	if (d->feat)
 		return check_dense(d, origin, message);
 	return d->feat_rowptr ? check_sparse(d, origin, message) : HG_OK;
@@ -187,11 +232,15 @@ static hg_status check_labels(const hg_dataset *d, const char *origin, char *mes
 {
 	const int64_t n = hg__data_labelled(d);
 	if (d->classes < 0)
-		return hg__data_fail(message, HG_ERR_FORMAT, "%s: labels: %" PRId32 " classes", origin, d->classes);
+		return hg__data_fail(message, HG_ERR_FORMAT, "%s: labels: %" PRId32 " classes", origin,
+		                     d->classes);
 	for (int64_t i = 0; d->label && i < n; i++)
 		if (d->label[i] >= d->classes)
-			return hg__data_fail(message, HG_ERR_FORMAT, "%s: labels: %s %" PRId64 " has label %" PRId32 ", but there are %" PRId32 " classes", origin,
-			                     d->graph_ptr ? "graph" : "node", i, d->label[i], d->classes);
+			return hg__data_fail(message, HG_ERR_FORMAT,
+			                     "%s: labels: %s %" PRId64 " has label %" PRId32
+			                     ", but there are %" PRId32 " classes",
+			                     origin, d->graph_ptr ? "graph" : "node", i, d->label[i],
+			                     d->classes);
 	return HG_OK;
 }
 
@@ -220,8 +269,9 @@ static hg_status check_splits(const hg_dataset *d, const char *origin, char *mes
 		for (int b = a + 1; b < 3; b++)
 			for (int64_t i = 0; mask[a] && mask[b] && i < n; i++)
 				if (mask[a][i] && mask[b][i])
-					return hg__data_fail(message, HG_ERR_FORMAT, "%s: splits: %s %" PRId64 " is in %s and in %s", origin, d->graph_ptr ? "graph" : "node", i,
-					                     names[a], names[b]);
+					return hg__data_fail(message, HG_ERR_FORMAT,
+					                     "%s: splits: %s %" PRId64 " is in %s and in %s", origin,
+					                     d->graph_ptr ? "graph" : "node", i, names[a], names[b]);
 	return HG_OK;
 }
 

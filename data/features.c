@@ -10,12 +10,14 @@ static hg_status normalize_sparse(hg_dataset *d, char *message)
 {
 	const int64_t stored = d->feat_rowptr[d->nodes];
 	if (!d->feat_value) {
-		HG__TRY(hg__data_alloc(stored, sizeof *d->feat_value, "feature values", (void **)&d->feat_value, message));
+		HG__TRY(hg__data_alloc(stored, sizeof *d->feat_value, "feature values",
+		                       (void **)&d->feat_value, message));
 		for (int64_t e = 0; e < stored; e++)
 			d->feat_value[e] = 1;
 	}
 	for (int64_t i = 0; i < d->nodes; i++)
-		hg__row_normalize(d->feat_value + d->feat_rowptr[i], HG_F32, d->feat_rowptr[i + 1] - d->feat_rowptr[i]);
+		hg__row_normalize(d->feat_value + d->feat_rowptr[i], HG_F32,
+		                  d->feat_rowptr[i + 1] - d->feat_rowptr[i]);
 	return HG_OK;
 }
 
@@ -26,7 +28,9 @@ hg_status hg_dataset_row_normalize(hg_dataset *d, char *message)
 	if (d->feat_rowptr)
 		HG__TRY(normalize_sparse(d, message));
 	for (int64_t i = 0; d->feat && i < d->nodes; i++)
-		hg__row_normalize((char *)d->feat + (size_t)(i * d->features) * hg_dtype_size(d->feat_dtype), d->feat_dtype, d->features);
+		hg__row_normalize((char *)d->feat +
+		                      (size_t)(i * d->features) * hg_dtype_size(d->feat_dtype),
+		                  d->feat_dtype, d->features);
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
 }
@@ -35,8 +39,9 @@ static hg_status too_large(const hg_dataset *d, int64_t row, int64_t column, flo
 {
 	const int64_t id = hg_dataset_node(d, row);
 	return hg__data_fail(message, HG_ERR_RANGE,
-	                     "features: row %" PRId64 " (node %" PRId64 "), column %" PRId64 " is %g, beyond f16's 65504: clip it or keep f32", row, id, column,
-	                     (double)x);
+	                     "features: row %" PRId64 " (node %" PRId64 "), column %" PRId64
+	                     " is %g, beyond f16's 65504: clip it or keep f32",
+	                     row, id, column, (double)x);
 }
 
 /* The first value beyond f16, refused by name. */
@@ -59,7 +64,9 @@ hg_status hg_dataset_check_f16(const hg_dataset *d, char *message)
 
 static float clipped(float x)
 {
-	return x > (float)HG__HALF_MAX ? (float)HG__HALF_MAX : x < -(float)HG__HALF_MAX ? -(float)HG__HALF_MAX : x;
+	return x > (float)HG__HALF_MAX    ? (float)HG__HALF_MAX
+	       : x < -(float)HG__HALF_MAX ? -(float)HG__HALF_MAX
+	                                  : x;
 }
 
 /* Sparse values stay f32 in memory and in the file. */
@@ -94,7 +101,8 @@ hg_status hg_dataset_features_to(hg_dataset *d, hg_dtype dtype, int clip, char *
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "features_to: dataset is NULL");
 	if (dtype != HG_F16 && dtype != HG_F32)
-		return hg__data_fail(message, HG_ERR_DTYPE, "features_to: type %d is neither f16 nor f32", (int)dtype);
+		return hg__data_fail(message, HG_ERR_DTYPE, "features_to: type %d is neither f16 nor f32",
+		                     (int)dtype);
 	if (dtype == HG_F16 && !clip)
 		HG__TRY(hg_dataset_check_f16(d, message));
 	if (d->feat)

@@ -1,4 +1,5 @@
-/* Whole files for whoever has the bytes: the pages and tables that a program writes beside its datasets. */
+/* Whole files for whoever has the bytes: the pages and tables that a program writes beside its
+ * datasets. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ hg_status hg_file_write(const char *path, const void *bytes, size_t size, char *
 {
 	struct hg__atomic file;
 	if (!path || (!bytes && size > 0))
-		return hg__data_fail(message, HG_ERR_ARG, "file_write: %s is NULL", path ? "bytes" : "path");
+		return hg__data_fail(message, HG_ERR_ARG, "file_write: %s is NULL",
+		                     path ? "bytes" : "path");
 	HG__TRY(hg__atomic_begin(&file, path, message));
 	const int reason = write_all(file.fd, bytes, size);
 	return hg__atomic_end(&file, reason ? hg__atomic_fail(path, reason, message) : HG_OK);

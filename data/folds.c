@@ -6,7 +6,8 @@
 #include "core/rng.h"
 #include "internal.h"
 
-/* A labelled row, and where it stands among those of its class: by a number drawn from what the user calls it, so that an order of the nodes changes no split. */
+/* A labelled row, and where it stands among those of its class: by a number drawn from what the
+ * user calls it, so that an order of the nodes changes no split. */
 struct dealt {
 	int64_t row, number;
 	uint64_t drawn;
@@ -31,7 +32,8 @@ static int64_t shuffle(const hg_dataset *d, struct dealt *deck)
 		if (d->label[row] >= 0) {
 			const int64_t number = d->graph_ptr ? row : hg_dataset_node(d, row);
 			const struct hg__rng4 r = hg__rng_quad(key, number, 0, 0);
-			deck[count++] = (struct dealt){row, number, (uint64_t)r.w[0] << 32 | r.w[1], d->label[row]};
+			deck[count++] =
+			    (struct dealt){row, number, (uint64_t)r.w[0] << 32 | r.w[1], d->label[row]};
 		}
 	qsort(deck, (size_t)count, sizeof *deck, before);
 	return count;
@@ -44,7 +46,10 @@ hg_status hg_dataset_fold(hg_dataset *d, int64_t fold, int64_t folds, char *mess
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "fold: dataset is NULL");
 	if (folds < 3 || fold < 0 || fold >= folds)
-		return hg__data_fail(message, HG_ERR_ARG, "fold: %" PRId64 " of %" PRId64 ", expected at least 3 folds, numbered from 0", fold, folds);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "fold: %" PRId64 " of %" PRId64
+		                     ", expected at least 3 folds, numbered from 0",
+		                     fold, folds);
 	if (!d->label)
 		return hg__data_fail(message, HG_ERR_STATE, "fold: the dataset has no labels to deal out");
 	const int64_t rows = hg__data_labelled(d);

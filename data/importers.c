@@ -13,12 +13,18 @@ hg_status hg__import_h5(const char *const *paths, int count, const hg_import_con
 const hg_importer *hg_importers(size_t *count)
 {
 	static const hg_importer table[] = {
-	    {"npz", "numpy archive with adj_*, attr_*, labels, train_idx/val_idx/test_idx (gnn-benchmark)", ".npz", 1, hg__import_npz},
-	    {"tu", "TU Dortmund's graph-classification sets: NAME_A.txt, with NAME_graph_indicator.txt, NAME_graph_labels.txt and what is known of nodes beside it",
+	    {"npz",
+	     "numpy archive with adj_*, attr_*, labels, train_idx/val_idx/test_idx (gnn-benchmark)",
+	     ".npz", 1, hg__import_npz},
+	    {"tu",
+	     "TU Dortmund's graph-classification sets: NAME_A.txt, with NAME_graph_indicator.txt, "
+	     "NAME_graph_labels.txt and what is known of nodes beside it",
 	     "_A.txt", 1, hg__import_tu},
-	    {"edges", "text, one \"source destination\" per line, # comments, any ids (SNAP); plain or gzip", ".txt .txt.gz .edges .edges.gz .el .el.gz", 0,
-	     hg__import_edges},
-	    {"mtx", "Matrix Market coordinate file; entry (i, j) is an edge j -> i; plain or gzip", ".mtx .mtx.gz", 1, hg__import_mtx},
+	    {"edges",
+	     "text, one \"source destination\" per line, # comments, any ids (SNAP); plain or gzip",
+	     ".txt .txt.gz .edges .edges.gz .el .el.gz", 0, hg__import_edges},
+	    {"mtx", "Matrix Market coordinate file; entry (i, j) is an edge j -> i; plain or gzip",
+	     ".mtx .mtx.gz", 1, hg__import_mtx},
 	    {"h5", "a HalfGraph dataset, to transform it again", ".h5 .hdf5", 1, hg__import_h5},
 	};
 	if (count)

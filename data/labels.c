@@ -3,7 +3,8 @@
 
 #include "internal.h"
 
-/* One more than the largest label: a class then has a row, on average, or that label is a mistake (an id, a missing value written as 999999999). */
+/* One more than the largest label: a class then has a row, on average, or that label is a mistake
+ * (an id, a missing value written as 999999999). */
 hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *say, char *message)
 {
 	const int64_t rows = hg__data_labelled(d);
@@ -18,6 +19,7 @@ hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *
 	if (d->classes <= labelled)
 		return HG_OK;
 	return hg__data_fail(message, HG_ERR_FORMAT,
-	                     "%s: labels: %s %" PRId64 " has label %" PRId32 ", which makes %" PRId32 " classes of %" PRId64 " labelled %ss; if it is meant, %s",
+	                     "%s: labels: %s %" PRId64 " has label %" PRId32 ", which makes %" PRId32
+	                     " classes of %" PRId64 " labelled %ss; if it is meant, %s",
 	                     origin, row, widest, d->label[widest], d->classes, labelled, row, say);
 }

@@ -47,7 +47,9 @@ static int bytes_of(int64_t count, size_t size, size_t *bytes)
 
 static hg_status no_memory(int64_t count, size_t size, const char *what, char *message)
 {
-	return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: %s needs %" PRId64 " elements of %zu bytes", what, count, size);
+	return hg__data_fail(message, HG_ERR_NOMEM,
+	                     "out of memory: %s needs %" PRId64 " elements of %zu bytes", what, count,
+	                     size);
 }
 
 hg_status hg__data_alloc(int64_t count, size_t size, const char *what, void **memory, char *message)
@@ -76,7 +78,8 @@ hg_status hg__data_copy_text(const char *text, char **copy, char *message)
 	return HG_OK;
 }
 
-hg_status hg__data_step(const hg_progress *progress, const char *what, int64_t done, int64_t total, char *message)
+hg_status hg__data_step(const hg_progress *progress, const char *what, int64_t done, int64_t total,
+                        char *message)
 {
 	if (progress && progress->step && progress->step(progress->user, what, done, total))
 		return hg__data_fail(message, HG_ERR_STATE, "stopped on request while %s", what);

@@ -1,19 +1,25 @@
 /* Planted communities: a graph on which half precision can be watched breaking.
  *
- * Classes are equal in size. Inside a class, node k of a random order has expected degree proportional to w(k) = (k + 1)^(-2/3): degrees follow a power
- * law of exponent 1 + 3/2 = 2.5. An edge joins a node drawn by w to another drawn by w: from the same class with probability INSIDE, else from all.
- * Hubs are tied to every other node with probability hub_degree / (n - 1), whatever its class.
+ * Classes are equal in size. Inside a class, node k of a random order has expected degree
+ * proportional to w(k) = (k + 1)^(-2/3): degrees follow a power law of exponent 1 + 3/2 = 2.5. An
+ * edge joins a node drawn by w to another drawn by w: from the same class with probability INSIDE,
+ * else from all. Hubs are tied to every other node with probability hub_degree / (n - 1), whatever
+ * its class.
  *
  *     X[i,j] = scale * (c(look(i), j) + NOISE * z(i,j)),   z about normal
  *
- * c is a bag of words: the first sixteenth of the features are stop words, 1 for every class; of the rest, feature j is a topic word of class j mod classes, 2 there
- * and 0 elsewhere. look(i) is i's class, except for a share MISLED of the nodes, which look like a class drawn at random: only their neighbours tell what they are,
- * so features alone do not solve the task and the graph does.
+ * c is a bag of words: the first sixteenth of the features are stop words, 1 for every class; of
+ * the rest, feature j is a topic word of class j mod classes, 2 there and 0 elsewhere. look(i) is
+ * i's class, except for a share MISLED of the nodes, which look like a class drawn at random: only
+ * their neighbours tell what they are, so features alone do not solve the task and the graph does.
  *
- * Stop words make neighbourhood SUMS coherent: at a hub of degree D they come to about D * scale, past 65504 for D = 4000 and scale above 16.4, while every value
- * and every mean stays within a few times `scale`. They are few, so that this common offset does not drown what tells classes apart: a GCN still learns at scale 32.
+ * Stop words make neighbourhood SUMS coherent: at a hub of degree D they come to about D * scale,
+ * past 65504 for D = 4000 and scale above 16.4, while every value and every mean stays within a few
+ * times `scale`. They are few, so that this common offset does not drown what tells classes apart:
+ * a GCN still learns at scale 32.
  *
- * The result is the same on every machine: counter-based integers, and only + - * / sqrt on doubles. */
+ * The result is the same on every machine: counter-based integers, and only + - * / sqrt on
+ * doubles. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +30,9 @@
 #include "core/rng.h"
 #include "graph/coo.h"
 
-/* A GCN of 2 layers, 16 hidden, Adam 0.01, 100 epochs in f32 reaches 95 to 96 % on the default configuration at scales 1, 16 and 32; features alone could
- * reach 1 - MISLED * (1 - 1/classes) = 0.65. */
+/* A GCN of 2 layers, 16 hidden, Adam 0.01, 100 epochs in f32 reaches 95 to 96 % on the default
+ * configuration at scales 1, 16 and 32; features alone could reach 1 - MISLED * (1 - 1/classes) =
+ * 0.65. */
 #define INSIDE 0.8
 #define NOISE 0.4
 #define MISLED 0.4
@@ -36,7 +43,8 @@ enum stream { ORDER_STREAM, SPLIT_STREAM, EDGE_STREAM, HUB_STREAM, LOOK_STREAM, 
 struct planted {
 	const hg_planted_config *config;
 	int64_t n;
-	int64_t *order;     /* [n] node at place p; place p belongs to class p % classes and has rank p / classes in it */
+	/* [n] node at place p; place p belongs to class p % classes and has rank p / classes in it */
+	int64_t *order;
 	double *cumulative; /* [ranks + 1] sums of w */
 	int64_t ranks;      /* nodes of the largest class */
 	char *message;
@@ -53,10 +61,12 @@ static double unit(uint32_t high, uint32_t low)
 	return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
 
-/* In loops over nodes, places or edges: asks the watcher once a slab, which is a hundredth of a second even where every step misses the caches. */
+/* In loops over nodes, places or edges: asks the watcher once a slab, which is a hundredth of a
+ * second even where every step misses the caches. */
 static hg_status step(const struct planted *p, const char *what, int64_t done, int64_t total)
 {
-	return done % HG__SLAB ? HG_OK : hg__data_step(p->config->progress, what, done, total, p->message);
+	return done % HG__SLAB ? HG_OK
+	                       : hg__data_step(p->config->progress, what, done, total, p->message);
 }
 
 /* items := 0 .. n-1 in an order of Fisher and Yates. */
@@ -75,7 +85,8 @@ static hg_status shuffle(const struct planted *p, const char *what, int64_t *ite
 	return HG_OK;
 }
 
-/* x^(1/3) by Newton's iteration from above: every step is exact in IEEE arithmetic, so all machines agree (libm's pow need not). */
+/* x^(1/3) by Newton's iteration from above: every step is exact in IEEE arithmetic, so all machines
+ * agree (libm's pow need not). */
 static double cube_root(double x)
 {
 	double y = x > 1 ? x : 1;
@@ -92,8 +103,10 @@ static hg_status prepare(struct planted *p)
 {
 	p->n = p->config->nodes;
 	p->ranks = (p->n + p->config->classes - 1) / p->config->classes;
-	HG__TRY(hg__data_alloc(p->n, sizeof *p->order, "the planted order", (void **)&p->order, p->message));
-	HG__TRY(hg__data_alloc(p->ranks + 1, sizeof *p->cumulative, "the planted degrees", (void **)&p->cumulative, p->message));
+	HG__TRY(hg__data_alloc(p->n, sizeof *p->order, "the planted order", (void **)&p->order,
+	                       p->message));
+	HG__TRY(hg__data_alloc(p->ranks + 1, sizeof *p->cumulative, "the planted degrees",
+	                       (void **)&p->cumulative, p->message));
 	HG__TRY(shuffle(p, "planting nodes", p->order, hg__rng_key(p->config->seed, ORDER_STREAM)));
 	p->cumulative[0] = 0;
 	for (int64_t k = 0; k < p->ranks; k++) {
@@ -104,7 +117,8 @@ static hg_status prepare(struct planted *p)
 	return HG_OK;
 }
 
-/* The place of a node of class c drawn with probability proportional to w: bisection in the cumulative sums. */
+/* The place of a node of class c drawn with probability proportional to w: bisection in the
+ * cumulative sums. */
 static int64_t draw_place(const struct planted *p, int64_t c, double u)
 {
 	const int64_t classes = p->config->classes, size = (p->n - c + classes - 1) / classes;
@@ -135,8 +149,10 @@ static hg_status plant_edges(const struct planted *p, struct hg__coo *coo)
 	for (int64_t e = 0; e < pairs; e++) {
 		HG__TRY(step(p, "planting edges", e, pairs));
 		const struct hg__rng4 r = hg__rng_quad(key, e, 0, 0), q = hg__rng_quad(key, e, 1, 0);
-		const int64_t own = r.w[0] % classes, other = hg__rng_uniform(q.w[0]) < (float)INSIDE ? own : q.w[1] % classes;
-		const int64_t a = p->order[draw_place(p, own, unit(r.w[1], r.w[2]))], b = p->order[draw_place(p, other, unit(q.w[2], q.w[3]))];
+		const int64_t own = r.w[0] % classes,
+		              other = hg__rng_uniform(q.w[0]) < (float)INSIDE ? own : q.w[1] % classes;
+		const int64_t a = p->order[draw_place(p, own, unit(r.w[1], r.w[2]))],
+		              b = p->order[draw_place(p, other, unit(q.w[2], q.w[3]))];
 		if (a != b)
 			HG__TRY(add_pair(coo, a, b, p->message));
 	}
@@ -152,7 +168,8 @@ static hg_status plant_hubs(const struct planted *p, struct hg__coo *coo)
 		const int64_t hub = p->order[p->n - 1 - h];
 		for (int64_t v = 0; v < p->n; v += 4) {
 			if (v % HG__SLAB == 0)
-				HG__TRY(hg__data_step(p->config->progress, "planting hubs", h * p->n + v, p->config->hubs * p->n, p->message));
+				HG__TRY(hg__data_step(p->config->progress, "planting hubs", h * p->n + v,
+				                      p->config->hubs * p->n, p->message));
 			const struct hg__rng4 r = hg__rng_quad(key, v, (uint32_t)h, 0);
 			for (int64_t k = 0; k < 4 && v + k < p->n; k++)
 				if (v + k != hub && (double)r.w[k] * 0x1p-32 < chance)
@@ -172,7 +189,8 @@ static hg_status plant_graph(const struct planted *p, hg_dataset *d)
 {
 	struct hg__coo coo = {.rows = p->n, .cols = p->n};
 	struct hg__sparse m = {0};
-	hg_status status = hg__coo_reserve(&coo, (int64_t)(expected_edges(p->config) * 1.05) + 1024, 0, p->message);
+	hg_status status =
+	    hg__coo_reserve(&coo, (int64_t)(expected_edges(p->config) * 1.05) + 1024, 0, p->message);
 	if (status == HG_OK)
 		status = plant_edges(p, &coo);
 	if (status == HG_OK)
@@ -188,7 +206,8 @@ static hg_status plant_graph(const struct planted *p, hg_dataset *d)
 	return HG_OK;
 }
 
-/* Standard normal to one part in a thousand: Irwin and Hall's sum of 12 uniforms on [0, 1), minus 6; two 16-bit uniforms to a word, exact in double. */
+/* Standard normal to one part in a thousand: Irwin and Hall's sum of 12 uniforms on [0, 1), minus
+ * 6; two 16-bit uniforms to a word, exact in double. */
 static double normal(uint64_t key, int64_t row, uint32_t column)
 {
 	uint32_t sum = 0;
@@ -204,7 +223,9 @@ static double normal(uint64_t key, int64_t row, uint32_t column)
 static int64_t look_of(const struct planted *p, const hg_dataset *d, int64_t i)
 {
 	const struct hg__rng4 r = hg__rng_quad(hg__rng_key(p->config->seed, LOOK_STREAM), i, 0, 0);
-	return hg__rng_uniform(r.w[0]) < (float)MISLED ? (int64_t)(r.w[1] % (uint32_t)p->config->classes) : d->label[i];
+	return hg__rng_uniform(r.w[0]) < (float)MISLED
+	           ? (int64_t)(r.w[1] % (uint32_t)p->config->classes)
+	           : d->label[i];
 }
 
 static double centroid(const hg_planted_config *config, int64_t class, int64_t feature)
@@ -220,7 +241,8 @@ static hg_status plant_features(const struct planted *p, hg_dataset *d)
 	const uint64_t key = hg__rng_key(p->config->seed, NOISE_STREAM);
 	if (p->config->features == 0)
 		return HG_OK;
-	HG__TRY(hg__data_alloc(p->n * p->config->features, sizeof(float), "features", &d->feat, p->message));
+	HG__TRY(hg__data_alloc(p->n * p->config->features, sizeof(float), "features", &d->feat,
+	                       p->message));
 	d->features = p->config->features;
 	d->feat_dtype = HG_F32;
 	const int64_t rows = d->features < HG__SLAB ? HG__SLAB / d->features : 1; /* a slab's */
@@ -228,9 +250,11 @@ static hg_status plant_features(const struct planted *p, hg_dataset *d)
 		const int64_t look = look_of(p, d, i);
 		float *x = (float *)d->feat + i * d->features;
 		if (i % rows == 0)
-			HG__TRY(hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
+			HG__TRY(
+			    hg__data_step(p->config->progress, "planting features", i, d->nodes, p->message));
 		for (int64_t j = 0; j < d->features; j++)
-			x[j] = (float)(p->config->scale * (centroid(p->config, look, j) + NOISE * normal(key, i, (uint32_t)j)));
+			x[j] = (float)(p->config->scale *
+			               (centroid(p->config, look, j) + NOISE * normal(key, i, (uint32_t)j)));
 	}
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
@@ -267,7 +291,8 @@ static hg_status plant_splits(const struct planted *p, hg_dataset *d)
 		memset(*mask[k], 0, (size_t)p->n);
 	}
 	HG__TRY(hg__data_alloc(p->n, sizeof *lot, "splits", (void **)&lot, p->message));
-	const hg_status status = draw_splits(p, lot, (uint8_t *const[3]){d->train_mask, d->val_mask, d->test_mask});
+	const hg_status status =
+	    draw_splits(p, lot, (uint8_t *const[3]){d->train_mask, d->val_mask, d->test_mask});
 	free(lot);
 	return status;
 }
@@ -275,34 +300,53 @@ static hg_status plant_splits(const struct planted *p, hg_dataset *d)
 static hg_status check_config(const hg_planted_config *c, char *message)
 {
 	if (c->size != sizeof *c)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: config.size is %zu, expected %zu: start from HG_PLANTED_CONFIG_INIT", c->size, sizeof *c);
+		return hg__data_fail(
+		    message, HG_ERR_ARG,
+		    "planted: config.size is %zu, expected %zu: start from HG_PLANTED_CONFIG_INIT", c->size,
+		    sizeof *c);
 	if (c->classes < 2 || c->classes > 1000000)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: %" PRId32 " classes, expected 2 to 1000000", c->classes);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: %" PRId32 " classes, expected 2 to 1000000", c->classes);
 	if (c->nodes < 10 * (int64_t)c->classes || c->nodes > INT32_MAX)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: %" PRId64 " nodes, expected at least 10 per class (%" PRId32 " classes) and at most 2147483647",
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: %" PRId64 " nodes, expected at least 10 per class (%" PRId32
+		                     " classes) and at most 2147483647",
 		                     c->nodes, c->classes);
 	if (c->features < 0 || c->features > 1000000)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: %" PRId64 " features, expected 0 to 1000000", c->features);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: %" PRId64 " features, expected 0 to 1000000", c->features);
 	if (!(c->degree > 0 && c->degree < (double)c->nodes))
-		return hg__data_fail(message, HG_ERR_ARG, "planted: degree %g, expected more than 0 and less than the %" PRId64 " nodes", c->degree, c->nodes);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: degree %g, expected more than 0 and less than the %" PRId64
+		                     " nodes",
+		                     c->degree, c->nodes);
 	if (c->hubs < 0 || c->hubs > c->nodes)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: %" PRId64 " hubs, expected 0 to the %" PRId64 " nodes", c->hubs, c->nodes);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: %" PRId64 " hubs, expected 0 to the %" PRId64 " nodes",
+		                     c->hubs, c->nodes);
 	if (!(c->hub_degree >= 0 && c->hub_degree < (double)c->nodes))
-		return hg__data_fail(message, HG_ERR_ARG, "planted: hub degree %g, expected 0 or more and less than the %" PRId64 " nodes", c->hub_degree, c->nodes);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: hub degree %g, expected 0 or more and less than the %" PRId64
+		                     " nodes",
+		                     c->hub_degree, c->nodes);
 	if (!(c->scale > 0 && c->scale <= 1e30))
-		return hg__data_fail(message, HG_ERR_ARG, "planted: scale %g, expected more than 0 and at most 1e30", c->scale);
+		return hg__data_fail(message, HG_ERR_ARG,
+		                     "planted: scale %g, expected more than 0 and at most 1e30", c->scale);
 	return HG_OK;
 }
 
-/* Bytes held at the two widest moments, n nodes, m edges, k classes. While edges become rows: order 8 n and sums 8 n / k, the list 8 m, and of the two sorted
- * copies two row pointers 16 n and three index arrays 12 m. At the end: order and sums, row pointers 8 n, columns 4 m, labels 4 n, splits 3 n, and the features. */
+/* Bytes held at the two widest moments, n nodes, m edges, k classes. While edges become rows: order
+ * 8 n and sums 8 n / k, the list 8 m, and of the two sorted copies two row pointers 16 n and three
+ * index arrays 12 m. At the end: order and sums, row pointers 8 n, columns 4 m, labels 4 n, splits
+ * 3 n, and the features. */
 static double bytes_needed(const hg_planted_config *c)
 {
 	const double n = (double)c->nodes, m = expected_edges(c), kept = 8 * n + 8 * n / c->classes;
 	return fmax(kept + 16 * n + 20 * m, kept + 15 * n + 4 * m + 4 * n * (double)c->features);
 }
 
-/* Linux lends memory that it does not have and takes the program down minutes later, when it is used: what cannot fit is refused before it starts. */
+/* Linux lends memory that it does not have and takes the program down minutes later, when it is
+ * used: what cannot fit is refused before it starts. */
 static hg_status check_memory(const hg_planted_config *c, char *message)
 {
 	const long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_PHYS_PAGES);
@@ -310,8 +354,9 @@ static hg_status check_memory(const hg_planted_config *c, char *message)
 	if (page <= 0 || pages <= 0 || need <= have)
 		return HG_OK;
 	return hg__data_fail(message, HG_ERR_NOMEM,
-	                     "planted: %" PRId64 " nodes, %.0f edges and %" PRId64 " features need %.1f GiB of memory, this machine has %.1f GiB", c->nodes,
-	                     expected_edges(c), c->features, need * 0x1p-30, have * 0x1p-30);
+	                     "planted: %" PRId64 " nodes, %.0f edges and %" PRId64
+	                     " features need %.1f GiB of memory, this machine has %.1f GiB",
+	                     c->nodes, expected_edges(c), c->features, need * 0x1p-30, have * 0x1p-30);
 }
 
 static hg_status plant(struct planted *p, hg_dataset *d)
@@ -328,7 +373,8 @@ static hg_status plant(struct planted *p, hg_dataset *d)
 hg_status hg_dataset_planted(const hg_planted_config *config, hg_dataset **dataset, char *message)
 {
 	if (!config || !dataset)
-		return hg__data_fail(message, HG_ERR_ARG, "planted: %s is NULL", config ? "dataset" : "config");
+		return hg__data_fail(message, HG_ERR_ARG, "planted: %s is NULL",
+		                     config ? "dataset" : "config");
 	*dataset = NULL;
 	HG__TRY(check_config(config, message));
 	HG__TRY(check_memory(config, message));

@@ -77,7 +77,8 @@ void test_fail(const char *file, int line, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	const char *slash = strrchr(file, '/');
-	snprintf(harness.message, sizeof harness.message, "%s:%d: %s", slash ? slash + 1 : file, line, text);
+	snprintf(harness.message, sizeof harness.message, "%s:%d: %s", slash ? slash + 1 : file, line,
+	         text);
 	longjmp(harness.leave, 1 + FAILED);
 }
 
@@ -103,7 +104,8 @@ void test_note(const char *format, ...)
 void test_status(const char *file, int line, const char *call, hg_status found, hg_status expected)
 {
 	if (found != expected)
-		test_fail(file, line, "%s gave %s, expected %s", call, hg_status_name(found), hg_status_name(expected));
+		test_fail(file, line, "%s gave %s, expected %s", call, hg_status_name(found),
+		          hg_status_name(expected));
 }
 
 void test_eq_i(const char *file, int line, const char *a, const char *b, int64_t x, int64_t y)
@@ -124,10 +126,12 @@ void test_contains(const char *file, int line, const char *text, const char *par
 		test_fail(file, line, "\"%s\" does not contain \"%s\"", text, part);
 }
 
-void test_within(const char *file, int line, const char *a, const char *b, double x, double y, double bound)
+void test_within(const char *file, int line, const char *a, const char *b, double x, double y,
+                 double bound)
 {
 	if (!(fabs(x - y) <= bound))
-		test_fail(file, line, "|%s - %s| = |%.17g - %.17g| = %.3g exceeds %.3g", a, b, x, y, fabs(x - y), bound);
+		test_fail(file, line, "|%s - %s| = |%.17g - %.17g| = %.3g exceeds %.3g", a, b, x, y,
+		          fabs(x - y), bound);
 }
 
 hg_context *test_context(void)
@@ -147,7 +151,8 @@ hg_context *test_context_with(hg_context_config config)
 	if (status == HG_ERR_UNSUPPORTED && cuda)
 		test_skip("no CUDA device: %s", hg_context_error(NULL));
 	if (status != HG_OK)
-		test_fail(__FILE__, __LINE__, "hg_context_create gave %s: %s", hg_status_name(status), hg_context_error(NULL));
+		test_fail(__FILE__, __LINE__, "hg_context_create gave %s: %s", hg_status_name(status),
+		          hg_context_error(NULL));
 	return ctx;
 }
 
@@ -221,7 +226,8 @@ int test_main(int argc, char **argv, const struct test_case *cases, int count)
 		fflush(stdout);
 		const enum outcome outcome = run_case(&cases[c]);
 		tally[outcome]++;
-		printf("%-8s %s%s%s\n", word[outcome], cases[c].name, harness.message[0] ? ": " : "", harness.message);
+		printf("%-8s %s%s%s\n", word[outcome], cases[c].name, harness.message[0] ? ": " : "",
+		       harness.message);
 	}
 	printf("# %d passed, %d failed, %d skipped\n", tally[PASSED], tally[FAILED], tally[SKIPPED]);
 	remove_scratch();

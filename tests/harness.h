@@ -8,10 +8,12 @@
 /* A test program is a table of cases and one call:
  *
  *     static void half_rounds_to_even(void) { CHECK(...); CHECK_STATUS(call, HG_OK); }
- *     int main(int argc, char **argv) { static const struct test_case cases[] = {TEST(half_rounds_to_even)}; return RUN_TESTS(argc, argv, cases); }
+ *     int main(int argc, char **argv) { static const struct test_case cases[] =
+ *     {TEST(half_rounds_to_even)}; return RUN_TESTS(argc, argv, cases); }
  *
- * Options: --list, --seed S, NAME... Every run prints its seed. Exit code 0 passed, 1 failed, 77 all skipped (ctest shows "Skipped"). A case fails at its
- * first failing check and the next case runs. */
+ * Options: --list, --seed S, NAME... Every run prints its seed. Exit code 0 passed, 1 failed, 77
+ * all skipped (ctest shows "Skipped"). A case fails at its first failing check and the next case
+ * runs. */
 struct test_case {
 	const char *name;
 	void (*run)(void);
@@ -23,19 +25,22 @@ struct test_case {
 	{                             \
 #function, function, 0, 0 \
 	}
-#define RUN_TESTS(argc, argv, cases) test_main(argc, argv, cases, (int)(sizeof(cases) / sizeof((cases)[0])))
+#define RUN_TESTS(argc, argv, cases) \
+	test_main(argc, argv, cases, (int)(sizeof(cases) / sizeof((cases)[0])))
 int test_main(int argc, char **argv, const struct test_case *cases, int count);
 
 /* Failing leaves the case (longjmp): use only in the case's own thread. */
 #define CHECK(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
-#define CHECK_MSG(condition, ...) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, __VA_ARGS__))
+#define CHECK_MSG(condition, ...) \
+	((condition) ? (void)0 : test_fail(__FILE__, __LINE__, __VA_ARGS__))
 #define CHECK_STATUS(call, expected) test_status(__FILE__, __LINE__, #call, (call), (expected))
 #define CHECK_OK(call) CHECK_STATUS(call, HG_OK)
 #define CHECK_EQ_I(a, b) test_eq_i(__FILE__, __LINE__, #a, #b, (int64_t)(a), (int64_t)(b))
 #define CHECK_STR(a, b) test_eq_s(__FILE__, __LINE__, #a, (a), (b))
 #define CHECK_CONTAINS(text, part) test_contains(__FILE__, __LINE__, (text), (part))
 /* |a - b| <= bound, all f64; NaN never passes. */
-#define CHECK_WITHIN(a, b, bound) test_within(__FILE__, __LINE__, #a, #b, (double)(a), (double)(b), (double)(bound))
+#define CHECK_WITHIN(a, b, bound) \
+	test_within(__FILE__, __LINE__, #a, #b, (double)(a), (double)(b), (double)(bound))
 /* Leave the case as skipped, loudly. */
 #define SKIP(...) test_skip(__VA_ARGS__)
 
@@ -45,7 +50,8 @@ void test_status(const char *file, int line, const char *call, hg_status found, 
 void test_eq_i(const char *file, int line, const char *a, const char *b, int64_t x, int64_t y);
 void test_eq_s(const char *file, int line, const char *a, const char *x, const char *y);
 void test_contains(const char *file, int line, const char *text, const char *part);
-void test_within(const char *file, int line, const char *a, const char *b, double x, double y, double bound);
+void test_within(const char *file, int line, const char *a, const char *b, double x, double y,
+                 double bound);
 void test_note(const char *format, ...) HG_PRINTF(1, 2);
 
 /* Seeded random numbers of the harness (xoshiro256**), independent of the library's. */
@@ -56,7 +62,8 @@ double test_uniform(void); /* [0, 1) */
 double test_normal(void);
 int64_t test_below(int64_t n);
 
-/* A context for this test run: device from HG_TEST_DEVICE (cpu | cuda; default cpu). Skips the case if the device is asked for and absent. */
+/* A context for this test run: device from HG_TEST_DEVICE (cpu | cuda; default cpu). Skips the case
+ * if the device is asked for and absent. */
 hg_context *test_context(void);
 /* The same with more to be said: device and seed are the run's. */
 hg_context *test_context_with(hg_context_config config);

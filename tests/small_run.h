@@ -5,7 +5,8 @@
 
 #include "harness.h"
 
-/* A training run of a few milliseconds: two planted communities, 90 nodes with a hub, 11 features. For tests of what a run leaves and takes up again. */
+/* A training run of a few milliseconds: two planted communities, 90 nodes with a hub, 11 features.
+ * For tests of what a run leaves and takes up again. */
 enum { SMALL_N = 90, SMALL_M = 600, SMALL_D = 11, SMALL_C = 3, SMALL_EPOCHS = 40 };
 
 struct small_run {
@@ -50,7 +51,8 @@ static inline hg_train_config small_config(const char *model, const char *policy
 }
 
 /* Takes the context. `columns` features, at most SMALL_D. */
-static inline void small_open_as(struct small_run *r, hg_context *ctx, hg_train_config config, int columns)
+static inline void small_open_as(struct small_run *r, hg_context *ctx, hg_train_config config,
+                                 int columns)
 {
 	static int32_t dst[SMALL_M], src[SMALL_M], label[SMALL_N];
 	static float x[SMALL_N * SMALL_D];
@@ -80,7 +82,8 @@ static inline void small_open_as(struct small_run *r, hg_context *ctx, hg_train_
 	data.val_mask = val;
 	config.progress = small_note;
 	config.user = r;
-	CHECK_MSG(hg_train_create(ctx, &config, &data, &r->train) == HG_OK, "%s", hg_context_error(ctx));
+	CHECK_MSG(hg_train_create(ctx, &config, &data, &r->train) == HG_OK, "%s",
+	          hg_context_error(ctx));
 }
 
 static inline void small_open(struct small_run *r, hg_context *ctx, hg_train_config config)
@@ -115,12 +118,15 @@ static inline void check_same_state(const hg_state *a, const hg_state *b, int se
 	CHECK_EQ_I(a->tensors, b->tensors);
 	for (int64_t i = 0; i < a->tensors; i++) {
 		const hg_state_tensor *x = &a->tensor[i], *y = hg_state_find_tensor(b, x->name);
-		CHECK_MSG(y && x->rows == y->rows && x->cols == y->cols && x->moments == y->moments, "%s: shapes", x->name);
-		CHECK_MSG(memcmp(&x->reach, &y->reach, sizeof x->reach) == 0, "%s: reach %g and %g", x->name, x->reach, y->reach);
+		CHECK_MSG(y && x->rows == y->rows && x->cols == y->cols && x->moments == y->moments,
+		          "%s: shapes", x->name);
+		CHECK_MSG(memcmp(&x->reach, &y->reach, sizeof x->reach) == 0, "%s: reach %g and %g",
+		          x->name, x->reach, y->reach);
 		const size_t bytes = (size_t)(x->rows * x->cols) * sizeof(float);
 		CHECK_MSG(memcmp(x->master, y->master, bytes) == 0, "%s: masters differ", x->name);
 		for (int k = 0; k < x->moments; k++)
-			CHECK_MSG(memcmp(x->moment[k], y->moment[k], bytes) == 0, "%s: moments %d differ", x->name, k + 1);
+			CHECK_MSG(memcmp(x->moment[k], y->moment[k], bytes) == 0, "%s: moments %d differ",
+			          x->name, k + 1);
 	}
 	CHECK_EQ_I(a->promotions, b->promotions);
 	for (int64_t i = 0; i < a->promotions; i++) {
@@ -131,7 +137,9 @@ static inline void check_same_state(const hg_state *a, const hg_state *b, int se
 	CHECK(a->step == b->step && memcmp(&a->loss_scale, &b->loss_scale, sizeof a->loss_scale) == 0);
 	for (int64_t i = 0; settings && i < a->settings; i++) {
 		const hg_setting *x = &a->setting[i], *y = hg_state_find_setting(b, x->name);
-		CHECK_MSG(y && x->kind == y->kind && x->integer == y->integer && memcmp(&x->real, &y->real, sizeof x->real) == 0 && strcmp(x->text, y->text) == 0,
+		CHECK_MSG(y && x->kind == y->kind && x->integer == y->integer &&
+		              memcmp(&x->real, &y->real, sizeof x->real) == 0 &&
+		              strcmp(x->text, y->text) == 0,
 		          "setting %s differs", x->name);
 	}
 }

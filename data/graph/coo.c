@@ -6,10 +6,13 @@
 
 hg_status hg__coo_reserve(struct hg__coo *coo, int64_t capacity, int with_values, char *message)
 {
-	HG__TRY(hg__data_grow((void **)&coo->row, capacity, sizeof *coo->row, "the edge list", message));
-	HG__TRY(hg__data_grow((void **)&coo->col, capacity, sizeof *coo->col, "the edge list", message));
+	HG__TRY(
+	    hg__data_grow((void **)&coo->row, capacity, sizeof *coo->row, "the edge list", message));
+	HG__TRY(
+	    hg__data_grow((void **)&coo->col, capacity, sizeof *coo->col, "the edge list", message));
 	if (with_values)
-		HG__TRY(hg__data_grow((void **)&coo->value, capacity, sizeof *coo->value, "the edge weights", message));
+		HG__TRY(hg__data_grow((void **)&coo->value, capacity, sizeof *coo->value,
+		                      "the edge weights", message));
 	coo->capacity = capacity;
 	return HG_OK;
 }
@@ -17,7 +20,8 @@ hg_status hg__coo_reserve(struct hg__coo *coo, int64_t capacity, int with_values
 hg_status hg__coo_add(struct hg__coo *coo, int32_t row, int32_t col, float value, char *message)
 {
 	if (coo->m == coo->capacity)
-		HG__TRY(hg__coo_reserve(coo, coo->capacity + coo->capacity / 2 + 1024, coo->value != NULL, message));
+		HG__TRY(hg__coo_reserve(coo, coo->capacity + coo->capacity / 2 + 1024, coo->value != NULL,
+		                        message));
 	coo->row[coo->m] = row;
 	coo->col[coo->m] = col;
 	if (coo->value)
@@ -51,21 +55,27 @@ void hg__sparse_drop_ones(struct hg__sparse *m)
 	m->value = NULL;
 }
 
-static hg_status sparse_alloc(struct hg__sparse *m, int64_t rows, int64_t cols, int64_t entries, int values, char *message)
+static hg_status sparse_alloc(struct hg__sparse *m, int64_t rows, int64_t cols, int64_t entries,
+                              int values, char *message)
 {
 	*m = (struct hg__sparse){rows, cols, entries, NULL, NULL, NULL};
-	hg_status status = hg__data_alloc(rows + 1, sizeof *m->rowptr, "row pointers", (void **)&m->rowptr, message);
+	hg_status status =
+	    hg__data_alloc(rows + 1, sizeof *m->rowptr, "row pointers", (void **)&m->rowptr, message);
 	if (status == HG_OK)
-		status = hg__data_alloc(entries, sizeof *m->col, "column indices", (void **)&m->col, message);
+		status =
+		    hg__data_alloc(entries, sizeof *m->col, "column indices", (void **)&m->col, message);
 	if (status == HG_OK && values)
-		status = hg__data_alloc(entries, sizeof *m->value, "edge weights", (void **)&m->value, message);
+		status =
+		    hg__data_alloc(entries, sizeof *m->value, "edge weights", (void **)&m->value, message);
 	if (status < 0)
 		hg__sparse_free(m);
 	return status;
 }
 
-/* Stable counting sort by `key` in [0, keys): out.rowptr delimits each key's bucket, out.col and out.value are `other` and `value` in that order. */
-static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *key, const int32_t *other, const float *value, struct hg__sparse *out,
+/* Stable counting sort by `key` in [0, keys): out.rowptr delimits each key's bucket, out.col and
+ * out.value are `other` and `value` in that order. */
+static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *key,
+                        const int32_t *other, const float *value, struct hg__sparse *out,
                         char *message)
 {
 	HG__TRY(sparse_alloc(out, keys, others, m, value != NULL, message));
@@ -84,7 +94,8 @@ static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *
 		if (value)
 			out->value[place] = value[e];
 	}
-	memmove(next + 1, next, (size_t)keys * sizeof *next); /* each bucket's begin had moved to its end: shift back */
+	/* each bucket's begin had moved to its end: shift back */
+	memmove(next + 1, next, (size_t)keys * sizeof *next);
 	next[0] = 0;
 	return HG_OK;
 }
@@ -126,11 +137,13 @@ static void merge_duplicates(struct hg__sparse *m, enum hg__merge merge)
 }
 
 /* Bucket by column, then (stably) by row: two counting sorts, O(m + rows + cols). */
-hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge, struct hg__sparse *out, char *message)
+hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge, struct hg__sparse *out,
+                            char *message)
 {
 	struct hg__sparse by_column = {0};
 	*out = (struct hg__sparse){0};
-	HG__TRY(bucket(coo->m, coo->cols, coo->rows, coo->col, coo->row, coo->value, &by_column, message));
+	HG__TRY(
+	    bucket(coo->m, coo->cols, coo->rows, coo->col, coo->row, coo->value, &by_column, message));
 	const hg_status status = transpose(&by_column, out, message);
 	hg__sparse_free(&by_column);
 	if (status == HG_OK)

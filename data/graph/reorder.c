@@ -1,5 +1,5 @@
-/* Another order of the nodes, of everything that has a row for each node. A new graph is built first, then it takes the old one's place, so that a failure
- * leaves the dataset as it was. */
+/* Another order of the nodes, of everything that has a row for each node. A new graph is built
+ * first, then it takes the old one's place, so that a failure leaves the dataset as it was. */
 #include "halfgraph/order.h"
 
 #include <inttypes.h>
@@ -14,13 +14,17 @@ int64_t hg_dataset_node(const hg_dataset *d, int64_t i)
 }
 
 /* Rows order[0], order[1], ... of a CSR; columns become places. */
-static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *place, const int64_t *rowptr, const int32_t *col, const float *value,
+static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *place,
+                             const int64_t *rowptr, const int32_t *col, const float *value,
                              struct hg__sparse *m, char *message)
 {
-	HG__TRY(hg__data_alloc(n + 1, sizeof *m->rowptr, "row pointers in another order", (void **)&m->rowptr, message));
-	HG__TRY(hg__data_alloc(rowptr[n], sizeof *m->col, "edges in another order", (void **)&m->col, message));
+	HG__TRY(hg__data_alloc(n + 1, sizeof *m->rowptr, "row pointers in another order",
+	                       (void **)&m->rowptr, message));
+	HG__TRY(hg__data_alloc(rowptr[n], sizeof *m->col, "edges in another order", (void **)&m->col,
+	                       message));
 	if (value)
-		HG__TRY(hg__data_alloc(rowptr[n], sizeof *m->value, "weights in another order", (void **)&m->value, message));
+		HG__TRY(hg__data_alloc(rowptr[n], sizeof *m->value, "weights in another order",
+		                       (void **)&m->value, message));
 	m->rows = n;
 	m->rowptr[0] = 0;
 	for (int64_t k = 0; k < n; k++) {
@@ -35,7 +39,8 @@ static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *pla
 }
 
 /* Rows of `size` bytes; NULL stays NULL. */
-static hg_status move_rows(int64_t n, const int32_t *order, size_t size, const void *from, void **to, char *message)
+static hg_status move_rows(int64_t n, const int32_t *order, size_t size, const void *from,
+                           void **to, char *message)
 {
 	if (!from)
 		return HG_OK;
@@ -45,7 +50,8 @@ static hg_status move_rows(int64_t n, const int32_t *order, size_t size, const v
 	return HG_OK;
 }
 
-/* Where each node was at first: through this order and all earlier ones. Back where everything began there is nothing to say. */
+/* Where each node was at first: through this order and all earlier ones. Back where everything
+ * began there is nothing to say. */
 static hg_status move_order(const hg_dataset *d, const int32_t *order, int32_t **to, char *message)
 {
 	int64_t moved = 0;
@@ -61,8 +67,10 @@ static hg_status move_order(const hg_dataset *d, const int32_t *order, int32_t *
 	return HG_OK;
 }
 
-/* `moved` <- what has a row for each node; labels and splits of a batch belong to its graphs and stay. */
-static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int32_t *place, hg_dataset *moved, char *message)
+/* `moved` <- what has a row for each node; labels and splits of a batch belong to its graphs and
+ * stay. */
+static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int32_t *place,
+                            hg_dataset *moved, char *message)
 {
 	struct hg__sparse graph = {.cols = d->nodes}, feat = {.cols = d->features};
 	const int64_t n = d->nodes;
@@ -71,12 +79,14 @@ static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int
 	moved->col = graph.col;
 	moved->weight = graph.value;
 	if (status == HG_OK && d->feat_rowptr)
-		status = move_sparse(n, order, NULL, d->feat_rowptr, d->feat_col, d->feat_value, &feat, message);
+		status =
+		    move_sparse(n, order, NULL, d->feat_rowptr, d->feat_col, d->feat_value, &feat, message);
 	moved->feat_rowptr = feat.rowptr;
 	moved->feat_col = feat.col;
 	moved->feat_value = feat.value;
 	HG__TRY(status);
-	HG__TRY(move_rows(n, order, (size_t)d->features * hg_dtype_size(d->feat_dtype), d->feat, &moved->feat, message));
+	HG__TRY(move_rows(n, order, (size_t)d->features * hg_dtype_size(d->feat_dtype), d->feat,
+	                  &moved->feat, message));
 	HG__TRY(move_rows(n, order, sizeof *d->orig_id, d->orig_id, (void **)&moved->orig_id, message));
 	HG__TRY(move_order(d, order, &moved->order, message));
 	if (d->graph_ptr)
@@ -138,13 +148,17 @@ hg_status hg_dataset_permute(hg_dataset *d, const int32_t *order, char *message)
 	int32_t *place = NULL;
 	hg_dataset *moved = NULL;
 	if (!d || (d->nodes > 0 && !order))
-		return hg__data_fail(message, HG_ERR_ARG, "permute: %s is NULL", d ? "the order" : "dataset");
+		return hg__data_fail(message, HG_ERR_ARG, "permute: %s is NULL",
+		                     d ? "the order" : "dataset");
 	HG__TRY(hg__data_alloc(d->nodes, sizeof *place, "places of nodes", (void **)&place, message));
 	hg_status status = hg_order_check(d->nodes, order, place);
 	if (status < 0)
-		status = hg__data_fail(message, status, "permute: the order is no permutation of %" PRId64 " nodes", d->nodes);
+		status = hg__data_fail(
+		    message, status, "permute: the order is no permutation of %" PRId64 " nodes", d->nodes);
 	else if (!inside(d, order))
-		status = hg__data_fail(message, HG_ERR_ARG, "permute: the order moves nodes from one graph of the batch to another");
+		status =
+		    hg__data_fail(message, HG_ERR_ARG,
+		                  "permute: the order moves nodes from one graph of the batch to another");
 	if (status == HG_OK)
 		status = hg_dataset_new(&moved, message);
 	if (status == HG_OK)
@@ -160,13 +174,18 @@ hg_status hg_dataset_permute(hg_dataset *d, const int32_t *order, char *message)
 static hg_status find_original(const hg_dataset *d, int32_t *order, char *message)
 {
 	if (!d->order)
-		return hg__data_fail(message, HG_ERR_STATE, "reorder: the dataset is in its original order");
+		return hg__data_fail(message, HG_ERR_STATE,
+		                     "reorder: the dataset is in its original order");
 	if (hg_order_check(d->nodes, d->order, order) == HG_OK)
 		return HG_OK;
-	return hg__data_fail(message, HG_ERR_ARG, "reorder: the order that the dataset remembers is no permutation of %" PRId64 " nodes", d->nodes);
+	return hg__data_fail(
+	    message, HG_ERR_ARG,
+	    "reorder: the order that the dataset remembers is no permutation of %" PRId64 " nodes",
+	    d->nodes);
 }
 
-static hg_status find_order(const hg_dataset *d, const char *method, const hg_progress *progress, int32_t *order, hg_order_report *report, char *message)
+static hg_status find_order(const hg_dataset *d, const char *method, const hg_progress *progress,
+                            int32_t *order, hg_order_report *report, char *message)
 {
 	hg_order_config config = HG_ORDER_CONFIG_INIT;
 	config.method = method;
@@ -175,11 +194,15 @@ static hg_status find_order(const hg_dataset *d, const char *method, const hg_pr
 	config.progress = progress;
 	const hg_status status = hg_order_find(&config, d->nodes, d->rowptr, d->col, order, report);
 	if (status == HG_ERR_NOMEM)
-		return hg__data_fail(message, status, "out of memory: an order of %" PRId64 " nodes and %" PRId64 " edges", d->nodes, d->edges);
+		return hg__data_fail(message, status,
+		                     "out of memory: an order of %" PRId64 " nodes and %" PRId64 " edges",
+		                     d->nodes, d->edges);
 	if (status == HG_ERR_STATE)
 		return hg__data_fail(message, status, "reorder: stopped on request");
 	if (status < 0)
-		return hg__data_fail(message, status, "reorder: %s is no method for this graph, or the graph is damaged", method);
+		return hg__data_fail(message, status,
+		                     "reorder: %s is no method for this graph, or the graph is damaged",
+		                     method);
 	return status;
 }
 
@@ -191,15 +214,18 @@ static int is_identity(int64_t n, const int32_t *order)
 	return 1;
 }
 
-hg_status hg_dataset_reorder(hg_dataset *d, const char *method, const hg_progress *progress, hg_order_report *report, char *message)
+hg_status hg_dataset_reorder(hg_dataset *d, const char *method, const hg_progress *progress,
+                             hg_order_report *report, char *message)
 {
 	int32_t *order = NULL;
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "reorder: dataset is NULL");
 	method = method ? method : "auto";
-	HG__TRY(hg__data_alloc(d->nodes, sizeof *order, "an order of the nodes", (void **)&order, message));
+	HG__TRY(
+	    hg__data_alloc(d->nodes, sizeof *order, "an order of the nodes", (void **)&order, message));
 	const int back = strcmp(method, "original") == 0;
-	hg_status status = back ? find_original(d, order, message) : find_order(d, method, progress, order, report, message);
+	hg_status status = back ? find_original(d, order, message)
+	                        : find_order(d, method, progress, order, report, message);
 	if (status == HG_OK && !is_identity(d->nodes, order))
 		status = hg_dataset_permute(d, order, message);
 	free(order);

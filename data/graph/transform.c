@@ -1,4 +1,5 @@
-/* Transforms of the graph: a new one is built first, then it takes the old one's place, so that a failure leaves the dataset as it was. */
+/* Transforms of the graph: a new one is built first, then it takes the old one's place, so that a
+ * failure leaves the dataset as it was. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
 		int has_loop = 0;
 		for (int64_t e = d->rowptr[i]; status == HG_OK && e < d->rowptr[i + 1]; e++) {
 			has_loop |= d->col[e] == i;
-			status = hg__coo_add(&coo, (int32_t)i, d->col[e], d->weight ? d->weight[e] : 1, message);
+			status =
+			    hg__coo_add(&coo, (int32_t)i, d->col[e], d->weight ? d->weight[e] : 1, message);
 		}
 		if (status == HG_OK && !has_loop)
 			status = hg__coo_add(&coo, (int32_t)i, (int32_t)i, 1, message);
@@ -74,7 +76,8 @@ static int32_t find_root(int32_t *parent, int32_t i)
 	return i;
 }
 
-/* keep [n]: new number of each node of the largest weakly connected component (the one with the smallest node where several are largest), else -1. */
+/* keep [n]: new number of each node of the largest weakly connected component (the one with the
+ * smallest node where several are largest), else -1. */
 static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *kept, char *message)
 {
 	int32_t *parent = NULL;
@@ -102,28 +105,34 @@ static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *
 }
 
 /* Elements of the kept rows, `size` bytes each; NULL stays NULL. */
-static hg_status pick(const void *from, size_t size, const int32_t *keep, int64_t n, int64_t kept, void **to, char *message)
+static hg_status pick(const void *from, size_t size, const int32_t *keep, int64_t n, int64_t kept,
+                      void **to, char *message)
 {
 	if (!from)
 		return HG_OK;
 	HG__TRY(hg__data_alloc(kept, size > 0 ? size : 1, "the component", to, message));
 	for (int64_t i = 0; i < n; i++)
 		if (keep[i] >= 0 && size > 0)
-			memcpy((char *)*to + (size_t)keep[i] * size, (const char *)from + (size_t)i * size, size);
+			memcpy((char *)*to + (size_t)keep[i] * size, (const char *)from + (size_t)i * size,
+			       size);
 	return HG_OK;
 }
 
-/* Kept rows of a CSR; columns renumbered by `rename` where given. Edges of a component stay inside it, so whole rows are kept. */
-static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const float *value, const int32_t *keep, const int32_t *rename, int64_t n, int64_t kept,
+/* Kept rows of a CSR; columns renumbered by `rename` where given. Edges of a component stay inside
+ * it, so whole rows are kept. */
+static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const float *value,
+                           const int32_t *keep, const int32_t *rename, int64_t n, int64_t kept,
                            struct hg__sparse *m, char *message)
 {
 	int64_t entries = 0;
 	for (int64_t i = 0; i < n; i++)
 		entries += keep[i] >= 0 ? rowptr[i + 1] - rowptr[i] : 0;
-	HG__TRY(hg__data_alloc(kept + 1, sizeof *m->rowptr, "the component", (void **)&m->rowptr, message));
+	HG__TRY(
+	    hg__data_alloc(kept + 1, sizeof *m->rowptr, "the component", (void **)&m->rowptr, message));
 	HG__TRY(hg__data_alloc(entries, sizeof *m->col, "the component", (void **)&m->col, message));
 	if (value)
-		HG__TRY(hg__data_alloc(entries, sizeof *m->value, "the component", (void **)&m->value, message));
+		HG__TRY(hg__data_alloc(entries, sizeof *m->value, "the component", (void **)&m->value,
+		                       message));
 	m->rowptr[0] = 0;
 	for (int64_t i = 0; i < n; i++) {
 		if (keep[i] < 0)
@@ -138,41 +147,49 @@ static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const floa
 	return HG_OK;
 }
 
-static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t kept, hg_dataset *part, char *message)
+static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t kept,
+                            hg_dataset *part, char *message)
 {
 	struct hg__sparse graph = {0}, feat = {0};
-	hg_status status = pick_rows(d->rowptr, d->col, d->weight, keep, keep, d->nodes, kept, &graph, message);
+	hg_status status =
+	    pick_rows(d->rowptr, d->col, d->weight, keep, keep, d->nodes, kept, &graph, message);
 	part->nodes = kept;
 	part->edges = graph.m;
 	part->rowptr = graph.rowptr;
 	part->col = graph.col;
 	part->weight = graph.value;
 	if (status == HG_OK && d->feat_rowptr)
-		status = pick_rows(d->feat_rowptr, d->feat_col, d->feat_value, keep, NULL, d->nodes, kept, &feat, message);
+		status = pick_rows(d->feat_rowptr, d->feat_col, d->feat_value, keep, NULL, d->nodes, kept,
+		                   &feat, message);
 	part->feat_rowptr = feat.rowptr;
 	part->feat_col = feat.col;
 	part->feat_value = feat.value;
 	HG__TRY(status);
-	HG__TRY(pick(d->feat, (size_t)d->features * hg_dtype_size(d->feat_dtype), keep, d->nodes, kept, &part->feat, message));
+	HG__TRY(pick(d->feat, (size_t)d->features * hg_dtype_size(d->feat_dtype), keep, d->nodes, kept,
+	             &part->feat, message));
 	HG__TRY(pick(d->label, sizeof *d->label, keep, d->nodes, kept, (void **)&part->label, message));
 	HG__TRY(pick(d->train_mask, 1, keep, d->nodes, kept, (void **)&part->train_mask, message));
 	HG__TRY(pick(d->val_mask, 1, keep, d->nodes, kept, (void **)&part->val_mask, message));
 	HG__TRY(pick(d->test_mask, 1, keep, d->nodes, kept, (void **)&part->test_mask, message));
-	HG__TRY(hg__data_alloc(kept, sizeof *part->orig_id, "original ids", (void **)&part->orig_id, message));
+	HG__TRY(hg__data_alloc(kept, sizeof *part->orig_id, "original ids", (void **)&part->orig_id,
+	                       message));
 	for (int64_t i = 0; i < d->nodes; i++)
 		if (keep[i] >= 0)
 			part->orig_id[keep[i]] = hg_dataset_node(d, i);
 	return HG_OK;
 }
 
-/* The order that a component of a reordered dataset comes in: what number each kept node had among the kept ones before. None where that is the order at hand. */
-static hg_status keep_order(const hg_dataset *d, const int32_t *keep, int64_t kept, hg_dataset *part, char *message)
+/* The order that a component of a reordered dataset comes in: what number each kept node had among
+ * the kept ones before. None where that is the order at hand. */
+static hg_status keep_order(const hg_dataset *d, const int32_t *keep, int64_t kept,
+                            hg_dataset *part, char *message)
 {
 	int32_t *now = NULL;
 	if (!d->order)
 		return HG_OK;
 	HG__TRY(hg__data_alloc(d->nodes, sizeof *now, "the component's order", (void **)&now, message));
-	const hg_status status = hg__data_alloc(kept, sizeof *part->order, "the component's order", (void **)&part->order, message);
+	const hg_status status = hg__data_alloc(kept, sizeof *part->order, "the component's order",
+	                                        (void **)&part->order, message);
 	for (int64_t i = 0; i < d->nodes; i++)
 		now[d->order[i]] = keep[i];
 	int64_t before = 0, moved = 0;
@@ -197,7 +214,9 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 	if (!d)
 		return hg__data_fail(message, HG_ERR_ARG, "largest_component: dataset is NULL");
 	if (d->graph_ptr)
-		return hg__data_fail(message, HG_ERR_UNSUPPORTED, "largest_component: the dataset is a batch of %" PRId64 " graphs", d->graphs);
+		return hg__data_fail(message, HG_ERR_UNSUPPORTED,
+		                     "largest_component: the dataset is a batch of %" PRId64 " graphs",
+		                     d->graphs);
 	HG__TRY(hg__data_alloc(d->nodes, sizeof *keep, "components", (void **)&keep, message));
 	hg_status status = d->nodes > 0 ? largest_component(d, keep, &kept, message) : HG_OK;
 	if (status == HG_OK && kept < d->nodes)
@@ -206,7 +225,8 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 		status = pick_nodes(d, keep, kept, part, message);
 		if (status == HG_OK)
 			status = keep_order(d, keep, kept, part, message);
-		hg_dataset *leave = part; /* the old arrays leave with it on success, the unfinished new ones on failure */
+		/* the old arrays leave with it on success, the unfinished new ones on failure */
+		hg_dataset *leave = part;
 		if (status == HG_OK) {
 			const hg_dataset old = *d;
 			part->name = d->name;

@@ -8,7 +8,8 @@
 
 #include "h5/h5.h"
 
-/* Beside what its bytes could be inflated to, a dataset may claim this much: small datasets come with chunks larger than themselves. */
+/* Beside what its bytes could be inflated to, a dataset may claim this much: small datasets come
+ * with chunks larger than themselves. */
 #define CLAIM_SLACK (1 << 26)
 
 static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
@@ -23,7 +24,8 @@ static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
 	a->is_unsigned = a->class == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
 	hg__h5_release(half);
 	hg__h5_release(type);
-	return a->size == 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read") : HG_OK;
+	return a->size == 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its type cannot be read")
+	                    : HG_OK;
 }
 
 static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank)
@@ -34,11 +36,13 @@ static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank
 	const int ok = a->rank == rank && H5Sget_simple_extent_dims(space, dim, NULL) == rank;
 	hg__h5_release(space);
 	if (!ok)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %d dimensions, expected %d", h5->path, a->where, a->rank, rank);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %d dimensions, expected %d",
+		                     h5->path, a->where, a->rank, rank);
 	for (int k = 0; k < rank; k++) {
 		a->dim[k] = (int64_t)dim[k];
 		if (dim[k] > (hsize_t)INT64_MAX)
-			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: dimension %d is impossibly large", h5->path, a->where, k);
+			return hg__data_fail(h5->message, HG_ERR_FORMAT,
+			                     "%s: %s: dimension %d is impossibly large", h5->path, a->where, k);
 	}
 	return HG_OK;
 }
@@ -77,7 +81,8 @@ static hg_status look_at_filters(const struct h5 *h5, struct h5_array *a, hid_t 
 	const int count = H5Pget_nfilters(plist);
 	for (int k = 0; k < count; k++)
 		HG__TRY(look_at_filter(h5, a, plist, (unsigned)k));
-	return count < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its filters cannot be read") : HG_OK;
+	return count < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its filters cannot be read")
+	                 : HG_OK;
 }
 
 static hg_status look_at_chunks(const struct h5 *h5, struct h5_array *a, hid_t plist)
@@ -159,23 +164,28 @@ static hg_status look_at_storage(const struct h5 *h5, struct h5_array *a)
 		status = look_at_chunks(h5, a, plist);
 	else if (layout != H5D_COMPACT &&
 	         (layout != H5D_CONTIGUOUS || H5Pget_external_count(plist) != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: its data lie outside of this file", h5->path, a->where);
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                       "%s: %s: its data lie outside of this file", h5->path, a->where);
 	H5Pclose(plist);
 	return status == HG_OK ? look_at_bytes(h5, a, layout == H5D_CHUNKED) : status;
 }
 
-static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *name, const char *where)
+static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *name,
+                              const char *where)
 {
 	H5L_info_t link;
 	H5O_info_t object;
 	if (!hg__h5_has(parent, name))
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: no such dataset", h5->path, where);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: no such dataset", h5->path,
+		                     where);
 	if (H5Lget_info(parent, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is a link, expected a dataset", h5->path, where);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is a link, expected a dataset",
+		                     h5->path, where);
 	if (H5Oget_info_by_name2(parent, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "cannot be read");
 	if (object.type != H5O_TYPE_DATASET)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is not a dataset", h5->path, where);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is not a dataset", h5->path,
+		                     where);
 	return HG_OK;
 }
 
@@ -193,7 +203,8 @@ static hid_t open_uncached(hid_t parent, const char *name)
 	return id;
 }
 
-hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, const char *where, int rank, struct h5_array *a)
+hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, const char *where,
+                       int rank, struct h5_array *a)
 {
 	*a = (struct h5_array){.id = H5I_INVALID_HID};
 	snprintf(a->where, sizeof a->where, "%s", where);
@@ -224,23 +235,28 @@ static int64_t elements_of(const struct h5_array *a)
 }
 
 /* Rows [begin, begin + rows) of a dataset into `values`. */
-static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t type, int64_t begin, int64_t rows, void *values)
+static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t type, int64_t begin,
+                           int64_t rows, void *values)
 {
 	const hsize_t start[2] = {(hsize_t)begin, 0}, count[2] = {(hsize_t)rows, (hsize_t)a->dim[1]};
 	const hid_t file = H5Dget_space(a->id), memory = H5Screate_simple(a->rank, count, NULL);
-	const int ok = file >= 0 && memory >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+	const int ok = file >= 0 && memory >= 0 &&
+	               H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 	               H5Dread(a->id, type, memory, file, H5P_DEFAULT, values) >= 0;
-	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its data cannot be read");
+	const hg_status status =
+	    ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its data cannot be read");
 	hg__h5_release(file);
 	hg__h5_release(memory);
 	return status;
 }
 
-/* The whole dataset, a slab of about HG__SLAB elements at a time, as `type` with elements of `size` bytes. */
+/* The whole dataset, a slab of about HG__SLAB elements at a time, as `type` with elements of `size`
+ * bytes. */
 static hg_status read_slabs(const struct h5 *h5, const struct h5_array *a, hid_t type, size_t size,
                             hg__h5_take take, void *user)
 {
-	const int64_t width = a->rank == 2 ? a->dim[1] : 1, step = width > 0 && width < HG__SLAB ? HG__SLAB / width : 1;
+	const int64_t width = a->rank == 2 ? a->dim[1] : 1,
+	              step = width > 0 && width < HG__SLAB ? HG__SLAB / width : 1;
 	void *slab = NULL;
 	if (elements_of(a) == 0)
 		return HG_OK;
@@ -282,15 +298,20 @@ struct integers {
 	uint8_t *bytes;
 };
 
-static hg_status take_integers(const struct h5 *h5, const struct h5_array *a, void *user, int64_t first, int64_t count, const void *values)
+static hg_status take_integers(const struct h5 *h5, const struct h5_array *a, void *user,
+                               int64_t first, int64_t count, const void *values)
 {
 	struct integers *to = user;
 	const int64_t *in = values;
 	char digits[24];
 	for (int64_t i = 0; i < count; i++) {
-		if ((a->is_unsigned && in[i] < 0) || in[i] < to->low || in[i] > to->high) /* unsigned and < 0: 2^63 and more */
-			return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", h5->path, a->where,
-			                     hg__data_digits(in[i], a->is_unsigned, digits), first + i, to->low, to->high);
+		/* unsigned and < 0: 2^63 and more */
+		if ((a->is_unsigned && in[i] < 0) || in[i] < to->low || in[i] > to->high)
+			return hg__data_fail(h5->message, HG_ERR_FORMAT,
+			                     "%s: %s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64
+			                     "]",
+			                     h5->path, a->where, hg__data_digits(in[i], a->is_unsigned, digits),
+			                     first + i, to->low, to->high);
 		if (to->wide)
 			to->wide[first + i] = in[i];
 		if (to->narrow)
@@ -303,35 +324,51 @@ static hg_status take_integers(const struct h5 *h5, const struct h5_array *a, vo
 
 static hg_status wrong_type(const struct h5 *h5, const struct h5_array *a, const char *expected)
 {
-	static const char *const names[] = {"integer", "float", "time", "text", "bitfield", "opaque", "compound", "reference", "enumeration", "sequence", "array"};
-	const char *found = a->class >= 0 && (size_t)a->class < sizeof names / sizeof names[0] ? names[a->class] : "unknown";
-	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: elements are of type %s (%zu bytes), expected %s", h5->path, a->where, found, a->size, expected);
+	static const char *const names[] = {"integer",     "float",    "time",     "text",
+	                                    "bitfield",    "opaque",   "compound", "reference",
+	                                    "enumeration", "sequence", "array"};
+	const char *found = a->class >= 0 && (size_t)a->class < sizeof names / sizeof names[0]
+	                        ? names[a->class]
+	                        : "unknown";
+	return hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                     "%s: %s: elements are of type %s (%zu bytes), expected %s", h5->path,
+	                     a->where, found, a->size, expected);
 }
 
 static hg_status read_integers(const struct h5 *h5, const struct h5_array *a, struct integers *to)
 {
 	if (a->class != H5T_INTEGER || a->size > 8)
 		return wrong_type(h5, a, "integer");
-	return read_slabs(h5, a, a->is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, sizeof(int64_t), take_integers, to);
+	return read_slabs(h5, a, a->is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, sizeof(int64_t),
+	                  take_integers, to);
 }
 
-hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *a, int64_t low, int64_t high, int64_t **values)
+hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *a, int64_t low, int64_t high,
+                          int64_t **values)
 {
-	HG__TRY(hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
 	return read_integers(h5, a, &(struct integers){low, high, *values, NULL, NULL});
 }
 
-hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_array *a, int64_t low, int64_t high, int32_t **values)
+hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_array *a, int64_t low, int64_t high,
+                          int32_t **values)
 {
-	HG__TRY(hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
-	return read_integers(h5, a, &(struct integers){low > INT32_MIN ? low : INT32_MIN, high < INT32_MAX ? high : INT32_MAX, NULL, *values, NULL});
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	return read_integers(h5, a,
+	                     &(struct integers){low > INT32_MIN ? low : INT32_MIN,
+	                                        high < INT32_MAX ? high : INT32_MAX, NULL, *values,
+	                                        NULL});
 }
 
 hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_t **values)
 {
-	HG__TRY(hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
 	struct h5_array as_integer = *a;
-	if (a->class == H5T_ENUM || a->class == H5T_BITFIELD) { /* how other writers store booleans: one byte, 0 or 1 */
+	/* how other writers store booleans: one byte, 0 or 1 */
+	if (a->class == H5T_ENUM || a->class == H5T_BITFIELD) {
 		if (a->size != 1)
 			return wrong_type(h5, a, "boolean");
 		const hid_t type = H5Dget_type(a->id);
@@ -342,7 +379,9 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 		HG__TRY(status);
 		for (int64_t i = 0; i < a->dim[0]; i++)
 			if ((*values)[i] > 1)
-				return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: value %d at %" PRId64 " is neither 0 nor 1", h5->path, a->where, (*values)[i], i);
+				return hg__data_fail(h5->message, HG_ERR_FORMAT,
+				                     "%s: %s: value %d at %" PRId64 " is neither 0 nor 1", h5->path,
+				                     a->where, (*values)[i], i);
 		return HG_OK;
 	}
 	return read_integers(h5, &as_integer, &(struct integers){0, 1, NULL, NULL, *values});
@@ -351,12 +390,16 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 static hg_status beyond_f32(const struct h5 *h5, const struct h5_array *a, int64_t at, double x)
 {
 	if (a->rank == 1)
-		return hg__data_fail(h5->message, HG_ERR_RANGE, "%s: %s: value %g at %" PRId64 " is too large for f32", h5->path, a->where, x, at);
-	return hg__data_fail(h5->message, HG_ERR_RANGE, "%s: %s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32", h5->path, a->where, at / a->dim[1],
-	                     at % a->dim[1], x);
+		return hg__data_fail(h5->message, HG_ERR_RANGE,
+		                     "%s: %s: value %g at %" PRId64 " is too large for f32", h5->path,
+		                     a->where, x, at);
+	return hg__data_fail(h5->message, HG_ERR_RANGE,
+	                     "%s: %s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32",
+	                     h5->path, a->where, at / a->dim[1], at % a->dim[1], x);
 }
 
-static hg_status take_reals(const struct h5 *h5, const struct h5_array *a, void *user, int64_t first, int64_t count, const void *values)
+static hg_status take_reals(const struct h5 *h5, const struct h5_array *a, void *user,
+                            int64_t first, int64_t count, const void *values)
 {
 	float *out = user;
 	const double *in = values;
@@ -373,7 +416,8 @@ hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *a, float *
 	const int is_f32 = a->class == H5T_FLOAT && a->size == 4;
 	if ((a->class != H5T_FLOAT && a->class != H5T_INTEGER) || a->size > 8)
 		return wrong_type(h5, a, "float");
-	HG__TRY(hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
+	HG__TRY(
+	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
 	return is_f32 ? read_whole(h5, a, H5T_NATIVE_FLOAT, *values)
 	              : read_slabs(h5, a, H5T_NATIVE_DOUBLE, sizeof(double), take_reals, *values);
 }
@@ -381,9 +425,11 @@ hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *a, float *
 hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *a, hg_half **values)
 {
 	const hid_t type = hg__h5_half_type();
-	hg_status status = type < 0 ? hg__h5_fail(h5, HG_ERR_INTERNAL, a->where, "no binary16 type") : HG_OK;
+	hg_status status =
+	    type < 0 ? hg__h5_fail(h5, HG_ERR_INTERNAL, a->where, "no binary16 type") : HG_OK;
 	if (status == HG_OK)
-		status = hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message);
+		status =
+		    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message);
 	if (status == HG_OK && H5Tset_order(type, H5Tget_order(H5T_NATIVE_INT)) < 0)
 		status = hg__h5_fail(h5, HG_ERR_INTERNAL, a->where, "no binary16 type");
 	if (status == HG_OK)

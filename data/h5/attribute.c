@@ -4,8 +4,8 @@
 
 #include "h5/h5.h"
 
-static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name, const char *where, H5T_class_t class, const char *expected, hid_t *attribute,
-                             hid_t *type)
+static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name, const char *where,
+                             H5T_class_t class, const char *expected, hid_t *attribute, hid_t *type)
 {
 	*type = H5I_INVALID_HID;
 	*attribute = H5Aopen(object, name, H5P_DEFAULT);
@@ -17,7 +17,8 @@ static hg_status open_scalar(const struct h5 *h5, hid_t object, const char *name
 	if (*type < 0 || count < 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "an attribute cannot be read");
 	if (count != 1 || H5Tget_class(*type) != class)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is not one %s", h5->path, where, name, expected);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is not one %s",
+		                     h5->path, where, name, expected);
 	return HG_OK;
 }
 
@@ -27,14 +28,17 @@ static void close_scalar(hid_t attribute, hid_t type)
 	hg__h5_release(attribute);
 }
 
-static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type, const char *name, const char *where, char **value)
+static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type, const char *name,
+                               const char *where, char **value)
 {
 	char *text = NULL;
 	const hid_t memory = H5Tcopy(H5T_C_S1);
 	/* the character set must be the file's: HDF5 does not convert between ASCII and UTF-8 */
-	const int ok =
-	    memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 && H5Tset_cset(memory, H5Tget_cset(type)) >= 0 && H5Aread(attribute, memory, &text) >= 0;
-	hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
+	const int ok = memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
+	               H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
+	               H5Aread(attribute, memory, &text) >= 0;
+	hg_status status =
+	    ok ? HG_OK : hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
 	hg__h5_release(memory);
 	HG__TRY(status);
 	status = text && strlen(text) <= HG__TEXT_MAX
@@ -46,11 +50,13 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 	return status;
 }
 
-static hg_status read_fixed(const struct h5 *h5, hid_t attribute, hid_t type, const char *name, const char *where, char **value)
+static hg_status read_fixed(const struct h5 *h5, hid_t attribute, hid_t type, const char *name,
+                            const char *where, char **value)
 {
 	const size_t size = H5Tget_size(type);
 	if (size > HG__TEXT_MAX)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute %s is longer than 1 MiB", h5->path, where, name);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: attribute %s is longer than 1 MiB", h5->path, where, name);
 	HG__TRY(hg__data_alloc((int64_t)size + 1, 1, "an attribute", (void **)value, h5->message));
 	memset(*value, 0, size + 1);
 	if (H5Aread(attribute, type, *value) >= 0)
@@ -60,7 +66,8 @@ static hg_status read_fixed(const struct h5 *h5, hid_t attribute, hid_t type, co
 	return hg__h5_fail(h5, HG_ERR_FORMAT, where, "a text attribute cannot be read");
 }
 
-hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name, const char *where, char **value)
+hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name, const char *where,
+                      char **value)
 {
 	*value = NULL;
 	if (H5Aexists(object, name) <= 0)
@@ -68,25 +75,29 @@ hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name, const
 	hid_t attribute, type;
 	hg_status status = open_scalar(h5, object, name, where, H5T_STRING, "text", &attribute, &type);
 	if (status == HG_OK)
-		status = (H5Tis_variable_str(type) > 0 ? read_variable : read_fixed)(h5, attribute, type, name, where, value);
+		status = (H5Tis_variable_str(type) > 0 ? read_variable : read_fixed)(h5, attribute, type,
+		                                                                     name, where, value);
 	close_scalar(attribute, type);
 	return status;
 }
 
-hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name, const char *where, int64_t *value, int *found)
+hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name, const char *where,
+                         int64_t *value, int *found)
 {
 	*found = H5Aexists(object, name) > 0;
 	if (!*found)
 		return HG_OK;
 	hid_t attribute, type;
-	hg_status status = open_scalar(h5, object, name, where, H5T_INTEGER, "integer", &attribute, &type);
+	hg_status status =
+	    open_scalar(h5, object, name, where, H5T_INTEGER, "integer", &attribute, &type);
 	if (status == HG_OK && H5Aread(attribute, H5T_NATIVE_INT64, value) < 0)
 		status = hg__h5_fail(h5, HG_ERR_FORMAT, where, "an integer attribute cannot be read");
 	close_scalar(attribute, type);
 	return status;
 }
 
-hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const char *where, double *value, int *found)
+hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const char *where,
+                      double *value, int *found)
 {
 	*found = H5Aexists(object, name) > 0;
 	if (!*found)
@@ -99,12 +110,16 @@ hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const
 	return status;
 }
 
-static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *name, hid_t file_type, hid_t memory_type, const void *value)
+static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *name, hid_t file_type,
+                              hid_t memory_type, const void *value)
 {
 	const hid_t space = H5Screate(H5S_SCALAR);
-	const hid_t attribute = space < 0 ? H5I_INVALID_HID : H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t attribute =
+	    space < 0 ? H5I_INVALID_HID
+	              : H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
 	const int ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
-	const hg_status status = ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
+	const hg_status status =
+	    ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	hg__h5_release(attribute); /* in memory since H5Awrite */
 	hg__h5_release(space);
 	return status;
@@ -120,10 +135,12 @@ hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name,
 	return status;
 }
 
-hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value)
+hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name,
+                                  const char *value)
 {
 	const hid_t type = H5Tcopy(H5T_C_S1);
-	if (type < 0 || H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+	if (type < 0 || H5Tset_size(type, strlen(value) + 1) < 0 ||
+	    H5Tset_cset(type, H5T_CSET_UTF8) < 0)
 		return hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
 	const hg_status status = write_scalar(h5, object, name, type, type, value);
 	H5Tclose(type);

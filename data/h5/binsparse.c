@@ -1,5 +1,6 @@
-/* Sparse matrices as binsparse 0.1 (GraphBLAS/binsparse-specification): the descriptor is JSON in the group's attribute "binsparse", the arrays are its
- * datasets. The element types come from the datasets, as in the reference implementation; the descriptor must name them. */
+/* Sparse matrices as binsparse 0.1 (GraphBLAS/binsparse-specification): the descriptor is JSON in
+ * the group's attribute "binsparse", the arrays are its datasets. The element types come from the
+ * datasets, as in the reference implementation; the descriptor must name them. */
 #include "h5/binsparse.h"
 
 #include <inttypes.h>
@@ -15,28 +16,35 @@ struct descriptor {
 
 static hg_status bad(const struct h5 *h5, const char *where, const char *text)
 {
-	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute binsparse: %s", h5->path, where, text);
+	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute binsparse: %s", h5->path,
+	                     where, text);
 }
 
-static hg_status parse_shape(const struct h5 *h5, const char *where, const json_t *matrix, struct descriptor *d)
+static hg_status parse_shape(const struct h5 *h5, const char *where, const json_t *matrix,
+                             struct descriptor *d)
 {
-	const json_t *shape = json_object_get(matrix, "shape"), *stored = json_object_get(matrix, "number_of_stored_values");
+	const json_t *shape = json_object_get(matrix, "shape"),
+	             *stored = json_object_get(matrix, "number_of_stored_values");
 	const json_t *rows = json_array_get(shape, 0), *cols = json_array_get(shape, 1);
 	if (json_array_size(shape) != 2 || !json_is_integer(rows) || !json_is_integer(cols))
 		return bad(h5, where, "\"shape\" is not [rows, columns]");
 	if (!json_is_integer(stored))
 		return bad(h5, where, "\"number_of_stored_values\" is missing or not an integer");
-	*d = (struct descriptor){json_integer_value(rows), json_integer_value(cols), json_integer_value(stored), 0};
+	*d = (struct descriptor){json_integer_value(rows), json_integer_value(cols),
+	                         json_integer_value(stored), 0};
 	if (d->rows < 0 || d->rows > INT32_MAX || d->cols < 0 || d->cols > INT32_MAX || d->stored < 0)
 		return hg__data_fail(h5->message, HG_ERR_FORMAT,
-		                     "%s: %s: attribute binsparse: shape [%" PRId64 ", %" PRId64 "] with %" PRId64 " values; dimensions must be in [0, 2147483647]",
+		                     "%s: %s: attribute binsparse: shape [%" PRId64 ", %" PRId64
+		                     "] with %" PRId64 " values; dimensions must be in [0, 2147483647]",
 		                     h5->path, where, d->rows, d->cols, d->stored);
 	return HG_OK;
 }
 
-static hg_status parse_matrix(const struct h5 *h5, const char *where, const json_t *matrix, struct descriptor *d)
+static hg_status parse_matrix(const struct h5 *h5, const char *where, const json_t *matrix,
+                              struct descriptor *d)
 {
-	const char *format = json_string_value(json_object_get(matrix, "format")), *version = json_string_value(json_object_get(matrix, "version"));
+	const char *format = json_string_value(json_object_get(matrix, "format")),
+	           *version = json_string_value(json_object_get(matrix, "version"));
 	const json_t *types = json_object_get(matrix, "data_types");
 	const char *values = json_string_value(json_object_get(types, "values"));
 	if (!json_is_object(matrix))
@@ -44,13 +52,16 @@ static hg_status parse_matrix(const struct h5 *h5, const char *where, const json
 	if (!version || strncmp(version, "0.", 2) != 0)
 		return bad(h5, where, "\"version\" is not 0.x");
 	if (!format || strcmp(format, "CSR") != 0)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute binsparse: format is %.32s, expected CSR", h5->path, where,
-		                     format ? format : "missing");
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: attribute binsparse: format is %.32s, expected CSR", h5->path,
+		                     where, format ? format : "missing");
 	if (json_object_get(matrix, "structure"))
-		return bad(h5, where, "\"structure\" (one triangle only) is not supported: store both triangles");
+		return bad(h5, where,
+		           "\"structure\" (one triangle only) is not supported: store both triangles");
 	if (json_is_true(json_object_get(matrix, "fill")))
 		return bad(h5, where, "a \"fill\" value is not supported");
-	if (!values || !json_is_string(json_object_get(types, "pointers_to_1")) || !json_is_string(json_object_get(types, "indices_1")))
+	if (!values || !json_is_string(json_object_get(types, "pointers_to_1")) ||
+	    !json_is_string(json_object_get(types, "indices_1")))
 		return bad(h5, where, "\"data_types\" does not name pointers_to_1, indices_1 and values");
 	if (strstr(values, "complex["))
 		return bad(h5, where, "complex values are not supported");
@@ -59,7 +70,8 @@ static hg_status parse_matrix(const struct h5 *h5, const char *where, const json
 	return HG_OK;
 }
 
-static hg_status read_descriptor(const struct h5 *h5, hid_t group, const char *where, struct descriptor *d)
+static hg_status read_descriptor(const struct h5 *h5, hid_t group, const char *where,
+                                 struct descriptor *d)
 {
 	char *text = NULL;
 	json_error_t error;
@@ -69,31 +81,39 @@ static hg_status read_descriptor(const struct h5 *h5, hid_t group, const char *w
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	free(text);
 	if (!root)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute binsparse: not JSON: %s (column %d)", h5->path, where, error.text, error.column);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: attribute binsparse: not JSON: %s (column %d)", h5->path,
+		                     where, error.text, error.column);
 	const hg_status status = parse_matrix(h5, where, json_object_get(root, "binsparse"), d);
 	json_decref(root);
 	return status;
 }
 
-static hg_status wrong_length(const struct h5 *h5, const struct h5_array *a, int64_t expected, const char *why)
+static hg_status wrong_length(const struct h5 *h5, const struct h5_array *a, int64_t expected,
+                              const char *why)
 {
-	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %" PRId64 " elements, expected %" PRId64 " (%s)", h5->path, a->where, a->dim[0], expected,
-	                     why);
+	return hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                     "%s: %s: has %" PRId64 " elements, expected %" PRId64 " (%s)", h5->path,
+	                     a->where, a->dim[0], expected, why);
 }
 
-static hg_status read_pointers(const struct h5 *h5, const struct h5_array *a, const struct descriptor *d, struct hg__sparse *m)
+static hg_status read_pointers(const struct h5 *h5, const struct h5_array *a,
+                               const struct descriptor *d, struct hg__sparse *m)
 {
 	if (a->dim[0] != d->rows + 1)
 		return wrong_length(h5, a, d->rows + 1, "rows + 1");
 	HG__TRY(hg__h5_read_i64(h5, a, 0, d->stored, &m->rowptr));
 	HG__TRY(hg__data_check_pointers(h5->path, a->where, m->rowptr, d->rows, h5->message));
 	if (m->rowptr[d->rows] != d->stored)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: pointers end at %" PRId64 ", expected %" PRId64 " (number_of_stored_values)", h5->path,
-		                     a->where, m->rowptr[d->rows], d->stored);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: pointers end at %" PRId64 ", expected %" PRId64
+		                     " (number_of_stored_values)",
+		                     h5->path, a->where, m->rowptr[d->rows], d->stored);
 	return HG_OK;
 }
 
-static hg_status read_indices(const struct h5 *h5, const struct h5_array *a, const struct descriptor *d, struct hg__sparse *m)
+static hg_status read_indices(const struct h5 *h5, const struct h5_array *a,
+                              const struct descriptor *d, struct hg__sparse *m)
 {
 	if (a->dim[0] != d->stored)
 		return wrong_length(h5, a, d->stored, "number_of_stored_values");
@@ -101,13 +121,16 @@ static hg_status read_indices(const struct h5 *h5, const struct h5_array *a, con
 	for (int64_t i = 0; i < d->rows; i++)
 		for (int64_t e = m->rowptr[i] + 1; e < m->rowptr[i + 1]; e++)
 			if (m->col[e] <= m->col[e - 1])
-				return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: row %" PRId64 " is not strictly ascending: %" PRId32 " after %" PRId32, h5->path,
-				                     a->where, i, m->col[e], m->col[e - 1]);
+				return hg__data_fail(h5->message, HG_ERR_FORMAT,
+				                     "%s: %s: row %" PRId64 " is not strictly ascending: %" PRId32
+				                     " after %" PRId32,
+				                     h5->path, a->where, i, m->col[e], m->col[e - 1]);
 	return HG_OK;
 }
 
 /* iso[T]: one value that all entries share. */
-static hg_status read_values(const struct h5 *h5, const struct h5_array *a, const struct descriptor *d, struct hg__sparse *m)
+static hg_status read_values(const struct h5 *h5, const struct h5_array *a,
+                             const struct descriptor *d, struct hg__sparse *m)
 {
 	const int64_t expected = d->iso ? 1 : d->stored;
 	if (a->dim[0] != expected)
@@ -115,7 +138,8 @@ static hg_status read_values(const struct h5 *h5, const struct h5_array *a, cons
 	HG__TRY(hg__h5_read_f32(h5, a, &m->value));
 	if (d->iso) {
 		const float shared = m->value[0];
-		HG__TRY(hg__data_grow((void **)&m->value, d->stored, sizeof *m->value, a->where, h5->message));
+		HG__TRY(
+		    hg__data_grow((void **)&m->value, d->stored, sizeof *m->value, a->where, h5->message));
 		for (int64_t e = 0; e < d->stored; e++)
 			m->value[e] = shared;
 	}
@@ -123,14 +147,17 @@ static hg_status read_values(const struct h5 *h5, const struct h5_array *a, cons
 	return HG_OK;
 }
 
-typedef hg_status (*read_fn)(const struct h5 *, const struct h5_array *, const struct descriptor *, struct hg__sparse *);
+typedef hg_status (*read_fn)(const struct h5 *, const struct h5_array *, const struct descriptor *,
+                             struct hg__sparse *);
 
-static hg_status read_arrays(const struct h5 *h5, hid_t group, const char *where, const struct descriptor *d, struct hg__sparse *m)
+static hg_status read_arrays(const struct h5 *h5, hid_t group, const char *where,
+                             const struct descriptor *d, struct hg__sparse *m)
 {
 	static const struct {
 		const char *name;
 		read_fn read;
-	} arrays[] = {{"pointers_to_1", read_pointers}, {"indices_1", read_indices}, {"values", read_values}};
+	} arrays[] = {
+	    {"pointers_to_1", read_pointers}, {"indices_1", read_indices}, {"values", read_values}};
 	for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; k++) {
 		char path[128];
 		struct h5_array a;
@@ -143,7 +170,8 @@ static hg_status read_arrays(const struct h5 *h5, hid_t group, const char *where
 	return HG_OK;
 }
 
-hg_status hg__binsparse_read(const struct h5 *h5, hid_t parent, const char *name, const char *where, struct hg__sparse *m)
+hg_status hg__binsparse_read(const struct h5 *h5, hid_t parent, const char *name, const char *where,
+                             struct hg__sparse *m)
 {
 	hid_t group;
 	struct descriptor d = {0};
@@ -159,15 +187,20 @@ hg_status hg__binsparse_read(const struct h5 *h5, hid_t parent, const char *name
 	return status;
 }
 
-static hg_status write_descriptor(const struct h5 *h5, hid_t group, const struct hg__sparse *m, const char *row_meaning, const char *col_meaning)
+static hg_status write_descriptor(const struct h5 *h5, hid_t group, const struct hg__sparse *m,
+                                  const char *row_meaning, const char *col_meaning)
 {
-	json_t *root = json_pack("{s:{s:s, s:s, s:[I, I], s:I, s:{s:s, s:s, s:s}}, s:{s:s, s:s}}", "binsparse", "version", "0.1", "format", "CSR", "shape",
-	                         (json_int_t)m->rows, (json_int_t)m->cols, "number_of_stored_values", (json_int_t)m->m, "data_types", "pointers_to_1", "int64",
-	                         "indices_1", "int32", "values", m->value ? "float32" : "iso[uint8]", "halfgraph", "row", row_meaning, "column", col_meaning);
+	json_t *root = json_pack("{s:{s:s, s:s, s:[I, I], s:I, s:{s:s, s:s, s:s}}, s:{s:s, s:s}}",
+	                         "binsparse", "version", "0.1", "format", "CSR", "shape",
+	                         (json_int_t)m->rows, (json_int_t)m->cols, "number_of_stored_values",
+	                         (json_int_t)m->m, "data_types", "pointers_to_1", "int64", "indices_1",
+	                         "int32", "values", m->value ? "float32" : "iso[uint8]", "halfgraph",
+	                         "row", row_meaning, "column", col_meaning);
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)
-		return hg__data_fail(h5->message, HG_ERR_NOMEM, "%s: out of memory for a descriptor", h5->path);
+		return hg__data_fail(h5->message, HG_ERR_NOMEM, "%s: out of memory for a descriptor",
+		                     h5->path);
 	const hg_status status = hg__h5_text_write(h5, group, "binsparse", text);
 	free(text);
 	return status;
@@ -198,7 +231,8 @@ hg_status hg__binsparse_write(const struct h5 *h5, hid_t parent, const char *nam
 	if (status == HG_OK)
 		status = hg__h5_write(h5, group, "indices_1", H5_I32, m->m, 0, m->col, NULL);
 	if (status == HG_OK)
-		status = m->value ? hg__h5_write(h5, group, "values", H5_F32, m->m, 0, m->value, NULL) : hg__h5_write(h5, group, "values", H5_U8, 1, 0, &one, NULL);
+		status = m->value ? hg__h5_write(h5, group, "values", H5_F32, m->m, 0, m->value, NULL)
+		                  : hg__h5_write(h5, group, "values", H5_U8, 1, 0, &one, NULL);
 	if (H5Gclose(group) < 0 && status == HG_OK)
 		status = hg__h5_fail(h5, HG_ERR_IO, name, "cannot be closed");
 	return status;

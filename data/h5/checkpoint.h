@@ -15,17 +15,19 @@
 /* The groups that tensors lie in: masters, then the moments. */
 static const struct {
 	const char *name, *where;
-} hg__checkpoint_part[1 + HG_STATE_MOMENTS] = {{"params", "/params"}, {"moment1", "/moment1"}, {"moment2", "/moment2"}};
+} hg__checkpoint_part[1 + HG_STATE_MOMENTS] = {
+    {"params", "/params"}, {"moment1", "/moment1"}, {"moment2", "/moment2"}};
 
 /* Integer attributes of /loss_scale, beside "scale". */
 static const struct {
 	const char *name;
 	size_t place, size;
-} hg__checkpoint_scale[] = {{"growth_tracker", offsetof(hg_loss_scale, growth_tracker), sizeof(int32_t)},
-                            {"tolerance", offsetof(hg_loss_scale, tolerance), sizeof(int32_t)},
-                            {"steps", offsetof(hg_loss_scale, steps), sizeof(int64_t)},
-                            {"applied", offsetof(hg_loss_scale, applied), sizeof(int64_t)},
-                            {"skipped", offsetof(hg_loss_scale, skipped), sizeof(int64_t)}};
+} hg__checkpoint_scale[] = {
+    {"growth_tracker", offsetof(hg_loss_scale, growth_tracker), sizeof(int32_t)},
+    {"tolerance", offsetof(hg_loss_scale, tolerance), sizeof(int32_t)},
+    {"steps", offsetof(hg_loss_scale, steps), sizeof(int64_t)},
+    {"applied", offsetof(hg_loss_scale, applied), sizeof(int64_t)},
+    {"skipped", offsetof(hg_loss_scale, skipped), sizeof(int64_t)}};
 #define HG__CHECKPOINT_SCALES (sizeof hg__checkpoint_scale / sizeof hg__checkpoint_scale[0])
 
 #endif

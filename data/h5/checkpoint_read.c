@@ -1,4 +1,5 @@
-/* HDF5 file -> state of a training run. Layout: FORMAT.md. The caller gets a state that hg_state_fault has nothing to say about. */
+/* HDF5 file -> state of a training run. Layout: FORMAT.md. The caller gets a state that
+ * hg_state_fault has nothing to say about. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -33,11 +34,14 @@ static hg_status read_identity(const struct h5 *h5, hg_state *state)
 	if (status == HG_OK)
 		status = hg__h5_text(h5, h5->file, "format_version", "/", &version);
 	if (status == HG_OK && (!format || strcmp(format, HG__CHECKPOINT_FORMAT) != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format is %.64s, expected %s: not a HalfGraph checkpoint", h5->path,
-		                       format ? format : "missing", HG__CHECKPOINT_FORMAT);
+		status = hg__data_fail(
+		    h5->message, HG_ERR_FORMAT,
+		    "%s: /: attribute format is %.64s, expected %s: not a HalfGraph checkpoint", h5->path,
+		    format ? format : "missing", HG__CHECKPOINT_FORMAT);
 	if (status == HG_OK && (!version || strncmp(version, "1.", 2) != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format_version is %.64s; this reader knows 1.x", h5->path,
-		                       version ? version : "missing");
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                       "%s: /: attribute format_version is %.64s; this reader knows 1.x",
+		                       h5->path, version ? version : "missing");
 	free(format);
 	free(version);
 	HG__TRY(status);
@@ -54,7 +58,10 @@ static hg_status setting_text(const struct h5 *h5, hid_t group, hg_setting *s)
 	if (length < sizeof s->text)
 		memcpy(s->text, text, length + 1);
 	free(text);
-	return length < sizeof s->text ? HG_OK : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /settings: attribute %s is too long a text", h5->path, s->name);
+	return length < sizeof s->text
+	           ? HG_OK
+	           : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                           "%s: /settings: attribute %s is too long a text", h5->path, s->name);
 }
 
 /* What is of another class is unknown here. */
@@ -67,12 +74,16 @@ static hg_status read_setting(const struct h5 *h5, hid_t group, const char *name
 	HG__TRY(hg__h5_attribute_class(h5, group, name, "/settings", &class));
 	if (class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING)
 		return HG_OK;
-	s.kind = class == H5T_INTEGER ? HG_SETTING_INTEGER : class == H5T_FLOAT ? HG_SETTING_REAL : HG_SETTING_TEXT;
-	HG__TRY(s.kind == HG_SETTING_TEXT   ? setting_text(h5, group, &s)
-	        : s.kind == HG_SETTING_REAL ? hg__h5_real(h5, group, s.name, "/settings", &s.real, &found)
-	                                    : hg__h5_integer(h5, group, s.name, "/settings", &s.integer, &found));
+	s.kind = class == H5T_INTEGER ? HG_SETTING_INTEGER
+	         : class == H5T_FLOAT ? HG_SETTING_REAL
+	                              : HG_SETTING_TEXT;
+	HG__TRY(s.kind == HG_SETTING_TEXT ? setting_text(h5, group, &s)
+	        : s.kind == HG_SETTING_REAL
+	            ? hg__h5_real(h5, group, s.name, "/settings", &s.real, &found)
+	            : hg__h5_integer(h5, group, s.name, "/settings", &s.integer, &found));
 	const hg_status status = hg_state_add_setting(state, &s);
-	return status < 0 ? hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT, "%s: /settings: attribute \"%s\": %s", h5->path, s.name,
+	return status < 0 ? hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
+	                                  "%s: /settings: attribute \"%s\": %s", h5->path, s.name,
 	                                  hg_status_text(status))
 	                  : HG_OK;
 }
@@ -103,7 +114,8 @@ static int parse_promotion(const char *text, hg_promotion *p)
 	const char *colon = end;
 	const long shift = digits && *colon == ':' ? strtol(colon + 1, &end, 10) : 0;
 	const char *op = end + 1, *blank = *end == ' ' ? strchr(op, ' ') : NULL;
-	if (errno || !digits || nth < 0 || (*colon == ':' && (end == colon + 1 || shift < 1 || shift > HG_SHIFT_MOST)) || !blank ||
+	if (errno || !digits || nth < 0 ||
+	    (*colon == ':' && (end == colon + 1 || shift < 1 || shift > HG_SHIFT_MOST)) || !blank ||
 	    (size_t)(blank - op) >= sizeof p->op || strlen(blank + 1) >= sizeof p->layer)
 		return 0;
 	*p = (hg_promotion){.nth = nth, .shift = (int32_t)shift};
@@ -124,7 +136,9 @@ static hg_status read_promotion(const struct h5 *h5, hid_t group, int64_t index,
 	return status == HG_OK
 	           ? HG_OK
 	           : hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
-	                           "%s: /promoted: attribute %s is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\", different from all others", h5->path, name);
+	                           "%s: /promoted: attribute %s is not \"NTH OP LAYER\" or \"NTH:SHIFT "
+	                           "OP LAYER\", different from all others",
+	                           h5->path, name);
 }
 
 static hg_status read_promotions(const struct h5 *h5, hg_state *state)
@@ -149,20 +163,24 @@ static hg_status read_counter(const struct h5 *h5, hid_t group, size_t k, hg_los
 	int found;
 	HG__TRY(hg__h5_integer(h5, group, hg__checkpoint_scale[k].name, "/loss_scale", &wide, &found));
 	if (!found || (narrow && (wide < 0 || wide > INT32_MAX)))
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /loss_scale: attribute %s is %s", h5->path, hg__checkpoint_scale[k].name,
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /loss_scale: attribute %s is %s",
+		                     h5->path, hg__checkpoint_scale[k].name,
 		                     found ? "out of its range" : "missing");
 	const int32_t small = narrow ? (int32_t)wide : 0;
-	memcpy((unsigned char *)s + hg__checkpoint_scale[k].place, narrow ? (const void *)&small : (const void *)&wide, hg__checkpoint_scale[k].size);
+	memcpy((unsigned char *)s + hg__checkpoint_scale[k].place,
+	       narrow ? (const void *)&small : (const void *)&wide, hg__checkpoint_scale[k].size);
 	return HG_OK;
 }
 
-static hg_status open_history(const struct h5 *h5, hid_t group, const char *name, const char *where, struct h5_array *a)
+static hg_status open_history(const struct h5 *h5, hid_t group, const char *name, const char *where,
+                              struct h5_array *a)
 {
 	HG__TRY(hg__h5_array(h5, group, name, where, 1, a));
 	if (a->dim[0] == HG_LOSS_SCALE_HISTORY)
 		return HG_OK;
 	const hg_status status =
-	    hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %lld elements, expected %d", h5->path, where, (long long)a->dim[0], HG_LOSS_SCALE_HISTORY);
+	    hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %lld elements, expected %d",
+	                  h5->path, where, (long long)a->dim[0], HG_LOSS_SCALE_HISTORY);
 	hg__h5_array_close(a);
 	return status;
 }
@@ -197,7 +215,8 @@ static hg_status read_scale(const struct h5 *h5, hid_t group, hg_loss_scale *s)
 	HG__TRY(hg__h5_real(h5, group, "scale", "/loss_scale", &scale, &found));
 	if (!found)
 		return bad(h5, "/loss_scale", "attribute scale is missing");
-	s->scale = isfinite(scale) && fabs(scale) <= (double)FLT_MAX ? (float)scale : 0.0f; /* a fault, as hg_state_fault will say */
+	/* a fault, as hg_state_fault will say */
+	s->scale = isfinite(scale) && fabs(scale) <= (double)FLT_MAX ? (float)scale : 0.0f;
 	for (size_t k = 0; k < HG__CHECKPOINT_SCALES; k++)
 		HG__TRY(read_counter(h5, group, k, s));
 	return read_history(h5, group, s);
@@ -229,16 +248,20 @@ static hg_status read_values(const struct h5 *h5, struct h5_array *a, float *to)
 	return status;
 }
 
-static hg_status read_moment(const struct h5 *h5, const struct parts *parts, int part, const hg_state_tensor *t)
+static hg_status read_moment(const struct h5 *h5, const struct parts *parts, int part,
+                             const hg_state_tensor *t)
 {
 	struct h5_array a;
 	char where[NAME_SIZE + 16];
 	(void)snprintf(where, sizeof where, "%s/%s", hg__checkpoint_part[part].where, t->name);
 	HG__TRY(hg__h5_array(h5, parts->group[part], t->name, where, 2, &a));
-	const hg_status status = a.dim[0] == t->rows && a.dim[1] == t->cols
-	                             ? read_values(h5, &a, t->moment[part - 1])
-	                             : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is [%lld, %lld], its parameter [%lld, %lld]", h5->path, where,
-	                                             (long long)a.dim[0], (long long)a.dim[1], (long long)t->rows, (long long)t->cols);
+	const hg_status status =
+	    a.dim[0] == t->rows && a.dim[1] == t->cols
+	        ? read_values(h5, &a, t->moment[part - 1])
+	        : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                        "%s: %s: is [%lld, %lld], its parameter [%lld, %lld]", h5->path, where,
+	                        (long long)a.dim[0], (long long)a.dim[1], (long long)t->rows,
+	                        (long long)t->cols);
 	hg__h5_array_close(&a);
 	return status;
 }
@@ -261,14 +284,17 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 	char where[NAME_SIZE + 16];
 	(void)snprintf(where, sizeof where, "/params/%s", name);
 	HG__TRY(hg__h5_array(h5, parts->group[0], name, where, 2, &a));
-	hg_status status = hg_state_add_tensor(state, name, a.dim[0], a.dim[1], moments_there(parts, name), &t);
+	hg_status status =
+	    hg_state_add_tensor(state, name, a.dim[0], a.dim[1], moments_there(parts, name), &t);
 	if (status < 0)
-		status = hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT, "%s: %s: [%lld, %lld]: %s", h5->path, where, (long long)a.dim[0],
+		status = hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
+		                       "%s: %s: [%lld, %lld]: %s", h5->path, where, (long long)a.dim[0],
 		                       (long long)a.dim[1], hg_status_text(status));
 	else
 		status = read_values(h5, &a, t->master);
 	if (status == HG_OK)
-		status = hg__h5_real(h5, a.id, "reach", where, &t->reach, &found); /* else none is known, and tapes make their own */
+		/* else none is known, and tapes make their own */
+		status = hg__h5_real(h5, a.id, "reach", where, &t->reach, &found);
 	hg__h5_array_close(&a);
 	for (int part = 1; status == HG_OK && part <= t->moments; part++)
 		status = read_moment(h5, parts, part, t);
@@ -276,7 +302,8 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 }
 
 /* A moment belongs to a parameter. */
-static hg_status check_moments(const struct h5 *h5, const struct parts *parts, const hg_state *state, int part)
+static hg_status check_moments(const struct h5 *h5, const struct parts *parts,
+                               const hg_state *state, int part)
 {
 	const char *where = hg__checkpoint_part[part].where;
 	struct hg__h5_names names;
@@ -287,9 +314,11 @@ static hg_status check_moments(const struct h5 *h5, const struct parts *parts, c
 	HG__TRY(status);
 	for (int64_t i = 0; i < state->tensors; i++)
 		expected += state->tensor[i].moments >= part;
-	return found == expected ? HG_OK
-	                         : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %lld members, and %lld of them belong to a parameter", h5->path, where,
-	                                         (long long)found, (long long)expected);
+	return found == expected
+	           ? HG_OK
+	           : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                           "%s: %s: has %lld members, and %lld of them belong to a parameter",
+	                           h5->path, where, (long long)found, (long long)expected);
 }
 
 static hg_status read_parts(const struct h5 *h5, const struct parts *parts, hg_state *state)
@@ -311,7 +340,8 @@ static hg_status read_tensors(const struct h5 *h5, hg_state *state)
 	int open = 0;
 	hg_status status = HG_OK;
 	for (; status == HG_OK && open <= HG_STATE_MOMENTS; open += status == HG_OK)
-		status = hg__h5_group(h5, h5->file, hg__checkpoint_part[open].name, hg__checkpoint_part[open].where, &parts.group[open]);
+		status = hg__h5_group(h5, h5->file, hg__checkpoint_part[open].name,
+		                      hg__checkpoint_part[open].where, &parts.group[open]);
 	if (status == HG_OK)
 		status = read_parts(h5, &parts, state);
 	while (open > 0)
@@ -329,14 +359,16 @@ static hg_status read_all(const struct h5 *h5, hg_state *state)
 	HG__TRY(read_loss_scale(h5, state));
 	HG__TRY(read_tensors(h5, state));
 	const char *fault = hg_state_fault(state);
-	return fault ? hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s", h5->path, fault) : hg__data_copy_text(h5->path, &state->origin, h5->message);
+	return fault ? hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s", h5->path, fault)
+	             : hg__data_copy_text(h5->path, &state->origin, h5->message);
 }
 
 hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state, char *message)
 {
 	struct h5 h5;
 	if (hg_state_create(state) < 0)
-		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a state needs %zu bytes", sizeof **state);
+		return hg__data_fail(message, HG_ERR_NOMEM, "out of memory: a state needs %zu bytes",
+		                     sizeof **state);
 	hg_status status = hg__h5_open(&h5, path, shown, message);
 	if (status == HG_OK)
 		status = read_all(&h5, *state);

@@ -55,7 +55,8 @@ static hg_status write_setting(const struct h5 *h5, hid_t group, const hg_settin
 {
 	if (s->kind == HG_SETTING_TEXT)
 		return hg__h5_fixed_text_write(h5, group, s->name, s->text);
-	return s->kind == HG_SETTING_REAL ? hg__h5_real_write(h5, group, s->name, s->real) : hg__h5_integer_write(h5, group, s->name, s->integer);
+	return s->kind == HG_SETTING_REAL ? hg__h5_real_write(h5, group, s->name, s->real)
+	                                  : hg__h5_integer_write(h5, group, s->name, s->integer);
 }
 
 static hg_status write_settings(const struct h5 *h5, const struct sorted *s)
@@ -97,8 +98,10 @@ static hg_status write_history(const struct h5 *h5, hid_t group, const hg_loss_s
 		scale[k] = s->history[k].scale;
 		reason[k] = s->history[k].reason;
 	}
-	HG__TRY(hg__h5_write(h5, group, "history_scale", H5_F32_SUMMED, HG_LOSS_SCALE_HISTORY, 0, scale, NULL));
-	return hg__h5_write(h5, group, "history_reason", H5_I32, HG_LOSS_SCALE_HISTORY, 0, reason, NULL);
+	HG__TRY(hg__h5_write(h5, group, "history_scale", H5_F32_SUMMED, HG_LOSS_SCALE_HISTORY, 0, scale,
+	                     NULL));
+	return hg__h5_write(h5, group, "history_reason", H5_I32, HG_LOSS_SCALE_HISTORY, 0, reason,
+	                    NULL);
 }
 
 static hg_status write_scale(const struct h5 *h5, hid_t group, const hg_loss_scale *s)
@@ -108,7 +111,8 @@ static hg_status write_scale(const struct h5 *h5, hid_t group, const hg_loss_sca
 		const unsigned char *at = (const unsigned char *)s + hg__checkpoint_scale[k].place;
 		int32_t narrow = 0;
 		int64_t wide = 0;
-		memcpy(hg__checkpoint_scale[k].size == sizeof narrow ? (void *)&narrow : (void *)&wide, at, hg__checkpoint_scale[k].size);
+		memcpy(hg__checkpoint_scale[k].size == sizeof narrow ? (void *)&narrow : (void *)&wide, at,
+		       hg__checkpoint_scale[k].size);
 		HG__TRY(hg__h5_integer_write(h5, group, hg__checkpoint_scale[k].name, wide + narrow));
 	}
 	return write_history(h5, group, s);
@@ -127,7 +131,8 @@ static hg_status write_loss_scale(const struct h5 *h5, const hg_state *state)
 static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_tensor *t, int part)
 {
 	hid_t array = H5I_INVALID_HID;
-	HG__TRY(hg__h5_write(h5, group, t->name, H5_F32_SUMMED, t->rows, t->cols, part ? t->moment[part - 1] : t->master, &array));
+	HG__TRY(hg__h5_write(h5, group, t->name, H5_F32_SUMMED, t->rows, t->cols,
+	                     part ? t->moment[part - 1] : t->master, &array));
 	hg_status status = part ? HG_OK : hg__h5_real_write(h5, array, "reach", t->reach);
 	if (H5Dclose(array) < 0 && status == HG_OK)
 		status = hg__h5_fail(h5, HG_ERR_IO, t->name, "cannot be closed");
@@ -188,8 +193,9 @@ static hg_status check(const hg_state *state, const char *path, char *message)
 	for (int64_t i = 0; i < state->tensors; i++)
 		if (strchr(state->tensor[i].name, '/') || strcmp(state->tensor[i].name, ".") == 0)
 			return hg__data_fail(message, HG_ERR_ARG,
-			                     "%s: cannot be written: a parameter is called \"%.128s\", and a name in a file has no '/' and is not \".\"", path,
-			                     state->tensor[i].name);
+			                     "%s: cannot be written: a parameter is called \"%.128s\", and a "
+			                     "name in a file has no '/' and is not \".\"",
+			                     path, state->tensor[i].name);
 	return HG_OK;
 }
 
@@ -197,7 +203,8 @@ hg_status hg_checkpoint_write(const hg_state *state, const char *path, char *mes
 {
 	struct hg__atomic file;
 	if (!state || !path)
-		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_write: %s is NULL", state ? "path" : "state");
+		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_write: %s is NULL",
+		                     state ? "path" : "state");
 	HG__TRY(check(state, path, message));
 	HG__TRY(hg__atomic_begin(&file, path, message));
 	hg_status status = write_into(state, file.fd, path, message);

@@ -38,7 +38,8 @@ hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, 
 	struct reason reason = {"", 0};
 	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason) < 0)
 		reason = (struct reason){"", 0};
-	return hg__data_fail(h5->message, reason.no_memory ? HG_ERR_NOMEM : status, "%s: %s%s%s%s%s", h5->path, where ? where : "", where ? ": " : "", text,
+	return hg__data_fail(h5->message, reason.no_memory ? HG_ERR_NOMEM : status, "%s: %s%s%s%s%s",
+	                     h5->path, where ? where : "", where ? ": " : "", text,
 	                     *reason.text ? ": " : "", reason.text);
 }
 
@@ -61,7 +62,8 @@ hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *
 		                     "%s: not an HDF5 file (%lld bytes without its signature)", shown,
 		                     (long long)h5->file_bytes);
 	h5->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file") : HG_OK;
+	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, NULL, "damaged or truncated HDF5 file")
+	                    : HG_OK;
 }
 
 hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message)
@@ -96,16 +98,19 @@ int hg__h5_has(hid_t group, const char *name)
 	return H5Lexists(group, name, H5P_DEFAULT) > 0;
 }
 
-hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, const char *where, hid_t *group)
+hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, const char *where,
+                       hid_t *group)
 {
 	H5L_info_t link;
 	*group = H5I_INVALID_HID;
 	if (!hg__h5_has(parent, name))
 		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: no such group", h5->path, where);
 	if (H5Lget_info(parent, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is a link, expected a group", h5->path, where);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: is a link, expected a group",
+		                     h5->path, where);
 	*group = H5Gopen2(parent, name, H5P_DEFAULT);
-	return *group < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "not a group that can be read") : HG_OK;
+	return *group < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, where, "not a group that can be read")
+	                  : HG_OK;
 }
 
 hg_status hg__h5_attribute_class(const struct h5 *h5, hid_t object, const char *name,
@@ -125,7 +130,8 @@ hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *nam
 {
 	const hid_t plist = H5Pcreate(H5P_GROUP_CREATE);
 	*group = H5I_INVALID_HID;
-	if (plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0) /* equal contents are equal files, whenever they are written */
+	/* equal contents are equal files, whenever they are written */
+	if (plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0)
 		*group = H5Gcreate2(parent, name, H5P_DEFAULT, plist, H5P_DEFAULT);
 	hg__h5_release(plist);
 	return *group < 0 ? hg__h5_fail(h5, HG_ERR_IO, name, "group cannot be created") : HG_OK;
@@ -139,9 +145,11 @@ void hg__h5_release(hid_t id)
 
 hid_t hg__h5_half_type(void)
 {
-	/* sign bit 15, 5 bits of exponent from bit 10, 10 bits of mantissa from bit 0, bias 15; fields first, so that the size can shrink */
+	/* sign bit 15, 5 bits of exponent from bit 10, 10 bits of mantissa from bit 0, bias 15; fields
+	 * first, so that the size can shrink */
 	const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-	if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0)
+	if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
+	    H5Tset_ebias(type, 15) >= 0)
 		return type;
 	hg__h5_release(type);
 	return H5I_INVALID_HID;

@@ -5,7 +5,8 @@
 #include "h5/sink.h"
 #include "internal.h"
 
-/* One open HDF5 file, and what its errors need. While it is open, HDF5's own error printing is off; closing restores what was set before. */
+/* One open HDF5 file, and what its errors need. While it is open, HDF5's own error printing is off;
+ * closing restores what was set before. */
 struct h5 {
 	const char *path; /* what the user called it */
 	char *message;
@@ -40,14 +41,15 @@ HG_NODISCARD hg_status hg__h5_open(struct h5 *h5, const char *path, const char *
  * (seal.h); messages call it `path`. *h5 stays where it is until it is closed. `summed`: in HDF5
  * 1.10's own format, where everything but the data themselves carries a checksum; else in the
  * oldest that will do. */
-HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message);
+HG_NODISCARD hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed,
+                                     char *message);
 /* Has all that was written arrived so far? */
 HG_NODISCARD hg_status hg__h5_written(const struct h5 *h5);
 /* Also right after a failed open. Writing can fail as late as here. */
 HG_NODISCARD hg_status hg__h5_close(struct h5 *h5);
 
-/* "F.h5: WHERE: text: HDF5's innermost reason". Right after the call that failed: every other call of HDF5, closing too, forgets the reason. Where HDF5 ran out
- * of memory, that is the status. */
+/* "F.h5: WHERE: text: HDF5's innermost reason". Right after the call that failed: every other call
+ * of HDF5, closing too, forgets the reason. Where HDF5 ran out of memory, that is the status. */
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text);
 
 /* The class of an attribute's values. */
@@ -56,23 +58,34 @@ HG_NODISCARD hg_status hg__h5_attribute_class(const struct h5 *h5, hid_t object,
 
 /* Is there something called `name` in this group? */
 int hg__h5_has(hid_t group, const char *name);
-HG_NODISCARD hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name, const char *where, hid_t *group);
-HG_NODISCARD hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *name, hid_t *group);
+HG_NODISCARD hg_status hg__h5_group(const struct h5 *h5, hid_t parent, const char *name,
+                                    const char *where, hid_t *group);
+HG_NODISCARD hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *name,
+                                           hid_t *group);
 
-/* Attributes. text: variable- or fixed-length string, malloc'd; *value NULL where absent. integer: *found 0 where absent. */
-HG_NODISCARD hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name, const char *where, char **value);
-HG_NODISCARD hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name, const char *where, int64_t *value, int *found);
-HG_NODISCARD hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name, const char *where, double *value, int *found);
-HG_NODISCARD hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value);
+/* Attributes. text: variable- or fixed-length string, malloc'd; *value NULL where absent. integer:
+ * *found 0 where absent. */
+HG_NODISCARD hg_status hg__h5_text(const struct h5 *h5, hid_t object, const char *name,
+                                   const char *where, char **value);
+HG_NODISCARD hg_status hg__h5_integer(const struct h5 *h5, hid_t object, const char *name,
+                                      const char *where, int64_t *value, int *found);
+HG_NODISCARD hg_status hg__h5_real(const struct h5 *h5, hid_t object, const char *name,
+                                   const char *where, double *value, int *found);
+HG_NODISCARD hg_status hg__h5_text_write(const struct h5 *h5, hid_t object, const char *name,
+                                         const char *value);
 /* The same as a string of fixed length, which lies in the object itself. */
-HG_NODISCARD hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name, const char *value);
-HG_NODISCARD hg_status hg__h5_integer_write(const struct h5 *h5, hid_t object, const char *name, int64_t value);
-HG_NODISCARD hg_status hg__h5_real_write(const struct h5 *h5, hid_t object, const char *name, double value);
+HG_NODISCARD hg_status hg__h5_fixed_text_write(const struct h5 *h5, hid_t object, const char *name,
+                                               const char *value);
+HG_NODISCARD hg_status hg__h5_integer_write(const struct h5 *h5, hid_t object, const char *name,
+                                            int64_t value);
+HG_NODISCARD hg_status hg__h5_real_write(const struct h5 *h5, hid_t object, const char *name,
+                                         double value);
 
 /* Open a dataset of `rank` dimensions and look at it: type, shape, storage. Refused: links out of
  * the file, storage outside of it, filters other than shuffle, deflate and checksums, and shapes
  * that the stored bytes cannot fill. */
-HG_NODISCARD hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, const char *where, int rank, struct h5_array *array);
+HG_NODISCARD hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name,
+                                    const char *where, int rank, struct h5_array *array);
 void hg__h5_array_close(struct h5_array *array);
 
 /* Takes `count` elements that were read, of which the first is number `first`. */
@@ -84,21 +97,29 @@ typedef hg_status (*hg__h5_take)(const struct h5 *h5, const struct h5_array *arr
 HG_NODISCARD hg_status hg__h5_read_chunks(const struct h5 *h5, const struct h5_array *array,
                                           hid_t type, size_t size, hg__h5_take take, void *user);
 
-/* Read all elements into fresh memory, widened from whatever integer type the file has. Every value must lie in [low, high]. */
-HG_NODISCARD hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *array, int64_t low, int64_t high, int64_t **values);
-HG_NODISCARD hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_array *array, int64_t low, int64_t high, int32_t **values);
+/* Read all elements into fresh memory, widened from whatever integer type the file has. Every value
+ * must lie in [low, high]. */
+HG_NODISCARD hg_status hg__h5_read_i64(const struct h5 *h5, const struct h5_array *array,
+                                       int64_t low, int64_t high, int64_t **values);
+HG_NODISCARD hg_status hg__h5_read_i32(const struct h5 *h5, const struct h5_array *array,
+                                       int64_t low, int64_t high, int32_t **values);
 /* Integers or booleans that are 0 or 1. */
-HG_NODISCARD hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *array, uint8_t **values);
+HG_NODISCARD hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *array,
+                                        uint8_t **values);
 /* Floats of any width, or integers, as f32; a finite value that f32 cannot hold is refused. */
-HG_NODISCARD hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *array, float **values);
+HG_NODISCARD hg_status hg__h5_read_f32(const struct h5 *h5, const struct h5_array *array,
+                                       float **values);
 /* Binary16 as it is. */
-HG_NODISCARD hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *array, hg_half **values);
+HG_NODISCARD hg_status hg__h5_read_half(const struct h5 *h5, const struct h5_array *array,
+                                        hg_half **values);
 
 /* Element types as they are written: little-endian. H5_F32_SUMMED: f32 with checksums. */
 enum h5_type { H5_U8, H5_I32, H5_I64, H5_HALF, H5_F32, H5_F32_SUMMED };
-/* Write [rows] (cols = 0) or [rows, cols] elements. The open dataset is returned where `out` is not NULL (for attributes). */
-HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type, int64_t rows, int64_t cols, const void *values,
-                                    hid_t *out);
+/* Write [rows] (cols = 0) or [rows, cols] elements. The open dataset is returned where `out` is not
+ * NULL (for attributes). */
+HG_NODISCARD hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name,
+                                    enum h5_type type, int64_t rows, int64_t cols,
+                                    const void *values, hid_t *out);
 
 /* Close a type, space, property list or attribute; nothing where it is none. */
 void hg__h5_release(hid_t id);

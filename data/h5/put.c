@@ -10,8 +10,9 @@ static hid_t file_type(enum h5_type type)
 {
 	if (type == H5_HALF)
 		return hg__h5_half_type();
-	const hid_t named[] = {[H5_U8] = H5T_STD_U8LE,      [H5_I32] = H5T_STD_I32LE,  [H5_I64] = H5T_STD_I64LE,
-	                       [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE, [H5_F32_SUMMED] = H5T_IEEE_F32LE};
+	const hid_t named[] = {
+	    [H5_U8] = H5T_STD_U8LE,      [H5_I32] = H5T_STD_I32LE,  [H5_I64] = H5T_STD_I64LE,
+	    [H5_HALF] = H5I_INVALID_HID, [H5_F32] = H5T_IEEE_F32LE, [H5_F32_SUMMED] = H5T_IEEE_F32LE};
 	return H5Tcopy(named[type]);
 }
 
@@ -19,26 +20,32 @@ static hid_t file_type(enum h5_type type)
 static hid_t memory_type(hid_t type)
 {
 	const hid_t memory = H5Tcopy(type);
-	if (memory >= 0 && H5Tget_size(memory) > 1 && H5Tset_order(memory, H5Tget_order(H5T_NATIVE_INT)) < 0) {
+	if (memory >= 0 && H5Tget_size(memory) > 1 &&
+	    H5Tset_order(memory, H5Tget_order(H5T_NATIVE_INT)) < 0) {
 		H5Tclose(memory);
 		return H5I_INVALID_HID;
 	}
 	return memory;
 }
 
-/* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate. Features and weights are noise to deflate: they stay as they are,
- * features contiguous, which is also the fastest to read. */
+/* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate.
+ * Features and weights are noise to deflate: they stay as they are, features contiguous, which is
+ * also the fastest to read. */
 static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t dim[2], size_t size)
 {
-	const hsize_t largest = CHUNK_BYTES / size, width = rank == 2 && dim[1] < largest ? dim[1] : rank == 2 ? largest : 1;
-	if (H5Pset_obj_track_times(plist, 0) < 0) /* equal datasets are equal files, whenever they are written */
+	const hsize_t largest = CHUNK_BYTES / size, width = rank == 2 && dim[1] < largest ? dim[1]
+	                                                    : rank == 2                   ? largest
+	                                                                                  : 1;
+	/* equal datasets are equal files, whenever they are written */
+	if (H5Pset_obj_track_times(plist, 0) < 0)
 		return 0;
 	if (type == H5_HALF || type == H5_F32 || dim[0] == 0 || width == 0)
 		return 1;
 	const hsize_t rows = largest / width, chunk[2] = {dim[0] < rows ? dim[0] : rows, width};
 	if (H5Pset_chunk(plist, rank, chunk) < 0)
 		return 0;
-	return type == H5_F32_SUMMED ? H5Pset_fletcher32(plist) >= 0 : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
+	return type == H5_F32_SUMMED ? H5Pset_fletcher32(plist) >= 0
+	                             : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
 }
 
 /* What a watcher is told while a dataset is written. */
@@ -60,18 +67,24 @@ static const char *doing(const char *name)
 }
 
 /* Rows in slabs of some MiB, so that a watcher can stop the work. */
-static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, const char *name, int rank, const hsize_t dim[2], const void *values)
+static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, const char *name,
+                             int rank, const hsize_t dim[2], const void *values)
 {
-	const int64_t width = rank == 2 ? (int64_t)dim[1] : 1, rows = (int64_t)dim[0], size = (int64_t)H5Tget_size(memory);
+	const int64_t width = rank == 2 ? (int64_t)dim[1] : 1, rows = (int64_t)dim[0],
+	              size = (int64_t)H5Tget_size(memory);
 	const int64_t step = width * size < 16 * CHUNK_BYTES ? 16 * CHUNK_BYTES / (width * size) : 1;
 	const char *what = doing(name);
 	for (int64_t row = 0; row < rows; row += step) {
-		const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)(rows - row < step ? rows - row : step), dim[1]};
+		const hsize_t start[2] = {(hsize_t)row, 0},
+		              count[2] = {(hsize_t)(rows - row < step ? rows - row : step), dim[1]};
 		HG__TRY(hg__data_step(h5->progress, what, row, rows, h5->message));
 		const hid_t to = H5Dget_space(dataset), from = H5Screate_simple(rank, count, NULL);
-		const int ok = to >= 0 && from >= 0 && H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT, (const char *)values + row * width * size) >= 0;
-		const hg_status status = ok ? hg__h5_written(h5) : hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
+		const int ok = to >= 0 && from >= 0 &&
+		               H5Sselect_hyperslab(to, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+		               H5Dwrite(dataset, memory, from, to, H5P_DEFAULT,
+		                        (const char *)values + row * width * size) >= 0;
+		const hg_status status =
+		    ok ? hg__h5_written(h5) : hg__h5_fail(h5, HG_ERR_IO, name, "cannot be written");
 		hg__h5_release(to);
 		hg__h5_release(from);
 		HG__TRY(status);
@@ -79,15 +92,18 @@ static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, c
 	return HG_OK;
 }
 
-hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type, int64_t rows, int64_t cols, const void *values, hid_t *out)
+hg_status hg__h5_write(const struct h5 *h5, hid_t parent, const char *name, enum h5_type type,
+                       int64_t rows, int64_t cols, const void *values, hid_t *out)
 {
 	const int rank = cols > 0 ? 2 : 1;
 	const hsize_t dim[2] = {(hsize_t)rows, (hsize_t)cols};
 	const int64_t elements = cols > 0 ? rows * cols : rows;
-	const hid_t on_disk = file_type(type), memory = memory_type(on_disk), space = H5Screate_simple(rank, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+	const hid_t on_disk = file_type(type), memory = memory_type(on_disk),
+	            space = H5Screate_simple(rank, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	hid_t dataset = H5I_INVALID_HID;
 	hg_status status = HG_OK;
-	if (on_disk >= 0 && memory >= 0 && space >= 0 && plist >= 0 && set_storage(plist, type, rank, dim, H5Tget_size(on_disk)))
+	if (on_disk >= 0 && memory >= 0 && space >= 0 && plist >= 0 &&
+	    set_storage(plist, type, rank, dim, H5Tget_size(on_disk)))
 		dataset = H5Dcreate2(parent, name, on_disk, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 	if (dataset < 0)
 		status = hg__h5_fail(h5, HG_ERR_IO, name, "dataset cannot be created");

@@ -1,4 +1,5 @@
-/* HDF5 file -> dataset. Layout: FORMAT.md. Everything is looked at before it is used; the caller gets a dataset that passed hg_dataset_check. */
+/* HDF5 file -> dataset. Layout: FORMAT.md. Everything is looked at before it is used; the caller
+ * gets a dataset that passed hg_dataset_check. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,14 @@ static hg_status read_identity(const struct h5 *h5, hg_dataset *d)
 	if (status == HG_OK)
 		status = hg__h5_text(h5, h5->file, "format_version", "/", &version);
 	if (status == HG_OK && (!format || strcmp(format, "halfgraph") != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format is %.64s, expected halfgraph: not a HalfGraph dataset", h5->path,
-		                       format ? format : "missing");
+		status = hg__data_fail(
+		    h5->message, HG_ERR_FORMAT,
+		    "%s: /: attribute format is %.64s, expected halfgraph: not a HalfGraph dataset",
+		    h5->path, format ? format : "missing");
 	if (status == HG_OK && (!version || strncmp(version, "1.", 2) != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute format_version is %.64s; this reader knows 1.x", h5->path,
-		                       version ? version : "missing");
+		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                       "%s: /: attribute format_version is %.64s; this reader knows 1.x",
+		                       h5->path, version ? version : "missing");
 	free(format);
 	free(version);
 	HG__TRY(status);
@@ -34,16 +38,20 @@ static hg_status read_graph(const struct h5 *h5, hg_dataset *d)
 	d->col = m.col;
 	d->weight = m.value;
 	return m.rows == m.cols ? HG_OK
-	                        : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /graph: is %" PRId64 " x %" PRId64 ", expected as many rows as columns", h5->path,
-	                                        m.rows, m.cols);
+	                        : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                                        "%s: /graph: is %" PRId64 " x %" PRId64
+	                                        ", expected as many rows as columns",
+	                                        h5->path, m.rows, m.cols);
 }
 
-static hg_status expect_length(const struct h5 *h5, const struct h5_array *a, int64_t expected, const char *what)
+static hg_status expect_length(const struct h5 *h5, const struct h5_array *a, int64_t expected,
+                               const char *what)
 {
 	if (a->dim[0] == expected)
 		return HG_OK;
-	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: has %" PRId64 " rows, but there are %" PRId64 " %s", h5->path, a->where, a->dim[0], expected,
-	                     what);
+	return hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                     "%s: %s: has %" PRId64 " rows, but there are %" PRId64 " %s", h5->path,
+	                     a->where, a->dim[0], expected, what);
 }
 
 static hg_status read_dense(const struct h5 *h5, hid_t nodes, hg_dataset *d)
@@ -54,7 +62,8 @@ static hg_status read_dense(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	d->features = a.dim[1];
 	d->feat_dtype = a.is_half ? HG_F16 : HG_F32;
 	if (status == HG_OK)
-		status = a.is_half ? hg__h5_read_half(h5, &a, (hg_half **)&d->feat) : hg__h5_read_f32(h5, &a, (float **)&d->feat);
+		status = a.is_half ? hg__h5_read_half(h5, &a, (hg_half **)&d->feat)
+		                   : hg__h5_read_f32(h5, &a, (float **)&d->feat);
 	hg__h5_array_close(&a);
 	return status;
 }
@@ -69,14 +78,18 @@ static hg_status read_sparse(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 	d->feat_value = m.value;
 	if (m.rows == d->nodes)
 		return HG_OK;
-	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /nodes/feat_csr: has %" PRId64 " rows, but there are %" PRId64 " nodes", h5->path, m.rows, d->nodes);
+	return hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                     "%s: /nodes/feat_csr: has %" PRId64 " rows, but there are %" PRId64
+	                     " nodes",
+	                     h5->path, m.rows, d->nodes);
 }
 
 static hg_status read_features(const struct h5 *h5, hid_t nodes, hg_dataset *d)
 {
 	const int dense = hg__h5_has(nodes, "feat"), sparse = hg__h5_has(nodes, "feat_csr");
 	if (dense && sparse)
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /nodes: has both feat and feat_csr", h5->path);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /nodes: has both feat and feat_csr",
+		                     h5->path);
 	if (dense)
 		return read_dense(h5, nodes, d);
 	return sparse ? read_sparse(h5, nodes, d) : HG_OK;
@@ -119,8 +132,11 @@ static hg_status read_batch(const struct h5 *h5, hg_dataset *d)
 	H5Gclose(group);
 	HG__TRY(status);
 	d->graphs = a.dim[0] - 1;
-	status = a.dim[0] > 0 ? hg__h5_read_i64(h5, &a, 0, d->nodes, &d->graph_ptr)
-	                      : hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /batch/graph_ptr: is empty, expected graphs + 1 elements", h5->path);
+	status = a.dim[0] > 0
+	             ? hg__h5_read_i64(h5, &a, 0, d->nodes, &d->graph_ptr)
+	             : hg__data_fail(h5->message, HG_ERR_FORMAT,
+	                             "%s: /batch/graph_ptr: is empty, expected graphs + 1 elements",
+	                             h5->path);
 	hg__h5_array_close(&a);
 	return status;
 }
@@ -140,7 +156,9 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	int64_t classes = 0;
 	HG__TRY(hg__h5_integer(h5, h5->file, "num_classes", "/", &classes, &has_classes));
 	if (has_classes && (classes < 0 || classes > INT32_MAX))
-		return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: /: attribute num_classes is %" PRId64 ", not in [0, 2147483647]", h5->path, classes);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: /: attribute num_classes is %" PRId64 ", not in [0, 2147483647]",
+		                     h5->path, classes);
 	d->classes = (int32_t)classes;
 	if (!hg__h5_has(owner->group, "label"))
 		return HG_OK;
@@ -148,14 +166,16 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	HG__TRY(hg__h5_array(h5, owner->group, "label", where, 1, &a));
 	hg_status status = expect_length(h5, &a, owner->count, owner->what);
 	if (status == HG_OK)
-		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->label); /* against num_classes: hg_dataset_check */
+		/* against num_classes: hg_dataset_check */
+		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->label);
 	if (status == HG_OK && !has_classes)
 		status = hg__data_count_classes(d, h5->path, "add the attribute num_classes", h5->message);
 	hg__h5_array_close(&a);
 	return status;
 }
 
-static hg_status read_mask(const struct h5 *h5, const struct owner *owner, const char *name, uint8_t **mask)
+static hg_status read_mask(const struct h5 *h5, const struct owner *owner, const char *name,
+                           uint8_t **mask)
 {
 	struct h5_array a;
 	char where[128];
@@ -168,7 +188,8 @@ static hg_status read_mask(const struct h5 *h5, const struct owner *owner, const
 	return status;
 }
 
-static hg_status read_list(const struct h5 *h5, hid_t split, const char *name, int64_t count, uint8_t **mask)
+static hg_status read_list(const struct h5 *h5, hid_t split, const char *name, int64_t count,
+                           uint8_t **mask)
 {
 	struct h5_array a;
 	char where[128];
@@ -194,16 +215,20 @@ static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_
 	const struct {
 		const char *mask, *list;
 		uint8_t **to;
-	} sets[3] = {{"train_mask", "train", &d->train_mask}, {"val_mask", "valid", &d->val_mask}, {"test_mask", "test", &d->test_mask}};
+	} sets[3] = {{"train_mask", "train", &d->train_mask},
+	             {"val_mask", "valid", &d->val_mask},
+	             {"test_mask", "test", &d->test_mask}};
 	hid_t split = H5I_INVALID_HID;
 	hg_status status = HG_OK;
 	if (hg__h5_has(h5->file, "split"))
 		HG__TRY(hg__h5_group(h5, h5->file, "split", "/split", &split));
 	for (int k = 0; status == HG_OK && k < 3; k++) {
-		const int as_mask = hg__h5_has(owner->group, sets[k].mask), as_list = split >= 0 && hg__h5_has(split, sets[k].list);
+		const int as_mask = hg__h5_has(owner->group, sets[k].mask),
+		          as_list = split >= 0 && hg__h5_has(split, sets[k].list);
 		if (as_mask && as_list)
-			status = hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s/%s and /split/%s: both are there, expected one", h5->path, owner->path, sets[k].mask,
-			                       sets[k].list);
+			status = hg__data_fail(h5->message, HG_ERR_FORMAT,
+			                       "%s: %s/%s and /split/%s: both are there, expected one",
+			                       h5->path, owner->path, sets[k].mask, sets[k].list);
 		else if (as_mask)
 			status = read_mask(h5, owner, sets[k].mask, sets[k].to);
 		else if (as_list)
@@ -214,7 +239,8 @@ static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_
 	return status;
 }
 
-static hg_status read_owned(const struct h5 *h5, hid_t group, const char *path, const char *what, int64_t count, hg_dataset *d)
+static hg_status read_owned(const struct h5 *h5, hid_t group, const char *path, const char *what,
+                            int64_t count, hg_dataset *d)
 {
 	const struct owner owner = {group, path, what, count};
 	HG__TRY(read_labels(h5, &owner, d));

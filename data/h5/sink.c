@@ -37,8 +37,8 @@ static herr_t close_sink(H5FD_t *file)
 static herr_t query(const H5FD_t *file, unsigned long *flags)
 {
 	(void)file;
-	*flags =
-	    H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+	*flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+	         H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
 	return 0;
 }
 
@@ -62,14 +62,16 @@ static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type)
 }
 
 /* Bytes that were never written, or not successfully, are zeros. */
-static herr_t read_back(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
+static herr_t read_back(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                        void *buffer)
 {
 	struct hg__h5_sink *sink = sink_of(file);
 	size_t done = 0;
 	(void)type;
 	(void)transfer;
 	while (done < size) {
-		const ssize_t got = pread(sink->fd, (char *)buffer + done, size - done, (off_t)(address + done));
+		const ssize_t got =
+		    pread(sink->fd, (char *)buffer + done, size - done, (off_t)(address + done));
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0 && sink->reason == 0)
@@ -82,13 +84,15 @@ static herr_t read_back(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
 	return 0;
 }
 
-static herr_t write_out(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, const void *buffer)
+static herr_t write_out(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                        const void *buffer)
 {
 	struct hg__h5_sink *sink = sink_of(file);
 	(void)type;
 	(void)transfer;
 	for (size_t done = 0; done < size && sink->reason == 0;) {
-		const ssize_t put = pwrite(sink->fd, (const char *)buffer + done, size - done, (off_t)(address + done));
+		const ssize_t put =
+		    pwrite(sink->fd, (const char *)buffer + done, size - done, (off_t)(address + done));
 		if (put > 0)
 			done += (size_t)put;
 		else if (put == 0 || errno != EINTR)
@@ -105,7 +109,8 @@ static herr_t truncate_sink(H5FD_t *file, hid_t transfer, hbool_t closing)
 	struct hg__h5_sink *sink = sink_of(file);
 	(void)transfer;
 	(void)closing;
-	if (sink->end != sink->allocated && sink->reason == 0 && ftruncate(sink->fd, (off_t)sink->allocated) != 0)
+	if (sink->end != sink->allocated && sink->reason == 0 &&
+	    ftruncate(sink->fd, (off_t)sink->allocated) != 0)
 		sink->reason = errno;
 	sink->end = sink->allocated;
 	return 0;
@@ -132,7 +137,8 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY, /* as in HDF5's own drivers: metadata apart from data */
 };
 
-/* The format, and no times: equal contents are equal files. Checksums of headers, of groups and of where the data lie came with it. */
+/* The format, and no times: equal contents are equal files. Checksums of headers, of groups and of
+ * where the data lie came with it. */
 static int set_format(hid_t access, hid_t create, int summed)
 {
 	return H5Pset_userblock(create, HG__SEAL_BYTES) >= 0 &&
@@ -143,9 +149,11 @@ static int set_format(hid_t access, hid_t create, int summed)
 hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd, int summed)
 {
 	hid_t file = H5I_INVALID_HID;
-	const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
+	const hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS),
+	            create = H5Pcreate(H5P_FILE_CREATE);
 	*sink = (struct hg__h5_sink){.fd = fd};
-	if (id >= 0 && access >= 0 && create >= 0 && set_format(access, create, summed) && H5Pset_driver(access, id, &sink) >= 0)
+	if (id >= 0 && access >= 0 && create >= 0 && set_format(access, create, summed) &&
+	    H5Pset_driver(access, id, &sink) >= 0)
 		file = H5Fcreate("halfgraph", H5F_ACC_TRUNC, create, access);
 	hg__h5_release(create);
 	hg__h5_release(access);

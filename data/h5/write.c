@@ -21,7 +21,8 @@ static hg_status write_graph(const struct h5 *h5, const hg_dataset *d)
 static hg_status write_dense(const struct h5 *h5, hid_t nodes, const hg_dataset *d)
 {
 	hid_t feat = H5I_INVALID_HID;
-	HG__TRY(hg__h5_write(h5, nodes, "feat", d->feat_dtype == HG_F16 ? H5_HALF : H5_F32, d->nodes, d->features, d->feat, &feat));
+	HG__TRY(hg__h5_write(h5, nodes, "feat", d->feat_dtype == HG_F16 ? H5_HALF : H5_F32, d->nodes,
+	                     d->features, d->feat, &feat));
 	hg_status status = hg__h5_real_write(h5, feat, "amax", hg__data_amax(d));
 	if (H5Dclose(feat) < 0 && status == HG_OK)
 		status = hg__h5_fail(h5, HG_ERR_IO, "feat", "cannot be closed");
@@ -34,7 +35,8 @@ static hg_status write_features(const struct h5 *h5, hid_t nodes, const hg_datas
 		return write_dense(h5, nodes, d);
 	if (!d->feat_rowptr)
 		return HG_OK;
-	const struct hg__sparse m = {d->nodes, d->features, d->feat_rowptr[d->nodes], d->feat_rowptr, d->feat_col, d->feat_value};
+	const struct hg__sparse m = {d->nodes,       d->features, d->feat_rowptr[d->nodes],
+	                             d->feat_rowptr, d->feat_col, d->feat_value};
 	return hg__binsparse_write(h5, nodes, "feat_csr", &m, "node", "feature");
 }
 
@@ -45,10 +47,14 @@ static hg_status write_owned(const struct h5 *h5, hid_t group, const hg_dataset 
 		const char *name;
 		enum h5_type type;
 		const void *values;
-	} arrays[] = {{"label", H5_I32, d->label}, {"train_mask", H5_U8, d->train_mask}, {"val_mask", H5_U8, d->val_mask}, {"test_mask", H5_U8, d->test_mask}};
+	} arrays[] = {{"label", H5_I32, d->label},
+	              {"train_mask", H5_U8, d->train_mask},
+	              {"val_mask", H5_U8, d->val_mask},
+	              {"test_mask", H5_U8, d->test_mask}};
 	for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; k++)
 		if (arrays[k].values)
-			HG__TRY(hg__h5_write(h5, group, arrays[k].name, arrays[k].type, n, 0, arrays[k].values, NULL));
+			HG__TRY(hg__h5_write(h5, group, arrays[k].name, arrays[k].type, n, 0, arrays[k].values,
+			                     NULL));
 	return HG_OK;
 }
 
@@ -73,7 +79,8 @@ static hg_status write_batch(const struct h5 *h5, const hg_dataset *d)
 	if (!d->graph_ptr)
 		return HG_OK;
 	HG__TRY(hg__h5_group_create(h5, h5->file, "batch", &batch));
-	const hg_status status = hg__h5_write(h5, batch, "graph_ptr", H5_I64, d->graphs + 1, 0, d->graph_ptr, NULL);
+	const hg_status status =
+	    hg__h5_write(h5, batch, "graph_ptr", H5_I64, d->graphs + 1, 0, d->graph_ptr, NULL);
 	H5Gclose(batch);
 	HG__TRY(status);
 	HG__TRY(hg__h5_group_create(h5, h5->file, "graphs", &graphs));
@@ -90,7 +97,8 @@ static hg_status write_all(const struct h5 *h5, const hg_dataset *d)
 	return write_batch(h5, d);
 }
 
-static hg_status write_into(const hg_dataset *d, int fd, const char *path, const hg_progress *progress, char *message)
+static hg_status write_into(const hg_dataset *d, int fd, const char *path,
+                            const hg_progress *progress, char *message)
 {
 	struct h5 h5;
 	hg_status status = hg__h5_create(&h5, fd, path, 0, message);
@@ -103,11 +111,13 @@ static hg_status write_into(const hg_dataset *d, int fd, const char *path, const
 	return status < 0 ? status : closed;
 }
 
-hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path, const hg_progress *progress, char *message)
+hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path,
+                                   const hg_progress *progress, char *message)
 {
 	struct hg__atomic file;
 	if (!dataset || !path)
-		return hg__data_fail(message, HG_ERR_ARG, "dataset_write: %s is NULL", dataset ? "path" : "dataset");
+		return hg__data_fail(message, HG_ERR_ARG, "dataset_write: %s is NULL",
+		                     dataset ? "path" : "dataset");
 	HG__TRY(hg_dataset_check(dataset, path, message));
 	HG__TRY(hg__atomic_begin(&file, path, message));
 	hg_status status = write_into(dataset, file.fd, path, progress, message);

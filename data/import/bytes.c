@@ -16,7 +16,8 @@
 
 static hg_status fail(const struct hg__bytes *b, const char *text)
 {
-	return hg__data_fail(b->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", b->path, b->taken - (int64_t)(b->end - b->begin), text);
+	return hg__data_fail(b->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", b->path,
+	                     b->taken - (int64_t)(b->end - b->begin), text);
 }
 
 /* A signal ended the wait for a pipe: go on unless the watcher wants to stop. */
@@ -53,10 +54,13 @@ static hg_status look(struct hg__bytes *b)
 		return HG_OK;
 	b->state = HG__BETWEEN_MEMBERS;
 	b->z_ready = inflateInit2(&b->z, GZIP_WINDOW) == Z_OK;
-	return b->z_ready ? HG_OK : hg__data_fail(b->message, HG_ERR_NOMEM, "%s: out of memory for inflating", b->path);
+	return b->z_ready ? HG_OK
+	                  : hg__data_fail(b->message, HG_ERR_NOMEM, "%s: out of memory for inflating",
+	                                  b->path);
 }
 
-hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progress *progress, char *message)
+hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progress *progress,
+                         char *message)
 {
 	struct stat info;
 	*b = (struct hg__bytes){.path = path, .message = message, .progress = progress};
@@ -137,5 +141,6 @@ hg_status hg__bytes_read(struct hg__bytes *b, void *to, size_t room, size_t *got
 		}
 	}
 	b->began |= *got > 0;
-	return b->began ? HG_OK : hg__data_fail(b->message, HG_ERR_FORMAT, "%s: is empty: 0 bytes", b->path);
+	return b->began ? HG_OK
+	                : hg__data_fail(b->message, HG_ERR_FORMAT, "%s: is empty: 0 bytes", b->path);
 }

@@ -5,8 +5,10 @@
 
 #include "internal.h"
 
-/* The bytes of a file or pipe: as they are, or inflated where it begins as gzip does. Several gzip members in a row are one text, as gzip reads them, and zeros
- * may pad the last. Anything else behind it is refused (gzip warns, zlib says nothing), and so is a file without a byte: both are downloads gone wrong. */
+/* The bytes of a file or pipe: as they are, or inflated where it begins as gzip does. Several gzip
+ * members in a row are one text, as gzip reads them, and zeros may pad the last. Anything else
+ * behind it is refused (gzip warns, zlib says nothing), and so is a file without a byte: both are
+ * downloads gone wrong. */
 struct hg__bytes {
 	const char *path;
 	char *message;
@@ -21,7 +23,8 @@ struct hg__bytes {
 };
 
 /* Close it also where this fails. */
-HG_NODISCARD hg_status hg__bytes_open(struct hg__bytes *bytes, const char *path, const hg_progress *progress, char *message);
+HG_NODISCARD hg_status hg__bytes_open(struct hg__bytes *bytes, const char *path,
+                                      const hg_progress *progress, char *message);
 /* Up to `room` bytes; *got 0 at the end. */
 HG_NODISCARD hg_status hg__bytes_read(struct hg__bytes *bytes, void *to, size_t room, size_t *got);
 void hg__bytes_close(struct hg__bytes *bytes);

@@ -49,12 +49,15 @@ static hg_status number_nodes(struct edge_list *list, hg_dataset *d, struct hg__
 	const int identity = d->nodes == 0 || ids[d->nodes - 1] == d->nodes - 1;
 	d->orig_id = ids;
 	if (d->nodes > INT32_MAX)
-		return hg__data_fail(message, HG_ERR_RANGE, "edges: %" PRId64 " nodes, at most 2147483647 are possible", d->nodes);
+		return hg__data_fail(message, HG_ERR_RANGE,
+		                     "edges: %" PRId64 " nodes, at most 2147483647 are possible", d->nodes);
 	coo->rows = coo->cols = d->nodes;
 	HG__TRY(hg__coo_reserve(coo, list->m, list->columns == 3, message));
 	for (int64_t e = 0; e < list->m; e++) {
-		const int32_t source = identity ? (int32_t)list->source[e] : number_of(ids, d->nodes, list->source[e]);
-		const int32_t destination = identity ? (int32_t)list->destination[e] : number_of(ids, d->nodes, list->destination[e]);
+		const int32_t source =
+		    identity ? (int32_t)list->source[e] : number_of(ids, d->nodes, list->source[e]);
+		const int32_t destination = identity ? (int32_t)list->destination[e]
+		                                     : number_of(ids, d->nodes, list->destination[e]);
 		HG__TRY(hg__coo_add(coo, destination, source, list->weight ? list->weight[e] : 1, message));
 	}
 	if (identity) {

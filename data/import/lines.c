@@ -8,7 +8,8 @@
 
 #include "import/number.h"
 
-hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress, char *message)
+hg_status hg__lines_open(struct lines *lines, const char *path, const hg_progress *progress,
+                         char *message)
 {
 	*lines = (struct lines){.path = path, .message = message};
 	HG__TRY(hg__bytes_open(&lines->bytes, path, progress, message));
@@ -24,8 +25,9 @@ void hg__lines_close(struct lines *lines)
 
 hg_status hg__lines_fail(const struct lines *lines, const char *text, const char *line)
 {
-	return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %s%s%.60s%s", lines->path, lines->number, text, line ? ", found \"" : "",
-	                     line ? line : "", line ? "\"" : "");
+	return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %s%s%.60s%s", lines->path,
+	                     lines->number, text, line ? ", found \"" : "", line ? line : "",
+	                     line ? "\"" : "");
 }
 
 /* Move the unread part to the front and fill up behind it. */
@@ -35,7 +37,8 @@ static hg_status refill(struct lines *lines)
 	lines->end -= lines->begin;
 	memmove(lines->buffer, lines->buffer + lines->begin, lines->end);
 	lines->begin = 0;
-	HG__TRY(hg__bytes_read(&lines->bytes, lines->buffer + lines->end, HG__LINE_MAX - lines->end, &got));
+	HG__TRY(
+	    hg__bytes_read(&lines->bytes, lines->buffer + lines->end, HG__LINE_MAX - lines->end, &got));
 	lines->finished = got == 0;
 	lines->end += got;
 	return HG_OK;
@@ -100,7 +103,8 @@ int hg__lines_whole(const char **at, int64_t *value)
 	return 1;
 }
 
-hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected, const char *range, const char **at, int64_t *value)
+hg_status hg__lines_integer(const struct lines *lines, const char *line, const char *expected,
+                            const char *range, const char **at, int64_t *value)
 {
 	const char *c = *at;
 	const int negative = *c == '-';
@@ -117,7 +121,8 @@ hg_status hg__lines_integer(const struct lines *lines, const char *line, const c
 	return HG_OK;
 }
 
-hg_status hg__lines_number(const struct lines *lines, const char *line, const char *expected, const char **at, float *number)
+hg_status hg__lines_number(const struct lines *lines, const char *line, const char *expected,
+                           const char **at, float *number)
 {
 	double value = 0.0;
 	const char *end = hg__number_read(*at, &value);

@@ -1,6 +1,8 @@
-/* Matrix Market, coordinate format: a banner line, % comments, "rows columns entries", then "i j [value]" per line, 1-based. Entry (i, j) is row i =
- * destination, column j = source. Fields real, integer and pattern; symmetries general, symmetric and skew-symmetric (the stored triangle is mirrored). A value
- * of 0 is an edge like any other. Entries at the same place add up. */
+/* Matrix Market, coordinate format: a banner line, % comments, "rows columns entries", then "i j
+ * [value]" per line, 1-based. Entry (i, j) is row i =
+ * destination, column j = source. Fields real, integer and pattern; symmetries general, symmetric
+ * and skew-symmetric (the stored triangle is mirrored). A value of 0 is an edge like any other.
+ * Entries at the same place add up. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,20 +28,25 @@ struct matrix {
 	struct hg__coo coo;
 };
 
-static hg_status refuse(const struct lines *lines, const char *what, const char *found, const char *expected)
+static hg_status refuse(const struct lines *lines, const char *what, const char *found,
+                        const char *expected)
 {
-	return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %s %s is not supported; %s", lines->path, lines->number, what, found, expected);
+	return hg__data_fail(lines->message, HG_ERR_FORMAT,
+	                     "%s:%" PRId64 ": %s %s is not supported; %s", lines->path, lines->number,
+	                     what, found, expected);
 }
 
 /* %%MatrixMarket matrix coordinate FIELD SYMMETRY, in any case */
 static hg_status parse_banner(const struct lines *lines, const char *line, struct matrix *mtx)
 {
-	static const struct symmetry symmetries[] = {{"general", 0, 1, 1}, {"symmetric", 1, 1, 1}, {"skew-symmetric", 1, 0, -1}};
+	static const struct symmetry symmetries[] = {
+	    {"general", 0, 1, 1}, {"symmetric", 1, 1, 1}, {"skew-symmetric", 1, 0, -1}};
 	char word[5][32] = {"", "", "", "", ""};
 	if (sscanf(line, "%31s %31s %31s %31s %31s", word[0], word[1], word[2], word[3], word[4]) !=
 	        5 ||
 	    !hg__same_word(word[0], "%%MatrixMarket") || !hg__same_word(word[1], "matrix"))
-		return hg__lines_fail(lines, "expected \"%%MatrixMarket matrix coordinate FIELD SYMMETRY\"", line);
+		return hg__lines_fail(lines, "expected \"%%MatrixMarket matrix coordinate FIELD SYMMETRY\"",
+		                      line);
 	if (!hg__same_word(word[2], "coordinate"))
 		return refuse(lines, "format", word[2], "coordinate is (a dense array is not a graph)");
 	const int pattern = hg__same_word(word[3], "pattern");
@@ -62,14 +69,21 @@ static hg_status parse_size(const struct lines *lines, const char *line, struct 
 	const char *at = line, *expected = "expected \"rows columns entries\"";
 	int64_t *const size[] = {&mtx->rows, &cols, &mtx->entries};
 	for (int k = 0; k < 3; k++)
-		HG__TRY(hg__lines_integer(lines, line, expected, "expected rows and columns to 2147483647, entries to 9223372036854775807", &at, size[k]));
+		HG__TRY(hg__lines_integer(
+		    lines, line, expected,
+		    "expected rows and columns to 2147483647, entries to 9223372036854775807", &at,
+		    size[k]));
 	if (*at)
 		return hg__lines_fail(lines, expected, line);
 	if (mtx->rows != cols)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": the matrix is %" PRId64 " x %" PRId64 ", expected as many rows as columns",
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": the matrix is %" PRId64 " x %" PRId64
+		                     ", expected as many rows as columns",
 		                     lines->path, lines->number, mtx->rows, cols);
 	if (mtx->rows < 0 || mtx->rows > INT32_MAX || mtx->entries < 0)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %" PRId64 " rows and %" PRId64 " entries; at most 2147483647 rows are possible",
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": %" PRId64 " rows and %" PRId64
+		                     " entries; at most 2147483647 rows are possible",
 		                     lines->path, lines->number, mtx->rows, mtx->entries);
 	mtx->coo.rows = mtx->coo.cols = mtx->rows;
 	return hg__coo_reserve(&mtx->coo, 1024, mtx->has_values, lines->message);
@@ -79,22 +93,31 @@ static hg_status add_entry(const struct lines *lines, const char *line, struct m
 {
 	int64_t i = 0, j = 0;
 	float value = 1;
-	const char *at = line, *expected = mtx->has_values ? "expected \"row column value\", the value finite" : "expected \"row column\"";
-	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &i));
-	HG__TRY(hg__lines_integer(lines, line, expected, "expected row and column from 1 to 2147483647 at most", &at, &j));
+	const char *at = line, *expected = mtx->has_values
+	                                       ? "expected \"row column value\", the value finite"
+	                                       : "expected \"row column\"";
+	HG__TRY(hg__lines_integer(lines, line, expected,
+	                          "expected row and column from 1 to 2147483647 at most", &at, &i));
+	HG__TRY(hg__lines_integer(lines, line, expected,
+	                          "expected row and column from 1 to 2147483647 at most", &at, &j));
 	if (mtx->has_values)
 		HG__TRY(hg__lines_number(lines, line, expected, &at, &value));
 	if (*at)
 		return hg__lines_fail(lines, expected, line);
 	if (i < 1 || i > mtx->rows || j < 1 || j > mtx->rows)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is not in 1 .. %" PRId64, lines->path,
-		                     lines->number, i, j, mtx->rows);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64
+		                     ") is not in 1 .. %" PRId64,
+		                     lines->path, lines->number, i, j, mtx->rows);
 	if (mtx->symmetry->mirrored && (j > i || (j == i && !mtx->symmetry->diagonal)))
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64 ") is not below the diagonal of a %s matrix",
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": entry (%" PRId64 ", %" PRId64
+		                     ") is not below the diagonal of a %s matrix",
 		                     lines->path, lines->number, i, j, mtx->symmetry->name);
 	HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(i - 1), (int32_t)(j - 1), value, lines->message));
 	if (mtx->symmetry->mirrored && i != j)
-		HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(j - 1), (int32_t)(i - 1), mtx->symmetry->sign * value, lines->message));
+		HG__TRY(hg__coo_add(&mtx->coo, (int32_t)(j - 1), (int32_t)(i - 1),
+		                    mtx->symmetry->sign * value, lines->message));
 	return HG_OK;
 }
 
@@ -102,10 +125,13 @@ static hg_status add_entry(const struct lines *lines, const char *line, struct m
 static hg_status check_counts(const struct lines *lines, const struct matrix *mtx, int64_t found)
 {
 	if (found != mtx->entries)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s: ends after %" PRId64 " entries, %" PRId64 " are declared", lines->path, found, mtx->entries);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s: ends after %" PRId64 " entries, %" PRId64 " are declared",
+		                     lines->path, found, mtx->entries);
 	if (mtx->rows > 1000000 + 1000 * found)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s: declares %" PRId64 " rows for %" PRId64 " entries: not a graph", lines->path, mtx->rows,
-		                     found);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s: declares %" PRId64 " rows for %" PRId64 " entries: not a graph",
+		                     lines->path, mtx->rows, found);
 	return HG_OK;
 }
 
@@ -124,14 +150,16 @@ static hg_status read_matrix(struct lines *lines, struct matrix *mtx)
 		if (*at == 0 || *at == '%')
 			continue;
 		if (sized && found == mtx->entries)
-			return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": an entry after the %" PRId64 " declared ones", lines->path, lines->number,
-			                     found);
+			return hg__data_fail(lines->message, HG_ERR_FORMAT,
+			                     "%s:%" PRId64 ": an entry after the %" PRId64 " declared ones",
+			                     lines->path, lines->number, found);
 		HG__TRY(sized ? add_entry(lines, at, mtx) : parse_size(lines, at, mtx));
 		found += sized;
 		sized = 1;
 	}
 	if (!sized)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s: ends before its size line", lines->path);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s: ends before its size line",
+		                     lines->path);
 	return check_counts(lines, mtx, found);
 }
 

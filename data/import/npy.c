@@ -1,4 +1,5 @@
-/* Arrays of a numpy archive, streamed out of the zip file: no more memory than the result and one slab. */
+/* Arrays of a numpy archive, streamed out of the zip file: no more memory than the result and one
+ * slab. */
 #include "import/npy.h"
 
 #include <errno.h>
@@ -28,8 +29,9 @@ hg_status hg__npz_open(struct npz *npz, const char *path, char *message)
 		return HG_OK;
 	zip_error_t error;
 	zip_error_init_with_code(&error, code);
-	const hg_status status = hg__data_fail(message, code == ZIP_ER_OPEN || code == ZIP_ER_READ ? HG_ERR_IO : HG_ERR_FORMAT,
-	                                       "%s: not a zip archive, or a damaged one: %s", path, zip_error_strerror(&error));
+	const hg_status status = hg__data_fail(
+	    message, code == ZIP_ER_OPEN || code == ZIP_ER_READ ? HG_ERR_IO : HG_ERR_FORMAT,
+	    "%s: not a zip archive, or a damaged one: %s", path, zip_error_strerror(&error));
 	zip_error_fini(&error);
 	return status;
 }
@@ -57,9 +59,12 @@ int hg__npz_has(const struct npz *npz, const char *key)
 static hg_status read_exactly(struct npy *a, void *buffer, int64_t bytes)
 {
 	for (int64_t done = 0; done < bytes;) {
-		const zip_int64_t got = zip_fread(a->file, (char *)buffer + done, (zip_uint64_t)(bytes - done));
+		const zip_int64_t got =
+		    zip_fread(a->file, (char *)buffer + done, (zip_uint64_t)(bytes - done));
 		if (got <= 0)
-			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where, got < 0 ? zip_file_strerror(a->file) : "ends before its declared size");
+			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where,
+			                     got < 0 ? zip_file_strerror(a->file)
+			                             : "ends before its declared size");
 		done += got;
 	}
 	return HG_OK;
@@ -72,7 +77,8 @@ static hg_status expect_end(struct npy *a)
 	const zip_int64_t got = zip_fread(a->file, &more, 1);
 	if (got == 0)
 		return HG_OK;
-	return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where, got < 0 ? zip_file_strerror(a->file) : "is longer than its declared size");
+	return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where,
+	                     got < 0 ? zip_file_strerror(a->file) : "is longer than its declared size");
 }
 
 /* "\x93NUMPY", version, length of the header (2 bytes in version 1, 4 from 2 on), header */
@@ -83,12 +89,16 @@ static hg_status read_header(struct npy *a, int64_t declared)
 	if (memcmp(magic, "\x93NUMPY", 6) != 0)
 		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: is not an .npy array", a->where);
 	if (magic[6] < 1 || magic[6] > 3)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: .npy version %d is not known", a->where, magic[6]);
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: .npy version %d is not known",
+		                     a->where, magic[6]);
 	const int width = magic[6] == 1 ? 2 : 4;
 	HG__TRY(read_exactly(a, size, width));
-	const int64_t length = (int64_t)size[0] | (int64_t)size[1] << 8 | (int64_t)size[2] << 16 | (int64_t)size[3] << 24;
+	const int64_t length =
+	    (int64_t)size[0] | (int64_t)size[1] << 8 | (int64_t)size[2] << 16 | (int64_t)size[3] << 24;
 	if (length > HEADER_MAX || 8 + width + length > declared)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: header of %" PRId64 " bytes in a member of %" PRId64, a->where, length, declared);
+		return hg__data_fail(a->message, HG_ERR_FORMAT,
+		                     "%s: header of %" PRId64 " bytes in a member of %" PRId64, a->where,
+		                     length, declared);
 	void *text = NULL;
 	HG__TRY(hg__data_alloc(length + 1, 1, "an .npy header", &text, a->message));
 	hg_status status = read_exactly(a, text, length);
@@ -98,26 +108,36 @@ static hg_status read_header(struct npy *a, int64_t declared)
 	free(text);
 	HG__TRY(status);
 	int64_t bytes = 0;
-	if (__builtin_mul_overflow(a->elements, (int64_t)a->size, &bytes) || bytes != declared - 8 - width - length)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: header promises %" PRId64 " elements of %d bytes, but %" PRId64 " bytes follow", a->where,
-		                     a->elements, a->size, declared - 8 - width - length);
+	if (__builtin_mul_overflow(a->elements, (int64_t)a->size, &bytes) ||
+	    bytes != declared - 8 - width - length)
+		return hg__data_fail(a->message, HG_ERR_FORMAT,
+		                     "%s: header promises %" PRId64 " elements of %d bytes, but %" PRId64
+		                     " bytes follow",
+		                     a->where, a->elements, a->size, declared - 8 - width - length);
 	return HG_OK;
 }
 
 /* What the directory says about a member, against what is there. */
 static hg_status check_member(const struct npz *npz, const struct npy *a, const zip_stat_t *info)
 {
-	const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+	const zip_uint64_t needed =
+	    ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
 	if ((info->valid & needed) != needed)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: its directory entry is incomplete", a->where);
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: its directory entry is incomplete",
+		                     a->where);
 	if (info->encryption_method != ZIP_EM_NONE)
 		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: is encrypted", a->where);
 	if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: compression method %d is not supported; stored and deflated members are", a->where,
-		                     info->comp_method);
-	const double possible = (double)info->comp_size * (info->comp_method == ZIP_CM_DEFLATE ? HG__DEFLATE_MAX : 1);
+		return hg__data_fail(
+		    a->message, HG_ERR_FORMAT,
+		    "%s: compression method %d is not supported; stored and deflated members are", a->where,
+		    info->comp_method);
+	const double possible =
+	    (double)info->comp_size * (info->comp_method == ZIP_CM_DEFLATE ? HG__DEFLATE_MAX : 1);
 	if (info->comp_size > (zip_uint64_t)npz->file_bytes || (double)info->size > possible)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: declares %" PRIu64 " bytes out of %" PRIu64 " stored ones in a file of %" PRId64 ": impossible",
+		return hg__data_fail(a->message, HG_ERR_FORMAT,
+		                     "%s: declares %" PRIu64 " bytes out of %" PRIu64
+		                     " stored ones in a file of %" PRId64 ": impossible",
 		                     a->where, info->size, info->comp_size, npz->file_bytes);
 	return HG_OK;
 }
@@ -140,7 +160,9 @@ static hg_status missing(const struct npz *npz, const char *key)
 			hg__npy_close(&a);
 		if (a.pickled)
 			return hg__data_fail(npz->message, HG_ERR_FORMAT,
-			                     "%s: no member %s.npy; member %s holds pickled Python objects, which are refused and never executed", npz->path, key, name);
+			                     "%s: no member %s.npy; member %s holds pickled Python objects, "
+			                     "which are refused and never executed",
+			                     npz->path, key, name);
 	}
 	return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: no member %s.npy", npz->path, key);
 }
@@ -158,10 +180,12 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	HG__TRY(check_member(npz, a, &info));
 	a->file = zip_fopen(npz->zip, name, 0);
 	if (!a->file)
-		return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: %s", a->where, zip_strerror(npz->zip));
+		return hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: %s", a->where,
+		                     zip_strerror(npz->zip));
 	hg_status status = read_header(a, (int64_t)info.size);
 	if (status == HG_OK && a->rank != rank)
-		status = hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: has %d dimensions, expected %d", a->where, a->rank, rank);
+		status = hg__data_fail(npz->message, HG_ERR_FORMAT, "%s: has %d dimensions, expected %d",
+		                       a->where, a->rank, rank);
 	if (status < 0)
 		hg__npy_close(a);
 	return status;
@@ -196,7 +220,8 @@ static uint64_t bits_of(const struct npy *a, const unsigned char *p)
 	return bits;
 }
 
-/* Any integer as int64: signed ones extended, unsigned ones as their bits, which are negative from 2^63 on. */
+/* Any integer as int64: signed ones extended, unsigned ones as their bits, which are negative from
+ * 2^63 on. */
 static int64_t integer_of(const struct npy *a, const unsigned char *p)
 {
 	const uint64_t bits = bits_of(a, p);
@@ -223,7 +248,8 @@ static double real_of(const struct npy *a, const unsigned char *p)
 }
 
 /* Takes one element: number `index` of the file. */
-typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index, const unsigned char *element);
+typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index,
+                             const unsigned char *element);
 
 static hg_status read_elements(struct npy *a, take_fn take, void *user)
 {
@@ -247,15 +273,18 @@ struct integers {
 	int32_t *narrow;
 };
 
-static hg_status take_integer(const struct npy *a, void *user, int64_t index, const unsigned char *element)
+static hg_status take_integer(const struct npy *a, void *user, int64_t index,
+                              const unsigned char *element)
 {
 	const struct integers *to = user;
 	const int64_t x = integer_of(a, element);
 	const int is_unsigned = a->kind != 'i';
 	char digits[24];
 	if ((is_unsigned && x < 0) || x < to->low || x > to->high)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]", a->where,
-		                     hg__data_digits(x, is_unsigned, digits), index, to->low, to->high);
+		return hg__data_fail(a->message, HG_ERR_FORMAT,
+		                     "%s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64 "]",
+		                     a->where, hg__data_digits(x, is_unsigned, digits), index, to->low,
+		                     to->high);
 	if (to->wide)
 		to->wide[index] = x;
 	else
@@ -266,7 +295,8 @@ static hg_status take_integer(const struct npy *a, void *user, int64_t index, co
 static hg_status read_integers(struct npy *a, struct integers *to)
 {
 	if (a->kind == 'f')
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: holds floats, expected integers", a->where);
+		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: holds floats, expected integers",
+		                     a->where);
 	return read_elements(a, take_integer, to);
 }
 
@@ -279,17 +309,23 @@ hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **v
 hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values)
 {
 	HG__TRY(hg__data_alloc(a->elements, sizeof **values, a->where, (void **)values, a->message));
-	return read_integers(a, &(struct integers){low > INT32_MIN ? low : INT32_MIN, high < INT32_MAX ? high : INT32_MAX, NULL, *values});
+	return read_integers(a, &(struct integers){low > INT32_MIN ? low : INT32_MIN,
+	                                           high < INT32_MAX ? high : INT32_MAX, NULL, *values});
 }
 
-static hg_status take_real(const struct npy *a, void *user, int64_t index, const unsigned char *element)
+static hg_status take_real(const struct npy *a, void *user, int64_t index,
+                           const unsigned char *element)
 {
 	float *out = user;
 	const double x = real_of(a, element);
-	const int64_t width = a->rank == 2 ? a->dim[1] : 1, height = a->rank == 2 ? a->dim[0] : a->elements;
-	const int64_t row = a->fortran && a->rank == 2 ? index % height : index / width, column = a->fortran && a->rank == 2 ? index / height : index % width;
+	const int64_t width = a->rank == 2 ? a->dim[1] : 1,
+	              height = a->rank == 2 ? a->dim[0] : a->elements;
+	const int64_t row = a->fortran && a->rank == 2 ? index % height : index / width,
+	              column = a->fortran && a->rank == 2 ? index / height : index % width;
 	if (isfinite(x) && fabs(x) > (double)FLT_MAX)
-		return hg__data_fail(a->message, HG_ERR_RANGE, "%s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32", a->where, row, column, x);
+		return hg__data_fail(a->message, HG_ERR_RANGE,
+		                     "%s: row %" PRId64 ", column %" PRId64 " is %g, too large for f32",
+		                     a->where, row, column, x);
 	out[row * width + column] = (float)x;
 	return HG_OK;
 }

@@ -32,17 +32,21 @@ HG_NODISCARD hg_status hg__npz_open(struct npz *npz, const char *path, char *mes
 void hg__npz_close(struct npz *npz);
 int hg__npz_has(const struct npz *npz, const char *key);
 
-/* Open array `key` of `rank` dimensions and check everything that can be known before its elements are read: method, declared sizes against stored ones, header against size.
- * Arrays of Python objects are pickles: refused, never executed. */
-HG_NODISCARD hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct npy *a);
-/* All elements into fresh memory; then the member must end, with the right checksum. Integers must lie in [low, high]. */
+/* Open array `key` of `rank` dimensions and check everything that can be known before its elements
+ * are read: method, declared sizes against stored ones, header against size. Arrays of Python
+ * objects are pickles: refused, never executed. */
+HG_NODISCARD hg_status hg__npy_open(const struct npz *npz, const char *key, int rank,
+                                    struct npy *a);
+/* All elements into fresh memory; then the member must end, with the right checksum. Integers must
+ * lie in [low, high]. */
 HG_NODISCARD hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values);
 HG_NODISCARD hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values);
 /* Floats and integers as f32, row-major whatever the order in the file. */
 HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
 void hg__npy_close(struct npy *a);
 
-/* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }": kind, size, order and shape into *a. */
+/* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }":
+ * kind, size, order and shape into *a. */
 HG_NODISCARD hg_status hg__npy_parse(const char *text, struct npy *a);
 
 #endif

@@ -1,4 +1,5 @@
-/* The header of an .npy file is the text of a Python dictionary with the keys descr, fortran_order and shape, in any order. */
+/* The header of an .npy file is the text of a Python dictionary with the keys descr, fortran_order
+ * and shape, in any order. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,10 +62,14 @@ static hg_status parse_descr(struct cursor *c)
 	if (a->pickled)
 		return bad(a, "holds pickled Python objects, which are refused and never executed");
 	const int size = atoi(text + 2);
-	const int known = (strchr("iu", text[1]) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
-	                  (text[1] == 'f' && (size == 2 || size == 4 || size == 8)) || (text[1] == 'b' && size == 1);
+	const int known =
+	    (strchr("iu", text[1]) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
+	    (text[1] == 'f' && (size == 2 || size == 4 || size == 8)) || (text[1] == 'b' && size == 1);
 	if (!known || strlen(text) != 3)
-		return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: dtype %s is not supported; integers, floats of 2, 4, 8 bytes and booleans are", a->where, text);
+		return hg__data_fail(
+		    a->message, HG_ERR_FORMAT,
+		    "%s: dtype %s is not supported; integers, floats of 2, 4, 8 bytes and booleans are",
+		    a->where, text);
 	const uint16_t probe = 1;
 	const char native = *(const unsigned char *)&probe ? '<' : '>';
 	a->kind = text[1];
@@ -96,9 +101,11 @@ static hg_status parse_shape(struct cursor *c)
 		int64_t dim = 0;
 		skip_space(c);
 		if (!isdigit((unsigned char)*c->at) || a->rank == 2)
-			return bad(a, a->rank == 2 ? "has more than 2 dimensions" : "the shape in its header cannot be read");
+			return bad(a, a->rank == 2 ? "has more than 2 dimensions"
+			                           : "the shape in its header cannot be read");
 		for (; isdigit((unsigned char)*c->at); c->at++)
-			if (__builtin_mul_overflow(dim, (int64_t)10, &dim) || __builtin_add_overflow(dim, (int64_t)(*c->at - '0'), &dim))
+			if (__builtin_mul_overflow(dim, (int64_t)10, &dim) ||
+			    __builtin_add_overflow(dim, (int64_t)(*c->at - '0'), &dim))
 				return bad(a, "its shape is impossibly large");
 		a->dim[a->rank++] = dim;
 		if (__builtin_mul_overflow(a->elements, dim, &a->elements))
@@ -129,7 +136,8 @@ hg_status hg__npy_parse(const char *text, struct npy *a)
 		while (k < 3 && strcmp(entries[k].key, key) != 0)
 			k++;
 		if (k == 3 || (seen & 1u << k))
-			return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: header key %s is unknown or there twice", a->where, key);
+			return hg__data_fail(a->message, HG_ERR_FORMAT,
+			                     "%s: header key %s is unknown or there twice", a->where, key);
 		seen |= 1u << k;
 		HG__TRY(entries[k].parse(&c));
 		if (!accept(&c, ',') && *c.at != '}')

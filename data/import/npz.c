@@ -1,6 +1,8 @@
-/* numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense
- * ones attr_matrix, labels and perhaps num_classes (or one-hot labels_{data,indices,indptr,shape}), and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates
- * from its columns: row = destination, column = source. */
+/* numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency
+ * adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense ones
+ * attr_matrix, labels and perhaps num_classes (or one-hot labels_{data,indices,indptr,shape}), and
+ * the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates from its columns:
+ * row = destination, column = source. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,8 @@ static hg_status begin(const struct import *in, const char *key, int rank, struc
 	return hg__npy_open(&in->npz, key, rank, a);
 }
 
-static hg_status read_integers(const struct import *in, const char *key, int64_t low, int64_t high, int64_t *count, int64_t **values)
+static hg_status read_integers(const struct import *in, const char *key, int64_t low, int64_t high,
+                               int64_t *count, int64_t **values)
 {
 	struct npy a;
 	HG__TRY(begin(in, key, 1, &a));
@@ -34,7 +37,8 @@ static hg_status read_integers(const struct import *in, const char *key, int64_t
 	return status;
 }
 
-static hg_status read_ids(const struct import *in, const char *key, int64_t low, int64_t high, int64_t *count, int32_t **values)
+static hg_status read_ids(const struct import *in, const char *key, int64_t low, int64_t high,
+                          int64_t *count, int32_t **values)
 {
 	struct npy a;
 	HG__TRY(begin(in, key, 1, &a));
@@ -44,7 +48,8 @@ static hg_status read_ids(const struct import *in, const char *key, int64_t low,
 	return status;
 }
 
-static hg_status read_reals(const struct import *in, const char *key, int64_t *count, float **values)
+static hg_status read_reals(const struct import *in, const char *key, int64_t *count,
+                            float **values)
 {
 	struct npy a;
 	HG__TRY(begin(in, key, 1, &a));
@@ -54,12 +59,16 @@ static hg_status read_reals(const struct import *in, const char *key, int64_t *c
 	return status;
 }
 
-static hg_status wrong_length(const struct import *in, const char *key, int64_t found, int64_t expected)
+static hg_status wrong_length(const struct import *in, const char *key, int64_t found,
+                              int64_t expected)
 {
-	return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: has %" PRId64 " elements, expected %" PRId64, in->npz.path, key, found, expected);
+	return hg__data_fail(in->npz.message, HG_ERR_FORMAT,
+	                     "%s: member %s.npy: has %" PRId64 " elements, expected %" PRId64,
+	                     in->npz.path, key, found, expected);
 }
 
-/* The CSR matrix of the keys PREFIX_shape, _indptr, _indices, _data (absent: all ones). On failure the caller frees what is in *m. */
+/* The CSR matrix of the keys PREFIX_shape, _indptr, _indices, _data (absent: all ones). On failure
+ * the caller frees what is in *m. */
 static hg_status read_csr(const struct import *in, const char *prefix, struct hg__sparse *m)
 {
 	char key[4][32];
@@ -108,7 +117,9 @@ static hg_status read_graph(const struct import *in)
 	in->d->weight = m.value;
 	HG__TRY(status);
 	if (m.rows != m.cols)
-		return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member adj_shape.npy: %" PRId64 " x %" PRId64 ", expected as many rows as columns",
+		return hg__data_fail(in->npz.message, HG_ERR_FORMAT,
+		                     "%s: member adj_shape.npy: %" PRId64 " x %" PRId64
+		                     ", expected as many rows as columns",
 		                     in->npz.path, m.rows, m.cols);
 	return HG_OK;
 }
@@ -117,8 +128,10 @@ static hg_status expect_nodes(const struct import *in, const char *key, int64_t 
 {
 	if (found == in->d->nodes)
 		return HG_OK;
-	return hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: member %s.npy: has %" PRId64 " rows, but the graph has %" PRId64 " nodes", in->npz.path, key,
-	                     found, in->d->nodes);
+	return hg__data_fail(in->npz.message, HG_ERR_FORMAT,
+	                     "%s: member %s.npy: has %" PRId64 " rows, but the graph has %" PRId64
+	                     " nodes",
+	                     in->npz.path, key, found, in->d->nodes);
 }
 
 static hg_status read_sparse_features(const struct import *in)
@@ -161,16 +174,20 @@ static hg_status read_one_hot(const struct import *in)
 	if (status == HG_OK)
 		status = expect_nodes(in, "labels_shape", m.rows);
 	if (status == HG_OK)
-		status = hg__data_alloc(d->nodes, sizeof *d->label, "labels", (void **)&d->label, in->npz.message);
+		status = hg__data_alloc(d->nodes, sizeof *d->label, "labels", (void **)&d->label,
+		                        in->npz.message);
 	for (int64_t i = 0; status == HG_OK && i < d->nodes; i++) {
 		const int64_t count = m.rowptr[i + 1] - m.rowptr[i];
 		if (count > 1)
-			status = hg__data_fail(in->npz.message, HG_ERR_FORMAT, "%s: labels: node %" PRId64 " has %" PRId64 " labels; one per node is supported",
+			status = hg__data_fail(in->npz.message, HG_ERR_FORMAT,
+			                       "%s: labels: node %" PRId64 " has %" PRId64
+			                       " labels; one per node is supported",
 			                       in->npz.path, i, count);
 		else
 			d->label[i] = count == 1 ? m.col[m.rowptr[i]] : -1;
 	}
-	d->classes = (int32_t)m.cols; /* there are as many as columns, whether a node has the last one or not */
+	/* there are as many as columns, whether a node has the last one or not */
+	d->classes = (int32_t)m.cols;
 	hg__sparse_free(&m);
 	return status;
 }
@@ -181,7 +198,8 @@ static hg_status read_classes(const struct import *in)
 	struct npy a;
 	int32_t *classes = NULL;
 	if (!hg__npz_has(&in->npz, "num_classes"))
-		return hg__data_count_classes(in->d, in->npz.path, "add num_classes to the archive", in->npz.message);
+		return hg__data_count_classes(in->d, in->npz.path, "add num_classes to the archive",
+		                              in->npz.message);
 	HG__TRY(begin(in, "num_classes", 0, &a));
 	const hg_status status = hg__npy_read_i32(&a, 0, INT32_MAX, &classes);
 	hg__npy_close(&a);

@@ -49,19 +49,22 @@ struct edges {
 	struct hg__coo coo;
 };
 
-static const char one_number[] = "expected one whole number", two_nodes[] = "expected two node numbers";
+static const char one_number[] = "expected one whole number",
+                  two_nodes[] = "expected two node numbers";
 
 static hg_status add_number(const struct lines *lines, const char *line, void *to)
 {
 	struct column *c = to;
 	const char *at = line;
 	int64_t value = 0;
-	HG__TRY(hg__lines_integer(lines, line, one_number, "expected a number of 64 bits", &at, &value));
+	HG__TRY(
+	    hg__lines_integer(lines, line, one_number, "expected a number of 64 bits", &at, &value));
 	if (*at)
 		return hg__lines_fail(lines, one_number, line);
 	if (c->count == c->room) {
 		c->room = c->room ? 2 * c->room : 1024;
-		HG__TRY(hg__data_grow((void **)&c->at, c->room, sizeof *c->at, "a column of numbers", lines->message));
+		HG__TRY(hg__data_grow((void **)&c->at, c->room, sizeof *c->at, "a column of numbers",
+		                      lines->message));
 	}
 	c->at[c->count++] = value;
 	return HG_OK;
@@ -74,14 +77,17 @@ static hg_status add_attributes(const struct lines *lines, const char *line, voi
 	for (const char *at = line; *at; width++) {
 		if (a->count == a->room) {
 			a->room = a->room ? 2 * a->room : 1024;
-			HG__TRY(hg__data_grow((void **)&a->at, a->room, sizeof *a->at, "attributes", lines->message));
+			HG__TRY(hg__data_grow((void **)&a->at, a->room, sizeof *a->at, "attributes",
+			                      lines->message));
 		}
 		HG__TRY(hg__lines_number(lines, line, "expected finite numbers", &at, &a->at[a->count]));
 		a->count++;
 	}
 	if (a->rows > 0 && width != a->width)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": %" PRId64 " attributes, expected %" PRId64 " as before", lines->path,
-		                     lines->number, width, a->width);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": %" PRId64 " attributes, expected %" PRId64
+		                     " as before",
+		                     lines->path, lines->number, width, a->width);
 	a->width = width;
 	a->rows++;
 	return HG_OK;
@@ -97,11 +103,15 @@ static hg_status add_edge(const struct lines *lines, const char *line, void *to)
 	if (*at)
 		return hg__lines_fail(lines, two_nodes, line);
 	if (i < 1 || i > e->coo.rows || j < 1 || j > e->coo.rows)
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": edge %" PRId64 ", %" PRId64 ": the nodes are 1 .. %" PRId64, lines->path,
-		                     lines->number, i, j, e->coo.rows);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": edge %" PRId64 ", %" PRId64
+		                     ": the nodes are 1 .. %" PRId64,
+		                     lines->path, lines->number, i, j, e->coo.rows);
 	if (e->graph[i - 1] != e->graph[j - 1])
-		return hg__data_fail(lines->message, HG_ERR_FORMAT, "%s:%" PRId64 ": edge %" PRId64 ", %" PRId64 " joins graphs %" PRId64 " and %" PRId64, lines->path,
-		                     lines->number, i, j, e->graph[i - 1], e->graph[j - 1]);
+		return hg__data_fail(lines->message, HG_ERR_FORMAT,
+		                     "%s:%" PRId64 ": edge %" PRId64 ", %" PRId64 " joins graphs %" PRId64
+		                     " and %" PRId64,
+		                     lines->path, lines->number, i, j, e->graph[i - 1], e->graph[j - 1]);
 	return hg__coo_add(&e->coo, (int32_t)(j - 1), (int32_t)(i - 1), 1.0f, lines->message);
 }
 
@@ -116,8 +126,10 @@ static hg_status path_of(const struct place *p, const char *part, char **path)
 	return HG_OK;
 }
 
-/* Every line of NAME_PART.txt that is not empty goes to `add`. optional: the file may be missing. */
-static hg_status read_part(const struct place *p, const char *part, int optional, hg_status (*add)(const struct lines *, const char *, void *), void *to)
+/* Every line of NAME_PART.txt that is not empty goes to `add`. optional: the file may be
+ * missing. */
+static hg_status read_part(const struct place *p, const char *part, int optional,
+                           hg_status (*add)(const struct lines *, const char *, void *), void *to)
 {
 	struct lines lines;
 	char *path = NULL, *line = NULL;
@@ -137,11 +149,14 @@ static hg_status read_part(const struct place *p, const char *part, int optional
 	return status;
 }
 
-static hg_status must_be(const struct place *p, const char *part, int64_t found, int64_t expected, const char *what)
+static hg_status must_be(const struct place *p, const char *part, int64_t found, int64_t expected,
+                         const char *what)
 {
 	if (found == expected)
 		return HG_OK;
-	return hg__data_fail(p->message, HG_ERR_FORMAT, "%.*s_%s.txt: %" PRId64 " lines for %" PRId64 " %s", p->stem, p->path, part, found, expected, what);
+	return hg__data_fail(p->message, HG_ERR_FORMAT,
+	                     "%.*s_%s.txt: %" PRId64 " lines for %" PRId64 " %s", p->stem, p->path,
+	                     part, found, expected, what);
 }
 
 static int ascending(const void *a, const void *b)
@@ -176,9 +191,11 @@ static hg_status read_graphs(const struct place *p, struct column *graph, hg_dat
 	if (status == HG_OK)
 		status = find_kinds(&label, &classes, p->message);
 	if (status == HG_OK)
-		status = hg__data_alloc(label.count, sizeof *d->label, "labels", (void **)&d->label, p->message);
+		status =
+		    hg__data_alloc(label.count, sizeof *d->label, "labels", (void **)&d->label, p->message);
 	if (status == HG_OK)
-		status = hg__data_alloc(label.count + 1, sizeof *d->graph_ptr, "graphs", (void **)&d->graph_ptr, p->message);
+		status = hg__data_alloc(label.count + 1, sizeof *d->graph_ptr, "graphs",
+		                        (void **)&d->graph_ptr, p->message);
 	if (status == HG_OK) {
 		d->graphs = label.count;
 		d->classes = (int32_t)classes.count;
@@ -190,15 +207,18 @@ static hg_status read_graphs(const struct place *p, struct column *graph, hg_dat
 	HG__TRY(status);
 	HG__TRY(read_part(p, "graph_indicator", 0, add_number, graph));
 	if (graph->count > INT32_MAX)
-		return hg__data_fail(p->message, HG_ERR_RANGE, "%s: %" PRId64 " nodes, at most 2147483647 are possible", p->path, graph->count);
+		return hg__data_fail(p->message, HG_ERR_RANGE,
+		                     "%s: %" PRId64 " nodes, at most 2147483647 are possible", p->path,
+		                     graph->count);
 	d->nodes = graph->count;
 	int64_t g = 0;
 	d->graph_ptr[0] = 0;
 	for (int64_t i = 0; i < graph->count; i++) {
 		if (graph->at[i] < (g ? g : 1) || graph->at[i] > d->graphs)
 			return hg__data_fail(p->message, HG_ERR_FORMAT,
-			                     "%.*s_graph_indicator.txt: node %" PRId64 " is in graph %" PRId64 ", expected %" PRId64 " .. %" PRId64, p->stem, p->path,
-			                     i + 1, graph->at[i], g ? g : 1, d->graphs);
+			                     "%.*s_graph_indicator.txt: node %" PRId64 " is in graph %" PRId64
+			                     ", expected %" PRId64 " .. %" PRId64,
+			                     p->stem, p->path, i + 1, graph->at[i], g ? g : 1, d->graphs);
 		while (g < graph->at[i])
 			d->graph_ptr[g++] = i;
 	}
@@ -226,10 +246,13 @@ static hg_status read_edges(const struct place *p, const struct column *graph, h
 	return HG_OK;
 }
 
-static hg_status one_hot(const struct column *label, const struct kinds *kinds, hg_dataset *d, char *message)
+static hg_status one_hot(const struct column *label, const struct kinds *kinds, hg_dataset *d,
+                         char *message)
 {
-	HG__TRY(hg__data_alloc(d->nodes + 1, sizeof *d->feat_rowptr, "features", (void **)&d->feat_rowptr, message));
-	HG__TRY(hg__data_alloc(d->nodes, sizeof *d->feat_col, "features", (void **)&d->feat_col, message));
+	HG__TRY(hg__data_alloc(d->nodes + 1, sizeof *d->feat_rowptr, "features",
+	                       (void **)&d->feat_rowptr, message));
+	HG__TRY(
+	    hg__data_alloc(d->nodes, sizeof *d->feat_col, "features", (void **)&d->feat_col, message));
 	for (int64_t i = 0; i < d->nodes; i++) {
 		d->feat_rowptr[i] = i;
 		d->feat_col[i] = kind_of(kinds, label->at[i]);
@@ -239,11 +262,13 @@ static hg_status one_hot(const struct column *label, const struct kinds *kinds, 
 	return HG_OK;
 }
 
-static hg_status dense(const struct attributes *a, const struct column *label, const struct kinds *kinds, hg_dataset *d, char *message)
+static hg_status dense(const struct attributes *a, const struct column *label,
+                       const struct kinds *kinds, hg_dataset *d, char *message)
 {
 	float *x = NULL;
 	d->features = a->width + kinds->count;
-	HG__TRY(hg__data_alloc(d->nodes, (size_t)d->features * sizeof *x, "features", &d->feat, message));
+	HG__TRY(
+	    hg__data_alloc(d->nodes, (size_t)d->features * sizeof *x, "features", &d->feat, message));
 	x = d->feat;
 	for (int64_t i = 0; i < d->nodes; i++, x += d->features) {
 		memcpy(x, a->at + i * a->width, (size_t)a->width * sizeof *x);
@@ -286,8 +311,12 @@ static hg_status find_stem(struct place *p)
 {
 	static const char ending[] = "_A.txt";
 	const size_t length = strlen(p->path), end = sizeof ending - 1;
-	if (length <= end || length > INT32_MAX || strcmp(p->path + length - end, ending) != 0 || p->path[length - end - 1] == '/')
-		return hg__data_fail(p->message, HG_ERR_FORMAT, "%s: expected the file NAME_A.txt of a TU dataset, which has the others beside it", p->path);
+	if (length <= end || length > INT32_MAX || strcmp(p->path + length - end, ending) != 0 ||
+	    p->path[length - end - 1] == '/')
+		return hg__data_fail(
+		    p->message, HG_ERR_FORMAT,
+		    "%s: expected the file NAME_A.txt of a TU dataset, which has the others beside it",
+		    p->path);
 	p->stem = (int)(length - end);
 	return HG_OK;
 }

@@ -2,7 +2,8 @@
 #define HALFGRAPH_H
 
 /* HalfGraph: training graph neural networks in half precision, fast, right and explained.
- * Thread safety: one context per thread at a time; different contexts are independent. The library has no globals but one
+ * Thread safety: one context per thread at a time; different contexts are independent. The library
+ * has no globals but one
  * text per thread: why the last hg_context_create of that thread failed.
  * Everything but the datasets; those are in halfgraph/data.h and libhalfgraph_data (HDF5). */
 

@@ -7,8 +7,9 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Told now and then during long work: what is being done, and how far (`done` of `total`; total 0: unknown). A result other than 0 asks to stop: the call then
- * fails with HG_ERR_STATE and cleans up like any other failure. */
+/* Told now and then during long work: what is being done, and how far (`done` of `total`; total 0:
+ * unknown). A result other than 0 asks to stop: the call then fails with HG_ERR_STATE and cleans up
+ * like any other failure. */
 typedef struct hg_progress {
 	int (*step)(void *user, const char *what, int64_t done, int64_t total);
 	void *user;

@@ -5,8 +5,10 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Every outcome of a library call: code, value, sentence. 0 is success, below 0 an error, above 0 information.
- * The sentence here is general; the precise one (which argument, found, expected) is hg_context_error(). */
+/* Every outcome of a library call: code, value, sentence. 0 is success, below 0 an error, above 0
+ * information.
+ * The sentence here is general; the precise one (which argument, found, expected) is
+ * hg_context_error(). */
 #define HG_STATUS_LIST(X)                                                                 \
 	X(HG_OK, 0, "success")                                                                \
 	X(HG_ERR_ARG, -1, "an argument is invalid")                                           \
@@ -30,7 +32,8 @@ typedef enum hg_status {
 #undef HG_STATUS_ENUM
 } hg_status;
 
-/* "HG_ERR_SHAPE" and its sentence; "HG_UNKNOWN" and "unknown status" for a value not in the list. Never NULL. */
+/* "HG_ERR_SHAPE" and its sentence; "HG_UNKNOWN" and "unknown status" for a value not in the list.
+ * Never NULL. */
 HG_API const char *hg_status_name(hg_status status);
 HG_API const char *hg_status_text(hg_status status);
 

@@ -2,8 +2,9 @@
 
 #include "autograd/tape.h"
 
-/* Places buffers with known lifetimes in one arena: largest first, each into the smallest gap that is free for its whole life, else after all buffers that
- * live at the same time. O(k^2) for k buffers, a few hundred on a deep model. */
+/* Places buffers with known lifetimes in one arena: largest first, each into the smallest gap that
+ * is free for its whole life, else after all buffers that live at the same time. O(k^2) for k
+ * buffers, a few hundred on a deep model. */
 
 /* Larger first; ties by number, so that the plan does not depend on the sort. */
 static int larger(const void *a, const void *b)
@@ -26,7 +27,8 @@ static size_t best_fit(const struct hg__span *span, struct hg__span *const *plac
 	for (int64_t i = 0; i < count; i++) {
 		if (!meet(span, placed[i]))
 			continue;
-		const size_t gap = placed[i]->offset > end ? placed[i]->offset - end : 0, after = placed[i]->offset + placed[i]->bytes;
+		const size_t gap = placed[i]->offset > end ? placed[i]->offset - end : 0,
+		             after = placed[i]->offset + placed[i]->bytes;
 		if (gap >= span->bytes && gap < best_gap) {
 			best = end;
 			best_gap = gap;
@@ -50,7 +52,8 @@ hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,
 	if (count == 0)
 		return HG_OK;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(ctx, 2 * (size_t)count, sizeof(struct hg__span *), "the memory plan", &memory));
+	HG__TRY(hg__host_alloc(ctx, 2 * (size_t)count, sizeof(struct hg__span *), "the memory plan",
+	                       &memory));
 	struct hg__span **order = memory, **placed = order + count;
 	for (int64_t i = 0; i < count; i++)
 		order[i] = &span[i];

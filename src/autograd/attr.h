@@ -7,7 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The constants of an op, as they lie in hg__node.attr and hg__sample.attr: one struct per op that has any. */
+/* The constants of an op, as they lie in hg__node.attr and hg__sample.attr: one struct per op that
+ * has any. */
 struct hg__spmm_attr {
 	hg_norm norm;
 	float alpha;

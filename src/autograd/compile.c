@@ -7,8 +7,10 @@
 
 /* hg_tape_compile: everything between the last recorded node and the first run. */
 
-/* Class numbers are data, so they are looked at once, here: the largest one must be a column of the logits. Negative ones mean "unlabelled". */
-static hg_status check_labels(hg_tape *tape, const struct hg__line *line, const struct hg__value *labels)
+/* Class numbers are data, so they are looked at once, here: the largest one must be a column of the
+ * logits. Negative ones mean "unlabelled". */
+static hg_status check_labels(hg_tape *tape, const struct hg__line *line,
+                              const struct hg__value *labels)
 {
 	hg_context *ctx = tape->ctx;
 	const int64_t classes = tape->value[line->node.in[0]].cols;
@@ -19,9 +21,13 @@ static hg_status check_labels(hg_tape *tape, const struct hg__line *line, const 
 	hg_status status = count ? hg_tensor_download(labels->tensor, memory, HG_I32) : HG_OK;
 	for (size_t i = 0; i < count && status >= 0; i++)
 		if (label[i] >= classes)
-			status = hg__fail(ctx, HG_ERR_RANGE, "%s: label %d in row %zu of %s, the logits have %lld columns%s%.40s%s", line->node.op->name, label[i],
-			                  i / (size_t)labels->cols, *labels->name ? labels->name : "the labels", (long long)classes, *line->node.scope ? " (layer " : "",
-			                  line->node.scope, *line->node.scope ? ")" : "");
+			status =
+			    hg__fail(ctx, HG_ERR_RANGE,
+			             "%s: label %d in row %zu of %s, the logits have %lld columns%s%.40s%s",
+			             line->node.op->name, label[i], i / (size_t)labels->cols,
+			             *labels->name ? labels->name : "the labels", (long long)classes,
+			             *line->node.scope ? " (layer " : "", line->node.scope,
+			             *line->node.scope ? ")" : "");
 	hg__host_free(ctx, memory, count * sizeof(int32_t));
 	return status;
 }
@@ -30,16 +36,20 @@ static hg_status check_labels(hg_tape *tape, const struct hg__line *line, const 
 static hg_status strike_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
 {
 	void *memory = NULL;
-	const size_t size = hg_dtype_size(operand->dtype), count = (size_t)(operand->rows * operand->cols);
+	const size_t size = hg_dtype_size(operand->dtype),
+	             count = (size_t)(operand->rows * operand->cols);
 	HG__TRY(hg__host_alloc(tape->ctx, count, size, "labels and masks", &memory));
-	const hg_status status = count ? hg_tensor_download(operand->tensor, memory, operand->dtype) : HG_OK;
+	const hg_status status =
+	    count ? hg_tensor_download(operand->tensor, memory, operand->dtype) : HG_OK;
 	for (size_t i = 0; i < count && status >= 0; i++)
-		counts[i] &= operand->dtype == HG_I32 ? ((const int32_t *)memory)[i] >= 0 : ((const uint8_t *)memory)[i] != 0;
+		counts[i] &= operand->dtype == HG_I32 ? ((const int32_t *)memory)[i] >= 0
+		                                      : ((const uint8_t *)memory)[i] != 0;
 	hg__host_free(tape->ctx, memory, count * size);
 	return status;
 }
 
-/* Which rows count is data as well: their number divides the gradient of a mean. Where it is not the same in every run, one row counts, or the gradient is 0. */
+/* Which rows count is data as well: their number divides the gradient of a mean. Where it is not
+ * the same in every run, one row counts, or the gradient is 0. */
 hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 {
 	const size_t rows = (size_t)tape->value[node->in[0]].rows;
@@ -71,7 +81,8 @@ static hg_status check_losses(hg_tape *tape)
 		if (!line->alive || !(line->node.op->traits & HG__LOSS))
 			continue;
 		for (int i = 0; i < line->node.n_in; i++)
-			if (line->node.in[i] >= 0 && tape->value[line->node.in[i]].dtype == HG_I32 && tape->value[line->node.in[i]].kind == HG__INPUT)
+			if (line->node.in[i] >= 0 && tape->value[line->node.in[i]].dtype == HG_I32 &&
+			    tape->value[line->node.in[i]].kind == HG__INPUT)
 				HG__TRY(check_labels(tape, line, &tape->value[line->node.in[i]]));
 		HG__TRY(hg__tape_count_rows(tape, &line->node));
 	}
@@ -88,8 +99,10 @@ static double *reach_of(struct hg__value *value, enum hg__belief belief)
 	return belief == HG__SURE ? &value->sure_reach_grad : &value->reach_grad;
 }
 
-/* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only those of parameters are sums over all rows. */
-static double depth_back(const hg_tape *tape, const struct hg__range *r, const struct hg__value *operand)
+/* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only
+ * those of parameters are sums over all rows. */
+static double depth_back(const hg_tape *tape, const struct hg__range *r,
+                         const struct hg__value *operand)
 {
 	const struct hg__value *out = &tape->value[r->node->out];
 	int64_t longest = out->cols;
@@ -103,23 +116,25 @@ static double depth_back(const hg_tape *tape, const struct hg__range *r, const s
 	return 8.0 + (double)longest;
 }
 
-/* The bound on a gradient as it is stored in `dtype`: at any loss scale of 1 or more, divided by it. Sums in f16 arithmetic that may overflow inside are no less bad than
- * a result that may. */
+/* The bound on a gradient as it is stored in `dtype`: at any loss scale of 1 or more, divided by
+ * it. Sums in f16 arithmetic that may overflow inside are no less bad than a result that may. */
 static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_dtype dtype)
 {
 	const hg_accumulate accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32;
-	const struct hg__narrowing n = {.bound = isnan(r->din[i]) ? (double)INFINITY : r->din[i],
-	                                .depth = fmax(r->depth_in[i], depth_back(tape, r, &tape->value[r->node->in[i]])),
-	                                .inner = r->inner,
-	                                .partial = fmin(hg__partial(accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
-	                                .tiny = r->tiny,
-	                                .terms = r->terms,
-	                                .batch = HG_BATCH_EDGES,
-	                                .state = dtype,
-	                                .accumulate = accumulate,
-	                                .unproved = HG_UNPROVED_PROMOTE};
+	const struct hg__narrowing n = {
+	    .bound = isnan(r->din[i]) ? (double)INFINITY : r->din[i],
+	    .depth = fmax(r->depth_in[i], depth_back(tape, r, &tape->value[r->node->in[i]])),
+	    .inner = r->inner,
+	    .partial = fmin(hg__partial(accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
+	    .tiny = r->tiny,
+	    .terms = r->terms,
+	    .batch = HG_BATCH_EDGES,
+	    .state = dtype,
+	    .accumulate = accumulate,
+	    .unproved = HG_UNPROVED_PROMOTE};
 	const struct hg__resolved resolved = hg__resolve(&n);
-	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow) : resolved.bound;
+	return resolved.verdict == HG_PROMOTED ? fmax(resolved.bound, hg_dtype_get(HG_F16)->overflow)
+	                                       : resolved.bound;
 }
 
 /* What sums in f16 hold before they are scaled, on the way to the gradient of operand 0: in a
@@ -138,7 +153,9 @@ static double inside(const struct hg__range *r)
 	return r->dout == 0.0 ? 0.0 : fmin(counted, r->whole);
 }
 
-hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, double dout, const hg_dtype *part, struct hg__range *r)
+hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
+                              enum hg__belief belief, double dout, const hg_dtype *part,
+                              struct hg__range *r)
 {
 	HG__TRY(hg__tape_range(tape, node, belief, r));
 	r->out = belief == HG__SURE ? node->sure : node->bound;
@@ -154,7 +171,8 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node, 
 	return HG_OK;
 }
 
-/* Bounds on the gradients of a line's operands, added to what is known of others of these gradients: every addition is stored. */
+/* Bounds on the gradients of a line's operands, added to what is known of others of these
+ * gradients: every addition is stored. */
 static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum hg__belief belief)
 {
 	const struct hg__node *node = &line->node;
@@ -162,7 +180,8 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum
 	struct hg__range r;
 	for (int i = 0; i < node->n_in; i++)
 		part[i] = node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->value[node->in[i]]);
-	HG__TRY(hg__tape_range_back(tape, node, belief, *bound_of(&tape->value[node->out], belief), part, &r));
+	HG__TRY(hg__tape_range_back(tape, node, belief, *bound_of(&tape->value[node->out], belief),
+	                            part, &r));
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(line->grads >> i & 1u))
 			continue;
@@ -176,8 +195,9 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum
 	return HG_OK;
 }
 
-/* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the reader of the tables. What overflows in f16 nevertheless is found by the
- * finite check of the step and answered with a smaller loss scale. */
+/* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the
+ * reader of the tables. What overflows in f16 nevertheless is found by the finite check of the step
+ * and answered with a smaller loss scale. */
 static hg_status bound_gradients(hg_tape *tape, enum hg__belief belief)
 {
 	if (tape->value[tape->output].grad)
@@ -186,7 +206,8 @@ static hg_status bound_gradients(hg_tape *tape, enum hg__belief belief)
 		struct hg__line *line = &tape->line[k];
 		if (!line->back)
 			continue;
-		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) = *bound_of(&tape->value[line->node.out], belief);
+		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) =
+		    *bound_of(&tape->value[line->node.out], belief);
 		HG__TRY(bound_operands(tape, line, belief));
 	}
 	return HG_OK;
@@ -212,14 +233,17 @@ static hg_status check_output(hg_tape *tape, hg_var output)
 {
 	tape->output = hg__tape_index(tape, output);
 	if (tape->output < 0)
-		return hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_compile: output is not a variable of this tape");
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "hg_tape_compile: output is not a variable of this tape");
 	struct hg__value *value = &tape->value[tape->output];
 	if (value->shift)
-		return hg__tape_fail(
-		    tape, HG_ERR_STATE,
-		    "hg_tape_compile: the output is stored x 2^-%d, since it overflowed in an earlier step (hg_policy.replan): give its hg_cast to f32", value->shift);
+		return hg__tape_fail(tape, HG_ERR_STATE,
+		                     "hg_tape_compile: the output is stored x 2^-%d, since it overflowed "
+		                     "in an earlier step (hg_policy.replan): give its hg_cast to f32",
+		                     value->shift);
 	value->keep = 1;
-	tape->trains = tape->mode == HG_TRAIN && value->kind == HG__RESULT && value->dtype == HG_F32 && value->rows == 1 && value->cols == 1;
+	tape->trains = tape->mode == HG_TRAIN && value->kind == HG__RESULT && value->dtype == HG_F32 &&
+	               value->rows == 1 && value->cols == 1;
 	return HG_OK;
 }
 

@@ -11,7 +11,8 @@
 
 /* Why each narrowing to f16 cannot overflow, or what guards it: as numbers and as a table.
  *
- * The narrowings of a step, in its order: what is read (inputs, working copies of weights), results of nodes, gradients. */
+ * The narrowings of a step, in its order: what is read (inputs, working copies of weights), results
+ * of nodes, gradients. */
 
 enum part { LEAVES, RESULTS, GRADIENTS };
 
@@ -20,11 +21,13 @@ static int is_state(hg_dtype dtype)
 	return hg__is_float(dtype);
 }
 
-/* Is this value one of those that `part` lists? An operand of a node that runs, its result, or either with a gradient; not a loss, which is an f32 number. */
+/* Is this value one of those that `part` lists? An operand of a node that runs, its result, or
+ * either with a gradient; not a loss, which is an f32 number. */
 static int is_listed(const hg_tape *tape, const struct hg__value *value, enum part part)
 {
 	const struct hg__line *line = value->node < 0 ? NULL : &tape->line[value->node];
-	if (!is_state(value->dtype) || !value->alive || (line && (!line->alive || line->node.op->traits & HG__LOSS)))
+	if (!is_state(value->dtype) || !value->alive ||
+	    (line && (!line->alive || line->node.op->traits & HG__LOSS)))
 		return 0;
 	if (part == LEAVES)
 		return !line;
@@ -33,17 +36,23 @@ static int is_listed(const hg_tape *tape, const struct hg__value *value, enum pa
 
 static hg_evidence evidence_of(const struct hg__value *value)
 {
-	return value->kind == HG__INPUT && value->bound < (double)INFINITY ? HG_EVIDENCE_EXACT : hg__evidence_of(value->sure, value->bound);
+	return value->kind == HG__INPUT && value->bound < (double)INFINITY
+	           ? HG_EVIDENCE_EXACT
+	           : hg__evidence_of(value->sure, value->bound);
 }
 
-/* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A weight is narrowed in every step. */
+/* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A
+ * weight is narrowed in every step. */
 static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
 {
-	const struct hg__narrowing n = {.bound = value->bound, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {
+	    .bound = value->bound, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
 	const hg_verdict verdict = hg__resolve(&n).verdict;
 	out->op = value->kind == HG__PARAM ? "weight" : "input";
 	out->layer = value->name;
-	out->because = value->kind == HG__PARAM ? "assumed of the weights" : value->kind == HG__INPUT ? "the largest of its elements" : "what its type holds";
+	out->because = value->kind == HG__PARAM   ? "assumed of the weights"
+	               : value->kind == HG__INPUT ? "the largest of its elements"
+	                                          : "what its type holds";
 	out->verdict = verdict == HG_PROVED && value->kind == HG__PARAM ? HG_GUARDED : verdict;
 }
 
@@ -68,17 +77,23 @@ double hg__bound_of_gradient(const struct hg__value *value, double scale)
 	return hg__grad_dtype(value) == HG_F16 ? reach : fits ? bound : (double)INFINITY;
 }
 
-/* Proved at the largest scale there can be is proved. What sums in f16 has partial sums as well, which grow with the scale: no proof is tried. */
+/* Proved at the largest scale there can be is proved. What sums in f16 has partial sums as well,
+ * which grow with the scale: no proof is tried. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_policy *policy = &tape->params->policy;
 	const double most = policy->loss_scale.enabled ? (double)policy->loss_scale.max_scale : 1.0;
-	const struct hg__narrowing n = {
-	    .bound = value->sure_grad * most, .depth = 1.0, .state = value->dtype, .accumulate = HG_ACC_F32, .unproved = HG_UNPROVED_GUARD};
-	return value->dtype == HG_F16 && policy->accumulate != HG_ACC_F32 ? HG_GUARDED : hg__resolve(&n).verdict;
+	const struct hg__narrowing n = {.bound = value->sure_grad * most,
+	                                .depth = 1.0,
+	                                .state = value->dtype,
+	                                .accumulate = HG_ACC_F32,
+	                                .unproved = HG_UNPROVED_GUARD};
+	return value->dtype == HG_F16 && policy->accumulate != HG_ACC_F32 ? HG_GUARDED
+	                                                                  : hg__resolve(&n).verdict;
 }
 
-/* Gradients carry the loss scale: what holds at scale 1 holds up to 65520 / bound, and beyond it the finite check of the step guards. */
+/* Gradients carry the loss scale: what holds at scale 1 holds up to 65520 / bound, and beyond it
+ * the finite check of the step guards. */
 static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
 	tell_result(tape, value, out);
@@ -129,7 +144,8 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 	out.shift = part == RESULTS ? value->shift : 0;
 	out.guard = guard_of(tape, &out);
 	name_row(tape, value, &out);
-	out.headroom = out.state == HG_F16 ? hg__headroom(HG_F16, ldexp(out.bound, -out.shift)) : (double)INFINITY;
+	out.headroom =
+	    out.state == HG_F16 ? hg__headroom(HG_F16, ldexp(out.bound, -out.shift)) : (double)INFINITY;
 	return out;
 }
 
@@ -178,12 +194,16 @@ hg_status hg_tape_narrowing(const hg_tape *tape, int64_t index, hg_narrowing *na
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_narrowing: the tape is not compiled");
 	if (index < 0 || index >= count)
-		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_narrowing: index is %" PRId64 ", there are %" PRId64, index, count);
+		return hg__fail(tape->ctx, HG_ERR_ARG,
+		                "hg_tape_narrowing: index is %" PRId64 ", there are %" PRId64, index,
+		                count);
 	struct search s = {.left = index};
 	walk(tape, look, &s);
 	return narrowing && hg__struct_write(narrowing, &s.found, sizeof s.found)
 	           ? HG_OK
-	           : hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_narrowing: narrowing is NULL or its size is not set: start from HG_NARROWING_INIT");
+	           : hg__fail(tape->ctx, HG_ERR_ARG,
+	                      "hg_tape_narrowing: narrowing is NULL or its size is not set: start from "
+	                      "HG_NARROWING_INIT");
 }
 
 /* ---- the table ---- */
@@ -209,8 +229,9 @@ static int measure(void *user, const hg_narrowing *row)
 static void head(const struct table *t, const char *what)
 {
 	char text[256];
-	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10s  %-8s  %8s  %-8s  %s", "node", t->layer, "layer", t->op, what, "state", "sums", "bound",
-	         "from", "headroom", "verdict", "why");
+	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10s  %-8s  %8s  %-8s  %s", "node",
+	         t->layer, "layer", t->op, what, "state", "sums", "bound", "from", "headroom",
+	         "verdict", "why");
 	t->write(t->user, text);
 }
 
@@ -261,15 +282,19 @@ hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
 	HG__TRY(hg_tape_plan(tape, &info));
 	struct table table = {.tape = tape, .write = write, .user = user, .layer = 5, .op = 11};
 	walk(tape, measure, &table);
-	snprintf(text, sizeof text, "policy %s: bound is on |x| with its rounding, headroom in bits to 65520", tape->params->policy.name);
+	snprintf(text, sizeof text,
+	         "policy %s: bound is on |x| with its rounding, headroom in bits to 65520",
+	         tape->params->policy.name);
 	write(user, text);
 	head(&table, "op");
 	walk(tape, print, &table);
 	if (info.rescaled)
 		snprintf(rescaled, sizeof rescaled, "; %d stored rescaled", (int)info.rescaled);
-	snprintf(text, sizeof text, "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish%s; casts in a step: %d forward, %d backward",
-	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED], table.tally[HG_EXACT], rescaled, (int)info.casts,
-	         (int)info.casts_back);
+	snprintf(text, sizeof text,
+	         "forward: %d tensors, %d proved, %d guarded, %d promoted, %d in f32 by wish%s; casts "
+	         "in a step: %d forward, %d backward",
+	         table.rows, table.tally[HG_PROVED], table.tally[HG_GUARDED], table.tally[HG_PROMOTED],
+	         table.tally[HG_EXACT], rescaled, (int)info.casts, (int)info.casts_back);
 	write(user, text);
 	return HG_OK;
 }

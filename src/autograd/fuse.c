@@ -7,14 +7,20 @@
 
 /* Chains become one node:
  *
- *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue (ops/epilogue.c)
- *     spmm with f32 sums, add or combine, those three; any of them behind the first   an aggregation with an ending (ops/spmm_epilogue.c)
- *     batch_norm, relu                                                                 a batch_norm that ends with it
+ *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue
+ *         (ops/epilogue.c)
+ *     spmm with f32 sums, add or combine, those three; any of them behind the first   an
+ *         aggregation with an ending (ops/spmm_epilogue.c)
+ *     batch_norm, relu                                                                 a batch_norm
+ *         that ends with it
  *
- * The last of the chain takes the others in: its line holds the new node, its value stays where it was. The others remain on the tape for the reader; nothing
- * needs them, so they are not alive. A relu with dropout behind it goes to the dropout, not to the batch norm: as many kernels, less traffic.
+ * The last of the chain takes the others in: its line holds the new node, its value stays where it
+ * was. The others remain on the tape for the reader; nothing needs them, so they are not alive. A
+ * relu with dropout behind it goes to the dropout, not to the batch norm: as many kernels, less
+ * traffic.
  *
- * What lies between must be nobody else's: used once, not kept, not the output. Dropout keeps its key, so the elements that are dropped are the same. */
+ * What lies between must be nobody else's: used once, not kept, not the output. Dropout keeps its
+ * key, so the elements that are dropped are the same. */
 
 /* Uses of each value by nodes that the output or a kept value needs. */
 static void count_uses(hg_tape *tape)
@@ -71,7 +77,8 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 }
 
 /* The operand and the constants of one part become the whole's. */
-static void take(struct hg__node *whole, struct hg__epilogue_attr *attr, const struct hg__node *node)
+static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
+                 const struct hg__node *node)
 {
 	const struct epilogue_part *part = part_of(node);
 	whole->in[0] = node->in[0];
@@ -90,19 +97,23 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr, const s
 
 static int sums(const hg_tape *tape, int32_t line)
 {
-	return line >= 0 && tape->line[line].node.op == &hg__op_spmm && tape->line[line].node.accumulate == HG_ACC_F32;
+	return line >= 0 && tape->line[line].node.op == &hg__op_spmm &&
+	       tape->line[line].node.accumulate == HG_ACC_F32;
 }
 
-/* The operand that an aggregation makes for this sum of two; -1: none does. combine gives its Z the factor 1. */
+/* The operand that an aggregation makes for this sum of two; -1: none does. combine gives its Z the
+ * factor 1. */
 static int summed(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 1; i >= 0; i--)
-		if ((node->op == &hg__op_add || (node->op == &hg__op_combine && i == 1)) && sums(tape, maker(tape, node, i)))
+		if ((node->op == &hg__op_add || (node->op == &hg__op_combine && i == 1)) &&
+		    sums(tape, maker(tape, node, i)))
 			return i;
 	return -1;
 }
 
-/* The chain that ends here, with the sum of two and the aggregation before it; length 0: there is none. */
+/* The chain that ends here, with the sum of two and the aggregation before it; length 0: there is
+ * none. */
 static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
 {
 	struct chain chain = *parts;
@@ -122,7 +133,8 @@ static struct chain aggregation_at(const hg_tape *tape, int32_t last, const stru
 /* Operands of ops/spmm_epilogue.c: X, w, Z, eps, b. */
 enum { Z = 2, EPS, B };
 
-static void take_sum(const hg_tape *tape, struct hg__node *whole, struct hg__spmm_epilogue_attr *attr, const struct hg__node *node)
+static void take_sum(const hg_tape *tape, struct hg__node *whole,
+                     struct hg__spmm_epilogue_attr *attr, const struct hg__node *node)
 {
 	const int other = 1 - summed(tape, node);
 	attr->self = node->in[other] == whole->in[0];
@@ -135,7 +147,8 @@ static struct chain norm_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
 	const int32_t first = before(tape, &tape->line[last].node);
-	if (tape->line[last].node.op == &hg__op_relu && first >= 0 && tape->line[first].node.op == &hg__op_batch_norm)
+	if (tape->line[last].node.op == &hg__op_relu && first >= 0 &&
+	    tape->line[first].node.op == &hg__op_batch_norm)
 		chain = (struct chain){2, {last, first}};
 	return chain;
 }
@@ -206,12 +219,14 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 	char name[96] = "";
 	for (int i = chain->length - 1; i >= 0; i--) {
 		const size_t length = strlen(name);
-		snprintf(name + length, sizeof name - length, "%s%s", length ? "+" : "", tape->line[chain->line[i]].node.op->name);
+		snprintf(name + length, sizeof name - length, "%s%s", length ? "+" : "",
+		         tape->line[chain->line[i]].node.op->name);
 	}
 	return hg__tape_text(tape, name, text);
 }
 
-/* The chain becomes `line`, which also gets what it keeps for backward; *done 0: the policy would not have it. */
+/* The chain becomes `line`, which also gets what it keeps for backward; *done 0: the policy would
+ * not have it. */
 static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line line, int *done)
 {
 	const int32_t last = chain->line[0];
@@ -235,7 +250,8 @@ static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line 
 /* The longest chain that ends here and may be one node. */
 static hg_status fuse_at(hg_tape *tape, int32_t last)
 {
-	const struct chain parts = chain_at(tape, last), sum = aggregation_at(tape, last, &parts), norm = norm_at(tape, last);
+	const struct chain parts = chain_at(tape, last), sum = aggregation_at(tape, last, &parts),
+	                   norm = norm_at(tape, last);
 	int done = 0;
 	if (sum.length)
 		HG__TRY(fuse(tape, &sum, aggregation_of(tape, &sum), &done));

@@ -12,5 +12,6 @@ hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char
 	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	const char *scope = s->node->scope;
-	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s", s->node->op->name, text, scope);
+	return hg__fail(s->tape->ctx, status, *scope ? "%s: %s (layer %.40s)" : "%s: %s",
+	                s->node->op->name, text, scope);
 }

@@ -2,10 +2,12 @@
 
 #include "autograd/tape.h"
 
-/* A compiled tape once more, with every tensor kept: the same nodes, fused as they were, of the same types and with the same random numbers, so that a run of the copy makes the
- * same bits. Only what lies where is planned again. */
+/* A compiled tape once more, with every tensor kept: the same nodes, fused as they were, of the
+ * same types and with the same random numbers, so that a run of the copy makes the same bits. Only
+ * what lies where is planned again. */
 
-static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, size_t size, void **to)
+static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, size_t size,
+                            void **to)
 {
 	HG__TRY(hg__host_alloc(ctx, (size_t)count, size, "a copy of the tape", to));
 	if (count)

@@ -21,9 +21,11 @@ static hg_status allocate(hg_tape *tape)
 	return tape->ctx->backend->fill(tape->ctx, tape->arena, 0, tape->arena_bytes);
 }
 
-static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype, int32_t span)
+static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
+                               int32_t span)
 {
-	char *place = tape->arena && span >= 0 ? (char *)tape->arena + tape->span[span].offset : NULL; /* no span: only backward has one */
+	/* no span: only backward has one */
+	char *place = tape->arena && span >= 0 ? (char *)tape->arena + tape->span[span].offset : NULL;
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
@@ -43,7 +45,8 @@ static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
 	if (index < 0)
 		return none;
 	const struct hg__value *value = &tape->value[index];
-	return value->node < 0 ? of_tensor(tape, value->tensor) : in_arena(tape, value, value->dtype, value->span);
+	return value->node < 0 ? of_tensor(tape, value->tensor)
+	                       : in_arena(tape, value, value->dtype, value->span);
 }
 
 /* d(scale * loss) / d(loss) = scale: the optimiser's own number, read where it stands. */
@@ -57,7 +60,8 @@ static struct hg__mat grad_of(const hg_tape *tape, const struct hg__value *root)
 {
 	if (tape->trains && root == &tape->value[tape->output])
 		return loss_scale(tape);
-	return root->kind == HG__PARAM ? root->param->grad->mat : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
+	return root->kind == HG__PARAM ? root->param->grad->mat
+	                               : in_arena(tape, root, hg__grad_dtype(root), root->grad_span);
 }
 
 static void build_views(hg_tape *tape)
@@ -71,11 +75,13 @@ static void build_views(hg_tape *tape)
 	}
 }
 
-/* Does the backward of this node need the transpose, and with it the places of its edges' values? */
+/* Does the backward of this node need the transpose, and with it the places of its edges'
+ * values? */
 static int wants_transpose(const struct hg__line *line, int *edge)
 {
 	const struct hg__node *node = &line->node;
-	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) && !hg_graph_is_weighted(node->graph));
+	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
+	          !hg_graph_is_weighted(node->graph));
 	return node->op->traits & HG__TRANSPOSE && line->back;
 }
 
@@ -88,12 +94,15 @@ static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
 	int edge = 0;
 	if (wants_transpose(line, &edge))
 		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
-	return node->op->traits & HG__BATCH ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id) : HG_OK;
+	return node->op->traits & HG__BATCH
+	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
+	           : HG_OK;
 }
 
 int hg__looks(const hg_tape *tape, const struct hg__node *node)
 {
-	const int guarded = node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
+	const int guarded =
+	    node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
 	return guarded && tape->trains && tape->params->policy.replan;
 }
 
@@ -130,7 +139,8 @@ static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct
 	return set_graph(line, call);
 }
 
-/* The same node backward: gradients in, and of the forward operands only those that `saves` named, since the others' memory may be in use again. */
+/* The same node backward: gradients in, and of the forward operands only those that `saves` named,
+ * since the others' memory may be in use again. */
 static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg__launch *launch)
 {
 	const struct hg__node *node = &line->node;
@@ -146,7 +156,8 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
 		if (line->again[i] >= 0)
-			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype, line->again[i]);
+			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype,
+			                       line->again[i]);
 	call->adds = line->adds;
 	call->dout = grad_of(tape, &tape->value[node->out]);
 	for (int i = 0; i < node->n_in; i++) {
@@ -158,7 +169,8 @@ static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg_
 			continue;
 		launch->add[i] = call->din[i];
 		launch->first[i] = line->first[i];
-		call->din[i] = in_arena(tape, operand, hg__part_dtype(node, i, operand), line->part_span[i]);
+		call->din[i] =
+		    in_arena(tape, operand, hg__part_dtype(node, i, operand), line->part_span[i]);
 	}
 }
 
@@ -183,8 +195,11 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 		size_t more = 0;
 		if (!line->alive || !line->node.graph || !wants_transpose(line, &edge))
 			continue;
-		for (int64_t i = 0; i < tape->lines; i++) { /* told by an earlier line, or by one that also wants the edges */
-			const int same = i != k && tape->line[i].alive && tape->line[i].node.graph == line->node.graph && wants_transpose(&tape->line[i], &wider);
+		/* told by an earlier line, or by one that also wants the edges */
+		for (int64_t i = 0; i < tape->lines; i++) {
+			const int same = i != k && tape->line[i].alive &&
+			                 tape->line[i].node.graph == line->node.graph &&
+			                 wants_transpose(&tape->line[i], &wider);
 			told |= same && (wider > edge || (wider == edge && i < k));
 		}
 		if (!told)
@@ -212,7 +227,8 @@ static hg_status add_tiles(const hg_tape *tape)
 	int64_t cols = 0;
 	int edge = 0;
 	for (int64_t k = 0; k < tape->lines; k++)
-		if (sums_neighbours(tape, &tape->line[k]) && tape->value[tape->line[k].node.in[0]].cols > cols)
+		if (sums_neighbours(tape, &tape->line[k]) &&
+		    tape->value[tape->line[k].node.in[0]].cols > cols)
 			cols = tape->value[tape->line[k].node.in[0]].cols;
 	for (int64_t k = 0; k < tape->lines; k++) {
 		const struct hg__line *line = &tape->line[k];
@@ -225,7 +241,8 @@ static hg_status add_tiles(const hg_tape *tape)
 	return HG_OK;
 }
 
-/* Before the arena takes its place: what graphs build needs room beside the result, and says what workspace there must be. */
+/* Before the arena takes its place: what graphs build needs room beside the result, and says what
+ * workspace there must be. */
 static hg_status prepare_graphs(hg_tape *tape)
 {
 	struct hg__call call;
@@ -256,7 +273,8 @@ static hg_status build_forward(hg_tape *tape)
 	return HG_OK;
 }
 
-/* The forward of what line's operand i is the result of, once more, to where the backward of line will look for it. */
+/* The forward of what line's operand i is the result of, once more, to where the backward of line
+ * will look for it. */
 static void build_again(hg_tape *tape, const struct hg__line *line, int i)
 {
 	const struct hg__value *value = &tape->value[line->node.in[i]];
@@ -294,9 +312,11 @@ hg_status hg__tape_launches(hg_tape *tape)
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate(tape));
 	build_views(tape);
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward, "the tape's calls", &forward));
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward,
+	                       "the tape's calls", &forward));
 	tape->forward = forward;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->agains), sizeof *tape->backward, "the tape's calls", &backward));
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->agains), sizeof *tape->backward,
+	                       "the tape's calls", &backward));
 	tape->backward = backward;
 	HG__TRY(build_forward(tape));
 	build_backward(tape);

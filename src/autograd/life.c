@@ -6,7 +6,8 @@
 
 static uint32_t next_tag(hg_params *params)
 {
-	return (params->tapes++ + (uint32_t)((uintptr_t)params >> 6) % HG__TAPE_TAGS) % HG__TAPE_TAGS + 1;
+	return (params->tapes++ + (uint32_t)((uintptr_t)params >> 6) % HG__TAPE_TAGS) % HG__TAPE_TAGS +
+	       1;
 }
 
 hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
@@ -14,9 +15,11 @@ hg_status hg_tape_create(hg_params *params, hg_mode mode, hg_tape **tape)
 	if (tape)
 		*tape = NULL;
 	if (!params || !tape)
-		return hg__fail(hg_params_context(params), HG_ERR_ARG, "hg_tape_create: %s is NULL", params ? "tape" : "params");
+		return hg__fail(hg_params_context(params), HG_ERR_ARG, "hg_tape_create: %s is NULL",
+		                params ? "tape" : "params");
 	if (mode != HG_TRAIN && mode != HG_EVAL)
-		return hg__fail(params->ctx, HG_ERR_ARG, "hg_tape_create: mode is %d, expected HG_TRAIN or HG_EVAL", (int)mode);
+		return hg__fail(params->ctx, HG_ERR_ARG,
+		                "hg_tape_create: mode is %d, expected HG_TRAIN or HG_EVAL", (int)mode);
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(params->ctx, 1, sizeof(hg_tape), "a tape", &memory));
 	hg_tape *made = memory;
@@ -39,7 +42,8 @@ void hg_tape_free(hg_tape *tape)
 	if (!tape->lender)
 		hg__device_free(ctx, tape->arena, tape->arena_bytes);
 	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
-	hg__host_free(ctx, tape->backward, (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
+	hg__host_free(ctx, tape->backward,
+	              (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
 	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
 	hg__host_free(ctx, tape->line, (size_t)tape->line_capacity * sizeof *tape->line);
 	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);

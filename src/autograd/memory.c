@@ -35,7 +35,8 @@ static size_t input_bytes(const hg_tape *tape)
 {
 	size_t bytes = 0;
 	for (int64_t v = 0; v < tape->values; v++)
-		if ((tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE) && !seen_tensor(tape, v))
+		if ((tape->value[v].kind == HG__INPUT || tape->value[v].kind == HG__VARIABLE) &&
+		    !seen_tensor(tape, v))
 			bytes += tape->value[v].tensor->bytes;
 	return bytes;
 }
@@ -45,7 +46,8 @@ static size_t param_bytes(const hg_params *params)
 	size_t bytes = sizeof *params->step;
 	for (int64_t i = 0; i < params->count; i++) {
 		const hg_param *p = params->item[i];
-		bytes += p->master->bytes + (p->working != p->master ? p->working->bytes : 0) + (p->grad ? p->grad->bytes : 0);
+		bytes += p->master->bytes + (p->working != p->master ? p->working->bytes : 0) +
+		         (p->grad ? p->grad->bytes : 0);
 	}
 	return bytes;
 }
@@ -65,7 +67,8 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->workspace_bytes = ctx->workspace_bytes;
 	info->library_bytes = library_bytes(ctx);
 	info->observer_bytes = tape->watch_bytes;
-	const size_t known = info->graph_bytes + info->input_bytes + info->param_bytes + info->arena_bytes + info->workspace_bytes + info->observer_bytes;
+	const size_t known = info->graph_bytes + info->input_bytes + info->param_bytes +
+	                     info->arena_bytes + info->workspace_bytes + info->observer_bytes;
 	info->other_bytes = ctx->current_bytes > known ? ctx->current_bytes - known : 0;
 	info->total_bytes = known + info->library_bytes + info->other_bytes;
 }
@@ -79,7 +82,8 @@ static int alike(const struct hg__span *a, const struct hg__span *b)
 }
 
 /* The largest tensor that has not been told yet. */
-static const struct hg__span *next_largest(const hg_tape *tape, const struct hg__span *const told[TOLD])
+static const struct hg__span *next_largest(const hg_tape *tape,
+                                           const struct hg__span *const told[TOLD])
 {
 	const struct hg__span *best = NULL;
 	for (int64_t i = 0; i < tape->spans; i++) {
@@ -98,8 +102,10 @@ static int describe(const hg_tape *tape, const struct hg__span *span, char *text
 {
 	char name[80];
 	const struct hg__value *value = &tape->value[span->value];
-	return snprintf(text, size, "%s%.48s %s [%" PRId64 ", %" PRId64 "] %zu", span->use == HG__USE_VALUE ? "" : "gradient of ",
-	                hg__value_name(tape, value, name, sizeof name), hg_dtype_name(span->dtype), value->rows, value->cols, span->bytes);
+	return snprintf(text, size, "%s%.48s %s [%" PRId64 ", %" PRId64 "] %zu",
+	                span->use == HG__USE_VALUE ? "" : "gradient of ",
+	                hg__value_name(tape, value, name, sizeof name), hg_dtype_name(span->dtype),
+	                value->rows, value->cols, span->bytes);
 }
 
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
@@ -107,15 +113,20 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 	char text[TOLD * 112] = "";
 	const struct hg__span *told[TOLD] = {NULL};
 	size_t length = 0;
-	for (int n = 0; n < TOLD && (told[n] = next_largest(tape, told)) != NULL && length < sizeof text; n++) {
+	for (int n = 0;
+	     n < TOLD && (told[n] = next_largest(tape, told)) != NULL && length < sizeof text; n++) {
 		length += (size_t)snprintf(text + length, sizeof text - length, "%s", n ? ", " : "");
 		if (length < sizeof text)
 			length += (size_t)describe(tape, told[n], text + length, sizeof text - length);
 	}
 	if (free_bytes == SIZE_MAX)
-		return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", needed, text);
-	return hg__fail(tape->ctx, HG_ERR_NOMEM, "hg_tape_compile: a run needs %zu more bytes (arena %zu), %zu are free; largest: %s", needed, tape->arena_bytes,
-	                free_bytes, text);
+		return hg__fail(tape->ctx, HG_ERR_NOMEM,
+		                "hg_tape_compile: no memory for an arena of %zu bytes; largest: %s", needed,
+		                text);
+	return hg__fail(
+	    tape->ctx, HG_ERR_NOMEM,
+	    "hg_tape_compile: a run needs %zu more bytes (arena %zu), %zu are free; largest: %s",
+	    needed, tape->arena_bytes, free_bytes, text);
 }
 
 size_t hg__tape_own_bytes(const hg_tape *tape)
@@ -126,7 +137,9 @@ size_t hg__tape_own_bytes(const hg_tape *tape)
 size_t hg__tape_needs(const hg_tape *tape)
 {
 	const hg_context *ctx = tape->ctx;
-	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes ? tape->workspace_bytes - ctx->workspace_bytes : 0;
+	const size_t workspace = tape->workspace_bytes > ctx->workspace_bytes
+	                             ? tape->workspace_bytes - ctx->workspace_bytes
+	                             : 0;
 	return hg__tape_own_bytes(tape) + workspace + library_bytes(ctx);
 }
 

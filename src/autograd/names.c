@@ -53,7 +53,8 @@ static void tell_apart(const hg_tape *tape, const struct hg__line *line, char *b
 		snprintf(buffer, size, " #%d", before + 1);
 }
 
-const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer, size_t size)
+const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer,
+                           size_t size)
 {
 	if (value->node < 0) {
 		snprintf(buffer, size, "%s", value->name);

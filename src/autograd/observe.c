@@ -20,7 +20,8 @@ static int contributes(const hg_tape *tape, const struct hg__line *line, int i)
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 {
 	void *list = w->spot;
-	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->spot, w->spots, &w->spot_capacity);
+	const hg_status grown =
+	    hg__tape_grow(w->tape, &list, sizeof *w->spot, w->spots, &w->spot_capacity);
 	w->spot = list;
 	HG__TRY(grown);
 	struct hg__spot *made = &w->spot[w->spots++];
@@ -34,18 +35,24 @@ static hg_status add_value(struct hg__watch *w, const struct hg__line *line)
 {
 	const hg_tape *tape = w->tape;
 	const struct hg__value *value = &tape->value[line->node.out];
-	const struct hg__spot spot = {
-	    .line = value->node, .value = line->node.out, .ready = line->position, .dies = hg__last_of(tape, value->span), .mat = value->view.mat};
+	const struct hg__spot spot = {.line = value->node,
+	                              .value = line->node.out,
+	                              .ready = line->position,
+	                              .dies = hg__last_of(tape, value->span),
+	                              .mat = value->view.mat};
 	return hg__is_watched(tape, line) ? add_spot(w, &spot) : HG_OK;
 }
 
-/* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in plan.c)? */
+/* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in
+ * plan.c)? */
 static int is_listed(const struct hg__watch *w, int32_t root)
 {
 	const struct hg__value *value = w->tape->value;
 	for (int64_t i = 0; i < w->spots; i++) {
 		const int32_t other = w->spot[i].value;
-		if (w->spot[i].gradient && (other == root || (value[root].grad_span >= 0 && value[other].grad_span == value[root].grad_span)))
+		if (w->spot[i].gradient &&
+		    (other == root ||
+		     (value[root].grad_span >= 0 && value[other].grad_span == value[root].grad_span)))
 			return 1;
 	}
 	return 0;
@@ -72,12 +79,13 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 			continue;
 		const int32_t root = hg__root_of(tape, k, i);
 		const struct hg__value *value = &tape->value[root];
-		const struct hg__spot spot = {.line = value->node,
-		                              .value = root,
-		                              .gradient = 1,
-		                              .ready = 2 * tape->alive - line->position,
-		                              .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
-		                              .mat = value->kind == HG__PARAM ? value->param->grad->mat : value->grad_view.mat};
+		const struct hg__spot spot = {
+		    .line = value->node,
+		    .value = root,
+		    .gradient = 1,
+		    .ready = 2 * tape->alive - line->position,
+		    .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
+		    .mat = value->kind == HG__PARAM ? value->param->grad->mat : value->grad_view.mat};
 		if (!is_listed(w, root))
 			HG__TRY(add_spot(w, &spot));
 	}
@@ -118,12 +126,15 @@ static int32_t position_of(const hg_tape *tape, int64_t i)
 static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int64_t end)
 {
 	const struct hg__watch_look *before = w->looks ? &w->look[w->looks - 1] : NULL;
-	struct hg__watch_look look = {.after = after, .first = (int32_t)first, .count = (int32_t)(end - first)};
+	struct hg__watch_look look = {
+	    .after = after, .first = (int32_t)first, .count = (int32_t)(end - first)};
 	look.probe_first = before ? before->probe_first + before->probe_count : 0;
-	while (look.probe_first + look.probe_count < w->probes && w->probe[look.probe_first + look.probe_count].record < end)
+	while (look.probe_first + look.probe_count < w->probes &&
+	       w->probe[look.probe_first + look.probe_count].record < end)
 		look.probe_count++;
 	void *list = w->look;
-	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->look, w->looks, &w->look_capacity);
+	const hg_status grown =
+	    hg__tape_grow(w->tape, &list, sizeof *w->look, w->looks, &w->look_capacity);
 	w->look = list;
 	HG__TRY(grown);
 	w->look[w->looks++] = look;
@@ -138,7 +149,8 @@ static hg_status find_looks(struct hg__watch *w)
 	int64_t first = 0, end = 0;
 	int32_t dies = INT32_MAX;
 	for (int64_t i = 0; i < launches; i++) {
-		const int32_t now = position_of(tape, i), then = i + 1 < launches ? position_of(tape, i + 1) : 2 * tape->alive + 1;
+		const int32_t now = position_of(tape, i),
+		              then = i + 1 < launches ? position_of(tape, i + 1) : 2 * tape->alive + 1;
 		for (; then > now && end < w->spots && w->spot[end].ready <= now; end++)
 			dies = w->spot[end].dies < dies ? w->spot[end].dies : dies;
 		if (dies >= then)

@@ -3,7 +3,8 @@
 
 /* ---- tables ---- */
 
-/* All that is counted lies in one piece: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots], most [spots]. */
+/* All that is counted lies in one piece: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots],
+ * most [spots]. */
 static size_t place_of_counts(void)
 {
 	return hg__aligned(sizeof(struct hg__observed_ring));
@@ -44,7 +45,8 @@ static hg_status make_table(struct hg__watch *w)
 {
 	hg_context *ctx = w->tape->ctx;
 	struct hg__buffer host = {NULL, 0, 0};
-	HG__TRY(hg__buffer_host(ctx, w->spots + w->looks, sizeof(struct hg__watched), "observer: a table", &host));
+	HG__TRY(hg__buffer_host(ctx, w->spots + w->looks, sizeof(struct hg__watched),
+	                        "observer: a table", &host));
 	struct hg__watched *row = host.data;
 	for (int64_t k = 0; k < w->looks; k++, row++) {
 		struct hg__watch_look *look = &w->look[k];
@@ -55,7 +57,8 @@ static hg_status make_table(struct hg__watch *w)
 		}
 		row->first = look->chunks;
 	}
-	const hg_status status = hg__buffer_upload(ctx, w->spots + w->looks, sizeof(struct hg__watched), host.data, "observer: a table", &w->table);
+	const hg_status status = hg__buffer_upload(ctx, w->spots + w->looks, sizeof(struct hg__watched),
+	                                           host.data, "observer: a table", &w->table);
 	hg__buffer_free(ctx, &host);
 	return status;
 }
@@ -65,7 +68,8 @@ static hg_status make_tables(struct hg__watch *w)
 	hg_context *ctx = w->tape->ctx;
 	HG__TRY(hg__watch_plan(w));
 	HG__TRY(make_table(w));
-	HG__TRY(hg__buffer_upload(ctx, w->probes, sizeof *w->probe, w->probe, "observer: sums", &w->probe_device));
+	HG__TRY(hg__buffer_upload(ctx, w->probes, sizeof *w->probe, w->probe, "observer: sums",
+	                          &w->probe_device));
 	HG__TRY(hg__buffer_host(ctx, (int64_t)state_bytes(w), 1, "observer: counts", &w->copy));
 	HG__TRY(hg__buffer_device(ctx, (int64_t)state_bytes(w), 1, "observer: counts", &w->state));
 	return ctx->backend->fill(ctx, w->state.data, 0, w->state.bytes);
@@ -100,7 +104,8 @@ void hg__watch_free(struct hg__watch *w)
 		return;
 	hg_context *ctx = w->tape->ctx;
 	w->tape->watch_bytes -= device_bytes(w);
-	struct hg__buffer *const buffers[] = {&w->table, &w->probe_device, &w->sample, &w->state, &w->copy};
+	struct hg__buffer *const buffers[] = {&w->table, &w->probe_device, &w->sample, &w->state,
+	                                      &w->copy};
 	for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
 		hg__buffer_free(ctx, buffers[i]);
 	hg__host_free(ctx, w->spot, (size_t)w->spot_capacity * sizeof *w->spot);
@@ -117,9 +122,12 @@ static hg_status look(const struct hg__watch *w, int64_t k)
 	const struct hg__watch_look *l = &w->look[k];
 	const struct hg__due due = {w->tape->params->step, w->every, w->looks == 1};
 	struct hg__observed *counts = counts_of(&w->state);
-	const struct hg__spmm_probe_args sums = {due, (const struct hg__probe *)w->probe_device.data + l->probe_first, l->probe_count, HG__PROBE_ROWS, counts};
+	const struct hg__spmm_probe_args sums = {
+	    due, (const struct hg__probe *)w->probe_device.data + l->probe_first, l->probe_count,
+	    HG__PROBE_ROWS, counts};
 	const struct hg__observe_args args = {.due = due,
-	                                      .table = (const struct hg__watched *)w->table.data + l->first + k,
+	                                      .table = (const struct hg__watched *)w->table.data +
+	                                               l->first + k,
 	                                      .count = l->count,
 	                                      .chunks = l->chunks,
 	                                      .counts = counts + l->first,
@@ -141,7 +149,8 @@ void hg__watch_begin(struct hg__watch *w)
 
 hg_status hg__watch_after(struct hg__watch *w, int64_t launch)
 {
-	return w && w->next < w->looks - 1 && w->look[w->next].after == launch ? look(w, w->next++) : HG_OK;
+	return w && w->next < w->looks - 1 && w->look[w->next].after == launch ? look(w, w->next++)
+	                                                                       : HG_OK;
 }
 
 hg_status hg__watch_close(struct hg__watch *w)

@@ -1,7 +1,9 @@
-/* Which sums ran in f16, and which of their rows are done again in a wider type to see what was lost.
+/* Which sums ran in f16, and which of their rows are done again in a wider type to see what was
+ * lost.
  *
- * Half of the rows are the longest, where small addends are lost first, half lie evenly over all: where one row in ten has lost something, 16 of them miss all such rows once
- * in five times in one look, and the looks go on. */
+ * Half of the rows are the longest, where small addends are lost first, half lie evenly over all:
+ * where one row in ten has lost something, 16 of them miss all such rows once in five times in one
+ * look, and the looks go on. */
 #include <string.h>
 
 #include "autograd/observe.h"
@@ -35,7 +37,8 @@ static int64_t choose_rows(const int64_t *rowptr, int64_t rows, int32_t *sample)
 
 static hg_status find_rows(hg_context *ctx, struct hg__probe *probe, int32_t *sample)
 {
-	const struct hg__buffer device = {(void *)(uintptr_t)probe->rowptr, (size_t)(probe->y.rows + 1) * sizeof(int64_t), 1};
+	const struct hg__buffer device = {(void *)(uintptr_t)probe->rowptr,
+	                                  (size_t)(probe->y.rows + 1) * sizeof(int64_t), 1};
 	struct hg__buffer host = {NULL, 0, 0};
 	HG__TRY(hg__buffer_download(ctx, &device, "observer: row lengths", &host));
 	probe->samples = choose_rows(host.data, probe->y.rows, sample);
@@ -46,14 +49,16 @@ static hg_status find_rows(hg_context *ctx, struct hg__probe *probe, int32_t *sa
 static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 {
 	void *list = w->probe;
-	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->probe, w->probes, &w->probe_capacity);
+	const hg_status grown =
+	    hg__tape_grow(w->tape, &list, sizeof *w->probe, w->probes, &w->probe_capacity);
 	w->probe = list;
 	HG__TRY(grown);
 	w->probe[w->probes++] = *probe;
 	return HG_OK;
 }
 
-/* The last position at which the operands of a sum are still there. The features of one backward are the gradient of its result. */
+/* The last position at which the operands of a sum are still there. The features of one backward
+ * are the gradient of its result. */
 static int32_t operands_die(const hg_tape *tape, const struct hg__line *line, int backward)
 {
 	const struct hg__node *node = &line->node;
@@ -69,7 +74,8 @@ static int makes(const hg_tape *tape, const struct hg__launch *launch, const str
 	const struct hg__line *line = &tape->line[launch->line];
 	if (!spot->gradient)
 		return launch->line == spot->line;
-	return !launch->again && line->node.in[0] == spot->value && tape->value[spot->value].parts == 1 && !launch->add[0].data && line->again[1] < 0;
+	return !launch->again && line->node.in[0] == spot->value &&
+	       tape->value[spot->value].parts == 1 && !launch->add[0].data && line->again[1] < 0;
 }
 
 static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__launch *launch)
@@ -92,12 +98,14 @@ static hg_status give_rows(struct hg__watch *w)
 	struct hg__buffer host = {NULL, 0, 0};
 	if (w->probes == 0)
 		return HG_OK;
-	HG__TRY(hg__buffer_host(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t), "observer: a sample of rows", &host));
+	HG__TRY(hg__buffer_host(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t),
+	                        "observer: a sample of rows", &host));
 	hg_status status = HG_OK;
 	for (int64_t i = 0; i < w->probes && status >= 0; i++)
 		status = find_rows(ctx, &w->probe[i], (int32_t *)host.data + i * HG__PROBE_ROWS);
 	if (status >= 0)
-		status = hg__buffer_upload(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t), host.data, "observer: a sample of rows", &w->sample);
+		status = hg__buffer_upload(ctx, w->probes * HG__PROBE_ROWS, sizeof(int32_t), host.data,
+		                           "observer: a sample of rows", &w->sample);
 	hg__buffer_free(ctx, &host);
 	for (int64_t i = 0; i < w->probes && status >= 0; i++)
 		w->probe[i].sample = (const int32_t *)w->sample.data + i * HG__PROBE_ROWS;

@@ -6,27 +6,35 @@
 
 HG_EXTERN_C_BEGIN
 
-/* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation on top; one line in ops.def. A record is complete or the
- * registry test refuses it. Ops never read a policy: state type and accumulation come resolved, in the call. */
+/* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation
+ * on top; one line in ops.def. A record is complete or the registry test refuses it. Ops never read
+ * a policy: state type and accumulation come resolved, in the call. */
 
 #define HG__MAX_IN 5
 #define HG__MAX_AUX 2
 #define HG__ATTR_BYTES 64
 
 enum hg__op_traits {
-	HG__LINEAR = 1u,       /* in operand 0, the others fixed: the adjoint identity is tested */
-	HG__GRAPH = 2u,        /* needs a graph */
-	HG__TRANSPOSE = 4u,    /* its backward needs the transpose */
-	HG__ELEMENTWISE = 8u,  /* out[i, c] depends on in[.][i, c] alone */
-	HG__LOSS = 16u,        /* output f32 [1, 1] */
-	HG__RANDOM = 32u,      /* draws from the step's random stream */
-	HG__BATCH = 64u,       /* needs the graph's batch pointers */
-	HG__UNIT_EDGES = 128u, /* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape then saves its memory */
-	HG__AGAIN = 256u,      /* cheap, and its result much larger than its operands: backward makes it again instead of keeping it (plan.c) */
-	HG__WIDE_SUMS = 512u,  /* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse features): not narrowed on the way */
+	HG__LINEAR = 1u,      /* in operand 0, the others fixed: the adjoint identity is tested */
+	HG__GRAPH = 2u,       /* needs a graph */
+	HG__TRANSPOSE = 4u,   /* its backward needs the transpose */
+	HG__ELEMENTWISE = 8u, /* out[i, c] depends on in[.][i, c] alone */
+	HG__LOSS = 16u,       /* output f32 [1, 1] */
+	HG__RANDOM = 32u,     /* draws from the step's random stream */
+	HG__BATCH = 64u,      /* needs the graph's batch pointers */
+	/* without operand 1 on an unweighted graph its backward needs no csr_t.edge (spmm): the tape
+	 * then saves its memory */
+	HG__UNIT_EDGES = 128u,
+	/* cheap, and its result much larger than its operands: backward makes it again instead of
+	 * keeping it (plan.c) */
+	HG__AGAIN = 256u,
+	/* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse
+	 * features): not narrowed on the way */
+	HG__WIDE_SUMS = 512u,
 	/* asks how near its last operand comes to 0, and its sign: a constant is looked at once */
 	HG__DIVIDES = 1024u,
-	/* its forward hands call->trip to the kernel that stores the result; results of others are looked
+	/* its forward hands call->trip to the kernel that stores the result; results of others are
+	 * looked
 	 * at by a pass of their own */
 	HG__LOOKS = 2048u,
 	HG__CASTS = 4096u /* its result holds the numbers of operand 0 in another float type */
@@ -47,19 +55,25 @@ struct hg__node {
 	hg_param *buffer[2]; /* running statistics */
 	const char *scope;   /* owned by the tape; "" outside any */
 	uint64_t rng_key;    /* seed and place on the tape; the same for the same recording */
-	int64_t counted;     /* a loss, once compiled: rows that count in every run, 0 where it is not known */
+	/* a loss, once compiled: rows that count in every run, 0 where it is not known */
+	int64_t counted;
 	hg_accumulate accumulate;
 	hg_verdict verdict;
-	double bound, sure;       /* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most 65504; INFINITY if unknown */
+	/* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most
+	 * 65504; INFINITY if unknown */
+	double bound, sure;
 	double claim, sure_claim; /* the same by the rules alone, guard or not */
 	int by_weights;           /* guarded by the weights alone (precision/range.h) */
 	double sum;               /* on the sum of |out| over the edges of a row: hg__range */
 	hg_graph *sum_of;         /* ... of this graph */
 	double least, sure_least; /* no |out| is smaller: hg__range */
 	int sign;                 /* of out: hg__range */
-	int shift;                /* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result itself */
-	int shadow;               /* a half or an error, whatever the policy says (halfgraph/shadow.h) */
-	double bound_dy, sure_dy; /* on |gradient of out| at loss scale 1 */
+	/* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result
+	 * itself */
+	int shift;
+	/* a half or an error, whatever the policy says (halfgraph/shadow.h) */
+	int shadow;
+	double bound_dy, sure_dy;                       /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
@@ -68,7 +82,8 @@ struct hg__infer {
 	hg_tape *tape;
 	const struct hg__node *node;
 	hg_mode mode;
-	hg_dtype state; /* the type this node runs in: operands in op->same already have it, state results get it */
+	/* the type this node runs in: operands in op->same already have it, state results get it */
+	hg_dtype state;
 	struct hg__shape in[HG__MAX_IN];
 	struct hg__shape out, aux[HG__MAX_AUX]; /* aux: small results kept for backward */
 	unsigned grads;                         /* bit i: operand i can have a gradient */
@@ -77,12 +92,16 @@ struct hg__infer {
 #define HG__SAVE_IN(i) (1u << (i))
 #define HG__SAVE_OUT (1u << 8)
 #define HG__SAVE_AUX(i) (1u << (16 + (i)))
-#define HG__BACK_AUX(i) (1u << (24 + (i))) /* not saved: written and read by backward alone, and in memory only then */
+#define HG__BACK_AUX(i) \
+	(1u << (24 + (i))) /* not saved: written and read by backward alone, and in memory only then */
 
-/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells too); din[i].data NULL: nobody wants that gradient. din of a
- * parameter is f32 (a sum over many rows), but for elementwise ops, and for operand 0 of those without HG__WIDE_SUMS; all others have their operand's type. Every
- * present din is written in full (the tape adds up contributions), or added to where `adds` says so.
- * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot read reused memory. */
+/* A run of one node, forward or backward. Absent operands have data NULL (node->in[i] < 0 tells
+ * too); din[i].data NULL: nobody wants that gradient. din of a parameter is f32 (a sum over many
+ * rows), but for elementwise ops, and for operand 0 of those without HG__WIDE_SUMS; all others have
+ * their operand's type. Every present din is written in full (the tape adds up contributions), or
+ * added to where `adds` says so.
+ * Backward: what `saves` did not name has its shape and data NULL, so that a forgotten bit cannot
+ * read reused memory. */
 struct hg__call {
 	hg_context *ctx;
 	const struct hg__kernels *k;
@@ -90,52 +109,79 @@ struct hg__call {
 	hg_mode mode;
 	struct hg__mat in[HG__MAX_IN], out, aux[HG__MAX_AUX];
 	struct hg__mat dout, din[HG__MAX_IN];
-	unsigned adds;             /* bit i: din[i] holds a gradient already, to which this one is added (op->adds) */
+	/* bit i: din[i] holds a gradient already, to which this one is added (op->adds) */
+	unsigned adds;
 	struct hg__csr csr, csr_t; /* csr_t only with HG__TRANSPOSE on a tape with gradients */
 	const int64_t *batch_ptr;
 	const int32_t *batch_id;
 	struct hg__mat buffer[2];
 	const int64_t *step;
-	const int32_t *stop;              /* not 0: what lasts from step to step stays as it is (kernels/step.h) */
-	struct hg__trip trip;             /* forward: the guard of the result (HG__LOOKS) */
-	int shift[HG__MAX_IN], shift_out; /* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
+	/* not 0: what lasts from step to step stays as it is (kernels/step.h) */
+	const int32_t *stop;
+	struct hg__trip trip; /* forward: the guard of the result (HG__LOOKS) */
+	/* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
+	int shift[HG__MAX_IN], shift_out;
 };
 
 /* The words of a rule: long enough for a fused node's chain of them. */
 #define HG__BECAUSE 192
 
-/* What range rules may use besides the operands' bounds. All in f64; the rounding of the result is added by the caller (precision/range.h). */
+/* What range rules may use besides the operands' bounds. All in f64; the rounding of the result is
+ * added by the caller (precision/range.h). */
 struct hg__range {
 	const struct hg__node *node;
 	hg_mode mode;
 	struct hg__shape shape[HG__MAX_IN];
 	double in[HG__MAX_IN]; /* bounds on |operand| */
 	double
-	    sum[HG__MAX_IN]; /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row, as stored; INFINITY where none is known */
-	double least[HG__MAX_IN];     /* no |operand| is smaller; 0 where that is not known */
-	int sign[HG__MAX_IN];         /* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
-	hg_graph_facts facts;         /* of node->graph */
-	int64_t batch_max, batch_min; /* nodes of the largest graph of the batch, and of the smallest that has any */
-	double out;                   /* to be set: bound on |out| in exact arithmetic, INFINITY if none */
-	double depth;                 /* may be set: roundings on the longest way to a result. Preset: 8, and, but for HG__ELEMENTWISE, the longest sum at hand */
-	double inner;                 /* may be set: bound on what is held in f32 on the way, where that may be more than the result. Preset: 0 */
-	int64_t terms;                /* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate): terms of the longest sum */
-	double term;                  /* ... the bound on each |term| before scaling, in f16 arithmetic; terms 0: the node accumulates in f32 */
-	double whole;                 /* ... on any sum of |terms| before scaling, as f16 arithmetic makes it. Preset: INFINITY, they are counted then */
-	double tiny;                  /* ... on what rounding near 0 adds to the result in f16 arithmetic. Backward all four speak of operand 0's gradient */
-	double dout;                  /* backward: bound on |gradient of out| */
-	double din[HG__MAX_IN];       /* backward, to be set */
+	    /* of one number an edge and head: bounds on the sum of |operand| over the edges of a row,
+	     * as stored; INFINITY where none is known */
+	    sum[HG__MAX_IN];
+	double least[HG__MAX_IN]; /* no |operand| is smaller; 0 where that is not known */
+	/* 1: no operand is below 0, -1: none above; 0: not known. (A NaN is neither) */
+	int sign[HG__MAX_IN];
+	hg_graph_facts facts; /* of node->graph */
+	/* nodes of the largest graph of the batch, and of the smallest that has any */
+	int64_t batch_max, batch_min;
+	/* to be set: bound on |out| in exact arithmetic, INFINITY if none */
+	double out;
+	/* may be set: roundings on the longest way to a result. Preset: 8, and, but for
+	 * HG__ELEMENTWISE, the longest sum at hand */
+	double depth;
+	/* may be set: bound on what is held in f32 on the way, where that may be more than the result.
+	 * Preset: 0 */
+	double inner;
+	/* to be set > 0 by an op whose sums run in the policy's accumulation type (node->accumulate):
+	 * terms of the longest sum */
+	int64_t terms;
+	/* ... the bound on each |term| before scaling, in f16 arithmetic; terms 0: the node accumulates
+	 * in f32 */
+	double term;
+	/* ... on any sum of |terms| before scaling, as f16 arithmetic makes it. Preset: INFINITY, they
+	 * are counted then */
+	double whole;
+	/* ... on what rounding near 0 adds to the result in f16 arithmetic. Backward all four speak of
+	 * operand 0's gradient */
+	double tiny;
+	double dout;            /* backward: bound on |gradient of out| */
+	double din[HG__MAX_IN]; /* backward, to be set */
 	/* Backward, may be set: bound on halves that are stored on the way to a gradient. Preset: 0 */
 	double held;
 	/* Backward, set by hg__tape_range_back: the largest half on the way to each gradient, itself
 	 * included where it is one: `held`, and what its sums in f16 are before they are scaled. At
 	 * most k times as much where the gradient of out is k times as large, k >= 1. */
 	double reach[HG__MAX_IN];
-	double depth_in[HG__MAX_IN];  /* backward, may be set: as depth, of each of them, where sums are longer than any row, column or degree at hand */
-	double sum_out;               /* forward, may be set: as sum, of the result. Preset: INFINITY */
-	double least_out;          /* forward, may be set: as least, of the result before its roundings, each of which moves it by a share of itself. Preset: 0 */
-	int sign_out;              /* forward, may be set: as sign, of the result, by what the op is. Preset: 0 */
-	char because[HG__BECAUSE]; /* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */
+	/* backward, may be set: as depth, of each of them, where sums are longer than any row, column
+	 * or degree at hand */
+	double depth_in[HG__MAX_IN];
+	double sum_out; /* forward, may be set: as sum, of the result. Preset: INFINITY */
+	/* forward, may be set: as least, of the result before its roundings, each of which moves it by
+	 * a share of itself. Preset: 0 */
+	double least_out;
+	/* forward, may be set: as sign, of the result, by what the op is. Preset: 0 */
+	int sign_out;
+	/* forward, to be set (hg__because): the rule with its numbers, "row sums 12.3 x |X|" */
+	char because[HG__BECAUSE];
 };
 
 /* Test inputs. The battery gives the extents; the op says what operands it wants. */
@@ -144,7 +190,14 @@ struct hg__extent {
 	int heads;
 	hg_dtype state;
 };
-enum hg__fill { HG__FILL_NORMAL = 0, HG__FILL_UNIFORM01 = 1, HG__FILL_LABELS = 2, HG__FILL_MASK = 3, HG__FILL_POSITIVE = 4, HG__FILL_CONST = 5 };
+enum hg__fill {
+	HG__FILL_NORMAL = 0,
+	HG__FILL_UNIFORM01 = 1,
+	HG__FILL_LABELS = 2,
+	HG__FILL_MASK = 3,
+	HG__FILL_POSITIVE = 4,
+	HG__FILL_CONST = 5
+};
 struct hg__sample {
 	const char *what; /* "weighted, norm both" */
 	hg_status expect; /* HG_OK, or the error that recording must return: bad samples */
@@ -152,7 +205,8 @@ struct hg__sample {
 	struct {
 		struct hg__shape shape;
 		enum hg__fill fill;
-		double scale; /* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
+		/* FILL_NORMAL: sigma; FILL_CONST: the value; FILL_LABELS: number of classes */
+		double scale;
 		int variable; /* a gradient is wanted and checked */
 	} in[HG__MAX_IN];
 	int n_in;
@@ -169,14 +223,17 @@ struct hg__op {
 	const char *words; /* what it does, for who has never read `name`: "sum over neighbours" */
 	unsigned traits;
 	int min_in, max_in;
-	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where they come in different ones (a promoted f32 activation
-	 * meets f16), the tape inserts casts before infer: f32 is narrowed where its bound proves it safe, else the others are widened. Operands outside the
-	 * mask (labels, masks, f32 gains) are left alone. */
+	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where
+	 * they come in different ones (a promoted f32 activation meets f16), the tape inserts casts
+	 * before infer: f32 is narrowed where its bound proves it safe, else the others are widened.
+	 * Operands outside the mask (labels, masks, f32 gains) are left alone. */
 	unsigned same;
-	/* Bit i: the gradient of operand i is that of the result, as it is. Where such an operand has no other use the tape gives both one place: backward may find din[i]
-	 * on dout, and has nothing to do for it then. */
+	/* Bit i: the gradient of operand i is that of the result, as it is. Where such an operand has
+	 * no other use the tape gives both one place: backward may find din[i] on dout, and has nothing
+	 * to do for it then. */
 	unsigned passes;
-	/* Bit i: backward can add the gradient of operand i to what is there (call->adds), rounded once, where the tape would else add a part of its own. */
+	/* Bit i: backward can add the gradient of operand i to what is there (call->adds), rounded
+	 * once, where the tape would else add a part of its own. */
 	unsigned adds;
 	/* Bit i: operand i may be stored x 2^-call->shift[i]. Others are made f32 first. */
 	unsigned rescaled;
@@ -187,14 +244,18 @@ struct hg__op {
 	void (*range_back)(struct hg__range *r);
 	hg_status (*forward)(const struct hg__call *c);
 	hg_status (*backward)(const struct hg__call *c);
-	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the graph build what it caches (norms, weights in the state
-	 * type), so that a run allocates nothing. */
+	/* Optional (NULL): called once when the tape compiles, operands' shapes and graph set: have the
+	 * graph build what it caches (norms, weights in the state type), so that a run allocates
+	 * nothing. */
 	hg_status (*prepare)(const struct hg__call *c);
-	size_t (*scratch)(const struct hg__call *c); /* workspace bytes, forward or backward, shapes only (data pointers unset) */
-	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad ones. */
+	/* workspace bytes, forward or backward, shapes only (data pointers unset) */
+	size_t (*scratch)(const struct hg__call *c);
+	/* Sample i of this op for these extents; 0 when there are no more. Good and deliberately bad
+	 * ones. */
 	int (*sample)(int i, const struct hg__extent *extent, struct hg__sample *sample);
 	void (*cost)(const struct hg__call *c, struct hg__cost *cost);
-	/* Optional (NULL): the call (forward, or backward's for operand 0) as one of spmm in f16 arithmetic, all but sample and record; left alone if it sums in f32. */
+	/* Optional (NULL): the call (forward, or backward's for operand 0) as one of spmm in f16
+	 * arithmetic, all but sample and record; left alone if it sums in f32. */
 	hg_status (*probe)(const struct hg__call *c, int backward, struct hg__probe *probe);
 };
 
@@ -203,18 +264,23 @@ struct hg__op {
 #include "autograd/ops.def"
 #undef HG_OP
 const struct hg__op *const *hg__op_list(size_t *count);
-/* Is the record complete? HG_ERR_INTERNAL names the first hole in why[HG__MESSAGE]: a missing function, traits that contradict, a range rule that leaves a
- * bound unset, too few samples. Needs no tape, graph or device. */
+/* Is the record complete? HG_ERR_INTERNAL names the first hole in why[HG__MESSAGE]: a missing
+ * function, traits that contradict, a range rule that leaves a bound unset, too few samples. Needs
+ * no tape, graph or device. */
 HG_NODISCARD hg_status hg__op_check(const struct hg__op *op, char *why);
 
-/* Record one node: what every public op does, and what the battery calls with samples. attr may be NULL (zeros). buffers: two
- * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one or an earlier one of the same tape. */
-hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
-                  size_t attr_bytes);
+/* Record one node: what every public op does, and what the battery calls with samples. attr may be
+ * NULL (zeros). buffers: two
+ * pointers, either may be NULL, or NULL for none. The result is invalid after a mistake, this one
+ * or an earlier one of the same tape. */
+hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
+                  int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes);
 /* The same for a shadow op (halfgraph/shadow.h). */
-hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in);
+hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
+                         int n_in);
 /* Fail while recording: the sentence becomes "OP: ... (layer SCOPE)". Returns status. */
-hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
+hg_status hg__infer_fail(const struct hg__infer *s, hg_status status, const char *format, ...)
+    HG_PRINTF(3, 4);
 
 HG_EXTERN_C_END
 #endif

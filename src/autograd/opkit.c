@@ -15,14 +15,19 @@ hg_status hg__want_float(const struct hg__infer *s, int i, const char *name)
 {
 	HG__TRY(hg__want_present(s, i, name));
 	const hg_dtype found = s->in[i].dtype;
-	return found == HG_F16 || found == HG_F32 ? HG_OK : hg__infer_fail(s, HG_ERR_DTYPE, "%s has type %s, expected f16 or f32", name, hg_dtype_name(found));
+	return found == HG_F16 || found == HG_F32
+	           ? HG_OK
+	           : hg__infer_fail(s, HG_ERR_DTYPE, "%s has type %s, expected f16 or f32", name,
+	                            hg_dtype_name(found));
 }
 
 hg_status hg__want_dtype(const struct hg__infer *s, int i, const char *name, hg_dtype dtype)
 {
 	HG__TRY(hg__want_present(s, i, name));
 	const hg_dtype found = s->in[i].dtype;
-	return found == dtype ? HG_OK : hg__infer_fail(s, HG_ERR_DTYPE, "%s has type %s, expected %s", name, hg_dtype_name(found), hg_dtype_name(dtype));
+	return found == dtype ? HG_OK
+	                      : hg__infer_fail(s, HG_ERR_DTYPE, "%s has type %s, expected %s", name,
+	                                       hg_dtype_name(found), hg_dtype_name(dtype));
 }
 
 hg_status hg__want_state(const struct hg__infer *s, int i, const char *name)
@@ -31,21 +36,27 @@ hg_status hg__want_state(const struct hg__infer *s, int i, const char *name)
 	return hg__want_dtype(s, i, name, s->state);
 }
 
-hg_status hg__want_equal(const struct hg__infer *s, const char *name, const char *extent, int64_t found, const char *other, const char *other_extent,
+hg_status hg__want_equal(const struct hg__infer *s, const char *name, const char *extent,
+                         int64_t found, const char *other, const char *other_extent,
                          int64_t expected)
 {
 	return found == expected
 	           ? HG_OK
-	           : hg__infer_fail(s, HG_ERR_SHAPE, "%s has %" PRId64 " %s, %s has %" PRId64 " %s", name, found, extent, other, expected, other_extent);
+	           : hg__infer_fail(s, HG_ERR_SHAPE, "%s has %" PRId64 " %s, %s has %" PRId64 " %s",
+	                            name, found, extent, other, expected, other_extent);
 }
 
-hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name, int64_t rows, int64_t cols)
+hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name, int64_t rows,
+                         int64_t cols)
 {
 	HG__TRY(hg__want_present(s, i, name));
 	const struct hg__shape *found = &s->in[i];
-	return found->rows == rows && found->cols == cols ? HG_OK
-	                                                  : hg__infer_fail(s, HG_ERR_SHAPE, "%s is [%" PRId64 ", %" PRId64 "], expected [%" PRId64 ", %" PRId64 "]",
-	                                                                   name, found->rows, found->cols, rows, cols);
+	return found->rows == rows && found->cols == cols
+	           ? HG_OK
+	           : hg__infer_fail(s, HG_ERR_SHAPE,
+	                            "%s is [%" PRId64 ", %" PRId64 "], expected [%" PRId64 ", %" PRId64
+	                            "]",
+	                            name, found->rows, found->cols, rows, cols);
 }
 
 hg_status hg__want_heads(const struct hg__infer *s, int heads, int i, const char *name)
@@ -53,12 +64,18 @@ hg_status hg__want_heads(const struct hg__infer *s, int heads, int i, const char
 	if (heads < 1)
 		return hg__infer_fail(s, HG_ERR_ARG, "heads is %d, expected at least 1", heads);
 	const int64_t cols = s->in[i].cols;
-	return cols % heads == 0 ? HG_OK : hg__infer_fail(s, HG_ERR_SHAPE, "%s has %" PRId64 " columns, expected a multiple of heads = %d", name, cols, heads);
+	return cols % heads == 0
+	           ? HG_OK
+	           : hg__infer_fail(s, HG_ERR_SHAPE,
+	                            "%s has %" PRId64 " columns, expected a multiple of heads = %d",
+	                            name, cols, heads);
 }
 
-hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, double found, const char *expected)
+hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, double found,
+                        const char *expected)
 {
-	return ok ? HG_OK : hg__infer_fail(s, HG_ERR_ARG, "%s is %g, expected %s", name, found, expected);
+	return ok ? HG_OK
+	          : hg__infer_fail(s, HG_ERR_ARG, "%s is %g, expected %s", name, found, expected);
 }
 
 void hg__because(struct hg__range *r, const char *format, ...)
@@ -71,7 +88,9 @@ void hg__because(struct hg__range *r, const char *format, ...)
 
 double hg__shares_sum(double terms)
 {
-	return (1.0 + hg__gamma(terms + 8.0, hg_dtype_get(HG_F32)->u)) * (1.0 + hg_dtype_get(HG_F16)->u) + terms * 0x1p-25;
+	return (1.0 + hg__gamma(terms + 8.0, hg_dtype_get(HG_F32)->u)) *
+	           (1.0 + hg_dtype_get(HG_F16)->u) +
+	       terms * 0x1p-25;
 }
 
 void hg__shares_back(struct hg__range *r, double terms)
@@ -96,7 +115,8 @@ hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y)
 
 hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 {
-	const int halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16 && !(a->ending && hg__has_ending(a->ending));
+	const int halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16 &&
+	                   !(a->ending && hg__has_ending(a->ending));
 	struct hg__spmm_args args = {
 	    .csr = *a->csr,
 	    .x = a->x,
@@ -115,7 +135,8 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	return c->k->spmm(c->ctx, &args);
 }
 
-hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide, struct hg__mat y)
+hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide,
+                       struct hg__mat y)
 {
 	const int direct = y.dtype == HG_F32;
 	const struct hg__colsum_args args = {.x = x, .y = direct ? y : wide};
@@ -141,10 +162,13 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 	return hg__reduction_bytes(c->in[0].rows, in > out ? in : out);
 }
 
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled, hg_dtype weight)
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
+                             hg_dtype weight)
 {
-	const hg_dtype laid_out = c->ctx->threads ? HG_DTYPE_COUNT : weight; /* a CPU reads them where they are */
-	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled, laid_out), back = hg__spmm_bytes(&c->csr_t, cols, scaled, laid_out);
+	/* a CPU reads them where they are */
+	const hg_dtype laid_out = c->ctx->threads ? HG_DTYPE_COUNT : weight;
+	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled, laid_out),
+	             back = hg__spmm_bytes(&c->csr_t, cols, scaled, laid_out);
 	return forth > back ? forth : back;
 }
 
@@ -153,7 +177,8 @@ void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, 
 	*s = (struct hg__sample){.what = what, .expect = expect, .use_graph = use_graph};
 }
 
-void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype, enum hg__fill fill, double scale, int variable)
+void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype,
+                    enum hg__fill fill, double scale, int variable)
 {
 	const int i = s->n_in++;
 	s->in[i].shape = hg__shape_of(rows, cols, dtype);
@@ -197,5 +222,6 @@ void hg__cost_stream(const struct hg__call *c, double flops, struct hg__cost *co
 
 double hg__csr_bytes(const struct hg__csr *csr)
 {
-	return (double)(csr->rows + 1) * (double)sizeof(int64_t) + (double)csr->m * (double)sizeof(int32_t);
+	return (double)(csr->rows + 1) * (double)sizeof(int64_t) +
+	       (double)csr->m * (double)sizeof(int32_t);
 }

@@ -8,23 +8,30 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the files in ops/ share: checks that speak in sentences, arithmetic of bounds, small pieces of runs, samples and costs. */
+/* What the files in ops/ share: checks that speak in sentences, arithmetic of bounds, small pieces
+ * of runs, samples and costs. */
 
-/* Checks while recording. `name` is the operand as the equation calls it. Each says what was found and what was expected. */
+/* Checks while recording. `name` is the operand as the equation calls it. Each says what was found
+ * and what was expected. */
 HG_NODISCARD hg_status hg__want_present(const struct hg__infer *s, int i, const char *name);
-HG_NODISCARD hg_status hg__want_dtype(const struct hg__infer *s, int i, const char *name, hg_dtype dtype);
+HG_NODISCARD hg_status hg__want_dtype(const struct hg__infer *s, int i, const char *name,
+                                      hg_dtype dtype);
 /* f16 or f32, whatever the node runs in. */
 HG_NODISCARD hg_status hg__want_float(const struct hg__infer *s, int i, const char *name);
 /* The type the node runs in: for the operands in op->same. */
 HG_NODISCARD hg_status hg__want_state(const struct hg__infer *s, int i, const char *name);
 /* "X has 1432 rows, graph has 2708 columns". */
-HG_NODISCARD hg_status hg__want_equal(const struct hg__infer *s, const char *name, const char *extent, int64_t found, const char *other,
+HG_NODISCARD hg_status hg__want_equal(const struct hg__infer *s, const char *name,
+                                      const char *extent, int64_t found, const char *other,
                                       const char *other_extent, int64_t expected);
-HG_NODISCARD hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name, int64_t rows, int64_t cols);
+HG_NODISCARD hg_status hg__want_shape(const struct hg__infer *s, int i, const char *name,
+                                      int64_t rows, int64_t cols);
 /* heads >= 1 and divides the columns of operand i. */
-HG_NODISCARD hg_status hg__want_heads(const struct hg__infer *s, int heads, int i, const char *name);
+HG_NODISCARD hg_status hg__want_heads(const struct hg__infer *s, int heads, int i,
+                                      const char *name);
 /* "p is 1.5, expected 0 <= p < 1" unless ok. */
-HG_NODISCARD hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name, double found, const char *expected);
+HG_NODISCARD hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name,
+                                     double found, const char *expected);
 
 static inline struct hg__shape hg__shape_of(int64_t rows, int64_t cols, hg_dtype dtype)
 {
@@ -41,14 +48,17 @@ static inline double hg__bound_mul(double a, double b)
 	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
 }
 
-/* Shares p of 1, as a softmax saves them. Their sum is s <= (1 + gamma)(1 + u16) + terms 2^-25: numbers are rounded one by one, up to u of each in f32 sums, then to a half,
- * or by half of the smallest one. Gradient p (dp - sum of p dp): at most p (1 - p + s - p) max|dp|, the most where p = (1 + s)/4:
+/* Shares p of 1, as a softmax saves them. Their sum is s <= (1 + gamma)(1 + u16) + terms 2^-25:
+ * numbers are rounded one by one, up to u of each in f32 sums, then to a half, or by half of the
+ * smallest one. Gradient p (dp - sum of p dp): at most p (1 - p + s - p) max|dp|, the most where
+ * p = (1 + s)/4:
  *
  *     (1 + s)^2/8 max|dp|,  half of it if nothing were rounded */
 double hg__shares_sum(double terms);
 void hg__shares_back(struct hg__range *r, double terms);
 
-/* What underflow adds to `terms` products of two numbers of this type that are then multiplied by `factor`. Two halves never underflow in f32. */
+/* What underflow adds to `terms` products of two numbers of this type that are then multiplied by
+ * `factor`. Two halves never underflow in f32. */
 static inline double hg__underflow(hg_dtype of, double terms, double factor)
 {
 	return of == HG_F32 ? terms * factor * 0x1p-149 : 0.0;
@@ -60,20 +70,25 @@ static inline void hg__on_the_way(struct hg__range *r, double bound)
 	r->inner = fmax(r->inner, bound);
 }
 
-/* What factor the numbers of operand i, as they are stored, get on their way into the result as it is stored: x 2^(shift of the operand - shift of the result). */
+/* What factor the numbers of operand i, as they are stored, get on their way into the result as it
+ * is stored: x 2^(shift of the operand - shift of the result). */
 static inline float hg__rescaled(const struct hg__call *c, int i, float factor)
 {
 	return ldexpf(factor, c->shift[i] - c->shift_out);
 }
 
-/* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is 1. */
-HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha, struct hg__mat y);
+/* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is
+ * 1. */
+HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha,
+                                       struct hg__mat y);
 
-/* A number that was made of operand i as it is stored, and to which it is proportional, becomes that of the operand itself. */
+/* A number that was made of operand i as it is stored, and to which it is proportional, becomes
+ * that of the operand itself. */
 HG_NODISCARD hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y);
 
-/* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X absent: ones. Sums as the node says
- * where X and Y are both f16, else in f32, as always where there is an ending. scale_first: of spmm's kernel. */
+/* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X
+ * absent: ones. Sums as the node says where X and Y are both f16, else in f32, as always where
+ * there is an ending. scale_first: of spmm's kernel. */
 struct hg__aggregate {
 	const struct hg__csr *csr;
 	struct hg__mat x, w, y;
@@ -84,9 +99,11 @@ struct hg__aggregate {
 };
 HG_NODISCARD hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a);
 
-/* y = sum over the rows of X, for the gradient of a row that was added to all. The kernel sums into f32: straight into y if that is a parameter's gradient, else
- * into `wide` [1, cols] f32, an aux of the node, and from there once into y's type. */
-HG_NODISCARD hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide, struct hg__mat y);
+/* y = sum over the rows of X, for the gradient of a row that was added to all. The kernel sums into
+ * f32: straight into y if that is a parameter's gradient, else into `wide` [1, cols] f32, an aux of
+ * the node, and from there once into y's type. */
+HG_NODISCARD hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide,
+                                    struct hg__mat y);
 /* Row `row` of a matrix as a matrix. */
 static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 {
@@ -96,20 +113,26 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 	return mat;
 }
 
-/* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result: hg__reduction_bytes. */
+/* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result:
+ * hg__reduction_bytes. */
 /* An op whose every result may be stored rescaled. */
 int hg__always(const struct hg__node *node);
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
-/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that are scaled first, with one weight of type `weight` an edge
- * (HG_DTYPE_COUNT: not): hg__spmm_bytes. */
-size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled, hg_dtype weight);
+/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that
+ * are scaled first, with one weight of type `weight` an edge (HG_DTYPE_COUNT: not):
+ * hg__spmm_bytes. */
+size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
+                             hg_dtype weight);
 
 /* Samples, operand by operand. */
 void hg__sample_begin(struct hg__sample *s, const char *what, hg_status expect, int use_graph);
-void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype, enum hg__fill fill, double scale, int variable);
-void hg__sample_normal(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype); /* a variable of standard normal numbers */
-void hg__sample_integer(struct hg__sample *s, int64_t rows, int64_t cols);                /* i32: what a float operand must refuse */
+void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype,
+                    enum hg__fill fill, double scale, int variable);
+/* a variable of standard normal numbers */
+void hg__sample_normal(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype);
+/* i32: what a float operand must refuse */
+void hg__sample_integer(struct hg__sample *s, int64_t rows, int64_t cols);
 void hg__sample_none(struct hg__sample *s);
 void hg__sample_attr(struct hg__sample *s, const void *attr, size_t bytes);
 

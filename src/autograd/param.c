@@ -7,8 +7,8 @@
 #include "core/rng.h"
 #include "precision/policy.h"
 
-/* Initial values: W[i, c] = a * (2 u - 1), u in [0, 1) from the counter-based generator; or a constant. Computed on the host, so that they do not depend
- * on the device. */
+/* Initial values: W[i, c] = a * (2 u - 1), u in [0, 1) from the counter-based generator; or a
+ * constant. Computed on the host, so that they do not depend on the device. */
 static double glorot(int64_t rows, int64_t cols)
 {
 	return sqrt(6.0 / (double)(rows + cols));
@@ -40,14 +40,17 @@ static uint64_t name_hash(const char *name)
 	return hash;
 }
 
-static void initial_values(const hg_param *param, hg_init init, int64_t rows, int64_t cols, float *values)
+static void initial_values(const hg_param *param, hg_init init, int64_t rows, int64_t cols,
+                           float *values)
 {
-	const uint64_t key = hg__rng_key(hg__rng_key(param->params->ctx->seed, name_hash(param->name)), (uint64_t)param->index);
+	const uint64_t key = hg__rng_key(hg__rng_key(param->params->ctx->seed, name_hash(param->name)),
+	                                 (uint64_t)param->index);
 	const float a = init_rules[init].limit ? (float)init_rules[init].limit(rows, cols) : 0.0f;
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t c = 0; c < cols; c++) {
 			const float u = hg__rng_uniform(hg__rng_quad(key, i, (uint32_t)(c / 4), 0).w[c % 4]);
-			values[i * cols + c] = init_rules[init].limit ? a * (2.0f * u - 1.0f) : init_rules[init].constant;
+			values[i * cols + c] =
+			    init_rules[init].limit ? a * (2.0f * u - 1.0f) : init_rules[init].constant;
 		}
 }
 
@@ -55,7 +58,10 @@ static void initial_values(const hg_param *param, hg_init init, int64_t rows, in
 static hg_status upload_step(hg_params *params)
 {
 	hg_context *ctx = params->ctx;
-	struct hg__step step = {.first_nonfinite = -1, .outgrown = HG__NONE_OUTGROWN, .outgrown_before = HG__NONE_OUTGROWN, .config = params->policy.loss_scale};
+	struct hg__step step = {.first_nonfinite = -1,
+	                        .outgrown = HG__NONE_OUTGROWN,
+	                        .outgrown_before = HG__NONE_OUTGROWN,
+	                        .config = params->policy.loss_scale};
 	HG__TRY(hg_loss_scale_init(&step.scale, &params->policy.loss_scale));
 	void *memory = NULL;
 	HG__TRY(hg__device_alloc(ctx, sizeof step, "the loss scale", &memory));
@@ -68,7 +74,8 @@ hg_status hg_params_create(hg_context *context, const hg_policy *policy, hg_para
 	if (params)
 		*params = NULL;
 	if (!context || !params)
-		return hg__fail(context, HG_ERR_ARG, "hg_params_create: %s is NULL", context ? "params" : "context");
+		return hg__fail(context, HG_ERR_ARG, "hg_params_create: %s is NULL",
+		                context ? "params" : "context");
 	const hg_policy fp16 = hg_policy_fp16();
 	const char *fault = policy ? hg__policy_fault(policy) : NULL;
 	if (fault)
@@ -114,27 +121,35 @@ void hg_params_free(hg_params *params)
 		return;
 	hg_context *ctx = params->ctx;
 	hg__params_cut(params, 0);
-	hg__host_free(ctx, params->promotion, (size_t)params->promotion_capacity * sizeof *params->promotion);
+	hg__host_free(ctx, params->promotion,
+	              (size_t)params->promotion_capacity * sizeof *params->promotion);
 	hg__host_free(ctx, params->item, (size_t)params->capacity * sizeof *params->item);
 	hg__device_free(ctx, params->step, sizeof *params->step);
 	hg__host_free(ctx, params, sizeof *params);
 	hg__context_release(ctx);
 }
 
-static hg_status check_add(const hg_params *params, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags)
+static hg_status check_add(const hg_params *params, const char *name, int64_t rows, int64_t cols,
+                           hg_init init, unsigned flags)
 {
 	hg_context *ctx = params->ctx;
 	if (!name || !*name)
 		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: a parameter needs a name");
 	if (hg_params_find(params, name))
-		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: there is already a parameter \"%s\"", name);
+		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: there is already a parameter \"%s\"",
+		                name);
 	if (rows < 1 || cols < 1)
-		return hg__fail(ctx, HG_ERR_SHAPE, "hg_params_add: parameter \"%s\" has shape [%lld, %lld], expected at least [1, 1]", name, (long long)rows,
-		                (long long)cols);
+		return hg__fail(
+		    ctx, HG_ERR_SHAPE,
+		    "hg_params_add: parameter \"%s\" has shape [%lld, %lld], expected at least [1, 1]",
+		    name, (long long)rows, (long long)cols);
 	if ((int)init < 0 || (int)init >= INIT_RULES)
-		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: parameter \"%s\" has initialisation %d, expected 0 to %d", name, (int)init, INIT_RULES - 1);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "hg_params_add: parameter \"%s\" has initialisation %d, expected 0 to %d",
+		                name, (int)init, INIT_RULES - 1);
 	if (flags & ~(HG_PARAM_F32 | HG_PARAM_BUFFER))
-		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: parameter \"%s\" has unknown flags 0x%x", name, flags);
+		return hg__fail(ctx, HG_ERR_ARG, "hg_params_add: parameter \"%s\" has unknown flags 0x%x",
+		                name, flags);
 	return HG_OK;
 }
 
@@ -145,7 +160,8 @@ static hg_status reserve(hg_params *params)
 		return HG_OK;
 	const int64_t capacity = params->capacity ? 2 * params->capacity : 16;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(params->ctx, (size_t)capacity, sizeof *params->item, "the parameter list", &memory));
+	HG__TRY(hg__host_alloc(params->ctx, (size_t)capacity, sizeof *params->item,
+	                       "the parameter list", &memory));
 	if (params->count)
 		memcpy(memory, params->item, (size_t)params->count * sizeof *params->item);
 	hg__host_free(params->ctx, params->item, (size_t)params->capacity * sizeof *params->item);
@@ -154,8 +170,10 @@ static hg_status reserve(hg_params *params)
 	return HG_OK;
 }
 
-/* Storage of a parameter: master, working copy where the types differ, gradient unless it is a buffer. */
-static hg_status build(hg_param *param, const char *name, int64_t rows, int64_t cols, unsigned flags)
+/* Storage of a parameter: master, working copy where the types differ, gradient unless it is a
+ * buffer. */
+static hg_status build(hg_param *param, const char *name, int64_t rows, int64_t cols,
+                       unsigned flags)
 {
 	hg_context *ctx = param->params->ctx;
 	const hg_dtype working = flags & HG_PARAM_F32 ? HG_F32 : param->params->policy.state;
@@ -168,7 +186,8 @@ static hg_status build(hg_param *param, const char *name, int64_t rows, int64_t 
 		param->working = param->master;
 	else
 		HG__TRY(hg_tensor_create(ctx, working, rows, cols, &param->working));
-	return flags & HG_PARAM_BUFFER ? HG_OK : hg_tensor_create(ctx, HG_F32, rows, cols, &param->grad);
+	return flags & HG_PARAM_BUFFER ? HG_OK
+	                               : hg_tensor_create(ctx, HG_F32, rows, cols, &param->grad);
 }
 
 static hg_status fill_initial(hg_param *param, hg_init init)
@@ -183,7 +202,8 @@ static hg_status fill_initial(hg_param *param, hg_init init)
 	return status;
 }
 
-hg_status hg_params_add(hg_params *params, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags, hg_param **param)
+hg_status hg_params_add(hg_params *params, const char *name, int64_t rows, int64_t cols,
+                        hg_init init, unsigned flags, hg_param **param)
 {
 	if (param)
 		*param = NULL;
@@ -263,13 +283,15 @@ hg_tensor *hg_param_grad(hg_param *param)
 	return param ? param->grad : NULL;
 }
 
-/* The working copy goes first: its upload refuses what f16 cannot hold, and then nothing has changed. */
+/* The working copy goes first: its upload refuses what f16 cannot hold, and then nothing has
+ * changed. */
 hg_status hg_param_set(hg_param *param, const float *values)
 {
 	if (!param)
 		return HG_ERR_ARG;
 	if (!values)
-		return hg__fail(param->params->ctx, HG_ERR_ARG, "hg_param_set: values of \"%s\" is NULL", param->name);
+		return hg__fail(param->params->ctx, HG_ERR_ARG, "hg_param_set: values of \"%s\" is NULL",
+		                param->name);
 	if (param->working != param->master)
 		HG__TRY(hg_tensor_upload(param->working, values, HG_F32));
 	return hg_tensor_upload(param->master, values, HG_F32);

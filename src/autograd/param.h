@@ -12,11 +12,14 @@ struct hg_param {
 	char *name;
 	unsigned flags;
 	int64_t index;
-	double reach;                       /* |master| that tapes rest on (policy.h); INFINITY: none does */
-	hg_tensor *master, *working, *grad; /* working == master where the types agree; grad NULL for buffers */
+	/* |master| that tapes rest on (policy.h); INFINITY: none does */
+	double reach;
+	/* working == master where the types agree; grad NULL for buffers */
+	hg_tensor *master, *working, *grad;
 };
 
-/* A node that overflowed behind its guard and from then on runs in f32 (shift 0), or is stored x 2^-shift (promote.c): the nth of its op in its layer. */
+/* A node that overflowed behind its guard and from then on runs in f32 (shift 0), or is stored x
+ * 2^-shift (promote.c): the nth of its op in its layer. */
 struct hg__op;
 struct hg__promotion {
 	const struct hg__op *op;
@@ -36,11 +39,13 @@ struct hg_params {
 	int looked;            /* guards have looked at a forward pass since the last step (run.c) */
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;
-	int64_t reaches; /* times that a reach was set: who has a copy of them knows by it that it is old */
-	uint32_t tapes;  /* made so far: a variable carries its tape's number */
+	/* times that a reach was set: who has a copy of them knows by it that it is old */
+	int64_t reaches;
+	uint32_t tapes; /* made so far: a variable carries its tape's number */
 };
 
-/* Take the last ones off again, down to `count`: what was added for something that then failed, and that nothing refers to. */
+/* Take the last ones off again, down to `count`: what was added for something that then failed, and
+ * that nothing refers to. */
 void hg__params_cut(hg_params *params, int64_t count);
 
 HG_EXTERN_C_END

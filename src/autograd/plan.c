@@ -1,6 +1,7 @@
 #include "autograd/tape.h"
 
-/* From the recording to lifetimes: which nodes run, which values get a gradient, and between which positions (tape.h) each buffer is in use. */
+/* From the recording to lifetimes: which nodes run, which values get a gradient, and between which
+ * positions (tape.h) each buffer is in use. */
 
 /* Dead code: a node runs if the output or a kept value needs it. */
 static void find_alive(hg_tape *tape)
@@ -27,10 +28,12 @@ static int differentiable(const struct hg__line *line, int i)
 
 static int is_source(const struct hg__value *value)
 {
-	return value->kind == HG__VARIABLE || (value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER));
+	return value->kind == HG__VARIABLE ||
+	       (value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER));
 }
 
-/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. Each face of a parameter counts for the whole parameter. */
+/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. Each
+ * face of a parameter counts for the whole parameter. */
 static void find_grads(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
@@ -51,17 +54,23 @@ static void find_grads(hg_tape *tape)
 }
 
 /* A new span of one position; the caller extends it. */
-static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position, hg_dtype dtype, int32_t *index)
+static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position,
+                          hg_dtype dtype, int32_t *index)
 {
 	void *list = tape->span;
-	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->span, tape->spans, &tape->span_capacity);
+	const hg_status grown =
+	    hg__tape_grow(tape, &list, sizeof *tape->span, tape->spans, &tape->span_capacity);
 	tape->span = list;
 	HG__TRY(grown);
 	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
 	*index = (int32_t)tape->spans++;
 	/* at least one unit, so that an empty matrix has an address: NULL means absent */
-	tape->span[*index] =
-	    (struct hg__span){.use = use, .value = value, .first = position, .last = position, .dtype = dtype, .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
+	tape->span[*index] = (struct hg__span){.use = use,
+	                                       .value = value,
+	                                       .first = position,
+	                                       .last = position,
+	                                       .dtype = dtype,
+	                                       .bytes = bytes ? hg__aligned(bytes) : HG__ALIGN};
 	return HG_OK;
 }
 
@@ -71,14 +80,17 @@ static void extend(hg_tape *tape, int32_t span, int32_t position)
 		tape->span[span].last = position;
 }
 
-/* Less than a launch's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have memory to spare. */
+/* Less than a launch's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have
+ * memory to spare. */
 #define WORTH_BYTES ((size_t)1 << 20)
 
-/* Is this value made again rather than kept for backward? Then its operands are kept. It has to be an op that says so, and what it makes must outweigh what it
- * reads, since that may now live longer. */
+/* Is this value made again rather than kept for backward? Then its operands are kept. It has to be
+ * an op that says so, and what it makes must outweigh what it reads, since that may now live
+ * longer. */
 static int made_again(const hg_tape *tape, const struct hg__value *value)
 {
-	if (value->keep || tape->keeps || value->kind != HG__RESULT || !(tape->line[value->node].node.op->traits & HG__AGAIN))
+	if (value->keep || tape->keeps || value->kind != HG__RESULT ||
+	    !(tape->line[value->node].node.op->traits & HG__AGAIN))
 		return 0;
 	const struct hg__node *node = &tape->line[value->node].node;
 	size_t read = 0;
@@ -111,13 +123,16 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 	const struct hg__node *node = &line->node;
 	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
 	const int32_t now = line->position, back = 2 * tape->alive - now;
-	const unsigned saved[1 + HG__MAX_AUX] = {line->saves & HG__SAVE_OUT, line->saves & HG__SAVE_AUX(0), line->saves & HG__SAVE_AUX(1)};
-	const unsigned later[1 + HG__MAX_AUX] = {0, line->saves & HG__BACK_AUX(0), line->saves & HG__BACK_AUX(1)};
+	const unsigned saved[1 + HG__MAX_AUX] = {
+	    line->saves & HG__SAVE_OUT, line->saves & HG__SAVE_AUX(0), line->saves & HG__SAVE_AUX(1)};
+	const unsigned later[1 + HG__MAX_AUX] = {0, line->saves & HG__BACK_AUX(0),
+	                                         line->saves & HG__BACK_AUX(1)};
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
 		if (made[i] < 0 || (later[i] && !line->back))
 			continue;
 		struct hg__value *value = &tape->value[made[i]];
-		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype, &value->span));
+		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype,
+		                 &value->span));
 		if (value->keep)
 			extend(tape, value->span, 2 * tape->alive + 1);
 		if (line->back && saved[i])
@@ -131,18 +146,23 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 	return HG_OK;
 }
 
-/* Does operand i's gradient lie where that of the result does? Nothing is added to it, and nobody writes into the result's once this node's backward has come. */
+/* Does operand i's gradient lie where that of the result does? Nothing is added to it, and nobody
+ * writes into the result's once this node's backward has come. */
 static int shares_gradient(const hg_tape *tape, const struct hg__line *line, int i)
 {
-	const struct hg__value *value = &tape->value[line->node.in[i]], *out = &tape->value[line->node.out];
-	return !tape->keeps && line->node.op->passes >> i & 1u && value->uses == 1 && value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
+	const struct hg__value *value = &tape->value[line->node.in[i]],
+	                       *out = &tape->value[line->node.out];
+	return !tape->keeps && line->node.op->passes >> i & 1u && value->uses == 1 &&
+	       value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
 }
 
-/* One contribution to the gradient of operand i. The first is written where the gradient is, which begins its life, if the types agree; each further one
- * is added by the op, if it can, or goes into a part. */
+/* One contribution to the gradient of operand i. The first is written where the gradient is, which
+ * begins its life, if the types agree; each further one is added by the op, if it can, or goes into
+ * a part. */
 static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 {
-	const int32_t now = 2 * tape->alive - line->position, operand = line->node.in[i], root = tape->value[operand].root;
+	const int32_t now = 2 * tape->alive - line->position, operand = line->node.in[i],
+	              root = tape->value[operand].root;
 	const hg_dtype part = hg__part_dtype(&line->node, i, &tape->value[operand]);
 	struct hg__value *value = &tape->value[root];
 	line->first[i] = value->parts++ == 0;
@@ -150,16 +170,22 @@ static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
 		if (shares_gradient(tape, line, i))
 			value->grad_span = tape->value[line->node.out].grad_span;
 		else
-			HG__TRY(add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
-		extend(tape, value->grad_span, value->node < 0 ? 2 * tape->alive + 1 : 2 * tape->alive - tape->line[value->node].position);
+			HG__TRY(
+			    add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
+		extend(tape, value->grad_span,
+		       value->node < 0 ? 2 * tape->alive + 1
+		                       : 2 * tape->alive - tape->line[value->node].position);
 	}
 	const int same = part == hg__grad_dtype(value);
 	if (same && !line->first[i])
 		line->adds |= line->node.op->adds & 1u << i;
-	return same && (line->first[i] || line->adds >> i & 1u) ? HG_OK : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
+	return same && (line->first[i] || line->adds >> i & 1u)
+	           ? HG_OK
+	           : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
 }
 
-/* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it (launch.c). */
+/* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it
+ * (launch.c). */
 static hg_status grad_spans(hg_tape *tape)
 {
 	for (int64_t k = tape->lines - 1; k >= 0; k--)

@@ -10,7 +10,9 @@
 
 const char *hg__accumulate_name(hg_accumulate accumulate)
 {
-	static const char *const name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32", [HG_ACC_F16_DISCRETIZED] = "f16 batch", [HG_ACC_F16_NAIVE] = "f16 naive"};
+	static const char *const name[HG_ACC_COUNT] = {[HG_ACC_F32] = "f32",
+	                                               [HG_ACC_F16_DISCRETIZED] = "f16 batch",
+	                                               [HG_ACC_F16_NAIVE] = "f16 naive"};
 	return name[accumulate];
 }
 
@@ -26,24 +28,28 @@ static void refer(const hg_tape *tape, int32_t index, char *buffer, size_t size)
 		snprintf(buffer, size, "input %d", (int)index);
 }
 
-static void operands_text(const hg_tape *tape, const struct hg__node *node, char *buffer, size_t size)
+static void operands_text(const hg_tape *tape, const struct hg__node *node, char *buffer,
+                          size_t size)
 {
 	size_t length = 0;
 	buffer[0] = 0;
 	if (node->graph)
-		length += (size_t)snprintf(buffer, size, "A[%" PRId64 "x%" PRId64 "]", hg_graph_rows(node->graph), hg_graph_cols(node->graph));
+		length += (size_t)snprintf(buffer, size, "A[%" PRId64 "x%" PRId64 "]",
+		                           hg_graph_rows(node->graph), hg_graph_cols(node->graph));
 	for (int i = 0; i < node->n_in && length < size; i++) {
 		char name[64];
 		if (node->in[i] < 0)
 			continue;
 		refer(tape, node->in[i], name, sizeof name);
-		length += (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", name);
+		length +=
+		    (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", name);
 	}
 }
 
 static void shape_text(const struct hg__value *value, hg_dtype dtype, char *buffer, size_t size)
 {
-	snprintf(buffer, size, "%s [%" PRId64 ", %" PRId64 "]", hg_dtype_name(dtype), value->rows, value->cols);
+	snprintf(buffer, size, "%s [%" PRId64 ", %" PRId64 "]", hg_dtype_name(dtype), value->rows,
+	         value->cols);
 }
 
 /* Where a buffer lies and when: "offset bytes first..last", or "-" before the plan is made. */
@@ -52,7 +58,8 @@ static void place_text(const hg_tape *tape, int32_t span, char *buffer, size_t s
 	if (span < 0)
 		snprintf(buffer, size, "%12s %12s  -", "-", "-");
 	else
-		snprintf(buffer, size, "%12zu %12zu  %d..%d", tape->span[span].offset, tape->span[span].bytes, (int)tape->span[span].first, (int)tape->span[span].last);
+		snprintf(buffer, size, "%12zu %12zu  %d..%d", tape->span[span].offset,
+		         tape->span[span].bytes, (int)tape->span[span].first, (int)tape->span[span].last);
 }
 
 struct table {
@@ -69,7 +76,8 @@ static void measure(const hg_tape *tape, struct table *table)
 	for (int64_t k = 0; k < tape->lines; k++) {
 		char text[256];
 		operands_text(tape, &tape->line[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->line[k].node.scope), op = (int)strlen(hg__line_title(&tape->line[k])), operands = (int)strlen(text);
+		const int layer = (int)strlen(tape->line[k].node.scope),
+		          op = (int)strlen(hg__line_title(&tape->line[k])), operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
 		table->op = op > table->op ? op : table->op;
 		table->operands = operands > table->operands ? operands : table->operands;
@@ -79,11 +87,13 @@ static void measure(const hg_tape *tape, struct table *table)
 static void print_head(const hg_tape *tape, const struct table *t)
 {
 	char text[512];
-	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive", tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name,
-	         tape->lines, (int)tape->alive);
+	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive",
+	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name, tape->lines,
+	         (int)tape->alive);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s", "node", t->layer, t->layer, "layer", t->op, "op",
-	         t->operands, t->operands, "operands", "output", "sums", "verdict", "|y| <=", "|dy| <=", "offset", "bytes", "alive");
+	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s",
+	         "node", t->layer, t->layer, "layer", t->op, "op", t->operands, t->operands, "operands",
+	         "output", "sums", "verdict", "|y| <=", "|dy| <=", "offset", "bytes", "alive");
 	t->write(t->user, text);
 }
 
@@ -109,15 +119,18 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	t->write(t->user, text);
 }
 
-/* The other buffers, under their node: what it saves for backward, what backward alone uses, and the gradient of its result. */
-static void print_buffer(const hg_tape *tape, const struct table *t, const char *what, const struct hg__value *value, hg_dtype dtype, int32_t span)
+/* The other buffers, under their node: what it saves for backward, what backward alone uses, and
+ * the gradient of its result. */
+static void print_buffer(const hg_tape *tape, const struct table *t, const char *what,
+                         const struct hg__value *value, hg_dtype dtype, int32_t span)
 {
 	char text[512], shape[64], place[64];
 	if (span < 0)
 		return;
 	shape_text(value, dtype, shape, sizeof shape);
 	place_text(tape, span, place, sizeof place);
-	snprintf(text, sizeof text, "%5s  %-*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "", t->layer, "", t->op, what, t->operands, t->operands,
+	snprintf(text, sizeof text, "%5s  %-*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %s", "",
+	         t->layer, "", t->op, what, t->operands, t->operands,
 	         value->node < 0 ? value->name : "", shape, "", "", "", "", place);
 	t->write(t->user, text);
 }
@@ -128,10 +141,11 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	char text[512];
 	if (hg_tape_plan(tape, &info) < 0)
 		return;
-	snprintf(text, sizeof text, "verdicts: %d proved, %d guarded, %d promoted, %d exact", (int)info.proved, (int)info.guarded, (int)info.promoted,
-	         (int)info.exact);
+	snprintf(text, sizeof text, "verdicts: %d proved, %d guarded, %d promoted, %d exact",
+	         (int)info.proved, (int)info.guarded, (int)info.promoted, (int)info.exact);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "bytes: state %zu, arena %zu; largest %s, %zu", info.state_bytes, info.arena_bytes, info.largest_name, info.largest_bytes);
+	snprintf(text, sizeof text, "bytes: state %zu, arena %zu; largest %s, %zu", info.state_bytes,
+	         info.arena_bytes, info.largest_name, info.largest_bytes);
 	t->write(t->user, text);
 	hg__print(text, sizeof text,
 	          "device memory: graphs %zu, inputs %zu, parameters %zu, arena %zu, workspace %zu, "
@@ -140,7 +154,8 @@ static void print_totals(const hg_tape *tape, const struct table *t)
 	          info.workspace_bytes, info.library_bytes, info.other_bytes, info.total_bytes,
 	          (double)info.total_bytes / 1048576.0);
 	t->write(t->user, text);
-	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run", (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
+	snprintf(text, sizeof text, "alive: 0..%d forward, %d..%d backward, %d after the run",
+	         (int)tape->alive - 1, (int)tape->alive + 1, 2 * (int)tape->alive,
 	         2 * (int)tape->alive + 1);
 	t->write(t->user, text);
 }
@@ -159,16 +174,21 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 		print_node(tape, &table, k);
 		for (int i = 0; i < HG__MAX_AUX; i++)
 			if (node->aux[i] >= 0)
-				print_buffer(tape, &table, tape->line[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved", &tape->value[node->aux[i]],
-				             tape->value[node->aux[i]].dtype, tape->value[node->aux[i]].span);
+				print_buffer(tape, &table,
+				             tape->line[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
+				             &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype,
+				             tape->value[node->aux[i]].span);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0)
-				print_buffer(tape, &table, "  again", &tape->value[node->in[i]], tape->value[node->in[i]].dtype, tape->line[k].again[i]);
-		print_buffer(tape, &table, "  gradient", &tape->value[node->out], tape->value[node->out].dtype, tape->value[node->out].grad_span);
+				print_buffer(tape, &table, "  again", &tape->value[node->in[i]],
+				             tape->value[node->in[i]].dtype, tape->line[k].again[i]);
+		print_buffer(tape, &table, "  gradient", &tape->value[node->out],
+		             tape->value[node->out].dtype, tape->value[node->out].grad_span);
 	}
 	for (int64_t v = 0; v < tape->values; v++)
 		if (tape->value[v].kind == HG__VARIABLE)
-			print_buffer(tape, &table, "  gradient", &tape->value[v], tape->value[v].dtype, tape->value[v].grad_span);
+			print_buffer(tape, &table, "  gradient", &tape->value[v], tape->value[v].dtype,
+			             tape->value[v].grad_span);
 	if (tape->stage != HG__RECORDING)
 		print_totals(tape, &table);
 	return HG_OK;
@@ -178,7 +198,8 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan_info *info)
 {
 	int32_t *const tally[] = {
-	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted, [HG_REFUSED] = NULL, [HG_EXACT] = &info->exact,
+	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted,
+	    [HG_REFUSED] = NULL,         [HG_EXACT] = &info->exact,
 	};
 	const struct hg__value *out = &tape->value[line->node.out];
 	info->nodes++;
@@ -190,7 +211,8 @@ static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
 }
 
-/* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened on its way into a sum. */
+/* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened
+ * on its way into a sum. */
 static int32_t casts_back(const hg_tape *tape, const struct hg__launch *launch)
 {
 	int32_t casts = !launch->again && tape->line[launch->line].node.op->traits & HG__CASTS;
@@ -216,6 +238,8 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	hg__tape_memory(tape, &ours);
 	ours.largest_bytes = tape->largest_bytes;
 	ours.largest_name = tape->largest_name;
-	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK
-	                                                  : hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_plan: info->size is not set: start from HG_PLAN_INFO_INIT");
+	return hg__struct_write(info, &ours, sizeof ours)
+	           ? HG_OK
+	           : hg__fail(tape->ctx, HG_ERR_ARG,
+	                      "hg_tape_plan: info->size is not set: start from HG_PLAN_INFO_INIT");
 }

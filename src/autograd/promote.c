@@ -4,8 +4,10 @@
 #include "autograd/tape.h"
 #include "core/context.h"
 
-/* A guard that trips names a node. From then on that node is stored x 2^-k, if all that read it can do
- * with that, or runs in f32. Nodes are remembered with the parameters, by layer, op and number among
+/* A guard that trips names a node. From then on that node is stored x 2^-k, if all that read it can
+ * do
+ * with that, or runs in f32. Nodes are remembered with the parameters, by layer, op and number
+ * among
  * their like: every tape recorded later, for training or for evaluation, finds them again. */
 
 static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
@@ -20,7 +22,8 @@ static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 		return HG_OK;
 	}
 	void *memory = params->promotion;
-	const hg_status grown = hg__tape_grow(tape, &memory, sizeof *params->promotion, params->promotions, &params->promotion_capacity);
+	const hg_status grown = hg__tape_grow(tape, &memory, sizeof *params->promotion,
+	                                      params->promotions, &params->promotion_capacity);
 	params->promotion = memory;
 	HG__TRY(grown);
 	params->promotion[params->promotions++] = name;
@@ -38,7 +41,8 @@ static int shift_for(double claim)
 	return -1;
 }
 
-/* May all that read the result of this line read it rescaled? Who asks for a value gets it as it is. */
+/* May all that read the result of this line read it rescaled? Who asks for a value gets it as it
+ * is. */
 static int readers_agree(const hg_tape *tape, int32_t line)
 {
 	const int32_t value = tape->line[line].node.out;
@@ -53,7 +57,8 @@ static int readers_agree(const hg_tape *tape, int32_t line)
 	return 1;
 }
 
-/* The k that the result of this line is to be stored with; 0: it runs in f32 from now on. A line does
+/* The k that the result of this line is to be stored with; 0: it runs in f32 from now on. A line
+ * does
  * the work of several ops where they are fused, and its k is the largest that one of them needs.
  * Where no k restores the proof, the largest is taken behind a guard, once: bounds often ask for a
  * thousand times more than the numbers do, and a result in f32 doubles what its readers gather. */
@@ -77,7 +82,8 @@ static int choose(const hg_tape *tape, int32_t line)
 /* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
 hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news)
 {
-	while (tape->line[line].node.op->traits & HG__CASTS && tape->value[tape->line[line].node.in[0]].node >= 0)
+	while (tape->line[line].node.op->traits & HG__CASTS &&
+	       tape->value[tape->line[line].node.in[0]].node >= 0)
 		line = tape->value[tape->line[line].node.in[0]].node;
 	*shift = choose(tape, line);
 	*news = 0;
@@ -94,8 +100,11 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 		return HG_ERR_ARG;
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_replan: the tape is not compiled");
-	if (node < 0 || node >= tape->lines || !tape->line[node].alive || tape->value[tape->line[node].node.out].dtype != HG_F16)
-		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_replan: node is %d, expected one of this tape that runs and gives f16 (hg_step_info.tripped)",
+	if (node < 0 || node >= tape->lines || !tape->line[node].alive ||
+	    tape->value[tape->line[node].node.out].dtype != HG_F16)
+		return hg__fail(tape->ctx, HG_ERR_ARG,
+		                "hg_tape_replan: node is %d, expected one of this tape that runs and gives "
+		                "f16 (hg_step_info.tripped)",
 		                (int)node);
 	HG__TRY(hg__tape_promote(tape, node, &chosen, &news));
 	if (shift)
@@ -111,7 +120,8 @@ struct search {
 	int over; /* somebody was found, or an input is to blame */
 };
 
-static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x, int *bad)
+static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x,
+                           int *bad)
 {
 	float seen[2] = {0.0f, 0.0f};
 	*bad = 0;
@@ -124,8 +134,10 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 	return HG_OK;
 }
 
-/* All nodes before it were good, so a bad operand is an input or a weight: then no type of the result helps. */
-static hg_status look(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+/* All nodes before it were good, so a bad operand is an input or a weight: then no type of the
+ * result helps. */
+static hg_status look(void *user, const hg_tape *tape, int32_t line, int backward,
+                      const struct hg__call *call)
 {
 	struct search *s = user;
 	int bad = 0, given = 0;

@@ -9,12 +9,14 @@ static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
 }
 
 /* What would name the node that comes next. */
-struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op, const char *scope, int64_t before)
+struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
+                                        const char *scope, int64_t before)
 {
 	struct hg__promotion name = {.op = op};
 	strncpy(name.scope, scope, sizeof name.scope - 1);
 	for (int64_t k = 0; k < before; k++)
-		name.nth += tape->line[k].op == op && strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
+		name.nth += tape->line[k].op == op &&
+		            strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
 	return name;
 }
 
@@ -37,5 +39,6 @@ const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct h
 /* Sums in f16 are scaled on the way, by a half. */
 int hg__may_rescale(const hg_tape *tape, const struct hg__node *node)
 {
-	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales && node->op->rescales(node);
+	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales &&
+	       node->op->rescales(node);
 }

@@ -8,9 +8,11 @@
 #include "precision/bound.h"
 #include "precision/range.h"
 
-/* Recording one node: check the arguments, bring the operands to one float type, infer the shapes, decide the precision, append. */
+/* Recording one node: check the arguments, bring the operands to one float type, infer the shapes,
+ * decide the precision, append. */
 
-/* A batch is read by shapes and bounds from now on, so it is fixed here: hg_graph_set_batch refuses afterwards. */
+/* A batch is read by shapes and bounds from now on, so it is fixed here: hg_graph_set_batch refuses
+ * afterwards. */
 static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *graph)
 {
 	const int64_t *ptr;
@@ -20,7 +22,8 @@ static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *g
 	if (!graph)
 		return hg__tape_fail(tape, HG_ERR_ARG, "%s: graph is missing", op->name);
 	if (hg_graph_context(graph) != tape->ctx)
-		return hg__tape_fail(tape, HG_ERR_ARG, "%s: the graph belongs to another context than the tape", op->name);
+		return hg__tape_fail(tape, HG_ERR_ARG,
+		                     "%s: the graph belongs to another context than the tape", op->name);
 	return op->traits & HG__BATCH ? hg__graph_batch(graph, &ptr, &id) : HG_OK;
 }
 
@@ -28,14 +31,16 @@ static hg_status check_operands(hg_tape *tape, struct hg__node *node, const hg_v
 {
 	const struct hg__op *op = node->op;
 	if (n_in < op->min_in || n_in > op->max_in)
-		return hg__tape_fail(tape, HG_ERR_ARG, "%s: %d operands, expected %d to %d", op->name, n_in, op->min_in, op->max_in);
+		return hg__tape_fail(tape, HG_ERR_ARG, "%s: %d operands, expected %d to %d", op->name, n_in,
+		                     op->min_in, op->max_in);
 	node->n_in = n_in;
 	for (int i = 0; i < HG__MAX_IN; i++)
 		node->in[i] = -1;
 	for (int i = 0; i < n_in; i++) {
 		node->in[i] = hg__tape_index(tape, in[i]);
 		if (node->in[i] < 0 && in[i].id != hg_none().id)
-			return hg__tape_fail(tape, HG_ERR_ARG, "%s: operand %d is not a variable of this tape", op->name, i);
+			return hg__tape_fail(tape, HG_ERR_ARG, "%s: operand %d is not a variable of this tape",
+			                     op->name, i);
 	}
 	return HG_OK;
 }
@@ -44,8 +49,11 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 {
 	for (int i = 0; i < 2 && buffers; i++) {
 		node->buffer[i] = buffers[i];
-		if (buffers[i] && (buffers[i]->params != tape->params || !(buffers[i]->flags & HG_PARAM_BUFFER)))
-			return hg__tape_fail(tape, HG_ERR_ARG, "%s: \"%s\" is not a buffer of the tape's parameters", node->op->name, buffers[i]->name);
+		if (buffers[i] &&
+		    (buffers[i]->params != tape->params || !(buffers[i]->flags & HG_PARAM_BUFFER)))
+			return hg__tape_fail(tape, HG_ERR_ARG,
+			                     "%s: \"%s\" is not a buffer of the tape's parameters",
+			                     node->op->name, buffers[i]->name);
 	}
 	return HG_OK;
 }
@@ -53,7 +61,8 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 /* Is operand i stored in a way that this op cannot read? */
 static int reads_badly(const hg_tape *tape, const struct hg__node *node, int i)
 {
-	return node->in[i] >= 0 && tape->value[node->in[i]].shift && !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
+	return node->in[i] >= 0 && tape->value[node->in[i]].shift &&
+	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
 }
 
 /* A shadow op reads halves: it narrows nothing but its result. */
@@ -61,45 +70,59 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 {
 	char name[96];
 	if (tape->params->policy.state != HG_F16)
-		return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: policy \"%s\" keeps results in f32, a shadow op is a half", node->op->name, tape->params->policy.name);
+		return hg__tape_fail(tape, HG_ERR_DTYPE,
+		                     "%s: policy \"%s\" keeps results in f32, a shadow op is a half",
+		                     node->op->name, tape->params->policy.name);
 	if (hg__promotion_of(tape, node))
-		return hg__tape_fail(tape, HG_ERR_RANGE, "%s: it overflowed in an earlier step, whatever its bound, and a shadow op is a half or an error",
+		return hg__tape_fail(tape, HG_ERR_RANGE,
+		                     "%s: it overflowed in an earlier step, whatever its bound, and a "
+		                     "shadow op is a half or an error",
 		                     node->op->name);
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
 		const int promoted = x && x->node >= 0 && tape->line[x->node].node.verdict == HG_PROMOTED;
 		if (x && reads_badly(tape, node, i))
 			return hg__tape_fail(tape, HG_ERR_DTYPE,
-			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an earlier step, and a shadow op reads halves", node->op->name,
-			                     i, hg__value_name(tape, x, name, sizeof name), x->shift);
+			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an "
+			                     "earlier step, and a shadow op reads halves",
+			                     node->op->name, i, hg__value_name(tape, x, name, sizeof name),
+			                     x->shift);
 		if (x && node->op->same >> i & 1u && x->dtype == HG_F32)
-			return hg__tape_fail(tape, HG_ERR_DTYPE, "%s: operand %d, %s, is f32%s, and a shadow op reads halves", node->op->name, i,
-			                     hg__value_name(tape, x, name, sizeof name), promoted ? " (promoted)" : "");
+			return hg__tape_fail(tape, HG_ERR_DTYPE,
+			                     "%s: operand %d, %s, is f32%s, and a shadow op reads halves",
+			                     node->op->name, i, hg__value_name(tape, x, name, sizeof name),
+			                     promoted ? " (promoted)" : "");
 	}
 	return HG_OK;
 }
 
-/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also behind a guard, if the policy guards: but where something before it overflowed,
- * only behind that of the weights, or one node after the other would have to overflow before it is left in f32. What the user cast to f32 stays f32, and so do scalars:
- * narrowing them saves nothing. */
+/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also
+ * behind a guard, if the policy guards: but where something before it overflowed, only behind that
+ * of the weights, or one node after the other would have to overflow before it is left in f32. What
+ * the user cast to f32 stays f32, and so do scalars: narrowing them saves nothing. */
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_unproved unproved = tape->params->policy.unproved;
-	const struct hg__narrowing sure = {.bound = value->sure, .depth = 1.0, .state = HG_F16, .unproved = unproved},
-	                           assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
+	const struct hg__narrowing
+	    sure = {.bound = value->sure, .depth = 1.0, .state = HG_F16, .unproved = unproved},
+	    assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
 	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
-	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT && (r.by_weights || !value->beyond);
-	return !value->pinned && !value->promoted && value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
+	const int guards =
+	    r.verdict == HG_GUARDED && value->kind == HG__RESULT && (r.by_weights || !value->beyond);
+	return !value->pinned && !value->promoted && value->rows * value->cols > 1 &&
+	       (r.verdict == HG_PROVED || guards);
 }
 
-/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must become so. */
+/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must
+ * become so. */
 static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
 			continue;
 		const struct hg__value *value = &tape->value[node->in[i]];
-		if ((value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value)) || reads_badly(tape, node, i))
+		if ((value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value)) ||
+		    reads_badly(tape, node, i))
 			return HG_F32;
 	}
 	return tape->params->policy.state;
@@ -114,7 +137,8 @@ static int is_pinned(const hg_tape *tape, const struct hg__node *node)
 	return pinned;
 }
 
-/* The same numbers in another float type: found, a parameter's own other face, or a cast recorded on the way. */
+/* The same numbers in another float type: found, a parameter's own other face, or a cast recorded
+ * on the way. */
 static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
 {
 	const struct hg__value *value = &tape->value[index];
@@ -133,11 +157,13 @@ static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out
 	return HG_OK;
 }
 
-/* Operands of `same` in that type; others as they are, but in f32 where the op cannot read how they are stored. */
+/* Operands of `same` in that type; others as they are, but in f32 where the op cannot read how they
+ * are stored. */
 static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
 {
 	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && node->op->same >> i & 1u && hg__is_float(tape->value[node->in[i]].dtype))
+		if (node->in[i] >= 0 && node->op->same >> i & 1u &&
+		    hg__is_float(tape->value[node->in[i]].dtype))
 			HG__TRY(face(tape, node->in[i], dtype, &node->in[i]));
 		else if (reads_badly(tape, node, i))
 			HG__TRY(face(tape, node->in[i], HG_F32, &node->in[i]));
@@ -154,7 +180,8 @@ static struct hg__shape shape_of(const hg_tape *tape, int32_t index)
 	return shape;
 }
 
-static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype state, struct hg__infer *s)
+static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype state,
+                       struct hg__infer *s)
 {
 	memset(s, 0, sizeof *s);
 	s->tape = tape;
@@ -172,7 +199,8 @@ static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype stat
 	return HG_OK;
 }
 
-/* Roundings on the longest way to a result where the op does not say: the longest sum at hand and a few more. */
+/* Roundings on the longest way to a result where the op does not say: the longest sum at hand and a
+ * few more. */
 static double preset_depth(const struct hg__range *r)
 {
 	int64_t longest = 0;
@@ -185,14 +213,21 @@ static double preset_depth(const struct hg__range *r)
 	return 8.0 + (double)longest;
 }
 
-hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief, struct hg__range *r)
+hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief,
+                         struct hg__range *r)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
-	*r = (struct hg__range){.node = node, .mode = tape->mode, .facts = none, .out = INFINITY, .sum_out = INFINITY, .whole = INFINITY};
+	*r = (struct hg__range){.node = node,
+	                        .mode = tape->mode,
+	                        .facts = none,
+	                        .out = INFINITY,
+	                        .sum_out = INFINITY,
+	                        .whole = INFINITY};
 	for (int i = 0; i < node->n_in; i++) {
 		r->shape[i] = shape_of(tape, node->in[i]);
 		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		r->sum[i] = operand && (!node->graph || operand->sum_of == node->graph) ? operand->sum : (double)INFINITY;
+		r->sum[i] = operand && (!node->graph || operand->sum_of == node->graph) ? operand->sum
+		                                                                        : (double)INFINITY;
 		r->in[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure : operand->bound;
 		r->least[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure_least : operand->least;
 		r->sign[i] = operand ? operand->sign : 0;
@@ -206,25 +241,27 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 	return HG_OK;
 }
 
-/* The node's result as a narrowing, by what is sure or assumed of its operands. Also decides in what it sums. */
-static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s, enum hg__belief belief, struct hg__range *r,
-                              struct hg__narrowing *n)
+/* The node's result as a narrowing, by what is sure or assumed of its operands. Also decides in
+ * what it sums. */
+static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s,
+                              enum hg__belief belief, struct hg__range *r, struct hg__narrowing *n)
 {
 	const hg_policy *policy = &tape->params->policy;
 	HG__TRY(hg__tape_range(tape, node, belief, r));
 	node->op->range(r);
 	node->accumulate = s->out.dtype == HG_F16 && r->terms > 0 ? policy->accumulate : HG_ACC_F32;
-	*n = (struct hg__narrowing){.bound = isnan(r->out) ? (double)INFINITY : r->out,
-	                            .depth = r->depth,
-	                            .inner = r->inner,
-	                            .partial = fmin(hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
-	                            .tiny = r->tiny,
-	                            .terms = r->terms,
-	                            .batch = HG_BATCH_EDGES,
-	                            .shift = node->shift,
-	                            .state = s->out.dtype,
-	                            .accumulate = node->accumulate,
-	                            .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};
+	*n = (struct hg__narrowing){
+	    .bound = isnan(r->out) ? (double)INFINITY : r->out,
+	    .depth = r->depth,
+	    .inner = r->inner,
+	    .partial = fmin(hg__partial(node->accumulate, r->terms, HG_BATCH_EDGES, r->term), r->whole),
+	    .tiny = r->tiny,
+	    .terms = r->terms,
+	    .batch = HG_BATCH_EDGES,
+	    .shift = node->shift,
+	    .state = s->out.dtype,
+	    .accumulate = node->accumulate,
+	    .unproved = node->shadow ? HG_UNPROVED_REFUSE : policy->unproved};
 	return HG_OK;
 }
 
@@ -254,7 +291,9 @@ static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
 /* What is left of r->least_out when it is stored, x 2^-shift. */
 static double stored_least(const struct hg__range *r, hg_dtype dtype, int shift)
 {
-	const double least = ldexp(r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)), -shift), stored = least - hg__bound_narrow(dtype, least);
+	const double least = ldexp(r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)),
+	                           -shift),
+	             stored = least - hg__bound_narrow(dtype, least);
 	return stored > 0.0 && stored < (double)INFINITY ? ldexp(stored, shift) : 0.0;
 }
 
@@ -289,10 +328,13 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-/* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or NaN on its way to the gradients, where the step's finite check finds
- * it; relu, max and exp alone may swallow a -infinity, and give what they would have given for the exact number. Behind a guard, then, a half counts as at most 65504.
+/* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or
+ * NaN on its way to the gradients, where the step's finite check finds it; relu, max and exp alone
+ * may swallow a -infinity, and give what they would have given for the exact number. Behind a
+ * guard, then, a half counts as at most 65504.
  *
- * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name (a cast) is guarded instead: it cannot be left out. */
+ * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name
+ * (a cast) is guarded instead: it cannot be left out. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
 	const struct hg__promotion *listed = hg__promotion_of(tape, node);
@@ -303,10 +345,15 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	if (promoted && node->verdict == HG_EXACT)
 		node->verdict = HG_PROMOTED;
 	if (node->verdict == HG_REFUSED && node->shadow)
-		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and a shadow op is a half or an error", a->exact, a->because);
+		return hg__infer_fail(
+		    &a->s, HG_ERR_RANGE,
+		    "|out| may reach %.3g (%s), f16 holds 65504, and a shadow op is a half or an error",
+		    a->exact, a->because);
 	if (node->verdict == HG_REFUSED)
-		return hg__infer_fail(&a->s, HG_ERR_RANGE, "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" refuses what is not proved", a->exact,
-		                      a->because, tape->params->policy.name);
+		return hg__infer_fail(&a->s, HG_ERR_RANGE,
+		                      "|out| may reach %.3g (%s), f16 holds 65504, and policy \"%s\" "
+		                      "refuses what is not proved",
+		                      a->exact, a->because, tape->params->policy.name);
 	if (node->verdict != HG_PROMOTED || promoted)
 		return HG_OK;
 	if (state == HG_F16)
@@ -318,17 +365,21 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	return HG_OK;
 }
 
-/* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so that sizes and their sums never overflow. */
+/* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so
+ * that sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
 /* node: whose result it is; NULL: what it keeps for backward, of which nothing is known. */
-static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape, const struct hg__node *node, int32_t *index)
+static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape,
+                              const struct hg__node *node, int32_t *index)
 {
 	*index = -1;
 	if (!shape->present)
 		return HG_OK;
 	if ((double)shape->rows * (double)hg__leading(shape->cols) > MAX_ELEMENTS)
-		return hg__tape_fail(tape, HG_ERR_NOMEM, "a result of shape [%lld, %lld] is more than memory can hold", (long long)shape->rows, (long long)shape->cols);
+		return hg__tape_fail(tape, HG_ERR_NOMEM,
+		                     "a result of shape [%lld, %lld] is more than memory can hold",
+		                     (long long)shape->rows, (long long)shape->cols);
 	const struct hg__value value = {.kind = kind,
 	                                .dtype = shape->dtype,
 	                                .rows = shape->rows,
@@ -350,7 +401,8 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 	const hg_verdict before = line->node.verdict;
 	struct attempt a;
 	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &a));
-	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED && (!line->node.shift || hg__may_rescale(tape, &line->node));
+	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED &&
+	        (!line->node.shift || hg__may_rescale(tape, &line->node));
 	for (int i = 0; i < line->node.n_in; i++)
 		*fits &= !reads_badly(tape, &line->node, i);
 	if (line->node.verdict == HG_EXACT)
@@ -363,7 +415,8 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
 	return *fits ? hg__tape_text(tape, a.because, &line->because) : HG_OK;
 }
 
-/* Does it stand in f32 for the sake of an operand that overflowed once, or of one that is stored x 2^-k for it? */
+/* Does it stand in f32 for the sake of an operand that overflowed once, or of one that is stored x
+ * 2^-k for it? */
 static int is_beyond(const hg_tape *tape, const struct hg__node *node)
 {
 	int beyond = 0;
@@ -387,7 +440,8 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct attem
 	if (node->op->traits & HG__RANDOM)
 		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
 	void *list = tape->line;
-	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->line, tape->lines, &tape->line_capacity);
+	const hg_status grown =
+	    hg__tape_grow(tape, &list, sizeof *tape->line, tape->lines, &tape->line_capacity);
 	tape->line = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
@@ -402,7 +456,8 @@ static hg_status append(hg_tape *tape, struct hg__line *line, const struct attem
 	return HG_OK;
 }
 
-static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in, hg_param *const *buffers)
+static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in,
+                        hg_param *const *buffers)
 {
 	struct attempt a;
 	HG__TRY(check_graph(tape, line->node.op, line->node.graph));
@@ -416,19 +471,23 @@ static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, 
 	return append(tape, line, &a);
 }
 
-static hg_var record_op(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in, hg_param *const *buffers)
+static hg_var record_op(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in,
+                        hg_param *const *buffers)
 {
-	return hg__tape_stick(tape, record(tape, line, in, n_in, buffers)) < 0 ? hg__tape_var(tape, -1) : hg__tape_var(tape, line->node.out);
+	return hg__tape_stick(tape, record(tape, line, in, n_in, buffers)) < 0
+	           ? hg__tape_var(tape, -1)
+	           : hg__tape_var(tape, line->node.out);
 }
 
-hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in, hg_param *const *buffers, const void *attr,
-                  size_t attr_bytes)
+hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
+                  int n_in, hg_param *const *buffers, const void *attr, size_t attr_bytes)
 {
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
 	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
 	if (attr_bytes > HG__ATTR_BYTES) {
-		(void)hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name, attr_bytes);
+		(void)hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name,
+		                    attr_bytes);
 		return hg__tape_var(tape, -1);
 	}
 	if (attr)
@@ -436,7 +495,8 @@ hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const
 	return record_op(tape, &line, in, n_in, buffers);
 }
 
-hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in, int n_in)
+hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
+                         int n_in)
 {
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);

@@ -7,9 +7,11 @@
 #include "autograd/op.h"
 #include "core/text.h"
 
-/* The check of one record. An op that passes can be recorded, run both ways, bounded, costed and tested from the tables alone. */
+/* The check of one record. An op that passes can be recorded, run both ways, bounded, costed and
+ * tested from the tables alone. */
 
-/* Tests and benchmarks live off the samples: fewer would leave an attribute or an optional operand untried, or an error unproved. */
+/* Tests and benchmarks live off the samples: fewer would leave an attribute or an optional operand
+ * untried, or an error unproved. */
 #define GOOD_SAMPLES 4
 #define BAD_SAMPLES 3
 /* More than any op has; a sampler that never says "no more" is caught here. */
@@ -23,7 +25,8 @@ static hg_status hole(char *why, const struct hg__op *op, const char *format, ..
 	va_start(args, format);
 	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
-	snprintf(why, HG__MESSAGE, "op %.64s: %s", op->name && *op->name ? op->name : "(no name)", text);
+	snprintf(why, HG__MESSAGE, "op %.64s: %s", op->name && *op->name ? op->name : "(no name)",
+	         text);
 	return HG_ERR_INTERNAL;
 }
 
@@ -45,8 +48,10 @@ static hg_status check_functions(const struct hg__op *op, char *why)
 		const char *name;
 		int present;
 	} functions[] = {
-	    {"infer", op->infer != NULL},       {"range", op->range != NULL},     {"range_back", op->range_back != NULL}, {"forward", op->forward != NULL},
-	    {"backward", op->backward != NULL}, {"scratch", op->scratch != NULL}, {"sample", op->sample != NULL},         {"cost", op->cost != NULL},
+	    {"infer", op->infer != NULL},           {"range", op->range != NULL},
+	    {"range_back", op->range_back != NULL}, {"forward", op->forward != NULL},
+	    {"backward", op->backward != NULL},     {"scratch", op->scratch != NULL},
+	    {"sample", op->sample != NULL},         {"cost", op->cost != NULL},
 	};
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		if (!functions[i].present)
@@ -57,11 +62,14 @@ static hg_status check_functions(const struct hg__op *op, char *why)
 static hg_status check_traits(const struct hg__op *op, char *why)
 {
 	if (op->min_in < 1 || op->min_in > op->max_in || op->max_in > HG__MAX_IN)
-		return hole(why, op, "takes %d to %d operands, expected 1 <= min_in <= max_in <= %d", op->min_in, op->max_in, HG__MAX_IN);
+		return hole(why, op, "takes %d to %d operands, expected 1 <= min_in <= max_in <= %d",
+		            op->min_in, op->max_in, HG__MAX_IN);
 	if (op->same >> op->max_in)
-		return hole(why, op, "same is 0x%x, which names operands beyond the %d it takes", op->same, op->max_in);
+		return hole(why, op, "same is 0x%x, which names operands beyond the %d it takes", op->same,
+		            op->max_in);
 	if (op->passes >> op->max_in)
-		return hole(why, op, "passes is 0x%x, which names operands beyond the %d it takes", op->passes, op->max_in);
+		return hole(why, op, "passes is 0x%x, which names operands beyond the %d it takes",
+		            op->passes, op->max_in);
 	const struct {
 		unsigned trait, needs;
 		const char *sentence;
@@ -90,7 +98,8 @@ static int matches(const struct hg__op *op, const struct hg__sample *s)
 
 static hg_status check_samples(const struct hg__op *op, char *why)
 {
-	static const struct hg__extent extent = {.n = 7, .m = 19, .graphs = 2, .d = 5, .heads = 2, .state = HG_F16};
+	static const struct hg__extent extent = {
+	    .n = 7, .m = 19, .graphs = 2, .d = 5, .heads = 2, .state = HG_F16};
 	int good = 0, bad = 0;
 	struct hg__sample s;
 	for (int i = 0; op->sample(i, &extent, &s); i++) {
@@ -99,20 +108,24 @@ static hg_status check_samples(const struct hg__op *op, char *why)
 		if (!s.what || !*s.what)
 			return hole(why, op, "sample %d does not say what it is", i);
 		if (s.expect == HG_OK && !matches(op, &s))
-			return hole(why, op, "sample \"%s\" is said to be good, but has %d operands%s", s.what, s.n_in, s.use_graph ? " and a graph" : "");
+			return hole(why, op, "sample \"%s\" is said to be good, but has %d operands%s", s.what,
+			            s.n_in, s.use_graph ? " and a graph" : "");
 		good += s.expect == HG_OK;
 		bad += s.expect < 0;
 	}
 	return good >= GOOD_SAMPLES && bad >= BAD_SAMPLES
 	           ? HG_OK
-	           : hole(why, op, "%d good and %d bad samples, expected at least %d and %d", good, bad, GOOD_SAMPLES, BAD_SAMPLES);
+	           : hole(why, op, "%d good and %d bad samples, expected at least %d and %d", good, bad,
+	                  GOOD_SAMPLES, BAD_SAMPLES);
 }
 
-/* Do the range rules answer? Asked with the operands of the first sample, all bounded by 1: what a rule leaves as it was is still not a number. Rules
- * that look into a graph are asked on a tape, by the battery. */
+/* Do the range rules answer? Asked with the operands of the first sample, all bounded by 1: what a
+ * rule leaves as it was is still not a number. Rules that look into a graph are asked on a tape, by
+ * the battery. */
 static hg_status check_range(const struct hg__op *op, char *why)
 {
-	static const struct hg__extent extent = {.n = 7, .m = 19, .graphs = 2, .d = 4, .heads = 2, .state = HG_F16};
+	static const struct hg__extent extent = {
+	    .n = 7, .m = 19, .graphs = 2, .d = 4, .heads = 2, .state = HG_F16};
 	struct hg__sample s;
 	if (op->traits & HG__GRAPH || !op->sample(0, &extent, &s))
 		return HG_OK;
@@ -134,7 +147,8 @@ static hg_status check_range(const struct hg__op *op, char *why)
 
 hg_status hg__op_check(const struct hg__op *op, char *why)
 {
-	static hg_status (*const checks[])(const struct hg__op *, char *) = {check_name, check_functions, check_traits, check_samples, check_range};
+	static hg_status (*const checks[])(const struct hg__op *, char *) = {
+	    check_name, check_functions, check_traits, check_samples, check_range};
 	why[0] = '\0';
 	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
 		HG__TRY(checks[i](op, why));

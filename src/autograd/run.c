@@ -1,6 +1,7 @@
 #include "autograd/observe.h"
 
-/* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it is. */
+/* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it
+ * is. */
 
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 {
@@ -9,14 +10,18 @@ void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 
 static hg_status tell(const hg_tape *tape, const struct hg__launch *launch, int backward)
 {
-	return tape->hook ? tape->hook->after(tape->hook->user, tape, launch->line, backward, &launch->call) : HG_OK;
+	return tape->hook
+	           ? tape->hook->after(tape->hook->user, tape, launch->line, backward, &launch->call)
+	           : HG_OK;
 }
 
 /* The guard of a result whose kernel does not look at it. */
 static hg_status guard(const struct hg__call *call)
 {
 	const struct hg__guard_args args = {call->out, call->trip};
-	return call->trip.word && !(call->node->op->traits & HG__LOOKS) ? call->k->guard(call->ctx, &args) : HG_OK;
+	return call->trip.word && !(call->node->op->traits & HG__LOOKS)
+	           ? call->k->guard(call->ctx, &args)
+	           : HG_OK;
 }
 
 hg_status hg__forget_trips(hg_params *params)
@@ -24,10 +29,12 @@ hg_status hg__forget_trips(hg_params *params)
 	if (!params->looked)
 		return HG_OK;
 	params->looked = 0;
-	return params->ctx->backend->fill(params->ctx, &params->step->trip, 0, sizeof params->step->trip);
+	return params->ctx->backend->fill(params->ctx, &params->step->trip, 0,
+	                                  sizeof params->step->trip);
 }
 
-/* A step takes what guards have seen, and leaves nothing: only behind a forward pass without one there is something to forget. */
+/* A step takes what guards have seen, and leaves nothing: only behind a forward pass without one
+ * there is something to forget. */
 static hg_status begin_guards(const hg_tape *tape)
 {
 	if (!tape->guards)
@@ -72,10 +79,14 @@ static hg_status check_backward(const hg_tape *tape)
 		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the tape is not compiled");
 	const struct hg__value *out = &tape->value[tape->output];
 	if (!tape->trains)
-		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: the output is %s [%lld, %lld], expected a loss, f32 [1, 1]", hg_dtype_name(out->dtype),
-		                (long long)out->rows, (long long)out->cols);
+		return hg__fail(
+		    ctx, HG_ERR_STATE,
+		    "hg_tape_backward: the output is %s [%lld, %lld], expected a loss, f32 [1, 1]",
+		    hg_dtype_name(out->dtype), (long long)out->rows, (long long)out->cols);
 	if (tape->stage != HG__FORWARDED)
-		return hg__fail(ctx, HG_ERR_STATE, "hg_tape_backward: run hg_tape_forward first; each forward serves one backward, which reuses its memory");
+		return hg__fail(ctx, HG_ERR_STATE,
+		                "hg_tape_backward: run hg_tape_forward first; each forward serves one "
+		                "backward, which reuses its memory");
 	return HG_OK;
 }
 
@@ -85,8 +96,10 @@ hg_status hg__tape_back_begin(hg_tape *tape)
 	const struct hg__backend *backend = tape->ctx->backend;
 	for (int64_t v = 0; v < tape->values; v++) {
 		const struct hg__value *value = &tape->value[v];
-		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad && !value->parts)
-			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0, value->param->grad->bytes));
+		if (value->kind == HG__PARAM && value->root == (int32_t)v && value->param->grad &&
+		    !value->parts)
+			HG__TRY(backend->fill(tape->ctx, value->param->grad->mat.data, 0,
+			                      value->param->grad->bytes));
 	}
 	return HG_OK;
 }
@@ -98,8 +111,11 @@ hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launc
 		if (!launch->add[i].data)
 			continue;
 		const struct hg__mat part = launch->call.din[i], sum = launch->add[i];
-		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f}, further = {.x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, launch->first[i] ? &first : &further));
+		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f},
+		                            further = {
+		                                .x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
+		HG__TRY(
+		    tape->ctx->backend->kernels->axpby(tape->ctx, launch->first[i] ? &first : &further));
 	}
 	return HG_OK;
 }
@@ -113,7 +129,8 @@ hg_status hg_tape_backward(hg_tape *tape)
 	HG__TRY(hg__tape_back_begin(tape));
 	for (int64_t i = 0; i < tape->backwards; i++) {
 		const struct hg__launch *launch = &tape->backward[i];
-		if (launch->again) { /* not a node of the backward: the next one is, and reads what this makes */
+		/* not a node of the backward: the next one is, and reads what this makes */
+		if (launch->again) {
 			HG__TRY(launch->call.node->op->forward(&launch->call));
 		} else {
 			HG__TRY(launch->call.node->op->backward(&launch->call));

@@ -31,7 +31,8 @@ hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...
 	hg__vprint(text, sizeof text, format, args);
 	va_end(args);
 	const char *scope = tape->scope;
-	return hg__tape_stick(tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));
+	return hg__tape_stick(
+	    tape, hg__fail(tape->ctx, status, *scope ? "%s (layer %.40s)" : "%s", text, scope));
 }
 
 hg_status hg_tape_status(const hg_tape *tape)
@@ -57,7 +58,8 @@ hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count,
 hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
 {
 	void *list = tape->text, *memory = NULL;
-	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->text, tape->texts, &tape->text_capacity);
+	const hg_status grown =
+	    hg__tape_grow(tape, &list, sizeof *tape->text, tape->texts, &tape->text_capacity);
 	tape->text = list;
 	HG__TRY(grown);
 	HG__TRY(hg__host_alloc(tape->ctx, strlen(text) + 1, 1, "a name", &memory));
@@ -68,9 +70,11 @@ hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy)
 hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *index)
 {
 	if (tape->values >> INDEX_BITS)
-		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values", 1 << INDEX_BITS);
+		return hg__tape_fail(tape, HG_ERR_UNSUPPORTED, "a tape holds at most %d values",
+		                     1 << INDEX_BITS);
 	void *list = tape->value;
-	const hg_status grown = hg__tape_grow(tape, &list, sizeof *tape->value, tape->values, &tape->value_capacity);
+	const hg_status grown =
+	    hg__tape_grow(tape, &list, sizeof *tape->value, tape->values, &tape->value_capacity);
 	tape->value = list;
 	HG__TRY(grown);
 	*index = (int32_t)tape->values++;
@@ -87,7 +91,9 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 int32_t hg__tape_index(const hg_tape *tape, hg_var var)
 {
 	const uint32_t id = (uint32_t)var.id, index = id & ((1u << INDEX_BITS) - 1);
-	return var.id >= 0 && id >> INDEX_BITS == tape->tag && (int64_t)index < tape->values ? (int32_t)index : -1;
+	return var.id >= 0 && id >> INDEX_BITS == tape->tag && (int64_t)index < tape->values
+	           ? (int32_t)index
+	           : -1;
 }
 
 hg_var hg__tape_var(const hg_tape *tape, int32_t value)
@@ -107,7 +113,9 @@ int hg__tape_open(hg_tape *tape, const char *what)
 {
 	if (!tape || tape->status < 0)
 		return 0;
-	return tape->stage == HG__RECORDING || hg__fail(tape->ctx, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added", what) == HG_OK;
+	return tape->stage == HG__RECORDING ||
+	       hg__fail(tape->ctx, HG_ERR_STATE, "%s: the tape is compiled, nothing can be added",
+	                what) == HG_OK;
 }
 
 /* max |x| of a tensor, measured on the device; INFINITY where an element is not finite. */
@@ -151,9 +159,12 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	if (!x)
 		(void)hg__tape_fail(tape, HG_ERR_ARG, "%s: tensor %s is NULL", what, name ? name : "");
 	else if (x->ctx != tape->ctx)
-		(void)hg__tape_fail(tape, HG_ERR_ARG, "%s: tensor %s belongs to another context than the tape", what, name ? name : "");
+		(void)hg__tape_fail(tape, HG_ERR_ARG,
+		                    "%s: tensor %s belongs to another context than the tape", what,
+		                    name ? name : "");
 	else if (leaf->kind == HG__VARIABLE && !hg__is_float(x->mat.dtype))
-		(void)hg__tape_fail(tape, HG_ERR_DTYPE, "%s: tensor %s is %s, expected f16 or f32", what, name ? name : "", hg_dtype_name(x->mat.dtype));
+		(void)hg__tape_fail(tape, HG_ERR_DTYPE, "%s: tensor %s is %s, expected f16 or f32", what,
+		                    name ? name : "", hg_dtype_name(x->mat.dtype));
 	if (tape->status < 0)
 		return invalid;
 	hg_status status = HG_OK;
@@ -168,7 +179,8 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);
 }
 
-/* The smallest magnitude and the sign of all of n numbers. An empty matrix has no number that would contradict. */
+/* The smallest magnitude and the sign of all of n numbers. An empty matrix has no number that would
+ * contradict. */
 static void survey(const float *x, int64_t n, double *least, int *sign)
 {
 	int below = 0, above = 0;
@@ -213,8 +225,8 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 	return record_leaf(tape, &leaf, "hg_tape_variable", name);
 }
 
-/* How large a parameter's elements are taken to become (policy.h): as an earlier tape took them, while they are not. Rounding to f16 lifts none beyond a bound by more
- * than its u. */
+/* How large a parameter's elements are taken to become (policy.h): as an earlier tape took them,
+ * while they are not. Rounding to f16 lifts none beyond a bound by more than its u. */
 static hg_status assume(hg_tape *tape, struct hg__value *leaf)
 {
 	hg_param *param = leaf->param;
@@ -234,14 +246,18 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 	if (!hg__tape_open(tape, "hg_tape_param"))
 		return invalid;
 	if (!param || param->params != tape->params) {
-		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_param: %s%s", param ? param->name : "the parameter is NULL",
+		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_param: %s%s",
+		                    param ? param->name : "the parameter is NULL",
 		                    param ? " belongs to other parameters than the tape's" : "");
 		return invalid;
 	}
 	for (int32_t i = 0; i < (int32_t)tape->values; i++)
 		if (tape->value[i].param == param)
 			return hg__tape_var(tape, i);
-	struct hg__value leaf = {.kind = HG__PARAM, .param = param, .tensor = param->working, .sure = type_bound(param->working->mat.dtype)};
+	struct hg__value leaf = {.kind = HG__PARAM,
+	                         .param = param,
+	                         .tensor = param->working,
+	                         .sure = type_bound(param->working->mat.dtype)};
 	int32_t index = -1;
 	hg_status status = assume(tape, &leaf);
 	if (status >= 0)
@@ -252,7 +268,11 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 {
 	const struct hg__value base = tape->value[param];
-	struct hg__value face = {.kind = HG__PARAM, .param = base.param, .tensor = base.param->master, .bound = base.bound, .sure = type_bound(HG_F32)};
+	struct hg__value face = {.kind = HG__PARAM,
+	                         .param = base.param,
+	                         .tensor = base.param->master,
+	                         .bound = base.bound,
+	                         .sure = type_bound(HG_F32)};
 	HG__TRY(add_leaf(tape, &face, base.name, index));
 	tape->value[*index].root = base.root;
 	tape->value[param].as[HG_F32] = *index;
@@ -277,7 +297,8 @@ void hg_tape_keep(hg_tape *tape, hg_var var)
 		(void)hg__tape_fail(tape, HG_ERR_ARG, "hg_tape_keep: not a variable of this tape");
 	else if (tape->value[index].shift)
 		(void)hg__tape_fail(tape, HG_ERR_STATE,
-		                    "hg_tape_keep: the value is stored x 2^-%d, since it overflowed in an earlier step (hg_policy.replan): keep its hg_cast to f32",
+		                    "hg_tape_keep: the value is stored x 2^-%d, since it overflowed in an "
+		                    "earlier step (hg_policy.replan): keep its hg_cast to f32",
 		                    tape->value[index].shift);
 	else
 		tape->value[index].keep = 1;
@@ -312,12 +333,17 @@ hg_status hg_tape_scalar(hg_tape *tape, hg_var var, double *value)
 		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_scalar: not a variable of this tape");
 	const hg_tensor *tensor = hg_tape_value(tape, var);
 	if (!tensor)
-		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_scalar: the variable has no value: it is neither output nor kept, or the tape is not compiled");
+		return hg__fail(tape->ctx, HG_ERR_STATE,
+		                "hg_tape_scalar: the variable has no value: it is neither output nor kept, "
+		                "or the tape is not compiled");
 	if (tensor->mat.rows != 1 || tensor->mat.cols != 1)
-		return hg__fail(tape->ctx, HG_ERR_SHAPE, "hg_tape_scalar: the variable has shape [%lld, %lld], expected [1, 1]", (long long)tensor->mat.rows,
-		                (long long)tensor->mat.cols);
+		return hg__fail(tape->ctx, HG_ERR_SHAPE,
+		                "hg_tape_scalar: the variable has shape [%lld, %lld], expected [1, 1]",
+		                (long long)tensor->mat.rows, (long long)tensor->mat.cols);
 	if (!hg__is_float(tensor->mat.dtype))
-		return hg__fail(tape->ctx, HG_ERR_DTYPE, "hg_tape_scalar: the variable is %s, expected f16 or f32", hg_dtype_name(tensor->mat.dtype));
+		return hg__fail(tape->ctx, HG_ERR_DTYPE,
+		                "hg_tape_scalar: the variable is %s, expected f16 or f32",
+		                hg_dtype_name(tensor->mat.dtype));
 	float number = 0.0f;
 	HG__TRY(hg_tensor_download(tensor, &number, HG_F32));
 	*value = (double)number;

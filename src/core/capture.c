@@ -5,7 +5,8 @@ hg_status hg__capture(hg_context *ctx, hg__queue_fn queue, void *user, struct hg
 	hg__capture_drop(ctx, capture);
 	HG__TRY(ctx->backend->capture_begin(ctx));
 	const hg_status queued = queue(user);
-	const hg_status ended = ctx->backend->capture_end(ctx, queued < 0 ? NULL : &capture->work, &capture->operations);
+	const hg_status ended =
+	    ctx->backend->capture_end(ctx, queued < 0 ? NULL : &capture->work, &capture->operations);
 	capture->workspace = ctx->workspace;
 	return queued < 0 ? queued : ended;
 }

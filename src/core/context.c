@@ -29,7 +29,10 @@ void hg_context_free(hg_context *ctx)
 	if (!ctx)
 		return;
 	if (ctx->holds > 1) {
-		hg__log(ctx, HG_LOG_WARN, "context: freed before its objects, which hold %zu bytes; it closes with the last of them", ctx->current_bytes);
+		hg__log(ctx, HG_LOG_WARN,
+		        "context: freed before its objects, which hold %zu bytes; it closes with the last "
+		        "of them",
+		        ctx->current_bytes);
 		ctx->log = NULL; /* what it writes to may end with the caller's hold */
 	}
 	hg__context_release(ctx);
@@ -66,6 +69,7 @@ hg_status hg_context_memory(hg_context *ctx, hg_memory_info *info)
 	ours.peak_bytes = ctx->peak_bytes;
 	HG__TRY(ctx->backend->memory(ctx, &ours.device_total_bytes, &ours.device_free_bytes));
 	if (!hg__struct_write(info, &ours, sizeof ours))
-		return hg__fail(ctx, HG_ERR_ARG, "memory: info->size is not set: start from HG_MEMORY_INFO_INIT");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "memory: info->size is not set: start from HG_MEMORY_INFO_INIT");
 	return HG_OK;
 }

@@ -5,7 +5,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Whether elements of one type can be stored as another: the same type, or between the float types. */
+/* Whether elements of one type can be stored as another: the same type, or between the float
+ * types. */
 int hg__convertible(hg_dtype to, hg_dtype from);
 /* to[i] = from[i] for host arrays, rounded to nearest. The types are convertible. */
 void hg__convert(hg_dtype to, void *out, hg_dtype from, const void *in, int64_t count);

@@ -49,7 +49,8 @@ static void describe(struct loan *loan, hg_tensor *tensor)
 	managed->deleter = end_loan;
 	managed->tensor.data = m->data;
 	managed->tensor.device.type = dl_device(tensor->ctx->backend->kind);
-	managed->tensor.device.id = managed->tensor.device.type == HG__DL_CPU ? 0 : tensor->ctx->device_index;
+	managed->tensor.device.id =
+	    managed->tensor.device.type == HG__DL_CPU ? 0 : tensor->ctx->device_index;
 	managed->tensor.ndim = 2;
 	managed->tensor.shape = loan->shape;
 	managed->tensor.strides = loan->strides;
@@ -58,15 +59,19 @@ static void describe(struct loan *loan, hg_tensor *tensor)
 			managed->tensor.dtype = types[i].dl;
 }
 
-hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream, struct DLManagedTensorVersioned **out)
+hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream,
+                              struct DLManagedTensorVersioned **out)
 {
 	if (out)
 		*out = NULL;
 	if (!tensor || !out)
-		return hg__fail(tensor ? tensor->ctx : NULL, HG_ERR_ARG, "to_dlpack: the pointer for the result is NULL");
+		return hg__fail(tensor ? tensor->ctx : NULL, HG_ERR_ARG,
+		                "to_dlpack: the pointer for the result is NULL");
 	hg_context *ctx = tensor->ctx;
 	if (!tensor->owned)
-		return hg__fail(ctx, HG_ERR_STATE, "to_dlpack: the tensor is a view of memory that a tape owns and reuses; copy it first");
+		return hg__fail(
+		    ctx, HG_ERR_STATE,
+		    "to_dlpack: the tensor is a view of memory that a tape owns and reuses; copy it first");
 	struct hg__buffer memory;
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct loan), "to_dlpack", &memory));
 	const hg_status status = ctx->backend->stream_publish(ctx, stream);
@@ -85,34 +90,44 @@ hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream, struct DLManagedT
 static hg_status check_type(hg_context *ctx, const struct hg__dl_tensor *t, struct hg__mat *view)
 {
 	for (size_t i = 0; i < TYPES; i++)
-		if (t->dtype.code == types[i].dl.code && t->dtype.bits == types[i].dl.bits && t->dtype.lanes == 1) {
+		if (t->dtype.code == types[i].dl.code && t->dtype.bits == types[i].dl.bits &&
+		    t->dtype.lanes == 1) {
 			view->dtype = types[i].dtype;
 			return HG_OK;
 		}
-	return hg__fail(ctx, HG_ERR_DTYPE, "from_dlpack: element type (code %d, %d bits, %d lanes), expected float 16 or 32, int 32 or 64, uint 8 or bool, 1 lane",
+	return hg__fail(ctx, HG_ERR_DTYPE,
+	                "from_dlpack: element type (code %d, %d bits, %d lanes), expected float 16 or "
+	                "32, int 32 or 64, uint 8 or bool, 1 lane",
 	                (int)t->dtype.code, (int)t->dtype.bits, (int)t->dtype.lanes);
 }
 
 static hg_status check_shape(hg_context *ctx, const struct hg__dl_tensor *t, struct hg__mat *view)
 {
 	if ((t->ndim != 1 && t->ndim != 2) || !t->shape)
-		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: %d dimensions, expected 1 or 2", (int)t->ndim);
+		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: %d dimensions, expected 1 or 2",
+		                (int)t->ndim);
 	view->rows = t->shape[0];
 	view->cols = t->ndim == 2 ? t->shape[1] : 1;
 	view->ld = view->cols;
 	if (view->rows < 0 || view->cols < 0)
-		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: shape [%lld, %lld] has a negative extent", (long long)view->rows, (long long)view->cols);
+		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: shape [%lld, %lld] has a negative extent",
+		                (long long)view->rows, (long long)view->cols);
 	const int64_t *strides = t->strides;
 	if (!strides || !view->rows || !view->cols)
 		return HG_OK;
 	if (t->ndim == 2 && view->cols > 1 && strides[1] != 1)
-		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: columns lie %lld elements apart, expected 1 (row-major)", (long long)strides[1]);
+		return hg__fail(ctx, HG_ERR_SHAPE,
+		                "from_dlpack: columns lie %lld elements apart, expected 1 (row-major)",
+		                (long long)strides[1]);
 	if (view->rows > 1 && strides[0] < view->cols)
-		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: rows lie %lld elements apart, expected at least their %lld columns", (long long)strides[0],
-		                (long long)view->cols);
+		return hg__fail(
+		    ctx, HG_ERR_SHAPE,
+		    "from_dlpack: rows lie %lld elements apart, expected at least their %lld columns",
+		    (long long)strides[0], (long long)view->cols);
 	if (view->rows > 1 && strides[0] > INT64_MAX / 8 / view->rows)
-		return hg__fail(ctx, HG_ERR_SHAPE, "from_dlpack: %lld rows %lld elements apart are more than memory can hold", (long long)view->rows,
-		                (long long)strides[0]);
+		return hg__fail(ctx, HG_ERR_SHAPE,
+		                "from_dlpack: %lld rows %lld elements apart are more than memory can hold",
+		                (long long)view->rows, (long long)strides[0]);
 	if (view->rows > 1)
 		view->ld = strides[0];
 	return HG_OK;
@@ -122,34 +137,47 @@ static hg_status read_view(hg_context *ctx, const struct hg__dl_tensor *t, struc
 {
 	const int32_t type = dl_device(ctx->backend->kind);
 	if (t->device.type != type || (type == HG__DL_CUDA && t->device.id != ctx->device_index))
-		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: tensor is on DLPack device (%d, %d), context on (%d, %d)", (int)t->device.type, (int)t->device.id,
-		                (int)type, type == HG__DL_CUDA ? ctx->device_index : 0);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "from_dlpack: tensor is on DLPack device (%d, %d), context on (%d, %d)",
+		                (int)t->device.type, (int)t->device.id, (int)type,
+		                type == HG__DL_CUDA ? ctx->device_index : 0);
 	HG__TRY(check_type(ctx, t, view));
 	HG__TRY(check_shape(ctx, t, view));
 	if (!t->data && view->rows && view->cols)
-		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: data is NULL for shape [%lld, %lld]", (long long)view->rows, (long long)view->cols);
+		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: data is NULL for shape [%lld, %lld]",
+		                (long long)view->rows, (long long)view->cols);
 	const uintptr_t address = (uintptr_t)t->data + (uintptr_t)t->byte_offset;
 	if (address % hg_dtype_size(view->dtype))
-		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: data is not aligned to its %zu-byte elements", hg_dtype_size(view->dtype));
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "from_dlpack: data is not aligned to its %zu-byte elements",
+		                hg_dtype_size(view->dtype));
 	view->data = t->data ? (char *)t->data + t->byte_offset : NULL;
 	return HG_OK;
 }
 
-/* Rows of another distance: out to the host, apart, and in again, a few at a time. The last row of a matrix ends with its last element, not with its padding. */
+/* Rows of another distance: out to the host, apart, and in again, a few at a time. The last row of
+ * a matrix ends with its last element, not with its padding. */
 static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const struct hg__mat *from)
 {
-	const int64_t size = (int64_t)hg_dtype_size(to->dtype), wider = to->ld > from->ld ? to->ld : from->ld, fit = HG__STAGING_BYTES / (wider * size);
+	const int64_t size = (int64_t)hg_dtype_size(to->dtype),
+	              wider = to->ld > from->ld ? to->ld : from->ld,
+	              fit = HG__STAGING_BYTES / (wider * size);
 	const int64_t step = fit < 1 ? 1 : fit < to->rows ? fit : to->rows;
 	struct hg__buffer near = {0}, far = {0};
-	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size, "from_dlpack: staging", &far));
-	hg_status status = hg__buffer_host(ctx, step * to->ld, (size_t)size, "from_dlpack: staging", &near);
+	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size,
+	                        "from_dlpack: staging", &far));
+	hg_status status =
+	    hg__buffer_host(ctx, step * to->ld, (size_t)size, "from_dlpack: staging", &near);
 	for (int64_t r = 0; r < to->rows && status == HG_OK; r += step) {
 		const int64_t count = to->rows - r < step ? to->rows - r : step;
-		status = ctx->backend->copy_out(ctx, far.data, (char *)from->data + r * from->ld * size, (size_t)(((count - 1) * from->ld + from->cols) * size));
+		status = ctx->backend->copy_out(ctx, far.data, (char *)from->data + r * from->ld * size,
+		                                (size_t)(((count - 1) * from->ld + from->cols) * size));
 		for (int64_t i = 0; i < count && status == HG_OK; i++)
-			memcpy((char *)near.data + i * to->ld * size, (char *)far.data + i * from->ld * size, (size_t)(to->cols * size));
+			memcpy((char *)near.data + i * to->ld * size, (char *)far.data + i * from->ld * size,
+			       (size_t)(to->cols * size));
 		if (status == HG_OK)
-			status = ctx->backend->copy_in(ctx, (char *)to->data + r * to->ld * size, near.data, (size_t)(count * to->ld * size));
+			status = ctx->backend->copy_in(ctx, (char *)to->data + r * to->ld * size, near.data,
+			                               (size_t)(count * to->ld * size));
 	}
 	hg__buffer_free(ctx, &near);
 	hg__buffer_free(ctx, &far);
@@ -162,11 +190,14 @@ static hg_status copy_matrix(hg_context *ctx, const struct hg__mat *to, const st
 		return HG_OK;
 	if (to->ld != from->ld)
 		return copy_rows(ctx, to, from);
-	HG__TRY(ctx->backend->copy(ctx, to->data, from->data, (size_t)((to->rows - 1) * to->ld + to->cols) * hg_dtype_size(to->dtype)));
+	HG__TRY(ctx->backend->copy(ctx, to->data, from->data,
+	                           (size_t)((to->rows - 1) * to->ld + to->cols) *
+	                               hg_dtype_size(to->dtype)));
 	return ctx->backend->synchronize(ctx); /* the producer may free its memory when this returns */
 }
 
-static hg_status take(hg_context *ctx, const struct hg__dl_tensor *from, void *stream, hg_tensor **out)
+static hg_status take(hg_context *ctx, const struct hg__dl_tensor *from, void *stream,
+                      hg_tensor **out)
 {
 	struct hg__mat view = {NULL, 0, 0, 0, HG_F32};
 	hg_tensor *tensor;
@@ -189,18 +220,21 @@ static hg_status check_call(hg_context *ctx, const void *in, hg_tensor **out)
 	if (out)
 		*out = NULL;
 	if (!ctx || !in || !out)
-		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: %s is NULL", in ? "the pointer for the result" : "the tensor");
+		return hg__fail(ctx, HG_ERR_ARG, "from_dlpack: %s is NULL",
+		                in ? "the pointer for the result" : "the tensor");
 	return HG_OK;
 }
 
-hg_status hg_tensor_from_dlpack(hg_context *ctx, struct DLManagedTensorVersioned *in, void *stream, hg_tensor **out)
+hg_status hg_tensor_from_dlpack(hg_context *ctx, struct DLManagedTensorVersioned *in, void *stream,
+                                hg_tensor **out)
 {
 	HG__TRY(check_call(ctx, in, out));
 	if (in->version.major != HG__DL_MAJOR) {
 		const unsigned major = in->version.major, minor = in->version.minor;
 		if (in->deleter)
 			in->deleter(in);
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "from_dlpack: version %u.%u, expected %d.x", major, minor, HG__DL_MAJOR);
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "from_dlpack: version %u.%u, expected %d.x", major,
+		                minor, HG__DL_MAJOR);
 	}
 	HG__TRY(take(ctx, &in->tensor, stream, out));
 	if (in->deleter)
@@ -208,7 +242,8 @@ hg_status hg_tensor_from_dlpack(hg_context *ctx, struct DLManagedTensorVersioned
 	return HG_OK;
 }
 
-hg_status hg_tensor_from_dlpack_legacy(hg_context *ctx, struct DLManagedTensor *in, void *stream, hg_tensor **out)
+hg_status hg_tensor_from_dlpack_legacy(hg_context *ctx, struct DLManagedTensor *in, void *stream,
+                                       hg_tensor **out)
 {
 	HG__TRY(check_call(ctx, in, out));
 	HG__TRY(take(ctx, &in->tensor, stream, out));

@@ -24,9 +24,13 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 
 /* Its device memory but the plans. */
 static const size_t buffer_at[] = {
-    offsetof(hg_graph, rowptr),   offsetof(hg_graph, col),       offsetof(hg_graph, weight),      offsetof(hg_graph, weight_f16),  offsetof(hg_graph, rowptr_t),
-    offsetof(hg_graph, col_t),    offsetof(hg_graph, edge_t),    offsetof(hg_graph, inverse_row), offsetof(hg_graph, inverse_col), offsetof(hg_graph, root_row),
-    offsetof(hg_graph, root_col), offsetof(hg_graph, batch_ptr), offsetof(hg_graph, batch_id),
+    offsetof(hg_graph, rowptr),      offsetof(hg_graph, col),
+    offsetof(hg_graph, weight),      offsetof(hg_graph, weight_f16),
+    offsetof(hg_graph, rowptr_t),    offsetof(hg_graph, col_t),
+    offsetof(hg_graph, edge_t),      offsetof(hg_graph, inverse_row),
+    offsetof(hg_graph, inverse_col), offsetof(hg_graph, root_row),
+    offsetof(hg_graph, root_col),    offsetof(hg_graph, batch_ptr),
+    offsetof(hg_graph, batch_id),
 };
 #define BUFFERS (sizeof buffer_at / sizeof buffer_at[0])
 
@@ -81,15 +85,18 @@ int hg_graph_is_weighted(const hg_graph *graph)
 	return graph && graph->weight.data != NULL;
 }
 
-hg_status hg__graph_fetch(const hg_graph *g, int want_col, int want_weight, struct hg__host_csr *host)
+hg_status hg__graph_fetch(const hg_graph *g, int want_col, int want_weight,
+                          struct hg__host_csr *host)
 {
 	const struct hg__host_csr none = {0};
 	*host = none;
-	hg_status status = hg__buffer_download(g->ctx, &g->rowptr, "graph: host rowptr", &host->rowptr_memory);
+	hg_status status =
+	    hg__buffer_download(g->ctx, &g->rowptr, "graph: host rowptr", &host->rowptr_memory);
 	if (status == HG_OK && want_col)
 		status = hg__buffer_download(g->ctx, &g->col, "graph: host col", &host->col_memory);
 	if (status == HG_OK && want_weight && g->weight.data)
-		status = hg__buffer_download(g->ctx, &g->weight, "graph: host weight", &host->weight_memory);
+		status =
+		    hg__buffer_download(g->ctx, &g->weight, "graph: host weight", &host->weight_memory);
 	if (status < 0)
 		hg__graph_fetch_free(g, host);
 	host->rowptr = host->rowptr_memory.data;
@@ -130,6 +137,7 @@ hg_status hg_graph_facts_get(hg_graph *g, hg_graph_facts *facts)
 		return hg__fail(g->ctx, HG_ERR_ARG, "graph facts: the pointer for the result is NULL");
 	HG__TRY(hg__graph_know(g));
 	if (!hg__struct_write(facts, &g->facts, sizeof g->facts))
-		return hg__fail(g->ctx, HG_ERR_ARG, "graph facts: facts->size is not set: start from HG_GRAPH_FACTS_INIT");
+		return hg__fail(g->ctx, HG_ERR_ARG,
+		                "graph facts: facts->size is not set: start from HG_GRAPH_FACTS_INIT");
 	return HG_OK;
 }

@@ -5,26 +5,35 @@
 static hg_status check_ptr(hg_graph *g, int64_t count, const int64_t *ptr)
 {
 	if (g->rows != g->cols)
-		return hg__fail(g->ctx, HG_ERR_SHAPE, "set_batch: the graph is [%lld, %lld], a batch needs a square one", (long long)g->rows, (long long)g->cols);
+		return hg__fail(g->ctx, HG_ERR_SHAPE,
+		                "set_batch: the graph is [%lld, %lld], a batch needs a square one",
+		                (long long)g->rows, (long long)g->cols);
 	if (count < 0 || count > INT32_MAX || !ptr)
-		return hg__fail(g->ctx, HG_ERR_ARG, "set_batch: count = %lld with ptr %s", (long long)count, ptr ? "given" : "NULL");
+		return hg__fail(g->ctx, HG_ERR_ARG, "set_batch: count = %lld with ptr %s", (long long)count,
+		                ptr ? "given" : "NULL");
 	if (ptr[0] != 0 || ptr[count] != g->rows)
-		return hg__fail(g->ctx, HG_ERR_ARG, "set_batch: ptr goes from %lld to %lld, expected 0 to %lld nodes", (long long)ptr[0], (long long)ptr[count],
-		                (long long)g->rows);
+		return hg__fail(g->ctx, HG_ERR_ARG,
+		                "set_batch: ptr goes from %lld to %lld, expected 0 to %lld nodes",
+		                (long long)ptr[0], (long long)ptr[count], (long long)g->rows);
 	for (int64_t k = 0; k < count; k++)
 		if (ptr[k + 1] < ptr[k])
-			return hg__fail(g->ctx, HG_ERR_ARG, "set_batch: ptr[%lld] = %lld is less than ptr[%lld] = %lld", (long long)(k + 1), (long long)ptr[k + 1],
-			                (long long)k, (long long)ptr[k]);
+			return hg__fail(
+			    g->ctx, HG_ERR_ARG, "set_batch: ptr[%lld] = %lld is less than ptr[%lld] = %lld",
+			    (long long)(k + 1), (long long)ptr[k + 1], (long long)k, (long long)ptr[k]);
 	return HG_OK;
 }
 
-static hg_status check_blocks(hg_graph *g, const struct hg__host_csr *csr, const int64_t *ptr, const int32_t *id)
+static hg_status check_blocks(hg_graph *g, const struct hg__host_csr *csr, const int64_t *ptr,
+                              const int32_t *id)
 {
 	for (int64_t i = 0; i < g->rows; i++)
 		for (int64_t e = csr->rowptr[i]; e < csr->rowptr[i + 1]; e++)
 			if (id[csr->col[e]] != id[i])
-				return hg__fail(g->ctx, HG_ERR_ARG, "set_batch: edge %lld joins node %lld of graph %d, which ends at %lld, and node %d of graph %d",
-				                (long long)e, (long long)i, (int)id[i], (long long)ptr[id[i] + 1], (int)csr->col[e], (int)id[csr->col[e]]);
+				return hg__fail(g->ctx, HG_ERR_ARG,
+				                "set_batch: edge %lld joins node %lld of graph %d, which ends at "
+				                "%lld, and node %d of graph %d",
+				                (long long)e, (long long)i, (int)id[i], (long long)ptr[id[i] + 1],
+				                (int)csr->col[e], (int)id[csr->col[e]]);
 	return HG_OK;
 }
 
@@ -33,7 +42,8 @@ static hg_status install(hg_graph *g, int64_t count, const int64_t *ptr, const i
 {
 	struct hg__buffer device_ptr = {0}, device_id = {0};
 	HG__TRY(hg__buffer_upload(g->ctx, count + 1, sizeof *ptr, ptr, "batch: ptr", &device_ptr));
-	const hg_status status = hg__buffer_upload(g->ctx, g->rows, sizeof *id, id, "batch: id", &device_id);
+	const hg_status status =
+	    hg__buffer_upload(g->ctx, g->rows, sizeof *id, id, "batch: id", &device_id);
 	if (status < 0) {
 		hg__buffer_free(g->ctx, &device_ptr);
 		return status;
@@ -45,7 +55,8 @@ static hg_status install(hg_graph *g, int64_t count, const int64_t *ptr, const i
 	for (int64_t k = 0; k < count; k++) {
 		const int64_t nodes = ptr[k + 1] - ptr[k];
 		g->batch_max = nodes > g->batch_max ? nodes : g->batch_max;
-		g->batch_min = nodes > 0 && (g->batch_min == 0 || nodes < g->batch_min) ? nodes : g->batch_min;
+		g->batch_min =
+		    nodes > 0 && (g->batch_min == 0 || nodes < g->batch_min) ? nodes : g->batch_min;
 	}
 	return HG_OK;
 }
@@ -76,7 +87,9 @@ hg_status hg_graph_set_batch(hg_graph *g, int64_t count, const int64_t *ptr)
 		return HG_ERR_ARG;
 	HG__TRY(check_ptr(g, count, ptr));
 	if (g->batch_ptr.bytes)
-		return hg__fail(g->ctx, HG_ERR_STATE, "set_batch: the graph already has its batch (of %lld graphs); set it once, before the graph is used",
+		return hg__fail(g->ctx, HG_ERR_STATE,
+		                "set_batch: the graph already has its batch (of %lld graphs); set it once, "
+		                "before the graph is used",
 		                (long long)g->batch);
 	HG__TRY(set_checked(g, count, ptr));
 	g->batch_set = 1;

@@ -7,7 +7,9 @@
 /* What kernels see of a graph: views of device memory, built when first asked for. */
 
 /* The order of the parts that this device wants for this graph. */
-static hg_status part_order(const hg_graph *g, int64_t rows, int64_t cols, const int64_t *host_rowptr, const int32_t *col, enum hg__part_order *order)
+static hg_status part_order(const hg_graph *g, int64_t rows, int64_t cols,
+                            const int64_t *host_rowptr, const int32_t *col,
+                            enum hg__part_order *order)
 {
 	int near = 0;
 	*order = HG__PARTS_NONE;
@@ -18,7 +20,9 @@ static hg_status part_order(const hg_graph *g, int64_t rows, int64_t cols, const
 	return HG_OK;
 }
 
-static hg_status plan_of(const hg_graph *g, int64_t rows, int64_t cols, const struct hg__buffer *rowptr, const struct hg__buffer *col, struct hg__plan **plan)
+static hg_status plan_of(const hg_graph *g, int64_t rows, int64_t cols,
+                         const struct hg__buffer *rowptr, const struct hg__buffer *col,
+                         struct hg__plan **plan)
 {
 	if (*plan)
 		return HG_OK;
@@ -35,22 +39,27 @@ static hg_status plan_of(const hg_graph *g, int64_t rows, int64_t cols, const st
 hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
 {
 	HG__TRY(plan_of(g, g->rows, g->cols, &g->rowptr, &g->col, &g->plan));
-	const struct hg__csr view = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, g->plan};
+	const struct hg__csr view = {g->rows,     g->cols, g->m,   g->rowptr.data,
+	                             g->col.data, NULL,    g->plan};
 	*csr = view;
 	return HG_OK;
 }
 
 /* The arrays of the transpose, on the device; `edge` only where it is wanted. */
-static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr, struct hg__buffer *col, struct hg__buffer *edge)
+static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr,
+                           struct hg__buffer *col, struct hg__buffer *edge)
 {
-	const struct hg__csr forward = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
-	hg_status status = hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "transpose: rowptr", rowptr);
+	const struct hg__csr forward = {g->rows,     g->cols, g->m, g->rowptr.data,
+	                                g->col.data, NULL,    NULL};
+	hg_status status =
+	    hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "transpose: rowptr", rowptr);
 	if (status == HG_OK)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(int32_t), "transpose: col", col);
 	if (status == HG_OK && want_edge)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(uint32_t), "transpose: edge", edge);
 	if (status == HG_OK)
-		status = g->ctx->backend->csr_transpose(g->ctx, &forward, rowptr->data, col->data, edge->data);
+		status =
+		    g->ctx->backend->csr_transpose(g->ctx, &forward, rowptr->data, col->data, edge->data);
 	return status;
 }
 
@@ -69,7 +78,9 @@ static hg_status places_fit(const hg_graph *g, int want_edge)
 {
 	if (!want_edge || g->m <= HG__MOST_PLACES)
 		return HG_OK;
-	return hg__fail(g->ctx, HG_ERR_UNSUPPORTED, "graph: %lld edges; values on the edges of a transpose are found by 32-bit numbers, which reach %lld",
+	return hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
+	                "graph: %lld edges; values on the edges of a transpose are found by 32-bit "
+	                "numbers, which reach %lld",
 	                (long long)g->m, (long long)HG__MOST_PLACES);
 }
 
@@ -77,15 +88,18 @@ hg_status hg__graph_missing(hg_graph *g, int want_edge, size_t *bytes)
 {
 	HG__TRY(places_fit(g, want_edge));
 	HG__TRY(hg__graph_know(g));
-	const size_t pattern =
-	    (size_t)(g->cols + 1) * sizeof(int64_t) + (size_t)g->m * sizeof(int32_t) + hg__plan_most_bytes(g->cols, g->m, g->ctx->backend->wants_parts);
-	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) + (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
+	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) +
+	                       (size_t)g->m * sizeof(int32_t) +
+	                       hg__plan_most_bytes(g->cols, g->m, g->ctx->backend->wants_parts);
+	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) +
+	         (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
 	return HG_OK;
 }
 
 static hg_status ensure_transpose(hg_graph *g, int want_edge)
 {
-	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes, have_edge = !want_edge || !g->m || g->edge_t.bytes;
+	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes,
+	          have_edge = !want_edge || !g->m || g->edge_t.bytes;
 	if (have_rows && have_edge)
 		return HG_OK;
 	struct hg__buffer rowptr = {0}, col = {0}, edge = {0};
@@ -107,7 +121,8 @@ hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
 		HG__TRY(hg__graph_csr(g, csr_t));
 	} else {
 		HG__TRY(plan_of(g, g->cols, g->rows, &g->rowptr_t, &g->col_t, &g->plan_t));
-		const struct hg__csr view = {g->cols, g->rows, g->m, g->rowptr_t.data, g->col_t.data, NULL, g->plan_t};
+		const struct hg__csr view = {g->cols,       g->rows, g->m,     g->rowptr_t.data,
+		                             g->col_t.data, NULL,    g->plan_t};
 		*csr_t = view;
 	}
 	csr_t->edge = g->edge_t.data;
@@ -117,14 +132,16 @@ hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
 typedef void (*degree_fn)(int64_t n, const int64_t *ptr, float *out);
 
 /* A vector of f(degree) on the device; ptr is a host array. */
-static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, degree_fn f, struct hg__buffer *vector)
+static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, degree_fn f,
+                               struct hg__buffer *vector)
 {
 	if (vector->bytes || !n)
 		return HG_OK;
 	struct hg__buffer host;
 	HG__TRY(hg__buffer_host(ctx, n, sizeof(float), "graph: norm", &host));
 	f(n, ptr, host.data);
-	const hg_status status = hg__buffer_upload(ctx, n, sizeof(float), host.data, "graph: norm", vector);
+	const hg_status status =
+	    hg__buffer_upload(ctx, n, sizeof(float), host.data, "graph: norm", vector);
 	hg__buffer_free(ctx, &host);
 	return status;
 }
@@ -140,14 +157,19 @@ static hg_status row_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 	return status;
 }
 
-/* Row pointers of the transpose: those of the graph where they are the same, those at hand, or counted now. `counted` owns them in the last case. */
-static hg_status column_ptr(const hg_graph *g, struct hg__buffer *counted, const struct hg__buffer **ptr)
+/* Row pointers of the transpose: those of the graph where they are the same, those at hand, or
+ * counted now. `counted` owns them in the last case. */
+static hg_status column_ptr(const hg_graph *g, struct hg__buffer *counted,
+                            const struct hg__buffer **ptr)
 {
 	const struct hg__csr csr = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
-	*ptr = g->rowptr_t.bytes ? &g->rowptr_t : g->facts_known && g->pattern_symmetric ? &g->rowptr : counted;
+	*ptr = g->rowptr_t.bytes                        ? &g->rowptr_t
+	       : g->facts_known && g->pattern_symmetric ? &g->rowptr
+	                                                : counted;
 	if (*ptr != counted)
 		return HG_OK;
-	HG__TRY(hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "graph: column degrees", counted));
+	HG__TRY(
+	    hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "graph: column degrees", counted));
 	return g->ctx->backend->column_ptr(g->ctx, &csr, counted->data);
 }
 
@@ -167,7 +189,8 @@ static hg_status col_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 	return status;
 }
 
-hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale, const float **col_scale)
+hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale,
+                         const float **col_scale)
 {
 	if ((unsigned)norm >= HG_NORMS)
 		return hg__fail(g->ctx, HG_ERR_ARG, "graph: %d is not an hg_norm", (int)norm);
@@ -201,13 +224,16 @@ static hg_status narrow_weights(hg_graph *g)
 	const int64_t bad = hg__convert_overflow(HG_F16, HG_F32, wide.data, g->m);
 	hg_status status = HG_OK;
 	if (bad >= 0)
-		status = hg__fail(g->ctx, HG_ERR_RANGE, "graph: the weight %.9g of edge %lld (in CSR order) does not fit f16 (largest 65504)",
-		                  (double)((const float *)wide.data)[bad], (long long)bad);
+		status = hg__fail(
+		    g->ctx, HG_ERR_RANGE,
+		    "graph: the weight %.9g of edge %lld (in CSR order) does not fit f16 (largest 65504)",
+		    (double)((const float *)wide.data)[bad], (long long)bad);
 	if (status == HG_OK)
 		status = hg__buffer_host(g->ctx, g->m, sizeof(hg_half), "graph: f16 weight", &narrow);
 	if (status == HG_OK) {
 		hg__convert(HG_F16, narrow.data, HG_F32, wide.data, g->m);
-		status = hg__buffer_upload(g->ctx, g->m, sizeof(hg_half), narrow.data, "graph: f16 weight", &g->weight_f16);
+		status = hg__buffer_upload(g->ctx, g->m, sizeof(hg_half), narrow.data, "graph: f16 weight",
+		                           &g->weight_f16);
 	}
 	hg__buffer_free(g->ctx, &narrow);
 	hg__buffer_free(g->ctx, &wide);
@@ -217,7 +243,8 @@ static hg_status narrow_weights(hg_graph *g)
 hg_status hg__graph_weight(hg_graph *g, hg_dtype dtype, const void **weight)
 {
 	if (dtype != HG_F16 && dtype != HG_F32)
-		return hg__fail(g->ctx, HG_ERR_DTYPE, "graph: weights come as f16 or f32, not as %s", hg_dtype_name(dtype));
+		return hg__fail(g->ctx, HG_ERR_DTYPE, "graph: weights come as f16 or f32, not as %s",
+		                hg_dtype_name(dtype));
 	if (dtype == HG_F16 && g->weight.bytes && !g->weight_f16.bytes)
 		HG__TRY(narrow_weights(g));
 	*weight = dtype == HG_F16 ? g->weight_f16.data : g->weight.data;

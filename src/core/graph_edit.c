@@ -18,11 +18,13 @@ static void draft_free(hg_context *ctx, struct draft *d)
 	hg__buffer_free(ctx, &d->weight_memory);
 }
 
-static hg_status draft_new(hg_context *ctx, int64_t rows, int64_t most, int weighted, struct draft *d)
+static hg_status draft_new(hg_context *ctx, int64_t rows, int64_t most, int weighted,
+                           struct draft *d)
 {
 	const struct draft none = {0};
 	*d = none;
-	hg_status status = hg__buffer_host(ctx, rows + 1, sizeof(int64_t), "graph: new rowptr", &d->rowptr_memory);
+	hg_status status =
+	    hg__buffer_host(ctx, rows + 1, sizeof(int64_t), "graph: new rowptr", &d->rowptr_memory);
 	if (status == HG_OK)
 		status = hg__buffer_host(ctx, most, sizeof(int32_t), "graph: new col", &d->col_memory);
 	if (status == HG_OK && weighted)
@@ -59,7 +61,8 @@ static float weight_at(const struct hg__host_csr *csr, int64_t e)
 
 static hg_status deliver(const hg_graph *from, const struct draft *d, hg_graph **out)
 {
-	HG__TRY(hg_graph_from_csr(from->ctx, from->rows, from->cols, d->m, d->rowptr, d->col, d->weight, out));
+	HG__TRY(hg_graph_from_csr(from->ctx, from->rows, from->cols, d->m, d->rowptr, d->col, d->weight,
+	                          out));
 	const hg_status status = hg__graph_copy_batch(from, *out);
 	if (status < 0) {
 		hg_graph_free(*out);
@@ -76,7 +79,9 @@ static hg_status check_square(hg_graph *g, hg_graph **out, const char *verb)
 		return hg__fail(g->ctx, HG_ERR_ARG, "%s: the pointer for the result is NULL", verb);
 	*out = NULL;
 	if (g->rows != g->cols)
-		return hg__fail(g->ctx, HG_ERR_SHAPE, "%s: the graph is [%lld, %lld], expected a square one", verb, (long long)g->rows, (long long)g->cols);
+		return hg__fail(g->ctx, HG_ERR_SHAPE,
+		                "%s: the graph is [%lld, %lld], expected a square one", verb,
+		                (long long)g->rows, (long long)g->cols);
 	return HG_OK;
 }
 
@@ -91,7 +96,8 @@ static void column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr
 		ptr[j + 1] += ptr[j];
 }
 
-/* The transpose as a counting sort: rows of A in ascending order drop their entries into the columns' places. */
+/* The transpose as a counting sort: rows of A in ascending order drop their entries into the
+ * columns' places. */
 static void transpose(const hg_graph *g, const struct hg__host_csr *a, struct draft *t)
 {
 	column_ptr(g->cols, g->m, a->col, t->rowptr);
@@ -108,7 +114,8 @@ static void transpose(const hg_graph *g, const struct hg__host_csr *a, struct dr
 }
 
 /* Row i of A and row i of A^T, both ascending, merged. */
-static void merge_rows(const hg_graph *g, const struct hg__host_csr *a, const struct draft *t, struct draft *d)
+static void merge_rows(const hg_graph *g, const struct hg__host_csr *a, const struct draft *t,
+                       struct draft *d)
 {
 	for (int64_t i = 0; i < g->rows; i++) {
 		int64_t p = a->rowptr[i], q = t->rowptr[i];

@@ -2,7 +2,8 @@
 
 #include "core/graph.h"
 
-/* What the proofs want to know of a graph, and the factors of the degree normalisations. Walking over edges is the backend's work. */
+/* What the proofs want to know of a graph, and the factors of the degree normalisations. Walking
+ * over edges is the backend's work. */
 
 void hg__degree_inverse(int64_t n, const int64_t *ptr, float *out)
 {
@@ -25,7 +26,8 @@ hg_status hg__graph_know(hg_graph *g)
 	if (g->facts_known)
 		return HG_OK;
 	const struct hg__csr csr = {g->rows, g->cols, g->m, g->rowptr.data, g->col.data, NULL, NULL};
-	HG__TRY(g->ctx->backend->survey(g->ctx, &csr, g->weight.data, &g->facts, &g->pattern_symmetric));
+	HG__TRY(
+	    g->ctx->backend->survey(g->ctx, &csr, g->weight.data, &g->facts, &g->pattern_symmetric));
 	g->facts_known = 1;
 	return HG_OK;
 }

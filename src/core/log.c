@@ -24,7 +24,8 @@ static int is_heard(const hg_context *ctx, hg_log_level level)
 	return ctx && ctx->log && level <= ctx->log_level;
 }
 
-static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args) HG_PRINTF(3, 0);
+static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
+    HG_PRINTF(3, 0);
 static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
 {
 	char text[2 * HG__MESSAGE];

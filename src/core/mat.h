@@ -30,7 +30,8 @@ struct hg_tensor {
 /* A tensor that borrows `mat`'s memory, in place. */
 static inline struct hg_tensor hg__tensor_view(hg_context *ctx, struct hg__mat mat)
 {
-	const struct hg_tensor view = {ctx, mat, (size_t)(mat.rows * mat.ld) * hg_dtype_size(mat.dtype), 0, 1};
+	const struct hg_tensor view = {ctx, mat, (size_t)(mat.rows * mat.ld) * hg_dtype_size(mat.dtype),
+	                               0, 1};
 	return view;
 }
 #endif

@@ -7,10 +7,12 @@ HG_EXTERN_C_BEGIN
 
 static inline double hg__float_of(const void *x, hg_dtype dtype, int64_t i)
 {
-	return dtype == HG_F16 ? (double)hg__half_to_float(((const hg_half *)x)[i]) : (double)((const float *)x)[i];
+	return dtype == HG_F16 ? (double)hg__half_to_float(((const hg_half *)x)[i])
+	                       : (double)((const float *)x)[i];
 }
 
-/* x / sum over the row of |x|, in f64 and narrowed once to the type that it has; a row of zeros stays. f16 or f32. */
+/* x / sum over the row of |x|, in f64 and narrowed once to the type that it has; a row of zeros
+ * stays. f16 or f32. */
 static inline void hg__row_normalize(void *x, hg_dtype dtype, int64_t count)
 {
 	double sum = 0.0;

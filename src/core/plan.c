@@ -2,17 +2,22 @@
 
 /* Merge path. The rows' edges and ends in the order
  *
- *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens; the end of row r is token rowptr[r+1] + r
+ *     edges of row 0, end of row 0, edges of row 1, end of row 1, ...            rows + m tokens;
+ *         the end of row r is token rowptr[r+1] + r
  *
- * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is at most hg__plan_reach edges away. A row's end never stands
- * alone behind its last edge: where a cut would part them it moves one token on. So an item finishes a row exactly if it has the row's last edge (or the
- * row is empty), and every item that begins inside a row has an edge of it. */
+ * are cut item_work tokens behind the last cut, or at the nearer border of the row there, if it is
+ * at most hg__plan_reach edges away. A row's end never stands alone behind its last edge: where a
+ * cut would part them it moves one token on. So an item finishes a row exactly if it has the row's
+ * last edge (or the row is empty), and every item that begins inside a row has an edge of it. */
 
-/* Enough items for every warp slot of a large GPU (H200: 132 SMs * 64 warps = 8448), rounded to a power of two. */
+/* Enough items for every warp slot of a large GPU (H200: 132 SMs * 64 warps = 8448), rounded to a
+ * power of two. */
 #define WANTED_ITEMS 8192
-/* On small graphs a kernel takes as long as its longest chain of loads, so items are short: a training step of GCN on Cora's shape takes 0.116 ms (H200) with 8,
- * 0.156 with 32. Of large graphs, parts of at most 256, 512 and 1024 entries, aggregation alone, F = 64: Kron-21 1.00, 0.92 and 0.90 ms, reddit-like 1.62, 1.53 and
- * 1.52; longer ones were not tried: Kron-21's hubs are then less parts than the GPU takes at once. */
+/* On small graphs a kernel takes as long as its longest chain of loads, so items are short: a
+ * training step of GCN on Cora's shape takes 0.116 ms (H200) with 8, 0.156 with 32. Of large
+ * graphs, parts of at most 256, 512 and 1024 entries, aggregation alone, F = 64: Kron-21 1.00, 0.92
+ * and 0.90 ms, reddit-like 1.62, 1.53 and 1.52; longer ones were not tried: Kron-21's hubs are then
+ * less parts than the GPU takes at once. */
 #define MIN_WORK 8
 #define MAX_WORK 1024
 
@@ -24,17 +29,21 @@ static int32_t choose_work(int64_t rows, int64_t m)
 	return work;
 }
 
-/* Where in row `row` to cut instead of at `edge`: its end or, if the last cut was before it (`behind` tokens ago), its beginning, or there. */
-static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind, int64_t reach)
+/* Where in row `row` to cut instead of at `edge`: its end or, if the last cut was before it
+ * (`behind` tokens ago), its beginning, or there. */
+static int64_t border(const int64_t *rowptr, int64_t row, int64_t edge, int64_t behind,
+                      int64_t reach)
 {
-	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge, may_go_back = back < behind;
+	const int64_t back = edge - rowptr[row], on = rowptr[row + 1] - edge,
+	              may_go_back = back < behind;
 	if (on <= reach && (on <= back || !may_go_back))
 		return rowptr[row + 1];
 	return back <= reach && may_go_back ? rowptr[row] : edge;
 }
 
 /* Walk along the cuts; `row` row ends and `edge` edges lie before each. */
-static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, int64_t reach, struct hg__host_plan *p)
+static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, int64_t reach,
+                struct hg__host_plan *p)
 {
 	int64_t row = 0, edge = 0, k = 0;
 	while (row + edge < rows + m) {
@@ -53,7 +62,8 @@ static void cut(int64_t rows, int64_t m, const int64_t *rowptr, int64_t work, in
 	p->items = k;
 }
 
-/* Items whose end lies inside a row: the first such item of a row opens a split, the next item that finishes a row closes it. */
+/* Items whose end lies inside a row: the first such item of a row opens a split, the next item that
+ * finishes a row closes it. */
 static void find_splits(const int64_t *rowptr, struct hg__host_plan *p)
 {
 	int64_t open = -1;
@@ -88,10 +98,12 @@ static int64_t most_items(int64_t rows, int64_t m)
 size_t hg__plan_most_bytes(int64_t rows, int64_t m, int listed)
 {
 	const int64_t items = most_items(rows, m);
-	return hg__plan_array_bytes(items, items) + (listed ? (size_t)(rows + items) * sizeof(struct hg__plan_part) : 0);
+	return hg__plan_array_bytes(items, items) +
+	       (listed ? (size_t)(rows + items) * sizeof(struct hg__plan_part) : 0);
 }
 
-hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr, enum hg__part_order order, struct hg__plan **plan)
+hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m, const int64_t *host_rowptr,
+                         enum hg__part_order order, struct hg__plan **plan)
 {
 	*plan = NULL;
 	const int32_t work = choose_work(rows, m);

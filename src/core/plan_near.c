@@ -1,9 +1,10 @@
 #include "core/context.h"
 #include "core/plan_parts.h"
 
-/* Do rows use what their neighbours use? A sample: STRIPS runs of STRIP entries, evenly spread. An entry (i, j) is near if i and j lie at places of rows and columns
- * that are less than 1/REACH of all apart: random columns are so with 2/REACH, 3 %. Half way between that and the 70 % of reddit-local and products-local
- * lies anything; what a third costs and gains is not measured. */
+/* Do rows use what their neighbours use? A sample: STRIPS runs of STRIP entries, evenly spread. An
+ * entry (i, j) is near if i and j lie at places of rows and columns that are less than 1/REACH of
+ * all apart: random columns are so with 2/REACH, 3 %. Half way between that and the 70 % of
+ * reddit-local and products-local lies anything; what a third costs and gains is not measured. */
 enum { STRIPS = 64, STRIP = 1024, REACH = 64 };
 #define ENOUGH 0.33
 
@@ -17,7 +18,8 @@ static int64_t row_of(const int64_t *rowptr, int64_t rows, int64_t entry)
 	return low;
 }
 
-static int64_t count_near(int64_t rows, int64_t cols, const int64_t *rowptr, int64_t first, int64_t count, const int32_t *col)
+static int64_t count_near(int64_t rows, int64_t cols, const int64_t *rowptr, int64_t first,
+                          int64_t count, const int32_t *col)
 {
 	int64_t row = row_of(rowptr, rows, first), near = 0;
 	for (int64_t e = 0; e < count; e++) {
@@ -29,7 +31,8 @@ static int64_t count_near(int64_t rows, int64_t cols, const int64_t *rowptr, int
 	return near;
 }
 
-hg_status hg__plan_near(hg_context *ctx, int64_t rows, int64_t cols, const int64_t *rowptr, const int32_t *device_col, int *near)
+hg_status hg__plan_near(hg_context *ctx, int64_t rows, int64_t cols, const int64_t *rowptr,
+                        const int32_t *device_col, int *near)
 {
 	const int64_t m = rowptr[rows], strip = m / STRIPS < STRIP ? m / STRIPS : STRIP;
 	int64_t found = 0;

@@ -2,8 +2,8 @@
 
 #include "core/buffer.h"
 
-/* The parts of a plan in classes by length, and within the first two, longest first in steps of 8 entries: a counting sort, so parts of one length stay in the
- * order of their rows. */
+/* The parts of a plan in classes by length, and within the first two, longest first in steps of 8
+ * entries: a counting sort, so parts of one length stay in the order of their rows. */
 
 int hg__part_class(int64_t entries)
 {
@@ -14,7 +14,8 @@ int hg__part_class(int64_t entries)
 	return class;
 }
 
-int64_t hg__parts_count(int64_t items, const int64_t *item_edge, const int32_t *item_row, int64_t rows, const int64_t *rowptr)
+int64_t hg__parts_count(int64_t items, const int64_t *item_edge, const int32_t *item_row,
+                        int64_t rows, const int64_t *rowptr)
 {
 	int64_t count = rows;
 	for (int64_t k = 0; k < items; k++)
@@ -24,7 +25,8 @@ int64_t hg__parts_count(int64_t items, const int64_t *item_edge, const int32_t *
 
 static struct hg__plan_part part_of(int64_t begin, int64_t end, int64_t row, int64_t slot)
 {
-	const struct hg__plan_part part = {(uint64_t)begin | (uint64_t)(end - begin) << HG__PART_BITS, (int32_t)row, (int32_t)slot};
+	const struct hg__plan_part part = {(uint64_t)begin | (uint64_t)(end - begin) << HG__PART_BITS,
+	                                   (int32_t)row, (int32_t)slot};
 	return part;
 }
 
@@ -34,18 +36,22 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /* In the order of the entries. */
-static void list(int64_t items, const int64_t *item_edge, const int32_t *item_row, const int64_t *rowptr, struct hg__plan_part *part)
+static void list(int64_t items, const int64_t *item_edge, const int32_t *item_row,
+                 const int64_t *rowptr, struct hg__plan_part *part)
 {
 	for (int64_t k = 0; k < items; k++) {
-		const int64_t first = item_row[k], last = item_row[k + 1], tail = larger(rowptr[last], item_edge[k]);
+		const int64_t first = item_row[k], last = item_row[k + 1],
+		              tail = larger(rowptr[last], item_edge[k]);
 		for (int64_t r = first; r < last; r++)
-			*part++ = part_of(larger(rowptr[r], item_edge[k]), rowptr[r + 1], r, rowptr[r] < item_edge[k] ? 2 * k : -1);
+			*part++ = part_of(larger(rowptr[r], item_edge[k]), rowptr[r + 1], r,
+			                  rowptr[r] < item_edge[k] ? 2 * k : -1);
 		if (item_edge[k + 1] > tail)
 			*part++ = part_of(tail, item_edge[k + 1], last, 2 * k + 1);
 	}
 }
 
-/* Steps of 8 entries, at most: a part is an item and its reach at most, and they are one step apart there. */
+/* Steps of 8 entries, at most: a part is an item and its reach at most, and they are one step apart
+ * there. */
 enum { MOST_STEPS = 255 };
 
 static int64_t key_of(const struct hg__plan_part *part)
@@ -54,8 +60,10 @@ static int64_t key_of(const struct hg__plan_part *part)
 	return MOST_STEPS - (steps < MOST_STEPS ? steps : MOST_STEPS);
 }
 
-/* Parts [from, to) of one class, behind those that are already in `out`; longest first if asked for. */
-static int64_t take(const struct hg__plan_part *in, int64_t from, int64_t to, int class, int sorted, struct hg__plan_part *out, int64_t at)
+/* Parts [from, to) of one class, behind those that are already in `out`; longest first if asked
+ * for. */
+static int64_t take(const struct hg__plan_part *in, int64_t from, int64_t to, int class, int sorted,
+                    struct hg__plan_part *out, int64_t at)
 {
 	int64_t place[MOST_STEPS + 2] = {0};
 	for (int64_t i = from; i < to; i++)
@@ -70,7 +78,8 @@ static int64_t take(const struct hg__plan_part *in, int64_t from, int64_t to, in
 }
 
 /* Where the block of parts that begins at `from` ends. */
-static int64_t block_end(const struct hg__plan_part *part, int64_t from, int64_t parts, int64_t most)
+static int64_t block_end(const struct hg__plan_part *part, int64_t from, int64_t parts,
+                         int64_t most)
 {
 	int64_t entries = 0, i = from;
 	while (i < parts && entries < most)
@@ -78,12 +87,14 @@ static int64_t block_end(const struct hg__plan_part *part, int64_t from, int64_t
 	return i;
 }
 
-/* Entries of a block where rows use what their neighbours use. H200, f16, F = 64, unit weights, one run, blocks of 30,000, 250,000, 2 M and all entries:
- * reddit-local 1.20, 1.11, 1.25, 1.31 ms; products-local (of 3,000, 26,000, 200,000 and all) 1.81, 1.61, 1.57, 2.15. Where they do not, all entries are one block:
- * reddit-like (30,000, 250,000, 2 M, all) 1.65, 1.62, 1.59, 1.51. */
+/* Entries of a block where rows use what their neighbours use. H200, f16, F = 64, unit weights, one
+ * run, blocks of 30,000, 250,000, 2 M and all entries: reddit-local 1.20, 1.11, 1.25, 1.31 ms;
+ * products-local (of 3,000, 26,000, 200,000 and all) 1.81, 1.61, 1.57, 2.15. Where they do not, all
+ * entries are one block: reddit-like (30,000, 250,000, 2 M, all) 1.65, 1.62, 1.59, 1.51. */
 #define NEAR_BLOCK (1 << 18)
 
-hg_status hg__parts_order(hg_context *ctx, const struct hg__part_source *s, int near, struct hg__plan_part *out, int64_t first[HG__PART_CLASSES + 1])
+hg_status hg__parts_order(hg_context *ctx, const struct hg__part_source *s, int near,
+                          struct hg__plan_part *out, int64_t first[HG__PART_CLASSES + 1])
 {
 	struct hg__buffer listed;
 	HG__TRY(hg__buffer_host(ctx, s->parts, sizeof(struct hg__plan_part), "plan: parts", &listed));

@@ -7,8 +7,10 @@ static const struct {
 	const char *name;
 	size_t size;
 } arrays[HG__PLAN_ARRAYS] = {
-    [HG__PLAN_EDGE] = {"plan: item_edge", sizeof(int64_t)},  [HG__PLAN_ROW] = {"plan: item_row", sizeof(int32_t)},
-    [HG__PLAN_SPLIT] = {"plan: split_row", sizeof(int32_t)}, [HG__PLAN_FIRST] = {"plan: split_first", sizeof(int64_t)},
+    [HG__PLAN_EDGE] = {"plan: item_edge", sizeof(int64_t)},
+    [HG__PLAN_ROW] = {"plan: item_row", sizeof(int32_t)},
+    [HG__PLAN_SPLIT] = {"plan: split_row", sizeof(int32_t)},
+    [HG__PLAN_FIRST] = {"plan: split_first", sizeof(int64_t)},
     [HG__PLAN_LAST] = {"plan: split_last", sizeof(int64_t)},
 };
 
@@ -24,13 +26,15 @@ void hg__host_plan_free(hg_context *ctx, struct hg__host_plan *p)
 		hg__buffer_free(ctx, &p->memory[i]);
 }
 
-hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits, struct hg__host_plan *p)
+hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits,
+                              struct hg__host_plan *p)
 {
 	const struct hg__host_plan none = {0};
 	hg_status status = HG_OK;
 	*p = none;
 	for (int i = 0; i < HG__PLAN_ARRAYS && status == HG_OK; i++)
-		status = hg__buffer_host(ctx, count_of(i, items, splits), arrays[i].size, arrays[i].name, &p->memory[i]);
+		status = hg__buffer_host(ctx, count_of(i, items, splits), arrays[i].size, arrays[i].name,
+		                         &p->memory[i]);
 	if (status < 0)
 		hg__host_plan_free(ctx, p);
 	p->edge = p->memory[HG__PLAN_EDGE].data;
@@ -46,7 +50,8 @@ static hg_status upload(hg_context *ctx, const struct hg__host_plan *p, struct h
 	struct hg__buffer device[HG__PLAN_ARRAYS] = {{0}};
 	hg_status status = HG_OK;
 	for (int i = 0; i < HG__PLAN_ARRAYS && status == HG_OK; i++)
-		status = hg__buffer_upload(ctx, count_of(i, p->items, p->splits), arrays[i].size, p->memory[i].data, arrays[i].name, &device[i]);
+		status = hg__buffer_upload(ctx, count_of(i, p->items, p->splits), arrays[i].size,
+		                           p->memory[i].data, arrays[i].name, &device[i]);
 	plan->item_edge = device[HG__PLAN_EDGE].data;
 	plan->item_row = device[HG__PLAN_ROW].data;
 	plan->split_row = device[HG__PLAN_SPLIT].data;
@@ -56,21 +61,26 @@ static hg_status upload(hg_context *ctx, const struct hg__host_plan *p, struct h
 }
 
 /* The parts, by length. */
-static hg_status add_parts(hg_context *ctx, const struct hg__host_plan *p, int64_t rows, const int64_t *rowptr, int near, struct hg__plan *plan)
+static hg_status add_parts(hg_context *ctx, const struct hg__host_plan *p, int64_t rows,
+                           const int64_t *rowptr, int near, struct hg__plan *plan)
 {
-	const struct hg__part_source source = {p->items, hg__parts_count(p->items, p->edge, p->row, rows, rowptr), p->edge, p->row, rowptr};
+	const struct hg__part_source source = {p->items,
+	                                       hg__parts_count(p->items, p->edge, p->row, rows, rowptr),
+	                                       p->edge, p->row, rowptr};
 	struct hg__buffer host, device = {0};
 	HG__TRY(hg__buffer_host(ctx, source.parts, sizeof(struct hg__plan_part), "plan: parts", &host));
 	hg_status status = hg__parts_order(ctx, &source, near, host.data, plan->part_class);
 	if (status == HG_OK)
-		status = hg__buffer_upload(ctx, source.parts, sizeof(struct hg__plan_part), host.data, "plan: parts", &device);
+		status = hg__buffer_upload(ctx, source.parts, sizeof(struct hg__plan_part), host.data,
+		                           "plan: parts", &device);
 	hg__buffer_free(ctx, &host);
 	plan->part = device.data;
 	plan->parts = status == HG_OK ? source.parts : 0;
 	return status;
 }
 
-hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t rows, const int64_t *rowptr, enum hg__part_order order, struct hg__plan **plan)
+hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t rows,
+                         const int64_t *rowptr, enum hg__part_order order, struct hg__plan **plan)
 {
 	struct hg__buffer result;
 	*plan = NULL;
@@ -101,16 +111,19 @@ size_t hg__plan_bytes(const struct hg__plan *plan)
 {
 	if (!plan)
 		return 0;
-	return hg__plan_array_bytes(plan->items, plan->splits) + (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles);
+	return hg__plan_array_bytes(plan->items, plan->splits) +
+	       (size_t)plan->parts * sizeof(struct hg__plan_part) + hg__tiles_bytes(plan->tiles);
 }
 
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan)
 {
 	if (!plan)
 		return;
-	void *const device[HG__PLAN_ARRAYS] = {plan->item_edge, plan->item_row, plan->split_row, plan->split_first, plan->split_last};
+	void *const device[HG__PLAN_ARRAYS] = {plan->item_edge, plan->item_row, plan->split_row,
+	                                       plan->split_first, plan->split_last};
 	for (int i = 0; i < HG__PLAN_ARRAYS; i++)
-		hg__device_free(ctx, device[i], (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size);
+		hg__device_free(ctx, device[i],
+		                (size_t)count_of(i, plan->items, plan->splits) * arrays[i].size);
 	hg__device_free(ctx, plan->part, (size_t)plan->parts * sizeof(struct hg__plan_part));
 	hg__tiles_free(ctx, plan->tiles);
 	hg__host_free(ctx, plan, sizeof *plan);

@@ -7,7 +7,14 @@
 HG_EXTERN_C_BEGIN
 
 /* A plan while it is made, in host memory: the arrays of struct hg__plan (csr.h). */
-enum { HG__PLAN_EDGE, HG__PLAN_ROW, HG__PLAN_SPLIT, HG__PLAN_FIRST, HG__PLAN_LAST, HG__PLAN_ARRAYS };
+enum {
+	HG__PLAN_EDGE,
+	HG__PLAN_ROW,
+	HG__PLAN_SPLIT,
+	HG__PLAN_FIRST,
+	HG__PLAN_LAST,
+	HG__PLAN_ARRAYS
+};
 struct hg__host_plan {
 	struct hg__buffer memory[HG__PLAN_ARRAYS];
 	int64_t *edge, *first, *last;
@@ -20,11 +27,13 @@ struct hg__host_plan {
 size_t hg__plan_array_bytes(int64_t items, int64_t splits);
 
 /* Room for so many items and splits. */
-HG_NODISCARD hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits, struct hg__host_plan *p);
+HG_NODISCARD hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits,
+                                           struct hg__host_plan *p);
 void hg__host_plan_free(hg_context *ctx, struct hg__host_plan *p);
 
 /* The plan on the device, with its parts in the order that is asked for. */
-HG_NODISCARD hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t rows, const int64_t *rowptr, enum hg__part_order order,
+HG_NODISCARD hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t rows,
+                                      const int64_t *rowptr, enum hg__part_order order,
                                       struct hg__plan **plan);
 
 HG_EXTERN_C_END

@@ -2,13 +2,15 @@
 
 #include "core/buffer.h"
 
-/* Tiles on the device: columns counted there, windows cut into items here, columns and masks written there. */
+/* Tiles on the device: columns counted there, windows cut into items here, columns and masks
+ * written there. */
 
 size_t hg__tiles_bytes(const struct hg__tiles *t)
 {
 	if (!t)
 		return 0;
-	return (size_t)t->groups * HG__TILE_COLUMNS * (sizeof *t->id + sizeof *t->mask) + (size_t)t->items * sizeof *t->item + (size_t)t->splits * sizeof *t->split;
+	return (size_t)t->groups * HG__TILE_COLUMNS * (sizeof *t->id + sizeof *t->mask) +
+	       (size_t)t->items * sizeof *t->item + (size_t)t->splits * sizeof *t->split;
 }
 
 void hg__tiles_free(hg_context *ctx, struct hg__tiles *t)
@@ -23,10 +25,12 @@ void hg__tiles_free(hg_context *ctx, struct hg__tiles *t)
 	hg__host_free(ctx, t, sizeof *t);
 }
 
-/* Room for the arrays of a cut and for what is counted in it; all NULL after a failure that came before. */
+/* Room for the arrays of a cut and for what is counted in it; all NULL after a failure that came
+ * before. */
 static hg_status allocate(hg_context *ctx, const struct hg__tile_cut *cut, struct hg__tiles *t)
 {
-	const size_t columns = (size_t)t->groups * HG__TILE_COLUMNS, items = (size_t)cut->items, splits = (size_t)cut->splits;
+	const size_t columns = (size_t)t->groups * HG__TILE_COLUMNS, items = (size_t)cut->items,
+	             splits = (size_t)cut->splits;
 	void *memory[4] = {NULL};
 	hg_status status = hg__device_alloc(ctx, columns * sizeof *t->id, "tiles: columns", &memory[0]);
 	if (status == HG_OK)
@@ -42,26 +46,37 @@ static hg_status allocate(hg_context *ctx, const struct hg__tile_cut *cut, struc
 	return status;
 }
 
-static hg_status fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_cut *cut, struct hg__tiles *t)
+static hg_status fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                      const struct hg__tile_cut *cut, struct hg__tiles *t)
 {
 	const struct hg__backend *b = ctx->backend;
 	struct hg__buffer first;
 	HG__TRY(b->copy_in(ctx, t->item, cut->item, (size_t)cut->items * sizeof *t->item));
 	if (cut->splits)
 		HG__TRY(b->copy_in(ctx, t->split, cut->split, (size_t)cut->splits * sizeof *t->split));
-	HG__TRY(hg__buffer_upload(ctx, (int64_t)cut->windows, sizeof *cut->first, cut->first, "tiles: first groups", &first));
+	HG__TRY(hg__buffer_upload(ctx, (int64_t)cut->windows, sizeof *cut->first, cut->first,
+	                          "tiles: first groups", &first));
 	hg_status status = b->tiles_fill(ctx, csr, host_rowptr, first.data, t->id, t->mask);
 	hg__buffer_free(ctx, &first);
 	return status;
 }
 
-static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_cut *cut, int64_t columns,
-                      struct hg__tiles **tiles)
+static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                      const struct hg__tile_cut *cut, int64_t columns, struct hg__tiles **tiles)
 {
 	struct hg__buffer self;
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof **tiles, "tiles", &self));
 	struct hg__tiles *t = self.data;
-	*t = (struct hg__tiles){hg__tile_windows(csr->rows), columns, cut->groups, cut->items, cut->splits, cut->slots, NULL, NULL, NULL, NULL};
+	*t = (struct hg__tiles){hg__tile_windows(csr->rows),
+	                        columns,
+	                        cut->groups,
+	                        cut->items,
+	                        cut->splits,
+	                        cut->slots,
+	                        NULL,
+	                        NULL,
+	                        NULL,
+	                        NULL};
 	hg_status status = allocate(ctx, cut, t);
 	if (status == HG_OK)
 		status = fill(ctx, csr, host_rowptr, cut, t);
@@ -78,8 +93,9 @@ static size_t bytes_of(const struct hg__tile_cut *cut)
 	return hg__tiles_bytes(&t);
 }
 
-static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms, const int32_t *listed,
-                              int64_t columns, struct hg__tiles **tiles)
+static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr,
+                              const int64_t *host_rowptr, const struct hg__tile_terms *terms,
+                              const int32_t *listed, int64_t columns, struct hg__tiles **tiles)
 {
 	struct hg__tile_cut cut;
 	size_t room = 0;
@@ -87,7 +103,9 @@ static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr, const 
 	const size_t wanted = bytes_of(&cut) + hg__tiles_staging(cut.slots, terms->cols);
 	hg_status status = hg__device_room(ctx, &room);
 	if (status == HG_OK && (wanted > room || terms->reserve > room - wanted))
-		hg__log(ctx, HG_LOG_INFO, "graph: no tiles: they take %zu bytes, %zu are free, of which a run needs %zu", wanted, room, terms->reserve);
+		hg__log(ctx, HG_LOG_INFO,
+		        "graph: no tiles: they take %zu bytes, %zu are free, of which a run needs %zu",
+		        wanted, room, terms->reserve);
 	else if (status == HG_OK)
 		status = make(ctx, csr, host_rowptr, &cut, columns, tiles);
 	hg__tiles_cut_free(ctx, &cut);
@@ -106,7 +124,8 @@ static int64_t add_up(const struct hg__csr *csr, const int32_t *listed, double *
 	return columns;
 }
 
-hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct hg__tile_terms *terms, struct hg__tiles **tiles)
+hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                          const struct hg__tile_terms *terms, struct hg__tiles **tiles)
 {
 	const int64_t windows = hg__tile_windows(csr->rows);
 	struct hg__buffer listed;
@@ -118,11 +137,14 @@ hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int6
 	double reuse = 0;
 	const int64_t columns = status == HG_OK ? add_up(csr, listed.data, &reuse) : 0;
 	if (status == HG_OK && reuse < terms->reuse)
-		hg__log(ctx, HG_LOG_DEBUG, "graph: no tiles: %.2f entries for a column's work, expected %.2f", reuse, terms->reuse);
+		hg__log(ctx, HG_LOG_DEBUG,
+		        "graph: no tiles: %.2f entries for a column's work, expected %.2f", reuse,
+		        terms->reuse);
 	else if (status == HG_OK)
 		status = make_if_room(ctx, csr, host_rowptr, terms, listed.data, columns, tiles);
 	if (*tiles)
-		hg__log(ctx, HG_LOG_INFO, "graph: tiles, %.2f entries for a column's work: %zu bytes", reuse, hg__tiles_bytes(*tiles));
+		hg__log(ctx, HG_LOG_INFO, "graph: tiles, %.2f entries for a column's work: %zu bytes",
+		        reuse, hg__tiles_bytes(*tiles));
 	hg__buffer_free(ctx, &listed);
 	return status;
 }

@@ -1,7 +1,8 @@
 #include "core/buffer.h"
 #include "core/plan_tiles.h"
 
-/* Windows cut into items, those of most groups first: a counting sort, so items of one length stay in the order of their windows. */
+/* Windows cut into items, those of most groups first: a counting sort, so items of one length stay
+ * in the order of their windows. */
 
 static int64_t groups_of(int32_t listed)
 {
@@ -29,7 +30,8 @@ void hg__tiles_cut_free(hg_context *ctx, struct hg__tile_cut *cut)
 static hg_status allocate(hg_context *ctx, struct hg__tile_cut *cut)
 {
 	void *first = NULL, *item = NULL, *split = NULL, *place = NULL;
-	hg_status status = hg__host_alloc(ctx, cut->windows, sizeof *cut->first, "tiles: first groups", &first);
+	hg_status status =
+	    hg__host_alloc(ctx, cut->windows, sizeof *cut->first, "tiles: first groups", &first);
 	if (status == HG_OK)
 		status = hg__host_alloc(ctx, cut->room, sizeof *cut->item, "tiles: items", &item);
 	if (status == HG_OK)
@@ -50,7 +52,8 @@ static void find_places(int64_t windows, const int32_t *listed, struct hg__tile_
 {
 	const int64_t longest = longest_item(cut->length);
 	for (int64_t w = 0; w < windows; w++) {
-		const int64_t groups = groups_of(listed[w]), parts = parts_of(groups, cut->length), longer = groups % parts;
+		const int64_t groups = groups_of(listed[w]), parts = parts_of(groups, cut->length),
+		              longer = groups % parts;
 		cut->place[longest - groups / parts + 1] += parts - longer;
 		if (longer)
 			cut->place[longest - groups / parts] += longer;
@@ -59,9 +62,11 @@ static void find_places(int64_t windows, const int32_t *listed, struct hg__tile_
 		cut->place[k + 1] += cut->place[k];
 }
 
-static void put(struct hg__tile_cut *cut, int64_t group, int64_t groups, int64_t window, int64_t slot)
+static void put(struct hg__tile_cut *cut, int64_t group, int64_t groups, int64_t window,
+                int64_t slot)
 {
-	const struct hg__tile_item item = {(int32_t)group, (int32_t)groups, (int32_t)window, (int32_t)slot};
+	const struct hg__tile_item item = {(int32_t)group, (int32_t)groups, (int32_t)window,
+	                                   (int32_t)slot};
 	cut->item[cut->place[longest_item(cut->length) - groups]++] = item;
 }
 
@@ -72,20 +77,25 @@ static void cut_window(struct hg__tile_cut *cut, int64_t first, int64_t window, 
 		put(cut, first, groups, window, -1);
 		return;
 	}
-	const struct hg__tile_split split = {(int32_t)window, (int32_t)cut->slots, (int32_t)(cut->slots + parts)};
+	const struct hg__tile_split split = {(int32_t)window, (int32_t)cut->slots,
+	                                     (int32_t)(cut->slots + parts)};
 	cut->split[cut->splits++] = split;
 	for (int64_t k = 0; k < parts; k++)
-		put(cut, first + k * (groups / parts) + (k < longer ? k : longer), groups / parts + (k < longer), window, cut->slots++);
+		put(cut, first + k * (groups / parts) + (k < longer ? k : longer),
+		    groups / parts + (k < longer), window, cut->slots++);
 }
 
-hg_status hg__tiles_cut(hg_context *ctx, int64_t windows, const int32_t *listed, struct hg__tile_cut *cut)
+hg_status hg__tiles_cut(hg_context *ctx, int64_t windows, const int32_t *listed,
+                        struct hg__tile_cut *cut)
 {
 	*cut = (struct hg__tile_cut){.windows = (size_t)windows + 1};
 	for (int64_t w = 0; w < windows; w++)
 		cut->groups += groups_of(listed[w]);
 	if (cut->groups > INT32_MAX)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "tiles: %lld groups, numbers of 32 bits reach %d", (long long)cut->groups, INT32_MAX);
-	cut->length = cut->groups / HG__TILE_ITEMS > HG__TILE_GROUPS ? cut->groups / HG__TILE_ITEMS : HG__TILE_GROUPS;
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "tiles: %lld groups, numbers of 32 bits reach %d",
+		                (long long)cut->groups, INT32_MAX);
+	cut->length = cut->groups / HG__TILE_ITEMS > HG__TILE_GROUPS ? cut->groups / HG__TILE_ITEMS
+	                                                             : HG__TILE_GROUPS;
 	cut->places = (size_t)longest_item(cut->length) + 2;
 	for (int64_t w = 0; w < windows; w++)
 		cut->items += parts_of(groups_of(listed[w]), cut->length);

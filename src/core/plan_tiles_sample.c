@@ -1,8 +1,9 @@
 #include "core/buffer.h"
 #include "core/plan_tiles.h"
 
-/* How many entries do 16 neighbouring rows have for each column's worth of work? From windows that lie evenly spread: number k of 64 at k's bits in reverse, so that the first ones that
- * fill the allowance of entries are spread as well. */
+/* How many entries do 16 neighbouring rows have for each column's worth of work? From windows that
+ * lie evenly spread: number k of 64 at k's bits in reverse, so that the first ones that fill the
+ * allowance of entries are spread as well. */
 enum { WINDOWS = 64, BITS = 6, ENTRIES = 1 << 20 };
 
 struct span {
@@ -14,7 +15,8 @@ static struct span window_at(const struct hg__csr *csr, const int64_t *rowptr, i
 	int64_t reversed = 0;
 	for (int b = 0; b < BITS; b++)
 		reversed |= (int64_t)(k >> b & 1) << (BITS - 1 - b);
-	const int64_t window = hg__tile_windows(csr->rows) * reversed / WINDOWS, row = window * HG__TILE_ROWS;
+	const int64_t window = hg__tile_windows(csr->rows) * reversed / WINDOWS,
+	              row = window * HG__TILE_ROWS;
 	const int64_t end = row + HG__TILE_ROWS < csr->rows ? row + HG__TILE_ROWS : csr->rows;
 	const struct span span = {rowptr[row], rowptr[end]};
 	return span;
@@ -35,14 +37,16 @@ static int64_t distinct(const int32_t *col, int64_t count, uint64_t *seen)
 	return found;
 }
 
-static hg_status count(hg_context *ctx, const struct hg__csr *csr, const int64_t *rowptr, int32_t *col, uint64_t *seen, double *reuse)
+static hg_status count(hg_context *ctx, const struct hg__csr *csr, const int64_t *rowptr,
+                       int32_t *col, uint64_t *seen, double *reuse)
 {
 	int64_t entries = 0, work = 0;
 	for (int k = 0; k < WINDOWS && entries < ENTRIES; k++) {
 		const struct span w = window_at(csr, rowptr, k);
 		if (w.begin == w.end)
 			continue;
-		HG__TRY(ctx->backend->copy_out(ctx, col, csr->col + w.begin, (size_t)(w.end - w.begin) * sizeof *col));
+		HG__TRY(ctx->backend->copy_out(ctx, col, csr->col + w.begin,
+		                               (size_t)(w.end - w.begin) * sizeof *col));
 		work += hg__tile_work(distinct(col, w.end - w.begin, seen));
 		entries += w.end - w.begin;
 	}
@@ -50,7 +54,8 @@ static hg_status count(hg_context *ctx, const struct hg__csr *csr, const int64_t
 	return HG_OK;
 }
 
-hg_status hg__tiles_sample(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, double *reuse)
+hg_status hg__tiles_sample(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                           double *reuse)
 {
 	struct hg__buffer col, seen;
 	int64_t longest = 0;
@@ -59,7 +64,8 @@ hg_status hg__tiles_sample(hg_context *ctx, const struct hg__csr *csr, const int
 		longest = w.end - w.begin > longest ? w.end - w.begin : longest;
 	}
 	HG__TRY(hg__buffer_host(ctx, longest, sizeof(int32_t), "tiles: a window's columns", &col));
-	hg_status status = hg__buffer_host(ctx, csr->cols / 64 + 1, sizeof(uint64_t), "tiles: columns seen", &seen);
+	hg_status status =
+	    hg__buffer_host(ctx, csr->cols / 64 + 1, sizeof(uint64_t), "tiles: columns seen", &seen);
 	if (status == HG_OK)
 		status = count(ctx, csr, host_rowptr, col.data, seen.data, reuse);
 	hg__buffer_free(ctx, &seen);

@@ -5,19 +5,22 @@
 
 #include "precision/hostdevice.h"
 
-/* Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw 2011): a pure function of key and counter, so that an element's number
- * depends neither on the device nor on the number of threads. */
+/* Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw 2011): a pure function of
+ * key and counter, so that an element's number depends neither on the device nor on the number of
+ * threads. */
 struct hg__rng4 {
 	uint32_t w[4];
 };
 
-HG_HD static inline struct hg__rng4 hg__philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+HG_HD static inline struct hg__rng4 hg__philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2,
+                                               uint32_t c3)
 {
 	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
 	struct hg__rng4 x = {{c0, c1, c2, c3}};
 	for (int round = 0; round < 10; round++) {
 		const uint64_t a = (uint64_t)0xD2511F53u * x.w[0], b = (uint64_t)0xCD9E8D57u * x.w[2];
-		const struct hg__rng4 y = {{(uint32_t)(b >> 32) ^ x.w[1] ^ k0, (uint32_t)b, (uint32_t)(a >> 32) ^ x.w[3] ^ k1, (uint32_t)a}};
+		const struct hg__rng4 y = {{(uint32_t)(b >> 32) ^ x.w[1] ^ k0, (uint32_t)b,
+		                            (uint32_t)(a >> 32) ^ x.w[3] ^ k1, (uint32_t)a}};
 		x = y;
 		k0 += 0x9E3779B9u;
 		k1 += 0xBB67AE85u;
@@ -25,7 +28,8 @@ HG_HD static inline struct hg__rng4 hg__philox(uint64_t key, uint32_t c0, uint32
 	return x;
 }
 
-/* Key of a stream of numbers: the context's seed and a stream number (a tape node, a parameter), mixed by SplitMix64's finaliser. */
+/* Key of a stream of numbers: the context's seed and a stream number (a tape node, a parameter),
+ * mixed by SplitMix64's finaliser. */
 HG_HD static inline uint64_t hg__rng_key(uint64_t seed, uint64_t stream)
 {
 	uint64_t z = seed + 0x9E3779B97F4A7C15u * (stream + 1);
@@ -34,8 +38,10 @@ HG_HD static inline uint64_t hg__rng_key(uint64_t seed, uint64_t stream)
 	return z ^ (z >> 31);
 }
 
-/* The four numbers of columns 4*quad .. 4*quad+3 of a row, at a step: column c takes word c % 4 of quad c / 4. */
-HG_HD static inline struct hg__rng4 hg__rng_quad(uint64_t key, int64_t row, uint32_t quad, int64_t step)
+/* The four numbers of columns 4*quad .. 4*quad+3 of a row, at a step: column c takes word c % 4 of
+ * quad c / 4. */
+HG_HD static inline struct hg__rng4 hg__rng_quad(uint64_t key, int64_t row, uint32_t quad,
+                                                 int64_t step)
 {
 	return hg__philox(key, (uint32_t)row, (uint32_t)((uint64_t)row >> 32), quad, (uint32_t)step);
 }

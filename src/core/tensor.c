@@ -7,13 +7,17 @@ static hg_status check_extent(hg_context *ctx, hg_dtype dtype, int64_t rows, int
 	if (!hg_dtype_get(dtype))
 		return hg__fail(ctx, HG_ERR_DTYPE, "tensor: %d is not an hg_dtype", (int)dtype);
 	if (rows < 0 || cols < 0)
-		return hg__fail(ctx, HG_ERR_ARG, "tensor: shape [%lld, %lld] has a negative extent", (long long)rows, (long long)cols);
+		return hg__fail(ctx, HG_ERR_ARG, "tensor: shape [%lld, %lld] has a negative extent",
+		                (long long)rows, (long long)cols);
 	if (cols > INT64_MAX - 7 || (cols > 0 && rows > INT64_MAX / 8 / hg__leading(cols)))
-		return hg__fail(ctx, HG_ERR_NOMEM, "tensor: shape [%lld, %lld] is more than memory can hold", (long long)rows, (long long)cols);
+		return hg__fail(ctx, HG_ERR_NOMEM,
+		                "tensor: shape [%lld, %lld] is more than memory can hold", (long long)rows,
+		                (long long)cols);
 	return HG_OK;
 }
 
-hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, hg_tensor **tensor)
+hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols,
+                           hg_tensor **tensor)
 {
 	if (tensor)
 		*tensor = NULL;
@@ -29,8 +33,10 @@ hg_status hg_tensor_create(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_
 	hg__context_hold(ctx);
 	hg_status status = hg__device_alloc(ctx, t->bytes, "tensor", &t->mat.data);
 	if (status == HG_ERR_NOMEM)
-		status = hg__fail(ctx, status, "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)", hg_dtype_name(dtype),
-		                  (long long)rows, (long long)cols, t->bytes, ctx->current_bytes);
+		status = hg__fail(
+		    ctx, status,
+		    "tensor: no device memory for %s [%lld, %lld], %zu bytes (%zu held by this context)",
+		    hg_dtype_name(dtype), (long long)rows, (long long)cols, t->bytes, ctx->current_bytes);
 	if (status == HG_OK && t->bytes)
 		status = ctx->backend->fill(ctx, t->mat.data, 0, t->bytes);
 	if (status < 0)
@@ -92,7 +98,8 @@ static hg_status check_host(const hg_tensor *t, const void *host, hg_dtype dtype
 	if (!host && t->mat.rows && t->mat.cols)
 		return hg__fail(t->ctx, HG_ERR_ARG, "%s: the host array is NULL", verb);
 	if (!hg__convertible(t->mat.dtype, dtype))
-		return hg__fail(t->ctx, HG_ERR_DTYPE, "%s: tensor is %s, host array is %s", verb, hg_dtype_name(t->mat.dtype), hg_dtype_name(dtype));
+		return hg__fail(t->ctx, HG_ERR_DTYPE, "%s: tensor is %s, host array is %s", verb,
+		                hg_dtype_name(t->mat.dtype), hg_dtype_name(dtype));
 	return HG_OK;
 }
 
@@ -102,7 +109,8 @@ static int64_t staging_rows(const struct hg__mat *m)
 	return fit < 1 ? 1 : fit < m->rows ? fit : m->rows;
 }
 
-/* One chunk: rows first .. first + count - 1 between the padded device matrix and the compact host array of `host_dtype`. */
+/* One chunk: rows first .. first + count - 1 between the padded device matrix and the compact host
+ * array of `host_dtype`. */
 struct transfer {
 	hg_context *ctx;
 	const struct hg__mat *mat;
@@ -113,19 +121,25 @@ struct transfer {
 static hg_status chunk_in(const struct transfer *t, const char *host, int64_t first, int64_t count)
 {
 	const struct hg__mat *m = t->mat;
-	const int64_t row = m->ld * (int64_t)hg_dtype_size(m->dtype), host_row = m->cols * (int64_t)hg_dtype_size(t->dtype);
+	const int64_t row = m->ld * (int64_t)hg_dtype_size(m->dtype),
+	              host_row = m->cols * (int64_t)hg_dtype_size(t->dtype);
 	for (int64_t r = 0; r < count; r++)
-		hg__convert(m->dtype, t->staging + r * row, t->dtype, host + (first + r) * host_row, m->cols);
-	return t->ctx->backend->copy_in(t->ctx, (char *)m->data + first * row, t->staging, (size_t)(count * row));
+		hg__convert(m->dtype, t->staging + r * row, t->dtype, host + (first + r) * host_row,
+		            m->cols);
+	return t->ctx->backend->copy_in(t->ctx, (char *)m->data + first * row, t->staging,
+	                                (size_t)(count * row));
 }
 
 static hg_status chunk_out(const struct transfer *t, char *host, int64_t first, int64_t count)
 {
 	const struct hg__mat *m = t->mat;
-	const int64_t row = m->ld * (int64_t)hg_dtype_size(m->dtype), host_row = m->cols * (int64_t)hg_dtype_size(t->dtype);
-	HG__TRY(t->ctx->backend->copy_out(t->ctx, t->staging, (const char *)m->data + first * row, (size_t)(count * row)));
+	const int64_t row = m->ld * (int64_t)hg_dtype_size(m->dtype),
+	              host_row = m->cols * (int64_t)hg_dtype_size(t->dtype);
+	HG__TRY(t->ctx->backend->copy_out(t->ctx, t->staging, (const char *)m->data + first * row,
+	                                  (size_t)(count * row)));
 	for (int64_t r = 0; r < count; r++)
-		hg__convert(t->dtype, host + (first + r) * host_row, m->dtype, t->staging + r * row, m->cols);
+		hg__convert(t->dtype, host + (first + r) * host_row, m->dtype, t->staging + r * row,
+		            m->cols);
 	return HG_OK;
 }
 
@@ -143,13 +157,17 @@ hg_status hg_tensor_upload(hg_tensor *tensor, const void *host, hg_dtype dtype)
 		return HG_OK;
 	const int64_t bad = hg__convert_overflow(m->dtype, dtype, host, m->rows * m->cols);
 	if (bad >= 0)
-		return hg__fail(ctx, HG_ERR_RANGE, "upload: the value %.9g at row %lld, column %lld does not fit f16 (largest 65504)",
-		                (double)((const float *)host)[bad], (long long)(bad / m->cols), (long long)(bad % m->cols));
+		return hg__fail(
+		    ctx, HG_ERR_RANGE,
+		    "upload: the value %.9g at row %lld, column %lld does not fit f16 (largest 65504)",
+		    (double)((const float *)host)[bad], (long long)(bad / m->cols),
+		    (long long)(bad % m->cols));
 	if (is_plain(m, dtype))
 		return ctx->backend->copy_in(ctx, m->data, host, tensor->bytes);
 	const int64_t step = staging_rows(m);
 	struct hg__buffer staging = {0};
-	HG__TRY(hg__buffer_host(ctx, step * m->ld, hg_dtype_size(m->dtype), "upload: staging", &staging));
+	HG__TRY(
+	    hg__buffer_host(ctx, step * m->ld, hg_dtype_size(m->dtype), "upload: staging", &staging));
 	const struct transfer t = {ctx, m, dtype, staging.data};
 	hg_status status = HG_OK;
 	for (int64_t r = 0; r < m->rows && status == HG_OK; r += step)
@@ -169,7 +187,8 @@ hg_status hg_tensor_download(const hg_tensor *tensor, void *host, hg_dtype dtype
 		return ctx->backend->copy_out(ctx, host, m->data, tensor->bytes);
 	const int64_t step = staging_rows(m);
 	struct hg__buffer staging = {0};
-	HG__TRY(hg__buffer_host(ctx, step * m->ld, hg_dtype_size(m->dtype), "download: staging", &staging));
+	HG__TRY(
+	    hg__buffer_host(ctx, step * m->ld, hg_dtype_size(m->dtype), "download: staging", &staging));
 	const struct transfer t = {ctx, m, dtype, staging.data};
 	hg_status status = HG_OK;
 	for (int64_t r = 0; r < m->rows && status == HG_OK; r += step)

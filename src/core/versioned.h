@@ -4,10 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Public structs begin with their size, so that programs and libraries of different versions understand each other. `ours` holds the defaults before. */
+/* Public structs begin with their size, so that programs and libraries of different versions
+ * understand each other. `ours` holds the defaults before. */
 
-/* Take the caller's struct. An older, shorter one leaves the newer fields at their defaults; a newer, longer one is accepted if what is unknown here is zero.
- * Returns 0 if it cannot be understood. */
+/* Take the caller's struct. An older, shorter one leaves the newer fields at their defaults; a
+ * newer, longer one is accepted if what is unknown here is zero. Returns 0 if it cannot be
+ * understood. */
 static inline int hg__struct_read(void *ours, size_t ours_size, const void *theirs)
 {
 	size_t size;
@@ -22,7 +24,8 @@ static inline int hg__struct_read(void *ours, size_t ours_size, const void *thei
 	return 1;
 }
 
-/* Fill the caller's struct, as far as it goes; its size stays. Returns 0 if it does not say its size. */
+/* Fill the caller's struct, as far as it goes; its size stays. Returns 0 if it does not say its
+ * size. */
 static inline int hg__struct_write(void *theirs, const void *ours, size_t ours_size)
 {
 	size_t size;

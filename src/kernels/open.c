@@ -25,20 +25,28 @@ static hg_status create_fail(hg_status status, const char *format, ...)
 static hg_status config_check(const hg_context_config *c)
 {
 	if ((unsigned)c->device > HG_DEVICE_CUDA)
-		return create_fail(HG_ERR_ARG, "context: device is %d, expected an hg_device, 0 to %d", (int)c->device, (int)HG_DEVICE_CUDA);
+		return create_fail(HG_ERR_ARG, "context: device is %d, expected an hg_device, 0 to %d",
+		                   (int)c->device, (int)HG_DEVICE_CUDA);
 	if (c->device_index < 0)
-		return create_fail(HG_ERR_ARG, "context: device_index is %d, expected at least 0", c->device_index);
+		return create_fail(HG_ERR_ARG, "context: device_index is %d, expected at least 0",
+		                   c->device_index);
 	if (c->threads < 0 || c->threads > HG_THREADS_MAX)
-		return create_fail(HG_ERR_ARG, "context: threads is %d, expected 0 (as many as OpenMP gives) to %d", c->threads, HG_THREADS_MAX);
+		return create_fail(HG_ERR_ARG,
+		                   "context: threads is %d, expected 0 (as many as OpenMP gives) to %d",
+		                   c->threads, HG_THREADS_MAX);
 	if ((unsigned)c->log_level > HG_LOG_DEBUG)
-		return create_fail(HG_ERR_ARG, "context: log_level is %d, expected an hg_log_level, 0 to %d", (int)c->log_level, (int)HG_LOG_DEBUG);
+		return create_fail(HG_ERR_ARG,
+		                   "context: log_level is %d, expected an hg_log_level, 0 to %d",
+		                   (int)c->log_level, (int)HG_LOG_DEBUG);
 	if (!c->allocator.alloc != !c->allocator.free)
-		return create_fail(HG_ERR_ARG, "context: allocator has %s without %s, expected both or neither", c->allocator.alloc ? "alloc" : "free",
-		                   c->allocator.alloc ? "free" : "alloc");
+		return create_fail(
+		    HG_ERR_ARG, "context: allocator has %s without %s, expected both or neither",
+		    c->allocator.alloc ? "alloc" : "free", c->allocator.alloc ? "free" : "alloc");
 	return HG_OK;
 }
 
-static void context_set(hg_context *ctx, const hg_context_config *config, const struct hg__backend *backend)
+static void context_set(hg_context *ctx, const hg_context_config *config,
+                        const struct hg__backend *backend)
 {
 	memset(ctx, 0, sizeof *ctx);
 	ctx->backend = backend;
@@ -55,12 +63,15 @@ static void context_set(hg_context *ctx, const hg_context_config *config, const 
 	ctx->memory_limit = config->memory_limit;
 }
 
-/* AUTO goes on to the CPU when a device that answers does not open, and says so; a wrong argument stays one. */
-static hg_status context_open(hg_context *ctx, const hg_context_config *config, const struct hg__backend *backend)
+/* AUTO goes on to the CPU when a device that answers does not open, and says so; a wrong argument
+ * stays one. */
+static hg_status context_open(hg_context *ctx, const hg_context_config *config,
+                              const struct hg__backend *backend)
 {
 	context_set(ctx, config, backend);
 	const hg_status status = backend->open(ctx, config);
-	if (status >= 0 || status == HG_ERR_ARG || config->device != HG_DEVICE_AUTO || config->stream || backend->kind == HG_DEVICE_CPU)
+	if (status >= 0 || status == HG_ERR_ARG || config->device != HG_DEVICE_AUTO || config->stream ||
+	    backend->kind == HG_DEVICE_CPU)
 		return status;
 	hg__log(ctx, HG_LOG_WARN, "%s; the context is on the CPU", ctx->message);
 	backend = hg__backend_find(HG_DEVICE_CPU);
@@ -76,12 +87,16 @@ hg_status hg_context_create(const hg_context_config *config, hg_context **contex
 		return create_fail(HG_ERR_ARG, "context: the pointer for the result is NULL");
 	*context = NULL;
 	if (config && !hg__struct_read(&c, sizeof c, config))
-		return create_fail(HG_ERR_ARG, "context: config->size is not set (start from HG_CONTEXT_CONFIG_INIT), or a field unknown to this version is used");
+		return create_fail(HG_ERR_ARG,
+		                   "context: config->size is not set (start from HG_CONTEXT_CONFIG_INIT), "
+		                   "or a field unknown to this version is used");
 	HG__TRY(config_check(&c));
 	const struct hg__backend *backend = hg__backend_find(c.device);
 	if (!backend)
-		return create_fail(HG_ERR_UNSUPPORTED, c.device == HG_DEVICE_CUDA ? "context: no CUDA backend in this build, or no CUDA device answers"
-		                                                                  : "context: no such backend in this build");
+		return create_fail(HG_ERR_UNSUPPORTED,
+		                   c.device == HG_DEVICE_CUDA
+		                       ? "context: no CUDA backend in this build, or no CUDA device answers"
+		                       : "context: no such backend in this build");
 	hg_context *ctx = hg__hooks_alloc(&c.allocator, sizeof *ctx);
 	if (!ctx)
 		return create_fail(HG_ERR_NOMEM, "context: no host memory for %zu bytes", sizeof *ctx);

@@ -10,8 +10,9 @@ HG_EXTERN_C_BEGIN
 
 /* One parameter as the optimiser kernels see it; all storage has the master's ld. */
 struct hg__optim_tensor {
-	float *master, *grad, *m, *v; /* m: momentum or first moment; v: second moment; NULL where the method has none */
-	void *working;                /* NULL: the master is used itself */
+	/* m: momentum or first moment; v: second moment; NULL where the method has none */
+	float *master, *grad, *m, *v;
+	void *working; /* NULL: the master is used itself */
 	int64_t rows, cols, ld;
 	hg_dtype working_dtype;
 	int32_t group;
@@ -27,7 +28,9 @@ struct hg__optim_args {
 	int64_t count;
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
-	const float *loss;            /* device memory; NULL: nobody knows it, and a step is blamed on the forward pass only where a guard tripped */
+	/* device memory; NULL: nobody knows it, and a step is blamed on the forward pass only where a
+	 * guard tripped */
+	const float *loss;
 	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
 	unsigned stops; /* a set of HG__STOP_...: such a step stops those behind it (kernels/step.h) */
 };
@@ -52,13 +55,17 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 }
 
 /* The two kernels of a step, in this order; the decisions between them are below:
- *   grad_check    tripped; nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64); bias corrections and clip
- *   optim_update  if nonfinite == 0 and nothing tripped: g = grad / scale * clip, update master, m, v; working = narrow(master); outgrown. Then, in any case, the loss scale's transition;
- *                 step += 1; a note of it all */
+ *   grad_check    tripped; nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64);
+ *                 bias corrections and clip
+ *   optim_update  if nonfinite == 0 and nothing tripped: g = grad / scale * clip, update master, m,
+ *                 v; working = narrow(master); outgrown. Then, in any case, the loss scale's
+ *                 transition; step += 1; a note of it all */
 
-/* What an optimiser step decides between its kernels: the same text, and the same bits, on the host and in a kernel. */
+/* What an optimiser step decides between its kernels: the same text, and the same bits, on the host
+ * and in a kernel. */
 
-/* x^n by squaring, n >= 0; |x| <= 1. Each squaring doubles a relative error and adds one: at most n roundings of f64 in all. */
+/* x^n by squaring, n >= 0; |x| <= 1. Each squaring doubles a relative error and adds one: at most n
+ * roundings of f64 in all. */
 HG_HD static inline double hg__power(double x, int64_t n)
 {
 	double result = 1.0;
@@ -68,7 +75,8 @@ HG_HD static inline double hg__power(double x, int64_t n)
 	return result;
 }
 
-/* What follows from the steps applied so far: the loss scale in force and the bias corrections of step t = applied + 1,
+/* What follows from the steps applied so far: the loss scale in force and the bias corrections of
+ * step t = applied + 1,
  *
  *     bias1 = 1 - beta1^t,   root2 = sqrt(1 - beta2^t) */
 HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_config *config)
@@ -101,14 +109,19 @@ HG_HD static inline int hg__step_is_bad(const struct hg__step *step)
 	return step->nonfinite || step->tripped || step->stopped;
 }
 
-/* After the check: the loss scale's transition, the step counted, a note of it all. The update reads
+/* After the check: the loss scale's transition, the step counted, a note of it all. The update
+ * reads
  * nothing that this changes. A step that does nothing leaves no note. */
-HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss, struct hg__step_notes *notes, unsigned stops)
+HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss,
+                                        struct hg__step_notes *notes, unsigned stops)
 {
 	if (step->stopped)
 		return;
 	const int forward = step->tripped || (step->nonfinite && loss && !(fabsf(*loss) < INFINITY));
-	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config, forward ? HG__STEP_FORWARD : step->nonfinite ? HG__STEP_BAD : HG__STEP_GOOD);
+	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config,
+	                                            forward           ? HG__STEP_FORWARD
+	                                            : step->nonfinite ? HG__STEP_BAD
+	                                                              : HG__STEP_GOOD);
 	step->step++;
 	const int outgrown = step->outgrown_before != HG__NONE_OUTGROWN;
 	step->stop = (forward && stops & HG__STOP_FORWARD) || (outgrown && stops & HG__STOP_OUTGROWN);
@@ -121,7 +134,9 @@ struct hg__rates {
 	float scale, clip, lr, decay, momentum, beta2, rest1, rest2, eps, root2, size;
 	int nesterov;
 };
-HG_HD static inline struct hg__rates hg__rates_of(const hg_optim_config *c, const struct hg__optim_group *group, const struct hg__step *step)
+HG_HD static inline struct hg__rates hg__rates_of(const hg_optim_config *c,
+                                                  const struct hg__optim_group *group,
+                                                  const struct hg__step *step)
 {
 	struct hg__rates r;
 	r.scale = step->in_force;

@@ -7,17 +7,22 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What kernels ask hg__workspace for, in bytes. Ops reserve with the same functions, so that a run allocates nothing. */
+/* What kernels ask hg__workspace for, in bytes. Ops reserve with the same functions, so that a run
+ * allocates nothing. */
 
 /* spmm_max and its gradient, outputs of `cols` columns: two f32 staging rows an item. */
 static inline size_t hg__staging_bytes(const struct hg__csr *csr, int64_t cols)
 {
-	return csr->plan && csr->plan->splits ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float) : 0;
+	return csr->plan && csr->plan->splits
+	           ? (size_t)csr->plan->items * 2 * (size_t)hg__leading(cols) * sizeof(float)
+	           : 0;
 }
 
-/* spmm: X with scaled rows; one weight an edge in the order of the entries, where csr.edge says that it is another; staging rows; where there are tiles, a flag; and the
- * head of each column of whole vectors. scaled, weight: their types, HG_DTYPE_COUNT for what there is not. Scaled rows do not straddle lines of 128 bytes more often than they
- * must: they are padded to a power of two, or to whole lines. */
+/* spmm: X with scaled rows; one weight an edge in the order of the entries, where csr.edge says
+ * that it is another; staging rows; where there are tiles, a flag; and the head of each column of
+ * whole vectors. scaled, weight: their types, HG_DTYPE_COUNT for what there is not. Scaled rows do
+ * not straddle lines of 128 bytes more often than they must: they are padded to a power of two, or
+ * to whole lines. */
 static inline int64_t hg__scaled_lead(int64_t cols, hg_dtype scaled)
 {
 	const int64_t lead = hg__leading(cols), line = scaled == HG_F16 ? 64 : 32;
@@ -40,14 +45,17 @@ static inline size_t hg__spmm_weight_bytes(const struct hg__csr *csr, hg_dtype w
 static inline size_t hg__spmm_staging_bytes(const struct hg__csr *csr, int64_t cols)
 {
 	const size_t parts = hg__aligned(hg__staging_bytes(csr, cols)),
-	             tiles = csr->plan && csr->plan->tiles ? hg__tiles_staging(csr->plan->tiles->slots, cols) : 0;
+	             tiles = csr->plan && csr->plan->tiles
+	                         ? hg__tiles_staging(csr->plan->tiles->slots, cols)
+	                         : 0;
 	return parts > tiles ? parts : hg__aligned(tiles);
 }
-static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled, hg_dtype weight)
+static inline size_t hg__spmm_bytes(const struct hg__csr *csr, int64_t cols, hg_dtype scaled,
+                                    hg_dtype weight)
 {
 	const size_t flag = csr->plan && csr->plan->tiles ? HG__ALIGN : 0;
-	return hg__spmm_scaled_bytes(csr, cols, scaled) + hg__spmm_weight_bytes(csr, weight) + hg__spmm_staging_bytes(csr, cols) + flag +
-	       (size_t)(cols + 16) * sizeof(int32_t);
+	return hg__spmm_scaled_bytes(csr, cols, scaled) + hg__spmm_weight_bytes(csr, weight) +
+	       hg__spmm_staging_bytes(csr, cols) + flag + (size_t)(cols + 16) * sizeof(int32_t);
 }
 
 /* edge_softmax and its gradient: a maximum and a sum for each head, heads in whole vectors. */
@@ -56,19 +64,23 @@ static inline size_t hg__softmax_bytes(const struct hg__csr *csr, int64_t heads)
 	return hg__staging_bytes(csr, 2 * ((heads + 15) / 16 * 16));
 }
 
-/* Scratch that sums over rows or over everything may ask for (colsum, dot_all, head_dot_back, the norms, the losses, readout) of a [rows, cols] matrix, in
- * bytes. Columns: two f32 a column for each part of at least 32 rows; at most 1024 parts of 256 columns, or 128 parts where that is more. Totals: 32 bytes
- * for each of 1024 blocks, or for each 256 rows. */
+/* Scratch that sums over rows or over everything may ask for (colsum, dot_all, head_dot_back, the
+ * norms, the losses, readout) of a [rows, cols] matrix, in bytes. Columns: two f32 a column for
+ * each part of at least 32 rows; at most 1024 parts of 256 columns, or 128 parts where that is
+ * more. Totals: 32 bytes for each of 1024 blocks, or for each 256 rows. */
 static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
 {
 	const int64_t lead = hg__leading(cols), parts = rows / 32 + 1 < 1024 ? rows / 32 + 1 : 1024;
 	const int64_t most = 128 * lead > 1024 * 256 ? 128 * lead : 1024 * 256;
-	return (size_t)(parts * lead < most ? parts * lead : most) * 2 * sizeof(float) + (size_t)(rows / 256 + 1024) * 32;
+	return (size_t)(parts * lead < most ? parts * lead : most) * 2 * sizeof(float) +
+	       (size_t)(rows / 256 + 1024) * 32;
 }
 
-/* gemm on the CPU. A piece of C has at most TALL rows and WIDE columns and takes DEEP of k at a time: its panel of A has 256 kB, a strip of 64 columns of B
- * 64 kB; both stay in a second-level cache of 512 kB. (A strip has STRIP columns where a BLAS multiplies; it blocks for the caches itself.) Where k is long and C is
- * small (gradients of weights) k is cut as well, into runs of at least RUN, so that there are PIECES pieces to share; their sums are added in order. */
+/* gemm on the CPU. A piece of C has at most TALL rows and WIDE columns and takes DEEP of k at a
+ * time: its panel of A has 256 kB, a strip of 64 columns of B 64 kB; both stay in a second-level
+ * cache of 512 kB. (A strip has STRIP columns where a BLAS multiplies; it blocks for the caches
+ * itself.) Where k is long and C is small (gradients of weights) k is cut as well, into runs of at
+ * least RUN, so that there are PIECES pieces to share; their sums are added in order. */
 #define HG__GEMM_TALL 256
 #define HG__GEMM_WIDE 512
 #define HG__GEMM_DEEP 256
@@ -76,14 +88,20 @@ static inline size_t hg__reduction_bytes(int64_t rows, int64_t cols)
 #define HG__GEMM_PIECES 16
 #define HG__GEMM_RUN 512
 
-/* gemm of op(A) [m, k] and op(B) [k, n]: a panel, a strip and a piece for each thread (threads 0: a GPU, which needs none), and the partial sums of the runs: 16
- * runs of at most 256 rows each, since a C with more rows is cut into less of them. */
+/* gemm of op(A) [m, k] and op(B) [k, n]: a panel, a strip and a piece for each thread (threads 0: a
+ * GPU, which needs none), and the partial sums of the runs: 16 runs of at most 256 rows each, since
+ * a C with more rows is cut into less of them. */
 static inline size_t hg__gemm_bytes(int64_t m, int64_t n, int64_t k, int threads)
 {
-	const int64_t tall = m < HG__GEMM_TALL ? m : HG__GEMM_TALL, wide = n < HG__GEMM_WIDE ? n : HG__GEMM_WIDE, deep = k < HG__GEMM_DEEP ? k : HG__GEMM_DEEP;
+	const int64_t tall = m < HG__GEMM_TALL ? m : HG__GEMM_TALL,
+	              wide = n < HG__GEMM_WIDE ? n : HG__GEMM_WIDE,
+	              deep = k < HG__GEMM_DEEP ? k : HG__GEMM_DEEP;
 	const int64_t strip = n < HG__GEMM_STRIP ? (n + 15) / 16 * 16 : HG__GEMM_STRIP;
-	const int64_t scratch = (tall + 15) / 16 * 16 * ((deep + 15) / 16 * 16) + deep * strip + tall * wide;
-	const int64_t most = (int64_t)HG__GEMM_PIECES * HG__GEMM_TALL, rows = k / HG__GEMM_RUN < HG__GEMM_PIECES ? k / HG__GEMM_RUN * m : HG__GEMM_PIECES * m;
+	const int64_t scratch =
+	    (tall + 15) / 16 * 16 * ((deep + 15) / 16 * 16) + deep * strip + tall * wide;
+	const int64_t most = (int64_t)HG__GEMM_PIECES * HG__GEMM_TALL,
+	              rows = k / HG__GEMM_RUN < HG__GEMM_PIECES ? k / HG__GEMM_RUN * m
+	                                                        : HG__GEMM_PIECES * m;
 	const int64_t partial = k < 2 * HG__GEMM_RUN ? 0 : (rows < most ? rows : most) * n;
 	return threads ? (size_t)(threads * scratch + partial) * sizeof(float) : 0;
 }

@@ -5,9 +5,21 @@
 /* ---- the table ---- */
 
 const struct hg__spmm_way hg__spmm_ways[] = {
-    {"auto", "what training uses", HG__SHARE_EDGES, 8, HG__WRITE_STAGED, HG__SCALE_ROW, HG_ACC_F32, HG_ACC_F32, 0, 0, HG__SPMM_AUTO},
-#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, next, what) \
-	{name, what, HG__SHARE_##share, columns, HG__WRITE_##write, HG__SCALE_##scale, HG_ACC_##accumulate, HG_ACC_##bound, group, flags, HG__SPMM_##next},
+    {"auto", "what training uses", HG__SHARE_EDGES, 8, HG__WRITE_STAGED, HG__SCALE_ROW, HG_ACC_F32,
+     HG_ACC_F32, 0, 0, HG__SPMM_AUTO},
+#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, \
+                        next, what)                                                              \
+	{name,                                                                                       \
+	 what,                                                                                       \
+	 HG__SHARE_##share,                                                                          \
+	 columns,                                                                                    \
+	 HG__WRITE_##write,                                                                          \
+	 HG__SCALE_##scale,                                                                          \
+	 HG_ACC_##accumulate,                                                                        \
+	 HG_ACC_##bound,                                                                             \
+	 group,                                                                                      \
+	 flags,                                                                                      \
+	 HG__SPMM_##next},
 #include "kernels/spmm_variants.def"
 #undef HG_SPMM_VARIANT
 };
@@ -42,7 +54,8 @@ static const char *refuses_tiles(const struct hg__spmm_args *a)
 	return a->w.data ? "edges have weights" : NULL;
 }
 
-const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a, enum hg__spmm_variant variant)
+const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a,
+                             enum hg__spmm_variant variant)
 {
 	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
 	if (variant == HG__SPMM_AUTO)
@@ -51,11 +64,13 @@ const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *
 		return "it is a way of the GPU";
 	if (a->accumulate != way->accumulate)
 		return "sums are asked for in another arithmetic";
-	if (hg__has_ending(&a->ending) && way->share != HG__SHARE_TILES && way->share != HG__SHARE_PARTS)
+	if (hg__has_ending(&a->ending) && way->share != HG__SHARE_TILES &&
+	    way->share != HG__SHARE_PARTS)
 		return "the call has an ending";
 	if (way->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != way->group))
 		return "the call brings no groups of its size";
-	const char *tiles = way->share == HG__SHARE_TILES ? refuses_tiles(a) : NULL, *why = tiles ? tiles : refuses_matrix(a, way->columns);
+	const char *tiles = way->share == HG__SHARE_TILES ? refuses_tiles(a) : NULL,
+	           *why = tiles ? tiles : refuses_matrix(a, way->columns);
 	return why ? why : refuses_factors(a);
 }
 
@@ -68,10 +83,12 @@ enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args 
 	enum hg__spmm_variant variant = (enum hg__spmm_variant)a->variant;
 	for (const char *why = NULL; (why = hg__spmm_refuses(ctx, a, variant)) != NULL;) {
 		const enum hg__spmm_variant next = hg__spmm_ways[variant].next;
-		hg__log_once(ctx, 2 * (unsigned)variant + 1, HG_LOG_INFO, "spmm: not %s (%s), but %s", hg__spmm_ways[variant].name, why, hg__spmm_ways[next].name);
+		hg__log_once(ctx, 2 * (unsigned)variant + 1, HG_LOG_INFO, "spmm: not %s (%s), but %s",
+		             hg__spmm_ways[variant].name, why, hg__spmm_ways[next].name);
 		variant = next;
 	}
-	hg__log_once(ctx, 2 * (unsigned)variant, HG_LOG_DEBUG, "spmm: %s: %s", hg__spmm_ways[variant].name, hg__spmm_ways[variant].what);
+	hg__log_once(ctx, 2 * (unsigned)variant, HG_LOG_DEBUG, "spmm: %s: %s",
+	             hg__spmm_ways[variant].name, hg__spmm_ways[variant].what);
 	return variant;
 }
 
@@ -83,7 +100,8 @@ static int64_t groups_of(const int64_t *rowptr, int64_t row, int64_t group)
 }
 
 /* items, splits. Rows before the first edge are an item. */
-static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group, struct hg__host_plan *p)
+static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group,
+                         struct hg__host_plan *p)
 {
 	p->items = rows > 0 && rowptr[1] == 0;
 	p->splits = 0;
@@ -94,8 +112,10 @@ static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group, str
 	}
 }
 
-/* Rows behind the last edge of a row are finished by its last group: the next item begins at a row with edges. */
-static void cut_groups(int64_t rows, const int64_t *rowptr, int32_t group, const struct hg__host_plan *p)
+/* Rows behind the last edge of a row are finished by its last group: the next item begins at a row
+ * with edges. */
+static void cut_groups(int64_t rows, const int64_t *rowptr, int32_t group,
+                       const struct hg__host_plan *p)
 {
 	int64_t item = 0, split = 0;
 	if (rows > 0 && rowptr[1] == 0)
@@ -116,7 +136,8 @@ static void cut_groups(int64_t rows, const int64_t *rowptr, int32_t group, const
 	p->edge[item] = rows > 0 ? rowptr[rows] : 0;
 }
 
-hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr, int group, struct hg__plan **plan)
+hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr, int group,
+                          struct hg__plan **plan)
 {
 	struct hg__host_plan counted, p;
 	*plan = NULL;
@@ -126,7 +147,9 @@ hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_row
 	p.splits = counted.splits;
 	p.work = group;
 	cut_groups(rows, host_rowptr, group, &p);
-	const hg_status status = hg__plan_store(ctx, &p, rows, host_rowptr, ctx->backend->wants_parts ? HG__PARTS_ALL : HG__PARTS_NONE, plan);
+	const hg_status status =
+	    hg__plan_store(ctx, &p, rows, host_rowptr,
+	                   ctx->backend->wants_parts ? HG__PARTS_ALL : HG__PARTS_NONE, plan);
 	hg__host_plan_free(ctx, &p);
 	return status;
 }

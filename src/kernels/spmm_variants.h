@@ -5,8 +5,9 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The ways to aggregate that can be asked for by name (spmm_variants.def says what each does): hg__spmm_args.variant. They are there to be measured beside AUTO,
- * which training uses; nobody gets one without asking. */
+/* The ways to aggregate that can be asked for by name (spmm_variants.def says what each does):
+ * hg__spmm_args.variant. They are there to be measured beside AUTO, which training uses; nobody
+ * gets one without asking. */
 enum hg__spmm_variant {
 	HG__SPMM_AUTO,
 #define HG_SPMM_VARIANT(id, ...) HG__SPMM_##id,
@@ -15,7 +16,13 @@ enum hg__spmm_variant {
 	HG__SPMM_VARIANTS
 };
 
-enum hg__spmm_share { HG__SHARE_EDGES, HG__SHARE_GROUPS, HG__SHARE_ROWS, HG__SHARE_TILES, HG__SHARE_PARTS };
+enum hg__spmm_share {
+	HG__SHARE_EDGES,
+	HG__SHARE_GROUPS,
+	HG__SHARE_ROWS,
+	HG__SHARE_TILES,
+	HG__SHARE_PARTS
+};
 enum hg__spmm_write { HG__WRITE_STAGED, HG__WRITE_ATOMIC_F16, HG__WRITE_ATOMIC_F32 };
 enum hg__spmm_scale { HG__SCALE_ROW, HG__SCALE_PRE, HG__SCALE_POST, HG__SCALE_BATCH };
 
@@ -38,14 +45,17 @@ struct hg__spmm_way {
 extern const struct hg__spmm_way hg__spmm_ways[];
 
 /* Why this variant cannot take these arguments on this device; NULL if it can. */
-const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a, enum hg__spmm_variant variant);
-/* The variant that runs: the one asked for, or the first of those behind it that can. The log gets a line, once a context, on each that cannot (level INFO) and on
- * each that runs (DEBUG). */
+const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a,
+                             enum hg__spmm_variant variant);
+/* The variant that runs: the one asked for, or the first of those behind it that can. The log gets
+ * a line, once a context, on each that cannot (level INFO) and on each that runs (DEBUG). */
 enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args *a);
 
-/* The decomposition of a GROUPS variant: the edges of each row in groups of `group`, the last of a row shorter; an item of its own for the rows before
- * the first edge. It is a plan as csr.h has it, so that all that walk one can walk it. item_work = group. Freed by hg__plan_free. */
-HG_NODISCARD hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr, int group, struct hg__plan **plan);
+/* The decomposition of a GROUPS variant: the edges of each row in groups of `group`, the last of a
+ * row shorter; an item of its own for the rows before the first edge. It is a plan as csr.h has it,
+ * so that all that walk one can walk it. item_work = group. Freed by hg__plan_free. */
+HG_NODISCARD hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr,
+                                       int group, struct hg__plan **plan);
 
 HG_EXTERN_C_END
 #endif

@@ -17,21 +17,30 @@ struct hg__step {
 	double bias1;            /* what the check decides for the update: kernels/optim.h */
 	float root2, clip;
 	int32_t outgrown,
-	    outgrown_before; /* first tensor, as far as is known, with an element beyond its reach: after this step's update, and before it; HG__NONE_OUTGROWN: none */
-	float in_force;      /* the step's loss scale: the update reads this one, so the transition need not wait for it */
+	    /* first tensor, as far as is known, with an element beyond its reach: after this step's
+	     * update, and before it; HG__NONE_OUTGROWN: none */
+	    outgrown_before;
+	/* the step's loss scale: the update reads this one, so the transition need not wait for it */
+	float in_force;
 	int32_t reason;
 	uint64_t trip,
-	    tripped; /* kernels/trip.h: what guards have found since the last check, where they write; and what they had found by then: the step is bad */
-	/* Set by the last kernel of a step behind which the host has to decide something: the steps that
-	 * are queued behind it change nothing, until the host has cleared it. Forward and backward passes
-	 * and the gradient check read `stop`; the update reads `stopped`, the check's copy of it, because
+	    /* kernels/trip.h: what guards have found since the last check, where they write; and what
+	     * they had found by then: the step is bad */
+	    tripped;
+	/* Set by the last kernel of a step behind which the host has to decide something: the steps
+	 * that
+	 * are queued behind it change nothing, until the host has cleared it. Forward and backward
+	 * passes
+	 * and the gradient check read `stop`; the update reads `stopped`, the check's copy of it,
+	 * because
 	 * the update is the kernel that sets `stop`. */
 	int32_t stop, stopped;
 };
 
 #define HG__NONE_OUTGROWN INT32_MAX
 
-/* What each step leaves for a host that reads later: the last HG__NOTES of them, step number `taken` in note[taken % HG__NOTES]. */
+/* What each step leaves for a host that reads later: the last HG__NOTES of them, step number
+ * `taken` in note[taken % HG__NOTES]. */
 #define HG__NOTES 64
 struct hg__step_note {
 	double grad_sq;

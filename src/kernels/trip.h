@@ -8,8 +8,10 @@
 
 HG_EXTERN_C_BEGIN
 
-/* A guard on numbers that are about to be stored as halves. It costs a comparison each, and memory is written only where one does not fit: |x| >= 65520, which rounds
- * to infinity, or not a number. Of all that do not, the word keeps the first line of the tape, and of that line the largest |x| (no number counts as the largest):
+/* A guard on numbers that are about to be stored as halves. It costs a comparison each, and memory
+ * is written only where one does not fit: |x| >= 65520, which rounds to infinity, or not a number.
+ * Of all that do not, the word keeps the first line of the tape, and of that line the largest |x|
+ * (no number counts as the largest):
  *
  *     word = max over them of   (INT32_MAX - line) 2^32 + bits of |x| as f32
  *

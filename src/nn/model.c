@@ -2,7 +2,8 @@
  *
  *     H_0 = X,  H_{l+1} = layer_l(G, dropout(H_l))
  *     node task    logits = H_L, or dropout(H_L) W + b for a kind with a head
- *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019: every depth has its say) */
+ *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019:
+ *                  every depth has its say) */
 #include "nn/model.h"
 
 #include <stdio.h>
@@ -61,7 +62,9 @@ static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_
 {
 	hg_model_config head = hg_model_config_default(NULL);
 	if (!hg__struct_read(&head, sizeof head, theirs))
-		return hg__fail(ctx, HG_ERR_ARG, "model: config.size is not set (start from hg_model_config_default), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "model: config.size is not set (start from hg_model_config_default), or a "
+		                "field unknown to this version is used");
 	*ours = hg_model_config_default(head.name);
 	(void)hg__struct_read(ours, sizeof *ours, theirs); /* read once already */
 	return HG_OK;
@@ -71,20 +74,30 @@ static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 {
 	const struct hg__model_kind *kind = hg__model_find(c->name);
 	if (!c->name)
-		return hg__fail(ctx, HG_ERR_ARG, "model: name is NULL, expected one that hg_model_names lists");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "model: name is NULL, expected one that hg_model_names lists");
 	if (!kind)
-		return hg__fail(ctx, HG_ERR_ARG, "model: name is \"%s\", expected one that hg_model_names lists", c->name);
-	if (c->in_features < 1 || c->in_features > INT32_MAX || c->out_features < 1 || c->out_features > INT32_MAX) /* columns and labels are int32 */
-		return hg__fail(ctx, HG_ERR_ARG, "%s: in_features %lld, out_features %lld, expected 1 to %d of each", c->name, (long long)c->in_features,
-		                (long long)c->out_features, INT32_MAX);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "model: name is \"%s\", expected one that hg_model_names lists", c->name);
+	/* columns and labels are int32 */
+	if (c->in_features < 1 || c->in_features > INT32_MAX || c->out_features < 1 ||
+	    c->out_features > INT32_MAX)
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "%s: in_features %lld, out_features %lld, expected 1 to %d of each",
+		                c->name, (long long)c->in_features, (long long)c->out_features, INT32_MAX);
 	if (c->layers < 1 || c->layers > 1000)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: layers is %d, expected 1 to 1000", c->name, c->layers);
+		return hg__fail(ctx, HG_ERR_ARG, "%s: layers is %d, expected 1 to 1000", c->name,
+		                c->layers);
 	if (c->hidden < 1)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: hidden is %d, expected at least 1", c->name, c->hidden);
+		return hg__fail(ctx, HG_ERR_ARG, "%s: hidden is %d, expected at least 1", c->name,
+		                c->hidden);
 	if (!(c->dropout >= 0.0f && c->dropout < 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG, "%s: dropout is %g, expected at least 0 and less than 1", c->name, (double)c->dropout);
+		return hg__fail(ctx, HG_ERR_ARG, "%s: dropout is %g, expected at least 0 and less than 1",
+		                c->name, (double)c->dropout);
 	if (c->readout < -1 || c->readout > HG_REDUCE_MAX)
-		return hg__fail(ctx, HG_ERR_ARG, "%s: readout is %d, expected -1 (node task) or one of hg_reduce", c->name, c->readout);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "%s: readout is %d, expected -1 (node task) or one of hg_reduce", c->name,
+		                c->readout);
 	return kind->check(ctx, c);
 }
 
@@ -99,7 +112,9 @@ static void layer_place(hg_model *model, int64_t l, int64_t in)
 	struct hg__model_layer *layer = &model->layer[l];
 	const int final = l + 1 == model->config.layers && !model->kind->head && !graph_task(model);
 	(void)snprintf(layer->name, sizeof layer->name, "conv%lld", (long long)l);
-	layer->spec = (struct hg__layer_spec){layer->name, in, final ? model->config.out_features : model->kind->width(&model->config), final};
+	layer->spec = (struct hg__layer_spec){
+	    layer->name, in, final ? model->config.out_features : model->kind->width(&model->config),
+	    final};
 }
 
 static hg_status layers_build(hg_model *model)
@@ -123,9 +138,12 @@ static hg_status heads_build(hg_model *model)
 	const int64_t width = model->layer[c->layers - 1].spec.out;
 	model->head_param = model->params->count;
 	if (!graph_task(model) && model->kind->head)
-		HG__TRY(hg__linear_build(model->params, "head", "", width, c->out_features, HG_INIT_GLOROT_UNIFORM, 1, &model->head));
+		HG__TRY(hg__linear_build(model->params, "head", "", width, c->out_features,
+		                         HG_INIT_GLOROT_UNIFORM, 1, &model->head));
 	for (int l = 0; graph_task(model) && l < c->layers; l++)
-		HG__TRY(hg__linear_build(model->params, model->layer[l].name, "head", width, c->out_features, HG_INIT_GLOROT_UNIFORM, 1, &model->layer[l].head));
+		HG__TRY(hg__linear_build(model->params, model->layer[l].name, "head", width,
+		                         c->out_features, HG_INIT_GLOROT_UNIFORM, 1,
+		                         &model->layer[l].head));
 	model->end_param = model->params->count;
 	return HG_OK;
 }
@@ -149,7 +167,8 @@ hg_status hg_model_create(hg_params *params, const hg_model_config *config, hg_m
 	model->kind = hg__model_find(ours.name);
 	model->config = ours;
 	model->config.name = model->kind->name;
-	hg_status status = hg__host_alloc(ctx, (size_t)ours.layers, sizeof *model->layer, "model: layers", &memory);
+	hg_status status =
+	    hg__host_alloc(ctx, (size_t)ours.layers, sizeof *model->layer, "model: layers", &memory);
 	if (status >= 0) {
 		model->layer = memory;
 		status = layers_build(model);
@@ -184,7 +203,8 @@ const hg_model_config *hg_model_get_config(const hg_model *model)
 
 int hg_model_param_layer(const hg_model *model, const hg_param *param)
 {
-	if (!model || !param || param->params != model->params || param->index < model->layer[0].first_param || param->index >= model->end_param)
+	if (!model || !param || param->params != model->params ||
+	    param->index < model->layer[0].first_param || param->index >= model->end_param)
 		return -1;
 	if (param->index >= model->head_param)
 		return model->config.layers;

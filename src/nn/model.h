@@ -7,7 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What one layer is asked to be. `final`: the last layer of a node task whose outputs are the logits: no activation follows. */
+/* What one layer is asked to be. `final`: the last layer of a node task whose outputs are the
+ * logits: no activation follows. */
 struct hg__layer_spec {
 	const char *name; /* "conv0" */
 	int64_t in, out;
@@ -20,19 +21,25 @@ struct hg__model_training {
 	int first_layer_decay_only, epochs;
 };
 
-/* What every model is: a stack of layers of one kind, dropout before each of them. A kind says what one layer is; model.c does the rest. A layer's parameters
- * live in a struct of the kind's own, layer_bytes large. */
+/* What every model is: a stack of layers of one kind, dropout before each of them. A kind says what
+ * one layer is; model.c does the rest. A layer's parameters live in a struct of the kind's own,
+ * layer_bytes large. */
 struct hg__model_kind {
 	const char *name;
 	struct hg__model_training training;
 	size_t layer_bytes;
-	int head; /* node task: hidden layers only, and a linear head gives the logits. 0: the last layer gives them */
+	/* node task: hidden layers only, and a linear head gives the logits. 0: the last layer gives
+	 * them */
+	int head;
 	void (*defaults)(hg_model_config *config);
-	hg_status (*check)(hg_context *ctx, const hg_model_config *config); /* what only this kind can refuse */
-	int64_t (*width)(const hg_model_config *config);                    /* columns of a hidden layer's output */
-	hg_status (*build)(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer);
-	hg_var (*record)(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph,
-	                 struct hg__features x);
+	/* what only this kind can refuse */
+	hg_status (*check)(hg_context *ctx, const hg_model_config *config);
+	/* columns of a hidden layer's output */
+	int64_t (*width)(const hg_model_config *config);
+	hg_status (*build)(hg_params *params, const hg_model_config *config,
+	                   const struct hg__layer_spec *spec, void *layer);
+	hg_var (*record)(const hg_model_config *config, const struct hg__layer_spec *spec,
+	                 const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x);
 };
 
 #define HG_MODEL(name) extern const struct hg__model_kind hg__model_##name;

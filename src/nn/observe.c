@@ -9,7 +9,8 @@
 #include "precision/bound.h"
 #include "precision/half.h"
 
-_Static_assert(HG_STEP_OBSERVED == HG__OBSERVED_STEPS && HG_OBSERVED_BINS == HG__BINS, "what is counted is what can be read");
+_Static_assert(HG_STEP_OBSERVED == HG__OBSERVED_STEPS && HG_OBSERVED_BINS == HG__BINS,
+               "what is counted is what can be read");
 
 static hg_status fetch(hg_step *s)
 {
@@ -20,8 +21,8 @@ static hg_status fetch(hg_step *s)
 	return HG_OK;
 }
 
-/* Place of the back-th last step that was looked at; -1: there is none. A run that was undone leaves steps that have not been, or have been again: going back, numbers
- * fall. */
+/* Place of the back-th last step that was looked at; -1: there is none. A run that was undone
+ * leaves steps that have not been, or have been again: going back, numbers fall. */
 static int64_t place_of(const struct hg__watch *w, int64_t back)
 {
 	const struct hg__observed_ring *ring = hg__watch_ring(w);
@@ -96,32 +97,40 @@ hg_status hg_step_observed(hg_step *s, int64_t back, int64_t index, hg_observati
 		return HG_ERR_ARG;
 	HG__TRY(check(s, observation, "step_observed", "observation"));
 	if (!s->watch)
-		return hg__fail(s->ctx, HG_ERR_STATE, "step_observed: nobody observes: observe_every is %d", s->config.observe_every);
+		return hg__fail(s->ctx, HG_ERR_STATE, "step_observed: nobody observes: observe_every is %d",
+		                s->config.observe_every);
 	HG__TRY(fetch(s));
 	const int64_t place = back < 0 ? -1 : place_of(s->watch, back);
 	if (place < 0)
-		return hg__fail(s->ctx, HG_ERR_STATE, "step_observed: back is %lld, expected 0 or more and less than the %lld observed steps that are remembered",
+		return hg__fail(s->ctx, HG_ERR_STATE,
+		                "step_observed: back is %lld, expected 0 or more and less than the %lld "
+		                "observed steps that are remembered",
 		                (long long)back, (long long)steps_of(s->watch));
 	if (index < 0 || index >= s->watch->spots)
-		return hg__fail(s->ctx, HG_ERR_RANGE, "step_observed: index is %lld, expected 0 or more and less than %lld", (long long)index,
-		                (long long)s->watch->spots);
+		return hg__fail(s->ctx, HG_ERR_RANGE,
+		                "step_observed: index is %lld, expected 0 or more and less than %lld",
+		                (long long)index, (long long)s->watch->spots);
 	hg_observation ours = HG_OBSERVATION_INIT;
 	const struct hg__observed_head *head = &hg__watch_ring(s->watch)->head[place];
 	ours.step = head->step;
 	ours.loss_scale = (double)head->scale;
 	fill_identity(s->tape, &s->watch->spot[index], &ours);
 	fill_counts(hg__watch_counts(s->watch, place, index), &ours);
-	return hg__struct_write(observation, &ours, sizeof ours) ? HG_OK : unsized(s, "step_observed", "HG_OBSERVATION_INIT");
+	return hg__struct_write(observation, &ours, sizeof ours)
+	           ? HG_OK
+	           : unsized(s, "step_observed", "HG_OBSERVATION_INIT");
 }
 
 /* ---- all of them ---- */
 
-/* The tightest value in f16 of all that were looked at. (most is 0 where nothing was, or zeros alone; infinity has no room at all.) */
+/* The tightest value in f16 of all that were looked at. (most is 0 where nothing was, or zeros
+ * alone; infinity has no room at all.) */
 static void fill_headroom(const struct hg__watch *w, hg_observer *o)
 {
 	o->headroom = INFINITY;
 	for (int64_t i = 0; i < w->spots; i++) {
-		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)), bits = isfinite(amax) ? hg__headroom(HG_F16, amax) : 0.0;
+		const double amax = (double)hg__float_of_bits(hg__watch_most(w, i)),
+		             bits = isfinite(amax) ? hg__headroom(HG_F16, amax) : 0.0;
 		if (w->spot[i].gradient || w->spot[i].mat.dtype != HG_F16 || !(bits < o->headroom))
 			continue;
 		o->headroom = bits;
@@ -145,5 +154,7 @@ hg_status hg_step_observer(hg_step *s, hg_observer *observer)
 		ours.steps = steps_of(s->watch);
 		fill_headroom(s->watch, &ours);
 	}
-	return hg__struct_write(observer, &ours, sizeof ours) ? HG_OK : unsized(s, "step_observer", "HG_OBSERVER_INIT");
+	return hg__struct_write(observer, &ours, sizeof ours)
+	           ? HG_OK
+	           : unsized(s, "step_observer", "HG_OBSERVER_INIT");
 }

@@ -1,8 +1,11 @@
-/* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have outgrown what bounds rest on, and the bounds are made anew. Or the forward pass
- * of a step overflowed, the step was skipped, and the weights are as before it: then the node that overflowed first is stored x 2^-k, or runs in f32, from now on.
+/* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have
+ * outgrown what bounds rest on, and the bounds are made anew. Or the forward pass of a step
+ * overflowed, the step was skipped, and the weights are as before it: then the node that overflowed
+ * first is stored x 2^-k, or runs in f32, from now on.
  *
- * Which node it was its guard tells. Where none looked, or it saw what is not a number, the skipped step itself is asked, run forward once more: same weights, same counter, so
- * that dropout draws what it drew. */
+ * Which node it was its guard tells. Where none looked, or it saw what is not a number, the skipped
+ * step itself is asked, run forward once more: same weights, same counter, so that dropout draws
+ * what it drew. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,7 +13,8 @@
 #include "core/text.h"
 #include "nn/train.h"
 
-/* The step counter as it was in the last step; restored by the same call with `by` turned round. What guards see in between is nobody's. */
+/* The step counter as it was in the last step; restored by the same call with `by` turned round.
+ * What guards see in between is nobody's. */
 static hg_status counter_move(hg_train *t, int64_t by)
 {
 	const struct hg__backend *backend = t->ctx->backend;
@@ -38,7 +42,8 @@ static hg_status masters_move(hg_train *t, unsigned char *host, int back)
 	return HG_OK;
 }
 
-/* A batch norm moves its running statistics in every forward pass; this one shall leave no trace. They
+/* A batch norm moves its running statistics in every forward pass; this one shall leave no trace.
+ * They
  * wait on the host: a run takes no more of the device than its plan says. */
 static hg_status find(hg_train *t, int32_t *line)
 {
@@ -92,16 +97,20 @@ static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 		                ldexp((double)bad->tripped_amax, before));
 	if (shift)
 		(void)snprintf(how, sizeof how, "is stored x 2^-%d", shift);
-	hg__log(t->ctx, HG_LOG_WARN, "train: %s %s; the step was skipped, and it %s from now on", name, reached, how);
+	hg__log(t->ctx, HG_LOG_WARN, "train: %s %s; the step was skipped, and it %s from now on", name,
+	        reached, how);
 	t->replans++;
 	return HG_OK;
 }
 
-hg_status hg__train_replan(hg_train *t, const char *outgrown, const hg_step_info *overflowed, int *changed)
+hg_status hg__train_replan(hg_train *t, const char *outgrown, const hg_step_info *overflowed,
+                           int *changed)
 {
 	*changed = 0;
 	if (outgrown)
-		hg__log(t->ctx, HG_LOG_INFO, "train: %s has grown beyond what was assumed of it; the bounds are made again", outgrown);
+		hg__log(t->ctx, HG_LOG_INFO,
+		        "train: %s has grown beyond what was assumed of it; the bounds are made again",
+		        outgrown);
 	else if (overflowed)
 		HG__TRY(promote(t, overflowed, changed));
 	*changed |= outgrown != NULL;

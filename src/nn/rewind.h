@@ -13,8 +13,10 @@ struct hg__rewind_piece {
 	size_t bytes;
 };
 
-/* A point to which training can return: masters, running statistics, moments, loss scale, step counter,
- * what was observed, and where the evaluations stand, on the device. Steps from here give the same bits
+/* A point to which training can return: masters, running statistics, moments, loss scale, step
+ * counter,
+ * what was observed, and where the evaluations stand, on the device. Steps from here give the same
+ * bits
  * as they did before. All zero: none yet. */
 struct hg__rewind {
 	hg_optim *optim;
@@ -23,8 +25,9 @@ struct hg__rewind {
 	int pieces;
 };
 /* watch NULL: nobody observes. best, board: of the evaluations. */
-HG_NODISCARD hg_status hg__rewind_init(struct hg__rewind *rewind, hg_optim *optim, const struct hg__watch *watch, const struct hg__snapshot *best,
-                                       struct hg__board *board);
+HG_NODISCARD hg_status hg__rewind_init(struct hg__rewind *rewind, hg_optim *optim,
+                                       const struct hg__watch *watch,
+                                       const struct hg__snapshot *best, struct hg__board *board);
 void hg__rewind_fini(struct hg__rewind *rewind);
 HG_NODISCARD hg_status hg__rewind_save(struct hg__rewind *rewind);
 HG_NODISCARD hg_status hg__rewind_restore(const struct hg__rewind *rewind);

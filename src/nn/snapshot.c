@@ -10,14 +10,17 @@ static hg_status make_pieces(struct hg__snapshot *s)
 {
 	hg_context *ctx = s->params->ctx;
 	unsigned char *at = s->memory;
-	HG__TRY(hg__buffer_host(ctx, s->params->count, sizeof(struct hg__piece), "train: a table of weights", &s->host_pieces));
+	HG__TRY(hg__buffer_host(ctx, s->params->count, sizeof(struct hg__piece),
+	                        "train: a table of weights", &s->host_pieces));
 	struct hg__piece *piece = s->host_pieces.data;
 	for (int64_t i = 0; i < s->params->count; i++) {
 		const hg_param *p = s->params->item[i];
-		piece[i] = (struct hg__piece){(float *)(void *)at, p->master->mat.data, (int64_t)(p->master->bytes / sizeof(float))};
+		piece[i] = (struct hg__piece){(float *)(void *)at, p->master->mat.data,
+		                              (int64_t)(p->master->bytes / sizeof(float))};
 		at += place(p);
 	}
-	return hg__buffer_upload(ctx, s->params->count, sizeof *piece, piece, "train: a table of weights", &s->pieces);
+	return hg__buffer_upload(ctx, s->params->count, sizeof *piece, piece,
+	                         "train: a table of weights", &s->pieces);
 }
 
 hg_status hg__snapshot_init(struct hg__snapshot *s, hg_params *params)
@@ -42,7 +45,8 @@ void hg__snapshot_fini(struct hg__snapshot *s)
 
 hg_status hg__snapshot_save_if(struct hg__snapshot *s, const int32_t *flag)
 {
-	const struct hg__copy_if_args args = {flag, s->pieces.data, s->host_pieces.data, s->params->count};
+	const struct hg__copy_if_args args = {flag, s->pieces.data, s->host_pieces.data,
+	                                      s->params->count};
 	return s->params->ctx->backend->kernels->copy_if(s->params->ctx, &args);
 }
 
@@ -95,7 +99,8 @@ hg_status hg__snapshot_swap(struct hg__snapshot *s)
 	size_t largest = 0;
 	void *aside = NULL;
 	for (int64_t i = 0; i < s->params->count; i++)
-		largest = s->params->item[i]->master->bytes > largest ? s->params->item[i]->master->bytes : largest;
+		largest = s->params->item[i]->master->bytes > largest ? s->params->item[i]->master->bytes
+		                                                      : largest;
 	HG__TRY(hg__host_alloc(ctx, largest, 1, "train: last weights", &aside));
 	hg_status status = HG_OK;
 	for (int64_t i = 0; status >= 0 && i < s->params->count; i++) {

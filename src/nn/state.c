@@ -35,17 +35,20 @@ void hg_state_free(hg_state *state)
 	free(state);
 }
 
-/* Room for one more of `count` elements. realloc is asked for a power of two, so that n elements are copied fewer than n times. */
+/* Room for one more of `count` elements. realloc is asked for a power of two, so that n elements
+ * are copied fewer than n times. */
 static void *reserve(void *list, int64_t count, size_t size)
 {
 	const int full = (count & (count - 1)) == 0;
 	return full ? realloc(list, (count ? 2 * (size_t)count : 1) * size) : list;
 }
 
-static hg_status tensor_fill(hg_state_tensor *t, const char *name, int64_t rows, int64_t cols, int moments)
+static hg_status tensor_fill(hg_state_tensor *t, const char *name, int64_t rows, int64_t cols,
+                             int moments)
 {
 	const size_t length = strlen(name) + 1;
-	*t = (hg_state_tensor){.rows = rows, .cols = cols, .reach = (double)INFINITY, .moments = moments};
+	*t = (hg_state_tensor){
+	    .rows = rows, .cols = cols, .reach = (double)INFINITY, .moments = moments};
 	t->name = malloc(length);
 	t->master = calloc((size_t)rows, (size_t)cols * sizeof(float));
 	int failed = !t->name || !t->master;
@@ -61,13 +64,16 @@ static hg_status tensor_fill(hg_state_tensor *t, const char *name, int64_t rows,
 	return HG_OK;
 }
 
-hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, int64_t cols, int moments, hg_state_tensor **tensor)
+hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, int64_t cols,
+                              int moments, hg_state_tensor **tensor)
 {
 	if (tensor)
 		*tensor = NULL;
-	if (!state || !name || !*name || hg_state_find_tensor(state, name) || rows < 1 || cols < 1 || moments < 0 || moments > HG_STATE_MOMENTS)
+	if (!state || !name || !*name || hg_state_find_tensor(state, name) || rows < 1 || cols < 1 ||
+	    moments < 0 || moments > HG_STATE_MOMENTS)
 		return HG_ERR_ARG;
-	if (cols > INT64_MAX / (int64_t)sizeof(float) || rows > INT64_MAX / (int64_t)sizeof(float) / cols)
+	if (cols > INT64_MAX / (int64_t)sizeof(float) ||
+	    rows > INT64_MAX / (int64_t)sizeof(float) / cols)
 		return HG_ERR_NOMEM;
 	hg_state_tensor *list = reserve(state->tensor, state->tensors, sizeof *list), made;
 	if (!list)
@@ -85,7 +91,8 @@ hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, i
 
 hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting)
 {
-	if (!state || !setting || !*setting->name || !memchr(setting->name, 0, sizeof setting->name) || !memchr(setting->text, 0, sizeof setting->text) ||
+	if (!state || !setting || !*setting->name || !memchr(setting->name, 0, sizeof setting->name) ||
+	    !memchr(setting->text, 0, sizeof setting->text) ||
 	    hg_state_find_setting(state, setting->name))
 		return HG_ERR_ARG;
 	hg_setting *list = reserve(state->setting, state->settings, sizeof *list);
@@ -103,8 +110,10 @@ static int same_node(const hg_promotion *a, const hg_promotion *b)
 
 hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion)
 {
-	if (!state || !promotion || !*promotion->op || !memchr(promotion->op, 0, sizeof promotion->op) || !memchr(promotion->layer, 0, sizeof promotion->layer) ||
-	    promotion->nth < 0 || promotion->shift < 0 || promotion->shift > HG_SHIFT_MOST)
+	if (!state || !promotion || !*promotion->op ||
+	    !memchr(promotion->op, 0, sizeof promotion->op) ||
+	    !memchr(promotion->layer, 0, sizeof promotion->layer) || promotion->nth < 0 ||
+	    promotion->shift < 0 || promotion->shift > HG_SHIFT_MOST)
 		return HG_ERR_ARG;
 	for (int64_t i = 0; i < state->promotions; i++)
 		if (same_node(&state->promotion[i], promotion))
@@ -136,7 +145,8 @@ const hg_setting *hg_state_find_setting(const hg_state *state, const char *name)
 static int history_known(const hg_loss_scale *s)
 {
 	for (int k = 0; k < HG_LOSS_SCALE_HISTORY; k++)
-		if (s->history[k].reason < HG_STEP_APPLIED || s->history[k].reason > HG_STEP_SKIPPED_FORWARD)
+		if (s->history[k].reason < HG_STEP_APPLIED ||
+		    s->history[k].reason > HG_STEP_SKIPPED_FORWARD)
 			return 0;
 	return 1;
 }
@@ -151,7 +161,8 @@ const char *hg_state_fault(const hg_state *state)
 		return "the loss scale is not a finite number above 0";
 	if (s->growth_tracker < 0 || s->growth_tracker == INT32_MAX || s->tolerance < 0)
 		return "the loss scale's growth_tracker or tolerance is out of its range";
-	if (s->applied < 0 || s->skipped < 0 || s->applied > INT64_MAX / 2 || s->skipped > INT64_MAX / 2 || s->steps != s->applied + s->skipped)
+	if (s->applied < 0 || s->skipped < 0 || s->applied > INT64_MAX / 2 ||
+	    s->skipped > INT64_MAX / 2 || s->steps != s->applied + s->skipped)
 		return "the loss scale's steps are not the sum of applied and skipped";
 	if (!history_known(s))
 		return "the loss scale's history has a reason that is no hg_step_reason";

@@ -9,19 +9,28 @@
 HG_EXTERN_C_BEGIN
 
 /* hg_optim_get_state with the masters from a snapshot; NULL: those that the parameters have. */
-HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__snapshot *masters, hg_state **state);
+HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__snapshot *masters,
+                                     hg_state **state);
 
-/* Settings as fields of the structs they are kept in. Without memory: HG_ERR_NOMEM, its sentence set. */
-HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim); /* library, device, seed, policy, optimiser */
-HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx, const hg_model_config *config);
-HG_NODISCARD hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name, int64_t value);
+/* Settings as fields of the structs they are kept in. Without memory: HG_ERR_NOMEM, its sentence
+ * set. */
+/* library, device, seed, policy, optimiser */
+HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim);
+HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx,
+                                            const hg_model_config *config);
+HG_NODISCARD hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, const char *name,
+                                              int64_t value);
 HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name,
                                            const char *text);
 
-/* The first setting of `ours` whose name begins with `prefix` and that `theirs` does not have, or not so; NULL: all are the same. */
-const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs, const char *prefix);
-/* hg_optim_set_state for a run whose settings are those of `ours`, in two steps: does it fit?  And, which takes memory before it changes anything: in with it. */
-HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours, const hg_state *theirs);
+/* The first setting of `ours` whose name begins with `prefix` and that `theirs` does not have, or
+ * not so; NULL: all are the same. */
+const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
+                                       const char *prefix);
+/* hg_optim_set_state for a run whose settings are those of `ours`, in two steps: does it fit?  And,
+ * which takes memory before it changes anything: in with it. */
+HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours,
+                                       const hg_state *theirs);
 HG_NODISCARD hg_status hg__state_put(hg_optim *optim, const hg_state *ours, const hg_state *theirs);
 
 /* What tapes are recorded on, as hg_params has it. */
@@ -33,10 +42,12 @@ struct hg__basis {
 };
 HG_NODISCARD hg_status hg__basis_get(const hg_params *params, hg_state *state); /* promotions */
 /* Of a state that fits. HG_ERR_UNSUPPORTED: it promotes an op that is unknown here. */
-HG_NODISCARD hg_status hg__basis_make(const hg_params *params, const hg_state *state, struct hg__basis *basis);
+HG_NODISCARD hg_status hg__basis_make(const hg_params *params, const hg_state *state,
+                                      struct hg__basis *basis);
 int hg__basis_same(const hg_params *params, const struct hg__basis *basis);
 void hg__basis_swap(hg_params *params, struct hg__basis *basis);
-void hg__basis_swap_promotions(hg_params *params, struct hg__basis *basis); /* for tapes that come: those there are rest on their reaches */
+/* for tapes that come: those there are rest on their reaches */
+void hg__basis_swap_promotions(hg_params *params, struct hg__basis *basis);
 void hg__basis_fini(hg_context *ctx, struct hg__basis *basis);
 
 HG_EXTERN_C_END

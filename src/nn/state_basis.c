@@ -1,4 +1,5 @@
-/* What tapes are recorded on, beside model and data: nodes that overflowed behind their guards (autograd/promote.c) and how large weights may become. */
+/* What tapes are recorded on, beside model and data: nodes that overflowed behind their guards
+ * (autograd/promote.c) and how large weights may become. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ hg_status hg__basis_get(const hg_params *params, hg_state *state)
 		(void)snprintf(node.layer, sizeof node.layer, "%s", p->scope);
 		const hg_status status = hg_state_add_promotion(state, &node);
 		if (status < 0)
-			return hg__fail(params->ctx, status, "state: promoted %s: %s", node.op, hg_status_text(status));
+			return hg__fail(params->ctx, status, "state: promoted %s: %s", node.op,
+			                hg_status_text(status));
 	}
 	return HG_OK;
 }
@@ -34,8 +36,10 @@ static hg_status ops_check(hg_context *ctx, const hg_state *state)
 {
 	for (int64_t i = 0; i < state->promotions; i++)
 		if (!op_named(state->promotion[i].op))
-			return hg__fail(ctx, HG_ERR_UNSUPPORTED, "%s: the %s of %s was promoted to f32, and this library has no such op",
-			                state->origin ? state->origin : "the state", state->promotion[i].op, state->promotion[i].layer);
+			return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+			                "%s: the %s of %s was promoted to f32, and this library has no such op",
+			                state->origin ? state->origin : "the state", state->promotion[i].op,
+			                state->promotion[i].layer);
 	return HG_OK;
 }
 
@@ -43,13 +47,18 @@ static hg_status fill(const hg_params *params, const hg_state *state, struct hg_
 {
 	void *memory = NULL;
 	if (b->capacity)
-		HG__TRY(hg__host_alloc(params->ctx, (size_t)b->capacity, sizeof *b->promotion, "state: promoted nodes", &memory));
+		HG__TRY(hg__host_alloc(params->ctx, (size_t)b->capacity, sizeof *b->promotion,
+		                       "state: promoted nodes", &memory));
 	b->promotion = memory;
-	HG__TRY(hg__host_alloc(params->ctx, (size_t)b->params, sizeof *b->reach, "state: reaches", &memory));
+	HG__TRY(hg__host_alloc(params->ctx, (size_t)b->params, sizeof *b->reach, "state: reaches",
+	                       &memory));
 	b->reach = memory;
 	for (int64_t i = 0; i < b->promotions; i++) {
-		b->promotion[i] = (struct hg__promotion){.op = op_named(state->promotion[i].op), .nth = state->promotion[i].nth, .shift = state->promotion[i].shift};
-		_Static_assert(sizeof b->promotion[i].scope <= sizeof state->promotion[i].layer, "a layer's name fits");
+		b->promotion[i] = (struct hg__promotion){.op = op_named(state->promotion[i].op),
+		                                         .nth = state->promotion[i].nth,
+		                                         .shift = state->promotion[i].shift};
+		_Static_assert(sizeof b->promotion[i].scope <= sizeof state->promotion[i].layer,
+		               "a layer's name fits");
 		memcpy(b->promotion[i].scope, state->promotion[i].layer, sizeof b->promotion[i].scope);
 	}
 	for (int64_t i = 0; i < b->params; i++)
@@ -60,7 +69,8 @@ static hg_status fill(const hg_params *params, const hg_state *state, struct hg_
 hg_status hg__basis_make(const hg_params *params, const hg_state *state, struct hg__basis *basis)
 {
 	HG__TRY(ops_check(params->ctx, state));
-	*basis = (struct hg__basis){.promotions = state->promotions, .capacity = state->promotions, .params = params->count};
+	*basis = (struct hg__basis){
+	    .promotions = state->promotions, .capacity = state->promotions, .params = params->count};
 	const hg_status status = fill(params, state, basis);
 	if (status < 0)
 		hg__basis_fini(params->ctx, basis);
@@ -77,7 +87,8 @@ int hg__basis_same(const hg_params *params, const struct hg__basis *basis)
 	int same = params->promotions == basis->promotions;
 	for (int64_t i = 0; same && i < basis->promotions; i++) {
 		const struct hg__promotion *a = &params->promotion[i], *b = &basis->promotion[i];
-		same = a->op == b->op && a->nth == b->nth && a->shift == b->shift && strcmp(a->scope, b->scope) == 0;
+		same = a->op == b->op && a->nth == b->nth && a->shift == b->shift &&
+		       strcmp(a->scope, b->scope) == 0;
 	}
 	for (int64_t i = 0; same && i < basis->params; i++)
 		same = same_number(params->item[i]->reach, basis->reach[i]);
@@ -86,7 +97,8 @@ int hg__basis_same(const hg_params *params, const struct hg__basis *basis)
 
 void hg__basis_swap_promotions(hg_params *params, struct hg__basis *basis)
 {
-	const struct hg__basis mine = {params->promotion, params->promotions, params->promotion_capacity, basis->reach, basis->params};
+	const struct hg__basis mine = {params->promotion, params->promotions,
+	                               params->promotion_capacity, basis->reach, basis->params};
 	params->promotion = basis->promotion;
 	params->promotions = basis->promotions;
 	params->promotion_capacity = basis->capacity;

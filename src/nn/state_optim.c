@@ -34,7 +34,8 @@ static hg_status download(hg_context *ctx, struct hg__mat mat, void *data, float
 	return hg_tensor_download(&view, host, HG_F32);
 }
 
-static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__snapshot *masters, hg_state *state)
+static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__snapshot *masters,
+                            hg_state *state)
 {
 	hg_context *ctx = o->params->ctx;
 	const hg_param *p = o->params->item[index];
@@ -44,9 +45,11 @@ static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__s
 	hg_state_tensor *t;
 	const hg_status status = hg_state_add_tensor(state, p->name, mat.rows, mat.cols, moments, &t);
 	if (status < 0)
-		return hg__fail(ctx, status, "state: %s [%lld, %lld]: %s", p->name, (long long)mat.rows, (long long)mat.cols, hg_status_text(status));
+		return hg__fail(ctx, status, "state: %s [%lld, %lld]: %s", p->name, (long long)mat.rows,
+		                (long long)mat.cols, hg_status_text(status));
 	t->reach = p->reach;
-	HG__TRY(download(ctx, mat, masters ? hg__snapshot_mat(masters, index).data : mat.data, t->master));
+	HG__TRY(
+	    download(ctx, mat, masters ? hg__snapshot_mat(masters, index).data : mat.data, t->master));
 	for (int k = 0; k < moments; k++)
 		HG__TRY(download(ctx, mat, at[k], t->moment[k]));
 	return HG_OK;
@@ -97,7 +100,8 @@ static const char *origin_of(const hg_state *state)
 	return state->origin ? state->origin : "the state";
 }
 
-/* One name and how many more, of what the one side has and the other has not. "" if there is nothing. */
+/* One name and how many more, of what the one side has and the other has not. "" if there is
+ * nothing. */
 struct absent {
 	const char *first;
 	int64_t count;
@@ -105,13 +109,15 @@ struct absent {
 
 static void absent_text(const struct absent *a, char *text, size_t size)
 {
-	(void)snprintf(text, size, a->count > 1 ? "%.80s and %lld more" : "%.80s", a->first, (long long)a->count - 1);
+	(void)snprintf(text, size, a->count > 1 ? "%.80s and %lld more" : "%.80s", a->first,
+	               (long long)a->count - 1);
 }
 
 /* "", or " (it is of a gcn, the run trains a gin)": says more than the names of the parameters. */
 static void models_text(const hg_state *ours, const hg_state *theirs, char *text, size_t size)
 {
-	const hg_setting *a = hg_state_find_setting(theirs, "model.name"), *b = hg_state_find_setting(ours, "model.name");
+	const hg_setting *a = hg_state_find_setting(theirs, "model.name"),
+	                 *b = hg_state_find_setting(ours, "model.name");
 	*text = 0;
 	if (a && b && strcmp(a->text, b->text) != 0)
 		(void)snprintf(text, size, " (it is of a %s, the run trains a %s)", a->text, b->text);
@@ -132,10 +138,13 @@ static hg_status names_check(const hg_params *params, const hg_state *ours, cons
 	models_text(ours, theirs, models, sizeof models);
 	absent_text(&extra, more, sizeof more);
 	if (!lacks.count)
-		return hg__fail(params->ctx, HG_ERR_SHAPE, "%s has %s, which the model has not%s", origin_of(theirs), more, models);
+		return hg__fail(params->ctx, HG_ERR_SHAPE, "%s has %s, which the model has not%s",
+		                origin_of(theirs), more, models);
 	absent_text(&lacks, lacking, sizeof lacking);
-	return hg__fail(params->ctx, HG_ERR_SHAPE, "%s lacks %s, which the model has%s%s%s%s", origin_of(theirs), lacking, extra.count ? "; it has " : "",
-	                extra.count ? more : "", extra.count ? ", which the model has not" : "", models);
+	return hg__fail(params->ctx, HG_ERR_SHAPE, "%s lacks %s, which the model has%s%s%s%s",
+	                origin_of(theirs), lacking, extra.count ? "; it has " : "",
+	                extra.count ? more : "", extra.count ? ", which the model has not" : "",
+	                models);
 }
 
 static hg_status shape_check(const hg_optim *o, const hg_param *p, const hg_state *theirs)
@@ -147,10 +156,14 @@ static hg_status shape_check(const hg_optim *o, const hg_param *p, const hg_stat
 	if (!t)
 		return HG_OK; /* names_check tells */
 	if (t->rows != mat->rows || t->cols != mat->cols)
-		return hg__fail(o->params->ctx, HG_ERR_SHAPE, "%s is [%lld, %lld] in %s, the model has [%lld, %lld]", p->name, (long long)t->rows, (long long)t->cols,
-		                origin_of(theirs), (long long)mat->rows, (long long)mat->cols);
+		return hg__fail(o->params->ctx, HG_ERR_SHAPE,
+		                "%s is [%lld, %lld] in %s, the model has [%lld, %lld]", p->name,
+		                (long long)t->rows, (long long)t->cols, origin_of(theirs),
+		                (long long)mat->rows, (long long)mat->cols);
 	if (t->moments != moments)
-		return hg__fail(o->params->ctx, HG_ERR_SHAPE, "%s has %d moments in %s, the optimiser keeps %d", p->name, t->moments, origin_of(theirs), moments);
+		return hg__fail(o->params->ctx, HG_ERR_SHAPE,
+		                "%s has %d moments in %s, the optimiser keeps %d", p->name, t->moments,
+		                origin_of(theirs), moments);
 	return HG_OK;
 }
 
@@ -168,7 +181,8 @@ hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *the
 /* ---- in ---- */
 
 /* Rows as they lie on the device, through `staging`; what is past the last column becomes zero. */
-static hg_status upload(hg_context *ctx, const struct hg__mat *mat, void *data, const float *host, float *staging)
+static hg_status upload(hg_context *ctx, const struct hg__mat *mat, void *data, const float *host,
+                        float *staging)
 {
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->ld; c++)
@@ -209,7 +223,8 @@ static int32_t first_outgrown(const hg_optim *o, const hg_state *theirs)
 	return HG__NONE_OUTGROWN;
 }
 
-/* Of the step's struct the scale, its counters and the step counter last from one step to the next; the reason is what hg_optim_info tells until then. */
+/* Of the step's struct the scale, its counters and the step counter last from one step to the next;
+ * the reason is what hg_optim_info tells until then. */
 static hg_status step_put(const hg_optim *o, const hg_state *theirs, int same_scaling)
 {
 	hg_context *ctx = o->params->ctx;
@@ -238,7 +253,8 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	void *staging = NULL;
 	HG__TRY(hg__optim_ready(o)); /* it knows what tapes rest on now */
 	for (int64_t i = 0; i < o->params->count; i++)
-		largest = o->params->item[i]->master->bytes > largest ? o->params->item[i]->master->bytes : largest;
+		largest = o->params->item[i]->master->bytes > largest ? o->params->item[i]->master->bytes
+		                                                      : largest;
 	HG__TRY(hg__host_alloc(ctx, largest, 1, "state: staging", &staging));
 	hg_status status = tensors_put(o, theirs, staging);
 	if (status >= 0)
@@ -278,8 +294,10 @@ hg_status hg__state_put(hg_optim *o, const hg_state *ours, const hg_state *their
 		return HG_OK;
 	setting_text(hg_state_find_setting(theirs, differs->name), found, sizeof found);
 	setting_text(differs, expected, sizeof expected);
-	return hg__fail(o->params->ctx, HG_INFO_DIFFERS, "%s is %s in %s, the run has %s: it goes on, but not bit for bit as it would have", differs->name, found,
-	                origin_of(theirs), expected);
+	return hg__fail(
+	    o->params->ctx, HG_INFO_DIFFERS,
+	    "%s is %s in %s, the run has %s: it goes on, but not bit for bit as it would have",
+	    differs->name, found, origin_of(theirs), expected);
 }
 
 static hg_status put_checked(hg_optim *o, const hg_state *ours, const hg_state *theirs)

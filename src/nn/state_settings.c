@@ -34,8 +34,10 @@ static const struct field policy_fields[] = {POLICY(name, TEXT),
 	{                                                           \
 		"optim." #field, type, offsetof(hg_optim_config, field) \
 	}
-static const struct field optim_fields[] = {OPTIM(kind, INT),    OPTIM(lr, FLOAT),    OPTIM(weight_decay, FLOAT), OPTIM(momentum, FLOAT), OPTIM(nesterov, INT),
-                                            OPTIM(beta1, FLOAT), OPTIM(beta2, FLOAT), OPTIM(eps, FLOAT),          OPTIM(clip_norm, FLOAT)};
+static const struct field optim_fields[] = {
+    OPTIM(kind, INT),       OPTIM(lr, FLOAT),     OPTIM(weight_decay, FLOAT),
+    OPTIM(momentum, FLOAT), OPTIM(nesterov, INT), OPTIM(beta1, FLOAT),
+    OPTIM(beta2, FLOAT),    OPTIM(eps, FLOAT),    OPTIM(clip_norm, FLOAT)};
 
 #define MODEL(field, type)                                      \
 	{                                                           \
@@ -56,18 +58,22 @@ static const struct field model_fields[] = {MODEL(name, TEXT),
                                             MODEL(attention_dropout, FLOAT),
                                             MODEL(out_heads, INT),
                                             MODEL(readout, INT)};
-_Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int), "enumerators are read as int");
+_Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int),
+               "enumerators are read as int");
 
 static hg_status added(hg_context *ctx, hg_status status, const char *name)
 {
-	return status < 0 ? hg__fail(ctx, status, "state: setting %s: %s", name, hg_status_text(status)) : HG_OK;
+	return status < 0 ? hg__fail(ctx, status, "state: setting %s: %s", name, hg_status_text(status))
+	                  : HG_OK;
 }
 
 /* The struct's field, widened. */
 static hg_setting read_field(const struct field *f, const void *from)
 {
 	const unsigned char *at = (const unsigned char *)from + f->place;
-	hg_setting s = {.kind = f->type == FLOAT ? HG_SETTING_REAL : f->type == TEXT ? HG_SETTING_TEXT : HG_SETTING_INTEGER};
+	hg_setting s = {.kind = f->type == FLOAT  ? HG_SETTING_REAL
+	                        : f->type == TEXT ? HG_SETTING_TEXT
+	                                          : HG_SETTING_INTEGER};
 	int small = 0;
 	float real = 0.0f;
 	const char *text = NULL;
@@ -75,7 +81,10 @@ static hg_setting read_field(const struct field *f, const void *from)
 	if (f->type == INT64)
 		memcpy(&s.integer, at, sizeof s.integer);
 	else
-		memcpy(f->type == INT ? (void *)&small : f->type == FLOAT ? (void *)&real : (void *)&text, at, f->type == TEXT ? sizeof text : sizeof small);
+		memcpy(f->type == INT     ? (void *)&small
+		       : f->type == FLOAT ? (void *)&real
+		                          : (void *)&text,
+		       at, f->type == TEXT ? sizeof text : sizeof small);
 	if (f->type == INT)
 		s.integer = small;
 	s.real = (double)real;
@@ -83,7 +92,8 @@ static hg_setting read_field(const struct field *f, const void *from)
 	return s;
 }
 
-static hg_status note_fields(hg_state *state, hg_context *ctx, const struct field *fields, size_t count, const void *from)
+static hg_status note_fields(hg_state *state, hg_context *ctx, const struct field *fields,
+                             size_t count, const void *from)
 {
 	for (size_t k = 0; k < count; k++) {
 		const hg_setting s = read_field(&fields[k], from);
@@ -91,7 +101,8 @@ static hg_status note_fields(hg_state *state, hg_context *ctx, const struct fiel
 	}
 	return HG_OK;
 }
-#define NOTE_ALL(state, ctx, fields, from) note_fields(state, ctx, fields, sizeof(fields) / sizeof((fields)[0]), from)
+#define NOTE_ALL(state, ctx, fields, from) \
+	note_fields(state, ctx, fields, sizeof(fields) / sizeof((fields)[0]), from)
 
 hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name, const char *text)
 {
@@ -124,14 +135,17 @@ hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim)
 
 static int same_setting(const hg_setting *a, const hg_setting *b)
 {
-	return b && a->kind == b->kind && a->integer == b->integer && a->real >= b->real && a->real <= b->real && strcmp(a->text, b->text) == 0;
+	return b && a->kind == b->kind && a->integer == b->integer && a->real >= b->real &&
+	       a->real <= b->real && strcmp(a->text, b->text) == 0;
 }
 
-const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs, const char *prefix)
+const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
+                                       const char *prefix)
 {
 	for (int64_t i = 0; i < ours->settings; i++) {
 		const hg_setting *s = &ours->setting[i];
-		if (strncmp(s->name, prefix, strlen(prefix)) == 0 && !same_setting(s, hg_state_find_setting(theirs, s->name)))
+		if (strncmp(s->name, prefix, strlen(prefix)) == 0 &&
+		    !same_setting(s, hg_state_find_setting(theirs, s->name)))
 			return s;
 	}
 	return NULL;

@@ -2,29 +2,34 @@
  *
  *     step = forward, backward, finite check, update, loss scale, note
  *
- * The device decides everything within a step (skip or apply, the next scale, the bias correction), so what is queued is the same for every step. */
+ * The device decides everything within a step (skip or apply, the next scale, the bias correction),
+ * so what is queued is the same for every step. */
 #include "nn/step.h"
 
 #include "autograd/observe.h"
 #include "core/versioned.h"
 #include "nn/optim/optim.h"
 
-/* How long a step takes, for the choice of steps per launch alone: operations that wait for one another, and memory traffic. A chain of small kernels advances
- * by one in 1 to 2 us; 2 TB/s is about half of what the memory of an H100 or H200 gives, the whole of an A100's. Backward moves about twice what forward
- * does. If this is wrong by a factor of two, so is the length of a launch, and nothing else. */
+/* How long a step takes, for the choice of steps per launch alone: operations that wait for one
+ * another, and memory traffic. A chain of small kernels advances by one in 1 to 2 us; 2 TB/s is
+ * about half of what the memory of an H100 or H200 gives, the whole of an A100's. Backward moves
+ * about twice what forward does. If this is wrong by a factor of two, so is the length of a launch,
+ * and nothing else. */
 #define OPERATION_US 1.5
 #define BYTES_PER_US 2e6
 #define TRAFFIC 3.0
 
-/* A launch, the wait for it and the reading cost the host about 20 us: 2 % of a millisecond, which no eye and no Ctrl-C notices. 32 steps of 60 operations
- * take the driver a few milliseconds to prepare, once. */
+/* A launch, the wait for it and the reading cost the host about 20 us: 2 % of a millisecond, which
+ * no eye and no Ctrl-C notices. 32 steps of 60 operations take the driver a few milliseconds to
+ * prepare, once. */
 #define LAUNCH_US 1000.0
 #define MOST_STEPS 32
 
 _Static_assert(HG_STEP_REMEMBERED == HG__NOTES, "as many results are kept as can be read");
 
-/* On one core a look takes 0.14 (GAT), 0.19 (GCN) and 0.38 (GIN) of a step on Cora's shape, hidden 64 (measured, one run): one in 16 makes 1 to 2.4 %. A GPU reads all
- * tensors once in a smaller part of a step. step.h says it too. */
+/* On one core a look takes 0.14 (GAT), 0.19 (GCN) and 0.38 (GIN) of a step on Cora's shape, hidden
+ * 64 (measured, one run): one in 16 makes 1 to 2.4 %. A GPU reads all tensors once in a smaller
+ * part of a step. step.h says it too. */
 #define OBSERVE_EVERY 16
 
 /* ---- what is queued ---- */
@@ -83,17 +88,19 @@ static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
 	s->tape->stage = HG__COMPILED; /* whatever the capture came to */
 	if (status >= 0) {
 		c->steps = steps;
-		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps, (long long)c->capture.operations);
+		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps,
+		        (long long)c->capture.operations);
 		return;
 	}
-	hg__log(s->ctx, HG_LOG_WARN, "step: %lld could not be captured and will be queued %s: %s", (long long)steps, steps == 1 ? "call by call" : "one by one",
-	        s->ctx->message);
+	hg__log(s->ctx, HG_LOG_WARN, "step: %lld could not be captured and will be queued %s: %s",
+	        (long long)steps, steps == 1 ? "call by call" : "one by one", s->ctx->message);
 	drop(s, c);
 	s->refused |= steps == 1;
 	s->most = 1;
 }
 
-/* Work that remembers where something was: the scratch memory moves when a tape is compiled, the groups when one is added. */
+/* Work that remembers where something was: the scratch memory moves when a tape is compiled, the
+ * groups when one is added. */
 static void drop_stale(hg_step *s)
 {
 	const int moved = s->groups != s->optim->group_device;
@@ -176,7 +183,8 @@ hg_status hg_step_run(hg_step *s, int64_t count)
 	if (!s)
 		return HG_ERR_ARG;
 	if (count < 0)
-		return hg__fail(s->ctx, HG_ERR_ARG, "step_run: count is %lld, expected at least 0", (long long)count);
+		return hg__fail(s->ctx, HG_ERR_ARG, "step_run: count is %lld, expected at least 0",
+		                (long long)count);
 	HG__TRY(hg__step_begin_group(s, 0));
 	return hg__step_queue(s, count);
 }
@@ -215,8 +223,10 @@ hg_status hg_step_read(hg_step *s, int64_t back, double *loss, hg_step_info *inf
 	HG__TRY(fetch(s));
 	const int64_t known = at_most(s->read->taken, HG__NOTES);
 	if (back < 0 || back >= known)
-		return hg__fail(s->ctx, HG_ERR_STATE, "step_read: back is %lld, expected 0 or more and less than the %lld steps that are remembered", (long long)back,
-		                (long long)known);
+		return hg__fail(s->ctx, HG_ERR_STATE,
+		                "step_read: back is %lld, expected 0 or more and less than the %lld steps "
+		                "that are remembered",
+		                (long long)back, (long long)known);
 	const struct hg__step_note *note = &s->read->note[(s->read->taken - 1 - back) % HG__NOTES];
 	if (loss)
 		*loss = (double)note->loss;
@@ -229,10 +239,14 @@ hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
 		return HG_ERR_ARG;
 	if (!launch_out)
 		return hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch is NULL");
-	const hg_step_launch ours = {sizeof ours, s->launched, s->one.steps || s->config.per_launch ? (int)per_launch(s) : 0, s->one.capture.operations};
+	const hg_step_launch ours = {sizeof ours, s->launched,
+	                             s->one.steps || s->config.per_launch ? (int)per_launch(s) : 0,
+	                             s->one.capture.operations};
 	return hg__struct_write(launch_out, &ours, sizeof ours)
 	           ? HG_OK
-	           : hg__fail(s->ctx, HG_ERR_ARG, "step_get_launch: launch->size is not set: start from HG_STEP_LAUNCH_INIT");
+	           : hg__fail(
+	                 s->ctx, HG_ERR_ARG,
+	                 "step_get_launch: launch->size is not set: start from HG_STEP_LAUNCH_INIT");
 }
 
 /* ---- groups ---- */
@@ -291,14 +305,18 @@ static hg_status check(const hg_tape *tape, const hg_optim *optim, const hg_step
 {
 	hg_context *ctx = tape->ctx;
 	if (optim->params != tape->params)
-		return hg__fail(ctx, HG_ERR_ARG, "step: the optimiser belongs to other parameters than the tape");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "step: the optimiser belongs to other parameters than the tape");
 	if (config->per_launch < 0 || config->per_launch > HG_STEP_REMEMBERED)
-		return hg__fail(ctx, HG_ERR_ARG, "step: per_launch is %d, expected 0 to %d", config->per_launch, HG_STEP_REMEMBERED);
+		return hg__fail(ctx, HG_ERR_ARG, "step: per_launch is %d, expected 0 to %d",
+		                config->per_launch, HG_STEP_REMEMBERED);
 	HG__TRY(hg_tape_status(tape) < 0 ? hg__fail(ctx, tape->status, "%s", tape->message) : HG_OK);
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(ctx, HG_ERR_STATE, "step: the tape is not compiled");
 	if (!tape->trains)
-		return hg__fail(ctx, HG_ERR_STATE, "step: the tape has no loss: it is an EVAL tape, or its output is not f32 [1, 1]");
+		return hg__fail(
+		    ctx, HG_ERR_STATE,
+		    "step: the tape has no loss: it is an EVAL tape, or its output is not f32 [1, 1]");
 	return HG_OK;
 }
 
@@ -324,10 +342,15 @@ static hg_status build(hg_step *s)
 	HG__TRY(hg__device_alloc(s->ctx, sizeof *s->kept, "step: results", &memory));
 	s->kept = memory;
 	HG__TRY(s->ctx->backend->fill(s->ctx, s->kept, 0, sizeof *s->kept));
-	return s->config.observe_every < 0 ? HG_OK : hg__watch_create(s->tape, s->config.observe_every ? s->config.observe_every : OBSERVE_EVERY, &s->watch);
+	return s->config.observe_every < 0
+	           ? HG_OK
+	           : hg__watch_create(s->tape,
+	                              s->config.observe_every ? s->config.observe_every : OBSERVE_EVERY,
+	                              &s->watch);
 }
 
-hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *config, hg_step **out)
+hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *config,
+                         hg_step **out)
 {
 	if (out)
 		*out = NULL;
@@ -338,7 +361,9 @@ hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *c
 	if (!optim || !out)
 		return hg__fail(ctx, HG_ERR_ARG, "step: %s is NULL", optim ? "step" : "optim");
 	if (config && !hg__struct_read(&ours, sizeof ours, config))
-		return hg__fail(ctx, HG_ERR_ARG, "step: config.size is not set (start from HG_STEP_CONFIG_INIT), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "step: config.size is not set (start from HG_STEP_CONFIG_INIT), or a field "
+		                "unknown to this version is used");
 	HG__TRY(check(tape, optim, &ours));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_step), "step", &memory));

@@ -1,4 +1,5 @@
-/* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at what was learnt. */
+/* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at
+ * what was learnt. */
 #include "nn/train.h"
 
 #include <stdio.h>
@@ -6,15 +7,21 @@
 #include "core/context.h"
 #include "core/versioned.h"
 
-/* Both structs as the caller means them. What they hold by value stands where it stands only if both sides know it alike. */
-static hg_status arguments_read(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, hg_train_config *c, hg_train_data *d)
+/* Both structs as the caller means them. What they hold by value stands where it stands only if
+ * both sides know it alike. */
+static hg_status arguments_read(hg_context *ctx, const hg_train_config *config,
+                                const hg_train_data *data, hg_train_config *c, hg_train_data *d)
 {
 	if (!config || !data)
 		return hg__fail(ctx, HG_ERR_ARG, "train: %s is NULL", config ? "data" : "config");
 	if (!hg__struct_read(c, sizeof *c, config))
-		return hg__fail(ctx, HG_ERR_ARG, "train: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: config.size is not set (start from hg_train_config_default), or a "
+		                "field unknown to this version is used");
 	if (!hg__struct_read(d, sizeof *d, data))
-		return hg__fail(ctx, HG_ERR_ARG, "train: data.size is not set (start from HG_TRAIN_DATA_INIT), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: data.size is not set (start from HG_TRAIN_DATA_INIT), or a field "
+		                "unknown to this version is used");
 	const struct {
 		const char *name;
 		size_t found, expected;
@@ -24,20 +31,24 @@ static hg_status arguments_read(hg_context *ctx, const hg_train_config *config, 
 	             {"data.input", d->input.size, sizeof d->input}};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (parts[i].found != parts[i].expected)
-			return hg__fail(ctx, HG_ERR_ARG, "train: %s.size is %zu, expected %zu", parts[i].name, parts[i].found, parts[i].expected);
+			return hg__fail(ctx, HG_ERR_ARG, "train: %s.size is %zu, expected %zu", parts[i].name,
+			                parts[i].found, parts[i].expected);
 	return HG_OK;
 }
 
 static hg_status config_check(hg_context *ctx, const hg_train_config *c, const hg_train_data *d)
 {
 	if (!d->input.graph || !d->labels)
-		return hg__fail(ctx, HG_ERR_ARG, "train: data.%s is NULL", d->labels ? "input.graph" : "labels");
+		return hg__fail(ctx, HG_ERR_ARG, "train: data.%s is NULL",
+		                d->labels ? "input.graph" : "labels");
 	if (!d->input.x && !d->input.x_sparse)
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.input has neither x nor x_sparse");
 	if (hg_graph_context(d->input.graph) != ctx)
 		return hg__fail(ctx, HG_ERR_ARG, "train: data.input.graph belongs to another context");
 	if (c->epochs < 1 || c->eval_every < 1 || c->patience < 0)
-		return hg__fail(ctx, HG_ERR_ARG, "train: epochs %d, eval_every %d, patience %d, expected at least 1, 1, 0", c->epochs, c->eval_every, c->patience);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: epochs %d, eval_every %d, patience %d, expected at least 1, 1, 0",
+		                c->epochs, c->eval_every, c->patience);
 	return HG_OK;
 }
 
@@ -47,9 +58,11 @@ static int64_t target_rows(const hg_train_config *c, const hg_train_data *d)
 	return c->model.readout >= 0 ? hg_graph_batch(d->input.graph) : hg_graph_rows(d->input.graph);
 }
 
-/* Refuses a run that has nothing to learn from. Where the caller leaves the classes to the labels, they are one more than the largest: a class then has a row, on
- * average, or that label is a mistake. */
-static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows, int64_t *classes)
+/* Refuses a run that has nothing to learn from. Where the caller leaves the classes to the labels,
+ * they are one more than the largest: a class then has a row, on average, or that label is a
+ * mistake. */
+static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows,
+                              int64_t *classes)
 {
 	int64_t learnable = 0, labelled = 0, widest = 0;
 	for (int64_t i = 0; i < rows; i++) {
@@ -59,17 +72,22 @@ static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t r
 		learnable += d->labels[i] >= 0 && (!d->train_mask || d->train_mask[i]);
 	}
 	if (!learnable)
-		return hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask", (long long)rows);
+		return hg__fail(ctx, HG_ERR_ARG, "train: none of %lld rows is labelled and in train_mask",
+		                (long long)rows);
 	if (*classes)
 		return HG_OK;
 	*classes = (int64_t)d->labels[widest] + 1;
 	if (*classes > labelled)
-		return hg__fail(ctx, HG_ERR_ARG, "train: label %d of row %lld makes %lld classes of %lld labelled rows; if it is meant, set model.out_features",
-		                (int)d->labels[widest], (long long)widest, (long long)*classes, (long long)labelled);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "train: label %d of row %lld makes %lld classes of %lld labelled rows; if "
+		                "it is meant, set model.out_features",
+		                (int)d->labels[widest], (long long)widest, (long long)*classes,
+		                (long long)labelled);
 	return HG_OK;
 }
 
-static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, const void *host, hg_tensor **tensor)
+static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, const void *host,
+                               hg_tensor **tensor)
 {
 	if (!host)
 		return HG_OK;
@@ -96,7 +114,8 @@ static hg_status targets_upload(hg_train *t, const hg_train_data *d, int64_t row
 	return HG_OK;
 }
 
-/* Group 0 decays; where only the first layer shall, everything after it moves to a group that does not. */
+/* Group 0 decays; where only the first layer shall, everything after it moves to a group that does
+ * not. */
 static hg_status groups_assign(hg_train *t)
 {
 	int group = 0;
@@ -111,12 +130,14 @@ static hg_status groups_assign(hg_train *t)
 	return HG_OK;
 }
 
-/* What a group of epochs that the caller stops in the middle returns to (train_run.c) has its room before
+/* What a group of epochs that the caller stops in the middle returns to (train_run.c) has its room
+ * before
  * the first of them, so that the plan of the tape counts it. */
 static hg_status begin_init(hg_train *t)
 {
 	const hg_step_config *c = &t->config.step;
-	const int groups = c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
+	const int groups =
+	    c->per_launch ? c->per_launch > 1 : !c->eager && t->ctx->backend->capture_begin;
 	if (!groups || !t->config.progress)
 		return HG_OK;
 	return hg__rewind_init(&t->begin, t->optim, t->step->watch, &t->best, t->board);
@@ -127,7 +148,8 @@ hg_status hg__train_record(hg_train *t)
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
 	if (t->config.step.observe_every < 0)
 		hg_tape_observe(t->tape, 0);
-	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape, hg_model_record(t->model, t->tape, &t->input));
+	t->loss = hg__targets_loss(&t->targets, HG__SPLIT_TRAIN, t->tape,
+	                           hg_model_record(t->model, t->tape, &t->input));
 	HG__TRY(hg_tape_compile(t->tape, t->loss));
 	HG__TRY(hg__evaluator_init(&t->evaluator, t->tape, t->model, &t->input, &t->targets));
 	t->evaluator.eager = t->config.step.eager;
@@ -143,7 +165,8 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	hg_model_config *model = &t->config.model;
 	void *board = NULL;
 	if (!model->in_features)
-		model->in_features = d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
+		model->in_features =
+		    d->input.x ? hg_tensor_cols(d->input.x) : hg_graph_cols(d->input.x_sparse);
 	HG__TRY(labels_check(t->ctx, d, rows, &model->out_features));
 	HG__TRY(targets_upload(t, d, rows));
 	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
@@ -161,7 +184,8 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	return hg__train_record(t);
 }
 
-hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data, hg_train **out)
+hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const hg_train_data *data,
+                          hg_train **out)
 {
 	if (!ctx)
 		return HG_ERR_ARG;

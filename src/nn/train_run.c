@@ -2,11 +2,15 @@
  *
  *     every epoch: forward, backward, step; evaluate; keep the weights if they are the best so far
  *
- * Epochs are queued in groups, evaluations included, without a word from the host: the device keeps the
- * scores and the best weights (kernels/scores.h), and what makes the host decide something stops the
- * rest of the group (hg__step_begin_group): an overflow behind which the tapes are recorded again, and
+ * Epochs are queued in groups, evaluations included, without a word from the host: the device keeps
+ * the
+ * scores and the best weights (kernels/scores.h), and what makes the host decide something stops
+ * the
+ * rest of the group (hg__step_begin_group): an overflow behind which the tapes are recorded again,
+ * and
  * the end of patience. So a run does not depend on how long its groups are. The host learns of a
- * group's epochs when all of them are over; a caller who stops at one of them gets the run that ended
+ * group's epochs when all of them are over; a caller who stops at one of them gets the run that
+ * ended
  * there, since a step from the same state gives the same bits.
  *
  * A skipped step or a loss that is not a number ends nothing: both are reported. */
@@ -41,7 +45,8 @@ static int is_evaluated(const hg_train *t, int64_t epoch)
 	return epoch % t->config.eval_every == 0 || epoch == t->config.epochs;
 }
 
-/* Where every epoch is evaluated, the evaluation is a part of the step: one launch has several of both.
+/* Where every epoch is evaluated, the evaluation is a part of the step: one launch has several of
+ * both.
  * Else it is a launch of its own, behind as many steps as there are between two. */
 static void step_prepare(hg_train *t)
 {
@@ -136,7 +141,8 @@ static hg_status epoch_note(hg_train *t, int epoch, double ms)
 	if (epoch > t->epoch_room) {
 		const int64_t room = t->epoch_room ? 2 * t->epoch_room : FIRST_ROOM;
 		void *memory = NULL;
-		HG__TRY(hg__host_alloc(t->ctx, (size_t)room, sizeof *t->epoch_ms, "train: epoch times", &memory));
+		HG__TRY(hg__host_alloc(t->ctx, (size_t)room, sizeof *t->epoch_ms, "train: epoch times",
+		                       &memory));
 		if (t->epoch_room)
 			memcpy(memory, t->epoch_ms, (size_t)t->epoch_room * sizeof *t->epoch_ms);
 		hg__host_free(t->ctx, t->epoch_ms, (size_t)t->epoch_room * sizeof *t->epoch_ms);
@@ -147,7 +153,8 @@ static hg_status epoch_note(hg_train *t, int epoch, double ms)
 	return HG_OK;
 }
 
-/* The evaluation of an epoch that has just been told of, if it is among those that are remembered. */
+/* The evaluation of an epoch that has just been told of, if it is among those that are
+ * remembered. */
 static const struct hg__score_note *note_of(const hg_train *t, const struct group *g, int64_t epoch)
 {
 	for (int64_t k = g->taken; k < t->seen.taken; k++)
@@ -157,7 +164,8 @@ static const struct hg__score_note *note_of(const hg_train *t, const struct grou
 }
 
 /* One epoch of a group. HG_INFO_STOPPED if the caller wants no more. */
-static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch, hg_train_event *event)
+static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch,
+                            hg_train_event *event)
 {
 	const hg_train_config *c = &t->config;
 	const hg_step_info info = HG_STEP_INFO_INIT;
@@ -179,20 +187,23 @@ static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch, h
 	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
-/* What the last epoch asks for before there can be another one. Also where the caller stops: whoever
+/* What the last epoch asks for before there can be another one. Also where the caller stops:
+ * whoever
  * goes on from here goes on from tapes that fit. */
 static hg_status replan(hg_train *t, const hg_train_event *event)
 {
 	const int overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
 	int replanned = 0;
 	if (overflowed || event->step.outgrown)
-		HG__TRY(hg__train_replan(t, event->step.outgrown, overflowed ? &event->step : NULL, &replanned));
+		HG__TRY(hg__train_replan(t, event->step.outgrown, overflowed ? &event->step : NULL,
+		                         &replanned));
 	if (replanned)
 		step_prepare(t);
 	return HG_OK;
 }
 
-/* The next group is twice as long as this one was, or a single epoch where this one was stopped: where
+/* The next group is twice as long as this one was, or a single epoch where this one was stopped:
+ * where
  * one epoch after the other stops, little is queued for nothing. */
 static void length_note(struct progress *p, const struct group *g)
 {
@@ -238,7 +249,8 @@ static double median(double *values, int count)
 	return values[(count - 1) / 2];
 }
 
-static hg_status report_fill(hg_train *t, const struct progress *p, const hg_train_event *last, hg_train_report *report)
+static hg_status report_fill(hg_train *t, const struct progress *p, const hg_train_event *last,
+                             hg_train_report *report)
 {
 	const struct hg__score_note *best = &t->seen.best;
 	hg_memory_info memory = HG_MEMORY_INFO_INIT;
@@ -252,7 +264,8 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	const hg_train_report ours = {.size = sizeof ours,
 	                              .epochs_run = last->epoch,
 	                              .best_epoch = (int)best->epoch,
-	                              .best_val_accuracy = hg__accuracy_of(&best->counts, HG__SPLIT_VAL),
+	                              .best_val_accuracy =
+	                                  hg__accuracy_of(&best->counts, HG__SPLIT_VAL),
 	                              .test_accuracy = hg__accuracy_of(&best->counts, HG__SPLIT_TEST),
 	                              .final_loss = last->loss,
 	                              .epoch_ms_median = median(t->epoch_ms, last->epoch),
@@ -274,7 +287,8 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 
-/* The best epoch's weights into the masters; those of the last step stay at hand, for hg_train_get_state. */
+/* The best epoch's weights into the masters; those of the last step stay at hand, for
+ * hg_train_get_state. */
 static hg_status best_take(hg_train *t)
 {
 	HG__TRY(hg__snapshot_swap(&t->best));
@@ -292,7 +306,8 @@ static hg_status board_begin(hg_train *t)
 	                                .top_accuracy = -INFINITY,
 	                                .low_loss = INFINITY};
 	t->seen = fresh;
-	HG__TRY(t->ctx->backend->copy_out(t->ctx, &t->seen.first_step, &t->params->step->step, sizeof t->seen.first_step));
+	HG__TRY(t->ctx->backend->copy_out(t->ctx, &t->seen.first_step, &t->params->step->step,
+	                                  sizeof t->seen.first_step));
 	return t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen);
 }
 
@@ -314,12 +329,16 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	if (!train)
 		return HG_ERR_ARG;
 	if (!report || report->size < sizeof report->size)
-		return hg__fail(train->ctx, HG_ERR_ARG, "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
+		return hg__fail(
+		    train->ctx, HG_ERR_ARG,
+		    "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
 	if (train->telling)
 		return hg__fail(train->ctx, HG_ERR_STATE,
 		                "train_run: the run is in its progress function: it cannot begin another");
 	if (!train->step)
-		return hg__fail(train->ctx, HG_ERR_STATE, "train_run: an earlier run failed while its tapes were recorded again: make a new hg_train");
+		return hg__fail(train->ctx, HG_ERR_STATE,
+		                "train_run: an earlier run failed while its tapes were recorded again: "
+		                "make a new hg_train");
 	struct progress progress = {.longest = HG_STEP_REMEMBERED};
 	hg_train_event last;
 	hg_step_info before = HG_STEP_INFO_INIT;
@@ -360,7 +379,8 @@ hg_status hg_train_predict(hg_train *train, int32_t *prediction, float *logits)
 	const hg_tensor *value = hg_tape_value(train->evaluator.tape, train->evaluator.logits);
 	const int64_t rows = hg_tensor_rows(value), cols = hg_tensor_cols(value);
 	void *host = NULL;
-	HG__TRY(hg__host_alloc(train->ctx, (size_t)(rows * cols), sizeof(float), "train: logits", &host));
+	HG__TRY(
+	    hg__host_alloc(train->ctx, (size_t)(rows * cols), sizeof(float), "train: logits", &host));
 	const float *scores = host;
 	const hg_status status = hg_tensor_download(value, host, HG_F32);
 	for (int64_t i = 0; status >= 0 && i < rows; i++) {

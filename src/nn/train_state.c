@@ -4,7 +4,8 @@
 static hg_status note_run(hg_state *state, const hg_train *t)
 {
 	HG__TRY(hg__state_note_model(state, t->ctx, &t->config.model));
-	HG__TRY(hg__state_note_integer(state, t->ctx, "train.first_layer_decay_only", t->config.first_layer_decay_only));
+	HG__TRY(hg__state_note_integer(state, t->ctx, "train.first_layer_decay_only",
+	                               t->config.first_layer_decay_only));
 	HG__TRY(hg__state_note_integer(state, t->ctx, "data.nodes", t->nodes));
 	HG__TRY(hg__state_note_integer(state, t->ctx, "data.edges", t->edges));
 	HG__TRY(
@@ -30,8 +31,10 @@ hg_status hg_train_get_state(hg_train *train, hg_state **out)
 	return HG_OK;
 }
 
-/* Where tapes shall rest on something else they are recorded again, before anything else changes; what fails then is turned back. */
-static hg_status put_on(hg_train *t, const hg_state *ours, const hg_state *theirs, struct hg__basis *basis)
+/* Where tapes shall rest on something else they are recorded again, before anything else changes;
+ * what fails then is turned back. */
+static hg_status put_on(hg_train *t, const hg_state *ours, const hg_state *theirs,
+                        struct hg__basis *basis)
 {
 	const int moves = !hg__basis_same(t->params, basis);
 	hg_status status = HG_OK;

@@ -1,8 +1,10 @@
-/* The order by communities. Up: communities, communities of communities, and so on, until they no longer merge. Down: the topmost ones in a chain, then those
- * inside each of them, and at last the nodes. */
+/* The order by communities. Up: communities, communities of communities, and so on, until they no
+ * longer merge. Down: the topmost ones in a chain, then those inside each of them, and at last the
+ * nodes. */
 #include "order/community.h"
 
-/* Each level has at most 19/20 of the nodes below it; 12 levels of real graphs are more than were seen (5). */
+/* Each level has at most 19/20 of the nodes below it; 12 levels of real graphs are more than were
+ * seen (5). */
 enum { LEVELS = 12 };
 
 struct level {
@@ -37,7 +39,8 @@ static hg_status arrays(const struct hg__order_work *work, struct level *l)
 	return hg__order_alloc(work, l->symmetric.n, sizeof(int32_t), &l->order);
 }
 
-/* *count levels have arrays on return, also after a failure; communities of the topmost one do not merge. */
+/* *count levels have arrays on return, also after a failure; communities of the topmost one do not
+ * merge. */
 static hg_status climb(const struct hg__order_work *work, struct level *level, int *count)
 {
 	*count = 1;
@@ -47,10 +50,13 @@ static hg_status climb(const struct hg__order_work *work, struct level *level, i
 	while (*count < LEVELS) {
 		struct level *low = &level[*count - 1], *high = &level[*count];
 		int64_t communities = 0;
-		HG__TRY(hg__community_find(work, &low->symmetric, low->volume.data, low->label.data, &communities));
-		if (communities > low->symmetric.n - low->symmetric.n / 20 || communities == low->symmetric.n)
+		HG__TRY(hg__community_find(work, &low->symmetric, low->volume.data, low->label.data,
+		                           &communities));
+		if (communities > low->symmetric.n - low->symmetric.n / 20 ||
+		    communities == low->symmetric.n)
 			break;
-		HG__TRY(hg__community_merge(work, &low->symmetric, low->label.data, communities, &high->symmetric));
+		HG__TRY(hg__community_merge(work, &low->symmetric, low->label.data, communities,
+		                            &high->symmetric));
 		++*count;
 		HG__TRY(arrays(work, high));
 		add_volumes(low, high);
@@ -61,12 +67,16 @@ static hg_status climb(const struct hg__order_work *work, struct level *level, i
 /* What was found on top, brought down level by level. */
 static hg_status descend(const struct hg__order_work *work, struct level *level, int top)
 {
-	HG__TRY(hg__community_chain(work, &level[top].symmetric, level[top].volume.data, NULL, 1, NULL, level[top].order.data));
+	HG__TRY(hg__community_chain(work, &level[top].symmetric, level[top].volume.data, NULL, 1, NULL,
+	                            level[top].order.data));
 	for (int l = top - 1; l > 0; l--)
-		HG__TRY(hg__community_chain(work, &level[l].symmetric, level[l].volume.data, level[l].label.data, level[l + 1].symmetric.n, level[l + 1].order.data,
-		                            level[l].order.data));
+		HG__TRY(hg__community_chain(work, &level[l].symmetric, level[l].volume.data,
+		                            level[l].label.data, level[l + 1].symmetric.n,
+		                            level[l + 1].order.data, level[l].order.data));
 	if (top > 0)
-		HG__TRY(hg__community_place(work, level[0].symmetric.n, level[0].label.data, level[1].symmetric.n, level[1].order.data, level[0].order.data));
+		HG__TRY(hg__community_place(work, level[0].symmetric.n, level[0].label.data,
+		                            level[1].symmetric.n, level[1].order.data,
+		                            level[0].order.data));
 	return HG_OK;
 }
 
@@ -79,7 +89,8 @@ static void lift_labels(struct level *level, int above)
 			label[i] = ((const int32_t *)level[l].label.data)[label[i]];
 }
 
-hg_status hg__order_community(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
+hg_status hg__order_community(const struct hg__order_work *work,
+                              const struct hg__symmetric *symmetric, int32_t *order)
 {
 	struct level level[LEVELS] = {{.symmetric = *symmetric}};
 	int count = 0;
@@ -89,7 +100,8 @@ hg_status hg__order_community(const struct hg__order_work *work, const struct hg
 	if (status == HG_OK && count > 1) {
 		const int above = count > 2 ? count - 1 : 1;
 		lift_labels(level, above);
-		status = hg__community_settle(work, symmetric, level[0].label.data, level[above].symmetric.n, level[0].order.data);
+		status = hg__community_settle(work, symmetric, level[0].label.data,
+		                              level[above].symmetric.n, level[0].order.data);
 	}
 	for (int64_t k = 0; status == HG_OK && k < symmetric->n; k++)
 		order[k] = ((const int32_t *)level[0].order.data)[k];

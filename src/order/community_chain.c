@@ -1,4 +1,5 @@
-/* Communities in a row: next comes the one with the largest share of its edges to those that are placed already (maximum adjacency search), parent by parent. */
+/* Communities in a row: next comes the one with the largest share of its edges to those that are
+ * placed already (maximum adjacency search), parent by parent. */
 #include "order/community.h"
 
 /* A heap of nodes, the one with the largest share on top; ties: the smaller number. */
@@ -73,12 +74,14 @@ static void pull(const struct hg__symmetric *symmetric, struct heap *h, int32_t 
 }
 
 /* order: nodes of each parent together, in any order within; on return in theirs. */
-static hg_status chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *parent, struct heap *h, int32_t *order)
+static hg_status chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric,
+                       const int32_t *parent, struct heap *h, int32_t *order)
 {
 	for (int64_t i = 0; i < symmetric->n; i++)
 		h->place[i] = -1;
 	for (int64_t begin = 0, end; begin < symmetric->n; begin = end) {
-		for (end = begin; end < symmetric->n && (!parent || parent[order[end]] == parent[order[begin]]); end++)
+		for (end = begin;
+		     end < symmetric->n && (!parent || parent[order[end]] == parent[order[begin]]); end++)
 			insert(h, order[end]);
 		for (int64_t k = begin; k < end; k++) {
 			order[k] = take(h);
@@ -90,7 +93,8 @@ static hg_status chain(const struct hg__order_work *work, const struct hg__symme
 }
 
 /* order <- nodes in the order of their parents. */
-static hg_status by_parent(const struct hg__order_work *work, int64_t n, const int32_t *parent, int64_t parents, const int32_t *parent_order, int32_t *order)
+static hg_status by_parent(const struct hg__order_work *work, int64_t n, const int32_t *parent,
+                           int64_t parents, const int32_t *parent_order, int32_t *order)
 {
 	struct hg__buffer place, key = {0};
 	HG__TRY(hg__order_alloc(work, parents, sizeof(int32_t), &place));
@@ -108,7 +112,8 @@ static hg_status by_parent(const struct hg__order_work *work, int64_t n, const i
 	return status;
 }
 
-hg_status hg__community_place(const struct hg__order_work *work, int64_t n, const int32_t *parent, int64_t parents, const int32_t *parent_order, int32_t *order)
+hg_status hg__community_place(const struct hg__order_work *work, int64_t n, const int32_t *parent,
+                              int64_t parents, const int32_t *parent_order, int32_t *order)
 {
 	if (parent)
 		return by_parent(work, n, parent, parents, parent_order, order);
@@ -117,8 +122,10 @@ hg_status hg__community_place(const struct hg__order_work *work, int64_t n, cons
 	return HG_OK;
 }
 
-hg_status hg__community_chain(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, const int32_t *parent, int64_t parents,
-                              const int32_t *parent_order, int32_t *order)
+hg_status hg__community_chain(const struct hg__order_work *work,
+                              const struct hg__symmetric *symmetric, const double *volume,
+                              const int32_t *parent, int64_t parents, const int32_t *parent_order,
+                              int32_t *order)
 {
 	struct hg__buffer tie, node = {0}, place = {0};
 	HG__TRY(hg__community_place(work, symmetric->n, parent, parents, parent_order, order));

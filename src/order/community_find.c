@@ -1,17 +1,20 @@
-/* Communities by local moves (Blondel, Guillaume, Lambiotte, Lefebvre 2008, their first phase). Node i with edges of weight d_i moves to the community c with
- * the largest
+/* Communities by local moves (Blondel, Guillaume, Lambiotte, Lefebvre 2008, their first phase).
+ * Node i with edges of weight d_i moves to the community c with the largest
  *
- *     w(i, c) - d_i D_c / 2M          D_c: the weights of the edges of c without i's own, 2M: of all
+ *     w(i, c) - d_i D_c / 2M          D_c: the weights of the edges of c without i's own, 2M: of
+ *                                     all
  *
- * Nodes decide in batches: all of a batch at once, in parallel, from what was true before it; then they move, in order. So the result depends on no timing. */
+ * Nodes decide in batches: all of a batch at once, in parallel, from what was true before it; then
+ * they move, in order. So the result depends on no timing. */
 #include "order/community.h"
 
-/* Batches in a sweep. Two neighbours in one batch may pass each other; with 32 batches that happens to one edge in 32. A batch of the smallest graph that is
- * worth a second thread still has some hundred nodes. */
+/* Batches in a sweep. Two neighbours in one batch may pass each other; with 32 batches that happens
+ * to one edge in 32. A batch of the smallest graph that is worth a second thread still has some
+ * hundred nodes. */
 enum { BATCHES = 32 };
 
-/* Sweeps end when less than 2 % of the nodes move, and after 6: on rings and planted communities 3 sweeps lose 0.2 % of the modelled time, 2 lose 0.7 %, and 10
- * gain nothing. */
+/* Sweeps end when less than 2 % of the nodes move, and after 6: on rings and planted communities 3
+ * sweeps lose 0.2 % of the modelled time, 2 lose 0.7 %, and 10 gain nothing. */
 enum { SWEEPS = 6, STILL = 50 };
 
 struct moves {
@@ -45,7 +48,8 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 		const double gain = (double)t->sum[t->used[k]] - part * v->sum[c];
 		if (gain < best_gain || (gain <= best_gain && (best == own || c > best)))
 			continue;
-		if (v->size[own] == 1 && v->size[c] == 1 && c > own) /* two that are alone do not change places */
+		/* two that are alone do not change places */
+		if (v->size[own] == 1 && v->size[c] == 1 && c > own)
 			continue;
 		best = c;
 		best_gain = gain;
@@ -75,10 +79,12 @@ static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct 
 {
 	int64_t moved = 0;
 	for (int64_t first = 0; first < BATCHES; first++) {
-		const int64_t count = v->symmetric->n > first ? (v->symmetric->n - first + BATCHES - 1) / BATCHES : 0;
+		const int64_t count =
+		    v->symmetric->n > first ? (v->symmetric->n - first + BATCHES - 1) / BATCHES : 0;
 #pragma omp parallel for schedule(dynamic, 64) num_threads(work->threads)
 		for (int64_t k = 0; k < count; k++)
-			v->choice[first + k * BATCHES] = decide(v, &tallies[hg__order_thread()], first + k * BATCHES);
+			v->choice[first + k * BATCHES] =
+			    decide(v, &tallies[hg__order_thread()], first + k * BATCHES);
 		moved += apply(v, first);
 	}
 	return moved;
@@ -118,18 +124,22 @@ static hg_status run(const struct hg__order_work *work, struct moves *v, struct 
 	return HG_OK;
 }
 
-hg_status hg__community_find(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const double *volume, int32_t *label, int64_t *count)
+hg_status hg__community_find(const struct hg__order_work *work,
+                             const struct hg__symmetric *symmetric, const double *volume,
+                             int32_t *label, int64_t *count)
 {
 	struct hg__buffer sum, size = {0}, choice = {0}, memory = {0}, tallies = {0};
 	int64_t most = 0;
 	for (int64_t i = 0; i < symmetric->n; i++)
-		most = hg__symmetric_degree(symmetric, i) > most ? hg__symmetric_degree(symmetric, i) : most;
+		most =
+		    hg__symmetric_degree(symmetric, i) > most ? hg__symmetric_degree(symmetric, i) : most;
 	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(double), &sum));
 	hg_status status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &size);
 	if (status == HG_OK)
 		status = hg__order_alloc(work, symmetric->n, sizeof(int32_t), &choice);
 	if (status == HG_OK)
-		status = hg__tally_make(work, (most < symmetric->n ? most : symmetric->n) + 1, &memory, &tallies);
+		status = hg__tally_make(work, (most < symmetric->n ? most : symmetric->n) + 1, &memory,
+		                        &tallies);
 	if (status == HG_OK) {
 		struct moves v = {symmetric, volume, 0, sum.data, size.data, label, choice.data};
 		status = run(work, &v, tallies.data);

@@ -1,14 +1,17 @@
-/* The graph of the communities: an edge for each two that share edges, its weight theirs together. */
+/* The graph of the communities: an edge for each two that share edges, its weight theirs
+ * together. */
 #include "order/community.h"
 
-hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct hg__buffer *memory, struct hg__buffer *tallies)
+hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct hg__buffer *memory,
+                         struct hg__buffer *tallies)
 {
 	int64_t slots = 4;
 	while (slots < 2 * most) /* at most half full */
 		slots *= 2;
 	*memory = (struct hg__buffer){0};
 	HG__TRY(hg__order_alloc(work, work->threads, sizeof(struct hg__tally), tallies));
-	const hg_status status = hg__order_alloc(work, work->threads * slots, 2 * sizeof(int32_t) + sizeof(float), memory);
+	const hg_status status =
+	    hg__order_alloc(work, work->threads * slots, 2 * sizeof(int32_t) + sizeof(float), memory);
 	if (status < 0) {
 		hg__order_free(work, tallies);
 		return status;
@@ -17,7 +20,8 @@ hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct
 	float *sum = (float *)(key + work->threads * slots);
 	int32_t *used = (int32_t *)(sum + work->threads * slots);
 	for (int t = 0; t < work->threads; t++)
-		((struct hg__tally *)tallies->data)[t] = (struct hg__tally){key + t * slots, sum + t * slots, used + t * slots, 0, slots - 1};
+		((struct hg__tally *)tallies->data)[t] =
+		    (struct hg__tally){key + t * slots, sum + t * slots, used + t * slots, 0, slots - 1};
 	for (int64_t k = 0; k < work->threads * slots; k++)
 		key[k] = -1;
 	return HG_OK;
@@ -42,7 +46,8 @@ static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
 }
 
 /* First how many neighbours each community has, then which. */
-static hg_status fill(const struct hg__order_work *work, const struct merge *g, struct hg__tally *tallies, struct hg__symmetric *out)
+static hg_status fill(const struct hg__order_work *work, const struct merge *g,
+                      struct hg__tally *tallies, struct hg__symmetric *out)
 {
 	int64_t *ptr = out->ptr_memory.data;
 #pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
@@ -85,7 +90,9 @@ static int64_t most_neighbours(const struct merge *g)
 	return most < g->count ? most : g->count;
 }
 
-hg_status hg__community_merge(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *label, int64_t count, struct hg__symmetric *merged)
+hg_status hg__community_merge(const struct hg__order_work *work,
+                              const struct hg__symmetric *symmetric, const int32_t *label,
+                              int64_t count, struct hg__symmetric *merged)
 {
 	struct hg__buffer member, begin = {0}, memory = {0}, tallies = {0};
 	*merged = (struct hg__symmetric){.n = count, .sides = 1};

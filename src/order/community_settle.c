@@ -1,10 +1,12 @@
-/* The fine order: each node moves to the mean place of its neighbours, inside its group. Neighbours further away than the group is long do not count: they are
- * the noise that no order can help. Only the order of the means counts, so nothing contracts. */
+/* The fine order: each node moves to the mean place of its neighbours, inside its group. Neighbours
+ * further away than the group is long do not count: they are the noise that no order can help. Only
+ * the order of the means counts, so nothing contracts. */
 #include <stdlib.h>
 
 #include "order/community.h"
 
-/* The means of 4 sweeps reach 4 neighbourhoods far; more changed the modelled cost of no tested graph by 1 %. */
+/* The means of 4 sweeps reach 4 neighbourhoods far; more changed the modelled cost of no tested
+ * graph by 1 %. */
 enum { SWEEPS = 4 };
 
 #define REACH 2.5
@@ -31,8 +33,9 @@ struct settle {
 	int64_t groups;
 };
 
-/* The mean place of i's neighbours within its radius, and the next radius: 5/2 of their mean distance, which is 5/4 of the band if they fill a band evenly, and
- * less if few of them lie far out. */
+/* The mean place of i's neighbours within its radius, and the next radius: 5/2 of their mean
+ * distance, which is 5/4 of the band if they fill a band evenly, and less if few of them lie far
+ * out. */
 static double mean_place(const struct settle *v, int32_t i, int64_t low, int64_t high)
 {
 	const int64_t own = v->place[i], radius = (int64_t)v->radius[i];
@@ -64,7 +67,8 @@ static void sweep(const struct hg__order_work *work, struct settle *v)
 	for (int64_t g = 0; g < v->groups; g++) {
 		const int64_t begin = v->begin[g], end = v->begin[g + 1], length = end - begin;
 		for (int64_t k = begin; k < end; k++)
-			v->want[k] = (struct want){mean_place(v, v->order[k], begin - length, end + length), v->order[k]};
+			v->want[k] = (struct want){mean_place(v, v->order[k], begin - length, end + length),
+			                           v->order[k]};
 		qsort(v->want + begin, (size_t)length, sizeof *v->want, by_want);
 		for (int64_t k = begin; k < end; k++)
 			v->order[k] = v->want[k].node;
@@ -97,7 +101,9 @@ static int64_t find_groups(int64_t n, const int32_t *group, const int32_t *order
 	return groups;
 }
 
-hg_status hg__community_settle(const struct hg__order_work *work, const struct hg__symmetric *symmetric, const int32_t *group, int64_t groups, int32_t *order)
+hg_status hg__community_settle(const struct hg__order_work *work,
+                               const struct hg__symmetric *symmetric, const int32_t *group,
+                               int64_t groups, int32_t *order)
 {
 	struct hg__buffer place, want = {0}, begin = {0}, radius = {0};
 	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &place));
@@ -107,7 +113,13 @@ hg_status hg__community_settle(const struct hg__order_work *work, const struct h
 	if (status == HG_OK)
 		status = hg__order_alloc(work, symmetric->n, sizeof(float), &radius);
 	if (status == HG_OK) {
-		struct settle v = {symmetric, order, place.data, want.data, radius.data, begin.data, find_groups(symmetric->n, group, order, begin.data)};
+		struct settle v = {symmetric,
+		                   order,
+		                   place.data,
+		                   want.data,
+		                   radius.data,
+		                   begin.data,
+		                   find_groups(symmetric->n, group, order, begin.data)};
 		status = run(work, &v);
 	}
 	hg__order_free(work, &radius);

@@ -1,15 +1,18 @@
 #include "core/graph.h"
-#include "order/order.h"
 #include "core/versioned.h"
+#include "order/order.h"
 
-/* Orders of the nodes of a graph that lies on a device: found on the host, from a copy of its rows. */
+/* Orders of the nodes of a graph that lies on a device: found on the host, from a copy of its
+ * rows. */
 
 static hg_status check_square(hg_graph *g, const char *verb)
 {
 	if (!g)
 		return HG_ERR_ARG;
 	if (g->rows != g->cols)
-		return hg__fail(g->ctx, HG_ERR_SHAPE, "%s: the graph is [%lld, %lld], expected a square one", verb, (long long)g->rows, (long long)g->cols);
+		return hg__fail(g->ctx, HG_ERR_SHAPE,
+		                "%s: the graph is [%lld, %lld], expected a square one", verb,
+		                (long long)g->rows, (long long)g->cols);
 	return HG_OK;
 }
 
@@ -27,14 +30,16 @@ static hg_status fetch_batch(hg_graph *g, struct hg__buffer *ptr, hg_order_confi
 	return HG_OK;
 }
 
-hg_status hg_graph_order(hg_graph *g, const hg_order_config *config, int32_t *order, hg_order_report *report)
+hg_status hg_graph_order(hg_graph *g, const hg_order_config *config, int32_t *order,
+                         hg_order_report *report)
 {
 	hg_order_config own = HG_ORDER_CONFIG_INIT;
 	struct hg__host_csr csr;
 	struct hg__buffer ptr;
 	HG__TRY(check_square(g, "order"));
 	if (config && !hg__struct_read(&own, sizeof own, config))
-		return hg__fail(g->ctx, HG_ERR_ARG, "order: config->size is not set: start from HG_ORDER_CONFIG_INIT");
+		return hg__fail(g->ctx, HG_ERR_ARG,
+		                "order: config->size is not set: start from HG_ORDER_CONFIG_INIT");
 	HG__TRY(fetch_batch(g, &ptr, &own));
 	hg_status status = hg__graph_fetch(g, 1, 0, &csr);
 	if (status == HG_OK) {
@@ -58,12 +63,15 @@ hg_status hg_graph_locality(hg_graph *g, hg_locality *locality)
 	hg__graph_fetch_free(g, &csr);
 	HG__TRY(status);
 	if (!hg__struct_write(locality, &found, sizeof found))
-		return hg__fail(g->ctx, HG_ERR_ARG, "locality: locality->size is not set: start from HG_LOCALITY_INIT");
+		return hg__fail(g->ctx, HG_ERR_ARG,
+		                "locality: locality->size is not set: start from HG_LOCALITY_INIT");
 	return HG_OK;
 }
 
-/* Edge (row, col) becomes (place[row], place[col]); the edge list is sorted where all are sorted. */
-static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int32_t *place, int64_t *edge, hg_graph **out)
+/* Edge (row, col) becomes (place[row], place[col]); the edge list is sorted where all are
+ * sorted. */
+static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int32_t *place,
+                         int64_t *edge, hg_graph **out)
 {
 	struct hg__buffer dst, src = {0};
 	HG__TRY(hg__buffer_host(g->ctx, g->m, sizeof(int32_t), "permute: dst", &dst));
@@ -75,7 +83,8 @@ static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int3
 				to[e] = place[i];
 				from[e] = place[csr->col[e]];
 			}
-		status = hg_graph_from_coo(g->ctx, g->rows, g->cols, g->m, to, from, csr->weight, edge, out);
+		status =
+		    hg_graph_from_coo(g->ctx, g->rows, g->cols, g->m, to, from, csr->weight, edge, out);
 	}
 	hg__buffer_free(g->ctx, &src);
 	hg__buffer_free(g->ctx, &dst);
@@ -103,8 +112,11 @@ static hg_status check_inside(hg_graph *g, const hg_order_config *batch, const i
 	for (int64_t k = 0; k < batch->graphs; k++)
 		for (int64_t i = batch->ptr[k]; i < batch->ptr[k + 1]; i++)
 			if (order[i] < batch->ptr[k] || order[i] >= batch->ptr[k + 1])
-				return hg__fail(g->ctx, HG_ERR_ARG, "permute: order[%lld] = %d leaves graph %lld of the batch, which has nodes %lld .. %lld", (long long)i,
-				                (int)order[i], (long long)k, (long long)batch->ptr[k], (long long)batch->ptr[k + 1] - 1);
+				return hg__fail(g->ctx, HG_ERR_ARG,
+				                "permute: order[%lld] = %d leaves graph %lld of the batch, which "
+				                "has nodes %lld .. %lld",
+				                (long long)i, (int)order[i], (long long)k, (long long)batch->ptr[k],
+				                (long long)batch->ptr[k + 1] - 1);
 	return HG_OK;
 }
 
@@ -122,7 +134,8 @@ hg_status hg_graph_permute(hg_graph *g, const int32_t *order, int64_t *edge, hg_
 	if (status == HG_OK) {
 		status = hg__order_check(&work, g->rows, order, place.data);
 		if (status < 0)
-			status = hg__fail(g->ctx, HG_ERR_ARG, "permute: order is no permutation of 0 .. %lld", (long long)g->rows - 1);
+			status = hg__fail(g->ctx, HG_ERR_ARG, "permute: order is no permutation of 0 .. %lld",
+			                  (long long)g->rows - 1);
 	}
 	if (status == HG_OK)
 		status = check_inside(g, &batch, order);

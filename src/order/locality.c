@@ -1,16 +1,21 @@
-/* What a sweep over the rows finds in caches, from one pass over the edges. Sweep follows sweep, so a first use has an age, too: since the last one before.
+/* What a sweep over the rows finds in caches, from one pass over the edges. Sweep follows sweep, so
+ * a first use has an age, too: since the last one before.
  *
- * Let f(t) be the share of edges whose source was last used more than t edges ago. The mean number of different sources in a window of t edges is then
+ * Let f(t) be the share of edges whose source was last used more than t edges ago. The mean number
+ * of different sources in a window of t edges is then
  *
- *     s(t) = f(0) + f(1) + ... + f(t-1)                                   (working sets: Denning and Schwartz 1972)
+ *     s(t) = f(0) + f(1) + ... + f(t-1)                                   (working sets: Denning
+ *         and Schwartz 1972)
  *
- * and a cache of C lines that forgets the least recently used one misses f(t) of all edges, where s(t) = C. One histogram of ages answers for every C. */
+ * and a cache of C lines that forgets the least recently used one misses f(t) of all edges, where
+ * s(t) = C. One histogram of ages answers for every C. */
 #include <string.h>
 
-#include "order/order.h"
 #include "core/plan_tiles.h"
+#include "order/order.h"
 
-/* Ages are counted in 16 classes for each power of two: a class is at most 1/16 wide, and so is the error of t. */
+/* Ages are counted in 16 classes for each power of two: a class is at most 1/16 wide, and so is the
+ * error of t. */
 enum { PARTS = 16, CLASSES = 64 * PARTS };
 
 static int class_of(int64_t age)
@@ -33,7 +38,8 @@ static double miss_share(const int64_t *count, int64_t m, double lines)
 	double set = 0;
 	int64_t missing = m;
 	for (int c = 1; c < CLASSES - PARTS && missing > 0; c++) {
-		const double width = (double)(class_begin(c + 1) - class_begin(c)), share = (double)missing / (double)m;
+		const double width = (double)(class_begin(c + 1) - class_begin(c)),
+		             share = (double)missing / (double)m;
 		if (set + share * width >= lines)
 			return share;
 		set += share * width;
@@ -48,7 +54,8 @@ struct sweep {
 	int64_t tiled; /* different sources of all windows (core/plan_tiles.h) */
 };
 
-static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order, struct sweep *s)
+static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order,
+                       struct sweep *s)
 {
 	int64_t now = 0, tile = 0;
 	for (int64_t k = 0; k < n; k++) {
@@ -73,10 +80,13 @@ static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, con
 			s->count[class_of(now - s->last[j] + s->first[j])]++;
 }
 
-/* The time of an edge is that of its slowest road: a line of 128 bytes from the first level (132 SMs, 128 bytes a clock, 1.98 GHz: 4 ps), from the second one
- * (9.2 TB/s) if it is not in the first, and from memory (4.1 TB/s) if it is in neither. The last two are the gather's measured times on an H200, F = 64, of graphs
- * that fit the second level (13.8 ps an edge) and that do not (27.2 ps where 88 % miss); they give 12.7 ps for Kron-21, where 12.8 was measured. At F = 128 (half
- * the lines, twice the bytes) they are within 10 % of what was measured on the same three graphs. */
+/* The time of an edge is that of its slowest road: a line of 128 bytes from the first level (132
+ * SMs, 128 bytes a clock, 1.98 GHz: 4 ps), from the second one (9.2 TB/s) if it is not in the
+ * first, and from memory (4.1 TB/s) if it is in neither. The last two are the gather's measured
+ * times on an H200, F = 64, of graphs that fit the second level (13.8 ps an edge) and that do not
+ * (27.2 ps where 88 % miss); they give 12.7 ps for Kron-21, where 12.8 was measured. At F = 128
+ * (half the lines, twice the bytes) they are within 10 % of what was measured on the same three
+ * graphs. */
 #define PS_EDGE 4.0
 #define PS_NEAR 13.9
 #define PS_FAR 31.0
@@ -85,11 +95,13 @@ static void sweep_rows(int64_t n, const int64_t *rowptr, const int32_t *col, con
 
 static double slowest(double near_miss, double far_miss)
 {
-	const double second = PS_NEAR * near_miss, memory = PS_FAR * far_miss, most = second > memory ? second : memory;
+	const double second = PS_NEAR * near_miss, memory = PS_FAR * far_miss,
+	             most = second > memory ? second : memory;
 	return most > PS_EDGE ? most : PS_EDGE;
 }
 
-hg_status hg__locality(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order, hg_locality *locality)
+hg_status hg__locality(const struct hg__order_work *work, int64_t n, const int64_t *rowptr,
+                       const int32_t *col, const int32_t *order, hg_locality *locality)
 {
 	const int64_t m = rowptr[n];
 	struct hg__buffer last, memory;

@@ -8,7 +8,8 @@
 #include "core/rounding.h"
 #include "core/versioned.h"
 
-typedef hg_status (*method_fn)(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
+typedef hg_status (*method_fn)(const struct hg__order_work *work,
+                               const struct hg__symmetric *symmetric, int32_t *order);
 
 /* Public names and, in the same order, what they do; NULL: the choice between the others. */
 static const hg_order_method methods[] = {
@@ -18,7 +19,8 @@ static const hg_order_method methods[] = {
     {"rcm", "breadth first from the rim, by degree, reversed"},
     {"degree", "many neighbours first"},
 };
-static const method_fn functions[] = {NULL, hg__order_community, hg__order_leading, hg__order_rcm, hg__order_degree};
+static const method_fn functions[] = {NULL, hg__order_community, hg__order_leading, hg__order_rcm,
+                                      hg__order_degree};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 const hg_order_method *hg_order_methods(size_t *count)
@@ -64,7 +66,8 @@ static hg_status check_batch(const struct search *s)
 	const int64_t *ptr = s->config.ptr;
 	if (s->config.graphs == 0 && !ptr)
 		return HG_OK;
-	if (s->config.graphs < 0 || s->config.graphs > INT32_MAX || !ptr || ptr[0] != 0 || ptr[s->config.graphs] != s->n)
+	if (s->config.graphs < 0 || s->config.graphs > INT32_MAX || !ptr || ptr[0] != 0 ||
+	    ptr[s->config.graphs] != s->n)
 		return fail(s, "the batch's pointers must go from 0 to the number of nodes");
 	for (int64_t g = 0; g < s->config.graphs; g++)
 		if (ptr[g + 1] < ptr[g])
@@ -72,7 +75,8 @@ static hg_status check_batch(const struct search *s)
 	return HG_OK;
 }
 
-/* Nodes stay inside their graph: a stable sort by graph, which changes nothing else, for no edge leaves its graph. */
+/* Nodes stay inside their graph: a stable sort by graph, which changes nothing else, for no edge
+ * leaves its graph. */
 static hg_status keep_batch(const struct search *s, int32_t *order)
 {
 	struct hg__buffer graph, key = {0};
@@ -118,7 +122,9 @@ static hg_status choose(struct search *s, int32_t *order)
 	for (int method = 1; method < METHODS && status == HG_OK; method++) {
 		hg_locality locality;
 		status = apply(s, method, other.data, &locality);
-		if (status < 0 || locality.gather_ps > (1 - s->config.margin) * s->report.before.gather_ps || locality.gather_ps >= s->report.after.gather_ps)
+		if (status < 0 ||
+		    locality.gather_ps > (1 - s->config.margin) * s->report.before.gather_ps ||
+		    locality.gather_ps >= s->report.after.gather_ps)
 			continue;
 		s->report.method = methods[method].name;
 		s->report.after = locality;
@@ -128,7 +134,8 @@ static hg_status choose(struct search *s, int32_t *order)
 	return status;
 }
 
-/* Starting threads costs some 10 us, and a sweep over the edges starts them 32 times: 1 % of the 30 ms that a million edges take. */
+/* Starting threads costs some 10 us, and a sweep over the edges starts them 32 times: 1 % of the 30
+ * ms that a million edges take. */
 static int useful_threads(hg_context *ctx, int64_t m)
 {
 #ifdef _OPENMP
@@ -154,12 +161,14 @@ static hg_status find(struct search *s, int32_t *order)
 	HG__TRY(hg__locality(&s->work, s->n, s->rowptr, s->col, NULL, &s->report.before));
 	HG__TRY(hg__symmetric_make(&s->work, s->n, s->rowptr, s->col, &s->symmetric));
 	s->report.method = methods[method].name;
-	const hg_status status = functions[method] ? apply(s, method, order, &s->report.after) : choose(s, order);
+	const hg_status status =
+	    functions[method] ? apply(s, method, order, &s->report.after) : choose(s, order);
 	hg__symmetric_free(&s->work, &s->symmetric);
 	return status;
 }
 
-hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t n, const int64_t *rowptr, const int32_t *col, int32_t *order,
+hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t n,
+                         const int64_t *rowptr, const int32_t *col, int32_t *order,
                          hg_order_report *report)
 {
 	const hg_order_config standard = HG_ORDER_CONFIG_INIT;
@@ -169,7 +178,8 @@ hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t
 	if (config && !hg__struct_read(&s.config, sizeof s.config, config))
 		return fail(&s, "config->size is not set: start from HG_ORDER_CONFIG_INIT");
 	if (!s.config.method || !(s.config.margin >= 0 && s.config.margin < 1) || (n > 0 && !order))
-		return fail(&s, !order && n > 0 ? "the pointer for the result is NULL" : "config has no method, or a margin outside of [0, 1)");
+		return fail(&s, !order && n > 0 ? "the pointer for the result is NULL"
+		                                : "config has no method, or a margin outside of [0, 1)");
 	struct hg__rounding rounding;
 	s.work.progress = s.config.progress;
 	hg__rounding_begin(&rounding);
@@ -182,12 +192,14 @@ hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t
 	return HG_OK;
 }
 
-hg_status hg_order_find(const hg_order_config *config, int64_t n, const int64_t *rowptr, const int32_t *col, int32_t *order, hg_order_report *report)
+hg_status hg_order_find(const hg_order_config *config, int64_t n, const int64_t *rowptr,
+                        const int32_t *col, int32_t *order, hg_order_report *report)
 {
 	return hg__order_find(NULL, config, n, rowptr, col, order, report);
 }
 
-hg_status hg_order_locality(int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order, hg_locality *locality)
+hg_status hg_order_locality(int64_t n, const int64_t *rowptr, const int32_t *col,
+                            const int32_t *order, hg_locality *locality)
 {
 	const struct search s = {.n = n, .rowptr = rowptr, .col = col, .work = {NULL, NULL, 1}};
 	hg_locality found;

@@ -9,13 +9,16 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the search for an order needs of its surroundings. Memory comes from the context's hooks, or from malloc where there is none. */
+/* What the search for an order needs of its surroundings. Memory comes from the context's hooks, or
+ * from malloc where there is none. */
 struct hg__order_work {
 	hg_context *ctx;
 	const hg_progress *progress;
 	int threads; /* as many as there may be: no result depends on it */
 };
-HG_NODISCARD hg_status hg__order_alloc(const struct hg__order_work *work, int64_t count, size_t size, struct hg__buffer *memory); /* zeroed */
+/* zeroed */
+HG_NODISCARD hg_status hg__order_alloc(const struct hg__order_work *work, int64_t count,
+                                       size_t size, struct hg__buffer *memory);
 void hg__order_free(const struct hg__order_work *work, struct hg__buffer *memory);
 /* The calling thread's number, below work->threads. */
 static inline int hg__order_thread(void)
@@ -26,7 +29,8 @@ static inline int hg__order_thread(void)
 	return 0;
 #endif
 }
-/* All passes over the edges look up something of a node for each of them, at random in memory: asked for this many edges ahead, most of it is there in time. */
+/* All passes over the edges look up something of a node for each of them, at random in memory:
+ * asked for this many edges ahead, most of it is there in time. */
 enum { HG__AHEAD = 16 };
 static inline void hg__order_prefetch(const void *memory)
 {
@@ -37,10 +41,12 @@ static inline void hg__order_prefetch(const void *memory)
 #endif
 }
 /* HG_ERR_STATE where the watcher asks to stop. */
-HG_NODISCARD hg_status hg__order_step(const struct hg__order_work *work, const char *what, int64_t done, int64_t total);
+HG_NODISCARD hg_status hg__order_step(const struct hg__order_work *work, const char *what,
+                                      int64_t done, int64_t total);
 
-/* Edges without direction: the neighbours of i are entries ptr[i] .. ptr[i+1]-1 of each side. A side holds the edges as they came in and, unless the pattern is
- * symmetric, another the same from their sources. */
+/* Edges without direction: the neighbours of i are entries ptr[i] .. ptr[i+1]-1 of each side. A
+ * side holds the edges as they came in and, unless the pattern is symmetric, another the same from
+ * their sources. */
 struct hg__side {
 	const int64_t *ptr;
 	const int32_t *id;
@@ -52,7 +58,9 @@ struct hg__symmetric {
 	struct hg__side side[2];
 	struct hg__buffer ptr_memory, id_memory, weight_memory; /* what this graph owns */
 };
-HG_NODISCARD hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, struct hg__symmetric *symmetric);
+HG_NODISCARD hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n,
+                                          const int64_t *rowptr, const int32_t *col,
+                                          struct hg__symmetric *symmetric);
 void hg__symmetric_free(const struct hg__order_work *work, struct hg__symmetric *symmetric);
 static inline int64_t hg__symmetric_degree(const struct hg__symmetric *symmetric, int64_t i)
 {
@@ -63,20 +71,29 @@ static inline int64_t hg__symmetric_degree(const struct hg__symmetric *symmetric
 }
 
 /* order [n] of each method. */
-HG_NODISCARD hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
-HG_NODISCARD hg_status hg__order_leading(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
-HG_NODISCARD hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
-HG_NODISCARD hg_status hg__order_community(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_degree(const struct hg__order_work *work,
+                                        const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_leading(const struct hg__order_work *work,
+                                         const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_rcm(const struct hg__order_work *work,
+                                     const struct hg__symmetric *symmetric, int32_t *order);
+HG_NODISCARD hg_status hg__order_community(const struct hg__order_work *work,
+                                           const struct hg__symmetric *symmetric, int32_t *order);
 
-/* hg_order_find and hg_order_check with their memory and sentences from a context (NULL: malloc, none). */
-HG_NODISCARD hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t n, const int64_t *rowptr, const int32_t *col, int32_t *order,
+/* hg_order_find and hg_order_check with their memory and sentences from a context (NULL: malloc,
+ * none). */
+HG_NODISCARD hg_status hg__order_find(hg_context *ctx, const hg_order_config *config, int64_t n,
+                                      const int64_t *rowptr, const int32_t *col, int32_t *order,
                                       hg_order_report *report);
-HG_NODISCARD hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const int32_t *order, int32_t *place);
+HG_NODISCARD hg_status hg__order_check(const struct hg__order_work *work, int64_t n,
+                                       const int32_t *order, int32_t *place);
 
 /* Stable counting sort of 0 .. n-1 by key in [0, keys). */
-HG_NODISCARD hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys, const int32_t *key, int32_t *order);
+HG_NODISCARD hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys,
+                                        const int32_t *key, int32_t *order);
 
-HG_NODISCARD hg_status hg__locality(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, const int32_t *order,
+HG_NODISCARD hg_status hg__locality(const struct hg__order_work *work, int64_t n,
+                                    const int64_t *rowptr, const int32_t *col, const int32_t *order,
                                     hg_locality *locality);
 
 HG_EXTERN_C_END

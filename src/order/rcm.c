@@ -1,4 +1,5 @@
-/* Cuthill and McKee 1969, reversed (George 1971): breadth first from a node on the rim, neighbours by rising degree. */
+/* Cuthill and McKee 1969, reversed (George 1971): breadth first from a node on the rim, neighbours
+ * by rising degree. */
 #include <stdlib.h>
 
 #include "order/order.h"
@@ -17,7 +18,8 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Append the neighbours of i that nobody has reached. They are sorted by rank: the queue holds ranks until then. */
+/* Append the neighbours of i that nobody has reached. They are sorted by rank: the queue holds
+ * ranks until then. */
 static void visit(struct bfs *b, const int32_t *by_rank, int32_t i)
 {
 	const int64_t first = b->end;
@@ -45,8 +47,10 @@ static int32_t search(struct bfs *b, const int32_t *by_rank, int32_t root)
 	return b->order[b->end - 1];
 }
 
-/* Two searches for a node on the rim (each begins where the last one ended: further out), and the third one counts. */
-static hg_status all_components(const struct hg__order_work *work, struct bfs *b, const int32_t *by_rank)
+/* Two searches for a node on the rim (each begins where the last one ended: further out), and the
+ * third one counts. */
+static hg_status all_components(const struct hg__order_work *work, struct bfs *b,
+                                const int32_t *by_rank)
 {
 	for (int64_t i = 0; i < b->symmetric->n; i++)
 		b->depth[i] = -1;
@@ -75,7 +79,8 @@ static void reverse(int64_t n, int32_t *a)
 	}
 }
 
-hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
+hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symmetric *symmetric,
+                        int32_t *order)
 {
 	struct hg__buffer depth, rank = {0}, ranked = {0};
 	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &depth));

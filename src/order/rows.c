@@ -3,7 +3,8 @@
 
 #include "order/order.h"
 
-hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const int32_t *order, int32_t *place)
+hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const int32_t *order,
+                          int32_t *place)
 {
 	struct hg__buffer own = {0};
 	if (n < 0 || n > INT32_MAX || (n > 0 && !order))
@@ -36,16 +37,19 @@ hg_status hg_order_rows(int64_t n, const int32_t *order, size_t bytes, const voi
 	if (n > 0 && bytes > 0 && (!from || !to))
 		return HG_ERR_ARG;
 	for (int64_t k = 0; k < n && bytes > 0; k++)
-		memcpy((char *)to + (size_t)k * bytes, (const char *)from + (size_t)order[k] * bytes, bytes);
+		memcpy((char *)to + (size_t)k * bytes, (const char *)from + (size_t)order[k] * bytes,
+		       bytes);
 	return HG_OK;
 }
 
-hg_status hg_order_rows_back(int64_t n, const int32_t *order, size_t bytes, const void *from, void *to)
+hg_status hg_order_rows_back(int64_t n, const int32_t *order, size_t bytes, const void *from,
+                             void *to)
 {
 	HG__TRY(hg_order_check(n, order, NULL));
 	if (n > 0 && bytes > 0 && (!from || !to))
 		return HG_ERR_ARG;
 	for (int64_t k = 0; k < n && bytes > 0; k++)
-		memcpy((char *)to + (size_t)order[k] * bytes, (const char *)from + (size_t)k * bytes, bytes);
+		memcpy((char *)to + (size_t)order[k] * bytes, (const char *)from + (size_t)k * bytes,
+		       bytes);
 	return HG_OK;
 }

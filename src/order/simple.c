@@ -1,7 +1,8 @@
 /* Orders that cost one or two passes over the edges. */
 #include "order/order.h"
 
-hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys, const int32_t *key, int32_t *order)
+hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys,
+                           const int32_t *key, int32_t *order)
 {
 	struct hg__buffer memory;
 	HG__TRY(hg__order_alloc(work, keys + 1, sizeof(int64_t), &memory));
@@ -16,15 +17,18 @@ hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t
 	return HG_OK;
 }
 
-/* rank [n] <- what place each node has by falling degree, ties by number; order <- the nodes in that order. */
-static hg_status by_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *rank, int32_t *order)
+/* rank [n] <- what place each node has by falling degree, ties by number; order <- the nodes in
+ * that order. */
+static hg_status by_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric,
+                           int32_t *rank, int32_t *order)
 {
 	int64_t most = 0;
 	for (int64_t i = 0; i < symmetric->n; i++) {
 		const int64_t degree = hg__symmetric_degree(symmetric, i);
 		most = degree > most ? degree : most;
 	}
-	most = most < INT32_MAX ? most : INT32_MAX - 1; /* who has more neighbours than that shares a place with the others */
+	/* who has more neighbours than that shares a place with the others */
+	most = most < INT32_MAX ? most : INT32_MAX - 1;
 	for (int64_t i = 0; i < symmetric->n; i++) {
 		const int64_t degree = hg__symmetric_degree(symmetric, i);
 		rank[i] = (int32_t)(degree < most ? most - degree : 0);
@@ -35,7 +39,8 @@ static hg_status by_degree(const struct hg__order_work *work, const struct hg__s
 	return HG_OK;
 }
 
-hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
+hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric,
+                           int32_t *order)
 {
 	struct hg__buffer rank;
 	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &rank));
@@ -55,7 +60,8 @@ static int32_t leader(const struct hg__symmetric *symmetric, const int32_t *rank
 	return best == INT32_MAX ? rank[i] : best;
 }
 
-hg_status hg__order_leading(const struct hg__order_work *work, const struct hg__symmetric *symmetric, int32_t *order)
+hg_status hg__order_leading(const struct hg__order_work *work,
+                            const struct hg__symmetric *symmetric, int32_t *order)
 {
 	struct hg__buffer rank, key = {0};
 	HG__TRY(hg__order_alloc(work, symmetric->n, sizeof(int32_t), &rank));

@@ -3,8 +3,10 @@
 
 #include "order/order.h"
 
-/* ptr [n+1] <- where the out-edges of each node begin; id <- their destinations, ascending: a counting sort. */
-static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int64_t *ptr, int32_t *id)
+/* ptr [n+1] <- where the out-edges of each node begin; id <- their destinations, ascending: a
+ * counting sort. */
+static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int64_t *ptr,
+                      int32_t *id)
 {
 	const int64_t m = rowptr[n];
 	for (int64_t e = 0; e < m; e++)
@@ -23,22 +25,28 @@ static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int6
 	ptr[0] = 0;
 }
 
-/* Is the transpose the same again? (Where rows are not sorted the answer may be a false no, which costs time and nothing else.) */
-static int same_pattern(int64_t n, const int64_t *rowptr, const int32_t *col, const int64_t *ptr, const int32_t *id)
+/* Is the transpose the same again? (Where rows are not sorted the answer may be a false no, which
+ * costs time and nothing else.) */
+static int same_pattern(int64_t n, const int64_t *rowptr, const int32_t *col, const int64_t *ptr,
+                        const int32_t *id)
 {
-	return memcmp(rowptr, ptr, (size_t)(n + 1) * sizeof *ptr) == 0 && (rowptr[n] == 0 || memcmp(col, id, (size_t)rowptr[n] * sizeof *id) == 0);
+	return memcmp(rowptr, ptr, (size_t)(n + 1) * sizeof *ptr) == 0 &&
+	       (rowptr[n] == 0 || memcmp(col, id, (size_t)rowptr[n] * sizeof *id) == 0);
 }
 
-hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n, const int64_t *rowptr, const int32_t *col, struct hg__symmetric *symmetric)
+hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n, const int64_t *rowptr,
+                             const int32_t *col, struct hg__symmetric *symmetric)
 {
-	*symmetric = (struct hg__symmetric){.n = n, .sides = 1, .side = {{rowptr, col, NULL}, {NULL, NULL, NULL}}};
+	*symmetric = (struct hg__symmetric){
+	    .n = n, .sides = 1, .side = {{rowptr, col, NULL}, {NULL, NULL, NULL}}};
 	hg_status status = hg__order_alloc(work, n + 1, sizeof(int64_t), &symmetric->ptr_memory);
 	if (status == HG_OK)
 		status = hg__order_alloc(work, rowptr[n], sizeof(int32_t), &symmetric->id_memory);
 	if (status == HG_OK) {
 		transpose(n, rowptr, col, symmetric->ptr_memory.data, symmetric->id_memory.data);
 		if (!same_pattern(n, rowptr, col, symmetric->ptr_memory.data, symmetric->id_memory.data))
-			symmetric->side[symmetric->sides++] = (struct hg__side){symmetric->ptr_memory.data, symmetric->id_memory.data, NULL};
+			symmetric->side[symmetric->sides++] =
+			    (struct hg__side){symmetric->ptr_memory.data, symmetric->id_memory.data, NULL};
 	}
 	if (status < 0 || symmetric->sides == 1) {
 		hg__order_free(work, &symmetric->ptr_memory);

@@ -3,7 +3,8 @@
 
 #include "order/order.h"
 
-hg_status hg__order_alloc(const struct hg__order_work *work, int64_t count, size_t size, struct hg__buffer *memory)
+hg_status hg__order_alloc(const struct hg__order_work *work, int64_t count, size_t size,
+                          struct hg__buffer *memory)
 {
 	*memory = (struct hg__buffer){0};
 	if (count == 0)
@@ -24,9 +25,11 @@ void hg__order_free(const struct hg__order_work *work, struct hg__buffer *memory
 	*memory = (struct hg__buffer){0};
 }
 
-hg_status hg__order_step(const struct hg__order_work *work, const char *what, int64_t done, int64_t total)
+hg_status hg__order_step(const struct hg__order_work *work, const char *what, int64_t done,
+                         int64_t total)
 {
-	if (!work->progress || !work->progress->step || !work->progress->step(work->progress->user, what, done, total))
+	if (!work->progress || !work->progress->step ||
+	    !work->progress->step(work->progress->user, what, done, total))
 		return HG_OK;
 	return hg__fail(work->ctx, HG_ERR_STATE, "%s: stopped on request", what);
 }

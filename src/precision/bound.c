@@ -84,8 +84,10 @@ double hg__largest_sum_f16(double term, int64_t k)
 
 double hg__bound_sum_f16(const struct hg__sum_f16 *s)
 {
-	const double f = fabs(s->factor), gamma = hg__gamma(hg__depth_f16(s->edges, s->batch, s->pieces), u16);
+	const double f = fabs(s->factor),
+	             gamma = hg__gamma(hg__depth_f16(s->edges, s->batch, s->pieces), u16);
 	const double subnormal = f < 0x1p-14 ? s->abs_sum : 0;
-	const double near_zero = f * s->tiny + (double)batches(s->edges, s->batch, s->pieces) + subnormal;
+	const double near_zero =
+	    f * s->tiny + (double)batches(s->edges, s->batch, s->pieces) + subnormal;
 	return scaled(gamma, f * s->abs_sum) + (1 + gamma) * eta16 / 2 * near_zero;
 }

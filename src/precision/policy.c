@@ -9,13 +9,17 @@
 		sizeof(hg_loss_scale_config), 0, 1.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 \
 	}
 
-/* The policies by name. The naive one shows what goes wrong, so nothing is mended. fp32 has nothing to scale the loss for: its gradients do not underflow before fp16's would. */
+/* The policies by name. The naive one shows what goes wrong, so nothing is mended. fp32 has nothing
+ * to scale the loss for: its gradients do not underflow before fp16's would. */
 enum { FP32, FP16, FP16_DISCRETIZED, FP16_NAIVE, POLICIES };
 static const hg_policy table[POLICIES] = {
     [FP32] = {sizeof(hg_policy), "fp32", HG_F32, HG_ACC_F32, HG_UNPROVED_GUARD, 1, LOSS_SCALE_OFF},
-    [FP16] = {sizeof(hg_policy), "fp16", HG_F16, HG_ACC_F32, HG_UNPROVED_GUARD, 1, HG_LOSS_SCALE_CONFIG_INIT},
-    [FP16_DISCRETIZED] = {sizeof(hg_policy), "fp16-discretized", HG_F16, HG_ACC_F16_DISCRETIZED, HG_UNPROVED_GUARD, 1, HG_LOSS_SCALE_CONFIG_INIT},
-    [FP16_NAIVE] = {sizeof(hg_policy), "fp16-naive", HG_F16, HG_ACC_F16_NAIVE, HG_UNPROVED_GUARD, 0, HG_LOSS_SCALE_CONFIG_INIT},
+    [FP16] = {sizeof(hg_policy), "fp16", HG_F16, HG_ACC_F32, HG_UNPROVED_GUARD, 1,
+              HG_LOSS_SCALE_CONFIG_INIT},
+    [FP16_DISCRETIZED] = {sizeof(hg_policy), "fp16-discretized", HG_F16, HG_ACC_F16_DISCRETIZED,
+                          HG_UNPROVED_GUARD, 1, HG_LOSS_SCALE_CONFIG_INIT},
+    [FP16_NAIVE] = {sizeof(hg_policy), "fp16-naive", HG_F16, HG_ACC_F16_NAIVE, HG_UNPROVED_GUARD, 0,
+                    HG_LOSS_SCALE_CONFIG_INIT},
 };
 
 hg_policy hg_policy_fp32(void)
@@ -88,7 +92,8 @@ const char *hg_evidence_name(hg_evidence evidence)
 const char *hg_verdict_name(hg_verdict verdict)
 {
 	static const char *const name[] = {
-	    [HG_PROVED] = "proved", [HG_GUARDED] = "guarded", [HG_PROMOTED] = "promoted", [HG_REFUSED] = "refused", [HG_EXACT] = "exact",
+	    [HG_PROVED] = "proved",   [HG_GUARDED] = "guarded", [HG_PROMOTED] = "promoted",
+	    [HG_REFUSED] = "refused", [HG_EXACT] = "exact",
 	};
 	return (size_t)verdict < sizeof name / sizeof name[0] ? name[verdict] : "unknown";
 }

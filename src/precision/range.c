@@ -4,22 +4,26 @@
 
 #include "precision/bound.h"
 
-/* bound * (1 + gamma), and what rounding near 0 adds: half a smallest subnormal each, times factors up to 2^23 that come later. 0 stays 0 (not 0 * INFINITY); a NaN
- * stays one and proves nothing. */
+/* bound * (1 + gamma), and what rounding near 0 adds: half a smallest subnormal each, times factors
+ * up to 2^23 that come later. 0 stays 0 (not 0 * INFINITY); a NaN stays one and proves nothing. */
 static double with_rounding(double bound, double depth)
 {
-	return bound == 0 ? 0 : bound * (1 + hg__gamma(depth, hg_dtype_get(HG_F32)->u)) + depth * 0x1p-127;
+	return bound == 0 ? 0
+	                  : bound * (1 + hg__gamma(depth, hg_dtype_get(HG_F32)->u)) + depth * 0x1p-127;
 }
 
-/* By how much sums in f16 arithmetic exceed the sum of their exact |terms|: inside, before they are scaled, and as a whole. A term has six roundings beside the
- * additions (bound.h). Discretized: the batches, then what the pieces of a row give; a row of no more than a batch is one piece, and others have four entries or
- * more to a piece (core/csr.h: two neighbours together have item_work, at least 8). */
+/* By how much sums in f16 arithmetic exceed the sum of their exact |terms|: inside, before they are
+ * scaled, and as a whole. A term has six roundings beside the additions (bound.h). Discretized: the
+ * batches, then what the pieces of a row give; a row of no more than a batch is one piece, and
+ * others have four entries or more to a piece (core/csr.h: two neighbours together have item_work,
+ * at least 8). */
 struct growth {
 	double inside, whole;
 };
 static struct growth growth_of(const struct hg__narrowing *n)
 {
-	const double u = hg_dtype_get(HG_F16)->u, terms = (double)n->terms, batch = n->accumulate == HG_ACC_F16_DISCRETIZED ? (double)n->batch : terms;
+	const double u = hg_dtype_get(HG_F16)->u, terms = (double)n->terms,
+	             batch = n->accumulate == HG_ACC_F16_DISCRETIZED ? (double)n->batch : terms;
 	struct growth g = {.inside = (1 + hg__gamma(6, u)) * hg__growth_f16(fmin(terms, batch))};
 	g.whole = g.inside;
 	if (terms > batch)
@@ -29,9 +33,14 @@ static struct growth growth_of(const struct hg__narrowing *n)
 
 static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 {
-	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED, [HG_UNPROVED_PROMOTE] = HG_PROMOTED, [HG_UNPROVED_REFUSE] = HG_REFUSED};
-	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max, [HG_UNPROVED_PROMOTE] = in_f32, [HG_UNPROVED_REFUSE] = INFINITY};
-	const struct hg__resolved out = {.verdict = verdict[choice], .bound = bound[choice], .sure = bound[choice]};
+	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED,
+	                                     [HG_UNPROVED_PROMOTE] = HG_PROMOTED,
+	                                     [HG_UNPROVED_REFUSE] = HG_REFUSED};
+	const double bound[] = {[HG_UNPROVED_GUARD] = hg_dtype_get(HG_F16)->max,
+	                        [HG_UNPROVED_PROMOTE] = in_f32,
+	                        [HG_UNPROVED_REFUSE] = INFINITY};
+	const struct hg__resolved out = {
+	    .verdict = verdict[choice], .bound = bound[choice], .sure = bound[choice]};
 	return out;
 }
 
@@ -39,20 +48,28 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
-	const double wide = with_rounding(n->bound, n->depth), in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide : INFINITY;
+	const double wide = with_rounding(n->bound, n->depth),
+	             in_f32 = fmax(wide, with_rounding(n->inner, n->depth)) < f32->overflow ? wide
+	                                                                                    : INFINITY;
 	if (n->state != HG_F16) {
-		const struct hg__resolved exact = {.verdict = HG_EXACT, .bound = in_f32, .sure = in_f32, .claim = in_f32, .sure_claim = in_f32};
+		const struct hg__resolved exact = {.verdict = HG_EXACT,
+		                                   .bound = in_f32,
+		                                   .sure = in_f32,
+		                                   .claim = in_f32,
+		                                   .sure_claim = in_f32};
 		return exact;
 	}
 	const struct growth growth = growth_of(n);
 	const int half_sums = n->accumulate != HG_ACC_F32;
 	const double total = half_sums && in_f32 > 0 ? (in_f32 + n->tiny) * growth.whole : in_f32;
-	const double partial = half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
+	const double partial =
+	    half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
 	struct hg__resolved out = unproved(n->unproved, in_f32);
 	out.claim = out.sure_claim = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return out;
-	const double stored = total + hg__bound_narrow(HG_F16, total), most = stored < f16->max ? stored : f16->max;
+	const double stored = total + hg__bound_narrow(HG_F16, total),
+	             most = stored < f16->max ? stored : f16->max;
 	out.verdict = HG_PROVED;
 	out.bound = out.sure = out.claim = out.sure_claim = most;
 	return out;
@@ -63,7 +80,8 @@ static double times(double bound, int shift)
 	return bound < (double)INFINITY ? ldexp(bound, shift) : bound;
 }
 
-/* A power of two rounds nothing in f32; what it may make vanish is counted by the smallest half that `stored` may be off. */
+/* A power of two rounds nothing in f32; what it may make vanish is counted by the smallest half
+ * that `stored` may be off. */
 struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 {
 	if (!n->shift)
@@ -79,7 +97,8 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 }
 
 /* Behind a guard a half is at most the largest one, whatever has been assumed. */
-struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const struct hg__narrowing *assumed)
+struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure,
+                                         const struct hg__narrowing *assumed)
 {
 	const struct hg__resolved certain = hg__resolve(sure);
 	struct hg__resolved out = hg__resolve(assumed);
@@ -90,9 +109,15 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure, const
 		out.by_weights = 1;
 	}
 	out.sure_claim = certain.claim;
-	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16 ? certain.bound : times(hg_dtype_get(HG_F16)->max, assumed->shift);
+	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16
+	               ? certain.bound
+	               : times(hg_dtype_get(HG_F16)->max, assumed->shift);
 	if (out.verdict == HG_PROMOTED)
-		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound, .depth = sure->depth, .inner = sure->inner, .state = HG_F32}).bound;
+		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound,
+		                                               .depth = sure->depth,
+		                                               .inner = sure->inner,
+		                                               .state = HG_F32})
+		               .bound;
 	return out;
 }
 
@@ -112,6 +137,7 @@ double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, doub
 
 hg_verdict hg__verdict_worse(hg_verdict a, hg_verdict b)
 {
-	static const int rank[] = {[HG_PROVED] = 0, [HG_EXACT] = 0, [HG_GUARDED] = 1, [HG_PROMOTED] = 2, [HG_REFUSED] = 3};
+	static const int rank[] = {
+	    [HG_PROVED] = 0, [HG_EXACT] = 0, [HG_GUARDED] = 1, [HG_PROMOTED] = 2, [HG_REFUSED] = 3};
 	return rank[b] > rank[a] ? b : a;
 }

@@ -6,13 +6,17 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What is wrong with a configuration, as a sentence without a subject ("growth_factor must be > 1"); NULL if nothing is. */
+/* What is wrong with a configuration, as a sentence without a subject ("growth_factor must be >
+ * 1"); NULL if nothing is. */
 const char *hg__loss_scale_fault(const hg_loss_scale_config *config);
 
-/* A step with a gradient that is not finite. Growth starts over; the tolerance pays first, then the scale.
+/* A step with a gradient that is not finite. Growth starts over; the tolerance pays first, then the
+ * scale.
  *
- *     tolerance <- max(tolerance - 1, 0);    scale <- max(scale * backoff_factor, min_scale)  if tolerance = 0 */
-HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state, const hg_loss_scale_config *config)
+ *     tolerance <- max(tolerance - 1, 0);    scale <- max(scale * backoff_factor, min_scale)  if
+ *                                            tolerance = 0 */
+HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state,
+                                                      const hg_loss_scale_config *config)
 {
 	state->growth_tracker = 0;
 	if (state->tolerance > 0)
@@ -29,7 +33,8 @@ HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state, cons
 /* A finite step; after growth_interval of them in a row:
  *
  *     scale <- min(scale * growth_factor, max_scale);    tolerance <- hysteresis */
-HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state, const hg_loss_scale_config *config)
+HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state,
+                                                       const hg_loss_scale_config *config)
 {
 	if (!config->enabled || ++state->growth_tracker < config->growth_interval)
 		return HG_STEP_APPLIED;
@@ -42,11 +47,14 @@ HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state, con
 	return HG_STEP_APPLIED_GREW;
 }
 
-/* What became of a step. FORWARD: a guard has tripped, or its loss is not finite, which no scale mends. */
+/* What became of a step. FORWARD: a guard has tripped, or its loss is not finite, which no scale
+ * mends. */
 enum hg__outcome { HG__STEP_GOOD = 0, HG__STEP_BAD = 1, HG__STEP_FORWARD = 2 };
 
 /* One transition of the loss scale: the same text on the host and in a kernel. */
-HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state, const hg_loss_scale_config *config, enum hg__outcome outcome)
+HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state,
+                                                       const hg_loss_scale_config *config,
+                                                       enum hg__outcome outcome)
 {
 	const float in_force = state->scale;
 	const int found_nonfinite = outcome != HG__STEP_GOOD;

@@ -1,4 +1,5 @@
-/* Damaged HDF5 files: each is refused with one line that names file and place, before anything of it is used. */
+/* Damaged HDF5 files: each is refused with one line that names file and place, before anything of
+ * it is used. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,16 @@ static hid_t open_file(const char *path)
 	return file;
 }
 
-static void put(hid_t file, const char *name, hid_t file_type, hid_t memory_type, int rank, const hsize_t *dim, const void *values)
+static void put(hid_t file, const char *name, hid_t file_type, hid_t memory_type, int rank,
+                const hsize_t *dim, const void *values)
 {
 	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
 		CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
-	const hid_t space = H5Screate_simple(rank, dim, NULL), data = H5Dcreate2(file, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(data >= 0 && (!values || H5Dwrite(data, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0));
+	const hid_t space = H5Screate_simple(rank, dim, NULL),
+	            data =
+	                H5Dcreate2(file, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(data >= 0 &&
+	      (!values || H5Dwrite(data, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0));
 	H5Dclose(data);
 	H5Sclose(space);
 }
@@ -30,7 +35,8 @@ static void put_i64(hid_t file, const char *name, hsize_t count, const int64_t *
 
 static void put_text(hid_t file, const char *object, const char *name, const char *text)
 {
-	const hid_t at = H5Oopen(file, object, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+	const hid_t at = H5Oopen(file, object, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1),
+	            space = H5Screate(H5S_SCALAR);
 	CHECK(at >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0);
 	if (H5Aexists(at, name) > 0)
 		CHECK(H5Adelete(at, name) >= 0);
@@ -47,12 +53,15 @@ static void drop(hid_t file, const char *name)
 	CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
 }
 
-static void descriptor(hid_t file, const char *version, const char *format, const char *shape, const char *more)
+static void descriptor(hid_t file, const char *version, const char *format, const char *shape,
+                       const char *more)
 {
 	char text[512];
 	snprintf(text, sizeof text,
-	         "{\"binsparse\": {\"version\": \"%s\", \"format\": \"%s\", \"shape\": %s, \"number_of_stored_values\": 11, "
-	         "\"data_types\": {\"pointers_to_1\": \"int64\", \"indices_1\": \"int32\", \"values\": \"float32\"}%s}}",
+	         "{\"binsparse\": {\"version\": \"%s\", \"format\": \"%s\", \"shape\": %s, "
+	         "\"number_of_stored_values\": 11, "
+	         "\"data_types\": {\"pointers_to_1\": \"int64\", \"indices_1\": \"int32\", \"values\": "
+	         "\"float32\"}%s}}",
 	         version, format, shape, more);
 	put_text(file, "/graph", "binsparse", text);
 }
@@ -169,7 +178,8 @@ static void index_too_large(hid_t f)
 }
 static void index_wraps(hid_t f)
 {
-	put_i64(f, "graph/indices_1", 11, (const int64_t[]){1, 2, 0, 2, (INT64_C(1) << 32) + 3, 0, 1, 1, 4, 3, 4});
+	put_i64(f, "graph/indices_1", 11,
+	        (const int64_t[]){1, 2, 0, 2, (INT64_C(1) << 32) + 3, 0, 1, 1, 4, 3, 4});
 }
 static void index_negative(hid_t f)
 {
@@ -208,7 +218,8 @@ static void claims_terabytes(hid_t f)
 	const hid_t space = H5Screate_simple(2, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	drop(f, "nodes/feat");
 	CHECK(H5Pset_chunk(plist, 2, chunk) >= 0);
-	const hid_t data = H5Dcreate2(f, "nodes/feat", H5T_IEEE_F32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	const hid_t data =
+	    H5Dcreate2(f, "nodes/feat", H5T_IEEE_F32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 	CHECK(data >= 0);
 	H5Dclose(data);
 	H5Pclose(plist);
@@ -220,7 +231,8 @@ static void data_elsewhere(hid_t f)
 	const hid_t space = H5Screate_simple(1, &n, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	drop(f, "nodes/label");
 	CHECK(H5Pset_external(plist, "/etc/hostname", 0, 24) >= 0);
-	const hid_t data = H5Dcreate2(f, "nodes/label", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	const hid_t data =
+	    H5Dcreate2(f, "nodes/label", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 	CHECK(data >= 0);
 	H5Dclose(data);
 	H5Pclose(plist);
@@ -233,7 +245,8 @@ static void other_filter(hid_t f)
 	const hid_t space = H5Screate_simple(1, &n, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	drop(f, "nodes/label");
 	CHECK(H5Pset_chunk(plist, 1, &n) >= 0 && H5Pset_scaleoffset(plist, H5Z_SO_INT, 0) >= 0);
-	const hid_t data = H5Dcreate2(f, "nodes/label", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	const hid_t data =
+	    H5Dcreate2(f, "nodes/label", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 	CHECK(data >= 0 && H5Dwrite(data, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, label) >= 0);
 	H5Dclose(data);
 	H5Pclose(plist);
@@ -361,15 +374,21 @@ static const struct {
     {group_for_dataset, HG_ERR_FORMAT, "/graph/indices_1: is not a dataset"},
     {soft_link, HG_ERR_FORMAT, "/graph/indices_1: is a link, expected a dataset"},
     {external_link, HG_ERR_FORMAT, "/nodes: is a link, expected a group"},
-    {float_indices, HG_ERR_FORMAT, "/graph/indices_1: elements are of type float (4 bytes), expected integer"},
-    {broken_chunk, HG_ERR_FORMAT, "/graph/indices_1: the chunk at element 0 cannot be read: inflate() failed"},
+    {float_indices, HG_ERR_FORMAT,
+     "/graph/indices_1: elements are of type float (4 bytes), expected integer"},
+    {broken_chunk, HG_ERR_FORMAT,
+     "/graph/indices_1: the chunk at element 0 cannot be read: inflate() failed"},
     {two_dimensions, HG_ERR_FORMAT, "/graph/indices_1: has 2 dimensions, expected 1"},
     {short_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: has 6 elements, expected 7 (rows + 1)"},
-    {falling_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: pointers decrease behind row 2: 4 after 5"},
+    {falling_pointers, HG_ERR_FORMAT,
+     "/graph/pointers_to_1: pointers decrease behind row 2: 4 after 5"},
     {late_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: pointers start at 1, expected 0"},
-    {early_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: pointers end at 10, expected 11 (number_of_stored_values)"},
-    {huge_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 1152921504606846976 at 5 is not in [0, 11]"},
-    {endless_pointers, HG_ERR_FORMAT, "/graph/pointers_to_1: value 18446744073709551615 at 1 is not in [0, 11]"},
+    {early_pointers, HG_ERR_FORMAT,
+     "/graph/pointers_to_1: pointers end at 10, expected 11 (number_of_stored_values)"},
+    {huge_pointers, HG_ERR_FORMAT,
+     "/graph/pointers_to_1: value 1152921504606846976 at 5 is not in [0, 11]"},
+    {endless_pointers, HG_ERR_FORMAT,
+     "/graph/pointers_to_1: value 18446744073709551615 at 1 is not in [0, 11]"},
     {endless_ids, HG_ERR_FORMAT, "/nodes/orig_id: value 9223372036854775808 at 5 is not in"},
     {order_beyond, HG_ERR_FORMAT, "/nodes/order: value 6 at 5 is not in [0, 5]"},
     {order_twice, HG_ERR_FORMAT, "order: it is no permutation of 0 to 5"},
@@ -381,17 +400,21 @@ static const struct {
     {infinite_weight, HG_ERR_FORMAT, "graph: weight -inf at row 1, column 0 is not finite"},
     {huge_weight, HG_ERR_RANGE, "/graph/values: value 1e+300 at 3 is too large for f32"},
     {few_weights, HG_ERR_FORMAT, "/graph/values: has 2 elements, expected 11"},
-    {never_written, HG_ERR_FORMAT, "/graph/indices_1: declares 11 elements of 8 bytes, but only 0 bytes are stored"},
-    {claims_terabytes, HG_ERR_FORMAT, "/nodes/feat: declares 6597069766656 elements of 4 bytes, but only 0 bytes are stored"},
+    {never_written, HG_ERR_FORMAT,
+     "/graph/indices_1: declares 11 elements of 8 bytes, but only 0 bytes are stored"},
+    {claims_terabytes, HG_ERR_FORMAT,
+     "/nodes/feat: declares 6597069766656 elements of 4 bytes, but only 0 bytes are stored"},
     {data_elsewhere, HG_ERR_FORMAT, "/nodes/label: its data lie outside of this file"},
     {other_filter, HG_ERR_FORMAT, "/nodes/label: filter 6"},
     {feature_nan, HG_ERR_RANGE, "features: row 3, column 2 is nan"},
     {feature_rows, HG_ERR_FORMAT, "/nodes/feat: has 5 rows, but there are 6 nodes"},
-    {feature_text, HG_ERR_FORMAT, "/nodes/feat: elements are of type text (1 bytes), expected float"},
+    {feature_text, HG_ERR_FORMAT,
+     "/nodes/feat: elements are of type text (1 bytes), expected float"},
     {label_too_large, HG_ERR_FORMAT, "labels: node 3 has label 3, but there are 3 classes"},
     {no_classes, HG_ERR_FORMAT, "labels: node 0 has label 0, but there are 0 classes"},
     {label_far, HG_ERR_FORMAT,
-     "labels: node 2 has label 1000000000, which makes 1000000001 classes of 5 labelled nodes; if it is meant, add the attribute num_classes"},
+     "labels: node 2 has label 1000000000, which makes 1000000001 classes of 5 labelled nodes; if "
+     "it is meant, add the attribute num_classes"},
     {label_float, HG_ERR_FORMAT, "/nodes/label: elements are of type float"},
     {label_count, HG_ERR_FORMAT, "/nodes/label: has 5 rows, but there are 6 nodes"},
     {mask_two, HG_ERR_FORMAT, "/nodes/train_mask: value 2 at 1 is not in [0, 1]"},
@@ -456,6 +479,7 @@ static void truncated_files(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(each_damage_is_named), TEST(files_that_are_not_hdf5), TEST(truncated_files)};
+	static const struct test_case cases[] = {TEST(each_damage_is_named),
+	                                         TEST(files_that_are_not_hdf5), TEST(truncated_files)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,5 @@
-/* Checkpoints: a run goes on bit for bit from its file; what does not fit, is damaged or cannot be written is refused by name and changes nothing. */
+/* Checkpoints: a run goes on bit for bit from its file; what does not fit, is damaged or cannot be
+ * written is refused by name and changes nothing. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -108,10 +109,14 @@ static hg_state *must_read_state(const char *path)
 static void states_come_back_bit_for_bit(void)
 {
 	hg_state *state = odd_state();
-	const hg_setting text = {.name = "more.text", .kind = HG_SETTING_TEXT, .text = "\xc3\xa4 \xe2\x82\xac"},
-	                 none = {.name = "more.none", .kind = HG_SETTING_TEXT}, real = {.name = "more.real", .kind = HG_SETTING_REAL, .real = 0.1},
+	const hg_setting text = {.name = "more.text",
+	                         .kind = HG_SETTING_TEXT,
+	                         .text = "\xc3\xa4 \xe2\x82\xac"},
+	                 none = {.name = "more.none", .kind = HG_SETTING_TEXT},
+	                 real = {.name = "more.real", .kind = HG_SETTING_REAL, .real = 0.1},
 	                 seed = {.name = "more.seed", .kind = HG_SETTING_INTEGER, .integer = INT64_MIN};
-	const hg_promotion node = {.op = "spmm", .layer = "a layer", .nth = INT64_MAX}, second = {.op = "linear"},
+	const hg_promotion node = {.op = "spmm", .layer = "a layer", .nth = INT64_MAX},
+	                   second = {.op = "linear"},
 	                   third = {.op = "linear", .nth = 1, .layer = "1:2 3", .shift = HG_SHIFT_MOST};
 	CHECK_OK(hg_state_add_promotion(state, &node));
 	CHECK_OK(hg_state_add_promotion(state, &second));
@@ -214,7 +219,8 @@ static void equal_states_in_any_order_are_equal_files(void)
 /* ---- what does not fit ---- */
 
 /* A run that refuses a file is where it was. */
-static void refuse(const char *path, hg_train_config config, int columns, hg_status status, const char *part)
+static void refuse(const char *path, hg_train_config config, int columns, hg_status status,
+                   const char *part)
 {
 	static struct small_run r;
 	small_open_as(&r, test_context(), config, columns);
@@ -236,23 +242,27 @@ static void misfits_are_named(void)
 	small_open(&r, test_context(), c);
 	must_save(&r, path);
 	small_close(&r);
-	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [7, 16]", path);
+	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [7, 16]",
+	               path);
 	refuse(path, c, 7, HG_ERR_SHAPE, part);
 	hg_train_config other = c;
 	other.model.hidden = 24;
-	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [11, 24]", path);
+	(void)snprintf(part, sizeof part, "conv0.weight is [11, 16] in %s, the model has [11, 24]",
+	               path);
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, part);
 	other = c;
 	other.model.layers = 1;
 	other.model.out_features = 16; /* so that the first layer fits */
-	(void)snprintf(part, sizeof part, "%s has conv1.bias and 1 more, which the model has not", path);
+	(void)snprintf(part, sizeof part, "%s has conv1.bias and 1 more, which the model has not",
+	               path);
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, part);
 	other = c;
 	other.model.layers = 3;
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, "conv1.weight is [16, 3] in ");
 	(void)snprintf(part, sizeof part, "%s lacks conv0.eps and ", path);
 	refuse(path, small_config("gin", "fp16"), SMALL_D, HG_ERR_SHAPE, part);
-	refuse(path, small_config("gin", "fp16"), SMALL_D, HG_ERR_SHAPE, "(it is of a gcn, the run trains a gin)");
+	refuse(path, small_config("gin", "fp16"), SMALL_D, HG_ERR_SHAPE,
+	       "(it is of a gcn, the run trains a gin)");
 	other = c;
 	other.optim.kind = HG_SGD;
 	refuse(path, other, SMALL_D, HG_ERR_SHAPE, "conv0.weight has 2 moments in ");
@@ -270,7 +280,8 @@ static void another_seed_is_told(void)
 	hg_state *saved = small_state(&r);
 	config.device = hg_context_device(r.ctx);
 	config.seed = hg_context_seed(r.ctx) + 7;
-	(void)snprintf(part, sizeof part, "seed is %lld in %s, the run has %lld", (long long)hg_context_seed(r.ctx), path, (long long)config.seed);
+	(void)snprintf(part, sizeof part, "seed is %lld in %s, the run has %lld",
+	               (long long)hg_context_seed(r.ctx), path, (long long)config.seed);
 	small_close(&r);
 	CHECK_OK(hg_context_create(&config, &ctx));
 	small_open(&r, ctx, small_config("gat", "fp16"));
@@ -324,13 +335,15 @@ static void drop_attribute(hid_t file, const char *object, const char *name)
 	H5Oclose(at);
 }
 
-static void put_zeros(hid_t file, const char *name, hid_t type, int rank, hsize_t rows, hsize_t cols)
+static void put_zeros(hid_t file, const char *name, hid_t type, int rank, hsize_t rows,
+                      hsize_t cols)
 {
 	static const unsigned char zeros[1 << 14];
 	const hsize_t dim[2] = {rows, cols};
 	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
 		CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
-	const hid_t space = H5Screate_simple(rank, dim, NULL), data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t space = H5Screate_simple(rank, dim, NULL),
+	            data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	CHECK(data >= 0 && (rank == 2 ? rows * cols : rows) * H5Tget_size(type) <= sizeof zeros);
 	CHECK(H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
 	H5Dclose(data);
@@ -368,7 +381,8 @@ static void no_settings(hid_t f)
 }
 static void long_setting(hid_t f)
 {
-	put_text(f, "/settings", "model.name", "gcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcn");
+	put_text(f, "/settings", "model.name",
+	         "gcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcngcn");
 }
 static void long_setting_name(hid_t f)
 {
@@ -459,12 +473,14 @@ static void group_weight(hid_t f)
 static void linked_weight(hid_t f)
 {
 	drop(f, "params/conv0.weight");
-	CHECK(H5Lcreate_soft("/moment1/conv0.weight", f, "params/conv0.weight", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+	CHECK(H5Lcreate_soft("/moment1/conv0.weight", f, "params/conv0.weight", H5P_DEFAULT,
+	                     H5P_DEFAULT) >= 0);
 }
 static void linked_params(hid_t f)
 {
 	drop(f, "params");
-	CHECK(H5Lcreate_external("/etc/other.h5", "/params", f, "params", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+	CHECK(H5Lcreate_external("/etc/other.h5", "/params", f, "params", H5P_DEFAULT, H5P_DEFAULT) >=
+	      0);
 }
 static void other_moment(hid_t f)
 {
@@ -484,7 +500,8 @@ static void claims_terabytes(hid_t f)
 	const hid_t space = H5Screate_simple(2, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
 	drop(f, "params/conv0.weight");
 	CHECK(H5Pset_chunk(plist, 2, chunk) >= 0);
-	const hid_t data = H5Dcreate2(f, "params/conv0.weight", H5T_IEEE_F32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+	const hid_t data = H5Dcreate2(f, "params/conv0.weight", H5T_IEEE_F32LE, space, H5P_DEFAULT,
+	                              plist, H5P_DEFAULT);
 	CHECK(data >= 0);
 	H5Dclose(data);
 	H5Pclose(plist);
@@ -495,7 +512,8 @@ static const struct {
 	void (*spoil)(hid_t file);
 	const char *part;
 } damages[] = {
-    {dataset_format, "/: attribute format is halfgraph, expected halfgraph-checkpoint: not a HalfGraph checkpoint"},
+    {dataset_format,
+     "/: attribute format is halfgraph, expected halfgraph-checkpoint: not a HalfGraph checkpoint"},
     {newer_version, "format_version is 2.0; this reader knows 1.x"},
     {no_step, "/: attribute step is missing"},
     {text_step, "/: attribute step is not one integer"},
@@ -507,9 +525,12 @@ static const struct {
     {promoted_twice, "/promoted: attribute 1 is not \"NTH OP LAYER\""},
     {promoted_nothing, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
     {promoted_without_number, "/promoted: attribute 0 is not \"NTH OP LAYER\""},
-    {promoted_by_nothing, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
-    {promoted_by_too_much, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
-    {promoted_by_a_word, "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
+    {promoted_by_nothing,
+     "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
+    {promoted_by_too_much,
+     "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
+    {promoted_by_a_word,
+     "/promoted: attribute 0 is not \"NTH OP LAYER\" or \"NTH:SHIFT OP LAYER\""},
     {no_loss_scale, "/loss_scale: no such group"},
     {no_scale, "/loss_scale: attribute scale is missing"},
     {integer_scale, "/loss_scale: attribute scale is not one number"},
@@ -536,7 +557,8 @@ static void must_not_read_state(const char *path, hg_status status, const char *
 	char message[HG_DATA_MESSAGE] = "";
 	hg_state *state = NULL;
 	const hg_status found = hg_checkpoint_read(path, &state, message);
-	CHECK_MSG(found == status, "%s: %s, expected %s (%s)", path, hg_status_name(found), hg_status_name(status), message);
+	CHECK_MSG(found == status, "%s: %s, expected %s (%s)", path, hg_status_name(found),
+	          hg_status_name(status), message);
 	CHECK_CONTAINS(message, part);
 	CHECK_CONTAINS(message, path);
 	CHECK_MSG(strchr(message, '\n') == NULL, "more than one line");
@@ -596,8 +618,10 @@ static void weights_set_by_hand_are_read_when_sealed(void)
 	for (int64_t i = 0; i < t->rows * t->cols; i++)
 		t->master[i] = i % 3 ? (float)i : NAN;
 	(void)snprintf(name, sizeof name, "params/%s", t->name);
-	const hid_t file = H5Fopen(scratch(0, "hand.h5"), H5F_ACC_RDWR, H5P_DEFAULT), data = H5Dopen2(file, name, H5P_DEFAULT);
-	CHECK(data >= 0 && H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->master) >= 0);
+	const hid_t file = H5Fopen(scratch(0, "hand.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
+	            data = H5Dopen2(file, name, H5P_DEFAULT);
+	CHECK(data >= 0 &&
+	      H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->master) >= 0);
 	H5Dclose(data);
 	H5Fclose(file);
 	char message[HG_DATA_MESSAGE] = "";
@@ -637,16 +661,19 @@ static int read_elsewhere(const char *path, const hg_state *good)
 		const hg_status status = hg_checkpoint_read(path, &state, message);
 		if (status < 0)
 			_exit(state || !*message ? 3 : 0);
-		int same = state->tensors == good->tensors && state->settings == good->settings && state->step == good->step &&
+		int same = state->tensors == good->tensors && state->settings == good->settings &&
+		           state->step == good->step &&
 		           memcmp(&state->loss_scale, &good->loss_scale, sizeof good->loss_scale) == 0;
 		for (int64_t i = 0; same && i < good->settings; i++) {
 			const hg_setting *a = &good->setting[i], *b = hg_state_find_setting(state, a->name);
-			same = b && a->kind == b->kind && a->integer == b->integer && memcmp(&a->real, &b->real, sizeof a->real) == 0 && strcmp(a->text, b->text) == 0;
+			same = b && a->kind == b->kind && a->integer == b->integer &&
+			       memcmp(&a->real, &b->real, sizeof a->real) == 0 && strcmp(a->text, b->text) == 0;
 		}
 		for (int64_t i = 0; same && i < good->tensors; i++) {
 			const hg_state_tensor *a = &good->tensor[i], *b = hg_state_find_tensor(state, a->name);
 			const size_t bytes = (size_t)(a->rows * a->cols) * sizeof(float);
-			same = b && a->rows == b->rows && a->cols == b->cols && a->moments == b->moments && memcmp(a->master, b->master, bytes) == 0;
+			same = b && a->rows == b->rows && a->cols == b->cols && a->moments == b->moments &&
+			       memcmp(a->master, b->master, bytes) == 0;
 			for (int k = 0; same && k < a->moments; k++)
 				same = memcmp(a->moment[k], b->moment[k], bytes) == 0;
 		}
@@ -656,8 +683,9 @@ static int read_elsewhere(const char *path, const hg_state *good)
 	return WIFEXITED(code) ? WEXITSTATUS(code) : 3;
 }
 
-/* One bit flipped, in every FLIP_STEP-th byte: the file is refused, or the bit was one that nobody reads. Headers and data carry checksums, so no flip is taken for a weight
- * and none brings HDF5 down. */
+/* One bit flipped, in every FLIP_STEP-th byte: the file is refused, or the bit was one that nobody
+ * reads. Headers and data carry checksums, so no flip is taken for a weight and none brings HDF5
+ * down. */
 static void flipped_bits_are_found(void)
 {
 	size_t count = 0;
@@ -672,7 +700,8 @@ static void flipped_bits_are_found(void)
 		bytes[at] ^= bit;
 		const int outcome = read_elsewhere(scratch(1, "flip.h5"), state);
 		found[outcome]++;
-		CHECK_MSG(outcome < 2, "byte %zu, bit %d: %s", at, bit, outcome == 2 ? "another state was read" : "the reader did not return");
+		CHECK_MSG(outcome < 2, "byte %zu, bit %d: %s", at, bit,
+		          outcome == 2 ? "another state was read" : "the reader did not return");
 	}
 	test_note("%zu bytes, %d flips refused, %d without effect", count, found[0], found[1]);
 	free(bytes);
@@ -681,7 +710,8 @@ static void flipped_bits_are_found(void)
 
 /* ---- places that cannot be written ---- */
 
-static void must_not_write(const hg_state *state, const char *path, hg_status status, const char *part)
+static void must_not_write(const hg_state *state, const char *path, hg_status status,
+                           const char *part)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	CHECK_STATUS(hg_checkpoint_write(state, path, message), status);
@@ -696,12 +726,14 @@ static void unwritable_places_are_errors(void)
 	CHECK(mkdir(scratch(1, "folder.h5"), 0700) == 0);
 	must_not_write(state, scratch(1, "folder.h5"), HG_ERR_IO, "not a regular file");
 	must_not_write(state, "/dev/full", HG_ERR_IO, "not a regular file");
-	must_not_write(state, "/proc/checkpoint.h5", HG_ERR_IO, "/proc/checkpoint.h5: cannot be written");
+	must_not_write(state, "/proc/checkpoint.h5", HG_ERR_IO,
+	               "/proc/checkpoint.h5: cannot be written");
 	CHECK(mkdir(scratch(2, "locked"), 0500) == 0);
 	if (access(scratch(2, "locked"), W_OK) != 0) /* root may */
 		must_not_write(state, scratch(3, "locked/cp.h5"), HG_ERR_IO, "Permission denied");
 	state->loss_scale.scale = NAN;
-	must_not_write(state, scratch(0, "nan.h5"), HG_ERR_ARG, "the loss scale is not a finite number above 0");
+	must_not_write(state, scratch(0, "nan.h5"), HG_ERR_ARG,
+	               "the loss scale is not a finite number above 0");
 	state->loss_scale.scale = 1;
 	CHECK_OK(hg_state_add_tensor(state, "a/b", 1, 1, 0, NULL));
 	must_not_write(state, scratch(0, "name.h5"), HG_ERR_ARG, "a parameter is called \"a/b\"");
@@ -709,7 +741,8 @@ static void unwritable_places_are_errors(void)
 	hg_state_free(state);
 }
 
-/* A disk that is full after so many bytes, for many of them: the file that was there stays, and nothing else. */
+/* A disk that is full after so many bytes, for many of them: the file that was there stays, and
+ * nothing else. */
 static void a_full_disk_leaves_the_old_file(void)
 {
 	struct rlimit before;

@@ -32,14 +32,17 @@ static void help_and_formats(void)
 	CHECK_CONTAINS(convert_out, "h5convert (HalfGraph) 0.");
 }
 
-/* What was printed and did not arrive is a failure: to a full disk, and to a closed descriptor, whose number no file may inherit. */
+/* What was printed and did not arrive is a failure: to a full disk, and to a closed descriptor,
+ * whose number no file may inherit. */
 static void lost_output_is_a_fault(void)
 {
-	static const char *const printing[] = {"--help", "--list-formats", "--version", "--inspect @/lost.h5", "--inspect @/lost.h5 --json"};
+	static const char *const printing[] = {"--help", "--list-formats", "--version",
+	                                       "--inspect @/lost.h5", "--inspect @/lost.h5 --json"};
 	static const char *const lost[] = {">/dev/full", ">&-"};
 	char arguments[128];
 	write_text(scratch(0, "lost.txt"), "0 1\n");
-	CHECK_EQ_I(run_convert("@/lost.txt -o @/lost.h5 --quiet >&-"), 0); /* nothing printed, nothing lost */
+	/* nothing printed, nothing lost */
+	CHECK_EQ_I(run_convert("@/lost.txt -o @/lost.h5 --quiet >&-"), 0);
 	for (size_t k = 0; k < sizeof printing / sizeof printing[0]; k++)
 		for (size_t j = 0; j < 2; j++) {
 			snprintf(arguments, sizeof arguments, "%s %s", printing[k], lost[j]);
@@ -115,7 +118,8 @@ static void bad_input_leaves_nothing(void)
 		const char *name, *text, *part;
 	} bad[] = {
 	    {"bad.txt", "0 1\n1 x\n", "bad.txt:2: expected two node numbers"},
-	    {"bad.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", "bad.mtx:1: field complex is not supported"},
+	    {"bad.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
+	     "bad.mtx:1: field complex is not supported"},
 	    {"bad.npz", "no zip", "bad.npz: not a zip archive"},
 	    {"bad.h5", "no hdf5", "bad.h5: not an HDF5 file"},
 	};
@@ -145,16 +149,20 @@ static void output_that_cannot_be_written_is_a_fault(void)
 	CHECK_CONTAINS(convert_err, "out.h5: cannot be written");
 }
 
-/* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not even crash at the end of the process. */
+/* A disk that fills up, at many moments: the first byte, the middle, the last byte. HDF5 must not
+ * even crash at the end of the process. */
 static void full_disk_leaves_nothing(void)
 {
 	struct rlimit before, small;
 	struct stat info;
-	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --hub-degree 100 --quiet -o @/whole.h5"), 0);
+	CHECK_EQ_I(
+	    run_convert("--synthetic planted --nodes 3000 --hub-degree 100 --quiet -o @/whole.h5"), 0);
 	CHECK(stat(scratch(0, "whole.h5"), &info) == 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
 	for (int k = 0; k <= 16; k++) {
 		small = before;
-		small.rlim_cur = k < 16 ? (rlim_t)(1024 + (info.st_size - 1024) / 16 * k) : (rlim_t)(info.st_size - 1); /* 1 KiB for the message */
+		/* 1 KiB for the message */
+		small.rlim_cur =
+		    k < 16 ? (rlim_t)(1024 + (info.st_size - 1024) / 16 * k) : (rlim_t)(info.st_size - 1);
 		CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
 		const int code = run_convert("@/whole.h5 -o @/full.h5");
 		CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -169,8 +177,9 @@ static void full_disk_leaves_nothing(void)
 static void inputs_are_not_overwritten(void)
 {
 	static const char *const commands[] = {
-	    "@/self.h5 -o @/self.h5", "@/self.h5 -o @/./self.h5", "@/self.h5 -o @/hard.h5",
-	    "@/self.h5 -o @/soft.h5", "@/soft.h5 -o @/self.h5",   "--from edges @/in.txt @/self.txt -o @/self.txt",
+	    "@/self.h5 -o @/self.h5", "@/self.h5 -o @/./self.h5",
+	    "@/self.h5 -o @/hard.h5", "@/self.h5 -o @/soft.h5",
+	    "@/soft.h5 -o @/self.h5", "--from edges @/in.txt @/self.txt -o @/self.txt",
 	};
 	write_text(scratch(0, "in.txt"), "0 1\n");
 	write_text(scratch(0, "self.txt"), "0 1\n");
@@ -189,7 +198,9 @@ static void inputs_are_not_overwritten(void)
 static void converts_with_transforms(void)
 {
 	write_text(scratch(0, "in.txt"), "0 1\n1 2\n8 9\n");
-	CHECK_EQ_I(run_convert("--from edges @/in.txt --self-loops --symmetrize --largest-component --name tri -o @/tri.h5"), 0);
+	CHECK_EQ_I(run_convert("--from edges @/in.txt --self-loops --symmetrize --largest-component "
+	                       "--name tri -o @/tri.h5"),
+	           0);
 	CHECK_CONTAINS(convert_out, "tri.h5: 3 nodes, 7 edges, 0 features, 0 classes");
 	CHECK_STR(convert_err, "");
 	CHECK_EQ_I(run_convert("--inspect @/tri.h5"), 0);
@@ -224,12 +235,15 @@ static void names_are_printed_harmlessly(void)
 	static const struct {
 		const char *name, *table, *json;
 	} names[] = {
-	    {"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80", "name       gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80\n",
+	    {"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80",
+	     "name       gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80\n",
 	     "\"name\":\"gr\xc3\xbc\xc3\x9f \xe2\x9c\x93 \xf0\x9f\x98\x80\""},
-	    {"a\033[2J\nb\x7f", "name       a\\x1b[2J\\x0ab\\x7f\n", "\"name\":\"a\\u001B[2J\\nb\x7f\""},
+	    {"a\033[2J\nb\x7f", "name       a\\x1b[2J\\x0ab\\x7f\n",
+	     "\"name\":\"a\\u001B[2J\\nb\x7f\""},
 	    {"a\xff\xc3", "name       a\\xff\\xc3\n", "\"name\":\"a\\\\xff\\\\xc3\""},
 	    {"\xc2\x9b", "name       \\xc2\\x9b\n", "\"name\":\"\xc2\x9b\""},
-	    {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "name       \\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\n", "\"name\":\"\\\\xc0"},
+	    {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80",
+	     "name       \\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\n", "\"name\":\"\\\\xc0"},
 	};
 	for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
 		hg_dataset *d = small_dataset();
@@ -292,7 +306,9 @@ static void empty_classes_are_counted(void)
 
 static void planted_from_the_command_line(void)
 {
-	CHECK_EQ_I(run_convert("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 --hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"), 0);
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 500 --classes 4 --features 16 --degree 6 "
+	                       "--hubs 2 --hub-degree 200 --scale 2 --seed 3 -o @/p.h5"),
+	           0);
 	hg_planted_config config = HG_PLANTED_CONFIG_INIT;
 	char message[HG_DATA_MESSAGE] = "";
 	hg_dataset *expected = NULL, *d = must_read(scratch(0, "p.h5"));
@@ -327,7 +343,8 @@ static pid_t start(char **argv)
 	return child;
 }
 
-/* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's default, before its handler is in place, or with 130. */
+/* Start h5convert with these arguments, send it a signal a moment later: it ends by the signal's
+ * default, before its handler is in place, or with 130. */
 static void start_and_signal(char **argv, int milliseconds, int number)
 {
 	const struct timespec moment = {0, milliseconds * 1000000L};
@@ -346,13 +363,15 @@ static void start_and_signal(char **argv, int milliseconds, int number)
 /* Ctrl-C at a few moments of a long run: one line, no file, no temporary file. */
 static void interrupted_runs_leave_nothing(void)
 {
-	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic", planted[] = "planted", nodes[] = "--nodes", n[] = "3000000",
+	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic",
+	                planted[] = "planted", nodes[] = "--nodes", n[] = "3000000",
 	                out_option[] = "-o";
 	char *argv[] = {program, quiet, synthetic, planted, nodes, n, out_option, path, NULL};
 	snprintf(path, sizeof path, "%s", test_path("long.h5"));
 	for (int wait = 1; wait <= 3; wait++) {
 		start_and_signal(argv, 60 * wait, SIGINT);
-		CHECK(*convert_err == 0 || strstr(convert_err, "h5convert: stopped on request while planting") == convert_err);
+		CHECK(*convert_err == 0 ||
+		      strstr(convert_err, "h5convert: stopped on request while planting") == convert_err);
 		CHECK_EQ_I(count_scratch("long.h5"), 0);
 	}
 }
@@ -360,29 +379,34 @@ static void interrupted_runs_leave_nothing(void)
 /* Ctrl-C twice while the file is being written: the second does not leave a half of it behind. */
 static void interrupted_writing_leaves_nothing(void)
 {
-	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic", planted[] = "planted", nodes[] = "--nodes", n[] = "400000",
+	char path[256], program[] = "h5convert", quiet[] = "--quiet", synthetic[] = "--synthetic",
+	                planted[] = "planted", nodes[] = "--nodes", n[] = "400000",
 	                degree[] = "--degree", few[] = "1", out_option[] = "-o";
-	char *argv[] = {program, quiet, synthetic, planted, nodes, n, degree, few, out_option, path, NULL};
+	char *argv[] = {program, quiet, synthetic,  planted, nodes, n,
+	                degree,  few,   out_option, path,    NULL};
 	int status = 0, waited = 0;
 	snprintf(path, sizeof path, "%s", test_path("twice.h5"));
 	const pid_t child = start(argv);
 	nanosleep(&(struct timespec){0, 50000000}, NULL); /* the try at the beginning is over */
 	while (count_scratch(".tmp") == 0 && ++waited < 60000)
 		nanosleep(&(struct timespec){0, 500000}, NULL);
-	for (int k = 0; k < 3; k++) { /* apart, or they are one; close together, or the writer has asked and cleared up */
+	/* apart, or they are one; close together, or the writer has asked and cleared up */
+	for (int k = 0; k < 3; k++) {
 		kill(child, SIGINT);
 		nanosleep(&(struct timespec){0, 20000}, NULL);
 	}
 	CHECK(waitpid(child, &status, 0) == child);
 	/* whichever came first: the end of the file, the end of the program, the first signal */
-	CHECK(waited < 60000 && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0));
+	CHECK(waited < 60000 &&
+	      (WIFSIGNALED(status) || WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0));
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 
 /* A pipe that nobody writes to, and one that stays open without a byte more. */
 static void waiting_for_a_pipe_can_be_ended(void)
 {
-	char path[256], target[256], program[] = "h5convert", from[] = "--from", edges[] = "edges", out_option[] = "-o";
+	char path[256], target[256], program[] = "h5convert", from[] = "--from", edges[] = "edges",
+	                             out_option[] = "-o";
 	char *argv[] = {program, from, edges, path, out_option, target, NULL};
 	snprintf(path, sizeof path, "%s", test_path("pipe"));
 	snprintf(target, sizeof target, "%s", test_path("piped.h5"));
@@ -391,7 +415,8 @@ static void waiting_for_a_pipe_can_be_ended(void)
 		const int writer = with_writer ? open(path, O_RDWR) : -1;
 		CHECK(!with_writer || write(writer, "0 1\n", 4) == 4);
 		start_and_signal(argv, 300, SIGTERM);
-		CHECK(*convert_err == 0 || strcmp(convert_err, "h5convert: stopped on request while reading\n") == 0);
+		CHECK(*convert_err == 0 ||
+		      strcmp(convert_err, "h5convert: stopped on request while reading\n") == 0);
 		CHECK_EQ_I(count_scratch("piped.h5"), 0);
 		if (with_writer)
 			close(writer);

@@ -105,7 +105,8 @@ static const struct {
     {break_duplicate, HG_ERR_FORMAT, "columns of row 0 are not strictly ascending: 1 after 1"},
     {break_weight, HG_ERR_FORMAT, "weight inf at row 4, column 4 is not finite"},
     {break_feature, HG_ERR_RANGE, "here: features: row 4, column 1 is nan"},
-    {break_half, HG_ERR_RANGE, "here: features: row 1, column 2 is inf, not a finite number (f16 ends at 65504)"},
+    {break_half, HG_ERR_RANGE,
+     "here: features: row 1, column 2 is inf, not a finite number (f16 ends at 65504)"},
     {break_label, HG_ERR_FORMAT, "here: labels: node 2 has label 3, but there are 3 classes"},
     {break_split, HG_ERR_FORMAT, "here: splits: node 1 is in train and in test"},
     {break_dense_and_sparse, HG_ERR_FORMAT, "need a dense or a sparse matrix, and one only"},
@@ -166,7 +167,8 @@ static void null_arguments_are_errors(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(good_ones_pass), TEST(empty_is_legal), TEST(each_rule_is_checked), TEST(batches_stay_apart),
+	static const struct test_case cases[] = {TEST(good_ones_pass), TEST(empty_is_legal),
+	                                         TEST(each_rule_is_checked), TEST(batches_stay_apart),
 	                                         TEST(null_arguments_are_errors)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,5 @@
-/* The HDF5 layout: what is written comes back, is what FORMAT.md says, and other writers' ways of saying it are read too. */
+/* The HDF5 layout: what is written comes back, is what FORMAT.md says, and other writers' ways of
+ * saying it are read too. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,8 +54,10 @@ static void batch_comes_back(void)
 static void bare_graph_comes_back(void)
 {
 	hg_dataset *d = small_dataset();
-	void **optional[] = {(void **)&d->weight,  &d->feat,         (void **)&d->label, (void **)&d->train_mask, (void **)&d->val_mask,
-	                     (void **)&d->orig_id, (void **)&d->name};
+	void **optional[] = {(void **)&d->weight,   &d->feat,
+	                     (void **)&d->label,    (void **)&d->train_mask,
+	                     (void **)&d->val_mask, (void **)&d->orig_id,
+	                     (void **)&d->name};
 	for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++) {
 		free(*optional[k]);
 		*optional[k] = NULL;
@@ -96,7 +99,8 @@ static void stopped_writing_leaves_nothing(void)
 		CHECK(!file_exists(path));
 		status = hg_dataset_write_watched(d, path, &progress, message);
 		if (status == HG_ERR_STATE)
-			CHECK_CONTAINS(message, "stopped on request while writing "); /* in words, not in the names of the file's arrays */
+			/* in words, not in the names of the file's arrays */
+			CHECK_CONTAINS(message, "stopped on request while writing ");
 		CHECK_EQ_I(count_scratch(".tmp"), 0);
 		CHECK(allowed < 100);
 	}
@@ -469,7 +473,8 @@ static void equal_values_are_equal_files(void)
 	}
 }
 
-/* As FORMAT.md says: little-endian types, binary16 of 15,10,5,0,10 with bias 15, the descriptor's text. */
+/* As FORMAT.md says: little-endian types, binary16 of 15,10,5,0,10 with bias 15, the descriptor's
+ * text. */
 static void layout_is_as_specified(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -477,15 +482,18 @@ static void layout_is_as_specified(void)
 	const char *path = scratch(0, "layout.h5");
 	CHECK_OK(hg_dataset_features_to(d, HG_F16, 0, message));
 	must_write(d, path);
-	const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), feat = H5Dopen2(file, "/nodes/feat", H5P_DEFAULT), type = H5Dget_type(feat);
+	const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT),
+	            feat = H5Dopen2(file, "/nodes/feat", H5P_DEFAULT), type = H5Dget_type(feat);
 	size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
 	CHECK(H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0);
-	CHECK(sign == 15 && exponent == 10 && exponent_bits == 5 && mantissa == 0 && mantissa_bits == 10);
+	CHECK(sign == 15 && exponent == 10 && exponent_bits == 5 && mantissa == 0 &&
+	      mantissa_bits == 10);
 	CHECK_EQ_I(H5Tget_size(type), 2);
 	CHECK_EQ_I(H5Tget_ebias(type), 15);
 	CHECK_EQ_I(H5Tget_order(type), H5T_ORDER_LE);
 	CHECK(H5Aexists(feat, "amax") > 0);
-	const hid_t attribute = H5Aopen_by_name(file, "/graph", "binsparse", H5P_DEFAULT, H5P_DEFAULT), text_type = H5Aget_type(attribute);
+	const hid_t attribute = H5Aopen_by_name(file, "/graph", "binsparse", H5P_DEFAULT, H5P_DEFAULT),
+	            text_type = H5Aget_type(attribute);
 	char *text = NULL;
 	CHECK(H5Tis_variable_str(text_type) > 0 && H5Tget_cset(text_type) == H5T_CSET_UTF8);
 	CHECK(H5Aread(attribute, text_type, &text) >= 0);
@@ -504,13 +512,16 @@ static void layout_is_as_specified(void)
 }
 
 /* Replace /PARENT/name by an array of another type and content. */
-static void replace(const char *path, const char *name, hid_t file_type, hid_t memory_type, int rank, const hsize_t *dim, const void *values)
+static void replace(const char *path, const char *name, hid_t file_type, hid_t memory_type,
+                    int rank, const hsize_t *dim, const void *values)
 {
 	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
 	CHECK(file >= 0);
 	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
 		CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
-	const hid_t space = H5Screate_simple(rank, dim, NULL), data = H5Dcreate2(file, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	const hid_t space = H5Screate_simple(rank, dim, NULL),
+	            data =
+	                H5Dcreate2(file, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	CHECK(data >= 0 && H5Dwrite(data, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
 	H5Dclose(data);
 	H5Sclose(space);
@@ -547,8 +558,10 @@ static void booleans_and_index_lists_are_splits(void)
 	CHECK(H5Tenum_insert(boolean, "FALSE", &no) >= 0 && H5Tenum_insert(boolean, "TRUE", &yes) >= 0);
 	replace(path, "/nodes/train_mask", boolean, boolean, 1, &n, d->train_mask);
 	H5Tclose(boolean);
-	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), group = H5Gcreate2(file, "/split", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(group >= 0 && H5Ldelete(file, "/nodes/val_mask", H5P_DEFAULT) >= 0 && H5Ldelete(file, "/nodes/test_mask", H5P_DEFAULT) >= 0);
+	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+	            group = H5Gcreate2(file, "/split", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	CHECK(group >= 0 && H5Ldelete(file, "/nodes/val_mask", H5P_DEFAULT) >= 0 &&
+	      H5Ldelete(file, "/nodes/test_mask", H5P_DEFAULT) >= 0);
 	H5Gclose(group);
 	H5Fclose(file);
 	replace(path, "/split/valid", H5T_STD_I64LE, H5T_NATIVE_INT32, 1, &one, valid);
@@ -586,22 +599,27 @@ static void integer_features_become_f32(void)
 	must_write(d, path);
 	unseal(path);
 	hg_dataset_free(d);
-	replace(path, "/nodes/feat", H5T_STD_U8LE, H5T_NATIVE_UINT8, 2, (const hsize_t[]){6, 3}, counts);
+	replace(path, "/nodes/feat", H5T_STD_U8LE, H5T_NATIVE_UINT8, 2, (const hsize_t[]){6, 3},
+	        counts);
 	d = must_read(path);
-	CHECK(d->feat_dtype == HG_F32 && ((float *)d->feat)[1] == 255 && ((float *)d->feat)[2] == 3 && d->feat_amax == 255);
+	CHECK(d->feat_dtype == HG_F32 && ((float *)d->feat)[1] == 255 && ((float *)d->feat)[2] == 3 &&
+	      d->feat_amax == 255);
 	hg_dataset_free(d);
 }
 
 /* Older binsparse files keep the descriptor in a string of fixed size. */
 static void fixed_size_descriptor_is_read(void)
 {
-	static const char text[] = "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [6, 6], \"number_of_stored_values\": 11, "
-	                           "\"data_types\": {\"pointers_to_1\": \"uint64\", \"indices_1\": \"uint32\", \"values\": \"float32\"}}, \"more\": [1, 2]}";
+	static const char text[] = "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", "
+	                           "\"shape\": [6, 6], \"number_of_stored_values\": 11, "
+	                           "\"data_types\": {\"pointers_to_1\": \"uint64\", \"indices_1\": "
+	                           "\"uint32\", \"values\": \"float32\"}}, \"more\": [1, 2]}";
 	hg_dataset *d = small_dataset();
 	const char *path = scratch(0, "fixed.h5");
 	must_write(d, path);
 	unseal(path);
-	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), group = H5Gopen2(file, "/graph", H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
+	const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+	            group = H5Gopen2(file, "/graph", H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
 	            type = H5Tcopy(H5T_C_S1);
 	CHECK(H5Tset_size(type, sizeof text) >= 0 && H5Adelete(group, "binsparse") >= 0);
 	const hid_t attribute = H5Acreate2(group, "binsparse", type, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -627,7 +645,8 @@ static void error_printing_is_restored(void)
 	CHECK(H5Eget_auto2(H5E_DEFAULT, &before, &data_before) >= 0 && before != NULL);
 	write_text(scratch(0, "junk.h5"), "junk");
 	CHECK_STATUS(hg_dataset_read(scratch(0, "junk.h5"), &d, message), HG_ERR_FORMAT);
-	CHECK(H5Eget_auto2(H5E_DEFAULT, &after, &data_after) >= 0 && after == before && data_after == data_before);
+	CHECK(H5Eget_auto2(H5E_DEFAULT, &after, &data_after) >= 0 && after == before &&
+	      data_after == data_before);
 }
 
 /* Another reader agrees. */
@@ -639,7 +658,8 @@ static void h5py_reads_it(void)
 	hg_dataset *d = small_dataset();
 	CHECK_OK(hg_dataset_features_to(d, HG_F16, 0, message));
 	must_write(d, scratch(0, "cross.h5"));
-	snprintf(command, sizeof command, "python3 '%s' '%s' '%s'", HG_H5PY_SCRIPT, scratch(0, "cross.h5"), scratch(1, "cross2.h5"));
+	snprintf(command, sizeof command, "python3 '%s' '%s' '%s'", HG_H5PY_SCRIPT,
+	         scratch(0, "cross.h5"), scratch(1, "cross2.h5"));
 	CHECK(system(command) == 0);
 	hg_dataset *back = must_read(scratch(1, "cross2.h5"));
 	check_same(d, back);

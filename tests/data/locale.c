@@ -80,8 +80,7 @@ static void drawn_numbers_are_the_nearest(void)
 static void words_are_ascii(void)
 {
 	test_comma_begin();
-	CHECK_MSG(tolower('I') != 'i',
-	          "this locale's I is the capital of i: nothing is tested");
+	CHECK_MSG(tolower('I') != 'i', "this locale's I is the capital of i: nothing is tested");
 	CHECK(hg__same_word("INTEGER", "integer") && !hg__same_word("INTEGERS", "integer") &&
 	      !hg__same_word("REAL", "integer"));
 	test_comma_end();

@@ -1,4 +1,5 @@
-/* Out of memory is a status: every allocation of the library is made to fail, one at a time (the linker sends its malloc, calloc and realloc here). */
+/* Out of memory is a status: every allocation of the library is made to fail, one at a time (the
+ * linker sends its malloc, calloc and realloc here). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static void make_inputs(void)
 	npz_add(npz, "labels", "<i4", "(2,)", labels, sizeof labels);
 	npz_end(npz, 0);
 	write_text(scratch(0, "in.txt"), "7 1 0.5\n1 70000 2\n");
-	write_text(scratch(0, "in.mtx"), "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n3 1 2\n");
+	write_text(scratch(0, "in.mtx"),
+	           "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n3 1 2\n");
 	write_text(scratch(0, "in_A.txt"), "1, 2\n2, 1\n");
 	write_text(scratch(0, "in_graph_indicator.txt"), "1\n1\n2\n");
 	write_text(scratch(0, "in_graph_labels.txt"), "1\n-1\n");
@@ -99,10 +101,12 @@ static void make_inputs(void)
 	hg_dataset_free(sparse);
 }
 
-/* For every k the k-th allocation fails: out of memory, no dataset. When none is left to fail: success. */
+/* For every k the k-th allocation fails: out of memory, no dataset. When none is left to fail:
+ * success. */
 static void making_datasets(void)
 {
-	static const job jobs[] = {job_npz, job_edges, job_mtx, job_tu, job_read, job_read_sparse, job_planted};
+	static const job jobs[] = {job_npz,  job_edges,       job_mtx,    job_tu,
+	                           job_read, job_read_sparse, job_planted};
 	make_inputs();
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
@@ -113,8 +117,10 @@ static void making_datasets(void)
 			allowed = k;
 			status = jobs[j](&d, message);
 			allowed = INT64_MAX;
-			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && !d && strstr(message, "out of memory")), "job %d, allocation %d: %s, \"%s\"", (int)j,
-			          (int)k, hg_status_name(status), message);
+			CHECK_MSG(status == HG_OK ||
+			              (status == HG_ERR_NOMEM && !d && strstr(message, "out of memory")),
+			          "job %d, allocation %d: %s, \"%s\"", (int)j, (int)k, hg_status_name(status),
+			          message);
 			hg_dataset_free(d);
 		}
 		CHECK_MSG(k > 4, "job %d made %d allocations only: are they counted?", (int)j, (int)k);
@@ -158,7 +164,8 @@ static hg_status job_communities(hg_dataset **d, char *message)
 /* The same, and a failure leaves the dataset as it was, and no file. */
 static void changing_datasets(void)
 {
-	static const job jobs[] = {job_write, job_symmetrize, job_loops, job_component, job_half, job_fold, job_reorder, job_communities};
+	static const job jobs[] = {job_write, job_symmetrize, job_loops,   job_component,
+	                           job_half,  job_fold,       job_reorder, job_communities};
 	for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
@@ -167,7 +174,9 @@ static void changing_datasets(void)
 			allowed = k;
 			status = jobs[j](&d, message);
 			allowed = INT64_MAX;
-			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM, "job %d, allocation %d: %s, \"%s\"", (int)j, (int)k, hg_status_name(status), message);
+			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM,
+			          "job %d, allocation %d: %s, \"%s\"", (int)j, (int)k, hg_status_name(status),
+			          message);
 			if (status < 0) {
 				check_same(d, before);
 				CHECK(!file_exists(scratch(0, "out.h5")) && count_scratch(".tmp") == 0);
@@ -205,15 +214,19 @@ static void checkpoints(void)
 			hg_state *state = NULL;
 			*message = 0;
 			allowed = k;
-			status = writing ? hg_checkpoint_write(good, scratch(0, "cp.h5"), message) : hg_checkpoint_read(scratch(0, "cp.h5"), &state, message);
+			status = writing ? hg_checkpoint_write(good, scratch(0, "cp.h5"), message)
+			                 : hg_checkpoint_read(scratch(0, "cp.h5"), &state, message);
 			allowed = INT64_MAX;
-			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && *message), "%s, allocation %d: %s, \"%s\"", writing ? "write" : "read", (int)k,
+			CHECK_MSG(status == HG_OK || (status == HG_ERR_NOMEM && *message),
+			          "%s, allocation %d: %s, \"%s\"", writing ? "write" : "read", (int)k,
 			          hg_status_name(status), message);
 			CHECK((status == HG_OK && !writing) == (state != NULL));
-			CHECK(count_scratch(".tmp") == 0 && (status == HG_OK || !writing || !file_exists(scratch(0, "cp.h5"))));
+			CHECK(count_scratch(".tmp") == 0 &&
+			      (status == HG_OK || !writing || !file_exists(scratch(0, "cp.h5"))));
 			hg_state_free(state);
 		}
-		CHECK_MSG(k > 2, "%d allocations only: are they counted?", (int)k); /* a writer needs two names */
+		/* a writer needs two names */
+		CHECK_MSG(k > 2, "%d allocations only: are they counted?", (int)k);
 	}
 	hg_state_free(good);
 }
@@ -227,7 +240,8 @@ static void states(void)
 		hg_status status = HG_ERR_NOMEM;
 		for (int64_t k = 0; status == HG_ERR_NOMEM; k++) {
 			allowed = k;
-			status = which ? hg_state_add_setting(state, &setting) : hg_state_add_tensor(state, "conv1.weight", 2, 2, 2, NULL);
+			status = which ? hg_state_add_setting(state, &setting)
+			               : hg_state_add_tensor(state, "conv1.weight", 2, 2, 2, NULL);
 			allowed = INT64_MAX;
 			CHECK_EQ_I(state->tensors, status == HG_OK || which ? 3 : 2);
 			CHECK_EQ_I(state->settings, status == HG_OK && which ? 2 : 1);
@@ -239,6 +253,7 @@ static void states(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets), TEST(checkpoints), TEST(states)};
+	static const struct test_case cases[] = {TEST(making_datasets), TEST(changing_datasets),
+	                                         TEST(checkpoints), TEST(states)};
 	return RUN_TESTS(argc, argv, cases);
 }

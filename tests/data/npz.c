@@ -12,7 +12,8 @@ enum { SHAPE = 1, INDPTR = 2, INDICES = 4, LABELS = 8, SPLIT = 16, ATTR = 32, AL
 static struct npz_out *begin(const char *path, int members)
 {
 	static const int64_t shape[] = {4, 4}, attr_shape[] = {4, 3};
-	static const int32_t indptr[] = {0, 2, 3, 5, 5}, indices[] = {2, 1, 0, 3, 0}, labels[] = {0, 1, -1, 1}, train[] = {0}, val[] = {1}, test[] = {3, 3};
+	static const int32_t indptr[] = {0, 2, 3, 5, 5}, indices[] = {2, 1, 0, 3, 0},
+	                     labels[] = {0, 1, -1, 1}, train[] = {0}, val[] = {1}, test[] = {3, 3};
 	static const int32_t attr_indptr[] = {0, 1, 1, 3, 4}, attr_indices[] = {2, 0, 1, 1};
 	static const float attr_data[] = {1, 0.5f, -2, 4};
 	struct npz_out *out = npz_begin(path);
@@ -49,7 +50,8 @@ static void check_small(const char *path)
 	CHECK(d->weight == NULL);
 	CHECK_EQ_I(d->classes, 2);
 	CHECK_EQ_I(d->label[2], -1);
-	CHECK(d->train_mask[0] == 1 && d->val_mask[1] == 1 && d->test_mask[3] == 1 && d->test_mask[0] == 0);
+	CHECK(d->train_mask[0] == 1 && d->val_mask[1] == 1 && d->test_mask[3] == 1 &&
+	      d->test_mask[0] == 0);
 	CHECK_EQ_I(d->features, 3);
 	CHECK(d->feat == NULL && d->feat_rowptr[4] == 4 && d->feat_value[2] == -2 && d->feat_amax == 4);
 	hg_dataset_free(d);
@@ -69,14 +71,16 @@ static void other_types(void)
 {
 	static const unsigned char shape[] = {0, 4, 0, 4}, indptr[] = {0, 2, 3, 5, 5};
 	static const int16_t labels[] = {0, 1, -1, 1};
-	static const unsigned char half[] = {0x00, 0x3C, 0x00, 0x38, 0x00, 0xC0, 0x00, 0x44}; /* 1, 0.5, -2, 4 */
+	/* 1, 0.5, -2, 4 */
+	static const unsigned char half[] = {0x00, 0x3C, 0x00, 0x38, 0x00, 0xC0, 0x00, 0x44};
 	const char *path = scratch(0, "types.npz");
 	struct npz_out *out = begin(path, ALL);
 	npz_add(out, "adj_shape", ">u2", "(2,)", shape, sizeof shape);
 	npz_add(out, "adj_indptr", "|u1", "(5,)", indptr, sizeof indptr);
 	npz_add(out, "labels", "<i2", "(4,)", labels, sizeof labels);
 	npz_add(out, "attr_data", "<f2", "(4L,)", half, sizeof half);
-	npz_add(out, "class_names", "<U2", "(2,)", "aaaabbbbaaaabbbb", 16); /* not needed, not looked at */
+	/* not needed, not looked at */
+	npz_add(out, "class_names", "<U2", "(2,)", "aaaabbbbaaaabbbb", 16);
 	npz_end(out, 0);
 	check_small(path);
 }
@@ -93,7 +97,8 @@ static void weights_and_duplicates(void)
 	npz_end(out, 0);
 	hg_dataset *d = must_import("npz", path);
 	CHECK_EQ_I(d->edges, 3);
-	CHECK(d->col[0] == 1 && d->weight[0] == 0 && d->col[1] == 2 && d->weight[1] == 3.5f && d->weight[2] == 1);
+	CHECK(d->col[0] == 1 && d->weight[0] == 0 && d->col[1] == 2 && d->weight[1] == 3.5f &&
+	      d->weight[2] == 1);
 	CHECK(d->label == NULL && d->features == 0);
 	hg_dataset_free(d);
 }
@@ -113,7 +118,8 @@ static void dense_and_fortran(void)
 	npz_end(out, 1);
 	hg_dataset *d = must_import("npz", path);
 	CHECK_EQ_I(d->features, 2);
-	CHECK(((float *)d->feat)[0] == 1 && ((float *)d->feat)[1] == 5 && ((float *)d->feat)[6] == 4 && ((float *)d->feat)[7] == 8);
+	CHECK(((float *)d->feat)[0] == 1 && ((float *)d->feat)[1] == 5 && ((float *)d->feat)[6] == 4 &&
+	      ((float *)d->feat)[7] == 8);
 	hg_dataset_free(d);
 }
 
@@ -128,15 +134,18 @@ static void one_hot_labels(void)
 	npz_add(out, "labels_indices", "<i4", "(3,)", indices, sizeof indices);
 	npz_end(out, 0);
 	hg_dataset *d = must_import("npz", path);
-	CHECK(d->classes == 3 && d->label[0] == 2 && d->label[1] == -1 && d->label[2] == 0 && d->label[3] == 1);
+	CHECK(d->classes == 3 && d->label[0] == 2 && d->label[1] == -1 && d->label[2] == 0 &&
+	      d->label[3] == 1);
 	hg_dataset_free(d);
 }
 
-/* Four nodes, and a label that makes more classes than that: only where the archive says so. And classes that no label has. */
+/* Four nodes, and a label that makes more classes than that: only where the archive says so. And
+ * classes that no label has. */
 static void classes_as_the_archive_says(void)
 {
 	static const int64_t shape[] = {4, 6}, meant[] = {9};
-	static const int32_t indptr[] = {0, 1, 1, 2, 3}, indices[] = {2, 0, 1}, labels[] = {0, 8, -1, 1};
+	static const int32_t indptr[] = {0, 1, 1, 2, 3}, indices[] = {2, 0, 1},
+	                     labels[] = {0, 8, -1, 1};
 	const char *path = scratch(0, "classes.npz");
 	struct npz_out *out = begin(path, SHAPE | INDPTR | INDICES);
 	npz_add(out, "labels", "<i4", "(4,)", labels, sizeof labels);
@@ -155,7 +164,8 @@ static void classes_as_the_archive_says(void)
 	hg_dataset_free(d);
 }
 
-static void array(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count)
+static void array(struct npz_out *out, const char *key, const char *descr, const char *shape,
+                  const void *bytes, size_t count)
 {
 	npz_add(out, key, descr, shape, bytes, count);
 }
@@ -266,7 +276,10 @@ static void overflowing_shape(struct npz_out *o)
 }
 static void records(struct npz_out *o)
 {
-	npz_raw(o, "labels.npy", "\x93NUMPY\x01\x00\x45\x00{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (4,), }    \n", 79);
+	npz_raw(o, "labels.npy",
+	        "\x93NUMPY\x01\x00\x45\x00{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': "
+	        "(4,), }    \n",
+	        79);
 }
 static void no_array(struct npz_out *o)
 {
@@ -298,7 +311,8 @@ static const struct {
     {short_indptr, HG_ERR_FORMAT, "member adj_indptr.npy: has 4 elements, expected 5"},
     {not_square, HG_ERR_FORMAT, "member adj_shape.npy: 4 x 5, expected as many rows as columns"},
     {float_index, HG_ERR_FORMAT, "member adj_indices.npy: holds floats, expected integers"},
-    {objects, HG_ERR_FORMAT, "member labels.npy: holds pickled Python objects, which are refused and never executed"},
+    {objects, HG_ERR_FORMAT,
+     "member labels.npy: holds pickled Python objects, which are refused and never executed"},
     {text_labels, HG_ERR_FORMAT, "member labels.npy: dtype <U1 is not supported"},
     {complex_data, HG_ERR_FORMAT, "member attr_data.npy: dtype <c8 is not supported"},
     {split_range, HG_ERR_FORMAT, "member val_idx.npy: value 4 at 0 is not in [0, 3]"},
@@ -306,13 +320,16 @@ static const struct {
     {label_count, HG_ERR_FORMAT, "member labels.npy: has 3 rows, but the graph has 4 nodes"},
     {label_wide, HG_ERR_FORMAT, "member labels.npy: value 18446744073709551615 at 1 is not in"},
     {label_far, HG_ERR_FORMAT,
-     "labels: node 1 has label 1000000000, which makes 1000000001 classes of 3 labelled nodes; if it is meant, add num_classes to the archive"},
+     "labels: node 1 has label 1000000000, which makes 1000000001 classes of 3 labelled nodes; if "
+     "it is meant, add num_classes to the archive"},
     {too_few_classes, HG_ERR_FORMAT, "labels: node 1 has label 1, but there are 1 classes"},
     {many_class_counts, HG_ERR_FORMAT, "member num_classes.npy: has 1 dimensions, expected 0"},
     {feature_nan, HG_ERR_RANGE, "features: row 2, column 0 is nan"},
     {feature_huge, HG_ERR_RANGE, "is 1e+200, too large for f32"},
-    {short_member, HG_ERR_FORMAT, "member labels.npy: header promises 4 elements of 4 bytes, but 12 bytes follow"},
-    {long_member, HG_ERR_FORMAT, "member labels.npy: header promises 4 elements of 4 bytes, but 20 bytes follow"},
+    {short_member, HG_ERR_FORMAT,
+     "member labels.npy: header promises 4 elements of 4 bytes, but 12 bytes follow"},
+    {long_member, HG_ERR_FORMAT,
+     "member labels.npy: header promises 4 elements of 4 bytes, but 20 bytes follow"},
     {cube, HG_ERR_FORMAT, "member labels.npy: has more than 2 dimensions"},
     {matrix_labels, HG_ERR_FORMAT, "member labels.npy: has 2 dimensions, expected 1"},
     {endless_shape, HG_ERR_FORMAT, "member labels.npy: its shape is impossibly large"},
@@ -321,7 +338,8 @@ static const struct {
     {no_array, HG_ERR_FORMAT, "member labels.npy: is not an .npy array"},
     {no_header, HG_ERR_FORMAT, "member labels.npy: its header lacks descr, fortran_order or shape"},
     {new_version, HG_ERR_FORMAT, "member labels.npy: .npy version 9 is not known"},
-    {header_too_long, HG_ERR_FORMAT, "member labels.npy: header of 2147483647 bytes in a member of 28"},
+    {header_too_long, HG_ERR_FORMAT,
+     "member labels.npy: header of 2147483647 bytes in a member of 28"},
 };
 
 static void each_fault_is_named(void)
@@ -340,7 +358,9 @@ static void missing_members(void)
 	static const struct {
 		int without;
 		const char *part;
-	} missing[] = {{SHAPE, "no member adj_shape.npy"}, {INDPTR, "no member adj_indptr.npy"}, {INDICES, "no member adj_indices.npy"}};
+	} missing[] = {{SHAPE, "no member adj_shape.npy"},
+	               {INDPTR, "no member adj_indptr.npy"},
+	               {INDICES, "no member adj_indices.npy"}};
 	for (int k = 0; k < 3; k++) {
 		npz_end(begin(scratch(0, "missing.npz"), ALL & ~missing[k].without), 0);
 		must_refuse("npz", scratch(0, "missing.npz"), HG_ERR_FORMAT, missing[k].part);
@@ -348,7 +368,9 @@ static void missing_members(void)
 	struct npz_out *out = npz_begin(scratch(0, "pickle.npz"));
 	npz_add(out, "adj_matrix", "|O", "()", "\x80\x02]q\x01.", 6);
 	npz_end(out, 0);
-	must_refuse("npz", scratch(0, "pickle.npz"), HG_ERR_FORMAT, "member adj_matrix.npy holds pickled Python objects, which are refused and never executed");
+	must_refuse(
+	    "npz", scratch(0, "pickle.npz"), HG_ERR_FORMAT,
+	    "member adj_matrix.npy holds pickled Python objects, which are refused and never executed");
 }
 
 static void not_archives(void)
@@ -368,16 +390,19 @@ static void not_archives(void)
 	free(bytes);
 }
 
-/* Where `name` has its entry in the zip's directory: the offset of its declared, uncompressed size (the entry's bytes 24 to 27; its name starts at 46). */
+/* Where `name` has its entry in the zip's directory: the offset of its declared, uncompressed size
+ * (the entry's bytes 24 to 27; its name starts at 46). */
 static size_t directory_size_field(const unsigned char *bytes, size_t count, const char *name)
 {
 	for (size_t at = 0; at + 46 + strlen(name) < count; at++)
-		if (memcmp(bytes + at, "PK\x01\x02", 4) == 0 && memcmp(bytes + at + 46, name, strlen(name)) == 0)
+		if (memcmp(bytes + at, "PK\x01\x02", 4) == 0 &&
+		    memcmp(bytes + at + 46, name, strlen(name)) == 0)
 			return at + 24;
 	test_fail(__FILE__, __LINE__, "no directory entry of %s", name);
 }
 
-/* A zip bomb lies about sizes: more declared than the stored bytes can hold, or less than really comes out. */
+/* A zip bomb lies about sizes: more declared than the stored bytes can hold, or less than really
+ * comes out. */
 static void declared_against_actual_size(void)
 {
 	size_t count = 0;
@@ -388,9 +413,11 @@ static void declared_against_actual_size(void)
 	memcpy(was, bytes + at, 4);
 	memcpy(bytes + at, (const unsigned char[]){0, 0, 0, 0x7F}, 4);
 	write_bytes(scratch(1, "bomb.npz"), bytes, count);
-	must_refuse("npz", scratch(1, "bomb.npz"), HG_ERR_FORMAT, "member labels.npy: declares 2130706432 bytes out of");
+	must_refuse("npz", scratch(1, "bomb.npz"), HG_ERR_FORMAT,
+	            "member labels.npy: declares 2130706432 bytes out of");
 	memcpy(bytes + at, was, 4);
-	bytes[at] = (unsigned char)(bytes[at] - 4); /* 4 bytes fewer than there are, and a header that agrees */
+	/* 4 bytes fewer than there are, and a header that agrees */
+	bytes[at] = (unsigned char)(bytes[at] - 4);
 	write_bytes(scratch(1, "bomb.npz"), bytes, count);
 	must_refuse("npz", scratch(1, "bomb.npz"), HG_ERR_FORMAT, "member labels.npy");
 	free(bytes);
@@ -402,12 +429,16 @@ static void compressed_padding_is_not_unpacked(void)
 	const size_t size = 64u << 20;
 	unsigned char *zeros = calloc(size, 1);
 	CHECK(zeros != NULL);
-	memcpy(zeros, "\x93NUMPY\x01\x00\x3E\x00{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }    \n", 72);
+	memcpy(
+	    zeros,
+	    "\x93NUMPY\x01\x00\x3E\x00{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }    \n",
+	    72);
 	struct npz_out *out = begin(scratch(0, "zeros.npz"), ALL);
 	npz_raw(out, "labels.npy", zeros, size);
 	npz_end(out, 0);
 	free(zeros);
-	must_refuse("npz", scratch(0, "zeros.npz"), HG_ERR_FORMAT, "member labels.npy: header promises 4 elements of 4 bytes, but 67108");
+	must_refuse("npz", scratch(0, "zeros.npz"), HG_ERR_FORMAT,
+	            "member labels.npy: header promises 4 elements of 4 bytes, but 67108");
 }
 
 int main(int argc, char **argv)

@@ -42,7 +42,8 @@ static void same_seed_same_numbers(void)
 	hg_dataset *a = planted(&config), *b = planted(&config);
 	check_same(a, b);
 	/* also on other machines and compilers (little-endian ones: the bytes are hashed) */
-	CHECK_MSG(hash_dataset(a) == UINT64_C(0xE993B3211ED31ADF), "hash is %llx", (unsigned long long)hash_dataset(a));
+	CHECK_MSG(hash_dataset(a) == UINT64_C(0xE993B3211ED31ADF), "hash is %llx",
+	          (unsigned long long)hash_dataset(a));
 	config.seed = 8;
 	hg_dataset *c = planted(&config);
 	CHECK(hash_dataset(c) != hash_dataset(a));
@@ -95,7 +96,8 @@ static void hub_sums_overflow_f16(void)
 				sum += (double)((float *)d->feat)[d->col[e] * d->features + j];
 			const double mean = sum / fmax(1, (double)(d->rowptr[i + 1] - d->rowptr[i]));
 			largest_sum = fmax(largest_sum, fabs(sum));
-			largest_mean = d->rowptr[i + 1] - d->rowptr[i] > 3500 ? fmax(largest_mean, fabs(mean)) : largest_mean;
+			largest_mean = d->rowptr[i + 1] - d->rowptr[i] > 3500 ? fmax(largest_mean, fabs(mean))
+			                                                      : largest_mean;
 		}
 	CHECK(largest_sum > 65504 * 1.5);
 	CHECK(largest_mean < 100 && largest_mean > 16);
@@ -133,8 +135,10 @@ static void bad_configurations(void)
 	} bad[] = {
 	    {{1, 100, 4, 0, 2, 3, 0, 1, 0, NULL}, "config.size is 1"},
 	    {{sizeof(hg_planted_config), 100, 4, 0, 1, 3, 0, 1, 0, NULL}, "1 classes"},
-	    {{sizeof(hg_planted_config), 19, 4, 0, 2, 3, 0, 1, 0, NULL}, "19 nodes, expected at least 10 per class"},
-	    {{sizeof(hg_planted_config), INT64_C(1) << 31, 4, 0, 2, 3, 0, 1, 0, NULL}, "2147483648 nodes"},
+	    {{sizeof(hg_planted_config), 19, 4, 0, 2, 3, 0, 1, 0, NULL},
+	     "19 nodes, expected at least 10 per class"},
+	    {{sizeof(hg_planted_config), INT64_C(1) << 31, 4, 0, 2, 3, 0, 1, 0, NULL},
+	     "2147483648 nodes"},
 	    {{sizeof(hg_planted_config), 100, -1, 0, 2, 3, 0, 1, 0, NULL}, "-1 features"},
 	    {{sizeof(hg_planted_config), 100, 4, 0, 2, 100, 0, 1, 0, NULL}, "degree 100"},
 	    {{sizeof(hg_planted_config), 100, 4, 0, 2, NAN, 0, 1, 0, NULL}, "degree nan"},
@@ -219,15 +223,18 @@ static void more_than_the_machine_has(void)
 	config.features = 1000000; /* 8 PiB */
 	config.progress = &progress;
 	CHECK_STATUS(hg_dataset_planted(&config, &d, message), HG_ERR_NOMEM);
-	CHECK_CONTAINS(message, "planted: 2147483647 nodes, 21474900470 edges and 1000000 features need 8000");
+	CHECK_CONTAINS(message,
+	               "planted: 2147483647 nodes, 21474900470 edges and 1000000 features need 8000");
 	CHECK_CONTAINS(message, " GiB of memory, this machine has ");
 	CHECK(d == NULL && w.calls == 0);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(same_seed_same_numbers),     TEST(is_what_it_says),          TEST(hub_sums_overflow_f16),
-	                                         TEST(degrees_follow_a_power_law), TEST(bad_configurations),       TEST(stops_on_request),
-	                                         TEST(asks_while_it_works),        TEST(more_than_the_machine_has)};
+	static const struct test_case cases[] = {
+	    TEST(same_seed_same_numbers), TEST(is_what_it_says),
+	    TEST(hub_sums_overflow_f16),  TEST(degrees_follow_a_power_law),
+	    TEST(bad_configurations),     TEST(stops_on_request),
+	    TEST(asks_while_it_works),    TEST(more_than_the_machine_has)};
 	return RUN_TESTS(argc, argv, cases);
 }

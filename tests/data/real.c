@@ -1,4 +1,5 @@
-/* Real datasets, where HG_DATA names their directory: the counts that are published for these files. */
+/* Real datasets, where HG_DATA names their directory: the counts that are published for these
+ * files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,12 +36,19 @@ struct expected {
 	int classes, train, val, test;
 };
 
-static const struct expected cora = {"npz", "planetoid_npz/cora.npz", 2708, 10556, 168, 1433, 49216, 7, 140, 500, 1000};
-static const struct expected citeseer = {"npz", "planetoid_npz/citeseer.npz", 3327, 9104, 99, 3703, 105165, 6, 120, 500, 1000};
-static const struct expected pubmed = {"npz", "planetoid_npz/pubmed_nofeat.npz", 19717, 88648, 171, 0, 0, 3, 60, 500, 1000};
-static const struct expected computers = {"npz", "gnnbench_npz/amazon_computers.npz", 13752, 491722, 2992, 767, 3675081, 10, 200, 300, 13252};
-static const struct expected epinions = {"edges", "snap/soc-Epinions1.txt.gz", 75879, 811480, 3044, 0, 0, 0, 0, 0, 0};
-static const struct expected chesapeake = {"mtx", "mtx/chesapeake.mtx", 39, 340, 33, 0, 0, 0, 0, 0, 0};
+static const struct expected cora = {
+    "npz", "planetoid_npz/cora.npz", 2708, 10556, 168, 1433, 49216, 7, 140, 500, 1000};
+static const struct expected citeseer = {
+    "npz", "planetoid_npz/citeseer.npz", 3327, 9104, 99, 3703, 105165, 6, 120, 500, 1000};
+static const struct expected pubmed = {
+    "npz", "planetoid_npz/pubmed_nofeat.npz", 19717, 88648, 171, 0, 0, 3, 60, 500, 1000};
+static const struct expected computers = {
+    "npz", "gnnbench_npz/amazon_computers.npz", 13752, 491722, 2992, 767, 3675081, 10, 200, 300,
+    13252};
+static const struct expected epinions = {
+    "edges", "snap/soc-Epinions1.txt.gz", 75879, 811480, 3044, 0, 0, 0, 0, 0, 0};
+static const struct expected chesapeake = {"mtx", "mtx/chesapeake.mtx", 39, 340, 33, 0, 0, 0, 0, 0,
+                                           0};
 
 /* Import, symmetrise, compare, and through a file and back. */
 static void check_real(const struct expected *x)
@@ -124,7 +132,8 @@ static void citeseer_has_unlabelled_nodes(void)
 
 static void pickles_are_refused(void)
 {
-	must_refuse("npz", real("gnnbench_npz/polblogs_pickled_objects.npz"), HG_ERR_FORMAT, "holds pickled Python objects, which are refused and never executed");
+	must_refuse("npz", real("gnnbench_npz/polblogs_pickled_objects.npz"), HG_ERR_FORMAT,
+	            "holds pickled Python objects, which are refused and never executed");
 }
 
 static void plain_csv_edges_are_read(void)

@@ -1,4 +1,5 @@
-/* Datasets in another order: everything of a node moves with it, the file remembers, and the way back ends where it began. */
+/* Datasets in another order: everything of a node moves with it, the file remembers, and the way
+ * back ends where it began. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +17,24 @@ static float weight_at(const hg_dataset *d, int64_t i, int64_t j)
 /* Node k of `moved` is node order[k] of `d`, in all that it has. */
 static void check_moved(const hg_dataset *d, const hg_dataset *moved, const int32_t *order)
 {
-	CHECK(moved->nodes == d->nodes && moved->edges == d->edges && moved->features == d->features && moved->classes == d->classes);
+	CHECK(moved->nodes == d->nodes && moved->edges == d->edges && moved->features == d->features &&
+	      moved->classes == d->classes);
 	for (int64_t k = 0; k < d->nodes; k++) {
 		const int64_t i = order[k];
 		CHECK_EQ_I(hg_dataset_node(moved, k), hg_dataset_node(d, i));
 		for (int64_t q = 0; q < d->nodes; q++)
 			CHECK(weight_at(moved, k, q) == weight_at(d, i, order[q]));
 		for (int64_t c = 0; d->feat && c < d->features; c++)
-			CHECK(((float *)moved->feat)[k * d->features + c] == ((float *)d->feat)[i * d->features + c]);
+			CHECK(((float *)moved->feat)[k * d->features + c] ==
+			      ((float *)d->feat)[i * d->features + c]);
 		if (d->feat_rowptr) {
-			const int64_t a = d->feat_rowptr[i], b = moved->feat_rowptr[k], count = d->feat_rowptr[i + 1] - a;
+			const int64_t a = d->feat_rowptr[i], b = moved->feat_rowptr[k],
+			              count = d->feat_rowptr[i + 1] - a;
 			CHECK_EQ_I(moved->feat_rowptr[k + 1] - b, count);
-			CHECK(memcmp(moved->feat_col + b, d->feat_col + a, (size_t)count * sizeof *d->feat_col) == 0);
-			CHECK(memcmp(moved->feat_value + b, d->feat_value + a, (size_t)count * sizeof *d->feat_value) == 0);
+			CHECK(memcmp(moved->feat_col + b, d->feat_col + a,
+			             (size_t)count * sizeof *d->feat_col) == 0);
+			CHECK(memcmp(moved->feat_value + b, d->feat_value + a,
+			             (size_t)count * sizeof *d->feat_value) == 0);
 		}
 		if (d->graph_ptr)
 			continue;
@@ -111,7 +117,8 @@ static void the_smallest_datasets(void)
 		}
 }
 
-/* A part of the nodes has a numbering of its own; the user's numbers stay, and its order can be undone as the whole's could. */
+/* A part of the nodes has a numbering of its own; the user's numbers stay, and its order can be
+ * undone as the whole's could. */
 static void components_keep_the_numbers(void)
 {
 	static const int32_t order[] = {5, 4, 3, 2, 1, 0};
@@ -126,7 +133,8 @@ static void components_keep_the_numbers(void)
 	CHECK_OK(hg_dataset_largest_component(plain, message));
 	CHECK(d->order == NULL && d->edges == plain->edges);
 	for (int64_t i = 0; i < d->nodes; i++)
-		CHECK(hg_dataset_node(d, i) == hg_dataset_node(plain, i) && d->label[i] == plain->label[i] && d->rowptr[i + 1] == plain->rowptr[i + 1]);
+		CHECK(hg_dataset_node(d, i) == hg_dataset_node(plain, i) &&
+		      d->label[i] == plain->label[i] && d->rowptr[i + 1] == plain->rowptr[i + 1]);
 	CHECK(memcmp(d->col, plain->col, (size_t)d->edges * sizeof *d->col) == 0);
 	hg_dataset_free(plain);
 	hg_dataset_free(d);
@@ -171,7 +179,9 @@ static void refusals_change_nothing(void)
 static void from_the_command_line(void)
 {
 	size_t a = 0, b = 0;
-	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --classes 30 --degree 20 --hub-degree 300 -o @/in.h5 --quiet"), 0);
+	CHECK_EQ_I(run_convert("--synthetic planted --nodes 3000 --classes 30 --degree 20 --hub-degree "
+	                       "300 -o @/in.h5 --quiet"),
+	           0);
 	CHECK_EQ_I(run_convert("@/in.h5 --reorder community -o @/ordered.h5"), 0);
 	CHECK_CONTAINS(convert_out, "order: community, found in ");
 	CHECK_CONTAINS(convert_out, "before ");
@@ -183,14 +193,17 @@ static void from_the_command_line(void)
 	CHECK_EQ_I(run_convert("@/ordered.h5 --reorder=original -o @/back.h5 --json"), 0);
 	CHECK_CONTAINS(convert_out, "\"order\":\"original\"");
 	CHECK_CONTAINS(convert_out, "\"before\":null");
-	unsigned char *x = read_bytes(test_path("in.h5"), &a), *y = read_bytes(test_path("back.h5"), &b);
+	unsigned char *x = read_bytes(test_path("in.h5"), &a),
+	              *y = read_bytes(test_path("back.h5"), &b);
 	CHECK(a == b && memcmp(x, y, a) == 0);
 	free(x);
 	free(y);
 	CHECK_EQ_I(run_convert("@/in.h5 --reorder auto -o @/ordered.h5 --json"), 0);
 	CHECK_CONTAINS(convert_out, "\"after\":{\"near_miss\":");
 	CHECK_EQ_I(run_convert("@/in.h5 --reorder hilbert -o @/ordered.h5"), 2);
-	CHECK_CONTAINS(convert_err, "--reorder is \"hilbert\", expected one of auto|community|leading|rcm|degree|original");
+	CHECK_CONTAINS(
+	    convert_err,
+	    "--reorder is \"hilbert\", expected one of auto|community|leading|rcm|degree|original");
 	CHECK_EQ_I(run_convert("@/in.h5 --reorder original -o @/back.h5"), 2);
 	CHECK_CONTAINS(convert_err, "in its original order");
 }
@@ -198,7 +211,8 @@ static void from_the_command_line(void)
 /* Real graphs: there and back is the same file's content. */
 static void real_graphs_come_back(void)
 {
-	static const char *const files[] = {"planetoid_npz/cora.npz", "planetoid_npz/citeseer.npz", "gnnbench_npz/amazon_computers.npz"};
+	static const char *const files[] = {"planetoid_npz/cora.npz", "planetoid_npz/citeseer.npz",
+	                                    "gnnbench_npz/amazon_computers.npz"};
 	char message[HG_DATA_MESSAGE] = "", path[512];
 	for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
 		hg_order_report report = HG_ORDER_REPORT_INIT;
@@ -207,8 +221,9 @@ static void real_graphs_come_back(void)
 			SKIP("%s is not there", path);
 		hg_dataset *d = must_import("npz", path), *before = must_import("npz", path);
 		CHECK_OK(hg_dataset_reorder(d, "auto", NULL, &report, message));
-		test_note("%s: %s, leave L1 %.3f -> %.3f, gather %.1f -> %.1f ps", files[k], report.method, report.before.near_miss, report.after.near_miss,
-		          report.before.gather_ps, report.after.gather_ps);
+		test_note("%s: %s, leave L1 %.3f -> %.3f, gather %.1f -> %.1f ps", files[k], report.method,
+		          report.before.near_miss, report.after.near_miss, report.before.gather_ps,
+		          report.after.gather_ps);
 		CHECK(report.after.gather_ps < 0.8 * report.before.gather_ps && d->order != NULL);
 		CHECK_OK(hg_dataset_check(d, "ordered", message));
 		CHECK_OK(hg_dataset_reorder(d, "original", NULL, NULL, message));
@@ -221,8 +236,10 @@ static void real_graphs_come_back(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(all_of_a_node_moves),     TEST(every_method_can_be_undone), TEST(the_smallest_datasets), TEST(components_keep_the_numbers),
-	    TEST(refusals_change_nothing), TEST(from_the_command_line),      TEST(real_graphs_come_back),
+	    TEST(all_of_a_node_moves),     TEST(every_method_can_be_undone),
+	    TEST(the_smallest_datasets),   TEST(components_keep_the_numbers),
+	    TEST(refusals_change_nothing), TEST(from_the_command_line),
+	    TEST(real_graphs_come_back),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -85,7 +85,8 @@ static hg_dataset *small_graph(void)
 	static const int32_t col[] = {1, 2, 0, 2, 3, 0, 1, 1, 4, 3, 4};
 	static const float weight[] = {1, 0.5f, 1, 0, -2, 0.5f, 3, 1, 1e-3f, 7, 1};
 	static const int32_t label[] = {0, 1, 2, -1, 1, 0};
-	static const uint8_t train[] = {1, 1, 0, 0, 0, 0}, val[] = {0, 0, 1, 0, 0, 0}, test[] = {0, 0, 0, 0, 1, 1};
+	static const uint8_t train[] = {1, 1, 0, 0, 0, 0}, val[] = {0, 0, 1, 0, 0, 0},
+	                     test[] = {0, 0, 0, 0, 1, 1};
 	static const int64_t orig_id[] = {10, 20, 30, 40, 50, INT64_C(1) << 40};
 	hg_dataset *d = NULL;
 	CHECK_OK(hg_dataset_new(&d, NULL));
@@ -106,7 +107,8 @@ static hg_dataset *small_graph(void)
 
 hg_dataset *small_dataset(void)
 {
-	static const float feat[] = {0, 1, 2, -3, 4.5f, 0.1f, 6, 1e-9f, 8, 65504, 10, 11, 12, -65504, 14, 15, 16, 17};
+	static const float feat[] = {0,     1,  2,  -3, 4.5f,   0.1f, 6,  1e-9f, 8,
+	                             65504, 10, 11, 12, -65504, 14,   15, 16,    17};
 	hg_dataset *d = small_graph();
 	d->features = 3;
 	d->feat = COPY(feat);
@@ -217,9 +219,11 @@ hg_dataset *must_import(const char *format, const char *path)
 	return d;
 }
 
-static void check_refusal(const hg_dataset *d, hg_status found, hg_status expected, const char *message, const char *path, const char *part)
+static void check_refusal(const hg_dataset *d, hg_status found, hg_status expected,
+                          const char *message, const char *path, const char *part)
 {
-	CHECK_MSG(found == expected, "%s: %s, expected %s (%s)", path, hg_status_name(found), hg_status_name(expected), message);
+	CHECK_MSG(found == expected, "%s: %s, expected %s (%s)", path, hg_status_name(found),
+	          hg_status_name(expected), message);
 	CHECK_CONTAINS(message, part);
 	CHECK_MSG(strchr(message, '\n') == NULL, "more than one line");
 	CHECK(d == NULL);
@@ -263,11 +267,14 @@ void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t co
 	CHECK(zip_file_add(out->zip, name, source, ZIP_FL_OVERWRITE) >= 0);
 }
 
-void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count)
+void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape,
+             const void *bytes, size_t count)
 {
 	char name[64], header[256];
 	snprintf(name, sizeof name, "%s.npy", key);
-	const int length = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape);
+	const int length =
+	    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n",
+	             descr, shape);
 	unsigned char *member = malloc(10 + (size_t)length + count);
 	CHECK(member != NULL);
 	memcpy(member, "\x93NUMPY\x01\x00", 8);
@@ -282,7 +289,8 @@ void npz_add(struct npz_out *out, const char *key, const char *descr, const char
 void npz_end(struct npz_out *out, int stored)
 {
 	for (zip_int64_t k = 0; k < zip_get_num_entries(out->zip, 0); k++)
-		CHECK(zip_set_file_compression(out->zip, (zip_uint64_t)k, stored ? ZIP_CM_STORE : ZIP_CM_DEFLATE, 9) == 0);
+		CHECK(zip_set_file_compression(out->zip, (zip_uint64_t)k,
+		                               stored ? ZIP_CM_STORE : ZIP_CM_DEFLATE, 9) == 0);
 	CHECK_MSG(zip_close(out->zip) == 0, "%s", zip_strerror(out->zip));
 	free(out);
 }
@@ -308,10 +316,12 @@ int run_convert(const char *arguments)
 	snprintf(err_path, sizeof err_path, "%s", test_path("stderr"));
 	size_t used = (size_t)snprintf(command, sizeof command, "{ \"%s\" ", HG_H5CONVERT);
 	for (const char *c = arguments; *c; c++) {
-		used += (size_t)snprintf(command + used, sizeof command - used, "%.*s", *c == '@' ? (int)sizeof directory : 1, *c == '@' ? directory : c);
+		used += (size_t)snprintf(command + used, sizeof command - used, "%.*s",
+		                         *c == '@' ? (int)sizeof directory : 1, *c == '@' ? directory : c);
 		CHECK(used < sizeof command - 600); /* room for the rest */
 	}
-	snprintf(command + used, sizeof command - used, " ; } >\"%s\" 2>\"%s\" </dev/null", out_path, err_path);
+	snprintf(command + used, sizeof command - used, " ; } >\"%s\" 2>\"%s\" </dev/null", out_path,
+	         err_path);
 	const int code = system(command);
 	slurp(out_path, convert_out);
 	slurp(err_path, convert_err);

@@ -19,7 +19,8 @@ int file_exists(const char *path);
 /* Files in the scratch directory whose names hold `part`. */
 int count_scratch(const char *part);
 
-/* A small dataset with everything in it: 6 nodes, 11 directed edges, weights, 3 dense features, 3 classes, one unlabelled node, splits, original ids. */
+/* A small dataset with everything in it: 6 nodes, 11 directed edges, weights, 3 dense features, 3
+ * classes, one unlabelled node, splits, original ids. */
 hg_dataset *small_dataset(void);
 /* Its features sparse instead. */
 hg_dataset *small_sparse(void);
@@ -36,16 +37,19 @@ hg_dataset *must_import(const char *format, const char *path);
 void must_refuse(const char *format, const char *path, hg_status status, const char *part);
 void must_not_read(const char *path, hg_status status, const char *part);
 
-/* A numpy archive being made. npz_add: descr such as "<i4", shape such as "(3,)", the elements' bytes. */
+/* A numpy archive being made. npz_add: descr such as "<i4", shape such as "(3,)", the elements'
+ * bytes. */
 struct npz_out;
 struct npz_out *npz_begin(const char *path);
-void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape, const void *bytes, size_t count);
+void npz_add(struct npz_out *out, const char *key, const char *descr, const char *shape,
+             const void *bytes, size_t count);
 /* A member as it is. */
 void npz_raw(struct npz_out *out, const char *name, const void *bytes, size_t count);
 /* stored 1: members are not compressed */
 void npz_end(struct npz_out *out, int stored);
 
-/* Run h5convert with these arguments, a shell line in which @ stands for the scratch directory; its exit code. What it printed is kept until the next run. */
+/* Run h5convert with these arguments, a shell line in which @ stands for the scratch directory; its
+ * exit code. What it printed is kept until the next run. */
 int run_convert(const char *arguments);
 extern char convert_out[4096], convert_err[4096];
 

@@ -20,16 +20,19 @@ static void check_entries(const hg_dataset *d, const char *expected)
 	size_t used = 0;
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
-			used += (size_t)snprintf(text + used, sizeof text - used, "%s%d:%d", used ? " " : "", (int)i, (int)d->col[e]);
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s%d:%d", used ? " " : "",
+			                         (int)i, (int)d->col[e]);
 			if (d->weight)
-				used += (size_t)snprintf(text + used, sizeof text - used, "=%g", (double)d->weight[e]);
+				used +=
+				    (size_t)snprintf(text + used, sizeof text - used, "=%g", (double)d->weight[e]);
 		}
 	CHECK_STR(text, expected);
 }
 
 static void edges_become_destination_rows(void)
 {
-	hg_dataset *d = must_import("edges", file_of("plain.txt", "# SNAP\n0\t1\r\n1 2\r\n\r\n% other comment\n2,0\n0 1\n3 3"));
+	hg_dataset *d = must_import(
+	    "edges", file_of("plain.txt", "# SNAP\n0\t1\r\n1 2\r\n\r\n% other comment\n2,0\n0 1\n3 3"));
 	CHECK_EQ_I(d->nodes, 4);
 	check_entries(d, "0:2 1:0 2:1 3:3");
 	CHECK(d->orig_id == NULL && d->weight == NULL && d->features == 0 && d->classes == 0);
@@ -115,7 +118,9 @@ static void what_follows_a_gzip_member(void)
 	gzip_append(path, "", "", 0); /* no member may follow the padding */
 	must_refuse("edges", path, HG_ERR_FORMAT, "the gzip data end here, but the file goes on");
 	static const char *const tails[] = {"5 6\n", "\x1f", "\x1f\x8c", "\x1f\x8b"};
-	static const char *const parts[] = {"at byte 24: the gzip data end here", "at byte 25: truncated", "incorrect header check", "at byte 26: truncated"};
+	static const char *const parts[] = {"at byte 24: the gzip data end here",
+	                                    "at byte 25: truncated", "incorrect header check",
+	                                    "at byte 26: truncated"};
 	for (size_t k = 0; k < 4; k++) {
 		char name[32];
 		snprintf(name, sizeof name, "tail%zu.txt.gz", k);
@@ -129,7 +134,8 @@ static void empty_files_are_refused(void)
 	must_refuse("edges", file_of("zero.txt", ""), HG_ERR_FORMAT, "zero.txt: is empty: 0 bytes");
 	must_refuse("mtx", file_of("zero.mtx", ""), HG_ERR_FORMAT, "zero.mtx: is empty: 0 bytes");
 	gzip_append(scratch(1, "zero.txt.gz"), "", "", 0);
-	must_refuse("edges", scratch(1, "zero.txt.gz"), HG_ERR_FORMAT, "zero.txt.gz: is empty: 0 bytes");
+	must_refuse("edges", scratch(1, "zero.txt.gz"), HG_ERR_FORMAT,
+	            "zero.txt.gz: is empty: 0 bytes");
 }
 
 static void bad_edge_lists(void)
@@ -140,22 +146,27 @@ static void bad_edge_lists(void)
 	    {"0 1\n1\n", "bad.txt:2: expected two node numbers, found \"1\""},
 	    {"0 x\n", "bad.txt:1: expected two node numbers"},
 	    {"0 1.5\n", "bad.txt:1: expected two node numbers"},
-	    {"-1 2\n", "bad.txt:1: expected node numbers from 0 to 9223372036854775807, found \"-1 2\""},
-	    {"0 99999999999999999999\n", "bad.txt:1: expected node numbers from 0 to 9223372036854775807, found \"0 99999999999999999999\""},
-	    {"9223372036854775808 0\n", "bad.txt:1: expected node numbers from 0 to 9223372036854775807"},
+	    {"-1 2\n",
+	     "bad.txt:1: expected node numbers from 0 to 9223372036854775807, found \"-1 2\""},
+	    {"0 99999999999999999999\n", "bad.txt:1: expected node numbers from 0 to "
+	                                 "9223372036854775807, found \"0 99999999999999999999\""},
+	    {"9223372036854775808 0\n",
+	     "bad.txt:1: expected node numbers from 0 to 9223372036854775807"},
 	    {"0 99999999999999999999x\n", "bad.txt:1: expected two node numbers"},
 	    {"0 1\n# fine\n0 1 2\n", "bad.txt:3: expected two columns as before"},
 	    {"0 1 2\n0 1\n", "bad.txt:2: expected source, destination and a finite weight"},
 	    {"0 1 nan\n", "bad.txt:1: expected source, destination and a finite weight"},
 	    {"0 1 1e999\n", "bad.txt:1: expected source, destination and a finite weight"},
-	    {"0 1 2\n0 1 -1e39\n", "bad.txt:2: the number is beyond float32's 3.40282e+38, found \"0 1 -1e39\""},
+	    {"0 1 2\n0 1 -1e39\n",
+	     "bad.txt:2: the number is beyond float32's 3.40282e+38, found \"0 1 -1e39\""},
 	    {"5 6 1\n0 1 3e38\n0 1 3e38\n", "graph: weight inf at row 1, column 0 is not finite"},
 	    {"id_1,id_2\n0,1\n", "bad.txt:1: expected two node numbers"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
 		must_refuse("edges", file_of("bad.txt", bad[k].text), HG_ERR_FORMAT, bad[k].part);
 	write_bytes(scratch(0, "zero.txt"), "0 1\n0\0001\n", 8);
-	must_refuse("edges", scratch(0, "zero.txt"), HG_ERR_FORMAT, "zero.txt:2: holds zero bytes: not a text file");
+	must_refuse("edges", scratch(0, "zero.txt"), HG_ERR_FORMAT,
+	            "zero.txt:2: holds zero bytes: not a text file");
 	must_refuse("edges", scratch(0, "absent.txt"), HG_ERR_IO, "No such file or directory");
 	must_refuse("edges", "/", HG_ERR_IO, "is a directory");
 	char *line = malloc(300000);
@@ -163,7 +174,8 @@ static void bad_edge_lists(void)
 	memset(line, '1', 300000);
 	write_bytes(scratch(0, "long.txt"), line, 300000);
 	free(line);
-	must_refuse("edges", scratch(0, "long.txt"), HG_ERR_FORMAT, "long.txt:1: the line is longer than 262144 bytes");
+	must_refuse("edges", scratch(0, "long.txt"), HG_ERR_FORMAT,
+	            "long.txt:1: the line is longer than 262144 bytes");
 }
 
 static void every_field_and_symmetry(void)
@@ -184,7 +196,8 @@ static void every_field_and_symmetry(void)
 	};
 	for (size_t k = 0; k < sizeof good / sizeof good[0]; k++) {
 		char text[256];
-		snprintf(text, sizeof text, "%%%%MatrixMarket matrix coordinate %s\r\n%% made here\n%s", good[k].banner, good[k].body);
+		snprintf(text, sizeof text, "%%%%MatrixMarket matrix coordinate %s\r\n%% made here\n%s",
+		         good[k].banner, good[k].body);
 		hg_dataset *d = must_import("mtx", file_of("good.mtx", text));
 		if (strcmp(good[k].banner, "integer skew-symmetric") != 0)
 			check_entries(d, good[k].entries);
@@ -202,31 +215,52 @@ static void bad_matrices(void)
 	    {"", "bad.mtx: is empty: 0 bytes"},
 	    {"%%MatrixMarket matrix coordinate real\n", "bad.mtx:1: expected \"%%MatrixMarket"},
 	    {"%%MatrixMarket vector coordinate real general\n", "bad.mtx:1: expected"},
-	    {"%%MatrixMarket matrix array real general\n2 2\n", "bad.mtx:1: format array is not supported"},
-	    {"%%MatrixMarket matrix coordinate complex general\n", "bad.mtx:1: field complex is not supported"},
-	    {"%%MatrixMarket matrix coordinate complex hermitian\n", "bad.mtx:1: field complex is not supported"},
-	    {"%%MatrixMarket matrix coordinate real hermitian\n", "bad.mtx:1: symmetry hermitian is not supported"},
+	    {"%%MatrixMarket matrix array real general\n2 2\n",
+	     "bad.mtx:1: format array is not supported"},
+	    {"%%MatrixMarket matrix coordinate complex general\n",
+	     "bad.mtx:1: field complex is not supported"},
+	    {"%%MatrixMarket matrix coordinate complex hermitian\n",
+	     "bad.mtx:1: field complex is not supported"},
+	    {"%%MatrixMarket matrix coordinate real hermitian\n",
+	     "bad.mtx:1: symmetry hermitian is not supported"},
 	    {"%%MatrixMarket matrix coordinate real odd\n", "bad.mtx:1: symmetry odd is not supported"},
 	    {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n", "a pattern has no sign"},
 	    {"%%MatrixMarket matrix coordinate real general\n", "ends before its size line"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2\n", "bad.mtx:2: expected \"rows columns entries\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "bad.mtx:2: the matrix is 2 x 3"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2\n",
+	     "bad.mtx:2: expected \"rows columns entries\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
+	     "bad.mtx:2: the matrix is 2 x 3"},
 	    {"%%MatrixMarket matrix coordinate real general\n-2 -2 0\n", "-2 rows"},
-	    {"%%MatrixMarket matrix coordinate real general\n9999999999 9999999999 1\n", "at most 2147483647 rows"},
-	    {"%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 1\n1 1 1\n", "declares 2147483647 rows for 1 entries"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "ends after 1 entries, 2 are declared"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n", "bad.mtx:4: an entry after the 1 declared ones"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n", "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "bad.mtx:3: expected \"row column value\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n", "bad.mtx:3: the number is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n", "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 inf\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n", "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 nan\""},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n99999999999999999999 1 1\n", "bad.mtx:3: expected row and column from 1 to 2147483647"},
-	    {"%%MatrixMarket matrix coordinate real general\n2 2 99999999999999999999\n", "entries to 9223372036854775807"},
-	    {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", "bad.mtx:3: expected \"row column\""},
-	    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n", "entry (1, 2) is not below the diagonal of a symmetric matrix"},
-	    {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 0\n", "entry (1, 1) is not below the diagonal of a skew-symmetric matrix"},
+	    {"%%MatrixMarket matrix coordinate real general\n9999999999 9999999999 1\n",
+	     "at most 2147483647 rows"},
+	    {"%%MatrixMarket matrix coordinate real general\n2147483647 2147483647 1\n1 1 1\n",
+	     "declares 2147483647 rows for 1 entries"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
+	     "ends after 1 entries, 2 are declared"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n",
+	     "bad.mtx:4: an entry after the 1 declared ones"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",
+	     "bad.mtx:3: entry (0, 1) is not in 1 .. 2"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
+	     "bad.mtx:3: entry (1, 3) is not in 1 .. 2"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n",
+	     "bad.mtx:3: expected \"row column value\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 4e38\n",
+	     "bad.mtx:3: the number is beyond float32's 3.40282e+38, found \"1 1 4e38\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 inf\n",
+	     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 inf\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 nan\n",
+	     "bad.mtx:3: expected \"row column value\", the value finite, found \"1 1 nan\""},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n99999999999999999999 1 1\n",
+	     "bad.mtx:3: expected row and column from 1 to 2147483647"},
+	    {"%%MatrixMarket matrix coordinate real general\n2 2 99999999999999999999\n",
+	     "entries to 9223372036854775807"},
+	    {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n",
+	     "bad.mtx:3: expected \"row column\""},
+	    {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n1 2\n",
+	     "entry (1, 2) is not below the diagonal of a symmetric matrix"},
+	    {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 0\n",
+	     "entry (1, 1) is not below the diagonal of a skew-symmetric matrix"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
 		must_refuse("mtx", file_of("bad.mtx", bad[k].text), HG_ERR_FORMAT, bad[k].part);

@@ -22,7 +22,8 @@ static void symmetrize_keeps_the_larger(void)
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
 			CHECK(weight_at(d, d->col[e], i) == d->weight[e]);
-	CHECK(weight_at(d, 1, 2) == 3 && weight_at(d, 3, 1) == 1 && weight_at(d, 0, 2) == 0.5f && weight_at(d, 4, 3) == 7);
+	CHECK(weight_at(d, 1, 2) == 3 && weight_at(d, 3, 1) == 1 && weight_at(d, 0, 2) == 0.5f &&
+	      weight_at(d, 4, 3) == 7);
 	CHECK_EQ_I(d->edges, 11);
 	hg_dataset_free(d);
 }
@@ -50,7 +51,8 @@ static void largest_component_keeps_everything_of_a_node(void)
 		hg_dataset *d = all[k];
 		CHECK_OK(hg_dataset_largest_component(d, message));
 		CHECK_OK(hg_dataset_check(d, "component", message));
-		CHECK(d->nodes == 5 && d->edges == 11 && d->orig_id[4] == 50 && d->label[3] == -1 && d->test_mask[4] == 1);
+		CHECK(d->nodes == 5 && d->edges == 11 && d->orig_id[4] == 50 && d->label[3] == -1 &&
+		      d->test_mask[4] == 1);
 		CHECK_STR(d->name, "small");
 		if (k == 0)
 			CHECK(((float *)d->feat)[14] == 14);
@@ -67,7 +69,8 @@ static void largest_component_renumbers(void)
 	write_text(scratch(0, "two.txt"), "0 1\n5 2\n2 9\n9 5\n3 4\n");
 	d = must_import("edges", scratch(0, "two.txt"));
 	CHECK_OK(hg_dataset_largest_component(d, message));
-	CHECK(d->nodes == 3 && d->edges == 3 && d->orig_id[0] == 2 && d->orig_id[1] == 5 && d->orig_id[2] == 9);
+	CHECK(d->nodes == 3 && d->edges == 3 && d->orig_id[0] == 2 && d->orig_id[1] == 5 &&
+	      d->orig_id[2] == 9);
 	CHECK(d->col[d->rowptr[0]] == 1 && d->col[d->rowptr[1]] == 2 && d->col[d->rowptr[2]] == 0);
 	hg_dataset_free(d);
 	d = small_batch();
@@ -93,7 +96,9 @@ static void row_normalize_divides_by_the_absolute_sum(void)
 	d = small_dataset();
 	CHECK_OK(hg_dataset_features_to(d, HG_F16, 0, message));
 	CHECK_OK(hg_dataset_row_normalize(d, message));
-	CHECK_EQ_I(((hg_half *)d->feat)[3], hg_half_from_double(-3.0 / (3 + 4.5 + (double)hg_half_to_float(hg_half_from_float(0.1f)))));
+	CHECK_EQ_I(
+	    ((hg_half *)d->feat)[3],
+	    hg_half_from_double(-3.0 / (3 + 4.5 + (double)hg_half_to_float(hg_half_from_float(0.1f)))));
 	hg_dataset_free(d);
 }
 
@@ -112,7 +117,8 @@ static void features_beyond_f16_are_named_or_clipped(void)
 	CHECK_OK(hg_dataset_features_to(d, HG_F16, 1, message));
 	CHECK_EQ_I(((hg_half *)d->feat)[13], 0xFBFF);
 	CHECK_OK(hg_dataset_features_to(d, HG_F32, 0, message));
-	CHECK(((float *)d->feat)[13] == -65504 && ((float *)d->feat)[4] == 4.5f && ((float *)d->feat)[5] != 0.1f);
+	CHECK(((float *)d->feat)[13] == -65504 && ((float *)d->feat)[4] == 4.5f &&
+	      ((float *)d->feat)[5] != 0.1f);
 	CHECK_STATUS(hg_dataset_features_to(d, HG_I32, 0, message), HG_ERR_DTYPE);
 	hg_dataset_free(d);
 	d = small_sparse();

@@ -5,16 +5,21 @@
 
 #include "support.h"
 
-/* Parts of a set of the name "set"; NULL: no such file. Three graphs: a path of three nodes, one node, a pair. */
+/* Parts of a set of the name "set"; NULL: no such file. Three graphs: a path of three nodes, one
+ * node, a pair. */
 struct parts {
 	const char *edges, *indicator, *graph_labels, *node_labels, *attributes;
 };
-static const struct parts good = {"1, 2\n2, 1\n2, 3\n3, 2\n5, 6\n6,5\n2, 1\n", "1\n1\n1\n2\n3\n3\n", "1\n-1\n1\n", "7\n-2\n7\n7\n30\n7\n\n", NULL};
+static const struct parts good = {"1, 2\n2, 1\n2, 3\n3, 2\n5, 6\n6,5\n2, 1\n", "1\n1\n1\n2\n3\n3\n",
+                                  "1\n-1\n1\n", "7\n-2\n7\n7\n30\n7\n\n", NULL};
 
 static const char *set_of(const struct parts *p)
 {
-	static const char *const names[] = {"set_graph_indicator.txt", "set_graph_labels.txt", "set_node_labels.txt", "set_node_attributes.txt", "set_A.txt"};
-	const char *const texts[] = {p->indicator, p->graph_labels, p->node_labels, p->attributes, p->edges};
+	static const char *const names[] = {"set_graph_indicator.txt", "set_graph_labels.txt",
+	                                    "set_node_labels.txt", "set_node_attributes.txt",
+	                                    "set_A.txt"};
+	const char *const texts[] = {p->indicator, p->graph_labels, p->node_labels, p->attributes,
+	                             p->edges};
 	for (int k = 0; k < 5; k++) {
 		(void)remove(scratch(0, names[k]));
 		if (texts[k])
@@ -26,13 +31,16 @@ static const char *set_of(const struct parts *p)
 static void a_set_is_a_batch(void)
 {
 	static const int64_t graph_ptr[] = {0, 3, 4, 6}, rowptr[] = {0, 1, 3, 4, 4, 5, 6};
-	static const int32_t col[] = {1, 0, 2, 1, 5, 4}, label[] = {1, 0, 1}, kind[] = {1, 0, 1, 1, 2, 1};
+	static const int32_t col[] = {1, 0, 2, 1, 5, 4}, label[] = {1, 0, 1},
+	                     kind[] = {1, 0, 1, 1, 2, 1};
 	hg_dataset *d = must_import("tu", set_of(&good));
 	CHECK_STR(d->name, "set");
 	CHECK(d->nodes == 6 && d->edges == 6 && d->graphs == 3 && d->classes == 2 && d->features == 3);
-	CHECK(memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0 && memcmp(d->rowptr, rowptr, sizeof rowptr) == 0 && memcmp(d->col, col, sizeof col) == 0);
+	CHECK(memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0 &&
+	      memcmp(d->rowptr, rowptr, sizeof rowptr) == 0 && memcmp(d->col, col, sizeof col) == 0);
 	CHECK(memcmp(d->label, label, sizeof label) == 0 && d->weight == NULL && d->train_mask == NULL);
-	CHECK(d->feat == NULL && d->feat_value == NULL && memcmp(d->feat_col, kind, sizeof kind) == 0 && d->feat_rowptr[6] == 6 && d->feat_amax == 1);
+	CHECK(d->feat == NULL && d->feat_value == NULL && memcmp(d->feat_col, kind, sizeof kind) == 0 &&
+	      d->feat_rowptr[6] == 6 && d->feat_amax == 1);
 	must_write(d, scratch(1, "set.h5"));
 	hg_dataset *back = must_read(scratch(1, "set.h5"));
 	check_same(d, back);
@@ -42,16 +50,19 @@ static void a_set_is_a_batch(void)
 
 static void attributes_stand_before_labels(void)
 {
-	static const float both[] = {0.5f, -1, 0, 1, 0, 2, 3, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1, 0, 4, 4, 0, 0, 1, 1e3f, 0, 0, 1, 0};
+	static const float both[] = {0.5f, -1, 0, 1, 0, 2, 3, 1, 0, 0, 0,    0, 0, 1, 0,
+	                             1,    1,  0, 1, 0, 4, 4, 0, 0, 1, 1e3f, 0, 0, 1, 0};
 	struct parts p = good;
 	p.attributes = "0.5, -1\r\n2,3\n0 0\n1, 1\n4,4\n1e3,0\n";
 	hg_dataset *d = must_import("tu", set_of(&p));
-	CHECK(d->features == 5 && d->feat_dtype == HG_F32 && d->feat_amax == 1000 && d->feat_rowptr == NULL);
+	CHECK(d->features == 5 && d->feat_dtype == HG_F32 && d->feat_amax == 1000 &&
+	      d->feat_rowptr == NULL);
 	CHECK(memcmp(d->feat, both, sizeof both) == 0);
 	hg_dataset_free(d);
 	p.node_labels = NULL;
 	d = must_import("tu", set_of(&p));
-	CHECK(d->features == 2 && ((const float *)d->feat)[11] == 0 && ((const float *)d->feat)[10] == 1000);
+	CHECK(d->features == 2 && ((const float *)d->feat)[11] == 0 &&
+	      ((const float *)d->feat)[10] == 1000);
 	hg_dataset_free(d);
 	p.attributes = NULL;
 	d = must_import("tu", set_of(&p));
@@ -64,7 +75,8 @@ static void graphs_may_be_empty(void)
 	static const int64_t graph_ptr[] = {0, 0, 2, 2, 3, 3};
 	const struct parts p = {"\n", "2\n2\n4\n", "5\n6\n7\n8\n5\n", NULL, NULL};
 	hg_dataset *d = must_import("tu", set_of(&p));
-	CHECK(d->graphs == 5 && d->classes == 4 && d->label[4] == 0 && memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0);
+	CHECK(d->graphs == 5 && d->classes == 4 && d->label[4] == 0 &&
+	      memcmp(d->graph_ptr, graph_ptr, sizeof graph_ptr) == 0);
 	hg_dataset_free(d);
 }
 
@@ -75,30 +87,48 @@ static void bad_sets(void)
 		const char *part;
 	} bad[] = {
 	    {{"1 2\n", "1\n1\n", "1\n", "0\n", NULL}, "set_node_labels.txt: 1 lines for 2 nodes"},
-	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n2\n3\n"}, "set_node_attributes.txt: 3 lines for 2 nodes"},
-	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1, 2\n3\n"}, "set_node_attributes.txt:2: 1 attributes, expected 2 as before"},
-	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\nnan\n"}, "set_node_attributes.txt:2: expected finite numbers, found \"nan\""},
-	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n4e38\n"}, "set_node_attributes.txt:2: the number is beyond float32's 3.40282e+38"},
-	    {{"1 2\n", "1\n1\n", "1\n", "1\n1, 2\n", NULL}, "set_node_labels.txt:2: expected one whole number, found \"1, 2\""},
-	    {{"1 2\n", "1\n1\n", "one\n", NULL, NULL}, "set_graph_labels.txt:1: expected one whole number, found \"one\""},
-	    {{"1 2\n", "1\n1\n", "99999999999999999999\n", NULL, NULL}, "set_graph_labels.txt:1: expected a number of 64 bits"},
-	    {{"1 2\n", "1\n3\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 2 is in graph 3, expected 1 .. 2"},
-	    {{"1 2\n", "0\n1\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 1 is in graph 0, expected 1 .. 2"},
-	    {{"1 2\n", "2\n1\n", "1\n2\n", NULL, NULL}, "set_graph_indicator.txt: node 2 is in graph 1, expected 2 .. 2"},
-	    {{"1 2\n2 3\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:2: edge 2, 3: the nodes are 1 .. 2"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n2\n3\n"},
+	     "set_node_attributes.txt: 3 lines for 2 nodes"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1, 2\n3\n"},
+	     "set_node_attributes.txt:2: 1 attributes, expected 2 as before"},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\nnan\n"},
+	     "set_node_attributes.txt:2: expected finite numbers, found \"nan\""},
+	    {{"1 2\n", "1\n1\n", "1\n", NULL, "1\n4e38\n"},
+	     "set_node_attributes.txt:2: the number is beyond float32's 3.40282e+38"},
+	    {{"1 2\n", "1\n1\n", "1\n", "1\n1, 2\n", NULL},
+	     "set_node_labels.txt:2: expected one whole number, found \"1, 2\""},
+	    {{"1 2\n", "1\n1\n", "one\n", NULL, NULL},
+	     "set_graph_labels.txt:1: expected one whole number, found \"one\""},
+	    {{"1 2\n", "1\n1\n", "99999999999999999999\n", NULL, NULL},
+	     "set_graph_labels.txt:1: expected a number of 64 bits"},
+	    {{"1 2\n", "1\n3\n", "1\n2\n", NULL, NULL},
+	     "set_graph_indicator.txt: node 2 is in graph 3, expected 1 .. 2"},
+	    {{"1 2\n", "0\n1\n", "1\n2\n", NULL, NULL},
+	     "set_graph_indicator.txt: node 1 is in graph 0, expected 1 .. 2"},
+	    {{"1 2\n", "2\n1\n", "1\n2\n", NULL, NULL},
+	     "set_graph_indicator.txt: node 2 is in graph 1, expected 2 .. 2"},
+	    {{"1 2\n2 3\n", "1\n1\n", "1\n", NULL, NULL},
+	     "set_A.txt:2: edge 2, 3: the nodes are 1 .. 2"},
 	    {{"0 1\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: edge 0, 1: the nodes are 1 .. 2"},
-	    {{"1 2 3\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: expected two node numbers, found \"1 2 3\""},
-	    {{"1\n", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt:1: expected two node numbers, found \"1\""},
+	    {{"1 2 3\n", "1\n1\n", "1\n", NULL, NULL},
+	     "set_A.txt:1: expected two node numbers, found \"1 2 3\""},
+	    {{"1\n", "1\n1\n", "1\n", NULL, NULL},
+	     "set_A.txt:1: expected two node numbers, found \"1\""},
 	    {{"1 2\n", "1\n2\n", "1\n1\n", NULL, NULL}, "set_A.txt:1: edge 1, 2 joins graphs 1 and 2"},
 	    {{"", "1\n1\n", "1\n", NULL, NULL}, "set_A.txt: is empty: 0 bytes"},
 	};
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
 		must_refuse("tu", set_of(&bad[k].parts), HG_ERR_FORMAT, bad[k].part);
-	const struct parts none[] = {{"1 2\n", NULL, "1\n", NULL, NULL}, {"1 2\n", "1\n1\n", NULL, NULL, NULL}, {NULL, "1\n1\n", "1\n", NULL, NULL}};
-	static const char *const missing[] = {"set_graph_indicator.txt: No such file", "set_graph_labels.txt: No such file", "set_A.txt: No such file"};
+	const struct parts none[] = {{"1 2\n", NULL, "1\n", NULL, NULL},
+	                             {"1 2\n", "1\n1\n", NULL, NULL, NULL},
+	                             {NULL, "1\n1\n", "1\n", NULL, NULL}};
+	static const char *const missing[] = {"set_graph_indicator.txt: No such file",
+	                                      "set_graph_labels.txt: No such file",
+	                                      "set_A.txt: No such file"};
 	for (size_t k = 0; k < 3; k++)
 		must_refuse("tu", set_of(&none[k]), HG_ERR_IO, missing[k]);
-	must_refuse("tu", scratch(0, "set.txt"), HG_ERR_FORMAT, "expected the file NAME_A.txt of a TU dataset");
+	must_refuse("tu", scratch(0, "set.txt"), HG_ERR_FORMAT,
+	            "expected the file NAME_A.txt of a TU dataset");
 	must_refuse("tu", scratch(0, "_A.txt"), HG_ERR_FORMAT, "expected the file NAME_A.txt");
 	must_refuse("tu", "_A.txt", HG_ERR_FORMAT, "expected the file NAME_A.txt");
 }
@@ -130,7 +160,8 @@ static hg_dataset *labelled(void)
 	return d;
 }
 
-/* Every labelled row is tested once, in the folds' turn; what one fold validates the next one tests; classes are dealt out evenly, and the deck is shuffled. */
+/* Every labelled row is tested once, in the folds' turn; what one fold validates the next one
+ * tests; classes are dealt out evenly, and the deck is shuffled. */
 static void folds_cover_everything_once(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -140,7 +171,8 @@ static void folds_cover_everything_once(void)
 	for (int64_t f = 0; f < 10; f++) {
 		CHECK_OK(hg_dataset_fold(d, f, 10, message));
 		CHECK_OK(hg_dataset_check(d, "folds", message));
-		CHECK_MSG(f == 0 || memcmp(validated, d->test_mask, 100) == 0, "fold %d is not what the one before it validated", (int)f);
+		CHECK_MSG(f == 0 || memcmp(validated, d->test_mask, 100) == 0,
+		          "fold %d is not what the one before it validated", (int)f);
 		memcpy(f == 0 ? first : validated, d->test_mask, 100);
 		memcpy(validated, d->val_mask, 100);
 		for (int i = 0; i < 100; i++) {
@@ -171,7 +203,8 @@ static void an_order_changes_no_fold(void)
 	CHECK_OK(hg_dataset_fold(d, 2, 5, message));
 	CHECK_OK(hg_dataset_fold(other, 2, 5, message));
 	for (int i = 0; i < 100; i++)
-		CHECK(d->test_mask[i] == other->test_mask[99 - i] && d->val_mask[i] == other->val_mask[99 - i]);
+		CHECK(d->test_mask[i] == other->test_mask[99 - i] &&
+		      d->val_mask[i] == other->val_mask[99 - i]);
 	hg_dataset_free(d);
 	hg_dataset_free(other);
 }
@@ -197,8 +230,13 @@ static void folds_that_cannot_be(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_set_is_a_batch),         TEST(attributes_stand_before_labels), TEST(graphs_may_be_empty), TEST(bad_sets), TEST(folds_cover_everything_once),
-	    TEST(an_order_changes_no_fold), TEST(folds_that_cannot_be),
+	    TEST(a_set_is_a_batch),
+	    TEST(attributes_stand_before_labels),
+	    TEST(graphs_may_be_empty),
+	    TEST(bad_sets),
+	    TEST(folds_cover_everything_once),
+	    TEST(an_order_changes_no_fold),
+	    TEST(folds_that_cannot_be),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

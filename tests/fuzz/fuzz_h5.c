@@ -40,9 +40,10 @@ static const char *const members[] = {"graph/pointers_to_1",
                                       "nodes",
                                       "nodes/feat_csr/pointers_to_1",
                                       "nodes/feat_csr/indices_1"};
-static const char *const checkpoint_members[] = {"params/w",   "params/b",  "params",     "moment1/w",
-                                                 "moment1",    "moment2/w", "moment2/b",  "loss_scale/history_scale",
-                                                 "loss_scale", "settings",  "params/new", "loss_scale/history_reason"};
+static const char *const checkpoint_members[] = {
+    "params/w",   "params/b",  "params",     "moment1/w",
+    "moment1",    "moment2/w", "moment2/b",  "loss_scale/history_scale",
+    "loss_scale", "settings",  "params/new", "loss_scale/history_reason"};
 /* What an edit may change in a file of one kind. */
 struct target {
 	const char *const *members;
@@ -50,7 +51,9 @@ struct target {
 	void (*reattribute)(struct program *p, hid_t file);
 };
 static const hsize_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 11, 12, 18, 64, 300, (hsize_t)1 << 40};
-static const char *const texts[] = {"", "{}", "[1]", "{\"binsparse\": 3}", "halfgraph", "1.0", "2", "{\"binsparse\": {\"version\": \"0.1\"}}"};
+static const char *const texts[] = {
+    "",          "{}",  "[1]", "{\"binsparse\": 3}",
+    "halfgraph", "1.0", "2",   "{\"binsparse\": {\"version\": \"0.1\"}}"};
 
 static hid_t parents(void)
 {
@@ -68,12 +71,15 @@ static void fill(struct program *p, unsigned char *raw, size_t bytes)
 
 static void replace(struct program *p, hid_t file, const char *name)
 {
-	const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_U8LE,   H5T_STD_I16BE,  H5T_STD_I32LE, H5T_STD_U32BE,   H5T_STD_I64LE,
-	                       H5T_STD_U64LE, H5T_IEEE_F32LE, H5T_IEEE_F64BE, H5T_STD_B8LE,  H5T_STD_REF_OBJ, H5T_UNIX_D32LE};
+	const hid_t types[] = {H5T_STD_I8LE,   H5T_STD_U8LE,  H5T_STD_I16BE,   H5T_STD_I32LE,
+	                       H5T_STD_U32BE,  H5T_STD_I64LE, H5T_STD_U64LE,   H5T_IEEE_F32LE,
+	                       H5T_IEEE_F64BE, H5T_STD_B8LE,  H5T_STD_REF_OBJ, H5T_UNIX_D32LE};
 	const hid_t type = types[take(p) % (sizeof types / sizeof types[0])];
 	const int rank = (int)(take(p) % 8) < 6 ? 1 : (int)(take(p) % 3);
-	const hsize_t dim[2] = {sizes[take(p) % 13], rank == 2 ? sizes[take(p) % 13] : 1}, chunk[2] = {1 + take(p) % 7, 1 + take(p) % 5};
-	const hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, dim, NULL), plist = H5Pcreate(H5P_DATASET_CREATE), create = parents();
+	const hsize_t dim[2] = {sizes[take(p) % 13], rank == 2 ? sizes[take(p) % 13] : 1},
+	              chunk[2] = {1 + take(p) % 7, 1 + take(p) % 5};
+	const hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, dim, NULL),
+	            plist = H5Pcreate(H5P_DATASET_CREATE), create = parents();
 	const int small = rank == 0 || (dim[0] <= 300 && dim[1] <= 64);
 	if (rank > 0 && (!small || take(p) % 2))
 		H5Pset_chunk(plist, rank, chunk);
@@ -97,7 +103,8 @@ static void replace(struct program *p, hid_t file, const char *name)
 /* One element of an existing array. */
 static void poke(struct program *p, hid_t file, const char *name)
 {
-	const hid_t data = H5Dopen2(file, name, H5P_DEFAULT), space = data < 0 ? H5I_INVALID_HID : H5Dget_space(data);
+	const hid_t data = H5Dopen2(file, name, H5P_DEFAULT),
+	            space = data < 0 ? H5I_INVALID_HID : H5Dget_space(data);
 	const hssize_t count = space < 0 ? 0 : H5Sget_simple_extent_npoints(space);
 	if (count > 0 && count <= 300) {
 		int64_t values[300];
@@ -114,21 +121,27 @@ static void poke(struct program *p, hid_t file, const char *name)
 
 static void retext(struct program *p, hid_t file)
 {
-	static const char *const names[] = {"binsparse", "format", "format_version", "name", "num_classes"};
+	static const char *const names[] = {"binsparse", "format", "format_version", "name",
+	                                    "num_classes"};
 	const unsigned which = take(p) % 5;
-	const hid_t object = which == 0 ? H5Oopen(file, take(p) % 2 ? "graph" : "nodes/feat_csr", H5P_DEFAULT) : H5Oopen(file, "/", H5P_DEFAULT);
+	const hid_t object = which == 0
+	                         ? H5Oopen(file, take(p) % 2 ? "graph" : "nodes/feat_csr", H5P_DEFAULT)
+	                         : H5Oopen(file, "/", H5P_DEFAULT);
 	char text[256];
 	snprintf(text, sizeof text, "%s", texts[take(p) % 8]);
 	if (take(p) % 2)
 		snprintf(text, sizeof text,
-		         "{\"binsparse\":{\"version\":\"0.%u\",\"format\":\"CSR\",\"shape\":[%d,%d],\"number_of_stored_values\":%d,\"data_types\":"
+		         "{\"binsparse\":{\"version\":\"0.%u\",\"format\":\"CSR\",\"shape\":[%d,%d],"
+		         "\"number_of_stored_values\":%d,\"data_types\":"
 		         "{\"pointers_to_1\":\"int64\",\"indices_1\":\"int32\",\"values\":\"%s\"}}}",
-		         take(p), (int8_t)take(p), (int8_t)take(p), (int8_t)take(p), take(p) % 2 ? "float32" : "iso[uint8]");
+		         take(p), (int8_t)take(p), (int8_t)take(p), (int8_t)take(p),
+		         take(p) % 2 ? "float32" : "iso[uint8]");
 	if (object >= 0) {
 		const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
 		H5Tset_size(type, sizeof text);
 		H5Adelete(object, names[which]);
-		const hid_t attribute = H5Acreate2(object, names[which], type, space, H5P_DEFAULT, H5P_DEFAULT);
+		const hid_t attribute =
+		    H5Acreate2(object, names[which], type, space, H5P_DEFAULT, H5P_DEFAULT);
 		if (attribute >= 0) {
 			H5Awrite(attribute, type, text);
 			H5Aclose(attribute);
@@ -142,11 +155,14 @@ static void retext(struct program *p, hid_t file)
 /* An attribute of a checkpoint becomes a text, a number of either kind, or is gone. */
 static void renumber(struct program *p, hid_t file)
 {
-	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted"}, *const names[] = {"format",         "format_version", "step",  "scale",
-	                                                                                                    "growth_tracker", "tolerance",      "steps", "applied",
-	                                                                                                    "skipped",        "seed",           "0"};
+	static const char *const objects[] = {"/", "settings", "loss_scale", "promoted"},
+	                         *const names[] = {
+	                             "format",         "format_version", "step",  "scale",
+	                             "growth_tracker", "tolerance",      "steps", "applied",
+	                             "skipped",        "seed",           "0"};
 	static const double reals[] = {0.0, -1.0, 1e300, 65536.0, (double)NAN, (double)INFINITY};
-	const hid_t object = H5Oopen(file, objects[take(p) % 4], H5P_DEFAULT), space = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
+	const hid_t object = H5Oopen(file, objects[take(p) % 4], H5P_DEFAULT),
+	            space = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
 	const char *name = names[take(p) % 11];
 	const int64_t integer = (int64_t)(int8_t)take(p) * ((int64_t)1 << take(p) % 56);
 	const unsigned kind = take(p) % 4, which = take(p);
@@ -157,7 +173,9 @@ static void renumber(struct program *p, hid_t file)
 	const void *const value[] = {words, &integer, &reals[which % 6]};
 	if (object >= 0) {
 		H5Adelete(object, name);
-		const hid_t attribute = kind < 3 ? H5Acreate2(object, name, type[kind], space, H5P_DEFAULT, H5P_DEFAULT) : H5I_INVALID_HID;
+		const hid_t attribute =
+		    kind < 3 ? H5Acreate2(object, name, type[kind], space, H5P_DEFAULT, H5P_DEFAULT)
+		             : H5I_INVALID_HID;
 		if (attribute >= 0) {
 			H5Awrite(attribute, type[kind], value[kind]);
 			H5Aclose(attribute);
@@ -172,7 +190,8 @@ static void renumber(struct program *p, hid_t file)
 	{                                                      \
 		names, sizeof names / sizeof names[0], reattribute \
 	}
-static const struct target dataset = TARGET(members, retext), checkpoint = TARGET(checkpoint_members, renumber);
+static const struct target dataset = TARGET(members, retext),
+                           checkpoint = TARGET(checkpoint_members, renumber);
 
 static void edit(struct program *p, hid_t file, const struct target *t)
 {

@@ -67,7 +67,8 @@ static hg_status import_path(const char *format, const char *name, hg_header hea
 		k++;
 	config.header = header;
 	const hg_status status = table[k].import(paths, 1, &config, &d, message);
-	const int good = status == HG_OK ? d && hg_dataset_check(d, "fuzz", message) == HG_OK : status < 0 && !d && message[0] && !strchr(message, '\n');
+	const int good = status == HG_OK ? d && hg_dataset_check(d, "fuzz", message) == HG_OK
+	                                 : status < 0 && !d && message[0] && !strchr(message, '\n');
 	if (!good) {
 		fprintf(stderr, "%s: %s, \"%s\"\n", format, hg_status_name(status), message);
 		abort();
@@ -89,9 +90,11 @@ hg_status fuzz_import(const char *format, const uint8_t *bytes, size_t count)
 	return import_path(format, path, HG_HEADER_AUTO);
 }
 
-/* The importer looks for files beside the first: links to those in memory, in a folder that goes when the process does. */
+/* The importer looks for files beside the first: links to those in memory, in a folder that goes
+ * when the process does. */
 static char folder[] = "/tmp/hg-fuzz-XXXXXX";
-static const char *const parts[] = {"A", "graph_indicator", "graph_labels", "node_labels", "node_attributes"};
+static const char *const parts[] = {"A", "graph_indicator", "graph_labels", "node_labels",
+                                    "node_attributes"};
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static const char *part_name(int k)
@@ -133,7 +136,8 @@ hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)
 	hg_state *state = NULL;
 	store_named(bytes, count);
 	const hg_status status = hg_checkpoint_read(named, &state, message);
-	const int good = status == HG_OK ? state && !hg_state_fault(state) : status < 0 && !state && message[0] && !strchr(message, '\n');
+	const int good = status == HG_OK ? state && !hg_state_fault(state)
+	                                 : status < 0 && !state && message[0] && !strchr(message, '\n');
 	if (!good) {
 		fprintf(stderr, "checkpoint: %s, \"%s\"\n", hg_status_name(status), message);
 		abort();
@@ -145,14 +149,24 @@ hg_status fuzz_checkpoint(const uint8_t *bytes, size_t count)
 /* A ring of 6 nodes with labels and splits, or two rings of 3; the two feature layouts. */
 static void describe(hg_dataset *d, int kind)
 {
-	static int64_t rowptr[] = {0, 2, 4, 6, 8, 10, 12}, graph_ptr[] = {0, 3, 6}, feat_rowptr[] = {0, 1, 1, 2, 3, 3, 4}, orig_id[] = {9, 8, 7, 6, 5, 4};
+	static int64_t rowptr[] = {0, 2, 4, 6, 8, 10, 12}, graph_ptr[] = {0, 3, 6},
+	               feat_rowptr[] = {0, 1, 1, 2, 3, 3, 4}, orig_id[] = {9, 8, 7, 6, 5, 4};
 	static int32_t order[] = {1, 2, 0, 5, 3, 4};
-	static int32_t ring[] = {1, 5, 0, 2, 1, 3, 2, 4, 3, 5, 0, 4}, rings[] = {1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4}, feat_col[] = {0, 2, 1, 2},
+	static int32_t ring[] = {1, 5, 0, 2, 1, 3, 2, 4, 3, 5, 0, 4},
+	               rings[] = {1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4}, feat_col[] = {0, 2, 1, 2},
 	               label[] = {0, 1, 2, -1, 1, 0};
-	static float weight[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, feat[18] = {1, -1, 0.5f}, feat_value[] = {1, 2, 3, 4};
+	static float weight[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, feat[18] = {1, -1, 0.5f},
+	             feat_value[] = {1, 2, 3, 4};
 	static char name[] = "seed";
 	static uint8_t train[] = {1, 1, 0, 0, 0, 0}, test[] = {0, 0, 1, 0, 0, 0};
-	*d = (hg_dataset){.name = name, .nodes = 6, .edges = 12, .graphs = 1, .rowptr = rowptr, .col = ring, .weight = weight, .feat_dtype = HG_F32};
+	*d = (hg_dataset){.name = name,
+	                  .nodes = 6,
+	                  .edges = 12,
+	                  .graphs = 1,
+	                  .rowptr = rowptr,
+	                  .col = ring,
+	                  .weight = weight,
+	                  .feat_dtype = HG_F32};
 	d->features = 3;
 	d->classes = 3;
 	d->label = label;
@@ -187,8 +201,10 @@ static hg_status write_checkpoint(const char *name, char *message)
 	const hg_setting seed = {.name = "seed", .kind = HG_SETTING_INTEGER, .integer = 3};
 	const hg_promotion promoted = {.op = "spmm", .layer = "conv0"};
 	hg_state *state = NULL;
-	if (hg_state_create(&state) != HG_OK || hg_state_add_tensor(state, "w", 6, 3, 2, NULL) != HG_OK ||
-	    hg_state_add_tensor(state, "b", 1, 3, 0, NULL) != HG_OK || hg_state_add_setting(state, &seed) != HG_OK ||
+	if (hg_state_create(&state) != HG_OK ||
+	    hg_state_add_tensor(state, "w", 6, 3, 2, NULL) != HG_OK ||
+	    hg_state_add_tensor(state, "b", 1, 3, 0, NULL) != HG_OK ||
+	    hg_state_add_setting(state, &seed) != HG_OK ||
 	    hg_state_add_promotion(state, &promoted) != HG_OK)
 		abort();
 	state->loss_scale.scale = 1.0f;
@@ -201,7 +217,8 @@ uint8_t *fuzz_good_h5(int kind, size_t *count)
 {
 	char name[] = "/tmp/hg-fuzz-XXXXXX", message[HG_DATA_MESSAGE] = "";
 	const int fd = mkstemp(name);
-	if (fd < 0 || (kind == FUZZ_CHECKPOINT ? write_checkpoint(name, message) : write_dataset(kind, name, message)) != HG_OK) {
+	if (fd < 0 || (kind == FUZZ_CHECKPOINT ? write_checkpoint(name, message)
+	                                       : write_dataset(kind, name, message)) != HG_OK) {
 		fprintf(stderr, "%s\n", message);
 		abort();
 	}

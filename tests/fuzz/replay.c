@@ -1,4 +1,5 @@
-/* Seeded mutations of good files through a fuzz target: what ctest runs with any compiler. REPLAY_SEED names the seed files, REPLAY_RUNS how many mutations each. */
+/* Seeded mutations of good files through a fuzz target: what ctest runs with any compiler.
+ * REPLAY_SEED names the seed files, REPLAY_RUNS how many mutations each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ static void replay_seed(const char *path, int runs)
 	LLVMFuzzerTestOneInput(good, size);
 	for (int k = 0; k < runs; k++) {
 		size_t count = size;
-		uint8_t *bytes = malloc(size); /* of the exact size, so that a sanitizer sees the first byte too far */
+		/* of the exact size, so that a sanitizer sees the first byte too far */
+		uint8_t *bytes = malloc(size);
 		CHECK(bytes != NULL);
 		memcpy(bytes, good, size);
 		for (int64_t times = 1 + test_below(4); times > 0 && count > 0; times--)
@@ -32,7 +34,8 @@ static void mutations_are_survived(void)
 	const time_t began = time(NULL);
 	while (REPLAY_SEED(seeds, scratch(0, "seed")))
 		replay_seed(scratch(0, "seed"), REPLAY_RUNS), seeds++;
-	test_note("%d mutations of each of %d files, %.0f s", REPLAY_RUNS, seeds, difftime(time(NULL), began));
+	test_note("%d mutations of each of %d files, %.0f s", REPLAY_RUNS, seeds,
+	          difftime(time(NULL), began));
 }
 
 int main(int argc, char **argv)

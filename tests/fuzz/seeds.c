@@ -9,7 +9,8 @@
 int seed_npz(int k, const char *path)
 {
 	static const int64_t shape[] = {4, 4};
-	static const int32_t indptr[] = {0, 2, 3, 5, 5}, indices[] = {2, 1, 0, 3, 0}, labels[] = {0, 1, -1, 1}, train[] = {0, 1};
+	static const int32_t indptr[] = {0, 2, 3, 5, 5}, indices[] = {2, 1, 0, 3, 0},
+	                     labels[] = {0, 1, -1, 1}, train[] = {0, 1};
 	static const float dense[] = {1, 2, 3, 4, 5, 6, 7, 8}, data[] = {1, 0.5f, 2, 3, 4};
 	if (k >= 2)
 		return 0;
@@ -32,7 +33,9 @@ static void write_gzip(const char *path, const char *text)
 	for (int member = 0; member < 2; member++) {
 		gzFile file = gzopen(path, member ? "ab" : "wb");
 		const size_t bytes = member ? length - half : half;
-		CHECK(file != NULL && gzwrite(file, text + (member ? half : 0), (unsigned)bytes) == (int)bytes && gzclose(file) == Z_OK);
+		CHECK(file != NULL &&
+		      gzwrite(file, text + (member ? half : 0), (unsigned)bytes) == (int)bytes &&
+		      gzclose(file) == Z_OK);
 	}
 }
 
@@ -60,7 +63,8 @@ int seed_text(int k, const char *path)
 int seed_tu(int k, const char *path)
 {
 	static const char *const sets[] = {
-	    "1, 2\n2, 1\n4, 5\n\f1\n1\n2\n4\n4\n\f1\n-1\n1\n7\n\f0\n2\n2\n0\n9\n\f0.5, 1\n-1, 2\n3, 4e3\n0, 0\n1, 1\n",
+	    "1, 2\n2, 1\n4, 5\n\f1\n1\n2\n4\n4\n\f1\n-1\n1\n7\n\f0\n2\n2\n0\n9\n\f0.5, 1\n-1, 2\n3, "
+	    "4e3\n0, 0\n1, 1\n",
 	    "1 2\r\n2 3\n3 1\n\f1\n1\n1\n\f3\n\f5\n6\n7\n\f1\n2\n3\n",
 	};
 	if (k >= (int)(sizeof sets / sizeof sets[0]))

@@ -1,4 +1,5 @@
-/* Datasets that a training tool must survive: usage: hg_train_datasets DIRECTORY. The file's name says what is special about it. */
+/* Datasets that a training tool must survive: usage: hg_train_datasets DIRECTORY. The file's name
+ * says what is special about it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ static hg_dataset *dataset(int64_t nodes, int64_t edges, int splits)
 	if (hg_dataset_new(&d, message) < 0)
 		exit(1);
 	float *x = array(nodes * FEATURES, sizeof *x);
-	uint8_t *const mask[] = {splits & TRAIN ? array(nodes, 1) : NULL, splits & VAL ? array(nodes, 1) : NULL, splits & TEST ? array(nodes, 1) : NULL};
+	uint8_t *const mask[] = {splits & TRAIN ? array(nodes, 1) : NULL,
+	                         splits & VAL ? array(nodes, 1) : NULL,
+	                         splits & TEST ? array(nodes, 1) : NULL};
 	d->nodes = nodes;
 	d->edges = edges;
 	d->rowptr = array(nodes + 1, sizeof *d->rowptr);

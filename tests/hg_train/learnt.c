@@ -8,7 +8,7 @@
 struct course {
 	const char *name;
 	enum learnt expected;
-	int resumed, skipped_first;     /* skipped_first: so many steps at the beginning */
+	int resumed, skipped_first; /* skipped_first: so many steps at the beginning */
 	double (*loss)(int step);
 	double gradient;
 	int steps;
@@ -83,7 +83,8 @@ static void courses_have_their_names(void)
 			event.step.grad_norm = event.step.applied ? c->gradient : (double)INFINITY;
 			learning_note(&l, &event);
 		}
-		CHECK_MSG(learning_verdict(&l) == c->expected, "%s: verdict %d, expected %d", c->name, (int)learning_verdict(&l), (int)c->expected);
+		CHECK_MSG(learning_verdict(&l) == c->expected, "%s: verdict %d, expected %d", c->name,
+		          (int)learning_verdict(&l), (int)c->expected);
 	}
 	struct learning none;
 	learning_begin(&none, 0);

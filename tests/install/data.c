@@ -1,4 +1,5 @@
-/* A program of somebody else's on the dataset library: a planted graph to a file and back. Usage: data FILE.h5 */
+/* A program of somebody else's on the dataset library: a planted graph to a file and back. Usage:
+ * data FILE.h5 */
 #include <halfgraph/data.h>
 #include <stdio.h>
 

@@ -55,7 +55,8 @@ void oracle_head_mean_back(struct oracle_call *c)
 	if (WANT(0))
 		FOR_OUT(r, k)
 	for (int64_t h = 0; h < c->heads; h++)
-		DIN(0, r, h * c->out.cols + k) = num_mul(c->u, DOUT(r, k), num_round(c->u, 1.0 / c->heads, 0));
+		DIN(0, r, h * c->out.cols + k) =
+		    num_mul(c->u, DOUT(r, k), num_round(c->u, 1.0 / c->heads, 0));
 }
 
 /* S[i, v h + k] = <X[i, head k], vector v[head k]>, one vector or two. */
@@ -94,13 +95,16 @@ void oracle_head_dot_back(struct oracle_call *c)
 	}
 }
 
-/* Normalisation along one line of `count` elements, stride apart, in X; the same text serves columns (batch norm) and rows (layer norm).
- *     mean = sum x / n,  var = sum (x - mean)^2 / n,  rstd = 1 / sqrt(var + eps),  y = gamma (x - mean) rstd + beta */
+/* Normalisation along one line of `count` elements, stride apart, in X; the same text serves
+ * columns (batch norm) and rows (layer norm).
+ *     mean = sum x / n,  var = sum (x - mean)^2 / n,  rstd = 1 / sqrt(var + eps),  y = gamma
+ *                        (x - mean) rstd + beta */
 struct line {
 	num mean, rstd;
 };
 
-static struct line statistics(const struct oracle_call *c, const num *x, int64_t count, int64_t stride)
+static struct line statistics(const struct oracle_call *c, const num *x, int64_t count,
+                              int64_t stride)
 {
 	struct num_sum sum = {0}, square = {0};
 	const num n = num_exact((double)count);
@@ -112,7 +116,8 @@ static struct line statistics(const struct oracle_call *c, const num *x, int64_t
 		num_sum_add(&square, num_mul(c->u, t, t));
 	}
 	const num var = num_div(c->u, num_sum_get(c->u, &square), n), eps = num_round(c->u, c->eps, 0);
-	return (struct line){mean, num_div(c->u, num_exact(1.0), num_sqrt(c->u, num_add(c->u, var, eps)))};
+	return (struct line){mean,
+	                     num_div(c->u, num_exact(1.0), num_sqrt(c->u, num_add(c->u, var, eps)))};
 }
 
 static num normalised(const struct oracle_call *c, const struct line *l, num x)
@@ -120,8 +125,10 @@ static num normalised(const struct oracle_call *c, const struct line *l, num x)
 	return num_mul(c->u, num_sub(c->u, x, l->mean), l->rstd);
 }
 
-/* dx = gamma rstd (dy - mean(dy gamma)/gamma ...) in the form common to both: with g = dy * gamma, dx = rstd (g - mean(g) - xhat mean(g xhat)). */
-static void line_back(struct oracle_call *c, const struct line *l, const num *x, const num *g, num *dx, int64_t count, int64_t stride)
+/* dx = gamma rstd (dy - mean(dy gamma)/gamma ...) in the form common to both: with g = dy * gamma,
+ * dx = rstd (g - mean(g) - xhat mean(g xhat)). */
+static void line_back(struct oracle_call *c, const struct line *l, const num *x, const num *g,
+                      num *dx, int64_t count, int64_t stride)
 {
 	struct num_sum sum = {0}, dot = {0};
 	for (int64_t i = 0; i < count; i++) {
@@ -129,7 +136,8 @@ static void line_back(struct oracle_call *c, const struct line *l, const num *x,
 		num_sum_add(&dot, num_mul(c->u, g[i], normalised(c, l, x[i * stride])));
 	}
 	const num n = num_exact((double)count);
-	const num mean_g = num_div(c->u, num_sum_get(c->u, &sum), n), mean_dot = num_div(c->u, num_sum_get(c->u, &dot), n);
+	const num mean_g = num_div(c->u, num_sum_get(c->u, &sum), n),
+	          mean_dot = num_div(c->u, num_sum_get(c->u, &dot), n);
 	for (int64_t i = 0; i < count; i++) {
 		const num back = num_mul(c->u, normalised(c, l, x[i * stride]), mean_dot);
 		dx[i * stride] = num_mul(c->u, l->rstd, num_sub(c->u, num_sub(c->u, g[i], mean_g), back));
@@ -142,11 +150,14 @@ static struct line column_line(const struct oracle_call *c, int64_t k)
 {
 	if (!c->eval)
 		return statistics(c, &IN(0, 0, k), c->in[0].rows, c->in[0].cols);
-	const num eps = num_round(c->u, c->eps, 0), var = num_add(c->u, num_exact(c->running_var[k]), eps);
-	return (struct line){num_exact(c->running_mean[k]), num_div(c->u, num_exact(1.0), num_sqrt(c->u, var))};
+	const num eps = num_round(c->u, c->eps, 0),
+	          var = num_add(c->u, num_exact(c->running_var[k]), eps);
+	return (struct line){num_exact(c->running_mean[k]),
+	                     num_div(c->u, num_exact(1.0), num_sqrt(c->u, var))};
 }
 
-/* relu in the same node: its input has an error, and with it the branch where the error reaches 0. */
+/* relu in the same node: its input has an error, and with it the branch where the error reaches
+ * 0. */
 static num rectified(const struct oracle_call *c, num y)
 {
 	return c->act && y.v <= 0 ? (num){0.0, y.v + y.e > 0 ? y.v + y.e : 0.0} : y;
@@ -154,7 +165,8 @@ static num rectified(const struct oracle_call *c, num y)
 
 static num passed(const struct oracle_call *c, num y, num dout)
 {
-	const num none = {0.0, fabs(y.v) <= y.e ? fabs(dout.v) + dout.e : 0.0}, all = {dout.v, dout.e + none.e};
+	const num none = {0.0, fabs(y.v) <= y.e ? fabs(dout.v) + dout.e : 0.0},
+	          all = {dout.v, dout.e + none.e};
 	return c->act ? (y.v > 0 ? all : none) : dout;
 }
 
@@ -163,12 +175,15 @@ void oracle_batch_norm(struct oracle_call *c)
 	for (int64_t k = 0; c->out.rows && k < c->out.cols; k++) {
 		const struct line l = column_line(c, k);
 		for (int64_t r = 0; r < c->out.rows; r++)
-			OUT(r, k) = rectified(c, num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))), IN(2, 0, k)));
+			OUT(r, k) = rectified(
+			    c, num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))),
+			               IN(2, 0, k)));
 	}
 }
 
 /* Sums over rows of dY and of dY * xhat: the gradients of beta and gamma. */
-static void gain_gradient(struct oracle_call *c, int64_t k, const struct num_sum *shift, const struct num_sum *gain)
+static void gain_gradient(struct oracle_call *c, int64_t k, const struct num_sum *shift,
+                          const struct num_sum *gain)
 {
 	if (WANT(1))
 		DIN(1, 0, k) = num_sum_get(c->u, gain);
@@ -180,11 +195,13 @@ void oracle_batch_norm_back(struct oracle_call *c)
 {
 	num *g = oracle_scratch(c->out.rows);
 	for (int64_t k = 0; k < c->out.cols; k++) {
-		const struct line l = c->out.rows ? column_line(c, k) : (struct line){num_exact(0), num_exact(0)};
+		const struct line l =
+		    c->out.rows ? column_line(c, k) : (struct line){num_exact(0), num_exact(0)};
 		struct num_sum shift = {0}, gain = {0};
 		for (int64_t r = 0; r < c->out.rows; r++) {
 			const num xhat = normalised(c, &l, IN(0, r, k));
-			const num dy = passed(c, num_add(c->u, num_mul(c->u, IN(1, 0, k), xhat), IN(2, 0, k)), DOUT(r, k));
+			const num dy =
+			    passed(c, num_add(c->u, num_mul(c->u, IN(1, 0, k), xhat), IN(2, 0, k)), DOUT(r, k));
 			g[r] = num_mul(c->u, dy, IN(1, 0, k));
 			num_sum_add(&shift, dy);
 			num_sum_add(&gain, num_mul(c->u, dy, xhat));
@@ -201,7 +218,8 @@ void oracle_layer_norm(struct oracle_call *c)
 	for (int64_t r = 0; c->out.cols && r < c->out.rows; r++) {
 		const struct line l = statistics(c, &IN(0, r, 0), c->out.cols, 1);
 		for (int64_t k = 0; k < c->out.cols; k++)
-			OUT(r, k) = num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))), IN(2, 0, k));
+			OUT(r, k) = num_add(c->u, num_mul(c->u, IN(1, 0, k), normalised(c, &l, IN(0, r, k))),
+			                    IN(2, 0, k));
 	}
 }
 

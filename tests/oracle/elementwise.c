@@ -1,8 +1,9 @@
 #include "oracle/parts.h"
 
-/* Y = f(X) for the activations. Where X is exact, or a sum of two exact numbers, which rounds to its own sign, the branch is known. Elsewhere what runs may take the
- * other one if x is within its error of 0: f is continuous, so that y is wrong by at most x's error, times f's steepest slope. Backward it goes by the stored y, which is 0
- * for a small positive x, too. */
+/* Y = f(X) for the activations. Where X is exact, or a sum of two exact numbers, which rounds to
+ * its own sign, the branch is known. Elsewhere what runs may take the other one if x is within its
+ * error of 0: f is continuous, so that y is wrong by at most x's error, times f's steepest slope.
+ * Backward it goes by the stored y, which is 0 for a small positive x, too. */
 static int either(num x)
 {
 	return fabs(x.v) <= x.e;
@@ -22,7 +23,9 @@ static num across(const struct oracle_call *c, num y, num x, double steepest)
 /* f' dy of its own branch, where f' may be another one: at most `slope`. */
 static num across_back(const struct oracle_call *c, num g, num x, num dy, double slope)
 {
-	return either_back(c, x) ? num_round(8 * c->u, g.v, g.e + (slope + 8 * c->u) * (fabs(dy.v) + dy.e)) : g;
+	return either_back(c, x)
+	           ? num_round(8 * c->u, g.v, g.e + (slope + 8 * c->u) * (fabs(dy.v) + dy.e))
+	           : g;
 }
 
 void oracle_relu(struct oracle_call *c)
@@ -35,26 +38,35 @@ void oracle_relu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_exact(0.0), IN(0, r, k), DOUT(r, k), 1.0);
+	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_exact(0.0), IN(0, r, k),
+	                           DOUT(r, k), 1.0);
 }
 
 void oracle_leaky_relu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->slope), IN(0, r, k)), IN(0, r, k), 1.0);
+	OUT(r, k) =
+	    across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->slope), IN(0, r, k)),
+	           IN(0, r, k), 1.0);
 }
 
 void oracle_leaky_relu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_exact(c->slope), DOUT(r, k)), IN(0, r, k), DOUT(r, k), 1.0);
+	DIN(0, r, k) = across_back(
+	    c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_exact(c->slope), DOUT(r, k)),
+	    IN(0, r, k), DOUT(r, k), 1.0);
 }
 
 void oracle_elu(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = across(c, IN(0, r, k).v > 0 ? IN(0, r, k) : num_mul(c->u, num_exact(c->alpha), num_expm1(c->u, IN(0, r, k))), IN(0, r, k), fmax(1.0, c->alpha));
+	OUT(r, k) =
+	    across(c,
+	           IN(0, r, k).v > 0 ? IN(0, r, k)
+	                             : num_mul(c->u, num_exact(c->alpha), num_expm1(c->u, IN(0, r, k))),
+	           IN(0, r, k), fmax(1.0, c->alpha));
 }
 
 /* f'(x) = y + alpha for x <= 0, from the stored y. */
@@ -62,8 +74,12 @@ void oracle_elu_back(struct oracle_call *c)
 {
 	if (WANT(0))
 		FOR_OUT(r, k)
-	DIN(0, r, k) = across_back(c, IN(0, r, k).v > 0 ? DOUT(r, k) : num_mul(c->u, num_add(c->u, SAVED(r, k), num_exact(c->alpha)), DOUT(r, k)), IN(0, r, k),
-	                           DOUT(r, k), fmax(1.0, c->alpha));
+	DIN(0, r, k) = across_back(
+	    c,
+	    IN(0, r, k).v > 0
+	        ? DOUT(r, k)
+	        : num_mul(c->u, num_add(c->u, SAVED(r, k), num_exact(c->alpha)), DOUT(r, k)),
+	    IN(0, r, k), DOUT(r, k), fmax(1.0, c->alpha));
 }
 
 void oracle_exp(struct oracle_call *c)
@@ -108,7 +124,8 @@ void oracle_sqrt_back(struct oracle_call *c)
 }
 
 /* Y = A / B, B of A's shape, a column or one number. */
-static num *divisor(const struct oracle_call *c, const struct oracle_matrix *b, int64_t r, int64_t k)
+static num *divisor(const struct oracle_call *c, const struct oracle_matrix *b, int64_t r,
+                    int64_t k)
 {
 	return oracle_at(b, b->rows == c->out.rows ? r : 0, b->cols == c->out.cols ? k : 0);
 }
@@ -129,10 +146,13 @@ void oracle_div_back(struct oracle_call *c)
 		if (WANT(0))
 			DIN(0, r, k) = num_div(c->u, DOUT(r, k), b);
 		if (s)
-			num_sum_add(&s[divisor(c, &c->in[1], r, k) - c->in[1].at], num_mul(c->u, DOUT(r, k), num_div(c->u, IN(0, r, k), b)));
+			num_sum_add(&s[divisor(c, &c->in[1], r, k) - c->in[1].at],
+			            num_mul(c->u, DOUT(r, k), num_div(c->u, IN(0, r, k), b)));
 	}
 	for (int64_t i = 0; WANT(1) && i < count; i++)
-		c->din[1].at[i] = s ? num_div(c->u, num_sub(c->u, num_exact(0.0), num_sum_get(c->u, &s[i])), c->in[1].at[i]) : num_exact(NAN);
+		c->din[1].at[i] = s ? num_div(c->u, num_sub(c->u, num_exact(0.0), num_sum_get(c->u, &s[i])),
+		                              c->in[1].at[i])
+		                    : num_exact(NAN);
 	free(s);
 }
 
@@ -237,13 +257,17 @@ void oracle_concat_back(struct oracle_call *c)
 	}
 }
 
-/* Philox4x32-10, written from the paper: two 32 x 32 -> 64 multiplications a round, ten rounds, Weyl key schedule. */
+/* Philox4x32-10, written from the paper: two 32 x 32 -> 64 multiplications a round, ten rounds,
+ * Weyl key schedule. */
 static uint32_t random_word(uint64_t key, uint64_t row, uint32_t column, uint64_t step)
 {
-	uint32_t counter[4] = {(uint32_t)row, (uint32_t)(row >> 32), column / 4, (uint32_t)step}, k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
+	uint32_t counter[4] = {(uint32_t)row, (uint32_t)(row >> 32), column / 4, (uint32_t)step},
+	         k[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
 	for (int round = 0; round < 10; round++) {
-		const uint64_t left = (uint64_t)counter[0] * 3528531795u, right = (uint64_t)counter[2] * 3449720151u;
-		const uint32_t next[4] = {(uint32_t)(right >> 32) ^ counter[1] ^ k[0], (uint32_t)right, (uint32_t)(left >> 32) ^ counter[3] ^ k[1], (uint32_t)left};
+		const uint64_t left = (uint64_t)counter[0] * 3528531795u,
+		               right = (uint64_t)counter[2] * 3449720151u;
+		const uint32_t next[4] = {(uint32_t)(right >> 32) ^ counter[1] ^ k[0], (uint32_t)right,
+		                          (uint32_t)(left >> 32) ^ counter[3] ^ k[1], (uint32_t)left};
 		for (int i = 0; i < 4; i++)
 			counter[i] = next[i];
 		k[0] += 2654435769u;
@@ -257,8 +281,10 @@ static num dropped(const struct oracle_call *c, int64_t r, int64_t k, num x)
 	if (c->eval)
 		return x;
 	const double threshold = floor(c->p * 4294967296.0 + 0.5);
-	const double kept = (double)random_word(c->rng_key, (uint64_t)r, (uint32_t)k, (uint64_t)c->step) >= threshold;
-	const num factor = num_div(c->u, num_exact(1.0), num_sub(c->u, num_exact(1.0), num_exact(c->p)));
+	const double kept =
+	    (double)random_word(c->rng_key, (uint64_t)r, (uint32_t)k, (uint64_t)c->step) >= threshold;
+	const num factor =
+	    num_div(c->u, num_exact(1.0), num_sub(c->u, num_exact(1.0), num_exact(c->p)));
 	return kept != 0.0 ? num_mul(c->u, factor, x) : num_exact(0.0);
 }
 

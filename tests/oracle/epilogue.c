@@ -1,11 +1,15 @@
 #include "oracle/parts.h"
 
-/* Y = dropout(f(X + b)), put together from the oracles of its parts, which do not round between them. */
+/* Y = dropout(f(X + b)), put together from the oracles of its parts, which do not round between
+ * them. */
 
 static const struct {
 	void (*forward)(struct oracle_call *c);
 	void (*backward)(struct oracle_call *c);
-} acts[] = {{0}, {oracle_relu, oracle_relu_back}, {oracle_leaky_relu, oracle_leaky_relu_back}, {oracle_elu, oracle_elu_back}};
+} acts[] = {{0},
+            {oracle_relu, oracle_relu_back},
+            {oracle_leaky_relu, oracle_leaky_relu_back},
+            {oracle_elu, oracle_elu_back}};
 
 /* What lies between the parts: sum = X + b, act = f(sum). */
 struct between {
@@ -24,7 +28,8 @@ static void copy(const struct oracle_matrix *from, const struct oracle_matrix *t
 }
 
 /* One part as a call of its own. */
-static struct oracle_call part(const struct oracle_call *c, const struct oracle_matrix *x, const struct oracle_matrix *y)
+static struct oracle_call part(const struct oracle_call *c, const struct oracle_matrix *x,
+                               const struct oracle_matrix *y)
 {
 	struct oracle_call own = *c;
 	own.in[0] = *x;
@@ -62,7 +67,8 @@ void oracle_epilogue(struct oracle_call *c)
 	middle_release(&m);
 }
 
-/* f(sum) as backward finds it: the stored y (1 - p) where it was kept; elsewhere the gradient is 0 whatever it is. */
+/* f(sum) as backward finds it: the stored y (1 - p) where it was kept; elsewhere the gradient is 0
+ * whatever it is. */
 static void find_act(const struct oracle_call *c, const struct oracle_matrix *act)
 {
 	const num keep = num_sub(c->u, num_exact(1.0), num_exact(c->p));
@@ -75,7 +81,8 @@ void oracle_epilogue_back(struct oracle_call *c)
 	struct between m;
 	middle(c, &m);
 	const struct oracle_matrix dact = like(&c->out), dsum = like(&c->out);
-	struct oracle_call drop = part(c, &m.act, &c->out), act = part(c, &m.sum, &m.act), add = part(c, &c->in[0], &m.sum);
+	struct oracle_call drop = part(c, &m.act, &c->out), act = part(c, &m.sum, &m.act),
+	                   add = part(c, &c->in[0], &m.sum);
 	drop.din[0] = dact;
 	oracle_dropout_back(&drop);
 	find_act(c, &m.act);

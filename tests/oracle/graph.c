@@ -1,6 +1,7 @@
 #include "oracle/parts.h"
 
-/* Degree factors r_i and s_j of a normalisation: 1, 1/d or 1/sqrt(d) of row and column degree, an empty one counted as 1. Stored in f32. */
+/* Degree factors r_i and s_j of a normalisation: 1, 1/d or 1/sqrt(d) of row and column degree, an
+ * empty one counted as 1. Stored in f32. */
 struct factors {
 	num *r, *s;
 };
@@ -41,7 +42,8 @@ static void factors_free(struct factors f)
 	oracle_release(f.s);
 }
 
-/* Weight of edge e in the head of column k (of `cols`): the operand, the graph's own (stored in the state type), or one. */
+/* Weight of edge e in the head of column k (of `cols`): the operand, the graph's own (stored in the
+ * state type), or one. */
 static num edge_weight(const struct oracle_call *c, int64_t e, int64_t k, int64_t cols)
 {
 	if (c->in[1].at)
@@ -51,7 +53,8 @@ static num edge_weight(const struct oracle_call *c, int64_t e, int64_t k, int64_
 	return num_exact(1);
 }
 
-/* In f16 arithmetic every batch is scaled on its own and each scaling can lose 2^-25 absolutely; a row has at most one batch an edge, and two parts more. */
+/* In f16 arithmetic every batch is scaled on its own and each scaling can lose 2^-25 absolutely; a
+ * row has at most one batch an edge, and two parts more. */
 static num scaled_sum(const struct oracle_call *c, num factor, const struct num_sum *s)
 {
 	num y = num_mul(c->u, factor, num_sum_get(c->sum_u > 0 ? c->sum_u : c->u, s));
@@ -115,7 +118,8 @@ void oracle_spmm_back(struct oracle_call *c)
 			for (int64_t k = h * d; k < (h + 1) * d; k++)
 				num_sum_add(&s, num_mul(ORACLE_U32, DOUT(i, k), IN(0, j, k)));
 			const num rs = num_mul(ORACLE_U32, f.r[i], f.s[j]);
-			DIN(1, e, h) = num_mul(ORACLE_U32, num_mul(ORACLE_U32, num_exact(c->alpha), rs), num_sum_get(dot_u(c), &s));
+			DIN(1, e, h) = num_mul(ORACLE_U32, num_mul(ORACLE_U32, num_exact(c->alpha), rs),
+			                       num_sum_get(dot_u(c), &s));
 		}
 	factors_free(f);
 }
@@ -186,7 +190,8 @@ void oracle_sddmm_dot_back(struct oracle_call *c)
 		}
 }
 
-/* E[e, h] = f(a[i, h] + b[j, h]), f: nothing or leaky relu; b may be the second half of a's columns. */
+/* E[e, h] = f(a[i, h] + b[j, h]), f: nothing or leaky relu; b may be the second half of a's
+ * columns. */
 static int64_t together(const struct oracle_call *c)
 {
 	return c->in[0].cols == c->out.cols ? 0 : c->out.cols;
@@ -197,7 +202,8 @@ void oracle_sddmm_add(struct oracle_call *c)
 	const int64_t at = together(c);
 	FOR_OUT(e, h)
 	{
-		const num x = num_add(c->u, IN(0, c->graph.dst[e], h), IN(at ? 0 : 1, c->graph.src[e], at + h));
+		const num x =
+		    num_add(c->u, IN(0, c->graph.dst[e], h), IN(at ? 0 : 1, c->graph.src[e], at + h));
 		OUT(e, h) = !c->act || x.v > 0 ? x : num_mul(c->u, num_exact(c->slope), x);
 	}
 }
@@ -211,8 +217,11 @@ void oracle_sddmm_add_back(struct oracle_call *c)
 		for (int64_t h = 0; WANT(operand) && h < c->out.cols; h++) {
 			struct num_sum *s = calloc((size_t)c->in[operand].rows + 1, sizeof *s);
 			for (int64_t e = 0; s && e < g->m; e++) {
-				const int positive = IN(0, g->dst[e], h).v + IN(at ? 0 : 1, g->src[e], at + h).v > 0;
-				num_sum_add(&s[side ? g->src[e] : g->dst[e]], !c->act || positive ? DOUT(e, h) : num_mul(c->u, num_exact(c->slope), DOUT(e, h)));
+				const int positive =
+				    IN(0, g->dst[e], h).v + IN(at ? 0 : 1, g->src[e], at + h).v > 0;
+				num_sum_add(&s[side ? g->src[e] : g->dst[e]],
+				            !c->act || positive ? DOUT(e, h)
+				                                : num_mul(c->u, num_exact(c->slope), DOUT(e, h)));
 			}
 			for (int64_t i = 0; s && i < c->in[operand].rows; i++)
 				DIN(operand, i, side * at + h) = num_sum_get(c->u, &s[i]);
@@ -235,7 +244,8 @@ void oracle_edge_softmax(struct oracle_call *c)
 				OUT(e, h) = num_exp(c->u, num_sub(c->u, IN(0, e, h), num_exact(top)));
 				num_sum_add(&s, OUT(e, h));
 			}
-			/* parts of a split row may be rescaled to a common maximum: one exp and one product more a part, two parts' worth */
+			/* parts of a split row may be rescaled to a common maximum: one exp and one product
+			 * more a part, two parts' worth */
 			num sum = num_sum_get(c->u, &s);
 			sum.e += 16 * c->u * (1 + fabs(top)) * sum.v;
 			for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++)
@@ -253,7 +263,8 @@ void oracle_edge_softmax_back(struct oracle_call *c)
 			for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++)
 				num_sum_add(&s, num_mul(c->u, SAVED(e, h), DOUT(e, h)));
 			for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++)
-				DIN(0, e, h) = num_mul(c->u, SAVED(e, h), num_sub(c->u, DOUT(e, h), num_sum_get(c->u, &s)));
+				DIN(0, e, h) =
+				    num_mul(c->u, SAVED(e, h), num_sub(c->u, DOUT(e, h), num_sum_get(c->u, &s)));
 		}
 }
 
@@ -278,7 +289,9 @@ void oracle_readout(struct oracle_call *c)
 		if (c->reduce == 2 || s.count == 0)
 			OUT(b, k) = best < 0 ? num_exact(0) : IN(0, best, k);
 		else
-			OUT(b, k) = c->reduce == 1 ? num_mul(c->u, num_sum_get(c->u, &s), num_round(c->u, 1.0 / (double)s.count, 0)) : num_sum_get(c->u, &s);
+			OUT(b, k) = c->reduce == 1 ? num_mul(c->u, num_sum_get(c->u, &s),
+			                                     num_round(c->u, 1.0 / (double)s.count, 0))
+			                           : num_sum_get(c->u, &s);
 	}
 }
 
@@ -291,6 +304,8 @@ void oracle_readout_back(struct oracle_call *c)
 				if (c->reduce == 2)
 					DIN(0, i, k) = first_of(c, b, k) == i ? DOUT(b, k) : num_exact(0);
 				else
-					DIN(0, i, k) = c->reduce == 1 ? num_mul(c->u, DOUT(b, k), num_div(c->u, num_exact(1), size)) : DOUT(b, k);
+					DIN(0, i, k) = c->reduce == 1 ? num_mul(c->u, DOUT(b, k),
+					                                        num_div(c->u, num_exact(1), size))
+					                              : DOUT(b, k);
 			}
 }

@@ -37,7 +37,8 @@ void oracle_softmax_back(struct oracle_call *c)
 		for (int64_t k = 0; k < c->out.cols; k++)
 			num_sum_add(&s, num_mul(c->u, SAVED(r, k), DOUT(r, k)));
 		for (int64_t k = 0; k < c->out.cols; k++)
-			DIN(0, r, k) = num_mul(c->u, SAVED(r, k), num_sub(c->u, DOUT(r, k), num_sum_get(c->u, &s)));
+			DIN(0, r, k) =
+			    num_mul(c->u, SAVED(r, k), num_sub(c->u, DOUT(r, k), num_sum_get(c->u, &s)));
 	}
 }
 
@@ -63,7 +64,8 @@ void oracle_log_softmax_back(struct oracle_call *c)
 		for (int64_t k = 0; k < c->out.cols; k++)
 			num_sum_add(&s, DOUT(r, k));
 		for (int64_t k = 0; k < c->out.cols; k++)
-			DIN(0, r, k) = num_sub(c->u, DOUT(r, k), num_mul(c->u, num_exp(c->u, SAVED(r, k)), num_sum_get(c->u, &s)));
+			DIN(0, r, k) = num_sub(
+			    c->u, DOUT(r, k), num_mul(c->u, num_exp(c->u, SAVED(r, k)), num_sum_get(c->u, &s)));
 	}
 }
 
@@ -86,7 +88,8 @@ void oracle_softmax_xent(struct oracle_call *c)
 		row.e += c->u * (fabs(top) + fabs(log_sum.v));
 		num_sum_add(&s, row);
 	}
-	OUT(0, 0) = s.count ? num_div(c->u, num_sum_get(c->u, &s), num_exact((double)s.count)) : num_exact(0);
+	OUT(0, 0) =
+	    s.count ? num_div(c->u, num_sum_get(c->u, &s), num_exact((double)s.count)) : num_exact(0);
 }
 
 /* dX = (softmax(x) - onehot(label)) dloss / count. */
@@ -100,11 +103,14 @@ void oracle_softmax_xent_back(struct oracle_call *c)
 		double top;
 		const double label = IN(1, r, 0).v;
 		const int in = label >= 0 && counts(c, r, 2);
-		const num sum = row_exp(c, r, &top, p), factor = num_div(c->u, DOUT(0, 0), num_exact(count ? (double)count : 1.0));
+		const num sum = row_exp(c, r, &top, p),
+		          factor = num_div(c->u, DOUT(0, 0), num_exact(count ? (double)count : 1.0));
 		for (int64_t k = 0; k < c->in[0].cols; k++) {
 			num q = num_div(c->u, p[k], sum);
 			q.e += c->u * fabs(q.v) * (fabs(top) + 4); /* exp(x - logsumexp) is as good a form */
-			DIN(0, r, k) = in ? num_mul(c->u, num_sub(c->u, q, num_exact((double)k == label)), factor) : num_exact(0);
+			DIN(0, r, k) =
+			    in ? num_mul(c->u, num_sub(c->u, q, num_exact((double)k == label)), factor)
+			       : num_exact(0);
 		}
 	}
 	oracle_release(p);
@@ -141,10 +147,12 @@ static void pointwise(struct oracle_call *c, num (*term)(const struct oracle_cal
 	for (int64_t r = 0; r < c->in[0].rows; r++)
 		for (int64_t k = 0; counts(c, r, 2) && k < c->in[0].cols; k++)
 			num_sum_add(&s, term(c, IN(0, r, k), IN(1, r, k)));
-	OUT(0, 0) = s.count ? num_div(c->u, num_sum_get(c->u, &s), num_exact((double)s.count)) : num_exact(0);
+	OUT(0, 0) =
+	    s.count ? num_div(c->u, num_sum_get(c->u, &s), num_exact((double)s.count)) : num_exact(0);
 }
 
-static void pointwise_back(struct oracle_call *c, num (*slope)(const struct oracle_call *, num, num))
+static void pointwise_back(struct oracle_call *c,
+                           num (*slope)(const struct oracle_call *, num, num))
 {
 	int64_t count = 0;
 	for (int64_t r = 0; r < c->in[0].rows; r++)
@@ -152,7 +160,9 @@ static void pointwise_back(struct oracle_call *c, num (*slope)(const struct orac
 	const num factor = num_div(c->u, DOUT(0, 0), num_exact(count ? (double)count : 1.0));
 	for (int64_t r = 0; WANT(0) && r < c->in[0].rows; r++)
 		for (int64_t k = 0; k < c->in[0].cols; k++)
-			DIN(0, r, k) = counts(c, r, 2) ? num_mul(c->u, slope(c, IN(0, r, k), IN(1, r, k)), factor) : num_exact(0);
+			DIN(0, r, k) = counts(c, r, 2)
+			                   ? num_mul(c->u, slope(c, IN(0, r, k), IN(1, r, k)), factor)
+			                   : num_exact(0);
 }
 
 void oracle_bce_logits(struct oracle_call *c)

@@ -4,28 +4,33 @@
 #include <math.h>
 #include <stdint.h>
 
-/* A number with its error: v is the exact value in f64, e bounds how far a computation in the arithmetic with unit roundoff `u` can be from it (running error
- * analysis; Higham, Accuracy and Stability, 3.3). Every function below adds the rounding of its own result. So an oracle written once in these
- * numbers gives the value and the theorem that the test's threshold is. f64's own roundings (2^-53) are below 2^-28 of any bound and left out. */
+/* A number with its error: v is the exact value in f64, e bounds how far a computation in the
+ * arithmetic with unit roundoff `u` can be from it (running error analysis; Higham, Accuracy and
+ * Stability, 3.3). Every function below adds the rounding of its own result. So an oracle written
+ * once in these numbers gives the value and the theorem that the test's threshold is. f64's own
+ * roundings (2^-53) are below 2^-28 of any bound and left out. */
 typedef struct num {
 	double v, e;
 } num;
 
 #define ORACLE_U32 0x1p-24
 #define ORACLE_U16 0x1p-11
-/* A term's share of the error of a sum of products of halves that tensor cores may have made: for 8 terms, each and the sum so far are cut off below 2 u of the largest,
- * and so is the result. */
+/* A term's share of the error of a sum of products of halves that tensor cores may have made: for 8
+ * terms, each and the sum so far are cut off below 2 u of the largest, and so is the result. */
 #define ORACLE_TENSOR (10.0 / 8.0 * 2.0 * ORACLE_U32)
 
 static inline num num_exact(double v)
 {
 	return (num){v, 0.0};
 }
-/* The same of sums over tiles: products with 1, 2 or 3; of a block's t terms and the sum so far all but the largest are cut off, and so is the result. With t = 1 that is 2
- * errors of 2 u a term, with more it is less; zeros add none, and where a part begins one is missing, which pays for its being added to the others. */
+/* The same of sums over tiles: products with 1, 2 or 3; of a block's t terms and the sum so far all
+ * but the largest are cut off, and so is the result. With t = 1 that is 2 errors of 2 u a term,
+ * with more it is less; zeros add none, and where a part begins one is missing, which pays for its
+ * being added to the others. */
 #define ORACLE_TILES (4.0 * ORACLE_U32)
 
-/* The result of one operation that was `v` exactly, `e` inherited: fl(x) = x (1 + d), |d| <= u, or an absolute 2^-150 in the subnormal range of f32, 2^-25 of f16. */
+/* The result of one operation that was `v` exactly, `e` inherited: fl(x) = x (1 + d), |d| <= u, or
+ * an absolute 2^-150 in the subnormal range of f32, 2^-25 of f16. */
 static inline num num_round(double u, double v, double e)
 {
 	const double tiny = u > 0x1p-20 ? 0x1p-25 : 0x1p-150;
@@ -85,7 +90,8 @@ static inline num num_sqrt(double u, num a)
 	return num_round(u, v, v - low);
 }
 
-/* Sum of count terms in any order and grouping: gamma_{count} * sum |x| + the terms' own errors (inflated by the same). `acc` collects it. */
+/* Sum of count terms in any order and grouping: gamma_{count} * sum |x| + the terms' own errors
+ * (inflated by the same). `acc` collects it. */
 struct num_sum {
 	double v, mag, e;
 	int64_t count;
@@ -102,7 +108,9 @@ static inline void num_sum_add(struct num_sum *s, num a)
 static inline num num_sum_get(double u, const struct num_sum *s)
 {
 	const double ku = (double)(s->count + 1) * u, gamma = ku < 0.5 ? ku / (1 - ku) : INFINITY;
-	return (num){s->v, s->count ? s->e + gamma * s->mag + (u > 0x1p-20 ? 0x1p-25 * (double)s->count : 0.0) : 0.0};
+	return (num){s->v,
+	             s->count ? s->e + gamma * s->mag + (u > 0x1p-20 ? 0x1p-25 * (double)s->count : 0.0)
+	                      : 0.0};
 }
 
 /* The store: one rounding to f16 or f32. */

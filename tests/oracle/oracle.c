@@ -67,7 +67,8 @@ double oracle_self_check(const struct oracle_op *op, struct oracle_call *c)
 			scale = fmax(scale, fabs(c->din[k].at[i].v));
 	for (int k = 0; k < ORACLE_MAX_IN; k++)
 		for (int64_t i = 0; c->din[k].at && i < c->din[k].rows * c->din[k].cols; i++) {
-			const double near = slope(op, c, &c->in[k].at[i].v, h), far = slope(op, c, &c->in[k].at[i].v, 2 * h);
+			const double near = slope(op, c, &c->in[k].at[i].v, h),
+			             far = slope(op, c, &c->in[k].at[i].v, 2 * h);
 			const double tolerance = 1e-6 * scale * (1 + (double)(c->out.rows * c->out.cols));
 			if (fabs(near - far) <= tolerance)
 				worst = fmax(worst, fabs(c->din[k].at[i].v - near) / tolerance);

@@ -3,8 +3,9 @@
 
 #include "oracle/num.h"
 
-/* The oracle: every op's equation in f64 with its error bound, forward and backward, dense and slow. It includes nothing of src/: edges are lists, matrices
- * are compact, options are plain numbers. Backward is checked against central differences of forward by oracle_self_check. */
+/* The oracle: every op's equation in f64 with its error bound, forward and backward, dense and
+ * slow. It includes nothing of src/: edges are lists, matrices are compact, options are plain
+ * numbers. Backward is checked against central differences of forward by oracle_self_check. */
 
 #define ORACLE_MAX_IN 5
 
@@ -24,14 +25,16 @@ struct oracle_graph {
 struct oracle_call {
 	struct oracle_graph graph;
 	struct oracle_matrix in[ORACLE_MAX_IN], out, dout, din[ORACLE_MAX_IN];
-	struct oracle_matrix saved_out; /* what backward sees of the output: stored, so with the error of the store */
+	/* what backward sees of the output: stored, so with the error of the store */
+	struct oracle_matrix saved_out;
 	int is_half, eval;
 	double u;     /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
 	double sum_u; /* a term's share of the error of sums over neighbours; 0: u */
 	/* options, by meaning */
-	int heads, norm, reduce, act;                 /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
-	double alpha, slope, p, eps, momentum, act_p; /* act_p: slope or alpha of act, beside another alpha */
-	int self;                                     /* an operand stands for another one, too */
+	int heads, norm, reduce, act; /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
+	/* act_p: slope or alpha of act, beside another alpha */
+	double alpha, slope, p, eps, momentum, act_p;
+	int self; /* an operand stands for another one, too */
 	uint64_t rng_key;
 	int64_t step;
 	const double *running_mean, *running_var; /* [cols] */
@@ -45,9 +48,10 @@ struct oracle_op {
 };
 const struct oracle_op *oracle_find(const char *name);
 
-/* The worst of |analytic - central difference| / tolerance over all elements of all operands with din, in f64; the tolerance is that of a central difference with
- * step h = 2^-18: h^2 * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements whose neighbourhood has a kink (the differences
- * at h and 2h disagree) are left out. */
+/* The worst of |analytic - central difference| / tolerance over all elements of all operands with
+ * din, in f64; the tolerance is that of a central difference with step h = 2^-18: h^2 *
+ * third-derivative scale + 2^-52 / h, taken as 1e-6 * (1 + sum of |din|). Elements whose
+ * neighbourhood has a kink (the differences at h and 2h disagree) are left out. */
 double oracle_self_check(const struct oracle_op *op, struct oracle_call *c);
 
 static inline num *oracle_at(const struct oracle_matrix *m, int64_t r, int64_t c)

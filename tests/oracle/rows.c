@@ -38,7 +38,8 @@ void oracle_row_sum_back(struct oracle_call *c)
 void oracle_row_mean(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
-	OUT(r, k) = c->in[0].cols ? num_div(c->u, row_sum(c, r), num_exact((double)c->in[0].cols)) : num_exact(0.0);
+	OUT(r, k) = c->in[0].cols ? num_div(c->u, row_sum(c, r), num_exact((double)c->in[0].cols))
+	                          : num_exact(0.0);
 }
 
 void oracle_row_mean_back(struct oracle_call *c)
@@ -60,6 +61,7 @@ void oracle_row_norm_back(struct oracle_call *c)
 		FOR_IN(r, k)
 		{
 			const num norm = row_norm(c, r);
-			DIN(0, r, k) = norm.v > 0 ? num_mul(c->u, num_div(c->u, IN(0, r, k), norm), DOUT(r, 0)) : num_exact(0.0);
+			DIN(0, r, k) = norm.v > 0 ? num_mul(c->u, num_div(c->u, IN(0, r, k), norm), DOUT(r, 0))
+			                          : num_exact(0.0);
 		}
 }

@@ -1,6 +1,7 @@
 #include "oracle/parts.h"
 
-/* Y = dropout(f(S)),  S = spmm(X, w) + (1 + eps) Z + b, put together from the oracles of its parts, which do not round between them. */
+/* Y = dropout(f(S)),  S = spmm(X, w) + (1 + eps) Z + b, put together from the oracles of its parts,
+ * which do not round between them. */
 enum { X, W, Z, EPS, B };
 
 static struct oracle_matrix like(const struct oracle_matrix *m)
@@ -27,7 +28,8 @@ static struct oracle_matrix sum(const struct oracle_call *c)
 	oracle_spmm(&spmm);
 	if (own(c)->at)
 		FOR_OUT(r, k)
-	*oracle_at(&spmm.out, r, k) = num_add(ORACLE_U32, *oracle_at(&spmm.out, r, k), num_mul(ORACLE_U32, factor, *oracle_at(own(c), r, k)));
+	*oracle_at(&spmm.out, r, k) = num_add(ORACLE_U32, *oracle_at(&spmm.out, r, k),
+	                                      num_mul(ORACLE_U32, factor, *oracle_at(own(c), r, k)));
 	return spmm.out;
 }
 

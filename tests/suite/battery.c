@@ -6,8 +6,9 @@
 
 #include "core/context.h"
 
-/* Feature widths and heads, each op takes what it needs: single columns, packs of eight, rows with a tail; heads that are no power of two and no divisor of a
- * vector; no columns at all, and then more heads than any buffer of the kernels has room for. */
+/* Feature widths and heads, each op takes what it needs: single columns, packs of eight, rows with
+ * a tail; heads that are no power of two and no divisor of a vector; no columns at all, and then
+ * more heads than any buffer of the kernels has room for. */
 static const struct {
 	int64_t width;
 	int heads;
@@ -18,10 +19,12 @@ static int is_tried(const struct hg__op *op, const struct battery_graph *g, int6
 	return g->width == 0 || (!(op->traits & (HG__GRAPH | HG__ELEMENTWISE)) && width == g->width);
 }
 
-/* The 260 heads run on the small graphs: on all of them they take longer than everything else together. */
+/* The 260 heads run on the small graphs: on all of them they take longer than everything else
+ * together. */
 #define MOST_EDGE_VALUES 30000
 
-/* Tall matrices are there for the way of summing, not for every attribute: large ones get an op's first two samples, none of hundreds of columns more. Elements. */
+/* Tall matrices are there for the way of summing, not for every attribute: large ones get an op's
+ * first two samples, none of hundreds of columns more. Elements. */
 #define LARGE 100000
 #define TOO_LARGE 400000
 
@@ -31,8 +34,10 @@ static int is_left_out(const struct battery_graph *g, const struct hg__sample *s
 	return g->width > 0 && elements > LARGE && (i >= 2 || elements > TOO_LARGE);
 }
 
-/* Bad samples are recorded, as a user would, and must be refused with the promised status and a sentence that names the op. */
-static void refuse(hg_context *ctx, const struct hg__op *op, const struct battery_graph *g, const struct hg__sample *s, hg_dtype state, const char *label)
+/* Bad samples are recorded, as a user would, and must be refused with the promised status and a
+ * sentence that names the op. */
+static void refuse(hg_context *ctx, const struct hg__op *op, const struct battery_graph *g,
+                   const struct hg__sample *s, hg_dtype state, const char *label)
 {
 	const hg_policy policy = state == HG_F16 ? hg_policy_fp16() : hg_policy_fp32();
 	hg_params *params = NULL;
@@ -46,14 +51,18 @@ static void refuse(hg_context *ctx, const struct hg__op *op, const struct batter
 		var[i] = HG_NONE;
 		if (!s->in[i].shape.present)
 			continue;
-		CHECK_OK(hg_tensor_create(ctx, s->in[i].shape.dtype, s->in[i].shape.rows, s->in[i].shape.cols, &in[i]));
+		CHECK_OK(hg_tensor_create(ctx, s->in[i].shape.dtype, s->in[i].shape.rows,
+		                          s->in[i].shape.cols, &in[i]));
 		var[i] = hg_tape_input(tape, in[i], "operand", 1.0);
 	}
 	for (int b = 0; b < s->buffers; b++)
-		CHECK_OK(hg_params_add(params, b ? "running_var" : "running_mean", 1, s->in[0].shape.cols, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &buffers[b]));
-	const hg_var y = hg__record(tape, op, s->use_graph ? g->graph : NULL, var, s->n_in, s->buffers ? buffers : NULL, s->attr, sizeof s->attr);
+		CHECK_OK(hg_params_add(params, b ? "running_var" : "running_mean", 1, s->in[0].shape.cols,
+		                       HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &buffers[b]));
+	const hg_var y = hg__record(tape, op, s->use_graph ? g->graph : NULL, var, s->n_in,
+	                            s->buffers ? buffers : NULL, s->attr, sizeof s->attr);
 	const hg_status status = hg_tape_status(tape);
-	CHECK_MSG(y.id < 0 && status == s->expect, "%s, %s: recording gave %s, promised is %s", label, s->what, hg_status_name(status), hg_status_name(s->expect));
+	CHECK_MSG(y.id < 0 && status == s->expect, "%s, %s: recording gave %s, promised is %s", label,
+	          s->what, hg_status_name(status), hg_status_name(s->expect));
 	CHECK_CONTAINS(hg_context_error(ctx), op->name);
 	hg_tape_free(tape);
 	for (int i = 0; i < s->n_in; i++)
@@ -80,15 +89,18 @@ static int is_enough(const struct battery_score *score)
 	return score->enough > 0 && score->worst > score->enough;
 }
 
-static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, const struct battery_graph *g,
-                        const struct setting *setting, int64_t width, int heads, struct battery_score *score)
+static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op,
+                        const struct battery_graph *g, const struct setting *setting, int64_t width,
+                        int heads, struct battery_score *score)
 {
 	const struct hg__extent extent = {g->o.rows, g->o.m, g->o.batch, width, heads, setting->state};
 	struct hg__sample sample;
 	memset(&sample, 0, sizeof sample);
-	for (int i = 0; !is_enough(score) && op->sample(i, &extent, &sample); i++, memset(&sample, 0, sizeof sample)) {
+	for (int i = 0; !is_enough(score) && op->sample(i, &extent, &sample);
+	     i++, memset(&sample, 0, sizeof sample)) {
 		char label[128];
-		snprintf(label, sizeof label, "%s, %s, d = %d, h = %d", setting->name, g->name, (int)width, heads);
+		snprintf(label, sizeof label, "%s, %s, d = %d, h = %d", setting->name, g->name, (int)width,
+		         heads);
 		if (sample.expect != HG_OK) {
 			refuse(ctx, op, g, &sample, setting->state, label);
 			continue;
@@ -97,8 +109,10 @@ static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, cons
 			continue;
 		struct battery_case *c = calloc(1, sizeof *c);
 		CHECK(c != NULL);
-		battery_case_open(c, ctx, kernels, op, g, &sample, setting->state, setting->accumulate, setting->mode);
-		c->o.sum_u = setting->state == HG_F16 && setting->accumulate == HG_ACC_F32 ? score->sum_u : 0;
+		battery_case_open(c, ctx, kernels, op, g, &sample, setting->state, setting->accumulate,
+		                  setting->mode);
+		c->o.sum_u =
+		    setting->state == HG_F16 && setting->accumulate == HG_ACC_F32 ? score->sum_u : 0;
 		battery_case_run(c, label, score);
 		if (kernels == ctx->backend->kernels)
 			battery_case_range(c, label);
@@ -107,7 +121,8 @@ static void all_samples(hg_context *ctx, const struct hg__kernels *kernels, cons
 	}
 }
 
-void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, struct battery_score *score)
+void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op,
+                struct battery_score *score)
 {
 	struct battery_graph g;
 	for (int k = 0; !is_enough(score) && battery_graph_new(ctx, k, &g); k++) {
@@ -115,8 +130,10 @@ void battery_op(hg_context *ctx, const struct hg__kernels *kernels, const struct
 			if (settings[s].accumulate != HG_ACC_F32 && !(op->traits & HG__GRAPH))
 				continue;
 			for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++)
-				if (g.o.m * extents[i].heads <= MOST_EDGE_VALUES && is_tried(op, &g, extents[i].width))
-					all_samples(ctx, kernels, op, &g, &settings[s], extents[i].width, extents[i].heads, score);
+				if (g.o.m * extents[i].heads <= MOST_EDGE_VALUES &&
+				    is_tried(op, &g, extents[i].width))
+					all_samples(ctx, kernels, op, &g, &settings[s], extents[i].width,
+					            extents[i].heads, score);
 		}
 		battery_graph_free(&g);
 	}

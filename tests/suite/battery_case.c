@@ -25,7 +25,9 @@ static double draw(enum hg__fill fill, double scale, hg_dtype dtype)
 		x = scale;
 	if (fill == HG__FILL_LABELS)
 		x = fmin(x, scale - 1);
-	return dtype == HG_F16 ? (double)hg_half_to_float(hg_half_from_double(x)) : dtype == HG_F32 ? (double)(float)x : x;
+	return dtype == HG_F16   ? (double)hg_half_to_float(hg_half_from_double(x))
+	       : dtype == HG_F32 ? (double)(float)x
+	                         : x;
 }
 
 static struct oracle_matrix matrix(int64_t rows, int64_t cols)
@@ -58,7 +60,8 @@ static hg_tensor *tensor(struct battery_case *c, hg_dtype dtype, int64_t rows, i
 	return t;
 }
 
-static hg_tensor *filled(struct battery_case *c, struct oracle_matrix *m, const struct hg__shape *shape, enum hg__fill fill, double scale)
+static hg_tensor *filled(struct battery_case *c, struct oracle_matrix *m,
+                         const struct hg__shape *shape, enum hg__fill fill, double scale)
 {
 	*m = matrix(shape->rows, shape->cols);
 	for (int64_t i = 0; i < shape->rows * shape->cols; i++)
@@ -76,8 +79,10 @@ static void add_buffers(struct battery_case *c)
 	for (int b = 0; b < c->sample.buffers; b++) {
 		float values[512];
 		for (int64_t k = 0; k < cols; k++)
-			c->running[b][k] = (double)(values[k] = (float)(b ? 0.5 + test_uniform() : test_normal()));
-		CHECK_OK(hg_params_add(c->params, name[b], 1, cols, HG_INIT_ZEROS, HG_PARAM_F32 | HG_PARAM_BUFFER, &c->node.buffer[b]));
+			c->running[b][k] =
+			    (double)(values[k] = (float)(b ? 0.5 + test_uniform() : test_normal()));
+		CHECK_OK(hg_params_add(c->params, name[b], 1, cols, HG_INIT_ZEROS,
+		                       HG_PARAM_F32 | HG_PARAM_BUFFER, &c->node.buffer[b]));
 		CHECK_OK(hg_param_set(c->node.buffer[b], values));
 		c->call.buffer[b] = hg_param_master(c->node.buffer[b])->mat;
 	}
@@ -99,12 +104,14 @@ static void add_operands(struct battery_case *c)
 	}
 }
 
-/* Gradients of parameters are f32 whatever the operand's type: the weights and rows of these ops are tried in both. */
+/* Gradients of parameters are f32 whatever the operand's type: the weights and rows of these ops
+ * are tried in both. */
 static hg_dtype gradient_type(const struct battery_case *c, int i)
 {
 	const struct hg__shape *x = &c->sample.in[i].shape;
-	const int has_parameters =
-	    c->op == &hg__op_linear || c->op == &hg__op_bias_add || c->op == &hg__op_epilogue || c->op == &hg__op_head_dot || c->op == &hg__op_div;
+	const int has_parameters = c->op == &hg__op_linear || c->op == &hg__op_bias_add ||
+	                           c->op == &hg__op_epilogue || c->op == &hg__op_head_dot ||
+	                           c->op == &hg__op_div;
 	const int has_bias = c->op == &hg__op_spmm_epilogue && i >= 2;
 	return (has_parameters || has_bias) && i > 0 && x->cols % 2 ? HG_F32 : x->dtype;
 }
@@ -120,7 +127,8 @@ static void add_results(struct battery_case *c)
 	c->call.dout = c->dout->mat;
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		if (c->infer.aux[i].present) {
-			c->aux[i] = tensor(c, c->infer.aux[i].dtype, c->infer.aux[i].rows, c->infer.aux[i].cols);
+			c->aux[i] =
+			    tensor(c, c->infer.aux[i].dtype, c->infer.aux[i].rows, c->infer.aux[i].cols);
 			c->call.aux[i] = c->aux[i]->mat;
 		}
 	for (int i = 0; i < c->sample.n_in; i++)
@@ -142,8 +150,10 @@ static void add_graph(struct battery_case *c)
 	c->o.graph = c->g->o;
 }
 
-void battery_case_open(struct battery_case *c, hg_context *ctx, const struct hg__kernels *kernels, const struct hg__op *op, const struct battery_graph *g,
-                       const struct hg__sample *sample, hg_dtype state, hg_accumulate accumulate, hg_mode mode)
+void battery_case_open(struct battery_case *c, hg_context *ctx, const struct hg__kernels *kernels,
+                       const struct hg__op *op, const struct battery_graph *g,
+                       const struct hg__sample *sample, hg_dtype state, hg_accumulate accumulate,
+                       hg_mode mode)
 {
 	memset(c, 0, sizeof *c);
 	c->ctx = ctx;
@@ -172,7 +182,8 @@ void battery_case_open(struct battery_case *c, hg_context *ctx, const struct hg_
 	c->call.mode = mode;
 	add_buffers(c);
 	add_operands(c);
-	CHECK_MSG(op->infer(&c->infer) == HG_OK, "%s (%s): infer refused a good sample", op->name, sample->what);
+	CHECK_MSG(op->infer(&c->infer) == HG_OK, "%s (%s): infer refused a good sample", op->name,
+	          sample->what);
 	add_results(c);
 	add_graph(c);
 	c->step = tensor(c, HG_I64, 1, 1);

@@ -30,7 +30,8 @@ static void ring(struct edges *e)
 		edge(e, i, (i + 1) % e->n);
 }
 
-/* Random edges among the first three quarters of the nodes: the rest is isolated; every tenth edge stands twice. */
+/* Random edges among the first three quarters of the nodes: the rest is isolated; every tenth edge
+ * stands twice. */
 static void random_edges(struct edges *e)
 {
 	for (int k = 0; k < 150; k++) {
@@ -40,7 +41,8 @@ static void random_edges(struct edges *e)
 	}
 }
 
-/* Node 0 hears everybody and node 1 is heard by everybody: rows and columns that span many work items. */
+/* Node 0 hears everybody and node 1 is heard by everybody: rows and columns that span many work
+ * items. */
 static void hubs(struct edges *e)
 {
 	for (int64_t i = 2; i < e->n; i++) {
@@ -70,7 +72,8 @@ static const struct {
     {"33,000 nodes, no edges", 33000, 0, nothing, 3},
 };
 
-/* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones in input order. */
+/* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones
+ * in input order. */
 static void sort_edges(struct edges *e)
 {
 	for (int64_t i = 1; i < e->m; i++) {
@@ -91,7 +94,8 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	memset(g, 0, sizeof *g);
 	if (k >= (int)(sizeof collection / sizeof collection[0]))
 		return 0;
-	struct edges e = {collection[k].n, 0, calloc(MOST_EDGES, sizeof(int32_t)), calloc(MOST_EDGES, sizeof(int32_t))};
+	struct edges e = {collection[k].n, 0, calloc(MOST_EDGES, sizeof(int32_t)),
+	                  calloc(MOST_EDGES, sizeof(int32_t))};
 	test_reseed(1000 + (uint64_t)k);
 	collection[k].fill(&e);
 	sort_edges(&e);
@@ -109,9 +113,11 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	g->weight = calloc((size_t)e.m + 1, sizeof *g->weight);
 	for (int64_t i = 0; i < e.m; i++)
 		g->weight[i] = w[i] = (float)(test_uniform() * 2 - 0.5);
-	CHECK_OK(hg_graph_from_coo(ctx, e.n, e.n, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL, &g->graph));
+	CHECK_OK(hg_graph_from_coo(ctx, e.n, e.n, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL,
+	                           &g->graph));
 	free(w);
-	/* a batch of three graphs without edges between them: all nodes up to the last that has an edge, none, the isolated rest */
+	/* a batch of three graphs without edges between them: all nodes up to the last that has an
+	 * edge, none, the isolated rest */
 	g->ptr = calloc(4, sizeof *g->ptr);
 	for (int64_t i = 0; i < e.m; i++)
 		for (int side = 0; side < 2; side++) {
@@ -120,7 +126,8 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 		}
 	g->ptr[3] = e.n;
 	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
-	g->o = (struct oracle_graph){e.n, e.n, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
+	g->o = (struct oracle_graph){
+	    e.n, e.n, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
 	return 1;
 }
 

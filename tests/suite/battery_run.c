@@ -13,9 +13,10 @@ static float *download(const hg_tensor *t)
 	return host;
 }
 
-/* err / bound of every element of a result; `m` holds exact values and the error before the store. */
-static void compare(const struct battery_case *c, const hg_tensor *t, const struct oracle_matrix *m, const char *label, const char *what,
-                    struct battery_score *score)
+/* err / bound of every element of a result; `m` holds exact values and the error before the
+ * store. */
+static void compare(const struct battery_case *c, const hg_tensor *t, const struct oracle_matrix *m,
+                    const char *label, const char *what, struct battery_score *score)
 {
 	float *host = download(t);
 	for (int64_t i = 0; i < m->rows * m->cols; i++) {
@@ -25,8 +26,10 @@ static void compare(const struct battery_case *c, const hg_tensor *t, const stru
 		score->count++;
 		if (ratio > score->worst) {
 			score->worst = ratio;
-			snprintf(score->where, sizeof score->where, "%s, %s, %s[%lld,%lld]: %.9g, exactly %.9g, bound %.3g", label, c->sample.what, what,
-			         (long long)(i / m->cols), (long long)(i % m->cols), (double)host[i], y.v, y.e);
+			snprintf(score->where, sizeof score->where,
+			         "%s, %s, %s[%lld,%lld]: %.9g, exactly %.9g, bound %.3g", label, c->sample.what,
+			         what, (long long)(i / m->cols), (long long)(i % m->cols), (double)host[i], y.v,
+			         y.e);
 		}
 	}
 	free(host);
@@ -59,7 +62,8 @@ static void run_back(struct battery_case *c, const char *label, unsigned adds)
 	if (!(c->infer.saves & HG__SAVE_OUT))
 		back.out.data = NULL;
 	const hg_status status = c->op->backward(&back);
-	CHECK_MSG(status == HG_OK, "%s, %s: backward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+	CHECK_MSG(status == HG_OK, "%s, %s: backward gave %s: %s", label, c->sample.what,
+	          hg_status_name(status), hg_context_error(c->ctx));
 }
 
 static void run(struct battery_case *c, const char *label)
@@ -68,12 +72,14 @@ static void run(struct battery_case *c, const char *label)
 	for (int i = 0; i < HG__MAX_IN; i++)
 		poison(c->din[i]);
 	const hg_status status = c->op->forward(&c->call);
-	CHECK_MSG(status == HG_OK, "%s, %s: forward gave %s: %s", label, c->sample.what, hg_status_name(status), hg_context_error(c->ctx));
+	CHECK_MSG(status == HG_OK, "%s, %s: forward gave %s: %s", label, c->sample.what,
+	          hg_status_name(status), hg_context_error(c->ctx));
 	if (c->mode == HG_TRAIN)
 		run_back(c, label, 0);
 }
 
-/* Once more, on top of what the first run has left: exact gradient plus stored gradient, in one f32 sum. */
+/* Once more, on top of what the first run has left: exact gradient plus stored gradient, in one f32
+ * sum. */
 static void run_adding(struct battery_case *c, const char *label, struct battery_score *score)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
@@ -91,7 +97,8 @@ static void run_adding(struct battery_case *c, const char *label, struct battery
 	}
 }
 
-static void same_bits(const struct battery_case *c, const hg_tensor *t, const float *before, const char *label, const char *what)
+static void same_bits(const struct battery_case *c, const hg_tensor *t, const float *before,
+                      const char *label, const char *what)
 {
 	float *now = download(t);
 	const size_t bytes = (size_t)(hg_tensor_rows(t) * hg_tensor_cols(t)) * sizeof *now;
@@ -131,9 +138,12 @@ void battery_case_run(struct battery_case *c, const char *label, struct battery_
 	free(y);
 	run_adding(c, label, score);
 	/* the oracle's own gradient, where that is cheap */
-	if (c->o.out.rows * c->o.out.cols <= 64 && c->o.in[0].rows * c->o.in[0].cols <= 400 && score->samples % 7 == 0) {
+	if (c->o.out.rows * c->o.out.cols <= 64 && c->o.in[0].rows * c->o.in[0].cols <= 400 &&
+	    score->samples % 7 == 0) {
 		const double slope = oracle_self_check(oracle, &c->o);
-		CHECK_MSG(slope <= 1, "%s: the oracle's gradient of %s differs from central differences: %.3g", label, c->op->name, slope);
+		CHECK_MSG(slope <= 1,
+		          "%s: the oracle's gradient of %s differs from central differences: %.3g", label,
+		          c->op->name, slope);
 		oracle->forward(&c->o);
 	}
 }
@@ -167,7 +177,8 @@ static int sign_of(const struct oracle_matrix *m)
 
 void battery_case_range(const struct battery_case *c, const char *label)
 {
-	const double slack = 1 + 1e-5; /* factors such as 1/sqrt(d) are stored in f32: a few u of relative error, far below this */
+	/* factors such as 1/sqrt(d) are stored in f32: a few u of relative error, far below this */
+	const double slack = 1 + 1e-5;
 	struct hg__range r = {.node = &c->node, .mode = c->mode, .facts = HG_GRAPH_FACTS_INIT};
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		r.shape[i] = c->infer.in[i];
@@ -181,16 +192,21 @@ void battery_case_range(const struct battery_case *c, const char *label)
 		r.batch_max = hg__graph_batch_max(c->node.graph);
 	}
 	c->op->range(&r);
-	CHECK_MSG(largest(&c->o.out) <= r.out * slack, "%s, %s: max|Y| = %.9g exceeds the range rule's %.9g", label, c->sample.what, largest(&c->o.out), r.out);
-	CHECK_MSG(c->o.out.rows * c->o.out.cols == 0 || smallest(&c->o.out) * slack >= r.least_out, "%s, %s: min|Y| = %.9g is below the range rule's %.9g", label,
-	          c->sample.what, smallest(&c->o.out), r.least_out);
-	CHECK_MSG(r.sign_out == 0 || largest(&c->o.out) == 0 || sign_of(&c->o.out) == r.sign_out, "%s, %s: the sign of Y is %d, the range rule's %d", label,
-	          c->sample.what, sign_of(&c->o.out), r.sign_out);
+	CHECK_MSG(largest(&c->o.out) <= r.out * slack,
+	          "%s, %s: max|Y| = %.9g exceeds the range rule's %.9g", label, c->sample.what,
+	          largest(&c->o.out), r.out);
+	CHECK_MSG(c->o.out.rows * c->o.out.cols == 0 || smallest(&c->o.out) * slack >= r.least_out,
+	          "%s, %s: min|Y| = %.9g is below the range rule's %.9g", label, c->sample.what,
+	          smallest(&c->o.out), r.least_out);
+	CHECK_MSG(r.sign_out == 0 || largest(&c->o.out) == 0 || sign_of(&c->o.out) == r.sign_out,
+	          "%s, %s: the sign of Y is %d, the range rule's %d", label, c->sample.what,
+	          sign_of(&c->o.out), r.sign_out);
 	if (c->mode == HG_EVAL)
 		return;
 	r.dout = largest(&c->o.dout);
 	c->op->range_back(&r);
 	for (int i = 0; i < HG__MAX_IN; i++)
-		CHECK_MSG(!c->din[i] || largest(&c->o.din[i]) <= r.din[i] * slack, "%s, %s: max|dX%d| = %.9g exceeds the range rule's %.9g", label, c->sample.what, i,
-		          largest(&c->o.din[i]), r.din[i]);
+		CHECK_MSG(!c->din[i] || largest(&c->o.din[i]) <= r.din[i] * slack,
+		          "%s, %s: max|dX%d| = %.9g exceeds the range rule's %.9g", label, c->sample.what,
+		          i, largest(&c->o.din[i]), r.din[i]);
 }

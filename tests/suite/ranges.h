@@ -4,17 +4,20 @@
 #include "autograd/tape.h"
 #include "harness.h"
 
-/* Are the range rules theorems? Every op of the table on random and on adversarial small cases, recorded on a tape as a user would: the verdict and the bound are the tape's
- * own. Then the kernels run, and what they have stored is held against them.
+/* Are the range rules theorems? Every op of the table on random and on adversarial small cases,
+ * recorded on a tape as a user would: the verdict and the bound are the tape's own. Then the
+ * kernels run, and what they have stored is held against them.
  *
- * A case is one graph, one set of operands, attributes, types, accumulation and mode, and one incoming gradient, run forward, and backward on a TRAIN tape, with bounds of
- * its own. Graphs are drawn anew for every RANGES_PER_GRAPH cases, all else for each. */
+ * A case is one graph, one set of operands, attributes, types, accumulation and mode, and one
+ * incoming gradient, run forward, and backward on a TRAIN tape, with bounds of its own. Graphs are
+ * drawn anew for every RANGES_PER_GRAPH cases, all else for each. */
 
 #define RANGES_PER_GRAPH 8
 
 /* ---- numbers ---- */
 
-/* How the numbers of a case lie. Signs by row or by column are the same in every operand, so that products line up. */
+/* How the numbers of a case lie. Signs by row or by column are the same in every operand, so that
+ * products line up. */
 enum ranges_pattern {
 	RANGES_NORMAL,      /* random */
 	RANGES_UNIFORM,     /* random in [-A, A], many of them at the ends */
@@ -30,7 +33,8 @@ enum ranges_pattern {
 };
 
 /* A matrix in host memory as the device holds it. sign: +1, 0 (any) or -1 (no: absolute values). */
-void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude, enum hg__fill fill, double scale);
+void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude,
+                 enum hg__fill fill, double scale);
 /* max |x|, and how many are not finite. */
 double ranges_amax(const struct hg__mat *mat, int64_t *others);
 /* Is every |x| at least this much, and of this sign, if it is not 0? */
@@ -40,8 +44,9 @@ double ranges_amplitude(hg_dtype dtype);
 
 /* ---- graphs ---- */
 
-/* A small graph with something that hurts: empty rows, duplicates, a hub of more edges than a batch; weighted or not, a batch of graphs or one. lined_up: its weights are
- * positive, and rows and columns are there that attain what is said of the largest degrees. */
+/* A small graph with something that hurts: empty rows, duplicates, a hub of more edges than a
+ * batch; weighted or not, a batch of graphs or one. lined_up: its weights are positive, and rows
+ * and columns are there that attain what is said of the largest degrees. */
 hg_graph *ranges_graph(hg_context *ctx, int lined_up);
 
 /* ---- attributes ---- */
@@ -92,27 +97,37 @@ struct ranges_case {
 	double amax[HG__MAX_IN];
 };
 /* Draw the operands, record, run both ways and bring the results back. */
-void ranges_case_open(struct ranges_case *c, struct ranges_world *w, const struct ranges_plan *plan);
+void ranges_case_open(struct ranges_case *c, struct ranges_world *w,
+                      const struct ranges_plan *plan);
 void ranges_case_close(struct ranges_case *c);
 
 /* ---- one op ---- */
 
 #define RANGES_LOOSE 4.0
 
-enum { RANGES_OUT = HG__MAX_IN, RANGES_RESULTS }; /* results of a case: the operands' gradients, Y */
+/* results of a case: the operands' gradients, Y */
+enum { RANGES_OUT = HG__MAX_IN, RANGES_RESULTS };
 struct ranges_score {
-	int64_t cases, claims, unknown; /* bounds asked for; of these INFINITY, or beyond f16: nothing is claimed */
-	int64_t wrong;                  /* finite results nearer to 0 than is claimed, or of another sign */
+	/* bounds asked for; of these INFINITY, or beyond f16: nothing is claimed */
+	int64_t cases, claims, unknown;
+	/* finite results nearer to 0 than is claimed, or of another sign */
+	int64_t wrong;
 	int64_t cramped; /* results in f16 that are proved and told to have no headroom */
-	int64_t proved, lined_up;       /* forward results with this verdict; cases of a linear op where everything lines up */
-	double tightest, loosest;       /* worst measured / bound; loosest bound / measured where everything lines up in a linear op */
-	double reached[RANGES_RESULTS]; /* largest measured / bound of each result, away from the ends of the types; -1: no claim was made of it */
+	/* forward results with this verdict; cases of a linear op where everything lines up */
+	int64_t proved, lined_up;
+	/* worst measured / bound; loosest bound / measured where everything lines up in a linear op */
+	double tightest, loosest;
+	/* largest measured / bound of each result, away from the ends of the types; -1: no claim was
+	 * made of it */
+	double reached[RANGES_RESULTS];
 	char where[320], loose[320];
 };
 
 /* `count` cases of this op with this record: op itself, or a copy of it with another rule. */
-void ranges_run(hg_context *ctx, const struct hg__op *op, int64_t count, struct ranges_score *score);
-/* Cases of an op in a test: 100,000, or HG_TEST_CASES; on a GPU, where a launch takes 5 us, 3,000, and under sanitizers 1,000. */
+void ranges_run(hg_context *ctx, const struct hg__op *op, int64_t count,
+                struct ranges_score *score);
+/* Cases of an op in a test: 100,000, or HG_TEST_CASES; on a GPU, where a launch takes 5 us, 3,000,
+ * and under sanitizers 1,000. */
 int64_t ranges_count(const hg_context *ctx);
 
 #endif

@@ -77,7 +77,9 @@ static void layer_norm(void *attr)
 
 static void then(struct hg__epilogue_attr *a)
 {
-	a->act_p = a->act == 1 + HG__ACT_LEAKY_RELU ? below_one() : a->act == 1 + HG__ACT_ELU ? log_uniform(-12, 8) : 0.0f;
+	a->act_p = a->act == 1 + HG__ACT_LEAKY_RELU ? below_one()
+	           : a->act == 1 + HG__ACT_ELU      ? log_uniform(-12, 8)
+	                                            : 0.0f;
 	a->p = test_below(2) ? below_one() : 0.0f;
 }
 
@@ -122,7 +124,8 @@ void ranges_attr(const char *op, unsigned char attr[HG__ATTR_BYTES])
 
 /* Ops that are linear in operand 0 but for what comes beside it, a bias or a second sum. */
 static const struct hg__op *const affine[] = {
-    &hg__op_linear, &hg__op_bias_add, &hg__op_add, &hg__op_combine, &hg__op_concat, &hg__op_head_mean, &hg__op_head_dot, &hg__op_readout, &hg__op_cast,
+    &hg__op_linear,    &hg__op_bias_add, &hg__op_add,     &hg__op_combine, &hg__op_concat,
+    &hg__op_head_mean, &hg__op_head_dot, &hg__op_readout, &hg__op_cast,
 };
 
 int ranges_is_linear(const struct hg__op *op, const unsigned char attr[HG__ATTR_BYTES])

@@ -28,13 +28,15 @@ static void add_buffers(struct ranges_world *w, int policy, int64_t cols)
 		char name[32];
 		snprintf(name, sizeof name, "%s %d", b ? "variance" : "mean", (int)cols);
 		if (!w->buffer[policy][b][cols])
-			CHECK_OK(hg_params_add(w->params[policy], name, 1, cols, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &w->buffer[policy][b][cols]));
+			CHECK_OK(hg_params_add(w->params[policy], name, 1, cols, HG_INIT_ONES,
+			                       HG_PARAM_F32 | HG_PARAM_BUFFER, &w->buffer[policy][b][cols]));
 	}
 }
 
 void ranges_world_open(struct ranges_world *w, hg_context *ctx)
 {
-	const hg_policy policy[RANGES_POLICIES] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive()};
+	const hg_policy policy[RANGES_POLICIES] = {
+	    hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive()};
 	void *device = NULL;
 	memset(w, 0, sizeof *w);
 	w->ctx = ctx;
@@ -66,9 +68,12 @@ static void draw_operands(struct ranges_case *c, struct ranges_world *w)
 		if (!shape->present)
 			continue;
 		c->in[i] = ranges_place(&w->arena, shape->dtype, shape->rows, shape->cols);
-		const enum ranges_pattern pattern = plan->lined_up ? RANGES_SAME_SIGN : (enum ranges_pattern)test_below(RANGES_PATTERNS);
-		const double amplitude = plan->lined_up ? 0.25 + test_uniform() : ranges_amplitude(shape->dtype);
-		ranges_fill(&c->in[i], pattern, amplitude, plan->sample.in[i].fill, plan->sample.in[i].scale);
+		const enum ranges_pattern pattern =
+		    plan->lined_up ? RANGES_SAME_SIGN : (enum ranges_pattern)test_below(RANGES_PATTERNS);
+		const double amplitude =
+		    plan->lined_up ? 0.25 + test_uniform() : ranges_amplitude(shape->dtype);
+		ranges_fill(&c->in[i], pattern, amplitude, plan->sample.in[i].fill,
+		            plan->sample.in[i].scale);
 		c->amax[i] = hg__is_float(shape->dtype) ? ranges_amax(&c->in[i], &others) : 0.0;
 	}
 }
@@ -94,9 +99,10 @@ static void record(struct ranges_case *c, struct ranges_world *w)
 		buffers[0] = w->buffer[plan->policy][0][cols];
 		buffers[1] = w->buffer[plan->policy][1][cols];
 	}
-	const hg_var out =
-	    hg__record(c->tape, plan->op, plan->sample.use_graph ? w->graph : NULL, in, plan->sample.n_in, buffers, plan->sample.attr, HG__ATTR_BYTES);
-	CHECK_MSG(out.id >= 0, "%s (%s) was not recorded: %s", plan->op->name, plan->sample.what, hg_context_error(w->ctx));
+	const hg_var out = hg__record(c->tape, plan->op, plan->sample.use_graph ? w->graph : NULL, in,
+	                              plan->sample.n_in, buffers, plan->sample.attr, HG__ATTR_BYTES);
+	CHECK_MSG(out.id >= 0, "%s (%s) was not recorded: %s", plan->op->name, plan->sample.what,
+	          hg_context_error(w->ctx));
 	c->line = &c->tape->line[c->tape->value[hg__tape_index(c->tape, out)].node];
 }
 
@@ -119,7 +125,8 @@ static void place_results(struct ranges_case *c, struct ranges_world *w)
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		if (node->aux[i] >= 0) {
 			const struct hg__value *aux = &value[node->aux[i]];
-			c->call.aux[i] = ranges_on_device(&w->arena, result(w, aux->dtype, aux->rows, aux->cols));
+			c->call.aux[i] =
+			    ranges_on_device(&w->arena, result(w, aux->dtype, aux->rows, aux->cols));
 		}
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)
@@ -127,8 +134,11 @@ static void place_results(struct ranges_case *c, struct ranges_world *w)
 	if (c->plan->mode == HG_EVAL)
 		return;
 	c->dout = ranges_place(&w->arena, out->dtype, out->rows, out->cols);
-	ranges_fill(&c->dout, c->plan->lined_up ? RANGES_SAME_SIGN : (enum ranges_pattern)test_below(RANGES_PATTERNS),
-	            c->plan->lined_up ? 0.25 + test_uniform() : ranges_amplitude(out->dtype), HG__FILL_NORMAL, 1.0);
+	ranges_fill(&c->dout,
+	            c->plan->lined_up ? RANGES_SAME_SIGN
+	                              : (enum ranges_pattern)test_below(RANGES_PATTERNS),
+	            c->plan->lined_up ? 0.25 + test_uniform() : ranges_amplitude(out->dtype),
+	            HG__FILL_NORMAL, 1.0);
 	c->call.dout = ranges_on_device(&w->arena, c->dout);
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && c->line->grads >> i & 1u) {
@@ -176,7 +186,8 @@ void ranges_case_open(struct ranges_case *c, struct ranges_world *w, const struc
 	c->plan = plan;
 	w->arena.used = 0;
 	draw_operands(c, w);
-	CHECK_OK(w->ctx->backend->copy_in(w->ctx, w->arena.device, w->arena.host, w->arena.used)); /* recording looks at constants */
+	/* recording looks at constants */
+	CHECK_OK(w->ctx->backend->copy_in(w->ctx, w->arena.device, w->arena.host, w->arena.used));
 	record(c, w);
 	c->call.ctx = w->ctx;
 	c->call.k = w->ctx->backend->kernels;

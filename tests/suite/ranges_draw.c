@@ -4,7 +4,8 @@
 #include "precision/half.h"
 #include "suite/ranges.h"
 
-/* One bit for each of the first rows or columns, the same for all operands of a case: from a fixed word, so that products of two operands line up. */
+/* One bit for each of the first rows or columns, the same for all operands of a case: from a fixed
+ * word, so that products of two operands line up. */
 static double sign_of(int64_t i)
 {
 	return 0x9E3779B97F4A7C15u >> (i & 63) & 1u ? -1.0 : 1.0;
@@ -66,7 +67,8 @@ static double zero(const struct matrix *m, int64_t r, int64_t c)
 static double near(const struct matrix *m, int64_t r, int64_t c)
 {
 	(void)r, (void)c;
-	return m->amplitude * (1.0 - (double)test_below(4) * (m->mat->dtype == HG_F16 ? 0x1p-11 : 0x1p-24));
+	return m->amplitude *
+	       (1.0 - (double)test_below(4) * (m->mat->dtype == HG_F16 ? 0x1p-11 : 0x1p-24));
 }
 
 static double spread(const struct matrix *m, int64_t r, int64_t c)
@@ -76,8 +78,10 @@ static double spread(const struct matrix *m, int64_t r, int64_t c)
 }
 
 static const draw_fn draws[RANGES_PATTERNS] = {
-    [RANGES_NORMAL] = normal,           [RANGES_UNIFORM] = uniform, [RANGES_SAME_SIGN] = same_sign, [RANGES_BY_ROW] = by_row, [RANGES_BY_COLUMN] = by_column,
-    [RANGES_ALTERNATING] = alternating, [RANGES_ONE_HOT] = one_hot, [RANGES_ZERO] = zero,           [RANGES_NEAR] = near,     [RANGES_SPREAD] = spread,
+    [RANGES_NORMAL] = normal,   [RANGES_UNIFORM] = uniform,     [RANGES_SAME_SIGN] = same_sign,
+    [RANGES_BY_ROW] = by_row,   [RANGES_BY_COLUMN] = by_column, [RANGES_ALTERNATING] = alternating,
+    [RANGES_ONE_HOT] = one_hot, [RANGES_ZERO] = zero,           [RANGES_NEAR] = near,
+    [RANGES_SPREAD] = spread,
 };
 
 static void put(const struct hg__mat *mat, int64_t r, int64_t c, double x)
@@ -95,7 +99,9 @@ static void labels(const struct hg__mat *mat, enum ranges_pattern pattern, doubl
 {
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->cols; c++) {
-			const int64_t label = pattern == RANGES_NORMAL ? test_below((int64_t)scale + 1) - 1 : pattern == RANGES_ZERO ? 0 : test_below((int64_t)scale);
+			const int64_t label = pattern == RANGES_NORMAL ? test_below((int64_t)scale + 1) - 1
+			                      : pattern == RANGES_ZERO ? 0
+			                                               : test_below((int64_t)scale);
 			((int32_t *)mat->data)[r * mat->ld + c] = (int32_t)label;
 		}
 }
@@ -104,10 +110,12 @@ static void mask(const struct hg__mat *mat, enum ranges_pattern pattern)
 {
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->cols; c++)
-			((uint8_t *)mat->data)[r * mat->ld + c] = pattern == RANGES_SAME_SIGN || (pattern != RANGES_ZERO && test_below(3) != 0);
+			((uint8_t *)mat->data)[r * mat->ld + c] =
+			    pattern == RANGES_SAME_SIGN || (pattern != RANGES_ZERO && test_below(3) != 0);
 }
 
-void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude, enum hg__fill fill, double scale)
+void ranges_fill(struct hg__mat *mat, enum ranges_pattern pattern, double amplitude,
+                 enum hg__fill fill, double scale)
 {
 	/* Others say what an op is defined for, roots and logarithms: half of the time it gets what it
 	 * is not defined for, and must not claim anything then. */
@@ -136,11 +144,13 @@ double ranges_amax(const struct hg__mat *mat, int64_t *others)
 		for (int64_t c = 0; c < mat->cols; c++) {
 			const int64_t at = r * mat->ld + c;
 			const uint32_t bits =
-			    mat->dtype == HG_F16 ? ((const hg_half *)mat->data)[at] & 0x7FFFu : hg__float_bits(((const float *)mat->data)[at]) & 0x7FFFFFFFu;
+			    mat->dtype == HG_F16 ? ((const hg_half *)mat->data)[at] & 0x7FFFu
+			                         : hg__float_bits(((const float *)mat->data)[at]) & 0x7FFFFFFFu;
 			*others += bits >= infinite;
 			most = bits > most && bits < infinite ? bits : most;
 		}
-	return mat->dtype == HG_F16 ? (double)hg__half_to_float((hg_half)most) : (double)hg__float_of_bits(most);
+	return mat->dtype == HG_F16 ? (double)hg__half_to_float((hg_half)most)
+	                            : (double)hg__float_of_bits(most);
 }
 
 int ranges_keeps(const struct hg__mat *mat, double least, int sign)
@@ -148,7 +158,9 @@ int ranges_keeps(const struct hg__mat *mat, double least, int sign)
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->cols; c++) {
 			const int64_t at = r * mat->ld + c;
-			const double x = mat->dtype == HG_F16 ? (double)hg__half_to_float(((const hg_half *)mat->data)[at]) : (double)((const float *)mat->data)[at];
+			const double x = mat->dtype == HG_F16
+			                     ? (double)hg__half_to_float(((const hg_half *)mat->data)[at])
+			                     : (double)((const float *)mat->data)[at];
 			if (!(fabs(x) >= least && sign * x >= 0.0))
 				return 0;
 		}
@@ -165,6 +177,7 @@ double ranges_amplitude(hg_dtype dtype)
 	if (kind == 0)
 		return special[dtype == HG_F32][test_below(6)];
 	if (kind == 1)
-		return ldexp(1.0 + test_uniform(), (int)test_below(dtype == HG_F16 ? 40 : 250) - (dtype == HG_F16 ? 24 : 125));
+		return ldexp(1.0 + test_uniform(),
+		             (int)test_below(dtype == HG_F16 ? 40 : 250) - (dtype == HG_F16 ? 24 : 125));
 	return ldexp(1.0 + test_uniform(), (int)test_below(16) - 9);
 }

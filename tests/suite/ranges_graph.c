@@ -50,7 +50,8 @@ static void complete(struct edges *e)
 		edge(e, k / e->n, k % e->n);
 }
 
-/* One row of many edges, some of them the same one again: more than a batch of the discretized reduction, so that rows are split. */
+/* One row of many edges, some of them the same one again: more than a batch of the discretized
+ * reduction, so that rows are split. */
 static void hub(struct edges *e)
 {
 	for (int64_t k = 60 + test_below(150); k > 0; k--)
@@ -62,8 +63,10 @@ static void hub(struct edges *e)
 typedef void (*draw_fn)(struct edges *e);
 static const draw_fn draws[] = {nothing, ring, some, some, star_in, star_out, complete, some, hub};
 
-/* Where everything is to line up: what rules say of the largest degrees, for want of more, is reached. One node hears all others of its half, which nobody else hears; one
- * is heard by all others of the other half, who hear nobody else; and the last node is its own only neighbour, so that factors 1/d are 1. */
+/* Where everything is to line up: what rules say of the largest degrees, for want of more, is
+ * reached. One node hears all others of its half, which nobody else hears; one is heard by all
+ * others of the other half, who hear nobody else; and the last node is its own only neighbour, so
+ * that factors 1/d are 1. */
 static void two_stars(struct edges *e)
 {
 	const int64_t middle = (e->n - 1) / 2;
@@ -75,7 +78,8 @@ static void two_stars(struct edges *e)
 
 static float weight(int kind, int positive)
 {
-	const double x = (positive ? 0.25 : -1.0) + 2.0 * test_uniform(), scale[] = {1.0, 1.0, 0x1p-16, 30000.0};
+	const double x = (positive ? 0.25 : -1.0) + 2.0 * test_uniform(),
+	             scale[] = {1.0, 1.0, 0x1p-16, 30000.0};
 	return (float)(x * scale[kind]);
 }
 
@@ -116,7 +120,8 @@ hg_graph *ranges_graph(hg_context *ctx, int lined_up)
 	for (int64_t i = 0; i < e.m; i++)
 		w[i] = weight(kind, lined_up);
 	hg_graph *graph = NULL;
-	CHECK_OK(hg_graph_from_coo(ctx, ptr[parts], ptr[parts], e.m, e.dst, e.src, weighted ? w : NULL, NULL, &graph));
+	CHECK_OK(hg_graph_from_coo(ctx, ptr[parts], ptr[parts], e.m, e.dst, e.src, weighted ? w : NULL,
+	                           NULL, &graph));
 	CHECK_OK(hg_graph_set_batch(graph, parts, ptr));
 	return graph;
 }

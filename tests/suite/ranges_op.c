@@ -41,7 +41,8 @@ static void draw_sample(struct ranges_plan *plan, const struct ranges_world *w)
 	} while (plan->sample.expect != HG_OK || (largest(&plan->sample) > USUAL && test_below(64)));
 }
 
-static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w, const struct hg__op *op, int may_line_up)
+static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w,
+                      const struct hg__op *op, int may_line_up)
 {
 	*plan = (struct ranges_plan){.op = op,
 	                             .policy = (int)test_below(RANGES_POLICIES),
@@ -56,18 +57,22 @@ static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w, co
 
 /* ---- what is claimed ---- */
 
-static const char *const policy_name[RANGES_POLICIES] = {"fp32", "fp16", "fp16-discretized", "fp16-naive"};
+static const char *const policy_name[RANGES_POLICIES] = {"fp32", "fp16", "fp16-discretized",
+                                                         "fp16-naive"};
 static const char *const result_name[] = {"dX0", "dX1", "dX2", "dX3", "dX4", "Y"};
 
-static void describe(const struct ranges_case *c, int which, double bound, double found, char *text, size_t size)
+static void describe(const struct ranges_case *c, int which, double bound, double found, char *text,
+                     size_t size)
 {
 	const struct ranges_plan *plan = c->plan;
-	snprintf(text, size, "%s, %s, %s, [%lld, %lld], |in| <= %.4g %.4g: %s %.9g, bound %.9g", plan->sample.what, policy_name[plan->policy],
-	         plan->mode == HG_EVAL ? "eval" : "train", (long long)c->in[0].rows, (long long)c->in[0].cols, c->amax[0], c->amax[1], result_name[which], found,
-	         bound);
+	snprintf(text, size, "%s, %s, %s, [%lld, %lld], |in| <= %.4g %.4g: %s %.9g, bound %.9g",
+	         plan->sample.what, policy_name[plan->policy], plan->mode == HG_EVAL ? "eval" : "train",
+	         (long long)c->in[0].rows, (long long)c->in[0].cols, c->amax[0], c->amax[1],
+	         result_name[which], found, bound);
 }
 
-/* Above this, roundings of halves are relative. An element may still be 0 that dropout has not kept. */
+/* Above this, roundings of halves are relative. An element may still be 0 that dropout has not
+ * kept. */
 #define RELATIVE 0x1p-10
 
 /* Is the result beyond the bound? Nothing is claimed where the rule says INFINITY, or in f16 of
@@ -85,7 +90,8 @@ static double exceeds(const struct ranges_case *c, int which, const struct hg__m
 	const double ratio = others ? (double)INFINITY : amax == 0.0 ? 0.0 : amax / bound;
 	if (ratio > score->tightest) {
 		score->tightest = ratio;
-		describe(c, which, bound, others ? (double)INFINITY : amax, score->where, sizeof score->where);
+		describe(c, which, bound, others ? (double)INFINITY : amax, score->where,
+		         sizeof score->where);
 	}
 	return ratio;
 }
@@ -155,7 +161,8 @@ static void judge(const struct ranges_case *c, struct ranges_score *score)
 	score->cramped += node->verdict == HG_PROVED &&
 	                  !(hg__headroom(HG_F16, ldexp(node->claim, -node->shift)) >= 0.0);
 	score->wrong += !others && !ranges_keeps(&c->out, node->sure_least, node->sign);
-	if (c->plan->mode == HG_EVAL || others) /* not finite: what is claimed behind a guard is not claimed where it trips */
+	/* not finite: what is claimed behind a guard is not claimed where it trips */
+	if (c->plan->mode == HG_EVAL || others)
 		return;
 	judge_gradients(c, score);
 }

@@ -9,8 +9,8 @@ static void whole_battery(const void *item)
 	hg_context *ctx = test_context();
 	struct battery_score score = {0};
 	battery_op(ctx, ctx->backend->kernels, op, &score);
-	test_note("%-12s worst err/bound %.3f over %lld elements of %lld samples (%s)", op->name, score.worst, (long long)score.count, (long long)score.samples,
-	          score.where);
+	test_note("%-12s worst err/bound %.3f over %lld elements of %lld samples (%s)", op->name,
+	          score.worst, (long long)score.count, (long long)score.samples, score.where);
 	CHECK_MSG(score.samples > 0, "%s offers no good sample", op->name);
 	CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", op->name, score.worst, score.where);
 	hg_context_free(ctx);

@@ -7,10 +7,13 @@
 #include "kernels/kernels.h"
 #include "oracle/num.h"
 
-/* Products of layers on many rows, where kernels of their own take over: against f64, with NaN in the padding of every operand, which must not count. */
+/* Products of layers on many rows, where kernels of their own take over: against f64, with NaN in
+ * the padding of every operand, which must not count. */
 
-/* The two short sides: each with each number of packs, chunks of 32 and tiles of 64, and beyond 128 what is cuBLASLt's. */
-static const int64_t sides[][2] = {{3, 3}, {8, 47}, {33, 8}, {47, 47}, {47, 64}, {64, 47}, {64, 64}, {72, 33}, {100, 64}, {64, 100}, {128, 128}, {97, 136}};
+/* The two short sides: each with each number of packs, chunks of 32 and tiles of 64, and beyond 128
+ * what is cuBLASLt's. */
+static const int64_t sides[][2] = {{3, 3},   {8, 47},  {33, 8},   {47, 47},  {47, 64},   {64, 47},
+                                   {64, 64}, {72, 33}, {100, 64}, {64, 100}, {128, 128}, {97, 136}};
 enum { PAIRS = sizeof sides / sizeof sides[0], TALL = 4096 };
 
 /* A matrix in whole packs of 8 columns, of which only `cols` are its own. */
@@ -26,7 +29,8 @@ static struct matrix matrix_new(hg_context *ctx, hg_dtype dtype, int64_t rows, i
 	struct matrix m = {.at = calloc((size_t)(rows * whole), sizeof *m.at)};
 	CHECK(m.at != NULL);
 	for (int64_t i = 0; i < rows * whole; i++)
-		m.at[i] = i % whole < cols ? hg_half_to_float(hg_half_from_float((float)test_normal())) : NAN;
+		m.at[i] =
+		    i % whole < cols ? hg_half_to_float(hg_half_from_float((float)test_normal())) : NAN;
 	CHECK_OK(hg_tensor_create(ctx, dtype, rows, whole, &m.tensor));
 	CHECK_OK(hg_tensor_upload(m.tensor, m.at, HG_F32));
 	m.mat = m.tensor->mat;
@@ -48,16 +52,19 @@ struct product {
 /* Element (i, j): a sum narrowed once. */
 static void check_element(const struct product *p, int64_t i, int64_t j)
 {
-	const int64_t lda = p->a.mat.ld, ldb = p->b.mat.ld, inner = p->trans_a ? p->a.mat.rows : p->a.mat.cols;
+	const int64_t lda = p->a.mat.ld, ldb = p->b.mat.ld,
+	              inner = p->trans_a ? p->a.mat.rows : p->a.mat.cols;
 	double sum = p->bias.at ? (double)p->bias.at[j] : 0, magnitude = fabs(sum);
 	for (int64_t k = 0; k < inner; k++) {
-		const double term = (double)p->a.at[p->trans_a ? k * lda + i : i * lda + k] * (double)p->b.at[p->trans_b ? j * ldb + k : k * ldb + j];
+		const double term = (double)p->a.at[p->trans_a ? k * lda + i : i * lda + k] *
+		                    (double)p->b.at[p->trans_b ? j * ldb + k : k * ldb + j];
 		sum += term;
 		magnitude += fabs(term);
 	}
 	const double depth = ((double)inner + 1) * ORACLE_U32, error = depth / (1 - depth) * magnitude;
 	CHECK_WITHIN(p->c.at[i * p->c.mat.ld + j], sum,
-	             error + (p->c.mat.dtype == HG_F16 ? ORACLE_U16 * (fabs(sum) + error) + 0x1p-25 : ORACLE_U32 * (fabs(sum) + error)));
+	             error + (p->c.mat.dtype == HG_F16 ? ORACLE_U16 * (fabs(sum) + error) + 0x1p-25
+	                                               : ORACLE_U32 * (fabs(sum) + error)));
 }
 
 static void check_sums(const struct product *p)
@@ -77,8 +84,13 @@ static void check_sums(const struct product *p)
 /* Run twice, to the same bits; then every element of a C of few rows, some of a tall one. */
 static void run(hg_context *ctx, struct product *p)
 {
-	const struct hg__gemm_args args = {
-	    .a = p->a.mat, .b = p->b.mat, .c = p->c.mat, .bias = p->bias.mat, .sums = p->sums.mat, .trans_a = p->trans_a, .trans_b = p->trans_b};
+	const struct hg__gemm_args args = {.a = p->a.mat,
+	                                   .b = p->b.mat,
+	                                   .c = p->c.mat,
+	                                   .bias = p->bias.mat,
+	                                   .sums = p->sums.mat,
+	                                   .trans_a = p->trans_a,
+	                                   .trans_b = p->trans_b};
 	const int64_t ld = p->c.mat.ld, count = p->c.mat.rows * ld;
 	float *first = calloc((size_t)count, sizeof *first);
 	CHECK_OK(ctx->backend->kernels->gemm(ctx, &args));
@@ -119,7 +131,9 @@ static void outputs(void)
 	for (int i = 0; i < PAIRS; i++) {
 		const int64_t n = rows_of(i), k = sides[i][0], d = sides[i][1];
 		test_reseed((uint64_t)i);
-		struct product p = {.a = matrix_new(ctx, HG_F16, n, k), .b = matrix_new(ctx, HG_F16, k, d), .c = matrix_new(ctx, HG_F16, n, d)};
+		struct product p = {.a = matrix_new(ctx, HG_F16, n, k),
+		                    .b = matrix_new(ctx, HG_F16, k, d),
+		                    .c = matrix_new(ctx, HG_F16, n, d)};
 		if (i % 3)
 			p.bias = matrix_new(ctx, HG_F16, 1, d);
 		run(ctx, &p);
@@ -134,7 +148,10 @@ static void gradients_of_inputs(void)
 	for (int i = 0; i < PAIRS; i++) {
 		const int64_t n = rows_of(i + 1), k = sides[i][0], d = sides[i][1];
 		test_reseed(100 + (uint64_t)i);
-		struct product p = {.a = matrix_new(ctx, HG_F16, n, d), .b = matrix_new(ctx, HG_F16, k, d), .c = matrix_new(ctx, HG_F16, n, k), .trans_b = 1};
+		struct product p = {.a = matrix_new(ctx, HG_F16, n, d),
+		                    .b = matrix_new(ctx, HG_F16, k, d),
+		                    .c = matrix_new(ctx, HG_F16, n, k),
+		                    .trans_b = 1};
 		run(ctx, &p);
 		product_free(&p);
 	}
@@ -147,8 +164,10 @@ static void gradients_of_weights(void)
 	for (int i = 0; i < PAIRS; i++) {
 		const int64_t n = rows_of(i), k = sides[i][0], d = sides[i][1];
 		test_reseed(200 + (uint64_t)i);
-		struct product p = {
-		    .a = matrix_new(ctx, HG_F16, n, k), .b = matrix_new(ctx, HG_F16, n, d), .c = matrix_new(ctx, i % 4 ? HG_F32 : HG_F16, k, d), .trans_a = 1};
+		struct product p = {.a = matrix_new(ctx, HG_F16, n, k),
+		                    .b = matrix_new(ctx, HG_F16, n, d),
+		                    .c = matrix_new(ctx, i % 4 ? HG_F32 : HG_F16, k, d),
+		                    .trans_a = 1};
 		if (i % 3)
 			p.sums = matrix_new(ctx, HG_F32, 1, d);
 		run(ctx, &p);
@@ -159,6 +178,7 @@ static void gradients_of_weights(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(outputs), TEST(gradients_of_inputs), TEST(gradients_of_weights)};
+	static const struct test_case cases[] = {TEST(outputs), TEST(gradients_of_inputs),
+	                                         TEST(gradients_of_weights)};
 	return RUN_TESTS(argc, argv, cases);
 }

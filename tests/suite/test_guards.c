@@ -3,7 +3,8 @@
 
 #include "harness.h"
 
-/* Numbers that a run must survive: a factor that is no half, a batch that overflowed, a label that is no class. */
+/* Numbers that a run must survive: a factor that is no half, a batch that overflowed, a label that
+ * is no class. */
 
 struct bench {
 	hg_context *ctx;
@@ -33,7 +34,8 @@ static void bench_close(struct bench *b)
 	hg_context_free(b->ctx);
 }
 
-static hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols, const void *values, hg_dtype from)
+static hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols,
+                            const void *values, hg_dtype from)
 {
 	hg_tensor *t = NULL;
 	CHECK_OK(hg_tensor_create(b->ctx, dtype, rows, cols, &t));
@@ -41,7 +43,8 @@ static hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64
 	return b->tensor[b->tensors++] = t;
 }
 
-/* Sums in halves are multiplied by a half: 65,520 and more is infinite there, however small the result. */
+/* Sums in halves are multiplied by a half: 65,520 and more is infinite there, however small the
+ * result. */
 static void factor_beyond_half_is_not_proved(void)
 {
 	static const struct {
@@ -60,11 +63,14 @@ static void factor_beyond_half_is_not_proved(void)
 		struct bench b;
 		bench_open(&b, rows[i].policy, HG_EVAL);
 		CHECK_OK(hg_graph_from_coo(b.ctx, 2, 2, 2, dst, src, NULL, NULL, &b.graph));
-		const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 1, x, HG_F32), "x", 0x1p-14);
-		CHECK_OK(hg_tape_compile(b.tape, hg_spmm(b.tape, b.graph, in, HG_NONE, HG_NORM_RIGHT, rows[i].alpha)));
+		const hg_var in =
+		    hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 1, x, HG_F32), "x", 0x1p-14);
+		CHECK_OK(hg_tape_compile(
+		    b.tape, hg_spmm(b.tape, b.graph, in, HG_NONE, HG_NORM_RIGHT, rows[i].alpha)));
 		hg_plan_info info = HG_PLAN_INFO_INIT;
 		CHECK_OK(hg_tape_plan(b.tape, &info));
-		CHECK_MSG(info.proved == rows[i].proved, "%s, alpha %g: %d proved", rows[i].policy, (double)rows[i].alpha, (int)info.proved);
+		CHECK_MSG(info.proved == rows[i].proved, "%s, alpha %g: %d proved", rows[i].policy,
+		          (double)rows[i].alpha, (int)info.proved);
 		bench_close(&b);
 	}
 }
@@ -84,11 +90,13 @@ static void overflow_leaves_alone(int64_t n)
 	hg_param *p[4] = {0};
 	static const char *const names[] = {"gamma", "beta", "mean", "var"};
 	for (int i = 0; i < 4; i++)
-		CHECK_OK(hg_params_add(b.params, names[i], 1, 3, HG_INIT_ONES, HG_PARAM_F32 | (i < 2 ? 0 : HG_PARAM_BUFFER), &p[i]));
+		CHECK_OK(hg_params_add(b.params, names[i], 1, 3, HG_INIT_ONES,
+		                       HG_PARAM_F32 | (i < 2 ? 0 : HG_PARAM_BUFFER), &p[i]));
 	CHECK_OK(hg_param_set(p[2], start));
 	CHECK_OK(hg_param_set(p[3], start));
 	const hg_var in = hg_tape_input(b.tape, tensor_of(&b, HG_F32, n, 3, x, HG_F32), "x", INFINITY);
-	const hg_var out = hg_batch_norm(b.tape, in, hg_tape_param(b.tape, p[0]), hg_tape_param(b.tape, p[1]), p[2], p[3], 0.5f, 1e-5f);
+	const hg_var out = hg_batch_norm(b.tape, in, hg_tape_param(b.tape, p[0]),
+	                                 hg_tape_param(b.tape, p[1]), p[2], p[3], 0.5f, 1e-5f);
 	CHECK_OK(hg_tape_compile(b.tape, out));
 	CHECK_OK(hg_tape_forward(b.tape));
 	float mean[3], var[3];
@@ -96,11 +104,13 @@ static void overflow_leaves_alone(int64_t n)
 	CHECK_OK(hg_tensor_download(hg_param_master(p[3]), var, HG_F32));
 	CHECK_OK(hg_tensor_download(hg_tape_value(b.tape, out), y, HG_F32));
 	for (int c = 0; c < 3; c += 2)
-		CHECK_MSG(mean[c] == 0.5f && var[c] == 0.5f, "%d rows, column %d: running mean %g, variance %g", (int)n, c, (double)mean[c], (double)var[c]);
+		CHECK_MSG(mean[c] == 0.5f && var[c] == 0.5f,
+		          "%d rows, column %d: running mean %g, variance %g", (int)n, c, (double)mean[c],
+		          (double)var[c]);
 	/* mean 2, sum of squares n: gamma_n(u32) each */
 	const double expect = 0.25 + 0.5 * (double)n / (double)(n - 1), u = ((double)n + 8) * 0x1p-24;
-	CHECK_MSG(fabs((double)mean[1] - 1.25) <= 2 * u && fabs((double)var[1] - expect) <= 2 * u, "%d rows: running mean %.9g, variance %.9g", (int)n,
-	          (double)mean[1], (double)var[1]);
+	CHECK_MSG(fabs((double)mean[1] - 1.25) <= 2 * u && fabs((double)var[1] - expect) <= 2 * u,
+	          "%d rows: running mean %.9g, variance %.9g", (int)n, (double)mean[1], (double)var[1]);
 	for (int64_t i = 0; i < n; i++)
 		CHECK(isnan(y[3 * i + 2]) && fabs((double)y[3 * i + 1] - (i % 2 ? 2 : 0)) <= 1e-5 + 8 * u);
 	free(x);
@@ -108,7 +118,8 @@ static void overflow_leaves_alone(int64_t n)
 	bench_close(&b);
 }
 
-/* Rows of one block, of several that add up together, of few and many steps a thread, and more than registers hold. */
+/* Rows of one block, of several that add up together, of few and many steps a thread, and more than
+ * registers hold. */
 static void overflow_leaves_running_statistics_alone(void)
 {
 	static const int64_t rows[] = {2, 200, 700, 2708, 5000, 33000};
@@ -116,7 +127,8 @@ static void overflow_leaves_running_statistics_alone(void)
 		overflow_leaves_alone(rows[i]);
 }
 
-/* Labels are checked when the tape compiles; who writes other ones later gets an infinite loss and no access beyond the row. */
+/* Labels are checked when the tape compiles; who writes other ones later gets an infinite loss and
+ * no access beyond the row. */
 static void label_that_is_no_class(void)
 {
 	struct bench b;
@@ -125,7 +137,8 @@ static void label_that_is_no_class(void)
 	const int32_t label[] = {0, 1}, wrong[] = {0, 1 << 30};
 	hg_tensor *labels = tensor_of(&b, HG_I32, 2, 1, label, HG_I32);
 	const hg_var in = hg_tape_variable(b.tape, tensor_of(&b, HG_F32, 2, 3, x, HG_F32), "x");
-	const hg_var loss = hg_softmax_xent(b.tape, in, hg_tape_input(b.tape, labels, "labels", -1.0), HG_NONE);
+	const hg_var loss =
+	    hg_softmax_xent(b.tape, in, hg_tape_input(b.tape, labels, "labels", -1.0), HG_NONE);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	CHECK_OK(hg_tensor_upload(labels, wrong, HG_I32));
 	CHECK_OK(hg_tape_forward(b.tape));

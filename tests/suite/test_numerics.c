@@ -27,13 +27,15 @@ static hg_graph *star(hg_context *ctx, int64_t leaves)
 	return graph;
 }
 
-/* One aggregation of x [n, d] on a star: the hub's row in y [d], and how many narrowings were proved. */
+/* One aggregation of x [n, d] on a star: the hub's row in y [d], and how many narrowings were
+ * proved. */
 struct hub {
 	float y[8];
 	int proved;
 };
 
-static struct hub aggregate(const char *policy_name, int64_t leaves, int64_t d, double (*value)(int64_t), hg_norm norm, double amax)
+static struct hub aggregate(const char *policy_name, int64_t leaves, int64_t d,
+                            double (*value)(int64_t), hg_norm norm, double amax)
 {
 	hg_context *ctx = test_context();
 	const hg_policy policy = policy_named(policy_name);
@@ -49,7 +51,8 @@ static struct hub aggregate(const char *policy_name, int64_t leaves, int64_t d, 
 	CHECK_OK(hg_tensor_upload(tensor, x, HG_F32));
 	CHECK_OK(hg_params_create(ctx, &policy, &params));
 	CHECK_OK(hg_tape_create(params, HG_EVAL, &tape));
-	const hg_var y = hg_spmm(tape, graph, hg_tape_input(tape, tensor, "x", amax), HG_NONE, norm, 1.0f);
+	const hg_var y =
+	    hg_spmm(tape, graph, hg_tape_input(tape, tensor, "x", amax), HG_NONE, norm, 1.0f);
 	CHECK_OK(hg_tape_compile(tape, y));
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, y), x, HG_F32));
@@ -101,13 +104,17 @@ static void star_sum_is_right_in_fp16(void)
 static void star_mean_is_right_in_every_safe_mode(void)
 {
 	const double mean = fraction_sum() / (double)LEAVES;
-	CHECK_WITHIN(aggregate("fp16", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0], mean, bound(ORACLE_U32, LEAVES + 3, mean));
-	/* discretized: 64 terms a batch, one scaling, then one addition a batch, all in fp16; each scaled batch may lose half a subnormal spacing */
+	CHECK_WITHIN(aggregate("fp16", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0], mean,
+	             bound(ORACLE_U32, LEAVES + 3, mean));
+	/* discretized: 64 terms a batch, one scaling, then one addition a batch, all in fp16; each
+	 * scaled batch may lose half a subnormal spacing */
 	const double batches = ceil((double)LEAVES / 64.0) + 64, depth = 64 + 1 + batches;
-	CHECK_WITHIN(aggregate("fp16-discretized", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0], mean, bound(ORACLE_U16, depth, mean) + batches * 0x1p-25);
+	CHECK_WITHIN(aggregate("fp16-discretized", LEAVES, WIDTH, fraction, HG_NORM_RIGHT, 1.0).y[0],
+	             mean, bound(ORACLE_U16, depth, mean) + batches * 0x1p-25);
 }
 
-/* The mistake this library exists for: an fp16 sum of numbers below 1 stops growing where the spacing of halves exceeds them, without an INF or a NaN. */
+/* The mistake this library exists for: an fp16 sum of numbers below 1 stops growing where the
+ * spacing of halves exceeds them, without an INF or a NaN. */
 static void star_sum_sticks_in_naive_fp16(void)
 {
 	const struct hub hub = aggregate("fp16-naive", LEAVES, WIDTH, fraction, HG_NORM_NONE, 1.0);
@@ -129,7 +136,8 @@ static void seventy_thousand_ones(void)
 	const struct hub mean = aggregate("fp16", 70000, 1, one, HG_NORM_RIGHT, 1.0);
 	CHECK_WITHIN(mean.y[0], 1.0, bound(ORACLE_U32, 70003, 1.0));
 	CHECK_EQ_I(mean.proved, 1);
-	CHECK(isinf(aggregate("fp16-naive", 70000, 1, one, HG_NORM_RIGHT, 1.0).y[0]) || aggregate("fp16-naive", 70000, 1, one, HG_NORM_RIGHT, 1.0).y[0] < 0.9f);
+	CHECK(isinf(aggregate("fp16-naive", 70000, 1, one, HG_NORM_RIGHT, 1.0).y[0]) ||
+	      aggregate("fp16-naive", 70000, 1, one, HG_NORM_RIGHT, 1.0).y[0] < 0.9f);
 }
 
 /* +-60,000 in turn and a 1 every tenth: the large terms cancel, the small ones are the answer. */
@@ -150,7 +158,8 @@ static void cancellation_keeps_the_small_terms(void)
 	CHECK_WITHIN(hub.y[0], sum / 1000, e / 1000 + ORACLE_U16 * (fabs(sum) + e) / 1000 + 0x1p-25);
 }
 
-/* A softmax over 20,000 edges: each weight is 5e-5, a subnormal half; weighting ones with them must give one again. */
+/* A softmax over 20,000 edges: each weight is 5e-5, a subnormal half; weighting ones with them must
+ * give one again. */
 static void softmax_over_twenty_thousand_edges(void)
 {
 	enum { EDGES = 20000 };
@@ -170,13 +179,15 @@ static void softmax_over_twenty_thousand_edges(void)
 	CHECK_OK(hg_params_create(ctx, &policy, &params));
 	CHECK_OK(hg_tape_create(params, HG_EVAL, &tape));
 	const hg_var p = hg_edge_softmax(tape, graph, hg_tape_input(tape, logits, "logits", -1.0));
-	const hg_var y = hg_spmm(tape, graph, hg_tape_input(tape, ones, "ones", 1.0), p, HG_NORM_NONE, 1.0f);
+	const hg_var y =
+	    hg_spmm(tape, graph, hg_tape_input(tape, ones, "ones", 1.0), p, HG_NORM_NONE, 1.0f);
 	hg_tape_keep(tape, p);
 	CHECK_OK(hg_tape_compile(tape, y));
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, p), x, HG_F32));
 	for (int64_t e = 0; e < EDGES; e++)
-		CHECK_WITHIN(x[e], 1.0 / (double)EDGES, 0x1p-25 + (EDGES + 16) * ORACLE_U32 / (double)EDGES);
+		CHECK_WITHIN(x[e], 1.0 / (double)EDGES,
+		             0x1p-25 + (EDGES + 16) * ORACLE_U32 / (double)EDGES);
 	CHECK_OK(hg_tensor_download(hg_tape_value(tape, y), x, HG_F32));
 	/* every weight may be off by half the spacing of subnormal halves */
 	CHECK_WITHIN(x[0], 1.0, (double)EDGES * 0x1p-25 + 3 * EDGES * ORACLE_U32 + ORACLE_U16);
@@ -192,8 +203,9 @@ static void softmax_over_twenty_thousand_edges(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(star_sum_is_right_in_fp16), TEST(star_mean_is_right_in_every_safe_mode), TEST(star_sum_sticks_in_naive_fp16),
-	    TEST(seventy_thousand_ones),     TEST(cancellation_keeps_the_small_terms),    TEST(softmax_over_twenty_thousand_edges),
+	    TEST(star_sum_is_right_in_fp16),          TEST(star_mean_is_right_in_every_safe_mode),
+	    TEST(star_sum_sticks_in_naive_fp16),      TEST(seventy_thousand_ones),
+	    TEST(cancellation_keeps_the_small_terms), TEST(softmax_over_twenty_thousand_edges),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

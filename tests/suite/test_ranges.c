@@ -15,15 +15,17 @@ static const char *reached(const struct ranges_score *score, char *text, size_t 
 	text[0] = 0;
 	for (int i = 0; i < RANGES_RESULTS; i++)
 		if (score->reached[i] >= 0.0)
-			length += (size_t)snprintf(text + length, size - length, "%s%s %.2f", length ? ", " : "", name[i], score->reached[i]);
+			length += (size_t)snprintf(text + length, size - length, "%s%s %.2f",
+			                           length ? ", " : "", name[i], score->reached[i]);
 	return text;
 }
 
 /* In fewer cases nothing may have come near a bound. */
 #define ENOUGH 10000
 
-/* One case per op of the table: no stored result is beyond the bound that the tape states; of linear ops no bound is far beyond what is reached where all lines up, and of
- * any op no rule is so loose that nothing ever comes near it. */
+/* One case per op of the table: no stored result is beyond the bound that the tape states; of
+ * linear ops no bound is far beyond what is reached where all lines up, and of any op no rule is so
+ * loose that nothing ever comes near it. */
 static void rules_hold(const void *item)
 {
 	const struct hg__op *op = item;
@@ -31,23 +33,32 @@ static void rules_hold(const void *item)
 	struct ranges_score score = {0};
 	char text[128];
 	ranges_run(ctx, op, ranges_count(ctx), &score);
-	test_note("%lld cases, %lld bounds: measured/bound <= %.6f; %.1f %% unknown, %.1f %% of the results proved; reached %s; %s%.3f", (long long)score.cases,
-	          (long long)score.claims, score.tightest, 100.0 * (double)score.unknown / (double)score.claims, 100.0 * (double)score.proved / (double)score.cases,
-	          reached(&score, text, sizeof text), score.lined_up ? "lined up, bound/measured <= " : "not linear ", score.loosest);
+	test_note("%lld cases, %lld bounds: measured/bound <= %.6f; %.1f %% unknown, %.1f %% of the "
+	          "results proved; reached %s; %s%.3f",
+	          (long long)score.cases, (long long)score.claims, score.tightest,
+	          100.0 * (double)score.unknown / (double)score.claims,
+	          100.0 * (double)score.proved / (double)score.cases,
+	          reached(&score, text, sizeof text),
+	          score.lined_up ? "lined up, bound/measured <= " : "not linear ", score.loosest);
 	hg_context_free(ctx);
-	CHECK_MSG(score.tightest <= 1, "%s: measured/bound = %.6f: %s", op->name, score.tightest, score.where);
-	CHECK_MSG(score.wrong == 0, "%s: %lld results nearer to 0 than is claimed, or of another sign", op->name, (long long)score.wrong);
+	CHECK_MSG(score.tightest <= 1, "%s: measured/bound = %.6f: %s", op->name, score.tightest,
+	          score.where);
+	CHECK_MSG(score.wrong == 0, "%s: %lld results nearer to 0 than is claimed, or of another sign",
+	          op->name, (long long)score.wrong);
 	CHECK_MSG(score.cramped == 0, "%s: %lld results are proved, and told to have no headroom",
 	          op->name, (long long)score.cramped);
-	CHECK_MSG(score.loosest <= RANGES_LOOSE, "%s: bound/measured = %.3f: %s", op->name, score.loosest, score.loose);
+	CHECK_MSG(score.loosest <= RANGES_LOOSE, "%s: bound/measured = %.3f: %s", op->name,
+	          score.loosest, score.loose);
 	for (int i = 0; i < RANGES_RESULTS && score.cases >= ENOUGH; i++)
-		CHECK_MSG(score.reached[i] < 0.0 || score.reached[i] >= 1.0 / RANGES_LOOSE, "%s: a bound that nothing comes near: reached %s", op->name, text);
+		CHECK_MSG(score.reached[i] < 0.0 || score.reached[i] >= 1.0 / RANGES_LOOSE,
+		          "%s: a bound that nothing comes near: reached %s", op->name, text);
 }
 
 /* ---- the discretized guarantee at its edge ---- */
 
 /* A mean over a hub of `degree` neighbours, all of them x: recorded, and run where it is proved. */
-static hg_verdict star(hg_context *ctx, hg_params *params, int64_t degree, hg_half x, double *result)
+static hg_verdict star(hg_context *ctx, hg_params *params, int64_t degree, hg_half x,
+                       double *result)
 {
 	enum { MOST = 4096 };
 	static int32_t dst[MOST], src[MOST];
@@ -84,14 +95,16 @@ static hg_half edge(hg_context *ctx, hg_params *params, int64_t degree)
 	while (high - low > 1) {
 		const hg_half middle = (hg_half)((low + high) / 2);
 		const hg_verdict verdict = star(ctx, params, degree, middle, &result);
-		CHECK_MSG(verdict != HG_PROVED || isfinite(result), "a mean of %d times %g is proved, and comes out as %g", (int)degree,
+		CHECK_MSG(verdict != HG_PROVED || isfinite(result),
+		          "a mean of %d times %g is proved, and comes out as %g", (int)degree,
 		          (double)hg_half_to_float(middle), result);
 		*(verdict == HG_PROVED ? &low : &high) = middle;
 	}
 	return low;
 }
 
-/* batch * amax * weight < 65520: with full batches of 64 the largest is 1023.5, however long the row. Just below it is proved and finite, just above it is not proved. */
+/* batch * amax * weight < 65520: with full batches of 64 the largest is 1023.5, however long the
+ * row. Just below it is proved and finite, just above it is not proved. */
 static void the_discretized_guarantee_at_its_edge(void)
 {
 	hg_context *ctx = test_context();
@@ -104,13 +117,16 @@ static void the_discretized_guarantee_at_its_edge(void)
 		CHECK(star(ctx, params, degree, hg_half_from_double(1024.0), &result) != HG_PROVED);
 	}
 	for (int64_t degree = 2; degree < HG_BATCH_EDGES;
-	     degree++) { /* and shorter rows overflow at the next half, although the exact sum may be less than 65520 */
+	     /* and shorter rows overflow at the next half, although the exact sum may be less than
+	      * 65520 */
+	     degree++) {
 		const hg_half last = edge(ctx, params, degree);
 		const double exact = (double)degree * (double)hg_half_to_float(last);
 		(void)star(ctx, params, degree, (hg_half)(last + 1), &result);
-		CHECK_MSG(!isfinite(result), "a mean of %d times %g is not proved, and comes out as %g", (int)degree, (double)hg_half_to_float((hg_half)(last + 1)),
-		          result);
-		CHECK_MSG(exact > 0.96 * 65520.0, "%d terms of %g are the most that is proved", (int)degree, (double)hg_half_to_float(last));
+		CHECK_MSG(!isfinite(result), "a mean of %d times %g is not proved, and comes out as %g",
+		          (int)degree, (double)hg_half_to_float((hg_half)(last + 1)), result);
+		CHECK_MSG(exact > 0.96 * 65520.0, "%d terms of %g are the most that is proved", (int)degree,
+		          (double)hg_half_to_float(last));
 	}
 	hg_params_free(params);
 	hg_context_free(ctx);
@@ -214,7 +230,8 @@ static void must_be_caught(const void *item)
 		wrong.range_back = mistake->range_back;
 	while (score.tightest <= 1 && score.loosest <= RANGES_LOOSE && score.cases < 100000)
 		ranges_run(ctx, &wrong, 1000, &score);
-	test_note("caught after %lld cases at most, measured/bound %.3g, bound/measured %.3g: %s", (long long)score.cases, score.tightest, score.loosest,
+	test_note("caught after %lld cases at most, measured/bound %.3g, bound/measured %.3g: %s",
+	          (long long)score.cases, score.tightest, score.loosest,
 	          score.tightest > 1 ? score.where : score.loose);
 	hg_context_free(ctx);
 	CHECK(score.tightest > 1 || score.loosest > RANGES_LOOSE);
@@ -254,6 +271,7 @@ int main(int argc, char **argv)
 		cases[count++] = (struct test_case){op[i]->name, 0, rules_hold, op[i]};
 	cases[count++] = (struct test_case)TEST(the_discretized_guarantee_at_its_edge);
 	for (int i = 0; i < MISTAKES; i++)
-		cases[count++] = (struct test_case){mistakes[i].name, 0, must_be_caught, &mistakes[i].mistake};
+		cases[count++] =
+		    (struct test_case){mistakes[i].name, 0, must_be_caught, &mistakes[i].mistake};
 	return test_main(argc, argv, cases, count);
 }

@@ -3,8 +3,9 @@
 
 #include "harness.h"
 
-/* After a tape has compiled and an optimiser has been made, forward, backward and step ask the memory hooks for nothing: neither scratch nor host memory. The
- * sizes are those where teams of threads, products cut into pieces and split rows are at work. */
+/* After a tape has compiled and an optimiser has been made, forward, backward and step ask the
+ * memory hooks for nothing: neither scratch nor host memory. The sizes are those where teams of
+ * threads, products cut into pieces and split rows are at work. */
 
 static void *counted_alloc(void *user, size_t bytes, int device)
 {
@@ -85,33 +86,41 @@ static hg_var param(struct bench *b, const char *name, int64_t rows, int64_t col
 static hg_param *buffer(struct bench *b, const char *name, int64_t cols)
 {
 	hg_param *p = NULL;
-	CHECK_OK(hg_params_add(b->params, name, 1, cols, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &p));
+	CHECK_OK(
+	    hg_params_add(b->params, name, 1, cols, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &p));
 	return p;
 }
 
 static hg_var gcn(struct bench *b, hg_var x)
 {
-	hg_var h = hg_linear(b->tape, hg_dropout(b->tape, x, 0.5f), param(b, "w1", FEATURES, HIDDEN, 0), param(b, "b1", 1, HIDDEN, 0));
+	hg_var h = hg_linear(b->tape, hg_dropout(b->tape, x, 0.5f), param(b, "w1", FEATURES, HIDDEN, 0),
+	                     param(b, "b1", 1, HIDDEN, 0));
 	h = hg_relu(b->tape, hg_spmm(b->tape, b->graph, h, HG_NONE, HG_NORM_BOTH, 1.0f));
-	return hg_spmm(b->tape, b->graph, hg_linear(b->tape, h, param(b, "w2", HIDDEN, CLASSES, 0), HG_NONE), HG_NONE, HG_NORM_BOTH, 1.0f);
+	return hg_spmm(b->tape, b->graph,
+	               hg_linear(b->tape, h, param(b, "w2", HIDDEN, CLASSES, 0), HG_NONE), HG_NONE,
+	               HG_NORM_BOTH, 1.0f);
 }
 
 static hg_var gin(struct bench *b, hg_var x)
 {
 	const hg_var sum = hg_spmm(b->tape, b->graph, x, HG_NONE, HG_NORM_RIGHT, 1.0f);
-	hg_var h =
-	    hg_linear(b->tape, hg_combine(b->tape, x, sum, param(b, "eps", 1, 1, HG_PARAM_F32)), param(b, "w1", FEATURES, HIDDEN, 0), param(b, "b1", 1, HIDDEN, 0));
-	h = hg_batch_norm(b->tape, h, param(b, "gamma", 1, HIDDEN, HG_PARAM_F32), param(b, "beta", 1, HIDDEN, HG_PARAM_F32), buffer(b, "mean", HIDDEN),
+	hg_var h = hg_linear(b->tape, hg_combine(b->tape, x, sum, param(b, "eps", 1, 1, HG_PARAM_F32)),
+	                     param(b, "w1", FEATURES, HIDDEN, 0), param(b, "b1", 1, HIDDEN, 0));
+	h = hg_batch_norm(b->tape, h, param(b, "gamma", 1, HIDDEN, HG_PARAM_F32),
+	                  param(b, "beta", 1, HIDDEN, HG_PARAM_F32), buffer(b, "mean", HIDDEN),
 	                  buffer(b, "var", HIDDEN), 0.1f, 1e-5f);
 	h = hg_concat(b->tape, hg_relu(b->tape, h), hg_spmm_max(b->tape, b->graph, h));
-	return hg_linear(b->tape, h, param(b, "w2", 2 * HIDDEN, CLASSES, 0), param(b, "b2", 1, CLASSES, 0));
+	return hg_linear(b->tape, h, param(b, "w2", 2 * HIDDEN, CLASSES, 0),
+	                 param(b, "b2", 1, CLASSES, 0));
 }
 
 static hg_var gat(struct bench *b, hg_var x)
 {
 	const hg_var h = hg_linear(b->tape, x, param(b, "w1", FEATURES, HEADS * CLASSES, 0), HG_NONE);
-	const hg_var sides = hg_head_dots(b->tape, h, param(b, "a1", 1, HEADS * CLASSES, 0), param(b, "a2", 1, HEADS * CLASSES, 0), HEADS);
-	const hg_var score = hg_add(b->tape, hg_sddmm_add(b->tape, b->graph, sides, HG_NONE), hg_sddmm_dot(b->tape, b->graph, h, h, HEADS, 0.1f));
+	const hg_var sides = hg_head_dots(b->tape, h, param(b, "a1", 1, HEADS * CLASSES, 0),
+	                                  param(b, "a2", 1, HEADS * CLASSES, 0), HEADS);
+	const hg_var score = hg_add(b->tape, hg_sddmm_add(b->tape, b->graph, sides, HG_NONE),
+	                            hg_sddmm_dot(b->tape, b->graph, h, h, HEADS, 0.1f));
 	const hg_var p = hg_edge_softmax(b->tape, b->graph, hg_leaky_relu(b->tape, score, 0.2f));
 	return hg_head_mean(b->tape, hg_spmm(b->tape, b->graph, h, p, HG_NORM_NONE, 1.0f), HEADS);
 }
@@ -126,8 +135,10 @@ static void runs_without_memory(const void *item)
 		struct bench b;
 		bench_open(&b, policies[i]);
 		const hg_var logits = model(&b, hg_tape_input(b.tape, b.x, "x", -1.0));
-		const hg_var loss = hg_softmax_xent(b.tape, logits, hg_tape_input(b.tape, b.labels, "labels", -1.0), HG_NONE);
-		CHECK_MSG(hg_tape_compile(b.tape, loss) == HG_OK, "%s: %s", policies[i], hg_context_error(b.ctx));
+		const hg_var loss = hg_softmax_xent(
+		    b.tape, logits, hg_tape_input(b.tape, b.labels, "labels", -1.0), HG_NONE);
+		CHECK_MSG(hg_tape_compile(b.tape, loss) == HG_OK, "%s: %s", policies[i],
+		          hg_context_error(b.ctx));
 		hg_optim_config config = HG_OPTIM_CONFIG_INIT;
 		hg_optim *optim = NULL;
 		CHECK_OK(hg_optim_create(b.params, &config, &optim));

@@ -9,8 +9,9 @@
 #include "precision/bound.h"
 #include "suite/battery.h"
 
-/* The variants of spmm: each takes the whole battery of the op in the place of the kernel that training uses, wherever it accepts the call; then the sums that
- * tell them apart. On the CPU every call falls to the one way there is. */
+/* The variants of spmm: each takes the whole battery of the op in the place of the kernel that
+ * training uses, wherever it accepts the call; then the sums that tell them apart. On the CPU every
+ * call falls to the one way there is. */
 
 /* ---- the battery, with a variant in the kernel's place ---- */
 
@@ -25,7 +26,9 @@ struct extras {
 	struct hg__tiles *tiles;
 };
 
-static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr, const struct hg__spmm_way *way, const int64_t *rowptr, struct extras *e)
+static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr,
+                              const struct hg__spmm_way *way, const int64_t *rowptr,
+                              struct extras *e)
 {
 	const struct hg__tile_terms any = {0, 0, 1};
 	if (way->group)
@@ -36,7 +39,8 @@ static hg_status extras_build(hg_context *ctx, const struct hg__csr *csr, const 
 	return HG_OK;
 }
 
-static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant, struct hg__spmm_args *a, struct extras *e)
+static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant,
+                             struct hg__spmm_args *a, struct extras *e)
 {
 	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
 	const struct hg__csr *csr = &a->csr;
@@ -46,7 +50,8 @@ static hg_status extras_open(hg_context *ctx, enum hg__spmm_variant variant, str
 		return HG_OK;
 	int64_t *rowptr = calloc((size_t)csr->rows + 1, sizeof *rowptr);
 	CHECK(rowptr);
-	hg_status status = ctx->backend->copy_out(ctx, rowptr, csr->rowptr, ((size_t)csr->rows + 1) * sizeof *rowptr);
+	hg_status status =
+	    ctx->backend->copy_out(ctx, rowptr, csr->rowptr, ((size_t)csr->rows + 1) * sizeof *rowptr);
 	if (status == HG_OK)
 		status = extras_build(ctx, csr, way, rowptr, e);
 	free(rowptr);
@@ -92,17 +97,20 @@ static void keeps_its_bound(const void *item)
 	const struct hg__spmm_way *way = item;
 	hg_context *ctx = context_of_gpu();
 	struct hg__kernels kernels = *ctx->backend->kernels;
-	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0, .sum_u = way->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
+	struct battery_score score = {.unordered = (way->flags & HG__UNORDERED) != 0,
+	                              .sum_u = way->share == HG__SHARE_TILES ? ORACLE_TILES : 0};
 	kernels.spmm = spmm_by_variant;
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = (enum hg__spmm_variant)(way - hg__spmm_ways);
 	battery_op(ctx, &kernels, &hg__op_spmm, &score);
-	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", way->name, score.worst, (long long)wanted.taken, (long long)wanted.passed_on,
-	          score.where);
+	test_note("%-16s worst err/bound %.3f, %lld calls taken, %lld passed on (%s)", way->name,
+	          score.worst, (long long)wanted.taken, (long long)wanted.passed_on, score.where);
 	CHECK(wanted.taken > 0 && wanted.passed_on > 0);
-	/* half2 atomics round more often than the battery allows for sums in f32: the star below is theirs */
+	/* half2 atomics round more often than the battery allows for sums in f32: the star below is
+	 * theirs */
 	if (!(way->flags & HG__UNSAFE) && way->bound == way->accumulate)
-		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", way->name, score.worst, score.where);
+		CHECK_MSG(score.worst <= 1, "%s: err/bound = %.3f at %s", way->name, score.worst,
+		          score.where);
 	hg_context_free(ctx);
 }
 
@@ -116,7 +124,8 @@ static void tiles_end_as_they_should(void)
 	memset(&wanted, 0, sizeof wanted);
 	wanted.variant = HG__SPMM_TILES;
 	battery_op(ctx, &kernels, &hg__op_spmm_epilogue, &score);
-	test_note("worst err/bound %.3f, %lld calls taken (%s)", score.worst, (long long)wanted.taken, score.where);
+	test_note("worst err/bound %.3f, %lld calls taken (%s)", score.worst, (long long)wanted.taken,
+	          score.where);
 	CHECK_MSG(score.worst <= 1, "err/bound = %.3f at %s", score.worst, score.where);
 	CHECK(wanted.taken > 0);
 	hg_context_free(ctx);
@@ -168,7 +177,8 @@ static void star_open(struct star *s, int64_t leaves, double (*value)(int64_t))
 		x[i] = (float)value(i / WIDTH);
 	memset(s, 0, sizeof *s);
 	s->ctx = test_context();
-	CHECK_OK(hg_graph_from_coo(s->ctx, leaves + 1, leaves + 1, leaves, dst, src, NULL, NULL, &s->graph));
+	CHECK_OK(
+	    hg_graph_from_coo(s->ctx, leaves + 1, leaves + 1, leaves, dst, src, NULL, NULL, &s->graph));
 	CHECK_OK(hg_tensor_create(s->ctx, HG_F16, leaves + 1, WIDTH, &s->x));
 	CHECK_OK(hg_tensor_create(s->ctx, HG_F16, leaves + 1, WIDTH, &s->y));
 	CHECK_OK(hg_tensor_upload(s->x, x, HG_F32));
@@ -225,11 +235,15 @@ static double tiny(int64_t i)
 	return 0x1p-15;
 }
 
-static double star_bound(const struct star *s, hg_accumulate accumulate, int64_t leaves, double mean)
+static double star_bound(const struct star *s, hg_accumulate accumulate, int64_t leaves,
+                         double mean)
 {
 	const int64_t pieces = leaves / (s->args.csr.plan->item_work / 2) + 3;
-	const struct hg__sum_f16 sum = {leaves, HG_BATCH_EDGES, pieces, 1.0 / (double)leaves, mean * (double)leaves, 0};
-	return accumulate == HG_ACC_F32 ? hg__bound_sum(HG_F16, (double)(leaves + pieces + 3), mean, mean) : hg__bound_sum_f16(&sum);
+	const struct hg__sum_f16 sum = {
+	    leaves, HG_BATCH_EDGES, pieces, 1.0 / (double)leaves, mean * (double)leaves, 0};
+	return accumulate == HG_ACC_F32
+	           ? hg__bound_sum(HG_F16, (double)(leaves + pieces + 3), mean, mean)
+	           : hg__bound_sum_f16(&sum);
 }
 
 /* Of so many that sums in f16 have a bound, however the row is cut. */
@@ -243,10 +257,12 @@ static void safe_ones_take_the_mean_of_a_star(void)
 	star_open(&s, LEAVES, fraction);
 	for (int v = 0; v < HG__SPMM_VARIANTS; v++) {
 		const struct hg__spmm_way *way = &hg__spmm_ways[v];
-		const double bound = star_bound(&s, way->bound, LEAVES, mean), found = star_mean(&s, (enum hg__spmm_variant)v);
+		const double bound = star_bound(&s, way->bound, LEAVES, mean),
+		             found = star_mean(&s, (enum hg__spmm_variant)v);
 		test_note("%-16s err/bound %.3f", way->name, fabs(found - mean) / bound);
 		if (!(way->flags & HG__UNSAFE))
-			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", way->name, found, mean, bound);
+			CHECK_MSG(fabs(found - mean) <= bound, "%s: %.9g, exactly %.9g, bound %.3g", way->name,
+			          found, mean, bound);
 	}
 	star_close(&s);
 }
@@ -257,7 +273,8 @@ static void scaling_after_the_sum_overflows(void)
 	star_open(&s, 70000, one);
 	const double post = star_mean(&s, HG__SPMM_POST);
 	star_close(&s);
-	CHECK_MSG(isinf(post) || post < 0.9, "the mean of 70,000 ones is %g", post); /* infinite, or where one accumulator has the row, stuck */
+	/* infinite, or where one accumulator has the row, stuck */
+	CHECK_MSG(isinf(post) || post < 0.9, "the mean of 70,000 ones is %g", post);
 }
 
 /* 2^-15 / 2000 is no f16 number but 0. */
@@ -267,7 +284,8 @@ static void scaling_every_term_underflows(void)
 	struct star s;
 	star_open(&s, LEAVES, tiny);
 	const int gpu = s.ctx->backend->kind == HG_DEVICE_CUDA;
-	const double pre = star_mean(&s, HG__SPMM_PRE), safe = star_mean(&s, HG__SPMM_DISCRETIZED), bound = star_bound(&s, HG_ACC_F16_DISCRETIZED, LEAVES, 0x1p-15);
+	const double pre = star_mean(&s, HG__SPMM_PRE), safe = star_mean(&s, HG__SPMM_DISCRETIZED),
+	             bound = star_bound(&s, HG_ACC_F16_DISCRETIZED, LEAVES, 0x1p-15);
 	star_close(&s);
 	CHECK_MSG(!gpu || pre == 0, "the mean of numbers of 2^-15 is %g, scaled term by term", pre);
 	CHECK_WITHIN(safe, 0x1p-15, bound);
@@ -275,8 +293,9 @@ static void scaling_every_term_underflows(void)
 
 /* ---- tiles: sums that are exact in f32, so that only one answer is right ---- */
 
-/* 37 windows and 5 rows. Row 0 has 6500 neighbours: its window is several items; rows 1 to 15 share some of them. Rows 32 to 63 are two windows without edges. Rows 70
- * and 71 have one neighbour 4, 17 and 40 times. The others share few with their window, or all. */
+/* 37 windows and 5 rows. Row 0 has 6500 neighbours: its window is several items; rows 1 to 15 share
+ * some of them. Rows 32 to 63 are two windows without edges. Rows 70 and 71 have one neighbour 4,
+ * 17 and 40 times. The others share few with their window, or all. */
 enum { TILE_NODES = 37 * 16 + 5, TILE_SOURCES = 7000, TILE_EDGES = 40000 };
 
 struct tiled {
@@ -306,13 +325,16 @@ static struct tiled *tiled_open(void)
 		if (i >= 32 && i < 64)
 			continue;
 		for (int64_t k = 0; k < i % 23; k++)
-			tiled_edge(t, i, i < 16 ? k * 431 : (i / 16 * (i % 2 ? 17 : 16 + i % 7) + k * 29) % TILE_SOURCES, 1);
+			tiled_edge(
+			    t, i,
+			    i < 16 ? k * 431 : (i / 16 * (i % 2 ? 17 : 16 + i % 7) + k * 29) % TILE_SOURCES, 1);
 	}
 	tiled_edge(t, 70, 5, 4);
 	tiled_edge(t, 70, 6, 17);
 	tiled_edge(t, 71, 6, 40);
 	tiled_edge(t, 71, 6999, 3);
-	CHECK_OK(hg_graph_from_coo(t->ctx, TILE_NODES, TILE_SOURCES, t->m, t->dst, t->src, NULL, NULL, &t->graph));
+	CHECK_OK(hg_graph_from_coo(t->ctx, TILE_NODES, TILE_SOURCES, t->m, t->dst, t->src, NULL, NULL,
+	                           &t->graph));
 	CHECK_OK(hg_graph_download(t->graph, t->rowptr, t->src, NULL));
 	return t;
 }
@@ -331,7 +353,8 @@ static double eighth(int64_t j, int64_t c)
 }
 
 /* y <- Y, cols wide, of X given as `x`, through the tiles. */
-static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__spmm_args args, float *y)
+static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__spmm_args args,
+                      float *y)
 {
 	hg_tensor *in, *out;
 	struct extras extras;
@@ -354,7 +377,8 @@ static void tiled_run(struct tiled *t, int64_t cols, const float *x, struct hg__
 }
 
 /* r_i * sum over the row of s_j X[j, c], every number exact. */
-static double tiled_sum(const struct tiled *t, int64_t cols, const float *x, int64_t i, int64_t c, const float *s)
+static double tiled_sum(const struct tiled *t, int64_t cols, const float *x, int64_t i, int64_t c,
+                        const float *s)
 {
 	double sum = 0;
 	for (int64_t e = t->rowptr[i]; e < t->rowptr[i + 1]; e++)
@@ -371,9 +395,11 @@ static void tiled_fill(int64_t cols, float *x)
 
 static void tiles_of_every_width(void)
 {
-	static const int64_t widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 41, 63, 64, 65, 71, 96, 97, 127, 128, 129, 130, 200};
+	static const int64_t widths[] = {1,  2,  3,  4,  5,  7,  8,  9,   16,  17,  31,  32, 33,
+	                                 41, 63, 64, 65, 71, 96, 97, 127, 128, 129, 130, 200};
 	struct tiled *t = tiled_open();
-	float *x = calloc((size_t)TILE_SOURCES * 200, sizeof *x), *y = calloc((size_t)TILE_NODES * 200, sizeof *y);
+	float *x = calloc((size_t)TILE_SOURCES * 200, sizeof *x),
+	      *y = calloc((size_t)TILE_NODES * 200, sizeof *y);
 	CHECK(x && y);
 	for (size_t k = 0; k < sizeof widths / sizeof widths[0]; k++) {
 		const int64_t cols = widths[k];
@@ -381,7 +407,8 @@ static void tiles_of_every_width(void)
 		tiled_run(t, cols, x, (struct hg__spmm_args){.alpha = -0.5f}, y);
 		for (int64_t i = 0; i < TILE_NODES; i++)
 			for (int64_t c = 0; c < cols; c++)
-				CHECK_WITHIN(y[i * cols + c], -0.5 * tiled_sum(t, cols, x, i, c, NULL), hg__bound_narrow(HG_F16, tiled_sum(t, cols, x, i, c, NULL) / 2));
+				CHECK_WITHIN(y[i * cols + c], -0.5 * tiled_sum(t, cols, x, i, c, NULL),
+				             hg__bound_narrow(HG_F16, tiled_sum(t, cols, x, i, c, NULL) / 2));
 	}
 	free(x);
 	free(y);
@@ -393,7 +420,8 @@ static void tiles_after_a_scaling(void)
 {
 	enum { COLS = 41 };
 	struct tiled *t = tiled_open();
-	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x), *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
+	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x),
+	      *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
 	float r[TILE_NODES], *s = calloc(TILE_SOURCES, sizeof *s);
 	hg_tensor *row, *col;
 	CHECK(x && y && s);
@@ -406,7 +434,12 @@ static void tiles_after_a_scaling(void)
 	CHECK_OK(hg_tensor_create(t->ctx, HG_F32, TILE_SOURCES, 1, &col));
 	CHECK_OK(hg_tensor_upload(row, r, HG_F32));
 	CHECK_OK(hg_tensor_upload(col, s, HG_F32));
-	tiled_run(t, COLS, x, (struct hg__spmm_args){.alpha = 1.0f, .row_scale = row->mat.data, .col_scale = col->mat.data, .scale_first = 1}, y);
+	tiled_run(t, COLS, x,
+	          (struct hg__spmm_args){.alpha = 1.0f,
+	                                 .row_scale = row->mat.data,
+	                                 .col_scale = col->mat.data,
+	                                 .scale_first = 1},
+	          y);
 	for (int64_t i = 0; i < TILE_NODES; i++)
 		for (int64_t c = 0; c < COLS; c++) {
 			const double exact = (double)r[i] * tiled_sum(t, COLS, x, i, c, s);
@@ -420,12 +453,14 @@ static void tiles_after_a_scaling(void)
 	tiled_close(t);
 }
 
-/* A product of 0 and infinity is no number: no row may see a neighbour of another row of its window. */
+/* A product of 0 and infinity is no number: no row may see a neighbour of another row of its
+ * window. */
 static void what_is_not_finite_stays_with_its_neighbours(void)
 {
 	enum { COLS = 40, INFINITE = 431, NOT_A_NUMBER = 862 };
 	struct tiled *t = tiled_open();
-	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x), *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
+	float *x = calloc((size_t)TILE_SOURCES * COLS, sizeof *x),
+	      *y = calloc((size_t)TILE_NODES * COLS, sizeof *y);
 	CHECK(x && y);
 	tiled_fill(COLS, x);
 	x[INFINITE * COLS + 3] = INFINITY;
@@ -440,7 +475,9 @@ static void what_is_not_finite_stays_with_its_neighbours(void)
 			if (isfinite(exact))
 				CHECK_WITHIN(found, exact, hg__bound_narrow(HG_F16, exact));
 			else
-				CHECK_MSG(isnan(exact) ? isnan(found) : found == exact, "row %lld, column %lld: %g, expected %g", (long long)i, (long long)c, found, exact);
+				CHECK_MSG(isnan(exact) ? isnan(found) : found == exact,
+				          "row %lld, column %lld: %g, expected %g", (long long)i, (long long)c,
+				          found, exact);
 		}
 	CHECK(infinite > 5 && infinite < 100 && not_a_number > 5 && not_a_number < 100);
 	free(x);
@@ -477,7 +514,8 @@ static void what_cannot_take_a_call_says_why_once(void)
 	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
 	CHECK_EQ_I(lines.count, 5);
 	CHECK_CONTAINS(lines.text[0], "spmm: not half8 (");
-	CHECK_CONTAINS(lines.text[0], s.ctx->backend->kind == HG_DEVICE_CUDA ? "another arithmetic" : "the GPU");
+	CHECK_CONTAINS(lines.text[0],
+	               s.ctx->backend->kind == HG_DEVICE_CUDA ? "another arithmetic" : "the GPU");
 	CHECK_CONTAINS(lines.text[3], "but auto");
 	CHECK_CONTAINS(lines.text[4], "spmm: auto");
 	CHECK_EQ_I(hg__spmm_pick(s.ctx, &s.args), HG__SPMM_AUTO);
@@ -491,12 +529,14 @@ static void narrow_rows_fall_to_narrower_loads(void)
 {
 	struct star s;
 	star_open(&s, 100, one);
-	static const enum hg__spmm_variant takes[] = {HG__SPMM_HALF, HG__SPMM_HALF2, HG__SPMM_HALF4, HG__SPMM_HALF8};
+	static const enum hg__spmm_variant takes[] = {HG__SPMM_HALF, HG__SPMM_HALF2, HG__SPMM_HALF4,
+	                                              HG__SPMM_HALF8};
 	for (int k = 0; k < 4; k++) {
 		struct hg__spmm_args a = s.args;
 		a.x.cols = a.x.ld = a.y.cols = a.y.ld = (int64_t)1 << k;
 		a.variant = HG__SPMM_HALF8;
-		CHECK_EQ_I(hg__spmm_pick(s.ctx, &a), s.ctx->backend->kind == HG_DEVICE_CUDA ? takes[k] : HG__SPMM_AUTO);
+		CHECK_EQ_I(hg__spmm_pick(s.ctx, &a),
+		           s.ctx->backend->kind == HG_DEVICE_CUDA ? takes[k] : HG__SPMM_AUTO);
 		a.heads = 2;
 		a.w = (struct hg__mat){s.x->mat.data, 100, 2, 2, HG_F16};
 		CHECK_EQ_I(hg__spmm_pick(s.ctx, &a), HG__SPMM_AUTO);
@@ -540,6 +580,7 @@ int main(int argc, char **argv)
 	int count = ALONE;
 	memcpy(cases, alone, sizeof alone);
 	for (int v = 1; v < HG__SPMM_VARIANTS; v++)
-		cases[count++] = (struct test_case){hg__spmm_ways[v].name, 0, keeps_its_bound, &hg__spmm_ways[v]};
+		cases[count++] =
+		    (struct test_case){hg__spmm_ways[v].name, 0, keeps_its_bound, &hg__spmm_ways[v]};
 	return test_main(argc, argv, cases, count);
 }

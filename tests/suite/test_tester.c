@@ -3,7 +3,8 @@
 #include "core/context.h"
 #include "suite/battery.h"
 
-/* The tester is tested: kernels with a planted mistake stand in for the right ones, and the battery must catch each. */
+/* The tester is tested: kernels with a planted mistake stand in for the right ones, and the battery
+ * must catch each. */
 
 static hg_status spmm_in_f16(hg_context *ctx, const struct hg__spmm_args *a)
 {
@@ -86,13 +87,15 @@ static hg_status loss_forgets_the_mask(hg_context *ctx, const struct hg__softmax
 }
 
 /* The gradient of the logarithm in the place of the softmax's own. */
-static hg_status softmax_takes_the_log_for_it(hg_context *ctx, const struct hg__softmax_back_args *a)
+static hg_status softmax_takes_the_log_for_it(hg_context *ctx,
+                                              const struct hg__softmax_back_args *a)
 {
 	const struct hg__log_softmax_back_args wrong = {.y = a->y, .dy = a->dy, .dx = a->dx};
 	return ctx->backend->kernels->log_softmax_back(ctx, &wrong);
 }
 
-static hg_status norm_forgets_the_direction(hg_context *ctx, const struct hg__row_reduce_back_args *a)
+static hg_status norm_forgets_the_direction(hg_context *ctx,
+                                            const struct hg__row_reduce_back_args *a)
 {
 	struct hg__row_reduce_back_args wrong = *a;
 	wrong.reduce = HG__ROW_SUM;
@@ -140,23 +143,38 @@ int main(int argc, char **argv)
 	static const struct mistake in_f16 = {"spmm", PLANTED(spmm_in_f16), &hg__op_spmm};
 	static const struct mistake weights = {"spmm", PLANTED(spmm_forgets_the_weights), &hg__op_spmm};
 	static const struct mistake scale = {"spmm", PLANTED(spmm_forgets_the_scale), &hg__op_spmm};
-	static const struct mistake transposed = {"spmm", PLANTED(spmm_forgets_the_permutation), &hg__op_spmm};
-	static const struct mistake bias = {"spmm", PLANTED(spmm_forgets_the_bias), &hg__op_spmm_epilogue};
+	static const struct mistake transposed = {"spmm", PLANTED(spmm_forgets_the_permutation),
+	                                          &hg__op_spmm};
+	static const struct mistake bias = {"spmm", PLANTED(spmm_forgets_the_bias),
+	                                    &hg__op_spmm_epilogue};
 	static const struct mistake eps = {"spmm", PLANTED(spmm_forgets_eps), &hg__op_spmm_epilogue};
-	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope), &hg__op_leaky_relu};
-	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask), &hg__op_softmax_xent};
-	static const struct mistake early = {"epilogue_back", PLANTED(epilogue_sums_too_early), &hg__op_epilogue};
-	static const struct mistake others = {"epilogue_back", PLANTED(epilogue_draws_others), &hg__op_epilogue};
-	static const struct mistake logarithm = {"softmax_back", PLANTED(softmax_takes_the_log_for_it), &hg__op_softmax};
-	static const struct mistake direction = {"row_reduce_back", PLANTED(norm_forgets_the_direction), &hg__op_row_norm};
-	static const struct mistake hundredth = {"div_back", PLANTED(div_back_off_by_a_hundredth), &hg__op_div};
+	static const struct mistake slope = {"act_back", PLANTED(act_back_off_by_the_slope),
+	                                     &hg__op_leaky_relu};
+	static const struct mistake mask = {"softmax_xent_back", PLANTED(loss_forgets_the_mask),
+	                                    &hg__op_softmax_xent};
+	static const struct mistake early = {"epilogue_back", PLANTED(epilogue_sums_too_early),
+	                                     &hg__op_epilogue};
+	static const struct mistake others = {"epilogue_back", PLANTED(epilogue_draws_others),
+	                                      &hg__op_epilogue};
+	static const struct mistake logarithm = {"softmax_back", PLANTED(softmax_takes_the_log_for_it),
+	                                         &hg__op_softmax};
+	static const struct mistake direction = {"row_reduce_back", PLANTED(norm_forgets_the_direction),
+	                                         &hg__op_row_norm};
+	static const struct mistake hundredth = {"div_back", PLANTED(div_back_off_by_a_hundredth),
+	                                         &hg__op_div};
 	static const struct test_case cases[] = {
-	    {"forgotten_bias_is_caught", 0, must_be_caught, &bias},      {"forgotten_eps_is_caught", 0, must_be_caught, &eps},
-	    {"early_sum_is_caught", 0, must_be_caught, &early},          {"other_mask_is_caught", 0, must_be_caught, &others},
-	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},        {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
-	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale},    {"forgotten_permutation_is_caught", 0, must_be_caught, &transposed},
-	    {"wrong_slope_is_caught", 0, must_be_caught, &slope},        {"forgotten_mask_is_caught", 0, must_be_caught, &mask},
-	    {"other_gradient_is_caught", 0, must_be_caught, &logarithm}, {"forgotten_direction_is_caught", 0, must_be_caught, &direction},
+	    {"forgotten_bias_is_caught", 0, must_be_caught, &bias},
+	    {"forgotten_eps_is_caught", 0, must_be_caught, &eps},
+	    {"early_sum_is_caught", 0, must_be_caught, &early},
+	    {"other_mask_is_caught", 0, must_be_caught, &others},
+	    {"sum_in_f16_is_caught", 0, must_be_caught, &in_f16},
+	    {"forgotten_weights_are_caught", 0, must_be_caught, &weights},
+	    {"forgotten_scale_is_caught", 0, must_be_caught, &scale},
+	    {"forgotten_permutation_is_caught", 0, must_be_caught, &transposed},
+	    {"wrong_slope_is_caught", 0, must_be_caught, &slope},
+	    {"forgotten_mask_is_caught", 0, must_be_caught, &mask},
+	    {"other_gradient_is_caught", 0, must_be_caught, &logarithm},
+	    {"forgotten_direction_is_caught", 0, must_be_caught, &direction},
 	    {"hundredth_is_caught", 0, must_be_caught, &hundredth},
 	};
 	return RUN_TESTS(argc, argv, cases);

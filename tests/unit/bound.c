@@ -7,8 +7,8 @@
 #include "precision/bound.h"
 #include "precision/half.h"
 
-/* Each bound against sums that are really computed in the arithmetic it speaks of: err / bound <= 1, always, and for some not far below (a bound that is
- * never approached proves little). */
+/* Each bound against sums that are really computed in the arithmetic it speaks of: err / bound <=
+ * 1, always, and for some not far below (a bound that is never approached proves little). */
 
 enum { MOST = 5000 };
 
@@ -30,7 +30,8 @@ static void narrowing(void)
 {
 	double worst = 0;
 	for (int i = 0; i < 2000000; i++) {
-		const double x = ldexp(test_normal(), (int)test_below(44) - 30), bound = hg__bound_narrow(HG_F16, x);
+		const double x = ldexp(test_normal(), (int)test_below(44) - 30),
+		             bound = hg__bound_narrow(HG_F16, x);
 		if (fabs(x) >= 65520) {
 			CHECK(isinf(bound));
 			continue;
@@ -72,9 +73,11 @@ static void sums_in_f32_narrowed_once(void)
 		float sum = 0;
 		for (int k = 0; k < r.n; k++)
 			sum += r.a[k] * r.x[k];
-		worst32 = fmax(worst32, fabs((double)sum - r.y) / hg__bound_sum(HG_F32, r.n, r.abs_sum, r.y));
+		worst32 =
+		    fmax(worst32, fabs((double)sum - r.y) / hg__bound_sum(HG_F32, r.n, r.abs_sum, r.y));
 		if (fabs(r.y) < 65000)
-			worst16 = fmax(worst16, fabs((double)hg_half_to_float(hg_half_from_float(sum)) - r.y) / hg__bound_sum(HG_F16, r.n, r.abs_sum, r.y));
+			worst16 = fmax(worst16, fabs((double)hg_half_to_float(hg_half_from_float(sum)) - r.y) /
+			                            hg__bound_sum(HG_F16, r.n, r.abs_sum, r.y));
 	}
 	CHECK_MSG(worst16 <= 1 && worst32 <= 1, "err/bound: f16 %g, f32 %g", worst16, worst32);
 	CHECK(worst16 > 0.5);
@@ -91,7 +94,8 @@ static float mul16(float a, float b)
 	return narrowed((double)a * (double)b);
 }
 
-/* Part [first, last) of a row as a kernel sums it in f16: batch by batch, each scaled before it joins. batch = 0: one batch. */
+/* Part [first, last) of a row as a kernel sums it in f16: batch by batch, each scaled before it
+ * joins. batch = 0: one batch. */
 static float part16(const struct row *r, int first, int last, int batch, float factor)
 {
 	float total = 0, sum = 0;
@@ -111,7 +115,8 @@ static double ratio16(const struct row *r, int batch, int pieces, double factor)
 	const float f = narrowed(factor);
 	float y = 0;
 	for (int p = 0; p < pieces; p++)
-		y = add16(y, part16(r, (int)((int64_t)r->n * p / pieces), (int)((int64_t)r->n * (p + 1) / pieces), batch, f));
+		y = add16(y, part16(r, (int)((int64_t)r->n * p / pieces),
+		                    (int)((int64_t)r->n * (p + 1) / pieces), batch, f));
 	const struct hg__sum_f16 sum = {r->n, batch, pieces, factor, r->abs_sum, r->tiny};
 	return fabs((double)y - factor * r->y) / hg__bound_sum_f16(&sum);
 }
@@ -128,7 +133,8 @@ static void discretized_sums_in_f16(void)
 	CHECK(worst > 0.005);
 }
 
-/* 1/degree below 2^-14 is a subnormal half with few bits left: the term for the factor is what keeps this a theorem. */
+/* 1/degree below 2^-14 is a subnormal half with few bits left: the term for the factor is what
+ * keeps this a theorem. */
 static void a_subnormal_factor_is_accounted_for(void)
 {
 	static struct row r;
@@ -159,7 +165,8 @@ static void naive_sums_in_f16(void)
 
 static void depth_is_short_where_it_is_discretized(void)
 {
-	const struct hg__sum_f16 discretized = {100000, 64, 200, 1e-5, 1e5, 1e5}, naive = {100000, 0, 200, 1e-5, 1e5, 1e5}, empty = {0, 64, 0, 1, 0, 0};
+	const struct hg__sum_f16 discretized = {100000, 64, 200, 1e-5, 1e5, 1e5},
+	                         naive = {100000, 0, 200, 1e-5, 1e5, 1e5}, empty = {0, 64, 0, 1, 0, 0};
 	CHECK(hg__depth_f16(0, 64, 1) == 7);
 	CHECK(hg__depth_f16(64, 64, 1) == 64 + 1 + 1 + 6);
 	CHECK(hg__depth_f16(100000, 64, 200) == 64 + 1563 + 200 + 6);
@@ -183,7 +190,8 @@ struct sparse {
 	const void *device_weight;
 };
 
-/* Row i has HUB / (1 + i) neighbours, so depths run from 0 to thousands; weights over twelve powers of two. */
+/* Row i has HUB / (1 + i) neighbours, so depths run from 0 to thousands; weights over twelve powers
+ * of two. */
 static void steep_graph(hg_context *ctx, struct sparse *g)
 {
 	g->rowptr[0] = 0;
@@ -206,13 +214,16 @@ static void steep_graph(hg_context *ctx, struct sparse *g)
 }
 
 /* err / bound of element (i, c), from the definition, in f64. */
-static double element_ratio(const struct sparse *g, const float *x, float y, int64_t i, int64_t c, int64_t batch)
+static double element_ratio(const struct sparse *g, const float *x, float y, int64_t i, int64_t c,
+                            int64_t batch)
 {
 	const int64_t k = g->rowptr[i + 1] - g->rowptr[i];
 	double exact = 0;
-	struct hg__sum_f16 sum = {k, batch, k / 31 + 2, (double)g->row_scale[i], 0, 0}; /* items have at least 31 rows + edges */
+	/* items have at least 31 rows + edges */
+	struct hg__sum_f16 sum = {k, batch, k / 31 + 2, (double)g->row_scale[i], 0, 0};
 	for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
-		const double w = (double)g->weight[e], s = (double)g->col_scale[g->col[e]], v = (double)x[g->col[e] * WIDTH + c];
+		const double w = (double)g->weight[e], s = (double)g->col_scale[g->col[e]],
+		             v = (double)x[g->col[e] * WIDTH + c];
 		exact += w * s * v;
 		sum.abs_sum += fabs(w * s * v);
 		sum.tiny += 1 + fabs(v) * (1 + fabs(w) + fabs(s));
@@ -245,7 +256,8 @@ static double worst_of_spmm(hg_context *ctx, const struct sparse *g, hg_accumula
 	CHECK_OK(hg_tensor_download(ty, y, HG_F32));
 	for (int64_t i = 0; i < NODES; i++)
 		for (int64_t c = 0; c < WIDTH; c++)
-			worst = fmax(worst, element_ratio(g, x, y[i * WIDTH + c], i, c, accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES));
+			worst = fmax(worst, element_ratio(g, x, y[i * WIDTH + c], i, c,
+			                                  accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES));
 	hg_tensor_free(tx);
 	hg_tensor_free(ty);
 	return worst;
@@ -256,9 +268,11 @@ static void spmm_in_f16_stays_within(void)
 	hg_context *ctx = test_context();
 	static struct sparse g;
 	steep_graph(ctx, &g);
-	const double discretized = worst_of_spmm(ctx, &g, HG_ACC_F16_DISCRETIZED), naive = worst_of_spmm(ctx, &g, HG_ACC_F16_NAIVE);
+	const double discretized = worst_of_spmm(ctx, &g, HG_ACC_F16_DISCRETIZED),
+	             naive = worst_of_spmm(ctx, &g, HG_ACC_F16_NAIVE);
 	test_note("err/bound: discretized %.3f, naive %.3f", discretized, naive);
-	CHECK_MSG(discretized <= 1 && naive <= 1, "err/bound: discretized %g, naive %g", discretized, naive);
+	CHECK_MSG(discretized <= 1 && naive <= 1, "err/bound: discretized %g, naive %g", discretized,
+	          naive);
 	CHECK(discretized > 0.05);
 	hg_graph_free(g.graph);
 	free(g.col);
@@ -269,8 +283,10 @@ static void spmm_in_f16_stays_within(void)
 static void products_of_narrowed_operands(void)
 {
 	for (int i = 0; i < 100000; i++) {
-		const double a = test_normal(), x = test_normal(), da = 0.1 * test_uniform(), dx = 0.1 * test_uniform();
-		const double perturbed = (a + da * (2 * test_uniform() - 1)) * (x + dx * (2 * test_uniform() - 1));
+		const double a = test_normal(), x = test_normal(), da = 0.1 * test_uniform(),
+		             dx = 0.1 * test_uniform();
+		const double perturbed =
+		    (a + da * (2 * test_uniform() - 1)) * (x + dx * (2 * test_uniform() - 1));
 		CHECK_WITHIN(perturbed, a * x, hg__bound_product(a, da, x, dx) * (1 + 1e-15));
 	}
 }
@@ -282,9 +298,11 @@ static void headroom_ends_where_rounding_gives_infinity(void)
 	CHECK(hg__headroom(HG_F16, 65520.0) == 0.0 && hg__headroom(HG_F32, 0x1.ffffffp127) == 0.0);
 	CHECK(hg__headroom(HG_F16, 0.0) == INFINITY && hg__headroom(HG_F16, INFINITY) == -INFINITY);
 	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-		CHECK(hg__headroom(HG_F16, inside[i]) > 0.0 && isfinite(hg_half_to_float(hg_half_from_double(inside[i]))));
+		CHECK(hg__headroom(HG_F16, inside[i]) > 0.0 &&
+		      isfinite(hg_half_to_float(hg_half_from_double(inside[i]))));
 		CHECK(hg__headroom(HG_F16, -inside[i]) == hg__headroom(HG_F16, inside[i]));
-		CHECK_WITHIN(hg__headroom(HG_F16, inside[i] / 8.0) - hg__headroom(HG_F16, inside[i]), 3.0, 1e-12);
+		CHECK_WITHIN(hg__headroom(HG_F16, inside[i] / 8.0) - hg__headroom(HG_F16, inside[i]), 3.0,
+		             1e-12);
 	}
 }
 

@@ -8,9 +8,11 @@
 #include "harness.h"
 #include "kernels/kernels.h"
 
-/* A device that captures, made of the CPU: while it captures, a call of a kernel, a copy or a fill is written down with its arguments instead of run, and a launch
- * runs what was written down. So a captured step that depends on anything but addresses, constants and device memory gives other bits here than call by call,
- * as it would on a GPU; and whatever a GPU forbids in a capture (to allocate, to free, to wait, to copy from or to the host) breaks this one too. */
+/* A device that captures, made of the CPU: while it captures, a call of a kernel, a copy or a fill
+ * is written down with its arguments instead of run, and a launch runs what was written down. So a
+ * captured step that depends on anything but addresses, constants and device memory gives other
+ * bits here than call by call, as it would on a GPU; and whatever a GPU forbids in a capture (to
+ * allocate, to free, to wait, to copy from or to the host) breaks this one too. */
 
 enum { CAPTURED_BYTES = 1024, CAPTURED_CALLS = 16384 };
 
@@ -35,7 +37,8 @@ struct capturing {
 };
 static struct capturing capturing;
 
-static hg_status captured_push(hg_status (*run)(hg_context *, const void *), const void *args, size_t bytes)
+static hg_status captured_push(hg_status (*run)(hg_context *, const void *), const void *args,
+                               size_t bytes)
 {
 	struct captured_list *list = capturing.list;
 	CHECK(bytes <= CAPTURED_BYTES && list->calls < CAPTURED_CALLS);
@@ -46,14 +49,15 @@ static hg_status captured_push(hg_status (*run)(hg_context *, const void *), con
 
 /* ---- kernels: each with its own pair of names, one to write down and one to run ---- */
 
-#define HG_KERNEL(name, args_struct)                                                                                               \
-	static hg_status captured_run_##name(hg_context *ctx, const void *args)                                                        \
-	{                                                                                                                              \
-		return capturing.real->kernels->name(ctx, args);                                                                           \
-	}                                                                                                                              \
-	static hg_status captured_##name(hg_context *ctx, const struct hg__##args_struct *args)                                        \
-	{                                                                                                                              \
-		return capturing.list ? captured_push(captured_run_##name, args, sizeof *args) : capturing.real->kernels->name(ctx, args); \
+#define HG_KERNEL(name, args_struct)                                                        \
+	static hg_status captured_run_##name(hg_context *ctx, const void *args)                 \
+	{                                                                                       \
+		return capturing.real->kernels->name(ctx, args);                                    \
+	}                                                                                       \
+	static hg_status captured_##name(hg_context *ctx, const struct hg__##args_struct *args) \
+	{                                                                                       \
+		return capturing.list ? captured_push(captured_run_##name, args, sizeof *args)      \
+		                      : capturing.real->kernels->name(ctx, args);                   \
 	}
 #include "kernels/kernels.def"
 #undef HG_KERNEL
@@ -76,7 +80,8 @@ static hg_status captured_run_copy(hg_context *ctx, const void *args)
 static hg_status captured_copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
 	const struct captured_move m = {to, from, 0, bytes};
-	return capturing.list ? captured_push(captured_run_copy, &m, sizeof m) : captured_run_copy(ctx, &m);
+	return capturing.list ? captured_push(captured_run_copy, &m, sizeof m)
+	                      : captured_run_copy(ctx, &m);
 }
 
 static hg_status captured_run_fill(hg_context *ctx, const void *args)
@@ -88,7 +93,8 @@ static hg_status captured_run_fill(hg_context *ctx, const void *args)
 static hg_status captured_fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 {
 	const struct captured_move m = {memory, NULL, byte, bytes};
-	return capturing.list ? captured_push(captured_run_fill, &m, sizeof m) : captured_run_fill(ctx, &m);
+	return capturing.list ? captured_push(captured_run_fill, &m, sizeof m)
+	                      : captured_run_fill(ctx, &m);
 }
 
 /* ---- what a capture forbids ---- */

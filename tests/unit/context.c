@@ -163,7 +163,8 @@ static void errors_are_sentences(void)
 	hg_context *ctx = test_context();
 	CHECK_STATUS(hg__fail(ctx, HG_ERR_SHAPE, "spmm: X has %d rows", 3), HG_ERR_SHAPE);
 	CHECK_STR(hg_context_error(ctx), "spmm: X has 3 rows");
-	CHECK_STATUS(hg__fail(ctx, HG_ERR_ARG, "layer 2: %s", hg_context_error(ctx)), HG_ERR_ARG); /* the old one inside the new one */
+	/* the old one inside the new one */
+	CHECK_STATUS(hg__fail(ctx, HG_ERR_ARG, "layer 2: %s", hg_context_error(ctx)), HG_ERR_ARG);
 	CHECK_STR(hg_context_error(ctx), "layer 2: spmm: X has 3 rows");
 	CHECK_STATUS(hg__fail(NULL, HG_ERR_ARG, "nobody"), HG_ERR_ARG);
 	char name[2 * HG__MESSAGE];
@@ -222,7 +223,8 @@ static void hooks_see_every_byte(void)
 	faulty_close(&f, ctx);
 }
 
-/* Freed first, a context waits for what was made from it, warns once, and then forgets the caller's log. */
+/* Freed first, a context waits for what was made from it, warns once, and then forgets the caller's
+ * log. */
 static void the_last_object_closes_the_context(void)
 {
 	struct faulty f;
@@ -248,7 +250,8 @@ static void the_last_object_closes_the_context(void)
 	hg_context_free(ctx);
 	CHECK(heard.lines == 1 && heard.worst == (int)HG_LOG_WARN);
 	CHECK_CONTAINS(heard.last, "freed before its objects");
-	CHECK_OK(hg_tape_compile(tape, hg_spmm(tape, g, hg_tape_input(tape, t, "x", 6.0), HG_NONE, HG_NORM_NONE, 1.0f)));
+	CHECK_OK(hg_tape_compile(
+	    tape, hg_spmm(tape, g, hg_tape_input(tape, t, "x", 6.0), HG_NONE, HG_NORM_NONE, 1.0f)));
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK(hg_tensor_download(NULL, back, HG_F32) < 0 && hg_tensor_download(t, back, HG_U8) < 0);
 	CHECK_EQ_I(heard.lines, 1);

@@ -6,7 +6,8 @@
 #include "core/mat.h"
 #include "unit/faulty.h"
 
-/* A producer as another framework would be: its memory on the context's device, its deleter counting. */
+/* A producer as another framework would be: its memory on the context's device, its deleter
+ * counting. */
 struct producer {
 	hg_context *ctx;
 	struct DLManagedTensorVersioned managed;
@@ -25,7 +26,8 @@ static void delete_legacy(struct DLManagedTensor *self)
 	((struct producer *)self->manager)->deleted++;
 }
 
-static void produce(struct producer *p, hg_context *ctx, const void *host, size_t bytes, int code, int bits, int64_t rows, int64_t cols, int64_t stride)
+static void produce(struct producer *p, hg_context *ctx, const void *host, size_t bytes, int code,
+                    int bits, int64_t rows, int64_t cols, int64_t stride)
 {
 	memset(p, 0, sizeof *p);
 	p->ctx = ctx;
@@ -71,9 +73,12 @@ static void lent_out_and_read(void)
 		CHECK_OK(hg_tensor_create(ctx, types[i].dtype, 4, 5, &t));
 		CHECK_OK(hg_tensor_to_dlpack(t, NULL, &out));
 		const struct hg__dl_tensor *d = &out->tensor;
-		CHECK(out->version.major == 1 && out->flags == 0 && d->data == hg_tensor_data(t) && d->byte_offset == 0);
-		CHECK(d->ndim == 2 && d->shape[0] == 4 && d->shape[1] == 5 && d->strides[0] == 8 && d->strides[1] == 1);
-		CHECK(d->dtype.code == types[i].code && d->dtype.bits == types[i].bits && d->dtype.lanes == 1);
+		CHECK(out->version.major == 1 && out->flags == 0 && d->data == hg_tensor_data(t) &&
+		      d->byte_offset == 0);
+		CHECK(d->ndim == 2 && d->shape[0] == 4 && d->shape[1] == 5 && d->strides[0] == 8 &&
+		      d->strides[1] == 1);
+		CHECK(d->dtype.code == types[i].code && d->dtype.bits == types[i].bits &&
+		      d->dtype.lanes == 1);
 		CHECK(d->device.type == (hg_context_device(ctx) == HG_DEVICE_CUDA ? 2 : 1));
 		out->deleter(out);
 		hg_tensor_free(t);
@@ -165,8 +170,10 @@ static void taken_in_whatever_the_rows(void)
 	                                    {40000, 33, 35}};
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
 		for (int legacy = 0; legacy < 2; legacy++) {
-			const int64_t rows = shapes[i][0], cols = shapes[i][1], stride = shapes[i][2], last = rows && cols ? (rows - 1) * stride + cols : 0;
-			int32_t *host = malloc((size_t)(last + 1) * sizeof *host), *found = malloc((size_t)(rows * cols + 1) * sizeof *found);
+			const int64_t rows = shapes[i][0], cols = shapes[i][1], stride = shapes[i][2],
+			              last = rows && cols ? (rows - 1) * stride + cols : 0;
+			int32_t *host = malloc((size_t)(last + 1) * sizeof *host),
+			        *found = malloc((size_t)(rows * cols + 1) * sizeof *found);
 			struct producer p;
 			hg_tensor *t;
 			CHECK(host && found);
@@ -179,7 +186,8 @@ static void taken_in_whatever_the_rows(void)
 			else
 				CHECK_OK(hg_tensor_from_dlpack(ctx, &p.managed, NULL, &t));
 			CHECK_EQ_I(p.deleted, 1);
-			CHECK(hg_tensor_rows(t) == rows && hg_tensor_cols(t) == cols && hg_tensor_dtype(t) == HG_I32);
+			CHECK(hg_tensor_rows(t) == rows && hg_tensor_cols(t) == cols &&
+			      hg_tensor_dtype(t) == HG_I32);
 			CHECK_OK(hg_tensor_download(t, found, HG_I32));
 			for (int64_t k = 0; k < rows * cols; k++)
 				CHECK_EQ_I(found[k], host[k / cols * stride + k % cols]);
@@ -248,7 +256,8 @@ static void refused(hg_context *ctx, struct producer *p, hg_status status, const
 	CHECK_STATUS(hg_tensor_from_dlpack(ctx, &p->managed, NULL, &t), status);
 	CHECK(t == NULL);
 	CHECK_CONTAINS(hg_context_error(ctx), part);
-	CHECK_EQ_I(p->deleted, status == HG_ERR_UNSUPPORTED); /* a version that cannot be read is given back, as DLPack asks */
+	/* a version that cannot be read is given back, as DLPack asks */
+	CHECK_EQ_I(p->deleted, status == HG_ERR_UNSUPPORTED);
 	discard(p);
 }
 
@@ -256,12 +265,15 @@ static void what_cannot_be_taken_is_refused(void)
 {
 	hg_context *ctx = test_context();
 	struct producer p;
-	p = fresh(ctx), p.managed.version.major = 2, refused(ctx, &p, HG_ERR_UNSUPPORTED, "version 2.3");
-	p = fresh(ctx), p.managed.version.major = 0, refused(ctx, &p, HG_ERR_UNSUPPORTED, "version 0.3");
+	p = fresh(ctx), p.managed.version.major = 2,
+	refused(ctx, &p, HG_ERR_UNSUPPORTED, "version 2.3");
+	p = fresh(ctx), p.managed.version.major = 0,
+	refused(ctx, &p, HG_ERR_UNSUPPORTED, "version 0.3");
 	p = fresh(ctx), p.managed.tensor.device.type = 7, refused(ctx, &p, HG_ERR_ARG, "device (7");
 	p = fresh(ctx), p.managed.tensor.dtype.lanes = 2, refused(ctx, &p, HG_ERR_DTYPE, "2 lanes");
 	p = fresh(ctx), p.managed.tensor.dtype.bits = 64, refused(ctx, &p, HG_ERR_DTYPE, "64 bits");
-	p = fresh(ctx), p.managed.tensor.dtype.code = 4, p.managed.tensor.dtype.bits = 16, refused(ctx, &p, HG_ERR_DTYPE, "code 4");
+	p = fresh(ctx), p.managed.tensor.dtype.code = 4, p.managed.tensor.dtype.bits = 16,
+	refused(ctx, &p, HG_ERR_DTYPE, "code 4");
 	p = fresh(ctx), p.managed.tensor.ndim = 3, refused(ctx, &p, HG_ERR_SHAPE, "3 dimensions");
 	p = fresh(ctx), p.managed.tensor.ndim = 0, refused(ctx, &p, HG_ERR_SHAPE, "0 dimensions");
 	p = fresh(ctx), p.shape[0] = -3, refused(ctx, &p, HG_ERR_SHAPE, "negative");

@@ -1,5 +1,7 @@
-/* Dot products on edges in every shape that a way of making them distinguishes: widths and heads around the borders of chunks, batches of one row and of many, rows that
- * begin or end within a batch, places given by a map; what lies in the padding, in other rows or in other columns must not matter, whatever it is. */
+/* Dot products on edges in every shape that a way of making them distinguishes: widths and heads
+ * around the borders of chunks, batches of one row and of many, rows that begin or end within a
+ * batch, places given by a map; what lies in the padding, in other rows or in other columns must
+ * not matter, whatever it is. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,7 +24,8 @@ struct scene {
 	struct hg__buffer r, s;
 };
 
-/* Rows of 0 to 3 edges, of about 9, of 40, and one of 900: on its own, a batch of 32 edges has 1 to some 30 of them. */
+/* Rows of 0 to 3 edges, of about 9, of 40, and one of 900: on its own, a batch of 32 edges has 1 to
+ * some 30 of them. */
 static int64_t degree(int64_t i)
 {
 	return i == 150 ? 900 : i % 37 == 20 ? 40 : i > 250 ? 9 : i % 4;
@@ -42,7 +45,8 @@ static void scene_open(struct scene *s)
 	for (int j = 0; j < COLS; j++)
 		s->col_scale[j] = 0.5f + (float)test_uniform();
 	CHECK_OK(hg_graph_from_coo(s->ctx, ROWS, COLS, m, s->row, s->col, NULL, NULL, &s->graph));
-	CHECK_OK(hg_graph_download(s->graph, s->rowptr, s->col, NULL)); /* in its own order from here on */
+	/* in its own order from here on */
+	CHECK_OK(hg_graph_download(s->graph, s->rowptr, s->col, NULL));
 	CHECK_OK(hg__graph_csr(s->graph, &s->csr));
 	CHECK_OK(hg__graph_csr_t(s->graph, 1, &s->back));
 	CHECK_OK(hg__buffer_upload(s->ctx, ROWS, sizeof(float), s->row_scale, "r", &s->r));
@@ -57,8 +61,10 @@ static void scene_close(struct scene *s)
 	hg_context_free(s->ctx);
 }
 
-/* A matrix with a bad number in row `bad` and NaN in all its padding; `exact` [rows, cols]: what it holds. */
-static hg_tensor *matrix(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t bad, float worst, double *exact)
+/* A matrix with a bad number in row `bad` and NaN in all its padding; `exact` [rows, cols]: what it
+ * holds. */
+static hg_tensor *matrix(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t cols, int64_t bad,
+                         float worst, double *exact)
 {
 	hg_tensor *t;
 	CHECK_OK(hg_tensor_create(ctx, dtype, rows, cols, &t));
@@ -67,7 +73,9 @@ static hg_tensor *matrix(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t 
 	CHECK(host);
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t c = 0; c < ld; c++) {
-			const float x = c >= cols ? (float)NAN : i == bad && c == cols / 2 ? worst : (float)test_normal();
+			const float x = c >= cols                   ? (float)NAN
+			                : i == bad && c == cols / 2 ? worst
+			                                            : (float)test_normal();
 			const hg_half half = hg_half_from_float(x);
 			if (dtype == HG_F16)
 				((hg_half *)(void *)host)[i * ld + c] = half;
@@ -76,7 +84,8 @@ static hg_tensor *matrix(hg_context *ctx, hg_dtype dtype, int64_t rows, int64_t 
 			if (c < cols)
 				exact[i * cols + c] = (double)(dtype == HG_F16 ? hg_half_to_float(half) : x);
 		}
-	CHECK_OK(ctx->backend->copy_in(ctx, t->mat.data, host, (size_t)(rows * ld) * hg_dtype_size(dtype)));
+	CHECK_OK(
+	    ctx->backend->copy_in(ctx, t->mat.data, host, (size_t)(rows * ld) * hg_dtype_size(dtype)));
 	free(host);
 	return t;
 }
@@ -88,7 +97,8 @@ struct shape {
 };
 
 /* Edge p = (i, j), head k of e [m, heads] against f64. */
-static void check_edge(const struct shape *shape, const double *a, const double *b, double factor, double found, int64_t k)
+static void check_edge(const struct shape *shape, const double *a, const double *b, double factor,
+                       double found, int64_t k)
 {
 	const int64_t d = shape->cols / shape->heads;
 	double sum = 0, magnitude = 0;
@@ -97,15 +107,19 @@ static void check_edge(const struct shape *shape, const double *a, const double 
 		magnitude += fabs(a[c] * b[c]);
 	}
 	if (!isfinite(sum)) {
-		CHECK_MSG(!isfinite(found), "%d columns, %d heads: %g where it is not finite", (int)shape->cols, shape->heads, found);
+		CHECK_MSG(!isfinite(found), "%d columns, %d heads: %g where it is not finite",
+		          (int)shape->cols, shape->heads, found);
 		return;
 	}
-	const double bound = hg__bound_sum(shape->out, hg__depth_dot(shape->in, (double)d) + 3, fabs(factor) * magnitude, factor * sum);
-	CHECK_MSG(fabs(found - factor * sum) <= bound, "%d columns, %d heads: %g, expected %g +- %g", (int)shape->cols, shape->heads, found, factor * sum, bound);
+	const double bound = hg__bound_sum(shape->out, hg__depth_dot(shape->in, (double)d) + 3,
+	                                   fabs(factor) * magnitude, factor * sum);
+	CHECK_MSG(fabs(found - factor * sum) <= bound, "%d columns, %d heads: %g, expected %g +- %g",
+	          (int)shape->cols, shape->heads, found, factor * sum, bound);
 }
 
 /* One call on `csr`, forward or transposed: its rows are those of A. */
-static void check_call(const struct scene *s, const struct hg__csr *csr, int transposed, const struct shape *shape)
+static void check_call(const struct scene *s, const struct hg__csr *csr, int transposed,
+                       const struct shape *shape)
 {
 	const int64_t rows = csr->rows, cols = csr->cols, d = shape->cols;
 	double *x = calloc((size_t)(rows * d), sizeof *x), *y = calloc((size_t)(cols * d), sizeof *y);
@@ -113,24 +127,28 @@ static void check_call(const struct scene *s, const struct hg__csr *csr, int tra
 	hg_tensor *e;
 	CHECK(x && y && found);
 	hg_tensor *a = matrix(s->ctx, shape->in, rows, d, transposed ? BAD_COL : BAD_ROW, INFINITY, x);
-	hg_tensor *b = matrix(s->ctx, shape->in, cols, d, transposed ? BAD_ROW : BAD_COL, (float)NAN, y);
+	hg_tensor *b =
+	    matrix(s->ctx, shape->in, cols, d, transposed ? BAD_ROW : BAD_COL, (float)NAN, y);
 	CHECK_OK(hg_tensor_create(s->ctx, shape->out, csr->m, shape->heads, &e));
-	const struct hg__sddmm_dot_args args = {.csr = *csr,
-	                                        .a = a->mat,
-	                                        .b = b->mat,
-	                                        .e = e->mat,
-	                                        .heads = shape->heads,
-	                                        .scale = 0.25f,
-	                                        .row_scale = shape->scaled ? transposed ? s->s.data : s->r.data : NULL,
-	                                        .col_scale = shape->scaled ? transposed ? s->r.data : s->s.data : NULL};
+	const struct hg__sddmm_dot_args args = {
+	    .csr = *csr,
+	    .a = a->mat,
+	    .b = b->mat,
+	    .e = e->mat,
+	    .heads = shape->heads,
+	    .scale = 0.25f,
+	    .row_scale = shape->scaled ? transposed ? s->s.data : s->r.data : NULL,
+	    .col_scale = shape->scaled ? transposed ? s->r.data : s->s.data : NULL};
 	CHECK_OK(s->ctx->backend->kernels->sddmm_dot(s->ctx, &args));
 	CHECK_OK(hg_tensor_download(e, found, HG_F32));
 	for (int64_t i = 0; i < ROWS; i++)
 		for (int64_t p = s->rowptr[i]; p < s->rowptr[i + 1]; p++) {
 			const int64_t j = s->col[p], left = transposed ? j : i, right = transposed ? i : j;
-			const double factor = 0.25 * (shape->scaled ? (double)s->row_scale[i] * (double)s->col_scale[j] : 1.0);
+			const double factor =
+			    0.25 * (shape->scaled ? (double)s->row_scale[i] * (double)s->col_scale[j] : 1.0);
 			for (int64_t k = 0; k < shape->heads; k++)
-				check_edge(shape, x + left * d, y + right * d, factor, (double)found[p * shape->heads + k], k);
+				check_edge(shape, x + left * d, y + right * d, factor,
+				           (double)found[p * shape->heads + k], k);
 		}
 	hg_tensor_free(a);
 	hg_tensor_free(b);
@@ -141,11 +159,14 @@ static void check_call(const struct scene *s, const struct hg__csr *csr, int tra
 }
 
 static const struct shape shapes[] = {
-    {HG_F16, HG_F16, 1, 1, 0},   {HG_F16, HG_F16, 8, 1, 0},   {HG_F16, HG_F16, 31, 1, 1},  {HG_F16, HG_F16, 32, 1, 0},  {HG_F16, HG_F32, 32, 1, 1},
-    {HG_F16, HG_F16, 33, 1, 0},  {HG_F16, HG_F16, 47, 1, 0},  {HG_F16, HG_F16, 64, 1, 0},  {HG_F16, HG_F32, 64, 1, 1},  {HG_F16, HG_F16, 65, 1, 0},
-    {HG_F16, HG_F16, 100, 1, 0}, {HG_F16, HG_F16, 128, 1, 0}, {HG_F16, HG_F32, 128, 1, 1}, {HG_F16, HG_F16, 129, 1, 0}, {HG_F16, HG_F16, 300, 1, 0},
-    {HG_F16, HG_F16, 64, 2, 0},  {HG_F16, HG_F16, 288, 3, 1}, {HG_F16, HG_F16, 64, 8, 0},  {HG_F16, HG_F16, 60, 5, 0},  {HG_F16, HG_F16, 192, 1, 0},
-    {HG_F32, HG_F32, 7, 1, 0},   {HG_F32, HG_F32, 64, 1, 1},  {HG_F32, HG_F32, 300, 1, 0}, {HG_F32, HG_F32, 64, 4, 0},
+    {HG_F16, HG_F16, 1, 1, 0},   {HG_F16, HG_F16, 8, 1, 0},   {HG_F16, HG_F16, 31, 1, 1},
+    {HG_F16, HG_F16, 32, 1, 0},  {HG_F16, HG_F32, 32, 1, 1},  {HG_F16, HG_F16, 33, 1, 0},
+    {HG_F16, HG_F16, 47, 1, 0},  {HG_F16, HG_F16, 64, 1, 0},  {HG_F16, HG_F32, 64, 1, 1},
+    {HG_F16, HG_F16, 65, 1, 0},  {HG_F16, HG_F16, 100, 1, 0}, {HG_F16, HG_F16, 128, 1, 0},
+    {HG_F16, HG_F32, 128, 1, 1}, {HG_F16, HG_F16, 129, 1, 0}, {HG_F16, HG_F16, 300, 1, 0},
+    {HG_F16, HG_F16, 64, 2, 0},  {HG_F16, HG_F16, 288, 3, 1}, {HG_F16, HG_F16, 64, 8, 0},
+    {HG_F16, HG_F16, 60, 5, 0},  {HG_F16, HG_F16, 192, 1, 0}, {HG_F32, HG_F32, 7, 1, 0},
+    {HG_F32, HG_F32, 64, 1, 1},  {HG_F32, HG_F32, 300, 1, 0}, {HG_F32, HG_F32, 64, 4, 0},
 };
 
 static void every_shape(void)
@@ -159,7 +180,8 @@ static void every_shape(void)
 	scene_close(&s);
 }
 
-/* The work of a large graph's items on a small graph: all of it one item, or two that share the long row. */
+/* The work of a large graph's items on a small graph: all of it one item, or two that share the
+ * long row. */
 static void long_items(void)
 {
 	static struct scene s;

@@ -31,8 +31,12 @@ static void every_row_has_its_rule(void)
 	const hg_var mean = hg_spmm_mean(b.tape, b.graph, h);
 	hg_tape_keep(b.tape, mean);
 	hg_tape_scope(b.tape, "fc");
-	h = hg_relu(b.tape, hg_linear(b.tape, mean, hg_tape_param(b.tape, param(&b, "w", 2, 4)), HG_NONE));
-	CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, h, hg_tape_input(b.tape, label_tensor(&b, 5, 4), "labels", -1.0), HG_NONE)));
+	h = hg_relu(b.tape,
+	            hg_linear(b.tape, mean, hg_tape_param(b.tape, param(&b, "w", 2, 4)), HG_NONE));
+	CHECK_OK(hg_tape_compile(
+	    b.tape,
+	    hg_softmax_xent(b.tape, h, hg_tape_input(b.tape, label_tensor(&b, 5, 4), "labels", -1.0),
+	                    HG_NONE)));
 	hg_narrowing n = HG_NARROWING_INIT;
 	const int64_t rows = hg_tape_narrowings(b.tape);
 	CHECK_EQ_I(rows, 2 + 3 + 2); /* x, w; mean, linear, relu; the gradients of the last two */
@@ -45,15 +49,18 @@ static void every_row_has_its_rule(void)
 	CHECK_STR(n.op, "weight");
 	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.sure == 65504.0);
 	const double w = n.bound;
-	CHECK(w >= 1.0 && w <= 4.01); /* drawn from (-1, 1); room for four times that, but for 1 at least */
+	/* drawn from (-1, 1); room for four times that, but for 1 at least */
+	CHECK(w >= 1.0 && w <= 4.01);
 	CHECK_OK(hg_tape_narrowing(b.tape, 2, &n));
 	CHECK_STR(n.op, "spmm");
 	CHECK_CONTAINS(n.because, "row sums 1 x |X| 3");
-	CHECK(n.evidence == HG_EVIDENCE_PROVED && n.verdict == HG_PROVED && n.bound >= 3.0 && n.bound < 3.01);
+	CHECK(n.evidence == HG_EVIDENCE_PROVED && n.verdict == HG_PROVED && n.bound >= 3.0 &&
+	      n.bound < 3.01);
 	CHECK_OK(hg_tape_narrowing(b.tape, 3, &n));
 	CHECK_STR(n.layer, "fc");
 	CHECK_CONTAINS(n.because, "2 columns x |X| 3");
-	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.bound >= 6.0 * w && n.bound < 6.1 * w);
+	CHECK(n.evidence == HG_EVIDENCE_MEASURED && n.verdict == HG_GUARDED && n.bound >= 6.0 * w &&
+	      n.bound < 6.1 * w);
 	CHECK_OK(hg_tape_narrowing(b.tape, 4, &n));
 	CHECK_STR(n.op, "relu");
 	CHECK_EQ_I(n.verdict, HG_PROVED); /* of any halves */
@@ -65,7 +72,8 @@ static void every_row_has_its_rule(void)
 	bench_close(&b);
 }
 
-/* A share of a row is at most 1 and all shares together are 1: attention weights neither lose that by dropout nor make the aggregation larger than its terms. */
+/* A share of a row is at most 1 and all shares together are 1: attention weights neither lose that
+ * by dropout nor make the aggregation larger than its terms. */
 static void softmax_rows_sum_to_one(void)
 {
 	struct bench b;
@@ -74,16 +82,19 @@ static void softmax_rows_sum_to_one(void)
 	const hg_var e = hg_tape_input(b.tape, random_tensor(&b, HG_F16, 120, 2, 10.0), "e", -1.0);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, 40, 6, 1.0), "x", 4.0);
 	const hg_var p = hg_edge_softmax(b.tape, b.graph, e);
-	const hg_var y = hg_spmm(b.tape, b.graph, x, p, HG_NORM_NONE, 1.0f), z = hg_spmm(b.tape, b.graph, x, hg_dropout(b.tape, p, 0.5f), HG_NORM_NONE, 1.0f);
+	const hg_var y = hg_spmm(b.tape, b.graph, x, p, HG_NORM_NONE, 1.0f),
+	             z = hg_spmm(b.tape, b.graph, x, hg_dropout(b.tape, p, 0.5f), HG_NORM_NONE, 1.0f);
 	hg_tape_keep(b.tape, y);
 	CHECK_OK(hg_tape_compile(b.tape, z));
-	const struct hg__value *plain = &b.tape->value[hg__tape_index(b.tape, y)], *dropped = &b.tape->value[hg__tape_index(b.tape, z)];
+	const struct hg__value *plain = &b.tape->value[hg__tape_index(b.tape, y)],
+	                       *dropped = &b.tape->value[hg__tape_index(b.tape, z)];
 	CHECK(plain->sure >= 4.0 && plain->sure < 4.01);
 	CHECK(dropped->sure >= 8.0 && dropped->sure < 12.1);
 	bench_close(&b);
 }
 
-/* That the shares of a row are 1 together is so in the graph of the softmax: in another one with as many edges a row may have many of them. */
+/* That the shares of a row are 1 together is so in the graph of the softmax: in another one with as
+ * many edges a row may have many of them. */
 static void sums_are_of_one_graph(void)
 {
 	enum { M = 120 };
@@ -97,7 +108,9 @@ static void sums_are_of_one_graph(void)
 	CHECK_OK(hg_graph_from_coo(b.ctx, M / 3, M / 3, M, dst, src, NULL, NULL, &star));
 	const hg_var e = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M, 1, 10.0), "e", -1.0);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M / 3, 6, 1.0), "x", 4.0);
-	const hg_var y = hg_spmm(b.tape, star, x, hg_dropout(b.tape, hg_edge_softmax(b.tape, b.graph, e), 0.0f), HG_NORM_NONE, 1.0f);
+	const hg_var y =
+	    hg_spmm(b.tape, star, x, hg_dropout(b.tape, hg_edge_softmax(b.tape, b.graph, e), 0.0f),
+	            HG_NORM_NONE, 1.0f);
 	CHECK_OK(hg_tape_compile(b.tape, y));
 	CHECK(b.tape->value[hg__tape_index(b.tape, y)].sure >= 4.0 * (double)M);
 	hg_tape_free(b.tape);
@@ -128,7 +141,8 @@ static void the_table_says_it_in_words(void)
 	bench_close(&b);
 }
 
-/* GCN, GIN, GAT: every narrowing of the forward pass is proved or guarded, none is a cast; with features of usual size all but few are guarded by the weights alone. */
+/* GCN, GIN, GAT: every narrowing of the forward pass is proved or guarded, none is a cast; with
+ * features of usual size all but few are guarded by the weights alone. */
 static void models_are_explained(void)
 {
 	static const char *const names[] = {"gcn", "gin", "gat"};
@@ -147,7 +161,10 @@ static void models_are_explained(void)
 		input.x = random_tensor(&b, HG_F16, 40, 12, 1.0);
 		CHECK_OK(hg_model_create(b.params, &config, &model));
 		const hg_var logits = hg_model_record(model, b.tape, &input);
-		CHECK_OK(hg_tape_compile(b.tape, hg_softmax_xent(b.tape, logits, hg_tape_input(b.tape, label_tensor(&b, 40, 7), "labels", -1.0), HG_NONE)));
+		CHECK_OK(hg_tape_compile(
+		    b.tape, hg_softmax_xent(b.tape, logits,
+		                            hg_tape_input(b.tape, label_tensor(&b, 40, 7), "labels", -1.0),
+		                            HG_NONE)));
 		int64_t forward = 0;
 		for (int64_t k = 0; k < hg_tape_narrowings(b.tape); k++) {
 			hg_narrowing n = HG_NARROWING_INIT;
@@ -161,7 +178,8 @@ static void models_are_explained(void)
 			}
 			if (n.backward || n.state != HG_F16)
 				continue;
-			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s", names[i], n.layer, n.op, hg_verdict_name(n.verdict));
+			CHECK_MSG(n.verdict == HG_PROVED || n.verdict == HG_GUARDED, "%s: %s %s is %s",
+			          names[i], n.layer, n.op, hg_verdict_name(n.verdict));
 			forward++;
 		}
 		CHECK(forward >= 6);

@@ -7,7 +7,8 @@
 #include "core/context.h"
 #include "harness.h"
 
-/* An allocator that counts what is out and fails on demand. Device memory comes from a plain context of the same device. */
+/* An allocator that counts what is out and fails on demand. Device memory comes from a plain
+ * context of the same device. */
 struct faulty {
 	hg_context *plain;
 	int64_t calls, fail_at; /* fail_at: the call that gets no memory; < 0: none */
@@ -20,7 +21,8 @@ static inline void *faulty_alloc(void *user, size_t bytes, int device)
 	struct faulty *f = user;
 	if (f->calls++ == f->fail_at)
 		return NULL;
-	void *memory = device ? f->plain->backend->alloc(f->plain, bytes) : aligned_alloc(64, (bytes + 63) / 64 * 64);
+	void *memory = device ? f->plain->backend->alloc(f->plain, bytes)
+	                      : aligned_alloc(64, (bytes + 63) / 64 * 64);
 	f->out += memory != NULL;
 	f->bytes += bytes;
 	if (memory && (!device || hg_context_device(f->plain) == HG_DEVICE_CPU))
@@ -62,8 +64,9 @@ static inline void faulty_close(struct faulty *f, hg_context *ctx)
 	hg_context_free(f->plain);
 }
 
-/* Run `scene` with its k-th allocation failing, for every k, until it gets through. Each failure must be HG_ERR_NOMEM and leave nothing behind. Returns the
- * number of allocations that could fail. */
+/* Run `scene` with its k-th allocation failing, for every k, until it gets through. Each failure
+ * must be HG_ERR_NOMEM and leave nothing behind. Returns the number of allocations that could
+ * fail. */
 typedef hg_status (*faulty_scene)(hg_context *ctx);
 static inline int64_t faulty_sweep(faulty_scene scene)
 {
@@ -71,7 +74,9 @@ static inline int64_t faulty_sweep(faulty_scene scene)
 	hg_context *ctx = faulty_context(&f);
 	void *kept;
 	CHECK_OK(hg__workspace(ctx, 1 << 20,
-	                       &kept)); /* scratch stays with the context, and so does what a GPU's libraries take with the first run: have them before counting */
+	                       /* scratch stays with the context, and so does what a GPU's libraries
+	                        * take with the first run: have them before counting */
+	                       &kept));
 	CHECK_MSG(scene(ctx) == HG_OK, "%s", hg_context_error(ctx));
 	const int64_t before = f.out;
 	for (int64_t k = 0;; k++) {
@@ -79,14 +84,16 @@ static inline int64_t faulty_sweep(faulty_scene scene)
 		f.calls = 0;
 		f.fail_at = k;
 		const hg_status status = scene(ctx);
-		CHECK_MSG(f.out == before, "failing allocation %lld leaks %lld pieces (%s)", (long long)k, (long long)(f.out - before), hg_status_name(status));
+		CHECK_MSG(f.out == before, "failing allocation %lld leaks %lld pieces (%s)", (long long)k,
+		          (long long)(f.out - before), hg_status_name(status));
 		if (f.calls <= k) {
 			CHECK_STATUS(status, HG_OK);
 			f.fail_at = -1;
 			faulty_close(&f, ctx);
 			return k;
 		}
-		CHECK_MSG(status == HG_ERR_NOMEM, "failing allocation %lld gave %s: %s", (long long)k, hg_status_name(status), hg_context_error(ctx));
+		CHECK_MSG(status == HG_ERR_NOMEM, "failing allocation %lld gave %s: %s", (long long)k,
+		          hg_status_name(status), hg_context_error(ctx));
 	}
 }
 

@@ -1,5 +1,7 @@
-/* A process that has trained, and its children. On a CPU a child goes on with what it has, begins anew, and has the same
- * bits; what OpenMP does not let it have, it does without. On a GPU the first call is an error with a sentence. Every
+/* A process that has trained, and its children. On a CPU a child goes on with what it has, begins
+ * anew, and has the same
+ * bits; what OpenMP does not let it have, it does without. On a GPU the first call is an error with
+ * a sentence. Every
  * child has an alarm, so that one that waits for ever is a failure and no standstill. */
 #define _DEFAULT_SOURCE /* fork, alarm, mmap's MAP_ANONYMOUS */
 #include "harness.h"
@@ -127,12 +129,14 @@ static hg_status run_whole(const struct hg__cpu_isa *isa, struct seen *seen)
 
 static struct seen *shared_make(void)
 {
-	struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct seen *seen =
+	    mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(seen != MAP_FAILED);
 	return seen;
 }
 
-/* Runs in a child, whose checks must not return into the harness: what it saw is judged by the parent. */
+/* Runs in a child, whose checks must not return into the harness: what it saw is judged by the
+ * parent. */
 static void in_child(const char *what, void (*work)(void *), void *user)
 {
 	fflush(stdout);
@@ -147,7 +151,8 @@ static void in_child(const char *what, void (*work)(void *), void *user)
 	int status = 0;
 	CHECK(waitpid(child, &status, 0) == child);
 	CHECK_MSG(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM, "%s: waited for ever", what);
-	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: ended with status %x", what, (unsigned)status);
+	CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: ended with status %x", what,
+	          (unsigned)status);
 }
 
 struct order {
@@ -161,7 +166,8 @@ static void go_on(void *user)
 	const struct order *o = user;
 	o->seen->status = train_run(o->run, &o->seen->loss);
 	o->seen->warnings = o->run->warnings;
-	(void)snprintf(o->seen->sentence, sizeof o->seen->sentence, "%s", hg_context_error(o->run->ctx));
+	(void)snprintf(o->seen->sentence, sizeof o->seen->sentence, "%s",
+	               hg_context_error(o->run->ctx));
 	run_free(o->run);
 }
 
@@ -221,7 +227,8 @@ static void a_child_goes_on_with_its_parents_run(void)
 	in_child("the child of a parent that has trained", go_on, &o);
 	CHECK_OK(train_run(&run, &loss)); /* the parent has its threads */
 	CHECK_MSG(o.seen->status == HG_OK, "%s: %s", hg_status_name(o.seen->status), o.seen->sentence);
-	CHECK_MSG(memcmp(&o.seen->loss, &loss, sizeof loss) == 0, "loss %.17g, of the parent %.17g", o.seen->loss, loss);
+	CHECK_MSG(memcmp(&o.seen->loss, &loss, sizeof loss) == 0, "loss %.17g, of the parent %.17g",
+	          o.seen->loss, loss);
 	CHECK_EQ_I(o.seen->warnings, 1);
 	CHECK_EQ_I(run.warnings, 0);
 	run_free(&run);
@@ -233,7 +240,9 @@ static void a_child_begins_anew(void)
 		const char *name;
 		void (*work)(void *);
 		int warnings;
-	} ways[] = {{"in the child", begin_anew, 1}, {"in a thread of the child", begin_in_a_thread, 0}, {"in a grandchild", begin_in_a_grandchild, 1}};
+	} ways[] = {{"in the child", begin_anew, 1},
+	            {"in a thread of the child", begin_in_a_thread, 0},
+	            {"in a grandchild", begin_in_a_grandchild, 1}};
 	size_t count;
 	const struct hg__cpu_isa *isas = hg__cpu_isas(&count);
 	struct order o = {.seen = shared_make()};
@@ -247,14 +256,18 @@ static void a_child_begins_anew(void)
 		for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
 			memset(o.seen, 0, sizeof *o.seen);
 			in_child(ways[k].name, ways[k].work, &o);
-			CHECK_MSG(o.seen->status == HG_OK && memcmp(&o.seen->loss, &here.loss, sizeof here.loss) == 0, "%s, %s: %s, loss %.17g, not %.17g",
-			          ways[k].name, isas[i].name, hg_status_name(o.seen->status), o.seen->loss, here.loss);
-			CHECK_MSG(o.seen->warnings == ways[k].warnings, "%s: %d warnings", ways[k].name, o.seen->warnings);
+			CHECK_MSG(o.seen->status == HG_OK &&
+			              memcmp(&o.seen->loss, &here.loss, sizeof here.loss) == 0,
+			          "%s, %s: %s, loss %.17g, not %.17g", ways[k].name, isas[i].name,
+			          hg_status_name(o.seen->status), o.seen->loss, here.loss);
+			CHECK_MSG(o.seen->warnings == ways[k].warnings, "%s: %d warnings", ways[k].name,
+			          o.seen->warnings);
 		}
 	}
 }
 
-/* The thread that forks is the child's only one: what another thread has begun is not in its way. */
+/* The thread that forks is the child's only one: what another thread has begun is not in its
+ * way. */
 static void *fork_thread(void *user)
 {
 	in_child("forked from another thread", begin_anew, user);
@@ -292,7 +305,8 @@ static void a_child_finds_an_order(void)
 	for (int i = 0; i < RING; i++) {
 		ring_ptr[i + 1] = ring_ptr[i] + NEAR;
 		for (int k = 0; k < NEAR; k++)
-			ring_id[i * NEAR + k] = (i + (k < NEAR / 2 ? k - NEAR / 2 : k - NEAR / 2 + 1) + RING) % RING;
+			ring_id[i * NEAR + k] =
+			    (i + (k < NEAR / 2 ? k - NEAR / 2 : k - NEAR / 2 + 1) + RING) % RING;
 	}
 	find_order(&status);
 	CHECK_OK(status);

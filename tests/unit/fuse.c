@@ -1,4 +1,5 @@
-/* Chains that become one node when the tape compiles: the same numbers, nothing of the user's lost, fewer kernels. */
+/* Chains that become one node when the tape compiles: the same numbers, nothing of the user's lost,
+ * fewer kernels. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,16 +15,25 @@ struct recipe {
 	float p;
 };
 static const struct recipe recipes[] = {
-    {"bias_add+relu", 1, 1, 0.0f},         {"bias_add+leaky_relu", 1, 2, 0.0f},   {"bias_add+elu", 1, 3, 0.0f},
-    {"bias_add+dropout", 1, 0, 0.5f},      {"relu+dropout", 0, 1, 0.3f},          {"leaky_relu+dropout", 0, 2, 0.5f},
-    {"elu+dropout", 0, 3, 0.5f},           {"bias_add+relu+dropout", 1, 1, 0.5f}, {"bias_add+leaky_relu+dropout", 1, 2, 0.6f},
+    {"bias_add+relu", 1, 1, 0.0f},
+    {"bias_add+leaky_relu", 1, 2, 0.0f},
+    {"bias_add+elu", 1, 3, 0.0f},
+    {"bias_add+dropout", 1, 0, 0.5f},
+    {"relu+dropout", 0, 1, 0.3f},
+    {"leaky_relu+dropout", 0, 2, 0.5f},
+    {"elu+dropout", 0, 3, 0.5f},
+    {"bias_add+relu+dropout", 1, 1, 0.5f},
+    {"bias_add+leaky_relu+dropout", 1, 2, 0.6f},
     {"bias_add+elu+dropout", 1, 3, 0.25f},
 };
 enum { RECIPES = (int)(sizeof recipes / sizeof recipes[0]) };
 
 static hg_var act_of(hg_tape *tape, hg_var x, int act)
 {
-	return act == 1 ? hg_relu(tape, x) : act == 2 ? hg_leaky_relu(tape, x, 0.2f) : act == 3 ? hg_elu(tape, x, 1.0f) : x;
+	return act == 1   ? hg_relu(tape, x)
+	       : act == 2 ? hg_leaky_relu(tape, x, 0.2f)
+	       : act == 3 ? hg_elu(tape, x, 1.0f)
+	                  : x;
 }
 
 static hg_var chain_of(hg_tape *tape, const struct recipe *r, hg_var x, hg_var b)
@@ -42,15 +52,18 @@ struct result {
 	const char *title;
 };
 
-static struct result run_chain(struct bench *b, const struct recipe *r, const hg_tensor *x, const hg_tensor *t, int separate)
+static struct result run_chain(struct bench *b, const struct recipe *r, const hg_tensor *x,
+                               const hg_tensor *t, int separate)
 {
 	struct result result = {0};
 	b->ctx->separate_ops = separate;
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &b->tape));
-	const hg_var in = hg_tape_variable(b->tape, x, "x"), bias = hg_tape_param(b->tape, param(b, "b", 1, COLS));
+	const hg_var in = hg_tape_variable(b->tape, x, "x"),
+	             bias = hg_tape_param(b->tape, param(b, "b", 1, COLS));
 	const hg_var y = chain_of(b->tape, r, in, bias);
 	hg_tape_keep(b->tape, y);
-	CHECK_OK(hg_tape_compile(b->tape, hg_mse(b->tape, y, hg_tape_input(b->tape, t, "t", -1.0), HG_NONE)));
+	CHECK_OK(hg_tape_compile(b->tape,
+	                         hg_mse(b->tape, y, hg_tape_input(b->tape, t, "t", -1.0), HG_NONE)));
 	CHECK_OK(hg_tape_forward(b->tape));
 	CHECK_OK(hg_tape_backward(b->tape));
 	result.alive = b->tape->alive;
@@ -72,28 +85,36 @@ static void result_free(struct result *r)
 }
 
 /* slack: relative to the largest number of the array; 0: the same bits. */
-static void same_or_close(const float *fused, const float *apart, int64_t count, double slack, const struct recipe *r, const char *what)
+static void same_or_close(const float *fused, const float *apart, int64_t count, double slack,
+                          const struct recipe *r, const char *what)
 {
 	double most = 0.0;
 	for (int64_t i = 0; i < count; i++)
 		most = fmax(most, fabs((double)apart[i]));
 	for (int64_t i = 0; i < count; i++) {
 		const double a = (double)fused[i], b = (double)apart[i];
-		CHECK_MSG(fabs(a - b) <= slack * most, "%s: %s[%lld] is %.9g as one, %.9g apart", r->title, what, (long long)i, a, b);
-		CHECK_MSG(r->act == 3 || (a == 0.0) == (b == 0.0), "%s: %s[%lld] is %.9g as one, %.9g apart", r->title, what, (long long)i, a, b);
+		CHECK_MSG(fabs(a - b) <= slack * most, "%s: %s[%lld] is %.9g as one, %.9g apart", r->title,
+		          what, (long long)i, a, b);
+		CHECK_MSG(r->act == 3 || (a == 0.0) == (b == 0.0),
+		          "%s: %s[%lld] is %.9g as one, %.9g apart", r->title, what, (long long)i, a, b);
 	}
 }
 
-/* In f32 bit for bit, but for elu behind dropout, which finds f = Y (1 - p) with two roundings. In f16 within the roundings of what lay between: at most three
- * narrowings of u16 each going forth and three going back; elu's 1 + f may cancel, so its error is relative to the largest. The gradient of the mean square
- * carries what Y differs by: T is far from Y, so that (Y - T) loses nothing. */
+/* In f32 bit for bit, but for elu behind dropout, which finds f = Y (1 - p) with two roundings. In
+ * f16 within the roundings of what lay between: at most three narrowings of u16 each going forth
+ * and three going back; elu's 1 + f may cancel, so its error is relative to the largest. The
+ * gradient of the mean square carries what Y differs by: T is far from Y, so that (Y - T) loses
+ * nothing. */
 static void fused_chains_give_the_same(void)
 {
 	for (int half = 0; half < 2; half++)
 		for (int i = 0; i < RECIPES; i++) {
 			const struct recipe *r = &recipes[i];
 			const hg_dtype state = half ? HG_F16 : HG_F32;
-			const double forth = half ? 3 * 0x1p-11 : 0.0, back = half ? 6 * 0x1p-11 : r->act == 3 && r->p > 0.0f ? 4 * 0x1p-24 : 0.0;
+			const double forth = half ? 3 * 0x1p-11 : 0.0, back = half ? 6 * 0x1p-11
+			                                                      : r->act == 3 && r->p > 0.0f
+			                                                          ? 4 * 0x1p-24
+			                                                          : 0.0;
 			struct bench b;
 			float far[ROWS * COLS];
 			test_reseed(5);
@@ -101,7 +122,8 @@ static void fused_chains_give_the_same(void)
 			hg_tape_free(b.tape);
 			for (int k = 0; k < ROWS * COLS; k++)
 				far[k] = 64.0f;
-			const hg_tensor *x = random_tensor(&b, state, ROWS, COLS, 1.0), *t = tensor_of(&b, state, ROWS, COLS, far, HG_F32);
+			const hg_tensor *x = random_tensor(&b, state, ROWS, COLS, 1.0),
+			                *t = tensor_of(&b, state, ROWS, COLS, far, HG_F32);
 			struct result one = run_chain(&b, r, x, t, 0), apart = run_chain(&b, r, x, t, 1);
 			CHECK_EQ_I(one.alive, 2);
 			CHECK_EQ_I(apart.alive, 1 + r->bias + (r->act > 0) + (r->p > 0.0f));
@@ -116,7 +138,14 @@ static void fused_chains_give_the_same(void)
 
 /* ---- aggregations with what follows them ---- */
 
-enum own { NO_OWN, ADD_SELF, ADD_OTHER, ADD_FIRST /* the aggregation stands first */, COMBINE_SELF, COMBINE_OTHER };
+enum own {
+	NO_OWN,
+	ADD_SELF,
+	ADD_OTHER,
+	ADD_FIRST /* the aggregation stands first */,
+	COMBINE_SELF,
+	COMBINE_OTHER
+};
 struct ending {
 	const char *title;
 	int weights;
@@ -160,7 +189,8 @@ static hg_param *eps_of(struct bench *b)
 {
 	hg_param *made = hg_params_find(b->params, "eps");
 	if (!made)
-		CHECK_OK(hg_params_add(b->params, "eps", 1, 1, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32, &made));
+		CHECK_OK(
+		    hg_params_add(b->params, "eps", 1, 1, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32, &made));
 	return made;
 }
 
@@ -175,36 +205,45 @@ static hg_var own_sum(struct bench *b, const struct ending *e, hg_var x, hg_var 
 }
 
 /* Y, dX, dZ, dw, db, deps, each NULL where there is none. */
-static void run_ending(struct bench *b, const struct ending *e, const hg_tensor *const in[4], int separate, float *got[GOT])
+static void run_ending(struct bench *b, const struct ending *e, const hg_tensor *const in[4],
+                       int separate, float *got[GOT])
 {
 	b->ctx->separate_ops = separate;
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &b->tape));
-	const hg_var x = hg_tape_variable(b->tape, in[0], "x"), other = hg_tape_variable(b->tape, in[1], "z"), w = hg_tape_variable(b->tape, in[2], "w");
+	const hg_var x = hg_tape_variable(b->tape, in[0], "x"),
+	             other = hg_tape_variable(b->tape, in[1], "z"),
+	             w = hg_tape_variable(b->tape, in[2], "w");
 	const hg_var sum = hg_spmm(b->tape, b->graph, x, e->weights ? w : HG_NONE, e->norm, e->alpha);
-	const hg_var y = chain_of(b->tape, &e->then, own_sum(b, e, x, other, sum), hg_tape_param(b->tape, param(b, "b", 1, COLS)));
+	const hg_var y = chain_of(b->tape, &e->then, own_sum(b, e, x, other, sum),
+	                          hg_tape_param(b->tape, param(b, "b", 1, COLS)));
 	hg_tape_keep(b->tape, y);
-	CHECK_OK(hg_tape_compile(b->tape, hg_mse(b->tape, y, hg_tape_input(b->tape, in[3], "t", -1.0), HG_NONE)));
+	CHECK_OK(hg_tape_compile(
+	    b->tape, hg_mse(b->tape, y, hg_tape_input(b->tape, in[3], "t", -1.0), HG_NONE)));
 	CHECK_OK(hg_tape_forward(b->tape));
 	CHECK_OK(hg_tape_backward(b->tape));
-	const int parts = 1 + (e->own != NO_OWN) + e->then.bias + (e->then.act > 0) + (e->then.p > 0.0f);
+	const int parts =
+	    1 + (e->own != NO_OWN) + e->then.bias + (e->then.act > 0) + (e->then.p > 0.0f);
 	const char *title = b->tape->line[b->tape->value[hg__tape_index(b->tape, y)].node].title;
-	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title, title ? title : "apart");
+	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title,
+	          title ? title : "apart");
 	CHECK_EQ_I(b->tape->alive, separate ? 1 + parts : 2);
 	const int with_z = e->own == ADD_OTHER || e->own == ADD_FIRST || e->own == COMBINE_OTHER;
-	const hg_tensor *const results[GOT] = {hg_tape_value(b->tape, y),
-	                                       hg_tape_grad(b->tape, x),
-	                                       with_z ? hg_tape_grad(b->tape, other) : NULL,
-	                                       e->weights ? hg_tape_grad(b->tape, w) : NULL,
-	                                       e->then.bias ? hg_param_grad(param(b, "b", 1, COLS)) : NULL,
-	                                       e->own >= COMBINE_SELF ? hg_param_grad(eps_of(b)) : NULL};
+	const hg_tensor *const results[GOT] = {
+	    hg_tape_value(b->tape, y),
+	    hg_tape_grad(b->tape, x),
+	    with_z ? hg_tape_grad(b->tape, other) : NULL,
+	    e->weights ? hg_tape_grad(b->tape, w) : NULL,
+	    e->then.bias ? hg_param_grad(param(b, "b", 1, COLS)) : NULL,
+	    e->own >= COMBINE_SELF ? hg_param_grad(eps_of(b)) : NULL};
 	for (int i = 0; i < GOT; i++)
 		got[i] = results[i] ? download(results[i]) : NULL;
 	hg_tape_free(b->tape);
 	b->tape = NULL;
 }
 
-/* In f32 bit for bit. In f16 within the roundings of what lay between, at most four forth, relative to the largest, which dropout may make a third larger; back likewise
- * where there is no f: the sign of a sum near 0 may hang on them. */
+/* In f32 bit for bit. In f16 within the roundings of what lay between, at most four forth, relative
+ * to the largest, which dropout may make a third larger; back likewise where there is no f: the
+ * sign of a sum near 0 may hang on them. */
 static void aggregations_take_their_ending_in(void)
 {
 	static const char *const what[GOT] = {"Y", "dX", "dZ", "dw", "db", "deps"};
@@ -220,9 +259,12 @@ static void aggregations_take_their_ending_in(void)
 			b.graph = uneven(b.ctx);
 			for (int k = 0; k < ROWS * COLS; k++)
 				far[k] = 64.0f;
-			const int64_t m = hg_graph_edges(b.graph), count[GOT] = {ROWS * COLS, ROWS * COLS, ROWS * COLS, m, COLS, 1};
-			const hg_tensor *const in[4] = {random_tensor(&b, state, ROWS, COLS, 1.0), random_tensor(&b, state, ROWS, COLS, 1.0),
-			                                random_tensor(&b, state, m, 1, 1.0), tensor_of(&b, state, ROWS, COLS, far, HG_F32)};
+			const int64_t m = hg_graph_edges(b.graph),
+			              count[GOT] = {ROWS * COLS, ROWS * COLS, ROWS * COLS, m, COLS, 1};
+			const hg_tensor *const in[4] = {random_tensor(&b, state, ROWS, COLS, 1.0),
+			                                random_tensor(&b, state, ROWS, COLS, 1.0),
+			                                random_tensor(&b, state, m, 1, 1.0),
+			                                tensor_of(&b, state, ROWS, COLS, far, HG_F32)};
 			run_ending(&b, e, in, 0, one);
 			run_ending(&b, e, in, 1, apart);
 			for (int k = 0; k < GOT; k++) {
@@ -232,8 +274,9 @@ static void aggregations_take_their_ending_in(void)
 					worst = fmax(worst, fabs((double)one[k][c] - (double)apart[k][c]));
 				}
 				if (!half || k == 0 || !e->then.act)
-					CHECK_MSG(worst <= (half ? 6 * 0x1p-11 * most : 0.0), "%s, %s: %s differs by %.3g of %.3g", e->title, half ? "f16" : "f32", what[k], worst,
-					          most);
+					CHECK_MSG(worst <= (half ? 6 * 0x1p-11 * most : 0.0),
+					          "%s, %s: %s differs by %.3g of %.3g", e->title, half ? "f16" : "f32",
+					          what[k], worst, most);
 				free(one[k]);
 				free(apart[k]);
 			}
@@ -241,32 +284,44 @@ static void aggregations_take_their_ending_in(void)
 		}
 }
 
-/* Sums in halves are no f32 to go on with; what is used twice, kept or no aggregation's sum stays. */
+/* Sums in halves are no f32 to go on with; what is used twice, kept or no aggregation's sum
+ * stays. */
 static void other_aggregations_stay(void)
 {
 	enum { F16_SUMS, SUM_KEPT, SUM_USED_TWICE, EPS_ON_THE_SUM, BOTH_AGGREGATED, CASES };
-	static const int alive[CASES] = {[F16_SUMS] = 2, [SUM_KEPT] = 2, [SUM_USED_TWICE] = 2, [EPS_ON_THE_SUM] = 2, [BOTH_AGGREGATED] = 2};
+	static const int alive[CASES] = {[F16_SUMS] = 2,
+	                                 [SUM_KEPT] = 2,
+	                                 [SUM_USED_TWICE] = 2,
+	                                 [EPS_ON_THE_SUM] = 2,
+	                                 [BOTH_AGGREGATED] = 2};
 	for (int why = 0; why < CASES; why++) {
 		struct bench b;
 		hg_policy policy = hg_policy_fp16();
 		policy.accumulate = why == F16_SUMS ? HG_ACC_F16_DISCRETIZED : HG_ACC_F32;
 		bench_open(&b, test_context(), policy, HG_EVAL);
 		b.graph = uneven(b.ctx);
-		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x", -1.0), p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
-		const hg_var sum = hg_spmm(b.tape, b.graph, x, HG_NONE, HG_NORM_BOTH, 1.0f), eps = hg_tape_param(b.tape, eps_of(&b));
-		hg_var y = why == SUM_USED_TWICE ? hg_add(b.tape, sum, sum) : why == EPS_ON_THE_SUM ? hg_combine(b.tape, sum, x, eps) : hg_bias_add(b.tape, sum, p);
+		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x",
+		                               -1.0),
+		             p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
+		const hg_var sum = hg_spmm(b.tape, b.graph, x, HG_NONE, HG_NORM_BOTH, 1.0f),
+		             eps = hg_tape_param(b.tape, eps_of(&b));
+		hg_var y = why == SUM_USED_TWICE   ? hg_add(b.tape, sum, sum)
+		           : why == EPS_ON_THE_SUM ? hg_combine(b.tape, sum, x, eps)
+		                                   : hg_bias_add(b.tape, sum, p);
 		if (why == BOTH_AGGREGATED) /* one takes the other in */
 			y = hg_add(b.tape, sum, hg_spmm(b.tape, b.graph, x, HG_NONE, HG_NORM_NONE, 1.0f));
 		if (why == SUM_KEPT)
 			hg_tape_keep(b.tape, sum);
 		CHECK_OK(hg_tape_compile(b.tape, y));
-		CHECK_MSG(b.tape->alive == alive[why], "case %d: %d nodes alive, expected %d", why, (int)b.tape->alive, alive[why]);
+		CHECK_MSG(b.tape->alive == alive[why], "case %d: %d nodes alive, expected %d", why,
+		          (int)b.tape->alive, alive[why]);
 		CHECK_OK(hg_tape_forward(b.tape));
 		bench_close(&b);
 	}
 }
 
-/* relu rounds nothing, so a batch norm that ends with it gives the same bits in either type; its running statistics, too. */
+/* relu rounds nothing, so a batch norm that ends with it gives the same bits in either type; its
+ * running statistics, too. */
 static void batch_norm_takes_relu_in(void)
 {
 	for (int half = 0; half < 2; half++) {
@@ -276,24 +331,33 @@ static void batch_norm_takes_relu_in(void)
 		bench_open(&b, test_context(), half ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
 		hg_tape_free(b.tape);
 		const hg_dtype state = half ? HG_F16 : HG_F32;
-		const hg_tensor *x = random_tensor(&b, state, ROWS, COLS, 3.0), *t = random_tensor(&b, state, ROWS, COLS, 1.0);
+		const hg_tensor *x = random_tensor(&b, state, ROWS, COLS, 3.0),
+		                *t = random_tensor(&b, state, ROWS, COLS, 1.0);
 		hg_param *gain[2], *running[2];
-		CHECK_OK(hg_params_add(b.params, "gamma", 1, COLS, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32, &gain[0]));
-		CHECK_OK(hg_params_add(b.params, "beta", 1, COLS, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32, &gain[1]));
-		CHECK_OK(hg_params_add(b.params, "mean", 1, COLS, HG_INIT_ZEROS, HG_PARAM_F32 | HG_PARAM_BUFFER, &running[0]));
-		CHECK_OK(hg_params_add(b.params, "var", 1, COLS, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &running[1]));
+		CHECK_OK(hg_params_add(b.params, "gamma", 1, COLS, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32,
+		                       &gain[0]));
+		CHECK_OK(hg_params_add(b.params, "beta", 1, COLS, HG_INIT_GLOROT_UNIFORM, HG_PARAM_F32,
+		                       &gain[1]));
+		CHECK_OK(hg_params_add(b.params, "mean", 1, COLS, HG_INIT_ZEROS,
+		                       HG_PARAM_F32 | HG_PARAM_BUFFER, &running[0]));
+		CHECK_OK(hg_params_add(b.params, "var", 1, COLS, HG_INIT_ONES,
+		                       HG_PARAM_F32 | HG_PARAM_BUFFER, &running[1]));
 		for (int separate = 0; separate < 2; separate++) {
 			b.ctx->separate_ops = separate;
 			CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &b.tape));
 			const hg_var in = hg_tape_variable(b.tape, x, "x");
 			const hg_var y =
-			    hg_relu(b.tape, hg_batch_norm(b.tape, in, hg_tape_param(b.tape, gain[0]), hg_tape_param(b.tape, gain[1]), running[0], running[1], 1.0f, 1e-5f));
+			    hg_relu(b.tape, hg_batch_norm(b.tape, in, hg_tape_param(b.tape, gain[0]),
+			                                  hg_tape_param(b.tape, gain[1]), running[0],
+			                                  running[1], 1.0f, 1e-5f));
 			hg_tape_keep(b.tape, y);
-			CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, y, hg_tape_input(b.tape, t, "t", -1.0), HG_NONE)));
+			CHECK_OK(hg_tape_compile(
+			    b.tape, hg_mse(b.tape, y, hg_tape_input(b.tape, t, "t", -1.0), HG_NONE)));
 			CHECK_EQ_I(b.tape->alive, separate ? 3 : 2);
 			CHECK_OK(hg_tape_forward(b.tape));
 			CHECK_OK(hg_tape_backward(b.tape));
-			const hg_tensor *const results[] = {hg_tape_value(b.tape, y), hg_tape_grad(b.tape, in), hg_param_grad(gain[0]), hg_param_grad(gain[1]),
+			const hg_tensor *const results[] = {hg_tape_value(b.tape, y), hg_tape_grad(b.tape, in),
+			                                    hg_param_grad(gain[0]), hg_param_grad(gain[1]),
 			                                    hg_param_master(running[1])};
 			for (int i = 0; i < 5; i++)
 				got[separate][i] = download(results[i]);
@@ -301,7 +365,9 @@ static void batch_norm_takes_relu_in(void)
 			b.tape = NULL;
 		}
 		for (int i = 0; i < 5; i++) {
-			CHECK_MSG(memcmp(got[0][i], got[1][i], sizeof(float) * (i < 2 ? ROWS * COLS : COLS)) == 0, "result %d differs in %s", i, half ? "f16" : "f32");
+			CHECK_MSG(memcmp(got[0][i], got[1][i], sizeof(float) * (i < 2 ? ROWS * COLS : COLS)) ==
+			              0,
+			          "result %d differs in %s", i, half ? "f16" : "f32");
 			free(got[0][i]);
 			free(got[1][i]);
 		}
@@ -330,7 +396,8 @@ static void nothing_is_dropped_in_evaluation(void)
 /* ---- what is somebody's stays ---- */
 
 enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, ASKED, ORDER, DEAD_USER, CAST, REASONS };
-static const int nodes_alive[REASONS] = {[NOTHING] = 1, [KEPT] = 2, [USED_TWICE] = 3, [OUTPUT] = 1, [ASKED] = 2, [ORDER] = 2, [DEAD_USER] = 1, [CAST] = 3};
+static const int nodes_alive[REASONS] = {[NOTHING] = 1, [KEPT] = 2,  [USED_TWICE] = 3, [OUTPUT] = 1,
+                                         [ASKED] = 2,   [ORDER] = 2, [DEAD_USER] = 1,  [CAST] = 3};
 
 static void what_is_asked_for_is_not_fused_away(void)
 {
@@ -338,7 +405,9 @@ static void what_is_asked_for_is_not_fused_away(void)
 		struct bench b;
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
 		b.ctx->separate_ops = why == ASKED;
-		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x", -1.0), p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
+		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, ROWS, COLS, 1.0), "x",
+		                               -1.0),
+		             p = hg_tape_param(b.tape, param(&b, "b", 1, COLS));
 		const hg_var first = why == ORDER ? hg_relu(b.tape, x) : hg_bias_add(b.tape, x, p);
 		const hg_var between = why == CAST ? hg_cast(b.tape, first, HG_F32) : first;
 		hg_var y = why == ORDER ? hg_bias_add(b.tape, between, p) : hg_relu(b.tape, between);
@@ -349,7 +418,8 @@ static void what_is_asked_for_is_not_fused_away(void)
 		if (why == DEAD_USER)
 			(void)hg_scale(b.tape, first, 2.0f);
 		CHECK_OK(hg_tape_compile(b.tape, why == OUTPUT ? first : y));
-		CHECK_MSG(b.tape->alive == nodes_alive[why], "reason %d: %d nodes alive, expected %d", why, (int)b.tape->alive, nodes_alive[why]);
+		CHECK_MSG(b.tape->alive == nodes_alive[why], "reason %d: %d nodes alive, expected %d", why,
+		          (int)b.tape->alive, nodes_alive[why]);
 		CHECK_OK(hg_tape_forward(b.tape));
 		const hg_tensor *value = hg_tape_value(b.tape, first);
 		CHECK((value != NULL) == (why == KEPT || why == OUTPUT));
@@ -359,19 +429,23 @@ static void what_is_asked_for_is_not_fused_away(void)
 
 /* ---- verdicts ---- */
 
-/* Values of at most 20000 each: the sum is proved, twice the sum is not. Fused, one narrowing has one verdict; refused is what would have been refused. */
+/* Values of at most 20000 each: the sum is proved, twice the sum is not. Fused, one narrowing has
+ * one verdict; refused is what would have been refused. */
 static void the_whole_has_one_verdict(void)
 {
-	static const hg_unproved choices[] = {HG_UNPROVED_GUARD, HG_UNPROVED_PROMOTE, HG_UNPROVED_REFUSE};
+	static const hg_unproved choices[] = {HG_UNPROVED_GUARD, HG_UNPROVED_PROMOTE,
+	                                      HG_UNPROVED_REFUSE};
 	for (int i = 0; i < 3; i++)
 		for (int large = 0; large < 2; large++) {
 			struct bench b;
 			hg_policy policy = hg_policy_fp16();
 			policy.unproved = choices[i];
 			bench_open(&b, test_context(), policy, HG_TRAIN);
-			const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0), *bias = random_tensor(&b, HG_F16, 1, COLS, 1.0);
+			const hg_tensor *x = random_tensor(&b, HG_F16, ROWS, COLS, 1.0),
+			                *bias = random_tensor(&b, HG_F16, 1, COLS, 1.0);
 			const double bound = large ? 40000.0 : 10000.0;
-			const hg_var sum = hg_bias_add(b.tape, hg_tape_input(b.tape, x, "x", bound), hg_tape_input(b.tape, bias, "b", bound));
+			const hg_var sum = hg_bias_add(b.tape, hg_tape_input(b.tape, x, "x", bound),
+			                               hg_tape_input(b.tape, bias, "b", bound));
 			const hg_var y = hg_dropout(b.tape, hg_relu(b.tape, sum), 0.5f);
 			if (large && choices[i] == HG_UNPROVED_REFUSE) {
 				CHECK_STATUS(hg_tape_compile(b.tape, y), HG_ERR_RANGE);
@@ -380,17 +454,24 @@ static void the_whole_has_one_verdict(void)
 				continue;
 			}
 			CHECK_OK(hg_tape_compile(b.tape, y));
-			const struct hg__line *line = &b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node];
-			CHECK(line->node.op == &hg__op_epilogue && b.tape->alive == (line->node.verdict == HG_PROMOTED ? 3 : 1)); /* promoted: x and b are cast */
-			CHECK_EQ_I(line->node.verdict, !large ? HG_PROVED : choices[i] == HG_UNPROVED_GUARD ? HG_GUARDED : HG_PROMOTED);
-			CHECK(line->node.bound >= (large ? 65504.0 : 40000.0) && line->node.bound <= (large ? 160001.0 : 40100.0));
+			const struct hg__line *line =
+			    &b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node];
+			/* promoted: x and b are cast */
+			CHECK(line->node.op == &hg__op_epilogue &&
+			      b.tape->alive == (line->node.verdict == HG_PROMOTED ? 3 : 1));
+			CHECK_EQ_I(line->node.verdict, !large                            ? HG_PROVED
+			                               : choices[i] == HG_UNPROVED_GUARD ? HG_GUARDED
+			                                                                 : HG_PROMOTED);
+			CHECK(line->node.bound >= (large ? 65504.0 : 40000.0) &&
+			      line->node.bound <= (large ? 160001.0 : 40100.0));
 			bench_close(&b);
 		}
 }
 
 /* ---- how many calls a step makes ---- */
 
-static hg_tape *model_tape(struct bench *b, const char *name, float dropout, hg_graph *graph, const hg_tensor *x, const hg_tensor *label, hg_model **model)
+static hg_tape *model_tape(struct bench *b, const char *name, float dropout, hg_graph *graph,
+                           const hg_tensor *x, const hg_tensor *label, hg_model **model)
 {
 	hg_model_config config = hg_model_config_default(name);
 	hg_model_input input = HG_MODEL_INPUT_INIT;
@@ -406,8 +487,10 @@ static hg_tape *model_tape(struct bench *b, const char *name, float dropout, hg_
 		CHECK_OK(hg_model_create(b->params, &config, model));
 	CHECK_OK(hg_tape_create(b->params, HG_TRAIN, &tape));
 	const hg_var logits = hg_model_record(*model, tape, &input);
-	CHECK_MSG(hg_tape_compile(tape, hg_softmax_xent(tape, logits, hg_tape_input(tape, label, "labels", -1.0), HG_NONE)) == HG_OK, "%s",
-	          hg_context_error(b->ctx));
+	CHECK_MSG(hg_tape_compile(tape, hg_softmax_xent(tape, logits,
+	                                                hg_tape_input(tape, label, "labels", -1.0),
+	                                                HG_NONE)) == HG_OK,
+	          "%s", hg_context_error(b->ctx));
 	return tape;
 }
 
@@ -432,29 +515,34 @@ static void fewer_calls_a_step(void)
 		const char *name;
 		float dropout;
 		int64_t saved; /* by fusion, forward and backward together */
-	} rows[] = {{"gcn", 0.0f, 4}, {"gcn", 0.5f, 6}, {"gin", 0.0f, 16}, {"gin", 0.5f, 16}, {"gat", 0.0f, 4}, {"gat", 0.5f, 6}};
+	} rows[] = {{"gcn", 0.0f, 4},  {"gcn", 0.5f, 6}, {"gin", 0.0f, 16},
+	            {"gin", 0.5f, 16}, {"gat", 0.0f, 4}, {"gat", 0.5f, 6}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
 		hg_model *model = NULL;
 		bench_open(&b, capturing_context(), hg_policy_fp16(), HG_TRAIN);
 		b.graph = ring(b.ctx, 60);
-		const hg_tensor *x = random_tensor(&b, HG_F16, 60, 100, 1.0), *label = label_tensor(&b, 60, 7);
+		const hg_tensor *x = random_tensor(&b, HG_F16, 60, 100, 1.0),
+		                *label = label_tensor(&b, 60, 7);
 		int64_t calls[2];
 		for (int separate = 0; separate < 2; separate++) {
 			b.ctx->separate_ops = separate;
-			hg_tape *tape = model_tape(&b, rows[i].name, rows[i].dropout, b.graph, x, label, &model);
+			hg_tape *tape =
+			    model_tape(&b, rows[i].name, rows[i].dropout, b.graph, x, label, &model);
 			calls[separate] = calls_of(b.ctx, tape);
 			hg_tape_free(tape);
 		}
-		test_note("%s, dropout %.1f: %lld calls, %lld apart", rows[i].name, (double)rows[i].dropout, (long long)calls[0], (long long)calls[1]);
-		CHECK_MSG(calls[1] - calls[0] == rows[i].saved, "%s, dropout %.1f: %lld calls, %lld apart", rows[i].name, (double)rows[i].dropout, (long long)calls[0],
-		          (long long)calls[1]);
+		test_note("%s, dropout %.1f: %lld calls, %lld apart", rows[i].name, (double)rows[i].dropout,
+		          (long long)calls[0], (long long)calls[1]);
+		CHECK_MSG(calls[1] - calls[0] == rows[i].saved, "%s, dropout %.1f: %lld calls, %lld apart",
+		          rows[i].name, (double)rows[i].dropout, (long long)calls[0], (long long)calls[1]);
 		hg_model_free(model);
 		bench_close(&b);
 	}
 }
 
-/* Whole models in f32: every gradient has the same bits as without fusion. (gat's elu is fused without dropout here, see above.) */
+/* Whole models in f32: every gradient has the same bits as without fusion. (gat's elu is fused
+ * without dropout here, see above.) */
 static void models_give_the_same_bits(void)
 {
 	static const struct {
@@ -469,10 +557,12 @@ static void models_give_the_same_bits(void)
 		int64_t count[2] = {0, 0};
 		bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 		b.graph = ring(b.ctx, 60);
-		const hg_tensor *x = random_tensor(&b, HG_F32, 60, 100, 1.0), *label = label_tensor(&b, 60, 7);
+		const hg_tensor *x = random_tensor(&b, HG_F32, 60, 100, 1.0),
+		                *label = label_tensor(&b, 60, 7);
 		for (int separate = 0; separate < 2; separate++) {
 			b.ctx->separate_ops = separate;
-			hg_tape *tape = model_tape(&b, rows[i].name, rows[i].dropout, b.graph, x, label, &model);
+			hg_tape *tape =
+			    model_tape(&b, rows[i].name, rows[i].dropout, b.graph, x, label, &model);
 			CHECK_OK(hg_tape_forward(tape));
 			CHECK_OK(hg_tape_backward(tape));
 			for (int64_t p = 0; p < hg_params_count(b.params); p++) {
@@ -486,7 +576,8 @@ static void models_give_the_same_bits(void)
 			hg_tape_free(tape);
 		}
 		CHECK_EQ_I(count[0], count[1]);
-		CHECK_MSG(memcmp(got[0], got[1], (size_t)count[0] * sizeof(float)) == 0, "%s, dropout %.1f: gradients differ", rows[i].name, (double)rows[i].dropout);
+		CHECK_MSG(memcmp(got[0], got[1], (size_t)count[0] * sizeof(float)) == 0,
+		          "%s, dropout %.1f: gradients differ", rows[i].name, (double)rows[i].dropout);
 		hg_model_free(model);
 		bench_close(&b);
 	}
@@ -495,8 +586,10 @@ static void models_give_the_same_bits(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(fused_chains_give_the_same),       TEST(aggregations_take_their_ending_in),   TEST(other_aggregations_stay),   TEST(batch_norm_takes_relu_in),
-	    TEST(nothing_is_dropped_in_evaluation), TEST(what_is_asked_for_is_not_fused_away), TEST(the_whole_has_one_verdict), TEST(fewer_calls_a_step),
+	    TEST(fused_chains_give_the_same),       TEST(aggregations_take_their_ending_in),
+	    TEST(other_aggregations_stay),          TEST(batch_norm_takes_relu_in),
+	    TEST(nothing_is_dropped_in_evaluation), TEST(what_is_asked_for_is_not_fused_away),
+	    TEST(the_whole_has_one_verdict),        TEST(fewer_calls_a_step),
 	    TEST(models_give_the_same_bits),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -15,15 +15,18 @@ struct edges {
 	float weight[MOST_EDGES];
 };
 
-/* kind 0: scattered; 1: symmetric pattern with symmetric weights; 2: symmetric pattern, other weights; 3: many duplicates; 4: rectangular; 5: one hub. */
+/* kind 0: scattered; 1: symmetric pattern with symmetric weights; 2: symmetric pattern, other
+ * weights; 3: many duplicates; 4: rectangular; 5: one hub. */
 enum { KINDS = 6 };
 static void random_edges(struct edges *g, int kind)
 {
 	g->rows = 1 + test_below(MOST_NODES - 1);
 	g->cols = kind == 4 ? 1 + test_below(MOST_NODES - 1) : g->rows;
-	const int64_t wanted = test_below(MOST_EDGES / 2), few = kind == 3 ? 1 + test_below(8) : INT64_MAX;
+	const int64_t wanted = test_below(MOST_EDGES / 2),
+	              few = kind == 3 ? 1 + test_below(8) : INT64_MAX;
 	for (g->m = 0; g->m < wanted;) {
-		const int32_t i = (int32_t)(test_below(g->rows) % few), j = kind == 5 ? 0 : (int32_t)(test_below(g->cols) % few);
+		const int32_t i = (int32_t)(test_below(g->rows) % few),
+		              j = kind == 5 ? 0 : (int32_t)(test_below(g->cols) % few);
 		const float w = (float)test_normal();
 		const int twin = (kind == 1 || kind == 2) && i != j;
 		int known = 0;
@@ -95,8 +98,10 @@ static void edge_lists_become_csr(void)
 		hg_graph *g;
 		random_edges(&edges, i % KINDS);
 		const int weighted = i / KINDS % 2;
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, weighted ? edges.weight : NULL, order, &g));
-		CHECK(hg_graph_rows(g) == edges.rows && hg_graph_cols(g) == edges.cols && hg_graph_edges(g) == edges.m && hg_graph_context(g) == ctx);
+		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
+		                           weighted ? edges.weight : NULL, order, &g));
+		CHECK(hg_graph_rows(g) == edges.rows && hg_graph_cols(g) == edges.cols &&
+		      hg_graph_edges(g) == edges.m && hg_graph_context(g) == ctx);
 		CHECK_EQ_I(hg_graph_is_weighted(g), weighted && edges.m > 0);
 		check_order(g, &edges, order, weighted);
 		hg_graph_free(g);
@@ -125,7 +130,8 @@ static void csr_sorted_or_not(void)
 		CHECK_OK(hg_graph_from_csr(ctx, edges.rows, edges.cols, edges.m, rowptr, col, weight, &g));
 		check_order(g, &edges, NULL, 1);
 		CHECK_OK(hg_graph_download(g, rowptr, col, weight));
-		CHECK_OK(hg_graph_from_csr(ctx, edges.rows, edges.cols, edges.m, rowptr, col, weight, &again));
+		CHECK_OK(
+		    hg_graph_from_csr(ctx, edges.rows, edges.cols, edges.m, rowptr, col, weight, &again));
 		check_order(again, &edges, NULL, 1);
 		hg_graph_free(again);
 		hg_graph_free(g);
@@ -138,20 +144,24 @@ static void bad_input_is_named_by_place(void)
 	hg_context *ctx = test_context();
 	const int32_t good[] = {0, 1, 2}, low[] = {0, -1, 2}, high[] = {0, 1, 3};
 	const float weight[] = {1, 2, NAN};
-	const int64_t rowptr[] = {0, 1, 2, 3}, late[] = {1, 1, 2, 3}, early[] = {0, 1, 2, 2}, back[] = {0, 2, 1, 3};
+	const int64_t rowptr[] = {0, 1, 2, 3}, late[] = {1, 1, 2, 3}, early[] = {0, 1, 2, 2},
+	              back[] = {0, 2, 1, 3};
 	hg_graph *g = NULL;
 #define REFUSED(call, status, part) \
 	CHECK_STATUS(call, status);     \
 	CHECK(g == NULL);               \
 	CHECK_CONTAINS(hg_context_error(ctx), part)
 	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, low, good, NULL, NULL, &g), HG_ERR_ARG, "dst[1] = -1");
-	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, good, high, NULL, NULL, &g), HG_ERR_ARG, "src[2] = 3, expected 0 .. 2");
+	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, good, high, NULL, NULL, &g), HG_ERR_ARG,
+	        "src[2] = 3, expected 0 .. 2");
 	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, good, good, weight, NULL, &g), HG_ERR_ARG, "weight[2]");
 	REFUSED(hg_graph_from_coo(ctx, 0, 3, 1, good, good, NULL, NULL, &g), HG_ERR_ARG, "dst[0]");
 	REFUSED(hg_graph_from_coo(ctx, 3, -3, 3, good, good, NULL, NULL, &g), HG_ERR_ARG, "negative");
-	REFUSED(hg_graph_from_coo(ctx, (int64_t)1 << 31, 3, 0, NULL, NULL, NULL, NULL, &g), HG_ERR_ARG, "32-bit");
+	REFUSED(hg_graph_from_coo(ctx, (int64_t)1 << 31, 3, 0, NULL, NULL, NULL, NULL, &g), HG_ERR_ARG,
+	        "32-bit");
 	REFUSED(hg_graph_from_coo(ctx, 3, 3, 3, NULL, good, NULL, NULL, &g), HG_ERR_ARG, "NULL");
-	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, late, good, NULL, &g), HG_ERR_ARG, "rowptr goes from 1");
+	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, late, good, NULL, &g), HG_ERR_ARG,
+	        "rowptr goes from 1");
 	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, early, good, NULL, &g), HG_ERR_ARG, "expected 0 to 3");
 	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, back, good, NULL, &g), HG_ERR_ARG, "rowptr[2] = 1");
 	REFUSED(hg_graph_from_csr(ctx, 3, 3, 3, rowptr, high, NULL, &g), HG_ERR_ARG, "col[2] = 3");
@@ -168,9 +178,11 @@ static void bad_input_is_named_by_place(void)
 
 /* ---- facts ---- */
 
-static double scaled(const struct edges *g, const int64_t *d, const int64_t *dc, int64_t e, hg_norm norm)
+static double scaled(const struct edges *g, const int64_t *d, const int64_t *dc, int64_t e,
+                     hg_norm norm)
 {
-	const double row = (double)(d[g->dst[e]] > 0 ? d[g->dst[e]] : 1), col = (double)(dc[g->src[e]] > 0 ? dc[g->src[e]] : 1);
+	const double row = (double)(d[g->dst[e]] > 0 ? d[g->dst[e]] : 1),
+	             col = (double)(dc[g->src[e]] > 0 ? dc[g->src[e]] : 1);
 	const int64_t in = g->rows == g->cols ? d[g->src[e]] : 0; /* of another shape there is no IN */
 	const double factor[HG_NORMS] = {1, 1 / col, 1 / row, 1 / sqrt(row * col),
 	                                 g->rows == g->cols ? 1 / sqrt(row * (double)(in > 0 ? in : 1))
@@ -201,9 +213,11 @@ static void facts_are_facts(void)
 	for (int i = 0; i < 60; i++) {
 		hg_graph *g;
 		hg_graph_facts f = HG_GRAPH_FACTS_INIT;
-		int64_t d[MOST_NODES] = {0}, dc[MOST_NODES] = {0}, most[2] = {0, 0}, empty[2] = {0, 0}, loops = 0;
+		int64_t d[MOST_NODES] = {0}, dc[MOST_NODES] = {0}, most[2] = {0, 0}, empty[2] = {0, 0},
+		        loops = 0;
 		random_edges(&edges, i % KINDS);
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, edges.weight, NULL, &g));
+		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
+		                           edges.weight, NULL, &g));
 		CHECK_OK(hg_graph_facts_get(g, &f));
 		for (int64_t e = 0; e < edges.m; e++) {
 			d[edges.dst[e]]++;
@@ -218,7 +232,8 @@ static void facts_are_facts(void)
 			most[1] = dc[c] > most[1] ? dc[c] : most[1];
 			empty[1] += dc[c] == 0;
 		}
-		CHECK(f.max_row_degree == most[0] && f.max_col_degree == most[1] && f.empty_rows == empty[0] && f.empty_cols == empty[1] && f.self_loops == loops);
+		CHECK(f.max_row_degree == most[0] && f.max_col_degree == most[1] &&
+		      f.empty_rows == empty[0] && f.empty_cols == empty[1] && f.self_loops == loops);
 		for (int norm = 0; norm < HG_NORMS; norm++) {
 			double row[MOST_NODES] = {0}, col[MOST_NODES] = {0}, row_max = 0, col_max = 0;
 			for (int64_t e = 0; e < edges.m; e++) {
@@ -229,7 +244,8 @@ static void facts_are_facts(void)
 				row_max = fmax(row_max, row[n]);
 				col_max = fmax(col_max, col[n]);
 			}
-			CHECK_WITHIN(f.norm_row_sum[norm], row_max, row_max * 3 * 0x1p-24); /* the factors are f32 */
+			/* the factors are f32 */
+			CHECK_WITHIN(f.norm_row_sum[norm], row_max, row_max * 3 * 0x1p-24);
 			CHECK_WITHIN(f.norm_col_sum[norm], col_max, col_max * 3 * 0x1p-24);
 		}
 		CHECK(f.max_row_sum == f.norm_row_sum[0] && f.max_col_sum == f.norm_col_sum[0]);
@@ -243,7 +259,8 @@ static void facts_are_facts(void)
 	hg_context_free(ctx);
 }
 
-/* A star of n leaves: the symmetric normalisation has a hub row sum near sqrt(n), not 1: no contraction. */
+/* A star of n leaves: the symmetric normalisation has a hub row sum near sqrt(n), not 1: no
+ * contraction. */
 static void a_star_is_no_contraction(void)
 {
 	hg_context *ctx = test_context();
@@ -255,7 +272,8 @@ static void a_star_is_no_contraction(void)
 		dst[2 * i] = src[2 * i + 1] = 0;
 		src[2 * i] = dst[2 * i + 1] = i + 1;
 	}
-	CHECK_OK(hg_graph_from_coo(ctx, LEAVES + 1, LEAVES + 1, (int64_t)2 * LEAVES, dst, src, NULL, NULL, &g));
+	CHECK_OK(hg_graph_from_coo(ctx, LEAVES + 1, LEAVES + 1, (int64_t)2 * LEAVES, dst, src, NULL,
+	                           NULL, &g));
 	CHECK_OK(hg_graph_facts_get(g, &f));
 	CHECK_WITHIN(f.norm_row_sum[HG_NORM_BOTH], 100, 1e-4);
 	CHECK_WITHIN(f.norm_row_sum[HG_NORM_RIGHT], 1, 1e-4);
@@ -275,10 +293,13 @@ static void check_transpose(hg_context *ctx, const struct edges *edges, hg_graph
 	struct hg__csr a, t;
 	CHECK_OK(hg__graph_csr(g, &a));
 	CHECK_OK(hg__graph_csr_t(g, want_edge, &t));
-	CHECK(a.rows == edges->rows && a.cols == edges->cols && a.m == edges->m && a.edge == NULL && a.plan);
-	CHECK(t.rows == edges->cols && t.cols == edges->rows && t.m == edges->m && t.plan && (t.edge || !want_edge || !edges->m));
+	CHECK(a.rows == edges->rows && a.cols == edges->cols && a.m == edges->m && a.edge == NULL &&
+	      a.plan);
+	CHECK(t.rows == edges->cols && t.cols == edges->rows && t.m == edges->m && t.plan &&
+	      (t.edge || !want_edge || !edges->m));
 	CHECK((t.col == a.col) == (g->pattern_symmetric || !edges->m));
-	int64_t *ap = fetch(ctx, a.rowptr, a.rows + 1, sizeof *ap), *tp = fetch(ctx, t.rowptr, t.rows + 1, sizeof *tp);
+	int64_t *ap = fetch(ctx, a.rowptr, a.rows + 1, sizeof *ap),
+	        *tp = fetch(ctx, t.rowptr, t.rows + 1, sizeof *tp);
 	int32_t *ac = fetch(ctx, a.col, a.m, sizeof *ac), *tc = fetch(ctx, t.col, t.m, sizeof *tc);
 	uint32_t *edge = t.edge ? fetch(ctx, t.edge, t.m, sizeof *edge) : NULL;
 	char *hit = calloc((size_t)a.m + 1, 1);
@@ -307,13 +328,15 @@ static void transposes_are_transposes(void)
 	for (int i = 0; i < 36; i++) {
 		hg_graph *g;
 		random_edges(&edges, i % KINDS);
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, edges.weight, NULL, &g));
+		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
+		                           edges.weight, NULL, &g));
 		if (i % 2) /* first without, then with */
 			check_transpose(ctx, &edges, g, 0);
 		const size_t before = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		if (g->pattern_symmetric && i % 2)
-			CHECK_EQ_I(ctx->current_bytes - before, (size_t)edges.m * sizeof(uint32_t)); /* edge alone is extra */
+			/* edge alone is extra */
+			CHECK_EQ_I(ctx->current_bytes - before, (size_t)edges.m * sizeof(uint32_t));
 		const size_t after = ctx->current_bytes;
 		check_transpose(ctx, &edges, g, 1);
 		check_transpose(ctx, &edges, g, 0);
@@ -343,7 +366,8 @@ static void places_are_32_bits(void)
 	hg_context_free(ctx);
 }
 
-static void check_vector(hg_context *ctx, const float *device, int64_t n, const int64_t *degree, double power)
+static void check_vector(hg_context *ctx, const float *device, int64_t n, const int64_t *degree,
+                         double power)
 {
 	float *v = fetch(ctx, device, n, sizeof *v);
 	for (int64_t i = 0; i < n; i++)
@@ -364,7 +388,8 @@ static void norms_are_powers_of_degrees(void)
 			d[edges.dst[e]]++;
 			dc[edges.src[e]]++;
 		}
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, NULL, NULL, &g));
+		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, NULL,
+		                           NULL, &g));
 		CHECK_OK(hg__graph_norm(g, HG_NORM_NONE, &r, &c));
 		CHECK(!r && !c);
 		CHECK_OK(hg__graph_norm(g, HG_NORM_LEFT, &r, &c));
@@ -403,7 +428,8 @@ static void weights_come_in_both_types(void)
 	float *f = fetch(ctx, w32, 3, sizeof *f);
 	hg_half *h = fetch(ctx, w16, 3, sizeof *h);
 	CHECK(f[0] == 0.1f && f[1] == 7 && f[2] == 3);
-	CHECK(h[0] == hg_half_from_float(0.1f) && hg_half_to_float(h[1]) == 7 && hg_half_to_float(h[2]) == 3);
+	CHECK(h[0] == hg_half_from_float(0.1f) && hg_half_to_float(h[1]) == 7 &&
+	      hg_half_to_float(h[2]) == 3);
 	free(f);
 	free(h);
 	CHECK_STATUS(hg__graph_weight(g, HG_I32, &w32), HG_ERR_DTYPE);
@@ -432,7 +458,8 @@ static void symmetrize_adds_the_transpose(void)
 		hg_graph_facts f = HG_GRAPH_FACTS_INIT;
 		random_edges(&edges, i % 4);
 		const int weighted = i % 2;
-		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src, weighted ? edges.weight : NULL, NULL, &g));
+		CHECK_OK(hg_graph_from_coo(ctx, edges.rows, edges.cols, edges.m, edges.dst, edges.src,
+		                           weighted ? edges.weight : NULL, NULL, &g));
 		CHECK_OK(hg_graph_symmetrize(g, &s));
 		CHECK_OK(hg_graph_facts_get(s, &f));
 		CHECK(f.symmetric);
@@ -442,7 +469,8 @@ static void symmetrize_adds_the_transpose(void)
 				a[r][c] = NAN;
 		int64_t entries = 0;
 		for (int64_t e = 0; e < 2 * edges.m; e++) {
-			double *cell = e < edges.m ? &a[edges.dst[e]][edges.src[e]] : &a[edges.src[e - edges.m]][edges.dst[e - edges.m]];
+			double *cell = e < edges.m ? &a[edges.dst[e]][edges.src[e]]
+			                           : &a[edges.src[e - edges.m]][edges.dst[e - edges.m]];
 			const double w = weighted ? (double)edges.weight[e % edges.m] : 1;
 			entries += isnan(*cell);
 			*cell = isnan(*cell) ? w : fmax(*cell, w);
@@ -479,7 +507,8 @@ static void self_loops_come_where_there_are_none(void)
 	CHECK_OK(hg_graph_add_self_loops(g, &loops));
 	CHECK_EQ_I(hg_graph_edges(loops), 7);
 	CHECK_OK(hg_graph_download(loops, rowptr, col, w));
-	CHECK(memcmp(rowptr, expected_ptr, sizeof rowptr) == 0 && memcmp(col, expected, sizeof col) == 0 && memcmp(w, weights, sizeof w) == 0);
+	CHECK(memcmp(rowptr, expected_ptr, sizeof rowptr) == 0 &&
+	      memcmp(col, expected, sizeof col) == 0 && memcmp(w, weights, sizeof w) == 0);
 	hg_graph_free(loops);
 	hg_graph_free(g);
 	CHECK_OK(hg_graph_from_coo(ctx, 4, 5, 5, dst, src, weight, NULL, &g));
@@ -524,7 +553,8 @@ static void bad_batches_are_refused(void)
 {
 	hg_context *ctx = test_context();
 	const int32_t dst[] = {0, 1, 3, 4}, src[] = {1, 0, 4, 3};
-	const int64_t late[] = {1, 5}, early[] = {0, 4}, back[] = {0, 3, 2, 5}, cut[] = {0, 4, 5}, whole[] = {0, 5}, *ptr;
+	const int64_t late[] = {1, 5}, early[] = {0, 4}, back[] = {0, 3, 2, 5}, cut[] = {0, 4, 5},
+	              whole[] = {0, 5}, *ptr;
 	const int32_t *id;
 	hg_graph *g;
 	CHECK_OK(hg_graph_from_coo(ctx, 5, 5, 4, dst, src, NULL, NULL, &g));
@@ -554,7 +584,8 @@ static void bad_batches_are_refused(void)
 static void tiny_graphs(void)
 {
 	hg_context *ctx = test_context();
-	static const int64_t shape[][3] = {{0, 0, 0}, {1, 1, 0}, {5, 5, 0}, {1, 1, 1}, {0, 3, 0}, {3, 0, 0}};
+	static const int64_t shape[][3] = {{0, 0, 0}, {1, 1, 0}, {5, 5, 0},
+	                                   {1, 1, 1}, {0, 3, 0}, {3, 0, 0}};
 	const int32_t zero[1] = {0};
 	for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
 		hg_graph *g, *s;
@@ -564,7 +595,8 @@ static void tiny_graphs(void)
 		const int32_t *id;
 		const float *r, *c;
 		const void *w;
-		CHECK_OK(hg_graph_from_coo(ctx, shape[i][0], shape[i][1], shape[i][2], zero, zero, NULL, NULL, &g));
+		CHECK_OK(hg_graph_from_coo(ctx, shape[i][0], shape[i][1], shape[i][2], zero, zero, NULL,
+		                           NULL, &g));
 		CHECK_OK(hg_graph_facts_get(g, &f));
 		CHECK_EQ_I(f.symmetric, shape[i][0] == shape[i][1]);
 		CHECK_EQ_I(f.empty_rows, shape[i][0] - shape[i][2]);
@@ -646,15 +678,18 @@ enum { MANY = 3000000, MANY_NODES = 20000, HUB = 7 };
 static void many_edges(int32_t *dst, int32_t *src)
 {
 	for (int64_t e = 0; e < MANY; e++) {
-		dst[e] = e % 3 == 0 ? HUB : (int32_t)test_below(MANY_NODES); /* the hub alone has more than a chunk */
-		src[e] = (int32_t)test_below(e % 2 ? 50 : MANY_NODES);       /* many duplicates, and not */
+		/* the hub alone has more than a chunk */
+		dst[e] = e % 3 == 0 ? HUB : (int32_t)test_below(MANY_NODES);
+		src[e] = (int32_t)test_below(e % 2 ? 50 : MANY_NODES); /* many duplicates, and not */
 	}
 }
 
-/* Rows and columns ascend, and order, where there is one, is a permutation that ascends among equals. */
+/* Rows and columns ascend, and order, where there is one, is a permutation that ascends among
+ * equals. */
 static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, const int64_t *order)
 {
-	int64_t *rowptr = calloc(MANY_NODES + 1, sizeof *rowptr), *degree = calloc(MANY_NODES, sizeof *degree);
+	int64_t *rowptr = calloc(MANY_NODES + 1, sizeof *rowptr),
+	        *degree = calloc(MANY_NODES, sizeof *degree);
 	int32_t *col = calloc(MANY, sizeof *col);
 	char *seen = calloc(MANY, 1);
 	int64_t wrong = 0, checksum[2] = {0, 0};
@@ -684,11 +719,13 @@ static void check_many(hg_graph *g, const int32_t *dst, const int32_t *src, cons
 }
 
 /* Against sums taken edge by edge; the row of the hub and the first 50 columns are long. */
-static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight)
+static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *src,
+                                const float *weight)
 {
 	enum { SUMS = 2 * HG_NORMS };
 	double *sum = calloc((size_t)SUMS * MANY_NODES, sizeof *sum), most[SUMS] = {0};
-	int64_t *row = calloc(MANY_NODES, sizeof *row), *col = calloc(MANY_NODES, sizeof *col), loops = 0;
+	int64_t *row = calloc(MANY_NODES, sizeof *row), *col = calloc(MANY_NODES, sizeof *col),
+	        loops = 0;
 	hg_graph_facts f = HG_GRAPH_FACTS_INIT, again = HG_GRAPH_FACTS_INIT;
 	CHECK(sum && row && col);
 	for (int64_t e = 0; e < MANY; e++) {
@@ -710,7 +747,8 @@ static void check_facts_of_many(hg_graph *g, const int32_t *dst, const int32_t *
 			most[k] = fmax(most[k], sum[k * MANY_NODES + i]);
 	CHECK_OK(hg_graph_facts_get(g, &f));
 	for (int norm = 0; norm < HG_NORMS; norm++) {
-		CHECK_WITHIN(f.norm_row_sum[norm], most[norm], most[norm] * 3 * 0x1p-24); /* the factors are f32 */
+		/* the factors are f32 */
+		CHECK_WITHIN(f.norm_row_sum[norm], most[norm], most[norm] * 3 * 0x1p-24);
 		CHECK_WITHIN(f.norm_col_sum[norm], most[HG_NORMS + norm],
 		             most[HG_NORMS + norm] * 3 * 0x1p-24);
 	}
@@ -740,12 +778,14 @@ static void many_edges_are_sorted_in_little_memory(void)
 	CHECK_OK(hg_graph_from_coo(ctx, MANY_NODES, MANY_NODES, MANY, dst, src, NULL, NULL, &g));
 	test_note("unweighted: %.2f of the column ids", (double)ctx->peak_bytes / (double)col);
 	CHECK_EQ_I(ctx->current_bytes, (MANY_NODES + 1) * sizeof(int64_t) + col); /* no order is left */
-	/* a slice of the hub's million edges takes 16 bytes for each: 1.34 of the ids, and it is one third of all edges here */
+	/* a slice of the hub's million edges takes 16 bytes for each: 1.34 of the ids, and it is one
+	 * third of all edges here */
 	CHECK((double)ctx->peak_bytes <= 2.9 * (double)col);
 	check_many(g, dst, src, NULL);
 	CHECK_OK(hg__graph_csr_t(g, 0, &t));
 	CHECK(t.edge == NULL && !g->pattern_symmetric);
-	CHECK((double)ctx->current_bytes <= 2.4 * (double)col); /* both orientations, plans, no edge map */
+	/* both orientations, plans, no edge map */
+	CHECK((double)ctx->current_bytes <= 2.4 * (double)col);
 	hg_graph_free(g);
 	CHECK_OK(hg_graph_from_coo(ctx, MANY_NODES, MANY_NODES, MANY, dst, src, weight, order, &g));
 	check_many(g, dst, src, order);

@@ -1,6 +1,9 @@
-/* A run does not depend on how many of its epochs are queued without a wait, nor on where it is cut into
- * pieces, be it that a run ends there or that its progress function asks it to stop (which is what a
- * signal does in hg-train), also where weights outgrow the bounds that tapes rest on, or overflow behind a guard, in the
+/* A run does not depend on how many of its epochs are queued without a wait, nor on where it is cut
+ * into
+ * pieces, be it that a run ends there or that its progress function asks it to stop (which is what
+ * a
+ * signal does in hg-train), also where weights outgrow the bounds that tapes rest on, or overflow
+ * behind a guard, in the
  * middle of a group: what the host then decides holds from the same epoch on. */
 #include <stdio.h>
 #include <string.h>
@@ -12,21 +15,22 @@ enum { GROUPING_EPOCHS = 32, PIECES = 5 };
 
 typedef hg_context *(*open_fn)(void);
 
-/* Masters grow by about lr in an epoch, so that results pass 65504 some epochs after the first capture. */
+/* Masters grow by about lr in an epoch, so that results pass 65504 some epochs after the first
+ * capture. */
 struct setup {
 	const char *model, *policy;
 	float lr, lambda, dropout;
 };
 static const struct setup setups[] = {
-    {"gcn", "fp16", 0.01f, 0, 0},       {"gcn", "fp16", 300.0f, 0, 0},
-    {"gcn", "fp16", 300.0f, 0, 0.5f},   {"gcn", "fp16-discretized", 300.0f, 0, 0},
-    {"gcn", "fp16-naive", 300.0f, 0, 0}, {"gcn", "fp32", 300.0f, 0, 0.5f},
-    {"gin", "fp16", 0.01f, 0, 0},       {"gin", "fp16", 2.0f, 64.0f, 0},
-    {"gin", "fp16", 2.0f, 64.0f, 0.5f}, {"gin", "fp16-discretized", 2.0f, 64.0f, 0},
+    {"gcn", "fp16", 0.01f, 0, 0},          {"gcn", "fp16", 300.0f, 0, 0},
+    {"gcn", "fp16", 300.0f, 0, 0.5f},      {"gcn", "fp16-discretized", 300.0f, 0, 0},
+    {"gcn", "fp16-naive", 300.0f, 0, 0},   {"gcn", "fp32", 300.0f, 0, 0.5f},
+    {"gin", "fp16", 0.01f, 0, 0},          {"gin", "fp16", 2.0f, 64.0f, 0},
+    {"gin", "fp16", 2.0f, 64.0f, 0.5f},    {"gin", "fp16-discretized", 2.0f, 64.0f, 0},
     {"gin", "fp16-naive", 2.0f, 64.0f, 0}, {"gin", "fp32", 2.0f, 64.0f, 0.5f},
-    {"gat", "fp16", 0.01f, 0, 0},       {"gat", "fp16", 300.0f, 0, 0},
-    {"gat", "fp16", 300.0f, 0, 0.5f},   {"gat", "fp16-discretized", 300.0f, 0, 0},
-    {"gat", "fp16-naive", 300.0f, 0, 0}, {"gat", "fp32", 300.0f, 0, 0.5f},
+    {"gat", "fp16", 0.01f, 0, 0},          {"gat", "fp16", 300.0f, 0, 0},
+    {"gat", "fp16", 300.0f, 0, 0.5f},      {"gat", "fp16-discretized", 300.0f, 0, 0},
+    {"gat", "fp16-naive", 300.0f, 0, 0},   {"gat", "fp32", 300.0f, 0, 0.5f},
 };
 
 static hg_train_config config_of(const struct setup *s, int together, int eval_every)
@@ -50,7 +54,8 @@ static int stop_behind(void *user, const hg_train_event *event)
 
 /* All epochs in `pieces` runs, each from the state that the one before has left, in a new hg_train.
  * Every other piece is a run of all that is left, and stopped from outside where the piece ends. */
-static hg_state *state_after(open_fn open, const struct setup *s, int together, int eval_every, const int *piece, int pieces)
+static hg_state *state_after(open_fn open, const struct setup *s, int together, int eval_every,
+                             const int *piece, int pieces)
 {
 	int left = GROUPING_EPOCHS;
 	static struct small_run r;
@@ -97,7 +102,8 @@ static void pieces_text(const int *piece, int pieces, char *text, size_t size)
 		at += snprintf(text + at, size - (size_t)at, "%s%d", i ? "+" : "", piece[i]);
 }
 
-static void one_setup(open_fn open, const char *device, size_t k, int eval_every, int splits, int *late)
+static void one_setup(open_fn open, const char *device, size_t k, int eval_every, int splits,
+                      int *late)
 {
 	static const int whole[] = {GROUPING_EPOCHS}, together[] = {1, 2, 4, 16};
 	const struct setup *s = &setups[k];
@@ -113,9 +119,12 @@ static void one_setup(open_fn open, const char *device, size_t k, int eval_every
 				piece[0] = GROUPING_EPOCHS;
 			pieces_text(piece, pieces, text, sizeof text);
 			hg_state *found = state_after(open, s, together[g], eval_every, piece, pieces);
-			CHECK_MSG(alone->step == found->step && alone->loss_scale.skipped == found->loss_scale.skipped,
-			          "%s: %s %s lr %g, evaluated every %d, %d together, %s epochs: %lld skipped, %lld one by one", device, s->model, s->policy, (double)s->lr,
-			          eval_every, together[g], text, (long long)found->loss_scale.skipped, (long long)alone->loss_scale.skipped);
+			CHECK_MSG(alone->step == found->step &&
+			              alone->loss_scale.skipped == found->loss_scale.skipped,
+			          "%s: %s %s lr %g, evaluated every %d, %d together, %s epochs: %lld skipped, "
+			          "%lld one by one",
+			          device, s->model, s->policy, (double)s->lr, eval_every, together[g], text,
+			          (long long)found->loss_scale.skipped, (long long)alone->loss_scale.skipped);
 			check_same_state(alone, found, 0);
 			hg_state_free(found);
 		}
@@ -136,7 +145,8 @@ static void runs_are_the_same_in_any_groups(void)
 		for (size_t e = 0; e < 2; e++) {
 			int late = 0;
 			for (size_t k = 0; k < sizeof setups / sizeof setups[0]; k++)
-				one_setup(devices[d].open, devices[d].name, k, looks[e].eval_every, looks[e].splits, &late);
+				one_setup(devices[d].open, devices[d].name, k, looks[e].eval_every, looks[e].splits,
+				          &late);
 			CHECK_MSG(late >= 6, "only %d of the runs overflowed behind a guard", late);
 		}
 }

@@ -12,12 +12,14 @@
 static void the_first_line_and_its_largest_number_win(void)
 {
 	CHECK(!hg__trips(65519.996f) && !hg__trips(-65519.996f) && !hg__trips(0.0f));
-	CHECK(hg__trips(65520.0f) && hg__trips(-65520.0f) && hg__trips(INFINITY) && hg__trips(-INFINITY) && hg__trips(NAN));
+	CHECK(hg__trips(65520.0f) && hg__trips(-65520.0f) && hg__trips(INFINITY) &&
+	      hg__trips(-INFINITY) && hg__trips(NAN));
 	CHECK_EQ_I(hg__trip_line(0), -1);
-	const uint64_t early = hg__trip_word(3, -70000.0f), larger = hg__trip_word(3, 80000.0f), infinite = hg__trip_word(3, -INFINITY),
-	               late = hg__trip_word(4, NAN);
+	const uint64_t early = hg__trip_word(3, -70000.0f), larger = hg__trip_word(3, 80000.0f),
+	               infinite = hg__trip_word(3, -INFINITY), late = hg__trip_word(4, NAN);
 	CHECK_EQ_I(hg__trip_line(early), 3);
-	CHECK(hg__trip_most(early) == 70000.0f && hg__trip_most(larger) == 80000.0f && isinf(hg__trip_most(infinite)) && isnan(hg__trip_most(late)));
+	CHECK(hg__trip_most(early) == 70000.0f && hg__trip_most(larger) == 80000.0f &&
+	      isinf(hg__trip_most(infinite)) && isnan(hg__trip_most(late)));
 	CHECK(late < early && early < larger && larger < infinite && infinite < hg__trip_word(3, NAN));
 	CHECK_EQ_I(hg__trip_line(hg__trip_word(0, 65520.0f)), 0);
 }
@@ -53,8 +55,10 @@ static uint64_t scene_close(struct scene *s)
 	return word;
 }
 
-/* value(row, col) where there is an element, and what must not be looked at, infinity, behind the last column. */
-static struct hg__mat matrix(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols, float (*value)(const void *, int64_t, int64_t), const void *env)
+/* value(row, col) where there is an element, and what must not be looked at, infinity, behind the
+ * last column. */
+static struct hg__mat matrix(struct scene *s, hg_dtype dtype, int64_t rows, int64_t cols,
+                             float (*value)(const void *, int64_t, int64_t), const void *env)
 {
 	struct hg__mat m = {NULL, rows, cols, hg__leading(cols), dtype};
 	float *wide = calloc((size_t)(rows * m.ld) + 1, sizeof *wide);
@@ -64,7 +68,9 @@ static struct hg__mat matrix(struct scene *s, hg_dtype dtype, int64_t rows, int6
 		wide[i] = i % m.ld < cols ? value(env, i / m.ld, i % m.ld) : INFINITY;
 		half[i] = hg_half_from_float(wide[i]);
 	}
-	CHECK_OK(hg__buffer_upload(s->ctx, rows * m.ld, hg_dtype_size(dtype), dtype == HG_F16 ? (void *)half : (void *)wide, "test", &s->data[s->buffers]));
+	CHECK_OK(hg__buffer_upload(s->ctx, rows * m.ld, hg_dtype_size(dtype),
+	                           dtype == HG_F16 ? (void *)half : (void *)wide, "test",
+	                           &s->data[s->buffers]));
 	m.data = s->data[s->buffers++].data;
 	free(wide);
 	free(half);
@@ -89,28 +95,36 @@ static void a_pass_sees_every_element(void)
 		hg_dtype dtype;
 		float value;
 		int trips;
-	} kinds[] = {{HG_F16, INFINITY, 1},   {HG_F16, -INFINITY, 1}, {HG_F16, NAN, 1},    {HG_F16, 65504.0f, 0},
-	             {HG_F32, 65519.996f, 0}, {HG_F32, 65520.0f, 1},  {HG_F32, -1e30f, 1}, {HG_F32, NAN, 1}};
+	} kinds[] = {{HG_F16, INFINITY, 1}, {HG_F16, -INFINITY, 1},  {HG_F16, NAN, 1},
+	             {HG_F16, 65504.0f, 0}, {HG_F32, 65519.996f, 0}, {HG_F32, 65520.0f, 1},
+	             {HG_F32, -1e30f, 1},   {HG_F32, NAN, 1}};
 	static const int64_t shapes[][2] = {{1, 1}, {7, 3}, {300, 4}, {33, 41}, {5, 1000}, {2000, 64}};
 	for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
 		for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
 			for (int end = 0; end < 2; end++) {
 				const int64_t rows = shapes[i][0], cols = shapes[i][1];
-				const struct spot spot = {end ? rows - 1 : rows / 3, end ? cols - 1 : cols / 2, kinds[k].value, -3.0f};
+				const struct spot spot = {end ? rows - 1 : rows / 3, end ? cols - 1 : cols / 2,
+				                          kinds[k].value, -3.0f};
 				struct scene s;
 				const struct hg__trip trip = scene_open(&s, test_context(), 11);
-				const struct hg__guard_args args = {matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), trip};
+				const struct hg__guard_args args = {
+				    matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), trip};
 				CHECK_OK(s.ctx->backend->kernels->guard(s.ctx, &args));
-				const uint64_t word = scene_close(&s), expected = kinds[k].trips ? hg__trip_word(11, kinds[k].value) : 0;
-				CHECK_MSG(isnan(kinds[k].value) ? hg__trip_line(word) == 11 && isnan(hg__trip_most(word)) : word == expected,
-				          "[%lld, %lld], %s %g: word %llx, expected %llx", (long long)rows, (long long)cols, hg_dtype_name(kinds[k].dtype),
-				          (double)kinds[k].value, (unsigned long long)word, (unsigned long long)expected);
+				const uint64_t word = scene_close(&s),
+				               expected = kinds[k].trips ? hg__trip_word(11, kinds[k].value) : 0;
+				CHECK_MSG(isnan(kinds[k].value)
+				              ? hg__trip_line(word) == 11 && isnan(hg__trip_most(word))
+				              : word == expected,
+				          "[%lld, %lld], %s %g: word %llx, expected %llx", (long long)rows,
+				          (long long)cols, hg_dtype_name(kinds[k].dtype), (double)kinds[k].value,
+				          (unsigned long long)word, (unsigned long long)expected);
 			}
 }
 
 /* ---- aggregations ---- */
 
-/* Row 0 has `degree` neighbours, the others one. All elements of a column are the same: 1, or `large` in column `col`. */
+/* Row 0 has `degree` neighbours, the others one. All elements of a column are the same: 1, or
+ * `large` in column `col`. */
 struct hub {
 	int64_t degree, cols, col;
 	float large;
@@ -138,7 +152,8 @@ static void hub_open(struct scene *s, const struct hub *h)
 		dst[e] = e < h->degree ? 0 : (int32_t)(e - h->degree + 1);
 		src[e] = (int32_t)(e % h->degree + 1);
 	}
-	CHECK_OK(hg_graph_from_coo(s->ctx, h->degree + 1, h->degree + 1, m, dst, src, NULL, NULL, &s->graph));
+	CHECK_OK(hg_graph_from_coo(s->ctx, h->degree + 1, h->degree + 1, m, dst, src, NULL, NULL,
+	                           &s->graph));
 	CHECK_OK(hg__graph_csr(s->graph, &s->args.csr));
 	free(dst);
 	free(src);
@@ -151,8 +166,9 @@ static void sums_are_looked_at_before_they_are_stored(void)
 		const char *what;
 		float alpha;
 		hg_accumulate accumulate;
-		int act, bias;  /* act EDGES: no X, sums of edge values */
-		float expected; /* of |Y| / (degree * large); 0: fits; INFINITY: only what is stored is known */
+		int act, bias; /* act EDGES: no X, sums of edge values */
+		/* of |Y| / (degree * large); 0: fits; INFINITY: only what is stored is known */
+		float expected;
 	} ways[] = {
 	    {"sum", 1.0f, HG_ACC_F32, 0, 0, 1.0f},
 	    {"minus the sum", -1.0f, HG_ACC_F32, 0, 0, 1.0f},
@@ -196,14 +212,24 @@ static void sums_are_looked_at_before_they_are_stored(void)
 				if (ways[w].bias)
 					a->ending.b = matrix(&s, HG_F16, 1, cols, hub_bias, NULL);
 				CHECK_OK(s.ctx->backend->kernels->spmm(s.ctx, a));
-				const float most = (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
+				const float most =
+				    (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
 				const int stored =
-				    ways[w].act == EDGES ? s.ctx->backend->kind == HG_DEVICE_CUDA : isinf(most); /* the CPU sums edge values where it sums all else */
-				const float exact = stored ? INFINITY : isinf(most) ? (float)h.degree * h.large : most;
-				const int sticks = a->accumulate == HG_ACC_F16_NAIVE && h.large < 32.0f; /* at 32768: lost, but not too large */
-				const uint64_t word = scene_close(&s), expected = ways[w].expected == 0.0f || sticks ? 0 : hg__trip_word(2, exact);
-				CHECK_MSG(word == expected, "%s, %lld neighbours, column %lld of %lld: line %d, %g; expected %g", ways[w].what, (long long)h.degree,
-				          (long long)h.col, (long long)cols, hg__trip_line(word), (double)hg__trip_most(word), (double)hg__trip_most(expected));
+				    /* the CPU sums edge values where it sums all else */
+				    ways[w].act == EDGES ? s.ctx->backend->kind == HG_DEVICE_CUDA : isinf(most);
+				const float exact = stored        ? INFINITY
+				                    : isinf(most) ? (float)h.degree * h.large
+				                                  : most;
+				/* at 32768: lost, but not too large */
+				const int sticks = a->accumulate == HG_ACC_F16_NAIVE && h.large < 32.0f;
+				const uint64_t word = scene_close(&s), expected = ways[w].expected == 0.0f || sticks
+				                                                      ? 0
+				                                                      : hg__trip_word(2, exact);
+				CHECK_MSG(word == expected,
+				          "%s, %lld neighbours, column %lld of %lld: line %d, %g; expected %g",
+				          ways[w].what, (long long)h.degree, (long long)h.col, (long long)cols,
+				          hg__trip_line(word), (double)hg__trip_most(word),
+				          (double)hg__trip_most(expected));
 			}
 }
 
@@ -215,9 +241,11 @@ static void record_on(struct bench *b, hg_tape *t, float alpha, int relu)
 	const hg_var in = hg_tape_variable(t, b->tensor[0], "x");
 	hg_var y = hg_spmm(t, b->graph, in, hg_none(), HG_NORM_NONE, alpha);
 	y = relu ? hg_relu(t, y) : y;
-	const hg_var logits = hg_concat(t, y, hg_linear(t, y, hg_tape_param(t, hg_params_find(b->params, "w")), hg_none()));
+	const hg_var logits = hg_concat(
+	    t, y, hg_linear(t, y, hg_tape_param(t, hg_params_find(b->params, "w")), hg_none()));
 	const hg_var label = hg_tape_input(t, b->tensor[1], "labels", 0);
-	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_softmax_xent(t, logits, label, hg_none()) : logits));
+	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_softmax_xent(t, logits, label, hg_none())
+	                                                : logits));
 }
 
 static void fill_x(struct bench *b, int64_t count, float x)
@@ -230,10 +258,12 @@ static void fill_x(struct bench *b, int64_t count, float x)
 	free(values);
 }
 
-static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t count, float x, float alpha, int relu)
+static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t count, float x,
+                   float alpha, int relu)
 {
 	bench_open(b, test_context(), policy, mode);
-	int32_t *dst = calloc((size_t)count + 1, sizeof *dst), *src = calloc((size_t)count + 1, sizeof *src);
+	int32_t *dst = calloc((size_t)count + 1, sizeof *dst),
+	        *src = calloc((size_t)count + 1, sizeof *src);
 	const float weight = 1.0f;
 	const int32_t labels[2] = {-1, 0};
 	CHECK(dst && src);
@@ -254,7 +284,8 @@ static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t coun
 
 static void what_the_loss_does_not_read_trips_all_the_same(void)
 {
-	hg_policy guard = hg_policy_fp16(), alone = hg_policy_fp16(), batches = hg_policy_fp16_discretized();
+	hg_policy guard = hg_policy_fp16(), alone = hg_policy_fp16(),
+	          batches = hg_policy_fp16_discretized();
 	alone.replan = 0;
 	const struct {
 		const char *what;
@@ -282,11 +313,14 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 		for (int k = 0; k < 3; k++) { /* call by call; captured, where that can be */
 			CHECK_OK(hg_step_run(step, 1));
 			CHECK_OK(hg_step_read(step, 0, &loss, &info));
-			CHECK_MSG((info.tripped >= 0) == rows[i].trips, "%s: step %d tripped at %d", rows[i].what, k, info.tripped);
+			CHECK_MSG((info.tripped >= 0) == rows[i].trips, "%s: step %d tripped at %d",
+			          rows[i].what, k, info.tripped);
 			if (rows[i].trips) {
-				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f);
+				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
+				      info.loss_scale == 65536.0f);
 				CHECK(strncmp(hg__line_title(&b.tape->line[info.tripped]), "spmm", 4) == 0);
-				CHECK_MSG(info.tripped_amax == rows[i].amax, "%s: %g", rows[i].what, (double)info.tripped_amax);
+				CHECK_MSG(info.tripped_amax == rows[i].amax, "%s: %g", rows[i].what,
+				          (double)info.tripped_amax);
 			}
 		}
 		hg_step_free(step);
@@ -320,7 +354,8 @@ static void what_was_only_looked_at_is_forgotten(void)
 				CHECK_OK(hg_step_run(step, 1));
 				CHECK_OK(hg_step_read(step, 0, NULL, &info));
 			}
-			CHECK_MSG(info.applied && info.tripped == -1, "by hand %d, step %d: %s", by_hand, k, hg_step_reason_text(info.reason));
+			CHECK_MSG(info.applied && info.tripped == -1, "by hand %d, step %d: %s", by_hand, k,
+			          hg_step_reason_text(info.reason));
 		}
 		hg_step_free(step);
 		hg_optim_free(optim);
@@ -328,7 +363,8 @@ static void what_was_only_looked_at_is_forgotten(void)
 	}
 }
 
-/* A loop of one's own: the node is named, replanned, the tape recorded again, and the next step applied. */
+/* A loop of one's own: the node is named, replanned, the tape recorded again, and the next step
+ * applied. */
 static void a_loop_of_ones_own_goes_on(void)
 {
 	struct bench b;

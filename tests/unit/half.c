@@ -5,17 +5,21 @@
 #include "harness.h"
 #include "precision/half.h"
 
-/* Conversions against a second method that shares nothing with the first: numbers as multiples of a unit, by ldexp and nearbyint in f64. */
+/* Conversions against a second method that shares nothing with the first: numbers as multiples of a
+ * unit, by ldexp and nearbyint in f64. */
 
 /* sign * n * 2^(e - 25), from the definition of binary16. */
 static double decode(hg_half h)
 {
 	const int exponent = h >> 10 & 31, fraction = h & 1023;
-	const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+	const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+	                         : exponent     ? ldexp(1024 + fraction, exponent - 25)
+	                                        : ldexp(fraction, -24);
 	return h & 0x8000 ? -magnitude : magnitude;
 }
 
-/* The nearest multiple of the unit in the last place at |x|, 2^(e - 10) with e >= -14; nearbyint rounds ties to even. */
+/* The nearest multiple of the unit in the last place at |x|, 2^(e - 10) with e >= -14; nearbyint
+ * rounds ties to even. */
 static hg_half encode(double x)
 {
 	const hg_half sign = signbit(x) ? 0x8000 : 0;
@@ -54,9 +58,11 @@ static void every_half_is_a_float(void)
 		const double d = decode(h);
 		if (isnan(d)) {
 			CHECK_MSG(isnan(f), "0x%04x is a NaN", i);
-			CHECK_EQ_I(bits(f), (uint32_t)(h & 0x8000) << 16 | 0x7FC00000u | (uint32_t)(h & 0x3FF) << 13);
+			CHECK_EQ_I(bits(f),
+			           (uint32_t)(h & 0x8000) << 16 | 0x7FC00000u | (uint32_t)(h & 0x3FF) << 13);
 		} else {
-			CHECK_MSG((double)f == d && !signbit(f) == !signbit(d), "0x%04x gave %g, expected %g", i, (double)f, d);
+			CHECK_MSG((double)f == d && !signbit(f) == !signbit(d), "0x%04x gave %g, expected %g",
+			          i, (double)f, d);
 		}
 	}
 }
@@ -80,11 +86,14 @@ static void same(double x)
 	}
 }
 
-/* Around every half and every midpoint of two neighbours, the last one (65504, 65536) included: the point, one float ulp and one double ulp to each side. */
+/* Around every half and every midpoint of two neighbours, the last one (65504, 65536) included: the
+ * point, one float ulp and one double ulp to each side. */
 static void every_neighbourhood_rounds_right(void)
 {
 	for (int i = 0; i < 0x7C00; i++) {
-		const double low = decode((hg_half)i), high = i == 0x7BFF ? 65536.0 : decode((hg_half)(i + 1)), point[2] = {low, (low + high) / 2};
+		const double low = decode((hg_half)i),
+		             high = i == 0x7BFF ? 65536.0 : decode((hg_half)(i + 1)),
+		             point[2] = {low, (low + high) / 2};
 		for (int p = 0; p < 2; p++)
 			for (int sign = -1; sign <= 1; sign += 2) {
 				const double x = sign * point[p];
@@ -97,12 +106,15 @@ static void every_neighbourhood_rounds_right(void)
 	}
 }
 
-/* A double a little above a midpoint becomes the midpoint itself as a float, and then the tie goes the wrong way. One rounding does not. */
+/* A double a little above a midpoint becomes the midpoint itself as a float, and then the tie goes
+ * the wrong way. One rounding does not. */
 static void doubles_are_rounded_once(void)
 {
 	int caught = 0;
 	for (int i = 0; i < 0x7C00; i++) {
-		const double low = decode((hg_half)i), high = i == 0x7BFF ? 65536.0 : decode((hg_half)(i + 1)), middle = (low + high) / 2;
+		const double low = decode((hg_half)i),
+		             high = i == 0x7BFF ? 65536.0 : decode((hg_half)(i + 1)),
+		             middle = (low + high) / 2;
 		for (int sign = -1; sign <= 1; sign += 2) {
 			const double x = middle * (1 + sign * 0x1p-40);
 			same(x);
@@ -175,14 +187,16 @@ __attribute__((target("f16c"))) static float hardware_float(hg_half h)
 	return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
 
-/* Bit 29 of ecx, leaf 1; not every compiler knows its name. AVX says that the system saves the registers. */
+/* Bit 29 of ecx, leaf 1; not every compiler knows its name. AVX says that the system saves the
+ * registers. */
 static int has_f16c(void)
 {
 	unsigned a, b, c, d;
 	return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u);
 }
 
-/* Bit for bit, NaNs included. The stride is odd and near 2^32 / golden ratio: its multiples spread evenly over all bit patterns. */
+/* Bit for bit, NaNs included. The stride is odd and near 2^32 / golden ratio: its multiples spread
+ * evenly over all bit patterns. */
 static void the_hardware_agrees(void)
 {
 	if (!has_f16c())
@@ -191,7 +205,8 @@ static void the_hardware_agrees(void)
 		CHECK_EQ_I(bits(hardware_float((hg_half)i)), bits(hg_half_to_float((hg_half)i)));
 	uint32_t u = 0;
 	for (int i = 0; i < 1 << 24; i++, u += 2654435761u)
-		CHECK_MSG(hardware_half(from_bits(u)) == hg_half_from_float(from_bits(u)), "float 0x%08x", u);
+		CHECK_MSG(hardware_half(from_bits(u)) == hg_half_from_float(from_bits(u)), "float 0x%08x",
+		          u);
 }
 #else
 static void the_hardware_agrees(void)
@@ -203,13 +218,16 @@ static void the_hardware_agrees(void)
 static void facts_of_types(void)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
-	CHECK(f16->size == 2 && f16->is_float && f16->max == decode(0x7BFF) && f16->min_normal == decode(0x0400) && f16->min_subnormal == decode(1));
+	CHECK(f16->size == 2 && f16->is_float && f16->max == decode(0x7BFF) &&
+	      f16->min_normal == decode(0x0400) && f16->min_subnormal == decode(1));
 	CHECK(f16->u == 0x1p-11 && f16->overflow == 65520);
-	CHECK(f32->size == 4 && f32->max == (double)FLT_MAX && f32->min_normal == (double)FLT_MIN && f32->u == (double)FLT_EPSILON / 2);
+	CHECK(f32->size == 4 && f32->max == (double)FLT_MAX && f32->min_normal == (double)FLT_MIN &&
+	      f32->u == (double)FLT_EPSILON / 2);
 	CHECK(isinf((float)f32->overflow) && !isinf((float)nextafter(f32->overflow, 0)));
 	CHECK(hg_dtype_size(HG_I64) == 8 && hg_dtype_size(HG_U8) == 1 && hg_dtype_size(HG_I32) == 4);
 	CHECK_STR(hg_dtype_name(HG_F16), "f16");
-	CHECK(hg_dtype_get(HG_DTYPE_COUNT) == NULL && hg_dtype_get((hg_dtype)-1) == NULL && hg_dtype_size((hg_dtype)99) == 0);
+	CHECK(hg_dtype_get(HG_DTYPE_COUNT) == NULL && hg_dtype_get((hg_dtype)-1) == NULL &&
+	      hg_dtype_size((hg_dtype)99) == 0);
 	CHECK_STR(hg_dtype_name((hg_dtype)99), "unknown");
 }
 

@@ -1,5 +1,6 @@
-/* Every public header twice, the single ones before the one that includes them: none depends on what came before, none minds coming again. (That each compiles
- * alone, as C11 and as C++17, is another test: see tests/CMakeLists.txt.) */
+/* Every public header twice, the single ones before the one that includes them: none depends on
+ * what came before, none minds coming again. (That each compiles alone, as C11 and as C++17, is
+ * another test: see tests/CMakeLists.txt.) */
 #include "halfgraph/train.h"
 
 #include "halfgraph/tensor.h"
@@ -48,18 +49,24 @@
 static void every_init_says_its_size(void)
 {
 	const struct test_inits i = test_inits_make();
-	CHECK(i.context.size == sizeof i.context && i.memory.size == sizeof i.memory && i.facts.size == sizeof i.facts);
-	CHECK(i.loss_scale.size == sizeof i.loss_scale && i.plan.size == sizeof i.plan && i.optim.size == sizeof i.optim && i.step.size == sizeof i.step);
-	CHECK(i.input.size == sizeof i.input && i.data.size == sizeof i.data && i.data.input.size == sizeof i.data.input && i.report.size == sizeof i.report);
-	CHECK(i.locality.size == sizeof i.locality && i.order.size == sizeof i.order && i.order_report.size == sizeof i.order_report);
+	CHECK(i.context.size == sizeof i.context && i.memory.size == sizeof i.memory &&
+	      i.facts.size == sizeof i.facts);
+	CHECK(i.loss_scale.size == sizeof i.loss_scale && i.plan.size == sizeof i.plan &&
+	      i.optim.size == sizeof i.optim && i.step.size == sizeof i.step);
+	CHECK(i.input.size == sizeof i.input && i.data.size == sizeof i.data &&
+	      i.data.input.size == sizeof i.data.input && i.report.size == sizeof i.report);
+	CHECK(i.locality.size == sizeof i.locality && i.order.size == sizeof i.order &&
+	      i.order_report.size == sizeof i.order_report);
 	CHECK(i.doctor.size == sizeof i.doctor);
-	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config && i.step_launch.size == sizeof i.step_launch);
+	CHECK(i.planted.size == sizeof i.planted && i.step_config.size == sizeof i.step_config &&
+	      i.step_launch.size == sizeof i.step_launch);
 }
 
 static void defaults_are_the_documented_ones(void)
 {
 	const struct test_inits i = test_inits_make();
-	CHECK(i.context.device == HG_DEVICE_AUTO && i.context.log == NULL && i.context.log_level == HG_LOG_WARN && i.context.allocator.alloc == NULL);
+	CHECK(i.context.device == HG_DEVICE_AUTO && i.context.log == NULL &&
+	      i.context.log_level == HG_LOG_WARN && i.context.allocator.alloc == NULL);
 	CHECK(i.loss_scale.enabled && i.loss_scale.init_scale == 65536.0f);
 	CHECK(i.optim.kind == HG_ADAM && i.optim.lr == 0.01f && i.optim.eps == 1e-8f);
 	CHECK(i.input.x_amax < 0 && i.data.input.x_amax < 0);
@@ -68,12 +75,15 @@ static void defaults_are_the_documented_ones(void)
 /* Types that programs store must stay what they are. */
 static void small_types_have_fixed_sizes(void)
 {
-	CHECK(sizeof(hg_half) == 2 && sizeof(hg_var) == 4 && sizeof(hg_status) == 4 && sizeof(hg_dtype) == 4);
+	CHECK(sizeof(hg_half) == 2 && sizeof(hg_var) == 4 && sizeof(hg_status) == 4 &&
+	      sizeof(hg_dtype) == 4);
 	CHECK(HG_F16 == 0 && HG_F32 == 1 && HG_I32 == 2 && HG_I64 == 3 && HG_U8 == 4);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(every_init_says_its_size), TEST(defaults_are_the_documented_ones), TEST(small_types_have_fixed_sizes)};
+	static const struct test_case cases[] = {TEST(every_init_says_its_size),
+	                                         TEST(defaults_are_the_documented_ones),
+	                                         TEST(small_types_have_fixed_sizes)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -1,4 +1,5 @@
-/* All the device memory of a training run: the printed plan is the peak, and too little of it is told before the run. */
+/* All the device memory of a training run: the printed plan is the peak, and too little of it is
+ * told before the run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static hg_context *limited_context(size_t limit)
 	return ctx;
 }
 
-/* An asymmetric graph, so that both orientations are needed; `symmetric`: the same and its transpose. */
+/* An asymmetric graph, so that both orientations are needed; `symmetric`: the same and its
+ * transpose. */
 static void scene_data(struct scene *s, hg_context *ctx, hg_dtype state, int symmetric)
 {
 	int32_t *dst = calloc(EDGES, sizeof *dst), *src = calloc(EDGES, sizeof *src);
@@ -40,7 +42,8 @@ static void scene_data(struct scene *s, hg_context *ctx, hg_dtype state, int sym
 	CHECK(dst && src && x && s->label);
 	for (int e = 0; e < EDGES; e++) {
 		const int pair = symmetric ? e / 2 : e, back = symmetric && e % 2;
-		const int32_t i = (int32_t)((int64_t)pair * 7919 % NODES), j = (int32_t)((int64_t)pair * 104729 % 2999 * (pair % 17) % NODES);
+		const int32_t i = (int32_t)((int64_t)pair * 7919 % NODES),
+		              j = (int32_t)((int64_t)pair * 104729 % 2999 * (pair % 17) % NODES);
 		dst[e] = back ? j : i;
 		src[e] = back ? i : j;
 	}
@@ -100,22 +103,28 @@ static void the_plan_is_the_peak(void)
 				CHECK_OK(hg_tape_print(hg_train_tape(s.train), show, NULL));
 			CHECK_OK(hg_train_run(s.train, &report));
 			const double ratio = (double)report.peak_bytes / (double)info.total_bytes;
-			test_note("%s%s: peak %zu, plan %zu (graphs %zu, arena %zu), ratio %.3f", *model, symmetric ? ", symmetric" : "", report.peak_bytes,
-			          info.total_bytes, info.graph_bytes, info.arena_bytes, ratio);
+			test_note("%s%s: peak %zu, plan %zu (graphs %zu, arena %zu), ratio %.3f", *model,
+			          symmetric ? ", symmetric" : "", report.peak_bytes, info.total_bytes,
+			          info.graph_bytes, info.arena_bytes, ratio);
 			CHECK(ratio >= 0.9 && ratio <= 1.1);
-			CHECK_EQ_I(info.total_bytes, info.graph_bytes + info.input_bytes + info.param_bytes + info.arena_bytes + info.workspace_bytes + info.library_bytes +
-			                                 info.observer_bytes + info.other_bytes);
+			CHECK_EQ_I(info.total_bytes, info.graph_bytes + info.input_bytes + info.param_bytes +
+			                                 info.arena_bytes + info.workspace_bytes +
+			                                 info.library_bytes + info.observer_bytes +
+			                                 info.other_bytes);
 			scene_close(&s);
 		}
 }
 
-/* One CSR and one plan for a symmetric graph; both orientations, but no map of edges, for another one without weights. */
+/* One CSR and one plan for a symmetric graph; both orientations, but no map of edges, for another
+ * one without weights. */
 static void graphs_keep_what_they_need(void)
 {
-	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t), factors = 2 * NODES * sizeof(float);
+	const size_t csr = (NODES + 1) * sizeof(int64_t) + EDGES * sizeof(int32_t),
+	             factors = 2 * NODES * sizeof(float);
 	const size_t parts =
-	    (NODES + EDGES / 32) * sizeof(struct hg__plan_part); /* one a row and less than one an item, which has 64 edges here, or 32 beside a cut */
-	const size_t slack = csr / 6;                            /* the plan: items are short here */
+	    /* one a row and less than one an item, which has 64 edges here, or 32 beside a cut */
+	    (NODES + EDGES / 32) * sizeof(struct hg__plan_part);
+	const size_t slack = csr / 6; /* the plan: items are short here */
 	for (int symmetric = 0; symmetric < 2; symmetric++) {
 		struct scene s;
 		hg_plan_info info = HG_PLAN_INFO_INIT;
@@ -164,7 +173,8 @@ static void a_limit_is_a_limit(void)
 	hg_context_free(ctx);
 }
 
-/* A machine that has less than a program asks for, and a system that would promise it all the same. */
+/* A machine that has less than a program asks for, and a system that would promise it all the
+ * same. */
 enum { THERE_IS = 40 << 20 };
 static hg_status little_memory(hg_context *ctx, size_t *total, size_t *available)
 {
@@ -173,7 +183,8 @@ static hg_status little_memory(hg_context *ctx, size_t *total, size_t *available
 	return HG_OK;
 }
 
-/* Weights come before the tape counts what a run needs: they are refused by name where the program would be ended when it writes to them. */
+/* Weights come before the tape counts what a run needs: they are refused by name where the program
+ * would be ended when it writes to them. */
 static void weights_that_no_machine_has_are_refused(void)
 {
 	hg_context *ctx = test_context();
@@ -189,7 +200,8 @@ static void weights_that_no_machine_has_are_refused(void)
 	CHECK_OK(hg_params_create(ctx, NULL, &params));
 	ctx->backend = &small;
 	CHECK_OK(hg_params_add(params, "fits", 1024, 4096, HG_INIT_ZEROS, 0, NULL));
-	CHECK_STATUS(hg_params_add(params, "conv0.weight", 4096, 4096, HG_INIT_ZEROS, 0, NULL), HG_ERR_NOMEM);
+	CHECK_STATUS(hg_params_add(params, "conv0.weight", 4096, 4096, HG_INIT_ZEROS, 0, NULL),
+	             HG_ERR_NOMEM);
 	test_note("%s", hg_context_error(ctx));
 	CHECK_CONTAINS(hg_context_error(ctx), "no device memory for f32 [4096, 4096], 67108864 bytes");
 	CHECK_EQ_I(hg_params_count(params), 1);
@@ -202,7 +214,8 @@ static void weights_that_no_machine_has_are_refused(void)
 	hg_context_free(ctx);
 }
 
-/* Scores of edges are made again for the backward of the leaky rectifier, or, in a tape that keeps them, not: the same gradients to the last bit. */
+/* Scores of edges are made again for the backward of the leaky rectifier, or, in a tape that keeps
+ * them, not: the same gradients to the last bit. */
 static void what_is_made_again_is_the_same(void)
 {
 	struct scene s;
@@ -217,8 +230,10 @@ static void what_is_made_again_is_the_same(void)
 	for (int kept = 0; kept < 2; kept++) {
 		hg_tape *tape = NULL;
 		CHECK_OK(hg_tape_create(params, HG_TRAIN, &tape));
-		const hg_var u = hg_linear(tape, hg_tape_input(tape, s.x, "x", -1.0), hg_tape_param(tape, w), HG_NONE);
-		const hg_var score = hg_sddmm_add(tape, s.graph, hg_head_mean(tape, u, 16), hg_head_mean(tape, u, 16));
+		const hg_var u =
+		    hg_linear(tape, hg_tape_input(tape, s.x, "x", -1.0), hg_tape_param(tape, w), HG_NONE);
+		const hg_var score =
+		    hg_sddmm_add(tape, s.graph, hg_head_mean(tape, u, 16), hg_head_mean(tape, u, 16));
 		hg_tape_observe(tape, 0); /* its arena would have room for both */
 		if (kept)
 			hg_tape_keep(tape, score);
@@ -243,7 +258,8 @@ static void what_is_made_again_is_the_same(void)
 	scene_close(&s);
 }
 
-/* An evaluation in the arena of the training tape: both compute what they would in their own, and what one held is gone after the other. */
+/* An evaluation in the arena of the training tape: both compute what they would in their own, and
+ * what one held is gone after the other. */
 static void tapes_take_turns_in_an_arena(void)
 {
 	struct scene s;
@@ -260,8 +276,10 @@ static void tapes_take_turns_in_an_arena(void)
 	for (int i = 0; i < 3; i++) { /* the lender, a borrower, and one with an arena of its own */
 		y[i] = calloc((size_t)NODES * 16, sizeof(float));
 		CHECK_OK(hg_tape_create(params, i ? HG_EVAL : HG_TRAIN, &tape[i]));
-		const hg_var u = hg_linear(tape[i], hg_tape_input(tape[i], s.x, "x", -1.0), hg_tape_param(tape[i], w), HG_NONE);
-		const hg_var h = hg_spmm(tape[i], s.graph, hg_relu(tape[i], u), HG_NONE, HG_NORM_RIGHT, 1.0f);
+		const hg_var u = hg_linear(tape[i], hg_tape_input(tape[i], s.x, "x", -1.0),
+		                           hg_tape_param(tape[i], w), HG_NONE);
+		const hg_var h =
+		    hg_spmm(tape[i], s.graph, hg_relu(tape[i], u), HG_NONE, HG_NORM_RIGHT, 1.0f);
 		out[i] = i ? h : hg_mse(tape[i], h, hg_scale(tape[i], u, 0.5f), HG_NONE);
 		hg_tape_keep(tape[i], out[i]);
 		if (i == 1)
@@ -269,7 +287,8 @@ static void tapes_take_turns_in_an_arena(void)
 		const size_t before = s.ctx->current_bytes - s.ctx->workspace_bytes;
 		CHECK_OK(hg_tape_compile(tape[i], out[i]));
 		if (i == 1)
-			CHECK(tape[1]->arena == tape[0]->arena && s.ctx->current_bytes - s.ctx->workspace_bytes < before + tape[1]->arena_bytes);
+			CHECK(tape[1]->arena == tape[0]->arena &&
+			      s.ctx->current_bytes - s.ctx->workspace_bytes < before + tape[1]->arena_bytes);
 	}
 	for (int turn = 0; turn < 3; turn++) {
 		CHECK_OK(hg_tape_forward(tape[0]));

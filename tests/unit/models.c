@@ -28,7 +28,8 @@ static void open_policy(struct fixture *f, const hg_policy *policy)
 	test_reseed(3);
 	for (int e = 0; e < M; e++) {
 		dst[e] = (int32_t)test_below(N);
-		src[e] = (int32_t)(dst[e] < 10 ? test_below(10) : 10 + test_below(N - 10)); /* two components: a batch can part them */
+		/* two components: a batch can part them */
+		src[e] = (int32_t)(dst[e] < 10 ? test_below(10) : 10 + test_below(N - 10));
 	}
 	for (int32_t i = 0; i < N; i++) {
 		for (int32_t c = 0; c < D; c++) {
@@ -83,11 +84,14 @@ static int64_t expected_elements(const hg_model_config *c)
 	if (strcmp(c->name, "gcn") == 0)
 		return hidden ? (D * h + h) + (hidden - 1) * (h * h + h) + (h * C + C) : D * C + C;
 	if (strcmp(c->name, "gin") == 0) {
-		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h; /* eps, second matrix, two gains and shifts */
+		/* eps, second matrix, two gains and shifts */
+		const int64_t rest = (c->eps_learnable ? 1 : 0) + h * h + 4 * h;
 		return (D * h + rest) + hidden * (h * h + rest) + (h * C + C);
 	}
 	const int64_t last = c->out_heads * C;
-	return hidden ? (D * hh + 3 * hh) + (hidden - 1) * (hh * hh + 3 * hh) + (hh * last + 2 * last + C) : D * last + 2 * last + C;
+	return hidden
+	           ? (D * hh + 3 * hh) + (hidden - 1) * (hh * hh + 3 * hh) + (hh * last + 2 * last + C)
+	           : D * last + 2 * last + C;
 }
 
 static void parameters_are_counted(void)
@@ -105,7 +109,8 @@ static void parameters_are_counted(void)
 			c.eps_learnable = layers % 2;
 			open_policy(&f, &policy);
 			CHECK_OK(hg_model_create(f.params, &c, &model));
-			CHECK_MSG(elements(f.params, 0) == expected_elements(&c), "%s, %d layers: %lld elements, expected %lld", *name, layers,
+			CHECK_MSG(elements(f.params, 0) == expected_elements(&c),
+			          "%s, %d layers: %lld elements, expected %lld", *name, layers,
 			          (long long)elements(f.params, 0), (long long)expected_elements(&c));
 			CHECK_EQ_I(elements(f.params, 1), strcmp(*name, "gin") == 0 ? layers * 4 * 6 : 0);
 			CHECK_EQ_I(hg_model_get_config(model)->layers, layers);
@@ -160,8 +165,9 @@ static void logits_of(struct fixture *f, hg_model *model, int sparse, float *out
 	hg_tape_free(tape);
 }
 
-/* Narrow and wide layers (aggregation before and after the product), sparse and dense features. In f32 the two ways differ by rounding alone: of each logit
- * at most 2^-12 of its size and that of its neighbours, far above what sums of 30 terms through two layers can do (about 2^-17). */
+/* Narrow and wide layers (aggregation before and after the product), sparse and dense features. In
+ * f32 the two ways differ by rounding alone: of each logit at most 2^-12 of its size and that of
+ * its neighbours, far above what sums of 30 terms through two layers can do (about 2^-17). */
 static void sparse_and_dense_features_agree(void)
 {
 	for (const char *const *name = hg_model_names(); *name; name++) {
@@ -261,7 +267,8 @@ static void mistakes_are_named(void)
 	close_all(&f);
 }
 
-/* Without memory on the way, a model leaves no parameter behind: the next attempt would find its names taken. */
+/* Without memory on the way, a model leaves no parameter behind: the next attempt would find its
+ * names taken. */
 static void a_model_that_fails_leaves_no_parameters(void)
 {
 	for (const char *const *name = hg_model_names(); *name; name++) {
@@ -277,7 +284,8 @@ static void a_model_that_fails_leaves_no_parameters(void)
 			memory.fail_at = k;
 			CHECK_EQ_I(hg_params_count(params), 0);
 			status = hg_model_create(params, &c, &model);
-			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM, "%s, allocation %lld: %s", *name, (long long)k, hg_context_error(ctx));
+			CHECK_MSG(status == HG_OK || status == HG_ERR_NOMEM, "%s, allocation %lld: %s", *name,
+			          (long long)k, hg_context_error(ctx));
 		}
 		CHECK(hg_params_count(params) > 0);
 		hg_model_free(model);
@@ -310,7 +318,8 @@ static void inputs_that_do_not_fit_are_named(void)
 	close_all(&f);
 }
 
-/* What is not recorded is no HG_NONE, which an optional operand would take, and the tape says why. */
+/* What is not recorded is no HG_NONE, which an optional operand would take, and the tape says
+ * why. */
 static void recording_mistakes_are_the_tapes(void)
 {
 	const hg_policy policy = hg_policy_fp16();
@@ -331,14 +340,17 @@ static void recording_mistakes_are_the_tapes(void)
 	in[2].x = other.x;
 	in[3].x = NULL;
 	in[3].x_sparse = other.x_sparse;
-	static const char *const parts[] = {"HG_MODEL_INPUT_INIT", "another context", "another context", "another context"};
+	static const char *const parts[] = {"HG_MODEL_INPUT_INIT", "another context", "another context",
+	                                    "another context"};
 	for (int i = -2; i < 4; i++) {
 		hg_tape *tape = NULL;
 		CHECK_OK(hg_tape_create(f.params, HG_TRAIN, &tape));
 		const hg_var y = hg_model_record(i == -2 ? NULL : model, tape, i < 0 ? NULL : &in[i]);
 		CHECK(y.id < 0 && y.id != HG_NONE.id);
 		CHECK_STATUS(hg_tape_status(tape), HG_ERR_ARG);
-		CHECK_CONTAINS(hg_context_error(f.ctx), i == -2 ? "model is NULL" : i == -1 ? "input is NULL" : parts[i]);
+		CHECK_CONTAINS(hg_context_error(f.ctx), i == -2   ? "model is NULL"
+		                                        : i == -1 ? "input is NULL"
+		                                                  : parts[i]);
 		hg_tape_free(tape);
 	}
 	hg_tape *tape = NULL;
@@ -363,7 +375,8 @@ static void a_shorter_config_is_completed(void)
 	c.size = offsetof(hg_model_config, negative_slope);
 	c.negative_slope = 7.0f; /* beyond what the caller's struct has */
 	CHECK_OK(hg_model_create(f.params, &c, &model));
-	CHECK(hg_model_get_config(model)->negative_slope == 0.2f && hg_model_get_config(model)->attention_dropout == 0.6f);
+	CHECK(hg_model_get_config(model)->negative_slope == 0.2f &&
+	      hg_model_get_config(model)->attention_dropout == 0.6f);
 	hg_model_free(model);
 	c.size = 0;
 	CHECK_STATUS(hg_model_create(f.params, &c, &model), HG_ERR_ARG);
@@ -379,11 +392,14 @@ static void the_cheaper_rows_are_gathered(void)
 		hg_dtype state;
 		int first;
 	} rows[] = {
-	    {2708, 64, 47, HG_F16, 0},    {2708, 47, 64, HG_F16, 1},     {2708, 64, 64, HG_F16, 0},    {2708, 41, 48, HG_F16, 1},   {2449029, 64, 47, HG_F16, 1},
-	    {2449029, 47, 64, HG_F16, 0}, {2449029, 100, 64, HG_F16, 0}, {2449029, 64, 64, HG_F16, 0}, {2449029, 64, 7, HG_F16, 0}, {2449029, 64, 47, HG_F32, 0},
+	    {2708, 64, 47, HG_F16, 0},     {2708, 47, 64, HG_F16, 1},    {2708, 64, 64, HG_F16, 0},
+	    {2708, 41, 48, HG_F16, 1},     {2449029, 64, 47, HG_F16, 1}, {2449029, 47, 64, HG_F16, 0},
+	    {2449029, 100, 64, HG_F16, 0}, {2449029, 64, 64, HG_F16, 0}, {2449029, 64, 7, HG_F16, 0},
+	    {2449029, 64, 47, HG_F32, 0},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		CHECK_EQ_I(hg__aggregate_first(rows[i].nodes, rows[i].in, rows[i].out, rows[i].state), rows[i].first);
+		CHECK_EQ_I(hg__aggregate_first(rows[i].nodes, rows[i].in, rows[i].out, rows[i].state),
+		           rows[i].first);
 }
 
 int main(int argc, char **argv)

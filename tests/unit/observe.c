@@ -1,4 +1,5 @@
-/* The observer of a step: what it says of each tensor is what the tensor held, wherever its memory went; and nobody can tell from the training that it is there. */
+/* The observer of a step: what it says of each tensor is what the tensor held, wherever its memory
+ * went; and nobody can tell from the training that it is there. */
 #include <math.h>
 #include <stdio.h>
 
@@ -46,7 +47,8 @@ static void rig_open(struct rig *r, hg_context *ctx, const char *model, hg_polic
 	if (model)
 		CHECK_OK(hg_model_create(r->b.params, &config, &r->model));
 	const hg_var loss =
-	    model ? hg_softmax_xent(r->b.tape, hg_model_record(r->model, r->b.tape, &input), hg_tape_input(r->b.tape, labels, "labels", -1.0), HG_NONE)
+	    model ? hg_softmax_xent(r->b.tape, hg_model_record(r->model, r->b.tape, &input),
+	                            hg_tape_input(r->b.tape, labels, "labels", -1.0), HG_NONE)
 	          : gcn(&r->b, r->b.tape, r->x, labels, NULL);
 	CHECK_MSG(hg_tape_compile(r->b.tape, loss) == HG_OK, "%s", hg_context_error(ctx));
 	CHECK_OK(hg_optim_create(r->b.params, &adam, &r->optim));
@@ -80,7 +82,8 @@ static hg_observer observer_of(const struct rig *r)
 static hg_observation observed(const struct rig *r, int64_t back, int64_t index)
 {
 	hg_observation o = HG_OBSERVATION_INIT;
-	CHECK_MSG(hg_step_observed(r->step, back, index, &o) == HG_OK, "%s", hg_context_error(r->b.ctx));
+	CHECK_MSG(hg_step_observed(r->step, back, index, &o) == HG_OK, "%s",
+	          hg_context_error(r->b.ctx));
 	return o;
 }
 
@@ -106,13 +109,15 @@ static void see(struct witness *w, int32_t line, int backward, const struct hg__
 		w->of[line][backward].zeros += size == 0.0;
 		w->of[line][backward].small += size > 0.0 && size < 0x1p-14;
 		w->of[line][backward].nonfinite += (uint64_t)!isfinite(size);
-		w->of[line][backward].amax = isfinite(size) && size > w->of[line][backward].amax ? size : w->of[line][backward].amax;
+		w->of[line][backward].amax =
+		    isfinite(size) && size > w->of[line][backward].amax ? size : w->of[line][backward].amax;
 	}
 	w->of[line][backward].seen = 1;
 	free(x);
 }
 
-static hg_status witness_node(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+static hg_status witness_node(void *user, const hg_tape *tape, int32_t line, int backward,
+                              const struct hg__call *call)
 {
 	CHECK(line < LINES);
 	if (!backward)
@@ -131,14 +136,15 @@ static void check_tensor(const struct witness *w, const struct rig *r, int64_t i
 	CHECK_EQ_I(all, o.rows * o.cols);
 	CHECK(o.subnormals == o.bin[0] && o.first_row == -1 && o.first_col == -1 && o.loss_scale > 0.0);
 	CHECK_MSG(o.amax <= o.bound, "%s: amax %g, bound %g", o.name, o.amax, o.bound);
-	CHECK(o.amax == 0.0 || o.headroom == log2((o.dtype == HG_F16 ? 65520.0 : 0x1.ffffffp127) / o.amax));
+	CHECK(o.amax == 0.0 ||
+	      o.headroom == log2((o.dtype == HG_F16 ? 65520.0 : 0x1.ffffffp127) / o.amax));
 	if (o.node < 0) {
 		CHECK(o.backward && *o.op == 0 && hg_params_find(r->b.params, o.name));
 		return;
 	}
 	CHECK_MSG(w->of[o.node][o.backward].seen, "%s", o.name);
-	CHECK_MSG(w->of[o.node][o.backward].amax == o.amax, "%s%s: amax %g, expected %g", o.backward ? "gradient of " : "", o.name, o.amax,
-	          w->of[o.node][o.backward].amax);
+	CHECK_MSG(w->of[o.node][o.backward].amax == o.amax, "%s%s: amax %g, expected %g",
+	          o.backward ? "gradient of " : "", o.name, o.amax, w->of[o.node][o.backward].amax);
 	CHECK_EQ_I(w->of[o.node][o.backward].zeros, o.zeros);
 	CHECK_EQ_I(w->of[o.node][o.backward].small, o.subnormals);
 	CHECK_EQ_I(w->of[o.node][o.backward].nonfinite, o.nonfinite);
@@ -226,7 +232,8 @@ static uint64_t fingerprint(const struct rig *r, double loss)
 static void training_is_the_same(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
-	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(), hg_policy_fp32()};
+	hg_policy policies[] = {hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive(),
+	                        hg_policy_fp32()};
 	static const struct {
 		int stays, every, per_launch;
 	} ways[] = {{0, -1, 1}, {0, 1, 1}, {1, -1, 4},          {1, 1, 4},
@@ -234,7 +241,8 @@ static void training_is_the_same(const void *item)
 	for (int m = 1; m < MODELS; m++)
 		for (int p = 0; p < 4; p++) {
 			uint64_t expected = 0;
-			policies[p].loss_scale.init_scale = policies[p].loss_scale.max_scale = 0x1p22f; /* skipped steps among them */
+			/* skipped steps among them */
+			policies[p].loss_scale.init_scale = policies[p].loss_scale.max_scale = 0x1p22f;
 			for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
 				struct rig r;
 				double loss = 0.0;
@@ -265,7 +273,8 @@ static void steps_are_remembered(const void *item)
 	CHECK_CONTAINS(hg_context_error(r.b.ctx), "less than the 0 observed steps");
 	for (int64_t ran = 0; ran < 60; ran += 4) {
 		CHECK_OK(hg_step_run(r.step, 4));
-		const int64_t now = ran + 4, seen = (now + 2) / 3, known = seen < HG_STEP_OBSERVED ? seen : HG_STEP_OBSERVED;
+		const int64_t now = ran + 4, seen = (now + 2) / 3,
+		              known = seen < HG_STEP_OBSERVED ? seen : HG_STEP_OBSERVED;
 		CHECK_EQ_I(observer_of(&r).steps, known);
 		for (int64_t back = 0; back < known; back++)
 			CHECK_EQ_I(observed(&r, back, 1).step, 3 * (seen - 1 - back));
@@ -296,7 +305,8 @@ static void steps_that_were_undone_are_forgotten(void)
 	CHECK(observer_of(&r).steps == 7 && observed(&r, 0, 0).step == 6);
 	CHECK_OK(r.b.ctx->backend->copy_in(r.b.ctx, r.b.params->step, &early, sizeof early));
 	CHECK_OK(hg_step_run(r.step, 1));
-	CHECK(observer_of(&r).steps == 4 && observed(&r, 0, 0).step == 3 && observed(&r, 1, 0).step == 2 && observed(&r, 3, 0).step == 0);
+	CHECK(observer_of(&r).steps == 4 && observed(&r, 0, 0).step == 3 &&
+	      observed(&r, 1, 0).step == 2 && observed(&r, 3, 0).step == 0);
 	rig_close(&r);
 }
 
@@ -319,7 +329,8 @@ static void off_is_off(void)
 	CHECK_EQ_I(info.observer_bytes, 0);
 	CHECK_OK(hg_step_run(r.step, 20));
 	const hg_observer off = observer_of(&r);
-	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.looks == 0 && off.headroom == INFINITY && !off.headroom_name);
+	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.looks == 0 &&
+	      off.headroom == INFINITY && !off.headroom_name);
 	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_STATE);
 	CHECK_CONTAINS(hg_context_error(r.b.ctx), "nobody observes");
 	rig_close(&r);
@@ -327,7 +338,8 @@ static void off_is_off(void)
 
 /* ---- what went wrong first ---- */
 
-/* One feature of one node becomes a NaN in step 5, which is none to be looked at: where all is there at its end, it is. */
+/* One feature of one node becomes a NaN in step 5, which is none to be looked at: where all is
+ * there at its end, it is. */
 static void a_bad_step_is_seen(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
@@ -363,7 +375,8 @@ static void a_bad_step_is_seen(const void *item)
 
 /* ---- sums in halves ---- */
 
-/* A hub that hears 5,000 nodes, each with a 1: in halves, one after the other, the sum sticks at 2048. */
+/* A hub that hears 5,000 nodes, each with a 1: in halves, one after the other, the sum sticks at
+ * 2048. */
 static void a_sum_that_sticks_is_seen(void)
 {
 	enum { LEAVES = 5000 };
@@ -383,13 +396,18 @@ static void a_sum_that_sticks_is_seen(void)
 				ones[i][0] = ones[i][1] = 1.0f;
 			bench_open(&r.b, test_context(), policies[p], HG_TRAIN);
 			hg_tape_observe(r.b.tape, stays);
-			CHECK_OK(hg_graph_from_coo(r.b.ctx, LEAVES + 1, LEAVES + 1, LEAVES + 10, dst, src, NULL, NULL, &r.b.graph));
-			const hg_var x = hg_tape_input(r.b.tape, tensor_of(&r.b, HG_F16, LEAVES + 1, 2, ones, HG_F32), "x", 1.0);
+			CHECK_OK(hg_graph_from_coo(r.b.ctx, LEAVES + 1, LEAVES + 1, LEAVES + 10, dst, src, NULL,
+			                           NULL, &r.b.graph));
+			const hg_var x = hg_tape_input(
+			    r.b.tape, tensor_of(&r.b, HG_F16, LEAVES + 1, 2, ones, HG_F32), "x", 1.0);
 			const hg_var w = hg_tape_param(r.b.tape, param(&r.b, "w", 2, 2));
 			hg_tape_scope(r.b.tape, "conv1");
 			const hg_var h = hg_spmm(r.b.tape, r.b.graph, x, HG_NONE, HG_NORM_NONE, 1.0f);
 			hg_tape_scope(r.b.tape, "conv2");
-			const hg_var y = hg_spmm(r.b.tape, r.b.graph, hg_linear(r.b.tape, hg_scale(r.b.tape, h, 0x1p-8f), w, HG_NONE), HG_NONE, HG_NORM_BOTH, 1.0f);
+			const hg_var y =
+			    hg_spmm(r.b.tape, r.b.graph,
+			            hg_linear(r.b.tape, hg_scale(r.b.tape, h, 0x1p-8f), w, HG_NONE), HG_NONE,
+			            HG_NORM_BOTH, 1.0f);
 			CHECK_OK(hg_tape_compile(r.b.tape, hg_mse(r.b.tape, y, x, HG_NONE)));
 			CHECK_OK(hg_optim_create(r.b.params, &adam, &r.optim));
 			rig_step(&r, 1, 0);
@@ -401,12 +419,16 @@ static void a_sum_that_sticks_is_seen(void)
 				sampled += o.swamping >= 0.0;
 				back += o.swamping >= 0.0 && o.backward;
 				if (o.swamping >= 0.0 && !o.backward && strcmp(o.layer, "conv1") == 0) {
-					CHECK_WITHIN(o.swamping, p == 0 ? 1 - 2048.0 / (double)LEAVES : 0.0, p == 0 ? 0x1p-24 : 64 * 0x1p-11);
+					CHECK_WITHIN(o.swamping, p == 0 ? 1 - 2048.0 / (double)LEAVES : 0.0,
+					             p == 0 ? 0x1p-24 : 64 * 0x1p-11);
 					CHECK(p != 0 || o.swamping_row == 7);
-					test_note("%s: %.4f of the sum is lost in row %lld", policies[p].name, o.swamping, (long long)o.swamping_row);
+					test_note("%s: %.4f of the sum is lost in row %lld", policies[p].name,
+					          o.swamping, (long long)o.swamping_row);
 				}
 			}
-			CHECK_EQ_I(sampled, p == 2 ? 0 : 3); /* two sums forward, the second one's gradient backward; nothing is to be learnt before the first */
+			/* two sums forward, the second one's gradient backward; nothing is to be learnt before
+			 * the first */
+			CHECK_EQ_I(sampled, p == 2 ? 0 : 3);
 			CHECK_EQ_I(back, p == 2 ? 0 : 1);
 			rig_close(&r);
 		}

@@ -1,4 +1,5 @@
-/* The observer's kernels against a host that counts one by one, by value and not by bits: integers, so every device must come to the same. */
+/* The observer's kernels against a host that counts one by one, by value and not by bits: integers,
+ * so every device must come to the same. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +51,20 @@ static double get(const struct scene *s, int64_t tensor, int64_t row, int64_t co
 {
 	const struct hg__mat *m = &s->row[tensor].mat;
 	const int64_t i = row * m->ld + col;
-	return m->dtype == HG_F16 ? (double)hg_half_to_float(((const hg_half *)s->host[tensor])[i]) : (double)((const float *)s->host[tensor])[i];
+	return m->dtype == HG_F16 ? (double)hg_half_to_float(((const hg_half *)s->host[tensor])[i])
+	                          : (double)((const float *)s->host[tensor])[i];
 }
 
-/* All bits equally likely, one element in `rare` not as it comes but small; the rest numbers that crowd in a few bins as those of training do. */
+/* All bits equally likely, one element in `rare` not as it comes but small; the rest numbers that
+ * crowd in a few bins as those of training do. */
 static void fill(struct scene *s, int64_t tensor, int wild)
 {
 	const struct hg__mat *m = &s->row[tensor].mat;
 	for (int64_t r = 0; r < m->rows; r++)
 		for (int64_t c = 0; c < m->cols; c++) {
 			const double x = test_below(3) ? 0.05 * test_normal() : 0.0;
-			const uint32_t tame = m->dtype == HG_F16 ? hg__half_from_double(x) : hg__float_bits((float)x);
+			const uint32_t tame =
+			    m->dtype == HG_F16 ? hg__half_from_double(x) : hg__float_bits((float)x);
 			put(s, tensor, r, c, wild ? (uint32_t)test_u64() : tame);
 		}
 }
@@ -69,7 +73,9 @@ static void upload(struct scene *s, int64_t every, int bad)
 {
 	int64_t chunks = 0;
 	const struct hg__step step = {.step = 0, .scale = {.scale = 512.0f}};
-	const size_t bytes = (size_t)(s->count * (1 + HG__OBSERVED_STEPS)) * sizeof(struct hg__observed) + (size_t)s->count * sizeof(uint32_t);
+	const size_t bytes =
+	    (size_t)(s->count * (1 + HG__OBSERVED_STEPS)) * sizeof(struct hg__observed) +
+	    (size_t)s->count * sizeof(uint32_t);
 	for (int64_t i = 0; i < s->count; i++) {
 		struct hg__mat *m = &s->row[i].mat;
 		struct hg__buffer data;
@@ -86,21 +92,23 @@ static void upload(struct scene *s, int64_t every, int bad)
 	CHECK_OK(s->ctx->backend->fill(s->ctx, s->state.data, 0, s->state.bytes));
 	CHECK_OK(s->ctx->backend->fill(s->ctx, s->ring.data, 0, s->ring.bytes));
 	struct hg__observed *counts = s->state.data;
-	s->args = (struct hg__observe_args){.due = {s->step.data, every, bad},
-	                                    .table = s->table.data,
-	                                    .count = s->count,
-	                                    .chunks = chunks,
-	                                    .counts = counts,
-	                                    .kept = counts + s->count,
-	                                    .most = (uint32_t *)(void *)(counts + s->count * (1 + HG__OBSERVED_STEPS)),
-	                                    .stride = s->count,
-	                                    .ring = s->ring.data,
-	                                    .closes = 1};
+	s->args = (struct hg__observe_args){
+	    .due = {s->step.data, every, bad},
+	    .table = s->table.data,
+	    .count = s->count,
+	    .chunks = chunks,
+	    .counts = counts,
+	    .kept = counts + s->count,
+	    .most = (uint32_t *)(void *)(counts + s->count * (1 + HG__OBSERVED_STEPS)),
+	    .stride = s->count,
+	    .ring = s->ring.data,
+	    .closes = 1};
 }
 
 static void look(struct scene *s, int64_t number, int64_t nonfinite)
 {
-	const struct hg__step step = {.step = number, .scale = {.scale = 512.0f}, .nonfinite = nonfinite};
+	const struct hg__step step = {
+	    .step = number, .scale = {.scale = 512.0f}, .nonfinite = nonfinite};
 	CHECK_OK(s->ctx->backend->copy_in(s->ctx, s->step.data, &step, sizeof step));
 	CHECK_OK(s->ctx->backend->kernels->observe(s->ctx, &s->args));
 }
@@ -143,7 +151,9 @@ static struct hg__observed count_by_value(const struct scene *s, int64_t tensor)
 			o.bin[bin_by_value(size)] += size != 0.0;
 			o.nonfinite += (uint64_t)!finite;
 			o.rank = !finite && !o.rank ? (uint64_t)(m->rows * m->cols - r * m->cols - c) : o.rank;
-			o.amax = finite && size > (double)hg__float_of_bits(o.amax) ? hg__float_bits((float)size) : o.amax;
+			o.amax = finite && size > (double)hg__float_of_bits(o.amax)
+			             ? hg__float_bits((float)size)
+			             : o.amax;
 		}
 	return o;
 }
@@ -162,12 +172,15 @@ static void check_place(const struct scene *s, int64_t place)
 		const struct hg__mat *m = &s->row[i].mat;
 		struct hg__observed found, left;
 		uint32_t most;
-		CHECK_OK(s->ctx->backend->copy_out(s->ctx, &found, s->args.kept + place * s->count + i, sizeof found));
+		CHECK_OK(s->ctx->backend->copy_out(s->ctx, &found, s->args.kept + place * s->count + i,
+		                                   sizeof found));
 		CHECK_OK(s->ctx->backend->copy_out(s->ctx, &left, s->args.counts + i, sizeof left));
 		CHECK_OK(s->ctx->backend->copy_out(s->ctx, &most, s->args.most + i, sizeof most));
 		for (int b = 0; b < HG__BINS; b++)
-			CHECK_MSG(found.bin[b] == expected.bin[b], "tensor %d, %s [%lld, %lld]: bin %d has %llu, expected %llu", (int)i, hg_dtype_name(m->dtype),
-			          (long long)m->rows, (long long)m->cols, b, (unsigned long long)found.bin[b], (unsigned long long)expected.bin[b]);
+			CHECK_MSG(found.bin[b] == expected.bin[b],
+			          "tensor %d, %s [%lld, %lld]: bin %d has %llu, expected %llu", (int)i,
+			          hg_dtype_name(m->dtype), (long long)m->rows, (long long)m->cols, b,
+			          (unsigned long long)found.bin[b], (unsigned long long)expected.bin[b]);
 		CHECK_EQ_I(found.zeros, expected.zeros);
 		CHECK_EQ_I(found.nonfinite, expected.nonfinite);
 		CHECK_EQ_I(found.rank, expected.rank);
@@ -200,9 +213,10 @@ static void every_half_has_its_bin(void)
 /* Where f32 goes on and f16 does not: beyond 65504, below 2^-14, and exponents at both ends. */
 static void floats_are_binned_as_halves(void)
 {
-	static const float edges[] = {65504.0f, 65505.0f, 65519.0f,      65520.0f,  65536.0f,  1e38f, 0x1p-14f,  0x1.fffffep-15f,
-	                              0x1p-24f, 0x1p-25f, 0x1p-126f,     0x1p-149f, 0.0f,      -0.0f, -65504.0f, -1e5f,
-	                              32768.0f, 1.0f,     0x1.fffffep0f, INFINITY,  -INFINITY, NAN,   3.0e38f,   0x1.fffffep127f};
+	static const float edges[] = {
+	    65504.0f, 65505.0f, 65519.0f,      65520.0f,  65536.0f,  1e38f, 0x1p-14f,  0x1.fffffep-15f,
+	    0x1p-24f, 0x1p-25f, 0x1p-126f,     0x1p-149f, 0.0f,      -0.0f, -65504.0f, -1e5f,
+	    32768.0f, 1.0f,     0x1.fffffep0f, INFINITY,  -INFINITY, NAN,   3.0e38f,   0x1.fffffep127f};
 	struct scene s = {.ctx = test_context()};
 	test_reseed(3);
 	add(&s, HG_F32, 4, (int64_t)(sizeof edges / sizeof *edges));
@@ -218,12 +232,14 @@ static void floats_are_binned_as_halves(void)
 	scene_close(&s);
 }
 
-/* One launch for tensors of every layout: rows of 1, 2, 4, padded and whole packs, nothing at all, one element, many chunks. kernels: NULL, or in place of the context's. */
+/* One launch for tensors of every layout: rows of 1, 2, 4, padded and whole packs, nothing at all,
+ * one element, many chunks. kernels: NULL, or in place of the context's. */
 static void look_at_shapes(const struct hg__kernels *kernels, int threads)
 {
 	static const struct {
 		int64_t rows, cols;
-	} shapes[] = {{1, 1}, {0, 5}, {777, 7}, {5, 0}, {3001, 4}, {129, 41}, {2, 2}, {70001, 8}, {1, 100003}, {4097, 1}, {33, 64}};
+	} shapes[] = {{1, 1}, {0, 5},     {777, 7},    {5, 0},    {3001, 4}, {129, 41},
+	              {2, 2}, {70001, 8}, {1, 100003}, {4097, 1}, {33, 64}};
 	for (int wild = 0; wild < 2; wild++)
 		for (int type = 0; type < 2; type++) {
 			struct scene s = {.ctx = test_context()};
@@ -289,7 +305,8 @@ static void the_first_that_is_not_finite(void)
 	}
 }
 
-/* Due by number, or by a bad gradient where that is asked for; places are taken in turn; a look that does not close takes none. */
+/* Due by number, or by a bad gradient where that is asked for; places are taken in turn; a look
+ * that does not close takes none. */
 static void what_is_due(void)
 {
 	for (int bad = 0; bad < 2; bad++) {
@@ -369,8 +386,9 @@ static void make_sums(struct sums *t, int32_t wrong, double part)
 			double sum = 0.0, size = 0.0;
 			for (int e = 0; e < EDGES; e++)
 				if (dst[e] == i) {
-					const double term =
-					    0.5 * (double)t->row_scale[i] * (double)t->col_scale[col[e]] * head_weight(t, e, c) * (double)hg_half_to_float(t->x[col[e]][c]);
+					const double term = 0.5 * (double)t->row_scale[i] *
+					                    (double)t->col_scale[col[e]] * head_weight(t, e, c) *
+					                    (double)hg_half_to_float(t->x[col[e]][c]);
 					sum += term;
 					size += fabs(term);
 				}
@@ -408,7 +426,8 @@ static void a_sum_that_lost_something_is_found(void)
 		                            .alpha = 0.5f,
 		                            .heads = HEADS};
 		CHECK_OK(hg__buffer_upload(t.ctx, 1, sizeof p, &p, "probe", &probe));
-		struct hg__spmm_probe_args args = {{step.data, 3, 0}, probe.data, 1, sizeof rows / sizeof *rows, counts.data};
+		struct hg__spmm_probe_args args = {
+		    {step.data, 3, 0}, probe.data, 1, sizeof rows / sizeof *rows, counts.data};
 		CHECK_OK(t.ctx->backend->kernels->spmm_probe(t.ctx, &args));
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
 		CHECK_EQ_I(found.swamped, 0); /* step 8 is none that is looked at */
@@ -417,9 +436,11 @@ static void a_sum_that_lost_something_is_found(void)
 		CHECK_OK(t.ctx->backend->copy_out(t.ctx, &found, counts.data, sizeof found));
 		const double deviation = (double)hg__float_of_bits((uint32_t)(found.swamped >> 32));
 		const int64_t row = (int64_t)(UINT32_MAX - (uint32_t)found.swamped);
-		CHECK_WITHIN(deviation, wrong < 0 ? 0.0 : 0.25, 0x1p-11 * 1.26); /* the store of Y rounds, and |Y| is at most 1.25 of the magnitudes */
+		/* the store of Y rounds, and |Y| is at most 1.25 of the magnitudes */
+		CHECK_WITHIN(deviation, wrong < 0 ? 0.0 : 0.25, 0x1p-11 * 1.26);
 		CHECK(wrong < 0 || row == wrong);
-		struct hg__buffer *const buffers[] = {&x, &y, &w, &row_scale, &col_scale, &sample, &probe, &counts, &step};
+		struct hg__buffer *const buffers[] = {&x,      &y,     &w,      &row_scale, &col_scale,
+		                                      &sample, &probe, &counts, &step};
 		for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
 			hg__buffer_free(t.ctx, buffers[i]);
 		hg_graph_free(t.graph);

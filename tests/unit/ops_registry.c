@@ -24,7 +24,8 @@ static void names_are_unique(void)
 	const struct hg__op *const *ops = hg__op_list(&count);
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < i; j++)
-			CHECK_MSG(strcmp(ops[i]->name, ops[j]->name) != 0, "two ops are called %s", ops[i]->name);
+			CHECK_MSG(strcmp(ops[i]->name, ops[j]->name) != 0, "two ops are called %s",
+			          ops[i]->name);
 }
 
 /* ops.def, the records and the table agree: line i is hg__op_NAME and calls itself NAME. */
@@ -42,10 +43,14 @@ static void names_are_those_of_the_list(void)
 		CHECK_STR(ops[i]->name, names[i]);
 }
 
-/* Good samples ask for what the op can take, whatever the extents; the sampler is a pure function of its arguments. */
+/* Good samples ask for what the op can take, whatever the extents; the sampler is a pure function
+ * of its arguments. */
 static void samples_hold_at_every_extent(void)
 {
-	static const struct hg__extent extents[] = {{0, 0, 1, 4, 1, HG_F16}, {1, 0, 1, 1, 1, HG_F32}, {5, 12, 2, 0, 3, HG_F16}, {33, 200, 4, 17, 8, HG_F32}};
+	static const struct hg__extent extents[] = {{0, 0, 1, 4, 1, HG_F16},
+	                                            {1, 0, 1, 1, 1, HG_F32},
+	                                            {5, 12, 2, 0, 3, HG_F16},
+	                                            {33, 200, 4, 17, 8, HG_F32}};
 	size_t count = 0;
 	const struct hg__op *const *ops = hg__op_list(&count);
 	for (size_t o = 0; o < count; o++)
@@ -60,7 +65,9 @@ static void samples_hold_at_every_extent(void)
 				CHECK_STR(a.what, b.what);
 				CHECK(memcmp(a.attr, b.attr, sizeof a.attr) == 0);
 				for (int k = 0; k < a.n_in; k++)
-					CHECK_MSG(a.in[k].shape.rows >= 0 && a.in[k].shape.cols >= 0, "%s, \"%s\": operand %d has a negative extent", ops[o]->name, a.what, k);
+					CHECK_MSG(a.in[k].shape.rows >= 0 && a.in[k].shape.cols >= 0,
+					          "%s, \"%s\": operand %d has a negative extent", ops[o]->name, a.what,
+					          k);
 			}
 		}
 }
@@ -173,8 +180,9 @@ static void a_hole_is_refused_by_name(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_record_is_complete),     TEST(names_are_unique),          TEST(names_are_those_of_the_list),
-	    TEST(samples_hold_at_every_extent), TEST(a_hole_is_refused_by_name),
+	    TEST(every_record_is_complete),    TEST(names_are_unique),
+	    TEST(names_are_those_of_the_list), TEST(samples_hold_at_every_extent),
+	    TEST(a_hole_is_refused_by_name),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -5,8 +5,9 @@
 #include "autograd/param.h"
 #include "harness.h"
 
-/* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to them: each quantity carries the largest error that its
- * roundings so far can have caused (first order, and 2 % for the rest). */
+/* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to
+ * them: each quantity carries the largest error that its roundings so far can have caused (first
+ * order, and 2 % for the rest). */
 
 enum { ROWS = 5, COLS = 13, SIZE = ROWS * COLS, TENSORS = 3, STEPS = 20 };
 static const double u = 0x1p-24, slack = 1.02;
@@ -24,12 +25,17 @@ struct method {
 };
 static const struct method methods[] = {
     {"sgd", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
-    {"sgd with weight decay", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
-    {"momentum", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
-    {"nesterov", {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 1, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"sgd with weight decay",
+     {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"momentum",
+     {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"nesterov",
+     {sizeof(hg_optim_config), HG_SGD, 0.1f, 0.01f, 0.9f, 1, 0.9f, 0.999f, 1e-8f, 0.0f}},
     {"adam", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
-    {"adam with L2", {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.05f, 0.0f, 0, 0.8f, 0.99f, 1e-6f, 0.0f}},
-    {"adamw", {sizeof(hg_optim_config), HG_ADAMW, 0.01f, 0.05f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
+    {"adam with L2",
+     {sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.05f, 0.0f, 0, 0.8f, 0.99f, 1e-6f, 0.0f}},
+    {"adamw",
+     {sizeof(hg_optim_config), HG_ADAMW, 0.01f, 0.05f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f}},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -40,7 +46,8 @@ static struct number decayed(double g, struct number w, double decay)
 	return (struct number){x, decay * w.e + slack * u * (fabs(decay * w.x) + fabs(x))};
 }
 
-static void sgd(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient)
+static void sgd(struct element *p, const hg_optim_config *c, double lr, double decay,
+                double gradient)
 {
 	const struct number g = decayed(gradient, p->w, decay);
 	const double mu = (double)c->momentum;
@@ -58,23 +65,31 @@ static void sgd(struct element *p, const hg_optim_config *c, double lr, double d
 	p->w = (struct number){w, p->w.e + lr * step.e + slack * u * (fabs(lr * step.x) + fabs(w))};
 }
 
-static void adam(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient, int t)
+static void adam(struct element *p, const hg_optim_config *c, double lr, double decay,
+                 double gradient, int t)
 {
 	const int decoupled = c->kind == HG_ADAMW;
 	const struct number g = decayed(gradient, p->w, decoupled ? 0.0 : decay);
 	const double b1 = (double)c->beta1, b2 = (double)c->beta2;
 	const double m = b1 * p->m.x + (1 - b1) * g.x, v = b2 * p->v.x + (1 - b2) * g.x * g.x;
-	/* at most four roundings on any path, each of a quantity not larger than these sums of magnitudes */
-	p->m = (struct number){m, b1 * p->m.e + (1 - b1) * g.e + 4 * slack * u * (2 * fabs(p->m.x) + fabs(g.x))};
-	p->v = (struct number){v, b2 * p->v.e + 2 * (1 - b2) * fabs(g.x) * g.e + 4 * slack * u * (p->v.x + (1 - b2) * g.x * g.x)};
-	const double mean = m / (1 - pow(b1, t)), root = sqrt(v / (1 - pow(b2, t))) + (double)c->eps, step = lr * mean / root;
+	/* at most four roundings on any path, each of a quantity not larger than these sums of
+	 * magnitudes */
+	p->m = (struct number){m, b1 * p->m.e + (1 - b1) * g.e +
+	                              4 * slack * u * (2 * fabs(p->m.x) + fabs(g.x))};
+	p->v = (struct number){v, b2 * p->v.e + 2 * (1 - b2) * fabs(g.x) * g.e +
+	                              4 * slack * u * (p->v.x + (1 - b2) * g.x * g.x)};
+	const double mean = m / (1 - pow(b1, t)), root = sqrt(v / (1 - pow(b2, t))) + (double)c->eps,
+	             step = lr * mean / root;
 	/* relative: half of v's by the root, and eight roundings */
-	const double step_e = lr * p->m.e / (1 - pow(b1, t)) / root + fabs(step) * (p->v.e / (2 * v) + 8 * u) * slack;
+	const double step_e =
+	    lr * p->m.e / (1 - pow(b1, t)) / root + fabs(step) * (p->v.e / (2 * v) + 8 * u) * slack;
 	const double shrink = decoupled ? 1 - lr * decay : 1.0, w = p->w.x * shrink - step;
-	p->w = (struct number){w, p->w.e + step_e + 4 * slack * u * (fabs(p->w.x) + fabs(step) + fabs(w))};
+	p->w =
+	    (struct number){w, p->w.e + step_e + 4 * slack * u * (fabs(p->w.x) + fabs(step) + fabs(w))};
 }
 
-static void reference_step(struct element *p, const hg_optim_config *c, double lr, double decay, double gradient, int t)
+static void reference_step(struct element *p, const hg_optim_config *c, double lr, double decay,
+                           double gradient, int t)
 {
 	if (c->kind == HG_SGD)
 		sgd(p, c, lr, decay, gradient);
@@ -101,8 +116,10 @@ static void bench_open(struct bench *b, const hg_optim_config *config, const hg_
 	for (int k = 0; k < TENSORS; k++) {
 		float values[SIZE];
 		if (k == 1)
-			CHECK_OK(hg_params_add(b->params, "statistics", 1, COLS, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &b->buffer));
-		CHECK_OK(hg_params_add(b->params, names[k], ROWS, COLS, HG_INIT_ZEROS, k == 2 ? HG_PARAM_F32 : 0, &b->param[k]));
+			CHECK_OK(hg_params_add(b->params, "statistics", 1, COLS, HG_INIT_ONES,
+			                       HG_PARAM_F32 | HG_PARAM_BUFFER, &b->buffer));
+		CHECK_OK(hg_params_add(b->params, names[k], ROWS, COLS, HG_INIT_ZEROS,
+		                       k == 2 ? HG_PARAM_F32 : 0, &b->param[k]));
 		for (int i = 0; i < SIZE; i++) {
 			values[i] = (float)test_normal();
 			b->state[k][i].w.x = (double)values[i];
@@ -135,7 +152,8 @@ static double gradients_make(struct bench *b, float scale)
 	for (int k = 0; k < TENSORS; k++) {
 		float scaled[SIZE];
 		for (int i = 0; i < SIZE; i++) {
-			b->gradient[k][i] = (float)((test_uniform() < 0.5 ? -1 : 1) * exp2(2 * test_uniform() - 1));
+			b->gradient[k][i] =
+			    (float)((test_uniform() < 0.5 ? -1 : 1) * exp2(2 * test_uniform() - 1));
 			scaled[i] = b->gradient[k][i] * scale;
 			square += (double)b->gradient[k][i] * (double)b->gradient[k][i];
 		}
@@ -161,9 +179,14 @@ static void weights_check(struct bench *b, const char *what)
 		const int narrow = hg_tensor_dtype(hg_param_working(b->param[k])) == HG_F16;
 		for (int i = 0; i < SIZE; i++) {
 			const struct number w = b->state[k][i].w;
-			CHECK_MSG(fabs((double)master[i] - w.x) <= w.e, "%s: tensor %d[%d] is %.9g, expected %.9g within %.3g", what, k, i, (double)master[i], w.x, w.e);
-			const float expected = narrow ? hg_half_to_float(hg_half_from_float(master[i])) : master[i];
-			CHECK_MSG(working[i] == expected, "%s: working copy of tensor %d[%d] is %.9g, expected %.9g", what, k, i, (double)working[i], (double)expected);
+			CHECK_MSG(fabs((double)master[i] - w.x) <= w.e,
+			          "%s: tensor %d[%d] is %.9g, expected %.9g within %.3g", what, k, i,
+			          (double)master[i], w.x, w.e);
+			const float expected =
+			    narrow ? hg_half_to_float(hg_half_from_float(master[i])) : master[i];
+			CHECK_MSG(working[i] == expected,
+			          "%s: working copy of tensor %d[%d] is %.9g, expected %.9g", what, k, i,
+			          (double)working[i], (double)expected);
 		}
 	}
 }
@@ -192,7 +215,8 @@ static void formulas_hold_for_20_steps(void)
 			reference_all(&b, &method->config, t);
 			weights_check(&b, method->name);
 			const hg_step_info info = info_of(&b);
-			CHECK(info.applied && info.nonfinite == 0 && !info.first_nonfinite && info.steps == t && info.skipped == 0);
+			CHECK(info.applied && info.nonfinite == 0 && !info.first_nonfinite && info.steps == t &&
+			      info.skipped == 0);
 			CHECK_WITHIN(info.grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* f64 sums */
 		}
 		float statistics[COLS];
@@ -203,7 +227,8 @@ static void formulas_hold_for_20_steps(void)
 	}
 }
 
-/* An infinite or undefined gradient: nothing moves but the scale; afterwards the formulas go on as if the step had not been. */
+/* An infinite or undefined gradient: nothing moves but the scale; afterwards the formulas go on as
+ * if the step had not been. */
 static void bad_steps_are_skipped_and_the_scale_moves(void)
 {
 	for (int which = 0; which < METHODS; which++) {
@@ -231,7 +256,9 @@ static void bad_steps_are_skipped_and_the_scale_moves(void)
 			weights_check(&b, methods[which].name);
 			const hg_step_info info = info_of(&b);
 			CHECK_EQ_I(info.applied, !bad);
-			CHECK_EQ_I(info.reason, bad ? HG_STEP_SKIPPED_BACKOFF : run % 4 == 0 ? HG_STEP_APPLIED_GREW : HG_STEP_APPLIED);
+			CHECK_EQ_I(info.reason, bad            ? HG_STEP_SKIPPED_BACKOFF
+			                        : run % 4 == 0 ? HG_STEP_APPLIED_GREW
+			                                       : HG_STEP_APPLIED);
 			CHECK_EQ_I(info.nonfinite, bad);
 			CHECK_EQ_I(info.steps, step);
 			CHECK_EQ_I(info.skipped, step - applied);
@@ -246,7 +273,8 @@ static void bad_steps_are_skipped_and_the_scale_moves(void)
 	}
 }
 
-/* Where all gradients together are longer than clip_norm, each moves its weight as one shortened by the same factor would; shorter ones are left alone. */
+/* Where all gradients together are longer than clip_norm, each moves its weight as one shortened by
+ * the same factor would; shorter ones are left alone. */
 static void long_gradients_are_clipped(void)
 {
 	for (int longer = 0; longer < 2; longer++) {
@@ -256,7 +284,8 @@ static void long_gradients_are_clipped(void)
 		test_reseed(9);
 		config.clip_norm = longer ? 1.5f : 1e3f;
 		bench_open(&b, &config, &policy);
-		const double norm = gradients_make(&b, info_of(&b).loss_scale), factor = longer ? 1.5 / norm : 1.0;
+		const double norm = gradients_make(&b, info_of(&b).loss_scale),
+		             factor = longer ? 1.5 / norm : 1.0;
 		CHECK_OK(hg_optim_step(b.optim));
 		CHECK_WITHIN(info_of(&b).grad_norm, norm, SIZE * TENSORS * 0x1p-52 * norm); /* as it was */
 		for (int k = 0; k < TENSORS; k++)
@@ -329,7 +358,8 @@ static void mistakes_are_named(void)
 	bench_close(&b);
 }
 
-/* Callers with older headers: what their struct lacks is at its default, what they cannot take is not written. */
+/* Callers with older headers: what their struct lacks is at its default, what they cannot take is
+ * not written. */
 static void shorter_structs_are_understood(void)
 {
 	struct bench b;
@@ -352,7 +382,8 @@ static void shorter_structs_are_understood(void)
 	bench_close(&b);
 }
 
-/* A weight beyond what tapes rest on is told with the first step that ran with it, and until a tape is recorded anew. */
+/* A weight beyond what tapes rest on is told with the first step that ran with it, and until a tape
+ * is recorded anew. */
 static void outgrown_weights_are_told(void)
 {
 	hg_context *ctx = test_context();

@@ -6,7 +6,8 @@
 
 #include "unit/faulty.h"
 
-/* Orders of the nodes: what they promise on odd graphs, what they find on planted ones, and that nothing but the order changes. */
+/* Orders of the nodes: what they promise on odd graphs, what they find on planted ones, and that
+ * nothing but the order changes. */
 
 void omp_set_num_threads(int threads); /* of OpenMP, which the library is built with */
 
@@ -48,7 +49,8 @@ static struct graph graph_of(int64_t n, int64_t m, const int32_t *dst, const int
 	for (int64_t e = 0; e < m; e++)
 		g.col[next[dst[e]]++] = src[e];
 	for (int64_t i = 0; i < n; i++)
-		qsort(g.col + g.rowptr[i], (size_t)(g.rowptr[i + 1] - g.rowptr[i]), sizeof *g.col, by_number);
+		qsort(g.col + g.rowptr[i], (size_t)(g.rowptr[i + 1] - g.rowptr[i]), sizeof *g.col,
+		      by_number);
 	free(next);
 	return g;
 }
@@ -73,7 +75,8 @@ static struct graph planted(int64_t n, int64_t m, int64_t size, int ring, int sc
 	for (int64_t i = 0; i < n && !scrambled; i++)
 		name[i] = (int32_t)i;
 	for (int64_t e = 0; e < m; e++) {
-		const int64_t i = test_below(n), near = ring ? (i + test_below(size)) % n : i / size * size + test_below(size);
+		const int64_t i = test_below(n),
+		              near = ring ? (i + test_below(size)) % n : i / size * size + test_below(size);
 		dst[e] = name[i];
 		src[e] = name[test_below(5) && near < n ? near : test_below(n)];
 	}
@@ -127,8 +130,10 @@ static void every_method_takes_odd_graphs(void)
 
 static void methods_do_what_they_say(void)
 {
-	/* a path whose nodes are 3 - 0 - 4 - 1 - 2, in both directions; a star with its hub at 5 beside it, one direction */
-	static const int32_t dst[] = {3, 0, 0, 4, 4, 1, 1, 2, 5, 5, 5, 9}, src[] = {0, 3, 4, 0, 1, 4, 2, 1, 6, 7, 8, 5};
+	/* a path whose nodes are 3 - 0 - 4 - 1 - 2, in both directions; a star with its hub at 5 beside
+	 * it, one direction */
+	static const int32_t dst[] = {3, 0, 0, 4, 4, 1, 1, 2, 5, 5, 5, 9},
+	                     src[] = {0, 3, 4, 0, 1, 4, 2, 1, 6, 7, 8, 5};
 	struct graph g = graph_of(10, 12, dst, src);
 	int32_t order[10], place[10];
 	find("rcm", &g, order, NULL);
@@ -148,7 +153,8 @@ static void methods_do_what_they_say(void)
 	graph_free(&g);
 }
 
-/* Communities whose numbers were scattered are found again: as good as the order in which they were planted. */
+/* Communities whose numbers were scattered are found again: as good as the order in which they were
+ * planted. */
 static void planted_communities_are_found(void)
 {
 	test_reseed(3);
@@ -158,17 +164,20 @@ static void planted_communities_are_found(void)
 	hg_order_report report = HG_ORDER_REPORT_INIT;
 	CHECK_OK(hg_order_locality(ideal.n, ideal.rowptr, ideal.col, NULL, &goal));
 	find("auto", &g, order, &report);
-	test_note("%s: near %.3f -> %.3f (planted %.3f), tile %.2f -> %.2f (%.2f)", report.method, report.before.near_miss, report.after.near_miss, goal.near_miss,
+	test_note("%s: near %.3f -> %.3f (planted %.3f), tile %.2f -> %.2f (%.2f)", report.method,
+	          report.before.near_miss, report.after.near_miss, goal.near_miss,
 	          report.before.tile_reuse, report.after.tile_reuse, goal.tile_reuse);
 	CHECK_STR(report.method, "community");
 	CHECK(report.before.near_miss > 2 * goal.near_miss);
-	CHECK(report.after.near_miss < 1.05 * goal.near_miss && report.after.tile_reuse > 0.95 * goal.tile_reuse);
+	CHECK(report.after.near_miss < 1.05 * goal.near_miss &&
+	      report.after.tile_reuse > 0.95 * goal.tile_reuse);
 	free(order);
 	graph_free(&g);
 	graph_free(&ideal);
 }
 
-/* A ring without borders between communities: at least 3/4 of what its order gains over a scattered one is found. */
+/* A ring without borders between communities: at least 3/4 of what its order gains over a scattered
+ * one is found. */
 static void a_ring_is_found(void)
 {
 	test_reseed(4);
@@ -178,8 +187,10 @@ static void a_ring_is_found(void)
 	hg_order_report report = HG_ORDER_REPORT_INIT;
 	CHECK_OK(hg_order_locality(ideal.n, ideal.rowptr, ideal.col, NULL, &goal));
 	find("community", &g, order, &report);
-	test_note("near %.3f -> %.3f (planted %.3f)", report.before.near_miss, report.after.near_miss, goal.near_miss);
-	CHECK(report.before.near_miss - report.after.near_miss > 0.75 * (report.before.near_miss - goal.near_miss));
+	test_note("near %.3f -> %.3f (planted %.3f)", report.before.near_miss, report.after.near_miss,
+	          goal.near_miss);
+	CHECK(report.before.near_miss - report.after.near_miss >
+	      0.75 * (report.before.near_miss - goal.near_miss));
 	free(order);
 	graph_free(&g);
 	graph_free(&ideal);
@@ -222,7 +233,8 @@ static void threads_change_nothing(void)
 	graph_free(&g);
 }
 
-/* A list of lines, the last used in front: how many of m edges a cache of `lines` misses in the second of two sweeps. */
+/* A list of lines, the last used in front: how many of m edges a cache of `lines` misses in the
+ * second of two sweeps. */
 static int64_t lru_misses(const struct graph *g, int64_t lines)
 {
 	int32_t *list = room(g->n, sizeof *list);
@@ -241,7 +253,8 @@ static int64_t lru_misses(const struct graph *g, int64_t lines)
 	return missed;
 }
 
-/* Working sets against a list that is searched. They are means over the sweep: exact for a random one, and within 2 points here. */
+/* Working sets against a list that is searched. They are means over the sweep: exact for a random
+ * one, and within 2 points here. */
 static void locality_is_that_of_caches(void)
 {
 	test_reseed(8);
@@ -268,7 +281,8 @@ static void locality_is_that_of_caches(void)
 
 static void rows_go_and_come_back(void)
 {
-	static const int32_t order[] = {2, 0, 3, 1}, twice[] = {0, 1, 1, 2}, outside[] = {0, 1, 2, 4}, below[] = {0, -1, 1, 2};
+	static const int32_t order[] = {2, 0, 3, 1}, twice[] = {0, 1, 1, 2}, outside[] = {0, 1, 2, 4},
+	                     below[] = {0, -1, 1, 2};
 	int32_t place[4];
 	const float rows[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
 	float there[4][2], back[4][2];
@@ -294,7 +308,8 @@ static int stop_at_once(void *user, const char *what, int64_t done, int64_t tota
 
 static void nonsense_is_refused(void)
 {
-	static const int64_t rowptr[] = {0, 1, 2, 3}, falling[] = {0, 2, 1, 3}, late[] = {1, 1, 2, 3}, ptr[] = {0, 1, 3}, bad_ptr[] = {0, 2, 1, 3};
+	static const int64_t rowptr[] = {0, 1, 2, 3}, falling[] = {0, 2, 1, 3}, late[] = {1, 1, 2, 3},
+	                     ptr[] = {0, 1, 3}, bad_ptr[] = {0, 2, 1, 3};
 	static const int32_t col[] = {1, 2, 0}, outside[] = {1, 3, 0};
 	int32_t order[3];
 	int calls = 0;
@@ -347,10 +362,13 @@ static hg_graph *batch_of_three(hg_context *ctx, struct edges *list)
 	for (int e = 0; e < EDGES; e++) {
 		const int32_t first = (int32_t)(80 * test_below(3));
 		list->dst[e] = first + (int32_t)test_below(80);
-		list->src[e] = first + (int32_t)(test_below(3) ? (list->dst[e] - first + 40 * test_below(2)) % 80 : test_below(80));
+		list->src[e] =
+		    first + (int32_t)(test_below(3) ? (list->dst[e] - first + 40 * test_below(2)) % 80
+		                                    : test_below(80));
 		list->weight[e] = (float)e;
 	}
-	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, list->dst, list->src, list->weight, NULL, &g));
+	CHECK_OK(
+	    hg_graph_from_coo(ctx, NODES, NODES, EDGES, list->dst, list->src, list->weight, NULL, &g));
 	CHECK_OK(hg_graph_set_batch(g, GRAPHS, ptr));
 	return g;
 }
@@ -408,7 +426,8 @@ static void graphs_refuse_what_does_not_fit(void)
 	for (int k = 0; k < NODES; k++)
 		order[k] = NODES - 1 - k;
 	CHECK_STATUS(hg_graph_permute(g, order, NULL, &out), HG_ERR_ARG);
-	CHECK_CONTAINS(hg_context_error(ctx), "permute: order[0] = 239 leaves graph 0 of the batch, which has nodes 0 .. 79");
+	CHECK_CONTAINS(hg_context_error(ctx),
+	               "permute: order[0] = 239 leaves graph 0 of the batch, which has nodes 0 .. 79");
 	CHECK(out == NULL);
 	order[0] = 5;
 	CHECK_STATUS(hg_graph_permute(g, order, NULL, &out), HG_ERR_ARG);
@@ -473,7 +492,8 @@ static int record(void *user, const hg_train_event *event)
 }
 
 /* Trained on the graph in this order (NULL: as it is), predictions brought back. */
-static void train(hg_context *ctx, hg_graph *g, const struct task *t, const int32_t *order, double *loss, int32_t *prediction)
+static void train(hg_context *ctx, hg_graph *g, const struct task *t, const int32_t *order,
+                  double *loss, int32_t *prediction)
 {
 	static struct task own;
 	int32_t found[NODES], same[NODES];
@@ -520,7 +540,8 @@ static double distance(const double *a, const double *b)
 	return most;
 }
 
-/* Sums are taken in another order and nothing else changes. How much that may be is measured: the distance of a curve in a random order. */
+/* Sums are taken in another order and nothing else changes. How much that may be is measured: the
+ * distance of a curve in a random order. */
 static void training_is_the_same(void)
 {
 	static struct edges list;
@@ -532,7 +553,8 @@ static void training_is_the_same(void)
 	hg_graph *g = NULL;
 	for (int e = 0; e < EDGES; e++) {
 		list.dst[e] = (int32_t)test_below(NODES);
-		list.src[e] = (int32_t)(e % 4 ? (list.dst[e] + CLASSES * test_below(NODES)) % NODES : test_below(NODES));
+		list.src[e] = (int32_t)(e % 4 ? (list.dst[e] + CLASSES * test_below(NODES)) % NODES
+		                              : test_below(NODES));
 	}
 	for (int i = 0; i < NODES; i++) {
 		t.label[i] = i % CLASSES;
@@ -552,7 +574,8 @@ static void training_is_the_same(void)
 		config.method = methods[k].name;
 		CHECK_OK(hg_graph_order(g, &config, order, NULL));
 		train(ctx, g, &t, order, ordered, found);
-		test_note("%s: distance %.3g, of a random order %.3g", methods[k].name, distance(plain, ordered), drift);
+		test_note("%s: distance %.3g, of a random order %.3g", methods[k].name,
+		          distance(plain, ordered), drift);
 		CHECK_WITHIN(distance(plain, ordered), 0, bound);
 		int different = 0; /* a logit may be as near to another as rounding reaches */
 		for (int i = 0; i < NODES; i++)
@@ -566,9 +589,18 @@ static void training_is_the_same(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(every_method_takes_odd_graphs), TEST(methods_do_what_they_say), TEST(planted_communities_are_found),   TEST(a_ring_is_found),
-	    TEST(auto_keeps_what_is_good),       TEST(threads_change_nothing),   TEST(locality_is_that_of_caches),      TEST(rows_go_and_come_back),
-	    TEST(nonsense_is_refused),           TEST(a_graph_is_permuted),      TEST(graphs_refuse_what_does_not_fit), TEST(every_allocation_may_fail),
+	    TEST(every_method_takes_odd_graphs),
+	    TEST(methods_do_what_they_say),
+	    TEST(planted_communities_are_found),
+	    TEST(a_ring_is_found),
+	    TEST(auto_keeps_what_is_good),
+	    TEST(threads_change_nothing),
+	    TEST(locality_is_that_of_caches),
+	    TEST(rows_go_and_come_back),
+	    TEST(nonsense_is_refused),
+	    TEST(a_graph_is_permuted),
+	    TEST(graphs_refuse_what_does_not_fit),
+	    TEST(every_allocation_may_fail),
 	    TEST(training_is_the_same),
 	};
 	return RUN_TESTS(argc, argv, cases);

@@ -28,7 +28,8 @@ static void storage_follows_the_policy(void)
 	hg_param *w = NULL, *eps = NULL, *mean = NULL, *v = NULL;
 	CHECK_OK(hg_params_add(half, "w", 5, 3, HG_INIT_GLOROT_UNIFORM, 0, &w));
 	CHECK_OK(hg_params_add(half, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &eps));
-	CHECK_OK(hg_params_add(half, "mean", 1, 7, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &mean));
+	CHECK_OK(
+	    hg_params_add(half, "mean", 1, 7, HG_INIT_ONES, HG_PARAM_F32 | HG_PARAM_BUFFER, &mean));
 	CHECK_OK(hg_params_add(full, "w", 5, 3, HG_INIT_GLOROT_UNIFORM, 0, &v));
 	CHECK_EQ_I(hg_tensor_dtype(hg_param_master(w)), HG_F32);
 	CHECK_EQ_I(hg_tensor_dtype(hg_param_working(w)), HG_F16);
@@ -38,7 +39,8 @@ static void storage_follows_the_policy(void)
 	CHECK(hg_param_working(mean) == hg_param_master(mean) && !hg_param_grad(mean));
 	CHECK(hg_param_working(v) == hg_param_master(v));
 	CHECK_EQ_I(hg_params_count(half), 3);
-	CHECK(hg_params_at(half, 1) == eps && hg_params_at(half, 3) == NULL && hg_params_at(half, -1) == NULL);
+	CHECK(hg_params_at(half, 1) == eps && hg_params_at(half, 3) == NULL &&
+	      hg_params_at(half, -1) == NULL);
 	CHECK(hg_params_find(half, "mean") == mean && hg_params_find(half, "nothing") == NULL);
 	CHECK_STR(hg_param_name(eps), "eps");
 	hg_params_free(half);
@@ -46,7 +48,8 @@ static void storage_follows_the_policy(void)
 	hg_context_free(ctx);
 }
 
-/* Glorot: |w| < sqrt(6 / (rows + cols)), Kaiming: < sqrt(1 / rows); mean 0 within 5 standard errors a / sqrt(3 n); the master alike under every policy. */
+/* Glorot: |w| < sqrt(6 / (rows + cols)), Kaiming: < sqrt(1 / rows); mean 0 within 5 standard errors
+ * a / sqrt(3 n); the master alike under every policy. */
 static void initial_values_are_a_function_of_seed_name_and_place(void)
 {
 	hg_context *ctx = test_context();
@@ -60,7 +63,8 @@ static void initial_values_are_a_function_of_seed_name_and_place(void)
 		hg_param *a = NULL, *b = NULL;
 		CHECK_OK(hg_params_add(half, rows[i].name, 100, 50, rows[i].init, 0, &a));
 		CHECK_OK(hg_params_add(full, rows[i].name, 100, 50, rows[i].init, 0, &b));
-		float *x = download(hg_param_master(a)), *y = download(hg_param_master(b)), *half_x = download(hg_param_working(a));
+		float *x = download(hg_param_master(a)), *y = download(hg_param_master(b)),
+		      *half_x = download(hg_param_working(a));
 		double sum = 0.0;
 		for (int k = 0; k < 5000; k++) {
 			CHECK(fabs((double)x[k]) <= rows[i].limit * (1.0 + 1e-6));
@@ -75,7 +79,8 @@ static void initial_values_are_a_function_of_seed_name_and_place(void)
 	}
 	hg_param *other = NULL;
 	CHECK_OK(hg_params_add(half, "another", 100, 50, HG_INIT_GLOROT_UNIFORM, 0, &other));
-	float *x = download(hg_param_master(hg_params_at(half, 0))), *y = download(hg_param_master(other));
+	float *x = download(hg_param_master(hg_params_at(half, 0))),
+	      *y = download(hg_param_master(other));
 	CHECK(memcmp(x, y, 5000 * sizeof *x) != 0);
 	free(x);
 	free(y);
@@ -95,7 +100,8 @@ static void set_refuses_what_f16_cannot_hold_and_changes_nothing(void)
 	CHECK_STATUS(hg_param_set(w, bad), HG_ERR_RANGE);
 	float *master = download(hg_param_master(w)), *working = download(hg_param_working(w));
 	CHECK(memcmp(master, good, sizeof good) == 0);
-	CHECK(working[0] == 1.5f && working[2] == 65504.0f && working[3] == hg_half_to_float(hg_half_from_float(0.1f)));
+	CHECK(working[0] == 1.5f && working[2] == 65504.0f &&
+	      working[3] == hg_half_to_float(hg_half_from_float(0.1f)));
 	CHECK_STATUS(hg_param_set(w, NULL), HG_ERR_ARG);
 	free(master);
 	free(working);

@@ -5,7 +5,8 @@
 #include "core/plan_parts.h"
 #include "unit/faulty.h"
 
-/* Plans, brought back to the host and compared with the brute-force reading of their contract in core/csr.h. */
+/* Plans, brought back to the host and compared with the brute-force reading of their contract in
+ * core/csr.h. */
 
 struct host_plan {
 	int64_t items, splits, *edge, *first, *last;
@@ -58,13 +59,17 @@ static void check_items(const struct host_plan *p, int64_t rows, int64_t m, int6
 	CHECK(p->edge[0] == 0 && p->row[0] == 0 && p->edge[p->items] == m && p->row[p->items] == rows);
 	for (int64_t k = 0; k < p->items; k++) {
 		const int64_t edges = p->edge[k + 1] - p->edge[k], ends = p->row[k + 1] - p->row[k];
-		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 && edges + ends <= p->work + hg__plan_reach(p->work, longest) + 1);
-		CHECK(k == 0 || k == p->items - 1 || p->edge[k + 1] - p->edge[k - 1] + p->row[k + 1] - p->row[k - 1] >= p->work);
+		CHECK(edges >= 0 && ends >= 0 && edges + ends >= 1 &&
+		      edges + ends <= p->work + hg__plan_reach(p->work, longest) + 1);
+		CHECK(k == 0 || k == p->items - 1 ||
+		      p->edge[k + 1] - p->edge[k - 1] + p->row[k + 1] - p->row[k - 1] >= p->work);
 	}
 }
 
-/* What a kernel does with a plan: add 1 for each edge to its row, through the staging slots where a row is split. owner[r] counts who finished row r. */
-static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m, const int64_t *rowptr, int64_t *sum, int64_t *owner)
+/* What a kernel does with a plan: add 1 for each edge to its row, through the staging slots where a
+ * row is split. owner[r] counts who finished row r. */
+static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m,
+                            const int64_t *rowptr, int64_t *sum, int64_t *owner)
 {
 	int64_t *slot = calloc((size_t)p->items * 2 + 1, sizeof *slot), seen = 0;
 	char *used = calloc((size_t)p->items * 2 + 1, 1);
@@ -93,7 +98,8 @@ static void run_as_a_kernel(const struct host_plan *p, int64_t rows, int64_t m, 
 	}
 	CHECK_EQ_I(seen, m);
 	for (int64_t s = 0; s < p->splits; s++) {
-		CHECK(p->first[s] < p->last[s] && p->last[s] < p->items && (s == 0 || p->split[s] > p->split[s - 1]));
+		CHECK(p->first[s] < p->last[s] && p->last[s] < p->items &&
+		      (s == 0 || p->split[s] > p->split[s - 1]));
 		for (int64_t k = p->first[s]; k <= p->last[s]; k++) {
 			const int64_t place = k < p->last[s] ? 2 * k + 1 : 2 * k;
 			CHECK(used[place] == 1);
@@ -135,9 +141,11 @@ static int64_t item_of(const struct host_plan *p, int64_t entry)
 }
 
 /* A part is what one item has of one row, all of it, and knows where its sum goes. */
-static void check_part(const struct host_plan *p, const int64_t *rowptr, const struct hg__plan_part *part)
+static void check_part(const struct host_plan *p, const int64_t *rowptr,
+                       const struct hg__plan_part *part)
 {
-	const int64_t begin = hg__part_begin(part), end = begin + hg__part_entries(part), row = part->row;
+	const int64_t begin = hg__part_begin(part), end = begin + hg__part_entries(part),
+	              row = part->row;
 	if (begin == end) {
 		CHECK(rowptr[row] == rowptr[row + 1] && part->slot == -1);
 		return;
@@ -145,11 +153,14 @@ static void check_part(const struct host_plan *p, const int64_t *rowptr, const s
 	const int64_t item = item_of(p, begin), first = p->edge[item], last = p->edge[item + 1];
 	CHECK_EQ_I(begin, rowptr[row] > first ? rowptr[row] : first);
 	CHECK_EQ_I(end, rowptr[row + 1] < last ? rowptr[row + 1] : last);
-	CHECK_EQ_I(part->slot, end < rowptr[row + 1] ? 2 * item + 1 : begin > rowptr[row] ? 2 * item : -1);
+	CHECK_EQ_I(part->slot, end < rowptr[row + 1] ? 2 * item + 1
+	                       : begin > rowptr[row] ? 2 * item
+	                                             : -1);
 }
 
 /* The list of parts has each part once, by class, and longest first where that is promised. */
-static void check_parts(hg_context *ctx, int64_t rows, const int64_t *rowptr, enum hg__part_order order)
+static void check_parts(hg_context *ctx, int64_t rows, const int64_t *rowptr,
+                        enum hg__part_order order)
 {
 	struct hg__plan *plan;
 	CHECK_OK(hg__plan_build(ctx, rows, rowptr[rows], rowptr, order, &plan));
@@ -189,7 +200,8 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 	CHECK_OK(hg__plan_build(ctx, rows, m, rowptr, HG__PARTS_NONE, &plan));
 	CHECK(plan->part == NULL && plan->parts == 0);
 	struct host_plan p = fetch_plan(ctx, plan);
-	int64_t *sum = calloc((size_t)rows + 1, sizeof *sum), *owner = calloc((size_t)rows + 1, sizeof *owner);
+	int64_t *sum = calloc((size_t)rows + 1, sizeof *sum),
+	        *owner = calloc((size_t)rows + 1, sizeof *owner);
 	CHECK(sum && owner);
 	int64_t longest = 0;
 	for (int64_t r = 0; r < rows; r++)
@@ -198,11 +210,13 @@ static void check_plan(hg_context *ctx, int64_t rows, const int64_t *rowptr)
 	CHECK(longest > 64 || p.splits == 0);
 	run_as_a_kernel(&p, rows, m, rowptr, sum, owner);
 	for (int64_t r = 0; r < rows; r++)
-		CHECK_MSG(owner[r] == 1 && sum[r] == rowptr[r + 1] - rowptr[r], "row %lld: finished %lld times with %lld of %lld edges", (long long)r,
+		CHECK_MSG(owner[r] == 1 && sum[r] == rowptr[r + 1] - rowptr[r],
+		          "row %lld: finished %lld times with %lld of %lld edges", (long long)r,
 		          (long long)owner[r], (long long)sum[r], (long long)(rowptr[r + 1] - rowptr[r]));
 	CHECK_EQ_I(p.splits, count_splits(&p, rows, rowptr));
 	for (int64_t s = 0; s < p.splits; s++)
-		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > p.work, "row %d is split, although it fits an item", p.split[s]);
+		CHECK_MSG(rowptr[p.split[s] + 1] - rowptr[p.split[s]] > p.work,
+		          "row %d is split, although it fits an item", p.split[s]);
 	free(sum);
 	free(owner);
 	free_plan(&p);
@@ -240,7 +254,8 @@ static void nothing_at_all(void)
 	hg_context_free(ctx);
 }
 
-/* Two rows of every pair of degrees around multiples of an item: all ways in which a cut can fall. */
+/* Two rows of every pair of degrees around multiples of an item: all ways in which a cut can
+ * fall. */
 static void every_place_of_a_cut(void)
 {
 	hg_context *ctx = test_context();
@@ -324,14 +339,16 @@ static void small_graphs_have_short_items_and_large_ones_long(void)
 	static const struct {
 		int64_t rows, degree;
 		int32_t work;
-	} expected[] = {{2708, 4, 8}, {100000, 4, 32}, {300000, 4, 128}, {1000000, 7, 512}, {1000000, 20, 1024}};
+	} expected[] = {
+	    {2708, 4, 8}, {100000, 4, 32}, {300000, 4, 128}, {1000000, 7, 512}, {1000000, 20, 1024}};
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		int64_t *rowptr = malloc((size_t)(expected[i].rows + 1) * sizeof *rowptr);
 		struct hg__plan *plan;
 		CHECK(rowptr);
 		for (int64_t r = 0; r <= expected[i].rows; r++)
 			rowptr[r] = r * expected[i].degree;
-		CHECK_OK(hg__plan_build(ctx, expected[i].rows, rowptr[expected[i].rows], rowptr, HG__PARTS_NONE, &plan));
+		CHECK_OK(hg__plan_build(ctx, expected[i].rows, rowptr[expected[i].rows], rowptr,
+		                        HG__PARTS_NONE, &plan));
 		CHECK_EQ_I(plan->item_work, expected[i].work);
 		hg__plan_free(ctx, plan);
 		free(rowptr);

@@ -16,20 +16,23 @@ struct cover {
 	int64_t windows, first_group;
 	const int32_t *listed;
 	const struct hg__tile_cut *cut;
-	int64_t *groups, *slot_window; /* groups that items have of each window; the window of each slot */
+	/* groups that items have of each window; the window of each slot */
+	int64_t *groups, *slot_window;
 };
 
 static void check_item(struct cover *c, const struct hg__tile_item *item)
 {
 	const int64_t all = c->cut->first[item->window + 1] - c->cut->first[item->window];
 	CHECK(item->window >= 0 && item->window < c->windows && item->groups <= c->cut->length * 3 / 2);
-	CHECK(item->group >= c->cut->first[item->window] && item->group + item->groups <= c->cut->first[item->window + 1]);
+	CHECK(item->group >= c->cut->first[item->window] &&
+	      item->group + item->groups <= c->cut->first[item->window + 1]);
 	c->groups[item->window] += item->groups;
 	if (item->slot < 0) {
 		CHECK_EQ_I(item->groups, all);
 		return;
 	}
-	CHECK(all > c->cut->length * 3 / 2 && item->slot < c->cut->slots && c->slot_window[item->slot] < 0);
+	CHECK(all > c->cut->length * 3 / 2 && item->slot < c->cut->slots &&
+	      c->slot_window[item->slot] < 0);
 	c->slot_window[item->slot] = item->window;
 }
 
@@ -50,7 +53,12 @@ static void check_cut(hg_context *ctx, int64_t windows, const int32_t *listed)
 {
 	struct hg__tile_cut cut;
 	CHECK_OK(hg__tiles_cut(ctx, windows, listed, &cut));
-	struct cover c = {windows, 0, listed, &cut, calloc((size_t)windows + 1, sizeof(int64_t)), malloc(((size_t)cut.slots + 1) * sizeof(int64_t))};
+	struct cover c = {windows,
+	                  0,
+	                  listed,
+	                  &cut,
+	                  calloc((size_t)windows + 1, sizeof(int64_t)),
+	                  malloc(((size_t)cut.slots + 1) * sizeof(int64_t))};
 	int64_t *ahead = calloc((size_t)cut.groups + 1, sizeof *ahead), whole = 0;
 	CHECK(c.groups && c.slot_window && ahead);
 	memset(c.slot_window, 0xFF, ((size_t)cut.slots + 1) * sizeof(int64_t));
@@ -125,16 +133,23 @@ static void add(struct rows *g, int64_t i, int64_t j, int times)
 	}
 }
 
-/* A hub, empty windows, columns that a window shares, and entries that stand there 1 to 20 times. */
+/* A hub, empty windows, columns that a window shares, and entries that stand there 1 to 20
+ * times. */
 static struct rows some_rows(int64_t rows, int64_t cols)
 {
-	struct rows g = {rows, cols, 0, calloc((size_t)rows + 1, sizeof(int64_t)), calloc(60000, sizeof(int32_t)), calloc(60000, sizeof(int32_t))};
+	struct rows g = {rows,
+	                 cols,
+	                 0,
+	                 calloc((size_t)rows + 1, sizeof(int64_t)),
+	                 calloc(60000, sizeof(int32_t)),
+	                 calloc(60000, sizeof(int32_t))};
 	CHECK(g.rowptr && g.dst && g.src);
 	for (int64_t j = 0; j < cols; j++)
 		add(&g, rows / 2, j, 1);
 	for (int64_t i = 0; i < rows; i++)
 		for (int64_t k = 0; i / ROWS % 5 != 3 && k < test_below(12); k++)
-			add(&g, i, (i / ROWS * 7 + test_below(k % 2 ? cols : 9)) % cols, test_below(9) ? 1 : (int)test_below(20) + 1);
+			add(&g, i, (i / ROWS * 7 + test_below(k % 2 ? cols : 9)) % cols,
+			    test_below(9) ? 1 : (int)test_below(20) + 1);
 	return g;
 }
 
@@ -145,7 +160,8 @@ static void free_rows(struct rows *g)
 	free(g->src);
 }
 
-/* The columns of one window in order, and their masks: from the sorted entries of its rows. Returns how many there are. */
+/* The columns of one window in order, and their masks: from the sorted entries of its rows. Returns
+ * how many there are. */
 static int64_t expected_window(const struct rows *g, int64_t window, int32_t *id, uint32_t *mask)
 {
 	int64_t listed = 0, (*times)[ROWS] = calloc((size_t)g->cols, sizeof *times);
@@ -183,16 +199,21 @@ static void *fetch(hg_context *ctx, const void *device, size_t bytes)
 static void check_tiles(hg_context *ctx, const struct rows *g, const struct hg__tiles *t)
 {
 	const size_t columns = (size_t)t->groups * COLUMNS;
-	int32_t *id = fetch(ctx, t->id, columns * sizeof *id), *expected = calloc(60000, sizeof *expected);
-	uint32_t *mask = fetch(ctx, t->mask, columns * sizeof *mask), *expected_mask = calloc(60000, sizeof *expected_mask);
+	int32_t *id = fetch(ctx, t->id, columns * sizeof *id),
+	        *expected = calloc(60000, sizeof *expected);
+	uint32_t *mask = fetch(ctx, t->mask, columns * sizeof *mask),
+	         *expected_mask = calloc(60000, sizeof *expected_mask);
 	int64_t at = 0, listed = 0;
 	CHECK(expected && expected_mask);
 	for (int64_t w = 0; w < t->windows; w++) {
-		const int64_t count = expected_window(g, w, expected, expected_mask), end = at + (count + COLUMNS - 1) / COLUMNS * COLUMNS;
+		const int64_t count = expected_window(g, w, expected, expected_mask),
+		              end = at + (count + COLUMNS - 1) / COLUMNS * COLUMNS;
 		CHECK(end <= (int64_t)columns);
 		for (int64_t k = 0; k < count; k++)
-			CHECK_MSG(id[at + k] == expected[k] && mask[at + k] == expected_mask[k], "window %lld, place %lld: column %d mask %x, expected %d and %x",
-			          (long long)w, (long long)k, id[at + k], mask[at + k], expected[k], expected_mask[k]);
+			CHECK_MSG(id[at + k] == expected[k] && mask[at + k] == expected_mask[k],
+			          "window %lld, place %lld: column %d mask %x, expected %d and %x",
+			          (long long)w, (long long)k, id[at + k], mask[at + k], expected[k],
+			          expected_mask[k]);
 		for (int64_t k = at + count; k < end; k++)
 			CHECK(mask[k] == 0 && id[k] == expected[count - 1]);
 		listed += count;
@@ -206,7 +227,8 @@ static void check_tiles(hg_context *ctx, const struct rows *g, const struct hg__
 	free(expected_mask);
 }
 
-static void build(hg_context *ctx, struct rows *g, const struct hg__tile_terms *terms, hg_graph **graph, struct hg__tiles **tiles)
+static void build(hg_context *ctx, struct rows *g, const struct hg__tile_terms *terms,
+                  hg_graph **graph, struct hg__tiles **tiles)
 {
 	struct hg__csr csr;
 	CHECK_OK(hg_graph_from_coo(ctx, g->rows, g->cols, g->m, g->dst, g->src, NULL, NULL, graph));
@@ -217,7 +239,8 @@ static void build(hg_context *ctx, struct rows *g, const struct hg__tile_terms *
 
 static void a_device_builds_what_is_described(void)
 {
-	static const int64_t extents[][2] = {{1, 1}, {5, 9}, {16, 16}, {17, 4000}, {333, 200}, {1600, 5000}};
+	static const int64_t extents[][2] = {{1, 1},     {5, 9},     {16, 16},
+	                                     {17, 4000}, {333, 200}, {1600, 5000}};
 	const struct hg__tile_terms any = {0, 0, 1};
 	hg_context *ctx = test_context();
 	for (size_t k = 0; k < sizeof extents / sizeof extents[0]; k++) {
@@ -239,8 +262,14 @@ static void a_device_builds_what_is_described(void)
 static void terms_are_kept(void)
 {
 	hg_context *ctx = test_context();
-	struct rows g = {ROWS, 100, 0, calloc(ROWS + 1, sizeof(int64_t)), calloc(60000, sizeof(int32_t)), calloc(60000, sizeof(int32_t))};
-	const struct hg__tile_terms kept = {800.0 / (64 + HG__TILE_ITEM), 0, 64}, too_much = {800.0 / (64 + HG__TILE_ITEM) + 0.01, 0, 64},
+	struct rows g = {ROWS,
+	                 100,
+	                 0,
+	                 calloc(ROWS + 1, sizeof(int64_t)),
+	                 calloc(60000, sizeof(int32_t)),
+	                 calloc(60000, sizeof(int32_t))};
+	const struct hg__tile_terms kept = {800.0 / (64 + HG__TILE_ITEM), 0, 64},
+	                            too_much = {800.0 / (64 + HG__TILE_ITEM) + 0.01, 0, 64},
 	                            no_room = {0, SIZE_MAX, 64};
 	hg_graph *graph;
 	struct hg__tiles *tiles;

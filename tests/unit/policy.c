@@ -21,7 +21,8 @@ static void names_give_policies(void)
 		hg_policy p;
 		CHECK_OK(hg_policy_parse(expected[i].name, &p));
 		CHECK_STR(p.name, expected[i].name);
-		CHECK(p.state == expected[i].state && p.accumulate == expected[i].accumulate && p.loss_scale.enabled == expected[i].scaled);
+		CHECK(p.state == expected[i].state && p.accumulate == expected[i].accumulate &&
+		      p.loss_scale.enabled == expected[i].scaled);
 		CHECK_OK(hg_policy_check(&p));
 		CHECK(p.size == sizeof p && p.unproved == HG_UNPROVED_GUARD);
 	}
@@ -29,7 +30,8 @@ static void names_give_policies(void)
 
 static void functions_and_names_agree(void)
 {
-	const hg_policy all[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive()};
+	const hg_policy all[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(),
+	                         hg_policy_fp16_naive()};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		hg_policy p;
 		CHECK_OK(hg_policy_parse(all[i].name, &p));

@@ -7,7 +7,8 @@
 
 static struct hg__narrowing narrowing(double bound)
 {
-	const struct hg__narrowing n = {.bound = bound, .depth = 1, .state = HG_F16, .unproved = HG_UNPROVED_GUARD};
+	const struct hg__narrowing n = {
+	    .bound = bound, .depth = 1, .state = HG_F16, .unproved = HG_UNPROVED_GUARD};
 	return n;
 }
 
@@ -34,7 +35,8 @@ static void the_border_is_65520_less_rounding(void)
 	CHECK_EQ_I(verdict(narrowing(65504)), HG_PROVED);
 	CHECK_EQ_I(verdict(narrowing(65519)), HG_PROVED);
 	CHECK_EQ_I(verdict(narrowing(65520)), HG_GUARDED);
-	CHECK_EQ_I(verdict(narrowing(65519.999)), HG_GUARDED); /* one f32 rounding may lift it to 65520 */
+	/* one f32 rounding may lift it to 65520 */
+	CHECK_EQ_I(verdict(narrowing(65519.999)), HG_GUARDED);
 	struct hg__narrowing deep = narrowing(65500);
 	CHECK_EQ_I(verdict(deep), HG_PROVED);
 	deep.depth = 10000;
@@ -79,13 +81,15 @@ static void the_bound_covers_the_stored_value(void)
 		const struct hg__resolved r = hg__resolve(&n);
 		const double worst = bound * (1 + n.depth * 0x1p-24);
 		if (r.verdict == HG_PROVED)
-			CHECK((double)hg_half_to_float(hg_half_from_double(worst)) <= r.bound && r.bound <= 65504);
+			CHECK((double)hg_half_to_float(hg_half_from_double(worst)) <= r.bound &&
+			      r.bound <= 65504);
 		else
 			CHECK(hg_half_from_double(bound * (1 + 110 * 0x1p-24)) >= 0x7C00);
 	}
 }
 
-/* A star: a hub of 70,000 neighbours at 10. Scaled after the sum, 700,000 does not fit; batch by batch, 640 does, whatever the degree. */
+/* A star: a hub of 70,000 neighbours at 10. Scaled after the sum, 700,000 does not fit; batch by
+ * batch, 640 does, whatever the degree. */
 static void the_discretized_guarantee(void)
 {
 	struct hg__narrowing n = narrowing(10);
@@ -102,7 +106,8 @@ static void the_discretized_guarantee(void)
 	CHECK_EQ_I(verdict(n), HG_GUARDED); /* 64 * 1024 = 65536 */
 	n.partial = hg__partial(n.accumulate, 3, 64, 1024);
 	CHECK_EQ_I(verdict(n), HG_PROVED);
-	CHECK(hg__partial(HG_ACC_F32, 70000, 64, INFINITY) == 0 && hg__partial(HG_ACC_F16_NAIVE, 0, 64, INFINITY) == 0);
+	CHECK(hg__partial(HG_ACC_F32, 70000, 64, INFINITY) == 0 &&
+	      hg__partial(HG_ACC_F16_NAIVE, 0, 64, INFINITY) == 0);
 }
 
 static void partial_sums_do_not_matter_in_f32(void)
@@ -119,11 +124,13 @@ static struct hg__resolved assuming(double sure, double assumed, hg_unproved unp
 	return hg__resolve_assuming(&a, &b);
 }
 
-/* Proved for all weights is proved; proved for those that are assumed is guarded, whatever the policy does with what is not proved at all. */
+/* Proved for all weights is proved; proved for those that are assumed is guarded, whatever the
+ * policy does with what is not proved at all. */
 static void what_is_assumed_of_weights_is_guarded(void)
 {
 	for (int u = HG_UNPROVED_GUARD; u <= HG_UNPROVED_REFUSE; u++) {
-		const struct hg__resolved sure = assuming(100, 10, (hg_unproved)u), assumed = assuming(1e9, 10, (hg_unproved)u);
+		const struct hg__resolved sure = assuming(100, 10, (hg_unproved)u),
+		                          assumed = assuming(1e9, 10, (hg_unproved)u);
 		CHECK_EQ_I(sure.verdict, HG_PROVED);
 		CHECK(sure.bound > 10 && sure.bound < 10.01 && sure.sure > 100 && sure.sure < 100.1);
 		CHECK_EQ_I(assumed.verdict, HG_GUARDED);

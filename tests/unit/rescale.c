@@ -1,4 +1,5 @@
-/* Results that are stored x 2^-k: the same bits as without, times 2^-k, wherever nothing underflows; and numbers that fit in no other way. */
+/* Results that are stored x 2^-k: the same bits as without, times 2^-k, wherever nothing
+ * underflows; and numbers that fit in no other way. */
 #include <math.h>
 
 #include "precision/half.h"
@@ -6,7 +7,8 @@
 
 enum { N = 300, IN = 13, WIDE = 24, EDGES = 2400 };
 
-/* linear, an aggregation with the node's own term, batch norm with relu, once more linear: a GIN layer; its input scaled, its edges weighed where they are. */
+/* linear, an aggregation with the node's own term, batch norm with relu, once more linear: a GIN
+ * layer; its input scaled, its edges weighed where they are. */
 struct scene {
 	struct bench b;
 	hg_var x, weight, output;
@@ -41,7 +43,8 @@ static void list(hg_params *params, const struct hg__op *op, int64_t nth, int sh
 		params->promotion = memory;
 		params->promotion_capacity = 16;
 	}
-	params->promotion[params->promotions++] = (struct hg__promotion){.op = op, .nth = nth, .shift = shift};
+	params->promotion[params->promotions++] =
+	    (struct hg__promotion){.op = op, .nth = nth, .shift = shift};
 }
 
 static void fill(hg_param *p, int64_t rows, int64_t cols, double scale, double shift)
@@ -78,7 +81,8 @@ static void scene_open(struct scene *s, hg_mode mode, int separate, double size,
 	CHECK_OK(hg_params_add(params, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &s->eps));
 	CHECK_OK(hg_params_add(params, "gamma", 1, WIDE, HG_INIT_ONES, HG_PARAM_F32, &s->gamma));
 	CHECK_OK(hg_params_add(params, "beta", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_F32, &s->beta));
-	CHECK_OK(hg_params_add(params, "mean", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_BUFFER, &s->running[0]));
+	CHECK_OK(
+	    hg_params_add(params, "mean", 1, WIDE, HG_INIT_ZEROS, HG_PARAM_BUFFER, &s->running[0]));
 	CHECK_OK(hg_params_add(params, "var", 1, WIDE, HG_INIT_ONES, HG_PARAM_BUFFER, &s->running[1]));
 	fill(s->w[0], IN, WIDE, 0.5, 0.0);
 	fill(s->w[1], WIDE, WIDE, 0.5, 0.0);
@@ -104,16 +108,24 @@ static void scene_record(struct scene *s, int weighed)
 	s->x = hg_tape_variable(t, s->b.tensor[0], "x");
 	s->weight = weighed ? hg_tape_variable(t, s->b.tensor[1], "weight") : hg_none();
 	const hg_var h = hg_linear(t, hg_scale(t, s->x, -1.5f), hg_tape_param(t, s->w[0]), hg_none());
-	const hg_var sum = hg_spmm(t, graph, h, s->weight, HG_NORM_NONE, 0.75f), twice = hg_add(t, sum, hg_spmm(t, graph, h, hg_none(), HG_NORM_BOTH, 1.0f));
+	const hg_var sum = hg_spmm(t, graph, h, s->weight, HG_NORM_NONE, 0.75f),
+	             twice = hg_add(t, sum, hg_spmm(t, graph, h, hg_none(), HG_NORM_BOTH, 1.0f));
 	const hg_var other = hg_combine(t, h, twice, hg_tape_param(t, s->eps));
-	const hg_var own = hg_combine(t, other, hg_spmm(t, graph, other, hg_none(), HG_NORM_RIGHT, 1.0f), hg_tape_param(t, s->eps)); /* of itself, as in a GIN */
-	const hg_var normed = hg_relu(t, hg_batch_norm(t, own, hg_tape_param(t, s->gamma), hg_tape_param(t, s->beta), s->running[0], s->running[1], 0.25f, 1e-5f));
-	const hg_var y = hg_add(t, hg_linear(t, own, hg_tape_param(t, s->w[1]), hg_none()), hg_linear(t, normed, hg_tape_param(t, s->w[1]), hg_none()));
+	/* of itself, as in a GIN */
+	const hg_var own =
+	    hg_combine(t, other, hg_spmm(t, graph, other, hg_none(), HG_NORM_RIGHT, 1.0f),
+	               hg_tape_param(t, s->eps));
+	const hg_var normed =
+	    hg_relu(t, hg_batch_norm(t, own, hg_tape_param(t, s->gamma), hg_tape_param(t, s->beta),
+	                             s->running[0], s->running[1], 0.25f, 1e-5f));
+	const hg_var y = hg_add(t, hg_linear(t, own, hg_tape_param(t, s->w[1]), hg_none()),
+	                        hg_linear(t, normed, hg_tape_param(t, s->w[1]), hg_none()));
 	s->output = hg_cast(t, y, HG_F32);
 	hg_tape_keep(t, s->output);
 	hg_tape_keep(t, normed);
 	const hg_var target = hg_tape_input(t, s->b.tensor[2], "target", 8.0);
-	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_mse(t, s->output, target, hg_none()) : s->output));
+	CHECK_OK(hg_tape_compile(t, t->mode == HG_TRAIN ? hg_mse(t, s->output, target, hg_none())
+	                                                : s->output));
 }
 
 static void scene_run(struct scene *s)
@@ -139,7 +151,8 @@ static void same_bits(const hg_tensor *a, const hg_tensor *b, const char *what)
 	int64_t zeros = 0;
 	for (int64_t i = 0; i < count; i++) {
 		zeros += x[i] == 0.0f;
-		CHECK_MSG(memcmp(&x[i], &y[i], sizeof *x) == 0, "%s, element %lld: %.9g, rescaled %.9g", what, (long long)i, (double)x[i], (double)y[i]);
+		CHECK_MSG(memcmp(&x[i], &y[i], sizeof *x) == 0, "%s, element %lld: %.9g, rescaled %.9g",
+		          what, (long long)i, (double)x[i], (double)y[i]);
 	}
 	CHECK_MSG(zeros < count, "%s is 0", what);
 	free(x);
@@ -161,7 +174,8 @@ static void list_all(hg_params *params)
 	list(params, &hg__op_add, 1, 3);
 }
 
-/* Every op that can store what it makes rescaled does, with powers of its own; every op that can read that does; loss, gradients, running statistics keep every bit. */
+/* Every op that can store what it makes rescaled does, with powers of its own; every op that can
+ * read that does; loss, gradients, running statistics keep every bit. */
 static void a_power_of_two_changes_no_bit(void)
 {
 	for (int k = 0; k < 8; k++) {
@@ -175,21 +189,25 @@ static void a_power_of_two_changes_no_bit(void)
 		list_all(rescaled.b.params);
 		scene_record(&rescaled, weighed);
 		CHECK_OK(hg_tape_plan(rescaled.b.tape, &info));
-		CHECK_MSG(info.rescaled == (separate ? 11 : 9) && info.promoted == 0 && info.casts == 1, "%d rescaled, %d promoted, %d casts", info.rescaled,
-		          info.promoted, info.casts);
+		CHECK_MSG(info.rescaled == (separate ? 11 : 9) && info.promoted == 0 && info.casts == 1,
+		          "%d rescaled, %d promoted, %d casts", info.rescaled, info.promoted, info.casts);
 		scene_run(&plain);
 		scene_run(&rescaled);
-		same_bits(hg_tape_value(plain.b.tape, plain.output), hg_tape_value(rescaled.b.tape, rescaled.output), "the output");
+		same_bits(hg_tape_value(plain.b.tape, plain.output),
+		          hg_tape_value(rescaled.b.tape, rescaled.output), "the output");
 		same_bits(plain.running[0]->master, rescaled.running[0]->master, "the running mean");
 		same_bits(plain.running[1]->master, rescaled.running[1]->master, "the running variance");
 		for (int i = 0; i < 2 && mode == HG_TRAIN; i++) {
 			same_bits(plain.w[i]->grad, rescaled.w[i]->grad, i ? "dW1" : "dW0");
-			same_bits(i ? plain.eps->grad : plain.gamma->grad, i ? rescaled.eps->grad : rescaled.gamma->grad, i ? "d eps" : "d gamma");
+			same_bits(i ? plain.eps->grad : plain.gamma->grad,
+			          i ? rescaled.eps->grad : rescaled.gamma->grad, i ? "d eps" : "d gamma");
 		}
 		if (mode == HG_TRAIN) {
-			same_bits(hg_tape_grad(plain.b.tape, plain.x), hg_tape_grad(rescaled.b.tape, rescaled.x), "dX");
+			same_bits(hg_tape_grad(plain.b.tape, plain.x),
+			          hg_tape_grad(rescaled.b.tape, rescaled.x), "dX");
 			if (weighed)
-				same_bits(hg_tape_grad(plain.b.tape, plain.weight), hg_tape_grad(rescaled.b.tape, rescaled.weight), "dw");
+				same_bits(hg_tape_grad(plain.b.tape, plain.weight),
+				          hg_tape_grad(rescaled.b.tape, rescaled.weight), "dw");
 		}
 		scene_close(&plain);
 		scene_close(&rescaled);
@@ -207,7 +225,9 @@ static void what_is_told_is_told_of_the_value(void)
 		bench_open(&b, test_context(), policy, HG_TRAIN);
 		if (shift)
 			list(b.params, &hg__op_scale, 0, shift);
-		const hg_var x = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x", 30000.0), y = hg_scale(b.tape, x, 4.0f);
+		const hg_var x = hg_tape_input(b.tape, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x",
+		                               30000.0),
+		             y = hg_scale(b.tape, x, 4.0f);
 		const hg_var out = hg_cast(b.tape, y, HG_F32);
 		hg_tape_keep(b.tape, out);
 		CHECK_OK(hg_tape_compile(b.tape, out));
@@ -221,7 +241,8 @@ static void what_is_told_is_told_of_the_value(void)
 		CHECK_OK(hg_tape_forward(b.tape));
 		float got[4];
 		CHECK_OK(hg_tensor_download(hg_tape_value(b.tape, out), got, HG_F32));
-		CHECK(shift ? got[0] == 120000.0f && got[1] == -120000.0f && got[2] == 4.0f : isinf(got[0]));
+		CHECK(shift ? got[0] == 120000.0f && got[1] == -120000.0f && got[2] == 4.0f
+		            : isinf(got[0]));
 		bench_close(&b);
 	}
 }
@@ -237,13 +258,17 @@ static void the_least_number_is_one_that_is_stored(void)
 		if (shift)
 			list(b.params, &hg__op_scale, 0, shift);
 		hg_tape *t = b.tape;
-		const hg_var e = hg_exp(t, hg_tape_input(t, tensor_of(&b, HG_F16, 4, 1, x, HG_F32), "x", 16.3)), s = hg_scale(t, e, 1.0f), f = hg_cast(t, s, HG_F32);
-		const hg_var d = hg_div(t, hg_tape_input(t, tensor_of(&b, HG_F32, 4, 1, ones, HG_F32), "ones", 1.0), f);
+		const hg_var e = hg_exp(
+		                 t, hg_tape_input(t, tensor_of(&b, HG_F16, 4, 1, x, HG_F32), "x", 16.3)),
+		             s = hg_scale(t, e, 1.0f), f = hg_cast(t, s, HG_F32);
+		const hg_var d =
+		    hg_div(t, hg_tape_input(t, tensor_of(&b, HG_F32, 4, 1, ones, HG_F32), "ones", 1.0), f);
 		CHECK_OK(hg_tape_compile(t, d));
 		CHECK_OK(hg_tape_forward(t));
 		CHECK_OK(hg_tensor_download(hg_tape_value(t, d), got, HG_F32));
 		for (int i = 0; i < 4; i++)
-			CHECK_MSG(fabs((double)got[i]) <= t->value[hg__tape_index(t, d)].sure, "x 2^-%d: 1 / %g, at most %g", shift, 1.0 / (double)got[i],
+			CHECK_MSG(fabs((double)got[i]) <= t->value[hg__tape_index(t, d)].sure,
+			          "x 2^-%d: 1 / %g, at most %g", shift, 1.0 / (double)got[i],
 			          t->value[hg__tape_index(t, d)].sure);
 		bench_close(&b);
 	}
@@ -260,12 +285,17 @@ static void others_read_it_in_f32(void)
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 		list(b.params, &hg__op_scale, 0, 3);
 		hg_tape *t = b.tape;
-		const hg_var x = hg_tape_input(t, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x", 30000.0), y = hg_scale(t, x, 4.0f);
-		const hg_var label = hg_tape_input(t, tensor_of(&b, HG_I32, 2, 1, labels, HG_I32), "labels", 0.0);
-		if (how == 0) { /* elu has no use for it; a loss neither, whose logits need not be of the state type */
+		const hg_var x = hg_tape_input(t, tensor_of(&b, HG_F16, 2, 2, values, HG_F32), "x",
+		                               30000.0),
+		             y = hg_scale(t, x, 4.0f);
+		const hg_var label =
+		    hg_tape_input(t, tensor_of(&b, HG_I32, 2, 1, labels, HG_I32), "labels", 0.0);
+		/* elu has no use for it; a loss neither, whose logits need not be of the state type */
+		if (how == 0) {
 			CHECK_OK(hg_tape_compile(t, hg_softmax_xent(t, hg_elu(t, y, 1.0f), label, hg_none())));
 			CHECK_OK(hg_tape_plan(t, &info));
-			CHECK_MSG(info.rescaled == 1 && info.casts > 0, "%d rescaled, %d casts", info.rescaled, info.casts);
+			CHECK_MSG(info.rescaled == 1 && info.casts > 0, "%d rescaled, %d casts", info.rescaled,
+			          info.casts);
 			CHECK_OK(hg_tape_forward(t));
 		} else if (how == 1) {
 			CHECK_OK(hg_tape_compile(t, hg_softmax_xent(t, y, label, hg_none())));
@@ -295,19 +325,24 @@ static void the_least_power_that_proves_it(void)
 		float factor; /* of |x| <= 1024 */
 		int relu, keep, unknown, shift;
 	} rows[] = {
-	    {"just beyond", 64.0f, 0, 0, 0, 1},  {"4 x 65536", 256.0f, 0, 0, 0, 3}, {"largest", 65536.0f * 8, 0, 0, 0, 14}, {"beyond", 65536.0f * 32, 0, 0, 0, 14},
-	    {"read by relu", 64.0f, 1, 0, 0, 0}, {"kept", 64.0f, 0, 1, 0, 0},       {"no bound", 64.0f, 0, 0, 1, 7},
+	    {"just beyond", 64.0f, 0, 0, 0, 1},     {"4 x 65536", 256.0f, 0, 0, 0, 3},
+	    {"largest", 65536.0f * 8, 0, 0, 0, 14}, {"beyond", 65536.0f * 32, 0, 0, 0, 14},
+	    {"read by relu", 64.0f, 1, 0, 0, 0},    {"kept", 64.0f, 0, 1, 0, 0},
+	    {"no bound", 64.0f, 0, 0, 1, 7},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
 		int shift = -1, news = -1;
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 		const hg_tensor *of = tensor_of(&b, HG_F16, 3, 2, NULL, HG_F32);
-		const hg_var x = rows[i].unknown ? hg_tape_variable(b.tape, of, "x") : hg_tape_input(b.tape, of, "x", 1024.0);
-		const hg_var y = hg_scale(b.tape, x, rows[i].factor), z = rows[i].relu ? hg_relu(b.tape, y) : hg_scale(b.tape, y, 0.0f);
+		const hg_var x = rows[i].unknown ? hg_tape_variable(b.tape, of, "x")
+		                                 : hg_tape_input(b.tape, of, "x", 1024.0);
+		const hg_var y = hg_scale(b.tape, x, rows[i].factor),
+		             z = rows[i].relu ? hg_relu(b.tape, y) : hg_scale(b.tape, y, 0.0f);
 		if (rows[i].keep)
 			hg_tape_keep(b.tape, y);
-		CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, z, hg_tape_input(b.tape, of, "target", 1.0), hg_none())));
+		CHECK_OK(hg_tape_compile(
+		    b.tape, hg_mse(b.tape, z, hg_tape_input(b.tape, of, "target", 1.0), hg_none())));
 		CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
 		CHECK_MSG(shift == rows[i].shift && news == 1, "%s: 2^-%d", rows[i].what, shift);
 		CHECK_OK(hg__tape_promote(b.tape, 0, &shift, &news));
@@ -329,7 +364,8 @@ static int32_t tripped_by_forward(const struct bench *b, hg_tape *tape)
 	return hg__trip_line(step.trip);
 }
 
-/* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. The numbers fit with
+/* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. The numbers fit
+ * with
  * 2^-14 in the first row; in the second they do not, and the result runs in f32 at last. */
 static void the_largest_power_is_tried_once(void)
 {
@@ -337,11 +373,13 @@ static void the_largest_power_is_tried_once(void)
 		float x;
 		int32_t tripped[3];
 		int shift[3];
-	} rows[] = {{60.0f, {0, -1, -1}, {0, HG_SHIFT_MOST, 0}}, {40000.0f, {0, 0, -1}, {0, HG_SHIFT_MOST, 0}}};
+	} rows[] = {{60.0f, {0, -1, -1}, {0, HG_SHIFT_MOST, 0}},
+	            {40000.0f, {0, 0, -1}, {0, HG_SHIFT_MOST, 0}}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct bench b;
 		bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
-		hg_tensor *x = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32), *target = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32);
+		hg_tensor *x = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32),
+		          *target = tensor_of(&b, HG_F16, 2, 1, NULL, HG_F32);
 		const float data[2] = {rows[i].x, -1.0f};
 		CHECK_OK(hg_tensor_upload(x, data, HG_F32));
 		for (int again = 0; again < 3; again++) {
@@ -349,7 +387,8 @@ static void the_largest_power_is_tried_once(void)
 			int chosen = -1;
 			CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &tape));
 			const hg_var y = hg_scale(tape, hg_tape_variable(tape, x, "x"), 3e4f);
-			const hg_var z = hg_scale(tape, y, 1e-9f), t = hg_tape_input(tape, target, "target", 1.0);
+			const hg_var z = hg_scale(tape, y, 1e-9f),
+			             t = hg_tape_input(tape, target, "target", 1.0);
 			CHECK_OK(hg_tape_compile(tape, hg_mse(tape, z, t, hg_none())));
 			const hg_dtype dtype = tape->value[tape->line[0].node.out].dtype;
 			CHECK_EQ_I(tape->line[0].node.shift, rows[i].shift[again]);
@@ -368,8 +407,9 @@ static void the_largest_power_is_tried_once(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(a_power_of_two_changes_no_bit), TEST(what_is_told_is_told_of_the_value), TEST(the_least_number_is_one_that_is_stored),
-	    TEST(others_read_it_in_f32),         TEST(the_least_power_that_proves_it), TEST(the_largest_power_is_tried_once),
+	    TEST(a_power_of_two_changes_no_bit),          TEST(what_is_told_is_told_of_the_value),
+	    TEST(the_least_number_is_one_that_is_stored), TEST(others_read_it_in_f32),
+	    TEST(the_least_power_that_proves_it),         TEST(the_largest_power_is_tried_once),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

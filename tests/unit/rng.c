@@ -4,7 +4,8 @@
 
 #include "harness.h"
 
-/* Known answers of Philox4x32-10: zeros, ones, and the digits of pi, as its authors published them. */
+/* Known answers of Philox4x32-10: zeros, ones, and the digits of pi, as its authors published
+ * them. */
 static void known_answers(void)
 {
 	static const struct {
@@ -13,8 +14,12 @@ static void known_answers(void)
 		uint32_t out[4];
 	} known[] = {
 	    {{0, 0, 0, 0}, 0, {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}},
-	    {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu}, 0xffffffffffffffffu, {0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}},
-	    {{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, 0x299f31d0a4093822u, {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}},
+	    {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
+	     0xffffffffffffffffu,
+	     {0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}},
+	    {{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u},
+	     0x299f31d0a4093822u,
+	     {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}},
 	};
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
 		const uint32_t *c = known[i].counter;
@@ -59,6 +64,8 @@ static void every_coordinate_counts(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(known_answers), TEST(uniforms_lie_in_the_unit_interval), TEST(every_coordinate_counts)};
+	static const struct test_case cases[] = {TEST(known_answers),
+	                                         TEST(uniforms_lie_in_the_unit_interval),
+	                                         TEST(every_coordinate_counts)};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -19,12 +19,15 @@ static hg_loss_scale start(const hg_loss_scale_config *c)
 static void defaults_are_pytorchs(void)
 {
 	const hg_loss_scale_config c = defaults();
-	CHECK(c.enabled && c.init_scale == 65536.0f && c.growth_factor == 2.0f && c.backoff_factor == 0.5f && c.growth_interval == 2000 && c.hysteresis == 1);
+	CHECK(c.enabled && c.init_scale == 65536.0f && c.growth_factor == 2.0f &&
+	      c.backoff_factor == 0.5f && c.growth_interval == 2000 && c.hysteresis == 1);
 	const hg_loss_scale s = start(&c);
-	CHECK(s.scale == 65536.0f && s.growth_tracker == 0 && s.steps == 0 && s.applied == 0 && s.skipped == 0);
+	CHECK(s.scale == 65536.0f && s.growth_tracker == 0 && s.steps == 0 && s.applied == 0 &&
+	      s.skipped == 0);
 }
 
-/* PyTorch's rule, told a second time: halve and start over, or double after 2000 finite steps in a row. */
+/* PyTorch's rule, told a second time: halve and start over, or double after 2000 finite steps in a
+ * row. */
 static void a_long_run_follows_pytorch(void)
 {
 	const hg_loss_scale_config c = defaults();
@@ -44,8 +47,9 @@ static void a_long_run_follows_pytorch(void)
 			scale = fmin(scale * 2.0, 16777216.0);
 			tracker = 0;
 		}
-		CHECK(s.scale == (float)scale && s.growth_tracker == tracker && s.skipped == skipped && s.steps == step + 1 && s.applied + s.skipped == s.steps);
-		CHECK_EQ_I(reason, !bad             ? (scale > before ? HG_STEP_APPLIED_GREW : HG_STEP_APPLIED)
+		CHECK(s.scale == (float)scale && s.growth_tracker == tracker && s.skipped == skipped &&
+		      s.steps == step + 1 && s.applied + s.skipped == s.steps);
+		CHECK_EQ_I(reason, !bad ? (scale > before ? HG_STEP_APPLIED_GREW : HG_STEP_APPLIED)
 		                   : scale < before ? HG_STEP_SKIPPED_BACKOFF
 		                                    : HG_STEP_SKIPPED_AT_FLOOR);
 	}
@@ -58,14 +62,17 @@ static void hysteresis_tolerates_then_backs_off(void)
 	c.growth_interval = 2;
 	hg_loss_scale s = start(&c);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
-	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED); /* one finite step does not refill */
+	/* one finite step does not refill */
+	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
 	CHECK(s.scale == 65536.0f);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_BACKOFF);
-	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_BACKOFF); /* used up: every bad step counts */
+	/* used up: every bad step counts */
+	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_BACKOFF);
 	CHECK(s.scale == 16384.0f);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED);
-	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED_GREW); /* growth refills the tolerance */
+	/* growth refills the tolerance */
+	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 0), HG_STEP_APPLIED_GREW);
 	CHECK(s.scale == 32768.0f && s.tolerance == 3);
 	CHECK_EQ_I(hg_loss_scale_update(&s, &c, 1), HG_STEP_SKIPPED_TOLERATED);
 }
@@ -97,7 +104,8 @@ static void a_fixed_scale(void)
 	c.growth_interval = 1;
 	hg_loss_scale s = start(&c);
 	for (int i = 0; i < 10; i++)
-		CHECK_EQ_I(hg_loss_scale_update(&s, &c, i % 2), i % 2 ? HG_STEP_SKIPPED_AT_FLOOR : HG_STEP_APPLIED);
+		CHECK_EQ_I(hg_loss_scale_update(&s, &c, i % 2),
+		           i % 2 ? HG_STEP_SKIPPED_AT_FLOOR : HG_STEP_APPLIED);
 	CHECK(s.scale == 128.0f);
 }
 
@@ -124,7 +132,8 @@ static void history_is_a_ring(void)
 		reason[i] = (int32_t)hg_loss_scale_update(&s, &c, test_below(5) == 0);
 		for (int k = 0; k < HG_LOSS_SCALE_HISTORY && k <= i; k++) {
 			const int64_t place = (s.steps - 1 - k) % HG_LOSS_SCALE_HISTORY;
-			CHECK(s.history[place].scale == in_force[i - k] && s.history[place].reason == reason[i - k]);
+			CHECK(s.history[place].scale == in_force[i - k] &&
+			      s.history[place].reason == reason[i - k]);
 		}
 	}
 }

@@ -2,7 +2,8 @@
 
 #include "unit/tape.h"
 
-/* Shadow ops: a half with the bits of the plain op, or an error that says which bound failed, whatever the policy does about what is not proved. */
+/* Shadow ops: a half with the bits of the plain op, or an error that says which bound failed,
+ * whatever the policy does about what is not proved. */
 
 enum { ROWS = 9, COLS = 5, HEADS = 2 };
 
@@ -53,23 +54,49 @@ static hg_var shadow_edge_softmax(hg_tape *t, const struct operands *o)
 	return hg_shadow_edge_softmax(t, o->graph, o->x);
 }
 
-/* amax: what is said of |X|. inside: the bound that still is a half; beyond: the one that is not, and what the sentence says then; 0: there is none. */
+/* amax: what is said of |X|. inside: the bound that still is a half; beyond: the one that is not,
+ * and what the sentence says then; 0: there is none. */
 static const struct row {
 	const char *name;
-	hg_var (*of_x[2])(hg_tape *, hg_var), (*of[2])(hg_tape *, const struct operands *); /* plain and shadow: of X alone, or of more */
+	/* plain and shadow: of X alone, or of more */
+	hg_var (*of_x[2])(hg_tape *, hg_var), (*of[2])(hg_tape *, const struct operands *);
 	double inside, beyond;
 	const char *reach, *because;
 } table[] = {
     {"exp", {hg_exp, hg_shadow_exp}, {NULL}, 11.09, 11.1, "may reach 6.62e+04", "exp of |X| 11.1"},
     {"log", {NULL}, {plain_log, shadow_log}, 7.0, 0.0, NULL, NULL},
     {"sqrt", {NULL}, {plain_sqrt, shadow_sqrt}, 65504.0, 0.0, NULL, NULL},
-    {"div", {NULL}, {plain_div, shadow_div}, 16000.0, 17000.0, "may reach 6.8e+04", "|A| 1.7e+04 / |B|, which is at least 0.25"},
+    {"div",
+     {NULL},
+     {plain_div, shadow_div},
+     16000.0,
+     17000.0,
+     "may reach 6.8e+04",
+     "|A| 1.7e+04 / |B|, which is at least 0.25"},
     {"softmax", {hg_softmax, hg_shadow_softmax}, {NULL}, 65504.0, 0.0, NULL, NULL},
-    {"log_softmax", {hg_log_softmax, hg_shadow_log_softmax}, {NULL}, 32750.0, 32760.0, "may reach 6.55e+04", "2 |X| 3.28e+04 + log of 5 columns"},
+    {"log_softmax",
+     {hg_log_softmax, hg_shadow_log_softmax},
+     {NULL},
+     32750.0,
+     32760.0,
+     "may reach 6.55e+04",
+     "2 |X| 3.28e+04 + log of 5 columns"},
     {"softmax_xent", {NULL}, {plain_xent, shadow_xent}, 65504.0, 0.0, NULL, NULL},
-    {"row_sum", {hg_row_sum, hg_shadow_row_sum}, {NULL}, 13000.0, 13200.0, "may reach 6.6e+04", "5 columns x |X| 1.32e+04"},
+    {"row_sum",
+     {hg_row_sum, hg_shadow_row_sum},
+     {NULL},
+     13000.0,
+     13200.0,
+     "may reach 6.6e+04",
+     "5 columns x |X| 1.32e+04"},
     {"row_mean", {hg_row_mean, hg_shadow_row_mean}, {NULL}, 65504.0, 0.0, NULL, NULL},
-    {"row_norm", {hg_row_norm, hg_shadow_row_norm}, {NULL}, 29200.0, 29400.0, "may reach 6.57e+04", "root of 5 columns x |X| 2.94e+04"},
+    {"row_norm",
+     {hg_row_norm, hg_shadow_row_norm},
+     {NULL},
+     29200.0,
+     29400.0,
+     "may reach 6.57e+04",
+     "root of 5 columns x |X| 2.94e+04"},
     {"edge_softmax", {NULL}, {plain_edge_softmax, shadow_edge_softmax}, 65504.0, 0.0, NULL, NULL},
 };
 enum { OPS = sizeof table / sizeof table[0] };
@@ -87,7 +114,8 @@ static hg_policy policy_of(hg_unproved unproved)
 }
 
 /* Numbers of size 1 with the bound `amax` said of them; divisors 0.25 and up. */
-static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows, int64_t cols, double amax)
+static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows, int64_t cols,
+                                   double amax)
 {
 	static const float by[] = {0.25f, -4.0f, 1.0f, 0.75f, -0.5f, 3.0f, 100.0f, 1.0f, 2.0f};
 	CHECK(rows <= ROWS);
@@ -97,7 +125,8 @@ static struct operands operands_of(struct bench *b, hg_tape *tape, int64_t rows,
 		(void)label_tensor(b, rows, (int32_t)(cols > 0 ? cols : 1));
 		b->graph = ring(b->ctx, 3);
 	}
-	return (struct operands){hg_tape_input(tape, b->tensor[0], "x", amax), hg_tape_input(tape, b->tensor[1], "by", 100.0),
+	return (struct operands){hg_tape_input(tape, b->tensor[0], "x", amax),
+	                         hg_tape_input(tape, b->tensor[1], "by", 100.0),
 	                         hg_tape_input(tape, b->tensor[2], "labels", -1.0), b->graph};
 }
 
@@ -144,10 +173,12 @@ static void is_a_half(const struct row *op, hg_unproved unproved, int64_t rows, 
 	bench_open(&b, test_context(), policy_of(unproved), HG_EVAL);
 	struct operands o = operands_of(&b, b.tape, rows, cols, op->inside);
 	const hg_var y = record(op, 1, b.tape, &o);
-	CHECK_MSG(y.id >= 0, "%s, policy %d, [%d, %d]: %s", op->name, (int)unproved, (int)rows, (int)cols, hg_context_error(b.ctx));
+	CHECK_MSG(y.id >= 0, "%s, policy %d, [%d, %d]: %s", op->name, (int)unproved, (int)rows,
+	          (int)cols, hg_context_error(b.ctx));
 	const struct hg__value *value = &b.tape->value[hg__tape_index(b.tape, y)];
 	const struct hg__node *node = &b.tape->line[value->node].node;
-	CHECK_MSG(node->verdict == (node->op->traits & HG__LOSS ? HG_EXACT : HG_PROVED), "%s: %s", op->name, hg_verdict_name(node->verdict));
+	CHECK_MSG(node->verdict == (node->op->traits & HG__LOSS ? HG_EXACT : HG_PROVED), "%s: %s",
+	          op->name, hg_verdict_name(node->verdict));
 	CHECK_EQ_I(value->dtype, node->op->traits & HG__LOSS ? HG_F32 : HG_F16);
 	float *shadow = result(b.tape, y);
 	hg_tape *other = NULL;
@@ -156,7 +187,9 @@ static void is_a_half(const struct row *op, hg_unproved unproved, int64_t rows, 
 	const hg_var z = record(op, 0, other, &o);
 	float *plain = result(other, z);
 	const hg_tensor *out = hg_tape_value(other, z);
-	CHECK_MSG(memcmp(shadow, plain, (size_t)(hg_tensor_rows(out) * hg_tensor_cols(out)) * sizeof *plain) == 0, "%s: other bits than the plain op", op->name);
+	CHECK_MSG(memcmp(shadow, plain,
+	                 (size_t)(hg_tensor_rows(out) * hg_tensor_cols(out)) * sizeof *plain) == 0,
+	          "%s: other bits than the plain op", op->name);
 	for (int64_t i = 0; i < hg_tensor_rows(out) * hg_tensor_cols(out); i++)
 		CHECK(isfinite(plain[i]));
 	free(shadow);
@@ -178,7 +211,8 @@ static void bounded_numbers_are_halves(void)
 		}
 }
 
-/* Beyond that the sentence has the bound, the limit, and where the bound comes from; the plain op goes on under a policy that guards or promotes. */
+/* Beyond that the sentence has the bound, the limit, and where the bound comes from; the plain op
+ * goes on under a policy that guards or promotes. */
 static void the_sentence_has_the_bound(void)
 {
 	for (int i = 0; i < OPS; i++)
@@ -189,7 +223,8 @@ static void the_sentence_has_the_bound(void)
 			if (u != HG_UNPROVED_REFUSE)
 				CHECK(record(&table[i], 0, b.tape, &o).id >= 0);
 			hg_tape_scope(b.tape, "head");
-			CHECK_MSG(record(&table[i], 1, b.tape, &o).id < 0, "%s took %g", table[i].name, table[i].beyond);
+			CHECK_MSG(record(&table[i], 1, b.tape, &o).id < 0, "%s took %g", table[i].name,
+			          table[i].beyond);
 			CHECK_STATUS(hg_tape_status(b.tape), HG_ERR_RANGE);
 			CHECK_CONTAINS(hg_context_error(b.ctx), table[i].name);
 			CHECK_CONTAINS(hg_context_error(b.ctx), table[i].reach);
@@ -211,7 +246,8 @@ static void what_may_be_zero_is_refused(void)
 		CHECK((i ? hg_shadow_div(b.tape, o.x, h) : hg_shadow_log(b.tape, h)).id < 0);
 		CHECK_STATUS(hg_tape_status(b.tape), HG_ERR_RANGE);
 		CHECK_CONTAINS(hg_context_error(b.ctx),
-		               i ? "div: |out| may reach inf (|A| 1 / |B|, which may be 0)" : "log: |out| may reach inf (log of numbers that may be 0");
+		               i ? "div: |out| may reach inf (|A| 1 / |B|, which may be 0)"
+		                 : "log: |out| may reach inf (log of numbers that may be 0");
 		bench_close(&b);
 	}
 }
@@ -221,7 +257,8 @@ static void measured_bounds_are_taken(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), policy_of(HG_UNPROVED_REFUSE), HG_TRAIN);
-	const hg_var w = hg_tape_param(b.tape, param(&b, "w", 6, 4)), y = hg_shadow_row_sum(b.tape, hg_shadow_exp(b.tape, w));
+	const hg_var w = hg_tape_param(b.tape, param(&b, "w", 6, 4)),
+	             y = hg_shadow_row_sum(b.tape, hg_shadow_exp(b.tape, w));
 	CHECK_MSG(y.id >= 0, "%s", hg_context_error(b.ctx));
 	CHECK_EQ_I(b.tape->line[0].node.verdict, HG_GUARDED);
 	CHECK_EQ_I(b.tape->line[1].node.verdict, HG_GUARDED);
@@ -237,7 +274,8 @@ static void measured_bounds_are_taken(void)
 	bench_close(&b);
 }
 
-/* What keeps away from 0, and has a sign, keeps both on its way through sums, means, norms, roots, multiples and casts. */
+/* What keeps away from 0, and has a sign, keeps both on its way through sums, means, norms, roots,
+ * multiples and casts. */
 static void facts_pass_through(void)
 {
 	struct bench b;
@@ -246,9 +284,11 @@ static void facts_pass_through(void)
 	const struct operands o = operands_of(&b, t, ROWS, COLS, 3.0);
 	const hg_var e = hg_shadow_exp(t, o.x), sum = hg_shadow_row_sum(t, e);
 	const hg_var share = hg_shadow_div(t, e, sum); /* a softmax by hand: at most e^3 / (5 e^-3) */
-	const hg_var lse = hg_shadow_log(t, sum), root = hg_shadow_log(t, hg_shadow_sqrt(t, hg_shadow_row_mean(t, e)));
+	const hg_var lse = hg_shadow_log(t, sum),
+	             root = hg_shadow_log(t, hg_shadow_sqrt(t, hg_shadow_row_mean(t, e)));
 	const hg_var unit = hg_shadow_div(t, o.x, hg_shadow_row_norm(t, hg_add(t, e, e)));
-	const hg_var small = hg_shadow_exp(t, hg_shadow_log_softmax(t, o.x)), less = hg_shadow_exp(t, hg_scale(t, hg_relu(t, o.x), -100.0f));
+	const hg_var small = hg_shadow_exp(t, hg_shadow_log_softmax(t, o.x)),
+	             less = hg_shadow_exp(t, hg_scale(t, hg_relu(t, o.x), -100.0f));
 	const hg_var inverse = hg_shadow_log(t, hg_shadow_softmax(t, hg_scale(t, o.x, 0.5f)));
 	CHECK_OK(hg_tape_status(t));
 	CHECK(inverse.id >= 0 && unit.id >= 0 && root.id >= 0);
@@ -256,11 +296,13 @@ static void facts_pass_through(void)
 		hg_var var;
 		double most;
 		int sign;
-	} rows[] = {{share, exp(6.0) / 5.0, 1}, {lse, 3.0 + log(5.0), 0}, {small, 1.0, 1}, {less, 1.0, 1}};
+	} rows[] = {
+	    {share, exp(6.0) / 5.0, 1}, {lse, 3.0 + log(5.0), 0}, {small, 1.0, 1}, {less, 1.0, 1}};
 	for (int i = 0; i < 4; i++) {
 		const struct hg__value *value = &t->value[hg__tape_index(t, rows[i].var)];
-		CHECK_MSG(value->bound >= rows[i].most * (1.0 - 1e-12) && value->bound <= 1.01 * rows[i].most, "%d: bound %g, expected %g", i, value->bound,
-		          rows[i].most);
+		CHECK_MSG(value->bound >= rows[i].most * (1.0 - 1e-12) &&
+		              value->bound <= 1.01 * rows[i].most,
+		          "%d: bound %g, expected %g", i, value->bound, rows[i].most);
 		CHECK_EQ_I(value->sign, rows[i].sign);
 	}
 	bench_close(&b);
@@ -277,7 +319,8 @@ static void f32_operands_are_named(void)
 	hg_tape_scope(b.tape, "head");
 	CHECK(hg_shadow_softmax(b.tape, large).id < 0);
 	CHECK_STATUS(hg_tape_status(b.tape), HG_ERR_DTYPE);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "softmax: operand 0, gate/exp, is f32 (promoted), and a shadow op reads halves (layer head)");
+	CHECK_CONTAINS(hg_context_error(b.ctx), "softmax: operand 0, gate/exp, is f32 (promoted), and "
+	                                        "a shadow op reads halves (layer head)");
 	bench_close(&b);
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_EVAL);
 	const struct operands p = operands_of(&b, b.tape, ROWS, COLS, 1.0);
@@ -302,7 +345,9 @@ static void gradients_come_through(void)
 	bench_open(&b, test_context(), policy, HG_TRAIN);
 	const hg_var in = hg_tape_variable(b.tape, tensor_of(&b, HG_F16, 3, 2, x, HG_F32), "x");
 	const hg_var norm = hg_shadow_row_norm(b.tape, hg_scale(b.tape, in, 0.5f));
-	const hg_var loss = hg_mse(b.tape, norm, hg_tape_input(b.tape, tensor_of(&b, HG_F16, 3, 1, t, HG_F32), "t", 0.0), HG_NONE);
+	const hg_var loss =
+	    hg_mse(b.tape, norm,
+	           hg_tape_input(b.tape, tensor_of(&b, HG_F16, 3, 1, t, HG_F32), "t", 0.0), HG_NONE);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));

@@ -1,4 +1,5 @@
-/* The state of a run: out of one and into another it goes on with the same bits; what does not fit changes nothing. */
+/* The state of a run: out of one and into another it goes on with the same bits; what does not fit
+ * changes nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,9 @@ static void resume(open_fn open, hg_train_config c)
 	CHECK_EQ_I(found->step, 20);
 	CHECK_EQ_I(second.report.epochs_run, 10);
 	CHECK(memcmp(whole.loss + c.epochs, second.loss, (size_t)c.epochs * sizeof *second.loss) == 0);
-	CHECK(whole.step.skipped == second.step.skipped && whole.step.loss_scale >= second.step.loss_scale && whole.step.loss_scale <= second.step.loss_scale);
+	CHECK(whole.step.skipped == second.step.skipped &&
+	      whole.step.loss_scale >= second.step.loss_scale &&
+	      whole.step.loss_scale <= second.step.loss_scale);
 	hg_state_free(expected);
 	hg_state_free(half);
 	hg_state_free(again);
@@ -53,8 +56,9 @@ static void runs_go_on_bit_for_bit(void)
 				resume(devices[d], small_config(*model, policies[p]));
 }
 
-/* Sums times lambda overflow behind their guards in the first steps, and are stored x 2^-k, or run in f32 where no k is enough. The run that goes on knows them; one that is put
- * back to its beginning forgets them. */
+/* Sums times lambda overflow behind their guards in the first steps, and are stored x 2^-k, or run
+ * in f32 where no k is enough. The run that goes on knows them; one that is put back to its
+ * beginning forgets them. */
 static void promoted_nodes_stay_so(void)
 {
 	static const float lambdas[] = {4096.0f, 0x1p24f};
@@ -67,8 +71,10 @@ static void promoted_nodes_stay_so(void)
 		hg_state *begin = small_state(&r);
 		small_go(&r);
 		hg_state *end = small_state(&r);
-		CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans", r.report.replans);
-		CHECK_MSG((r.report.rescaled > 0) == rescaled && (r.report.promoted > 0) == !rescaled, "%d rescaled, %d in f32", r.report.rescaled, r.report.promoted);
+		CHECK_MSG(r.report.replans > 0 && end->promotions > 0 && r.report.loss_finite, "%d replans",
+		          r.report.replans);
+		CHECK_MSG((r.report.rescaled > 0) == rescaled && (r.report.promoted > 0) == !rescaled,
+		          "%d rescaled, %d in f32", r.report.rescaled, r.report.promoted);
 		CHECK_EQ_I(end->promotion[0].shift > 0, rescaled);
 		CHECK_OK(hg_train_set_state(r.train, begin));
 		hg_state *again = small_state(&r);
@@ -124,7 +130,8 @@ static void the_last_step_is_kept_beside_the_best(void)
 	small_close(&b);
 }
 
-/* What cannot be narrowed becomes infinite in the working copy, and NaN stays: the state of a run gone wrong is a state. */
+/* What cannot be narrowed becomes infinite in the working copy, and NaN stays: the state of a run
+ * gone wrong is a state. */
 static void weights_that_are_no_numbers(void)
 {
 	static struct small_run r;
@@ -137,8 +144,10 @@ static void weights_that_are_no_numbers(void)
 	CHECK_OK(hg_train_set_state(r.train, state));
 	hg_state *again = small_state(&r);
 	check_same_state(state, again, 1);
-	CHECK_OK(hg_tensor_download(hg_param_working(hg_params_at(hg_train_params(r.train), 0)), working, HG_F16));
-	CHECK(isnan(hg_half_to_float(working[0])) && isinf(hg_half_to_float(working[1])) && hg_half_to_float(working[2]) < -65504.0f);
+	CHECK_OK(hg_tensor_download(hg_param_working(hg_params_at(hg_train_params(r.train), 0)),
+	                            working, HG_F16));
+	CHECK(isnan(hg_half_to_float(working[0])) && isinf(hg_half_to_float(working[1])) &&
+	      hg_half_to_float(working[2]) < -65504.0f);
 	hg_state_free(state);
 	hg_state_free(again);
 	small_close(&r);
@@ -209,7 +218,9 @@ static const struct {
 	const char *part;
 } mistakes[] = {
     {no_tensor, HG_ERR_SHAPE, "the state lacks conv1.bias, which the model has"},
-    {other_name, HG_ERR_SHAPE, "the state lacks conv0.weight, which the model has; it has Conv0.weight, which the model has not"},
+    {other_name, HG_ERR_SHAPE,
+     "the state lacks conv0.weight, which the model has; it has Conv0.weight, which the model has "
+     "not"},
     {extra_tensor, HG_ERR_SHAPE, "the state has conv9.weight, which the model has not"},
     {other_rows, HG_ERR_SHAPE, "conv0.weight is [1433, 16] in the state, the model has [11, 16]"},
     {other_moments, HG_ERR_SHAPE, "conv0.bias has 1 moments in the state, the optimiser keeps 2"},
@@ -219,7 +230,8 @@ static const struct {
     {tolerance_negative, HG_ERR_ARG, "growth_tracker or tolerance"},
     {steps_lost, HG_ERR_ARG, "not the sum of applied and skipped"},
     {reason_unknown, HG_ERR_ARG, "no hg_step_reason"},
-    {op_unknown, HG_ERR_UNSUPPORTED, "the state: the swish of conv0 was promoted to f32, and this library has no such op"},
+    {op_unknown, HG_ERR_UNSUPPORTED,
+     "the state: the swish of conv0 was promoted to f32, and this library has no such op"},
     {reach_nan, HG_ERR_ARG, "a tensor's reach is not above 0"},
     {step_negative, HG_ERR_ARG, "step counter"},
 };
@@ -235,7 +247,8 @@ static void what_does_not_fit_changes_nothing(void)
 		const hg_state whole = *state;
 		state->tensor[0].master[0] = 77.0f;
 		mistakes[k].spoil(state);
-		CHECK_MSG(hg_train_set_state(r.train, state) == mistakes[k].status, "%zu: %s", k, hg_context_error(r.ctx));
+		CHECK_MSG(hg_train_set_state(r.train, state) == mistakes[k].status, "%zu: %s", k,
+		          hg_context_error(r.ctx));
 		CHECK_CONTAINS(hg_context_error(r.ctx), mistakes[k].part);
 		state->tensors = whole.tensors > state->tensors ? whole.tensors : state->tensors;
 		state->tensor[1].moments = 2; /* what it owns is given back */
@@ -264,7 +277,8 @@ static void another_model_is_named(void)
 	small_close(&gin);
 }
 
-/* Another configuration takes the weights and says in what it differs; a loss scale of another policy begins anew. */
+/* Another configuration takes the weights and says in what it differs; a loss scale of another
+ * policy begins anew. */
 static void another_configuration_goes_on_and_says_so(void)
 {
 	static struct small_run a, b;
@@ -285,7 +299,8 @@ static void another_configuration_goes_on_and_says_so(void)
 	CHECK_STATUS(hg_train_set_state(b.train, state), HG_INFO_DIFFERS);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "policy.name is fp16 in the state, the run has fp32");
 	taken = small_state(&b);
-	CHECK(taken->loss_scale.scale >= 1.0f && taken->loss_scale.scale <= 1.0f && state->loss_scale.scale > 1.0f);
+	CHECK(taken->loss_scale.scale >= 1.0f && taken->loss_scale.scale <= 1.0f &&
+	      state->loss_scale.scale > 1.0f);
 	CHECK(taken->loss_scale.applied == state->loss_scale.applied && taken->step == state->step);
 	CHECK(memcmp(taken->tensor[0].moment[1], state->tensor[0].moment[1], 16 * sizeof(float)) == 0);
 	small_go(&b);
@@ -307,14 +322,16 @@ static void an_optimiser_alone_has_a_state(void)
 		hg_param *p;
 		CHECK_OK(hg_params_create(ctx, NULL, &params[k]));
 		CHECK_OK(hg_params_add(params[k], "encoder/weight", 2, 3, HG_INIT_ONES, 0, &p));
-		CHECK_OK(hg_params_add(params[k], "mean", 1, 3, HG_INIT_ZEROS, HG_PARAM_BUFFER | HG_PARAM_F32, NULL));
+		CHECK_OK(hg_params_add(params[k], "mean", 1, 3, HG_INIT_ZEROS,
+		                       HG_PARAM_BUFFER | HG_PARAM_F32, NULL));
 		CHECK_OK(hg_tensor_upload(hg_param_grad(p), gradient, HG_F32));
 		CHECK_OK(hg_optim_create(params[k], &config, &optim[k]));
 	}
 	hg_state *state = NULL;
 	CHECK_OK(hg_optim_step(optim[0]));
 	CHECK_OK(hg_optim_get_state(optim[0], &state));
-	CHECK(state->tensors == 2 && state->tensor[0].moments == 2 && state->tensor[1].moments == 0 && !hg_state_find_setting(state, "model.name"));
+	CHECK(state->tensors == 2 && state->tensor[0].moments == 2 && state->tensor[1].moments == 0 &&
+	      !hg_state_find_setting(state, "model.name"));
 	CHECK_OK(hg_optim_set_state(optim[1], state));
 	hg_step_info info = HG_STEP_INFO_INIT;
 	CHECK_OK(hg_optim_info(optim[1], &info));
@@ -341,9 +358,11 @@ static void a_state_by_hand(void)
 		char name[16];
 		(void)snprintf(name, sizeof name, "w%d", i);
 		CHECK_OK(hg_state_add_tensor(s, name, i + 1, 2, i % 3, &t));
-		CHECK(t->master && !t->moment[i % 3 < 2 ? i % 3 : 1] == (i % 3 < 2) && memcmp(t->master, (float[2]){0}, 8) == 0);
+		CHECK(t->master && !t->moment[i % 3 < 2 ? i % 3 : 1] == (i % 3 < 2) &&
+		      memcmp(t->master, (float[2]){0}, 8) == 0);
 	}
-	CHECK(s->tensors == 40 && hg_state_find_tensor(s, "w39")->rows == 40 && !hg_state_find_tensor(s, "w40") && !hg_state_find_tensor(s, NULL));
+	CHECK(s->tensors == 40 && hg_state_find_tensor(s, "w39")->rows == 40 &&
+	      !hg_state_find_tensor(s, "w40") && !hg_state_find_tensor(s, NULL));
 	CHECK_STATUS(hg_state_add_tensor(s, "w3", 1, 1, 0, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_state_add_tensor(s, "", 1, 1, 0, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_state_add_tensor(s, "a", 0, 1, 0, NULL), HG_ERR_ARG);
@@ -370,7 +389,8 @@ static void a_state_by_hand(void)
 	hg_state_free(NULL);
 }
 
-/* Every allocation of the context fails once: a status, and the run is where it was. (The state's own memory is malloc's: tests/data/nomem.c.) */
+/* Every allocation of the context fails once: a status, and the run is where it was. (The state's
+ * own memory is malloc's: tests/data/nomem.c.) */
 static void without_memory_nothing_changes(void)
 {
 	static struct small_run r;

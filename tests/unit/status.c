@@ -15,7 +15,8 @@ static void codes_names_and_texts(void)
 
 static void signs_mean_what_they_say(void)
 {
-	CHECK(HG_ERR_ARG < 0 && HG_ERR_INTERNAL < 0 && HG_INFO_SKIPPED > 0 && HG_INFO_STOPPED > 0 && HG_INFO_DIFFERS > 0);
+	CHECK(HG_ERR_ARG < 0 && HG_ERR_INTERNAL < 0 && HG_INFO_SKIPPED > 0 && HG_INFO_STOPPED > 0 &&
+	      HG_INFO_DIFFERS > 0);
 }
 
 static void an_unknown_status_has_a_name_too(void)
@@ -34,7 +35,8 @@ static void the_version_is_that_of_the_headers(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test_case cases[] = {TEST(codes_names_and_texts), TEST(signs_mean_what_they_say), TEST(an_unknown_status_has_a_name_too),
-	                                         TEST(the_version_is_that_of_the_headers)};
+	static const struct test_case cases[] = {
+	    TEST(codes_names_and_texts), TEST(signs_mean_what_they_say),
+	    TEST(an_unknown_status_has_a_name_too), TEST(the_version_is_that_of_the_headers)};
 	return RUN_TESTS(argc, argv, cases);
 }

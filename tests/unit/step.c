@@ -1,5 +1,6 @@
-/* The step object: the same bits as the three calls it stands for, however its steps are launched. On a GPU its steps are captured; on a CPU they run call by
- * call through the same functions, and on a CPU that pretends to capture (capturing.h) as on a GPU. */
+/* The step object: the same bits as the three calls it stands for, however its steps are launched.
+ * On a GPU its steps are captured; on a CPU they run call by call through the same functions, and
+ * on a CPU that pretends to capture (capturing.h) as on a GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static void rig_open(struct rig *r, hg_context *ctx, const char *name, float sca
 	CHECK_OK(hg_params_create(ctx, &policy, &r->params));
 	CHECK_OK(hg_model_create(r->params, &config, &r->model));
 	CHECK_OK(hg_tape_create(r->params, HG_TRAIN, &r->tape));
-	r->loss = hg_softmax_xent(r->tape, hg_model_record(r->model, r->tape, &r->input), hg_tape_input(r->tape, r->label, "labels", -1.0), HG_NONE);
+	r->loss = hg_softmax_xent(r->tape, hg_model_record(r->model, r->tape, &r->input),
+	                          hg_tape_input(r->tape, r->label, "labels", -1.0), HG_NONE);
 	CHECK_MSG(hg_tape_compile(r->tape, r->loss) == HG_OK, "%s", hg_context_error(ctx));
 	CHECK_OK(hg_optim_create(r->params, &adam, &r->optim));
 }
@@ -103,7 +105,9 @@ struct trace {
 	int steps;
 	double loss[STEPS];
 	hg_step_info info[STEPS];
-	char first[STEPS][32]; /* name of the first parameter whose gradient was not finite; the one in info goes with the parameters */
+	/* name of the first parameter whose gradient was not finite; the one in info goes with the
+	 * parameters */
+	char first[STEPS][32];
 	int64_t weights;
 	float weight[WEIGHTS];
 };
@@ -122,11 +126,15 @@ static void trace_weights(struct trace *t, const struct rig *r)
 
 static void same_info(const hg_step_info *a, const hg_step_info *b, const char *what, int step)
 {
-	CHECK_MSG(a->applied == b->applied && a->reason == b->reason && a->loss_scale == b->loss_scale && a->nonfinite == b->nonfinite && a->steps == b->steps &&
-	              a->skipped == b->skipped && memcmp(&a->grad_norm, &b->grad_norm, sizeof a->grad_norm) == 0,
-	          "%s: outcome of step %d: %s, scale %g, norm %.17g, %lld bad; %s, scale %g, norm %.17g, %lld bad", what, step, hg_step_reason_text(a->reason),
-	          (double)a->loss_scale, a->grad_norm, (long long)a->nonfinite, hg_step_reason_text(b->reason), (double)b->loss_scale, b->grad_norm,
-	          (long long)b->nonfinite);
+	CHECK_MSG(a->applied == b->applied && a->reason == b->reason &&
+	              a->loss_scale == b->loss_scale && a->nonfinite == b->nonfinite &&
+	              a->steps == b->steps && a->skipped == b->skipped &&
+	              memcmp(&a->grad_norm, &b->grad_norm, sizeof a->grad_norm) == 0,
+	          "%s: outcome of step %d: %s, scale %g, norm %.17g, %lld bad; %s, scale %g, norm "
+	          "%.17g, %lld bad",
+	          what, step, hg_step_reason_text(a->reason), (double)a->loss_scale, a->grad_norm,
+	          (long long)a->nonfinite, hg_step_reason_text(b->reason), (double)b->loss_scale,
+	          b->grad_norm, (long long)b->nonfinite);
 }
 
 static void same_trace(const struct trace *a, const struct trace *b, const char *what)
@@ -134,11 +142,13 @@ static void same_trace(const struct trace *a, const struct trace *b, const char 
 	CHECK_EQ_I(a->steps, b->steps);
 	CHECK_EQ_I(a->weights, b->weights);
 	for (int i = 0; i < a->steps; i++) {
-		CHECK_MSG(memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]) == 0, "%s: loss of step %d: %.17g, %.17g", what, i, a->loss[i], b->loss[i]);
+		CHECK_MSG(memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]) == 0,
+		          "%s: loss of step %d: %.17g, %.17g", what, i, a->loss[i], b->loss[i]);
 		same_info(&a->info[i], &b->info[i], what, i);
 		CHECK_STR(a->first[i], b->first[i]);
 	}
-	CHECK_MSG(memcmp(a->weight, b->weight, (size_t)a->weights * sizeof(float)) == 0, "%s: weights", what);
+	CHECK_MSG(memcmp(a->weight, b->weight, (size_t)a->weights * sizeof(float)) == 0, "%s: weights",
+	          what);
 }
 
 /* The entry of the next step. */
@@ -204,7 +214,8 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static void trace_way(struct trace *t, open_fn open, const struct way *way, const char *model, float scale)
+static void trace_way(struct trace *t, open_fn open, const struct way *way, const char *model,
+                      float scale)
 {
 	struct rig r;
 	rig_open(&r, open(), model, scale);
@@ -230,14 +241,16 @@ static void trace_plain(struct trace *t, open_fn open, const char *model, float 
 	rig_close(&r);
 }
 
-/* Dropout, batch norm's running statistics, Adam's bias correction: whatever counts steps must count them alike. */
+/* Dropout, batch norm's running statistics, Adam's bias correction: whatever counts steps must
+ * count them alike. */
 static void every_way_gives_the_same_bits(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
 	static struct trace plain, other;
 	for (const char *const *model = hg_model_names(); *model; model++) {
 		trace_plain(&plain, open, *model, 0.0f);
-		CHECK(plain.info[STEPS - 1].steps == STEPS && isfinite(plain.loss[STEPS - 1]) && plain.loss[STEPS - 1] < plain.loss[0]);
+		CHECK(plain.info[STEPS - 1].steps == STEPS && isfinite(plain.loss[STEPS - 1]) &&
+		      plain.loss[STEPS - 1] < plain.loss[0]);
 		for (int w = 0; w < WAYS; w++) {
 			trace_way(&other, open, &ways[w], *model, 0.0f);
 			test_note("%s, %s", *model, ways[w].name);
@@ -246,7 +259,8 @@ static void every_way_gives_the_same_bits(const void *item)
 	}
 }
 
-/* A loss scale that overflows at first, backs off, and grows into the next overflow every few steps. */
+/* A loss scale that overflows at first, backs off, and grows into the next overflow every few
+ * steps. */
 static void skipped_steps_are_skipped_alike(const void *item)
 {
 	const open_fn open = *(const open_fn *)item;
@@ -258,7 +272,8 @@ static void skipped_steps_are_skipped_alike(const void *item)
 			skipped += plain.info[i].reason == HG_STEP_SKIPPED_BACKOFF;
 			grew += plain.info[i].reason == HG_STEP_APPLIED_GREW;
 		}
-		CHECK_MSG(skipped > 2 && grew > 2 && plain.info[0].reason == HG_STEP_SKIPPED_BACKOFF, "%s: %d skipped, %d grew", *model, skipped, grew);
+		CHECK_MSG(skipped > 2 && grew > 2 && plain.info[0].reason == HG_STEP_SKIPPED_BACKOFF,
+		          "%s: %d skipped, %d grew", *model, skipped, grew);
 		for (int w = 0; w < WAYS; w++) {
 			trace_way(&other, open, &ways[w], *model, 0x1p40f);
 			same_trace(&plain, &other, ways[w].name);
@@ -268,7 +283,8 @@ static void skipped_steps_are_skipped_alike(const void *item)
 
 /* ---- what changes between runs ---- */
 
-static hg_status count_nodes(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+static hg_status count_nodes(void *user, const hg_tape *tape, int32_t line, int backward,
+                             const struct hg__call *call)
 {
 	(void)tape;
 	(void)line;
@@ -278,7 +294,8 @@ static hg_status count_nodes(void *user, const hg_tape *tape, int32_t line, int 
 	return HG_OK;
 }
 
-/* Another tape, a hundred times as wide: its scratch moves the workspace that captured kernels point to. */
+/* Another tape, a hundred times as wide: its scratch moves the workspace that captured kernels
+ * point to. */
 static hg_tape *wide_tape(struct rig *r, hg_tensor **x)
 {
 	enum { WIDE = 100 * D };
@@ -330,7 +347,8 @@ static void eventful_run(struct trace *t, open_fn open, int with_step)
 		CHECK((nodes > 0) == (phase >= 4));
 		hg_tape_free(tape);
 	}
-	CHECK_STATUS(hg_tape_backward(r.tape), HG_ERR_STATE); /* as after any step: forward comes first */
+	/* as after any step: forward comes first */
+	CHECK_STATUS(hg_tape_backward(r.tape), HG_ERR_STATE);
 	trace_weights(t, &r);
 	hg_tensor_free(wide);
 	rig_close(&r);
@@ -387,7 +405,8 @@ static void note_warning(void *user, hg_log_level level, const char *text)
 }
 
 /* Such a backend in front of the context's own, which keeps running the kernels. */
-static void refuse_captures(struct rig *r, struct hg__backend *backend, hg_status (*begin)(hg_context *))
+static void refuse_captures(struct rig *r, struct hg__backend *backend,
+                            hg_status (*begin)(hg_context *))
 {
 	*backend = *r->ctx->backend;
 	backend->capture_begin = begin;
@@ -423,7 +442,8 @@ static void a_refused_capture_changes_nothing(const void *item)
 	rig_close(&r);
 }
 
-/* A kernel that fails while it is captured: what was caught is dropped, and the failure is reported by the run that follows. */
+/* A kernel that fails while it is captured: what was caught is dropped, and the failure is reported
+ * by the run that follows. */
 static hg_status failing_gemm(hg_context *ctx, const struct hg__gemm_args *args)
 {
 	(void)args;
@@ -467,7 +487,8 @@ static void the_last_results_are_remembered(const void *item)
 	CHECK_OK(hg_step_run(r.step, 3));
 	CHECK_OK(hg_step_read(r.step, 2, &loss, NULL));
 	CHECK_STATUS(hg_step_read(r.step, 3, &loss, NULL), HG_ERR_STATE);
-	CHECK_CONTAINS(hg_context_error(r.ctx), "back is 3, expected 0 or more and less than the 3 steps");
+	CHECK_CONTAINS(hg_context_error(r.ctx),
+	               "back is 3, expected 0 or more and less than the 3 steps");
 	CHECK_OK(hg_step_run(r.step, 3 * HG_STEP_REMEMBERED));
 	CHECK_OK(hg_step_read(r.step, 0, &loss, &info));
 	CHECK_OK(hg_tape_scalar(r.tape, r.loss, &direct));
@@ -477,8 +498,10 @@ static void the_last_results_are_remembered(const void *item)
 	CHECK_STATUS(hg_step_read(r.step, HG_STEP_REMEMBERED, &loss, &info), HG_ERR_STATE);
 	CHECK_STATUS(hg_step_read(r.step, -1, &loss, &info), HG_ERR_STATE);
 	CHECK_OK(hg_step_get_launch(r.step, &launch));
-	CHECK(launch.captured == captures(&r) && (launch.per_launch >= 1) == captures(&r) && (launch.operations > 0) == captures(&r));
-	test_note("a step: %lld operations, %d in a launch", (long long)launch.operations, launch.per_launch);
+	CHECK(launch.captured == captures(&r) && (launch.per_launch >= 1) == captures(&r) &&
+	      (launch.operations > 0) == captures(&r));
+	test_note("a step: %lld operations, %d in a launch", (long long)launch.operations,
+	          launch.per_launch);
 	info.size = 0;
 	CHECK_STATUS(hg_step_read(r.step, 0, NULL, &info), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(r.ctx), "step_read: info->size is not set");
@@ -523,7 +546,8 @@ static void mistakes_are_named(const void *item)
 	CHECK_STATUS(hg_step_read(NULL, 0, NULL, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_step_get_launch(r.step, NULL), HG_ERR_ARG);
 	CHECK_OK(hg_step_run(r.step, 3));
-	CHECK_OK(hg_params_add(r.params, "late", 1, 1, HG_INIT_ONES, 0, &late)); /* captured or not, the optimiser does not know it */
+	/* captured or not, the optimiser does not know it */
+	CHECK_OK(hg_params_add(r.params, "late", 1, 1, HG_INIT_ONES, 0, &late));
 	CHECK_STATUS(hg_step_run(r.step, 1), HG_ERR_STATE);
 	CHECK_CONTAINS(hg_context_error(r.ctx), "when the optimiser was made");
 	hg_tape_free(tape);
@@ -546,11 +570,13 @@ static void a_wait_breaks_a_capture(void)
 	rig_open(&r, capturing_context(), "gcn", 0.0f);
 	hg_optim_free(r.optim);
 	hg_tape_free(r.tape);
-	CHECK_OK(hg_params_add(r.params, "unused", 3, 3, HG_INIT_ONES, 0, &unused)); /* its gradient is filled with 0 in every step */
+	/* its gradient is filled with 0 in every step */
+	CHECK_OK(hg_params_add(r.params, "unused", 3, 3, HG_INIT_ONES, 0, &unused));
 	CHECK_OK(hg_tape_create(r.params, HG_TRAIN, &r.tape));
 	const hg_var logits = hg_model_record(r.model, r.tape, &r.input);
 	(void)hg_tape_param(r.tape, unused);
-	r.loss = hg_softmax_xent(r.tape, logits, hg_tape_input(r.tape, r.label, "labels", -1.0), HG_NONE);
+	r.loss =
+	    hg_softmax_xent(r.tape, logits, hg_tape_input(r.tape, r.label, "labels", -1.0), HG_NONE);
 	CHECK_OK(hg_tape_compile(r.tape, r.loss));
 	const hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
 	CHECK_OK(hg_optim_create(r.params, &adam, &r.optim));

@@ -8,7 +8,8 @@ static void the_first_mistake_stays(void)
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_TRAIN);
 	hg_tensor *other = NULL;
-	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 3, 1.0), "x", -1.0), w = hg_tape_param(b.tape, param(&b, "w", 5, 2));
+	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 3, 1.0), "x", -1.0),
+	             w = hg_tape_param(b.tape, param(&b, "w", 5, 2));
 	hg_tape_scope(b.tape, "conv2");
 	const hg_var y = hg_linear(b.tape, x, w, HG_NONE);
 	CHECK(y.id < 0);
@@ -59,7 +60,8 @@ static void what_does_not_belong_is_refused(void)
 	bench_close(&b);
 }
 
-/* Promote: what is proved neither for all weights nor for those that are assumed runs in f32, parameters by their masters; a proved f32 operand returns to f16. */
+/* Promote: what is proved neither for all weights nor for those that are assumed runs in f32,
+ * parameters by their masters; a proved f32 operand returns to f16. */
 static void policies_decide_the_types(void)
 {
 	static const struct {
@@ -68,20 +70,25 @@ static void policies_decide_the_types(void)
 		hg_status status;
 		hg_verdict linear;
 		hg_dtype out;
-	} rows[] = {{HG_UNPROVED_GUARD, 1.0, HG_OK, HG_GUARDED, HG_F16},        {HG_UNPROVED_PROMOTE, 1.0, HG_OK, HG_GUARDED, HG_F16},
-	            {HG_UNPROVED_REFUSE, 1.0, HG_OK, HG_GUARDED, HG_F16},       {HG_UNPROVED_GUARD, 12000.0, HG_OK, HG_GUARDED, HG_F16},
-	            {HG_UNPROVED_PROMOTE, 12000.0, HG_OK, HG_PROMOTED, HG_F32}, {HG_UNPROVED_REFUSE, 12000.0, HG_ERR_RANGE, HG_REFUSED, HG_F16}};
+	} rows[] = {{HG_UNPROVED_GUARD, 1.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_PROMOTE, 1.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_REFUSE, 1.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_GUARD, 12000.0, HG_OK, HG_GUARDED, HG_F16},
+	            {HG_UNPROVED_PROMOTE, 12000.0, HG_OK, HG_PROMOTED, HG_F32},
+	            {HG_UNPROVED_REFUSE, 12000.0, HG_ERR_RANGE, HG_REFUSED, HG_F16}};
 	for (int i = 0; i < 6; i++) {
 		struct bench b;
 		hg_policy policy = hg_policy_fp16();
 		policy.unproved = rows[i].unproved;
 		bench_open(&b, test_context(), policy, HG_TRAIN);
 		b.graph = ring(b.ctx, 8);
-		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 5, rows[i].sigma), "x", -1.0);
+		const hg_var x =
+		    hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 5, rows[i].sigma), "x", -1.0);
 		const hg_var mean = hg_spmm_mean(b.tape, b.graph, x);
 		CHECK(mean.id >= 0);
 		hg_tape_scope(b.tape, "fc");
-		const hg_var y = hg_linear(b.tape, mean, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE);
+		const hg_var y =
+		    hg_linear(b.tape, mean, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE);
 		CHECK_STATUS(hg_tape_status(b.tape), rows[i].status);
 		if (rows[i].status < 0) {
 			CHECK_CONTAINS(hg_context_error(b.ctx), "linear: |out| may reach");
@@ -97,7 +104,8 @@ static void policies_decide_the_types(void)
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, mean)), HG_F16);
 		CHECK_EQ_I(hg_tensor_dtype(hg_tape_value(b.tape, y)), rows[i].out);
 		CHECK_EQ_I(b.tape->line[0].node.verdict, HG_PROVED); /* the input's cast */
-		CHECK_EQ_I(b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node].node.verdict, rows[i].linear);
+		CHECK_EQ_I(b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node].node.verdict,
+		           rows[i].linear);
 		bench_close(&b);
 	}
 }
@@ -108,7 +116,8 @@ static hg_dtype type_of(const struct bench *b, hg_var var)
 	return b->tape->value[hg__tape_index(b->tape, var)].dtype;
 }
 
-/* An input that f16 cannot hold makes its node f32; the result goes back to f16 behind a guard. What the user casts to f32 stays f32. */
+/* An input that f16 cannot hold makes its node f32; the result goes back to f16 behind a guard.
+ * What the user casts to f32 stays f32. */
 static void f32_stays_where_it_must_and_no_longer(void)
 {
 	struct bench b;
@@ -116,14 +125,18 @@ static void f32_stays_where_it_must_and_no_longer(void)
 	policy.loss_scale.init_scale = 64.0f;
 	bench_open(&b, test_context(), policy, HG_TRAIN);
 	hg_tensor *x = random_tensor(&b, HG_F32, 6, 5, 1.0);
-	const hg_var large = hg_tape_input(b.tape, x, "large", 1e6), w = hg_tape_param(b.tape, param(&b, "w", 5, 3));
+	const hg_var large = hg_tape_input(b.tape, x, "large", 1e6),
+	             w = hg_tape_param(b.tape, param(&b, "w", 5, 3));
 	const hg_var y = hg_linear(b.tape, large, w, HG_NONE), z = hg_relu(b.tape, y);
 	CHECK_EQ_I(type_of(&b, y), HG_F32);
 	CHECK_EQ_I(type_of(&b, z), HG_F16);
 	const hg_var wide = hg_cast(b.tape, z, HG_F32), sum = hg_add(b.tape, hg_relu(b.tape, wide), z);
 	CHECK_EQ_I(type_of(&b, sum), HG_F32);
 	CHECK_EQ_I(type_of(&b, hg_relu(b.tape, hg_cast(b.tape, sum, HG_F16))), HG_F16);
-	CHECK_OK(hg_tape_compile(b.tape, hg_mse(b.tape, sum, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 6, 3, 1.0), "t", -1.0), HG_NONE)));
+	CHECK_OK(hg_tape_compile(
+	    b.tape,
+	    hg_mse(b.tape, sum, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 6, 3, 1.0), "t", -1.0),
+	           HG_NONE)));
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));
 	float *dw = download(hg_param_grad(hg_params_find(b.params, "w")));
@@ -136,13 +149,18 @@ static void f32_stays_where_it_must_and_no_longer(void)
 /* Sums over neighbours run in the policy's arithmetic, all others in f32. */
 static void accumulation_is_the_policys(void)
 {
-	const hg_policy policies[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(), hg_policy_fp16_naive()};
+	const hg_policy policies[] = {hg_policy_fp32(), hg_policy_fp16(), hg_policy_fp16_discretized(),
+	                              hg_policy_fp16_naive()};
 	for (int i = 0; i < 4; i++) {
 		struct bench b;
 		bench_open(&b, test_context(), policies[i], HG_TRAIN);
 		b.graph = ring(b.ctx, 8);
-		const hg_var x = hg_tape_input(b.tape, random_tensor(&b, policies[i].state, 8, 5, 1.0), "x", -1.0);
-		const hg_var y = hg_spmm(b.tape, b.graph, hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE), HG_NONE, HG_NORM_NONE, 1.0f);
+		const hg_var x =
+		    hg_tape_input(b.tape, random_tensor(&b, policies[i].state, 8, 5, 1.0), "x", -1.0);
+		const hg_var y =
+		    hg_spmm(b.tape, b.graph,
+		            hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 5, 4)), HG_NONE),
+		            HG_NONE, HG_NORM_NONE, 1.0f);
 		CHECK(y.id >= 0);
 		CHECK_EQ_I(b.tape->line[0].node.accumulate, HG_ACC_F32);
 		CHECK_EQ_I(b.tape->line[1].node.accumulate, policies[i].accumulate);
@@ -159,7 +177,8 @@ static void casts_are_made_once(void)
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 6, 5, 1.0), "x", -1.0);
 	const hg_var y = hg_add(b.tape, hg_relu(b.tape, x), hg_scale(b.tape, x, 2.0f));
 	const hg_var t = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 6, 5, 1.0), "t", -1.0);
-	const hg_var one = hg_mse(b.tape, y, t, HG_NONE), two = hg_mse(b.tape, hg_relu(b.tape, y), t, HG_NONE);
+	const hg_var one = hg_mse(b.tape, y, t, HG_NONE),
+	             two = hg_mse(b.tape, hg_relu(b.tape, y), t, HG_NONE);
 	const hg_var sum = hg_add(b.tape, one, hg_scale(b.tape, two, 0.5f));
 	CHECK_OK(hg_tape_compile(b.tape, sum));
 	int casts = 0;
@@ -179,7 +198,9 @@ static void a_recorded_batch_is_fixed(void)
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_EVAL);
 	b.graph = ring(b.ctx, 8);
-	const hg_var y = hg_readout(b.tape, b.graph, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 3, 1.0), "x", -1.0), HG_REDUCE_SUM);
+	const hg_var y = hg_readout(
+	    b.tape, b.graph, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 8, 3, 1.0), "x", -1.0),
+	    HG_REDUCE_SUM);
 	CHECK_STATUS(hg_graph_set_batch(b.graph, 1, whole), HG_ERR_STATE);
 	CHECK_STATUS(hg_graph_set_batch(b.graph, 4, ptr), HG_ERR_STATE);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "set it once, before the graph is used");

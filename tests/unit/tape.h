@@ -7,7 +7,8 @@
 #include "autograd/tape.h"
 #include "harness.h"
 
-/* What the tests of the tape share: tape.c records, tape_run.c runs, tape_plan.c looks at memory and reports. */
+/* What the tests of the tape share: tape.c records, tape_run.c runs, tape_plan.c looks at memory
+ * and reports. */
 
 /* What every case needs: a context, parameters, a tape. */
 struct bench {
@@ -38,7 +39,8 @@ static inline void bench_close(struct bench *b)
 	hg_context_free(b->ctx);
 }
 
-static inline hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols, const void *values, hg_dtype host)
+static inline hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols,
+                                   const void *values, hg_dtype host)
 {
 	hg_tensor *tensor = NULL;
 	CHECK_OK(hg_tensor_create(b->ctx, dtype, rows, cols, &tensor));
@@ -49,7 +51,8 @@ static inline hg_tensor *tensor_of(struct bench *b, hg_dtype dtype, int64_t rows
 }
 
 /* Normal numbers times scale. */
-static inline hg_tensor *random_tensor(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols, double scale)
+static inline hg_tensor *random_tensor(struct bench *b, hg_dtype dtype, int64_t rows, int64_t cols,
+                                       double scale)
 {
 	float *values = calloc((size_t)(rows * cols) + 1, sizeof *values);
 	CHECK(values != NULL);
@@ -63,7 +66,8 @@ static inline hg_tensor *random_tensor(struct bench *b, hg_dtype dtype, int64_t 
 static inline float *download(const hg_tensor *tensor)
 {
 	CHECK(tensor != NULL);
-	float *host = calloc((size_t)(hg_tensor_rows(tensor) * hg_tensor_cols(tensor)) + 1, sizeof *host);
+	float *host =
+	    calloc((size_t)(hg_tensor_rows(tensor) * hg_tensor_cols(tensor)) + 1, sizeof *host);
 	CHECK(host != NULL);
 	CHECK_OK(hg_tensor_download(tensor, host, HG_F32));
 	return host;
@@ -72,14 +76,16 @@ static inline float *download(const hg_tensor *tensor)
 /* A ring of n nodes, each hearing its two neighbours and itself. */
 static inline hg_graph *ring(hg_context *ctx, int32_t n)
 {
-	int32_t *dst = calloc((size_t)(3 * n), sizeof *dst), *src = calloc((size_t)(3 * n), sizeof *src);
+	int32_t *dst = calloc((size_t)(3 * n), sizeof *dst),
+	        *src = calloc((size_t)(3 * n), sizeof *src);
 	CHECK(dst && src);
 	for (int32_t i = 0; i < 3 * n; i++) {
 		dst[i] = i / 3;
 		src[i] = (i / 3 + i % 3 + n - 1) % n;
 	}
 	hg_graph *graph = NULL;
-	const hg_status status = hg_graph_from_coo(ctx, n, n, 3 * (int64_t)n, dst, src, NULL, NULL, &graph);
+	const hg_status status =
+	    hg_graph_from_coo(ctx, n, n, 3 * (int64_t)n, dst, src, NULL, NULL, &graph);
 	free(dst);
 	free(src);
 	CHECK_OK(status);
@@ -94,13 +100,16 @@ static inline hg_param *param(struct bench *b, const char *name, int64_t rows, i
 	return made;
 }
 
-/* Two GCN layers with dropout and a masked cross-entropy: the shape of real training. Returns the loss; *logits too. */
-static inline hg_var gcn(struct bench *b, hg_tape *tape, const hg_tensor *x, const hg_tensor *labels, hg_var *logits)
+/* Two GCN layers with dropout and a masked cross-entropy: the shape of real training. Returns the
+ * loss; *logits too. */
+static inline hg_var gcn(struct bench *b, hg_tape *tape, const hg_tensor *x,
+                         const hg_tensor *labels, hg_var *logits)
 {
 	const int64_t d = hg_tensor_cols(x);
 	hg_var h = hg_tape_input(tape, x, "x", -1.0);
 	hg_tape_scope(tape, "conv1");
-	h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w1", d, 16)), hg_tape_param(tape, param(b, "b1", 1, 16)));
+	h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w1", d, 16)),
+	              hg_tape_param(tape, param(b, "b1", 1, 16)));
 	h = hg_relu(tape, hg_spmm(tape, b->graph, h, HG_NONE, HG_NORM_BOTH, 1.0f));
 	h = hg_dropout(tape, h, 0.5f);
 	hg_tape_scope(tape, "conv2");
@@ -109,7 +118,8 @@ static inline hg_var gcn(struct bench *b, hg_tape *tape, const hg_tensor *x, con
 	hg_tape_scope(tape, NULL);
 	if (logits)
 		*logits = h;
-	return labels ? hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE) : h;
+	return labels ? hg_softmax_xent(tape, h, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE)
+	              : h;
 }
 
 static inline const hg_tensor *label_tensor(struct bench *b, int64_t n, int32_t classes)

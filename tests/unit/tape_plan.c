@@ -10,14 +10,17 @@ static void check_plan(const struct hg__span *span, int64_t count, size_t bytes)
 	size_t most = 0;
 	for (int64_t i = 0; i < count; i++) {
 		size_t alive = 0;
-		CHECK(span[i].offset % HG__ALIGN == 0 && span[i].bytes > 0 && span[i].offset + span[i].bytes <= bytes && span[i].first <= span[i].last);
+		CHECK(span[i].offset % HG__ALIGN == 0 && span[i].bytes > 0 &&
+		      span[i].offset + span[i].bytes <= bytes && span[i].first <= span[i].last);
 		for (int64_t j = 0; j < count; j++) {
 			if (span[j].first <= span[i].first && span[i].first <= span[j].last)
 				alive += span[j].bytes;
 			if (i == j || span[i].last < span[j].first || span[j].last < span[i].first)
 				continue;
-			CHECK_MSG(span[i].offset + span[i].bytes <= span[j].offset || span[j].offset + span[j].bytes <= span[i].offset,
-			          "buffers %lld and %lld are alive together and overlap", (long long)i, (long long)j);
+			CHECK_MSG(span[i].offset + span[i].bytes <= span[j].offset ||
+			              span[j].offset + span[j].bytes <= span[i].offset,
+			          "buffers %lld and %lld are alive together and overlap", (long long)i,
+			          (long long)j);
 		}
 		most = alive > most ? alive : most;
 	}
@@ -33,7 +36,9 @@ static void random_lifetimes_never_overlap(void)
 		size_t bytes = 0, sum = 0;
 		for (int64_t i = 0; i < count; i++) {
 			const int32_t first = (int32_t)test_below(40);
-			span[i] = (struct hg__span){.first = first, .last = first + (int32_t)test_below(12), .bytes = (size_t)(1 + test_below(20)) * HG__ALIGN};
+			span[i] = (struct hg__span){.first = first,
+			                            .last = first + (int32_t)test_below(12),
+			                            .bytes = (size_t)(1 + test_below(20)) * HG__ALIGN};
 			sum += span[i].bytes;
 		}
 		CHECK_OK(hg__arena_place(ctx, span, count, &bytes));
@@ -49,7 +54,8 @@ static void real_plan_never_overlaps(void)
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 	b.graph = ring(b.ctx, 40);
 	hg_var logits;
-	const hg_var loss = gcn(&b, b.tape, random_tensor(&b, HG_F16, 40, 33, 1.0), label_tensor(&b, 40, 7), &logits);
+	const hg_var loss =
+	    gcn(&b, b.tape, random_tensor(&b, HG_F16, 40, 33, 1.0), label_tensor(&b, 40, 7), &logits);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	check_plan(b.tape->span, b.tape->spans, b.tape->arena_bytes);
 	size_t sum = 0;
@@ -59,15 +65,19 @@ static void real_plan_never_overlaps(void)
 	bench_close(&b);
 }
 
-/* A random expression over a few values; with every value kept nothing shares memory, so the plan must not change a single bit of any gradient. Nor does a node take another
- * in then: in f16 that rounds less, and in f32 a value with three uses gets its gradient in another order. So both tapes leave them apart, but for some in f32, which may
- * differ by what 24 nodes in another order may: a few of its roundings, of the largest. */
-static hg_var random_net(struct bench *b, hg_tape *tape, const hg_tensor *x, const hg_tensor *t, uint64_t salt, int keep)
+/* A random expression over a few values; with every value kept nothing shares memory, so the plan
+ * must not change a single bit of any gradient. Nor does a node take another in then: in f16 that
+ * rounds less, and in f32 a value with three uses gets its gradient in another order. So both tapes
+ * leave them apart, but for some in f32, which may differ by what 24 nodes in another order may: a
+ * few of its roundings, of the largest. */
+static hg_var random_net(struct bench *b, hg_tape *tape, const hg_tensor *x, const hg_tensor *t,
+                         uint64_t salt, int keep)
 {
 	hg_var v[24];
 	test_reseed(salt);
 	v[0] = hg_tape_variable(tape, x, "x");
-	v[1] = hg_linear(tape, v[0], hg_tape_param(tape, param(b, "w", 9, 9)), hg_tape_param(tape, param(b, "c", 1, 9)));
+	v[1] = hg_linear(tape, v[0], hg_tape_param(tape, param(b, "w", 9, 9)),
+	                 hg_tape_param(tape, param(b, "c", 1, 9)));
 	for (int i = 2; i < 24; i++) {
 		const hg_var one = v[i - 1 - (int)test_below(i < 4 ? i : 4)], two = v[test_below(i)];
 		const int64_t kind = test_below(6);
@@ -101,12 +111,14 @@ static void sharing_memory_changes_no_bit(void)
 		b.graph = ring(b.ctx, 11);
 		b.ctx->separate_ops = salt % 4 != 2;
 		const hg_dtype state = b.params->policy.state;
-		const hg_tensor *x = random_tensor(&b, state, 11, 9, 0.5), *t = random_tensor(&b, state, 11, 9, 0.5);
+		const hg_tensor *x = random_tensor(&b, state, 11, 9, 0.5),
+		                *t = random_tensor(&b, state, 11, 9, 0.5);
 		hg_tape *roomy = NULL;
 		CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &roomy));
 		hg_tape *const tapes[] = {b.tape, roomy, b.tape};
 		float *dw[3], *dx[3];
-		const hg_var loss[] = {random_net(&b, b.tape, x, t, salt, 0), random_net(&b, roomy, x, t, salt, 1)};
+		const hg_var loss[] = {random_net(&b, b.tape, x, t, salt, 0),
+		                       random_net(&b, roomy, x, t, salt, 1)};
 		CHECK_OK(hg_tape_compile(b.tape, loss[0]));
 		CHECK_OK(hg_tape_compile(roomy, loss[1]));
 		CHECK(b.tape->arena_bytes < roomy->arena_bytes);
@@ -182,8 +194,11 @@ static hg_status life(hg_context *ctx)
 		s = hg_tape_create(b.params, HG_TRAIN, &b.tape);
 	if (s >= 0) {
 		hg_tape_scope(b.tape, "conv");
-		const hg_var h = hg_linear(b.tape, hg_tape_input(b.tape, tx, "x", -1.0), hg_tape_param(b.tape, w), HG_NONE);
-		const hg_var loss = hg_softmax_xent(b.tape, hg_spmm(b.tape, b.graph, h, HG_NONE, HG_NORM_BOTH, 1.0f), hg_tape_input(b.tape, ty, "y", -1.0), HG_NONE);
+		const hg_var h = hg_linear(b.tape, hg_tape_input(b.tape, tx, "x", -1.0),
+		                           hg_tape_param(b.tape, w), HG_NONE);
+		const hg_var loss =
+		    hg_softmax_xent(b.tape, hg_spmm(b.tape, b.graph, h, HG_NONE, HG_NORM_BOTH, 1.0f),
+		                    hg_tape_input(b.tape, ty, "y", -1.0), HG_NONE);
 		s = hg_tape_compile(b.tape, loss);
 	}
 	if (s >= 0)
@@ -215,12 +230,14 @@ static void every_allocation_may_fail(void)
 			status = life(ctx);
 		if (status != HG_OK) {
 			CHECK_STATUS(status, HG_ERR_NOMEM);
-			CHECK_MSG(!ctx || *hg_context_error(ctx), "allocation %lld failed without a sentence", (long long)k);
+			CHECK_MSG(!ctx || *hg_context_error(ctx), "allocation %lld failed without a sentence",
+			          (long long)k);
 			failures++;
 		}
 		hg_context_free(ctx);
-		CHECK_MSG(f.held == 0 && f.bytes == 0, "allocation %lld failed: %lld pieces, %lld bytes of memory are lost", (long long)k, (long long)f.held,
-		          (long long)f.bytes);
+		CHECK_MSG(f.held == 0 && f.bytes == 0,
+		          "allocation %lld failed: %lld pieces, %lld bytes of memory are lost",
+		          (long long)k, (long long)f.held, (long long)f.bytes);
 		if (f.call < k)
 			break;
 		CHECK_MSG(status != HG_OK, "allocation %lld failed and nobody noticed", (long long)k);
@@ -259,7 +276,9 @@ static void no_memory_names_the_largest(void)
 	hg_tape_scope(b.tape, "wide");
 	const hg_var y = hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", 8, 512)), HG_NONE);
 	CHECK_STATUS(hg_tape_compile(b.tape, y), HG_ERR_NOMEM);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "no memory for an arena of 204800 bytes; largest: wide/linear f32 [100, 512] 204800");
+	CHECK_CONTAINS(
+	    hg_context_error(b.ctx),
+	    "no memory for an arena of 204800 bytes; largest: wide/linear f32 [100, 512] 204800");
 	bench_close(&b);
 }
 
@@ -277,7 +296,8 @@ static void print_shows_nodes_verdicts_and_memory(void)
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 	b.graph = ring(b.ctx, 20);
 	hg_var logits;
-	const hg_var loss = gcn(&b, b.tape, random_tensor(&b, HG_F16, 20, 9, 1.0), label_tensor(&b, 20, 7), &logits);
+	const hg_var loss =
+	    gcn(&b, b.tape, random_tensor(&b, HG_F16, 20, 9, 1.0), label_tensor(&b, 20, 7), &logits);
 	CHECK_OK(hg_tape_print(b.tape, append_line, text)); /* before compile: no plan yet */
 	CHECK_CONTAINS(text, "policy fp16");
 	text[0] = 0;
@@ -286,9 +306,27 @@ static void print_shows_nodes_verdicts_and_memory(void)
 	CHECK_OK(hg_tape_print(b.tape, append_line, text));
 	if (getenv("HG_TEST_SHOW"))
 		fputs(text, stdout);
-	static const char *const wanted[] = {"conv1",  "conv2", "linear",       "x, w1, b1", "A[20x20], #0",      "f16 [20, 16]", "guarded",
-	                                     "proved", "saved", "backward",     "gradient",  "softmax_xent",      "f32 [1, 1]",   "labels",
-	                                     "exact",  "arena", "0..4 forward", "largest",   "spmm+relu+dropout", " (in #3)",     " (not needed)"};
+	static const char *const wanted[] = {"conv1",
+	                                     "conv2",
+	                                     "linear",
+	                                     "x, w1, b1",
+	                                     "A[20x20], #0",
+	                                     "f16 [20, 16]",
+	                                     "guarded",
+	                                     "proved",
+	                                     "saved",
+	                                     "backward",
+	                                     "gradient",
+	                                     "softmax_xent",
+	                                     "f32 [1, 1]",
+	                                     "labels",
+	                                     "exact",
+	                                     "arena",
+	                                     "0..4 forward",
+	                                     "largest",
+	                                     "spmm+relu+dropout",
+	                                     " (in #3)",
+	                                     " (not needed)"};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		CHECK_CONTAINS(text, wanted[i]);
 	CHECK_STATUS(hg_tape_print(b.tape, NULL, NULL), HG_ERR_ARG);
@@ -300,12 +338,15 @@ static void the_plan_fills_what_the_caller_has(void)
 {
 	struct bench b;
 	bench_open(&b, test_context(), hg_policy_fp32(), HG_EVAL);
-	CHECK_OK(hg_tape_compile(b.tape, hg_relu(b.tape, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 8, 1.0), "x", -1.0))));
+	CHECK_OK(hg_tape_compile(
+	    b.tape,
+	    hg_relu(b.tape, hg_tape_input(b.tape, random_tensor(&b, HG_F32, 4, 8, 1.0), "x", -1.0))));
 	hg_plan_info info = HG_PLAN_INFO_INIT;
 	info.size = offsetof(hg_plan_info, input_bytes);
 	info.input_bytes = 77;
 	CHECK_OK(hg_tape_plan(b.tape, &info));
-	CHECK(info.size == offsetof(hg_plan_info, input_bytes) && info.input_bytes == 77 && info.state_bytes == 4 * 8 * 4);
+	CHECK(info.size == offsetof(hg_plan_info, input_bytes) && info.input_bytes == 77 &&
+	      info.state_bytes == 4 * 8 * 4);
 	info.size = 0;
 	CHECK_STATUS(hg_tape_plan(b.tape, &info), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "HG_PLAN_INFO_INIT");
@@ -322,7 +363,8 @@ static void half_state_is_half_the_bytes(void)
 		bench_open(&b, test_context(), half ? hg_policy_fp16() : hg_policy_fp32(), HG_TRAIN);
 		b.graph = ring(b.ctx, 100);
 		hg_var logits;
-		const hg_var loss = gcn(&b, b.tape, random_tensor(&b, half ? HG_F16 : HG_F32, 100, 33, 1.0), label_tensor(&b, 100, 7), &logits);
+		const hg_var loss = gcn(&b, b.tape, random_tensor(&b, half ? HG_F16 : HG_F32, 100, 33, 1.0),
+		                        label_tensor(&b, 100, 7), &logits);
 		CHECK_STATUS(hg_tape_plan(b.tape, &info), HG_ERR_STATE);
 		CHECK_OK(hg_tape_compile(b.tape, loss));
 		CHECK_OK(hg_tape_plan(b.tape, &info));
@@ -339,8 +381,9 @@ static void half_state_is_half_the_bytes(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(random_lifetimes_never_overlap),     TEST(real_plan_never_overlaps),     TEST(sharing_memory_changes_no_bit),
-	    TEST(every_allocation_may_fail),          TEST(no_memory_names_the_largest),  TEST(print_shows_nodes_verdicts_and_memory),
+	    TEST(random_lifetimes_never_overlap),     TEST(real_plan_never_overlaps),
+	    TEST(sharing_memory_changes_no_bit),      TEST(every_allocation_may_fail),
+	    TEST(no_memory_names_the_largest),        TEST(print_shows_nodes_verdicts_and_memory),
 	    TEST(the_plan_fills_what_the_caller_has), TEST(half_state_is_half_the_bytes),
 	};
 	return RUN_TESTS(argc, argv, cases);

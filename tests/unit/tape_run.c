@@ -30,15 +30,19 @@ static void gradients_are_central_differences(void)
 	CHECK_OK(hg_param_set(w, value + 12));
 	CHECK_OK(hg_param_set(c, value + 18));
 	const hg_var x = hg_tape_variable(b.tape, tensor_of(&b, HG_F32, 4, 3, value, HG_F32), "x");
-	const hg_var t = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 4, 2, value + 20, HG_F32), "t", -1.0);
-	const hg_var y = hg_relu(b.tape, hg_linear(b.tape, x, hg_tape_param(b.tape, w), hg_tape_param(b.tape, c))), loss = hg_mse(b.tape, y, t, HG_NONE);
+	const hg_var t =
+	    hg_tape_input(b.tape, tensor_of(&b, HG_F32, 4, 2, value + 20, HG_F32), "t", -1.0);
+	const hg_var y = hg_relu(b.tape, hg_linear(b.tape, x, hg_tape_param(b.tape, w),
+	                                           hg_tape_param(b.tape, c))),
+	             loss = hg_mse(b.tape, y, t, HG_NONE);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	CHECK_OK(hg_tape_forward(b.tape));
 	CHECK_OK(hg_tape_backward(b.tape));
 	double found = 0.0;
 	CHECK_OK(hg_tape_scalar(b.tape, loss, &found));
 	CHECK_WITHIN(found, mlp_loss(exact, exact + 12, exact + 18, exact + 20), 1e-5);
-	float *dx = download(hg_tape_grad(b.tape, x)), *dw = download(hg_param_grad(w)), *dc = download(hg_param_grad(c));
+	float *dx = download(hg_tape_grad(b.tape, x)), *dw = download(hg_param_grad(w)),
+	      *dc = download(hg_param_grad(c));
 	for (int i = 0; i < 20; i++) {
 		const double at = exact[i];
 		exact[i] = at + step;
@@ -47,7 +51,8 @@ static void gradients_are_central_differences(void)
 		const double below = mlp_loss(exact, exact + 12, exact + 18, exact + 20);
 		exact[i] = at;
 		const float grad = i < 12 ? dx[i] : i < 18 ? dw[i - 12] : dc[i - 18];
-		CHECK_WITHIN(grad, (above - below) / (2.0 * step), 1e-5); /* truncation 0 (quadratic), f32 sums of about 10 terms */
+		/* truncation 0 (quadratic), f32 sums of about 10 terms */
+		CHECK_WITHIN(grad, (above - below) / (2.0 * step), 1e-5);
 	}
 	free(dx);
 	free(dw);
@@ -55,7 +60,8 @@ static void gradients_are_central_differences(void)
 	bench_close(&b);
 }
 
-/* y = x + 2 x + 4 x with small integers: every number is exact, so the sum of three contributions must be too. One parameter used twice likewise. */
+/* y = x + 2 x + 4 x with small integers: every number is exact, so the sum of three contributions
+ * must be too. One parameter used twice likewise. */
 static void contributions_are_added_up(void)
 {
 	struct bench b;
@@ -64,9 +70,11 @@ static void contributions_are_added_up(void)
 	hg_param *p = param(&b, "p", 1, 4);
 	CHECK_OK(hg_param_set(p, zero));
 	hg_var x = hg_tape_variable(b.tape, tensor_of(&b, HG_F32, 1, 4, one, HG_F32), "x");
-	const hg_var t = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 1, 4, zero, HG_F32), "t", 0.0), q = hg_tape_param(b.tape, p);
+	const hg_var t = hg_tape_input(b.tape, tensor_of(&b, HG_F32, 1, 4, zero, HG_F32), "t", 0.0),
+	             q = hg_tape_param(b.tape, p);
 	const hg_var h = hg_scale(b.tape, x, 1.0f); /* an activation with three consumers, too */
-	hg_var y = hg_add(b.tape, h, hg_add(b.tape, hg_scale(b.tape, h, 2.0f), hg_scale(b.tape, h, 4.0f)));
+	hg_var y =
+	    hg_add(b.tape, h, hg_add(b.tape, hg_scale(b.tape, h, 2.0f), hg_scale(b.tape, h, 4.0f)));
 	y = hg_bias_add(b.tape, hg_bias_add(b.tape, y, q), q);
 	const hg_var loss = hg_mse(b.tape, hg_add(b.tape, y, hg_scale(b.tape, x, 0.0f)), t, HG_NONE);
 	CHECK(hg_tape_param(b.tape, p).id == q.id);
@@ -83,7 +91,8 @@ static void contributions_are_added_up(void)
 	bench_close(&b);
 }
 
-/* y = h A + 2 h with A's columns a and b, in small integers: the op that comes last backward adds to what is there. dh = (A + 2)' dy by the equations. */
+/* y = h A + 2 h with A's columns a and b, in small integers: the op that comes last backward adds
+ * to what is there. dh = (A + 2)' dy by the equations. */
 static void an_op_adds_its_own_contribution(void)
 {
 	for (int half = 0; half < 2; half++) {
@@ -91,14 +100,20 @@ static void an_op_adds_its_own_contribution(void)
 		hg_policy policy = half ? hg_policy_fp16() : hg_policy_fp32();
 		policy.loss_scale.init_scale = 1.0f;
 		bench_open(&b, test_context(), policy, HG_TRAIN);
-		const float v[] = {1.0f, -2.0f, 3.0f, 4.0f}, zero[] = {0.0f, 0.0f, 0.0f, 0.0f}, one[] = {2.0f, -1.0f}, two[] = {4.0f, 3.0f};
+		const float v[] = {1.0f, -2.0f, 3.0f, 4.0f}, zero[] = {0.0f, 0.0f, 0.0f, 0.0f},
+		            one[] = {2.0f, -1.0f}, two[] = {4.0f, 3.0f};
 		hg_param *left = param(&b, "left", 1, 2), *right = param(&b, "right", 1, 2);
 		CHECK_OK(hg_param_set(left, one));
 		CHECK_OK(hg_param_set(right, two));
-		const hg_var x = hg_tape_variable(b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 2, 2, v, HG_F32), "x"), h = hg_scale(b.tape, x, 1.0f);
-		const hg_var s = hg_head_dots(b.tape, h, hg_tape_param(b.tape, left), hg_tape_param(b.tape, right), 1);
+		const hg_var x = hg_tape_variable(
+		                 b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 2, 2, v, HG_F32), "x"),
+		             h = hg_scale(b.tape, x, 1.0f);
+		const hg_var s =
+		    hg_head_dots(b.tape, h, hg_tape_param(b.tape, left), hg_tape_param(b.tape, right), 1);
 		const hg_var y = hg_add(b.tape, s, hg_scale(b.tape, h, 2.0f));
-		const hg_var loss = hg_mse(b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0), HG_NONE);
+		const hg_var loss = hg_mse(
+		    b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0),
+		    HG_NONE);
 		CHECK_OK(hg_tape_compile(b.tape, loss));
 		CHECK_OK(hg_tape_forward(b.tape));
 		CHECK_OK(hg_tape_backward(b.tape));
@@ -106,7 +121,8 @@ static void an_op_adds_its_own_contribution(void)
 		double sum[2] = {0.0, 0.0};
 		for (int i = 0; i < 2; i++) {
 			const double p = (double)v[2 * i], q = (double)v[2 * i + 1];
-			const double dy0 = (2.0 * p - q + 2.0 * p) / 2.0, dy1 = (4.0 * p + 3.0 * q + 2.0 * q) / 2.0;
+			const double dy0 = (2.0 * p - q + 2.0 * p) / 2.0,
+			             dy1 = (4.0 * p + 3.0 * q + 2.0 * q) / 2.0;
 			CHECK_WITHIN(dx[2 * i], 2.0 * dy0 + 4.0 * dy1 + 2.0 * dy0, 0.0);
 			CHECK_WITHIN(dx[2 * i + 1], -dy0 + 3.0 * dy1 + 2.0 * dy1, 0.0);
 			sum[0] += dy0 * p;
@@ -122,7 +138,8 @@ static void an_op_adds_its_own_contribution(void)
 	}
 }
 
-/* A parameter as the features themselves (a learnt embedding), used twice: its gradient is f32 whatever the ops before it run in. */
+/* A parameter as the features themselves (a learnt embedding), used twice: its gradient is f32
+ * whatever the ops before it run in. */
 static void parameters_may_be_features(void)
 {
 	for (int half = 0; half < 2; half++) {
@@ -133,8 +150,11 @@ static void parameters_may_be_features(void)
 		const float v[] = {1.0f, -2.0f, 3.0f, 0.5f}, zero[] = {0.0f, 0.0f, 0.0f, 0.0f};
 		hg_param *p = param(&b, "embedding", 2, 2);
 		CHECK_OK(hg_param_set(p, v));
-		const hg_var x = hg_tape_param(b.tape, p), y = hg_add(b.tape, hg_relu(b.tape, x), hg_scale(b.tape, x, 2.0f));
-		const hg_var loss = hg_mse(b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0), HG_NONE);
+		const hg_var x = hg_tape_param(b.tape, p),
+		             y = hg_add(b.tape, hg_relu(b.tape, x), hg_scale(b.tape, x, 2.0f));
+		const hg_var loss = hg_mse(
+		    b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0),
+		    HG_NONE);
 		CHECK_OK(hg_tape_compile(b.tape, loss));
 		for (int run = 0; run < 2; run++) {
 			CHECK_OK(hg_tape_forward(b.tape));
@@ -168,7 +188,8 @@ static void one_value_in_both_places(void)
 	bench_close(&b);
 }
 
-/* fp16 gradients arrive multiplied by the loss scale: 1024 times those of fp32, within a few roundings. */
+/* fp16 gradients arrive multiplied by the loss scale: 1024 times those of fp32, within a few
+ * roundings. */
 static void gradients_carry_the_loss_scale(void)
 {
 	double grad[2] = {0.0, 0.0};
@@ -180,9 +201,13 @@ static void gradients_carry_the_loss_scale(void)
 		const float x[] = {1.0f, 2.0f}, w[] = {0.25f, 0.5f}, t[] = {1.0f};
 		hg_param *p = param(&b, "w", 2, 1);
 		CHECK_OK(hg_param_set(p, w));
-		const hg_var y =
-		    hg_linear(b.tape, hg_tape_input(b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 1, 2, x, HG_F32), "x", 2.0), hg_tape_param(b.tape, p), HG_NONE);
-		const hg_var loss = hg_mse(b.tape, hg_scale(b.tape, y, 0.125f), hg_tape_input(b.tape, tensor_of(&b, HG_F32, 1, 1, t, HG_F32), "t", 1.0), HG_NONE);
+		const hg_var y = hg_linear(
+		    b.tape,
+		    hg_tape_input(b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 1, 2, x, HG_F32), "x", 2.0),
+		    hg_tape_param(b.tape, p), HG_NONE);
+		const hg_var loss = hg_mse(
+		    b.tape, hg_scale(b.tape, y, 0.125f),
+		    hg_tape_input(b.tape, tensor_of(&b, HG_F32, 1, 1, t, HG_F32), "t", 1.0), HG_NONE);
 		CHECK_OK(hg_tape_compile(b.tape, loss));
 		CHECK_OK(hg_tape_forward(b.tape));
 		CHECK_OK(hg_tape_backward(b.tape));
@@ -196,7 +221,8 @@ static void gradients_carry_the_loss_scale(void)
 }
 
 /* Dead nodes do not run; a kept one does, and its value survives the backward. */
-static hg_status count_runs(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+static hg_status count_runs(void *user, const hg_tape *tape, int32_t line, int backward,
+                            const struct hg__call *call)
 {
 	(void)tape;
 	(void)line;
@@ -214,10 +240,13 @@ static void only_what_is_needed_runs(void)
 	hg_param *unused = param(&b, "unused", 3, 3), *w = param(&b, "w", 3, 2);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 3, 1.0), "x", -1.0);
 	const hg_var t = hg_tape_input(b.tape, random_tensor(&b, HG_F32, 5, 2, 1.0), "t", -1.0);
-	const hg_var scaled = hg_scale(b.tape, x, 3.0f);                                  /* forward only: nothing to learn before it */
-	const hg_var dead = hg_linear(b.tape, x, hg_tape_param(b.tape, unused), HG_NONE); /* nobody asks */
+	/* forward only: nothing to learn before it */
+	const hg_var scaled = hg_scale(b.tape, x, 3.0f);
+	/* nobody asks */
+	const hg_var dead = hg_linear(b.tape, x, hg_tape_param(b.tape, unused), HG_NONE);
 	const hg_var kept = hg_relu(b.tape, x);
-	const hg_var loss = hg_mse(b.tape, hg_linear(b.tape, scaled, hg_tape_param(b.tape, w), HG_NONE), t, HG_NONE);
+	const hg_var loss =
+	    hg_mse(b.tape, hg_linear(b.tape, scaled, hg_tape_param(b.tape, w), HG_NONE), t, HG_NONE);
 	hg_tape_keep(b.tape, kept);
 	CHECK_OK(hg_tape_compile(b.tape, loss));
 	hg__tape_hook(b.tape, &hook);
@@ -226,7 +255,8 @@ static void only_what_is_needed_runs(void)
 	CHECK_OK(hg_tape_backward(b.tape));
 	CHECK_EQ_I(runs[0], 4); /* scale, relu, linear, mse */
 	CHECK_EQ_I(runs[1], 2); /* mse, linear */
-	CHECK(hg_tape_value(b.tape, dead) == NULL && hg_tape_value(b.tape, scaled) == NULL && hg_tape_grad(b.tape, x) == NULL);
+	CHECK(hg_tape_value(b.tape, dead) == NULL && hg_tape_value(b.tape, scaled) == NULL &&
+	      hg_tape_grad(b.tape, x) == NULL);
 	float *after = download(hg_tape_value(b.tape, kept)), *none = download(hg_param_grad(unused));
 	CHECK(memcmp(before, after, 15 * sizeof *before) == 0);
 	for (int i = 0; i < 9; i++)
@@ -262,7 +292,8 @@ static void order_of_calls_is_enforced(void)
 	CHECK_OK(hg_tape_scalar(b.tape, loss, &value));
 	CHECK_STATUS(hg_tape_scalar(b.tape, y, &value), HG_ERR_STATE);
 	CHECK_STATUS(hg_tape_scalar(b.tape, x, &value), HG_ERR_SHAPE);
-	CHECK(hg_relu(b.tape, y).id < 0); /* compiled: recording on it is a mistake, but not the tape's */
+	/* compiled: recording on it is a mistake, but not the tape's */
+	CHECK(hg_relu(b.tape, y).id < 0);
 	CHECK_CONTAINS(hg_context_error(b.ctx), "relu: the tape is compiled");
 	hg_tape_scope(b.tape, NULL);
 	hg_tape_keep(b.tape, y);
@@ -319,7 +350,8 @@ static void two_tapes_share_parameters(void)
 	hg_plan_info train_plan = HG_PLAN_INFO_INIT, eval_plan = HG_PLAN_INFO_INIT;
 	CHECK_OK(hg_tape_plan(b.tape, &train_plan));
 	CHECK_OK(hg_tape_plan(eval, &eval_plan));
-	CHECK(eval_plan.arena_bytes < train_plan.arena_bytes && eval_plan.state_bytes < train_plan.state_bytes);
+	CHECK(eval_plan.arena_bytes < train_plan.arena_bytes &&
+	      eval_plan.state_bytes < train_plan.state_bytes);
 	free(before);
 	free(same);
 	free(after);
@@ -337,7 +369,8 @@ static void labels_beyond_the_classes_are_found(void)
 	hg_tape_scope(b.tape, "head");
 	const hg_var loss = hg_softmax_xent(b.tape, x, y, HG_NONE);
 	CHECK_STATUS(hg_tape_compile(b.tape, loss), HG_ERR_RANGE);
-	CHECK_CONTAINS(hg_context_error(b.ctx), "softmax_xent: label 7 in row 3 of y, the logits have 7 columns (layer head)");
+	CHECK_CONTAINS(hg_context_error(b.ctx),
+	               "softmax_xent: label 7 in row 3 of y, the logits have 7 columns (layer head)");
 	bench_close(&b);
 }
 
@@ -352,9 +385,13 @@ static void empty_and_single_shapes_run(void)
 			CHECK_OK(hg_graph_from_coo(b.ctx, n, n, 0, NULL, NULL, NULL, NULL, &b.graph));
 			const hg_dtype state = half ? HG_F16 : HG_F32;
 			const hg_var x = hg_tape_variable(b.tape, random_tensor(&b, state, n, d, 1.0), "x");
-			const hg_var y = hg_relu(b.tape, hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", d, 2)), HG_NONE));
-			const hg_var z = hg_add(b.tape, y, hg_spmm(b.tape, b.graph, y, HG_NONE, HG_NORM_BOTH, 1.0f));
-			const hg_var loss = hg_mse(b.tape, z, hg_tape_input(b.tape, random_tensor(&b, state, n, 2, 1.0), "t", -1.0), HG_NONE);
+			const hg_var y = hg_relu(
+			    b.tape, hg_linear(b.tape, x, hg_tape_param(b.tape, param(&b, "w", d, 2)), HG_NONE));
+			const hg_var z =
+			    hg_add(b.tape, y, hg_spmm(b.tape, b.graph, y, HG_NONE, HG_NORM_BOTH, 1.0f));
+			const hg_var loss = hg_mse(
+			    b.tape, z, hg_tape_input(b.tape, random_tensor(&b, state, n, 2, 1.0), "t", -1.0),
+			    HG_NONE);
 			double value = -1.0;
 			CHECK_OK(hg_tape_compile(b.tape, loss));
 			CHECK_OK(hg_tape_forward(b.tape));

@@ -18,7 +18,8 @@ static void rows_are_padded_and_zero(void)
 			char zero[3 * 72 * 8], found[3 * 72 * 8];
 			memset(zero, 0, sizeof zero);
 			CHECK_OK(hg_tensor_create(ctx, (hg_dtype)dtype, 3, widths[w], &t));
-			CHECK(hg_tensor_rows(t) == 3 && hg_tensor_cols(t) == widths[w] && hg_tensor_ld(t) == ld[w] && hg_tensor_dtype(t) == (hg_dtype)dtype);
+			CHECK(hg_tensor_rows(t) == 3 && hg_tensor_cols(t) == widths[w] &&
+			      hg_tensor_ld(t) == ld[w] && hg_tensor_dtype(t) == (hg_dtype)dtype);
 			CHECK_EQ_I(hg_tensor_bytes(t), 3 * (size_t)ld[w] * hg_dtype_size((hg_dtype)dtype));
 			CHECK(hg_tensor_context(t) == ctx && (hg_tensor_data(t) != NULL) == (widths[w] > 0));
 			if (hg_tensor_bytes(t))
@@ -49,12 +50,14 @@ static void what_goes_up_comes_down(void)
 	hg_context_free(ctx);
 }
 
-/* Through f16 and back, over more than one staging buffer (4 MiB): 50,000 rows of 100 need 104 halves each, 10 MB. */
+/* Through f16 and back, over more than one staging buffer (4 MiB): 50,000 rows of 100 need 104
+ * halves each, 10 MB. */
 static void floats_are_converted_both_ways(void)
 {
 	hg_context *ctx = test_context();
 	const int64_t rows = 50000, cols = 100;
-	float *x = malloc((size_t)(rows * cols) * sizeof *x), *y = malloc((size_t)(rows * cols) * sizeof *y);
+	float *x = malloc((size_t)(rows * cols) * sizeof *x),
+	      *y = malloc((size_t)(rows * cols) * sizeof *y);
 	hg_half *h = malloc((size_t)(rows * cols) * sizeof *h);
 	hg_tensor *t, *u;
 	CHECK(x && y && h);
@@ -125,7 +128,8 @@ static void bad_arguments_are_named(void)
 	CHECK_STATUS(hg_tensor_download(floats, NULL, HG_F32), HG_ERR_ARG);
 	CHECK_STATUS(hg_tensor_upload(NULL, x, HG_F32), HG_ERR_ARG);
 	CHECK_STATUS(hg_tensor_download(NULL, x, HG_F32), HG_ERR_ARG);
-	CHECK(hg_tensor_rows(NULL) == 0 && hg_tensor_data(NULL) == NULL && hg_tensor_context(NULL) == NULL);
+	CHECK(hg_tensor_rows(NULL) == 0 && hg_tensor_data(NULL) == NULL &&
+	      hg_tensor_context(NULL) == NULL);
 	hg_tensor_free(floats);
 	hg_tensor_free(t);
 	hg_tensor_free(NULL);

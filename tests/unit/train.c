@@ -6,7 +6,8 @@
 #include "harness.h"
 #include "unit/capturing.h"
 
-/* Training runs on four planted communities: three of four edges stay in their community, features are the community plus noise. */
+/* Training runs on four planted communities: three of four edges stay in their community, features
+ * are the community plus noise. */
 
 enum { N = 320, M = 3200, D = 12, C = 4, EPOCHS = 60 };
 
@@ -28,7 +29,9 @@ static void task_make(struct task *t)
 		t->label[i] = i % C;
 		(i < 80 ? t->train : i < 160 ? t->val : t->test)[i] = 1;
 		for (int c = 0; c < D; c++)
-			t->x[i][c] = test_uniform() < 0.5 ? 0.0f : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
+			t->x[i][c] = test_uniform() < 0.5
+			                 ? 0.0f
+			                 : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
 	}
 }
 
@@ -42,7 +45,8 @@ struct run {
 };
 
 /* The task on a context's device. Takes the context. */
-static void run_data(struct run *r, hg_context *ctx, const struct task *t, hg_dtype state, int sparse)
+static void run_data(struct run *r, hg_context *ctx, const struct task *t, hg_dtype state,
+                     int sparse)
 {
 	memset(r, 0, sizeof *r);
 	r->ctx = ctx;
@@ -93,7 +97,8 @@ static hg_train_config config_of(const char *model, const char *policy)
 	return c;
 }
 
-static void run_all(struct run *r, hg_context *ctx, const struct task *t, const hg_train_config *c, int sparse)
+static void run_all(struct run *r, hg_context *ctx, const struct task *t, const hg_train_config *c,
+                    int sparse)
 {
 	run_data(r, ctx, t, c->policy.state, sparse);
 	CHECK_MSG(hg_train_create(ctx, c, &r->data, &r->train) == HG_OK, "%s", hg_context_error(ctx));
@@ -110,11 +115,15 @@ static void all_models_learn_in_both_precisions(void)
 			const hg_train_config c = config_of(*model, policies[k / 2]);
 			struct run r;
 			run_all(&r, test_context(), &t, &c, k % 2);
-			test_note("%s %s %s: test %.3f, loss %.4f, %.2f ms, %lld skipped", *model, policies[k / 2], k % 2 ? "sparse" : "dense", r.report.test_accuracy,
-			          r.report.final_loss, r.report.epoch_ms_median, (long long)r.report.steps_skipped);
+			test_note("%s %s %s: test %.3f, loss %.4f, %.2f ms, %lld skipped", *model,
+			          policies[k / 2], k % 2 ? "sparse" : "dense", r.report.test_accuracy,
+			          r.report.final_loss, r.report.epoch_ms_median,
+			          (long long)r.report.steps_skipped);
 			CHECK(r.report.test_accuracy > 0.9);
-			CHECK(r.report.loss_finite && r.report.epochs_run == EPOCHS && r.report.best_epoch >= 1);
-			CHECK(r.report.peak_bytes >= r.report.arena_bytes && r.report.arena_bytes > 0 && r.report.epoch_ms_median > 0);
+			CHECK(r.report.loss_finite && r.report.epochs_run == EPOCHS &&
+			      r.report.best_epoch >= 1);
+			CHECK(r.report.peak_bytes >= r.report.arena_bytes && r.report.arena_bytes > 0 &&
+			      r.report.epoch_ms_median > 0);
 			run_close(&r);
 		}
 	}
@@ -133,7 +142,8 @@ static void half_precision_halves_the_state(void)
 			bytes[k] = r.report.state_bytes;
 			run_close(&r);
 		}
-		CHECK_MSG((double)bytes[1] <= 0.55 * (double)bytes[0], "%s: %zu bytes in fp16, %zu in fp32", *model, bytes[1], bytes[0]);
+		CHECK_MSG((double)bytes[1] <= 0.55 * (double)bytes[0], "%s: %zu bytes in fp16, %zu in fp32",
+		          *model, bytes[1], bytes[0]);
 	}
 }
 
@@ -149,7 +159,8 @@ static int note_loss(void *user, const hg_train_event *event)
 	return 0;
 }
 
-static void outcome_of(struct outcome *o, hg_context *ctx, const struct task *t, const char *model, const char *policy, int sparse)
+static void outcome_of(struct outcome *o, hg_context *ctx, const struct task *t, const char *model,
+                       const char *policy, int sparse)
 {
 	int32_t prediction[N];
 	struct run r;
@@ -171,7 +182,8 @@ static void two_runs_give_the_same_bits(void)
 		for (int sparse = 0; sparse < 2; sparse++) {
 			outcome_of(&a, test_context(), &t, *model, "fp16", sparse);
 			outcome_of(&b, test_context(), &t, *model, "fp16", sparse);
-			CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s features", *model, sparse ? "sparse" : "dense");
+			CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s features", *model,
+			          sparse ? "sparse" : "dense");
 		}
 	}
 }
@@ -198,7 +210,8 @@ static void thread_counts_give_the_same_bits(void)
 			outcome_of(&a, cpu_context(1), &t, *model, policies[k], k);
 			for (int threads = 2; threads <= 5; threads += 3) {
 				outcome_of(&b, cpu_context(threads), &t, *model, policies[k], k);
-				CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s: 1 and %d threads", *model, policies[k], threads);
+				CHECK_MSG(memcmp(&a, &b, sizeof a) == 0, "%s, %s: 1 and %d threads", *model,
+				          policies[k], threads);
 			}
 		}
 	}
@@ -234,7 +247,8 @@ static void the_best_epoch_is_what_is_kept(void)
 	c.user = &w;
 	run_all(&r, test_context(), &t, &c, 0);
 	CHECK(r.report.best_val_accuracy == w.best_val);
-	CHECK(r.report.best_epoch >= w.best_epoch); /* later only for the loss's sake, at the same accuracy */
+	/* later only for the loss's sake, at the same accuracy */
+	CHECK(r.report.best_epoch >= w.best_epoch);
 	CHECK_OK(hg_train_predict(r.train, prediction, NULL));
 	int right = 0, count = 0;
 	for (int i = 0; i < N; i++) {
@@ -273,7 +287,8 @@ static void a_run_stops_when_asked_and_out_of_patience(void)
 	c.patience = 5;
 	c.optim.lr = 0.5f; /* too large to go on improving */
 	run_all(&r, test_context(), &t, &c, 0);
-	CHECK(r.report.epochs_run < 2000 && r.report.epochs_run == w.last && r.report.epochs_run >= r.report.best_epoch);
+	CHECK(r.report.epochs_run < 2000 && r.report.epochs_run == w.last &&
+	      r.report.epochs_run >= r.report.best_epoch);
 	run_close(&r);
 }
 
@@ -314,8 +329,10 @@ static void graphs_are_classified(void)
 		c.epochs = 2 * EPOCHS;
 		run_data(&r, test_context(), &t, HG_F16, 0);
 		CHECK_OK(hg_graph_set_batch(r.data.input.graph, GRAPHS, ptr));
-		r.data.train_mask = r.data.val_mask = r.data.test_mask = NULL; /* every graph, no validation */
-		CHECK_MSG(hg_train_create(r.ctx, &c, &r.data, &r.train) == HG_OK, "%s", hg_context_error(r.ctx));
+		/* every graph, no validation */
+		r.data.train_mask = r.data.val_mask = r.data.test_mask = NULL;
+		CHECK_MSG(hg_train_create(r.ctx, &c, &r.data, &r.train) == HG_OK, "%s",
+		          hg_context_error(r.ctx));
 		CHECK_OK(hg_train_run(r.train, &r.report));
 		CHECK(isnan(r.report.test_accuracy) && r.report.best_epoch == c.epochs);
 		int32_t prediction[GRAPHS];
@@ -328,7 +345,8 @@ static void graphs_are_classified(void)
 	}
 }
 
-static void refuse(struct run *r, const hg_train_config *c, const hg_train_data *d, const char *part)
+static void refuse(struct run *r, const hg_train_config *c, const hg_train_data *d,
+                   const char *part)
 {
 	hg_train *train = NULL;
 	CHECK(hg_train_create(r->ctx, c, d, &train) < 0);
@@ -367,7 +385,8 @@ static void mistakes_are_named(void)
 	run_close(&r);
 }
 
-/* Weights that are no numbers: the step is skipped, the accuracies are flagged, nothing is predicted. */
+/* Weights that are no numbers: the step is skipped, the accuracies are flagged, nothing is
+ * predicted. */
 static void overflow_in_the_logits_is_told(void)
 {
 	static struct task t;
@@ -379,7 +398,9 @@ static void overflow_in_the_logits_is_told(void)
 	c.epochs = 1;
 	run_data(&r, test_context(), &t, HG_F16, 0);
 	CHECK_OK(hg_train_create(r.ctx, &c, &r.data, &r.train));
-	hg_param *last = hg_params_at(hg_train_params(r.train), hg_params_count(hg_train_params(r.train)) - 1); /* the bias of the logits */
+	/* the bias of the logits */
+	hg_param *last =
+	    hg_params_at(hg_train_params(r.train), hg_params_count(hg_train_params(r.train)) - 1);
 	for (int i = 0; i < C; i++)
 		value[i] = NAN;
 	CHECK_EQ_I(hg_tensor_cols(hg_param_master(last)), C);
@@ -431,7 +452,8 @@ static void sizes_are_honoured(void)
 	r.report.size = offsetof(hg_train_report, nonfinite_logits);
 	r.report.nonfinite_logits = 77;
 	CHECK_OK(hg_train_run(r.train, &r.report));
-	CHECK(r.report.nonfinite_logits == 77 && r.report.epochs_run == 2 && r.report.size == offsetof(hg_train_report, nonfinite_logits));
+	CHECK(r.report.nonfinite_logits == 77 && r.report.epochs_run == 2 &&
+	      r.report.size == offsetof(hg_train_report, nonfinite_logits));
 	r.report.size = 0;
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_ERR_ARG);
 	run_close(&r);
@@ -474,7 +496,8 @@ static hg_context *memory_context(struct memory *memory)
 	return ctx;
 }
 
-/* A slip in the labels asks for no memory; what is asked for by name is named where there is none. */
+/* A slip in the labels asks for no memory; what is asked for by name is named where there is
+ * none. */
 static void classes_are_counted_with_care(void)
 {
 	static struct task t;
@@ -485,7 +508,8 @@ static void classes_are_counted_with_care(void)
 	run_data(&r, memory_context(&memory), &t, HG_F16, 0);
 	c.model.out_features = 0;
 	t.label[3] = INT32_MAX;
-	refuse(&r, &c, &r.data, "label 2147483647 of row 3 makes 2147483648 classes of 320 labelled rows");
+	refuse(&r, &c, &r.data,
+	       "label 2147483647 of row 3 makes 2147483648 classes of 320 labelled rows");
 	t.label[3] = N;
 	refuse(&r, &c, &r.data, "makes 321 classes");
 	t.label[3] = N - 1;
@@ -515,11 +539,13 @@ static void an_empty_split_is_none(void)
 	c.patience = 2;
 	run_all(&r, test_context(), &t, &c, 0);
 	CHECK(r.report.epochs_run == 6 && r.report.best_epoch == 6);
-	CHECK(isnan(r.report.best_val_accuracy) && isnan(r.report.test_accuracy) && isfinite(r.report.final_loss));
+	CHECK(isnan(r.report.best_val_accuracy) && isnan(r.report.test_accuracy) &&
+	      isfinite(r.report.final_loss));
 	run_close(&r);
 }
 
-/* An epoch that may come costs nothing; each that came is remembered, beyond the first room for their times. */
+/* An epoch that may come costs nothing; each that came is remembered, beyond the first room for
+ * their times. */
 static void epochs_without_end(void)
 {
 	static struct task t;
@@ -599,8 +625,10 @@ static void features_that_are_no_numbers(void)
 		}
 }
 
-/* Large features and hubs: sums over neighbours overflow. The step is skipped, the loss scale is not blamed, the node that overflowed is recorded again, and the run learns; left
- * alone, it never does. Sums and products are stored with a power of two that makes them fit; dropout, which cannot be, runs in f32. */
+/* Large features and hubs: sums over neighbours overflow. The step is skipped, the loss scale is
+ * not blamed, the node that overflowed is recorded again, and the run learns; left alone, it never
+ * does. Sums and products are stored with a power of two that makes them fit; dropout, which cannot
+ * be, runs in f32. */
 static void what_overflows_is_recorded_again(void)
 {
 	static const struct {
@@ -627,11 +655,14 @@ static void what_overflows_is_recorded_again(void)
 			CHECK_EQ_I(r.report.replans, 1);
 		CHECK_EQ_I(r.report.loss_finite, rows[i].replan);
 		CHECK(r.report.loss_scale_final == 65536.0f);
-		CHECK_MSG((plan.rescaled > 0) == rows[i].rescaled && (plan.promoted > 0) == rows[i].promoted, "%d rescaled, %d promoted", plan.rescaled, plan.promoted);
+		CHECK_MSG((plan.rescaled > 0) == rows[i].rescaled &&
+		              (plan.promoted > 0) == rows[i].promoted,
+		          "%d rescaled, %d promoted", plan.rescaled, plan.promoted);
 		CHECK(plan.casts == r.report.casts && (plan.casts > 0) == rows[i].promoted);
 		CHECK_EQ_I(r.report.steps_skipped, rows[i].replan ? r.report.replans : c.epochs);
 		if (rows[i].replan)
-			CHECK_MSG(r.report.test_accuracy > 0.6 && r.report.nonfinite_logits == 0, "%g", r.report.test_accuracy);
+			CHECK_MSG(r.report.test_accuracy > 0.6 && r.report.nonfinite_logits == 0, "%g",
+			          r.report.test_accuracy);
 		run_close(&r);
 	}
 }
@@ -644,7 +675,8 @@ struct story {
 	hg_train_event event[EPOCHS];
 	uint8_t outgrown[EPOCHS]; /* the event named a parameter */
 	hg_train_report report;
-	float logits[N][C], again[N][C]; /* after the run; after another one, from where the first stopped */
+	/* after the run; after another one, from where the first stopped */
+	float logits[N][C], again[N][C];
 };
 
 static int write_story(void *user, const hg_train_event *event)
@@ -659,7 +691,8 @@ static int write_story(void *user, const hg_train_event *event)
 	return event->epoch == s->stop_at;
 }
 
-static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_train_config c, int stop_at, int eager, int per_launch)
+static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_train_config c,
+                     int stop_at, int eager, int per_launch)
 {
 	int32_t prediction[N];
 	struct run r;
@@ -675,8 +708,9 @@ static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_
 	const int captures = ctx->backend->capture_begin != NULL;
 	CHECK_EQ_I(s->report.captured, captures && !eager && s->report.epochs_run > 1);
 	if (per_launch) /* what stops a group makes it shorter */
-		CHECK_MSG(s->report.epochs_together <= per_launch && (s->report.epochs_together > 1) == (per_launch > 1), "%d epochs together",
-		          s->report.epochs_together);
+		CHECK_MSG(s->report.epochs_together <= per_launch &&
+		              (s->report.epochs_together > 1) == (per_launch > 1),
+		          "%d epochs together", s->report.epochs_together);
 	s->events = 0;
 	s->stop_at = 2;
 	CHECK_STATUS(hg_train_run(r.train, &r.report), HG_INFO_STOPPED);
@@ -692,22 +726,31 @@ static void story_of(struct story *s, hg_context *ctx, const struct task *t, hg_
 static void same_story(const struct story *a, const struct story *b, size_t run, int per_launch)
 {
 	CHECK_EQ_I(a->report.epochs_run, b->report.epochs_run);
-	CHECK_MSG(memcmp(a->event, b->event, sizeof a->event) == 0, "run %zu, %d in a launch: events", run, per_launch);
-	CHECK_MSG(memcmp(a->outgrown, b->outgrown, sizeof a->outgrown) == 0, "run %zu, %d in a launch: weights beyond their bounds", run, per_launch);
-	CHECK_MSG(memcmp(&a->report, &b->report, sizeof a->report) == 0, "run %zu, %d in a launch: report", run, per_launch);
-	CHECK_MSG(memcmp(a->logits, b->logits, sizeof a->logits) == 0, "run %zu, %d in a launch: logits", run, per_launch);
-	CHECK_MSG(memcmp(a->again, b->again, sizeof a->again) == 0, "run %zu, %d in a launch: going on", run, per_launch);
+	CHECK_MSG(memcmp(a->event, b->event, sizeof a->event) == 0, "run %zu, %d in a launch: events",
+	          run, per_launch);
+	CHECK_MSG(memcmp(a->outgrown, b->outgrown, sizeof a->outgrown) == 0,
+	          "run %zu, %d in a launch: weights beyond their bounds", run, per_launch);
+	CHECK_MSG(memcmp(&a->report, &b->report, sizeof a->report) == 0,
+	          "run %zu, %d in a launch: report", run, per_launch);
+	CHECK_MSG(memcmp(a->logits, b->logits, sizeof a->logits) == 0,
+	          "run %zu, %d in a launch: logits", run, per_launch);
+	CHECK_MSG(memcmp(a->again, b->again, sizeof a->again) == 0, "run %zu, %d in a launch: going on",
+	          run, per_launch);
 }
 
-/* Whatever is asked for, it makes no difference how many epochs run together: not to what is told of each, not to where a run stops, not to how it goes on. */
+/* Whatever is asked for, it makes no difference how many epochs run together: not to what is told
+ * of each, not to where a run stops, not to how it goes on. */
 static void epochs_together_are_the_same_epochs(void)
 {
 	static const struct {
 		const char *model;
 		int eval_every, patience, stop_at;
 		float scale;
-	} runs[] = {{"gcn", 1, 0, 0, 0x1p16f},  {"gcn", 10, 0, 0, 0x1p16f}, {"gcn", 50, 0, 5, 0x1p16f}, {"gcn", 50, 0, 16, 0x1p16f}, {"gcn", 25, 0, 37, 0x1p40f},
-	            {"gcn", 4, 10, 0, 0x1p16f}, {"gin", 60, 0, 3, 0x1p16f}, {"gin", 9, 0, 20, 0x1p40f}, {"gat", 60, 0, 11, 0x1p16f}, {"gat", 7, 3, 0, 0x1p40f}};
+	} runs[] = {{"gcn", 1, 0, 0, 0x1p16f},   {"gcn", 10, 0, 0, 0x1p16f},
+	            {"gcn", 50, 0, 5, 0x1p16f},  {"gcn", 50, 0, 16, 0x1p16f},
+	            {"gcn", 25, 0, 37, 0x1p40f}, {"gcn", 4, 10, 0, 0x1p16f},
+	            {"gin", 60, 0, 3, 0x1p16f},  {"gin", 9, 0, 20, 0x1p40f},
+	            {"gat", 60, 0, 11, 0x1p16f}, {"gat", 7, 3, 0, 0x1p40f}};
 	static const int per_launch[] = {0, 1, 7, 16};
 	static struct task t;
 	static struct story alone, together;
@@ -742,7 +785,8 @@ static void every_allocation_may_fail(void)
 		hg_train_config c = config_of(*model, "fp16");
 		int done = 0;
 		c.epochs = 2;
-		c.eval_every = c.step.per_launch = 2; /* together, with somebody who might stop in between */
+		/* together, with somebody who might stop in between */
+		c.eval_every = c.step.per_launch = 2;
 		c.progress = watch_epoch;
 		for (int64_t k = 0; !done; k++) {
 			struct watch w = {.best_val = -1};
@@ -757,9 +801,11 @@ static void every_allocation_may_fail(void)
 			else
 				CHECK(!r.train);
 			done = status == HG_OK;
-			CHECK_MSG(done || status == HG_ERR_NOMEM, "%s, allocation %lld: %s: %s", *model, (long long)k, hg_status_name(status), hg_context_error(r.ctx));
+			CHECK_MSG(done || status == HG_ERR_NOMEM, "%s, allocation %lld: %s: %s", *model,
+			          (long long)k, hg_status_name(status), hg_context_error(r.ctx));
 			run_close(&r);
-			CHECK_MSG(memory.bytes == 0, "%s, allocation %lld: %lld bytes are lost", *model, (long long)k, (long long)memory.bytes);
+			CHECK_MSG(memory.bytes == 0, "%s, allocation %lld: %lld bytes are lost", *model,
+			          (long long)k, (long long)memory.bytes);
 			CHECK(k < 10000);
 		}
 	}

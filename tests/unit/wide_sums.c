@@ -1,4 +1,5 @@
-/* An aggregation of halves may leave its sums in f32: narrowed, they are what it gives in halves. */
+/* An aggregation of halves may leave its sums in f32: narrowed, they are what it gives in
+ * halves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,21 +49,28 @@ static void check(hg_context *ctx, int64_t rows, int64_t hub, int64_t cols, int 
 	hg_tensor *x = random_matrix(ctx, rows, cols), *w = random_matrix(ctx, csr.m, 1), *half, *full;
 	CHECK_OK(hg_tensor_create(ctx, HG_F16, rows, cols, &half));
 	CHECK_OK(hg_tensor_create(ctx, HG_F32, rows, cols, &full));
-	struct hg__spmm_args args = {.csr = csr, .x = x->mat, .y = half->mat, .heads = weighted, .alpha = 0.5f, .accumulate = HG_ACC_F32};
+	struct hg__spmm_args args = {.csr = csr,
+	                             .x = x->mat,
+	                             .y = half->mat,
+	                             .heads = weighted,
+	                             .alpha = 0.5f,
+	                             .accumulate = HG_ACC_F32};
 	if (weighted)
 		args.w = w->mat;
 	CHECK_OK(ctx->backend->kernels->spmm(ctx, &args));
 	args.y = full->mat;
 	CHECK_OK(ctx->backend->kernels->spmm(ctx, &args));
-	float *narrowed = malloc((size_t)(rows * cols) * sizeof *narrowed), *sums = malloc((size_t)(rows * cols) * sizeof *sums);
+	float *narrowed = malloc((size_t)(rows * cols) * sizeof *narrowed),
+	      *sums = malloc((size_t)(rows * cols) * sizeof *sums);
 	CHECK(narrowed && sums);
 	CHECK_OK(hg_tensor_download(half, narrowed, HG_F32));
 	CHECK_OK(hg_tensor_download(full, sums, HG_F32));
 	int64_t finer = 0;
 	for (int64_t k = 0; k < rows * cols; k++) {
 		const float expected = hg_half_to_float(hg_half_from_float(sums[k]));
-		CHECK_MSG(memcmp(&narrowed[k], &expected, sizeof expected) == 0, "%lld rows, %lld columns, element %lld: %g and %g", (long long)rows, (long long)cols,
-		          (long long)k, (double)narrowed[k], (double)sums[k]);
+		CHECK_MSG(memcmp(&narrowed[k], &expected, sizeof expected) == 0,
+		          "%lld rows, %lld columns, element %lld: %g and %g", (long long)rows,
+		          (long long)cols, (long long)k, (double)narrowed[k], (double)sums[k]);
 		finer += sums[k] != expected;
 	}
 	CHECK(finer > 0);

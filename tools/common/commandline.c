@@ -52,7 +52,9 @@ int tool_read_text(struct tool_line *line, const struct tool_option *option, con
 static int choice_of(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	const int choice = word_in(option->choices, text, '|');
-	return choice >= 0 ? choice : tool_refuse(line, "%s is \"%s\", expected one of %s", option->name, text, option->choices);
+	return choice >= 0 ? choice
+	                   : tool_refuse(line, "%s is \"%s\", expected one of %s", option->name, text,
+	                                 option->choices);
 }
 
 int tool_read_word(struct tool_line *line, const struct tool_option *option, const char *text)
@@ -74,15 +76,18 @@ int tool_read_level(struct tool_line *line, const struct tool_option *option, co
 	return text && choice < 0 ? -1 : 0;
 }
 
-int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole, const char *text, char stop, int64_t *value, const char **rest)
+int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole,
+               const char *text, char stop, int64_t *value, const char **rest)
 {
 	char *end = NULL;
 	errno = 0;
 	*value = strtoll(text, &end, 10);
 	*rest = end;
-	if (end == text || (*end && *end != stop) || isspace((unsigned char)*text) || errno || (double)*value < option->low || (double)*value > option->high)
-		return tool_refuse(line, "%s is \"%s\", expected %s from %lld to %lld", option->name, whole, stop ? "whole numbers" : "a whole number",
-		                   (long long)option->low, (long long)option->high);
+	if (end == text || (*end && *end != stop) || isspace((unsigned char)*text) || errno ||
+	    (double)*value < option->low || (double)*value > option->high)
+		return tool_refuse(line, "%s is \"%s\", expected %s from %lld to %lld", option->name, whole,
+		                   stop ? "whole numbers" : "a whole number", (long long)option->low,
+		                   (long long)option->high);
 	return 0;
 }
 
@@ -96,8 +101,10 @@ int tool_read_real(struct tool_line *line, const struct tool_option *option, con
 {
 	char *end = NULL;
 	const double value = strtod(text, &end);
-	if (end == text || *end || isspace((unsigned char)*text) || !(value >= option->low && value <= option->high))
-		return tool_refuse(line, "%s is \"%s\", expected a number from %.8g to %.8g", option->name, text, option->low, option->high);
+	if (end == text || *end || isspace((unsigned char)*text) ||
+	    !(value >= option->low && value <= option->high))
+		return tool_refuse(line, "%s is \"%s\", expected a number from %.8g to %.8g", option->name,
+		                   text, option->low, option->high);
 	*(double *)place_of(line, option) = value;
 	return 0;
 }
@@ -118,7 +125,8 @@ static const struct tool_option *option_at(const struct tool_line *line, size_t 
 static size_t option_named(const struct tool_line *line, const char *name, size_t length)
 {
 	size_t k = 0;
-	while (k < option_count(line) && (strlen(option_at(line, k)->name) != length || strncmp(option_at(line, k)->name, name, length) != 0))
+	while (k < option_count(line) && (strlen(option_at(line, k)->name) != length ||
+	                                  strncmp(option_at(line, k)->name, name, length) != 0))
 		k++;
 	return k;
 }
@@ -126,7 +134,8 @@ static size_t option_named(const struct tool_line *line, const char *name, size_
 /* The option argv[*i] and its value, which may be the next word. */
 static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 {
-	const char *word = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i], *equals = strchr(word, '=');
+	const char *word = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i],
+	           *equals = strchr(word, '=');
 	const size_t k = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
 	const char *value = equals ? equals + 1 : NULL;
 	if (k == option_count(line))
@@ -137,7 +146,8 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 	if (option->argument && !value && *i + 1 < argc)
 		value = argv[++*i];
 	if (option->argument && (!value || !*value))
-		return tool_refuse(line, "%s needs a value%s: %s", option->name, value ? ", found nothing" : "", option->argument);
+		return tool_refuse(line, "%s needs a value%s: %s", option->name,
+		                   value ? ", found nothing" : "", option->argument);
 	line->given |= (uint64_t)1 << k;
 	line->at = k < line->count ? line->to : line->shared_to;
 	return option->read(line, option, value);
@@ -189,6 +199,7 @@ void tool_options_print(FILE *out, const struct tool_option *options, size_t cou
 			(void)snprintf(left, sizeof left, "%s[=%s]", o->name, o->choices);
 		else
 			(void)snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
-		(void)fprintf(out, "  %-24s %s%s%s\n", left, owner ? owner : "", owner ? ": " : "", o->help);
+		(void)fprintf(out, "  %-24s %s%s%s\n", left, owner ? owner : "", owner ? ": " : "",
+		              o->help);
 	}
 }

@@ -12,7 +12,8 @@
 struct tool_line;
 struct tool_option;
 /* Puts the value's text where the option says. 0, or -1 through tool_refuse. */
-typedef int (*tool_read)(struct tool_line *line, const struct tool_option *option, const char *text);
+typedef int (*tool_read)(struct tool_line *line, const struct tool_option *option,
+                         const char *text);
 
 struct tool_option {
 	const char *name;     /* as it is typed: "--nodes", "-o" */
@@ -23,10 +24,12 @@ struct tool_option {
 	double low, high;    /* of a number, both included */
 	const char *choices; /* "a|b|c" */
 	size_t count;        /* of a list: the place of its length */
-	const char *only;    /* what alone has it: commands, a model; blanks part them. NULL: everything */
+	/* what alone has it: commands, a model; blanks part them. NULL: everything */
+	const char *only;
 };
 
-/* What a place holds: int 1; const char *; one of the choices, as const char * or as its number, an int; int64_t; double. */
+/* What a place holds: int 1; const char *; one of the choices, as const char * or as its number, an
+ * int; int64_t; double. */
 #define TOOL_FLAG .read = tool_read_flag
 #define TOOL_TEXT .read = tool_read_text
 #define TOOL_WORD(list) .read = tool_read_word, .choices = (list)
@@ -55,7 +58,8 @@ struct tool_line {
 	const struct tool_option *options;
 	size_t count;
 	void *to; /* the tool's own struct */
-	/* Options that several tools have, and what they fill; NULL: none. With the tool's own at most 64. */
+	/* Options that several tools have, and what they fill; NULL: none. With the tool's own at most
+	 * 64. */
 	const struct tool_option *shared;
 	size_t shared_count;
 	void *shared_to;
@@ -66,17 +70,21 @@ struct tool_line {
 	char message[512]; /* why a word was refused */
 };
 
-/* 0, or -1 with one sentence in line->message. A value follows its option as the next word or after '='; "--" ends the options; -h is --help. */
+/* 0, or -1 with one sentence in line->message. A value follows its option as the next word or after
+ * '='; "--" ends the options; -h is --help. */
 int tool_line_read(struct tool_line *line, int argc, char **argv);
 int tool_refuse(struct tool_line *line, const char *format, ...) HG_PRINTF(2, 3);
-/* A whole number in the option's range, up to `stop` or the end; *rest is what follows. `whole` is the option's text, for the sentence. */
-int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole, const char *text, char stop, int64_t *value, const char **rest);
+/* A whole number in the option's range, up to `stop` or the end; *rest is what follows. `whole` is
+ * the option's text, for the sentence. */
+int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole,
+               const char *text, char stop, int64_t *value, const char **rest);
 /* Was the option of this name given? */
 int tool_given(const struct tool_line *line, const char *name);
 /* An option that was given and that `name` does not have; NULL: there is none. */
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name);
 
-/* The options' part of --help; with `owners`, the name of what alone has an option goes before its text. */
+/* The options' part of --help; with `owners`, the name of what alone has an option goes before its
+ * text. */
 void tool_options_print(FILE *out, const struct tool_option *options, size_t count, int owners);
 
 #endif

@@ -27,7 +27,8 @@ static int same_file(const char *a, const char *b)
 	char in[2][4096];
 	if (strcmp(a, b) == 0 || same_entry(a, b))
 		return 1;
-	return strcmp(split(a, in[0], sizeof in[0]), split(b, in[1], sizeof in[1])) == 0 && same_entry(in[0], in[1]);
+	return strcmp(split(a, in[0], sizeof in[0]), split(b, in[1], sizeof in[1])) == 0 &&
+	       same_entry(in[0], in[1]);
 }
 
 static int is_file(const struct tool_file *f)
@@ -41,14 +42,18 @@ static int is_read(const struct tool_file *f)
 }
 
 /* May `out` be written although there is `other`? */
-static hg_status check_pair(const struct tool_file *out, const struct tool_file *other, char *message)
+static hg_status check_pair(const struct tool_file *out, const struct tool_file *other,
+                            char *message)
 {
-	if (!is_file(other) || (other->use == TOOL_RENEWED && out->use == TOOL_REPLACED) || !same_file(out->path, other->path))
+	if (!is_file(other) || (other->use == TOOL_RENEWED && out->use == TOOL_REPLACED) ||
+	    !same_file(out->path, other->path))
 		return HG_OK;
 	if (is_read(other))
-		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is %s: it is left as it is", out->option, out->path, other->what);
+		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is %s: it is left as it is", out->option,
+		               out->path, other->what);
 	else
-		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is where %s goes: one file cannot be both", out->option, out->path, other->option);
+		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is where %s goes: one file cannot be both",
+		               out->option, out->path, other->option);
 	return HG_ERR_ARG;
 }
 

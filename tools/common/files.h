@@ -18,8 +18,8 @@ struct tool_file {
 	const char *what; /* of what is read: "the dataset itself" */
 };
 
-/* Nothing is written over what is read, no two things into one file, and what is to be replaced can be: HG_ERR_ARG, and HG_ERR_IO, with one line in
- * message[HG_DATA_MESSAGE]. */
+/* Nothing is written over what is read, no two things into one file, and what is to be replaced can
+ * be: HG_ERR_ARG, and HG_ERR_IO, with one line in message[HG_DATA_MESSAGE]. */
 HG_NODISCARD hg_status tool_files_check(const struct tool_file *files, size_t count, char *message);
 
 #endif

@@ -5,10 +5,12 @@
 
 #include "tool.h"
 
-/* Bytes of the printable UTF-8 character that begins here; 0: control characters, overlong forms, surrogates, and what is no UTF-8 at all. */
+/* Bytes of the printable UTF-8 character that begins here; 0: control characters, overlong forms,
+ * surrogates, and what is no UTF-8 at all. */
 static size_t character(const unsigned char *at)
 {
-	static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* of 2 bytes: 0x80 to 0x9f are control characters */
+	/* of 2 bytes: 0x80 to 0x9f are control characters */
+	static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000};
 	if (*at < 0x80)
 		return *at >= 0x20 && *at != 0x7f;
 	if (*at < 0xc2 || *at > 0xf4)
@@ -20,7 +22,8 @@ static size_t character(const unsigned char *at)
 			return 0;
 		code = code << 6 | (at[k] & 0x3f);
 	}
-	return code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? length : 0;
+	return code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? length
+	                                                                                     : 0;
 }
 
 void tool_say(const char *tool, const char *format, ...)
@@ -37,7 +40,8 @@ void tool_say(const char *tool, const char *format, ...)
 
 char *tool_printable(const char *text)
 {
-	char *const printable = malloc(4 * strlen(text) + 1), *out = printable; /* "\xHH" is the longest */
+	/* "\xHH" is the longest */
+	char *const printable = malloc(4 * strlen(text) + 1), *out = printable;
 	if (!printable)
 		return NULL;
 	while (*text) {

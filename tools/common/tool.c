@@ -15,7 +15,9 @@ void tool_begin(char **argv)
 {
 	tool_threads(argv);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) /* open gives the lowest free number, which is this one; the wrong direction makes its use fail */
+		/* open gives the lowest free number, which is this one; the wrong direction makes its use
+		 * fail */
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 	(void)sigaction(SIGXFSZ, &ignore, NULL);
@@ -27,13 +29,17 @@ int tool_finish(const char *tool, int code)
 	errno = 0;
 	if (!fclose(stdout) && !failed_before)
 		return code;
-	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "", errno ? strerror(errno) : "");
+	fprintf(stderr, "%s: cannot write to standard output%s%s\n", tool, errno ? ": " : "",
+	        errno ? strerror(errno) : "");
 	return code ? code : TOOL_FAILED;
 }
 
 int tool_code_of(hg_status status)
 {
-	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE || status == HG_ERR_STATE ? TOOL_FAILED : TOOL_BAD_INPUT;
+	return status == HG_ERR_INTERNAL || status == HG_ERR_NOMEM || status == HG_ERR_DEVICE ||
+	               status == HG_ERR_STATE
+	           ? TOOL_FAILED
+	           : TOOL_BAD_INPUT;
 }
 
 double tool_seconds(void)

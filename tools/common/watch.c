@@ -38,7 +38,8 @@ static int step(void *user, const char *what, int64_t done, int64_t total)
 	if (state.show && t - state.began > 1 && t - state.printed > 0.1) {
 		const double part = total > 0 ? (double)done / (double)total : 0;
 		if (part > 0)
-			fprintf(stderr, "\r\033[K%s %3.0f %%, %.0f s left", state.what, 100 * part, (t - state.began) * (1 - part) / part);
+			fprintf(stderr, "\r\033[K%s %3.0f %%, %.0f s left", state.what, 100 * part,
+			        (t - state.began) * (1 - part) / part);
 		else
 			fprintf(stderr, "\r\033[K%s, %.0f s", state.what, t - state.began);
 		state.printed = t;

@@ -1,4 +1,5 @@
-/* Train a GCN in fp16 on four planted communities: class of node i = i mod 4, three of four edges stay in their class. */
+/* Train a GCN in fp16 on four planted communities: class of node i = i mod 4, three of four edges
+ * stay in their class. */
 #include <halfgraph/halfgraph.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ int main(void)
 	hg_train_data data = HG_TRAIN_DATA_INIT;
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	hg_status s = hg_context_create(NULL, &ctx); /* a GPU if one answers, else the CPU */
-	if (s < 0 || hg_graph_from_coo(ctx, N, N, M, dst, src, NULL, NULL, &graph) < 0 || hg_tensor_create(ctx, HG_F16, N, D, &features) < 0 ||
+	if (s < 0 || hg_graph_from_coo(ctx, N, N, M, dst, src, NULL, NULL, &graph) < 0 ||
+	    hg_tensor_create(ctx, HG_F16, N, D, &features) < 0 ||
 	    hg_tensor_upload(features, x, HG_F32) < 0)
 		return fprintf(stderr, "%s\n", hg_context_error(s < 0 ? NULL : ctx)), 1;
 	data.input.graph = graph;
@@ -38,7 +40,8 @@ int main(void)
 	data.test_mask = test_mask;
 	if (hg_train_create(ctx, &config, &data, &run) < 0 || hg_train_run(run, &report) < 0)
 		return fprintf(stderr, "%s\n", hg_context_error(ctx)), 1;
-	printf("%s: test accuracy %.1f %%, %.2f ms an epoch\n", hg_context_device_name(ctx), 100 * report.test_accuracy, report.epoch_ms_median);
+	printf("%s: test accuracy %.1f %%, %.2f ms an epoch\n", hg_context_device_name(ctx),
+	       100 * report.test_accuracy, report.epoch_ms_median);
 	hg_train_free(run);
 	hg_tensor_free(features);
 	hg_graph_free(graph);

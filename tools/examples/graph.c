@@ -12,7 +12,8 @@ static int ok(hg_context *ctx, hg_status s)
 
 int main(void)
 {
-	/* A star: nodes 1 to 4 around node 0. An edge goes from src to dst; symmetrising adds the way back. */
+	/* A star: nodes 1 to 4 around node 0. An edge goes from src to dst; symmetrising adds the way
+	 * back. */
 	const int32_t src[] = {1, 2, 3, 4}, dst[] = {0, 0, 0, 0};
 	const float feature[5] = {10, 1, 2, 3, 6};
 	float mean[5];
@@ -28,19 +29,23 @@ int main(void)
 	fine = fine && ok(ctx, hg_graph_symmetrize(half, &graph));
 	fine = fine && ok(ctx, hg_graph_facts_get(graph, &facts));
 	if (fine)
-		printf("%lld edges, largest degree %lld, largest row sum of D^-1/2 A D^-1/2: %.3f\n", (long long)hg_graph_edges(graph), (long long)facts.max_row_degree,
+		printf("%lld edges, largest degree %lld, largest row sum of D^-1/2 A D^-1/2: %.3f\n",
+		       (long long)hg_graph_edges(graph), (long long)facts.max_row_degree,
 		       facts.norm_row_sum[HG_NORM_BOTH]);
 
 	/* Y[i] = mean over the neighbours j of X[j]: recorded once, run as often as you like. */
-	fine = fine && ok(ctx, hg_tensor_create(ctx, HG_F16, 5, 1, &x)) && ok(ctx, hg_tensor_upload(x, feature, HG_F32));
-	fine = fine && ok(ctx, hg_params_create(ctx, NULL, &params)) && ok(ctx, hg_tape_create(params, HG_EVAL, &tape));
+	fine = fine && ok(ctx, hg_tensor_create(ctx, HG_F16, 5, 1, &x)) &&
+	       ok(ctx, hg_tensor_upload(x, feature, HG_F32));
+	fine = fine && ok(ctx, hg_params_create(ctx, NULL, &params)) &&
+	       ok(ctx, hg_tape_create(params, HG_EVAL, &tape));
 	if (fine) {
 		const hg_var y = hg_spmm_mean(tape, graph, hg_tape_input(tape, x, "x", -1.0));
 		fine = ok(ctx, hg_tape_compile(tape, y)) && ok(ctx, hg_tape_forward(tape));
 		fine = fine && ok(ctx, hg_tensor_download(hg_tape_value(tape, y), mean, HG_F32));
 	}
 	for (int i = 0; fine && i < 5; i++)
-		printf("node %d: feature %4g, mean of the neighbours %g\n", i, (double)feature[i], (double)mean[i]);
+		printf("node %d: feature %4g, mean of the neighbours %g\n", i, (double)feature[i],
+		       (double)mean[i]);
 
 	hg_tape_free(tape);
 	hg_params_free(params);

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Right answers of a model on a graph: an EVAL tape has no dropout, plans no gradients, and runs as often as the features change. */
+/* Right answers of a model on a graph: an EVAL tape has no dropout, plans no gradients, and runs as
+ * often as the features change. */
 static int count_right(hg_model *model, hg_params *params, const struct planted *data)
 {
 	static float logits[NODES][CLASSES];
@@ -15,7 +16,8 @@ static int count_right(hg_model *model, hg_params *params, const struct planted 
 	if (hg_tape_create(params, HG_EVAL, &tape) < 0)
 		return -1;
 	const hg_var out = hg_model_record(model, tape, &input);
-	if (hg_tape_compile(tape, out) >= 0 && hg_tape_forward(tape) >= 0 && hg_tensor_download(hg_tape_value(tape, out), logits, HG_F32) >= 0) {
+	if (hg_tape_compile(tape, out) >= 0 && hg_tape_forward(tape) >= 0 &&
+	    hg_tensor_download(hg_tape_value(tape, out), logits, HG_F32) >= 0) {
 		right = 0;
 		for (int i = 0; i < NODES; i++) {
 			int best = 0;
@@ -37,7 +39,8 @@ int main(void)
 	hg_train_data data = HG_TRAIN_DATA_INIT;
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	int right = -1;
-	if (hg_context_create(NULL, &ctx) >= 0 && planted_make(ctx, &seen) && planted_make(ctx, &unseen)) {
+	if (hg_context_create(NULL, &ctx) >= 0 && planted_make(ctx, &seen) &&
+	    planted_make(ctx, &unseen)) {
 		data.input.graph = seen.graph;
 		data.input.x = seen.features;
 		data.labels = seen.label;

@@ -1,4 +1,5 @@
-/* Data for the examples: four planted communities. Class of node i = i mod 4, three of four edges stay in their class, features are the class plus noise. */
+/* Data for the examples: four planted communities. Class of node i = i mod 4, three of four edges
+ * stay in their class, features are the class plus noise. */
 #ifndef PLANTED_H
 #define PLANTED_H
 
@@ -28,7 +29,8 @@ static inline int planted_make(hg_context *ctx, struct planted *p)
 			x[i][c] = (float)(c == i % CLASSES) + 2.0f * (float)rand() / (float)RAND_MAX;
 	}
 	return hg_graph_from_coo(ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &p->graph) >= 0 &&
-	       hg_tensor_create(ctx, HG_F16, NODES, FEATURES, &p->features) >= 0 && hg_tensor_upload(p->features, x, HG_F32) >= 0;
+	       hg_tensor_create(ctx, HG_F16, NODES, FEATURES, &p->features) >= 0 &&
+	       hg_tensor_upload(p->features, x, HG_F32) >= 0;
 }
 
 static inline void planted_free(struct planted *p)

@@ -18,11 +18,13 @@ int main(void)
 
 	s = hg_tensor_create(ctx, HG_F16, 2, 3, &x);
 	if (s >= 0)
-		s = hg_tensor_upload(x, in, HG_F32); /* rounded to nearest: 0.1 becomes 0.09998, 1e-7 a subnormal */
+		/* rounded to nearest: 0.1 becomes 0.09998, 1e-7 a subnormal */
+		s = hg_tensor_upload(x, in, HG_F32);
 	if (s >= 0)
 		s = hg_tensor_download(x, out, HG_F32);
 	if (s >= 0) {
-		printf("%s [%lld, %lld], rows %lld halves apart\n", hg_dtype_name(hg_tensor_dtype(x)), (long long)hg_tensor_rows(x), (long long)hg_tensor_cols(x),
+		printf("%s [%lld, %lld], rows %lld halves apart\n", hg_dtype_name(hg_tensor_dtype(x)),
+		       (long long)hg_tensor_rows(x), (long long)hg_tensor_cols(x),
 		       (long long)hg_tensor_ld(x));
 		for (int i = 0; i < 2; i++)
 			printf("%12g %12g %12g\n", (double)out[i][0], (double)out[i][1], (double)out[i][2]);

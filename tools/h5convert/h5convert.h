@@ -13,7 +13,8 @@ struct options {
 	const char **inputs;
 	int input_count;
 	int header; /* an hg_header */
-	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version, list_formats;
+	int symmetrize, self_loops, largest_component, row_normalize, clip, json, quiet, help, version,
+	    list_formats;
 	hg_planted_config planted;
 	int64_t classes;  /* planted.classes */
 	int64_t fold, of; /* of folds, "F/K" */
@@ -26,7 +27,8 @@ void options_help(void);
 /* What a file holds, for people or as one JSON object. Returns an exit code. */
 int inspect(const char *path, int json);
 
-/* What a reordering did: lines for people, nothing where nothing was searched for; or one JSON object with the counts of the dataset. 0 without memory. */
+/* What a reordering did: lines for people, nothing where nothing was searched for; or one JSON
+ * object with the counts of the dataset. 0 without memory. */
 void order_print(const hg_order_report *report);
 int order_json(const hg_dataset *d, const hg_order_report *report, const char *path);
 /* {"near_miss": ..., ...}; NULL without memory. */

@@ -112,10 +112,11 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 		puts("  features   none");
 		return;
 	}
-	printf("  features   %" PRId64 " columns, %s, %s, max |x| %.6g", d->features, d->feat_rowptr ? "sparse" : "dense", hg_dtype_name(d->feat_dtype),
-	       d->feat_amax);
+	printf("  features   %" PRId64 " columns, %s, %s, max |x| %.6g", d->features,
+	       d->feat_rowptr ? "sparse" : "dense", hg_dtype_name(d->feat_dtype), d->feat_amax);
 	if (d->feat_rowptr && d->nodes > 0)
-		printf(", %" PRId64 " stored (%.3g %%)", f->stored, 100.0 * (double)f->stored / ((double)d->nodes * (double)d->features));
+		printf(", %" PRId64 " stored (%.3g %%)", f->stored,
+		       100.0 * (double)f->stored / ((double)d->nodes * (double)d->features));
 	const double bound = f->max_sum * d->feat_amax;
 	printf("\n  fp16       a neighbourhood sum of features is at most %.6g: %s\n", bound,
 	       bound <= 65504 ? "it always fits" : "it may pass 65504 when summed before it is scaled");
@@ -136,7 +137,8 @@ static void print_labels(const hg_dataset *d, const struct facts *f)
 		printf(", %" PRId32 " of %" PRId32 " empty", f->empty, f->listed);
 	if (f->unlabelled)
 		printf(", %" PRId64 " unlabelled", f->unlabelled);
-	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train, f->val, f->test);
+	printf("\n  split      train %" PRId64 ", val %" PRId64 ", test %" PRId64 "\n", f->train,
+	       f->val, f->test);
 }
 
 static int print_table(const char *path, const hg_dataset *d, const struct facts *f)
@@ -152,14 +154,18 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	printf("  nodes      %" PRId64 " (%" PRId64 " isolated)", d->nodes, f->isolated);
 	if (d->graph_ptr)
 		printf(" in %" PRId64 " graphs", d->graphs);
-	printf("\n  edges      %" PRId64 " entries, %s, %s, %" PRId64 " self loops\n", d->edges, f->symmetric ? "symmetric" : "directed",
-	       d->weight ? "weighted" : "unweighted", f->self_loops);
-	printf("  degree     mean %.2f, max %" PRId64, d->nodes > 0 ? (double)d->edges / (double)d->nodes : 0.0, f->max_degree);
+	printf("\n  edges      %" PRId64 " entries, %s, %s, %" PRId64 " self loops\n", d->edges,
+	       f->symmetric ? "symmetric" : "directed", d->weight ? "weighted" : "unweighted",
+	       f->self_loops);
+	printf("  degree     mean %.2f, max %" PRId64,
+	       d->nodes > 0 ? (double)d->edges / (double)d->nodes : 0.0, f->max_degree);
 	if (f->max_degree > 0)
 		printf(" (node %" PRId64 ")", hg_dataset_node(d, f->max_node));
 	putchar('\n');
-	printf("  order      %s; %.1f %% of the gathers leave L1, %.1f %% leave L2, about %.1f ps an edge\n", d->order ? "reordered" : "original",
-	       100 * f->locality.near_miss, 100 * f->locality.far_miss, f->locality.gather_ps);
+	printf("  order      %s; %.1f %% of the gathers leave L1, %.1f %% leave L2, about %.1f ps an "
+	       "edge\n",
+	       d->order ? "reordered" : "original", 100 * f->locality.near_miss,
+	       100 * f->locality.far_miss, f->locality.gather_ps);
 	print_features(d, f);
 	print_labels(d, f);
 	return 1;
@@ -172,16 +178,21 @@ static int print_json(const char *path, const hg_dataset *d, const struct facts 
 		if (json_array_append_new(classes, json_integer(f->per_class[c])) != 0)
 			break;
 	json_t *root = json_pack(
-	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, s:o, s:I, s:{s:I, s:I, s:I}, s:b, s:o}", "file",
-	    json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated",
-	    (json_int_t)f->isolated, "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree, "symmetric", f->symmetric, "weighted",
-	    d->weight != NULL, "features", (json_int_t)d->features, "feature_layout",
+	    "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s?, s:s, s:I, s:f, s:f, s:i, "
+	    "s:o, s:I, s:{s:I, s:I, s:I}, s:b, s:o}",
+	    "file", json_text(path), "name", json_text(d->name), "nodes", (json_int_t)d->nodes, "edges",
+	    (json_int_t)d->edges, "graphs", (json_int_t)d->graphs, "isolated", (json_int_t)f->isolated,
+	    "self_loops", (json_int_t)f->self_loops, "max_degree", (json_int_t)f->max_degree,
+	    "symmetric", f->symmetric, "weighted", d->weight != NULL, "features",
+	    (json_int_t)d->features, "feature_layout",
 	    d->features == 0 ? NULL
 	    : d->feat_rowptr ? "sparse"
 	                     : "dense",
-	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored, "feature_amax", d->feat_amax, "max_row_sum", f->max_sum,
-	    "classes", (int)d->classes, "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train", (json_int_t)f->train, "val",
-	    (json_int_t)f->val, "test", (json_int_t)f->test, "reordered", d->order != NULL, "locality", locality_json(&f->locality));
+	    "feature_dtype", hg_dtype_name(d->feat_dtype), "feature_entries", (json_int_t)f->stored,
+	    "feature_amax", d->feat_amax, "max_row_sum", f->max_sum, "classes", (int)d->classes,
+	    "class_counts", classes, "unlabelled", (json_int_t)f->unlabelled, "split", "train",
+	    (json_int_t)f->train, "val", (json_int_t)f->val, "test", (json_int_t)f->test, "reordered",
+	    d->order != NULL, "locality", locality_json(&f->locality));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

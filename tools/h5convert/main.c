@@ -15,7 +15,8 @@ static void list_formats(void)
 	size_t count = 0;
 	const hg_importer *table = hg_importers(&count);
 	for (size_t k = 0; k < count; k++)
-		printf("%-6s %s; %s (%s)\n", table[k].name, table[k].help, table[k].inputs == 1 ? "one file" : "one or more files", table[k].endings);
+		printf("%-6s %s; %s (%s)\n", table[k].name, table[k].help,
+		       table[k].inputs == 1 ? "one file" : "one or more files", table[k].endings);
 }
 
 static int ends_with(const char *text, const char *ending, size_t length)
@@ -41,12 +42,15 @@ static const hg_importer *find_importer(const struct options *o, char *message)
 	size_t count = 0;
 	const hg_importer *table = hg_importers(&count);
 	for (size_t k = 0; k < count; k++)
-		if (o->from ? strcmp(table[k].name, o->from) == 0 : has_ending(o->inputs[0], table[k].endings))
+		if (o->from ? strcmp(table[k].name, o->from) == 0
+		            : has_ending(o->inputs[0], table[k].endings))
 			return &table[k];
 	if (o->from)
-		snprintf(message, HG_DATA_MESSAGE, "--from %s is not known: try h5convert --list-formats", o->from);
+		snprintf(message, HG_DATA_MESSAGE, "--from %s is not known: try h5convert --list-formats",
+		         o->from);
 	else
-		snprintf(message, HG_DATA_MESSAGE, "%s: the ending does not tell its format: add --from FORMAT", o->inputs[0]);
+		snprintf(message, HG_DATA_MESSAGE,
+		         "%s: the ending does not tell its format: add --from FORMAT", o->inputs[0]);
 	return NULL;
 }
 
@@ -69,7 +73,8 @@ static hg_status load(struct options *o, hg_dataset **d, char *message)
 	if (!importer)
 		return HG_ERR_ARG;
 	if (importer->inputs == 1 && o->input_count != 1) {
-		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name, o->input_count);
+		snprintf(message, HG_DATA_MESSAGE, "--from %s takes one file, found %d", importer->name,
+		         o->input_count);
 		return HG_ERR_ARG;
 	}
 	if (o->header && strcmp(importer->name, "edges") != 0) {
@@ -91,10 +96,12 @@ static hg_status features(const struct options *o, hg_dataset *d, char *message)
 		return hg_dataset_features_to(d, f16 ? HG_F16 : HG_F32, o->clip, message);
 	if (o->clip)
 		return hg_dataset_features_to(d, d->feat_dtype, 1, message);
-	return hg_dataset_check_f16(d, message); /* what would become infinite in the first step is said here */
+	/* what would become infinite in the first step is said here */
+	return hg_dataset_check_f16(d, message);
 }
 
-static hg_status transform(const struct options *o, hg_dataset *d, hg_order_report *order, char *message)
+static hg_status transform(const struct options *o, hg_dataset *d, hg_order_report *order,
+                           char *message)
 {
 	const struct {
 		int wanted;
@@ -112,7 +119,9 @@ static hg_status transform(const struct options *o, hg_dataset *d, hg_order_repo
 	hg_status status = features(o, d, message);
 	if (status == HG_OK && o->folds)
 		status = hg_dataset_fold(d, o->fold, o->of, message);
-	return status == HG_OK && o->reorder ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message) : status;
+	return status == HG_OK && o->reorder
+	           ? hg_dataset_reorder(d, o->reorder, watch_progress(), order, message)
+	           : status;
 }
 
 static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
@@ -129,7 +138,8 @@ static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
 	return HG_OK;
 }
 
-/* A file that cannot be read is the input's fault, one that cannot be written is not; the state that something may be in is the dataset's. */
+/* A file that cannot be read is the input's fault, one that cannot be written is not; the state
+ * that something may be in is the dataset's. */
 static int exit_code(hg_status status, int writing)
 {
 	if (watch_interrupted())

@@ -80,7 +80,8 @@ void options_help(void)
 	     "  h5convert --seal FILE.h5\n\n"
 	     "Examples\n"
 	     "  h5convert --from npz cora.npz --row-normalize -o cora.h5\n"
-	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o computers.h5\n"
+	     "  h5convert --from npz amazon_computers.npz --symmetrize --largest-component -o "
+	     "computers.h5\n"
 	     "  h5convert --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5\n"
 	     "  h5convert --from edges soc-Epinions1.txt.gz --symmetrize -o epinions.h5\n"
 	     "  h5convert --synthetic planted --scale 32 --features-dtype f16 -o planted.h5\n"
@@ -88,19 +89,25 @@ void options_help(void)
 	     "  h5convert --inspect planted.h5\n\n"
 	     "Options");
 	tool_options_print(stdout, table, OPTIONS, 1);
-	puts("\nTraining on reordered nodes is the same up to rounding; with dropout, which draws by place,\n"
+	puts("\nTraining on reordered nodes is the same up to rounding; with dropout, which draws by "
+	     "place,\n"
 	     "it is another run, as with another seed.\n");
-	puts("Transforms are applied in the order of this list, whatever the order on the command line.\n"
-	     "Exit code: 0 done, 2 the input or the command line is wrong, 1 anything else (no memory, no disk), 130 interrupted.");
+	puts("Transforms are applied in the order of this list, whatever the order on the command "
+	     "line.\n"
+	     "Exit code: 0 done, 2 the input or the command line is wrong, 1 anything else (no memory, "
+	     "no disk), 130 interrupted.");
 }
 
 /* "3/10" */
 static int parse_folds(struct tool_line *line, struct options *o)
 {
 	int end = 0;
-	if (o->folds &&
-	    (sscanf(o->folds, "%5" SCNd64 "/%5" SCNd64 "%n", &o->fold, &o->of, &end) != 2 || o->folds[end] || o->of < 3 || o->fold < 0 || o->fold >= o->of))
-		return tool_refuse(line, "--fold is \"%s\", expected F/K: fold F, from 0, of K, at least 3 and at most 99999", o->folds);
+	if (o->folds && (sscanf(o->folds, "%5" SCNd64 "/%5" SCNd64 "%n", &o->fold, &o->of, &end) != 2 ||
+	                 o->folds[end] || o->of < 3 || o->fold < 0 || o->fold >= o->of))
+		return tool_refuse(
+		    line,
+		    "--fold is \"%s\", expected F/K: fold F, from 0, of K, at least 3 and at most 99999",
+		    o->folds);
 	return 0;
 }
 
@@ -117,7 +124,9 @@ static int check(struct tool_line *line, const struct options *o)
 		           ? tool_refuse(line, "--seal takes one file and no other option")
 		           : 0;
 	if (o->inspect)
-		return o->input_count || o->output || o->synthetic ? tool_refuse(line, "--inspect takes one file and only --json besides") : 0;
+		return o->input_count || o->output || o->synthetic
+		           ? tool_refuse(line, "--inspect takes one file and only --json besides")
+		           : 0;
 	if (o->json && !o->reorder)
 		return tool_refuse(line, "--json belongs to --inspect and --reorder");
 	if (o->synthetic && (o->input_count || o->from))

@@ -9,20 +9,23 @@
 json_t *json_text(const char *text)
 {
 	char *printable = text ? tool_printable(text) : NULL;
-	json_t *exact = text ? json_string(text) : json_null(), *value = exact || !printable ? exact : json_string(printable);
+	json_t *exact = text ? json_string(text) : json_null(),
+	       *value = exact || !printable ? exact : json_string(printable);
 	free(printable);
 	return value;
 }
 
 json_t *locality_json(const hg_locality *l)
 {
-	return json_pack("{s:f, s:f, s:f, s:f}", "near_miss", l->near_miss, "far_miss", l->far_miss, "tile_reuse", l->tile_reuse, "gather_ps", l->gather_ps);
+	return json_pack("{s:f, s:f, s:f, s:f}", "near_miss", l->near_miss, "far_miss", l->far_miss,
+	                 "tile_reuse", l->tile_reuse, "gather_ps", l->gather_ps);
 }
 
 static void print_locality(const char *name, const hg_locality *l)
 {
-	printf("  %-8s %5.1f %% of the gathers leave L1, %5.1f %% leave L2, %.2f edges for each source of 16 rows; about %.1f ps an edge\n", name,
-	       100 * l->near_miss, 100 * l->far_miss, l->tile_reuse, l->gather_ps);
+	printf("  %-8s %5.1f %% of the gathers leave L1, %5.1f %% leave L2, %.2f edges for each source "
+	       "of 16 rows; about %.1f ps an edge\n",
+	       name, 100 * l->near_miss, 100 * l->far_miss, l->tile_reuse, l->gather_ps);
 }
 
 void order_print(const hg_order_report *r)
@@ -36,10 +39,12 @@ void order_print(const hg_order_report *r)
 
 int order_json(const hg_dataset *d, const hg_order_report *r, const char *path)
 {
-	json_t *root =
-	    json_pack("{s:o, s:I, s:I, s:I, s:i, s:o, s:f, s:o, s:o}", "file", json_text(path), "nodes", (json_int_t)d->nodes, "edges", (json_int_t)d->edges,
-	              "features", (json_int_t)d->features, "classes", (int)d->classes, "order", json_text(r->method ? r->method : "original"), "order_seconds",
-	              r->seconds, "before", r->method ? locality_json(&r->before) : json_null(), "after", r->method ? locality_json(&r->after) : json_null());
+	json_t *root = json_pack(
+	    "{s:o, s:I, s:I, s:I, s:i, s:o, s:f, s:o, s:o}", "file", json_text(path), "nodes",
+	    (json_int_t)d->nodes, "edges", (json_int_t)d->edges, "features", (json_int_t)d->features,
+	    "classes", (int)d->classes, "order", json_text(r->method ? r->method : "original"),
+	    "order_seconds", r->seconds, "before", r->method ? locality_json(&r->before) : json_null(),
+	    "after", r->method ? locality_json(&r->after) : json_null());
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text)

@@ -36,8 +36,8 @@ struct timing timing_of(double *ms, int count);
 
 /* Rate of a copy on the device, bytes read and written, TB/s. */
 hg_status copy_rate(struct bench *b, double *tb_s);
-/* The gather ceiling of a matrix, reported: over the workload's edges and, where --reorder moved them, over those of the graph as it came. NAN where the device
- * has none. */
+/* The gather ceiling of a matrix, reported: over the workload's edges and, where --reorder moved
+ * them, over those of the graph as it came. NAN where the device has none. */
 struct ceiling {
 	double ms, unordered;
 };
@@ -49,10 +49,11 @@ struct mats {
 	hg_tensor *tensor[12];
 	int count;
 };
-hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols, struct hg__mat *mat);
+hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
+                  struct hg__mat *mat);
 /* Filled with numbers uniform in [low, high); `stream` tells matrices apart. */
-hg_status mat_random(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols, uint64_t stream, double low, double high,
-                     struct hg__mat *mat);
+hg_status mat_random(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
+                     uint64_t stream, double low, double high, struct hg__mat *mat);
 void mats_free(struct mats *mats);
 
 /* The commands. */

@@ -1,10 +1,16 @@
 #include "call.h"
 
-hg_status call_new(struct bench *b, const struct hg__op *op, int use_graph, const void *attr, size_t bytes, struct call *call)
+hg_status call_new(struct bench *b, const struct hg__op *op, int use_graph, const void *attr,
+                   size_t bytes, struct call *call)
 {
-	*call = (struct call){.node = {.op = op, .in = {-1, -1, -1, -1}, .aux = {-1, -1}, .graph = use_graph ? b->graph : NULL, .scope = ""}};
+	*call = (struct call){.node = {.op = op,
+	                               .in = {-1, -1, -1, -1},
+	                               .aux = {-1, -1},
+	                               .graph = use_graph ? b->graph : NULL,
+	                               .scope = ""}};
 	call->node.accumulate = b->policy->accumulate;
-	call->call = (struct hg__call){.ctx = b->ctx, .k = b->ctx->backend->kernels, .node = &call->node, .mode = HG_TRAIN};
+	call->call = (struct hg__call){
+	    .ctx = b->ctx, .k = b->ctx->backend->kernels, .node = &call->node, .mode = HG_TRAIN};
 	if (bytes)
 		memcpy(call->node.attr, attr, bytes);
 	return use_graph ? hg__graph_csr(b->graph, &call->call.csr) : HG_OK;

@@ -3,7 +3,8 @@
 
 #include "bench.h"
 
-/* Checks of what was timed: some 2,000 rows in f64 from the inputs as they lie in device memory, each number against a derived bound. */
+/* Checks of what was timed: some 2,000 rows in f64 from the inputs as they lie in device memory,
+ * each number against a derived bound. */
 
 /* The largest err / bound so far, and where. */
 struct check {
@@ -11,7 +12,8 @@ struct check {
 	int64_t row, col, compared;
 };
 struct check check_new(void);
-void check_number(struct check *c, int64_t row, int64_t col, double found, double exact, double bound);
+void check_number(struct check *c, int64_t row, int64_t col, double found, double exact,
+                  double bound);
 /* Is it a wrong result? Then it is said aloud, and counted: exit code 1. */
 void check_say(struct bench *b, const struct check *c, const char *op, const char *variant);
 
@@ -25,12 +27,14 @@ struct copy {
 	struct hg__mat mat; /* data is host memory */
 	int64_t capacity;   /* bytes */
 };
-hg_status copy_rows(struct bench *b, struct hg__mat device, int64_t first, int64_t count, struct copy *copy);
+hg_status copy_rows(struct bench *b, struct hg__mat device, int64_t first, int64_t count,
+                    struct copy *copy);
 hg_status copy_mat(struct bench *b, struct hg__mat device, struct copy *copy);
 void copy_free(struct copy *copy);
 double copy_at(const struct copy *copy, int64_t row, int64_t col);
 
-/* The entries of one row of the graph, host memory: columns and, in `weight`, f32 weights (NULL where unit). */
+/* The entries of one row of the graph, host memory: columns and, in `weight`, f32 weights
+ * (NULL where unit). */
 struct row {
 	int64_t index, begin, degree;
 	int32_t *col;

@@ -9,8 +9,9 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the benchmark asks of a device besides the library: numbers made in place, a clock of the stream, and the two rates that a result is held
- * against. host.c and cuda/device.cu implement it. All functions report through the context. */
+/* What the benchmark asks of a device besides the library: numbers made in place, a clock of the
+ * stream, and the two rates that a result is held against. host.c and cuda/device.cu implement it.
+ * All functions report through the context. */
 struct marks; /* points in the stream's time */
 
 struct gather {
@@ -20,17 +21,21 @@ struct gather {
 };
 
 struct device {
-	hg_status (*edges)(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst, int32_t *src);
+	hg_status (*edges)(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst,
+	                   int32_t *src);
 	/* x[i, c] = fill_value(element i * cols + c), rounded once */
-	hg_status (*fill)(hg_context *ctx, struct hg__mat x, uint64_t seed, const struct fill_rule *rule);
+	hg_status (*fill)(hg_context *ctx, struct hg__mat x, uint64_t seed,
+	                  const struct fill_rule *rule);
 	hg_status (*copy)(hg_context *ctx, void *to, const void *from, size_t bytes);
 	hg_status (*marks_create)(hg_context *ctx, int count, struct marks **marks);
 	void (*marks_free)(struct marks *marks);
 	hg_status (*mark)(hg_context *ctx, struct marks *marks, int i);
 	/* from mark i to mark j; waits for j */
 	hg_status (*elapsed)(hg_context *ctx, struct marks *marks, int i, int j, double *ms);
-	/* The gather ceiling, checked: `repeat` (at most 64) samples of the fastest launch shape. NULL: this device has none. */
-	hg_status (*gather)(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat, struct gather *result);
+	/* The gather ceiling, checked: `repeat` (at most 64) samples of the fastest launch shape. NULL:
+	 * this device has none. */
+	hg_status (*gather)(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat,
+	                    struct gather *result);
 	const struct peers *peers; /* NULL: none */
 	/* versions of driver and toolkit, "" where there are none */
 	void (*versions)(char *driver, char *toolkit, size_t size);

@@ -5,14 +5,17 @@
 #include "check.h"
 #include "precision/bound.h"
 
-/* hg-bench edge-softmax: P[e, k] = exp(E[e, k] - max of the row) / sum over the row, and dE = P (dP - sum over the row of P dP). */
+/* hg-bench edge-softmax: P[e, k] = exp(E[e, k] - max of the row) / sum over the row, and dE = P (dP
+ * - sum over the row of P dP). */
 
-/* Relative error of exp in f32, in u: 2 ulp by CUDA's table, of an ulp of at most 2 u; the subtraction before it is off by u (|E| + |max|), which exp turns
- * into a relative error. */
+/* Relative error of exp in f32, in u: 2 ulp by CUDA's table, of an ulp of at most 2 u; the
+ * subtraction before it is off by u (|E| + |max|), which exp turns into a relative error. */
 #define EXP_ROUNDINGS 4.0
 
-/* One row and head forward: numbers within a relative error that the sum of `degree` terms adds to. */
-static void forward_row(const struct copy *e, const struct copy *p, int64_t begin, int64_t degree, int64_t head, struct check *check)
+/* One row and head forward: numbers within a relative error that the sum of `degree` terms adds
+ * to. */
+static void forward_row(const struct copy *e, const struct copy *p, int64_t begin, int64_t degree,
+                        int64_t head, struct check *check)
 {
 	const double u32 = hg_dtype_get(HG_F32)->u;
 	double most = -(double)INFINITY, far = 0, sum = 0;
@@ -23,15 +26,19 @@ static void forward_row(const struct copy *e, const struct copy *p, int64_t begi
 	for (int64_t k = 0; k < degree; k++)
 		sum += exp(copy_at(e, k, head) - most);
 	const double one =
-	    hg__gamma(2 * (EXP_ROUNDINGS + 2 * far) + (double)degree + 2, u32); /* of numerator and of each term of the denominator, the sum, the quotient */
+	    /* of numerator and of each term of the denominator, the sum, the quotient */
+	    hg__gamma(2 * (EXP_ROUNDINGS + 2 * far) + (double)degree + 2, u32);
 	for (int64_t k = 0; k < degree; k++) {
 		const double exact = exp(copy_at(e, k, head) - most) / sum, bound = one * exact;
-		check_number(check, begin + k, head, copy_at(p, k, head), exact, bound + hg__bound_narrow(p->mat.dtype, exact + bound));
+		check_number(check, begin + k, head, copy_at(p, k, head), exact,
+		             bound + hg__bound_narrow(p->mat.dtype, exact + bound));
 	}
 }
 
-/* dE from P and dP as they lie in memory: s = sum P dP is off by gamma_degree sum|P dP|, then one difference and one product. */
-static void backward_row(const struct copy *p, const struct copy *dp, const struct copy *de, int64_t begin, int64_t degree, int64_t head, struct check *check)
+/* dE from P and dP as they lie in memory: s = sum P dP is off by gamma_degree sum|P dP|, then one
+ * difference and one product. */
+static void backward_row(const struct copy *p, const struct copy *dp, const struct copy *de,
+                         int64_t begin, int64_t degree, int64_t head, struct check *check)
 {
 	const double u32 = hg_dtype_get(HG_F32)->u;
 	double sum = 0, magnitude = 0;
@@ -41,9 +48,11 @@ static void backward_row(const struct copy *p, const struct copy *dp, const stru
 		magnitude += fabs(term);
 	}
 	for (int64_t k = 0; k < degree; k++) {
-		const double weight = copy_at(p, k, head), g = copy_at(dp, k, head), exact = weight * (g - sum);
+		const double weight = copy_at(p, k, head), g = copy_at(dp, k, head),
+		             exact = weight * (g - sum);
 		const double bound = hg__gamma((double)degree + 4, u32) * weight * (fabs(g) + magnitude);
-		check_number(check, begin + k, head, copy_at(de, k, head), exact, bound + hg__bound_narrow(de->mat.dtype, fabs(exact) + bound));
+		check_number(check, begin + k, head, copy_at(de, k, head), exact,
+		             bound + hg__bound_narrow(de->mat.dtype, fabs(exact) + bound));
 	}
 }
 
@@ -52,13 +61,15 @@ struct softmax {
 	struct hg__mat e, p, dp, de;
 };
 
-static hg_status rows_check(struct bench *b, const struct softmax *s, int backward, struct check *check)
+static hg_status rows_check(struct bench *b, const struct softmax *s, int backward,
+                            struct check *check)
 {
 	struct copy in = {.capacity = 0}, grad = {.capacity = 0}, out = {.capacity = 0};
 	hg_status status = HG_OK;
 	*check = check_new();
 	for (int64_t k = 0; status == HG_OK && k < check_rows(b, b->csr.rows); k++) {
-		const int64_t row = check_row(b, b->csr.rows, k), begin = b->rowptr[row], degree = b->rowptr[row + 1] - begin;
+		const int64_t row = check_row(b, b->csr.rows, k), begin = b->rowptr[row],
+		              degree = b->rowptr[row + 1] - begin;
 		status = copy_rows(b, backward ? s->p : s->e, begin, degree, &in);
 		if (status == HG_OK)
 			status = copy_rows(b, backward ? s->de : s->p, begin, degree, &out);
@@ -83,13 +94,15 @@ static hg_status direction_run(struct bench *b, struct softmax *s, int backward)
 	struct result r = result_new(name, "auto", b->policy->name);
 	struct check check;
 	HG__TRY(measure(b, backward ? call_backward : call_forward, &s->call, &r.ms));
-	HG__TRY(spoil(b, backward ? s->de : s->p, b->csr.rows <= CHECK_ROWS ? 0 : b->rowptr[b->longest]));
+	HG__TRY(
+	    spoil(b, backward ? s->de : s->p, b->csr.rows <= CHECK_ROWS ? 0 : b->rowptr[b->longest]));
 	HG__TRY(rows_check(b, s, backward, &check));
 	r.heads = (int)s->p.cols;
 	r.error = check.ratio;
 	/* E is needed for the maximum, the sum and the result; P and dP for the sum and the result */
-	r.bytes =
-	    backward ? 5.0 * (double)(s->p.rows * s->p.cols) * (double)hg_dtype_size(s->p.dtype) + (double)(b->csr.rows + 1) * 8.0 : call_cost(&s->call).bytes;
+	r.bytes = backward ? 5.0 * (double)(s->p.rows * s->p.cols) * (double)hg_dtype_size(s->p.dtype) +
+	                         (double)(b->csr.rows + 1) * 8.0
+	                   : call_cost(&s->call).bytes;
 	report_result(b, &r);
 	check_say(b, &check, name, "auto");
 	return HG_OK;

@@ -6,13 +6,17 @@
 
 #include "precision/hostdevice.h"
 
-/* The named synthetic graphs, edge by edge: pure functions of rule, seed and edge number, one text for host and device. (pow may differ in its last bit
- * between the two, which moves an endpoint about once in 10^10 edges.)
+/* The named synthetic graphs, edge by edge: pure functions of rule, seed and edge number, one text
+ * for host and device. (pow may differ in its last bit between the two, which moves an endpoint
+ * about once in 10^10 edges.)
  *
- *     POWER      dst = scatter(floor(n u^a)), src drawn likewise; local: for 70 % of the edges src = dst + floor(2000 u) mod n
+ *     POWER      dst = scatter(floor(n u^a)), src drawn likewise; local: for 70 % of the edges
+ *                src = dst + floor(2000 u) mod n
  *     RMAT       bit by bit, quadrant probabilities .57 .19 .19 .05, ids scattered
- *     PLANTED    n / block communities; dst uniform, src in the same one for 80 % of the edges, else anywhere; ids scattered unless local
- *     MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t, what bonds are left close rings
+ *     PLANTED    n / block communities; dst uniform, src in the same one for 80 % of the edges,
+ *                else anywhere; ids scattered unless local
+ *     MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t, what bonds
+ *                are left close rings
  *     CLIQUES    n / block graphs, both ends uniform in one of them */
 enum edge_kind { EDGE_POWER, EDGE_RMAT, EDGE_PLANTED, EDGE_MOLECULE, EDGE_CLIQUES, EDGE_KINDS };
 
@@ -47,13 +51,15 @@ HG_HD static inline uint64_t edge_below(uint64_t limit, double u)
 	return id < limit ? id : limit - 1;
 }
 
-/* Knuth's multiplier is prime and no factor of any n here, so this is a permutation: no two nodes get one id, and neighbours by number are not neighbours. */
+/* Knuth's multiplier is prime and no factor of any n here, so this is a permutation: no two nodes
+ * get one id, and neighbours by number are not neighbours. */
 HG_HD static inline int32_t edge_scatter(const struct edge_rule *r, uint64_t id)
 {
 	return (int32_t)(id * 2654435761u % (uint64_t)r->nodes);
 }
 
-HG_HD static inline void edge_power(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_power(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                    int32_t *dst, int32_t *src)
 {
 	const uint64_t k = e * 4, n = (uint64_t)r->nodes;
 	*dst = edge_scatter(r, edge_below(n, pow(edge_uniform(seed, k), r->exponent)));
@@ -63,7 +69,8 @@ HG_HD static inline void edge_power(const struct edge_rule *r, uint64_t seed, ui
 		*src = edge_scatter(r, edge_below(n, pow(edge_uniform(seed, k + 1), r->exponent)));
 }
 
-HG_HD static inline void edge_rmat(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_rmat(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                   int32_t *dst, int32_t *src)
 {
 	uint64_t row = 0, col = 0;
 	for (uint64_t bit = 0; ((uint64_t)1 << bit) < (uint64_t)r->nodes; bit++) {
@@ -75,20 +82,24 @@ HG_HD static inline void edge_rmat(const struct edge_rule *r, uint64_t seed, uin
 	*src = edge_scatter(r, col);
 }
 
-HG_HD static inline void edge_planted(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_planted(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                      int32_t *dst, int32_t *src)
 {
 	const uint64_t k = e * 4, n = (uint64_t)r->nodes, block = (uint64_t)r->block;
 	const uint64_t i = edge_below(n, edge_uniform(seed, k));
 	const int inside = edge_uniform(seed, k + 2) < 0.8;
-	const uint64_t j = inside ? i / block * block + edge_below(block, edge_uniform(seed, k + 1)) : edge_below(n, edge_uniform(seed, k + 1));
+	const uint64_t j = inside ? i / block * block + edge_below(block, edge_uniform(seed, k + 1))
+	                          : edge_below(n, edge_uniform(seed, k + 1));
 	*dst = r->local ? (int32_t)i : edge_scatter(r, i);
 	*src = r->local ? (int32_t)j : edge_scatter(r, j);
 }
 
 /* Bond t of molecule g. */
-HG_HD static inline void edge_molecule(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_molecule(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                       int32_t *dst, int32_t *src)
 {
-	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block, t = e / graphs, first = e % graphs * block;
+	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block,
+	               t = e / graphs, first = e % graphs * block;
 	if (t + 1 < block) {
 		const uint64_t reach = t < 2 ? t + 1 : 3;
 		*dst = (int32_t)(first + t + 1);
@@ -99,30 +110,38 @@ HG_HD static inline void edge_molecule(const struct edge_rule *r, uint64_t seed,
 	}
 }
 
-HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, uint64_t e,
+                                      int32_t *dst, int32_t *src)
 {
-	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block, first = e % graphs * block;
+	const uint64_t graphs = (uint64_t)(r->nodes / r->block), block = (uint64_t)r->block,
+	               first = e % graphs * block;
 	*dst = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4)));
 	*src = (int32_t)(first + edge_below(block, edge_uniform(seed, e * 4 + 1)));
 }
 
-typedef void (*edge_fn)(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src);
+typedef void (*edge_fn)(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst,
+                        int32_t *src);
 
 /* Edge e of a graph: a symmetric one draws pairs. */
-HG_HD static inline void edge_draw(edge_fn draw, const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst, int32_t *src)
+HG_HD static inline void edge_draw(edge_fn draw, const struct edge_rule *r, uint64_t seed,
+                                   uint64_t e, int32_t *dst, int32_t *src)
 {
 	const int back = r->symmetric && (e & 1);
 	draw(r, seed, r->symmetric ? e / 2 : e, back ? src : dst, back ? dst : src);
 }
 
-/* Element k of a random matrix: uniform in [low, high), or with `steps` one of low + (high - low) s / steps, s = 1 .. steps. */
+/* Element k of a random matrix: uniform in [low, high), or with `steps` one of low + (high - low)
+ * s / steps, s = 1 .. steps. */
 struct fill_rule {
 	double low, high;
 	int64_t steps;
 };
 HG_HD static inline double fill_value(const struct fill_rule *f, uint64_t seed, uint64_t k)
 {
-	const double u = edge_uniform(seed, k), part = f->steps ? (double)(1 + edge_below((uint64_t)f->steps, u)) / (double)f->steps : u;
+	const double u = edge_uniform(seed, k),
+	             part = f->steps
+	                        ? (double)(1 + edge_below((uint64_t)f->steps, u)) / (double)f->steps
+	                        : u;
 	return f->low + (f->high - f->low) * part;
 }
 

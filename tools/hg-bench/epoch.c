@@ -42,7 +42,9 @@ static hg_status sparse_make(struct bench *b, int64_t width, hg_graph **graph)
 	int64_t *ptr = calloc((size_t)n + 1, sizeof *ptr);
 	int32_t *col = calloc((size_t)m, sizeof *col);
 	float *value = calloc((size_t)m, sizeof *value);
-	hg_status status = ptr && col && value ? HG_OK : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld features", (long long)m);
+	hg_status status = ptr && col && value ? HG_OK
+	                                       : hg__fail(b->ctx, HG_ERR_NOMEM,
+	                                                  "no memory for %lld features", (long long)m);
 	for (int64_t i = 0; status == HG_OK && i <= n; i++)
 		ptr[i] = i * b->stored;
 	for (int64_t e = 0; status == HG_OK && e < m; e++) {
@@ -72,17 +74,22 @@ static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, st
 		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld labels", (long long)targets);
 	memset(in->mask, 1, (size_t)targets);
 	for (int64_t i = 0; i < targets; i++)
-		in->label[i] = (int32_t)edge_below((uint64_t)b->classes, edge_uniform(stream(b, 3), (uint64_t)i));
-	return b->stored && !b->options.dense && !b->options.widths ? sparse_make(b, width, &in->x_sparse) : dense_make(b, width, &in->x);
+		in->label[i] =
+		    (int32_t)edge_below((uint64_t)b->classes, edge_uniform(stream(b, 3), (uint64_t)i));
+	return b->stored && !b->options.dense && !b->options.widths
+	           ? sparse_make(b, width, &in->x_sparse)
+	           : dense_make(b, width, &in->x);
 }
 
 /* ---- the time of a step ---- */
 
-/* A sample is as many steps as fill about 20 ms, in one call, so that those of a small graph are launched together; from an idle device to an idle device by
- * the host's clock, so that everything counts. */
+/* A sample is as many steps as fill about 20 ms, in one call, so that those of a small graph are
+ * launched together; from an idle device to an idle device by the host's clock, so that everything
+ * counts. */
 #define SAMPLE_MS 20.0
 
-static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step, int64_t count, double *ms)
+static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step, int64_t count,
+                            double *ms)
 {
 	HG__TRY(hg_context_synchronize(b->ctx));
 	HG__TRY(device_host.mark(b->ctx, marks, 0));
@@ -97,7 +104,8 @@ static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step,
 static hg_status steps_sample(struct bench *b, struct marks *marks, hg_step *step, double *ms)
 {
 	double one = 0;
-	for (int i = 0; i < WARM_UPS; i++) /* growing runs, so that launches of several steps are made as well */
+	/* growing runs, so that launches of several steps are made as well */
+	for (int i = 0; i < WARM_UPS; i++)
 		HG__TRY(steps_time(b, marks, step, (int64_t)1 << (3 * i), &one));
 	const int64_t count = one < SAMPLE_MS ? (int64_t)(SAMPLE_MS / fmax(one, 0.002)) + 1 : 1;
 	for (int64_t i = 0; i < b->options.repeat; i++)
@@ -109,8 +117,9 @@ static hg_status steps_measure(struct bench *b, hg_step *step, struct timing *ti
 {
 	struct marks *marks = NULL;
 	double *ms = calloc((size_t)b->options.repeat, sizeof *ms);
-	hg_status status =
-	    ms ? device_host.marks_create(b->ctx, 2, &marks) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld samples", (long long)b->options.repeat);
+	hg_status status = ms ? device_host.marks_create(b->ctx, 2, &marks)
+	                      : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld samples",
+	                                 (long long)b->options.repeat);
 	if (status == HG_OK)
 		status = steps_sample(b, marks, step, ms);
 	if (status == HG_OK)
@@ -132,7 +141,8 @@ struct profile {
 	} * at; /* what ran before mark k + 1 */
 };
 
-static hg_status profile_note(void *user, const hg_tape *tape, int32_t line, int backward, const struct hg__call *call)
+static hg_status profile_note(void *user, const hg_tape *tape, int32_t line, int backward,
+                              const struct hg__call *call)
 {
 	struct profile *p = user;
 	(void)tape;
@@ -162,7 +172,8 @@ static hg_status profile_run(struct profile *p, hg_train *train)
 }
 
 /* One part of the epoch as a line of its own. */
-static hg_status part_report(struct profile *p, const hg_tape *tape, int k, double epoch_ms, double *sum)
+static hg_status part_report(struct profile *p, const hg_tape *tape, int k, double epoch_ms,
+                             double *sum)
 {
 	char name[96] = "";
 	double ms;
@@ -170,7 +181,8 @@ static hg_status part_report(struct profile *p, const hg_tape *tape, int k, doub
 	HG__TRY(p->b->device->elapsed(p->b->ctx, p->marks, k, k + 1, &ms));
 	if (k < p->count) {
 		const struct hg__node *node = &tape->line[p->at[k].line].node;
-		snprintf(name, sizeof name, "%.40s%s%.40s%s", node->scope, *node->scope ? "/" : "", node->op->name, p->at[k].backward ? " back" : "");
+		snprintf(name, sizeof name, "%.40s%s%.40s%s", node->scope, *node->scope ? "/" : "",
+		         node->op->name, p->at[k].backward ? " back" : "");
 	} else {
 		snprintf(name, sizeof name, "optimiser");
 	}
@@ -188,11 +200,13 @@ static hg_status profile_parts(struct profile *p, hg_train *train, double epoch_
 	double sum = 0;
 	char note[64];
 	struct result r = result_new("parts", "sum", p->b->policy->name);
-	HG__TRY(profile_run(p, train)); /* once more than is looked at: what is chosen at the first run is then chosen */
+	/* once more than is looked at: what is chosen at the first run is then chosen */
+	HG__TRY(profile_run(p, train));
 	HG__TRY(profile_run(p, train));
 	for (int k = 0; k <= p->count; k++)
 		HG__TRY(part_report(p, train->tape, k, epoch_ms, &sum));
-	snprintf(note, sizeof note, "the epoch takes %.4f ms: %.2f of the sum", epoch_ms, epoch_ms / sum);
+	snprintf(note, sizeof note, "the epoch takes %.4f ms: %.2f of the sum", epoch_ms,
+	         epoch_ms / sum);
 	r.ms = (struct timing){sum, sum, sum, 1};
 	r.note = note;
 	report_result(p->b, &r);
@@ -203,7 +217,8 @@ static hg_status profile(struct bench *b, hg_train *train, double epoch_ms)
 {
 	struct profile p = {.b = b, .capacity = 2 * (int)train->tape->lines + 4};
 	p.at = calloc((size_t)p.capacity, sizeof *p.at);
-	hg_status status = p.at ? b->device->marks_create(b->ctx, p.capacity, &p.marks) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a profile");
+	hg_status status = p.at ? b->device->marks_create(b->ctx, p.capacity, &p.marks)
+	                        : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a profile");
 	if (status == HG_OK)
 		status = profile_parts(&p, train, epoch_ms);
 	b->device->marks_free(p.marks);
@@ -243,7 +258,8 @@ struct outcome {
 	struct memory_plan plan;
 };
 
-static hg_status outcome_get(struct bench *b, const hg_train *train, const struct inputs *in, struct outcome *o)
+static hg_status outcome_get(struct bench *b, const hg_train *train, const struct inputs *in,
+                             struct outcome *o)
 {
 	HG__TRY(hg_step_get_launch(train->step, &o->launch));
 	o->plan = memory_plan_of(b, train, in->x, in->x_sparse);
@@ -254,11 +270,13 @@ static hg_status outcome_get(struct bench *b, const hg_train *train, const struc
 static void outcome_note(const struct outcome *o, int sparse, char *note, size_t size)
 {
 	const double mib = 1.0 / 1048576;
-	int used = snprintf(note, size, "peak %.1f MiB, planned %.1f; loss %.4g%s", (double)o->peak * mib, (double)o->plan.total * mib, o->loss,
-	                    sparse ? "; sparse features" : "");
+	int used =
+	    snprintf(note, size, "peak %.1f MiB, planned %.1f; loss %.4g%s", (double)o->peak * mib,
+	             (double)o->plan.total * mib, o->loss, sparse ? "; sparse features" : "");
 	if (o->launch.captured)
-		used +=
-		    snprintf(note + used, size - (size_t)used, "; %lld operations captured, %d steps a launch", (long long)o->launch.operations, o->launch.per_launch);
+		used += snprintf(note + used, size - (size_t)used,
+		                 "; %lld operations captured, %d steps a launch",
+		                 (long long)o->launch.operations, o->launch.per_launch);
 	if (o->lost)
 		used += snprintf(note + used, size - (size_t)used, "; %lld steps LOST", (long long)o->lost);
 	if (o->report.rescaled || o->report.promoted)
@@ -266,7 +284,8 @@ static void outcome_note(const struct outcome *o, int sparse, char *note, size_t
 		         o->report.rescaled, o->report.promoted);
 }
 
-static void outcome_report(struct bench *b, const char *model, const struct timing *ms, const struct outcome *o, int sparse)
+static void outcome_report(struct bench *b, const char *model, const struct timing *ms,
+                           const struct outcome *o, int sparse)
 {
 	char note[256];
 	struct result r = result_new("epoch", model, b->policy->name);
@@ -320,7 +339,8 @@ static hg_status round_measure(struct bench *b, hg_train *train, struct outcome 
 	return HG_OK;
 }
 
-static hg_status train_measure(struct bench *b, const char *model, hg_train *train, const struct inputs *in)
+static hg_status train_measure(struct bench *b, const char *model, hg_train *train,
+                               const struct inputs *in)
 {
 	struct outcome outcome = {.report = HG_TRAIN_REPORT_INIT, .launch = HG_STEP_LAUNCH_INIT};
 	struct timing ms;
@@ -363,7 +383,8 @@ static hg_status policies_run(struct bench *b, const char *model)
 	const int heads = b->options.head_counts ? (int)b->options.heads[0] : 1;
 	for (int p = 0; p < b->options.policies; p++) {
 		b->policy = &b->options.policy[p];
-		HG__TRY(model_run(b, model, heads, b->options.widths ? b->options.features[0] : b->features));
+		HG__TRY(
+		    model_run(b, model, heads, b->options.widths ? b->options.features[0] : b->features));
 	}
 	return HG_OK;
 }
@@ -373,7 +394,8 @@ hg_status bench_epoch(struct bench *b)
 	const char *wanted = b->options.model;
 	reorder_forget(b); /* memory is that of training */
 	if (b->classes < 2 || b->features < 1)
-		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train", b->graph_name, (long long)b->features, b->classes);
+		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
+		                b->graph_name, (long long)b->features, b->classes);
 	for (const char *const *name = hg_model_names(); *name; name++)
 		if (strcmp(wanted, "all") == 0 || strcmp(wanted, *name) == 0)
 			HG__TRY(policies_run(b, *name));

@@ -7,21 +7,24 @@
 
 /* hg-bench gemm: the three products of a linear layer on the nodes of a graph.
  *
- *     forward  Y = X W    [n, k] [k, d]        dX = dY W^T   [n, d] [d, k]        dW = X^T dY   [k, n] [n, d], f32
+ *     forward  Y = X W    [n, k] [k, d]        dX = dY W^T   [n, d] [d, k]        dW = X^T dY
+ *              [k, n] [n, d], f32
  *
- * Each is the op `linear` with the other gradients not wanted; dW once more with the gradient of a bias beside it. */
+ * Each is the op `linear` with the other gradients not wanted; dW once more with the gradient of a
+ * bias beside it. */
 
 struct layer {
 	struct hg__mat x, w, b, dy, y, dx, dw, db;
 };
 
 /* One element of C = op(A) op(B) in f64. */
-static void expect(const struct copy *a, int trans_a, const struct copy *b, int trans_b, int64_t i, int64_t j, int64_t inner, hg_dtype dtype, double *exact,
-                   double *bound)
+static void expect(const struct copy *a, int trans_a, const struct copy *b, int trans_b, int64_t i,
+                   int64_t j, int64_t inner, hg_dtype dtype, double *exact, double *bound)
 {
 	double sum = 0, magnitude = 0;
 	for (int64_t k = 0; k < inner; k++) {
-		const double term = (trans_a ? copy_at(a, k, i) : copy_at(a, i, k)) * (trans_b ? copy_at(b, j, k) : copy_at(b, k, j));
+		const double term = (trans_a ? copy_at(a, k, i) : copy_at(a, i, k)) *
+		                    (trans_b ? copy_at(b, j, k) : copy_at(b, k, j));
 		sum += term;
 		magnitude += fabs(term);
 	}
@@ -36,7 +39,8 @@ struct product {
 	int64_t inner;
 };
 
-/* Elements drawn by seed: 5,000, and fewer where each is a sum over all nodes: 40 M terms take a fraction of a second. */
+/* Elements drawn by seed: 5,000, and fewer where each is a sum over all nodes: 40 M terms take a
+ * fraction of a second. */
 static hg_status product_check(struct bench *b, const struct product *p, struct check *check)
 {
 	struct copy x = {.capacity = 0}, y = {.capacity = 0}, c = {.capacity = 0};
@@ -48,8 +52,11 @@ static hg_status product_check(struct bench *b, const struct product *p, struct 
 	for (int64_t k = 0; status == HG_OK && k < count; k++) {
 		double exact, bound;
 		const uint64_t seed = (uint64_t)b->options.seed + 98;
-		const int64_t i = k ? (int64_t)edge_below((uint64_t)p->c.rows, edge_uniform(seed, 2 * (uint64_t)k)) : 0;
-		const int64_t j = k ? (int64_t)edge_below((uint64_t)p->c.cols, edge_uniform(seed, 2 * (uint64_t)k + 1)) : 0;
+		const int64_t i =
+		    k ? (int64_t)edge_below((uint64_t)p->c.rows, edge_uniform(seed, 2 * (uint64_t)k)) : 0;
+		const int64_t j =
+		    k ? (int64_t)edge_below((uint64_t)p->c.cols, edge_uniform(seed, 2 * (uint64_t)k + 1))
+		      : 0;
 		status = copy_rows(b, p->c, i, 1, &c);
 		if (status < 0)
 			break;
@@ -62,17 +69,21 @@ static hg_status product_check(struct bench *b, const struct product *p, struct 
 	return status;
 }
 
-static hg_status product_line(struct bench *b, const char *name, run_fn run, void *what, const struct product *p)
+static hg_status product_line(struct bench *b, const char *name, run_fn run, void *what,
+                              const struct product *p)
 {
 	char shape[64] = "";
 	struct result r = result_new(name, shape, b->policy->name);
 	struct check check;
-	snprintf(shape, sizeof shape, "[%lld,%lld]x[%lld,%lld]", (long long)p->c.rows, (long long)p->inner, (long long)p->inner, (long long)p->c.cols);
+	snprintf(shape, sizeof shape, "[%lld,%lld]x[%lld,%lld]", (long long)p->c.rows,
+	         (long long)p->inner, (long long)p->inner, (long long)p->c.cols);
 	HG__TRY(measure(b, run, what, &r.ms));
 	HG__TRY(spoil(b, p->c, 0));
 	HG__TRY(product_check(b, p, &check));
-	const double elements = (double)p->a.rows * (double)p->a.cols + (double)p->b.rows * (double)p->b.cols;
-	r.bytes = elements * (double)hg_dtype_size(p->a.dtype) + (double)p->c.rows * (double)p->c.cols * (double)hg_dtype_size(p->c.dtype);
+	const double elements =
+	    (double)p->a.rows * (double)p->a.cols + (double)p->b.rows * (double)p->b.cols;
+	r.bytes = elements * (double)hg_dtype_size(p->a.dtype) +
+	          (double)p->c.rows * (double)p->c.cols * (double)hg_dtype_size(p->c.dtype);
 	r.flops = 2.0 * (double)p->c.rows * (double)p->c.cols * (double)p->inner;
 	r.error = check.ratio;
 	report_result(b, &r);
@@ -90,10 +101,13 @@ static hg_status picked_run(void *what)
 	return p->ctx->backend->kernels->gemm(p->ctx, &p->args);
 }
 
-/* The product by every algorithm that the library proposes, in its order: what the kernel's rule chooses from. */
+/* The product by every algorithm that the library proposes, in its order: what the kernel's rule
+ * chooses from. */
 static hg_status algorithms_run(struct bench *b, const struct product *p)
 {
-	struct picked picked = {.ctx = b->ctx, .args = {.a = p->a, .b = p->b, .c = p->c, .trans_a = p->trans_a, .trans_b = p->trans_b}};
+	struct picked picked = {
+	    .ctx = b->ctx,
+	    .args = {.a = p->a, .b = p->b, .c = p->c, .trans_a = p->trans_a, .trans_b = p->trans_b}};
 	for (picked.args.pick = 1; b->options.algorithms; picked.args.pick++) {
 		char name[32] = "";
 		const hg_status status = picked_run(&picked);
@@ -106,7 +120,8 @@ static hg_status algorithms_run(struct bench *b, const struct product *p)
 	return HG_OK;
 }
 
-static hg_status product_run(struct bench *b, struct call *call, run_fn run, const struct product *p)
+static hg_status product_run(struct bench *b, struct call *call, run_fn run,
+                             const struct product *p)
 {
 	HG__TRY(product_line(b, p->name, run, call, p));
 	return algorithms_run(b, p);
@@ -131,7 +146,9 @@ static hg_status layer_run(struct bench *b, int64_t k, int64_t d, struct mats *m
 	call_in(&call, 1, l.w);
 	call.call.out = l.y;
 	call.call.dout = l.dy;
-	const struct product forward = {"gemm", l.x, l.w, l.y, 0, 0, k}, dx = {"gemm dX", l.dy, l.w, l.dx, 0, 1, d}, dw = {"gemm dW", l.x, l.dy, l.dw, 1, 0, n};
+	const struct product forward = {"gemm", l.x, l.w, l.y, 0, 0, k},
+	                     dx = {"gemm dX", l.dy, l.w, l.dx, 0, 1, d},
+	                     dw = {"gemm dW", l.x, l.dy, l.dw, 1, 0, n};
 	HG__TRY(product_run(b, &call, call_forward, &forward));
 	call.call.din[0] = l.dx;
 	HG__TRY(product_run(b, &call, call_backward, &dx));
@@ -152,7 +169,8 @@ hg_status bench_gemm(struct bench *b)
 		for (int i = 0; i <= count; i++) {
 			struct mats mats = {.count = 0};
 			b->policy = &b->options.policy[p];
-			const int64_t k = i < count ? inputs[i] : b->options.hidden, d = i < count ? b->options.hidden : b->classes;
+			const int64_t k = i < count ? inputs[i] : b->options.hidden,
+			              d = i < count ? b->options.hidden : b->classes;
 			const hg_status status = k > 0 && d > 0 ? layer_run(b, k, d, &mats) : HG_OK;
 			mats_free(&mats);
 			HG__TRY(status);

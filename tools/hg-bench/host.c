@@ -6,10 +6,13 @@
 
 /* The CPU as the benchmark sees it. */
 
-static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst, int32_t *src)
+static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst,
+                       int32_t *src)
 {
 	static const edge_fn draw[EDGE_KINDS] = {
-	    [EDGE_POWER] = edge_power, [EDGE_RMAT] = edge_rmat, [EDGE_PLANTED] = edge_planted, [EDGE_MOLECULE] = edge_molecule, [EDGE_CLIQUES] = edge_cliques,
+	    [EDGE_POWER] = edge_power,     [EDGE_RMAT] = edge_rmat,
+	    [EDGE_PLANTED] = edge_planted, [EDGE_MOLECULE] = edge_molecule,
+	    [EDGE_CLIQUES] = edge_cliques,
 	};
 	(void)ctx;
 #pragma omp parallel for schedule(static)
@@ -18,7 +21,8 @@ static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t s
 	return HG_OK;
 }
 
-static hg_status fill(hg_context *ctx, struct hg__mat x, uint64_t seed, const struct fill_rule *rule)
+static hg_status fill(hg_context *ctx, struct hg__mat x, uint64_t seed,
+                      const struct fill_rule *rule)
 {
 	(void)ctx;
 #pragma omp parallel for schedule(static)
@@ -41,7 +45,8 @@ static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 #pragma omp parallel for schedule(static)
 	for (int64_t i = 0; i < pieces; i++) {
 		const size_t begin = (size_t)(i * piece), left = bytes - begin;
-		memcpy((char *)to + begin, (const char *)from + begin, left < (size_t)piece ? left : (size_t)piece);
+		memcpy((char *)to + begin, (const char *)from + begin,
+		       left < (size_t)piece ? left : (size_t)piece);
 	}
 	return HG_OK;
 }

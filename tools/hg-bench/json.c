@@ -89,7 +89,8 @@ static const char *file_fault(int file)
 		return strerror(errno);
 	if (!S_ISREG(facts.st_mode))
 		return "it is not a regular file";
-	if (facts.st_size > 0 && (pread(file, &first, 1, 0) < 0 || pread(file, &last, 1, facts.st_size - 1) < 0))
+	if (facts.st_size > 0 &&
+	    (pread(file, &first, 1, 0) < 0 || pread(file, &last, 1, facts.st_size - 1) < 0))
 		return strerror(errno);
 	if (first != '{')
 		return "it holds something else than results, and is left as it is";
@@ -119,7 +120,8 @@ int json_append(int file, const struct json *j)
 		return 0;
 	if (done > 0) {
 		if (end >= 0 && ftruncate(file, end) == 0)
-			errno = ENOSPC; /* a write that ends early has met the end of the disk, or of what the user may have */
+			/* a write that ends early has met the end of the disk, or of what the user may have */
+			errno = ENOSPC;
 		else
 			errno = EIO;
 	}

@@ -4,8 +4,8 @@
 #include "bench.h"
 #include "core/graph.h"
 
-/* Time. Three runs warm up (choices of algorithms, workspaces, clocks); then each sample is a batch of runs that lasts about 20 ms, so that neither a launch nor
- * the clock counts. */
+/* Time. Three runs warm up (choices of algorithms, workspaces, clocks); then each sample is a batch
+ * of runs that lasts about 20 ms, so that neither a launch nor the clock counts. */
 #define WARM_UPS 3
 #define SAMPLE_MS 20.0
 
@@ -18,11 +18,13 @@ static int ascending(const void *a, const void *b)
 struct timing timing_of(double *ms, int count)
 {
 	qsort(ms, (size_t)count, sizeof *ms, ascending);
-	return (struct timing){count % 2 ? ms[count / 2] : (ms[count / 2 - 1] + ms[count / 2]) / 2, ms[0], ms[count - 1], count};
+	return (struct timing){count % 2 ? ms[count / 2] : (ms[count / 2 - 1] + ms[count / 2]) / 2,
+	                       ms[0], ms[count - 1], count};
 }
 
 /* One sample: ms a run. */
-static hg_status sample(struct bench *b, struct marks *marks, run_fn run, void *what, int runs, double *ms)
+static hg_status sample(struct bench *b, struct marks *marks, run_fn run, void *what, int runs,
+                        double *ms)
 {
 	HG__TRY(b->device->mark(b->ctx, marks, 0));
 	for (int r = 0; r < runs; r++)
@@ -33,7 +35,8 @@ static hg_status sample(struct bench *b, struct marks *marks, run_fn run, void *
 	return HG_OK;
 }
 
-static hg_status samples(struct bench *b, struct marks *marks, run_fn run, void *what, int count, double *ms)
+static hg_status samples(struct bench *b, struct marks *marks, run_fn run, void *what, int count,
+                         double *ms)
 {
 	double one = 0;
 	for (int i = 0; i < WARM_UPS; i++)
@@ -49,7 +52,8 @@ hg_status measure(struct bench *b, run_fn run, void *what, struct timing *timing
 	const int count = (int)b->options.repeat;
 	struct marks *marks = NULL;
 	double *ms = calloc((size_t)count, sizeof *ms);
-	hg_status status = ms ? b->device->marks_create(b->ctx, 2, &marks) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %d samples", count);
+	hg_status status = ms ? b->device->marks_create(b->ctx, 2, &marks)
+	                      : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %d samples", count);
 	if (status == HG_OK)
 		status = samples(b, marks, run, what, count, ms);
 	if (status == HG_OK)
@@ -90,7 +94,8 @@ hg_status copy_rate(struct bench *b, double *tb_s)
 	return status;
 }
 
-static hg_status ceiling_of(struct bench *b, const char *op, const char *name, const struct hg__csr *csr, struct hg__mat x, double *ms)
+static hg_status ceiling_of(struct bench *b, const char *op, const char *name,
+                            const struct hg__csr *csr, struct hg__mat x, double *ms)
 {
 	struct gather g = {.shapes = 0};
 	const int repeat = b->options.repeat < 64 ? (int)b->options.repeat : 64;
@@ -100,7 +105,8 @@ static hg_status ceiling_of(struct bench *b, const char *op, const char *name, c
 	struct result r = result_new(op, name, hg_dtype_name(x.dtype));
 	r.features = x.cols;
 	r.ms = timing_of(g.ms_each, repeat);
-	r.bytes = (double)b->csr.m * ((double)(x.cols * (int64_t)hg_dtype_size(x.dtype)) + (double)sizeof(int32_t));
+	r.bytes = (double)b->csr.m *
+	          ((double)(x.cols * (int64_t)hg_dtype_size(x.dtype)) + (double)sizeof(int32_t));
 	r.note = g.shape;
 	report_result(b, &r);
 	*ms = r.ms.median;

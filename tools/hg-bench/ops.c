@@ -5,8 +5,10 @@
 #include "autograd/tape.h"
 #include "bench.h"
 
-/* hg-bench ops: every op of the table on its own first good sample, at the size of the graph, forward and backward. Nothing here knows an op: samples, costs and
- * functions come from the records. Results are not checked here; the battery of the tests does that, op by op, from the same samples. */
+/* hg-bench ops: every op of the table on its own first good sample, at the size of the graph,
+ * forward and backward. Nothing here knows an op: samples, costs and functions come from the
+ * records. Results are not checked here; the battery of the tests does that, op by op, from the
+ * same samples. */
 
 #define WIDTH 64
 
@@ -34,7 +36,8 @@ static hg_status labels_fill(struct bench *b, hg_tensor *tensor, double classes)
 	if (!label)
 		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld labels", (long long)rows);
 	for (int64_t i = 0; i < rows; i++)
-		label[i] = (int32_t)edge_below((uint64_t)classes, edge_uniform((uint64_t)b->options.seed, (uint64_t)i));
+		label[i] = (int32_t)edge_below((uint64_t)classes,
+		                               edge_uniform((uint64_t)b->options.seed, (uint64_t)i));
 	const hg_status status = hg_tensor_upload(tensor, label, HG_I32);
 	free(label);
 	return status;
@@ -45,12 +48,14 @@ static hg_status operand_fill(struct bench *b, const struct hg__sample *s, int i
 {
 	const int positive = s->in[i].fill == HG__FILL_UNIFORM01 || s->in[i].fill == HG__FILL_POSITIVE;
 	const double size = s->in[i].fill == HG__FILL_NORMAL ? s->in[i].scale : 1.0;
-	const struct fill_rule numbers = {positive ? 0.0 : -size, size, 0}, constant = {s->in[i].scale, s->in[i].scale, 0};
+	const struct fill_rule numbers = {positive ? 0.0 : -size, size, 0},
+	                       constant = {s->in[i].scale, s->in[i].scale, 0};
 	if (s->in[i].fill == HG__FILL_LABELS)
 		return labels_fill(b, tensor, s->in[i].scale);
 	if (s->in[i].fill == HG__FILL_MASK)
 		return b->ctx->backend->fill(b->ctx, tensor->mat.data, 1, tensor->bytes);
-	return b->device->fill(b->ctx, tensor->mat, (uint64_t)b->options.seed + 1 + (uint64_t)i, s->in[i].fill == HG__FILL_CONST ? &constant : &numbers);
+	return b->device->fill(b->ctx, tensor->mat, (uint64_t)b->options.seed + 1 + (uint64_t)i,
+	                       s->in[i].fill == HG__FILL_CONST ? &constant : &numbers);
 }
 
 static hg_status operand_make(struct bench *b, struct trial *t, int i, hg_var *var)
@@ -61,7 +66,8 @@ static hg_status operand_make(struct bench *b, struct trial *t, int i, hg_var *v
 		return HG_OK;
 	HG__TRY(hg_tensor_create(b->ctx, shape.dtype, shape.rows, shape.cols, &t->tensor[i]));
 	HG__TRY(operand_fill(b, &t->sample, i, t->tensor[i]));
-	*var = t->sample.in[i].variable ? hg_tape_variable(t->tape, t->tensor[i], "x") : hg_tape_input(t->tape, t->tensor[i], "x", -1);
+	*var = t->sample.in[i].variable ? hg_tape_variable(t->tape, t->tensor[i], "x")
+	                                : hg_tape_input(t->tape, t->tensor[i], "x", -1);
 	return HG_OK;
 }
 
@@ -69,12 +75,14 @@ static hg_status buffers_make(struct trial *t)
 {
 	static const char *const names[] = {"first", "second"};
 	for (int i = 0; i < t->sample.buffers && i < 2; i++)
-		HG__TRY(
-		    hg_params_add(t->params, names[i], 1, t->sample.in[0].shape.cols, i ? HG_INIT_ONES : HG_INIT_ZEROS, HG_PARAM_F32 | HG_PARAM_BUFFER, &t->buffer[i]));
+		HG__TRY(hg_params_add(t->params, names[i], 1, t->sample.in[0].shape.cols,
+		                      i ? HG_INIT_ONES : HG_INIT_ZEROS, HG_PARAM_F32 | HG_PARAM_BUFFER,
+		                      &t->buffer[i]));
 	return HG_OK;
 }
 
-/* A loss behind an op that is none, so that the op has a backward: the mean square of its result. */
+/* A loss behind an op that is none, so that the op has a backward: the mean square of its
+ * result. */
 static hg_status loss_make(struct bench *b, struct trial *t, hg_var out, hg_var *loss)
 {
 	*loss = out;
@@ -98,7 +106,8 @@ static hg_status trial_make(struct bench *b, struct trial *t)
 	HG__TRY(hg_tape_create(t->params, HG_TRAIN, &t->tape));
 	for (int i = 0; i < t->sample.n_in; i++)
 		HG__TRY(operand_make(b, t, i, &in[i]));
-	const hg_var out = hg__record(t->tape, t->op, t->sample.use_graph ? b->graph : NULL, in, t->sample.n_in, t->buffer, t->sample.attr, sizeof t->sample.attr);
+	const hg_var out = hg__record(t->tape, t->op, t->sample.use_graph ? b->graph : NULL, in,
+	                              t->sample.n_in, t->buffer, t->sample.attr, sizeof t->sample.attr);
 	HG__TRY(loss_make(b, t, out, &loss));
 	HG__TRY(hg_tape_compile(t->tape, loss));
 	HG__TRY(hg_tape_forward(t->tape));
@@ -150,7 +159,11 @@ static hg_status direction_run(struct bench *b, const struct trial *t, int backw
 static int good_sample(const struct bench *b, const struct hg__op *op, struct hg__sample *sample)
 {
 	const int64_t width = b->options.widths ? b->options.features[0] : WIDTH;
-	const struct hg__extent extent = {b->csr.rows,     b->csr.m, hg_graph_batch(b->graph), width, b->options.head_counts ? (int)b->options.heads[0] : 1,
+	const struct hg__extent extent = {b->csr.rows,
+	                                  b->csr.m,
+	                                  hg_graph_batch(b->graph),
+	                                  width,
+	                                  b->options.head_counts ? (int)b->options.heads[0] : 1,
 	                                  b->policy->state};
 	for (int i = 0; op->sample(i, &extent, sample); i++)
 		if (sample->expect == HG_OK)

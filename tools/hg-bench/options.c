@@ -37,7 +37,10 @@ static int policies_read(struct tool_line *line, const struct tool_option *o, co
 		if (to->policies == MOST)
 			return tool_refuse(line, "%s has more than %d values", o->name, MOST);
 		if (hg_policy_parse(name, &to->policy[to->policies]) < 0)
-			return tool_refuse(line, "%s is \"%s\", expected some of fp16, fp32, fp16-discretized, fp16-naive, parted by commas", o->name, text);
+			return tool_refuse(line,
+			                   "%s is \"%s\", expected some of fp16, fp32, fp16-discretized, "
+			                   "fp16-naive, parted by commas",
+			                   o->name, text);
 		at += length;
 	}
 	return 0;
@@ -117,14 +120,16 @@ static int command_read(struct tool_line *line, const char *word)
 {
 	struct options *to = line->to;
 	if (to->command >= 0)
-		return tool_refuse(line, "there is no use for \"%s\" beside %s", word, to->commands[to->command].name);
+		return tool_refuse(line, "there is no use for \"%s\" beside %s", word,
+		                   to->commands[to->command].name);
 	for (int c = 0; c < to->command_count; c++)
 		if (strcmp(word, to->commands[c].name) == 0)
 			to->command = c;
 	return to->command >= 0 ? 0 : tool_refuse(line, "cannot measure \"%s\"", word);
 }
 
-/* What only the whole of a command line tells; an option that the command has no use for would change nothing in silence. */
+/* What only the whole of a command line tells; an option that the command has no use for would
+ * change nothing in silence. */
 static int check(struct tool_line *line, const struct options *o)
 {
 	if (o->command < 0)
@@ -132,20 +137,34 @@ static int check(struct tool_line *line, const struct options *o)
 	const char *command = o->commands[o->command].name;
 	const struct tool_option *misfit = tool_misfit(line, command);
 	if (misfit)
-		return tool_refuse(line, "%s is for %s; %s has no use for it", misfit->name, misfit->only, command);
+		return tool_refuse(line, "%s is for %s; %s has no use for it", misfit->name, misfit->only,
+		                   command);
 	if (o->peer && strcmp(o->peer, "cusparse") != 0)
-		return tool_refuse(line, "--peer is \"%s\", expected cusparse (PyTorch Geometric: tools/peers/pyg_epoch.py)", o->peer);
+		return tool_refuse(
+		    line,
+		    "--peer is \"%s\", expected cusparse (PyTorch Geometric: tools/peers/pyg_epoch.py)",
+		    o->peer);
 	if (o->graph && !graph_is_file(o->graph) && !graph_named(o->graph))
-		return tool_refuse(line, "--graph is \"%s\": no graph has that name, and a dataset's file ends in .h5", o->graph);
+		return tool_refuse(
+		    line, "--graph is \"%s\": no graph has that name, and a dataset's file ends in .h5",
+		    o->graph);
 	if (!model_exists(o->model))
 		return tool_refuse(line, "--model is \"%s\", expected gcn, gin, gat or all", o->model);
 	return 0;
 }
 
-int options_parse(int argc, char **argv, const struct command_name *commands, int count, struct options *to)
+int options_parse(int argc, char **argv, const struct command_name *commands, int count,
+                  struct options *to)
 {
 	struct tool_line line = {.options = table, .count = OPTIONS, .to = to, .operand = command_read};
-	*to = (struct options){.command = -1, .variant = "auto", .model = "gcn", .hidden = 64, .layers = 2, .seed = 1, .norm = HG_NORM_RIGHT, .lambda = 1.0};
+	*to = (struct options){.command = -1,
+	                       .variant = "auto",
+	                       .model = "gcn",
+	                       .hidden = 64,
+	                       .layers = 2,
+	                       .seed = 1,
+	                       .norm = HG_NORM_RIGHT,
+	                       .lambda = 1.0};
 	to->commands = commands;
 	to->command_count = count;
 	to->policy[0] = hg_policy_fp16();
@@ -161,7 +180,9 @@ void options_help(const struct command_name *commands, int count)
 {
 	int graphs;
 	const struct named_graph *graph = graph_list(&graphs);
-	fputs("hg-bench: how fast is HalfGraph here? Kernels are checked against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n", stdout);
+	fputs("hg-bench: how fast is HalfGraph here? Kernels are checked against f64 in the same "
+	      "run.\n\nUsage: hg-bench WHAT [options]\n\n",
+	      stdout);
 	for (int i = 0; i < count; i++)
 		printf("  %-14s %s\n", commands[i].name, commands[i].help);
 	fputs("\nOptions:\n", stdout);
@@ -169,17 +190,22 @@ void options_help(const struct command_name *commands, int count)
 	fputs("\nGraphs:\n", stdout);
 	for (int i = 0; i < graphs; i++)
 		printf("  %-16s %s\n", graph[i].name, graph[i].help);
-	fputs("\nColumns: median (least .. most) of the samples; TB/s of all bytes the op asks for, rows that a cache serves included; roof = TB/s over the copy "
-	      "rate\n"
-	      "of this device, measured in the same run; gather = time over that of a kernel that only reads ids and gathers rows; unordered = the same\n"
-	      "of the graph as it came, where --reorder moved its nodes; peer = time of the fastest peer "
-	      "over\n"
-	      "this one's; err/bound = largest error over its bound, about 2,000 rows in f64, the longest row among them.\n"
-	      "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage or bad input, 130 interrupted.\n"
-	      "\nExamples:\n"
-	      "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
-	      "  hg-bench spmm --graph kron-21 --variant all\n"
-	      "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
-	      "  hg-bench step --graph cora-like --model all\n",
-	      stdout);
+	fputs(
+	    "\nColumns: median (least .. most) of the samples; TB/s of all bytes the op asks for, rows "
+	    "that a cache serves included; roof = TB/s over the copy "
+	    "rate\n"
+	    "of this device, measured in the same run; gather = time over that of a kernel that only "
+	    "reads ids and gathers rows; unordered = the same\n"
+	    "of the graph as it came, where --reorder moved its nodes; peer = time of the fastest peer "
+	    "over\n"
+	    "this one's; err/bound = largest error over its bound, about 2,000 rows in f64, the "
+	    "longest row among them.\n"
+	    "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage "
+	    "or bad input, 130 interrupted.\n"
+	    "\nExamples:\n"
+	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
+	    "  hg-bench spmm --graph kron-21 --variant all\n"
+	    "  hg-bench epoch --graph products-like --model all --precision fp16,fp32\n"
+	    "  hg-bench step --graph cora-like --model all\n",
+	    stdout);
 }

@@ -28,7 +28,8 @@ struct options {
 };
 
 /* 0, or 2 after a sentence on stderr that names the option. */
-int options_parse(int argc, char **argv, const struct command_name *commands, int count, struct options *options);
+int options_parse(int argc, char **argv, const struct command_name *commands, int count,
+                  struct options *options);
 void options_help(const struct command_name *commands, int count);
 
 #endif

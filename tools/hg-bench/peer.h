@@ -6,7 +6,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Somebody else's kernels on the same matrices. Descriptors, workspace and preparation are made beforehand and not timed. */
+/* Somebody else's kernels on the same matrices. Descriptors, workspace and preparation are made
+ * beforehand and not timed. */
 struct peer_way {
 	const char *name;
 	hg_dtype dtype; /* of all matrices; sums are f32 */
@@ -18,11 +19,15 @@ struct peer;       /* one way, on matrices at hand */
 struct peers {
 	const char *name;
 	const struct peer_way *spmm_ways, *sddmm_ways; /* the name NULL ends them */
-	hg_status (*open)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, struct peer_graph **graph);
+	hg_status (*open)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+	                  struct peer_graph **graph);
 	void (*close)(struct peer_graph *graph);
-	/* Y = A X, the entries of A in values [m];  values[e] = <A[i, :], B[j, :]>. HG_ERR_UNSUPPORTED: this release refuses the way; the context says how. */
-	hg_status (*spmm)(struct peer_graph *graph, const struct peer_way *way, void *values, struct hg__mat x, struct hg__mat y, struct peer **peer);
-	hg_status (*sddmm)(struct peer_graph *graph, const struct peer_way *way, void *values, struct hg__mat a, struct hg__mat b, struct peer **peer);
+	/* Y = A X, the entries of A in values [m];  values[e] = <A[i, :], B[j, :]>. HG_ERR_UNSUPPORTED:
+	 * this release refuses the way; the context says how. */
+	hg_status (*spmm)(struct peer_graph *graph, const struct peer_way *way, void *values,
+	                  struct hg__mat x, struct hg__mat y, struct peer **peer);
+	hg_status (*sddmm)(struct peer_graph *graph, const struct peer_way *way, void *values,
+	                   struct hg__mat a, struct hg__mat b, struct peer **peer);
 	hg_status (*run)(void *peer);
 	void (*free)(struct peer *peer);
 };

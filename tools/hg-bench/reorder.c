@@ -43,7 +43,9 @@ static hg_status order_find(struct bench *b, const char *method, int32_t *order)
 	watch_begin(1);
 	const hg_status status = hg_graph_order(b->graph, &config, order, &b->reorder.report);
 	watch_end();
-	return watch_interrupted() ? hg__fail(b->ctx, HG_ERR_STATE, "--reorder %s was interrupted", method) : status;
+	return watch_interrupted()
+	           ? hg__fail(b->ctx, HG_ERR_STATE, "--reorder %s was interrupted", method)
+	           : status;
 }
 
 hg_status reorder_make(struct bench *b, const char *method)
@@ -52,8 +54,11 @@ hg_status reorder_make(struct bench *b, const char *method)
 		return original(b);
 	const int64_t n = hg_graph_rows(b->graph);
 	int32_t *order = malloc((size_t)n * sizeof *order + 1);
-	hg_status status = order ? order_find(b, method, order) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for an order of %lld nodes", (long long)n);
-	if (status == HG_OK && strcmp(b->reorder.report.method, TOOL_ORIGINAL) != 0) /* auto found nothing better */
+	hg_status status = order ? order_find(b, method, order)
+	                         : hg__fail(b->ctx, HG_ERR_NOMEM,
+	                                    "no memory for an order of %lld nodes", (long long)n);
+	/* auto found nothing better */
+	if (status == HG_OK && strcmp(b->reorder.report.method, TOOL_ORIGINAL) != 0)
 		status = permute(b, order);
 	free(order);
 	return status;
@@ -67,14 +72,16 @@ void reorder_forget(struct bench *b)
 
 static void print_locality(const char *when, const hg_locality *l)
 {
-	printf("#   %-7s near miss %.3f, far miss %.3f, tile reuse %.2f, about %.1f ps an edge\n", when, l->near_miss, l->far_miss, l->tile_reuse, l->gather_ps);
+	printf("#   %-7s near miss %.3f, far miss %.3f, tile reuse %.2f, about %.1f ps an edge\n", when,
+	       l->near_miss, l->far_miss, l->tile_reuse, l->gather_ps);
 }
 
 void reorder_print(const struct reorder *r)
 {
 	if (!r->report.method)
 		return;
-	printf("# order: %s, found in %.2f s, graph rebuilt in %.2f s\n", r->report.method, r->report.seconds, r->permute_seconds);
+	printf("# order: %s, found in %.2f s, graph rebuilt in %.2f s\n", r->report.method,
+	       r->report.seconds, r->permute_seconds);
 	print_locality(r->unordered ? "before:" : "as is:", &r->report.before);
 	if (r->unordered)
 		print_locality("after:", &r->report.after);
@@ -85,7 +92,10 @@ static void put_locality(struct json *j, const char *when, const hg_locality *l)
 	const struct {
 		const char *name;
 		double value;
-	} figures[] = {{"near_miss", l->near_miss}, {"far_miss", l->far_miss}, {"tile_reuse", l->tile_reuse}, {"gather_ps", l->gather_ps}};
+	} figures[] = {{"near_miss", l->near_miss},
+	               {"far_miss", l->far_miss},
+	               {"tile_reuse", l->tile_reuse},
+	               {"gather_ps", l->gather_ps}};
 	for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++) {
 		char key[32];
 		snprintf(key, sizeof key, "%s%s", figures[k].name, when);

@@ -6,7 +6,8 @@
 struct bench;
 struct json;
 
-/* --reorder METHOD: the workload's nodes in another order, and what gathering costs before and after. */
+/* --reorder METHOD: the workload's nodes in another order, and what gathering costs before and
+ * after. */
 struct reorder {
 	hg_order_report report; /* report.method NULL: nothing was asked for */
 	double permute_seconds;

@@ -41,7 +41,8 @@ int report_begin(struct bench *b)
 	if (!path || r->to_stdout)
 		return 0;
 	const struct tool_file files[] = {
-	    {"--graph", graph_is_file(b->options.graph) ? b->options.graph : NULL, TOOL_READ, "the graph itself"},
+	    {"--graph", graph_is_file(b->options.graph) ? b->options.graph : NULL, TOOL_READ,
+	     "the graph itself"},
 	    {"--json", path, TOOL_STREAMED, NULL},
 	};
 	if (tool_files_check(files, sizeof files / sizeof *files, message) < 0) {
@@ -61,13 +62,17 @@ void report_head(struct bench *b)
 	b->device->versions(r->driver, r->toolkit, sizeof r->driver);
 	if (r->to_stdout)
 		return;
-	printf("# HalfGraph %s (%s) on %s", hg_version_string(), HG_COMMIT, hg_context_device_name(b->ctx));
+	printf("# HalfGraph %s (%s) on %s", hg_version_string(), HG_COMMIT,
+	       hg_context_device_name(b->ctx));
 	if (*r->toolkit)
 		printf(", driver %s, CUDA %s", r->driver, r->toolkit);
-	printf("; copy %.3g TB/s\n# %s: %" PRId64 " nodes, %" PRId64 " edges, longest row %" PRId64 "\n", r->copy_tb_s, b->graph_name, hg_graph_rows(b->graph),
-	       hg_graph_edges(b->graph), b->rowptr[b->longest + 1] - b->rowptr[b->longest]);
+	printf("; copy %.3g TB/s\n# %s: %" PRId64 " nodes, %" PRId64 " edges, longest row %" PRId64
+	       "\n",
+	       r->copy_tb_s, b->graph_name, hg_graph_rows(b->graph), hg_graph_edges(b->graph),
+	       b->rowptr[b->longest + 1] - b->rowptr[b->longest]);
 	reorder_print(&b->reorder);
-	printf("%-18s %-30s %-10s %5s %2s %10s %22s %9s %6s %7s", "op", "variant", "precision", "F", "h", "ms", "(least .. most)", "TB/s", "roof", "gather");
+	printf("%-18s %-30s %-10s %5s %2s %10s %22s %9s %6s %7s", "op", "variant", "precision", "F",
+	       "h", "ms", "(least .. most)", "TB/s", "roof", "gather");
 	if (b->reorder.unordered)
 		printf(" %9s", "unordered");
 	printf(" %7s %9s\n", "peer", "err/bound");

@@ -5,14 +5,16 @@
 #include "check.h"
 #include "precision/bound.h"
 
-/* hg-bench sddmm: E[e, k] = <A[i, head k], B[j, head k]> and E[e, k] = a[i, k] + b[j, k] for each edge e = (i, j). */
+/* hg-bench sddmm: E[e, k] = <A[i, head k], B[j, head k]> and E[e, k] = a[i, k] + b[j, k] for each
+ * edge e = (i, j). */
 
 /* Of one edge and head: the result in f64 and its bound. */
-typedef void (*expect_fn)(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
+typedef void (*expect_fn)(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
+                          int64_t head, int64_t width, hg_dtype dtype, double *exact,
                           double *bound);
 
-static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
-                       double *bound)
+static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
+                       int64_t head, int64_t width, hg_dtype dtype, double *exact, double *bound)
 {
 	double sum = 0, magnitude = 0;
 	for (int64_t c = head * width; c < (head + 1) * width; c++) {
@@ -24,8 +26,8 @@ static void expect_dot(const struct copy *a, const struct copy *b, int64_t i, in
 	*bound = hg__bound_sum(dtype, hg__depth_dot(dtype, (double)width) + 2, magnitude, sum);
 }
 
-static void expect_add(const struct copy *a, const struct copy *b, int64_t i, int64_t j, int64_t head, int64_t width, hg_dtype dtype, double *exact,
-                       double *bound)
+static void expect_add(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
+                       int64_t head, int64_t width, hg_dtype dtype, double *exact, double *bound)
 {
 	const double x = copy_at(a, i, head), y = copy_at(b, j, head);
 	(void)width;
@@ -40,17 +42,20 @@ struct edges_check {
 };
 
 /* What the edges of a row should have: exact [degree, heads] and bound beside it. */
-static void row_expect(const struct edges_check *s, const struct copy *x, const struct copy *y, const struct row *row, double *exact, double *bound)
+static void row_expect(const struct edges_check *s, const struct copy *x, const struct copy *y,
+                       const struct row *row, double *exact, double *bound)
 {
 #pragma omp parallel for schedule(static) if (row->degree * s->a.cols > 4096)
 	for (int64_t k = 0; k < row->degree; k++)
 		for (int64_t head = 0; head < s->heads; head++) {
 			const int64_t at = k * s->heads + head;
-			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact[at], &bound[at]);
+			s->expect(x, y, row->index, row->col[k], head, s->width, s->e.dtype, &exact[at],
+			          &bound[at]);
 		}
 }
 
-static hg_status row_check(struct bench *b, const struct edges_check *s, const struct copy *x, const struct copy *y, struct row *row, struct copy *e,
+static hg_status row_check(struct bench *b, const struct edges_check *s, const struct copy *x,
+                           const struct copy *y, struct row *row, struct copy *e,
                            struct check *check)
 {
 	HG__TRY(row_get(b, row->index, NULL, row));
@@ -58,10 +63,12 @@ static hg_status row_check(struct bench *b, const struct edges_check *s, const s
 	const int64_t count = row->degree * s->heads;
 	double *exact = calloc((size_t)count * 2 + 1, sizeof *exact), *bound = exact + count;
 	if (!exact)
-		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld edges", (long long)row->degree);
+		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for a row of %lld edges",
+		                (long long)row->degree);
 	row_expect(s, x, y, row, exact, bound);
 	for (int64_t at = 0; at < count; at++)
-		check_number(check, row->begin + at / s->heads, at % s->heads, copy_at(e, at / s->heads, at % s->heads), exact[at], bound[at]);
+		check_number(check, row->begin + at / s->heads, at % s->heads,
+		             copy_at(e, at / s->heads, at % s->heads), exact[at], bound[at]);
 	free(exact);
 	return HG_OK;
 }
@@ -86,7 +93,8 @@ static hg_status check_edges(struct bench *b, const struct edges_check *s, struc
 }
 
 /* Time it, check it, report it. */
-static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s, const char *name, struct ceiling gather, double peer)
+static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s,
+                            const char *name, struct ceiling gather, double peer)
 {
 	struct result r = result_new(name, "auto", b->policy->name);
 	struct check check;
@@ -106,7 +114,8 @@ static hg_status op_measure(struct bench *b, struct call *call, const struct edg
 	return HG_OK;
 }
 
-static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, struct ceiling gather, double peer)
+static hg_status dot_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats,
+                         struct ceiling gather, double peer)
 {
 	const struct hg__sddmm_dot_attr attr = {(int)heads, 1.0f};
 	const hg_dtype state = b->policy->state;
@@ -137,7 +146,8 @@ static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
 	return op_measure(b, &call, &s, "sddmm add", CEILING_NONE, (double)NAN);
 }
 
-static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way, int64_t cols, struct mats *mats, double *best)
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way,
+                              int64_t cols, struct mats *mats, double *best)
 {
 	struct edges_check s = {.heads = 1, .width = cols, .expect = expect_dot};
 	struct peer *peer = NULL;
@@ -168,7 +178,8 @@ static hg_status peers(struct bench *b, int64_t cols, double *best)
 {
 	struct peer_graph *graph = NULL;
 	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
-	for (const struct peer_way *way = b->device->peers->sddmm_ways; status == HG_OK && way->name; way++) {
+	for (const struct peer_way *way = b->device->peers->sddmm_ways; status == HG_OK && way->name;
+	     way++) {
 		struct mats mats = {.count = 0};
 		status = peer_measure(b, graph, way, cols, &mats, best);
 		mats_free(&mats);
@@ -189,7 +200,8 @@ static hg_status gather_run(struct bench *b, int64_t cols, struct ceiling *gathe
 	return status;
 }
 
-static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, int count, double peer)
+static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, int count,
+                          double peer)
 {
 	struct ceiling gather = CEILING_NONE;
 	HG__TRY(gather_run(b, cols, &gather));
@@ -199,7 +211,8 @@ static hg_status dots_run(struct bench *b, int64_t cols, const int64_t *heads, i
 			report_absent(b, "sddmm dot", "auto", "the heads do not divide the width");
 			continue;
 		}
-		const hg_status status = dot_run(b, cols, heads[h], &mats, gather, heads[h] == 1 ? peer : (double)NAN);
+		const hg_status status =
+		    dot_run(b, cols, heads[h], &mats, gather, heads[h] == 1 ? peer : (double)NAN);
 		mats_free(&mats);
 		HG__TRY(status);
 	}
@@ -220,8 +233,10 @@ static hg_status adds_run(struct bench *b, const int64_t *heads, int count)
 hg_status bench_sddmm(struct bench *b)
 {
 	static const int64_t usual[] = {32, 64, 128}, usual_heads[] = {1, 4};
-	const int64_t *widths = b->options.widths ? b->options.features : usual, *heads = b->options.head_counts ? b->options.heads : usual_heads;
-	const int count = b->options.widths ? b->options.widths : 3, head_count = b->options.head_counts ? b->options.head_counts : 2;
+	const int64_t *widths = b->options.widths ? b->options.features : usual,
+	              *heads = b->options.head_counts ? b->options.heads : usual_heads;
+	const int count = b->options.widths ? b->options.widths : 3,
+	          head_count = b->options.head_counts ? b->options.head_counts : 2;
 	for (int i = 0; i < count; i++) {
 		double peer = (double)NAN;
 		if (b->options.peer)

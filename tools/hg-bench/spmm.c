@@ -6,18 +6,22 @@
 #include "spmm_way.h"
 #include "variants.h"
 
-/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the gather ceiling and the peer. Edges count 1, or have the graph's own
- * weights (--weights: f32), or those of an operand [m, heads] in the state type (--heads), as attention has them. */
+/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the
+ * gather ceiling and the peer. Edges count 1, or have the graph's own weights (--weights: f32), or
+ * those of an operand [m, heads] in the state type (--heads), as attention has them. */
 
-/* What was measured besides: the gather ceiling by type, the fastest peer, what training uses in the precision at hand. */
+/* What was measured besides: the gather ceiling by type, the fastest peer, what training uses in
+ * the precision at hand. */
 struct beside {
 	struct ceiling gather[2];
 	double peer, automatic;
 };
 
-static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm, hg_accumulate bound, int tiles, struct check *check)
+static hg_status result_check(struct bench *b, const struct call *call, hg_norm norm,
+                              hg_accumulate bound, int tiles, struct check *check)
 {
-	struct aggregation a = {.x = call->call.in[0], .y = call->call.out, .accumulate = bound, .tiles = tiles};
+	struct aggregation a = {
+	    .x = call->call.in[0], .y = call->call.out, .accumulate = bound, .tiles = tiles};
 	const void *weight = NULL;
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
 	a.weight = weight;
@@ -28,31 +32,39 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 }
 
 /* What there is to say of a variant of the kernel. */
-static void way_note(const struct hg__spmm_way *way, const struct beside *beside, char *note, size_t size, struct result *r)
+static void way_note(const struct hg__spmm_way *way, const struct beside *beside, char *note,
+                     size_t size, struct result *r)
 {
 	const double over = r->ms.median / beside->automatic;
-	snprintf(note, size, "%.2fx auto%s%s", over, way->flags & HG__UNSAFE ? ", unsafe" : "", way->flags & HG__UNORDERED ? ", unordered" : "");
+	snprintf(note, size, "%.2fx auto%s%s", over, way->flags & HG__UNSAFE ? ", unsafe" : "",
+	         way->flags & HG__UNORDERED ? ", unordered" : "");
 	r->note = note;
 	r->more[0] = over;
 	r->more_name[0] = "over_auto";
 }
 
-/* Measured, checked and reported: through the op, or past it by a variant of the kernel. What does not keep its bound is not wrong, it is there to be seen. */
-static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call, struct spmm_way *kernel, struct beside *beside)
+/* Measured, checked and reported: through the op, or past it by a variant of the kernel. What does
+ * not keep its bound is not wrong, it is there to be seen. */
+static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call,
+                                 struct spmm_way *kernel, struct beside *beside)
 {
 	const struct hg__spmm_way *way = &hg__spmm_ways[v->way];
 	const struct hg__mat x = call->call.in[0], w = call->call.in[1];
 	struct check check;
 	struct result r = result_new("spmm", v->name, b->policy->name);
 	char note[64];
-	HG__TRY(measure(b, v->way ? spmm_way_run : call_forward, v->way ? (void *)kernel : (void *)call, &r.ms));
-	const int tiles = v->way ? way->share == HG__SHARE_TILES : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
-	HG__TRY(result_check(b, call, (hg_norm)b->options.norm, v->way ? way->bound : call->node.accumulate, tiles, &check));
+	HG__TRY(measure(b, v->way ? spmm_way_run : call_forward, v->way ? (void *)kernel : (void *)call,
+	                &r.ms));
+	const int tiles = v->way ? way->share == HG__SHARE_TILES
+	                         : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
+	HG__TRY(result_check(b, call, (hg_norm)b->options.norm,
+	                     v->way ? way->bound : call->node.accumulate, tiles, &check));
 	const struct hg__cost cost = call_cost(call);
 	r.features = x.cols;
 	r.heads = (int)w.cols;
 	r.bytes = cost.bytes +
-	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0); /* the cost counts operands; the graph's own weights are none */
+	          /* the cost counts operands; the graph's own weights are none */
+	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0);
 	r.error = check.ratio;
 	r.gather_ms = beside->gather[b->policy->state].ms;
 	r.unordered_ms = beside->gather[b->policy->state].unordered;
@@ -67,7 +79,8 @@ static hg_status variant_measure(struct bench *b, const struct variant *v, struc
 	return HG_OK;
 }
 
-static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x, struct hg__mat w, struct hg__mat y, struct beside *beside)
+static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x,
+                             struct hg__mat w, struct hg__mat y, struct beside *beside)
 {
 	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
 	struct call call;
@@ -83,7 +96,9 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 	HG__TRY(call_prepare(&call));
 	if (x.dtype == HG_F16 && !w.data && !b->options.weights && call.node.accumulate == HG_ACC_F32)
 		HG__TRY(hg__graph_tiles(b->graph, 0, 0, x.cols));
-	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF, (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype))); /* NaN: what is not written shows */
+	/* NaN: what is not written shows */
+	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF,
+	                              (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype)));
 	hg_status status = v->way ? spmm_way_open(b, v->way, attr.norm, x, w, y, &way, &why) : HG_OK;
 	if (status == HG_OK && why)
 		report_absent(b, "spmm", v->name, why);
@@ -94,7 +109,8 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 }
 
 /* One way of the peer, on numbers of its own type. */
-static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way, int64_t cols, struct mats *mats, struct beside *beside)
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way,
+                              int64_t cols, struct mats *mats, struct beside *beside)
 {
 	static const struct fill_rule ones = {1.0, 1.0, 0};
 	struct aggregation a = {.accumulate = HG_ACC_F32};
@@ -107,7 +123,8 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 	HG__TRY(mat_new(b, mats, way->dtype, b->csr.m, 1, &values));
 	HG__TRY(hg__graph_weight(b->graph, way->dtype, &weight));
 	if (weight)
-		HG__TRY(b->ctx->backend->copy(b->ctx, values.data, weight, (size_t)values.rows * hg_dtype_size(values.dtype)));
+		HG__TRY(b->ctx->backend->copy(b->ctx, values.data, weight,
+		                              (size_t)values.rows * hg_dtype_size(values.dtype)));
 	else
 		HG__TRY(b->device->fill(b->ctx, values, 0, &ones));
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
@@ -127,7 +144,8 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 	r.error = check.ratio;
 	r.gather_ms = beside->gather[way->dtype].ms;
 	r.unordered_ms = beside->gather[way->dtype].unordered;
-	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(way->dtype) + (double)b->csr.m * 4.0;
+	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(way->dtype) +
+	          (double)b->csr.m * 4.0;
 	report_result(b, &r);
 	beside->peer = fmin(beside->peer, r.ms.median);
 	return HG_OK;
@@ -138,7 +156,8 @@ static hg_status peers(struct bench *b, int64_t cols, struct beside *beside)
 	struct peer_graph *graph = NULL;
 	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
 	beside->peer = (double)INFINITY;
-	for (const struct peer_way *way = b->device->peers->spmm_ways; status == HG_OK && way->name; way++) {
+	for (const struct peer_way *way = b->device->peers->spmm_ways; status == HG_OK && way->name;
+	     way++) {
 		struct mats mats = {.count = 0};
 		status = peer_measure(b, graph, way, cols, &mats, beside);
 		mats_free(&mats);
@@ -163,7 +182,8 @@ static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct be
 	return status;
 }
 
-static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats, struct beside *beside)
+static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats,
+                              struct beside *beside)
 {
 	static const struct fill_rule weights = {0.0, 1.0, 1024}; /* the same numbers in f16 and f32 */
 	int count;

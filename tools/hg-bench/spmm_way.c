@@ -21,8 +21,9 @@ static hg_status add_tiles(struct bench *b, struct spmm_way *way)
 	return HG_OK;
 }
 
-hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm norm, struct hg__mat x, struct hg__mat w, struct hg__mat y,
-                        struct spmm_way *way, const char **why)
+hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm norm,
+                        struct hg__mat x, struct hg__mat w, struct hg__mat y, struct spmm_way *way,
+                        const char **why)
 {
 	const struct hg__spmm_way *row = &hg__spmm_ways[variant];
 	*way = (struct spmm_way){.ctx = b->ctx};

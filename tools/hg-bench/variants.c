@@ -4,11 +4,16 @@
 #include <string.h>
 
 static const struct variant variants[] = {
-    {"auto", "what training uses: the precision's accumulation, the kernel that dispatch chooses", -1, -1, HG__SPMM_AUTO},
-    {"acc-f32", "f16 rows, f32 sums, scaled when a row is complete", HG_F16, HG_ACC_F32, HG__SPMM_AUTO},
-    {"acc-f16-discretized", "f16 arithmetic, scaled batch by batch", HG_F16, HG_ACC_F16_DISCRETIZED, HG__SPMM_AUTO},
-    {"acc-f16-naive", "f16 arithmetic, one sum a row, scaled after it", HG_F16, HG_ACC_F16_NAIVE, HG__SPMM_AUTO},
-#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, next, what) \
+    {"auto", "what training uses: the precision's accumulation, the kernel that dispatch chooses",
+     -1, -1, HG__SPMM_AUTO},
+    {"acc-f32", "f16 rows, f32 sums, scaled when a row is complete", HG_F16, HG_ACC_F32,
+     HG__SPMM_AUTO},
+    {"acc-f16-discretized", "f16 arithmetic, scaled batch by batch", HG_F16, HG_ACC_F16_DISCRETIZED,
+     HG__SPMM_AUTO},
+    {"acc-f16-naive", "f16 arithmetic, one sum a row, scaled after it", HG_F16, HG_ACC_F16_NAIVE,
+     HG__SPMM_AUTO},
+#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, accumulate, bound, group, flags, \
+                        next, what)                                                              \
 	{name, what, HG_F16, HG_ACC_##accumulate, HG__SPMM_##id},
 #include "kernels/spmm_variants.def"
 #undef HG_SPMM_VARIANT
@@ -31,7 +36,8 @@ static int is_way(const char *name)
 int variant_wanted(const struct bench *b, const struct variant *variant)
 {
 	const char *name = b->options.variant;
-	const int named = strcmp(name, "all") == 0 || strcmp(name, variant->name) == 0 || (variant == variants && is_way(name));
+	const int named = strcmp(name, "all") == 0 || strcmp(name, variant->name) == 0 ||
+	                  (variant == variants && is_way(name));
 	return named && (variant->state < 0 || variant->state == (int)b->policy->state);
 }
 

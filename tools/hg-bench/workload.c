@@ -8,15 +8,18 @@
 
 /* From a name to a graph on the device. */
 
-/* The edges of a named graph, sorted into its CSR: all on the device, so that 100 M edges take a second where that is a GPU. */
-static hg_status sort_edges(struct bench *b, const struct edge_rule *rule, hg_graph *g, struct hg__buffer *dst, struct hg__buffer *src)
+/* The edges of a named graph, sorted into its CSR: all on the device, so that 100 M edges take a
+ * second where that is a GPU. */
+static hg_status sort_edges(struct bench *b, const struct edge_rule *rule, hg_graph *g,
+                            struct hg__buffer *dst, struct hg__buffer *src)
 {
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: dst", dst));
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: src", src));
 	HG__TRY(hg__buffer_device(b->ctx, g->rows + 1, sizeof(int64_t), "graph: rowptr", &g->rowptr));
 	HG__TRY(hg__buffer_device(b->ctx, g->m, sizeof(int32_t), "graph: col", &g->col));
 	HG__TRY(b->device->edges(b->ctx, rule, (uint64_t)b->options.seed, dst->data, src->data));
-	HG__TRY(b->ctx->backend->csr_from_coo(b->ctx, g->rows, g->cols, g->m, dst->data, src->data, g->rowptr.data, g->col.data, NULL));
+	HG__TRY(b->ctx->backend->csr_from_coo(b->ctx, g->rows, g->cols, g->m, dst->data, src->data,
+	                                      g->rowptr.data, g->col.data, NULL));
 	return hg_context_synchronize(b->ctx);
 }
 
@@ -53,7 +56,9 @@ static hg_status named_make(struct bench *b, const struct named_graph *named)
 	int64_t *ptr = calloc((size_t)graphs + 1, sizeof *ptr);
 	for (int64_t k = 0; ptr && k <= graphs; k++)
 		ptr[k] = k * named->rule.block;
-	const hg_status status = ptr ? hg_graph_set_batch(b->graph, graphs, ptr) : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld graphs", (long long)graphs);
+	const hg_status status =
+	    ptr ? hg_graph_set_batch(b->graph, graphs, ptr)
+	        : hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld graphs", (long long)graphs);
 	free(ptr);
 	return status;
 }
@@ -68,7 +73,8 @@ static hg_status file_make(struct bench *b, const char *path)
 	b->features = d->features;
 	b->classes = d->classes;
 	b->stored = d->feat_rowptr && d->nodes ? d->feat_rowptr[d->nodes] / d->nodes : 0;
-	status = hg_graph_from_csr(b->ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, NULL, &b->graph);
+	status =
+	    hg_graph_from_csr(b->ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, NULL, &b->graph);
 	if (status == HG_OK && d->graph_ptr)
 		status = hg_graph_set_batch(b->graph, d->graphs, d->graph_ptr);
 	hg_dataset_free(d);
@@ -79,7 +85,10 @@ hg_status workload_make(struct bench *b, const char *graph, int weights)
 {
 	const struct named_graph *named = graph_is_file(graph) ? NULL : graph_named(graph);
 	const char *slash = strrchr(graph, '/');
-	snprintf(b->graph_name, sizeof b->graph_name, "%s", named ? named->name : slash ? slash + 1 : graph);
+	snprintf(b->graph_name, sizeof b->graph_name, "%s",
+	         named   ? named->name
+	         : slash ? slash + 1
+	                 : graph);
 	HG__TRY(named ? named_make(b, named) : file_make(b, graph));
 	if (weights)
 		HG__TRY(weights_make(b));
@@ -88,12 +97,15 @@ hg_status workload_make(struct bench *b, const char *graph, int weights)
 	HG__TRY(hg__graph_csr(b->graph, &b->csr));
 	b->rowptr = calloc((size_t)b->csr.rows + 1, sizeof *b->rowptr);
 	if (!b->rowptr)
-		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld row pointers", (long long)b->csr.rows + 1);
+		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld row pointers",
+		                (long long)b->csr.rows + 1);
 	HG__TRY(hg_graph_download(b->graph, b->rowptr, NULL, NULL));
 	for (int64_t i = 0; i < b->csr.rows; i++)
 		if (b->rowptr[i + 1] - b->rowptr[i] > b->rowptr[b->longest + 1] - b->rowptr[b->longest])
 			b->longest = i;
-	return b->csr.rows ? HG_OK : hg__fail(b->ctx, HG_ERR_ARG, "--graph %s has no nodes: there is nothing to measure", graph);
+	return b->csr.rows ? HG_OK
+	                   : hg__fail(b->ctx, HG_ERR_ARG,
+	                              "--graph %s has no nodes: there is nothing to measure", graph);
 }
 
 void workload_free(struct bench *b)
@@ -105,7 +117,8 @@ void workload_free(struct bench *b)
 	b->graph = NULL;
 }
 
-hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols, struct hg__mat *mat)
+hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
+                  struct hg__mat *mat)
 {
 	if (mats->count == (int)(sizeof mats->tensor / sizeof mats->tensor[0]))
 		return hg__fail(b->ctx, HG_ERR_INTERNAL, "more matrices than a case may have");
@@ -114,8 +127,8 @@ hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t ro
 	return HG_OK;
 }
 
-hg_status mat_random(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols, uint64_t stream, double low, double high,
-                     struct hg__mat *mat)
+hg_status mat_random(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
+                     uint64_t stream, double low, double high, struct hg__mat *mat)
 {
 	const struct fill_rule rule = {low, high, 0};
 	HG__TRY(mat_new(b, mats, dtype, rows, cols, mat));

@@ -20,7 +20,8 @@ int course_note(struct course *c, const hg_train_event *event)
 		c->step = step;
 		c->room = room;
 	}
-	c->step[c->count++] = (struct course_step){event->loss, event->step.grad_norm, c->scale, event->step.applied, event->step.reason};
+	c->step[c->count++] = (struct course_step){event->loss, event->step.grad_norm, c->scale,
+	                                           event->step.applied, event->step.reason};
 	c->skipped += !event->step.applied;
 	c->scale = (double)event->step.loss_scale;
 	return 0;

@@ -2,7 +2,10 @@
 
 const char *diagnosis_verdict(const struct diagnosis *d)
 {
-	return d->findings ? "findings" : d->bad ? "unexplained" : d->interrupted ? "interrupted" : "healthy";
+	return d->findings      ? "findings"
+	       : d->bad         ? "unexplained"
+	       : d->interrupted ? "interrupted"
+	                        : "healthy";
 }
 
 const char *diagnosis_headline(const struct diagnosis *d, char *buffer)
@@ -22,7 +25,8 @@ void diagnosis_sentence(const struct diagnosis *d, char *buffer)
 	if (d->findings)
 		(void)name_sentence(d->dataset, &d->finding[0], buffer);
 	else if (d->bad)
-		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay %s.", (long long)(c->first + c->count - 1), d->bad,
+		(void)snprintf(buffer, SENTENCE_SIZE, "Step %lld is bad: %s; its replay %s.",
+		               (long long)(c->first + c->count - 1), d->bad,
 		               d->report ? "shows nothing" : "was interrupted");
 	else if (c->skipped)
 		(void)snprintf(buffer, SENTENCE_SIZE,

@@ -17,11 +17,12 @@ struct diagnosis {
 	struct feature_rows rows;
 	struct course course;
 	const hg_doctor_report *report; /* of the last replayed step; NULL: none was */
-	const char *bad;                /* why the last step was bad, the end of a sentence; NULL: it was not */
-	hg_finding *finding;            /* [findings] that count, the first to happen first */
+	/* why the last step was bad, the end of a sentence; NULL: it was not */
+	const char *bad;
+	hg_finding *finding; /* [findings] that count, the first to happen first */
 	int findings;
 	hg_remedy control; /* the run from its checkpoint once more, nothing changed */
-	int64_t replayed; /* steps */
+	int64_t replayed;  /* steps */
 	/* The smallest headroom that was seen, bits; NaN: no tensor is f16. */
 	double headroom;
 	char headroom_at[96];

@@ -1,6 +1,7 @@
 /* The loop.
  *
- *     every step: train; if it went bad, replay it and stop; else replay the next one, if its number is 1, 2, 4, 8, ... or the last, before it is made
+ *     every step: train; if it went bad, replay it and stop; else replay the next one, if its
+ *     number is 1, 2, 4, 8, ... or the last, before it is made
  *
  * A replay changes nothing: the run goes on as if nobody had looked. */
 #include "examine.h"
@@ -37,10 +38,12 @@ static hg_status replay(struct examination *e, int back)
 	d->replayed++;
 	const hg_status taken = findings_take(e, report);
 	/* what the run will mend has no room, and says nothing of it */
-	if (d->findings == report->findings && !isnan(report->headroom) && !(report->headroom >= d->headroom)) {
+	if (d->findings == report->findings && !isnan(report->headroom) &&
+	    !(report->headroom >= d->headroom)) {
 		d->headroom = report->headroom;
 		d->headroom_step = report->step;
-		(void)snprintf(d->headroom_at, sizeof d->headroom_at, "%s", report->headroom_at ? report->headroom_at : "");
+		(void)snprintf(d->headroom_at, sizeof d->headroom_at, "%s",
+		               report->headroom_at ? report->headroom_at : "");
 	}
 	return taken;
 }
@@ -124,7 +127,9 @@ static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_
 	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
 	if (status >= 0 && e->diagnosis->options->checkpoint)
 		status = checkpoint_load(e);
-	return status < 0 ? status : hg_doctor_create_train(e->run[e->turn].train, &examined, &e->run[e->turn].doctor);
+	return status < 0
+	           ? status
+	           : hg_doctor_create_train(e->run[e->turn].train, &examined, &e->run[e->turn].doctor);
 }
 
 static hg_status run_train(struct examination *e)
@@ -163,11 +168,13 @@ static int on_retrace(void *user, const hg_train_event *event)
 	progress_show(&e->progress, event);
 	if (event->epoch > e->clean)
 		e->status = replay(e, 0);
-	return e->status < 0 || e->diagnosis->findings || event->epoch >= e->diagnosis->course.count || watch_interrupted();
+	return e->status < 0 || e->diagnosis->findings || event->epoch >= e->diagnosis->course.count ||
+	       watch_interrupted();
 }
 
-/* Weights that are bad before a step were spoilt by an earlier one. It is over, but the same run makes the same steps: train again, and replay every step behind the last one
- * whose replay showed nothing. Where this does not work out, what was found before is still true. */
+/* Weights that are bad before a step were spoilt by an earlier one. It is over, but the same run
+ * makes the same steps: train again, and replay every step behind the last one whose replay showed
+ * nothing. Where this does not work out, what was found before is still true. */
 static void retrace(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;

@@ -9,8 +9,10 @@ int diagnosis_json_step(FILE *out, const struct course *course)
 	const struct course_step *s = &course->step[course->count - 1];
 	if (!out)
 		return 0;
-	return jsonl_write(out, json_pack("{ss sI so so so sb ss}", "event", "step", "step", (json_int_t)(course->first + course->count - 1), "loss",
-	                                  jsonl_number(s->loss), "loss_scale", jsonl_number(s->scale), "grad_norm", jsonl_number(s->grad_norm), "applied",
+	return jsonl_write(out, json_pack("{ss sI so so so sb ss}", "event", "step", "step",
+	                                  (json_int_t)(course->first + course->count - 1), "loss",
+	                                  jsonl_number(s->loss), "loss_scale", jsonl_number(s->scale),
+	                                  "grad_norm", jsonl_number(s->grad_norm), "applied",
 	                                  s->applied, "outcome", hg_step_reason_text(s->reason)));
 }
 

@@ -138,7 +138,9 @@ static int report(struct command *c)
 	diagnosis_print(c->text, d);
 	if (c->options.html && page_write(c))
 		return DOCTOR_FAILED;
-	return d->interrupted ? DOCTOR_INTERRUPTED : d->findings || d->bad ? DOCTOR_FINDINGS : DOCTOR_HEALTHY;
+	return d->interrupted          ? DOCTOR_INTERRUPTED
+	       : d->findings || d->bad ? DOCTOR_FINDINGS
+	                               : DOCTOR_HEALTHY;
 }
 
 static int examine(struct command *c)
@@ -162,7 +164,10 @@ static int examine(struct command *c)
 	}
 	if (*c->examination.notice)
 		tool_say("hg-doctor", "%s", c->examination.notice);
-	const int code = status < 0 ? complain(*c->examination.message ? c->examination.message : hg_context_error(ctx), status) : report(c);
+	const int code = status < 0 ? complain(*c->examination.message ? c->examination.message
+	                                                               : hg_context_error(ctx),
+	                                       status)
+	                            : report(c);
 	examination_end(&c->examination);
 	dataset_release(&data);
 	hg_context_free(ctx);
@@ -185,7 +190,8 @@ static int command_run(int argc, char **argv)
 		printf("hg-doctor (HalfGraph) %s\n", hg_version_string());
 		return DOCTOR_HEALTHY;
 	}
-	watch_begin(0); /* Ctrl-C ends the training, not the report; a progress line it has of its own */
+	/* Ctrl-C ends the training, not the report; a progress line it has of its own */
+	watch_begin(0);
 	int code = prepare(&command);
 	if (code == DOCTOR_HEALTHY)
 		code = examine(&command);

@@ -8,10 +8,14 @@
 static const struct tool_option table[] = {
     {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it, the remedies, too",
      AT(checkpoint), TOOL_TEXT},
-    {"--try", "WHEN", "train with the remedies, to say which help: on (default; at most 12 runs of --epochs, what went wrong first is mended first), off",
+    {"--try", "WHEN",
+     "train with the remedies, to say which help: on (default; at most 12 runs of --epochs, what "
+     "went wrong first is mended first), off",
      AT(no_try), TOOL_CHOICE("on|off")},
-    {"--json", "FILE", "write one JSON object for every step, tensor and finding, and a last one with \"event\":\"summary\"; - for standard output", AT(json),
-     TOOL_TEXT},
+    {"--json", "FILE",
+     "write one JSON object for every step, tensor and finding, and a last one with "
+     "\"event\":\"summary\"; - for standard output",
+     AT(json), TOOL_TEXT},
     {"--html", "FILE", "write the report as one page that needs no network", AT(html), TOOL_TEXT},
     {"--help", NULL, "this page", AT(help), TOOL_FLAG},
     {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},

@@ -6,10 +6,11 @@
 
 static void print_begin(FILE *out, const struct diagnosis *d)
 {
-	(void)fputs(
-	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-	    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n<title>",
-	    out);
+	(void)fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
+	            "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+	            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	            "style-src 'unsafe-inline'\"/>\n<title>",
+	            out);
 	(void)fprintf(out, "hg-doctor: %s, ", diagnosis_verdict(d));
 	page_text(out, d->dataset->name ? d->dataset->name : d->options->training.data);
 	(void)fprintf(out, ", %s</title>\n<style>\n", d->config.model.name);
@@ -23,9 +24,13 @@ static void print_brand(FILE *out, const struct diagnosis *d)
 {
 	const int bad = d->findings || d->bad;
 	(void)fprintf(out,
-	              "<div class=\"brand\"><svg viewBox=\"0 0 26 26\" aria-hidden=\"true\"><path d=\"M13 1a12 12 0 0 0 0 24z\" style=\"fill:var(--accentbg)\"/>"
-	              "<circle cx=\"13\" cy=\"13\" r=\"12\" style=\"fill:none;stroke:var(--accent);stroke-width:1.6\"/><path d=\"M1 13h7l2.5-6 4 12 3-8 1.5 2h6\" "
-	              "style=\"fill:none;stroke:var(--%s);stroke-width:1.9;stroke-linejoin:round\"/></svg><span>hg-doctor</span><span class=\"badge %s\">",
+	              "<div class=\"brand\"><svg viewBox=\"0 0 26 26\" aria-hidden=\"true\"><path "
+	              "d=\"M13 1a12 12 0 0 0 0 24z\" style=\"fill:var(--accentbg)\"/>"
+	              "<circle cx=\"13\" cy=\"13\" r=\"12\" "
+	              "style=\"fill:none;stroke:var(--accent);stroke-width:1.6\"/><path d=\"M1 "
+	              "13h7l2.5-6 4 12 3-8 1.5 2h6\" "
+	              "style=\"fill:none;stroke:var(--%s);stroke-width:1.9;stroke-linejoin:round\"/></"
+	              "svg><span>hg-doctor</span><span class=\"badge %s\">",
 	              bad ? "bad" : "good",
 	              bad              ? "bad"
 	              : d->interrupted ? "warn"
@@ -88,7 +93,8 @@ static void print_run(FILE *out, const struct diagnosis *d)
 	page_count(out, d->edges);
 	(void)fputs(" edges, ", out);
 	page_count(out, d->dataset->features);
-	(void)fprintf(out, " features (%s), %d classes.</p>\n", dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
+	(void)fprintf(out, " features (%s), %d classes.</p>\n",
+	              dataset_features_text(d->dataset, d->sparse), (int)d->dataset->classes);
 }
 
 static void print_headroom(FILE *out, const struct diagnosis *d)

@@ -8,7 +8,8 @@
  * 390 pixels nothing is cut off: boxes stack, and what would be too small to read is drawn once
  * more for that width (classes only-wide, only-narrow). */
 
-/* Text, and text inside a quoted attribute: & < > " ' escaped, control characters and what is no UTF-8 as "\xHH". */
+/* Text, and text inside a quoted attribute: & < > " ' escaped, control characters and what is no
+ * UTF-8 as "\xHH". */
 void page_text(FILE *out, const char *text);
 /* "1.5", "65504", "inf"; about four digits. */
 void page_number(FILE *out, double x);

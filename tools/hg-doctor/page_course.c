@@ -13,7 +13,8 @@ struct picture {
 	int right;
 };
 
-/* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the small ones are what one wants to see. */
+/* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the
+ * small ones are what one wants to see. */
 struct axis {
 	double low, high;
 	int logarithm, top, bottom;

@@ -2,7 +2,7 @@
  * and less: columns become one, tables become blocks, and pictures have a form of their own. */
 #include "page.h"
 
-#define SANS                                                                                   \
+#define SANS \
 	"ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 #define MONO "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
 

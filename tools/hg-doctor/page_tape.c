@@ -132,8 +132,9 @@ static void print_tip(const struct picture *p, double x, double y, int dx, int d
 		              2 * wy, hot ? "hottip" : "tip");
 }
 
-/* From the box of row `from` to that of row `to`, in the forward column (side -1) or the backward one (side 1). Neighbours are joined straight, others by an arc on
- * the column's outer side, the farther apart the wider. */
+/* From the box of row `from` to that of row `to`, in the forward column (side -1) or the backward
+ * one (side 1). Neighbours are joined straight, others by an arc on the column's outer side, the
+ * farther apart the wider. */
 static void print_edge(const struct picture *p, int from, int to, int side, int hot)
 {
 	const double x = side < 0 ? p->l->forward : p->l->backward + p->l->box_wide;

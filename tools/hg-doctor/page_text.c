@@ -40,7 +40,8 @@ void page_count(FILE *out, int64_t n)
 	char digits[24];
 	const int length = snprintf(digits, sizeof digits, "%lld", (long long)n);
 	for (int i = 0; i < length; i++)
-		(void)fprintf(out, "%s%c", i && length > 4 && (length - i) % 3 == 0 ? "&#8239;" : "", digits[i]);
+		(void)fprintf(out, "%s%c", i && length > 4 && (length - i) % 3 == 0 ? "&#8239;" : "",
+		              digits[i]);
 }
 
 const char *page_headroom_class(double bits)

@@ -8,11 +8,16 @@ int json_epoch(FILE *out, int64_t seed, const hg_train_event *e)
 {
 	if (!out)
 		return 0;
-	return jsonl_write(out, json_pack("{ss sI si sI so so so so so so so sb ss}", "event", "epoch", "seed", (json_int_t)seed, "epoch", e->epoch, "step",
-	                                  (json_int_t)e->step.steps - 1, "loss", jsonl_number(e->loss), "train_accuracy", jsonl_number(e->train_accuracy),
-	                                  "val_accuracy", jsonl_number(e->val_accuracy), "test_accuracy", jsonl_number(e->test_accuracy), "epoch_ms",
-	                                  jsonl_number(e->epoch_ms), "loss_scale", jsonl_number((double)e->step.loss_scale), "grad_norm",
-	                                  jsonl_number(e->step.grad_norm), "applied", e->step.applied, "outcome", hg_step_reason_text(e->step.reason)));
+	return jsonl_write(out, json_pack("{ss sI si sI so so so so so so so sb ss}", "event", "epoch",
+	                                  "seed", (json_int_t)seed, "epoch", e->epoch, "step",
+	                                  (json_int_t)e->step.steps - 1, "loss", jsonl_number(e->loss),
+	                                  "train_accuracy", jsonl_number(e->train_accuracy),
+	                                  "val_accuracy", jsonl_number(e->val_accuracy),
+	                                  "test_accuracy", jsonl_number(e->test_accuracy), "epoch_ms",
+	                                  jsonl_number(e->epoch_ms), "loss_scale",
+	                                  jsonl_number((double)e->step.loss_scale), "grad_norm",
+	                                  jsonl_number(e->step.grad_norm), "applied", e->step.applied,
+	                                  "outcome", hg_step_reason_text(e->step.reason)));
 }
 
 /* NULL (out of memory) makes the object that it goes into fail. */
@@ -22,10 +27,13 @@ static json_t *seeds(const struct results *r)
 	int failed = 0;
 	for (int i = 0; i < r->runs; i++) {
 		const hg_train_report *p = &r->report[i];
-		failed |= json_array_append_new(list, json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->training.seed + i), "epochs", p->epochs_run,
-		                                                "best_epoch", p->best_epoch, "val_accuracy", jsonl_number(p->best_val_accuracy), "test_accuracy",
-		                                                jsonl_number(p->test_accuracy), "final_loss", jsonl_number(p->final_loss), "skipped",
-		                                                (json_int_t)p->steps_skipped));
+		failed |= json_array_append_new(
+		    list,
+		    json_pack("{sI si si so so so sI}", "seed", (json_int_t)(r->options->training.seed + i),
+		              "epochs", p->epochs_run, "best_epoch", p->best_epoch, "val_accuracy",
+		              jsonl_number(p->best_val_accuracy), "test_accuracy",
+		              jsonl_number(p->test_accuracy), "final_loss", jsonl_number(p->final_loss),
+		              "skipped", (json_int_t)p->steps_skipped));
 	}
 	if (!failed)
 		return list;
@@ -36,7 +44,10 @@ static json_t *seeds(const struct results *r)
 /* hg-doctor's words; null: nobody asked. */
 static json_t *verdict(const struct results *r)
 {
-	return r->options->doctor ? json_string(r->bad.findings ? "findings" : r->bad.runs ? "unexplained" : "healthy") : json_null();
+	return r->options->doctor ? json_string(r->bad.findings ? "findings"
+	                                        : r->bad.runs   ? "unexplained"
+	                                                        : "healthy")
+	                          : json_null();
 }
 
 int json_summary(FILE *out, const struct results *r)
@@ -45,9 +56,11 @@ int json_summary(FILE *out, const struct results *r)
 		return 0;
 	const struct statistics s = results_statistics(r);
 	const hg_model_config *m = &r->config.model;
-	json_t *o = json_pack("{ss ss ss ss ss ss si si sI sI so}", "event", "summary", "version", hg_version_string(), "model", m->name, "precision",
-	                      r->config.policy.name, "device", r->device == HG_DEVICE_CUDA ? "cuda" : "cpu", "device_name", r->device_name, "layers", m->layers,
-	                      "hidden", m->hidden, "nodes", (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seeds", seeds(r));
+	json_t *o = json_pack("{ss ss ss ss ss ss si si sI sI so}", "event", "summary", "version",
+	                      hg_version_string(), "model", m->name, "precision", r->config.policy.name,
+	                      "device", r->device == HG_DEVICE_CUDA ? "cuda" : "cpu", "device_name",
+	                      r->device_name, "layers", m->layers, "hidden", m->hidden, "nodes",
+	                      (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seeds", seeds(r));
 	json_t *totals = json_pack(
 	    "{so so so sI sI sI sI sI so sb sb si si si si si so so so sb sb ss sb sb}",
 	    "test_accuracy_mean", jsonl_number(s.accuracy_mean), "test_accuracy_std",

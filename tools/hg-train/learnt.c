@@ -4,7 +4,8 @@
 
 void learning_begin(struct learning *l, int resumed)
 {
-	*l = (struct learning){.resumed = resumed, .first = (double)NAN, .least = HUGE_VAL, .last = (double)NAN};
+	*l = (struct learning){
+	    .resumed = resumed, .first = (double)NAN, .least = HUGE_VAL, .last = (double)NAN};
 }
 
 void learning_note(struct learning *l, const hg_train_event *event)
@@ -29,7 +30,8 @@ enum learnt learning_verdict(const struct learning *l)
 		return LEARNT_ALL_SKIPPED;
 	if (!l->moved && l->last > 0)
 		return LEARNT_NO_GRADIENT;
-	/* the loss of a step is of the weights before it: LEARNT_STEPS of them have been judged by the one after the last */
+	/* the loss of a step is of the weights before it: LEARNT_STEPS of them have been judged by the
+	 * one after the last */
 	const int judged = !l->resumed && l->applied > LEARNT_STEPS && l->first > 0;
 	return judged && l->least >= l->first ? LEARNT_NO_GAIN : LEARNT;
 }

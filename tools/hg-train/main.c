@@ -28,11 +28,14 @@ struct command {
 	hg_train *train;
 	struct health health;
 	struct learning learning;
-	int examined;                                           /* a bad step was, in this run: what follows from it is no news */
-	hg_doctor *doctor;                                      /* NULL: nobody asked */
-	hg_status examination;                                  /* of a doctor that failed */
-	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE]; /* why a checkpoint was not read or written; "": it was, or none was asked for */
-	char refused[HG_DATA_MESSAGE];                          /* why a run was not begun; "": it was */
+	/* a bad step was, in this run: what follows from it is no news */
+	int examined;
+	hg_doctor *doctor;     /* NULL: nobody asked */
+	hg_status examination; /* of a doctor that failed */
+	/* why a checkpoint was not read or written; "": it was, or none was asked for */
+	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE];
+	/* why a run was not begun; "": it was */
+	char refused[HG_DATA_MESSAGE];
 };
 
 static int complain(const char *sentence, hg_status status)
@@ -178,7 +181,8 @@ static int on_epoch(void *user, const hg_train_event *event)
 	return watch_interrupted() || c->write_error || c->examination < 0;
 }
 
-/* Why a GPU that is there is not used, for one. What every seed's context has to say is said once. */
+/* Why a GPU that is there is not used, for one. What every seed's context has to say is said
+ * once. */
 static void on_log(void *user, hg_log_level level, const char *message)
 {
 	struct command *c = user;
@@ -236,7 +240,8 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	if (status >= 0)
 		status = checkpoint_resume(&c->options, c->train, c->unread);
 	if (status == HG_ERR_RANGE && config.policy.unproved == HG_UNPROVED_REFUSE) {
-		(void)snprintf(c->refused, sizeof c->refused, "%s", *c->unread ? c->unread : hg_context_error(ctx));
+		(void)snprintf(c->refused, sizeof c->refused, "%s",
+		               *c->unread ? c->unread : hg_context_error(ctx));
 		explain_refused(&c->options, ctx, &config, &in, c->text);
 	}
 	if (status >= 0 && !r->runs)
@@ -272,16 +277,22 @@ static int seed_run(struct command *c)
 {
 	hg_context *ctx = NULL;
 	struct device_data data;
-	hg_status status = training_context(&c->options.training, (uint64_t)seed_of(c), on_log, c, &ctx);
+	hg_status status =
+	    training_context(&c->options.training, (uint64_t)seed_of(c), on_log, c, &ctx);
 	if (status < 0)
 		return complain(hg_context_error(NULL), status);
-	status = dataset_upload(c->dataset, &c->options.training, ctx, c->results.config.policy.state, &data);
+	status = dataset_upload(c->dataset, &c->options.training, ctx, c->results.config.policy.state,
+	                        &data);
 	if (status >= 0) {
 		results_note(&c->results, ctx, &data);
 		status = train_one(c, ctx, &data);
 	}
 	progress_end(&c->progress);
-	const int code = status < 0 ? complain(*c->refused ? c->refused : *c->unread ? c->unread : hg_context_error(ctx), status) : TOOL_DONE;
+	const int code = status < 0 ? complain(*c->refused  ? c->refused
+	                                       : *c->unread ? c->unread
+	                                                    : hg_context_error(ctx),
+	                                       status)
+	                            : TOOL_DONE;
 	dataset_release(&data);
 	hg_context_free(ctx);
 	return code;
@@ -291,7 +302,9 @@ static int seeds_run(struct command *c)
 {
 	int code = TOOL_DONE;
 	progress_begin(&c->progress, c->options.seeds);
-	for (int64_t k = 0; k < c->options.seeds && code == TOOL_DONE && !watch_interrupted() && !c->write_error; k++) {
+	for (int64_t k = 0;
+	     k < c->options.seeds && code == TOOL_DONE && !watch_interrupted() && !c->write_error;
+	     k++) {
 		c->progress.run = k;
 		code = seed_run(c);
 	}
@@ -370,7 +383,8 @@ static int command_run(int argc, char **argv)
 		printf("hg-train (HalfGraph) %s\n", hg_version_string());
 		return TOOL_DONE;
 	}
-	watch_begin(0); /* Ctrl-C ends the training, not the summary; a progress line it has of its own */
+	/* Ctrl-C ends the training, not the summary; a progress line it has of its own */
+	watch_begin(0);
 	int code = command_prepare(&command);
 	if (code == TOOL_DONE)
 		code = seeds_run(&command);

@@ -53,8 +53,13 @@ static int check(struct tool_line *line, const struct options *o)
 	if (training_check(line, &o->training))
 		return -1;
 	if (o->seeds > 1 && (o->save || o->resume))
-		return tool_refuse(line, "%s is for one run, and --seeds asks for %lld", o->save ? "--save" : "--resume", (long long)o->seeds);
-	return o->doctor && o->together > 1 ? tool_refuse(line, "--doctor looks at every step: it cannot do so with --together %lld", (long long)o->together) : 0;
+		return tool_refuse(line, "%s is for one run, and --seeds asks for %lld",
+		                   o->save ? "--save" : "--resume", (long long)o->seeds);
+	return o->doctor && o->together > 1
+	           ? tool_refuse(line,
+	                         "--doctor looks at every step: it cannot do so with --together %lld",
+	                         (long long)o->together)
+	           : 0;
 }
 
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
@@ -63,7 +68,8 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	line.shared = training_options;
 	line.shared_count = training_option_count;
 	line.shared_to = &o->training;
-	*o = (struct options){.patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
+	*o = (struct options){
+	    .patience = -1, .together = -1, .observe = -1, .eval_every = 1, .seeds = 1};
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
@@ -78,30 +84,42 @@ void options_help(FILE *out)
 {
 	fputs("usage: hg-train --data FILE.h5 --model gcn|gin|gat [options]\n"
 	      "\n"
-	      "Trains a graph neural network on all nodes at once and reports the test accuracy at the epoch with the best\n"
-	      "validation accuracy. State tensors live in the chosen precision; the master weights are always fp32.\n"
+	      "Trains a graph neural network on all nodes at once and reports the test accuracy at the "
+	      "epoch with the best\n"
+	      "validation accuracy. State tensors live in the chosen precision; the master weights are "
+	      "always fp32.\n"
 	      "\n"
 	      "  h5convert --from npz cora.npz -o cora.h5\n"
 	      "  hg-train --data cora.h5 --model gcn --seeds 10\n"
-	      "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    the same, to compare\n"
+	      "  hg-train --data cora.h5 --model gcn --seeds 10 --precision fp32    the same, to "
+	      "compare\n"
 	      "  hg-train --data cora.h5 --model gat --json - | jq .loss\n"
-	      "  hg-train --data cora.h5 --model gat --save gat.h5; hg-train --data cora.h5 --model gat --resume gat.h5\n"
+	      "  hg-train --data cora.h5 --model gat --save gat.h5; hg-train --data cora.h5 --model "
+	      "gat --resume gat.h5\n"
 	      "\n"
 	      "options:\n",
 	      out);
 	tool_options_print(out, training_options, training_option_count, 1);
 	tool_options_print(out, table, OPTIONS, 1);
 	fputs("\n"
-	      "A step whose gradients overflow is skipped and the loss scale lowered: that is normal for the first few steps.\n"
-	      "Ctrl-C ends the training behind the epoch at hand: the summary is of what was done and says where --save put the\n"
-	      "state and how to go on from it. A second Ctrl-C ends the program at once, but never in the middle of a file.\n"
+	      "A step whose gradients overflow is skipped and the loss scale lowered: that is normal "
+	      "for the first few steps.\n"
+	      "Ctrl-C ends the training behind the epoch at hand: the summary is of what was done and "
+	      "says where --save put the\n"
+	      "state and how to go on from it. A second Ctrl-C ends the program at once, but never in "
+	      "the middle of a file.\n"
 	      "\n"
-	      "Epochs are counted from 1 in every run, steps from 0 over all runs since the weights were made: without --resume\n"
-	      "epoch 5 is step 4. Findings and hg-doctor speak of steps; JSON lines of epochs have both.\n"
+	      "Epochs are counted from 1 in every run, steps from 0 over all runs since the weights "
+	      "were made: without --resume\n"
+	      "epoch 5 is step 4. Findings and hg-doctor speak of steps; JSON lines of epochs have "
+	      "both.\n"
 	      "\n"
-	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 3 done, but a last loss is not a\n"
-	      "number or nothing was learnt: every step skipped, every gradient 0 with a loss that is not, or, of fresh weights,\n"
-	      "no loss of more than 20 steps below the first; 130 interrupted by Ctrl-C, TERM or HUP (summary printed, --save\n"
+	      "exit code: 0 done, 1 the library or the machine failed, 2 bad usage or bad input, 3 "
+	      "done, but a last loss is not a\n"
+	      "number or nothing was learnt: every step skipped, every gradient 0 with a loss that is "
+	      "not, or, of fresh weights,\n"
+	      "no loss of more than 20 steps below the first; 130 interrupted by Ctrl-C, TERM or HUP "
+	      "(summary printed, --save\n"
 	      "done)\n",
 	      out);
 }

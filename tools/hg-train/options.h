@@ -9,7 +9,8 @@
 struct options {
 	struct training training;
 	const char *json, *save, *resume;
-	int64_t patience, eval_every, together, seeds, observe; /* -1: not given, the model's default holds */
+	/* -1: not given, the model's default holds */
+	int64_t patience, eval_every, together, seeds, observe;
 	int print_plan, explain, doctor, help, version;
 };
 

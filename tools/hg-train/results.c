@@ -55,7 +55,9 @@ struct statistics results_statistics(const struct results *r)
 	s.accuracy_mean = r->runs ? sum / r->runs : (double)NAN;
 	for (int i = 0; i < r->runs; i++)
 		squares += pow(r->report[i].test_accuracy - s.accuracy_mean, 2);
-	s.accuracy_std = isnan(s.accuracy_mean) ? (double)NAN : r->runs > 1 ? sqrt(squares / (r->runs - 1)) : 0.0;
+	s.accuracy_std = isnan(s.accuracy_mean) ? (double)NAN
+	                 : r->runs > 1          ? sqrt(squares / (r->runs - 1))
+	                                        : 0.0;
 	return s;
 }
 
@@ -68,8 +70,9 @@ static void print_header(const struct results *r, FILE *out)
 		fprintf(out, " x %d heads", m->heads);
 	fprintf(out, ", %s, on %s\n", r->config.policy.name, r->device_name);
 	char *name = tool_printable(d->name ? d->name : r->options->training.data);
-	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes", name ? name : "(no memory for its name)", (long long)r->nodes,
-	        (long long)r->edges, (long long)d->features, dataset_features_text(d, r->sparse), (int)d->classes);
+	fprintf(out, "%s: %lld nodes, %lld edges, %lld features (%s), %d classes",
+	        name ? name : "(no memory for its name)", (long long)r->nodes, (long long)r->edges,
+	        (long long)d->features, dataset_features_text(d, r->sparse), (int)d->classes);
 	free(name);
 	if (d->graph_ptr)
 		fprintf(out, ", %lld graphs", (long long)d->graphs);
@@ -88,19 +91,25 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 	if (isnan(s->accuracy_mean))
 		fputs("  test accuracy   there is no test set\n", out);
 	else if (r->runs > 1)
-		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean, 100 * s->accuracy_std, r->runs);
+		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean,
+		        100 * s->accuracy_std, r->runs);
 	else
 		fprintf(out, "  test accuracy   %.2f %%\n", 100 * s->accuracy_mean);
 	if (r->runs == 1 && isnan(last->best_val_accuracy))
-		fprintf(out, "  best epoch      the last, %d: there is no validation set\n", last->best_epoch);
+		fprintf(out, "  best epoch      the last, %d: there is no validation set\n",
+		        last->best_epoch);
 	else if (r->runs == 1)
-		fprintf(out, "  best epoch      %d of %d, validation accuracy %.2f %%\n", last->best_epoch, last->epochs_run, 100 * last->best_val_accuracy);
+		fprintf(out, "  best epoch      %d of %d, validation accuracy %.2f %%\n", last->best_epoch,
+		        last->epochs_run, 100 * last->best_val_accuracy);
 	if (!s->finite)
 		fprintf(out, "  LOSS            not a number%s\n", why_of(r));
 	else
 		fprintf(out, "  final loss      %.4f\n", last->final_loss);
 	if (s->nonfinite_logits)
-		fprintf(out, "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy rests on them\n", (long long)s->nonfinite_logits);
+		fprintf(out,
+		        "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy "
+		        "rests on them\n",
+		        (long long)s->nonfinite_logits);
 }
 
 /* The first loss that was not a number has its line already, which names whom to ask. */
@@ -118,13 +127,15 @@ static void print_unlearnt(const struct results *r, FILE *out)
 	else if (verdict == LEARNT_NO_GRADIENT)
 		fputs("the gradient was 0 in every step", out);
 	else
-		fprintf(out, "no loss of %lld steps is below the first, %.4f", (long long)l->steps, l->first);
+		fprintf(out, "no loss of %lld steps is below the first, %.4f", (long long)l->steps,
+		        l->first);
 	fprintf(out, "%s\n", verdict == LEARNT_NOT_FINITE ? "" : why_of(r));
 }
 
 static void print_epoch(const struct statistics *s, FILE *out)
 {
-	fprintf(out, "  epoch           %.3g ms (median), queued %s", s->epoch_ms, s->captured ? "as one CUDA graph" : "call by call");
+	fprintf(out, "  epoch           %.3g ms (median), queued %s", s->epoch_ms,
+	        s->captured ? "as one CUDA graph" : "call by call");
 	if (s->together > 1)
 		fprintf(out, ", up to %d without a wait", s->together);
 	fputc('\n', out);
@@ -135,7 +146,8 @@ static void print_headroom(const struct results *r, FILE *out)
 {
 	const int known = *r->headroom_at != 0, none = known && r->headroom <= 0;
 	if (known && !none)
-		fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ", r->headroom, r->headroom_at);
+		fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ",
+		        r->headroom, r->headroom_at);
 	if (known && !none && r->observe_every == 1)
 		fputs("every step\n", out);
 	else if (known && !none)
@@ -143,8 +155,8 @@ static void print_headroom(const struct results *r, FILE *out)
 	if (none)
 		fprintf(out, "  no headroom     in %s: it was not finite\n", r->headroom_at);
 	if (r->overflows)
-		fprintf(out, "  overflows       in the forward pass of %lld step%s skipped\n", (long long)r->overflows,
-		        r->overflows == 1 ? ", which was" : "s, which were");
+		fprintf(out, "  overflows       in the forward pass of %lld step%s skipped\n",
+		        (long long)r->overflows, r->overflows == 1 ? ", which was" : "s, which were");
 }
 
 static void print_doctor(const struct results *r, const struct statistics *s, FILE *out)
@@ -159,10 +171,15 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 		        (long long)s->steps, (long long)bad->replayed,
 		        s->skipped ? "; the run mended by itself what was skipped" : "");
 	else if (r->options->seeds > 1)
-		fprintf(out, "%d of %d runs had a bad step, with %d findings: see above; hg-doctor tries the remedies\n", bad->runs, r->runs, bad->findings);
+		fprintf(out,
+		        "%d of %d runs had a bad step, with %d findings: see above; hg-doctor tries the "
+		        "remedies\n",
+		        bad->runs, r->runs, bad->findings);
 	else
-		fprintf(out, "epoch %d (step %lld) was bad, with %d finding%s: see above; hg-doctor tries the remedies\n", bad->epoch, (long long)bad->step,
-		        bad->findings, bad->findings == 1 ? "" : "s");
+		fprintf(out,
+		        "epoch %d (step %lld) was bad, with %d finding%s: see above; hg-doctor tries the "
+		        "remedies\n",
+		        bad->epoch, (long long)bad->step, bad->findings, bad->findings == 1 ? "" : "s");
 }
 
 /* Where the run stands, and what is left of it. */
@@ -171,13 +188,18 @@ static void print_end(const struct results *r, FILE *out)
 	const int last = r->report[r->runs - 1].epochs_run, left = r->config.epochs - last;
 	const int64_t seed = r->options->training.seed + r->runs;
 	if (r->left_out)
-		fprintf(out, "  interrupted     in epoch %d of seed %lld, which is left out: the figures are of %d of %lld seeds\n", r->left_out, (long long)seed,
-		        r->runs, (long long)r->options->seeds);
+		fprintf(out,
+		        "  interrupted     in epoch %d of seed %lld, which is left out: the figures are of "
+		        "%d of %lld seeds\n",
+		        r->left_out, (long long)seed, r->runs, (long long)r->options->seeds);
 	else if (r->interrupted && r->options->seeds > 1)
-		fprintf(out, "  interrupted     behind epoch %d of %d of seed %lld: the figures are of %d of %lld seeds\n", last, r->config.epochs, (long long)seed - 1,
-		        r->runs, (long long)r->options->seeds);
+		fprintf(out,
+		        "  interrupted     behind epoch %d of %d of seed %lld: the figures are of %d of "
+		        "%lld seeds\n",
+		        last, r->config.epochs, (long long)seed - 1, r->runs, (long long)r->options->seeds);
 	else if (r->interrupted)
-		fprintf(out, "  interrupted     behind epoch %d of %d: the figures are of what was done\n", last, r->config.epochs);
+		fprintf(out, "  interrupted     behind epoch %d of %d: the figures are of what was done\n",
+		        last, r->config.epochs);
 	char *saved = r->saved ? tool_printable(r->saved) : NULL;
 	if (saved)
 		fprintf(out, "  saved           %s: the state behind epoch %d\n", saved, last);
@@ -194,20 +216,25 @@ void results_print(const struct results *r, FILE *out)
 	const double mib = 1024.0 * 1024.0;
 	const struct statistics s = results_statistics(r);
 	if (!r->runs) {
-		fputs("interrupted before the first epoch was over: nothing was learnt, and nothing saved\n", out);
+		fputs(
+		    "interrupted before the first epoch was over: nothing was learnt, and nothing saved\n",
+		    out);
 		return;
 	}
 	print_header(r, out);
 	print_accuracy(r, &s, out);
 	print_epoch(&s, out);
-	fprintf(out, "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n", (double)s.peak_bytes / mib, (double)s.state_bytes / mib,
-	        (double)s.arena_bytes / mib);
+	fprintf(out,
+	        "  memory          %.2f MiB peak; state tensors %.2f MiB in an arena of %.2f MiB\n",
+	        (double)s.peak_bytes / mib, (double)s.state_bytes / mib, (double)s.arena_bytes / mib);
 	print_headroom(r, out);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
 	if (s.replans || s.rescaled) /* a run that is resumed may have begun with some */
-		fprintf(out, "  guards          %d tripped; at the end %d result%s stored x 2^-k, %d in fp32\n", s.replans, s.rescaled, s.rescaled == 1 ? "" : "s",
-		        s.promoted);
-	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n", (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
+		fprintf(out,
+		        "  guards          %d tripped; at the end %d result%s stored x 2^-k, %d in fp32\n",
+		        s.replans, s.rescaled, s.rescaled == 1 ? "" : "s", s.promoted);
+	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n",
+	        (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);
 	print_unlearnt(r, out);
 	print_doctor(r, &s, out);

@@ -22,10 +22,12 @@ struct results {
 	struct feature_rows rows; /* of the features */
 	hg_device device;
 	char device_name[96];
-	int runs;                /* with a report: finished, or the first one, interrupted */
-	int left_out;            /* epochs of a later one that was interrupted: it would spoil the mean; 0: there is none */
+	int runs; /* with a report: finished, or the first one, interrupted */
+	/* epochs of a later one that was interrupted: it would spoil the mean; 0: there is none */
+	int left_out;
 	hg_train_report *report; /* [seeds] */
-	double headroom;         /* bits, the least that a value in f16 was seen to have, and whose; "": none was seen */
+	/* bits, the least that a value in f16 was seen to have, and whose; "": none was seen */
+	double headroom;
 	char headroom_at[96];
 	int64_t overflows; /* steps whose forward pass overflowed */
 	int observe_every; /* steps between two that were looked at */
@@ -40,11 +42,14 @@ struct statistics {
 	double accuracy_mean, accuracy_std, epoch_ms; /* NaN where there is no test set */
 	size_t peak_bytes, state_bytes, arena_bytes;
 	int64_t skipped, steps, nonfinite_logits;
-	int finite, captured, together; /* captured: the last run's last epoch was; together: most epochs without a wait */
-	int casts, replans;             /* casts: most in a forward pass of any run; replans: of all runs */
-	int rescaled, promoted;         /* most of any run */
+	/* captured: the last run's last epoch was; together: most epochs without a wait */
+	int finite, captured, together;
+	/* casts: most in a forward pass of any run; replans: of all runs */
+	int casts, replans;
+	int rescaled, promoted; /* most of any run */
 };
-/* mean and sample standard deviation over the seeds; the median of the median epoch times; the largest of the byte counts. */
+/* mean and sample standard deviation over the seeds; the median of the median epoch times; the
+ * largest of the byte counts. */
 struct statistics results_statistics(const struct results *r);
 /* The summary a person reads. */
 void results_print(const struct results *r, FILE *out);

@@ -49,7 +49,8 @@ static void model_make(const struct training *t, const hg_dataset *d, hg_model_c
 		model->norm = (hg_norm)choice(t->norm, norms, 5);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
-	model->readout = d->graph_ptr ? choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
+	model->readout =
+	    d->graph_ptr ? choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
 	model->in_features = d->features;
 	model->out_features = d->classes;
 }
@@ -66,7 +67,8 @@ hg_status training_config(const struct training *t, const hg_dataset *d, hg_trai
 	return policy_make(t, &config->policy);
 }
 
-hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user, hg_context **ctx)
+hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user,
+                           hg_context **ctx)
 {
 	static const char *const devices[] = {"auto", "cpu", "cuda"};
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;

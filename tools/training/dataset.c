@@ -5,9 +5,10 @@
 
 #include "training.h"
 
-/* Up to this share of stored features the sparse product is the faster one. A training epoch of a GCN of width 64 on one AVX-512 core costs 44 ns for each stored
- * entry with sparse features and 4.1 ns for each cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon Computers, 34.8 %): they
- * break even at 9 %. */
+/* Up to this share of stored features the sparse product is the faster one. A training epoch of a
+ * GCN of width 64 on one AVX-512 core costs 44 ns for each stored entry with sparse features and
+ * 4.1 ns for each cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon
+ * Computers, 34.8 %): they break even at 9 %. */
 #define SPARSE_BELOW 0.09
 
 double dataset_density(const hg_dataset *d)
@@ -26,7 +27,9 @@ int dataset_is_sparse(const hg_dataset *d, const struct training *t)
 const char *dataset_features_text(const hg_dataset *d, int sparse)
 {
 	const int stored_sparse = d->feat_rowptr != NULL;
-	return sparse ? stored_sparse ? "sparse" : "stored dense, used sparse" : stored_sparse ? "stored sparse, used dense" : "dense";
+	return sparse          ? stored_sparse ? "sparse" : "stored dense, used sparse"
+	       : stored_sparse ? "stored sparse, used dense"
+	                       : "dense";
 }
 
 hg_status dataset_refuse(const struct training *t, const char *why, char *message)
@@ -44,7 +47,8 @@ int dataset_has_validation(const hg_dataset *d)
 	return d->val_mask && i < rows;
 }
 
-/* An option that this dataset has no use for would change nothing in silence. NULL: there is none. */
+/* An option that this dataset has no use for would change nothing in silence. NULL: there is
+ * none. */
 static const char *misfit(const hg_dataset *d, const struct training *t)
 {
 	if (t->readout && !d->graph_ptr)
@@ -90,7 +94,8 @@ hg_status dataset_load(const struct training *t, hg_dataset **dataset, struct fe
 
 static float dense_at(const hg_dataset *d, int64_t i)
 {
-	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[i]) : ((const float *)d->feat)[i];
+	return d->feat_dtype == HG_F16 ? hg_half_to_float(((const hg_half *)d->feat)[i])
+	                               : ((const float *)d->feat)[i];
 }
 
 /* x [nodes, features] f32 on the host from stored sparse entries */
@@ -152,18 +157,22 @@ static hg_status upload_sparsified(const hg_dataset *d, hg_context *ctx, hg_grap
 	return status;
 }
 
-static hg_status upload_features(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out)
+static hg_status upload_features(const hg_dataset *d, const struct training *t, hg_context *ctx,
+                                 hg_dtype state, struct device_data *out)
 {
 	if (!dataset_is_sparse(d, t))
 		return upload_dense(d, ctx, state, &out->x);
 	if (d->feat)
 		return upload_sparsified(d, ctx, &out->x_sparse);
-	return hg_graph_from_csr(ctx, d->nodes, d->features, d->feat_rowptr[d->nodes], d->feat_rowptr, d->feat_col, d->feat_value, &out->x_sparse);
+	return hg_graph_from_csr(ctx, d->nodes, d->features, d->feat_rowptr[d->nodes], d->feat_rowptr,
+	                         d->feat_col, d->feat_value, &out->x_sparse);
 }
 
-static hg_status upload_graph(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_graph **graph)
+static hg_status upload_graph(const hg_dataset *d, const struct training *t, hg_context *ctx,
+                              hg_graph **graph)
 {
-	hg_status status = hg_graph_from_csr(ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, d->weight, graph);
+	hg_status status =
+	    hg_graph_from_csr(ctx, d->nodes, d->nodes, d->edges, d->rowptr, d->col, d->weight, graph);
 	if (status >= 0 && !t->no_self_loops && strcmp(t->model, "gin") != 0) {
 		hg_graph *looped = NULL;
 		status = hg_graph_add_self_loops(*graph, &looped);
@@ -172,10 +181,12 @@ static hg_status upload_graph(const hg_dataset *d, const struct training *t, hg_
 		hg_graph_free(*graph);
 		*graph = looped;
 	}
-	return status >= 0 && d->graph_ptr ? hg_graph_set_batch(*graph, d->graphs, d->graph_ptr) : status;
+	return status >= 0 && d->graph_ptr ? hg_graph_set_batch(*graph, d->graphs, d->graph_ptr)
+	                                   : status;
 }
 
-hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out)
+hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx,
+                         hg_dtype state, struct device_data *out)
 {
 	*out = (struct device_data){NULL, NULL, NULL};
 	const hg_status status = upload_graph(d, t, ctx, &out->graph);

@@ -19,7 +19,8 @@ struct device_data {
 	hg_graph *graph, *x_sparse;
 	hg_tensor *x;
 };
-hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx, hg_dtype state, struct device_data *out);
+hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx,
+                         hg_dtype state, struct device_data *out);
 void dataset_release(struct device_data *data);
 /* What hg_train_create asks for; borrows both. */
 hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data,
@@ -28,7 +29,8 @@ hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *da
 /* Share of the features that are not zero, as stored: 1 for dense ones. */
 double dataset_density(const hg_dataset *d);
 int dataset_is_sparse(const hg_dataset *d, const struct training *t);
-/* How they are stored and, where that differs, trained on: "sparse", "dense", "stored sparse, used dense". */
+/* How they are stored and, where that differs, trained on: "sparse", "dense", "stored sparse, used
+ * dense". */
 const char *dataset_features_text(const hg_dataset *d, int sparse);
 int dataset_has_validation(const hg_dataset *d);
 

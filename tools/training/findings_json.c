@@ -5,14 +5,16 @@
 #include "jsonl.h"
 #include "names.h"
 
-/* JSON has no infinity and no NaN, and here it matters which it was: "inf", "-inf", "nan" are texts. */
+/* JSON has no infinity and no NaN, and here it matters which it was: "inf", "-inf", "nan" are
+ * texts. */
 static json_t *any_number(double x)
 {
 	char text[NAME_SIZE];
 	return isfinite(x) ? json_real(x) : json_string(name_number(x, text));
 }
 
-/* Takes item's reference. Where memory ran out the list is gone, and the object that it goes into fails. */
+/* Takes item's reference. Where memory ran out the list is gone, and the object that it goes into
+ * fails. */
 static void append(json_t **list, json_t *item)
 {
 	if (json_array_append_new(*list, item) == 0)

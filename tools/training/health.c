@@ -36,7 +36,8 @@ const char *health_note(struct health *h, const hg_train_event *event)
 		return "it is the fifth in a row whose forward pass overflowed, and nothing mends it";
 	if (event->epoch == event->epochs && !isfinite(event->loss))
 		return "it is the last one, and its loss is not finite";
-	if (event->epoch == event->epochs && h->skipped && (!h->applied || h->skipped > HEALTH_TOLERATED))
+	if (event->epoch == event->epochs && h->skipped &&
+	    (!h->applied || h->skipped > HEALTH_TOLERATED))
 		return "it is the last one, and it was skipped, as those before it";
 	return NULL;
 }

@@ -25,14 +25,15 @@ struct health {
 	int64_t steps; /* of the run */
 	/* steps one after the other whose forward pass overflowed, and nothing mended it */
 	int64_t in_row;
-	int32_t tripped; /* the node in the last of them */
+	int32_t tripped;          /* the node in the last of them */
 	int64_t applied, skipped; /* steps that were applied; skipped ones since the last of them */
 	/* the first loss that was finite, and how many there were; the last one, INFINITY if it was
 	 * not */
 	double first, last;
 	int64_t finite;
 };
-/* Why the step is bad, as the end of a sentence; NULL: it is not. Called for every step in order. */
+/* Why the step is bad, as the end of a sentence; NULL: it is not. Called for every step in
+ * order. */
 const char *health_note(struct health *h, const hg_train_event *event);
 
 /* Will the run mend this by itself? A node whose guard has tripped; and a gradient that overflows

@@ -31,14 +31,16 @@ static void name_node(const hg_dataset *d, int64_t i, char *buffer)
 	const int64_t known = d->graph_ptr && !d->orig_id ? id - d->graph_ptr[graph] : id;
 	int length = snprintf(buffer, NAME_SIZE, "node %lld", (long long)known);
 	if (d->graph_ptr)
-		length += snprintf(buffer + length, NAME_SIZE - (size_t)length, " of graph %lld", (long long)graph);
+		length += snprintf(buffer + length, NAME_SIZE - (size_t)length, " of graph %lld",
+		                   (long long)graph);
 	if (known != i)
 		(void)snprintf(buffer + length, NAME_SIZE - (size_t)length, " (row %lld)", (long long)i);
 }
 
 const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *buffer)
 {
-	static const char *const what[] = {[HG_ROW_EDGE] = "edge", [HG_ROW_GRAPH] = "graph", [HG_ROW_WEIGHT] = "row"};
+	static const char *const what[] = {
+	    [HG_ROW_EDGE] = "edge", [HG_ROW_GRAPH] = "graph", [HG_ROW_WEIGHT] = "row"};
 	if (kind == HG_ROW_NODE)
 		name_node(d, row, buffer);
 	else if (kind == HG_ROW_SCALAR)
@@ -79,7 +81,8 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s%shead %d", f->head_of,
 		               *f->head_of ? " " : "", (int)f->head);
 	else
-		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is], (long long)f->col);
+		(void)snprintf(buffer + length, NAME_SIZE - length, ", %s %lld", column[f->row_is],
+		               (long long)f->col);
 	return buffer;
 }
 
@@ -131,7 +134,8 @@ const char *name_cause(hg_cause cause, char *buffer)
 
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
-	const int length = hg_finding_sentence(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
+	const int length =
+	    hg_finding_sentence(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
 	(void)snprintf(buffer + (length < SENTENCE_SIZE - 2 ? length : SENTENCE_SIZE - 2), 2, ".");
 	*buffer = (char)toupper((unsigned char)*buffer);
 	return buffer;

@@ -4,10 +4,12 @@
 #include "halfgraph/data.h"
 #include "halfgraph/doctor.h"
 
-/* Things as the user knows them: a node by the number that the file's source gave it, also where h5convert has reordered the nodes since. */
+/* Things as the user knows them: a node by the number that the file's source gave it, also where
+ * h5convert has reordered the nodes since. */
 #define NAME_SIZE 128
 
-/* "node 1433", "node 1433 (row 27)" where the two differ, "node 3 of graph 12 (row 431)", "graph 12", "row 5" of a weight. Returns buffer [NAME_SIZE]. */
+/* "node 1433", "node 1433 (row 27)" where the two differ, "node 3 of graph 12 (row 431)", "graph
+ * 12", "row 5" of a weight. Returns buffer [NAME_SIZE]. */
 const char *name_row(const hg_dataset *d, hg_row_kind kind, int64_t row, char *buffer);
 /* The element at fault: "node 1433 (row 27), feature 3", "edge node 5 -> node 7, head 2". */
 const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer);
@@ -20,7 +22,8 @@ const char *name_cause(hg_cause cause, char *buffer);
 /* What happened and what to do: "fp16 overflow while summing 3007 neighbours of node 777. Fix:
  * --precision fp16". Returns buffer [SENTENCE_SIZE]. */
 const char *name_headline(const hg_dataset *d, const hg_finding *f, char *buffer);
-/* The doctor's sentence with the name of the element; without the cause, which the headline says. Returns buffer [SENTENCE_SIZE]. */
+/* The doctor's sentence with the name of the element; without the cause, which the headline says.
+ * Returns buffer [SENTENCE_SIZE]. */
 #define SENTENCE_SIZE 1536
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer);
 /* "1.5", "inf", "nan": a NaN has no sign that means anything. */

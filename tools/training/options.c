@@ -10,7 +10,8 @@
 /* Just under 1, the largest dropout a float can name. */
 #define BELOW_1 0.999999
 
-/* An option of one model alone is not given by default: NULL, below 0 or NaN, and the model's own default holds. */
+/* An option of one model alone is not given by default: NULL, below 0 or NaN, and the model's own
+ * default holds. */
 const struct tool_option training_options[] = {
     {"--data", "FILE.h5", "the dataset; h5convert makes one", AT(data), TOOL_TEXT},
     {"--model", "NAME", "gcn, gin or gat", AT(model), TOOL_WORD(MODELS)},
@@ -77,19 +78,24 @@ const size_t training_option_count = sizeof training_options / sizeof *training_
 
 void training_defaults(struct training *t)
 {
-	*t = (struct training){.precision = "fp16", .device = "auto", .sparse_features = "auto", .row_normalize = "auto"};
+	*t = (struct training){
+	    .precision = "fp16", .device = "auto", .sparse_features = "auto", .row_normalize = "auto"};
 	t->epochs = 200;
 	t->layers = t->hidden = t->heads = t->out_heads = -1;
-	t->dropout = t->attention_dropout = t->lr = t->weight_decay = t->clip = t->lambda = t->loss_scale = (double)NAN;
+	t->dropout = t->attention_dropout = t->lr = t->weight_decay = t->clip = t->lambda =
+	    t->loss_scale = (double)NAN;
 }
 
 /* What the chosen model has no use for is refused: it would change nothing in silence. */
 int training_check(struct tool_line *line, const struct training *t)
 {
 	if (!t->data || !t->model)
-		return tool_refuse(line, "--%s is missing; --help shows an example", t->data ? "model" : "data");
+		return tool_refuse(line, "--%s is missing; --help shows an example",
+		                   t->data ? "model" : "data");
 	if (tool_given(line, "--epochs") && tool_given(line, "--steps"))
 		return tool_refuse(line, "--steps and --epochs are one number, expected one of them");
 	const struct tool_option *misfit = tool_misfit(line, t->model);
-	return misfit ? tool_refuse(line, "%s is an option of %s, and --model is %s", misfit->name, misfit->only, t->model) : 0;
+	return misfit ? tool_refuse(line, "%s is an option of %s, and --model is %s", misfit->name,
+	                            misfit->only, t->model)
+	              : 0;
 }

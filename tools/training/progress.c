@@ -29,7 +29,8 @@ static struct line line_begin(void)
 	struct line line = {.room = 80};
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		line.room = size.ws_col;
-	line.room = line.room < sizeof line.text ? line.room - 1 : sizeof line.text - 1; /* the last column is the cursor's */
+	/* the last column is the cursor's */
+	line.room = line.room < sizeof line.text ? line.room - 1 : sizeof line.text - 1;
 	return line;
 }
 
@@ -44,7 +45,9 @@ HG_PRINTF(2, 3) static void line_add(struct line *line, const char *format, ...)
 	if (size >= sizeof part || line->length + gap + size > line->room)
 		line->room = 0; /* nor what matters less */
 	else
-		line->length += (size_t)snprintf(line->text + line->length, sizeof line->text - line->length, "%*s%s", (int)gap, "", part);
+		line->length +=
+		    (size_t)snprintf(line->text + line->length, sizeof line->text - line->length, "%*s%s",
+		                     (int)gap, "", part);
 }
 
 /* What matters most comes first: the rest is left out where there is no room. */
@@ -54,12 +57,14 @@ void progress_show(struct progress *p, const hg_train_event *e)
 	if (!p->on || (t - p->shown < INTERVAL && e->epoch < e->epochs))
 		return;
 	p->shown = t;
-	const double done = (double)p->run * e->epochs + e->epoch, all = (double)p->runs * e->epochs, left = (t - p->begun) / done * (all - done);
+	const double done = (double)p->run * e->epochs + e->epoch, all = (double)p->runs * e->epochs,
+	             left = (t - p->begun) / done * (all - done);
 	struct line line = line_begin();
 	if (p->runs > 1)
 		line_add(&line, "run %lld/%lld", (long long)p->run + 1, (long long)p->runs);
 	line_add(&line, "epoch %d/%d", e->epoch, e->epochs);
-	line_add(&line, left < 100 ? "ETA %.0f s" : "ETA %.0f min", left < 100 ? left : ceil(left / 60));
+	line_add(&line, left < 100 ? "ETA %.0f s" : "ETA %.0f min",
+	         left < 100 ? left : ceil(left / 60));
 	line_add(&line, "loss %.4f", e->loss);
 	if (!isnan(e->val_accuracy))
 		line_add(&line, "val %.1f %%", 100 * e->val_accuracy);

@@ -7,7 +7,8 @@
 #include "dataset.h"
 #include "halfgraph/halfgraph.h"
 
-/* What the command line asks of a training run, whichever tool makes it. NULL (names), -1 (integers) and NaN (numbers): not given, the model's default holds. */
+/* What the command line asks of a training run, whichever tool makes it. NULL (names), -1
+ * (integers) and NaN (numbers): not given, the model's default holds. */
 struct training {
 	const char *data, *model, *precision, *unproved, *device;
 	const char *norm, *aggregate, *readout, *sparse_features, *row_normalize;
@@ -26,7 +27,8 @@ int training_check(struct tool_line *line, const struct training *t);
 /* The model's defaults, and on top what the command line says. */
 hg_status training_config(const struct training *t, const hg_dataset *d, hg_train_config *config);
 /* A seed is its context's. */
-hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user, hg_context **ctx);
+hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn log, void *user,
+                           hg_context **ctx);
 /* An option that was not given leaves the field as it is. */
 void training_set_int(int *field, int64_t value);
 void training_set_float(float *field, double value);

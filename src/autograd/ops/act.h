@@ -3,7 +3,8 @@
 
 #include "autograd/opkit.h"
 
-/* What the activations share: Y = f(X) element by element, backward from Y alone. f and f' are in the kernels' table of activations. */
+/* What the activations share: Y = f(X) element by element, backward from Y alone. f and f' are in
+ * the kernels' table of activations. */
 
 static inline hg_status act_infer(struct hg__infer *s)
 {
@@ -24,21 +25,32 @@ static inline hg_status act_backward(const struct hg__call *c, hg__act act, floa
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__act_back_args args = {.act = act, .p = p, .y = c->out, .dy = c->dout, .dx = c->din[0]};
+	const struct hg__act_back_args args = {
+	    .act = act, .p = p, .y = c->out, .dy = c->dout, .dx = c->din[0]};
 	return c->k->act_back(c->ctx, &args);
 }
 
-/* One sample of an activation: its width beyond d, the spread of its input, its constant. ALIKE: all elements are the spread, with or without a gradient. */
+/* One sample of an activation: its width beyond d, the spread of its input, its constant. ALIKE:
+ * all elements are the spread, with or without a gradient. */
 struct act_sample {
 	const char *what;
 	hg_status expect;
 	int64_t wider;
 	double sigma;
 	float p;
-	enum { ACT_FLOATS, ACT_POSITIVES, ACT_ALIKE, ACT_ALIKE_FORWARD, ACT_INTEGERS, ACT_BYTES, ACT_MISSING } of;
+	enum {
+		ACT_FLOATS,
+		ACT_POSITIVES,
+		ACT_ALIKE,
+		ACT_ALIKE_FORWARD,
+		ACT_INTEGERS,
+		ACT_BYTES,
+		ACT_MISSING
+	} of;
 };
 
-static inline void act_sample(const struct act_sample *row, const struct hg__extent *x, struct hg__sample *s)
+static inline void act_sample(const struct act_sample *row, const struct hg__extent *x,
+                              struct hg__sample *s)
 {
 	hg__sample_begin(s, row->what, row->expect, 0);
 	hg__sample_attr(s, &row->p, sizeof row->p);
@@ -49,9 +61,12 @@ static inline void act_sample(const struct act_sample *row, const struct hg__ext
 	else if (row->of == ACT_INTEGERS)
 		hg__sample_integer(s, x->n, x->d);
 	else {
-		static const enum hg__fill fill[] = {
-		    [ACT_FLOATS] = HG__FILL_NORMAL, [ACT_POSITIVES] = HG__FILL_POSITIVE, [ACT_ALIKE] = HG__FILL_CONST, [ACT_ALIKE_FORWARD] = HG__FILL_CONST};
-		hg__sample_add(s, x->n, x->d + row->wider, x->state, fill[row->of], row->sigma, row->of != ACT_ALIKE_FORWARD);
+		static const enum hg__fill fill[] = {[ACT_FLOATS] = HG__FILL_NORMAL,
+		                                     [ACT_POSITIVES] = HG__FILL_POSITIVE,
+		                                     [ACT_ALIKE] = HG__FILL_CONST,
+		                                     [ACT_ALIKE_FORWARD] = HG__FILL_CONST};
+		hg__sample_add(s, x->n, x->d + row->wider, x->state, fill[row->of], row->sigma,
+		               row->of != ACT_ALIKE_FORWARD);
 	}
 }
 

@@ -40,7 +40,11 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__axpby_args args = {.x = c->in[X], .z = c->in[Y], .y = c->out, .alpha = hg__rescaled(c, X, 1.0f), .beta = hg__rescaled(c, Y, 1.0f)};
+	const struct hg__axpby_args args = {.x = c->in[X],
+	                                    .z = c->in[Y],
+	                                    .y = c->out,
+	                                    .alpha = hg__rescaled(c, X, 1.0f),
+	                                    .beta = hg__rescaled(c, Y, 1.0f)};
 	return c->k->axpby(c->ctx, &args);
 }
 

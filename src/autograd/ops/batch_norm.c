@@ -4,20 +4,31 @@
  *
  * Where the tape has taken a relu in (fuse.c): Y = max(that, 0).
  *
- * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)).  EVAL: the running statistics.
+ * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum
+ * (mean, var n / (n - 1)).  EVAL: the running statistics.
  *
- * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward: mean, rstd f32.
+ * Shapes
+ * X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward:
+ * mean, rstd f32.
  * Dtypes    X, Y: state.  All else f32, narrowed once.
- * Range     TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| + max|beta|: whatever X holds.  EVAL: none known.
- * Error     mean, variance: gamma_n(u32), of sums in two passes or of merged moments; gamma_6(u32) on top, narrowed once.
- * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta/n - xhat dgamma/n).
- *           mean|xhat| <= 1, so max|dgamma|, max|dbeta| <= n max|dY|.  dX = gamma rstd (I - 11'/n - xhat xhat'/n) dY, and the matrix shortens every vector: 1 and xhat are
- *           orthogonal, |xhat|^2 <= n. So max|dX| <= |gamma| rstd |dY|_2 <= sqrt(n) max|gamma| max|dY| / sqrt(eps), since rstd <= 1/sqrt(eps).
- *           Rounded, each of the three parts brings gamma of its own size, sqrt(n) max|dY| at most.
+ * Range
+ * TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| +
+ * max|beta|: whatever X holds.  EVAL: none known. Error
+ * mean, variance: gamma_n(u32), of sums in two passes or of merged moments; gamma_6(u32) on top,
+ * narrowed once.
+ * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY -
+ * dbeta/n - xhat dgamma/n).
+ *           mean|xhat| <= 1, so max|dgamma|, max|dbeta| <= n max|dY|.  dX = gamma rstd (I - 11'/n -
+ *               xhat xhat'/n) dY, and the matrix shortens every vector: 1 and xhat are
+ *           orthogonal, |xhat|^2 <= n. So max|dX| <= |gamma| rstd |dY|_2 <= sqrt(n) max|gamma|
+ *           max|dY| / sqrt(eps), since rstd <= 1/sqrt(eps). Rounded, each of the three parts brings
+ *           gamma of its own size, sqrt(n) max|dY| at most.
  *           f32 X is squared on the way: nothing is claimed where n (2 max|X|)^2 overflows.
  *           With relu dY counts where gamma xhat + beta > 0, in f32 and computed again as it was.
  * Cost      3 n d elements (X once for the statistics);  8 n d flops.
- * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand or a buffer is missing, momentum
+ * Errors
+ * HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG
+ * an operand or a buffer is missing, momentum
  *           outside [0, 1], eps not positive.
  * Source    Ioffe, Szegedy 2015. */
 #include "autograd/opkit.h"
@@ -25,7 +36,8 @@
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
-/* STATISTICS f32 [2, d]: rows mean, rstd.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else gives them room; dX needs both. */
+/* STATISTICS f32 [2, d]: rows mean, rstd.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else
+ * gives them room; dX needs both. */
 enum { STATISTICS, GRADIENTS };
 
 static struct hg__batch_norm_attr attr_of(const struct hg__node *node)
@@ -40,16 +52,20 @@ static hg_status want_buffer(const struct hg__infer *s, const hg_param *buffer, 
 	if (!buffer)
 		return hg__infer_fail(s, HG_ERR_ARG, "%s is missing", name);
 	if (!(buffer->flags & HG_PARAM_BUFFER))
-		return hg__infer_fail(s, HG_ERR_ARG, "%s is a trained parameter, expected HG_PARAM_BUFFER", name);
+		return hg__infer_fail(s, HG_ERR_ARG, "%s is a trained parameter, expected HG_PARAM_BUFFER",
+		                      name);
 	HG__TRY(hg__want_equal(s, name, "rows", buffer->master->mat.rows, "a row", "row", 1));
-	return hg__want_equal(s, name, "columns", buffer->master->mat.cols, "X", "columns", s->in[X].cols);
+	return hg__want_equal(s, name, "columns", buffer->master->mat.cols, "X", "columns",
+	                      s->in[X].cols);
 }
 
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__batch_norm_attr attr = attr_of(s->node);
-	HG__TRY(hg__want_attr(s, attr.momentum >= 0.0f && attr.momentum <= 1.0f, "momentum", (double)attr.momentum, "0 <= momentum <= 1"));
-	HG__TRY(hg__want_attr(s, isfinite(attr.eps) && attr.eps > 0.0f, "eps", (double)attr.eps, "eps > 0"));
+	HG__TRY(hg__want_attr(s, attr.momentum >= 0.0f && attr.momentum <= 1.0f, "momentum",
+	                      (double)attr.momentum, "0 <= momentum <= 1"));
+	HG__TRY(hg__want_attr(s, isfinite(attr.eps) && attr.eps > 0.0f, "eps", (double)attr.eps,
+	                      "eps > 0"));
 	HG__TRY(hg__want_state(s, X, "X"));
 	HG__TRY(hg__want_dtype(s, GAMMA, "gamma", HG_F32));
 	HG__TRY(hg__want_dtype(s, BETA, "beta", HG_F32));
@@ -60,7 +76,8 @@ static hg_status infer(struct hg__infer *s)
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->aux[STATISTICS] = s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__BACK_AUX(GRADIENTS) | (attr.relu ? HG__SAVE_IN(BETA) : 0u);
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) |
+	           HG__BACK_AUX(GRADIENTS) | (attr.relu ? HG__SAVE_IN(BETA) : 0u);
 	return HG_OK;
 }
 
@@ -75,16 +92,20 @@ static void range(struct hg__range *r)
 	const double xhat = r->mode == HG_TRAIN ? sqrt((double)r->shape[X].rows) : INFINITY;
 	r->out = r->mode == HG_TRAIN ? hg__bound_mul(xhat, r->in[GAMMA]) + r->in[BETA] : INFINITY;
 	hg__on_the_way(r, r->mode == HG_TRAIN ? squares(r) : 0.0);
-	hg__because(r,
-	            r->mode == HG_TRAIN ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
-	                                : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
-	            (double)r->shape[X].rows, xhat, r->in[GAMMA], r->in[BETA]);
+	hg__because(
+	    r,
+	    r->mode == HG_TRAIN
+	        ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
+	        : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
+	    (double)r->shape[X].rows, xhat, r->in[GAMMA], r->in[BETA]);
 	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight more */
 }
 
 static void range_back(struct hg__range *r)
 {
-	const double n = (double)r->shape[X].rows, gain = r->in[GAMMA] / sqrt((double)attr_of(r->node).eps), gamma = hg__gamma(n + 16.0, hg_dtype_get(HG_F32)->u);
+	const double n = (double)r->shape[X].rows,
+	             gain = r->in[GAMMA] / sqrt((double)attr_of(r->node).eps),
+	             gamma = hg__gamma(n + 16.0, hg_dtype_get(HG_F32)->u);
 	r->din[X] = hg__bound_mul((sqrt(n) + 2.0 * gamma) * gain, r->dout);
 	r->din[GAMMA] = r->din[BETA] = hg__bound_mul(n, r->dout);
 	r->depth_in[X] = r->depth_in[GAMMA] = n + 16.0;
@@ -115,17 +136,18 @@ static hg_status backward(const struct hg__call *c)
 {
 	struct hg__mat none = c->in[X]; /* the shape of a gradient that nobody wants */
 	none.data = NULL;
-	const struct hg__batch_norm_back_args args = {.x = c->in[X],
-	                                              .gamma = c->in[GAMMA],
-	                                              .mean = hg__mat_row(c->aux[STATISTICS], 0),
-	                                              .rstd = hg__mat_row(c->aux[STATISTICS], 1),
-	                                              .dy = c->dout,
-	                                              .dx = c->din[X].data ? c->din[X] : none,
-	                                              .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
-	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1),
-	                                              .beta = c->in[BETA],
-	                                              .relu = attr_of(c->node).relu,
-	                                              .shift = c->shift[X]};
+	const struct hg__batch_norm_back_args args = {
+	    .x = c->in[X],
+	    .gamma = c->in[GAMMA],
+	    .mean = hg__mat_row(c->aux[STATISTICS], 0),
+	    .rstd = hg__mat_row(c->aux[STATISTICS], 1),
+	    .dy = c->dout,
+	    .dx = c->din[X].data ? c->din[X] : none,
+	    .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
+	    .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1),
+	    .beta = c->in[BETA],
+	    .relu = attr_of(c->node).relu,
+	    .shift = c->shift[X]};
 	return c->k->batch_norm_back(c->ctx, &args);
 }
 
@@ -153,7 +175,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
-	const int64_t d = (x->d > 0 ? x->d : 1) + rows[i].wider; /* running statistics are parameters, which are not empty */
+	/* running statistics are parameters, which are not empty */
+	const int64_t d = (x->d > 0 ? x->d : 1) + rows[i].wider;
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
 	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
 	s->buffers = rows[i].buffers;
@@ -189,7 +212,8 @@ const struct hg__op hg__op_batch_norm = {
     .cost = cost,
 };
 
-hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_param *running_mean, hg_param *running_var, float momentum, float eps)
+hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_param *running_mean,
+                     hg_param *running_var, float momentum, float eps)
 {
 	const hg_var in[] = {x, gamma, beta};
 	hg_param *const buffers[] = {running_mean, running_var};

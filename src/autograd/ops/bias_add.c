@@ -13,7 +13,8 @@
 #include "autograd/opkit.h"
 
 enum { X, B };
-enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+enum { DB };
 
 static hg_status infer(struct hg__infer *s)
 {
@@ -48,7 +49,8 @@ static hg_status forward(const struct hg__call *c)
 static hg_status backward(const struct hg__call *c)
 {
 	const int wanted = c->din[B].data != NULL, direct = c->din[B].dtype == HG_F32;
-	struct hg__colsum_args both = {.x = c->dout, .y = direct ? c->din[B] : c->aux[DB], .copy = c->din[X]};
+	struct hg__colsum_args both = {
+	    .x = c->dout, .y = direct ? c->din[B] : c->aux[DB], .copy = c->din[X]};
 	if (c->din[X].data == c->dout.data)
 		both.copy.data = NULL;
 	if (!wanted)

@@ -24,7 +24,8 @@ static hg_status infer(struct hg__infer *s)
 	const hg_dtype dtype = dtype_of(s->node);
 	const char *name = hg_dtype_name(dtype);
 	if (dtype != HG_F16 && dtype != HG_F32)
-		return hg__infer_fail(s, HG_ERR_DTYPE, "dtype is %s, expected f16 or f32", name ? name : "not a type");
+		return hg__infer_fail(s, HG_ERR_DTYPE, "dtype is %s, expected f16 or f32",
+		                      name ? name : "not a type");
 	HG__TRY(hg__want_float(s, 0, "X"));
 	s->out = hg__shape_of(s->in[0].rows, s->in[0].cols, dtype);
 	s->grads = 1u;
@@ -79,7 +80,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	if (rows[i].from == HG_I32)
 		hg__sample_integer(s, x->n, x->d);
 	else
-		hg__sample_normal(s, x->n, x->d + rows[i].wider, rows[i].from == HG_DTYPE_COUNT ? x->state : rows[i].from);
+		hg__sample_normal(s, x->n, x->d + rows[i].wider,
+		                  rows[i].from == HG_DTYPE_COUNT ? x->state : rows[i].from);
 	return 1;
 }
 

@@ -6,9 +6,12 @@
  * Dtypes    X, Z, Y: state.  eps: f32.  Arithmetic f32, narrowed once.
  * Range     max|Y| <= (1 + |eps|) max|X| + max|Z|.
  * Error     gamma_3(u32) (|1 + eps| |X| + |Z|), narrowed once.
- * Gradient  dX = (1 + eps) dY,  dZ = dY,  deps = sum over all of dY X;  max|dX| <= (1 + |eps|) max|dY|;  |deps| <= n d max|dY| max|X|.
- * Cost      3 n d elements;  2 n d flops.
- * Errors    HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG an operand is missing.
+ * Gradient  dX = (1 + eps) dY,  dZ = dY,  deps = sum over all of dY X;  max|dX| <= (1 + |eps|)
+ * max|dY|;  |deps| <= n d max|dY| max|X|. Cost
+ * 3 n d elements;  2 n d flops.
+ * Errors
+ * HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG an operand is
+ * missing.
  * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
 #include "autograd/opkit.h"
 
@@ -39,20 +42,26 @@ static void range_back(struct hg__range *r)
 	r->din[X] = hg__bound_mul(1.0 + r->in[EPS], r->dout);
 	r->din[Z] = r->dout;
 	r->depth_in[EPS] = (double)r->shape[X].rows * (double)r->shape[X].cols + 8.0;
-	r->din[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols, hg__bound_mul(r->in[X], r->dout));
+	r->din[EPS] = hg__bound_mul((double)r->shape[X].rows * (double)r->shape[X].cols,
+	                            hg__bound_mul(r->in[X], r->dout));
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__axpby_args args = {
-	    .x = c->in[X], .z = c->in[Z], .y = c->out, .alpha = hg__rescaled(c, X, 1.0f), .beta = hg__rescaled(c, Z, 1.0f), .alpha_p = c->in[EPS].data};
+	const struct hg__axpby_args args = {.x = c->in[X],
+	                                    .z = c->in[Z],
+	                                    .y = c->out,
+	                                    .alpha = hg__rescaled(c, X, 1.0f),
+	                                    .beta = hg__rescaled(c, Z, 1.0f),
+	                                    .alpha_p = c->in[EPS].data};
 	return c->k->axpby(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
 	if (c->din[X].data) {
-		const struct hg__axpby_args args = {.x = c->dout, .y = c->din[X], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
+		const struct hg__axpby_args args = {
+		    .x = c->dout, .y = c->din[X], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
 		HG__TRY(c->k->axpby(c->ctx, &args));
 	}
 	if (c->din[Z].data)

@@ -38,7 +38,8 @@ static void range_back(struct hg__range *r)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__copy_cols_args left = {.src = c->in[A], .dst = c->out, .cols = c->in[A].cols};
-	const struct hg__copy_cols_args right = {.src = c->in[B], .dst = c->out, .dst_col = c->in[A].cols, .cols = c->in[B].cols};
+	const struct hg__copy_cols_args right = {
+	    .src = c->in[B], .dst = c->out, .dst_col = c->in[A].cols, .cols = c->in[B].cols};
 	HG__TRY(c->k->copy_cols(c->ctx, &left));
 	return c->k->copy_cols(c->ctx, &right);
 }
@@ -46,11 +47,13 @@ static hg_status forward(const struct hg__call *c)
 static hg_status backward(const struct hg__call *c)
 {
 	if (c->din[A].data) {
-		const struct hg__copy_cols_args args = {.src = c->dout, .dst = c->din[A], .cols = c->din[A].cols};
+		const struct hg__copy_cols_args args = {
+		    .src = c->dout, .dst = c->din[A], .cols = c->din[A].cols};
 		HG__TRY(c->k->copy_cols(c->ctx, &args));
 	}
 	if (c->din[B].data) {
-		const struct hg__copy_cols_args args = {.src = c->dout, .dst = c->din[B], .src_col = c->in[A].cols, .cols = c->din[B].cols};
+		const struct hg__copy_cols_args args = {
+		    .src = c->dout, .dst = c->din[B], .src_col = c->in[A].cols, .cols = c->din[B].cols};
 		HG__TRY(c->k->copy_cols(c->ctx, &args));
 	}
 	return HG_OK;

@@ -4,9 +4,12 @@
  *
  * Shapes    A, Y: [n, d].  B: [n, d]; or [n, 1], one for a row; or [1, 1], one for all.
  * Dtypes    A, B, Y: state.  The quotient f32, narrowed once.
- * Range     none from max|A| and max|B| alone: B may be near 0. Where |B| >= l > 0 is known (a constant, an exponential, a sum of such): max|Y| <= max|A| / l.
- * Error     one rounding in f32, narrowed once.
- * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides: f32 along a row, f64 over all.  max|dA| <= max|dY| / l,
+ * Range
+ * none from max|A| and max|B| alone: B may be near 0. Where |B| >= l > 0 is known (a constant, an
+ * exponential, a sum of such): max|Y| <= max|A| / l. Error
+ * one rounding in f32, narrowed once.
+ * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides:
+ * f32 along a row, f64 over all.  max|dA| <= max|dY| / l,
  *           max|dB| <= q max|dY| max|A| / l^2, q the elements that one divides.
  * Cost      2 n d elements, and B;  n d flops.
  * Errors    HG_ERR_SHAPE B none of the three;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
@@ -34,15 +37,21 @@ static void range(struct hg__range *r)
 	r->least_out = r->in[B] > 0.0 ? r->least[A] / r->in[B] : 0.0;
 	r->sign_out = r->sign[A] * r->sign[B];
 	r->depth = 2.0;
-	hg__because(r, r->least[B] > 0.0 ? "|A| %.3g / |B|, which is at least %.3g" : "|A| %.3g / |B|, which may be %.3g", r->in[A], r->least[B]);
+	hg__because(r,
+	            r->least[B] > 0.0 ? "|A| %.3g / |B|, which is at least %.3g"
+	                              : "|A| %.3g / |B|, which may be %.3g",
+	            r->in[A], r->least[B]);
 }
 
 /* What one of B divides: as many as there are of A for each of B. */
 static void range_back(struct hg__range *r)
 {
-	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY, of = (double)r->shape[B].rows * (double)r->shape[B].cols;
+	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY,
+	             of = (double)r->shape[B].rows * (double)r->shape[B].cols;
 	const double each = of > 0.0 ? (double)r->shape[A].rows * (double)r->shape[A].cols / of : 0.0;
-	const double lost = hg__underflow(r->shape[A].dtype, 1.0, 1.0), quotient = inverse * r->in[A] + lost, sum = hg__bound_mul(each, quotient * r->dout + lost);
+	const double lost = hg__underflow(r->shape[A].dtype, 1.0, 1.0),
+	             quotient = inverse * r->in[A] + lost,
+	             sum = hg__bound_mul(each, quotient * r->dout + lost);
 	r->din[A] = inverse * r->dout;
 	r->din[B] = r->least[B] > 0.0 ? sum * inverse : (double)INFINITY; /* 0/0, of no terms too */
 	r->depth_in[B] = each + 8.0;
@@ -62,7 +71,8 @@ static hg_status backward(const struct hg__call *c)
 		HG__TRY(c->k->div(c->ctx, &args));
 	}
 	if (c->din[B].data) {
-		const struct hg__div_back_args args = {.a = c->in[A], .b = c->in[B], .dy = c->dout, .db = c->din[B]};
+		const struct hg__div_back_args args = {
+		    .a = c->in[A], .b = c->in[B], .dy = c->dout, .db = c->din[B]};
 		HG__TRY(c->k->div_back(c->ctx, &args));
 	}
 	return HG_OK;
@@ -95,7 +105,11 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	const int64_t d = x->d + rows[i].wider;
 	const struct {
 		int64_t rows, cols;
-	} b[] = {[EACH] = {x->n, d}, [ROW] = {x->n, 1}, [ONE] = {1, 1}, [TWO_MORE] = {x->n + 2, d + 2}, [ROW_TWO_MORE] = {x->n + 2, 1}};
+	} b[] = {[EACH] = {x->n, d},
+	         [ROW] = {x->n, 1},
+	         [ONE] = {1, 1},
+	         [TWO_MORE] = {x->n + 2, d + 2},
+	         [ROW_TWO_MORE] = {x->n + 2, 1}};
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
 	if (rows[i].integer)
 		hg__sample_integer(s, x->n, d);
@@ -104,7 +118,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	if (rows[i].b == NONE)
 		hg__sample_none(s);
 	else
-		hg__sample_add(s, b[rows[i].b].rows, b[rows[i].b].cols, x->state, HG__FILL_POSITIVE, 3.0, 1);
+		hg__sample_add(s, b[rows[i].b].rows, b[rows[i].b].cols, x->state, HG__FILL_POSITIVE, 3.0,
+		               1);
 	return 1;
 }
 

@@ -2,7 +2,8 @@
  *
  *     Y = X B / (1 - p),  B[r, c] = 1 with probability 1 - p, else 0;  Y = X on an EVAL tape
  *
- * B is a function of the node's key, the step and the element's place (core/rng.h), so backward draws it again and nothing is saved.
+ * B is a function of the node's key, the step and the element's place (core/rng.h), so backward
+ * draws it again and nothing is saved.
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  The product f32, narrowed once.
@@ -39,7 +40,9 @@ static double gain(const struct hg__range *r)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(gain(r), r->in[0]);
-	r->sum_out = 1.5 * gain(r) * r->sum[0]; /* a half that is not 0 is at least the smallest one: rounding lifts it by half of itself at most */
+	/* a half that is not 0 is at least the smallest one: rounding lifts it by half of itself at
+	 * most */
+	r->sum_out = 1.5 * gain(r) * r->sum[0];
 	hg__because(r, "1/(1 - p) = %.3g x |X| %.3g", gain(r), r->in[0]);
 }
 
@@ -53,7 +56,8 @@ static hg_status mask(const struct hg__call *c, struct hg__mat x, struct hg__mat
 	const float p = p_of(c->node);
 	if (c->mode == HG_EVAL || p == 0.0f)
 		return hg__copy_scaled(c, x, 1.0f, y);
-	const struct hg__dropout_args args = {.x = x, .y = y, .p = p, .key = c->node->rng_key, .step = c->step};
+	const struct hg__dropout_args args = {
+	    .x = x, .y = y, .p = p, .key = c->node->rng_key, .step = c->step};
 	return c->k->dropout(c->ctx, &args);
 }
 

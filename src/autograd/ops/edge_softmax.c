@@ -1,13 +1,15 @@
 /* Softmax over the edges of each row.
  *
- *     P[e, k] = exp(E[e, k] - M[i, k]) / sum over edges f of row i of exp(E[f, k] - M[i, k]),   M[i, k] = max over the edges of row i of E
+ *     P[e, k] = exp(E[e, k] - M[i, k]) / sum over edges f of row i of exp(E[f, k] - M[i, k]),
+ *     M[i, k] = max over the edges of row i of E
  *
  * Shapes    G: m edges.  E: [m, h].  P: [m, h], created.
  * Dtypes    E, P: state.  Maximum, exponentials and sums f32, narrowed once.
  * Range     P in (0, 1]: proved for every input.
  * Error     relative gamma_{D + 4}(u32) before the narrowing, D the row's degree (exp: 2 ulp).
- * Gradient  dE = P (dP - sum over the row of P dP), with the saved P;  max|dE| <= max|dP| / 2 but for the rounding of P (hg__shares_back).
- * Cost      3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
+ * Gradient  dE = P (dP - sum over the row of P dP), with the saved P;  max|dE| <= max|dP| / 2 but
+ * for the rounding of P (hg__shares_back). Cost
+ * 3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
  * Errors    HG_ERR_SHAPE rows(E) != m;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018. */
 #include "autograd/opkit.h"
@@ -15,7 +17,8 @@
 static hg_status infer(struct hg__infer *s)
 {
 	HG__TRY(hg__want_state(s, 0, "E"));
-	HG__TRY(hg__want_equal(s, "E", "rows", s->in[0].rows, "graph", "edges", hg_graph_edges(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "E", "rows", s->in[0].rows, "graph", "edges",
+	                       hg_graph_edges(s->node->graph)));
 	s->out = hg__shape_of(s->in[0].rows, s->in[0].cols, s->state);
 	s->grads = 1u;
 	s->saves = HG__SAVE_OUT;
@@ -45,7 +48,8 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__edge_softmax_back_args args = {.csr = c->csr, .p = c->out, .dp = c->dout, .de = c->din[0]};
+	const struct hg__edge_softmax_back_args args = {
+	    .csr = c->csr, .p = c->out, .dp = c->dout, .de = c->din[0]};
 	return c->k->edge_softmax_back(c->ctx, &args);
 }
 
@@ -77,13 +81,15 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	if (rows[i].integer)
 		hg__sample_integer(s, x->m, x->heads);
 	else
-		hg__sample_add(s, x->m + rows[i].rows, x->heads + rows[i].wider, x->state, HG__FILL_NORMAL, rows[i].sigma, 1);
+		hg__sample_add(s, x->m + rows[i].rows, x->heads + rows[i].wider, x->state, HG__FILL_NORMAL,
+		               rows[i].sigma, 1);
 	return 1;
 }
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
-	cost->bytes = 3.0 * hg__mat_bytes(&c->in[0]) + hg__mat_bytes(&c->out) + (double)(c->csr.rows + 1) * (double)sizeof(int64_t);
+	cost->bytes = 3.0 * hg__mat_bytes(&c->in[0]) + hg__mat_bytes(&c->out) +
+	              (double)(c->csr.rows + 1) * (double)sizeof(int64_t);
 	cost->flops = 5.0 * (double)c->out.rows * (double)c->out.cols;
 }
 

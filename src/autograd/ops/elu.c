@@ -5,8 +5,10 @@
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  exp and the product f32, narrowed once.
  * Range     max|Y| <= max(max|X|, alpha min(1, max|X|)): proved wherever X and alpha fit.
- * Error     |Y - exact| <= alpha gamma_4(u32), narrowed once, on negative elements; 0 on the others.
- * Gradient  dX = dY where Y > 0, else (Y + alpha) dY, since alpha exp(X) = Y + alpha;  max|dX| <= max(1, alpha) max|dY|.
+ * Error
+ * |Y - exact| <= alpha gamma_4(u32), narrowed once, on negative elements; 0 on the others.
+ * Gradient  dX = dY where Y > 0, else (Y + alpha) dY, since alpha exp(X) = Y + alpha;  max|dX| <=
+ * max(1, alpha) max|dY|.
  * Cost      2 n d elements;  3 n d flops.
  * Errors    HG_ERR_ARG alpha not positive and finite, X is missing;  HG_ERR_DTYPE.
  * Source    Clevert, Unterthiner, Hochreiter 2016. */

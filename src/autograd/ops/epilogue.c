@@ -1,21 +1,30 @@
-/* What follows a product or an aggregation, in one pass: the tape puts it in the place of such chains when it compiles (fuse.c).
+/* What follows a product or an aggregation, in one pass: the tape puts it in the place of such
+ * chains when it compiles (fuse.c).
  *
  *     Y = dropout(f(X + b))        f: relu, leaky_relu, elu or none; each part may be absent
  *
  * Shapes    X, Y: [n, d].  b: [1, d] or absent.
  * Dtypes    X, b, Y: state.  All between them f32, narrowed once: a chain of k ops narrows k times.
  * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
- * Error     |Y - exact| <= the parts' f32 errors (one sum, f's gamma_4 alpha, gamma_2 of 1/(1 - p)), narrowed once. Against the same chain op by op: at most
- *           that chain's roundings, u16 |.| for each value between. In f32 state the same bits, but for elu's gradient behind dropout.
- * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX in f32, before dX is narrowed.  f' by Y alone: Y > 0 exactly where X + b > 0 was kept (a
- *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha by f = Y (1 - p), which brings Y's rounding, u16 |Y|, as without dropout.
+ * Error
+ * |Y - exact| <= the parts' f32 errors (one sum, f's gamma_4 alpha, gamma_2 of 1/(1 - p)), narrowed
+ * once. Against the same chain op by op: at most
+ *           that chain's roundings, u16 |.| for each value between. In f32 state the same bits, but
+ *           for elu's gradient behind dropout.
+ * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX in f32, before dX is narrowed.
+ * f' by Y alone: Y > 0 exactly where X + b > 0 was kept (a
+ *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha by
+ *           f = Y (1 - p), which brings Y's rounding, u16 |Y|, as without dropout.
  * Cost      2 n d + d elements forward, 3 n d backward;  what the parts compute.
- * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant outside the range of its part.
+ * Errors
+ * HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant outside the range
+ * of its part.
  * Source    - */
 #include "autograd/ops/epilogue.h"
 
 enum { X, B };
-enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+enum { DB };
 
 static struct hg__epilogue_attr attr_of(const struct hg__node *node)
 {
@@ -33,10 +42,13 @@ hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogu
 	    [0] = {0.0f, 0.0f, "act_p = 0"},
 	    [1 + HG__ACT_RELU] = {0.0f, 0.0f, "act_p = 0"},
 	    [1 + HG__ACT_LEAKY_RELU] = {0.0f, 1.0f, "0 <= slope <= 1"},
-	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"}, /* the smallest and the largest positive float */
+	    /* the smallest and the largest positive float */
+	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"},
 	};
-	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_RIDERS, "act", (double)attr->act, "none or an activation"));
-	HG__TRY(hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high, "act_p", (double)attr->act_p, of[attr->act].expected));
+	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_RIDERS, "act",
+	                      (double)attr->act, "none or an activation"));
+	HG__TRY(hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high,
+	                      "act_p", (double)attr->act_p, of[attr->act].expected));
 	return hg__want_attr(s, attr->p >= 0.0f && attr->p < 1.0f, "p", (double)attr->p, "0 <= p < 1");
 }
 
@@ -66,7 +78,8 @@ void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr 
 		if (!present[p->stage] || (p->stage == EPILOGUE_ACT && p->act != attr->act))
 			continue;
 		const int operand[2] = {links->count ? LINK_BEFORE : x, b};
-		hg__links_add(links, p->op, NULL, operand, p->stage == EPILOGUE_BIAS ? 2 : 1, p->stage == EPILOGUE_DROPOUT ? &attr->p : &attr->act_p, sizeof(float));
+		hg__links_add(links, p->op, NULL, operand, p->stage == EPILOGUE_BIAS ? 2 : 1,
+		              p->stage == EPILOGUE_DROPOUT ? &attr->p : &attr->act_p, sizeof(float));
 	}
 }
 
@@ -94,22 +107,31 @@ static void range_back(struct hg__range *r)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__epilogue_attr attr = attr_of(c->node);
-	const struct hg__epilogue_args args = {.x = c->in[X], .b = c->in[B], .y = c->out, .then = hg__epilogue_of(c, &attr)};
+	const struct hg__epilogue_args args = {
+	    .x = c->in[X], .b = c->in[B], .y = c->out, .then = hg__epilogue_of(c, &attr)};
 	return c->k->epilogue(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
 	const struct hg__epilogue_attr attr = attr_of(c->node);
-	const struct hg__epilogue_back_args args = {
-	    .y = c->out, .dy = c->dout, .dx = c->din[X], .db = hg__epilogue_db(c->din[B], c->aux[DB]), .then = hg__epilogue_of(c, &attr)};
+	const struct hg__epilogue_back_args args = {.y = c->out,
+	                                            .dy = c->dout,
+	                                            .dx = c->din[X],
+	                                            .db = hg__epilogue_db(c->din[B], c->aux[DB]),
+	                                            .then = hg__epilogue_of(c, &attr)};
 	HG__TRY(c->k->epilogue_back(c->ctx, &args));
 	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
-	enum { NONE = 0, RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, ELU = 1 + HG__ACT_ELU };
+	enum {
+		NONE = 0,
+		RELU = 1 + HG__ACT_RELU,
+		LEAKY = 1 + HG__ACT_LEAKY_RELU,
+		ELU = 1 + HG__ACT_ELU
+	};
 	static const struct {
 		const char *what;
 		hg_status expect;

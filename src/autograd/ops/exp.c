@@ -4,7 +4,9 @@
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  exp f32, narrowed once: below 2^-25 a half is 0.
- * Range     0 < Y <= exp(max|X|): f16 holds it up to |X| <= 11.09; Y <= 1 where X is known not to be above 0: proved.
+ * Range
+ * 0 < Y <= exp(max|X|): f16 holds it up to |X| <= 11.09; Y <= 1 where X is known not to be above 0:
+ * proved.
  * Error     4 u32 Y (2 units in the last place), narrowed once.
  * Gradient  dX = Y dY from the stored Y, which f16 has to 11 bits;  max|dX| <= max|Y| max|dY|.
  * Cost      2 n d elements;  8 n d flops.
@@ -17,7 +19,8 @@ static void range(struct hg__range *r)
 	r->out = r->sign[0] < 0 ? 1.0 : exp(r->in[0]);
 	r->least_out = r->sign[0] > 0 ? 1.0 : exp(-r->in[0]);
 	r->sign_out = 1;
-	hg__because(r, r->sign[0] < 0 ? "exp of numbers below 0: at most 1" : "exp of |X| %.3g", r->in[0]);
+	hg__because(r, r->sign[0] < 0 ? "exp of numbers below 0: at most 1" : "exp of |X| %.3g",
+	            r->in[0]);
 }
 
 static void range_back(struct hg__range *r)

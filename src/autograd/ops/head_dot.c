@@ -1,20 +1,28 @@
 /* One inner product a head, or two with the same rows.
  *
- *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c],   S[i, h + k] = sum over c < d of X[i, k d + c] b[0, k d + c]
+ *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c],   S[i, h + k] = sum over c < d of
+ *         X[i, k d + c] b[0, k d + c]
  *
- * Shapes    X: [n, h d].  a: [1, h d].  b: [1, h d] or absent.  S: [n, h], [n, 2 h] with b, created.
+ * Shapes
+ * X: [n, h d].  a: [1, h d].  b: [1, h d] or absent.  S: [n, h], [n, 2 h] with b, created.
  * Dtypes    X, a, b, S: state.  Products and sums f32, narrowed once.
  * Range     max|S| <= d max|X| max(max|a|, max|b|).
  * Error     "sum narrowed once", depth d.
- * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],  da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c],
- *           db[0, k d + c] = sum over i of dS[i, h + k] X[i, k d + c];  max|dX| <= max|dS| (max|a| + max|b|),  max|da|, max|db| <= n max|dS| max|X|.
+ * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],  da[0, k d + c] =
+ * sum over i of dS[i, k] X[i, k d + c],
+ *           db[0, k d + c] = sum over i of dS[i, h + k] X[i, k d + c];  max|dX| <= max|dS|
+ *               (max|a| + max|b|),  max|da|, max|db| <= n max|dS| max|X|.
  * Cost      n h d + n h + h d elements, with b n h + h d more;  2 n h d flops, with b twice.
- * Errors    HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG heads < 1, X or a is missing;  HG_ERR_DTYPE.
- * Source    Velickovic et al. 2018: half of GAT's attention score, with b both halves. */
+ * Errors
+ * HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG heads < 1, X or
+ * a is missing;  HG_ERR_DTYPE. Source
+ * Velickovic et al. 2018: half of GAT's attention score, with b both halves. */
 #include "autograd/opkit.h"
 
 enum { X, A, B };
-enum { DA, DB }; /* f32 [1, h d], written backward: da and db before they are narrowed for an a or b that is no parameter */
+/* f32 [1, h d], written backward: da and db before they are narrowed for an a or b that is no
+ * parameter */
+enum { DA, DB };
 
 static int heads_of(const struct hg__node *node)
 {
@@ -47,7 +55,8 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	const double d = (double)(r->shape[X].cols / heads_of(r->node)), b = r->shape[B].present ? r->in[B] : 0.0;
+	const double d = (double)(r->shape[X].cols / heads_of(r->node)),
+	             b = r->shape[B].present ? r->in[B] : 0.0;
 	r->out = hg__bound_mul(d, hg__bound_mul(r->in[X], fmax(r->in[A], b)));
 	hg__because(r, "%.0f columns a head x |X| %.3g x |a| %.3g", d, r->in[X], fmax(r->in[A], b));
 }
@@ -56,12 +65,14 @@ static void range_back(struct hg__range *r)
 {
 	const double b = r->shape[B].present ? r->in[B] : 0.0;
 	r->din[X] = hg__bound_mul(r->dout, r->in[A] + b);
-	r->din[A] = r->din[B] = hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
+	r->din[A] = r->din[B] =
+	    hg__bound_mul((double)r->shape[X].rows, hg__bound_mul(r->dout, r->in[X]));
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__head_dot_args args = {.x = c->in[X], .a = c->in[A], .b = c->in[B], .s = c->out, .heads = heads_of(c->node)};
+	const struct hg__head_dot_args args = {
+	    .x = c->in[X], .a = c->in[A], .b = c->in[B], .s = c->out, .heads = heads_of(c->node)};
 	return c->k->head_dot(c->ctx, &args);
 }
 
@@ -132,7 +143,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
-	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost); /* of each element of S */
+	/* of each element of S */
+	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost);
 }
 
 const struct hg__op hg__op_head_dot = {

@@ -8,7 +8,8 @@
  * Error     "sum narrowed once", depth h + 1.
  * Gradient  dX[i, k d + c] = dY[i, c] / h;  max|dX| <= max|dY| / h.
  * Cost      n h d + n d elements;  n h d flops.
- * Errors    HG_ERR_SHAPE heads does not divide cols(X);  HG_ERR_ARG heads < 1, X is missing;  HG_ERR_DTYPE.
+ * Errors
+ * HG_ERR_SHAPE heads does not divide cols(X);  HG_ERR_ARG heads < 1, X is missing;  HG_ERR_DTYPE.
  * Source    Velickovic et al. 2018: the last layer of GAT. */
 #include "autograd/opkit.h"
 
@@ -52,7 +53,8 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__head_mean_args args = {.x = c->din[0], .y = c->dout, .heads = heads_of(c->node)};
+	const struct hg__head_mean_args args = {
+	    .x = c->din[0], .y = c->dout, .heads = heads_of(c->node)};
 	return c->k->head_mean_back(c->ctx, &args);
 }
 

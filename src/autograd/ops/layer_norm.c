@@ -1,21 +1,30 @@
 /* Normalisation of each row.
  *
- *     Y[i, :] = gamma (X[i, :] - mean[i]) / sqrt(var[i] + eps) + beta,   mean and biased variance of the row
+ *     Y[i, :] = gamma (X[i, :] - mean[i]) / sqrt(var[i] + eps) + beta,   mean and biased variance
+ *         of the row
  *
  * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Kept for backward: mean, rstd f32 [n, 1].
  * Dtypes    X, Y: state.  All else f32, narrowed once.
- * Range     |x - mean| rstd <= sqrt(d - 1) in every row, so max|Y| <= sqrt(d) max|gamma| + max|beta|: whatever X holds.
+ * Range
+ * |x - mean| rstd <= sqrt(d - 1) in every row, so max|Y| <= sqrt(d) max|gamma| + max|beta|:
+ * whatever X holds.
  * Error     mean, variance: gamma_d(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
- * Gradient  xhat = (X - mean) rstd, g = gamma dY:  dX = rstd (g - mean(g) - xhat mean(g xhat)) along the row,  dgamma = sum over rows of dY xhat,
- *           dbeta = sum over rows of dY.  max|dX| <= sqrt(d) max|gamma| max|dY| / sqrt(eps), as for batch_norm;  max|dgamma| <= n sqrt(d) max|dY|;  max|dbeta| <= n max|dY|.
+ * Gradient  xhat = (X - mean) rstd, g = gamma dY:  dX = rstd (g - mean(g) - xhat mean(g xhat))
+ * along the row,  dgamma = sum over rows of dY xhat,
+ *           dbeta = sum over rows of dY.  max|dX| <= sqrt(d) max|gamma| max|dY| / sqrt(eps), as for
+ *                                         batch_norm;  max|dgamma| <= n sqrt(d) max|dY|;
+ *                                         max|dbeta| <= n max|dY|.
  * Cost      2 n d elements (a row is read once into registers or cache);  8 n d flops.
- * Errors    HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand is missing, eps not positive.
- * Source    Ba, Kiros, Hinton 2016. */
+ * Errors
+ * HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand
+ * is missing, eps not positive. Source
+ * Ba, Kiros, Hinton 2016. */
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
-/* STATISTICS f32: mean of row i in element i, rstd in n + i.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else gives them room. */
+/* STATISTICS f32: mean of row i in element i, rstd in n + i.  GRADIENTS f32 [2, d]: dgamma, dbeta
+ * where nobody else gives them room. */
 enum { STATISTICS, GRADIENTS };
 
 static float eps_of(const struct hg__node *node)
@@ -38,7 +47,8 @@ static hg_status infer(struct hg__infer *s)
 	s->aux[STATISTICS] = hg__shape_of(2 * s->in[X].rows, 1, HG_F32);
 	s->aux[GRADIENTS] = hg__shape_of(2, s->in[X].cols, HG_F32);
 	s->grads = 1u << X | 1u << GAMMA | 1u << BETA;
-	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__BACK_AUX(GRADIENTS);
+	s->saves =
+	    HG__SAVE_IN(X) | HG__SAVE_IN(GAMMA) | HG__SAVE_AUX(STATISTICS) | HG__BACK_AUX(GRADIENTS);
 	return HG_OK;
 }
 
@@ -52,13 +62,16 @@ static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(sqrt((double)r->shape[X].cols), r->in[GAMMA]) + r->in[BETA];
 	hg__on_the_way(r, squares(r));
-	hg__because(r, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g", (long long)r->shape[X].cols, r->in[GAMMA], r->in[BETA]);
+	hg__because(r, "standardised: root of %lld columns x |gamma| %.3g + |beta| %.3g",
+	            (long long)r->shape[X].cols, r->in[GAMMA], r->in[BETA]);
 }
 
 static void range_back(struct hg__range *r)
 {
-	const double n = (double)r->shape[X].rows, d = (double)r->shape[X].cols, root = sqrt(d), rstd = 1.0 / sqrt((double)eps_of(r->node));
-	const double g = hg__bound_mul(r->in[GAMMA], r->dout), gamma = hg__gamma(d + 16.0, hg_dtype_get(HG_F32)->u);
+	const double n = (double)r->shape[X].rows, d = (double)r->shape[X].cols, root = sqrt(d),
+	             rstd = 1.0 / sqrt((double)eps_of(r->node));
+	const double g = hg__bound_mul(r->in[GAMMA], r->dout),
+	             gamma = hg__gamma(d + 16.0, hg_dtype_get(HG_F32)->u);
 	r->din[X] = hg__bound_mul((root + 2.0 * gamma) * rstd, g);
 	r->din[GAMMA] = hg__bound_mul(n * root, r->dout);
 	r->din[BETA] = hg__bound_mul(n, r->dout);
@@ -77,8 +90,13 @@ static struct hg__mat statistic(const struct hg__call *c, int64_t which)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__layer_norm_args args = {
-	    .x = c->in[X], .gamma = c->in[GAMMA], .beta = c->in[BETA], .y = c->out, .mean = statistic(c, 0), .rstd = statistic(c, 1), .eps = eps_of(c->node)};
+	const struct hg__layer_norm_args args = {.x = c->in[X],
+	                                         .gamma = c->in[GAMMA],
+	                                         .beta = c->in[BETA],
+	                                         .y = c->out,
+	                                         .mean = statistic(c, 0),
+	                                         .rstd = statistic(c, 1),
+	                                         .eps = eps_of(c->node)};
 	return c->k->layer_norm(c->ctx, &args);
 }
 
@@ -86,14 +104,15 @@ static hg_status backward(const struct hg__call *c)
 {
 	struct hg__mat none = c->in[X]; /* the shape of a gradient that nobody wants */
 	none.data = NULL;
-	const struct hg__layer_norm_back_args args = {.x = c->in[X],
-	                                              .gamma = c->in[GAMMA],
-	                                              .mean = statistic(c, 0),
-	                                              .rstd = statistic(c, 1),
-	                                              .dy = c->dout,
-	                                              .dx = c->din[X].data ? c->din[X] : none,
-	                                              .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
-	                                              .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1)};
+	const struct hg__layer_norm_back_args args = {
+	    .x = c->in[X],
+	    .gamma = c->in[GAMMA],
+	    .mean = statistic(c, 0),
+	    .rstd = statistic(c, 1),
+	    .dy = c->dout,
+	    .dx = c->din[X].data ? c->din[X] : none,
+	    .dgamma = c->din[GAMMA].data ? c->din[GAMMA] : hg__mat_row(c->aux[GRADIENTS], 0),
+	    .dbeta = c->din[BETA].data ? c->din[BETA] : hg__mat_row(c->aux[GRADIENTS], 1)};
 	return c->k->layer_norm_back(c->ctx, &args);
 }
 

@@ -22,9 +22,11 @@ static float slope_of(const struct hg__node *node)
 static hg_status infer(struct hg__infer *s)
 {
 	const float slope = slope_of(s->node);
-	HG__TRY(hg__want_attr(s, slope >= 0.0f && slope <= 1.0f, "slope", (double)slope, "0 <= slope <= 1"));
+	HG__TRY(hg__want_attr(s, slope >= 0.0f && slope <= 1.0f, "slope", (double)slope,
+	                      "0 <= slope <= 1"));
 	HG__TRY(act_infer(s));
-	s->saves = HG__SAVE_IN(0); /* its sign is that of Y, and where edge scores are X it can be made again from the nodes' */
+	/* its sign is that of Y, and where edge scores are X it can be made again from the nodes' */
+	s->saves = HG__SAVE_IN(0);
 	return HG_OK;
 }
 
@@ -48,7 +50,11 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__act_back_args args = {.act = HG__ACT_LEAKY_RELU, .p = slope_of(c->node), .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
+	const struct hg__act_back_args args = {.act = HG__ACT_LEAKY_RELU,
+	                                       .p = slope_of(c->node),
+	                                       .y = c->in[0],
+	                                       .dy = c->dout,
+	                                       .dx = c->din[0]};
 	return c->k->act_back(c->ctx, &args);
 }
 

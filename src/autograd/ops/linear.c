@@ -6,15 +6,18 @@
  * Dtypes    X, W, b, Y: state.  Products and sums f32, narrowed once.
  * Range     max|Y| <= k max|X| max|W| + max|b|.
  * Error     |Y - exact| <= E + u16 (|Y| + E) + eta16/2,  E = gamma_{k+1}(u32) (|X||W| + |b|).
- * Gradient  dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY.  max|dX| <= d max|dY| max|W|;  max|dW| <= n max|X| max|dY|;  max|db| <= n max|dY|.
- * Cost      2 n k d flops;  every matrix once.
- * Errors    HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Gradient  dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY.  max|dX| <= d max|dY| max|W|;
+ * max|dW| <= n max|X| max|dY|;  max|db| <= n max|dY|. Cost
+ * 2 n k d flops;  every matrix once.
+ * Errors
+ * HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
 enum { X, W, B };
-enum { DB }; /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+enum { DB };
 
 static hg_status infer(struct hg__infer *s)
 {
@@ -34,10 +37,13 @@ static hg_status infer(struct hg__infer *s)
 
 static void range(struct hg__range *r)
 {
-	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) + (r->shape[B].present ? r->in[B] : 0.0);
+	r->out = hg__bound_mul((double)r->shape[X].cols, hg__bound_mul(r->in[X], r->in[W])) +
+	         (r->shape[B].present ? r->in[B] : 0.0);
 	r->depth = hg__depth_dot(r->shape[X].dtype, (double)r->shape[X].cols) + 8.0;
-	hg__because(r, r->shape[B].present ? "%lld columns x |X| %.3g x |W| %.3g + |b| %.3g" : "%lld columns x |X| %.3g x |W| %.3g", (long long)r->shape[X].cols,
-	            r->in[X], r->in[W], r->in[B]);
+	hg__because(r,
+	            r->shape[B].present ? "%lld columns x |X| %.3g x |W| %.3g + |b| %.3g"
+	                                : "%lld columns x |X| %.3g x |W| %.3g",
+	            (long long)r->shape[X].cols, r->in[X], r->in[W], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)
@@ -53,22 +59,31 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__gemm_args args = {.a = c->in[X], .b = c->in[W], .c = c->out, .bias = c->in[B], .shift = c->shift[X] - c->shift_out};
+	const struct hg__gemm_args args = {.a = c->in[X],
+	                                   .b = c->in[W],
+	                                   .c = c->out,
+	                                   .bias = c->in[B],
+	                                   .shift = c->shift[X] - c->shift_out};
 	return c->k->gemm(c->ctx, &args);
 }
 
 static hg_status backward(const struct hg__call *c)
 {
 	if (c->din[X].data) { /* [n, d] [d, k] */
-		const struct hg__gemm_args args = {.a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
+		const struct hg__gemm_args args = {
+		    .a = c->dout, .b = c->in[W], .c = c->din[X], .trans_b = 1};
 		HG__TRY(c->k->gemm(c->ctx, &args));
 	}
 	if (!c->din[W].data)
 		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
 	/* [k, n] [n, d], and db beside it */
 	const int through_aux = c->din[B].data && c->din[B].dtype != HG_F32;
-	const struct hg__gemm_args args = {
-	    .a = c->in[X], .b = c->dout, .c = c->din[W], .sums = through_aux ? c->aux[DB] : c->din[B], .trans_a = 1, .shift = c->shift[X]};
+	const struct hg__gemm_args args = {.a = c->in[X],
+	                                   .b = c->dout,
+	                                   .c = c->din[W],
+	                                   .sums = through_aux ? c->aux[DB] : c->din[B],
+	                                   .trans_a = 1,
+	                                   .shift = c->shift[X]};
 	HG__TRY(c->k->gemm(c->ctx, &args));
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
 }
@@ -83,7 +98,9 @@ static int rescales(const struct hg__node *node)
 static size_t scratch(const struct hg__call *c)
 {
 	const int64_t n = c->in[X].rows, k = c->in[X].cols, d = c->out.cols;
-	const size_t need[] = {hg__gemm_bytes(n, d, k, c->ctx->threads), hg__gemm_bytes(n, k, d, c->ctx->threads), hg__gemm_bytes(k, d, n, c->ctx->threads)};
+	const size_t need[] = {hg__gemm_bytes(n, d, k, c->ctx->threads),
+	                       hg__gemm_bytes(n, k, d, c->ctx->threads),
+	                       hg__gemm_bytes(k, d, n, c->ctx->threads)};
 	size_t most = hg__reduction_scratch(c);
 	for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
 		most = need[i] > most ? need[i] : most;

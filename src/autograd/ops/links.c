@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph, const int *operand, int operands, const void *attr, size_t bytes)
+void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph,
+                   const int *operand, int operands, const void *attr, size_t bytes)
 {
 	struct hg__link *link = &links->link[links->count++];
 	*link = (struct hg__link){.node = {.op = op, .n_in = operands, .graph = graph}};
@@ -12,7 +13,8 @@ void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *g
 }
 
 /* What the rules of one link may use; before: the bound on what the link before it has made. */
-static struct hg__range range_of(const struct hg__range *r, const struct hg__links *links, const struct hg__link *link, double before)
+static struct hg__range range_of(const struct hg__range *r, const struct hg__links *links,
+                                 const struct hg__link *link, double before)
 {
 	static const struct hg__shape nothing = {0, 0, HG_F32, 0};
 	struct hg__range own = *r;
@@ -36,8 +38,10 @@ static void add_words(char *because, const char *words)
 	(void)snprintf(because + length, HG__BECAUSE - length, "%s%s", length ? "; " : "", words);
 }
 
-/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the other. What lies between is on the way; the longest sum of all is deepest. */
-static void bounds_of(struct hg__range *r, const struct hg__links *links, double bound[1 + MOST_LINKS], char *because)
+/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the
+ * other. What lies between is on the way; the longest sum of all is deepest. */
+static void bounds_of(struct hg__range *r, const struct hg__links *links,
+                      double bound[1 + MOST_LINKS], char *because)
 {
 	bound[0] = r->in[0]; /* of a chain without links; the first of others has nothing before it */
 	because[0] = 0;
@@ -59,7 +63,8 @@ void hg__links_range(struct hg__range *r, const struct hg__links *links)
 	r->out = bound[links->count];
 }
 
-/* A gradient on the way, as the next link gets it: rounded near 0, and where it is stored in f16, to a half. */
+/* A gradient on the way, as the next link gets it: rounded near 0, and where it is stored in f16,
+ * to a half. */
 static double between(struct hg__range *r, double bound, int half)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);

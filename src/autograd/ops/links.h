@@ -3,10 +3,11 @@
 
 #include "autograd/opkit.h"
 
-/* A node that does the work of a chain of ops, each on the result of the one before: its range rules are theirs, one after the other. What lies between is f32 and
- * needs no verdict. */
+/* A node that does the work of a chain of ops, each on the result of the one before: its range
+ * rules are theirs, one after the other. What lies between is f32 and needs no verdict. */
 
-enum { LINK_BEFORE = -1, LINK_NONE = -2 }; /* in the place of an operand: what the link before has made; nothing */
+/* in the place of an operand: what the link before has made; nothing */
+enum { LINK_BEFORE = -1, LINK_NONE = -2 };
 #define MOST_LINKS 5
 
 struct hg__link {
@@ -16,12 +17,15 @@ struct hg__link {
 struct hg__links {
 	struct hg__link link[MOST_LINKS];
 	int count;
-	int stored;             /* backward: the gradient of what comes before this link is stored in the state type; 0: none is */
+	/* backward: the gradient of what comes before this link is stored in the state type; 0: none
+	 * is */
+	int stored;
 	struct hg__shape shape; /* of what every link makes */
 };
 
 /* One link more. */
-void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph, const int *operand, int operands, const void *attr, size_t bytes);
+void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph,
+                   const int *operand, int operands, const void *attr, size_t bytes);
 
 /* r->out and r->depth, that of the deepest link; r->din of all operands. */
 void hg__links_range(struct hg__range *r, const struct hg__links *links);

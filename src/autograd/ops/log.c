@@ -4,8 +4,10 @@
  *
  * Shapes    X, Y: [n, d].
  * Dtypes    X, Y: state.  log f32, narrowed once.
- * Range     none from max|X| alone: log 0 is -infinity, and below 0 there is none (NaN). Where l <= X <= max|X| is known, l > 0: max(|log l|, |log max|X||).
- * Error     4 u32 |Y| (2 units in the last place), narrowed once.
+ * Range
+ * none from max|X| alone: log 0 is -infinity, and below 0 there is none (NaN). Where l <= X <=
+ * max|X| is known, l > 0: max(|log l|, |log max|X||). Error
+ * 4 u32 |Y| (2 units in the last place), narrowed once.
  * Gradient  dX = dY / X, from X: Y says little of it where X is near 1;  max|dX| <= max|dY| / l.
  * Cost      2 n d elements;  8 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
@@ -26,7 +28,9 @@ static void range(struct hg__range *r)
 	r->out = known ? fmax(fabs(low), fabs(high)) : (double)INFINITY;
 	r->least_out = known && low > 0.0 ? low : known && high < 0.0 ? -high : 0.0;
 	r->sign_out = known && low >= 0.0 ? 1 : known && high <= 0.0 ? -1 : 0;
-	hg__because(r, known ? "log of numbers from %.3g to %.3g" : "log of numbers that may be 0 or below it", r->least[0], r->in[0]);
+	hg__because(
+	    r, known ? "log of numbers from %.3g to %.3g" : "log of numbers that may be 0 or below it",
+	    r->least[0], r->in[0]);
 }
 
 static void range_back(struct hg__range *r)
@@ -43,7 +47,8 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__act_back_args args = {.act = HG__ACT_LOG, .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
+	const struct hg__act_back_args args = {
+	    .act = HG__ACT_LOG, .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
 	return c->k->act_back(c->ctx, &args);
 }
 

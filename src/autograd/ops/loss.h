@@ -3,8 +3,9 @@
 
 #include "autograd/opkit.h"
 
-/* What the losses share. Operands: 0 the model's result X [n, d], 1 labels or targets, 2 mask u8 [n, 1] or absent. The loss is f32 [1, 1]; kept for backward:
- * the number of rows (or elements) that count, f32 [1, 1]. */
+/* What the losses share. Operands: 0 the model's result X [n, d], 1 labels or targets, 2 mask u8
+ * [n, 1] or absent. The loss is f32 [1, 1]; kept for backward: the number of rows (or elements)
+ * that count, f32 [1, 1]. */
 
 /* After the loss has checked operands 0 and 1. */
 static inline hg_status loss_infer(struct hg__infer *s)
@@ -39,7 +40,12 @@ static inline hg_status pointwise_infer(struct hg__infer *s, const char *x, cons
 
 static inline hg_status pointwise_forward(const struct hg__call *c, hg__pointwise kind)
 {
-	const struct hg__pointwise_loss_args args = {.kind = kind, .x = c->in[0], .target = c->in[1], .mask = c->in[2], .loss = c->out, .count = c->aux[0]};
+	const struct hg__pointwise_loss_args args = {.kind = kind,
+	                                             .x = c->in[0],
+	                                             .target = c->in[1],
+	                                             .mask = c->in[2],
+	                                             .loss = c->out,
+	                                             .count = c->aux[0]};
 	return c->k->pointwise_loss(c->ctx, &args);
 }
 
@@ -47,8 +53,13 @@ static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwi
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__pointwise_loss_back_args args = {
-	    .kind = kind, .x = c->in[0], .target = c->in[1], .mask = c->in[2], .count = c->aux[0], .dloss = c->dout, .dx = c->din[0]};
+	const struct hg__pointwise_loss_back_args args = {.kind = kind,
+	                                                  .x = c->in[0],
+	                                                  .target = c->in[1],
+	                                                  .mask = c->in[2],
+	                                                  .count = c->aux[0],
+	                                                  .dloss = c->dout,
+	                                                  .dx = c->din[0]};
 	return c->k->pointwise_loss_back(c->ctx, &args);
 }
 
@@ -64,15 +75,18 @@ static inline double pointwise_elements(const struct hg__range *r)
 	return fmax(1.0, (double)r->shape[0].rows * (double)r->shape[0].cols);
 }
 
-/* A slope of the loss of one element times dL / q, which may underflow; a row that counts is `cols` elements that count. */
+/* A slope of the loss of one element times dL / q, which may underflow; a row that counts is `cols`
+ * elements that count. */
 static inline void pointwise_range_back(struct hg__range *r, double slope)
 {
-	const double share = r->shape[0].cols > 0 ? r->dout / (loss_rows(r) * (double)r->shape[0].cols) : 0.0;
+	const double share =
+	    r->shape[0].cols > 0 ? r->dout / (loss_rows(r) * (double)r->shape[0].cols) : 0.0;
 	hg__on_the_way(r, slope);
 	r->din[0] = share > 0.0 ? hg__bound_mul(slope, share + 0x1p-149) : 0.0;
 }
 
-static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__fill fill, struct hg__sample *s)
+static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__fill fill,
+                                   struct hg__sample *s)
 {
 	static const struct {
 		const char *what;
@@ -99,7 +113,8 @@ static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__f
 		hg__sample_integer(s, x->n, d);
 	else
 		hg__sample_normal(s, x->n, d, x->state);
-	hg__sample_add(s, x->n + rows[i].target_rows, d + rows[i].target_cols, target, rows[i].byte_target ? HG__FILL_MASK : fill, 1.0, 0);
+	hg__sample_add(s, x->n + rows[i].target_rows, d + rows[i].target_cols, target,
+	               rows[i].byte_target ? HG__FILL_MASK : fill, 1.0, 0);
 	if (rows[i].mask)
 		hg__sample_add(s, x->n + rows[i].mask_rows, 1, HG_U8, HG__FILL_MASK, 1.0, 0);
 	return 1;

@@ -1,12 +1,18 @@
 /* Reduction over the nodes of each graph of a batch.
  *
- *     Y[g, c] = sum, mean or maximum over the nodes i of graph g of X[i, c]        (0 if graph g is empty)
+ *     Y[g, c] = sum, mean or maximum over the nodes i of graph g of X[i, c]        (0 if graph g is
+ *         empty)
  *
- * Shapes    G: n nodes in b graphs.  X: [n, d].  Y: [b, d], created.  Kept for backward of the maximum: arg i32 [b, d], its place in the graph, -1 if none.
- * Dtypes    X, Y: state.  Sums and the division f32, narrowed once.
- * Range     max|Y| <= s max|X| for the sum, s nodes in the largest graph; max|Y| <= max|X| for mean and maximum: proved for every batch.
- * Error     "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
- * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first, else 0.  max|dX| <= max|dY|, of the mean / the size
+ * Shapes
+ * G: n nodes in b graphs.  X: [n, d].  Y: [b, d], created.  Kept for backward of the maximum: arg
+ * i32 [b, d], its place in the graph, -1 if none. Dtypes
+ * X, Y: state.  Sums and the division f32, narrowed once.
+ * Range
+ * max|Y| <= s max|X| for the sum, s nodes in the largest graph; max|Y| <= max|X| for mean and
+ * maximum: proved for every batch. Error
+ * "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
+ * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first,
+ * else 0.  max|dX| <= max|dY|, of the mean / the size
  *           of the smallest graph that has nodes.
  * Cost      n d + b d elements;  n d flops.
  * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such reduction.
@@ -23,9 +29,11 @@ static hg_reduce reduce_of(const struct hg__node *node)
 static hg_status infer(struct hg__infer *s)
 {
 	const hg_reduce reduce = reduce_of(s->node);
-	HG__TRY(hg__want_attr(s, (int)reduce >= HG_REDUCE_SUM && (int)reduce <= HG_REDUCE_MAX, "reduce", (double)reduce, "one of hg_reduce"));
+	HG__TRY(hg__want_attr(s, (int)reduce >= HG_REDUCE_SUM && (int)reduce <= HG_REDUCE_MAX, "reduce",
+	                      (double)reduce, "one of hg_reduce"));
 	HG__TRY(hg__want_state(s, 0, "X"));
-	HG__TRY(hg__want_equal(s, "X", "rows", s->in[0].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "X", "rows", s->in[0].rows, "graph", "rows",
+	                       hg_graph_rows(s->node->graph)));
 	const int64_t graphs = hg_graph_batch(s->node->graph);
 	s->out = hg__shape_of(graphs, s->in[0].cols, s->state);
 	s->grads = 1u;
@@ -41,18 +49,27 @@ static void range(struct hg__range *r)
 	const double gain = reduce_of(r->node) == HG_REDUCE_SUM ? (double)r->batch_max : 1.0;
 	r->out = hg__bound_mul(gain, r->in[0]);
 	hg__on_the_way(r, hg__bound_mul((double)r->batch_max, r->in[0]));
-	hg__because(r, gain > 1.0 ? "sum of at most %.0f nodes x |X| %.3g" : "%.0f x |X| %.3g: no larger than its largest term", gain, r->in[0]);
+	hg__because(r,
+	            gain > 1.0 ? "sum of at most %.0f nodes x |X| %.3g"
+	                       : "%.0f x |X| %.3g: no larger than its largest term",
+	            gain, r->in[0]);
 	r->depth = (double)r->batch_max + 8.0;
 }
 
 static void range_back(struct hg__range *r)
 {
-	r->din[0] = reduce_of(r->node) == HG_REDUCE_MEAN && r->batch_min > 0 ? r->dout / (double)r->batch_min : r->dout;
+	r->din[0] = reduce_of(r->node) == HG_REDUCE_MEAN && r->batch_min > 0
+	                ? r->dout / (double)r->batch_min
+	                : r->dout;
 }
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__readout_args args = {.ptr = c->batch_ptr, .x = c->in[0], .y = c->out, .arg = c->aux[0], .reduce = reduce_of(c->node)};
+	const struct hg__readout_args args = {.ptr = c->batch_ptr,
+	                                      .x = c->in[0],
+	                                      .y = c->out,
+	                                      .arg = c->aux[0],
+	                                      .reduce = reduce_of(c->node)};
 	return c->k->readout(c->ctx, &args);
 }
 
@@ -60,8 +77,12 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__readout_back_args args = {
-	    .ptr = c->batch_ptr, .id = c->batch_id, .dy = c->dout, .arg = c->aux[0], .dx = c->din[0], .reduce = reduce_of(c->node)};
+	const struct hg__readout_back_args args = {.ptr = c->batch_ptr,
+	                                           .id = c->batch_id,
+	                                           .dy = c->dout,
+	                                           .arg = c->aux[0],
+	                                           .dx = c->din[0],
+	                                           .reduce = reduce_of(c->node)};
 	return c->k->readout_back(c->ctx, &args);
 }
 

@@ -23,7 +23,8 @@ static inline hg_status row_backward(const struct hg__call *c, hg__row_reduce re
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__row_reduce_back_args args = {.reduce = reduce, .x = c->in[0], .dy = c->dout, .dx = c->din[0]};
+	const struct hg__row_reduce_back_args args = {
+	    .reduce = reduce, .x = c->in[0], .dy = c->dout, .dx = c->din[0]};
 	return c->k->row_reduce_back(c->ctx, &args);
 }
 
@@ -64,7 +65,8 @@ static inline int row_sample(int i, const struct hg__extent *x, struct hg__sampl
 	else if (rows[i].of == INTEGERS)
 		hg__sample_integer(s, x->n, x->d);
 	else
-		hg__sample_add(s, x->n, x->d + rows[i].wider, x->state, rows[i].fill, rows[i].scale, rows[i].of == FLOATS);
+		hg__sample_add(s, x->n, x->d + rows[i].wider, x->state, rows[i].fill, rows[i].scale,
+		               rows[i].of == FLOATS);
 	return 1;
 }
 

@@ -4,7 +4,8 @@
  *
  * Shapes    X: [n, d].  Y: [n, 1], created.
  * Dtypes    X, Y: state.  The sum and the division f32, narrowed once.
- * Range     a mean is no larger than its largest term: max|Y| <= max|X|, proved wherever f16 holds X.
+ * Range
+ * a mean is no larger than its largest term: max|Y| <= max|X|, proved wherever f16 holds X.
  * Error     "sum narrowed once", depth d + 1.
  * Gradient  dX[i, c] = dY[i] / d;  max|dX| <= max|dY| / d.
  * Cost      n d + n elements;  n d flops.

@@ -5,8 +5,11 @@
  * Shapes    X: [n, d].  Y: [n, 1], created.
  * Dtypes    X, Y: state.  Squares, sum and root f32, narrowed once; no square of a half leaves f32.
  * Range     max|Y| <= sqrt(d) max|X|; a square in f32 that underflows may be 2^-150 too large.
- * Error     half of "sum narrowed once", depth d + 1, relative to the squares; the root's rounding; narrowed once.
- * Gradient  dX[i, c] = (X[i, c] / Y[i]) dY[i], 0 where Y[i] is 0, with Y[i] made again in f32: no component is longer than its row, so max|dX| <= max|dY|; in f32, where
+ * Error
+ * half of "sum narrowed once", depth d + 1, relative to the squares; the root's rounding; narrowed
+ * once.
+ * Gradient  dX[i, c] = (X[i, c] / Y[i]) dY[i], 0 where Y[i] is 0, with Y[i] made again in f32: no
+ * component is longer than its row, so max|dX| <= max|dY|; in f32, where
  *           a square of 1.5 smallest subnormals is stored as 1 of them, 1.23 times that.
  * Cost      n d + n elements;  2 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
@@ -23,8 +26,10 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	const double d = (double)r->shape[0].cols;
-	const double lost = hg__underflow(r->shape[0].dtype, 1.0, 1.0); /* by the square of an f32, or too much */
-	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])), r->in[0] > 0.0 ? sqrt(d * (r->in[0] * r->in[0] + lost)) : 0.0);
+	/* by the square of an f32, or too much */
+	const double lost = hg__underflow(r->shape[0].dtype, 1.0, 1.0);
+	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])),
+	                   r->in[0] > 0.0 ? sqrt(d * (r->in[0] * r->in[0] + lost)) : 0.0);
 	r->least_out = sqrt(d * fmax(0.0, r->least[0] * r->least[0] - lost));
 	r->sign_out = 1;
 	hg__because(r, "root of %lld columns x |X| %.3g", (long long)r->shape[0].cols, r->in[0]);

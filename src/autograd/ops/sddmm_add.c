@@ -1,17 +1,24 @@
 /* Scores of edges as sums.
  *
- *     E[e, k] = f(A[i, k] + B[j, k])        for edge e = (i, j);  f(x) = x, or leaky: x where x > 0, else slope x,  0 <= slope <= 1
+ *     E[e, k] = f(A[i, k] + B[j, k])        for edge e = (i, j);  f(x) = x, or leaky: x where x >
+ *                                           0, else slope x,  0 <= slope <= 1
  *
- * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  B absent: A: [rows, 2 h], rows = cols, whose last h columns are B.
- * Dtypes    A, B, E: state.  The sum f32, narrowed once.
+ * Shapes
+ * G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  B absent: A:
+ * [rows, 2 h], rows = cols, whose last h columns are B. Dtypes
+ * A, B, E: state.  The sum f32, narrowed once.
  * Range     max|E| <= max|A| + max|B|.
  * Error     one rounding.
- * Gradient  dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k],  dB[j, k] = the same over the edges of column j;  f'(0) = slope. f' is found from
+ * Gradient  dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k],  dB[j, k] =
+ * the same over the edges of column j;  f'(0) = slope. f' is found from
  *           the nodes' numbers again: nothing is kept for an edge.
- *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column degree.
+ *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column
+ *                                                            degree.
  * Cost      3 m h elements of state, the CSR;  2 m h flops.
- * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
- * Source    Velickovic et al. 2018: the attention score of GAT, leaky with its leaky_relu. */
+ * Errors
+ * HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd
+ * or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph. Source
+ * Velickovic et al. 2018: the attention score of GAT, leaky with its leaky_relu. */
 #include "autograd/opkit.h"
 
 enum { A, B };
@@ -26,7 +33,8 @@ static struct hg__mat columns_of(struct hg__mat mat, int64_t k0, int64_t h)
 }
 
 /* A and B, or their gradients, wherever they are. */
-static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN], int64_t h, struct hg__mat side[2])
+static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN], int64_t h,
+                  struct hg__mat side[2])
 {
 	const int together = c->node->in[B] < 0;
 	side[A] = together ? columns_of(of[A], 0, h) : of[A];
@@ -44,20 +52,27 @@ static hg_status infer(struct hg__infer *s)
 {
 	const int64_t m = hg_graph_edges(s->node->graph);
 	const struct hg__sddmm_add_attr attr = attr_of(s->node);
-	HG__TRY(hg__want_attr(s, !attr.leaky || (attr.slope >= 0.0f && attr.slope <= 1.0f), "slope", (double)attr.slope, "0 <= slope <= 1"));
+	HG__TRY(hg__want_attr(s, !attr.leaky || (attr.slope >= 0.0f && attr.slope <= 1.0f), "slope",
+	                      (double)attr.slope, "0 <= slope <= 1"));
 	HG__TRY(hg__want_state(s, A, "a"));
-	HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "rows",
+	                       hg_graph_rows(s->node->graph)));
 	s->grads = 1u << A;
 	s->saves = HG__SAVE_IN(A);
 	if (!s->in[B].present) {
-		HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+		HG__TRY(hg__want_equal(s, "a", "rows", s->in[A].rows, "graph", "columns",
+		                       hg_graph_cols(s->node->graph)));
 		if (s->in[A].cols % 2)
-			return hg__infer_fail(s, HG_ERR_SHAPE, "a has %lld columns and b is missing, expected twice as many as the edges get", (long long)s->in[A].cols);
+			return hg__infer_fail(
+			    s, HG_ERR_SHAPE,
+			    "a has %lld columns and b is missing, expected twice as many as the edges get",
+			    (long long)s->in[A].cols);
 		s->out = hg__shape_of(m, s->in[A].cols / 2, s->state);
 		return HG_OK;
 	}
 	HG__TRY(hg__want_state(s, B, "b"));
-	HG__TRY(hg__want_equal(s, "b", "rows", s->in[B].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "b", "rows", s->in[B].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
 	HG__TRY(hg__want_equal(s, "b", "columns", s->in[B].cols, "a", "columns", s->in[A].cols));
 	s->out = hg__shape_of(m, s->in[A].cols, s->state);
 	s->grads |= 1u << B;
@@ -68,7 +83,8 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[A] + (r->shape[B].present ? r->in[B] : r->in[A]);
-	hg__because(r, "|a_dst| %.3g + |a_src| %.3g", r->in[A], r->shape[B].present ? r->in[B] : r->in[A]);
+	hg__because(r, "|a_dst| %.3g + |a_src| %.3g", r->in[A],
+	            r->shape[B].present ? r->in[B] : r->in[A]);
 }
 
 static void range_back(struct hg__range *r)
@@ -83,7 +99,12 @@ static hg_status forward(const struct hg__call *c)
 	const struct hg__sddmm_add_attr attr = attr_of(c->node);
 	struct hg__mat side[2];
 	sides(c, c->in, c->out.cols, side);
-	const struct hg__sddmm_add_args args = {.csr = c->csr, .a = side[A], .b = side[B], .e = c->out, .leaky = attr.leaky, .slope = attr.slope};
+	const struct hg__sddmm_add_args args = {.csr = c->csr,
+	                                        .a = side[A],
+	                                        .b = side[B],
+	                                        .e = c->out,
+	                                        .leaky = attr.leaky,
+	                                        .slope = attr.slope};
 	return c->k->sddmm_add(c->ctx, &args);
 }
 
@@ -136,7 +157,17 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"a has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
 	    {"b has a row too many", HG_ERR_SHAPE, 0, 0, 1, 0, 0, 0, 0, 0, {0, 0.0f}},
 	    {"b has a column too many", HG_ERR_SHAPE, 0, 0, 0, 1, 0, 0, 0, 0, {0, 0.0f}},
-	    {"a and b in one, an odd number of columns", HG_ERR_SHAPE, 0, 0, 0, 0, 0, 0, 1, 1, {0, 0.0f}},
+	    {"a and b in one, an odd number of columns",
+	     HG_ERR_SHAPE,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     1,
+	     1,
+	     {0, 0.0f}},
 	    {"a of integers", HG_ERR_DTYPE, 0, 0, 0, 0, 1, 0, 0, 0, {0, 0.0f}},
 	    {"no graph", HG_ERR_ARG, 0, 0, 0, 0, 0, 1, 0, 0, {0, 0.0f}},
 	};
@@ -148,7 +179,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	if (rows[i].integer)
 		hg__sample_integer(s, x->n, h);
 	else
-		hg__sample_normal(s, x->n + rows[i].a_rows, (rows[i].together ? 2 : 1) * h + rows[i].a_cols, x->state);
+		hg__sample_normal(s, x->n + rows[i].a_rows, (rows[i].together ? 2 : 1) * h + rows[i].a_cols,
+		                  x->state);
 	if (!rows[i].together)
 		hg__sample_normal(s, x->n + rows[i].b_rows, h + rows[i].b_cols, x->state);
 	return 1;

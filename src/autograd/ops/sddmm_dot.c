@@ -2,14 +2,20 @@
  *
  *     E[e, k] = scale * sum over c in head k of A[i, c] B[j, c]        for edge e = (i, j)
  *
- * Shapes    G: [rows, cols], m edges.  A: [rows, d].  B: [cols, d].  heads divides d.  E: [m, heads], created.
+ * Shapes
+ * G: [rows, cols], m edges.  A: [rows, d].  B: [cols, d].  heads divides d.  E: [m, heads],
+ * created.
  * Dtypes    A, B, E: state.  Products and sums f32, narrowed once.
  * Range     max|E| <= |scale| (d/heads) max|A| max|B|.
  * Error     "sum narrowed once", depth hg__depth_dot(d/heads) + 1.
- * Gradient  dA[i, c] = scale * sum over e = (i, j) of dE[e, head] B[j, c],  dB the same on the transpose: spmm with dE as weights.
- *           max|dA| <= |scale| D max|dE| max|B|, D the largest row degree;  max|dB| with A and the largest column degree.
+ * Gradient  dA[i, c] = scale * sum over e = (i, j) of dE[e, head] B[j, c],  dB the same on the
+ * transpose: spmm with dE as weights.
+ *           max|dA| <= |scale| D max|dE| max|B|, D the largest row degree;  max|dB| with A and the
+ *               largest column degree.
  * Cost      2 m d elements of state, m heads results, the CSR;  2 m d flops.
- * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), heads does not divide d;  HG_ERR_DTYPE;
+ * Errors
+ * HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), heads does not divide d;
+ * HG_ERR_DTYPE;
  *           HG_ERR_ARG no graph, heads < 1, scale not finite.
  * Source    Vaswani et al. 2017, on the edges of a graph. */
 #include "autograd/opkit.h"
@@ -30,8 +36,10 @@ static hg_status infer(struct hg__infer *s)
 	HG__TRY(hg__want_attr(s, isfinite(attr.scale), "scale", (double)attr.scale, "a finite number"));
 	HG__TRY(hg__want_state(s, A, "A"));
 	HG__TRY(hg__want_state(s, B, "B"));
-	HG__TRY(hg__want_equal(s, "A", "rows", s->in[A].rows, "graph", "rows", hg_graph_rows(s->node->graph)));
-	HG__TRY(hg__want_equal(s, "B", "rows", s->in[B].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "A", "rows", s->in[A].rows, "graph", "rows",
+	                       hg_graph_rows(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "B", "rows", s->in[B].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
 	HG__TRY(hg__want_equal(s, "B", "columns", s->in[B].cols, "A", "columns", s->in[A].cols));
 	HG__TRY(hg__want_heads(s, attr.heads, A, "A"));
 	s->out = hg__shape_of(hg_graph_edges(s->node->graph), attr.heads, s->state);
@@ -43,7 +51,8 @@ static hg_status infer(struct hg__infer *s)
 /* scale times a sum of so many products a b. */
 static double scaled(struct hg__range *r, double terms, double a, double b)
 {
-	const double scale = fabs((double)attr_of(r->node).scale), sum = hg__bound_mul(terms, hg__bound_mul(a, b));
+	const double scale = fabs((double)attr_of(r->node).scale),
+	             sum = hg__bound_mul(terms, hg__bound_mul(a, b));
 	hg__on_the_way(r, sum);
 	return sum > 0.0 ? scale * (sum + hg__underflow(r->shape[A].dtype, terms, 1.0)) : 0.0;
 }
@@ -54,7 +63,8 @@ static void range(struct hg__range *r)
 	const double columns = (double)(r->shape[A].cols / attr.heads);
 	r->out = scaled(r, columns, r->in[A], r->in[B]);
 	r->depth = hg__depth_dot(r->shape[A].dtype, columns) + 8.0;
-	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g", fabs((double)attr.scale), columns, r->in[A], r->in[B]);
+	hg__because(r, "|scale| %.3g x %.0f columns a head x |A| %.3g x |B| %.3g",
+	            fabs((double)attr.scale), columns, r->in[A], r->in[B]);
 }
 
 static void range_back(struct hg__range *r)
@@ -66,7 +76,12 @@ static void range_back(struct hg__range *r)
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__sddmm_dot_attr attr = attr_of(c->node);
-	const struct hg__sddmm_dot_args args = {.csr = c->csr, .a = c->in[A], .b = c->in[B], .e = c->out, .heads = attr.heads, .scale = attr.scale};
+	const struct hg__sddmm_dot_args args = {.csr = c->csr,
+	                                        .a = c->in[A],
+	                                        .b = c->in[B],
+	                                        .e = c->out,
+	                                        .heads = attr.heads,
+	                                        .scale = attr.scale};
 	return c->k->sddmm_dot(c->ctx, &args);
 }
 
@@ -91,7 +106,8 @@ static hg_status backward(const struct hg__call *c)
 
 static size_t scratch(const struct hg__call *c)
 {
-	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT, c->out.cols == 1 ? c->out.dtype : HG_DTYPE_COUNT);
+	return hg__aggregate_scratch(c, c->in[0].cols, HG_DTYPE_COUNT,
+	                             c->out.cols == 1 ? c->out.dtype : HG_DTYPE_COUNT);
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -132,7 +148,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	const double gathered = (double)c->csr.m * (double)c->in[A].cols;
-	cost->bytes = 2.0 * gathered * (double)hg_dtype_size(c->in[A].dtype) + hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr);
+	cost->bytes = 2.0 * gathered * (double)hg_dtype_size(c->in[A].dtype) + hg__mat_bytes(&c->out) +
+	              hg__csr_bytes(&c->csr);
 	cost->flops = 2.0 * gathered;
 }
 

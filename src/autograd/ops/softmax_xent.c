@@ -1,18 +1,24 @@
 /* Cross-entropy of a softmax, the mean over the rows that count.
  *
- *     L = 1/q * sum over rows i that count of (log(sum over c of exp(X[i, c])) - X[i, label_i]),   q their number;  L = 0 if q = 0
+ *     L = 1/q * sum over rows i that count of (log(sum over c of exp(X[i, c])) - X[i, label_i]),
+ *         q their number;  L = 0 if q = 0
  *
  * A row counts if its label is not negative and its mask is not 0.
  *
- * Shapes    X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for backward: q f32 [1, 1].
- * Dtypes    X: state.  label: i32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
+ * Shapes
+ * X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for
+ * backward: q f32 [1, 1]. Dtypes
+ * X: state.  label: i32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
  * Range     0 <= L <= 2 max|X| + log(d).  L is not narrowed.
  * Error     gamma_{n + d + 6}(u32) (2 max|X| + log(d)).
- * Gradient  dX[i, c] = (softmax(X)[i, c] - [c = label_i]) dL / q for rows that count, else 0;  max|dX| <= |dL| / q, with q of the labels and the mask if they are
+ * Gradient  dX[i, c] = (softmax(X)[i, c] - [c = label_i]) dL / q for rows that count, else 0;
+ * max|dX| <= |dL| / q, with q of the labels and the mask if they are
  *           constant, else with q >= 1, where anything counts.
  * Cost      n d elements, 5 n bytes of labels and masks;  6 n d flops.
- * Errors    HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.  A label >= d: HG_ERR_RANGE when compiled.
- * Source    - */
+ * Errors
+ * HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * A label >= d: HG_ERR_RANGE when compiled. Source
+ * - */
 #include "autograd/ops/loss.h"
 
 enum { X, LABEL, MASK };
@@ -42,7 +48,11 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__softmax_xent_args args = {.x = c->in[X], .label = c->in[LABEL], .mask = c->in[MASK], .loss = c->out, .count = c->aux[0]};
+	const struct hg__softmax_xent_args args = {.x = c->in[X],
+	                                           .label = c->in[LABEL],
+	                                           .mask = c->in[MASK],
+	                                           .loss = c->out,
+	                                           .count = c->aux[0]};
 	return c->k->softmax_xent(c->ctx, &args);
 }
 
@@ -50,8 +60,12 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[X].data)
 		return HG_OK;
-	const struct hg__softmax_xent_back_args args = {
-	    .x = c->in[X], .label = c->in[LABEL], .mask = c->in[MASK], .count = c->aux[0], .dloss = c->dout, .dx = c->din[X]};
+	const struct hg__softmax_xent_back_args args = {.x = c->in[X],
+	                                                .label = c->in[LABEL],
+	                                                .mask = c->in[MASK],
+	                                                .count = c->aux[0],
+	                                                .dloss = c->dout,
+	                                                .dx = c->din[X]};
 	return c->k->softmax_xent_back(c->ctx, &args);
 }
 

@@ -45,11 +45,13 @@ static hg_status infer(struct hg__infer *s)
 		                       "columns", hg_graph_cols(s->node->graph)));
 	HG__TRY(hg__want_attr(s, isfinite(attr.alpha), "alpha", (double)attr.alpha, "a finite number"));
 	HG__TRY(hg__want_state(s, X, "X"));
-	HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
 	if (s->in[W].present) {
 		const int64_t heads = s->in[W].cols;
 		HG__TRY(hg__want_state(s, W, "edge_weight"));
-		HG__TRY(hg__want_equal(s, "edge_weight", "rows", s->in[W].rows, "graph", "edges", hg_graph_edges(s->node->graph)));
+		HG__TRY(hg__want_equal(s, "edge_weight", "rows", s->in[W].rows, "graph", "edges",
+		                       hg_graph_edges(s->node->graph)));
 		HG__TRY(hg__want_heads(s, heads <= INT32_MAX ? (int)heads : 0, X, "X"));
 	}
 	s->out = hg__shape_of(hg_graph_rows(s->node->graph), s->in[X].cols, s->state);
@@ -58,12 +60,14 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* Largest sum of |r_i s_j| over the edges of a row (of a column) whose degree is at most D: D^p, p by norm. For BOTH: D(i) * 1/sqrt(D(i)) at s_j <= 1. */
+/* Largest sum of |r_i s_j| over the edges of a row (of a column) whose degree is at most D: D^p, p
+ * by norm. For BOTH: D(i) * 1/sqrt(D(i)) at s_j <= 1. */
 static const double row_power[HG_NORMS] = {1.0, 1.0, 0.0, 0.5, 0.5};
 /* IN scales a column by the degree of its row, which says nothing of how long the column is. */
 static const double col_power[HG_NORMS] = {1.0, 0.0, 1.0, 0.5, 1.0};
 
-/* N of the rows and of the columns: measured on the graph's own entries, or from degrees where an operand takes their place. */
+/* N of the rows and of the columns: measured on the graph's own entries, or from degrees where an
+ * operand takes their place. */
 static double row_norm(const struct hg__range *r)
 {
 	const hg_norm norm = attr_of(r->node).norm;
@@ -97,7 +101,8 @@ static int rounds_first(const struct hg__range *r)
 /* Tensor cores may make sums of unit weights. */
 static double depth_of(const struct hg__range *r, double terms)
 {
-	const int unit = r->shape[X].dtype == HG_F16 && !r->shape[W].present && !hg_graph_is_weighted(r->node->graph);
+	const int unit = r->shape[X].dtype == HG_F16 && !r->shape[W].present &&
+	                 !hg_graph_is_weighted(r->node->graph);
 	return (unit ? hg__depth_tiles(terms) : terms) + 8.0;
 }
 
@@ -107,19 +112,26 @@ static double entry_of(const struct hg__range *r, double w, double sum)
 	return !r->shape[W].present && hg_graph_is_weighted(r->node->graph) ? sum : w;
 }
 
-/* alpha r_i times sums of terms of at most |x|: the bound, and what lies on the way to it. In f16 arithmetic rounding near 0 adds 2^-25 each (hg__bound_sum_f16): to a
- * weight, a factor s_j, their product, and that with x, all <= 1 + 2 |x| + |w x| times, to a scaled batch, and to alpha r_i if it is small. */
+/* alpha r_i times sums of terms of at most |x|: the bound, and what lies on the way to it. In f16
+ * arithmetic rounding near 0 adds 2^-25 each (hg__bound_sum_f16): to a weight, a factor s_j, their
+ * product, and that with x, all <= 1 + 2 |x| + |w x| times, to a scaled batch, and to alpha r_i if
+ * it is small. */
 static double bound_sums(struct hg__range *r, const struct sums *s, double x)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), half = 0x1p-25;
 	const double near_zero = half * (s->terms * (1.0 + 2.0 * x) + hg__bound_mul(s->mass, x));
-	const double first = rounds_first(r) ? half * s->mass : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
+	const double first = rounds_first(r)
+	                         ? half * s->mass
+	                         : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
 	r->terms = (int64_t)s->terms;
-	if (alpha >= hg_dtype_get(HG_F16)->overflow) /* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
+	/* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
+	if (alpha >= hg_dtype_get(HG_F16)->overflow)
 		r->term = INFINITY;
-	else { /* (w s_j) x, each product and factor rounded, is no more than w x rounded, since s_j <= 1 */
+	else {
+		/* (w s_j) x, each product and factor rounded, is no more than w x rounded: s_j <= 1. */
 		r->term = hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
-		r->whole = (hg__bound_mul(s->mass, x) + near_zero) * (1.0 + hg__gamma(6.0, 0x1p-11)) * hg__growth_f16(s->terms);
+		r->whole = (hg__bound_mul(s->mass, x) + near_zero) * (1.0 + hg__gamma(6.0, 0x1p-11)) *
+		           hg__growth_f16(s->terms);
 	}
 	hg__on_the_way(r, hg__bound_mul(s->mass, x));
 	if (x == 0.0 || s->mass == 0.0)
@@ -132,14 +144,18 @@ static void range(struct hg__range *r)
 {
 	const int operand = r->shape[W].present;
 	const double w = operand ? r->in[W] : 1.0, degree = (double)r->facts.max_row_degree;
-	const struct sums s = {.terms = degree,
-	                       .mass = operand ? fmin(hg__bound_mul(degree, w), r->sum[W]) : r->facts.max_row_sum,
-	                       .entry = entry_of(r, w, r->facts.max_row_sum),
-	                       .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r)}; /* r_i, s_j <= 1 */
+	const struct sums s = {
+	    .terms = degree,
+	    .mass = operand ? fmin(hg__bound_mul(degree, w), r->sum[W]) : r->facts.max_row_sum,
+	    .entry = entry_of(r, w, r->facts.max_row_sum),
+	    /* r_i, s_j <= 1 */
+	    .norm = operand ? fmin(hg__bound_mul(row_norm(r), w), r->sum[W]) : row_norm(r)};
 	r->out = bound_sums(r, &s, r->in[X]);
 	r->depth = depth_of(r, degree);
-	hg__because(r, operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g" : "|alpha| %.3g x row sums %.3g x |X| %.3g", fabs((double)attr_of(r->node).alpha),
-	            s.norm, r->in[X]);
+	hg__because(r,
+	            operand ? "|alpha| %.3g x row sums of |w| %.3g x |X| %.3g"
+	                    : "|alpha| %.3g x row sums %.3g x |X| %.3g",
+	            fabs((double)attr_of(r->node).alpha), s.norm, r->in[X]);
 }
 
 static void range_back(struct hg__range *r)
@@ -154,13 +170,17 @@ static void range_back(struct hg__range *r)
 	r->depth_in[X] = depth_of(r, degree);
 	if (!operand || r->shape[W].cols == 0)
 		return;
-	const double columns = (double)(r->shape[X].cols / r->shape[W].cols), dot = hg__bound_mul(columns, hg__bound_mul(r->in[X], r->dout));
+	const double columns = (double)(r->shape[X].cols / r->shape[W].cols),
+	             dot = hg__bound_mul(columns, hg__bound_mul(r->in[X], r->dout));
 	hg__on_the_way(r, dot);
-	r->din[W] = hg__bound_mul(fabs((double)attr_of(r->node).alpha), dot > 0.0 ? dot + hg__underflow(r->shape[X].dtype, columns, 1.0) : 0.0);
+	r->din[W] =
+	    hg__bound_mul(fabs((double)attr_of(r->node).alpha),
+	                  dot > 0.0 ? dot + hg__underflow(r->shape[X].dtype, columns, 1.0) : 0.0);
 	r->depth_in[W] = hg__depth_dot(r->shape[X].dtype, columns) + 8.0;
 }
 
-/* The graph's own weights: f32 wherever sums are, so that they are not rounded at all; f16 for arithmetic in f16. */
+/* The graph's own weights: f32 wherever sums are, so that they are not rounded at all; f16 for
+ * arithmetic in f16. */
 static hg_dtype weight_dtype(const struct hg__call *c)
 {
 	return c->node->accumulate == HG_ACC_F32 ? HG_F32 : c->in[X].dtype;
@@ -188,8 +208,10 @@ hg_status hg__spmm_prepare(const struct hg__call *c)
 	return hg__graph_norm(c->node->graph, attr_of(c->node).norm, &row_scale, &col_scale);
 }
 
-/* Scaling the columns' features once instead of on every edge is exact but for one rounding. In f16 that rounding is absolute where s X < 2^-14: with s =
- * 1/sqrt(d) a feature must be below 2^-14 sqrt(d) for it; with s = 1/d it is often, and terms that would vanish one by one count in a sum. */
+/* Scaling the columns' features once instead of on every edge is exact but for one rounding. In f16
+ * that rounding is absolute where s X < 2^-14: with s = 1/sqrt(d) a feature must be below 2^-14
+ * sqrt(d) for it; with s = 1/d it is often, and terms that would vanish one by one count in a
+ * sum. */
 static int scale_first(const struct hg__call *c)
 {
 	const hg_norm norm = attr_of(c->node).norm;
@@ -199,15 +221,20 @@ static int scale_first(const struct hg__call *c)
 hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
-	struct hg__aggregate a = {
-	    .csr = &c->csr, .x = c->in[X], .y = c->out, .alpha = hg__rescaled(c, X, attr.alpha), .scale_first = scale_first(c), .ending = ending};
+	struct hg__aggregate a = {.csr = &c->csr,
+	                          .x = c->in[X],
+	                          .y = c->out,
+	                          .alpha = hg__rescaled(c, X, attr.alpha),
+	                          .scale_first = scale_first(c),
+	                          .ending = ending};
 	HG__TRY(weights(c, &a.w));
 	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
 	a.heads = (int)a.w.cols;
 	return hg__aggregate(c, &a);
 }
 
-hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy, const struct hg__ending *ending)
+hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
+                            const struct hg__ending *ending)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
 	const float *row_scale = NULL, *col_scale = NULL;
@@ -252,8 +279,11 @@ static hg_status backward(const struct hg__call *c)
 size_t hg__spmm_scratch(const struct hg__call *c)
 {
 	const hg_dtype own = hg_graph_is_weighted(c->node->graph) ? weight_dtype(c) : HG_DTYPE_COUNT;
-	const hg_dtype weight = c->node->in[W] < 0 ? own : c->in[W].cols == 1 ? c->in[W].dtype : HG_DTYPE_COUNT;
-	return hg__aggregate_scratch(c, c->in[X].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT, weight);
+	const hg_dtype weight = c->node->in[W] < 0   ? own
+	                        : c->in[W].cols == 1 ? c->in[W].dtype
+	                                             : HG_DTYPE_COUNT;
+	return hg__aggregate_scratch(c, c->in[X].cols, scale_first(c) ? c->in[X].dtype : HG_DTYPE_COUNT,
+	                             weight);
 }
 
 /* Scaled first or edge by edge is the same but for roundings. */
@@ -332,7 +362,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	const double gathered = (double)c->csr.m * (double)c->in[X].cols;
-	cost->bytes = gathered * (double)hg_dtype_size(c->in[X].dtype) + hg__mat_bytes(&c->out) + hg__csr_bytes(&c->csr) + hg__mat_bytes(&c->in[W]);
+	cost->bytes = gathered * (double)hg_dtype_size(c->in[X].dtype) + hg__mat_bytes(&c->out) +
+	              hg__csr_bytes(&c->csr) + hg__mat_bytes(&c->in[W]);
 	cost->flops = 2.0 * gathered;
 }
 
@@ -357,7 +388,8 @@ const struct hg__op hg__op_spmm = {
     .probe = probe,
 };
 
-hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm, float alpha)
+hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm,
+               float alpha)
 {
 	const hg_var in[] = {x, edge_weight};
 	const struct hg__spmm_attr attr = {norm, alpha};

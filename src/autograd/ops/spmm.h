@@ -3,7 +3,8 @@
 
 #include "autograd/opkit.h"
 
-/* What spmm and spmm_epilogue have in common. X is operand 0, w is operand 1, and struct hg__spmm_attr comes first among the constants. */
+/* What spmm and spmm_epilogue have in common. X is operand 0, w is operand 1, and struct
+ * hg__spmm_attr comes first among the constants. */
 enum { SPMM_X, SPMM_W };
 
 HG_NODISCARD hg_status hg__spmm_prepare(const struct hg__call *c);
@@ -13,6 +14,7 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost);
 /* Y, with an ending or NULL. */
 HG_NODISCARD hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending);
 /* dX, with an ending or NULL, and dw, where they are wanted; dy: of what the aggregation gave. */
-HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy, const struct hg__ending *ending);
+HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
+                                         const struct hg__ending *ending);
 
 #endif

@@ -1,25 +1,39 @@
-/* An aggregation and what follows it, in one pass: the tape puts it in the place of such chains when it compiles (fuse.c), where sums are f32.
+/* An aggregation and what follows it, in one pass: the tape puts it in the place of such chains
+ * when it compiles (fuse.c), where sums are f32.
  *
  *     Y = dropout(f(alpha r_i sum over e = (i, j) of w_e s_j X[j, c] + (1 + eps) Z + b))
  *
- * with r, s, w, alpha of spmm; f: relu, leaky_relu, elu or none. Z may be X itself (self: GIN). eps absent: 0. Each part but the sum may be absent.
+ * with r, s, w, alpha of spmm; f: relu, leaky_relu, elu or none. Z may be X itself (self: GIN). eps
+ * absent: 0. Each part but the sum may be absent.
  *
- * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h] or absent.  Z: [rows, d] or absent.  eps: [1, 1] or absent.  b: [1, d] or absent.  Y: [rows, d], created.
- * Dtypes    X, w, Z, b, Y: state.  eps: f32.  All between them f32, narrowed once: a chain of k ops narrows k times.
+ * Shapes
+ * G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h] or absent.  Z: [rows, d] or absent.  eps:
+ * [1, 1] or absent.  b: [1, d] or absent.  Y: [rows, d], created. Dtypes
+ * X, w, Z, b, Y: state.  eps: f32.  All between them f32, narrowed once: a chain of k ops narrows k
+ * times.
  * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
- * Error     spmm's before its narrowing, then the parts' f32 errors, narrowed once. Where |f's X| is within its error of 0, or so small that Y is 0 in f16, f' may be that of
- *           the other side. In f32 state the same bits as op by op, but for elu's gradient behind dropout, and for the order in which gradients of a value
- *           with three uses or more are added.
- * Gradient  dS = f'(Y) dropout(dY), narrowed once, as epilogue's;  db = its column sums in f32;  then spmm's dX and dw from dS;  dZ = (1 + eps) dS,  deps = sum of dS Z.
+ * Error
+ * spmm's before its narrowing, then the parts' f32 errors, narrowed once. Where |f's X| is within
+ * its error of 0, or so small that Y is 0 in f16, f' may be that of
+ *           the other side. In f32 state the same bits as op by op, but for elu's gradient behind
+ *           dropout, and for the order in which gradients of a value with three uses or more are
+ *           added.
+ * Gradient  dS = f'(Y) dropout(dY), narrowed once, as epilogue's;  db = its column sums in f32;
+ * then spmm's dX and dw from dS;  dZ = (1 + eps) dS,  deps = sum of dS Z.
  *           self: dX = alpha s_j sum of w r_i dS + (1 + eps) dS, one aggregation with an ending.
- * Cost      spmm's, n d elements of Z, d of b forward;  3 n d more backward where there is an f or dropout.
- * Errors    spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;  HG_ERR_ARG eps without Z, self with Z, a constant outside the range of its part.
- * Source    - */
+ * Cost
+ * spmm's, n d elements of Z, d of b forward;  3 n d more backward where there is an f or dropout.
+ * Errors
+ * spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;  HG_ERR_ARG eps
+ * without Z, self with Z, a constant outside the range of its part. Source
+ * - */
 #include "autograd/ops/epilogue.h"
 #include "autograd/ops/spmm.h"
 
 enum { X = SPMM_X, W = SPMM_W, Z, EPS, B };
-enum { DB, DS }; /* f32 [1, d]: db before it is narrowed for a b that is no parameter.  dS [rows, d], where it is not dY */
+/* f32 [1, d]: db before it is narrowed for a b that is no parameter.  dS [rows, d], where it is not
+ * dY */
+enum { DB, DS };
 
 static struct hg__spmm_epilogue_attr attr_of(const struct hg__node *node)
 {
@@ -35,7 +49,8 @@ static int alters(const struct hg__epilogue_attr *then)
 
 static hg_status infer_self(struct hg__infer *s, int self)
 {
-	HG__TRY(hg__want_attr(s, self == 0 || (self == 1 && !s->in[Z].present), "self", (double)self, "0, or 1 without Z"));
+	HG__TRY(hg__want_attr(s, self == 0 || (self == 1 && !s->in[Z].present), "self", (double)self,
+	                      "0, or 1 without Z"));
 	if (self)
 		HG__TRY(hg__want_equal(s, "X", "rows", s->in[X].rows, "Y", "rows", s->out.rows));
 	if (s->in[Z].present) {
@@ -80,7 +95,8 @@ static struct hg__links links_of(const struct hg__range *r)
 	const struct hg__spmm_epilogue_attr attr = attr_of(r->node);
 	const int z = attr.self ? X : Z;
 	const int edges[] = {X, r->shape[W].present ? W : LINK_NONE}, sum[] = {z, LINK_BEFORE, EPS};
-	struct hg__links links = {.shape = hg__shape_of(hg_graph_rows(r->node->graph), r->shape[X].cols, r->shape[X].dtype)};
+	struct hg__links links = {
+	    .shape = hg__shape_of(hg_graph_rows(r->node->graph), r->shape[X].cols, r->shape[X].dtype)};
 	hg__links_add(&links, &hg__op_spmm, r->node->graph, edges, 2, &attr.spmm, sizeof attr.spmm);
 	if (r->shape[EPS].present)
 		hg__links_add(&links, &hg__op_combine, NULL, sum, 3, NULL, 0);
@@ -116,9 +132,13 @@ static hg_status forward(const struct hg__call *c)
 }
 
 /* dS and db. */
-static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *then, struct hg__mat *ds)
+static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *then,
+                                struct hg__mat *ds)
 {
-	struct hg__epilogue_back_args args = {.y = c->out, .dy = c->dout, .db = hg__epilogue_db(c->din[B], c->aux[DB]), .then = hg__epilogue_of(c, then)};
+	struct hg__epilogue_back_args args = {.y = c->out,
+	                                      .dy = c->dout,
+	                                      .db = hg__epilogue_db(c->din[B], c->aux[DB]),
+	                                      .then = hg__epilogue_of(c, then)};
 	*ds = c->dout;
 	if (alters(then))
 		*ds = args.dx = c->aux[DS];
@@ -138,7 +158,8 @@ static hg_status backward(const struct hg__call *c)
 		ending.z = ds;
 	HG__TRY(hg__spmm_backward(c, ds, &ending));
 	if (c->din[Z].data) {
-		const struct hg__axpby_args args = {.x = ds, .y = c->din[Z], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
+		const struct hg__axpby_args args = {
+		    .x = ds, .y = c->din[Z], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
 		HG__TRY(c->k->axpby(c->ctx, &args));
 	}
 	if (c->din[EPS].data) {
@@ -177,30 +198,211 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		int integer, both;
 	} rows[] = {
 	    {"b", HG_OK, {HG_NORM_BOTH, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"norm both, b, relu, dropout", HG_OK, {HG_NORM_BOTH, 1.0f}, {RELU, 0.0f, 0.5f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"mean, b, relu", HG_OK, {HG_NORM_RIGHT, -0.5f}, {RELU, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"norm left, dropout", HG_OK, {HG_NORM_LEFT, 1.0f}, {0, 0.0f, 0.4f}, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	    {"norm both, b, relu, dropout",
+	     HG_OK,
+	     {HG_NORM_BOTH, 1.0f},
+	     {RELU, 0.0f, 0.5f},
+	     0,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"mean, b, relu",
+	     HG_OK,
+	     {HG_NORM_RIGHT, -0.5f},
+	     {RELU, 0.0f, 0.0f},
+	     0,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"norm left, dropout",
+	     HG_OK,
+	     {HG_NORM_LEFT, 1.0f},
+	     {0, 0.0f, 0.4f},
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
 	    {"self", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, SELF, 0, 0, 0, 0, 0, 0, 0},
 	    {"self, eps", HG_OK, {HG_NORM_NONE, 0.5f}, {0, 0.0f, 0.0f}, 0, SELF, 1, 0, 0, 0, 0, 0, 0},
-	    {"mean, self, eps, b, leaky relu, dropout", HG_OK, {HG_NORM_RIGHT, 1.0f}, {LEAKY, 0.2f, 0.3f}, 0, SELF, 1, 1, 0, 0, 0, 0, 0},
+	    {"mean, self, eps, b, leaky relu, dropout",
+	     HG_OK,
+	     {HG_NORM_RIGHT, 1.0f},
+	     {LEAKY, 0.2f, 0.3f},
+	     0,
+	     SELF,
+	     1,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
 	    {"Z", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 0, 0, 0, 0, 0},
-	    {"Z, eps, b, relu", HG_OK, {HG_NORM_BOTH, 1.0f}, {RELU, 0.0f, 0.0f}, 0, OTHER, 1, 1, 0, 0, 0, 0, 0},
-	    {"edge weights, self, b", HG_OK, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 1, SELF, 0, 1, 0, 0, 0, 0, 0},
-	    {"edge weights, b, elu", HG_OK, {HG_NORM_NONE, 1.0f}, {ELU, 1.0f, 0.0f}, 1, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"edge weights by head, b, elu, dropout", HG_OK, {HG_NORM_NONE, 1.0f}, {ELU, 1.0f, 0.6f}, 2, 0, 0, 1, 0, 0, 0, 0, 0},
-	    {"edge weights by head, norm both, Z, leaky relu", HG_OK, {HG_NORM_BOTH, 0.25f}, {LEAKY, 0.0f, 0.0f}, 2, OTHER, 0, 0, 0, 0, 0, 0, 0},
-	    {"Z has a row too many", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 1, 0, 0, 0, 0},
-	    {"b has two rows", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 1, 0, 0, 0},
-	    {"eps has two columns", HG_ERR_SHAPE, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, SELF, 1, 0, 0, 0, 1, 0, 0},
-	    {"eps without Z", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 1, 0, 0, 0, 0, 0, 0},
-	    {"self and Z", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {0, 0.0f, 0.0f}, 0, OTHER, 0, 0, 0, 0, 0, 0, 1},
+	    {"Z, eps, b, relu",
+	     HG_OK,
+	     {HG_NORM_BOTH, 1.0f},
+	     {RELU, 0.0f, 0.0f},
+	     0,
+	     OTHER,
+	     1,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"edge weights, self, b",
+	     HG_OK,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     1,
+	     SELF,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"edge weights, b, elu",
+	     HG_OK,
+	     {HG_NORM_NONE, 1.0f},
+	     {ELU, 1.0f, 0.0f},
+	     1,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"edge weights by head, b, elu, dropout",
+	     HG_OK,
+	     {HG_NORM_NONE, 1.0f},
+	     {ELU, 1.0f, 0.6f},
+	     2,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"edge weights by head, norm both, Z, leaky relu",
+	     HG_OK,
+	     {HG_NORM_BOTH, 0.25f},
+	     {LEAKY, 0.0f, 0.0f},
+	     2,
+	     OTHER,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"Z has a row too many",
+	     HG_ERR_SHAPE,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     0,
+	     OTHER,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"b has two rows",
+	     HG_ERR_SHAPE,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     0,
+	     0,
+	     0,
+	     1,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0},
+	    {"eps has two columns",
+	     HG_ERR_SHAPE,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     0,
+	     SELF,
+	     1,
+	     0,
+	     0,
+	     0,
+	     1,
+	     0,
+	     0},
+	    {"eps without Z",
+	     HG_ERR_ARG,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     0,
+	     0,
+	     1,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0},
+	    {"self and Z",
+	     HG_ERR_ARG,
+	     {HG_NORM_NONE, 1.0f},
+	     {0, 0.0f, 0.0f},
+	     0,
+	     OTHER,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     1},
 	    {"p 1", HG_ERR_ARG, {HG_NORM_NONE, 1.0f}, {RELU, 0.0f, 1.0f}, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-	    {"X of integers", HG_ERR_DTYPE, {HG_NORM_NONE, 1.0f}, {RELU, 0.0f, 0.0f}, 0, 0, 0, 0, 0, 0, 0, 1, 0},
+	    {"X of integers",
+	     HG_ERR_DTYPE,
+	     {HG_NORM_NONE, 1.0f},
+	     {RELU, 0.0f, 0.0f},
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     0,
+	     1,
+	     0},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
 	const int64_t heads = rows[i].weight == 2 ? x->heads : 1, d = heads * x->d;
-	const struct hg__spmm_epilogue_attr attr = {rows[i].spmm, rows[i].z == SELF || rows[i].both, rows[i].then};
+	const struct hg__spmm_epilogue_attr attr = {rows[i].spmm, rows[i].z == SELF || rows[i].both,
+	                                            rows[i].then};
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 1);
 	hg__sample_attr(s, &attr, sizeof attr);
 	if (rows[i].integer)
@@ -208,8 +410,10 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	else
 		hg__sample_normal(s, x->n, d, x->state);
 	rows[i].weight ? hg__sample_normal(s, x->m, heads, x->state) : hg__sample_none(s);
-	rows[i].z == OTHER ? hg__sample_normal(s, x->n + rows[i].z_rows, d, x->state) : hg__sample_none(s);
-	rows[i].eps ? hg__sample_add(s, 1, 1 + rows[i].eps_cols, HG_F32, HG__FILL_NORMAL, 0.5, 1) : hg__sample_none(s);
+	rows[i].z == OTHER ? hg__sample_normal(s, x->n + rows[i].z_rows, d, x->state)
+	                   : hg__sample_none(s);
+	rows[i].eps ? hg__sample_add(s, 1, 1 + rows[i].eps_cols, HG_F32, HG__FILL_NORMAL, 0.5, 1)
+	            : hg__sample_none(s);
 	rows[i].b ? hg__sample_normal(s, 1 + rows[i].b_rows, d, x->state) : hg__sample_none(s);
 	return 1;
 }
@@ -219,7 +423,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	const int own = attr_of(c->node).self || c->node->in[Z] >= 0;
 	hg__spmm_cost(c, cost);
 	cost->bytes += (own ? hg__mat_bytes(&c->out) : 0.0) + hg__mat_bytes(&c->in[B]);
-	cost->flops += 5.0 * (double)c->out.rows * (double)c->out.cols; /* two for Z, one for each part */
+	/* two for Z, one for each part */
+	cost->flops += 5.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
 const struct hg__op hg__op_spmm_epilogue = {

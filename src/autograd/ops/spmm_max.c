@@ -2,13 +2,16 @@
  *
  *     Y[i, c] = max over edges (i, j) of X[j, c]        (0 if row i has no edge; a NaN wins)
  *
- * Shapes    G: A [rows, cols].  X: [cols, d].  Y: [rows, d], created.  Kept for backward: arg i32 [rows, d], the place in row i of the first edge that
+ * Shapes
+ * G: A [rows, cols].  X: [cols, d].  Y: [rows, d], created.  Kept for backward: arg i32 [rows, d],
+ * the place in row i of the first edge that
  *           attains the maximum, -1 if none.
  * Dtypes    X, Y: state.  Nothing is rounded.
  * Range     max|Y| <= max|X|: proved for every graph.
  * Error     0.
- * Gradient  dX[j, c] = sum over i whose maximum of column c came from j of dY[i, c];  max|dX| <= D' max|dY|, D' the largest column degree.  Sums f32.
- * Cost      m d + rows d elements of state, 4 rows d bytes of arg, the CSR;  m d flops.
+ * Gradient  dX[j, c] = sum over i whose maximum of column c came from j of dY[i, c];  max|dX| <= D'
+ * max|dY|, D' the largest column degree.  Sums f32. Cost
+ * m d + rows d elements of state, 4 rows d bytes of arg, the CSR;  m d flops.
  * Errors    HG_ERR_SHAPE rows(X) != cols(A);  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Hamilton, Ying, Leskovec 2017, pooling aggregator. */
 #include "autograd/opkit.h"
@@ -16,7 +19,8 @@
 static hg_status infer(struct hg__infer *s)
 {
 	HG__TRY(hg__want_state(s, 0, "X"));
-	HG__TRY(hg__want_equal(s, "X", "rows", s->in[0].rows, "graph", "columns", hg_graph_cols(s->node->graph)));
+	HG__TRY(hg__want_equal(s, "X", "rows", s->in[0].rows, "graph", "columns",
+	                       hg_graph_cols(s->node->graph)));
 	const int64_t rows = hg_graph_rows(s->node->graph);
 	s->out = hg__shape_of(rows, s->in[0].cols, s->state);
 	s->aux[0] = hg__shape_of(rows, s->in[0].cols, HG_I32);
@@ -38,7 +42,8 @@ static void range_back(struct hg__range *r)
 
 static hg_status forward(const struct hg__call *c)
 {
-	const struct hg__spmm_max_args args = {.csr = c->csr, .x = c->in[0], .y = c->out, .arg = c->aux[0]};
+	const struct hg__spmm_max_args args = {
+	    .csr = c->csr, .x = c->in[0], .y = c->out, .arg = c->aux[0]};
 	return c->k->spmm_max(c->ctx, &args);
 }
 
@@ -46,7 +51,8 @@ static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
 		return HG_OK;
-	const struct hg__spmm_max_back_args args = {.csr = c->csr, .csr_t = c->csr_t, .dy = c->dout, .arg = c->aux[0], .dx = c->din[0]};
+	const struct hg__spmm_max_back_args args = {
+	    .csr = c->csr, .csr_t = c->csr_t, .dy = c->dout, .arg = c->aux[0], .dx = c->din[0]};
 	return c->k->spmm_max_back(c->ctx, &args);
 }
 
@@ -84,7 +90,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
 	const double gathered = (double)c->csr.m * (double)c->in[0].cols;
-	cost->bytes = gathered * (double)hg_dtype_size(c->in[0].dtype) + hg__mat_bytes(&c->out) + hg__mat_bytes(&c->aux[0]) + hg__csr_bytes(&c->csr);
+	cost->bytes = gathered * (double)hg_dtype_size(c->in[0].dtype) + hg__mat_bytes(&c->out) +
+	              hg__mat_bytes(&c->aux[0]) + hg__csr_bytes(&c->csr);
 	cost->flops = gathered;
 }
 

@@ -4,7 +4,8 @@
 #include "kernels/cpu/acts.h"
 #include "kernels/cpu/draw.h"
 
-/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for elements of a row in f32. */
+/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for elements of a
+ * row in f32. */
 
 struct hg__after {
 	struct hg__epilogue then;
@@ -27,7 +28,8 @@ HG__INLINE struct hg__after hg__after_of(const struct hg__epilogue *then, int64_
 }
 
 /* x / (1 - p) where the word reaches the threshold, else 0 */
-HG__INLINE void hg__after_drop(const struct hg__after *after, int64_t n, const uint32_t *word, float *x)
+HG__INLINE void hg__after_drop(const struct hg__after *after, int64_t n, const uint32_t *word,
+                               float *x)
 {
 	const uint32_t threshold = after->threshold;
 	const float keep = after->keep;
@@ -37,7 +39,8 @@ HG__INLINE void hg__after_drop(const struct hg__after *after, int64_t n, const u
 }
 
 /* word: those of the elements, where it drops */
-HG__INLINE void hg__after_value(const struct hg__after *after, int64_t n, const uint32_t *word, float *x)
+HG__INLINE void hg__after_value(const struct hg__after *after, int64_t n, const uint32_t *word,
+                                float *x)
 {
 	if (after->act)
 		after->act->forward(&after->then.act_p, n, x, NULL, x);

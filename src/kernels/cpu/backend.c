@@ -22,17 +22,19 @@ static int always(void)
 #ifdef HG_HAVE_X86_ISAS
 extern const struct hg__kernels hg__cpu_avx2_table, hg__cpu_avx512_table;
 
-/* F16C is bit 29 of ecx, leaf 1; not every compiler knows its name. That the system saves the registers follows from AVX2. */
+/* F16C is bit 29 of ecx, leaf 1; not every compiler knows its name. That the system saves the
+ * registers follows from AVX2. */
 static int has_avx2(void)
 {
 	unsigned a, b, c, d;
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u);
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1u);
 }
 
 static int has_avx512(void)
 {
-	return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	       __builtin_cpu_supports("avx512vl");
+	return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #endif
 
@@ -66,7 +68,8 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	ctx->state = NULL;
 	ctx->stream = NULL;
 	ctx->threads = config->threads > 0 ? config->threads : omp_get_max_threads();
-	snprintf(ctx->device_name, sizeof(ctx->device_name), "CPU (%s, %d thread%s)", best_isa()->name, ctx->threads, ctx->threads == 1 ? "" : "s");
+	snprintf(ctx->device_name, sizeof(ctx->device_name), "CPU (%s, %d thread%s)", best_isa()->name,
+	         ctx->threads, ctx->threads == 1 ? "" : "s");
 	return HG_OK;
 }
 
@@ -118,15 +121,16 @@ static hg_status stream_ignore(hg_context *ctx, void *foreign_stream)
 	return HG_OK;
 }
 
-/* Linux counts pages that hold copies of files as used, but gives them up for the asking, and moves others to the swap space: free is what /proc says. 0 where
- * there is no such file. */
+/* Linux counts pages that hold copies of files as used, but gives them up for the asking, and moves
+ * others to the swap space: free is what /proc says. 0 where there is no such file. */
 static size_t meminfo_bytes(void)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
 	char line[128];
 	unsigned long long kib = 0, sum = 0;
 	while (file && fgets(line, sizeof line, file))
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1 || sscanf(line, "SwapFree: %llu kB", &kib) == 1)
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1 ||
+		    sscanf(line, "SwapFree: %llu kB", &kib) == 1)
 			sum += kib;
 	if (file)
 		fclose(file);
@@ -135,7 +139,8 @@ static size_t meminfo_bytes(void)
 
 static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 {
-	const long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_PHYS_PAGES), free_pages = sysconf(_SC_AVPHYS_PAGES);
+	const long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_PHYS_PAGES),
+	           free_pages = sysconf(_SC_AVPHYS_PAGES);
 	if (page < 0 || pages < 0 || free_pages < 0)
 		return hg__fail(ctx, HG_ERR_DEVICE, "memory: the system does not say how much there is");
 	*total = (size_t)pages * (size_t)page;
@@ -148,11 +153,12 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 /* ---- the interface, once per copy of the kernels ---- */
 
 /* Calls that have returned are done: there is nothing to capture. */
-#define CPU_BACKEND(table)                                                                                                                                  \
-	{                                                                                                                                                       \
-		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate, release, copy, copy, copy, fill, synchronize, stream_ignore, stream_ignore,         \
-		    memory_info, NULL, NULL, NULL, NULL, NULL, hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr, hg__cpu_gather_f32, hg__cpu_survey, \
-		    NULL, NULL, table                                                                                                                               \
+#define CPU_BACKEND(table)                                                                         \
+	{                                                                                              \
+		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate, release, copy, copy, copy, \
+		    fill, synchronize, stream_ignore, stream_ignore, memory_info, NULL, NULL, NULL, NULL,  \
+		    NULL, hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr,                 \
+		    hg__cpu_gather_f32, hg__cpu_survey, NULL, NULL, table                                  \
 	}
 
 static const struct hg__backend backends[] = {

@@ -19,13 +19,17 @@ const struct hg__cpu_isa *hg__cpu_isas(size_t *count);
 const struct hg__backend *hg__cpu_backend(void);
 
 /* coo.c: the graph-building functions of the backend (core/backend.h). */
-HG_NODISCARD hg_status hg__cpu_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr,
+HG_NODISCARD hg_status hg__cpu_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
+                                            const int32_t *dst, const int32_t *src, int64_t *rowptr,
                                             int32_t *col, int64_t *order);
-HG_NODISCARD hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge);
+HG_NODISCARD hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr,
+                                             int64_t *rowptr, int32_t *col, uint32_t *edge);
 HG_NODISCARD hg_status hg__cpu_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
-HG_NODISCARD hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
+HG_NODISCARD hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in,
+                                          const int64_t *index, float *out);
 /* facts.c */
-HG_NODISCARD hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern);
+HG_NODISCARD hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr,
+                                      const float *weight, hg_graph_facts *facts, int *pattern);
 
 HG_EXTERN_C_END
 #endif

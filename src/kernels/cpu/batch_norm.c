@@ -7,7 +7,8 @@ struct stats {
 	const float *mean, *rstd, *gamma, *beta; /* beta: with relu, else NULL */
 };
 
-static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                  float *unused)
 {
 	const struct stats *s = env;
 	(void)unused;
@@ -21,7 +22,8 @@ static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n
 }
 
 /* sum of (x - mean)^2: the second pass */
-static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                       float *unused)
 {
 	const struct stats *s = env;
 	const float *mean = s->mean + c0;
@@ -35,12 +37,15 @@ static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int6
 	}
 }
 
-/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)), which a batch with a number that is not finite leaves alone */
+/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)),
+ * which a batch with a number that is not finite leaves alone */
 static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t cols = a->x.cols;
-	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f, unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
-	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data, *running_var = a->running_var.data;
+	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f,
+	            unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
+	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data,
+	      *running_var = a->running_var.data;
 	const struct stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
 	const int stopped = a->stop && *a->stop;
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
@@ -53,9 +58,11 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 		if (stopped || !isfinite(mean[c]) || !isfinite(var * unbiased))
 			continue;
 		if (running_mean)
-			running_mean[c] = (1.0f - a->momentum) * running_mean[c] + a->momentum * (unit * mean[c]);
+			running_mean[c] =
+			    (1.0f - a->momentum) * running_mean[c] + a->momentum * (unit * mean[c]);
 		if (running_var)
-			running_var[c] = (1.0f - a->momentum) * running_var[c] + a->momentum * (unit * unit * (var * unbiased));
+			running_var[c] = (1.0f - a->momentum) * running_var[c] +
+			                 a->momentum * (unit * unit * (var * unbiased));
 	}
 	return HG_OK;
 }
@@ -73,12 +80,15 @@ static void recall(const struct hg__batch_norm_args *a)
 }
 
 /* Y = gamma (X - mean) rstd + beta, then relu */
-static void normalise(const struct hg__batch_norm_args *a, int64_t row, const float *mean, const float *rstd)
+static void normalise(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
+                      const float *rstd)
 {
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ys[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
-		const float *x = hg__row(&a->x, row, col, n, xs), *gamma = (const float *)a->gamma.data + col, *beta = (const float *)a->beta.data + col;
+		const float *x = hg__row(&a->x, row, col, n, xs),
+		            *gamma = (const float *)a->gamma.data + col,
+		            *beta = (const float *)a->beta.data + col;
 		const float *m = mean + col, *s = rstd + col;
 		float *y = hg__row_begin(&a->y, row, col, ys);
 #pragma omp simd
@@ -95,7 +105,8 @@ static void normalise(const struct hg__batch_norm_args *a, int64_t row, const fl
 hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data, "batch_norm: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y) && a->mean.data && a->rstd.data,
+	                 "batch_norm: operands do not fit"));
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
@@ -109,11 +120,13 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 }
 
 /* n elements of dY from column c0 on, 0 where relu was: gamma xhat + beta, computed as it was. */
-static const float *passed(const struct stats *s, const float *x, const float *dy, int64_t c0, int64_t n, float *scratch)
+static const float *passed(const struct stats *s, const float *x, const float *dy, int64_t c0,
+                           int64_t n, float *scratch)
 {
 	if (!s->beta)
 		return dy;
-	const float *mean = s->mean + c0, *rstd = s->rstd + c0, *gamma = s->gamma + c0, *beta = s->beta + c0;
+	const float *mean = s->mean + c0, *rstd = s->rstd + c0, *gamma = s->gamma + c0,
+	            *beta = s->beta + c0;
 #pragma omp simd
 	for (int64_t c = 0; c < n; c++)
 		scratch[c] = gamma[c] * ((x[c] - mean[c]) * rstd[c]) + beta[c] > 0.0f ? dy[c] : 0.0f;
@@ -121,13 +134,15 @@ static const float *passed(const struct stats *s, const float *x, const float *d
 }
 
 /* dgamma = sum dY xhat, dbeta = sum dY */
-static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma, float *dbeta)
+static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
+                     float *dbeta)
 {
 	const struct stats *s = env;
 	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
 	for (int64_t r = r0; r < r1; r++) {
 		float xs[HG__WIDTH], ds[HG__WIDTH];
-		const float *x = hg__row(s->x, r, c0, n, xs), *dy = passed(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
+		const float *x = hg__row(s->x, r, c0, n, xs),
+		            *dy = passed(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
@@ -143,14 +158,19 @@ static void grad_row(const struct hg__batch_norm_back_args *a, const struct stat
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
-		const float *x = hg__row(&a->x, row, col, n, xs), *dy = passed(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
-		const float *mean = (const float *)a->mean.data + col, *rstd = (const float *)a->rstd.data + col, *gamma = (const float *)a->gamma.data + col;
-		const float *dgamma = (const float *)a->dgamma.data + col, *dbeta = (const float *)a->dbeta.data + col;
+		const float *x = hg__row(&a->x, row, col, n, xs),
+		            *dy = passed(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
+		const float *mean = (const float *)a->mean.data + col,
+		            *rstd = (const float *)a->rstd.data + col,
+		            *gamma = (const float *)a->gamma.data + col;
+		const float *dgamma = (const float *)a->dgamma.data + col,
+		            *dbeta = (const float *)a->dbeta.data + col;
 		float *dx = hg__row_begin(&a->dx, row, col, gs);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			const float xhat = (x[c] - mean[c]) * rstd[c];
-			dx[c] = gamma[c] * (over_unit * rstd[c]) * (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
+			dx[c] = gamma[c] * (over_unit * rstd[c]) *
+			        (dy[c] - dbeta[c] / n_rows - xhat * dgamma[c] / n_rows);
 		}
 		hg__row_put(&a->dx, row, col, n, dx);
 	}
@@ -159,9 +179,12 @@ static void grad_row(const struct hg__batch_norm_back_args *a, const struct stat
 hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data && (a->beta.data || !a->relu || cols == 0),
+	HG__TRY(hg__need(ctx,
+	                 hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data &&
+	                     (a->beta.data || !a->relu || cols == 0),
 	                 "batch_norm_back: operands do not fit"));
-	const struct stats s = {&a->x, &a->dy, a->mean.data, a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
+	const struct stats s = {&a->x,        &a->dy,        a->mean.data,
+	                        a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, &s, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;

@@ -1,7 +1,8 @@
 #include "kernels/cpu/columns.h"
 
 /* Y[0, c] = sum over rows of X[r, c];  copy = X */
-static void add_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void add_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                     float *unused)
 {
 	const struct hg__colsum_args *a = env;
 	(void)unused;
@@ -18,7 +19,9 @@ static void add_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 
 hg_status HG__CPU(colsum)(hg_context *ctx, const struct hg__colsum_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols && (!a->copy.data || hg__same(&a->x, &a->copy)),
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols &&
+	                     (!a->copy.data || hg__same(&a->x, &a->copy)),
 	                 "colsum: operands do not fit"));
 	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, add_rows, a, a->y.data, NULL);
 }

@@ -1,7 +1,8 @@
 #include "kernels/cpu/columns.h"
 
-/* Blocks: at least 128 rows, so that the second pass is short beside the first; at most 128 of them, so that the scratch stays small and a machine with many cores is kept
- * busy. The number depends on the rows alone, never on the threads. */
+/* Blocks: at least 128 rows, so that the second pass is short beside the first; at most 128 of
+ * them, so that the scratch stays small and a machine with many cores is kept busy. The number
+ * depends on the rows alone, never on the threads. */
 #define BLOCK_ROWS 128
 #define BLOCKS 128
 
@@ -14,18 +15,23 @@ static void fold(int64_t blocks, int64_t cols, int64_t pitch, const float *part,
 			sum[c] += part[b * pitch + c];
 }
 
-hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__columns_fn f, const void *env, float *first, float *second)
+hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__columns_fn f,
+                           const void *env, float *first, float *second)
 {
-	const int64_t block = hg__ceil_div(rows, BLOCKS) > BLOCK_ROWS ? hg__ceil_div(rows, BLOCKS) : BLOCK_ROWS;
-	const int64_t blocks = rows > block ? hg__ceil_div(rows, block) : 1, chunks = hg__ceil_div(cols, HG__WIDTH), pitch = 2 * cols;
+	const int64_t block =
+	    hg__ceil_div(rows, BLOCKS) > BLOCK_ROWS ? hg__ceil_div(rows, BLOCKS) : BLOCK_ROWS;
+	const int64_t blocks = rows > block ? hg__ceil_div(rows, block) : 1,
+	              chunks = hg__ceil_div(cols, HG__WIDTH), pitch = 2 * cols;
 	void *memory;
-	HG__TRY(hg__workspace(ctx, (size_t)(blocks * pitch) * sizeof(float), &memory)); /* [blocks, 2, cols] */
+	/* [blocks, 2, cols] */
+	HG__TRY(hg__workspace(ctx, (size_t)(blocks * pitch) * sizeof(float), &memory));
 	float *part = memory;
 	if (cols == 0)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t i = 0; i < blocks * chunks; i++) {
-		const int64_t b = i / chunks, col = i % chunks * HG__WIDTH, n = hg__min(HG__WIDTH, cols - col);
+		const int64_t b = i / chunks, col = i % chunks * HG__WIDTH,
+		              n = hg__min(HG__WIDTH, cols - col);
 		float *one = part + b * pitch + col, *two = second ? one + cols : NULL;
 		memset(one, 0, (size_t)n * sizeof(float));
 		if (two)

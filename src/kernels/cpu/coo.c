@@ -3,9 +3,11 @@
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/team.h"
 
-/* Building graphs: COO to CSR and transposition, both as counting sorts. Compiled once: the loops wait for memory, not for arithmetic. */
+/* Building graphs: COO to CSR and transposition, both as counting sorts. Compiled once: the loops
+ * wait for memory, not for arithmetic. */
 
-/* Counting sort keeps the count of key k at start[k + 1]; after the sums start[k] is where k begins. */
+/* Counting sort keeps the count of key k at start[k + 1]; after the sums start[k] is where k
+ * begins. */
 static void count(int64_t keys, int64_t m, const int32_t *key, int64_t *start)
 {
 	memset(start, 0, ((size_t)keys + 1) * sizeof(*start));
@@ -15,7 +17,8 @@ static void count(int64_t keys, int64_t m, const int32_t *key, int64_t *start)
 		start[k + 1] += start[k];
 }
 
-/* After every entry was placed at start[key]++, start[k] is where k + 1 begins: move back by one. */
+/* After every entry was placed at start[key]++, start[k] is where k + 1 begins: move back by
+ * one. */
 static void rewind_starts(int64_t keys, int64_t *start)
 {
 	memmove(start + 1, start, (size_t)keys * sizeof(*start));
@@ -30,7 +33,8 @@ struct sorting {
 };
 
 /* Which edge is which matters: the places by source, then stably by destination. by_src [m]. */
-static void sort_places(const struct sorting *s, int64_t *by_src, int64_t *rowptr, int32_t *col, int64_t *order)
+static void sort_places(const struct sorting *s, int64_t *by_src, int64_t *rowptr, int32_t *col,
+                        int64_t *order)
 {
 	for (int64_t e = 0; e < s->m; e++)
 		by_src[s->start[s->src[e]]++] = e;
@@ -41,7 +45,8 @@ static void sort_places(const struct sorting *s, int64_t *by_src, int64_t *rowpt
 	}
 }
 
-/* It does not: the transpose, which is the destinations by source, and its columns in ascending order dealt to the rows. by_src [m]. */
+/* It does not: the transpose, which is the destinations by source, and its columns in ascending
+ * order dealt to the rows. by_src [m]. */
 static void sort_ids(const struct sorting *s, int32_t *by_src, int64_t *rowptr, int32_t *col)
 {
 	for (int64_t e = 0; e < s->m; e++)
@@ -53,12 +58,14 @@ static void sort_ids(const struct sorting *s, int32_t *by_src, int64_t *rowptr, 
 }
 
 /* O(m + rows + cols). Beside the result: 4 bytes an edge, or 8 with order. */
-hg_status hg__cpu_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
-                               int64_t *order)
+hg_status hg__cpu_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
+                               const int32_t *dst, const int32_t *src, int64_t *rowptr,
+                               int32_t *col, int64_t *order)
 {
 	const size_t size = order ? sizeof(int64_t) : sizeof(int32_t), starts = (size_t)cols + 1;
 	void *by_src = NULL, *start = NULL;
-	hg_status status = m ? hg__host_alloc(ctx, (size_t)m, size, "the sort of the edges", &by_src) : HG_OK;
+	hg_status status =
+	    m ? hg__host_alloc(ctx, (size_t)m, size, "the sort of the edges", &by_src) : HG_OK;
 	if (status == HG_OK)
 		status = hg__host_alloc(ctx, starts, sizeof(int64_t), "the counts of a sort", &start);
 	if (status == HG_OK) {
@@ -84,7 +91,8 @@ hg_status hg__cpu_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t
 }
 
 /* Entries in CSR order, counted by column: rows ascend in each column by themselves. */
-hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge)
+hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr,
+                                int32_t *col, uint32_t *edge)
 {
 	(void)ctx;
 	count(csr->cols, csr->m, csr->col, rowptr);
@@ -99,7 +107,8 @@ hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int6
 	return HG_OK;
 }
 
-hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out)
+hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index,
+                             float *out)
 {
 #pragma omp parallel for num_threads(hg__team(ctx, m)) schedule(static)
 	for (int64_t e = 0; e < m; e++)

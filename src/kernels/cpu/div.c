@@ -11,7 +11,8 @@ static void quotient(const void *env, int64_t n, const float *a, const float *b,
 }
 
 /* What elements col .. col+15 of a row are divided by. Lanes past the end take 1. */
-HG__INLINE hg__v16 divisors(const struct hg__mat *a, const struct hg__mat *b, int64_t row, int64_t col)
+HG__INLINE hg__v16 divisors(const struct hg__mat *a, const struct hg__mat *b, int64_t row,
+                            int64_t col)
 {
 	if (hg__same(a, b))
 		return hg__lanes(b, row, col, 1.0f);
@@ -20,13 +21,15 @@ HG__INLINE hg__v16 divisors(const struct hg__mat *a, const struct hg__mat *b, in
 
 static int fits(const struct hg__mat *a, const struct hg__mat *b)
 {
-	return hg__same(a, b) || (hg__is_state(b) && b->cols == 1 && (b->rows == 1 || b->rows == a->rows));
+	return hg__same(a, b) ||
+	       (hg__is_state(b) && b->cols == 1 && (b->rows == 1 || b->rows == a->rows));
 }
 
 hg_status HG__CPU(div)(hg_context *ctx, const struct hg__div_args *a)
 {
 	const int64_t rows = a->a.rows, cols = a->a.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->y) && fits(&a->a, &a->b), "div: operands do not fit"));
+	HG__TRY(
+	    hg__need(ctx, hg__same(&a->a, &a->y) && fits(&a->a, &a->b), "div: operands do not fit"));
 	if (hg__same(&a->a, &a->b))
 		return HG__CPU(map)(ctx, quotient, NULL, 0, a->a, a->b, a->y);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
@@ -75,7 +78,8 @@ static void add_row(const void *env, int64_t row, struct hg__totals *totals)
 hg_status HG__CPU(div_back)(hg_context *ctx, const struct hg__div_back_args *a)
 {
 	const int64_t rows = a->a.rows, work = rows * a->a.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->dy) && fits(&a->a, &a->b) && hg__same(&a->b, &a->db), "div_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->dy) && fits(&a->a, &a->b) && hg__same(&a->b, &a->db),
+	                 "div_back: operands do not fit"));
 	const int by_element = hg__same(&a->a, &a->b);
 	if (!by_element && a->b.rows != rows) {
 		struct hg__totals total;

@@ -6,7 +6,8 @@
 
 /* The random words of dropout, eight quads at a time. */
 
-/* Philox for eight quads of columns at once: each 64-bit lane holds one 32-bit word of one quad. Word for word hg__philox. */
+/* Philox for eight quads of columns at once: each 64-bit lane holds one 32-bit word of one quad.
+ * Word for word hg__philox. */
 #define HG__DRAW 8
 typedef uint64_t hg__words __attribute__((vector_size(64)));
 
@@ -28,7 +29,8 @@ HG__INLINE struct hg__quads hg__philox_8(uint64_t key, struct hg__quads x)
 {
 	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
 	for (int round = 0; round < 10; round++) {
-		const hg__words a = hg__multiply(x.w[0], 0xD2511F53u), b = hg__multiply(x.w[2], 0xCD9E8D57u);
+		const hg__words a = hg__multiply(x.w[0], 0xD2511F53u),
+		                b = hg__multiply(x.w[2], 0xCD9E8D57u);
 		x.w[0] = (b >> 32) ^ x.w[1] ^ k0; /* bits 32 and up are not read: no masks */
 		x.w[1] = b;
 		x.w[2] = (a >> 32) ^ x.w[3] ^ k1;
@@ -45,8 +47,10 @@ struct hg__stream {
 	int64_t step, quads;
 };
 
-/* The words of `count` quads from quad `quad` of row `row` on, one row after the other: out [count rounded up to 8][4]. */
-HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t quad, int64_t count, uint32_t *out)
+/* The words of `count` quads from quad `quad` of row `row` on, one row after the other: out
+ * [count rounded up to 8][4]. */
+HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t quad, int64_t count,
+                         uint32_t *out)
 {
 	const hg__words zero = {0};
 	for (int64_t i = 0; i < count; i += HG__DRAW) {
@@ -62,7 +66,8 @@ HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t q
 		memcpy(&x.w[2], quads, sizeof(quads));
 		x.w[1] = x.w[0] >> 32;
 		x = hg__philox_8(stream->key, x);
-		const hg__words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32), second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
+		const hg__words first = (x.w[0] & 0xFFFFFFFFu) | (x.w[1] << 32),
+		                second = (x.w[2] & 0xFFFFFFFFu) | (x.w[3] << 32);
 		const hg__words low = __builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
 		const hg__words high = __builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
 		memcpy(out + 4 * i, &low, sizeof(low));

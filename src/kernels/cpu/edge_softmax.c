@@ -3,10 +3,13 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/items.h"
 
-/* P[e, k] = exp(E[e, k] - max over the row) / sum over the row,  dE = P * (dP - sum over the row of P dP).
+/* P[e, k] = exp(E[e, k] - max over the row) / sum over the row,  dE = P * (dP - sum over the row of
+ * P dP).
  *
- * Edge values of a row are contiguous, [edges, heads]. Sixteen lanes hold 16 / ld edges of all heads where ld is 1, 2, 4 or 8, else one edge of sixteen
- * heads; a statistic is kept by lane and the lanes of one head join at the end. Split rows stage a part's statistic and go once more over their edges. */
+ * Edge values of a row are contiguous, [edges, heads]. Sixteen lanes hold 16 / ld edges of all
+ * heads where ld is 1, 2, 4 or 8, else one edge of sixteen heads; a statistic is kept by lane and
+ * the lanes of one head join at the end. Split rows stage a part's statistic and go once more over
+ * their edges. */
 #define CHUNK 64 /* vectors held at a time: 4 kB */
 
 /* Heads h0 .. of one part: `pitch` lanes an edge. */
@@ -22,23 +25,27 @@ HG__INLINE int64_t strip_edges(const struct strip *s)
 }
 
 /* n edges from p into lanes; lanes past the end take `fill`. Returns the number of vectors. */
-static int64_t load(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n, float fill, float *lanes)
+static int64_t load(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
+                    float fill, float *lanes)
 {
 	const int64_t count = n * s->pitch, vectors = hg__ceil_div(count, HG__LANES);
 	for (int64_t i = count; i < vectors * HG__LANES; i++)
 		lanes[i] = fill;
 	if (s->pitch < HG__LANES)
-		memcpy(lanes, hg__row(m, p, 0, count, lanes), m->dtype == HG_F16 ? 0 : (size_t)count * sizeof(float));
+		memcpy(lanes, hg__row(m, p, 0, count, lanes),
+		       m->dtype == HG_F16 ? 0 : (size_t)count * sizeof(float));
 	else
 		for (int64_t e = 0; e < n; e++) {
 			float scratch[HG__LANES] = {0};
-			memcpy(scratch, hg__row(m, p + e, s->h0, s->heads, scratch), m->dtype == HG_F16 ? 0 : (size_t)s->heads * sizeof(float));
+			memcpy(scratch, hg__row(m, p + e, s->h0, s->heads, scratch),
+			       m->dtype == HG_F16 ? 0 : (size_t)s->heads * sizeof(float));
 			memcpy(lanes + e * HG__LANES, scratch, sizeof(scratch));
 		}
 	return vectors;
 }
 
-static void store(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n, const float *lanes)
+static void store(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
+                  const float *lanes)
 {
 	if (s->pitch < HG__LANES)
 		hg__row_put(m, p, 0, n * s->pitch, lanes);
@@ -79,7 +86,8 @@ HG__INLINE hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
 	hg__v16 max = hg__vset(-INFINITY);
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
-		const int64_t vectors = load(e, s, p, hg__min(strip_edges(s), s->part->end - p), -INFINITY, lanes);
+		const int64_t vectors =
+		    load(e, s, p, hg__min(strip_edges(s), s->part->end - p), -INFINITY, lanes);
 		for (int64_t v = 0; v < vectors; v++)
 			max = hg__vmax(hg__vload(lanes + v * HG__LANES), max);
 	}
@@ -91,20 +99,24 @@ HG__INLINE hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, 
 	hg__v16 sum = {0};
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
-		const int64_t n = hg__min(strip_edges(s), s->part->end - p), vectors = load(e, s, p, n, -INFINITY, lanes);
+		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
+		              vectors = load(e, s, p, n, -INFINITY, lanes);
 		for (int64_t v = 0; v < vectors; v++)
 			sum += hg__vexp(hg__vload(lanes + v * HG__LANES) - max);
 	}
 	return join_sum(s, sum);
 }
 
-HG__INLINE void pass_softmax(const struct hg__edge_softmax_args *a, const struct strip *s, hg__v16 max, hg__v16 sum)
+HG__INLINE void pass_softmax(const struct hg__edge_softmax_args *a, const struct strip *s,
+                             hg__v16 max, hg__v16 sum)
 {
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
-		const int64_t n = hg__min(strip_edges(s), s->part->end - p), vectors = load(&a->e, s, p, n, 0.0f, lanes);
+		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
+		              vectors = load(&a->e, s, p, n, 0.0f, lanes);
 		for (int64_t v = 0; v < vectors; v++)
-			hg__vstore(lanes + v * HG__LANES, hg__vexp(hg__vload(lanes + v * HG__LANES) - max) / sum);
+			hg__vstore(lanes + v * HG__LANES,
+			           hg__vexp(hg__vload(lanes + v * HG__LANES) - max) / sum);
 		store(&a->p, s, p, n, lanes);
 	}
 }
@@ -114,7 +126,8 @@ HG__INLINE hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const st
 	hg__v16 sum = {0};
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
-		const int64_t n = hg__min(strip_edges(s), s->part->end - p), vectors = load(&a->p, s, p, n, 0.0f, ps);
+		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
+		              vectors = load(&a->p, s, p, n, 0.0f, ps);
 		(void)load(&a->dp, s, p, n, 0.0f, ds);
 		for (int64_t v = 0; v < vectors; v++)
 			sum += hg__vload(ps + v * HG__LANES) * hg__vload(ds + v * HG__LANES);
@@ -122,14 +135,17 @@ HG__INLINE hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const st
 	return join_sum(s, sum);
 }
 
-HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const struct strip *s, hg__v16 dot)
+HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const struct strip *s,
+                          hg__v16 dot)
 {
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
-		const int64_t n = hg__min(strip_edges(s), s->part->end - p), vectors = load(&a->p, s, p, n, 0.0f, ps);
+		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
+		              vectors = load(&a->p, s, p, n, 0.0f, ps);
 		(void)load(&a->dp, s, p, n, 0.0f, ds);
 		for (int64_t v = 0; v < vectors; v++)
-			hg__vstore(ds + v * HG__LANES, hg__vload(ps + v * HG__LANES) * (hg__vload(ds + v * HG__LANES) - dot));
+			hg__vstore(ds + v * HG__LANES,
+			           hg__vload(ps + v * HG__LANES) * (hg__vload(ds + v * HG__LANES) - dot));
 		store(&a->de, s, p, n, ds);
 	}
 }
@@ -180,12 +196,14 @@ static void part_max(const struct job *job, const struct strip *s)
 static void part_sum(const struct job *job, const struct strip *s)
 {
 	const struct hg__edge_softmax_args *a = job->a;
-	hg__vstore(slot_at(job, s->part->slot, 1, s->h0), pass_exp_sum(&a->e, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0))));
+	hg__vstore(slot_at(job, s->part->slot, 1, s->h0),
+	           pass_exp_sum(&a->e, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0))));
 }
 
 static void part_softmax(const struct job *job, const struct strip *s)
 {
-	pass_softmax(job->a, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0)), hg__vload(slot_at(job, s->part->slot, 1, s->h0)));
+	pass_softmax(job->a, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0)),
+	             hg__vload(slot_at(job, s->part->slot, 1, s->h0)));
 }
 
 static void whole_backward(const struct job *job, const struct strip *s)
@@ -203,7 +221,8 @@ static void part_grad(const struct job *job, const struct strip *s)
 	pass_grad(job->a, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0)));
 }
 
-/* A statistic of split row s: the parts' values meet in the order of their slots, and every slot receives the row's. */
+/* A statistic of split row s: the parts' values meet in the order of their slots, and every slot
+ * receives the row's. */
 static void share(const struct job *job, int64_t s, int64_t which, int is_max)
 {
 	const struct hg__plan *plan = job->csr->plan;
@@ -218,7 +237,8 @@ static void share(const struct job *job, int64_t s, int64_t which, int is_max)
 	}
 }
 
-static hg_status prepare(hg_context *ctx, struct job *job, const struct hg__csr *csr, const void *a, const struct hg__mat *e)
+static hg_status prepare(hg_context *ctx, struct job *job, const struct hg__csr *csr, const void *a,
+                         const struct hg__mat *e)
 {
 	job->csr = csr;
 	job->a = a;
@@ -234,8 +254,9 @@ static hg_status prepare(hg_context *ctx, struct job *job, const struct hg__csr 
 hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_args *a)
 {
 	struct job job;
-	HG__TRY(
-	    hg__need(ctx, hg__same(&a->e, &a->p) && a->e.ld == a->p.ld && a->e.rows == a->csr.m && !a->csr.edge, "edge_softmax: operands do not fit the graph"));
+	HG__TRY(hg__need(
+	    ctx, hg__same(&a->e, &a->p) && a->e.ld == a->p.ld && a->e.rows == a->csr.m && !a->csr.edge,
+	    "edge_softmax: operands do not fit the graph"));
 	if (a->e.rows == 0 || a->e.cols == 0)
 		return HG_OK;
 	HG__TRY(prepare(ctx, &job, &a->csr, a, &a->e));
@@ -267,7 +288,8 @@ hg_status HG__CPU(edge_softmax_back)(hg_context *ctx, const struct hg__edge_soft
 {
 	struct job job;
 	HG__TRY(hg__need(ctx,
-	                 hg__same(&a->p, &a->dp) && hg__same(&a->p, &a->de) && a->p.ld == a->dp.ld && a->p.ld == a->de.ld && a->p.rows == a->csr.m && !a->csr.edge,
+	                 hg__same(&a->p, &a->dp) && hg__same(&a->p, &a->de) && a->p.ld == a->dp.ld &&
+	                     a->p.ld == a->de.ld && a->p.rows == a->csr.m && !a->csr.edge,
 	                 "edge_softmax_back: operands do not fit the graph"));
 	if (a->p.rows == 0 || a->p.cols == 0)
 		return HG_OK;

@@ -1,9 +1,11 @@
 #include "kernels/cpu/after.h"
 #include "kernels/cpu/columns.h"
 
-/* Y = dropout(f(X + b)) and its gradient, in strips of a row that stay in the first-level cache from the load to the one store. */
+/* Y = dropout(f(X + b)) and its gradient, in strips of a row that stay in the first-level cache
+ * from the load to the one store. */
 
-/* Words for a strip: whole rows where they are short, so that the generator's eight quads are all used. */
+/* Words for a strip: whole rows where they are short, so that the generator's eight quads are all
+ * used. */
 struct strip {
 	int64_t row, rows, col, n;
 	uint32_t *word; /* [rows][quads of the strip][4] */
@@ -29,7 +31,8 @@ static const uint32_t *words_of(const struct strip *s, int64_t row)
 
 /* ---- forward ---- */
 
-static void forward_strip(const struct hg__after *after, const struct hg__epilogue_args *a, const struct strip *s)
+static void forward_strip(const struct hg__after *after, const struct hg__epilogue_args *a,
+                          const struct strip *s)
 {
 	float bs[HG__WIDTH], xs[HG__WIDTH], ys[HG__WIDTH];
 	const float *b = a->b.data ? hg__row(&a->b, 0, s->col, s->n, bs) : NULL;
@@ -48,7 +51,8 @@ static void forward_strip(const struct hg__after *after, const struct hg__epilog
 
 hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 {
-	const int fits = hg__same(&a->x, &a->y) && (!a->b.data || (hg__is_state(&a->b) && a->b.cols == a->x.cols));
+	const int fits =
+	    hg__same(&a->x, &a->y) && (!a->b.data || (hg__is_state(&a->b) && a->b.cols == a->x.cols));
 	HG__TRY(hg__need(ctx, fits, "epilogue: operands do not fit"));
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	if (cols == 0)
@@ -59,7 +63,8 @@ hg_status HG__CPU(epilogue)(hg_context *ctx, const struct hg__epilogue_args *a)
 	for (int64_t row = 0; row < rows; row += block)
 		for (int64_t col = 0; col < cols; col += HG__WIDTH) {
 			uint32_t word[WORDS];
-			const struct strip s = {row, hg__min(block, rows - row), col, hg__min(HG__WIDTH, cols - col), word};
+			const struct strip s = {row, hg__min(block, rows - row), col,
+			                        hg__min(HG__WIDTH, cols - col), word};
 			forward_strip(&after, a, &s);
 		}
 	return HG_OK;
@@ -114,7 +119,8 @@ static void backward_strip(const struct back *b, const struct strip *s, float *s
 }
 
 /* Rows r0 .. r1-1 of a chunk of columns; sum NULL: nobody wants db. */
-static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n,
+                          float *sum, float *unused)
 {
 	const struct back *b = env;
 	const int64_t block = strip_rows(&b->after);
@@ -128,10 +134,12 @@ static void backward_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, i
 
 hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
-	const int fits = (!a->y.data || hg__same(&a->y, &a->dy)) && (!a->dx.data || hg__same(&a->dx, &a->dy)) &&
+	const int fits = (!a->y.data || hg__same(&a->y, &a->dy)) &&
+	                 (!a->dx.data || hg__same(&a->dx, &a->dy)) &&
 	                 (!a->db.data || (a->db.dtype == HG_F32 && a->db.cols == a->dy.cols));
 	HG__TRY(hg__need(ctx, fits, "epilogue_back: operands do not fit"));
-	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64; /* rows that a thread takes at a time: 64 calls are nothing beside their elements */
+	/* rows that a thread takes at a time: 64 calls are nothing beside their elements */
+	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64;
 	const struct hg__after after = hg__after_of(&a->then, cols > 0 ? cols : 1);
 	const struct back b = {a, after, after.drops && a->then.act != 1 + HG__ACT_RELU};
 	if (a->db.data)
@@ -139,6 +147,7 @@ hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t row = 0; row < rows; row += block)
 		for (int64_t col = 0; col < cols; col += HG__WIDTH)
-			backward_rows(&b, row, hg__min(row + block, rows), col, hg__min(HG__WIDTH, cols - col), NULL, NULL);
+			backward_rows(&b, row, hg__min(row + block, rows), col, hg__min(HG__WIDTH, cols - col),
+			              NULL, NULL);
 	return HG_OK;
 }

@@ -3,12 +3,15 @@
 
 #include "kernels/cpu/simd.h"
 
-/* exp on sixteen lanes, with products and sums alone, so that every instruction set gives the same bits.
+/* exp on sixteen lanes, with products and sums alone, so that every instruction set gives the same
+ * bits.
  *
- *     x = k ln 2 + r,  |r| <= ln 2 / 2,  exp x = 2^k (1 + p),  p = expm1 r = r + r^2 (1/2 + r/6 + ... + r^5/5040)
+ *     x = k ln 2 + r,  |r| <= ln 2 / 2,  exp x = 2^k (1 + p),  p = expm1 r = r + r^2 (1/2 + r/6 +
+ *                      ... + r^5/5040)
  *
- * Truncation: r^8 / 8! < 6e-9 relative to 1; ln 2 is split in two (the upper part has 15 bits, so k * upper is exact). Together below 1 ulp = 2^-23 of the
- * result while it is normal; below the smallest normal number it is rounded once more. NaN stays NaN, exp(-inf) = 0, exp(inf) = inf. */
+ * Truncation: r^8 / 8! < 6e-9 relative to 1; ln 2 is split in two (the upper part has 15 bits, so
+ * k * upper is exact). Together below 1 ulp = 2^-23 of the result while it is normal; below the
+ * smallest normal number it is rounded once more. NaN stays NaN, exp(-inf) = 0, exp(inf) = inf. */
 struct hg__expm1 {
 	hg__v16 p; /* expm1 r */
 	hg__i16 k;
@@ -39,13 +42,15 @@ HG__INLINE hg__v16 hg__vpow2(hg__i16 k)
 
 HG__INLINE hg__v16 hg__vexp(hg__v16 x)
 {
-	/* below -104 the result is 0 (half the smallest subnormal is exp(-103.97)); above 89 infinity (exp(88.73) overflows) */
+	/* below -104 the result is 0 (half the smallest subnormal is exp(-103.97)); above 89 infinity
+	 * (exp(88.73) overflows) */
 	const struct hg__expm1 e = hg__vexp_reduce(x, -104.0f, 89.0f);
 	const hg__i16 half = e.k >> 1; /* in two factors, so that each is a normal number */
 	return (e.p + 1.0f) * hg__vpow2(half) * hg__vpow2(e.k - half);
 }
 
-/* exp(x) - 1 for x <= 0: 2^k p + (2^k - 1), which has no cancellation at k = 0. Below -87 it is -1. */
+/* exp(x) - 1 for x <= 0: 2^k p + (2^k - 1), which has no cancellation at k = 0. Below -87 it is
+ * -1. */
 HG__INLINE hg__v16 hg__vexpm1(hg__v16 x)
 {
 	const struct hg__expm1 e = hg__vexp_reduce(x, -87.0f, 0.0f);

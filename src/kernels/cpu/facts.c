@@ -4,7 +4,8 @@
 #include "core/rounding.h"
 #include "kernels/cpu/backend.h"
 
-/* Everything the proofs want to know of a graph, in two passes over its edges, in f64. Compiled once: the loops wait for memory, not for arithmetic. */
+/* Everything the proofs want to know of a graph, in two passes over its edges, in f64. Compiled
+ * once: the loops wait for memory, not for arithmetic. */
 
 /* Work arrays of the passes. */
 struct survey {
@@ -26,7 +27,8 @@ static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
 	return most;
 }
 
-/* sum_j |w_ij| r_i c_j and sum_i |w_ij| r_i c_j for each normalisation, with the very f32 factors that kernels use. */
+/* sum_j |w_ij| r_i c_j and sum_i |w_ij| r_i c_j for each normalisation, with the very f32 factors
+ * that kernels use. */
 static void sum_rows(const struct survey *s, hg_graph_facts *f)
 {
 	const int64_t cols = s->csr->cols;
@@ -59,8 +61,10 @@ static void sum_rows(const struct survey *s, hg_graph_facts *f)
 	f->max_col_sum = f->norm_col_sum[HG_NORM_NONE];
 }
 
-/* Walking the entries (i, j) row by row deals each transposed row j its columns i in ascending order. So the pattern is symmetric exactly if the next entry of row j
- * not yet met is (j, i), every time, and that entry has to have the same weight for A = A^T. (Duplicates are compared in their order.) */
+/* Walking the entries (i, j) row by row deals each transposed row j its columns i in ascending
+ * order. So the pattern is symmetric exactly if the next entry of row j not yet met is (j, i),
+ * every time, and that entry has to have the same weight for A = A^T. (Duplicates are compared in
+ * their order.) */
 static void compare_transpose(const struct survey *s, int *pattern, int *values)
 {
 	const struct hg__csr *c = s->csr;
@@ -93,12 +97,14 @@ static void take_survey(const struct survey *s, hg_graph_facts *f, int *pattern)
 
 enum { COLPTR, CURSOR, INVERSE_ROW, ROOT_ROW, INVERSE_COL, ROOT_COL, COLSUM, ARRAYS };
 
-hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern)
+hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight,
+                         hg_graph_facts *facts, int *pattern)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
 	const int64_t count[ARRAYS] = {csr->cols + 1, csr->cols + 1, csr->rows,           csr->rows,
 	                               csr->cols,     csr->cols,     HG_NORMS * csr->cols};
-	const size_t size[ARRAYS] = {sizeof(int64_t), sizeof(int64_t), sizeof(float), sizeof(float), sizeof(float), sizeof(float), sizeof(double)};
+	const size_t size[ARRAYS] = {sizeof(int64_t), sizeof(int64_t), sizeof(float), sizeof(float),
+	                             sizeof(float),   sizeof(float),   sizeof(double)};
 	struct hg__buffer a[ARRAYS] = {{0}};
 	hg_status status = HG_OK;
 	*facts = none;
@@ -107,8 +113,15 @@ hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr, const float
 	if (status == HG_OK)
 		status = hg__cpu_column_ptr(ctx, csr, a[COLPTR].data);
 	if (status == HG_OK) {
-		const struct survey s = {
-		    csr, weight, a[COLPTR].data, a[CURSOR].data, a[INVERSE_ROW].data, a[ROOT_ROW].data, a[INVERSE_COL].data, a[ROOT_COL].data, a[COLSUM].data};
+		const struct survey s = {csr,
+		                         weight,
+		                         a[COLPTR].data,
+		                         a[CURSOR].data,
+		                         a[INVERSE_ROW].data,
+		                         a[ROOT_ROW].data,
+		                         a[INVERSE_COL].data,
+		                         a[ROOT_COL].data,
+		                         a[COLSUM].data};
 		struct hg__rounding rounding;
 		hg__rounding_begin(&rounding);
 		take_survey(&s, facts, pattern);

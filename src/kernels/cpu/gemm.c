@@ -4,17 +4,21 @@
 
 #include "kernels/cpu/tile.h"
 
-/* C = 2^shift op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if wanted, are colsum's.
+/* C = 2^shift op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if
+ * wanted, are colsum's.
  *
- * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it lies if it is f32 and not transposed, else copied, widened, into a
- * panel. C is narrowed once. How the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits for any number of threads. */
+ * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it
+ * lies if it is f32 and not transposed, else copied, widened, into a panel. C is narrowed once. How
+ * the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits
+ * for any number of threads. */
 
 struct job {
 	const struct hg__gemm_args *a;
 	int64_t m, n, k, tall, wide, deep, run, tiles, runs; /* run: length of a cut of k */
 	float *partial;                                      /* [runs, m, n] where runs > 1 */
 	float *scratch;                                      /* [threads, scratch_size] */
-	int64_t a_size, b_size, scratch_size;                /* panels of A and B, and a piece of C after them */
+	/* panels of A and B, and a piece of C after them */
+	int64_t a_size, b_size, scratch_size;
 };
 
 HG__INLINE int64_t round_up(int64_t n)
@@ -22,8 +26,10 @@ HG__INLINE int64_t round_up(int64_t n)
 	return hg__ceil_div(n, HG__LANES) * HG__LANES;
 }
 
-/* op(A)[m0.., k..] of mn rows and kn columns: where it is and how far rows and steps of k are apart. */
-static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn, float *panel, struct hg__strip *s)
+/* op(A)[m0.., k..] of mn rows and kn columns: where it is and how far rows and steps of k are
+ * apart. */
+static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn,
+                   float *panel, struct hg__strip *s)
 {
 	const struct hg__mat *a = &job->a->a;
 	const int trans = job->a->trans_a;
@@ -35,7 +41,8 @@ static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 	}
 	const int64_t rows = trans ? kn : mn, cols = trans ? mn : kn, pitch = round_up(cols);
 	for (int64_t r = 0; r < rows; r++) {
-		const float *from = trans ? hg__row(a, k + r, m0, cols, panel + r * pitch) : hg__row(a, m0 + r, k, cols, panel + r * pitch);
+		const float *from = trans ? hg__row(a, k + r, m0, cols, panel + r * pitch)
+		                          : hg__row(a, m0 + r, k, cols, panel + r * pitch);
 		if (from != panel + r * pitch)
 			memcpy(panel + r * pitch, from, (size_t)cols * sizeof(float));
 	}
@@ -45,13 +52,15 @@ static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 }
 
 /* op(B)[k.., n0..] of kn rows and nn <= HG__STRIP columns into strip [kn, pitch]. */
-static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int64_t nn, int64_t pitch, float *strip)
+static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int64_t nn,
+                   int64_t pitch, float *strip)
 {
 	const struct hg__mat *b = &job->a->b;
 	for (int64_t r = 0; r < kn; r++)
 		memset(strip + r * pitch + nn, 0, (size_t)(pitch - nn) * sizeof(float));
 	for (int64_t r = 0; r < kn && !job->a->trans_b; r++)
-		memmove(strip + r * pitch, hg__row(b, k + r, n0, nn, strip + r * pitch), (size_t)nn * sizeof(float));
+		memmove(strip + r * pitch, hg__row(b, k + r, n0, nn, strip + r * pitch),
+		        (size_t)nn * sizeof(float));
 	for (int64_t c = 0; c < nn && job->a->trans_b; c++) {
 		float scratch[HG__GEMM_DEEP];
 		const float *column = hg__row(b, n0 + c, k, kn, scratch);
@@ -61,7 +70,8 @@ static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int
 }
 
 /* out [mn, nn] = op(A)[m0.., k0..k1] op(B)[k0..k1, n0..] */
-static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn, int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
+static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn,
+                     int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
 {
 	float *strip = scratch + job->a_size;
 	for (int64_t r = 0; r < mn && k0 == k1; r++)
@@ -81,7 +91,8 @@ static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, 
 }
 
 /* C[row, col..] = narrow(2^shift sum + bias) */
-static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n, float *sum)
+static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n,
+                       float *sum)
 {
 	for (int64_t c = 0; c < n; c += HG__WIDTH) {
 		float scratch[HG__WIDTH];
@@ -106,11 +117,13 @@ static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, 
 static void piece(const struct job *job, int64_t tile, int64_t run, float *scratch)
 {
 	const struct hg__gemm_args *a = job->a;
-	const int64_t m0 = tile * job->tall, mn = hg__min(job->tall, job->m - m0), k0 = run * job->run, k1 = hg__min(k0 + job->run, job->k);
+	const int64_t m0 = tile * job->tall, mn = hg__min(job->tall, job->m - m0), k0 = run * job->run,
+	              k1 = hg__min(k0 + job->run, job->k);
 	for (int64_t n0 = 0; n0 < job->n; n0 += job->wide) {
 		const int64_t nn = hg__min(job->wide, job->n - n0);
 		if (job->runs > 1) {
-			multiply(job, m0, mn, n0, nn, k0, k1, scratch, job->partial + (run * job->m + m0) * job->n + n0, job->n);
+			multiply(job, m0, mn, n0, nn, k0, k1, scratch,
+			         job->partial + (run * job->m + m0) * job->n + n0, job->n);
 			continue;
 		}
 		const int direct = a->c.dtype == HG_F32;
@@ -138,11 +151,13 @@ static void fold(const struct job *job, int64_t row)
 /* How the work is cut. */
 static void cut(struct job *job)
 {
-	job->tiles = 2 * hg__ceil_div(job->m, 2 * HG__GEMM_TALL); /* an even number: two cores get the same */
+	/* an even number: two cores get the same */
+	job->tiles = 2 * hg__ceil_div(job->m, 2 * HG__GEMM_TALL);
 	job->tall = hg__ceil_div(job->m, job->tiles);
 	job->tiles = hg__ceil_div(job->m, job->tall);
 	job->wide = hg__min(job->n, HG__GEMM_WIDE);
-	const int64_t wanted = job->tiles < HG__GEMM_PIECES ? HG__GEMM_PIECES / job->tiles : 1, possible = job->k / HG__GEMM_RUN;
+	const int64_t wanted = job->tiles < HG__GEMM_PIECES ? HG__GEMM_PIECES / job->tiles : 1,
+	              possible = job->k / HG__GEMM_RUN;
 	job->runs = possible < 1 ? 1 : hg__min(wanted, possible);
 	job->run = hg__ceil_div(job->k, job->runs);
 	job->deep = hg__min(HG__GEMM_DEEP, job->run);
@@ -152,13 +167,18 @@ static hg_status reserve(hg_context *ctx, struct job *job, int threads)
 {
 	const struct hg__gemm_args *a = job->a;
 	const int panel = a->trans_a || a->a.dtype == HG_F16;
-	job->a_size = !panel ? 0 : a->trans_a ? job->deep * round_up(job->tall) : job->tall * round_up(job->deep);
+	job->a_size = !panel       ? 0
+	              : a->trans_a ? job->deep * round_up(job->tall)
+	                           : job->tall * round_up(job->deep);
 	job->b_size = job->deep * hg__min(HG__STRIP, round_up(job->n));
-	job->scratch_size = job->a_size + job->b_size + (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
+	job->scratch_size = job->a_size + job->b_size +
+	                    (a->c.dtype == HG_F16 && job->runs == 1 ? job->tall * job->wide : 0);
 	const int64_t partial = job->runs > 1 ? job->runs * job->m * job->n : 0;
 	const size_t reserved = hg__gemm_bytes(job->m, job->n, job->k, threads);
 	void *memory;
-	HG__TRY(hg__need(ctx, (size_t)(partial + threads * job->scratch_size) * sizeof(float) <= reserved, "gemm: more scratch than was reserved"));
+	HG__TRY(hg__need(ctx,
+	                 (size_t)(partial + threads * job->scratch_size) * sizeof(float) <= reserved,
+	                 "gemm: more scratch than was reserved"));
 	HG__TRY(hg__workspace(ctx, reserved, &memory));
 	job->partial = memory;
 	job->scratch = (float *)memory + partial;
@@ -168,19 +188,29 @@ static hg_status reserve(hg_context *ctx, struct job *job, int threads)
 static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, const struct job *job)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
-	HG__TRY(hg__need(ctx, job->k == k && a->c.rows == job->m && a->c.cols == job->n && hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
+	HG__TRY(hg__need(ctx,
+	                 job->k == k && a->c.rows == job->m && a->c.cols == job->n &&
+	                     hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->c),
 	                 "gemm: operands do not fit"));
-	HG__TRY(hg__need(ctx, !a->sums.data || (!a->trans_b && !a->bias.data), "gemm: column sums of a transposed B, or beside a bias"));
+	HG__TRY(hg__need(ctx, !a->sums.data || (!a->trans_b && !a->bias.data),
+	                 "gemm: column sums of a transposed B, or beside a bias"));
 	if (a->pick > 1)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: algorithm %d was asked for, there is one", a->pick);
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: algorithm %d was asked for, there is one",
+		                a->pick);
 	if (job->n > INT_MAX || a->a.ld > INT_MAX || a->b.ld > INT_MAX || a->c.ld > INT_MAX)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: a row has more than %d elements, which is more than a BLAS can address", INT_MAX);
+		return hg__fail(
+		    ctx, HG_ERR_UNSUPPORTED,
+		    "gemm: a row has more than %d elements, which is more than a BLAS can address",
+		    INT_MAX);
 	return HG_OK;
 }
 
 hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 {
-	struct job job = {.a = a, .m = a->trans_a ? a->a.cols : a->a.rows, .n = a->trans_b ? a->b.rows : a->b.cols, .k = a->trans_a ? a->a.rows : a->a.cols};
+	struct job job = {.a = a,
+	                  .m = a->trans_a ? a->a.cols : a->a.rows,
+	                  .n = a->trans_b ? a->b.rows : a->b.cols,
+	                  .k = a->trans_a ? a->a.rows : a->a.cols};
 	HG__TRY(check(ctx, a, &job));
 	if (a->sums.data)
 		HG__TRY(HG__CPU(colsum)(ctx, &(struct hg__colsum_args){.x = a->b, .y = a->sums}));
@@ -192,7 +222,8 @@ hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 #pragma omp parallel num_threads(team)
 	{
 		float *scratch = job.scratch + omp_get_thread_num() * job.scratch_size;
-		omp_set_num_threads(1); /* where OpenBLAS is called, it stays in this thread, also if the team is one */
+		/* where OpenBLAS is called, it stays in this thread, also if the team is one */
+		omp_set_num_threads(1);
 #pragma omp for schedule(dynamic, 1)
 		for (int64_t i = 0; i < job.tiles * job.runs; i++)
 			piece(&job, i % job.tiles, i / job.tiles, scratch);

@@ -10,7 +10,9 @@ HG__INLINE void hg__guard_look(const struct hg__trip *trip, int64_t n, const flo
 	if (!trip->word)
 		return;
 	for (int64_t i = 0; i < n; i += HG__LANES) {
-		const hg__i16 bits = (hg__i16)hg__vload_n(x + i, (int)hg__min(HG__LANES, n - i)) & 0x7FFFFFFF, more = bits > most;
+		const hg__i16 bits =
+		                  (hg__i16)hg__vload_n(x + i, (int)hg__min(HG__LANES, n - i)) & 0x7FFFFFFF,
+		              more = bits > most;
 		most = (bits & more) | (most & ~more);
 	}
 	int32_t bits = 0;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/columns.h"
 
-/* Columns are grouped by heads: column k * d + c is component c of head k. One vector A, or two, A and B: head k of vector v is column v * heads + k of S. */
+/* Columns are grouped by heads: column k * d + c is component c of head k. One vector A, or two, A
+ * and B: head k of vector v is column v * heads + k of S. */
 
 static int64_t vectors(const struct hg__mat *s, int heads)
 {
@@ -8,7 +9,8 @@ static int64_t vectors(const struct hg__mat *s, int heads)
 }
 
 /* S[i, v * heads + k] = sum over c of X[i, k*d + c] * A[0, k*d + c] */
-static float head_dot(const struct hg__head_dot_args *a, const struct hg__mat *vector, int64_t row, int64_t k, int64_t d)
+static float head_dot(const struct hg__head_dot_args *a, const struct hg__mat *vector, int64_t row,
+                      int64_t k, int64_t d)
 {
 	float sum = 0.0f;
 	for (int64_t c = 0; c < d; c += HG__WIDTH) {
@@ -19,7 +21,8 @@ static float head_dot(const struct hg__head_dot_args *a, const struct hg__mat *v
 	return sum;
 }
 
-/* At most HG__WIDTH columns, and as many heads: without columns any number of heads divides them. */
+/* At most HG__WIDTH columns, and as many heads: without columns any number of heads divides
+ * them. */
 static void short_row(const struct hg__head_dot_args *a, int64_t row, int64_t d)
 {
 	float xs[HG__WIDTH], as[HG__WIDTH], s[HG__WIDTH];
@@ -41,9 +44,12 @@ static void long_row(const struct hg__head_dot_args *a, int64_t row, int64_t d)
 
 hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 {
-	const int64_t rows = a->x.rows, d = a->heads ? a->x.cols / a->heads : 0, count = vectors(&a->s, a->heads);
-	const int fits = a->a.cols == a->x.cols && (count == 1 || a->b.cols == a->x.cols) && d * a->heads == a->x.cols;
-	HG__TRY(hg__need(ctx, fits && a->s.rows == rows && a->s.cols == count * a->heads, "head_dot: operands do not fit"));
+	const int64_t rows = a->x.rows, d = a->heads ? a->x.cols / a->heads : 0,
+	              count = vectors(&a->s, a->heads);
+	const int fits = a->a.cols == a->x.cols && (count == 1 || a->b.cols == a->x.cols) &&
+	                 d * a->heads == a->x.cols;
+	HG__TRY(hg__need(ctx, fits && a->s.rows == rows && a->s.cols == count * a->heads,
+	                 "head_dot: operands do not fit"));
 #pragma omp parallel for num_threads(hg__team(ctx, count *rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		if (a->x.cols <= HG__WIDTH && a->heads <= HG__WIDTH)
@@ -54,7 +60,8 @@ hg_status HG__CPU(head_dot)(hg_context *ctx, const struct hg__head_dot_args *a)
 }
 
 /* Columns c0 .. c0+n-1 of dS[row, v * heads + head of c]: n <= HG__WIDTH. */
-static void spread(const struct hg__head_dot_back_args *a, int64_t v, int64_t row, int64_t d, int64_t c0, int64_t n, float *out)
+static void spread(const struct hg__head_dot_back_args *a, int64_t v, int64_t row, int64_t d,
+                   int64_t c0, int64_t n, float *out)
 {
 	float scratch[HG__WIDTH];
 	const int64_t first = c0 / d, heads = (c0 + n - 1) / d - first + 1;
@@ -64,7 +71,8 @@ static void spread(const struct hg__head_dot_back_args *a, int64_t v, int64_t ro
 			out[c] = ds[k];
 }
 
-/* dX[i, k*d + c] = dS[i, k] * A[0, k*d + c] + dS[i, heads + k] * B[0, k*d + c], and what is there */
+/* dX[i, k*d + c] = dS[i, k] * A[0, k*d + c] + dS[i, heads + k] * B[0, k*d + c], and what is
+ * there */
 static void head_dot_dx(const struct hg__head_dot_back_args *a, int64_t row, int64_t d)
 {
 	const struct hg__mat *vector[] = {&a->a, &a->b};
@@ -84,7 +92,8 @@ static void head_dot_dx(const struct hg__head_dot_back_args *a, int64_t row, int
 }
 
 /* dA[0, k*d + c] = sum over i of dS[i, k] * X[i, k*d + c], with v = 1 dB */
-static void add_vector(const struct hg__head_dot_back_args *a, int64_t v, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum)
+static void add_vector(const struct hg__head_dot_back_args *a, int64_t v, int64_t r0, int64_t r1,
+                       int64_t c0, int64_t n, float *sum)
 {
 	const int64_t d = a->x.cols / a->heads;
 	for (int64_t r = r0; r < r1; r++) {
@@ -96,12 +105,14 @@ static void add_vector(const struct hg__head_dot_back_args *a, int64_t v, int64_
 			sum[i] += ds[i] * x[i];
 	}
 }
-static void head_dot_da(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void head_dot_da(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                        float *unused)
 {
 	(void)unused;
 	add_vector(env, 0, r0, r1, c0, n, sum);
 }
-static void head_dot_db(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum, float *unused)
+static void head_dot_db(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                        float *unused)
 {
 	(void)unused;
 	add_vector(env, 1, r0, r1, c0, n, sum);
@@ -109,9 +120,13 @@ static void head_dot_db(const void *env, int64_t r0, int64_t r1, int64_t c0, int
 
 hg_status HG__CPU(head_dot_back)(hg_context *ctx, const struct hg__head_dot_back_args *a)
 {
-	const int64_t rows = a->ds.rows, cols = a->dx.data ? a->dx.cols : a->x.cols, d = a->heads ? cols / a->heads : 0;
-	const int f32 = (!a->da.data || a->da.dtype == HG_F32) && (!a->db.data || a->db.dtype == HG_F32);
-	HG__TRY(hg__need(ctx, f32 && a->ds.cols == vectors(&a->ds, a->heads) * a->heads && d * a->heads == cols, "head_dot_back: operands do not fit"));
+	const int64_t rows = a->ds.rows, cols = a->dx.data ? a->dx.cols : a->x.cols,
+	              d = a->heads ? cols / a->heads : 0;
+	const int f32 =
+	    (!a->da.data || a->da.dtype == HG_F32) && (!a->db.data || a->db.dtype == HG_F32);
+	HG__TRY(hg__need(
+	    ctx, f32 && a->ds.cols == vectors(&a->ds, a->heads) * a->heads && d * a->heads == cols,
+	    "head_dot_back: operands do not fit"));
 	if (a->da.data)
 		HG__TRY(HG__CPU(columns)(ctx, rows, cols, head_dot_da, a, a->da.data, NULL));
 	if (a->db.data)

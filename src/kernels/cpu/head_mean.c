@@ -4,7 +4,10 @@
 hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->x.rows, d = a->y.cols;
-	HG__TRY(hg__need(ctx, a->y.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) && hg__is_state(&a->y), "head_mean: operands do not fit"));
+	HG__TRY(hg__need(ctx,
+	                 a->y.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
+	                     hg__is_state(&a->y),
+	                 "head_mean: operands do not fit"));
 	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -27,7 +30,10 @@ hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a
 hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->y.rows, d = a->y.cols;
-	HG__TRY(hg__need(ctx, a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) && hg__is_state(&a->y), "head_mean_back: operands do not fit"));
+	HG__TRY(hg__need(ctx,
+	                 a->x.rows == rows && a->x.cols == d * a->heads && hg__is_state(&a->x) &&
+	                     hg__is_state(&a->y),
+	                 "head_mean_back: operands do not fit"));
 	const float heads = (float)a->heads;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

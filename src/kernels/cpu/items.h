@@ -3,10 +3,12 @@
 
 #include "kernels/cpu/rows.h"
 
-/* Walk over the work items of a CSR (core/csr.h): each item is a run of row parts. Loops over items run with schedule(dynamic, 4): items have equal work but not
- * equal luck with the caches, and one atomic operation serves at least 4 * 4 rows and edges. */
+/* Walk over the work items of a CSR (core/csr.h): each item is a run of row parts. Loops over items
+ * run with schedule(dynamic, 4): items have equal work but not equal luck with the caches, and one
+ * atomic operation serves at least 4 * 4 rows and edges. */
 
-/* Edges begin .. end-1 of a row. slot < 0: all of the row's edges; else a part of a split row and its staging slot. */
+/* Edges begin .. end-1 of a row. slot < 0: all of the row's edges; else a part of a split row and
+ * its staging slot. */
 struct hg__part {
 	int64_t row, begin, end, slot;
 };
@@ -17,7 +19,8 @@ struct hg__item {
 
 HG__INLINE int64_t hg__items(const struct hg__csr *csr)
 {
-	return csr->plan ? csr->plan->items : csr->rows > 0; /* without a plan: one item, no split rows */
+	/* without a plan: one item, no split rows */
+	return csr->plan ? csr->plan->items : csr->rows > 0;
 }
 
 HG__INLINE int64_t hg__splits(const struct hg__csr *csr)
@@ -30,7 +33,8 @@ HG__INLINE struct hg__item hg__item_begin(const struct hg__csr *csr, int64_t k)
 	const struct hg__plan *p = csr->plan;
 	if (!p)
 		return (struct hg__item){0, 0, csr->rows, 0, csr->m};
-	const int64_t row = p->item_row ? p->item_row[k] : k, row_end = p->item_row ? p->item_row[k + 1] : k + 1;
+	const int64_t row = p->item_row ? p->item_row[k] : k,
+	              row_end = p->item_row ? p->item_row[k + 1] : k + 1;
 	return (struct hg__item){k, row, row_end, p->item_edge[k], p->item_edge[k + 1]};
 }
 
@@ -38,7 +42,8 @@ HG__INLINE int hg__part_next(const struct hg__csr *csr, struct hg__item *it, str
 {
 	if (it->row < it->row_end) {
 		const int64_t end = csr->rowptr[it->row + 1];
-		*part = (struct hg__part){it->row, it->edge, end, it->edge > csr->rowptr[it->row] ? 2 * it->k : -1};
+		*part = (struct hg__part){it->row, it->edge, end,
+		                          it->edge > csr->rowptr[it->row] ? 2 * it->k : -1};
 		it->edge = end;
 		it->row++;
 		return 1;

@@ -33,7 +33,8 @@ static void normalise(const struct hg__layer_norm_args *a, int64_t row)
 	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
 		float xs[HG__WIDTH], ys[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - c);
-		const float *x = hg__row(&a->x, row, c, n, xs), *gamma = (const float *)a->gamma.data + c, *beta = (const float *)a->beta.data + c;
+		const float *x = hg__row(&a->x, row, c, n, xs), *gamma = (const float *)a->gamma.data + c,
+		            *beta = (const float *)a->beta.data + c;
 		float *y = hg__row_begin(&a->y, row, c, ys);
 #pragma omp simd
 		for (int64_t i = 0; i < n; i++)
@@ -55,13 +56,15 @@ hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args 
 }
 
 /* dgamma = sum over rows of dY xhat, dbeta = sum over rows of dY */
-static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma, float *dbeta)
+static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
+                     float *dbeta)
 {
 	const struct hg__layer_norm_back_args *a = env;
 	for (int64_t r = r0; r < r1; r++) {
 		float xs[HG__WIDTH], ds[HG__WIDTH];
 		const float *x = hg__row(&a->x, r, c0, n, xs), *dy = hg__row(&a->dy, r, c0, n, ds);
-		const float mean = ((const float *)a->mean.data)[r], rstd = ((const float *)a->rstd.data)[r];
+		const float mean = ((const float *)a->mean.data)[r],
+		            rstd = ((const float *)a->rstd.data)[r];
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			dgamma[c] += dy[c] * ((x[c] - mean) * rstd);
@@ -71,11 +74,14 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 }
 
 /* g = gamma dY, xhat = (X - mean) rstd for one piece of a row */
-static void piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t c, int64_t n, float *g, float *xhat)
+static void piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t c, int64_t n,
+                  float *g, float *xhat)
 {
 	float xs[HG__WIDTH], ds[HG__WIDTH];
-	const float *x = hg__row(&a->x, row, c, n, xs), *dy = hg__row(&a->dy, row, c, n, ds), *gamma = (const float *)a->gamma.data + c;
-	const float mean = ((const float *)a->mean.data)[row], rstd = ((const float *)a->rstd.data)[row];
+	const float *x = hg__row(&a->x, row, c, n, xs), *dy = hg__row(&a->dy, row, c, n, ds),
+	            *gamma = (const float *)a->gamma.data + c;
+	const float mean = ((const float *)a->mean.data)[row],
+	            rstd = ((const float *)a->rstd.data)[row];
 	for (int64_t i = 0; i < n; i++) {
 		g[i] = gamma[i] * dy[i];
 		xhat[i] = (x[i] - mean) * rstd;
@@ -110,7 +116,8 @@ hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	if (cols == 0)
 		return HG_OK;
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data, "layer_norm_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data,
+	                 "layer_norm_back: operands do not fit"));
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, a, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;

@@ -11,7 +11,8 @@ static void forward(const struct hg__log_softmax_args *a, int64_t row)
 
 hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "log_softmax: X and Y differ in shape or are not floats"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
+	                 "log_softmax: X and Y differ in shape or are not floats"));
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -27,12 +28,15 @@ static void backward(const struct hg__log_softmax_back_args *a, int64_t row)
 		lanes += hg__lanes(&a->dy, row, c, 0.0f);
 	const float sum = hg__vsum(lanes);
 	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
-		hg__lanes_put(&a->dx, row, c, hg__lanes(&a->dy, row, c, 0.0f) - hg__vexp(hg__lanes(&a->y, row, c, 0.0f)) * sum);
+		hg__lanes_put(&a->dx, row, c,
+		              hg__lanes(&a->dy, row, c, 0.0f) -
+		                  hg__vexp(hg__lanes(&a->y, row, c, 0.0f)) * sum);
 }
 
 hg_status HG__CPU(log_softmax_back)(hg_context *ctx, const struct hg__log_softmax_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx), "log_softmax_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx),
+	                 "log_softmax_back: operands do not fit"));
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

@@ -1,12 +1,16 @@
 #include "kernels/cpu/map.h"
 
-/* Elements of one call of f: the call costs nothing beside them, and three blocks fit the first-level cache. */
+/* Elements of one call of f: the call costs nothing beside them, and three blocks fit the
+ * first-level cache. */
 #define BLOCK 1024
 
-hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps_zero, struct hg__mat x, struct hg__mat z, struct hg__mat y)
+hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps_zero,
+                       struct hg__mat x, struct hg__mat z, struct hg__mat y)
 {
-	HG__TRY(hg__need(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)), "elementwise: operands differ in shape or are not floats"));
-	if (x.ld == y.ld && (!z.data || z.ld == y.ld) && (keeps_zero || x.cols == x.ld)) { /* equal layout: one long row */
+	HG__TRY(hg__need(ctx, hg__same(&x, &y) && (!z.data || hg__same(&x, &z)),
+	                 "elementwise: operands differ in shape or are not floats"));
+	/* equal layout: one long row */
+	if (x.ld == y.ld && (!z.data || z.ld == y.ld) && (keeps_zero || x.cols == x.ld)) {
 		x.cols = y.cols = x.rows * x.ld;
 		x.rows = 1;
 	}
@@ -15,7 +19,8 @@ hg_status HG__CPU(map)(hg_context *ctx, hg__map_fn f, const void *env, int keeps
 	for (int64_t i = 0; i < total; i++) {
 		float xs[BLOCK], zs[BLOCK], ys[BLOCK];
 		const int64_t row = i / blocks, col = i % blocks * BLOCK, n = hg__min(BLOCK, x.cols - col);
-		const float *xp = hg__row(&x, row, col, n, xs), *zp = z.data ? hg__row(&z, row, col, n, zs) : NULL;
+		const float *xp = hg__row(&x, row, col, n, xs),
+		            *zp = z.data ? hg__row(&z, row, col, n, zs) : NULL;
 		float *yp = hg__row_begin(&y, row, col, ys);
 		f(env, n, xp, zp, yp);
 		hg__row_put(&y, row, col, n, yp);

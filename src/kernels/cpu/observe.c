@@ -2,10 +2,12 @@
 
 #include "kernels/cpu/rows.h"
 
-/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that neither threads nor instruction sets show.
+/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that neither threads
+ * nor instruction sets show.
  *
- * Numbers are taken in pieces of PIECE, which stay in the first-level cache (4 or 8 kB): one pass of vectors for the largest and for zeros, and one that counts bins, of
- * which neighbouring numbers often have the same: eight tables, so that no count waits for the one before it. */
+ * Numbers are taken in pieces of PIECE, which stay in the first-level cache (4 or 8 kB): one pass
+ * of vectors for the largest and for zeros, and one that counts bins, of which neighbouring numbers
+ * often have the same: eight tables, so that no count waits for the one before it. */
 #define PIECE 2048
 #define TABLES 8
 
@@ -64,7 +66,9 @@ static void count_half(int64_t n, const void *data, uint64_t left, struct tally 
 			t->table[k][hg__bin_of_half(x[i + k] & 0x7FFFu)]++;
 	for (; i < n; i++)
 		t->table[0][hg__bin_of_half(x[i] & 0x7FFFu)]++;
-	t->table[0][0] -= zeros; /* they were counted with the subnormals; the tables' sum is right, whatever one of them is, modulo 2^32 */
+	/* they were counted with the subnormals; the tables' sum is right, whatever one of them is,
+	 * modulo 2^32 */
+	t->table[0][0] -= zeros;
 	t->sum.zeros += zeros;
 	const uint32_t wide = hg__widened_magnitude(most);
 	t->sum.amax = wide > t->sum.amax ? wide : t->sum.amax;
@@ -120,16 +124,18 @@ static void count_run(const struct hg__mat *m, int64_t first, int64_t n, struct 
 	const count_fn count = m->dtype == HG_F16 ? count_half : count_float;
 	const int64_t all = m->rows * m->cols, end = first + n;
 	while (first < end) {
-		const int64_t row = m->ld == m->cols ? 0 : first / m->cols, col = first - row * m->cols; /* without padding: one long row */
-		const int64_t rest = m->ld == m->cols ? end - first : hg__min(m->cols - col, end - first), piece = hg__min(rest, PIECE);
+		/* without padding: one long row */
+		const int64_t row = m->ld == m->cols ? 0 : first / m->cols, col = first - row * m->cols;
+		const int64_t rest = m->ld == m->cols ? end - first : hg__min(m->cols - col, end - first),
+		              piece = hg__min(rest, PIECE);
 		count(piece, hg__at(m, row, col), (uint64_t)(all - first), t);
 		first += piece;
 	}
 	empty_tables(t);
 }
 
-/* What a thread takes at a time: enough to be worth the joining of two tallies. An element takes as long as some eight others do (SERIAL_WORK's are 10 a ns): 0.8 ns,
- * measured. */
+/* What a thread takes at a time: enough to be worth the joining of two tallies. An element takes as
+ * long as some eight others do (SERIAL_WORK's are 10 a ns): 0.8 ns, measured. */
 #define RUN ((int64_t)1 << 16)
 #define ELEMENT_WORK 8
 
@@ -154,7 +160,8 @@ hg_status HG__CPU(observe)(hg_context *ctx, const struct hg__observe_args *a)
 		return HG_OK;
 	const int64_t place = a->ring->taken % HG__OBSERVED_STEPS;
 	for (int64_t i = 0; i < a->count; i++) {
-		HG__TRY(hg__need(ctx, hg__is_state(&a->table[i].mat), "observe: a tensor is neither f16 nor f32"));
+		HG__TRY(hg__need(ctx, hg__is_state(&a->table[i].mat),
+		                 "observe: a tensor is neither f16 nor f32"));
 		count_tensor(ctx, &a->table[i].mat, &a->counts[i]);
 		a->kept[place * a->stride + i] = a->counts[i];
 		const uint32_t reached = hg__observed_reach(a->counts[i].amax, a->counts[i].nonfinite);

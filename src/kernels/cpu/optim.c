@@ -2,7 +2,8 @@
 
 #include "kernels/cpu/map.h"
 
-/* Gradients are looked at in rows, so that padding stays out. Per tensor: rows in order, f64; then the tensors in order. */
+/* Gradients are looked at in rows, so that padding stays out. Per tensor: rows in order, f64; then
+ * the tensors in order. */
 static int64_t check_tensor(const struct hg__optim_tensor *t, float scale, double *square)
 {
 	int64_t bad = 0;
@@ -41,10 +42,13 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 	return HG_OK;
 }
 
-typedef void (*update_fn)(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v);
+typedef void (*update_fn)(const struct hg__rates *r, int64_t n, float *p, const float *grad,
+                          float *m, float *v);
 
-/* g = clip grad / scale + decay p;  m = momentum m + g;  p -= lr * (nesterov ? g + momentum m : m). The first m is g, since m starts at 0. */
-static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+/* g = clip grad / scale + decay p;  m = momentum m + g;  p -= lr * (nesterov ? g + momentum m : m).
+ * The first m is g, since m starts at 0. */
+static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                float *v)
 {
 	(void)v;
 	for (int64_t i = 0; i < n; i++) {
@@ -57,28 +61,34 @@ static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *gra
 	}
 }
 
-/* m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps) */
-static void moments(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v, float decay, float shrink)
+/* m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  p -= lr / (1 - beta1^t) * m /
+ * (sqrt(v) / sqrt(1 - beta2^t) + eps) */
+static void moments(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                    float *v, float decay, float shrink)
 {
 	for (int64_t i = 0; i < n; i += HG__LANES) {
 		const int count = (int)hg__min(HG__LANES, n - i);
-		const hg__v16 p0 = hg__vload_n(p + i, count), m0 = hg__vload_n(m + i, count), v0 = hg__vload_n(v + i, count);
+		const hg__v16 p0 = hg__vload_n(p + i, count), m0 = hg__vload_n(m + i, count),
+		              v0 = hg__vload_n(v + i, count);
 		const hg__v16 g = hg__vload_n(grad + i, count) / r->scale * r->clip + decay * p0;
 		const hg__v16 m1 = m0 + r->rest1 * (g - m0), v1 = r->beta2 * v0 + r->rest2 * g * g;
 		hg__vstore_n(m + i, m1, count);
 		hg__vstore_n(v + i, v1, count);
-		hg__vstore_n(p + i, p0 * shrink - r->size * (m1 / (hg__vsqrt(v1) / r->root2 + r->eps)), count);
+		hg__vstore_n(p + i, p0 * shrink - r->size * (m1 / (hg__vsqrt(v1) / r->root2 + r->eps)),
+		             count);
 	}
 }
 
 /* L2: decay p joins the gradient. */
-static void adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+static void adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                 float *v)
 {
 	moments(r, n, p, grad, m, v, r->decay, 1.0f);
 }
 
 /* Decoupled: p shrinks by lr * decay before the step. */
-static void adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m, float *v)
+static void adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                  float *v)
 {
 	moments(r, n, p, grad, m, v, 0.0f, 1.0f - r->lr * r->decay);
 }
@@ -104,15 +114,19 @@ static int outgrows(const struct hg__optim_tensor *t, int64_t row)
 }
 
 /* Whether the tensor has outgrown its reach. */
-static int update_tensor(hg_context *ctx, const struct hg__optim_args *a, const struct hg__optim_tensor *t)
+static int update_tensor(hg_context *ctx, const struct hg__optim_args *a,
+                         const struct hg__optim_tensor *t)
 {
 	int beyond = 0;
 	const struct hg__rates rates = hg__rates_of(&a->config, &a->groups[t->group], a->step);
 	const update_fn update = updates[a->config.kind];
-#pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static) reduction(| : beyond)
+#pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static) \
+    reduction(|                                                                             \
+              : beyond)
 	for (int64_t r = 0; r < t->rows; r++) {
 		const int64_t at = r * t->ld;
-		update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL, t->v ? t->v + at : NULL);
+		update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL,
+		       t->v ? t->v + at : NULL);
 		refresh(t, r);
 		beyond |= outgrows(t, r);
 	}

@@ -49,7 +49,8 @@ static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 
 hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_loss_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target), "pointwise_loss: X and target differ in shape or are not floats"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target),
+	                 "pointwise_loss: X and target differ in shape or are not floats"));
 	struct hg__totals t;
 	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
@@ -70,11 +71,14 @@ static void row_grad(const struct hg__pointwise_loss_back_args *a, int64_t row, 
 	}
 }
 
-hg_status HG__CPU(pointwise_loss_back)(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
+hg_status HG__CPU(pointwise_loss_back)(hg_context *ctx,
+                                       const struct hg__pointwise_loss_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target) && hg__same(&a->x, &a->dx), "pointwise_loss_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target) && hg__same(&a->x, &a->dx),
+	                 "pointwise_loss_back: operands do not fit"));
 	const int64_t rows = a->x.rows;
-	const float count = *(const float *)a->count.data, factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
+	const float count = *(const float *)a->count.data,
+	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
 #pragma omp parallel for num_threads(hg__team(ctx, 8 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		row_grad(a, r, factor);

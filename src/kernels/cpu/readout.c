@@ -38,13 +38,17 @@ static void largest(const struct hg__readout_args *a, int64_t g, int64_t c, int6
 }
 
 typedef void (*readout_fn)(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n);
-static const readout_fn readouts[] = {[HG_REDUCE_SUM] = total, [HG_REDUCE_MEAN] = total, [HG_REDUCE_MAX] = largest};
+static const readout_fn readouts[] = {
+    [HG_REDUCE_SUM] = total, [HG_REDUCE_MEAN] = total, [HG_REDUCE_MAX] = largest};
 
 hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols, "readout: operands do not fit"));
-	/* 64 columns: two (halves) or four (floats) whole lines of memory a row, and pieces to share among threads where there are few graphs */
-	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64, chunks = hg__ceil_div(cols, width);
+	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols,
+	                 "readout: operands do not fit"));
+	/* 64 columns: two (halves) or four (floats) whole lines of memory a row, and pieces to share
+	 * among threads where there are few graphs */
+	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64,
+	              chunks = hg__ceil_div(cols, width);
 	const readout_fn f = readouts[a->reduce];
 #pragma omp parallel for num_threads(hg__team(ctx, a->x.rows *cols)) schedule(static)
 	for (int64_t i = 0; i < graphs * chunks; i++)
@@ -62,7 +66,8 @@ static void grad_row(const struct hg__readout_back_args *a, int64_t row)
 		float scratch[HG__WIDTH], dx[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, cols - c);
 		const float *dy = hg__row(&a->dy, g, c, n, scratch);
-		const int32_t *arg = a->reduce == HG_REDUCE_MAX ? (const int32_t *)a->arg.data + g * a->arg.ld + c : NULL;
+		const int32_t *arg =
+		    a->reduce == HG_REDUCE_MAX ? (const int32_t *)a->arg.data + g * a->arg.ld + c : NULL;
 		for (int64_t i = 0; i < n; i++)
 			dx[i] = arg ? (arg[i] == place ? dy[i] : 0.0f) : dy[i] / size;
 		hg__row_put(&a->dx, row, c, n, dx);
@@ -71,7 +76,8 @@ static void grad_row(const struct hg__readout_back_args *a, int64_t row)
 
 hg_status HG__CPU(readout_back)(hg_context *ctx, const struct hg__readout_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->dx.cols == a->dy.cols, "readout_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->dx.cols == a->dy.cols,
+	                 "readout_back: operands do not fit"));
 	const int64_t rows = a->dx.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

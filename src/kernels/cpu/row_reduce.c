@@ -59,12 +59,16 @@ static void norm_back(const struct hg__row_reduce_back_args *a, int64_t row, flo
 static const struct {
 	float (*forward)(const struct hg__mat *x, int64_t row);
 	void (*backward)(const struct hg__row_reduce_back_args *a, int64_t row, float g);
-} reductions[HG__ROW_COUNT] = {[HG__ROW_SUM] = {sum, sum_back}, [HG__ROW_MEAN] = {mean, mean_back}, [HG__ROW_NORM] = {norm, norm_back}};
+} reductions[HG__ROW_COUNT] = {[HG__ROW_SUM] = {sum, sum_back},
+                               [HG__ROW_MEAN] = {mean, mean_back},
+                               [HG__ROW_NORM] = {norm, norm_back}};
 
 hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	const int64_t rows = a->x.rows;
-	HG__TRY(hg__need(ctx, a->y.rows == rows && a->y.cols == 1 && hg__is_state(&a->x) && hg__is_state(&a->y), "row_reduce: operands do not fit"));
+	HG__TRY(hg__need(
+	    ctx, a->y.rows == rows && a->y.cols == 1 && hg__is_state(&a->x) && hg__is_state(&a->y),
+	    "row_reduce: operands do not fit"));
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		hg__set(&a->y, r, 0, reductions[a->reduce].forward(&a->x, r));
@@ -74,8 +78,11 @@ hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args 
 hg_status HG__CPU(row_reduce_back)(hg_context *ctx, const struct hg__row_reduce_back_args *a)
 {
 	const int64_t rows = a->dx.rows;
-	const int reads = a->reduce == HG__ROW_NORM, fits = a->dy.rows == rows && a->dy.cols == 1 && hg__is_state(&a->dy) && hg__is_state(&a->dx);
-	HG__TRY(hg__need(ctx, fits && (!reads || hg__same(&a->x, &a->dx)), "row_reduce_back: operands do not fit"));
+	const int reads = a->reduce == HG__ROW_NORM, fits = a->dy.rows == rows && a->dy.cols == 1 &&
+	                                                    hg__is_state(&a->dy) &&
+	                                                    hg__is_state(&a->dx);
+	HG__TRY(hg__need(ctx, fits && (!reads || hg__same(&a->x, &a->dx)),
+	                 "row_reduce_back: operands do not fit"));
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		reductions[a->reduce].backward(a, r, hg__get(&a->dy, r, 0));

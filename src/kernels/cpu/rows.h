@@ -4,7 +4,8 @@
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/team.h"
 
-/* Kernel bodies see f32 rows. These functions stand between them and storage of either type, so that a body is written once. */
+/* Kernel bodies see f32 rows. These functions stand between them and storage of either type, so
+ * that a body is written once. */
 
 HG__INLINE size_t hg__element(const struct hg__mat *m)
 {
@@ -16,8 +17,10 @@ HG__INLINE void *hg__at(const struct hg__mat *m, int64_t row, int64_t col)
 	return (char *)m->data + (size_t)(row * m->ld + col) * hg__element(m);
 }
 
-/* Elements col .. col+n-1 of a row as floats: in place where storage is f32, else widened into scratch [n]. */
-HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t col, int64_t n, float *scratch)
+/* Elements col .. col+n-1 of a row as floats: in place where storage is f32, else widened into
+ * scratch [n]. */
+HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t col, int64_t n,
+                                float *scratch)
 {
 	if (m->dtype != HG_F16)
 		return (const float *)hg__at(m, row, col);
@@ -25,13 +28,15 @@ HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t co
 	return scratch;
 }
 
-/* Where to compute those elements: storage itself, or scratch. hg__row_put then takes them home: narrows once, or does nothing. */
+/* Where to compute those elements: storage itself, or scratch. hg__row_put then takes them home:
+ * narrows once, or does nothing. */
 HG__INLINE float *hg__row_begin(const struct hg__mat *m, int64_t row, int64_t col, float *scratch)
 {
 	return m->dtype == HG_F16 ? scratch : (float *)hg__at(m, row, col);
 }
 
-HG__INLINE void hg__row_put(const struct hg__mat *m, int64_t row, int64_t col, int64_t n, const float *values)
+HG__INLINE void hg__row_put(const struct hg__mat *m, int64_t row, int64_t col, int64_t n,
+                            const float *values)
 {
 	void *home = hg__at(m, row, col);
 	if (m->dtype == HG_F16)
@@ -56,7 +61,8 @@ HG__INLINE void hg__set(const struct hg__mat *m, int64_t row, int64_t col, float
 		*(float *)at = x;
 }
 
-/* Columns that a body holds at a time: 1 kB of floats a scratch row, so that a handful of them stays in the first-level cache. */
+/* Columns that a body holds at a time: 1 kB of floats a scratch row, so that a handful of them
+ * stays in the first-level cache. */
 #define HG__WIDTH 256
 
 HG__INLINE int64_t hg__min(int64_t a, int64_t b)
@@ -75,8 +81,10 @@ HG__INLINE hg__v16 hg__lanes(const struct hg__mat *m, int64_t row, int64_t col, 
 	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 	const int n = (int)hg__min(HG__LANES, m->cols - col);
 	const void *at = hg__at(m, row, col);
-	const hg__v16 v = m->dtype == HG_F16 ? hg__vload_half_n((const hg_half *)at, n) : hg__vload_n((const float *)at, n);
-	return n == HG__LANES || fill == 0.0f ? v : hg__vselect(lane < n, v, hg__vset(fill)); /* they were loaded as zeros */
+	const hg__v16 v = m->dtype == HG_F16 ? hg__vload_half_n((const hg_half *)at, n)
+	                                     : hg__vload_n((const float *)at, n);
+	/* they were loaded as zeros */
+	return n == HG__LANES || fill == 0.0f ? v : hg__vselect(lane < n, v, hg__vset(fill));
 }
 
 HG__INLINE void hg__lanes_put(const struct hg__mat *m, int64_t row, int64_t col, hg__v16 v)

@@ -1,6 +1,7 @@
 #include "kernels/cpu/softmax.h"
 
-/* The place of a row's first largest logit, -1 where one is NaN or there is none; others: logits that
+/* The place of a row's first largest logit, -1 where one is NaN or there is none; others: logits
+ * that
  * are not finite. */
 static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *others)
 {
@@ -23,20 +24,27 @@ static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *othe
 
 static int counts_in(const struct hg__scores_args *a, int split, int64_t row)
 {
-	return (a->mask[split].data || split == HG__SPLIT_TRAIN) && hg__counts(&a->label, &a->mask[split], row);
+	return (a->mask[split].data || split == HG__SPLIT_TRAIN) &&
+	       hg__counts(&a->label, &a->mask[split], row);
 }
 
 hg_status HG__CPU(scores)(hg_context *ctx, const struct hg__scores_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows, "scores: operands do not fit"));
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
+	                 "scores: operands do not fit"));
 	const int32_t *label = a->label.data;
 	float loss = 0.0f, rows = 0.0f;
-	const struct hg__softmax_xent_args xent = {
-	    .x = a->x, .label = a->label, .mask = a->mask[a->loss_split], .loss = {&loss, 1, 1, 1, HG_F32}, .count = {&rows, 1, 1, 1, HG_F32}};
+	const struct hg__softmax_xent_args xent = {.x = a->x,
+	                                           .label = a->label,
+	                                           .mask = a->mask[a->loss_split],
+	                                           .loss = {&loss, 1, 1, 1, HG_F32},
+	                                           .count = {&rows, 1, 1, 1, HG_F32}};
 	HG__TRY(HG__CPU(softmax_xent)(ctx, &xent));
 	int64_t right[HG__SPLITS] = {0}, counted[HG__SPLITS] = {0}, nonfinite = 0;
 	/* counts do not depend on the order */
-#pragma omp parallel for num_threads(hg__team(ctx, a->x.rows *a->x.cols)) schedule(static) reduction(+ : right, counted, nonfinite)
+#pragma omp parallel for num_threads(hg__team(ctx, a->x.rows * a->x.cols)) \
+    schedule(static) reduction(+ : right, counted, nonfinite)
 	for (int64_t r = 0; r < a->x.rows; r++) {
 		const int64_t place = first_largest(&a->x, r, &nonfinite);
 		for (int s = 0; s < HG__SPLITS; s++)

@@ -5,7 +5,8 @@
  * The output has a value for each edge, so parts of rows need no staging. */
 
 /* Sum over d columns from col on. */
-static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t col, int64_t d)
+static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t col,
+                      int64_t d)
 {
 	float sum = 0.0f;
 	for (int64_t c = 0; c < d; c += HG__WIDTH) {
@@ -23,27 +24,34 @@ static void take_row(const struct hg__mat *a, int64_t i, float *out)
 		hg__vstore(out + c, hg__lanes(a, i, c, 0.0f));
 }
 
-/* Heads of 8 columns, the 8 heads from column c on: lane k is head k. Four vectors hold two heads each; in three steps lanes 4, 2 and 1 apart are added, and the
- * first two steps also merge two vectors into one. Columns past the last are zeros. */
+/* Heads of 8 columns, the 8 heads from column c on: lane k is head k. Four vectors hold two heads
+ * each; in three steps lanes 4, 2 and 1 apart are added, and the first two steps also merge two
+ * vectors into one. Columns past the last are zeros. */
 HG__INLINE hg__v16 dot_eights(const float *a, const struct hg__mat *b, int64_t j, int64_t c)
 {
-	const hg__i16 high4 = {0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, -1, -1, -1, -1}, high2 = {0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1};
+	const hg__i16 high4 = {0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, -1, -1, -1, -1},
+	              high2 = {0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1, 0, 0, -1, -1};
 	hg__v16 v[4] = {{0}}, w[2];
 	for (int i = 0; i < 4 && c + i * HG__LANES < b->cols; i++)
 		v[i] = hg__vload(a + c + i * HG__LANES) * hg__lanes(b, j, c + i * HG__LANES, 0.0f);
 	for (int i = 0; i < 2; i++)
-		w[i] = hg__vselect(high4, v[2 * i + 1], v[2 * i]) + hg__vswap4(hg__vselect(high4, v[2 * i], v[2 * i + 1]));
-	const hg__v16 x = hg__vselect(high2, w[1], w[0]) + hg__vswap2(hg__vselect(high2, w[0], w[1])), y = x + hg__vswap1(x);
+		w[i] = hg__vselect(high4, v[2 * i + 1], v[2 * i]) +
+		       hg__vswap4(hg__vselect(high4, v[2 * i], v[2 * i + 1]));
+	const hg__v16 x = hg__vselect(high2, w[1], w[0]) + hg__vswap2(hg__vselect(high2, w[0], w[1])),
+	              y = x + hg__vswap1(x);
 	return __builtin_shufflevector(y, y, 0, 8, 4, 12, 2, 10, 6, 14, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
-/* The head of d columns from column `first` on. Both sides are masked at its end: zero times the next head's infinity would be NaN. */
-HG__INLINE float dot_columns(const float *a, const struct hg__mat *b, int64_t j, int64_t first, int64_t d)
+/* The head of d columns from column `first` on. Both sides are masked at its end: zero times the
+ * next head's infinity would be NaN. */
+HG__INLINE float dot_columns(const float *a, const struct hg__mat *b, int64_t j, int64_t first,
+                             int64_t d)
 {
 	const struct hg__mat head = {b->data, b->rows, first + d, b->ld, b->dtype};
 	hg__v16 sum = {0};
 	for (int64_t c = first; c < first + d; c += HG__LANES)
-		sum += hg__vload_n(a + c, (int)hg__min(HG__LANES, first + d - c)) * hg__lanes(&head, j, c, 0.0f);
+		sum += hg__vload_n(a + c, (int)hg__min(HG__LANES, first + d - c)) *
+		       hg__lanes(&head, j, c, 0.0f);
 	return hg__vsum(sum);
 }
 
@@ -54,23 +62,28 @@ struct factors {
 
 HG__INLINE struct factors factors_of(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j)
 {
-	return (struct factors){a->scale, a->row_scale ? a->row_scale[i] : 1.0f, a->col_scale ? a->col_scale[j] : 1.0f};
+	return (struct factors){a->scale, a->row_scale ? a->row_scale[i] : 1.0f,
+	                        a->col_scale ? a->col_scale[j] : 1.0f};
 }
 
 /* One edge; row: row i of A if it was taken. */
-HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t p, int64_t d, const float *row)
+HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t p, int64_t d,
+                         const float *row)
 {
 	const int64_t j = a->csr.col[p], edge = hg__edge_of(&a->csr, p);
 	const struct factors f = factors_of(a, i, j);
 	if (row && d == 8)
 		for (int64_t k = 0; k < a->heads; k += 8) {
 			const hg__v16 v = dot_eights(row, &a->b, j, 8 * k) * f.scale * f.r * f.s;
-			const struct hg__mat e = {a->e.data, a->e.rows, hg__min(k + 8, a->heads), a->e.ld, a->e.dtype};
+			const struct hg__mat e = {a->e.data, a->e.rows, hg__min(k + 8, a->heads), a->e.ld,
+			                          a->e.dtype};
 			hg__lanes_put(&e, edge, k, v);
 		}
 	else
 		for (int64_t k = 0; k < a->heads; k++)
-			hg__set(&a->e, edge, k, (row ? dot_columns(row, &a->b, j, k * d, d) : dot_head(a, i, j, k * d, d)) * f.scale * f.r * f.s);
+			hg__set(&a->e, edge, k,
+			        (row ? dot_columns(row, &a->b, j, k * d, d) : dot_head(a, i, j, k * d, d)) *
+			            f.scale * f.r * f.s);
 }
 
 /* All edges of one part; row i of A is taken once where it is short. */
@@ -88,7 +101,8 @@ hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a
 {
 	const int64_t cols = a->a.cols, d = a->heads ? cols / a->heads : 0, items = hg__items(&a->csr);
 	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) && a->b.cols == cols && d * a->heads == cols && a->e.cols == a->heads &&
+	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
+	                     a->b.cols == cols && d * a->heads == cols && a->e.cols == a->heads &&
 	                     a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
 	                 "sddmm_dot: operands do not fit the graph"));
 #pragma omp parallel for num_threads(hg__team(ctx, a->csr.m *cols)) schedule(dynamic, 4)
@@ -105,7 +119,8 @@ hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a
 static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *part)
 {
 	for (int64_t k = 0; k < a->e.cols; k += HG__LANES) {
-		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f), slope = hg__vset(a->leaky ? a->slope : 1.0f);
+		const hg__v16 ai = hg__lanes(&a->a, part->row, k, 0.0f),
+		              slope = hg__vset(a->leaky ? a->slope : 1.0f);
 		for (int64_t p = part->begin; p < part->end; p++) {
 			const hg__v16 x = ai + hg__lanes(&a->b, a->csr.col[p], k, 0.0f);
 			hg__lanes_put(&a->e, hg__edge_of(&a->csr, p), k, hg__vselect(x > 0.0f, x, slope * x));
@@ -117,7 +132,8 @@ hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a
 {
 	const int64_t items = hg__items(&a->csr);
 	HG__TRY(hg__need(ctx,
-	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) && a->a.cols == a->e.cols && a->b.cols == a->e.cols &&
+	                 hg__is_state(&a->a) && hg__is_state(&a->b) && hg__is_state(&a->e) &&
+	                     a->a.cols == a->e.cols && a->b.cols == a->e.cols &&
 	                     a->a.rows == a->csr.rows && a->b.rows == a->csr.cols,
 	                 "sddmm_add: operands do not fit the graph"));
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * a->csr.m * a->e.cols)) schedule(dynamic, 4)
@@ -131,7 +147,8 @@ hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a
 }
 
 /* Row `row` of one side: the sum of f'(own + other) dE over its entries. */
-static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__csr *csr, const struct hg__mat *own, const struct hg__mat *other,
+static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__csr *csr,
+                     const struct hg__mat *own, const struct hg__mat *other,
                      const struct hg__mat *out, int64_t row)
 {
 	const hg__v16 slope = hg__vset(a->leaky ? a->slope : 1.0f);
@@ -146,14 +163,18 @@ static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__c
 	}
 }
 
-static int side_fits(const struct hg__mat *de, const struct hg__mat *own, const struct hg__mat *out, int64_t rows)
+static int side_fits(const struct hg__mat *de, const struct hg__mat *own, const struct hg__mat *out,
+                     int64_t rows)
 {
-	return !out->data || (hg__is_state(out) && hg__is_state(own) && out->rows == rows && own->rows == rows && out->cols == de->cols && own->cols == de->cols);
+	return !out->data || (hg__is_state(out) && hg__is_state(own) && out->rows == rows &&
+	                      own->rows == rows && out->cols == de->cols && own->cols == de->cols);
 }
 
 hg_status HG__CPU(sddmm_add_back)(hg_context *ctx, const struct hg__sddmm_add_back_args *a)
 {
-	HG__TRY(hg__need(ctx, side_fits(&a->de, &a->a, &a->da, a->csr.rows) && side_fits(&a->de, &a->b, &a->db, a->csr_t.rows),
+	HG__TRY(hg__need(ctx,
+	                 side_fits(&a->de, &a->a, &a->da, a->csr.rows) &&
+	                     side_fits(&a->de, &a->b, &a->db, a->csr_t.rows),
 	                 "sddmm_add_back: operands do not fit the graph"));
 	const int team = hg__team(ctx, 4 * a->de.rows * a->de.cols);
 	if (a->da.data) {

@@ -13,17 +13,19 @@
 #include <immintrin.h>
 #endif
 
-/* Sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic is written with the compilers' vector types; every lane does the same
- * IEEE operations in the same order whatever the register, so that results do not depend on the instruction set (those of gemm do: a BLAS takes its place where
- * there are no vectors of 8, gemm.c). */
+/* Sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic is written
+ * with the compilers' vector types; every lane does the same IEEE operations in the same order
+ * whatever the register, so that results do not depend on the instruction set (those of gemm do: a
+ * BLAS takes its place where there are no vectors of 8, gemm.c). */
 #define HG__LANES 16
 typedef float hg__v16 __attribute__((vector_size(64)));
 typedef int32_t hg__i16 __attribute__((vector_size(64)));
 typedef float hg__v16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t hg__i16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* Vectors are never passed by value to a function that is not inlined: the calling convention for them depends on the instruction set (which is what the
- * warning says), and gcc 12 does not align the stack for them where a register is narrower. */
+/* Vectors are never passed by value to a function that is not inlined: the calling convention for
+ * them depends on the instruction set (which is what the warning says), and gcc 12 does not align
+ * the stack for them where a register is narrower. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 HG__INLINE hg__v16 hg__vset(float x)
@@ -69,13 +71,15 @@ HG__INLINE hg__v16 hg__vload_half(const hg_half *p)
 
 HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
 {
-	_mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm256_storeu_si256((__m256i *)(void *)p,
+	                    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 /* The value after one rounding to half. */
 HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
 {
-	return (hg__v16)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	return (hg__v16)_mm512_cvtph_ps(
+	    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 #elif defined(__F16C__)
@@ -97,8 +101,10 @@ HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
 		hg__v16 all;
 		__m256 part[2];
 	} u = {v};
-	_mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-	_mm_storeu_si128((__m128i *)(void *)(p + 8), _mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm_storeu_si128((__m128i *)(void *)p,
+	                 _mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm_storeu_si128((__m128i *)(void *)(p + 8),
+	                 _mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
@@ -107,8 +113,10 @@ HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
 		hg__v16 all;
 		__m256 part[2];
 	} u = {v};
-	u.part[0] = _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-	u.part[1] = _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	u.part[0] =
+	    _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[0], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	u.part[1] =
+	    _mm256_cvtph_ps(_mm256_cvtps_ph(u.part[1], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 	return u.all;
 }
 
@@ -218,7 +226,9 @@ HG__INLINE void hg__vstore_n(float *p, hg__v16 v, int n)
 HG__INLINE void hg__vstore_half_n(hg_half *p, hg__v16 v, int n)
 {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-	_mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+	_mm256_mask_storeu_epi16(
+	    p, (__mmask16)((1u << n) - 1),
+	    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 #else
 	hg_half h[HG__LANES];
 	hg__vstore_half(h, v);
@@ -264,8 +274,10 @@ typedef float hg__v8 __attribute__((vector_size(32)));
 typedef float hg__v4 __attribute__((vector_size(16)));
 HG__INLINE float hg__vsum(hg__v16 v)
 {
-	const hg__v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-	const hg__v4 b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+	const hg__v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+	                 __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+	const hg__v4 b =
+	    __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
 	const hg__v4 c = b + __builtin_shufflevector(b, b, 2, 3, 0, 1);
 	return c[0] + c[1];
 }
@@ -279,7 +291,8 @@ HG__INLINE hg__v16 hg__vmax(hg__v16 a, hg__v16 b)
 /* The largest lane; a NaN wins. */
 HG__INLINE float hg__vlargest(hg__v16 v)
 {
-	v = hg__vmax(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+	v = hg__vmax(
+	    v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
 	v = hg__vmax(v, hg__vswap4(v));
 	v = hg__vmax(v, hg__vswap2(v));
 	v = hg__vmax(v, hg__vswap1(v));

@@ -10,7 +10,8 @@ static void forward(const struct hg__softmax_args *a, int64_t row)
 
 hg_status HG__CPU(softmax)(hg_context *ctx, const struct hg__softmax_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y), "softmax: X and Y differ in shape or are not floats"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->y),
+	                 "softmax: X and Y differ in shape or are not floats"));
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
@@ -26,12 +27,14 @@ static void backward(const struct hg__softmax_back_args *a, int64_t row)
 		lanes += hg__lanes(&a->y, row, c, 0.0f) * hg__lanes(&a->dy, row, c, 0.0f);
 	const float dot = hg__vsum(lanes);
 	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
-		hg__lanes_put(&a->dx, row, c, hg__lanes(&a->y, row, c, 0.0f) * (hg__lanes(&a->dy, row, c, 0.0f) - dot));
+		hg__lanes_put(&a->dx, row, c,
+		              hg__lanes(&a->y, row, c, 0.0f) * (hg__lanes(&a->dy, row, c, 0.0f) - dot));
 }
 
 hg_status HG__CPU(softmax_back)(hg_context *ctx, const struct hg__softmax_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx), "softmax_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->y, &a->dy) && hg__same(&a->y, &a->dx),
+	                 "softmax_back: operands do not fit"));
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)

@@ -24,7 +24,8 @@ HG__INLINE struct hg__softmax hg__softmax_row(const struct hg__mat *x, int64_t r
 /* Rows that count: label >= 0 (label absent: all), mask != 0 (absent: all). */
 HG__INLINE int hg__counts(const struct hg__mat *label, const struct hg__mat *mask, int64_t row)
 {
-	return (!label || ((const int32_t *)label->data)[row] >= 0) && (!mask->data || ((const uint8_t *)mask->data)[row] != 0);
+	return (!label || ((const int32_t *)label->data)[row] >= 0) &&
+	       (!mask->data || ((const uint8_t *)mask->data)[row] != 0);
 }
 
 #endif

@@ -9,14 +9,17 @@ static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 		return;
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
 	const int64_t label = ((const int32_t *)a->label.data)[row];
-	const float at_label = label < a->x.cols ? hg__get(&a->x, row, label) : -INFINITY; /* a label that is no class has probability 0 */
+	/* a label that is no class has probability 0 */
+	const float at_label = label < a->x.cols ? hg__get(&a->x, row, label) : -INFINITY;
 	totals->sum += (double)(logf(s.sum) - (at_label - s.max));
 	totals->count++;
 }
 
 hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows, "softmax_xent: operands do not fit"));
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
+	                 "softmax_xent: operands do not fit"));
 	struct hg__totals t;
 	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
@@ -31,7 +34,8 @@ static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, fl
 	const hg__v16 one = hg__vset(1.0f), zero = {0};
 	const int counts = hg__counts(&a->label, &a->mask, row);
 	const int32_t label = ((const int32_t *)a->label.data)[row];
-	const struct hg__softmax s = counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};
+	const struct hg__softmax s =
+	    counts ? hg__softmax_row(&a->x, row) : (struct hg__softmax){0.0f, 1.0f};
 	for (int64_t c = 0; c < a->x.cols; c += HG__LANES) {
 		hg__v16 g = zero;
 		if (counts) {
@@ -44,9 +48,11 @@ static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, fl
 
 hg_status HG__CPU(softmax_xent_back)(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dx) && a->label.dtype == HG_I32, "softmax_xent_back: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dx) && a->label.dtype == HG_I32,
+	                 "softmax_xent_back: operands do not fit"));
 	const int64_t rows = a->x.rows;
-	const float count = *(const float *)a->count.data, factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
+	const float count = *(const float *)a->count.data,
+	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		row_grad(a, r, factor);

@@ -3,11 +3,13 @@
 #include "kernels/cpu/items.h"
 #include "kernels/spmm_variants.h"
 
-/* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X := narrow(s_j X[j, c]) first, f = w
+/* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X :=
+ * narrow(s_j X[j, c]) first, f = w
  * Y = dropout(f(that + beta Z + b)) where the call has an ending.
  *
- * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for the total where batches are scaled one by one. The
- * factors of a batch are laid out first (one an edge, or one a head), so that the inner loop is loads, products and sums alone. */
+ * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for
+ * the total where batches are scaled one by one. The factors of a batch are laid out first (one an
+ * edge, or one a head), so that the inner loop is loads, products and sums alone. */
 #define VECTORS 4
 #define COLUMNS (VECTORS * HG__LANES)
 
@@ -30,7 +32,8 @@ struct job {
 	struct hg__after after;
 };
 
-/* Columns first .. first+count-1 of one row part. factor: alpha r. total [COLUMNS] receives the part's sum. */
+/* Columns first .. first+count-1 of one row part. factor: alpha r. total [COLUMNS] receives the
+ * part's sum. */
 struct block {
 	int64_t begin, end, first;
 	int count;
@@ -89,7 +92,8 @@ static void edge_factors(const struct hg__spmm_args *a, int64_t p, int n, int ha
 }
 
 /* Several heads, at most 16 of them in a block: out[e * 16 + h] = w[edge, head0 + h] s. */
-static void head_factors(const struct job *job, const struct block *b, int64_t p, int n, int halves, float *out)
+static void head_factors(const struct job *job, const struct block *b, int64_t p, int n, int halves,
+                         float *out)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int32_t head0 = job->head[b->first];
@@ -97,8 +101,10 @@ static void head_factors(const struct job *job, const struct block *b, int64_t p
 	for (int e = 0; e < n; e++) {
 		const void *w = hg__at(&a->w, hg__edge_of(&a->csr, p + e), head0);
 		const hg__v16 s = hg__vset(a->col_scale ? a->col_scale[a->csr.col[p + e]] : 1.0f);
-		const hg__v16 v = a->w.dtype == HG_F16 ? hg__vload_half_n((const hg_half *)w, heads) : hg__vload_n((const float *)w, heads);
-		hg__vstore(out + e * HG__LANES, halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(s)) : v * s);
+		const hg__v16 v = a->w.dtype == HG_F16 ? hg__vload_half_n((const hg_half *)w, heads)
+		                                       : hg__vload_n((const float *)w, heads);
+		hg__vstore(out + e * HG__LANES,
+		           halves ? hg__vround_half(hg__vround_half(v) * hg__vround_half(s)) : v * s);
 	}
 }
 
@@ -109,8 +115,10 @@ HG__INLINE hg__v16 load_x(enum source source, const char *row, int v, int last, 
 	if (source == X_ONE)
 		return hg__vset(1.0f);
 	if (source == X_F16)
-		return v < last ? hg__vload_half((const hg_half *)row + v * HG__LANES) : hg__vload_half_n((const hg_half *)row + v * HG__LANES, tail);
-	return v < last ? hg__vload((const float *)row + v * HG__LANES) : hg__vload_n((const float *)row + v * HG__LANES, tail);
+		return v < last ? hg__vload_half((const hg_half *)row + v * HG__LANES)
+		                : hg__vload_half_n((const hg_half *)row + v * HG__LANES, tail);
+	return v < last ? hg__vload((const float *)row + v * HG__LANES)
+	                : hg__vload_n((const float *)row + v * HG__LANES, tail);
 }
 
 HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
@@ -118,8 +126,10 @@ HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
 	return mode == F32 ? v : hg__vround_half(v);
 }
 
-/* acc += f * x over a batch, in CSR order: one rounding in f32, two in halves. nv, source, weights and mode are constants where this is inlined. */
-HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode, const char *x, int64_t pitch, const int32_t *col, int n, int tail,
+/* acc += f * x over a batch, in CSR order: one rounding in f32, two in halves. nv, source, weights
+ * and mode are constants where this is inlined. */
+HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode,
+                      const char *x, int64_t pitch, const int32_t *col, int n, int tail,
                       const float *f, const hg__i16 *head, hg__v16 *acc)
 {
 	for (int e = 0; e < n; e++) {
@@ -130,22 +140,27 @@ HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mod
 				acc[v] = rounded(mode, acc[v] + term);
 				continue;
 			}
-			const hg__v16 factor = weights == W_EDGE ? hg__vset(f[e]) : hg__vspread(f + e * HG__LANES, head[v]);
-			acc[v] = mode == F32 ? hg__vfma(factor, term, acc[v]) : hg__vround_half(acc[v] + hg__vround_half(factor * term));
+			const hg__v16 factor =
+			    weights == W_EDGE ? hg__vset(f[e]) : hg__vspread(f + e * HG__LANES, head[v]);
+			acc[v] = mode == F32 ? hg__vfma(factor, term, acc[v])
+			                     : hg__vround_half(acc[v] + hg__vround_half(factor * term));
 		}
 	}
 }
 
-HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, enum mode mode, const struct job *job, const struct block *b, float *out)
+HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, enum mode mode,
+                            const struct job *job, const struct block *b, float *out)
 {
 	const struct hg__spmm_args *a = job->a;
-	const char *x = source == X_ONE ? NULL : (const char *)a->x.data + b->first * (source == X_F16 ? 2 : 4);
+	const char *x =
+	    source == X_ONE ? NULL : (const char *)a->x.data + b->first * (source == X_F16 ? 2 : 4);
 	const int tail = b->count - (nv - 1) * HG__LANES;
 	const hg__v16 factor = rounded(mode, hg__vset(b->factor));
 	hg__v16 total[VECTORS] = {{0}};
 	hg__i16 head[VECTORS] = {{0}}; /* of each column, counted from the block's first */
 	for (int v = 0; v < nv && weights == W_COLUMN; v++)
-		head[v] = *(const hg__i16_unaligned *)(job->head + b->first + v * HG__LANES) - job->head[b->first];
+		head[v] = *(const hg__i16_unaligned *)(job->head + b->first + v * HG__LANES) -
+		          job->head[b->first];
 	for (int64_t p = b->begin, next; p < b->end; p = next) {
 		next = hg__min(b->end, (p / HG_BATCH_EDGES + 1) * HG_BATCH_EDGES);
 		const int n = (int)(next - p);
@@ -155,7 +170,8 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 			edge_factors(a, p, n, mode != F32, f);
 		if (weights == W_COLUMN)
 			head_factors(job, b, p, n, mode != F32, f);
-		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, f, head, mode == DISCRETIZED ? acc : total);
+		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, f, head,
+		      mode == DISCRETIZED ? acc : total);
 		for (int v = 0; v < nv && mode == DISCRETIZED; v++)
 			total[v] = hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
 	}
@@ -163,7 +179,8 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 		hg__vstore(out + v * HG__LANES, total[v]);
 }
 
-HG__INLINE void sum_block(enum source source, enum weights weights, enum mode mode, const struct job *job, const struct block *b, float *out)
+HG__INLINE void sum_block(enum source source, enum weights weights, enum mode mode,
+                          const struct job *job, const struct block *b, float *out)
 {
 	const int nv = (b->count + HG__LANES - 1) / HG__LANES;
 	if (nv == 4)
@@ -176,7 +193,8 @@ HG__INLINE void sum_block(enum source source, enum weights weights, enum mode mo
 		sum_vectors(1, source, weights, mode, job, b, out);
 }
 
-HG__INLINE void sum_weighted(enum source source, enum mode mode, const struct job *job, const struct block *b, float *out)
+HG__INLINE void sum_weighted(enum source source, enum mode mode, const struct job *job,
+                             const struct block *b, float *out)
 {
 	if (job->weights == W_ONE)
 		sum_block(source, W_ONE, mode, job, b, out);
@@ -258,7 +276,8 @@ static void end_row(const struct job *job, int64_t row, int64_t first, int n, fl
 	hg__after_value(&job->after, n, word, y);
 }
 
-/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS; total is padded to whole vectors. */
+/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS;
+ * total is padded to whole vectors. */
 static void finish(const struct job *job, int64_t row, int64_t first, int n, float *total)
 {
 	const struct hg__spmm_args *a = job->a;
@@ -279,13 +298,15 @@ static void item(const struct job *job, sum_fn sum, int64_t k)
 	struct hg__part part;
 	while (hg__part_next(&a->csr, &it, &part))
 		for (int64_t first = 0; first < cols; first += job->width) {
-			const struct block b = {part.begin, part.end, first, (int)hg__min(job->width, cols - first), factor_of(a, part.row)};
+			const struct block b = {part.begin, part.end, first,
+			                        (int)hg__min(job->width, cols - first), factor_of(a, part.row)};
 			float total[COLUMNS];
 			sum(job, &b, total);
 			if (part.slot < 0)
 				finish(job, part.row, first, b.count, total);
 			else
-				memcpy(job->stage + part.slot * job->stage_ld + first, total, (size_t)b.count * sizeof(float));
+				memcpy(job->stage + part.slot * job->stage_ld + first, total,
+				       (size_t)b.count * sizeof(float));
 		}
 }
 
@@ -322,7 +343,8 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 {
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
 	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
-	const size_t before = hg__spmm_scaled_bytes(&a->csr, cols, scaled), staging = hg__staging_bytes(&a->csr, cols);
+	const size_t before = hg__spmm_scaled_bytes(&a->csr, cols, scaled),
+	             staging = hg__staging_bytes(&a->csr, cols);
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, cols, scaled, HG_DTYPE_COUNT), &memory));
 	job->stage = (float *)((char *)memory + before);
@@ -361,7 +383,8 @@ static void scale_row(const struct job *job, int64_t j)
 static int ending_fits(const struct hg__spmm_args *a)
 {
 	const struct hg__ending *e = &a->ending;
-	return !hg__has_ending(e) || ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 && (!e->z.data || hg__same(&e->z, &a->y)) &&
+	return !hg__has_ending(e) || ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 &&
+	                              (!e->z.data || hg__same(&e->z, &a->y)) &&
 	                              (!e->b.data || (hg__is_state(&e->b) && e->b.cols == a->y.cols)));
 }
 
@@ -375,17 +398,21 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	struct job job = {.scale = a->scale_first ? a->col_scale : NULL};
 	if (job.scale)
 		args.col_scale = NULL;
-	HG__TRY(hg__need(ctx, hg__is_state(&a->y) && a->y.rows == a->csr.rows && (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->y) && a->y.rows == a->csr.rows &&
+	                     (!a->x.data || (a->x.rows == a->csr.cols && a->x.cols == a->y.cols)),
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	HG__TRY(hg__need(ctx, ending_fits(a), "spmm: the ending does not fit"));
-	(void)hg__spmm_pick(ctx, a); /* there is one way here: the log says so to who asked for another */
+	/* there is one way here: the log says so to who asked for another */
+	(void)hg__spmm_pick(ctx, a);
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
 	HG__TRY(prepare(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];
 	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
-	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr), scaled = job.scale ? a->x.rows : 0;
+	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr),
+	              scaled = job.scale ? a->x.rows : 0;
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
 	{
 #pragma omp for schedule(static)

@@ -1,6 +1,7 @@
 #include "kernels/cpu/items.h"
 
-/* Y[i, c] = max over entries of row i of X[col, c], arg = the first place in the row that attains it; a NaN wins.
+/* Y[i, c] = max over entries of row i of X[col, c], arg = the first place in the row that attains
+ * it; a NaN wins.
  *
  * A part of a split row stages its arg alone: the value is found again through it. */
 
@@ -13,7 +14,8 @@ HG__INLINE void challenge(struct winners *w, int64_t n, const float *x, int32_t 
 {
 #pragma omp simd
 	for (int64_t c = 0; c < n; c++) {
-		const int wins = (w->arg[c] < 0) | (x[c] > w->best[c]) | ((x[c] != x[c]) & (w->best[c] == w->best[c]));
+		const int wins =
+		    (w->arg[c] < 0) | (x[c] > w->best[c]) | ((x[c] != x[c]) & (w->best[c] == w->best[c]));
 		w->best[c] = wins ? x[c] : w->best[c];
 		w->arg[c] = wins ? place : w->arg[c];
 	}
@@ -27,7 +29,8 @@ static void start(struct winners *w, int64_t n)
 	}
 }
 
-static void finish(const struct hg__spmm_max_args *a, int64_t row, int64_t first, int64_t n, const struct winners *w)
+static void finish(const struct hg__spmm_max_args *a, int64_t row, int64_t first, int64_t n,
+                   const struct winners *w)
 {
 	hg__row_put(&a->y, row, first, n, w->best);
 	memcpy((int32_t *)a->arg.data + row * a->arg.ld + first, w->arg, (size_t)n * sizeof(int32_t));
@@ -45,7 +48,8 @@ static void item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t stag
 			const int64_t n = hg__min(HG__WIDTH, cols - first), row_begin = a->csr.rowptr[part.row];
 			start(&w, n);
 			for (int64_t p = part.begin; p < part.end; p++)
-				challenge(&w, n, hg__row(&a->x, a->csr.col[p], first, n, scratch), (int32_t)(p - row_begin));
+				challenge(&w, n, hg__row(&a->x, a->csr.col[p], first, n, scratch),
+				          (int32_t)(p - row_begin));
 			if (part.slot < 0)
 				finish(a, part.row, first, n, &w);
 			else
@@ -54,7 +58,8 @@ static void item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t stag
 }
 
 /* The parts' winners of split row s meet in order. */
-static void fold(const struct hg__spmm_max_args *a, const int32_t *stage, int64_t stage_ld, int64_t s)
+static void fold(const struct hg__spmm_max_args *a, const int32_t *stage, int64_t stage_ld,
+                 int64_t s)
 {
 	const struct hg__plan *plan = a->csr.plan;
 	const int64_t row = plan->split_row[s], row_begin = a->csr.rowptr[row], cols = a->y.cols;
@@ -80,13 +85,16 @@ static void fold(const struct hg__spmm_max_args *a, const int32_t *stage, int64_
 
 hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->arg.dtype == HG_I32 && a->x.cols == a->y.cols && a->y.rows == a->csr.rows,
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->x) && hg__is_state(&a->y) && a->arg.dtype == HG_I32 &&
+	                     a->x.cols == a->y.cols && a->y.rows == a->csr.rows,
 	                 "spmm_max: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr, a->y.cols), &memory));
-	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr), stage_ld = hg__leading(a->y.cols);
+	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr),
+	              stage_ld = hg__leading(a->y.cols);
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr.m + a->y.rows) * a->y.cols))
 	{
 #pragma omp for schedule(dynamic, 4)
@@ -101,8 +109,10 @@ hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 
 /* ---- gradient ---- */
 
-/* dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of dY[i, c]: one part, added to sum [n] */
-static void gather(const struct hg__spmm_max_back_args *a, const struct hg__part *part, int64_t first, int64_t n, float *sum)
+/* dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of
+ * dY[i, c]: one part, added to sum [n] */
+static void gather(const struct hg__spmm_max_back_args *a, const struct hg__part *part,
+                   int64_t first, int64_t n, float *sum)
 {
 	float scratch[HG__WIDTH];
 	for (int64_t p = part->begin; p < part->end; p++) {
@@ -116,7 +126,8 @@ static void gather(const struct hg__spmm_max_back_args *a, const struct hg__part
 	}
 }
 
-static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int64_t stage_ld, int64_t k)
+static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int64_t stage_ld,
+                      int64_t k)
 {
 	const int64_t cols = a->dx.cols;
 	struct hg__item it = hg__item_begin(&a->csr_t, k);
@@ -133,7 +144,8 @@ static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int6
 		}
 }
 
-static void fold_back(const struct hg__spmm_max_back_args *a, const float *stage, int64_t stage_ld, int64_t s)
+static void fold_back(const struct hg__spmm_max_back_args *a, const float *stage, int64_t stage_ld,
+                      int64_t s)
 {
 	const struct hg__plan *plan = a->csr_t.plan;
 	for (int64_t first = 0; first < a->dx.cols; first += HG__WIDTH) {
@@ -150,13 +162,16 @@ static void fold_back(const struct hg__spmm_max_back_args *a, const float *stage
 
 hg_status HG__CPU(spmm_max_back)(hg_context *ctx, const struct hg__spmm_max_back_args *a)
 {
-	HG__TRY(hg__need(ctx, hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->arg.dtype == HG_I32 && a->dx.rows == a->csr_t.rows,
+	HG__TRY(hg__need(ctx,
+	                 hg__is_state(&a->dx) && hg__is_state(&a->dy) && a->arg.dtype == HG_I32 &&
+	                     a->dx.rows == a->csr_t.rows,
 	                 "spmm_max_back: operands do not fit the graph"));
 	if (a->dx.rows == 0 || a->dx.cols == 0)
 		return HG_OK;
 	void *memory;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr_t, a->dx.cols), &memory));
-	const int64_t items = hg__items(&a->csr_t), splits = hg__splits(&a->csr_t), stage_ld = hg__leading(a->dx.cols);
+	const int64_t items = hg__items(&a->csr_t), splits = hg__splits(&a->csr_t),
+	              stage_ld = hg__leading(a->dx.cols);
 #pragma omp parallel num_threads(hg__team(ctx, (a->csr_t.m + a->dx.rows) * a->dx.cols))
 	{
 #pragma omp for schedule(dynamic, 4)

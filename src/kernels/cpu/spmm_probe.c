@@ -2,7 +2,8 @@
 
 #include "kernels/cpu/rows.h"
 
-/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t = alpha r_i w s_j X[j, c], in f64. */
+/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t =
+ * alpha r_i w s_j X[j, c], in f64. */
 
 #define COLUMNS 64
 
@@ -10,9 +11,11 @@ struct shadow {
 	double sum[COLUMNS], size[COLUMNS]; /* of t, of |t|, without alpha r */
 };
 
-static void add_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_t n, struct shadow *s)
+static void add_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_t n,
+                     struct shadow *s)
 {
-	const int64_t edge = p->edge ? p->edge[e] : e, per_head = p->heads > 1 ? p->y.cols / p->heads : p->y.cols;
+	const int64_t edge = p->edge ? p->edge[e] : e,
+	              per_head = p->heads > 1 ? p->y.cols / p->heads : p->y.cols;
 	const double scale = p->col_scale ? (double)p->col_scale[p->col[e]] : 1.0;
 	for (int64_t c = 0; c < n; c++) {
 		const double w = p->w.data ? (double)hg__get(&p->w, edge, (first + c) / per_head) : 1.0;
@@ -22,12 +25,15 @@ static void add_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_
 	}
 }
 
-static float worst(const struct hg__probe *p, int64_t row, int64_t first, int64_t n, const struct shadow *s)
+static float worst(const struct hg__probe *p, int64_t row, int64_t first, int64_t n,
+                   const struct shadow *s)
 {
 	const double factor = (double)p->alpha * (p->row_scale ? (double)p->row_scale[row] : 1.0);
 	float most = 0.0f;
 	for (int64_t c = 0; c < n; c++) {
-		const double size = fabs(factor) * s->size[c], deviation = fabs((double)hg__get(&p->y, row, first + c) - factor * s->sum[c]) / size;
+		const double size = fabs(factor) * s->size[c],
+		             deviation =
+		                 fabs((double)hg__get(&p->y, row, first + c) - factor * s->sum[c]) / size;
 		if (size > 0.0 && size < INFINITY && deviation < INFINITY)
 			most = (float)deviation > most ? (float)deviation : most;
 	}
@@ -55,8 +61,11 @@ hg_status HG__CPU(spmm_probe)(hg_context *ctx, const struct hg__spmm_probe_args 
 	for (int64_t i = 0; i < a->count; i++) {
 		const struct hg__probe *p = &a->probes[i];
 		uint64_t most = a->counts[p->record].swamped;
-		HG__TRY(hg__need(ctx, hg__is_state(&p->x) && hg__is_state(&p->y) && p->x.cols == p->y.cols, "spmm_probe: operands do not fit"));
-#pragma omp parallel for num_threads(hg__team(ctx, HG__SERIAL_WORK)) schedule(dynamic) reduction(max : most)
+		HG__TRY(hg__need(ctx, hg__is_state(&p->x) && hg__is_state(&p->y) && p->x.cols == p->y.cols,
+		                 "spmm_probe: operands do not fit"));
+#pragma omp parallel for num_threads(hg__team(ctx, HG__SERIAL_WORK)) schedule(dynamic) \
+    reduction(max                                                                      \
+              : most)
 		for (int64_t k = 0; k < p->samples; k++) {
 			const uint64_t mine = probe_row(p, p->sample[k]);
 			most = mine > most ? mine : most;

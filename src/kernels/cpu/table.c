@@ -2,14 +2,14 @@
 #include "kernels/cpu/isa.h"
 
 /* Every kernel rounds to nearest, whatever the caller does. */
-#define HG_KERNEL(name, args)                                                                      \
-	static hg_status rounded_##name(hg_context *ctx, const struct hg__##args *a)                   \
-	{                                                                                              \
-		struct hg__rounding rounding;                                                              \
-		hg__rounding_begin(&rounding);                                                             \
-		const hg_status status = HG__CPU(name)(ctx, a);                                            \
-		hg__rounding_end(&rounding);                                                               \
-		return status;                                                                             \
+#define HG_KERNEL(name, args)                                                    \
+	static hg_status rounded_##name(hg_context *ctx, const struct hg__##args *a) \
+	{                                                                            \
+		struct hg__rounding rounding;                                            \
+		hg__rounding_begin(&rounding);                                           \
+		const hg_status status = HG__CPU(name)(ctx, a);                          \
+		hg__rounding_end(&rounding);                                             \
+		return status;                                                           \
 	}
 #include "kernels/kernels.def"
 #undef HG_KERNEL

@@ -3,9 +3,12 @@
 
 #include "core/process.h"
 
-/* Threads for a parallel region that touches `work` elements: all or one. Waking and joining a second thread costs
- * 0.8 us (measured, 2 cores, libgomp), in which one core does some 8,000 element operations (10 a ns); at four times
- * that it begins to pay. Never a number between: libgomp ends and starts threads when the team changes its size. */
+/* Threads for a parallel region that touches `work` elements: all or one. Waking and joining a
+ * second thread costs
+ * 0.8 us (measured, 2 cores, libgomp), in which one core does some 8,000 element operations
+ * (10 a ns); at four times
+ * that it begins to pay. Never a number between: libgomp ends and starts threads when the team
+ * changes its size. */
 #define HG__SERIAL_WORK 32768
 static inline int hg__team(hg_context *ctx, int64_t work)
 {

@@ -5,11 +5,13 @@
 
 /* The innermost part of GEMM: a strip of C of at most HG__STRIP columns.
  *
- *     C[i, j] (+)= sum over p < depth of A[i * row + p * step] * B[p * pitch + j],   i < rows, j < cols <= pitch, B padded with zeros to its pitch
+ *     C[i, j] (+)= sum over p < depth of A[i * row + p * step] * B[p * pitch + j],   i < rows, j <
+ *     cols <= pitch, B padded with zeros to its pitch
  *
- * With FMA it is done here, in registers: a tile has as many rows and vectors as accumulators fit. Elsewhere OpenBLAS does it. (OpenBLAS alone is not enough: a
- * release that is older than the processor falls back to its oldest kernels; 0.3.21 on a 2023 server ran SSE3 code at 35 GFLOP/s a core, a quarter of what
- * this loop reaches.) */
+ * With FMA it is done here, in registers: a tile has as many rows and vectors as accumulators fit.
+ * Elsewhere OpenBLAS does it. (OpenBLAS alone is not enough: a release that is older than the
+ * processor falls back to its oldest kernels; 0.3.21 on a 2023 server ran SSE3 code at 35 GFLOP/s a
+ * core, a quarter of what this loop reaches.) */
 
 struct hg__strip {
 	const float *a, *b;
@@ -42,7 +44,8 @@ typedef __m256 hg__fma_vector;
 
 #if defined(HG__STRIP)
 
-/* Rows i .. i+height-1; rows past the end repeat the last one and are not stored. height and vectors are constants where this is inlined. */
+/* Rows i .. i+height-1; rows past the end repeat the last one and are not stored. height and
+ * vectors are constants where this is inlined. */
 HG__INLINE void hg__tile(const int height, const int vectors, const struct hg__strip *s, int64_t i)
 {
 	const float *a[12];
@@ -103,8 +106,9 @@ static void hg__strip_run(const struct hg__strip *s)
 static void hg__strip_run(const struct hg__strip *s)
 {
 	const int transposed = s->step != 1;
-	cblas_sgemm(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)s->rows, s->cols, (int)s->depth, 1.0f, s->a,
-	            (int)(transposed ? s->step : s->row), s->b, (int)s->pitch, s->add ? 1.0f : 0.0f, s->c, (int)s->ldc);
+	cblas_sgemm(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, (int)s->rows,
+	            s->cols, (int)s->depth, 1.0f, s->a, (int)(transposed ? s->step : s->row), s->b,
+	            (int)s->pitch, s->add ? 1.0f : 0.0f, s->c, (int)s->ldc);
 }
 
 #endif

@@ -1,8 +1,10 @@
 #include "kernels/cpu/totals.h"
 
-#define BLOCK_ROWS 256 /* a total has 16 bytes: half of the 32 for 256 rows of hg__reduction_bytes */
+#define BLOCK_ROWS \
+	256 /* a total has 16 bytes: half of the 32 for 256 rows of hg__reduction_bytes */
 
-hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f, const void *env, struct hg__totals *result)
+hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f,
+                          const void *env, struct hg__totals *result)
 {
 	const int64_t blocks = hg__ceil_div(rows, BLOCK_ROWS);
 	void *memory;

@@ -11,6 +11,7 @@ struct hg__totals {
 typedef void (*hg__totals_fn)(const void *env, int64_t row, struct hg__totals *totals);
 
 /* Asks for workspace. work: element operations in all. */
-HG_NODISCARD hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f, const void *env, struct hg__totals *result);
+HG_NODISCARD hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f,
+                                       const void *env, struct hg__totals *result);
 
 #endif

@@ -1,4 +1,5 @@
-/* Activations, element by element (acts.cuh). Traffic: one read and one write of the state; backward two reads and one write. */
+/* Activations, element by element (acts.cuh). Traffic: one read and one write of the state;
+ * backward two reads and one write. */
 
 #include "kernels/cuda/acts.cuh"
 #include "kernels/cuda/map.cuh"
@@ -59,7 +60,8 @@ template <typename A> struct backward {
 };
 
 /* One array where padding may take part, else row by row with zeros in it. */
-template <bool KEEPS_ZERO, typename F> hg_status visit(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
+template <bool KEEPS_ZERO, typename F>
+hg_status visit(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
 {
 	if constexpr (KEEPS_ZERO)
 		return flat(ctx, kernel, shape, f);
@@ -69,21 +71,27 @@ template <bool KEEPS_ZERO, typename F> hg_status visit(hg_context *ctx, const ch
 
 template <typename A> hg_status run(hg_context *ctx, const struct hg__act_args *a)
 {
-	return visit<A::KEEPS_ZERO>(ctx, "act", a->x, forward<A>{floats_of(a->x), floats_of(a->y), a->x.cols, a->p});
+	return visit<A::KEEPS_ZERO>(ctx, "act", a->x,
+	                            forward<A>{floats_of(a->x), floats_of(a->y), a->x.cols, a->p});
 }
 
 template <typename A> hg_status run_back(hg_context *ctx, const struct hg__act_back_args *a)
 {
-	return visit<A::KEEPS_ZERO_BACK>(ctx, "act_back", a->y, backward<A>{floats_of(a->y), floats_of(a->dy), floats_of(a->dx), a->y.cols, a->p});
+	return visit<A::KEEPS_ZERO_BACK>(
+	    ctx, "act_back", a->y,
+	    backward<A>{floats_of(a->y), floats_of(a->dy), floats_of(a->dx), a->y.cols, a->p});
 }
 
 /* In the order of hg__act. */
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__act_args *);
 	hg_status (*backward)(hg_context *, const struct hg__act_back_args *);
-} acts[HG__ACT_COUNT] = {
-    {run<relu>, run_back<relu>},           {run<leaky_relu>, run_back<leaky_relu>},  {run<elu>, run_back<elu>}, {run<exponential>, run_back<exponential>},
-    {run<logarithm>, run_back<logarithm>}, {run<square_root>, run_back<square_root>}};
+} acts[HG__ACT_COUNT] = {{run<relu>, run_back<relu>},
+                         {run<leaky_relu>, run_back<leaky_relu>},
+                         {run<elu>, run_back<elu>},
+                         {run<exponential>, run_back<exponential>},
+                         {run<logarithm>, run_back<logarithm>},
+                         {run<square_root>, run_back<square_root>}};
 
 } // namespace
 

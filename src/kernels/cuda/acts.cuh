@@ -10,7 +10,8 @@
  *     log         y = log x                  f' = 1 / x, x in the place of y
  *     sqrt        y = root of x              f' = 1 / (2 y)
  *
- * A NaN stays one on the way forward. KEEPS_ZERO: of a 0 comes a 0, of two in the gradient, so that padding may be taken for elements. */
+ * A NaN stays one on the way forward. KEEPS_ZERO: of a 0 comes a 0, of two in the gradient, so that
+ * padding may be taken for elements. */
 
 #include "kernels/cuda/launch.cuh"
 

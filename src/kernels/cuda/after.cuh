@@ -1,7 +1,8 @@
 #ifndef HG_KERNELS_CUDA_AFTER_CUH
 #define HG_KERNELS_CUDA_AFTER_CUH
 
-/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for a pack of W columns of a row in f32. */
+/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for a pack of W
+ * columns of a row in f32. */
 
 #include <type_traits>
 
@@ -19,9 +20,11 @@ struct identity {
 	}
 };
 
-/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds both in y > 0. */
+/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds
+ * both in y > 0. */
 template <typename A, bool DROPS> struct after {
-	static constexpr bool READS = !std::is_same<A, identity>::value, DRAWS = DROPS && !std::is_same<A, relu>::value;
+	static constexpr bool READS = !std::is_same<A, identity>::value,
+	                      DRAWS = DROPS && !std::is_same<A, relu>::value;
 	float act_p;
 	struct drop d;
 
@@ -34,7 +37,8 @@ template <typename A, bool DROPS> struct after {
 			d.pack<W>(row, col, v);
 	}
 	/* g = dy on the way in */
-	template <int W> __device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
+	template <int W>
+	__device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
 	{
 		if constexpr (DRAWS)
 			d.pack<W>(row, col, g);

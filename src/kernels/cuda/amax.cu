@@ -1,4 +1,5 @@
-/* out = {max |x| over the finite elements, number of non-finite ones}. Both are independent of the order. */
+/* out = {max |x| over the finite elements, number of non-finite ones}. Both are independent of the
+ * order. */
 
 #include "kernels/cuda/totals.cuh"
 
@@ -47,6 +48,8 @@ extern "C" hg_status hg__cuda_amax(hg_context *ctx, const struct hg__amax_args *
 {
 	return with_float(ctx, "amax", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return totals<amax_total>(ctx, "amax", a->x.rows, a->x.cols, wide(a->x), amax<T>{data_of<const T>(a->x), a->x.ld, a->x.cols, data_of<float>(a->out)});
+		return totals<amax_total>(
+		    ctx, "amax", a->x.rows, a->x.cols, wide(a->x),
+		    amax<T>{data_of<const T>(a->x), a->x.ld, a->x.cols, data_of<float>(a->out)});
 	});
 }

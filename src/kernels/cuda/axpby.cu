@@ -1,4 +1,5 @@
-/* Y = alpha (1 + *alpha_p) X + beta Z, in f32, narrowed once; the operands may have different float types, so this is also the cast.
+/* Y = alpha (1 + *alpha_p) X + beta Z, in f32, narrowed once; the operands may have different float
+ * types, so this is also the cast.
  * Y may be X or Z: every thread reads its elements before it writes them. */
 
 #include "kernels/cuda/map.cuh"
@@ -33,5 +34,7 @@ extern "C" hg_status hg__cuda_axpby(hg_context *ctx, const struct hg__axpby_args
 		return misfit(ctx, "axpby", a->x, a->y);
 	if (!alike(a->x, a->z))
 		return misfit(ctx, "axpby", a->x, a->z);
-	return flat(ctx, "axpby", a->x, axpby{floats_of(a->x), floats_of(a->z), floats_of(a->y), a->alpha, a->beta, a->alpha_p});
+	return flat(
+	    ctx, "axpby", a->x,
+	    axpby{floats_of(a->x), floats_of(a->z), floats_of(a->y), a->alpha, a->beta, a->alpha_p});
 }

@@ -21,8 +21,8 @@ static __global__ void probe()
 {
 }
 
-/* Blocks in clusters, and kernels that begin while the one before them ends: from sm_90 on, where the code was made for that: PTX for an older one has no word for
- * them. */
+/* Blocks in clusters, and kernels that begin while the one before them ends: from sm_90 on, where
+ * the code was made for that: PTX for an older one has no word for them. */
 static bool is_for_sm_90(const cudaFuncAttributes &code, const cudaDeviceProp &properties)
 {
 	return properties.major >= 9 && code.ptxVersion >= 90;
@@ -32,33 +32,42 @@ constexpr bool OVERLAP = true;
 /* false: each block is alone. */
 constexpr bool CLUSTERS = true;
 
-/* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so that AUTO can go on to the CPU. */
-static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties, cudaFuncAttributes *code)
+/* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so
+ * that AUTO can go on to the CPU. */
+static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties,
+                             cudaFuncAttributes *code)
 {
 	int count = 0;
 	cudaError_t error = cudaGetDeviceCount(&count);
 	if (error != cudaSuccess) {
 		(void)cudaGetLastError();
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: no CUDA device answers: %s (%s)%s", cudaGetErrorString(error),
-		                cudaGetErrorName(error),
-		                error == cudaErrorInitializationError ? "; none ever does in a fork of a process that has used CUDA" : "");
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: no CUDA device answers: %s (%s)%s",
+		                cudaGetErrorString(error), cudaGetErrorName(error),
+		                error == cudaErrorInitializationError
+		                    ? "; none ever does in a fork of a process that has used CUDA"
+		                    : "");
 	}
 	if (count == 0)
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: the CUDA driver reports no device");
 	if (index < 0 || index >= count)
-		return hg__fail(ctx, HG_ERR_ARG, "context: device_index is %d, the CUDA driver reports %d device(s)", index, count);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "context: device_index is %d, the CUDA driver reports %d device(s)", index,
+		                count);
 	HG__CUDA(ctx, "context: device properties", cudaGetDeviceProperties(properties, index));
 	HG__CUDA(ctx, "context: cudaSetDevice", cudaSetDevice(index));
 	error = cudaFuncGetAttributes(code, probe);
 	if (error != cudaSuccess) {
 		(void)cudaGetLastError();
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "context: this build cannot run on %s (sm_%d%d): %s (%s)", properties->name, properties->major,
-		                properties->minor, cudaGetErrorString(error), cudaGetErrorName(error));
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "context: this build cannot run on %s (sm_%d%d): %s (%s)", properties->name,
+		                properties->major, properties->minor, cudaGetErrorString(error),
+		                cudaGetErrorName(error));
 	}
 	return HG_OK;
 }
 
-static hg_status open_stream(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
+static hg_status open_stream(hg_context *ctx, const hg_context_config *config,
+                             hg__cuda_state *state)
 {
 	if (config->stream) {
 		ctx->stream = config->stream;
@@ -71,20 +80,27 @@ static hg_status open_stream(hg_context *ctx, const hg_context_config *config, h
 	return HG_OK;
 }
 
-/* They belong to the context as its stream and event do: not an allocation of its user, and not counted among them. */
+/* They belong to the context as its stream and event do: not an allocation of its user, and not
+ * counted among them. */
 static hg_status open_counters(hg_context *ctx, hg__cuda_state *state)
 {
-	HG__CUDA(ctx, "context: counters", cudaMalloc(&state->counters, COUNTERS * sizeof *state->counters));
-	return cuda_status(ctx, cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, stream_of(ctx)), "context: counters");
+	HG__CUDA(ctx, "context: counters",
+	         cudaMalloc(&state->counters, COUNTERS * sizeof *state->counters));
+	return cuda_status(
+	    ctx,
+	    cudaMemsetAsync(state->counters, 0, COUNTERS * sizeof *state->counters, stream_of(ctx)),
+	    "context: counters");
 }
 
 static hg_status open_parts(hg_context *ctx, const hg_context_config *config, hg__cuda_state *state)
 {
 	HG__TRY(open_stream(ctx, config, state));
-	HG__CUDA(ctx, "context: event", cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming));
+	HG__CUDA(ctx, "context: event",
+	         cudaEventCreateWithFlags(&state->event, cudaEventDisableTiming));
 	const cublasStatus_t lt = cublasLtCreate(&state->lt);
 	if (lt != CUBLAS_STATUS_SUCCESS)
-		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s", cublasLtGetStatusString(lt));
+		return hg__fail(ctx, HG_ERR_DEVICE, "context: cuBLASLt did not start: %s",
+		                cublasLtGetStatusString(lt));
 	return open_counters(ctx, state);
 }
 
@@ -99,7 +115,8 @@ static void close_context(hg_context *ctx)
 		ctx->state = nullptr;
 		return;
 	}
-	(void)cudaSetDevice(state->device); /* nothing below can be reported any more: the context goes away */
+	/* nothing below can be reported any more: the context goes away */
+	(void)cudaSetDevice(state->device);
 	if (ctx->stream || !state->owns_stream)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
 	hg__gemm_plans_free(ctx, state->plans);
@@ -134,13 +151,15 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	if (status < 0)
 		close_context(ctx);
 	else
-		(void)snprintf(ctx->device_name, sizeof ctx->device_name, "%.70s (sm_%d%d)", properties.name, properties.major, properties.minor);
+		(void)snprintf(ctx->device_name, sizeof ctx->device_name, "%.70s (sm_%d%d)",
+		               properties.name, properties.major, properties.minor);
 	return status;
 }
 
 /* ---- memory ---- */
 
-/* Plain cudaMalloc: the tape has one arena and one workspace, so allocations are few, and cudaFree waits for the kernels that still use the memory. */
+/* Plain cudaMalloc: the tape has one arena and one workspace, so allocations are few, and cudaFree
+ * waits for the kernels that still use the memory. */
 static void *device_alloc(hg_context *ctx, size_t bytes)
 {
 	void *memory = nullptr;
@@ -158,16 +177,19 @@ static void device_free(hg_context *ctx, void *memory)
 	if (is_forked(ctx))
 		return;
 	(void)stream_of(ctx);
-	(void)cudaFree(memory); /* an earlier kernel's error shows here too; the next synchronize reports it */
+	/* an earlier kernel's error shows here too; the next synchronize reports it */
+	(void)cudaFree(memory);
 }
 
-/* The host's memory is pageable or not, as its owner likes: waiting for the stream covers both, and earlier work of this context that touches `device`. */
+/* The host's memory is pageable or not, as its owner likes: waiting for the stream covers both, and
+ * earlier work of this context that touches `device`. */
 static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
 	HG__TRY(hg__same_process(ctx));
-	HG__CUDA(ctx, "copy to the device", cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
+	HG__CUDA(ctx, "copy to the device",
+	         cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(ctx)));
 	HG__CUDA(ctx, "copy to the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
 }
@@ -177,7 +199,8 @@ static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_
 	if (bytes == 0)
 		return HG_OK;
 	HG__TRY(hg__same_process(ctx));
-	HG__CUDA(ctx, "copy from the device", cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
+	HG__CUDA(ctx, "copy from the device",
+	         cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(ctx)));
 	HG__CUDA(ctx, "copy from the device", cudaStreamSynchronize(stream_of(ctx)));
 	return HG_OK;
 }
@@ -186,14 +209,17 @@ static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
-	return cuda_status(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)), "copy on the device");
+	return cuda_status(ctx,
+	                   cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)),
+	                   "copy on the device");
 }
 
 static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
-	return cuda_status(ctx, cudaMemsetAsync(memory, byte, bytes, stream_of(ctx)), "fill device memory");
+	return cuda_status(ctx, cudaMemsetAsync(memory, byte, bytes, stream_of(ctx)),
+	                   "fill device memory");
 }
 
 /* Without a context: does a device answer that this build has code for? (hg__backend_find) */
@@ -223,13 +249,15 @@ static hg_status synchronize(hg_context *ctx)
 	return cuda_status(ctx, cudaStreamSynchronize(stream_of(ctx)), "synchronize");
 }
 
-/* `after` waits for what is queued on `before` now. One event serves: a wait refers to the record that is the latest when it is queued. */
+/* `after` waits for what is queued on `before` now. One event serves: a wait refers to the record
+ * that is the latest when it is queued. */
 static hg_status chain(hg_context *ctx, cudaStream_t before, cudaStream_t after)
 {
 	if (before == after)
 		return HG_OK;
 	HG__CUDA(ctx, "order two streams", cudaEventRecord(state_of(ctx)->event, before));
-	return cuda_status(ctx, cudaStreamWaitEvent(after, state_of(ctx)->event, 0), "order two streams");
+	return cuda_status(ctx, cudaStreamWaitEvent(after, state_of(ctx)->event, 0),
+	                   "order two streams");
 }
 
 static hg_status stream_publish(hg_context *ctx, void *foreign_stream)
@@ -245,20 +273,25 @@ static hg_status stream_await(hg_context *ctx, void *foreign_stream)
 
 /* ---- work caught once, launched often ---- */
 
-/* Thread-local: what other threads do with their contexts, allocations included, does not disturb the capture. A stream that its owner captures is left alone:
- * what is queued then becomes part of the owner's work. */
+/* Thread-local: what other threads do with their contexts, allocations included, does not disturb
+ * the capture. A stream that its owner captures is left alone: what is queued then becomes part of
+ * the owner's work. */
 static hg_status capture_begin(hg_context *ctx)
 {
 	HG__TRY(hg__same_process(ctx));
 	cudaStreamCaptureStatus running = cudaStreamCaptureStatusNone;
 	HG__CUDA(ctx, "capture", cudaStreamIsCapturing(stream_of(ctx), &running));
 	if (running != cudaStreamCaptureStatusNone)
-		return hg__fail(ctx, HG_ERR_STATE, "capture: the context's stream is being captured already");
-	return cuda_status(ctx, cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal), "capture");
+		return hg__fail(ctx, HG_ERR_STATE,
+		                "capture: the context's stream is being captured already");
+	return cuda_status(
+	    ctx, cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal), "capture");
 }
 
-/* The operations counted, and the graph made ready to launch: on the device as well, so that the first launch is like the others. */
-static hg_status make_ready(hg_context *ctx, cudaGraph_t graph, cudaGraphExec_t *ready, int64_t *operations)
+/* The operations counted, and the graph made ready to launch: on the device as well, so that the
+ * first launch is like the others. */
+static hg_status make_ready(hg_context *ctx, cudaGraph_t graph, cudaGraphExec_t *ready,
+                            int64_t *operations)
 {
 	size_t nodes = 0;
 	HG__CUDA(ctx, "captured work", cudaGraphGetNodes(graph, nullptr, &nodes));
@@ -291,7 +324,8 @@ static hg_status capture_end(hg_context *ctx, void **work, int64_t *operations)
 static hg_status work_launch(hg_context *ctx, void *work)
 {
 	HG__TRY(hg__same_process(ctx));
-	return cuda_status(ctx, cudaGraphLaunch(static_cast<cudaGraphExec_t>(work), stream_of(ctx)), "captured work");
+	return cuda_status(ctx, cudaGraphLaunch(static_cast<cudaGraphExec_t>(work), stream_of(ctx)),
+	                   "captured work");
 }
 
 /* A launch may still be running. */
@@ -299,7 +333,8 @@ static void work_free(hg_context *ctx, void *work)
 {
 	if (is_forked(ctx))
 		return;
-	(void)cudaStreamSynchronize(stream_of(ctx)); /* an error of the work shows at the next synchronize too */
+	/* an error of the work shows at the next synchronize too */
+	(void)cudaStreamSynchronize(stream_of(ctx));
 	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
 }
 

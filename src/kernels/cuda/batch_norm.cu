@@ -1,15 +1,19 @@
 /* Y = gamma * (X - mean) * rstd + beta, mean and variance of each column in f32.
  *
- *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (no cancellation: two passes over registers, or moments),  rstd = 1 / sqrt(var + eps)
- *             running <- (1 - momentum) running + momentum (mean, var n / (n - 1)) of the columns where both are finite
+ *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (no cancellation: two passes over
+ *             registers, or moments),  rstd = 1 / sqrt(var + eps) running <- (1 - momentum)
+ *             running + momentum (mean, var n / (n - 1)) of the columns where both are finite
  *     else    mean and var are the running ones
  *
- * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY - dbeta / n - xhat dgamma / n).
+ * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY -
+ * dbeta / n - xhat dgamma / n).
  *
- * Where a stripe of columns fits the registers of a block, or of a cluster of them, they do all of it in one kernel (batch_norm_stripe.cu); else sums and elements take
- * turns: forward X is read twice and Y written, back X and dY are read twice and dX written.
+ * Where a stripe of columns fits the registers of a block, or of a cluster of them, they do all of
+ * it in one kernel (batch_norm_stripe.cu); else sums and elements take turns: forward X is read
+ * twice and Y written, back X and dY are read twice and dX written.
  *
- * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was, from X, which is read anyway. */
+ * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was,
+ * from X, which is read anyway. */
 
 #include "kernels/cuda/batch_norm.cuh"
 
@@ -39,14 +43,18 @@ struct use_running {
 
 /* ---- moments: mean and sum of squares about it, in one reading ----
  *
- * A thread takes its rows in runs of c, relatively to the first of each, k:  s = sum (x - k),  q = sum (x - k)^2,  mean = k + s / c,  squares = q - s^2 / c. Since k is one
- * of the c numbers, (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2 times the c roundings of q; likewise s and sum |x|.
- * That is below the gamma_n(u32) of two passes where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs are merged (Chan, Golub,
- * LeVeque 1979) by
+ * A thread takes its rows in runs of c, relatively to the first of each, k:  s = sum (x - k),  q =
+ * sum (x - k)^2,  mean = k + s / c,  squares = q - s^2 / c. Since k is one of the c numbers,
+ * (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2
+ * times the c roundings of q; likewise s and sum |x|. That is below the gamma_n(u32) of two passes
+ * where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs
+ * are merged (Chan, Golub, LeVeque 1979) by
  *
- *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b)
+ *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a +
+ *                            squares_b + d^2 c_a c_b / (c_a + c_b)
  *
- * where no two large numbers cancel: a merge rounds the mean by u32 |mean|, and there are fewer than n of them. */
+ * where no two large numbers cancel: a merge rounds the mean by u32 |mean|, and there are fewer
+ * than n of them. */
 constexpr int RUN = 32;
 static_assert(RUN % FLIGHT == 0, "whole flights");
 
@@ -68,7 +76,8 @@ template <int W> struct moments {
 };
 
 /* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. */
-template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
+template <int W, typename T>
+__device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
 	const int64_t all = (end - own + blockDim.y - 1) / blockDim.y, pitch = blockDim.y * ld;
 	const int rows = static_cast<int>(all < RUN ? all : RUN);
 	const T *at = x + own * ld + col;
@@ -82,7 +91,8 @@ template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int
 			h[u].read(at + (k + u < rows ? u * pitch : 0));
 #pragma unroll
 		for (int u = 0; u < FLIGHT; u++)
-			if (k + u < rows) { /* a branch, over which the compiler does not move the loads apart */
+			/* a branch, over which the compiler does not move the loads apart */
+			if (k + u < rows) {
 				float v[W];
 				h[u].get(v);
 #pragma unroll
@@ -106,16 +116,18 @@ template <int W, typename T> __device__ struct moments<W> run_of(const T *x, int
 
 /* Rows begin + y, begin + y + blockDim.y, ... before `end`. */
 template <int W, typename T>
-__device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, int64_t end, int64_t col) {
+__device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, int64_t end,
+                                        int64_t col) {
 	struct moments<W> m = {
 	};
-	for (int64_t row = begin + threadIdx.y; row < end; row += RUN * static_cast<int64_t>(blockDim.y))
+	for (int64_t row = begin + threadIdx.y; row < end;
+	     row += RUN * static_cast<int64_t>(blockDim.y))
 		m.merge(run_of<W>(x, ld, row, end, col));
 	return m;
 }
 
-/* What the threads of a block have, one after the other: column threadIdx.y of the pack, valid where threadIdx.y < W. All threads call it; it may be called again
- * at once. */
+/* What the threads of a block have, one after the other: column threadIdx.y of the pack, valid
+ * where threadIdx.y < W. All threads call it; it may be called again at once. */
 template <int W>
 __device__ struct moments<1> block_moments(const struct moments<W> &mine) {
 	__shared__ float count[BLOCK], mean[BLOCK * W], squares[BLOCK * W]; /* [y][x], [y][x][W] */
@@ -137,13 +149,16 @@ __device__ struct moments<1> block_moments(const struct moments<W> &mine) {
 	return all;
 }
 
-/* As columns_kernel: parts leave mean and squares of each column, and the last block of a tile merges them, a thread every blockDim.y-th of them. */
+/* As columns_kernel: parts leave mean and squares of each column, and the last block of a tile
+ * merges them, a thread every blockDim.y-th of them. */
 __device__ int64_t
 end_of(const struct column_parts &p, int64_t part, int64_t rows)
 {
 	return part * p.each + p.each < rows ? part * p.each + p.each : rows;
 }
-template <int W> __device__ struct moments<W> moments_of_parts(const struct column_parts &p, int64_t rows, int64_t col) {
+template <int W>
+__device__ struct moments<W> moments_of_parts(const struct column_parts &p, int64_t rows,
+                                              int64_t col) {
 	struct moments<W> m = {
 	};
 	for (int64_t part = threadIdx.y; part < p.parts; part += blockDim.y) {
@@ -158,12 +173,16 @@ template <int W> __device__ struct moments<W> moments_of_parts(const struct colu
 }
 
 template <int W, typename T>
-__global__ void __launch_bounds__(BLOCK, 4) moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p, struct statistics f)
+__global__ void __launch_bounds__(BLOCK, 4)
+    moments_kernel(const T *x, int64_t ld, int64_t cols, struct column_parts p, struct statistics f)
 {
 	after_previous();
-	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
+	const int64_t part = blockIdx.y,
+	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
+	              col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = pack < cols ? end_of(p, part, f.rows) : begin;
-	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
+	/* of the padding, too: what is read later has been written */
+	const bool mine = threadIdx.y < W && pack < cols;
 	struct moments<1> m = block_moments(moments_of<W>(x, ld, begin, end, pack));
 	if (p.parts > 1) {
 		float *at = p.partial + part * 2 * p.pitch + col;
@@ -179,7 +198,8 @@ __global__ void __launch_bounds__(BLOCK, 4) moments_kernel(const T *x, int64_t l
 		f.record(col, m.mean[0], m.squares[0], f.before(col));
 }
 
-template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
+template <typename T>
+hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
 {
 	if (x.cols == 0)
 		return HG_OK;
@@ -187,7 +207,8 @@ template <typename T> hg_status measure(hg_context *ctx, const struct hg__mat &x
 		constexpr int W = decltype(width)::value;
 		struct column_layout l;
 		HG__TRY(lay_columns(ctx, x.rows, x.cols, W, 2, BLOCK, &l));
-		return launch(ctx, "batch_norm", moments_kernel<W, T>, l.grid, l.block, data_of<const T>(x), x.ld, x.cols, l.of, f);
+		return launch(ctx, "batch_norm", moments_kernel<W, T>, l.grid, l.block, data_of<const T>(x),
+		              x.ld, x.cols, l.of, f);
 	});
 }
 
@@ -200,16 +221,20 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 	if (a->train)
 		HG__TRY(measure<T>(ctx, a->x, stats));
 	else
-		HG__TRY(
-		    walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x), use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd, a->eps, stats.unit}));
+		HG__TRY(walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x),
+		             use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd,
+		                         a->eps, stats.unit}));
 	return stay(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x), normalise_of<T>(a));
 }
 
 template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
-	HG__TRY(columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), parameter_gradients_of<T>(a)));
-	return a->dx.data ? stay(ctx, "batch_norm_back", rows, cols, wide(a->x), input_gradient_of<T>(a)) : HG_OK;
+	HG__TRY(
+	    columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), parameter_gradients_of<T>(a)));
+	return a->dx.data
+	           ? stay(ctx, "batch_norm_back", rows, cols, wide(a->x), input_gradient_of<T>(a))
+	           : HG_OK;
 }
 
 /* Of X's type and layout, or absent. */
@@ -227,7 +252,8 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 	struct hg__batch_norm_args b = *a;
 	if (!a->mean.data || !a->rstd.data) {
 		if (a->train)
-			return hg__fail(ctx, HG_ERR_INTERNAL, "batch_norm: training without room for the statistics");
+			return hg__fail(ctx, HG_ERR_INTERNAL,
+			                "batch_norm: training without room for the statistics");
 		void *memory;
 		HG__TRY(hg__workspace(ctx, static_cast<size_t>(2 * a->x.ld) * sizeof(float), &memory));
 		b.mean.data = memory;
@@ -235,14 +261,18 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 	}
 	if (a->train && hg__cuda_batch_norm_is_short(ctx, a->x))
 		return hg__cuda_batch_norm_stripe(ctx, &b);
-	return with_float(ctx, "batch_norm", a->x.dtype, [&](auto zero) { return run<decltype(zero)>(ctx, &b); });
+	return with_float(ctx, "batch_norm", a->x.dtype,
+	                  [&](auto zero) { return run<decltype(zero)>(ctx, &b); });
 }
 
-extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx,
+                                              const struct hg__batch_norm_back_args *a)
 {
-	if (!same(a->x, a->dy) || !same(a->x, a->dx) || a->gamma.cols != a->x.cols || !a->dgamma.data || !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
+	if (!same(a->x, a->dy) || !same(a->x, a->dx) || a->gamma.cols != a->x.cols || !a->dgamma.data ||
+	    !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
 		return misfit(ctx, "batch_norm_back", a->x, a->dy);
 	if (hg__cuda_batch_norm_is_short(ctx, a->x))
 		return hg__cuda_batch_norm_stripe_back(ctx, a);
-	return with_float(ctx, "batch_norm_back", a->x.dtype, [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
+	return with_float(ctx, "batch_norm_back", a->x.dtype,
+	                  [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
 }

@@ -1,7 +1,8 @@
 #ifndef HG_KERNELS_CUDA_BATCH_NORM_CUH
 #define HG_KERNELS_CUDA_BATCH_NORM_CUH
 
-/* What the ways of batch_norm.cu share: statistics of a batch, and what they and the gradients make of an element. */
+/* What the ways of batch_norm.cu share: statistics of a batch, and what they and the gradients make
+ * of an element. */
 
 #include "kernels/cuda/columns.cuh"
 
@@ -34,17 +35,21 @@ struct statistics {
 	/* Of the batches before; to be asked for early. */
 	__device__ struct running before(int64_t col) const
 	{
-		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f, stop && *stop};
+		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f,
+		        stop && *stop};
 	}
 	/* One row has no unbiased variance: its (zero) biased one is recorded. */
-	__device__ void record(int64_t col, float centre, float squares, const struct running &old) const
+	__device__ void record(int64_t col, float centre, float squares,
+	                       const struct running &old) const
 	{
-		const float n = static_cast<float>(rows), var = variance(squares), unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
+		const float n = static_cast<float>(rows), var = variance(squares),
+		            unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
 		if (rows > 0 && !old.stay && isfinite(centre) && isfinite(unbiased)) {
 			if (running_mean)
 				running_mean[col] = (1.0f - momentum) * old.mean + momentum * (unit * centre);
 			if (running_var)
-				running_var[col] = (1.0f - momentum) * old.var + momentum * (unit * unit * unbiased);
+				running_var[col] =
+				    (1.0f - momentum) * old.var + momentum * (unit * unit * unbiased);
 		}
 		mean[col] = centre;
 		rstd[col] = scale(squares);
@@ -78,7 +83,8 @@ template <int W> struct column_pack {
 			for (int i = 0; i < W; i++)
 				d[i] = value(i, v[i]) > 0.0f ? d[i] : 0.0f;
 	}
-	__device__ void add_gradients(const float (&v)[W], const float (&d)[W], float (&acc)[2][W]) const
+	__device__ void add_gradients(const float (&v)[W], const float (&d)[W],
+	                              float (&acc)[2][W]) const
 	{
 #pragma unroll
 		for (int i = 0; i < W; i++) {
@@ -87,11 +93,13 @@ template <int W> struct column_pack {
 		}
 	}
 	/* x -> dx, from the means over rows of dY xhat and dY */
-	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W], const float (&dbeta)[W], float over_unit, float (&v)[W]) const
+	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W],
+	                               const float (&dbeta)[W], float over_unit, float (&v)[W]) const
 	{
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			v[i] = gamma[i] * (over_unit * rstd[i]) * (d[i] - dbeta[i] - (v[i] - mean[i]) * rstd[i] * dgamma[i]);
+			v[i] = gamma[i] * (over_unit * rstd[i]) *
+			       (d[i] - dbeta[i] - (v[i] - mean[i]) * rstd[i] * dgamma[i]);
 	}
 };
 
@@ -125,7 +133,9 @@ template <typename T> struct normalise {
 	{
 		v.read(x + row * ld + col);
 	}
-	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_pack<W> &p, const struct held<T, W> &held) const
+	template <int W>
+	__device__ void write(int64_t row, int64_t col, const struct column_pack<W> &p,
+	                      const struct held<T, W> &held) const
 	{
 		float v[W];
 		held.get(v);
@@ -159,7 +169,9 @@ template <typename T> struct parameter_gradients {
 	}
 	template <int W> __device__ struct column_pack<W> numbers(int64_t col) const {
 		return of.at<W>(col);
-	} template <int W> __device__ void use(int64_t, int64_t, const struct column_pack<W> &p, const struct both<T, W> &h, float (&acc)[2][W]) const
+	} template <int W>
+	__device__ void use(int64_t, int64_t, const struct column_pack<W> &p,
+	                    const struct both<T, W> &h, float (&acc)[2][W]) const
 	{
 		float v[W], d[W];
 		h.x.get(v);
@@ -210,7 +222,9 @@ template <typename T> struct input_gradient {
 	{
 		v.read(x + row * ld + col, dy + row * ld + col);
 	}
-	template <int W> __device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n, const struct both<T, W> &held) const
+	template <int W>
+	__device__ void write(int64_t row, int64_t col, const struct column_numbers<W> &n,
+	                      const struct both<T, W> &held) const
 	{
 		float v[W], d[W];
 		held.x.get(v);
@@ -225,22 +239,32 @@ template <typename T> struct input_gradient {
 
 inline struct statistics statistics_of(const struct hg__batch_norm_args *a)
 {
-	return {a->x.rows,   data_of<float>(a->mean),       data_of<float>(a->rstd), data_of<float>(a->running_mean), data_of<float>(a->running_var),
-	        a->momentum, ldexpf(a->eps, -2 * a->shift), ldexpf(1.0f, a->shift), a->stop};
+	return {a->x.rows,
+	        data_of<float>(a->mean),
+	        data_of<float>(a->rstd),
+	        data_of<float>(a->running_mean),
+	        data_of<float>(a->running_var),
+	        a->momentum,
+	        ldexpf(a->eps, -2 * a->shift),
+	        ldexpf(1.0f, a->shift),
+	        a->stop};
 }
 template <typename T> normalise<T> normalise_of(const struct hg__batch_norm_args *a)
 {
-	const struct column_facts of = {data_of<const float>(a->mean), data_of<const float>(a->rstd), data_of<const float>(a->gamma),
-	                                data_of<const float>(a->beta)};
+	const struct column_facts of = {data_of<const float>(a->mean), data_of<const float>(a->rstd),
+	                                data_of<const float>(a->gamma), data_of<const float>(a->beta)};
 	return {data_of<const T>(a->x), data_of<T>(a->y), a->x.ld, of, a->relu != 0};
 }
 inline struct column_facts facts_of(const struct hg__batch_norm_back_args *a)
 {
-	return {data_of<const float>(a->mean), data_of<const float>(a->rstd), data_of<const float>(a->gamma), a->relu ? data_of<const float>(a->beta) : nullptr};
+	return {data_of<const float>(a->mean), data_of<const float>(a->rstd),
+	        data_of<const float>(a->gamma), a->relu ? data_of<const float>(a->beta) : nullptr};
 }
-template <typename T> parameter_gradients<T> parameter_gradients_of(const struct hg__batch_norm_back_args *a)
+template <typename T>
+parameter_gradients<T> parameter_gradients_of(const struct hg__batch_norm_back_args *a)
 {
-	return {data_of<const T>(a->x), data_of<const T>(a->dy), a->x.ld, facts_of(a), a->relu != 0, data_of<float>(a->dgamma), data_of<float>(a->dbeta)};
+	return {data_of<const T>(a->x),    data_of<const T>(a->dy), a->x.ld, facts_of(a), a->relu != 0,
+	        data_of<float>(a->dgamma), data_of<float>(a->dbeta)};
 }
 template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch_norm_back_args *a)
 {
@@ -262,7 +286,9 @@ template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch
 /* batch_norm_stripe.cu: all of it in one kernel, X read once. Does it take this matrix? */
 bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x);
 /* Training; mean and rstd have room, the operands fit. */
-HG_NODISCARD hg_status hg__cuda_batch_norm_stripe(hg_context *ctx, const struct hg__batch_norm_args *a);
-HG_NODISCARD hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx, const struct hg__batch_norm_back_args *a);
+HG_NODISCARD hg_status hg__cuda_batch_norm_stripe(hg_context *ctx,
+                                                  const struct hg__batch_norm_args *a);
+HG_NODISCARD hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx,
+                                                       const struct hg__batch_norm_back_args *a);
 
 #endif

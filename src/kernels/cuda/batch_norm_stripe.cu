@@ -1,6 +1,8 @@
-/* batch_norm.cu for a few thousand rows: a stripe of W columns in the registers of one block, or of a cluster of blocks. One kernel each way, X (and dY) read once.
+/* batch_norm.cu for a few thousand rows: a stripe of W columns in the registers of one block, or of
+ * a cluster of blocks. One kernel each way, X (and dY) read once.
  *
- *     block b of B has rows (k B + b) threads + t of its stripe, k < R;  each sum: over k, lanes, warps, blocks, in this order
+ *     block b of B has rows (k B + b) threads + t of its stripe, k < R;  each sum: over k, lanes,
+ *         warps, blocks, in this order
  *
  * Forward the mean first, then the squares about it: two passes over registers. */
 
@@ -10,7 +12,8 @@
 namespace
 {
 
-/* 512 threads have 128 registers each: forward at most 32 of them hold rows, backward twice that, x and dy. */
+/* 512 threads have 128 registers each: forward at most 32 of them hold rows, backward twice that, x
+ * and dy. */
 constexpr int STRIPE_THREADS = 512;
 template <typename T> constexpr int STRIPE_ROWS = 16 / static_cast<int>(sizeof(T));
 
@@ -31,7 +34,9 @@ template <typename T, int W, int R> struct stripe {
 
 	static __device__ int row(int k)
 	{
-		return static_cast<int>((static_cast<unsigned>(k) * cluster_blocks() + cluster_rank()) * blockDim.y + threadIdx.y);
+		return static_cast<int>((static_cast<unsigned>(k) * cluster_blocks() + cluster_rank()) *
+		                            blockDim.y +
+		                        threadIdx.y);
 	}
 	/* All loads together. */
 	__device__ void read(const T *x, int64_t ld, int64_t rows, int64_t col)
@@ -67,13 +72,15 @@ template <int W> __device__ void spread(const float *shared, float (&v)[W])
 }
 
 template <typename T, int W, int R>
-__global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
+__global__ void __launch_bounds__(STRIPE_THREADS)
+    stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
 {
 	after_previous();
 	__shared__ struct inbox<1, W> sums, squares;
 	__shared__ float means[W], rstds[W];
 	const int64_t first = stripe_column<W>(), col = first + threadIdx.y, rows = stats.rows;
-	const bool owner = threadIdx.y < W, records = owner && col < cols && cluster_rank() == 0; /* of a column; for all blocks */
+	/* of a column; for all blocks */
+	const bool owner = threadIdx.y < W, records = owner && col < cols && cluster_rank() == 0;
 	struct stripe<T, W, R> x;
 	struct column_pack<W> p;
 	struct running old = {};
@@ -127,7 +134,9 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_kernel(int64_t cols, st
 }
 
 template <typename T, int W, int R>
-__global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g, struct input_gradient<T> f)
+__global__ void __launch_bounds__(STRIPE_THREADS)
+    stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g,
+                       struct input_gradient<T> f)
 {
 	after_previous();
 	__shared__ struct inbox<2, W> sums;
@@ -174,15 +183,18 @@ __global__ void __launch_bounds__(STRIPE_THREADS) stripe_back_kernel(int64_t row
 
 /* ---- how a matrix is laid out ---- */
 
-/* Rows of a block that has others beside it: 8 warps, two a scheduler, hide half of each other's waits, and fewer leave most to add up between blocks. Derived, not
- * measured. */
+/* Rows of a block that has others beside it: 8 warps, two a scheduler, hide half of each other's
+ * waits, and fewer leave most to add up between blocks. Derived, not measured. */
 constexpr int64_t SHARE = 256;
-/* Columns that clusters take with more than one row a thread: their blocks, which then fill a multiprocessor each, run all at once. In several rounds nothing would be
- * loaded while the sums of a round are added up, and taking turns as in batch_norm.cu keeps memory busier. Derived, not measured. */
+/* Columns that clusters take with more than one row a thread: their blocks, which then fill a
+ * multiprocessor each, run all at once. In several rounds nothing would be loaded while the sums of
+ * a round are added up, and taking turns as in batch_norm.cu keeps memory busier. Derived, not
+ * measured. */
 constexpr int64_t ONE_ROUND_COLUMNS = 132 / CLUSTER * 8;
-/* Without clusters, stripes of two columns as long as each has a multiprocessor for itself: a thread then has a quarter of the arithmetic between its loads. Beyond that
- * stripes of 8, which read whole sectors of memory. Derived from counting instructions, not measured: 900 of them a thread for 8 columns and 6 rows are 2 us of 4 warps a
- * scheduler. */
+/* Without clusters, stripes of two columns as long as each has a multiprocessor for itself: a
+ * thread then has a quarter of the arithmetic between its loads. Beyond that stripes of 8, which
+ * read whole sectors of memory. Derived from counting instructions, not measured: 900 of them a
+ * thread for 8 columns and 6 rows are 2 us of 4 warps a scheduler. */
 constexpr int64_t NARROW_COLUMNS = 132 * 2;
 
 /* Rows that fit the registers. */
@@ -203,11 +215,13 @@ struct stripe_layout lay_stripe(const hg_context *ctx, int64_t rows)
 	while (blocks < limit && blocks * SHARE < rows)
 		blocks *= 2;
 	const int64_t warps = (rows + 32 * blocks - 1) / (32 * blocks), most = STRIPE_THREADS / 32;
-	return {static_cast<unsigned>(blocks), dim3(1, static_cast<unsigned>(32 * (warps < most ? warps : most)))};
+	return {static_cast<unsigned>(blocks),
+	        dim3(1, static_cast<unsigned>(32 * (warps < most ? warps : most)))};
 }
 
 /* Call f(layout, W, R). */
-template <typename T, typename F> hg_status with_stripe(const hg_context *ctx, const struct hg__mat &x, F f)
+template <typename T, typename F>
+hg_status with_stripe(const hg_context *ctx, const struct hg__mat &x, F f)
 {
 	const struct stripe_layout l = lay_stripe(ctx, x.rows);
 	if (cluster_limit(ctx) == 1 && x.cols <= NARROW_COLUMNS)
@@ -221,15 +235,17 @@ template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm
 {
 	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
 		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
-		return launch_clusters(ctx, "batch_norm", stripe_kernel<T, W, R>, l.blocks, l.blocks * grid_for(a->x.cols, W), l.block, a->x.cols, statistics_of(a),
-		                       normalise_of<T>(a));
+		return launch_clusters(ctx, "batch_norm", stripe_kernel<T, W, R>, l.blocks,
+		                       l.blocks * grid_for(a->x.cols, W), l.block, a->x.cols,
+		                       statistics_of(a), normalise_of<T>(a));
 	});
 }
 template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
 		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
-		return launch_clusters(ctx, "batch_norm_back", stripe_back_kernel<T, W, R>, l.blocks, l.blocks * grid_for(a->x.cols, W), l.block, a->x.rows, a->x.cols,
+		return launch_clusters(ctx, "batch_norm_back", stripe_back_kernel<T, W, R>, l.blocks,
+		                       l.blocks * grid_for(a->x.cols, W), l.block, a->x.rows, a->x.cols,
 		                       parameter_gradients_of<T>(a), input_gradient_of<T>(a));
 	});
 }
@@ -238,15 +254,19 @@ template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch
 
 bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x)
 {
-	return wide(x) && x.cols > 0 && x.rows > 0 && x.rows <= (x.dtype == HG_F16 ? most_rows<__half>(ctx, x.cols) : most_rows<float>(ctx, x.cols));
+	return wide(x) && x.cols > 0 && x.rows > 0 &&
+	       x.rows <=
+	           (x.dtype == HG_F16 ? most_rows<__half>(ctx, x.cols) : most_rows<float>(ctx, x.cols));
 }
 
 hg_status hg__cuda_batch_norm_stripe(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	return with_float(ctx, "batch_norm", a->x.dtype, [&](auto zero) { return run<decltype(zero)>(ctx, a); });
+	return with_float(ctx, "batch_norm", a->x.dtype,
+	                  [&](auto zero) { return run<decltype(zero)>(ctx, a); });
 }
 
 hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
-	return with_float(ctx, "batch_norm_back", a->x.dtype, [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
+	return with_float(ctx, "batch_norm_back", a->x.dtype,
+	                  [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
 }

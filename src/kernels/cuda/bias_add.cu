@@ -28,5 +28,6 @@ extern "C" hg_status hg__cuda_bias_add(hg_context *ctx, const struct hg__bias_ad
 		return misfit(ctx, "bias_add", a->x, a->y);
 	if (a->b.cols != a->x.cols || !is_float(a->b))
 		return misfit(ctx, "bias_add", a->x, a->b);
-	return walk(ctx, "bias_add", a->x.rows, a->x.cols, wide(a->x), bias_add{floats_of(a->x), floats_of(a->b), floats_of(a->y)});
+	return walk(ctx, "bias_add", a->x.rows, a->x.cols, wide(a->x),
+	            bias_add{floats_of(a->x), floats_of(a->b), floats_of(a->y)});
 }

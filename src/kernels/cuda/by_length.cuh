@@ -1,19 +1,25 @@
 #ifndef HG_KERNELS_CUDA_BY_LENGTH_CUH
 #define HG_KERNELS_CUDA_BY_LENGTH_CUH
 
-/* A walk over the parts of a plan by length (core/csr.h): the sub-warps of a warp take parts of equally many steps, so they go through the same code together, and
- * DEEP gathers of each are under way at once. A part that fits into one step shares it with others: two parts of 4 entries, four of 2, eight of one.
+/* A walk over the parts of a plan by length (core/csr.h): the sub-warps of a warp take parts of
+ * equally many steps, so they go through the same code together, and DEEP gathers of each are under
+ * way at once. A part that fits into one step shares it with others: two parts of 4 entries, four
+ * of 2, eight of one.
  *
- * A sub-warp is blockDim.x threads, 4 or 8. Column ids, and what else there is one of for each entry, are loaded by lane k for entry k of a step of DEEP, and shuffled when
- * they are used; those of the next step are asked for before this one's gathers.
+ * A sub-warp is blockDim.x threads, 4 or 8. Column ids, and what else there is one of for each
+ * entry, are loaded by lane k for entry k of a step of DEEP, and shuffled when they are used; those
+ * of the next step are asked for before this one's gathers.
  *
- * Why sorted: H200, f16, unit weights, F = 32 / 64 / 128, parts in the order of rows with row ends in the middle of steps (commit e16ade0), and this (c9b22df, another run):
- * Kron-21 0.95 / 1.33 / 2.23 ms and 0.62 / 0.91 / 1.79; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.52 / 3.03; products-like 2.90 / 3.68 / 7.19 and 2.72 / 3.54 / 7.13. With row ends
- * inside steps Kron-21, F = 64, took 743 million instructions, of which the gathers alone need 457. */
+ * Why sorted: H200, f16, unit weights, F = 32 / 64 / 128, parts in the order of rows with row ends
+ * in the middle of steps (commit e16ade0), and this (c9b22df, another run): Kron-21 0.95 / 1.33 /
+ * 2.23 ms and 0.62 / 0.91 / 1.79; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.52 / 3.03;
+ * products-like 2.90 / 3.68 / 7.19 and 2.72 / 3.54 / 7.13. With row ends inside steps Kron-21, F =
+ * 64, took 743 million instructions, of which the gathers alone need 457. */
 
 #include "kernels/cuda/parts.cuh"
 
-/* The parts, and how many blocks there are for those that need steps of their own and for each class of the short ones. */
+/* The parts, and how many blocks there are for those that need steps of their own and for each
+ * class of the short ones. */
 struct part_list {
 	const struct hg__plan_part *part; /* NULL: part i is row i of rowptr */
 	const int64_t *rowptr;
@@ -39,7 +45,8 @@ static inline unsigned blocks_for(int64_t parts, int64_t per_block)
 }
 
 /* listed: the plan's parts; else every row is a part of its own. share: short parts share steps. */
-static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale, bool listed, int deep, bool share, unsigned sub_warps)
+static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale,
+                                            bool listed, int deep, bool share, unsigned sub_warps)
 {
 	struct part_list list = {};
 	list.rowptr = csr.rowptr;
@@ -51,20 +58,26 @@ static inline struct part_list part_list_of(const struct hg__csr &csr, const flo
 	const unsigned long_blocks = blocks_for(list.first[list.long_classes], sub_warps);
 	list.blocks = long_blocks;
 	for (int k = list.long_classes; k < HG__PART_CLASSES; k++)
-		list.blocks += list.short_blocks[k] = blocks_for(list.first[k + 1] - list.first[k], static_cast<int64_t>(sub_warps) * parts_at_once(deep, k));
-	list.long_share = list.blocks ? ((static_cast<uint64_t>(long_blocks) << 32) + list.blocks - 1) / list.blocks : 0;
+		list.blocks += list.short_blocks[k] =
+		    blocks_for(list.first[k + 1] - list.first[k],
+		               static_cast<int64_t>(sub_warps) * parts_at_once(deep, k));
+	list.long_share =
+	    list.blocks ? ((static_cast<uint64_t>(long_blocks) << 32) + list.blocks - 1) / list.blocks
+	                : 0;
 	return list;
 }
 
-/* What a block does: which of the blocks of a class it is (0: of the long ones). Short parts wait for memory more than they use it, so they go along with long ones all
- * the time; all of them at the end made Kron-21 2 % slower. */
+/* What a block does: which of the blocks of a class it is (0: of the long ones). Short parts wait
+ * for memory more than they use it, so they go along with long ones all the time; all of them at
+ * the end made Kron-21 2 % slower. */
 struct block_share {
 	int part_class;
 	unsigned block;
 };
 static __device__ inline struct block_share share_of(const struct part_list &list, unsigned b)
 {
-	const unsigned before = static_cast<unsigned>(b * list.long_share >> 32), behind = static_cast<unsigned>((b + 1) * list.long_share >> 32);
+	const unsigned before = static_cast<unsigned>(b * list.long_share >> 32),
+	               behind = static_cast<unsigned>((b + 1) * list.long_share >> 32);
 	if (behind > before)
 		return {0, before};
 	unsigned s = b - before;
@@ -79,7 +92,8 @@ struct own_part {
 	int64_t begin;
 	int count, row, slot;
 };
-static __device__ inline struct own_part part_at(const struct part_list &list, int64_t i, int64_t end)
+static __device__ inline struct own_part part_at(const struct part_list &list, int64_t i,
+                                                 int64_t end)
 {
 	struct own_part own = {0, 0, -1, -1};
 	if (i >= end)
@@ -102,7 +116,8 @@ static __device__ inline float scale_at(const struct part_list &list, const stru
 	return list.row_scale && own.row >= 0 ? __ldg(list.row_scale + own.row) : 1.0f;
 }
 
-/* Where entry u of a step lies: in register u / span of lane u % span. FEW: a sub-warp has only 4 lanes. */
+/* Where entry u of a step lies: in register u / span of lane u % span. FEW: a sub-warp has only 4
+ * lanes. */
 template <int DEEP, bool FEW> struct step_of {
 	static constexpr int span = FEW && DEEP > 4 ? 4 : DEEP, held = DEEP / span;
 
@@ -110,30 +125,39 @@ template <int DEEP, bool FEW> struct step_of {
 	{
 		return k * span + static_cast<int>(threadIdx.x) % span;
 	}
-	template <typename T> static __device__ T given(const T (&v)[held], int u) /* a sub-warp of more than `span` lanes has each entry more than once */
+	/* a sub-warp of more than `span` lanes has each entry more than once */
+	template <typename T> static __device__ T given(const T (&v)[held], int u)
 	{
 		return __shfl_sync(0xffffffffu, v[u / span], u % span, span);
 	}
 };
 
-/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR. A step that is not full goes on with zeros, which change no sum (no sum is -0).
+/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR. A step that is not
+ * full goes on with zeros, which change no sum (no sum is -0).
  *
- *     c.ahead(k, entry)              start loads of what register k is to hold of `entry` in the next step
+ *     c.ahead(k, entry)              start loads of what register k is to hold of `entry` in the
+ *                                    next step
  *     c.nothing_ahead(k)             it is to hold nothing
  *     c.turn()                       the next step is this one
- *     c.look_up(live, k, id)         start loads that need the column id of this thread's entry, if it has one
+ *     c.look_up(live, k, id)         start loads that need the column id of this thread's entry, if
+ *                                    it has one
  *     c.factor(u)                    the factor of entry u, from the lane that holds it
- *     c.load(u, entry, id)           start the gathers of the step's entry u (`entry` only if ENTRIES)
+ *     c.load(u, entry, id)           start the gathers of the step's entry u (`entry` only if
+ *                                    ENTRIES)
  *     c.load_if(live, u, entry, id)  if there is one; else it is 0
  *     c.add(u, factor)               add it to the sum
- *     c.passed(entry, scale)         the sum now holds what lies before `entry` in a row of this scale (only if ENTRIES)
- *     c.put(row, slot, scale)        the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0
+ *     c.passed(entry, scale)         the sum now holds what lies before `entry` in a row of this
+ *                                    scale (only if ENTRIES)
+ *     c.put(row, slot, scale)        the part is complete: its sum goes to the row, or to a staging
+ *                                    slot (>= 0); start again from 0
  *     c.zero(row)                    the row is empty
  *
- * C::SHARES_STEPS false: short parts have steps of their own, so that put comes when no gathers are under way and finds the registers that they had. */
+ * C::SHARES_STEPS false: short parts have steps of their own, so that put comes when no gathers are
+ * under way and finds the registers that they had. */
 
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
-static __device__ inline void long_part(const struct part_list &list, const struct own_part &own, const int32_t *cols, C &c)
+static __device__ inline void long_part(const struct part_list &list, const struct own_part &own,
+                                        const int32_t *cols, C &c)
 {
 	using step = step_of<DEEP, FEW>;
 	const int most = __reduce_max_sync(0xffffffffu, own.count);
@@ -158,7 +182,8 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
 			id[k] = next[k];
-		look_ahead(e + DEEP); /* before the gathers: behind them it is not issued until they are there */
+		/* before the gathers: behind them it is not issued until they are there */
+		look_ahead(e + DEEP);
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
 			c.look_up(e + step::own(k) < own.count, k, id[k]);
@@ -190,7 +215,8 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 
 /* Parts i, i + 1, ... of at most 2^shift entries each, as many as fill a step. */
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
-static __device__ inline void short_parts(const struct part_list &list, int64_t i, int64_t end, int shift, const int32_t *cols, C &c)
+static __device__ inline void short_parts(const struct part_list &list, int64_t i, int64_t end,
+                                          int shift, const int32_t *cols, C &c)
 {
 	using step = step_of<DEEP, FEW>;
 	const int last = (1 << shift) - 1; /* entry of a part */
@@ -228,26 +254,32 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 		if (ENTRIES)
 			c.passed(e + 1, s);
 		if ((u & last) == last) {
-			const struct own_part done = part_at(list, i + (u >> shift), end); /* again: kept since the loads it would take registers from them */
+			/* again: kept since the loads it would take registers from them */
+			const struct own_part done = part_at(list, i + (u >> shift), end);
 			if (done.row >= 0)
 				c.put(done.row, done.slot, s);
 		}
 	}
 }
 
-template <int DEEP, bool FEW, bool ENTRIES, typename C> static __device__ inline void walk_by_length(const struct part_list &list, const int32_t *cols, C &c)
+template <int DEEP, bool FEW, bool ENTRIES, typename C>
+static __device__ inline void walk_by_length(const struct part_list &list, const int32_t *cols,
+                                             C &c)
 {
 	const struct block_share share = share_of(list, blockIdx.x);
 	const int64_t sub_warp = static_cast<int64_t>(share.block) * blockDim.y + threadIdx.y;
 	if (share.part_class == 0) {
-		long_part<DEEP, FEW, ENTRIES>(list, part_at(list, sub_warp, list.first[list.long_classes]), cols, c);
+		long_part<DEEP, FEW, ENTRIES>(list, part_at(list, sub_warp, list.first[list.long_classes]),
+		                              cols, c);
 		return;
 	}
 	const int at_once = parts_at_once(DEEP, share.part_class);
-	const int64_t i = list.first[share.part_class] + sub_warp * at_once, end = list.first[share.part_class + 1];
+	const int64_t i = list.first[share.part_class] + sub_warp * at_once,
+	              end = list.first[share.part_class + 1];
 	if constexpr (C::SHARES_STEPS)
 		if (share.part_class < EMPTY_CLASS) {
-			short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols, c);
+			short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols,
+			                                c);
 			return;
 		}
 	for (int64_t r = i; r < end && r < i + at_once; r++)

@@ -1,8 +1,9 @@
 #ifndef HG_KERNELS_CUDA_CLUSTER_CUH
 #define HG_KERNELS_CUDA_CLUSTER_CUH
 
-/* Blocks that add up together: a cluster of neighbours in x, which run at the same time and write to each other's shared memory. From sm_90 on; before, and where a
- * kernel is launched without, each block is a cluster of its own. */
+/* Blocks that add up together: a cluster of neighbours in x, which run at the same time and write
+ * to each other's shared memory. From sm_90 on; before, and where a kernel is launched without,
+ * each block is a cluster of its own. */
 
 #include "kernels/cuda/columns.cuh"
 
@@ -30,7 +31,8 @@ static __device__ inline unsigned cluster_rank()
 	return rank;
 }
 
-/* A barrier of all threads of a cluster in two halves: what a thread wrote to shared memory before it arrived can be read by those that have waited. */
+/* A barrier of all threads of a cluster in two halves: what a thread wrote to shared memory before
+ * it arrived can be read by those that have waited. */
 static __device__ inline void cluster_arrive()
 {
 #if __CUDA_ARCH__ >= 900
@@ -45,7 +47,8 @@ static __device__ inline void cluster_wait()
 	__syncthreads();
 #endif
 }
-/* The first arrival of a kernel, before anybody has written: a block that has come here exists, and its shared memory with it. */
+/* The first arrival of a kernel, before anybody has written: a block that has come here exists, and
+ * its shared memory with it. */
 static __device__ inline void cluster_begin()
 {
 #if __CUDA_ARCH__ >= 900
@@ -71,8 +74,10 @@ template <int K, int W> struct inbox {
 	float sum[CLUSTER][K][W];
 };
 
-/* over_warps of a block with blockDim.x == 1, of at most 16 warps: all loads together, however many there are. */
-template <int K, int W> static __device__ float over_few_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
+/* over_warps of a block with blockDim.x == 1, of at most 16 warps: all loads together, however many
+ * there are. */
+template <int K, int W>
+static __device__ float over_few_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
 {
 	const unsigned warps = blockDim.y / 32;
 	float sum = part.sum[k][i];
@@ -83,11 +88,15 @@ template <int K, int W> static __device__ float over_few_warps(const struct warp
 	return sum;
 }
 
-/* Sums over the threads of a cluster of blocks with blockDim.x == 1 and at most 16 warps, as block_column: the blocks in order of their ranks, the same bits in all of
- * them; column threadIdx.y, valid where threadIdx.y < W. All threads of the cluster call it, after cluster_begin() and cluster_wait(), each time with another inbox: a
- * block may write the next sums while a slower one still reads these. Each block tells all, so one barrier is enough, and after the last one nobody writes to a block
- * that may have ended. */
-template <int K, int W> static __device__ void cluster_column(const float (&acc)[K][W], struct inbox<K, W> &in, float (&sum)[K])
+/* Sums over the threads of a cluster of blocks with blockDim.x == 1 and at most 16 warps, as
+ * block_column: the blocks in order of their ranks, the same bits in all of them; column
+ * threadIdx.y, valid where threadIdx.y < W. All threads of the cluster call it, after
+ * cluster_begin() and cluster_wait(), each time with another inbox: a block may write the next sums
+ * while a slower one still reads these. Each block tells all, so one barrier is enough, and after
+ * the last one nobody writes to a block that may have ended. */
+template <int K, int W>
+static __device__ void cluster_column(const float (&acc)[K][W], struct inbox<K, W> &in,
+                                      float (&sum)[K])
 {
 	const struct warp_columns<K, W> &part = columns_of_warps(acc);
 	const unsigned blocks = cluster_blocks(), own = cluster_rank(), t = threadIdx.y;

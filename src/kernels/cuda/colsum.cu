@@ -1,4 +1,5 @@
-/* Y[0, c] = sum over rows of X[r, c], f32: the gradient of a bias (columns.cuh);  copy = X: what a bias hands on of its gradient. */
+/* Y[0, c] = sum over rows of X[r, c], f32: the gradient of a bias (columns.cuh);  copy = X: what a
+ * bias hands on of its gradient. */
 
 #include "kernels/cuda/columns.cuh"
 
@@ -30,7 +31,8 @@ template <typename T, bool COPY> struct colsum {
 template <typename T, bool COPY> hg_status sum(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	return columns<1>(ctx, "colsum", a->x.rows, a->x.cols, wide(a->x),
-	                  colsum<T, COPY>{data_of<const T>(a->x), a->x.ld, data_of<float>(a->y), data_of<T>(a->copy)});
+	                  colsum<T, COPY>{data_of<const T>(a->x), a->x.ld, data_of<float>(a->y),
+	                                  data_of<T>(a->copy)});
 }
 
 } // namespace

@@ -1,14 +1,18 @@
 #ifndef HG_KERNELS_CUDA_COLUMNS_CUH
 #define HG_KERNELS_CUDA_COLUMNS_CUH
 
-/* K sums for each column of a matrix, f32: blocks of rows, each summed in a fixed order, then the blocks, by the last of them to be ready (totals.cuh). */
+/* K sums for each column of a matrix, f32: blocks of rows, each summed in a fixed order, then the
+ * blocks, by the last of them to be ready (totals.cuh). */
 
 #include "kernels/cuda/totals.cuh"
 
-/* The way from the threads of a block to sums of its columns: lanes of a warp first, then the warps in order. Each step between lanes halves what a lane holds as long
- * as it holds more than one number: 4 + 2 + 1 + 1 + 1 exchanges for a pack of 8 in a warp of 32 rows, where whole packs would need 40. */
+/* The way from the threads of a block to sums of its columns: lanes of a warp first, then the warps
+ * in order. Each step between lanes halves what a lane holds as long as it holds more than one
+ * number: 4 + 2 + 1 + 1 + 1 exchanges for a pack of 8 in a warp of 32 rows, where whole packs would
+ * need 40. */
 
-/* Numbers that the lanes of a warp which differ in a multiple of x hold, added up to `out` (as many); step: half a warp to begin with. */
+/* Numbers that the lanes of a warp which differ in a multiple of x hold, added up to `out`
+ * (as many); step: half a warp to begin with. */
 template <int N> static __device__ void add_lanes(const float (&v)[N], unsigned step, float *out)
 {
 	const unsigned lane = static_cast<unsigned>(thread_in_block()) % 32;
@@ -43,7 +47,8 @@ template <int K, int W> struct warp_columns {
 	float sum[K][WARP_PACKS * W]; /* [warp][x][W] */
 };
 /* All threads of a block call it; may be called again at once. */
-template <int K, int W> static __device__ const struct warp_columns<K, W> &columns_of_warps(const float (&acc)[K][W])
+template <int K, int W>
+static __device__ const struct warp_columns<K, W> &columns_of_warps(const float (&acc)[K][W])
 {
 	__shared__ struct warp_columns<K, W> part;
 	const unsigned pack = static_cast<unsigned>(thread_in_block()) / 32 * blockDim.x + threadIdx.x;
@@ -54,7 +59,8 @@ template <int K, int W> static __device__ const struct warp_columns<K, W> &colum
 	__syncthreads();
 	return part;
 }
-template <int K, int W> static __device__ float over_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
+template <int K, int W>
+static __device__ float over_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
 {
 	const unsigned warps = blockDim.x * blockDim.y / 32;
 	float sum = 0.0f;
@@ -76,8 +82,10 @@ template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
 		for (int i = 0; i < W; i++)
 			acc[k][i] = over_warps(part, k, threadIdx.x * W + i);
 }
-/* The same, one column a thread, so that what follows is not done W times in a row: column threadIdx.y of the pack, valid where threadIdx.y < W. */
-template <int K, int W> static __device__ void block_column(const float (&acc)[K][W], float (&sum)[K])
+/* The same, one column a thread, so that what follows is not done W times in a row: column
+ * threadIdx.y of the pack, valid where threadIdx.y < W. */
+template <int K, int W>
+static __device__ void block_column(const float (&acc)[K][W], float (&sum)[K])
 {
 	const struct warp_columns<K, W> &part = columns_of_warps(acc);
 	if (threadIdx.y >= W)
@@ -88,8 +96,9 @@ template <int K, int W> static __device__ void block_column(const float (&acc)[K
 }
 static_assert(BLOCK / 32 >= 8, "a thread for each column of a pack");
 
-/* A pack as it comes from memory, through the read-only path: the compiler may then read the next rows before it has stored the copy of this one, which it must not
- * where a store could change what is read. Not widened before it is used: half as many registers are on their way. */
+/* A pack as it comes from memory, through the read-only path: the compiler may then read the next
+ * rows before it has stored the copy of this one, which it must not where a store could change what
+ * is read. Not widened before it is used: half as many registers are on their way. */
 template <typename T, int W> struct held {
 	static constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
 	uint4 word[WORDS];
@@ -131,32 +140,39 @@ template <int W, typename T> static __device__ void load_fixed(const T *p, float
 /* Rows that a thread has in flight at once. */
 constexpr int FLIGHT = 4;
 
-/* Blocks in all, at most. Four for each of 108 to 148 multiprocessors, each thread with FLIGHT packs of 16 bytes on their way, are 64 kB for every
- * multiprocessor, more than bandwidth times latency (4.3 TB/s * 0.7 us / 132 = 23 kB); more blocks would only leave more for the last one to add up. */
+/* Blocks in all, at most. Four for each of 108 to 148 multiprocessors, each thread with FLIGHT
+ * packs of 16 bytes on their way, are 64 kB for every multiprocessor, more than bandwidth times
+ * latency (4.3 TB/s * 0.7 us / 132 = 23 kB); more blocks would only leave more for the last one to
+ * add up. */
 constexpr int64_t COLUMN_BLOCKS = 512;
-/* With more than one part there are at most COLUMN_BLOCKS / 2 tiles, each of which has its own counter. */
+/* With more than one part there are at most COLUMN_BLOCKS / 2 tiles, each of which has its own
+ * counter. */
 static_assert(COUNTERS >= COLUMN_BLOCKS / 2, "a counter for each tile");
 
-/* Threads of a block that has its columns to itself, and rounds of loads that it may take: with two of them and nothing to fold [2708, 7] is shorter than with
- * one, a fence, a count and a second round (each about as long as a round). */
+/* Threads of a block that has its columns to itself, and rounds of loads that it may take: with two
+ * of them and nothing to fold [2708, 7] is shorter than with one, a fence, a count and a second
+ * round (each about as long as a round). */
 constexpr int ALONE_THREADS = 2 * BLOCK;
 constexpr int ALONE_ROUNDS = 2;
 
-/* A matrix as stripes of columns (blockIdx.x), each cut into `parts` blocks of `each` rows (blockIdx.y). Where a block puts its sums: partial[part][k][column],
- * columns `pitch` wide. */
+/* A matrix as stripes of columns (blockIdx.x), each cut into `parts` blocks of `each` rows
+ * (blockIdx.y). Where a block puts its sums: partial[part][k][column], columns `pitch` wide. */
 struct column_parts {
 	int64_t parts, each, pitch;
 	float *partial;
 	unsigned *counters;
 };
 
-/* A functor that changes rows as it adds them up, or has branches between its loads, says so here. It sees each row once, and does in steps what others do in one:
- * f.numbers<W>(col) has what all rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own, f.use<W>(row, col, numbers, held, acc) adds and
- * stores, which no load of another row then waits for. */
+/* A functor that changes rows as it adds them up, or has branches between its loads, says so here.
+ * It sees each row once, and does in steps what others do in one: f.numbers<W>(col) has what all
+ * rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own,
+ * f.use<W>(row, col, numbers, held, acc) adds and stores, which no load of another row then waits
+ * for. */
 template <typename F> constexpr bool fetches_first = false;
 
 template <int W, int K, typename F, typename N>
-static __device__ void use_rows(const F &f, const N &numbers, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
+static __device__ void use_rows(const F &f, const N &numbers, int64_t row, int64_t end, int64_t col,
+                                float (&acc)[K][W])
 {
 	typename F::template held<W> held[FLIGHT];
 #pragma unroll
@@ -172,9 +188,12 @@ static __device__ void use_rows(const F &f, const N &numbers, int64_t row, int64
 	}
 }
 
-/* Rows row, row + blockDim.y, ... as far as they are before `end`. All FLIGHT loads start together: what is past the end loads the last row once more, so that
- * no branch stands between them, and does not count. */
-template <int W, int K, typename F> static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t col, float (&acc)[K][W])
+/* Rows row, row + blockDim.y, ... as far as they are before `end`. All FLIGHT loads start together:
+ * what is past the end loads the last row once more, so that no branch stands between them, and
+ * does not count. */
+template <int W, int K, typename F>
+static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t col,
+                                float (&acc)[K][W])
 {
 #pragma unroll
 	for (int u = 0; u < FLIGHT; u++) {
@@ -208,7 +227,9 @@ template <int K> struct parts_as_rows {
 };
 
 /* Sums over rows begin .. end-1: one column a thread, as in block_column. */
-template <int W, int K, typename F> static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live, float (&sum)[K])
+template <int W, int K, typename F>
+static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live,
+                                float (&sum)[K])
 {
 	float acc[K][W] = {};
 	const int64_t first = begin + threadIdx.y, down = FLIGHT * static_cast<int64_t>(blockDim.y);
@@ -224,12 +245,16 @@ template <int W, int K, typename F> static __device__ void sum_rows(const F &f, 
 }
 
 template <int W, int K, typename F>
-static __global__ void __launch_bounds__(ALONE_THREADS) columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
+static __global__ void __launch_bounds__(ALONE_THREADS)
+    columns_kernel(int64_t rows, int64_t cols, struct column_parts p, F f)
 {
 	after_previous();
-	const int64_t part = blockIdx.y, pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W, col = pack + threadIdx.y;
+	const int64_t part = blockIdx.y,
+	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
+	              col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
-	const bool mine = threadIdx.y < W && pack < cols; /* of the padding, too: what is read later has been written */
+	/* of the padding, too: what is read later has been written */
+	const bool mine = threadIdx.y < W && pack < cols;
 	float sum[K];
 	sum_rows<W>(f, begin, end, pack, pack < cols, sum);
 	if (p.parts > 1) {
@@ -245,16 +270,20 @@ static __global__ void __launch_bounds__(ALONE_THREADS) columns_kernel(int64_t r
 		f.finish(col, sum);
 }
 
-/* How columns_kernel, or one that meets in the same way, is laid out over a matrix: `numbers` f32 a column and part, a block of at most `threads`. */
+/* How columns_kernel, or one that meets in the same way, is laid out over a matrix: `numbers` f32 a
+ * column and part, a block of at most `threads`. */
 struct column_layout {
 	dim3 grid, block;
 	struct column_parts of;
 };
-static inline hg_status lay_columns(hg_context *ctx, int64_t rows, int64_t cols, int width, int numbers, int threads, struct column_layout *l)
+static inline hg_status lay_columns(hg_context *ctx, int64_t rows, int64_t cols, int width,
+                                    int numbers, int threads, struct column_layout *l)
 {
 	l->block = tile_of(rows, cols, width, COLUMN_BLOCKS).block;
-	const int64_t tiles = grid_for(cols, static_cast<int64_t>(l->block.x) * width), most = tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / tiles : 1;
-	const int64_t alone = threads / l->block.x, wanted = grid_for(rows, static_cast<int64_t>(l->block.y) * FLIGHT);
+	const int64_t tiles = grid_for(cols, static_cast<int64_t>(l->block.x) * width),
+	              most = tiles < COLUMN_BLOCKS ? COLUMN_BLOCKS / tiles : 1;
+	const int64_t alone = threads / l->block.x,
+	              wanted = grid_for(rows, static_cast<int64_t>(l->block.y) * FLIGHT);
 	int64_t parts = wanted < most ? wanted : most;
 	if (parts > 1 && l->block.x < 32 && rows <= alone * FLIGHT * ALONE_ROUNDS) {
 		l->block.y = static_cast<unsigned>(alone);
@@ -266,14 +295,19 @@ static inline hg_status lay_columns(hg_context *ctx, int64_t rows, int64_t cols,
 	l->of.counters = counters_of(ctx);
 	l->grid = dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(l->of.parts));
 	void *memory;
-	HG__TRY(hg__workspace(ctx, static_cast<size_t>(l->of.parts * numbers * l->of.pitch) * sizeof(float), &memory));
+	HG__TRY(hg__workspace(
+	    ctx, static_cast<size_t>(l->of.parts * numbers * l->of.pitch) * sizeof(float), &memory));
 	l->of.partial = static_cast<float *>(memory);
 	return HG_OK;
 }
 
-/* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one; f.finish(col, sum[K]) receives the sums of one column, also
- * when there are no rows. Every thread adds about rows / (parts * y) packs, at least the FLIGHT that it has on their way at once where the matrix has them. */
-template <int K, typename F> static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+/* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one;
+ * f.finish(col, sum[K]) receives the sums of one column, also when there are no rows. Every thread
+ * adds about rows / (parts * y) packs, at least the FLIGHT that it has on their way at once where
+ * the matrix has them. */
+template <int K, typename F>
+static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                         bool by_eight, const F &f)
 {
 	if (cols == 0)
 		return HG_OK;
@@ -285,9 +319,11 @@ template <int K, typename F> static hg_status columns(hg_context *ctx, const cha
 	});
 }
 
-/* ---- columns that stay: a thread looks its columns' numbers up once, for FLIGHT rows whose loads start together ---- */
+/* ---- columns that stay: a thread looks its columns' numbers up once, for FLIGHT rows whose loads
+ * start together ---- */
 
-template <int W, typename F> static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
+template <int W, typename F>
+static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
 {
 	after_previous();
 	const int64_t col = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
@@ -308,16 +344,20 @@ template <int W, typename F> static __global__ void __launch_bounds__(BLOCK) sta
 			f.write(row, col, numbers, v[u]);
 	}
 }
-/* f.read(row, col, pack<W> &), f.numbers<W>(col), then f.write(row, col, numbers, pack): for every pack of a [rows, cols] matrix. read may be called for a row that
- * is not written. Blocks in x, of which there may be 2^31, go down the rows. */
-template <typename F> static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+/* f.read(row, col, pack<W> &), f.numbers<W>(col), then f.write(row, col, numbers, pack): for every
+ * pack of a [rows, cols] matrix. read may be called for a row that is not written. Blocks in x, of
+ * which there may be 2^31, go down the rows. */
+template <typename F>
+static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                      bool by_eight, const F &f)
 {
 	if (rows == 0 || cols == 0)
 		return HG_OK;
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
-		const dim3 grid(grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT), grid_for(cols, static_cast<int64_t>(block.x) * W));
+		const dim3 grid(grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT),
+		                grid_for(cols, static_cast<int64_t>(block.x) * W));
 		return launch(ctx, kernel, stay_kernel<W, F>, grid, block, rows, cols, f);
 	});
 }

@@ -3,31 +3,41 @@
 
 #include "kernels/cuda/search.cuh"
 
-/* Building graphs: COO to CSR and transposition, with little memory beside the result. Edges (dst, src) come in chunks, twice:
+/* Building graphs: COO to CSR and transposition, with little memory beside the result. Edges
+ * (dst, src) come in chunks, twice:
  *
  *     count    d(i) = edges of row i;  rowptr = running sum of d
- *     deal     each edge to the next free place of its row, col = src (and order = its place in the input)
- *     sort     slices of whole rows, by (row, col); where order is asked for, first by it, so that equal edges keep the input's order
+ *     deal     each edge to the next free place of its row, col = src (and order = its place in the
+ *              input)
+ *     sort     slices of whole rows, by (row, col); where order is asked for, first by it, so that
+ *              equal edges keep the input's order
  *
- * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes after does not: equal entries of col are interchangeable,
- * and order has none.
+ * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes
+ * after does not: equal entries of col are interchangeable, and order has none.
  *
  * Places P are 64 bits of a list's order, which is handed out, and 32 of a transpose.
  *
- * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out of host memory; then 16 k (24 or 32 with order) for a slice (a row
- * of more than k edges is a slice, and k its length), and what CUB asks for. A sort of all edges at once takes 16 (24) bytes an edge: 1.8 GB for 115 M. */
+ * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out
+ * of host memory; then 16 k (24 or 32 with order) for a slice (a row of more than k edges is a
+ * slice, and k its length), and what CUB asks for. A sort of all edges at once takes 16 (24) bytes
+ * an edge: 1.8 GB for 115 M. */
 
-/* Edges on their way in, and edges sorted at once. At most 2^22: launches and the fixed cost of a copy (some 10 us) vanish beside its 1.6 ms at 10 GB/s, and a sort
- * fills the device. A sixteenth of smaller lists, so that scratch is small beside them too: 1 byte an edge, 4 for each column id. At least 2^18: 4 MiB. */
+/* Edges on their way in, and edges sorted at once. At most 2^22: launches and the fixed cost of a
+ * copy (some 10 us) vanish beside its 1.6 ms at 10 GB/s, and a sort fills the device. A sixteenth
+ * of smaller lists, so that scratch is small beside them too: 1 byte an edge, 4 for each column id.
+ * At least 2^18: 4 MiB. */
 static int64_t chunk_of(int64_t m)
 {
-	const int64_t most = int64_t(1) << 22, least = int64_t(1) << 18, part = m / 16 < most ? m / 16 : most;
+	const int64_t most = int64_t(1) << 22, least = int64_t(1) << 18,
+	              part = m / 16 < most ? m / 16 : most;
 	return m < least ? m : part < least ? least : part;
 }
 
-using count_t = unsigned long long; /* what atomics on 64-bit counts are declared for; row pointers are never negative */
+/* what atomics on 64-bit counts are declared for; row pointers are never negative */
+using count_t = unsigned long long;
 
-/* m edges; rows: of the result. COO: two arrays, on the device or, streamed, in host memory. Of a CSR, transposed: entry e = (i, j) is the edge (j, i). */
+/* m edges; rows: of the result. COO: two arrays, on the device or, streamed, in host memory. Of a
+ * CSR, transposed: entry e = (i, j) is the edge (j, i). */
 struct edge_list {
 	int64_t rows, cols, m;
 	const int32_t *dst, *src;
@@ -45,13 +55,16 @@ static __global__ void count_rows(int64_t m, const int32_t *row, count_t *next)
 }
 
 /* row[e] = the i with rowptr[i] <= begin + e < rowptr[i+1]. */
-static __global__ void expand_rows(int64_t rows, int64_t begin, int64_t m, const int64_t *rowptr, int32_t *row)
+static __global__ void expand_rows(int64_t rows, int64_t begin, int64_t m, const int64_t *rowptr,
+                                   int32_t *row)
 {
 	for (int64_t e = global_thread(); e < m; e += global_threads())
 		row[e] = static_cast<int32_t>(row_of(rowptr, 0, rows, begin + e));
 }
 
-template <typename P> static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const int32_t *src, count_t *next, int32_t *col, P *order)
+template <typename P>
+static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const int32_t *src,
+                            count_t *next, int32_t *col, P *order)
 {
 	for (int64_t e = global_thread(); e < m; e += global_threads()) {
 		const count_t at = atomicAdd(next + dst[e], count_t(1));
@@ -61,13 +74,15 @@ template <typename P> static __global__ void deal(int64_t begin, int64_t m, cons
 	}
 }
 
-/* Rows first .. end-1 and their edges begin .. begin+m-1. Key of (i, j): (i - first) 2^col_bits + j, below 2^62 since ids are int32. */
+/* Rows first .. end-1 and their edges begin .. begin+m-1. Key of (i, j): (i - first) 2^col_bits +
+ * j, below 2^62 since ids are int32. */
 struct slice {
 	int64_t first, end, begin, m;
 	int col_bits, key_bits;
 };
 
-static __global__ void make_keys(struct slice s, const int64_t *rowptr, const int32_t *col, uint64_t *key)
+static __global__ void make_keys(struct slice s, const int64_t *rowptr, const int32_t *col,
+                                 uint64_t *key)
 {
 	for (int64_t e = global_thread(); e < s.m; e += global_threads()) {
 		const int64_t row = row_of(rowptr, s.first, s.end, s.begin + e) - s.first;
@@ -83,7 +98,8 @@ static __global__ void split_keys(struct slice s, const uint64_t *key, int32_t *
 }
 
 /* in holds numbers begin .. begin+count-1 of an array; order [m]. */
-static __global__ void gather(int64_t m, int64_t begin, int64_t count, const float *in, const int64_t *order, float *out)
+static __global__ void gather(int64_t m, int64_t begin, int64_t count, const float *in,
+                              const int64_t *order, float *out)
 {
 	for (int64_t e = global_thread(); e < m; e += global_threads()) {
 		const int64_t from = order[e] - begin;
@@ -117,25 +133,32 @@ static bool on_device(const void *memory)
 	return false;
 }
 
-/* Edges begin .. begin+m-1 as arrays on the device. room: two chunks, used only where they are not there as they are. */
+/* Edges begin .. begin+m-1 as arrays on the device. room: two chunks, used only where they are not
+ * there as they are. */
 struct chunk {
 	int64_t begin, m;
 	const int32_t *dst, *src;
 };
 
-static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room, bool want_src, struct chunk *c)
+static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room,
+                      bool want_src, struct chunk *c)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const int64_t length = chunk_of(in->m), left = in->m - begin, m = left < length ? left : length;
 	const size_t bytes = static_cast<size_t>(m) * sizeof(int32_t);
 	int32_t *const second = room + length;
-	*c = {begin, m, in->streamed ? room : in->dst + begin, in->streamed || in->rowptr ? second : in->src + begin};
+	*c = {begin, m, in->streamed ? room : in->dst + begin,
+	      in->streamed || in->rowptr ? second : in->src + begin};
 	if (in->streamed) {
-		HG__CUDA(ctx, "graph: edges to the device", cudaMemcpyAsync(room, in->dst + begin, bytes, cudaMemcpyHostToDevice, stream));
+		HG__CUDA(ctx, "graph: edges to the device",
+		         cudaMemcpyAsync(room, in->dst + begin, bytes, cudaMemcpyHostToDevice, stream));
 		if (want_src)
-			HG__CUDA(ctx, "graph: edges to the device", cudaMemcpyAsync(second, in->src + begin, bytes, cudaMemcpyHostToDevice, stream));
+			HG__CUDA(
+			    ctx, "graph: edges to the device",
+			    cudaMemcpyAsync(second, in->src + begin, bytes, cudaMemcpyHostToDevice, stream));
 	} else if (in->rowptr && want_src) {
-		expand_rows<<<grid_for(m, BLOCK), BLOCK, 0, stream>>>(in->cols, begin, m, in->rowptr, second);
+		expand_rows<<<grid_for(m, BLOCK), BLOCK, 0, stream>>>(in->cols, begin, m, in->rowptr,
+		                                                      second);
 		return launched(ctx, "graph: row ids");
 	}
 	return HG_OK;
@@ -149,12 +172,17 @@ struct deal_scratch {
 	size_t cub_bytes, bytes;
 };
 
-static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory, struct deal_scratch *s)
+static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory,
+                              struct deal_scratch *s)
 {
-	const size_t next = bytes_of(in->rows + 1, sizeof(count_t)), room = in->streamed || in->rowptr ? bytes_of(2 * chunk_of(in->m), sizeof(int32_t)) : 0;
+	const size_t next = bytes_of(in->rows + 1, sizeof(count_t)),
+	             room = in->streamed || in->rowptr ? bytes_of(2 * chunk_of(in->m), sizeof(int32_t))
+	                                               : 0;
 	s->cub_bytes = 0;
 	int64_t *sums = nullptr;
-	HG__CUDA(ctx, "graph: row pointers", cub::DeviceScan::InclusiveSum(nullptr, s->cub_bytes, sums, sums, in->rows + 1, stream_of(ctx)));
+	HG__CUDA(ctx, "graph: row pointers",
+	         cub::DeviceScan::InclusiveSum(nullptr, s->cub_bytes, sums, sums, in->rows + 1,
+	                                       stream_of(ctx)));
 	s->next = reinterpret_cast<count_t *>(memory);
 	s->room = reinterpret_cast<int32_t *>(memory + next);
 	s->cub = memory + next + room;
@@ -163,35 +191,49 @@ static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory
 }
 
 /* rowptr [rows + 1]: counts one place on, so that their running sum is what it is called. */
-static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr)
+static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scratch s,
+                           int64_t *rowptr)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	struct chunk c;
-	HG__CUDA(ctx, "graph: row pointers", cudaMemsetAsync(rowptr, 0, static_cast<size_t>(in->rows + 1) * sizeof *rowptr, stream));
+	HG__CUDA(
+	    ctx, "graph: row pointers",
+	    cudaMemsetAsync(rowptr, 0, static_cast<size_t>(in->rows + 1) * sizeof *rowptr, stream));
 	for (int64_t begin = 0; begin < in->m; begin += c.m) {
 		HG__TRY(load(ctx, in, begin, s.room, false, &c));
-		count_rows<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.m, c.dst, reinterpret_cast<count_t *>(rowptr + 1));
+		count_rows<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(
+		    c.m, c.dst, reinterpret_cast<count_t *>(rowptr + 1));
 		HG__TRY(launched(ctx, "graph: degrees"));
 	}
-	return cuda_status(ctx, cub::DeviceScan::InclusiveSum(s.cub, s.cub_bytes, rowptr, rowptr, in->rows + 1, stream), "graph: row pointers");
+	return cuda_status(
+	    ctx,
+	    cub::DeviceScan::InclusiveSum(s.cub, s.cub_bytes, rowptr, rowptr, in->rows + 1, stream),
+	    "graph: row pointers");
 }
 
-template <typename P> static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_scratch s, int64_t *rowptr, int32_t *col, P *order)
+template <typename P>
+static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_scratch s,
+                            int64_t *rowptr, int32_t *col, P *order)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	struct chunk c;
 	HG__TRY(find_rows(ctx, in, s, rowptr));
-	HG__CUDA(ctx, "graph: edges", cudaMemcpyAsync(s.next, rowptr, static_cast<size_t>(in->rows) * sizeof *rowptr, cudaMemcpyDeviceToDevice, stream));
+	HG__CUDA(ctx, "graph: edges",
+	         cudaMemcpyAsync(s.next, rowptr, static_cast<size_t>(in->rows) * sizeof *rowptr,
+	                         cudaMemcpyDeviceToDevice, stream));
 	for (int64_t begin = 0; begin < in->m && col; begin += c.m) {
 		HG__TRY(load(ctx, in, begin, s.room, true, &c));
-		deal<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.begin, c.m, c.dst, c.src, s.next, col, order);
+		deal<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.begin, c.m, c.dst, c.src, s.next, col,
+		                                                 order);
 		HG__TRY(launched(ctx, "graph: edges"));
 	}
 	return HG_OK;
 }
 
 /* col NULL: the row pointers alone. */
-template <typename P> static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, P *order)
+template <typename P>
+static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col,
+                             P *order)
 {
 	struct deal_scratch s;
 	void *memory = nullptr;
@@ -207,7 +249,8 @@ template <typename P> static hg_status place_edges(hg_context *ctx, const edge_l
 
 /* ---- sort ---- */
 
-/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their edges are at most a chunk, and at least one. */
+/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their
+ * edges are at most a chunk, and at least one. */
 static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t first)
 {
 	const int64_t length = chunk_of(in->m);
@@ -215,7 +258,9 @@ static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t
 	while (end < in->rows && rowptr[end + 1] - rowptr[first] <= length)
 		end++;
 	const int col_bits = bits_of(static_cast<uint64_t>(in->cols));
-	return {first, end, rowptr[first], rowptr[end] - rowptr[first], col_bits, col_bits + bits_of(static_cast<uint64_t>(end - first - 1))};
+	return {first,         end,
+	        rowptr[first], rowptr[end] - rowptr[first],
+	        col_bits,      col_bits + bits_of(static_cast<uint64_t>(end - first - 1))};
 }
 
 /* Keys twice; with order, places twice. */
@@ -226,17 +271,26 @@ template <typename P> struct sort_scratch {
 	size_t cub_bytes, bytes;
 };
 
-template <typename P> static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, char *memory, struct sort_scratch<P> *s)
+template <typename P>
+static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, char *memory,
+                              struct sort_scratch<P> *s)
 {
-	const size_t keys = bytes_of(longest, sizeof(uint64_t)), places = ordered ? bytes_of(longest, sizeof(P)) : 0;
+	const size_t keys = bytes_of(longest, sizeof(uint64_t)),
+	             places = ordered ? bytes_of(longest, sizeof(P)) : 0;
 	size_t by_key = 0, by_place = 0;
 	cub::DoubleBuffer<uint64_t> a;
 	cub::DoubleBuffer<P> b;
 	if (ordered) {
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, by_place, b, a, longest, 0, 8 * static_cast<int>(sizeof(P)), stream_of(ctx)));
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(nullptr, by_key, a, b, longest, 0, 64, stream_of(ctx)));
+		HG__CUDA(ctx, "graph: sort",
+		         cub::DeviceRadixSort::SortPairs(nullptr, by_place, b, a, longest, 0,
+		                                         8 * static_cast<int>(sizeof(P)), stream_of(ctx)));
+		HG__CUDA(
+		    ctx, "graph: sort",
+		    cub::DeviceRadixSort::SortPairs(nullptr, by_key, a, b, longest, 0, 64, stream_of(ctx)));
 	} else {
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(nullptr, by_key, a, longest, 0, 64, stream_of(ctx)));
+		HG__CUDA(
+		    ctx, "graph: sort",
+		    cub::DeviceRadixSort::SortKeys(nullptr, by_key, a, longest, 0, 64, stream_of(ctx)));
 	}
 	for (size_t i = 0; i < 2; i++) {
 		s->key[i] = reinterpret_cast<uint64_t *>(memory + i * keys);
@@ -249,22 +303,32 @@ template <typename P> static hg_status sort_lay_out(hg_context *ctx, int64_t lon
 }
 
 /* Stable sorts, the less important key first: by place, then by (row, col). */
-template <typename P> static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch<P> t, int place_bits, P *order, const uint64_t **sorted)
+template <typename P>
+static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch<P> t,
+                            int place_bits, P *order, const uint64_t **sorted)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const size_t bytes = static_cast<size_t>(s.m) * sizeof *order;
 	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
 	cub::DoubleBuffer<P> place(t.place[0], t.place[1]);
-	HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(t.place[0], order + s.begin, bytes, cudaMemcpyDeviceToDevice, stream));
-	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, place, key, s.m, 0, place_bits, stream));
-	HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, key, place, s.m, 0, s.key_bits, stream));
-	HG__CUDA(ctx, "graph: sort", cudaMemcpyAsync(order + s.begin, place.Current(), bytes, cudaMemcpyDeviceToDevice, stream));
+	HG__CUDA(ctx, "graph: sort",
+	         cudaMemcpyAsync(t.place[0], order + s.begin, bytes, cudaMemcpyDeviceToDevice, stream));
+	HG__CUDA(ctx, "graph: sort",
+	         cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, place, key, s.m, 0, place_bits,
+	                                         stream));
+	HG__CUDA(ctx, "graph: sort",
+	         cub::DeviceRadixSort::SortPairs(t.cub, t.cub_bytes, key, place, s.m, 0, s.key_bits,
+	                                         stream));
+	HG__CUDA(
+	    ctx, "graph: sort",
+	    cudaMemcpyAsync(order + s.begin, place.Current(), bytes, cudaMemcpyDeviceToDevice, stream));
 	*sorted = key.Current();
 	return HG_OK;
 }
 
 template <typename P>
-static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch<P> t, int place_bits, const int64_t *rowptr, int32_t *col, P *order)
+static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch<P> t,
+                            int place_bits, const int64_t *rowptr, int32_t *col, P *order)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const unsigned grid = grid_for(s.m, BLOCK);
@@ -275,7 +339,9 @@ static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch
 		HG__TRY(sort_pairs(ctx, s, t, place_bits, order, &sorted));
 	} else {
 		cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
-		HG__CUDA(ctx, "graph: sort", cub::DeviceRadixSort::SortKeys(t.cub, t.cub_bytes, key, s.m, 0, s.key_bits, stream));
+		HG__CUDA(
+		    ctx, "graph: sort",
+		    cub::DeviceRadixSort::SortKeys(t.cub, t.cub_bytes, key, s.m, 0, s.key_bits, stream));
 		sorted = key.Current();
 	}
 	split_keys<<<grid, BLOCK, 0, stream>>>(s, sorted, col);
@@ -284,7 +350,8 @@ static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch
 
 /* host_rowptr: the row pointers once more, where the host can cut slices. */
 template <typename P>
-static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr, const int64_t *rowptr, int32_t *col, P *order)
+static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr,
+                           const int64_t *rowptr, int32_t *col, P *order)
 {
 	int64_t longest = 0;
 	for (int64_t row = 0; row < in->rows;) {
@@ -297,25 +364,30 @@ static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *
 	HG__TRY(sort_lay_out(ctx, longest, order != nullptr, nullptr, &t));
 	const size_t bytes = t.bytes;
 	HG__TRY(hg__device_alloc(ctx, bytes, "scratch to sort edges", &memory));
-	hg_status status = sort_lay_out(ctx, longest, order != nullptr, static_cast<char *>(memory), &t);
+	hg_status status =
+	    sort_lay_out(ctx, longest, order != nullptr, static_cast<char *>(memory), &t);
 	for (int64_t row = 0; row < in->rows && status >= 0;) {
 		const struct slice s = slice_at(in, host_rowptr, row);
 		if (s.m > 0)
-			status = sort_slice(ctx, s, t, bits_of(static_cast<uint64_t>(in->m)), rowptr, col, order);
+			status =
+			    sort_slice(ctx, s, t, bits_of(static_cast<uint64_t>(in->m)), rowptr, col, order);
 		row = s.end;
 	}
 	hg__device_free(ctx, memory, bytes);
 	return status;
 }
 
-template <typename P> static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col, P *order)
+template <typename P>
+static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col,
+                       P *order)
 {
 	const size_t bytes = static_cast<size_t>(in->rows + 1) * sizeof *rowptr;
 	void *memory = nullptr;
 	HG__TRY(place_edges(ctx, in, rowptr, col, order));
 	if (in->m == 0)
 		return HG_OK;
-	HG__TRY(hg__host_alloc(ctx, static_cast<size_t>(in->rows + 1), sizeof *rowptr, "graph: host rowptr", &memory));
+	HG__TRY(hg__host_alloc(ctx, static_cast<size_t>(in->rows + 1), sizeof *rowptr,
+	                       "graph: host rowptr", &memory));
 	hg_status status = ctx->backend->copy_out(ctx, memory, rowptr, bytes);
 	if (status >= 0)
 		status = sort_rows(ctx, in, static_cast<const int64_t *>(memory), rowptr, col, order);
@@ -325,10 +397,12 @@ template <typename P> static hg_status build(hg_context *ctx, const edge_list *i
 
 /* ---- the backend's functions ---- */
 
-hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
-                                int64_t *order)
+hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
+                                const int32_t *dst, const int32_t *src, int64_t *rowptr,
+                                int32_t *col, int64_t *order)
 {
-	const edge_list in = {rows, cols, m, dst, src, m > 0 && !(on_device(dst) && on_device(src)), nullptr};
+	const edge_list in = {rows,   cols, m, dst, src, m > 0 && !(on_device(dst) && on_device(src)),
+	                      nullptr};
 	return build(ctx, &in, rowptr, col, reinterpret_cast<uint64_t *>(order)); /* never negative */
 }
 
@@ -337,7 +411,8 @@ static edge_list transposed(const struct hg__csr *csr)
 	return {csr->cols, csr->rows, csr->m, csr->col, nullptr, false, csr->rowptr};
 }
 
-hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge)
+hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr,
+                                 int32_t *col, uint32_t *edge)
 {
 	const edge_list in = transposed(csr);
 	return build(ctx, &in, rowptr, col, edge);
@@ -349,21 +424,25 @@ hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_
 	return place_edges<uint32_t>(ctx, &in, ptr, nullptr, nullptr);
 }
 
-/* Out of host memory a chunk at a time, each in a pass of its own over the places: some 30 passes of 8 bytes an edge cost less than the copy. */
-static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, float *room, const int64_t *index, float *out)
+/* Out of host memory a chunk at a time, each in a pass of its own over the places: some 30 passes
+ * of 8 bytes an edge cost less than the copy. */
+static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, float *room,
+                               const int64_t *index, float *out)
 {
 	const int64_t length = chunk_of(m);
 	for (int64_t begin = 0; begin < m; begin += length) {
 		const int64_t count = m - begin < length ? m - begin : length;
 		HG__CUDA(ctx, "graph: weights to the device",
-		         cudaMemcpyAsync(room, in + begin, static_cast<size_t>(count) * sizeof *in, cudaMemcpyHostToDevice, stream_of(ctx)));
+		         cudaMemcpyAsync(room, in + begin, static_cast<size_t>(count) * sizeof *in,
+		                         cudaMemcpyHostToDevice, stream_of(ctx)));
 		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, begin, count, room, index, out);
 		HG__TRY(launched(ctx, "graph: gather"));
 	}
 	return HG_OK;
 }
 
-hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out)
+hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index,
+                              float *out)
 {
 	if (m == 0)
 		return HG_OK;

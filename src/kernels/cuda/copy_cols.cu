@@ -17,17 +17,21 @@ struct copy_cols {
 	}
 };
 
-/* A pack must not reach into columns of dst that are not its own: whole packs, or a last pack that ends in dst's padding. */
+/* A pack must not reach into columns of dst that are not its own: whole packs, or a last pack that
+ * ends in dst's padding. */
 bool whole_packs(const struct hg__copy_cols_args *a)
 {
-	return wide(a->src) && wide(a->dst) && a->src_col % 8 == 0 && a->dst_col % 8 == 0 && (a->cols % 8 == 0 || a->dst_col + a->cols == a->dst.cols);
+	return wide(a->src) && wide(a->dst) && a->src_col % 8 == 0 && a->dst_col % 8 == 0 &&
+	       (a->cols % 8 == 0 || a->dst_col + a->cols == a->dst.cols);
 }
 
 } // namespace
 
 extern "C" hg_status hg__cuda_copy_cols(hg_context *ctx, const struct hg__copy_cols_args *a)
 {
-	if (a->src.rows != a->dst.rows || !is_float(a->src) || !is_float(a->dst) || a->src_col + a->cols > a->src.cols || a->dst_col + a->cols > a->dst.cols)
+	if (a->src.rows != a->dst.rows || !is_float(a->src) || !is_float(a->dst) ||
+	    a->src_col + a->cols > a->src.cols || a->dst_col + a->cols > a->dst.cols)
 		return misfit(ctx, "copy_cols", a->src, a->dst);
-	return walk(ctx, "copy_cols", a->src.rows, a->cols, whole_packs(a), copy_cols{floats_of(a->src), floats_of(a->dst), a->src_col, a->dst_col});
+	return walk(ctx, "copy_cols", a->src.rows, a->cols, whole_packs(a),
+	            copy_cols{floats_of(a->src), floats_of(a->dst), a->src_col, a->dst_col});
 }

@@ -1,5 +1,7 @@
-/* Piece by piece to[i] = from[i], if a flag on the device says so: weights are kept without a word from
- * the host. Blocks stand in rows, one row a piece; where the flag is 0 all of them leave at once. */
+/* Piece by piece to[i] = from[i], if a flag on the device says so: weights are kept without a word
+ * from
+ * the host. Blocks stand in rows, one row a piece; where the flag is 0 all of them leave at
+ * once. */
 
 #include "kernels/cuda/map.cuh"
 
@@ -9,14 +11,16 @@ namespace
 /* Elements a thread copies in one go. */
 constexpr int64_t STRIDE = 4;
 
-__global__ void __launch_bounds__(BLOCK) copy_if_kernel(const int32_t *flag, const struct hg__piece *pieces)
+__global__ void __launch_bounds__(BLOCK)
+    copy_if_kernel(const int32_t *flag, const struct hg__piece *pieces)
 {
 	after_previous();
 	if (!*flag)
 		return;
 	const struct hg__piece p = pieces[blockIdx.y];
 	const int64_t step = static_cast<int64_t>(gridDim.x) * BLOCK * STRIDE;
-	for (int64_t i = (static_cast<int64_t>(blockIdx.x) * BLOCK + threadIdx.x) * STRIDE; i < p.count; i += step) {
+	for (int64_t i = (static_cast<int64_t>(blockIdx.x) * BLOCK + threadIdx.x) * STRIDE; i < p.count;
+	     i += step) {
 		if (i + STRIDE <= p.count)
 			*reinterpret_cast<float4 *>(p.to + i) = *reinterpret_cast<const float4 *>(p.from + i);
 		else
@@ -37,9 +41,11 @@ extern "C" hg_status hg__cuda_copy_if(hg_context *ctx, const struct hg__copy_if_
 	if (longest == 0)
 		return HG_OK;
 	const int64_t blocks = (longest + PER_BLOCK - 1) / PER_BLOCK;
-	for (int64_t first = 0; first < a->count; first += UINT16_MAX) { /* a grid has so many rows at most */
+	/* a grid has so many rows at most */
+	for (int64_t first = 0; first < a->count; first += UINT16_MAX) {
 		const int64_t rows = a->count - first < UINT16_MAX ? a->count - first : UINT16_MAX;
-		const dim3 grid(static_cast<unsigned>(blocks < MOST ? blocks : MOST), static_cast<unsigned>(rows));
+		const dim3 grid(static_cast<unsigned>(blocks < MOST ? blocks : MOST),
+		                static_cast<unsigned>(rows));
 		HG__TRY(launch(ctx, "copy_if", copy_if_kernel, grid, BLOCK, a->flag, a->pieces + first));
 	}
 	return HG_OK;

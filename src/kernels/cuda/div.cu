@@ -1,4 +1,5 @@
-/* Y = A / B, B of A's shape, one for a row, or one for all;  back: dB = - (sum of dY (A / B)) / B. Traffic: A, Y and B once each; back A and dY once each. */
+/* Y = A / B, B of A's shape, one for a row, or one for all;  back: dB = - (sum of dY (A / B)) / B.
+ * Traffic: A, Y and B once each; back A and dY once each. */
 
 #include "kernels/cuda/rows.cuh"
 
@@ -151,7 +152,8 @@ extern "C" hg_status hg__cuda_div(hg_context *ctx, const struct hg__div_args *a)
 		return misfit(ctx, "div", a->a, a->y);
 	if (!divides(a->a, a->b))
 		return misfit(ctx, "div", a->a, a->b);
-	return walk(ctx, "div", a->a.rows, a->a.cols, wide(a->a), quotient{floats_of(a->a), floats_of(a->y), divisor_of(a->a, a->b), a->a.cols});
+	return walk(ctx, "div", a->a.rows, a->a.cols, wide(a->a),
+	            quotient{floats_of(a->a), floats_of(a->y), divisor_of(a->a, a->b), a->a.cols});
 }
 
 extern "C" hg_status hg__cuda_div_back(hg_context *ctx, const struct hg__div_back_args *a)
@@ -165,6 +167,7 @@ extern "C" hg_status hg__cuda_div_back(hg_context *ctx, const struct hg__div_bac
 	if (of.by.each)
 		return walk(ctx, "div_back", rows, cols, wide(a->a), back_each{of, floats_of(a->db)});
 	if (a->b.rows == rows) /* also a row without columns has a gradient: 0 */
-		return each_row(ctx, "div_back", rows, cols > 0 ? cols : 1, wide(a->a), back_row{of, floats_of(a->db)});
+		return each_row(ctx, "div_back", rows, cols > 0 ? cols : 1, wide(a->a),
+		                back_row{of, floats_of(a->db)});
 	return totals<total>(ctx, "div_back", rows, cols, wide(a->a), back_all{of, floats_of(a->db)});
 }

@@ -1,4 +1,5 @@
-/* y = sum over all r, c of A[r, c] * B[r, c]. Products are exact in f64 (they have at most 48 bits) and summed there; narrowed once to f32. */
+/* y = sum over all r, c of A[r, c] * B[r, c]. Products are exact in f64 (they have at most 48 bits)
+ * and summed there; narrowed once to f32. */
 
 #include "kernels/cuda/totals.cuh"
 
@@ -41,5 +42,7 @@ extern "C" hg_status hg__cuda_dot_all(hg_context *ctx, const struct hg__dot_all_
 {
 	if (!alike(a->a, a->b))
 		return misfit(ctx, "dot_all", a->a, a->b);
-	return totals<dot_total>(ctx, "dot_all", a->a.rows, a->a.cols, wide(a->a), dot_all{floats_of(a->a), floats_of(a->b), a->a.cols, data_of<float>(a->y)});
+	return totals<dot_total>(
+	    ctx, "dot_all", a->a.rows, a->a.cols, wide(a->a),
+	    dot_all{floats_of(a->a), floats_of(a->b), a->a.cols, data_of<float>(a->y)});
 }

@@ -3,8 +3,9 @@
 
 /* x / (1 - p) where the element's random word >= threshold, else 0.
  *
- * The word of element (row, c) is word c % 4 of hg__rng_quad(key, row, c / 4, *step): a pure function, the same on every device, so backward draws it again
- * instead of keeping a mask. *step is read on the device: a captured step stays valid. */
+ * The word of element (row, c) is word c % 4 of hg__rng_quad(key, row, c / 4, *step): a pure
+ * function, the same on every device, so backward draws it again instead of keeping a mask. *step
+ * is read on the device: a captured step stays valid. */
 
 #include "core/rng.h"
 #include "kernels/cuda/launch.cuh"
@@ -23,12 +24,14 @@ struct drop {
 	template <int W> __device__ void pack(int64_t row, int64_t col, float (&v)[W]) const
 	{
 		if constexpr (W == 1) {
-			const struct hg__rng4 word = hg__rng_quad(key, row, static_cast<uint32_t>(col / 4), *step);
+			const struct hg__rng4 word =
+			    hg__rng_quad(key, row, static_cast<uint32_t>(col / 4), *step);
 			v[0] = one(v[0], word.w[col % 4]);
 		} else {
 #pragma unroll
 			for (int quad = 0; quad < W / 4; quad++) {
-				const struct hg__rng4 word = hg__rng_quad(key, row, static_cast<uint32_t>(col / 4 + quad), *step);
+				const struct hg__rng4 word =
+				    hg__rng_quad(key, row, static_cast<uint32_t>(col / 4 + quad), *step);
 #pragma unroll
 				for (int i = 0; i < 4; i++)
 					v[4 * quad + i] = one(v[4 * quad + i], word.w[i]);

@@ -1,6 +1,7 @@
 /* Y = X / (1 - p) where the element's random word >= threshold, else 0 (drop.cuh).
  *
- * Rows of 1, 2 or 4 elements (edge values of as many heads) are taken 8 elements at a time, across rows: memory moves in packs of 16 bytes. */
+ * Rows of 1, 2 or 4 elements (edge values of as many heads) are taken 8 elements at a time, across
+ * rows: memory moves in packs of 16 bytes. */
 
 #include "kernels/cuda/drop.cuh"
 #include "kernels/cuda/map.cuh"

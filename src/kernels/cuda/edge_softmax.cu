@@ -15,7 +15,8 @@ template <int H> static __device__ inline void join_max(float (&x)[H], int lanes
 
 /* f(q, x) for the packs q that a lane has of a part, KEPT loads in flight. */
 template <typename T, int H, typename F>
-static __device__ inline void each_pack(const void *data, const struct softmax_item<H> &item, const struct sub_warp &s, const struct pack_range<H> &r,
+static __device__ inline void each_pack(const void *data, const struct softmax_item<H> &item,
+                                        const struct sub_warp &s, const struct pack_range<H> &r,
                                         float fill, F f)
 {
 	for (int q = r.first + s.lane; q < r.stop; q += KEPT<T, H> * s.lanes) {
@@ -41,8 +42,10 @@ template <int H> static __device__ inline void add_max(float (&max)[H], const fl
 		max[j % H] = fmaxf(max[j % H], x[j]);
 }
 
-/* x = exp(x - max), sum += x. A part of -inf alone has the sum 0, since other parts of its row may have more; a whole row of them is 0 / 0. */
-template <int H> static __device__ inline void add_exp(float (&sum)[H], float (&x)[8], const float (&max)[H])
+/* x = exp(x - max), sum += x. A part of -inf alone has the sum 0, since other parts of its row may
+ * have more; a whole row of them is 0 / 0. */
+template <int H>
+static __device__ inline void add_exp(float (&sum)[H], float (&x)[8], const float (&max)[H])
 {
 #pragma unroll
 	for (int j = 0; j < 8; j++) {
@@ -67,8 +70,9 @@ template <int H> static __device__ inline void invert(float (&x)[H])
 
 /* A part whose packs fit the registers of its sub-warp. */
 template <typename T, int H>
-static __device__ inline void softmax_short(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                            const struct edge_part &part)
+static __device__ inline void softmax_short(const struct softmax_problem &p,
+                                            const struct softmax_item<H> &item,
+                                            const struct sub_warp &s, const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
 	raw<T, 8> bits[KEPT<T, H>];
@@ -107,8 +111,10 @@ static __device__ inline void softmax_short(const struct softmax_problem &p, con
 
 /* P of a part by its row's maximum and inverse sum. */
 template <typename T, int H>
-static __device__ inline void put_softmax(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                          const struct pack_range<H> &r, const float (&max)[H], const float (&factor)[H])
+static __device__ inline void put_softmax(const struct softmax_problem &p,
+                                          const struct softmax_item<H> &item,
+                                          const struct sub_warp &s, const struct pack_range<H> &r,
+                                          const float (&max)[H], const float (&factor)[H])
 {
 	each_pack<T>(p.e, item, s, r, 0.0f, [&](int q, float(&x)[8]) {
 #pragma unroll
@@ -120,8 +126,9 @@ static __device__ inline void put_softmax(const struct softmax_problem &p, const
 
 /* A part of any length: read for the maximum, for the sum, and to write. */
 template <typename T, int H>
-static __device__ inline void softmax_long(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                           const struct edge_part &part)
+static __device__ inline void softmax_long(const struct softmax_problem &p,
+                                           const struct softmax_item<H> &item,
+                                           const struct sub_warp &s, const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
 	float max[H], sum[H];
@@ -140,20 +147,29 @@ static __device__ inline void softmax_long(const struct softmax_problem &p, cons
 	}
 }
 
-/* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this maximum. */
-template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3) softmax_items(const struct softmax_problem p)
+/* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this
+ * maximum. */
+template <typename T, int H>
+static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3)
+    softmax_items(const struct softmax_problem p)
 {
 	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
 	each_part<T, H>(
-	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { softmax_short<T>(p, item, s, part); },
-	    [&](const struct sub_warp &s, const struct edge_part &part) { softmax_long<T>(p, item, s, part); });
+	    p, item,
+	    [&](const struct sub_warp &s, const struct edge_part &part) {
+		    softmax_short<T>(p, item, s, part);
+	    },
+	    [&](const struct sub_warp &s, const struct edge_part &part) {
+		    softmax_long<T>(p, item, s, part);
+	    });
 }
 
 /* Pass 3: P of split rows. */
-template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
+template <typename T, int H>
+static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct softmax_problem p)
 {
 	after_previous();
 	if (!has_item(p))
@@ -167,7 +183,8 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) sof
 	});
 }
 
-/* Pass 2: the row's maximum M and the inverse of its sum, sum over the parts of sum_part exp(max_part - M), for every part of split row s, head k. */
+/* Pass 2: the row's maximum M and the inverse of its sum, sum over the parts of sum_part
+ * exp(max_part - M), for every part of split row s, head k. */
 static __global__ void __launch_bounds__(BLOCK) softmax_fold(const struct softmax_problem p)
 {
 	after_previous();
@@ -208,6 +225,7 @@ hg_status hg__cuda_edge_softmax(hg_context *ctx, const struct hg__edge_softmax_a
 			return HG_OK;
 		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
 		HG__TRY(launch(ctx, "edge_softmax: fold", softmax_fold, g.grid, g.block, p));
-		return launch(ctx, "edge_softmax: split rows", softmax_put_parts<T, H>, blocks_of(p), BLOCK, p);
+		return launch(ctx, "edge_softmax: split rows", softmax_put_parts<T, H>, blocks_of(p), BLOCK,
+		              p);
 	});
 }

@@ -5,10 +5,12 @@
 
 /* How edge_softmax and its gradient walk a graph.
  *
- * A warp takes an item; sub-warps, sized by the item's rows, take its parts of rows. Memory is read and written in packs of 8 elements, whatever the number of
- * heads H: with 1, 2 or 4 heads a pack has 8 / H edges and its ends may belong to other rows, with more it is 8 heads of one edge. A part that fits the sub-warp's
- * registers is read once. Rows that an item has alone are finished at once; the parts of a split row stage their statistics, a fold gives the row's back to
- * every part, and a last pass reads them again and writes: a hub is shared by as many warps as it has items. */
+ * A warp takes an item; sub-warps, sized by the item's rows, take its parts of rows. Memory is read
+ * and written in packs of 8 elements, whatever the number of heads H: with 1, 2 or 4 heads a pack
+ * has 8 / H edges and its ends may belong to other rows, with more it is 8 heads of one edge. A
+ * part that fits the sub-warp's registers is read once. Rows that an item has alone are finished at
+ * once; the parts of a split row stage their statistics, a fold gives the row's back to every part,
+ * and a last pass reads them again and writes: a hub is shared by as many warps as it has items. */
 
 struct softmax_problem {
 	struct item_plan plan;
@@ -16,7 +18,8 @@ struct softmax_problem {
 	void *out;              /* forward: P; backward: dE */
 	int64_t ld, limit;      /* of all of them; limit: elements of storage */
 	int heads, slices;      /* slices of 8 heads; neighbouring warps take the slices of an item */
-	float *staging;         /* [2 * items, lead]: a row's values of statistic s at columns s * heads + k */
+	/* [2 * items, lead]: a row's values of statistic s at columns s * heads + k */
+	float *staging;
 	int64_t lead;
 };
 
@@ -30,18 +33,21 @@ template <int H> struct item_packs {
 	int room;       /* elements of storage from pack 0 on, if they are few */
 
 	__device__ item_packs(const struct softmax_problem &p, const struct warp_item &it, int slice)
-	    : origin(H == 8 ? it.base * p.ld + 8 * slice : it.base * H / 8 * 8), pitch(H == 8 ? p.ld : 8), shift(H == 8 ? 0 : static_cast<int>(it.base * H % 8))
+	    : origin(H == 8 ? it.base * p.ld + 8 * slice : it.base * H / 8 * 8),
+	      pitch(H == 8 ? p.ld : 8), shift(H == 8 ? 0 : static_cast<int>(it.base * H % 8))
 	{
 		const int64_t left = p.limit - origin;
 		room = left < INT_MAX ? static_cast<int>(left) : INT_MAX;
 	}
 };
 
-/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 from pack 0 on. */
+/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 from
+ * pack 0 on. */
 template <int H> struct pack_range {
 	int first, stop, low, high;
 
-	__device__ pack_range(const struct item_packs<H> &packs, const struct edge_part &part) : low(packs.shift + part.begin * H), high(packs.shift + part.end * H)
+	__device__ pack_range(const struct item_packs<H> &packs, const struct edge_part &part)
+	    : low(packs.shift + part.begin * H), high(packs.shift + part.end * H)
 	{
 		first = low / 8;
 		stop = part.begin < part.end ? (high + 7) / 8 : first;
@@ -56,8 +62,11 @@ template <int H> struct pack_range {
 	}
 };
 
-/* The bits of pack q, zeros where the range has ended. Nothing is done to them here, so that the loads of several packs are in flight together. */
-template <typename T, int H> static __device__ inline raw<T, 8> look(const void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q)
+/* The bits of pack q, zeros where the range has ended. Nothing is done to them here, so that the
+ * loads of several packs are in flight together. */
+template <typename T, int H>
+static __device__ inline raw<T, 8> look(const void *data, const struct item_packs<H> &packs,
+                                        const struct pack_range<H> &r, int q)
 {
 	const T *from = static_cast<const T *>(data) + packs.origin + q * packs.pitch;
 	raw<T, 8> bits = {};
@@ -76,7 +85,9 @@ template <typename T, int H> static __device__ inline raw<T, 8> look(const void 
 }
 
 /* Pack q as numbers; what is not the part's is `fill`. */
-template <typename T, int H> static __device__ inline void open(const raw<T, 8> &bits, const struct pack_range<H> &r, int q, float fill, float (&x)[8])
+template <typename T, int H>
+static __device__ inline void open(const raw<T, 8> &bits, const struct pack_range<H> &r, int q,
+                                   float fill, float (&x)[8])
 {
 	unpack(bits, x);
 	if (!r.whole(q))
@@ -86,7 +97,8 @@ template <typename T, int H> static __device__ inline void open(const raw<T, 8> 
 }
 
 template <typename T, int H>
-static __device__ inline void put(void *data, const struct item_packs<H> &packs, const struct pack_range<H> &r, int q, const float (&x)[8])
+static __device__ inline void put(void *data, const struct item_packs<H> &packs,
+                                  const struct pack_range<H> &r, int q, const float (&x)[8])
 {
 	T *to = static_cast<T *>(data) + packs.origin + q * packs.pitch;
 	if (r.whole(q)) {
@@ -105,7 +117,8 @@ static __device__ inline void put(void *data, const struct item_packs<H> &packs,
 struct sub_warp {
 	int lanes, lane, number;
 
-	__device__ explicit sub_warp(int size) : lanes(size), lane(own_lane() & (size - 1)), number(own_lane() / size)
+	__device__ explicit sub_warp(int size)
+	    : lanes(size), lane(own_lane() & (size - 1)), number(own_lane() / size)
 	{
 	}
 	__device__ int count() const
@@ -152,7 +165,8 @@ template <int H> struct softmax_item {
 	struct item_packs<H> packs;
 
 	__device__ explicit softmax_item(const struct softmax_problem &p)
-	    : it(p.plan, p.slices == 1 ? own_warp() : own_warp() / p.slices), slice(static_cast<int>(own_warp() - it.item * p.slices)), packs(p, it, slice)
+	    : it(p.plan, p.slices == 1 ? own_warp() : own_warp() / p.slices),
+	      slice(static_cast<int>(own_warp() - it.item * p.slices)), packs(p, it, slice)
 	{
 	}
 	__device__ int64_t slot(const struct edge_part &part) const
@@ -163,33 +177,42 @@ template <int H> struct softmax_item {
 
 /* ---- staging ---- */
 
-static __device__ inline float &staged(const struct softmax_problem &p, int64_t slot, int statistic, int head)
+static __device__ inline float &staged(const struct softmax_problem &p, int64_t slot, int statistic,
+                                       int head)
 {
 	return p.staging[slot * p.lead + statistic * p.heads + head];
 }
-template <int H> static __device__ inline void stage(const struct softmax_problem &p, int64_t slot, int statistic, int slice, const float (&x)[H])
+template <int H>
+static __device__ inline void stage(const struct softmax_problem &p, int64_t slot, int statistic,
+                                    int slice, const float (&x)[H])
 {
 #pragma unroll
 	for (int h = 0; h < H; h++)
 		if (8 * slice + h < p.heads)
 			staged(p, slot, statistic, 8 * slice + h) = x[h];
 }
-template <int H> static __device__ inline void unstage(const struct softmax_problem &p, int64_t slot, int statistic, int slice, float (&x)[H])
+template <int H>
+static __device__ inline void unstage(const struct softmax_problem &p, int64_t slot, int statistic,
+                                      int slice, float (&x)[H])
 {
 #pragma unroll
 	for (int h = 0; h < H; h++)
 		x[h] = 8 * slice + h < p.heads ? staged(p, slot, statistic, 8 * slice + h) : 0.0f;
 }
 
-/* Packs that a lane keeps in registers, of each operand. With one head of halves three packs of 32 lanes hold a row of 760 edges, about as many as an item has on
- * large graphs; with more heads two leave registers for the statistics of each. */
+/* Packs that a lane keeps in registers, of each operand. With one head of halves three packs of 32
+ * lanes hold a row of 760 edges, about as many as an item has on large graphs; with more heads two
+ * leave registers for the statistics of each. */
 template <typename T, int H> constexpr int KEPT = H == 1 && sizeof(T) == 2 ? 3 : 2;
 
 /* ---- parts ---- */
 
-/* short_part where the parts that the warp's sub-warps have fit their registers, long_part elsewhere: for all parts of an item. */
+/* short_part where the parts that the warp's sub-warps have fit their registers, long_part
+ * elsewhere: for all parts of an item. */
 template <typename T, int H, typename Short, typename Long>
-static __device__ inline void each_part(const struct softmax_problem &p, const struct softmax_item<H> &item, Short short_part, Long long_part)
+static __device__ inline void each_part(const struct softmax_problem &p,
+                                        const struct softmax_item<H> &item, Short short_part,
+                                        Long long_part)
 {
 	const struct warp_item &it = item.it;
 	const struct sub_warp s(lanes_for<H>(it));
@@ -205,8 +228,11 @@ static __device__ inline void each_part(const struct softmax_problem &p, const s
 	}
 }
 
-/* f(s, part) for the parts of split rows in an item, at most two, by a half-warp each: its head and its tail. */
-template <typename F> static __device__ inline void each_split(const struct softmax_problem &p, const struct warp_item &it, F f)
+/* f(s, part) for the parts of split rows in an item, at most two, by a half-warp each: its head and
+ * its tail. */
+template <typename F>
+static __device__ inline void each_split(const struct softmax_problem &p,
+                                         const struct warp_item &it, F f)
 {
 	const struct sub_warp s(16);
 	if (s.number == 0 && it.row == it.last)
@@ -218,13 +244,20 @@ template <typename F> static __device__ inline void each_split(const struct soft
 
 /* ---- launch ---- */
 
-HG_NODISCARD static inline hg_status prepare(hg_context *ctx, const char *kernel, const struct hg__csr &csr, const struct hg__mat &a, const struct hg__mat &b,
-                                             int statistics, struct softmax_problem *p)
+HG_NODISCARD static inline hg_status prepare(hg_context *ctx, const char *kernel,
+                                             const struct hg__csr &csr, const struct hg__mat &a,
+                                             const struct hg__mat &b, int statistics,
+                                             struct softmax_problem *p)
 {
-	if (!csr.plan || csr.edge || a.dtype != b.dtype || a.ld != b.ld || a.rows != csr.m || a.cols != b.cols)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d, graph with %lld edges", kernel,
-		                static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype), static_cast<long long>(b.rows),
-		                static_cast<long long>(b.cols), static_cast<int>(b.dtype), static_cast<long long>(csr.m));
+	if (!csr.plan || csr.edge || a.dtype != b.dtype || a.ld != b.ld || a.rows != csr.m ||
+	    a.cols != b.cols)
+		return hg__fail(
+		    ctx, HG_ERR_INTERNAL,
+		    "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d, graph with %lld edges",
+		    kernel, static_cast<long long>(a.rows), static_cast<long long>(a.cols),
+		    static_cast<int>(a.dtype), static_cast<long long>(b.rows),
+		    static_cast<long long>(b.cols), static_cast<int>(b.dtype),
+		    static_cast<long long>(csr.m));
 	HG__TRY(edge_columns_fit(ctx, kernel, a.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__softmax_bytes(&csr, a.cols), &staging));
@@ -239,8 +272,11 @@ HG_NODISCARD static inline hg_status prepare(hg_context *ctx, const char *kernel
 	return HG_OK;
 }
 
-/* Call f(T{}, H) with the element type and the heads of a pack: 1, 2 or 4 where they are the whole row, else 8. */
-template <typename F> static inline hg_status with_packs(hg_context *ctx, const char *kernel, const struct hg__mat &m, F f)
+/* Call f(T{}, H) with the element type and the heads of a pack: 1, 2 or 4 where they are the whole
+ * row, else 8. */
+template <typename F>
+static inline hg_status with_packs(hg_context *ctx, const char *kernel, const struct hg__mat &m,
+                                   F f)
 {
 	return with_float(ctx, kernel, m.dtype, [&](auto zero) {
 		return m.ld == 1   ? f(zero, int_constant<1>{})

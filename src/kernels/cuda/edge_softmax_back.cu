@@ -2,7 +2,8 @@
 
 /* dE = P * (dP - sum over the row of P * dP). */
 
-template <int H> static __device__ inline void add_dot(float (&dot)[H], const float (&x)[8], const float (&y)[8])
+template <int H>
+static __device__ inline void add_dot(float (&dot)[H], const float (&x)[8], const float (&y)[8])
 {
 #pragma unroll
 	for (int j = 0; j < 8; j++)
@@ -11,8 +12,9 @@ template <int H> static __device__ inline void add_dot(float (&dot)[H], const fl
 
 /* f(q, x, y) for the packs that a lane has of a part of P and dP. */
 template <typename T, int H, typename F>
-static __device__ inline void each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                        const struct pack_range<H> &r, F f)
+static __device__ inline void
+each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item,
+          const struct sub_warp &s, const struct pack_range<H> &r, F f)
 {
 	for (int q = r.first + s.lane; q < r.stop; q += 2 * s.lanes) {
 		raw<T, 8> a[2], b[2];
@@ -34,8 +36,10 @@ static __device__ inline void each_pair(const struct softmax_problem &p, const s
 
 /* dE of one pack, from P and dP. */
 template <typename T, int H>
-static __device__ inline void put_gradient(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct pack_range<H> &r, int q,
-                                           float (&x)[8], const float (&y)[8], const float (&dot)[H])
+static __device__ inline void put_gradient(const struct softmax_problem &p,
+                                           const struct softmax_item<H> &item,
+                                           const struct pack_range<H> &r, int q, float (&x)[8],
+                                           const float (&y)[8], const float (&dot)[H])
 {
 #pragma unroll
 	for (int j = 0; j < 8; j++)
@@ -45,8 +49,9 @@ static __device__ inline void put_gradient(const struct softmax_problem &p, cons
 
 /* The bits stay in registers, and are unpacked once for the sum and once for the gradient. */
 template <typename T, int H>
-static __device__ inline void back_short(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                         const struct edge_part &part)
+static __device__ inline void back_short(const struct softmax_problem &p,
+                                         const struct softmax_item<H> &item,
+                                         const struct sub_warp &s, const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
 	raw<T, 8> a[KEPT<T, H>], b[KEPT<T, H>];
@@ -79,20 +84,25 @@ static __device__ inline void back_short(const struct softmax_problem &p, const 
 }
 
 template <typename T, int H>
-static __device__ inline void put_gradients(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                            const struct pack_range<H> &r, const float (&dot)[H])
+static __device__ inline void
+put_gradients(const struct softmax_problem &p, const struct softmax_item<H> &item,
+              const struct sub_warp &s, const struct pack_range<H> &r, const float (&dot)[H])
 {
-	each_pair<T>(p, item, s, r, [&](int q, float(&x)[8], const float(&y)[8]) { put_gradient<T>(p, item, r, q, x, y, dot); });
+	each_pair<T>(p, item, s, r, [&](int q, float(&x)[8], const float(&y)[8]) {
+		put_gradient<T>(p, item, r, q, x, y, dot);
+	});
 }
 
 template <typename T, int H>
-static __device__ inline void back_long(const struct softmax_problem &p, const struct softmax_item<H> &item, const struct sub_warp &s,
-                                        const struct edge_part &part)
+static __device__ inline void back_long(const struct softmax_problem &p,
+                                        const struct softmax_item<H> &item,
+                                        const struct sub_warp &s, const struct edge_part &part)
 {
 	const struct pack_range<H> r(item.packs, part);
 	float dot[H];
 	fill_heads(dot, 0.0f);
-	each_pair<T>(p, item, s, r, [&](int, const float(&x)[8], const float(&y)[8]) { add_dot(dot, x, y); });
+	each_pair<T>(p, item, s, r,
+	             [&](int, const float(&x)[8], const float(&y)[8]) { add_dot(dot, x, y); });
 	join_sum(dot, s.lanes);
 	if (part.split < 0)
 		put_gradients<T>(p, item, s, r, dot);
@@ -101,19 +111,28 @@ static __device__ inline void back_long(const struct softmax_problem &p, const s
 }
 
 /* Pass 1: whole rows entirely, of split rows the sum of each part. */
-template <typename T, int H> static __global__ void __launch_bounds__(BLOCK, 3) softmax_back_items(const struct softmax_problem p)
+template <typename T, int H>
+static __global__ void __launch_bounds__(BLOCK, 3)
+    softmax_back_items(const struct softmax_problem p)
 {
 	after_previous();
 	if (!has_item(p))
 		return;
 	const struct softmax_item<H> item(p);
 	each_part<T, H>(
-	    p, item, [&](const struct sub_warp &s, const struct edge_part &part) { back_short<T>(p, item, s, part); },
-	    [&](const struct sub_warp &s, const struct edge_part &part) { back_long<T>(p, item, s, part); });
+	    p, item,
+	    [&](const struct sub_warp &s, const struct edge_part &part) {
+		    back_short<T>(p, item, s, part);
+	    },
+	    [&](const struct sub_warp &s, const struct edge_part &part) {
+		    back_long<T>(p, item, s, part);
+	    });
 }
 
 /* Pass 3: dE of split rows. */
-template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) softmax_back_put_parts(const struct softmax_problem p)
+template <typename T, int H>
+static __global__ void __launch_bounds__(BLOCK)
+    softmax_back_put_parts(const struct softmax_problem p)
 {
 	after_previous();
 	if (!has_item(p))
@@ -126,7 +145,8 @@ template <typename T, int H> static __global__ void __launch_bounds__(BLOCK) sof
 	});
 }
 
-/* Pass 2: the parts' sums of split row s, head k, meet in slot order, and every slot receives the row's. */
+/* Pass 2: the parts' sums of split row s, head k, meet in slot order, and every slot receives the
+ * row's. */
 static __global__ void __launch_bounds__(BLOCK) softmax_back_fold(const struct softmax_problem p)
 {
 	after_previous();
@@ -152,7 +172,8 @@ hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_soft
 	p.dp = a->dp.data;
 	p.out = a->de.data;
 	if (a->dp.dtype != a->p.dtype || a->dp.ld != a->p.ld)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "edge_softmax_back: dP has type %d, P has type %d", static_cast<int>(a->dp.dtype), static_cast<int>(a->p.dtype));
+		return hg__fail(ctx, HG_ERR_INTERNAL, "edge_softmax_back: dP has type %d, P has type %d",
+		                static_cast<int>(a->dp.dtype), static_cast<int>(a->p.dtype));
 	return with_packs(ctx, "edge_softmax_back", a->p, [&](auto zero, auto heads) {
 		using T = decltype(zero);
 		constexpr int H = decltype(heads)::value;
@@ -161,6 +182,7 @@ hg_status hg__cuda_edge_softmax_back(hg_context *ctx, const struct hg__edge_soft
 			return HG_OK;
 		const struct edge_grid g = edge_grid_of(p.plan.splits, p.heads);
 		HG__TRY(launch(ctx, "edge_softmax_back: fold", softmax_back_fold, g.grid, g.block, p));
-		return launch(ctx, "edge_softmax_back: split rows", softmax_back_put_parts<T, H>, blocks_of(p), BLOCK, p);
+		return launch(ctx, "edge_softmax_back: split rows", softmax_back_put_parts<T, H>,
+		              blocks_of(p), BLOCK, p);
 	});
 }

@@ -4,8 +4,9 @@
 
 /* Y[i, k] = alpha * r_i * sum over entries p of row i of w[edge p, k].
  *
- * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries, so that whole lines are read; each lane sums its entries in order,
- * the lanes of a head meet in a butterfly, the parts of a split row in a fold. */
+ * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries,
+ * so that whole lines are read; each lane sums its entries in order, the lanes of a head meet in a
+ * butterfly, the parts of a split row in a fold. */
 
 struct sum_problem {
 	struct item_plan plan;
@@ -20,29 +21,37 @@ struct sum_problem {
 	int64_t lead;
 };
 
-template <typename T> static __device__ inline float part_sum(const struct sum_problem &p, const struct cursor &at, int head, int first, int stride)
+template <typename T>
+static __device__ inline float part_sum(const struct sum_problem &p, const struct cursor &at,
+                                        int head, int first, int stride)
 {
 	float sum = 0.0f;
 #pragma unroll 4
 	for (int t = at.begin + first; t < at.end; t += stride) {
 		const int64_t entry = at.base + t;
-		sum += head < p.heads ? widen(static_cast<const T *>(p.w)[(p.edge ? __ldg(p.edge + entry) : entry) * p.ldw + head]) : 0.0f;
+		sum += head < p.heads ? widen(static_cast<const T *>(
+		                            p.w)[(p.edge ? __ldg(p.edge + entry) : entry) * p.ldw + head])
+		                      : 0.0f;
 	}
 	for (int step = 16; step >= p.head_lanes; step /= 2)
 		sum += __shfl_xor_sync(0xffffffffu, sum, step);
 	return sum;
 }
 
-template <typename O> static __device__ inline void put_sum(const struct sum_problem &p, int32_t row, int head, float sum)
+template <typename O>
+static __device__ inline void put_sum(const struct sum_problem &p, int32_t row, int head, float sum)
 {
 	const float r = p.row_scale ? p.row_scale[row] : 1.0f;
 	static_cast<O *>(p.y)[row * p.ldy + head] = narrow<O>(p.alpha * r * sum);
 }
 
-template <typename T, typename O> static __global__ void __launch_bounds__(BLOCK) sum_items(const __grid_constant__ struct sum_problem p)
+template <typename T, typename O>
+static __global__ void __launch_bounds__(BLOCK)
+    sum_items(const __grid_constant__ struct sum_problem p)
 {
 	after_previous();
-	const int lane = static_cast<int>(threadIdx.x), head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
+	const int lane = static_cast<int>(threadIdx.x),
+	          head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
 	const int first = lane / p.head_lanes;
 	struct cursor at;
 	if (own_piece() >= p.plan.items || !at.open(p.plan, own_piece()))
@@ -60,7 +69,9 @@ template <typename T, typename O> static __global__ void __launch_bounds__(BLOCK
 	} while (at.next(p.plan));
 }
 
-template <typename O> static __global__ void __launch_bounds__(BLOCK) sum_fold(const __grid_constant__ struct sum_problem p)
+template <typename O>
+static __global__ void __launch_bounds__(BLOCK)
+    sum_fold(const __grid_constant__ struct sum_problem p)
 {
 	after_previous();
 	const int64_t s = own_piece(), head = own_unit();
@@ -74,10 +85,11 @@ template <typename O> static __global__ void __launch_bounds__(BLOCK) sum_fold(c
 hg_status hg__cuda_edge_sum(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (!a->csr.plan || a->w.cols != a->y.cols || a->col_scale)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: sums of %lld edge values into %lld columns", static_cast<long long>(a->w.cols),
-		                static_cast<long long>(a->y.cols));
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: sums of %lld edge values into %lld columns",
+		                static_cast<long long>(a->w.cols), static_cast<long long>(a->y.cols));
 	void *staging = nullptr;
-	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, a->y.cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT), &staging));
+	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, a->y.cols, HG_DTYPE_COUNT, HG_DTYPE_COUNT),
+	                      &staging));
 	struct sum_problem p = {};
 	p.plan = plan_of(a->csr);
 	p.edge = a->csr.edge;
@@ -96,7 +108,8 @@ hg_status hg__cuda_edge_sum(hg_context *ctx, const struct hg__spmm_args *a)
 	return with_float(ctx, "spmm", a->w.dtype, [&](auto in) {
 		return with_float(ctx, "spmm", a->y.dtype, [&](auto out) {
 			using O = decltype(out);
-			HG__TRY(launch(ctx, "spmm: sums of edge values", sum_items<decltype(in), O>, items.grid, items.block, p));
+			HG__TRY(launch(ctx, "spmm: sums of edge values", sum_items<decltype(in), O>, items.grid,
+			               items.block, p));
 			if (p.plan.splits == 0)
 				return HG_OK;
 			const struct edge_grid splits = edge_grid_of(p.plan.splits, p.heads);

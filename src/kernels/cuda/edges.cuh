@@ -1,8 +1,9 @@
 #ifndef HG_KERNELS_CUDA_EDGES_CUH
 #define HG_KERNELS_CUDA_EDGES_CUH
 
-/* How the kernels that make a value for each edge walk a graph: one warp takes one item of the plan (core/csr.h), in batches of 32 neighbouring edges, lane l
- * the l-th. Column ids are then read, and results of one head written, as whole lines of memory; batches cross the ends of rows. */
+/* How the kernels that make a value for each edge walk a graph: one warp takes one item of the plan
+ * (core/csr.h), in batches of 32 neighbouring edges, lane l the l-th. Column ids are then read, and
+ * results of one head written, as whole lines of memory; batches cross the ends of rows. */
 
 #include <climits>
 
@@ -11,8 +12,9 @@
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr int WARPS = BLOCK / 32;
 
-/* The warp's number in the grid; blocks have BLOCK threads in x. From lane 0, so that the compiler knows that a warp's lanes go the same way: what they share is then kept
- * once, and no shuffle is guarded. All lanes call it. */
+/* The warp's number in the grid; blocks have BLOCK threads in x. From lane 0, so that the compiler
+ * knows that a warp's lanes go the same way: what they share is then kept once, and no shuffle is
+ * guarded. All lanes call it. */
 static __device__ inline int64_t own_warp()
 {
 	return static_cast<int64_t>(blockIdx.x) * WARPS + __shfl_sync(ALL_LANES, threadIdx.x / 32, 0);
@@ -39,22 +41,27 @@ struct warp_item {
 
 /* ---- which row an edge is of ---- */
 
-/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first edge; a row that the item does not finish, and those behind it,
- * end nowhere. The ends never fall, so a row is found by counting those at or before an edge. An item mostly has fewer rows than the window: they are then
- * read once. The ends of the 32 rows behind are read a window ahead, so that a run of short rows does not wait for them. */
+/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first
+ * edge; a row that the item does not finish, and those behind it, end nowhere. The ends never fall,
+ * so a row is found by counting those at or before an edge. An item mostly has fewer rows than the
+ * window: they are then read once. The ends of the 32 rows behind are read a window ahead, so that
+ * a run of short rows does not wait for them. */
 struct row_window {
 	int32_t first;
 	int end;
 	uint32_t later; /* as it lies in memory, its lower half: what is computed with is waited for */
 
-	static __device__ uint32_t look(const struct item_plan &p, const struct warp_item &it, int32_t from)
+	static __device__ uint32_t look(const struct item_plan &p, const struct warp_item &it,
+	                                int32_t from)
 	{
 		const int64_t r = static_cast<int64_t>(from) + own_lane();
 		return r < it.last ? static_cast<uint32_t>(p.rowptr[r + 1]) : 0;
 	}
 	__device__ void settle(const struct warp_item &it, uint32_t looked)
 	{
-		end = static_cast<int64_t>(first) + own_lane() < it.last ? static_cast<int>(looked - static_cast<uint32_t>(it.base)) : INT_MAX;
+		end = static_cast<int64_t>(first) + own_lane() < it.last
+		          ? static_cast<int>(looked - static_cast<uint32_t>(it.base))
+		          : INT_MAX;
 	}
 	__device__ void open(const struct item_plan &p, const struct warp_item &it)
 	{
@@ -82,8 +89,10 @@ struct row_window {
 			below += __shfl_sync(ALL_LANES, end, below + step - 1) <= edge ? step : 0;
 		return below;
 	}
-	/* The row of edge e + lane, for lanes below n; `one`: all n edges are of one row. From call to call e may only grow. */
-	__device__ int32_t rows_of(const struct item_plan &p, const struct warp_item &it, int e, int n, bool *one)
+	/* The row of edge e + lane, for lanes below n; `one`: all n edges are of one row. From call to
+	 * call e may only grow. */
+	__device__ int32_t rows_of(const struct item_plan &p, const struct warp_item &it, int e, int n,
+	                           bool *one)
 	{
 		int far = reach();
 		while (far <= e) {
@@ -111,11 +120,13 @@ struct row_window {
 /* What an item has of a row: edges begin .. end-1, counted from the item's first. */
 struct edge_part {
 	int begin, end;
-	int split; /* -1: the item has the whole row; else the part's staging slot is 2 * item + split */
+	/* -1: the item has the whole row; else the part's staging slot is 2 * item + split */
+	int split;
 };
 
 /* A row past the item's last one has no edges. */
-static __device__ inline struct edge_part part_of(const struct item_plan &p, const struct warp_item &it, int32_t row)
+static __device__ inline struct edge_part part_of(const struct item_plan &p,
+                                                  const struct warp_item &it, int32_t row)
 {
 	if (row > it.last)
 		return {0, 0, -1};

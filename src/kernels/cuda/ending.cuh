@@ -1,10 +1,12 @@
 #ifndef HG_KERNELS_CUDA_ENDING_CUH
 #define HG_KERNELS_CUDA_ENDING_CUH
 
-/* y = dropout(f((x + beta Z) + b)): what an aggregation becomes before its one narrowing (struct hg__ending), for columns of a row in f32.
+/* y = dropout(f((x + beta Z) + b)): what an aggregation becomes before its one narrowing (struct
+ * hg__ending), for columns of a row in f32.
  *
- * A row ends once, whatever its degree: which f and whether it drops is asked when it does, and one kernel serves all. Four columns at a time, in a loop: an ending
- * must find its registers beside those of the sums. */
+ * A row ends once, whatever its degree: which f and whether it drops is asked when it does, and one
+ * kernel serves all. Four columns at a time, in a loop: an ending must find its registers beside
+ * those of the sums. */
 
 #include "kernels/cuda/after.cuh"
 #include "kernels/cuda/guard.cuh"
@@ -50,7 +52,9 @@ struct ending {
 			v[i] = A::value(v[i], then.act_p);
 	}
 	/* v = the sums of columns col .. col+W-1 of a row, `at` their place in Y and Z. */
-	template <int W, typename T> __device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W], const struct guard &guard) const
+	template <int W, typename T>
+	__device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W],
+	                    const struct guard &guard) const
 	{
 		float more[W];
 		if (z) {
@@ -93,15 +97,21 @@ struct ending {
 	{
 		store<1>(p, x);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1], const struct guard &guard) const
+	template <typename T>
+	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1],
+	                    const struct guard &guard) const
 	{
 		end<1>(y, at, row, col, v, guard);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4], const struct guard &guard) const
+	template <typename T>
+	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4],
+	                    const struct guard &guard) const
 	{
 		end<4>(y, at, row, col, v, guard);
 	}
-	template <typename T> __device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8], const struct guard &guard) const
+	template <typename T>
+	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8],
+	                    const struct guard &guard) const
 	{
 		float four[4] = {v[0], v[1], v[2], v[3]};
 #pragma unroll 1
@@ -114,7 +124,13 @@ struct ending {
 
 static inline struct ending ending_of(const struct hg__ending &e)
 {
-	return {e.z.data, e.b.data, e.beta_p, e.beta, e.then.act, e.then.p > 0.0f, after_of<after<identity, true>>(e.then)};
+	return {e.z.data,
+	        e.b.data,
+	        e.beta_p,
+	        e.beta,
+	        e.then.act,
+	        e.then.p > 0.0f,
+	        after_of<after<identity, true>>(e.then)};
 }
 
 #endif

@@ -1,5 +1,6 @@
-/* Y = dropout(f(X + b)) in one pass, and its gradient with the column sums for b in one other. Traffic: one read and one write of the state; backward two reads
- * (one where there is no f) and one write. */
+/* Y = dropout(f(X + b)) in one pass, and its gradient with the column sums for b in one other.
+ * Traffic: one read and one write of the state; backward two reads (one where there is no f) and
+ * one write. */
 
 #include "kernels/cuda/after.cuh"
 #include "kernels/cuda/columns.cuh"
@@ -43,7 +44,8 @@ template <typename T, typename E> struct gradient {
 		if constexpr (E::READS)
 			h.y.read(y + row * ld + col);
 	}
-	template <int W> __device__ void put(int64_t row, int64_t col, const packs<W> &h, float (&g)[W]) const
+	template <int W>
+	__device__ void put(int64_t row, int64_t col, const packs<W> &h, float (&g)[W]) const
 	{
 		float at[W] = {};
 		h.dy.get(g);
@@ -77,7 +79,9 @@ template <typename T, typename E> struct gradient_sums {
 	{
 		of.template fetch<W>(row, col, h);
 	}
-	template <int W> __device__ void use(int64_t row, int64_t col, const struct nothing &, const held<W> &h, float (&acc)[1][W]) const
+	template <int W>
+	__device__ void use(int64_t row, int64_t col, const struct nothing &, const held<W> &h,
+	                    float (&acc)[1][W]) const
 	{
 		float g[W];
 		of.template put<W>(row, col, h, g);
@@ -100,7 +104,9 @@ namespace
 
 template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_args *a)
 {
-	return walk(ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x), forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), after_of<E>(a->then)});
+	return walk(
+	    ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x),
+	    forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), after_of<E>(a->then)});
 }
 
 template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
@@ -108,11 +114,13 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 	return with_float(ctx, "epilogue_back", a->dy.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		const struct gradient<T, E> g = {
-			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld, after_of<E>(a->then)
+			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld,
+			    after_of<E>(a->then)
 		};
 		if (!a->db.data)
 			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), g);
-		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), gradient_sums<T, E>{g, data_of<float>(a->db)});
+		return columns<1>(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy),
+		                  gradient_sums<T, E>{g, data_of<float>(a->db)});
 	});
 }
 
@@ -121,10 +129,14 @@ constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
 } table[1 + HG__ACT_RIDERS][2] = {
-    {{run<after<identity, false>>, run_back<after<identity, false>>}, {run<after<identity, true>>, run_back<after<identity, true>>}},
-    {{run<after<relu, false>>, run_back<after<relu, false>>}, {run<after<relu, true>>, run_back<after<relu, true>>}},
-    {{run<after<leaky_relu, false>>, run_back<after<leaky_relu, false>>}, {run<after<leaky_relu, true>>, run_back<after<leaky_relu, true>>}},
-    {{run<after<elu, false>>, run_back<after<elu, false>>}, {run<after<elu, true>>, run_back<after<elu, true>>}},
+    {{run<after<identity, false>>, run_back<after<identity, false>>},
+     {run<after<identity, true>>, run_back<after<identity, true>>}},
+    {{run<after<relu, false>>, run_back<after<relu, false>>},
+     {run<after<relu, true>>, run_back<after<relu, true>>}},
+    {{run<after<leaky_relu, false>>, run_back<after<leaky_relu, false>>},
+     {run<after<leaky_relu, true>>, run_back<after<leaky_relu, true>>}},
+    {{run<after<elu, false>>, run_back<after<elu, false>>},
+     {run<after<elu, true>>, run_back<after<elu, true>>}},
 };
 
 } // namespace
@@ -140,7 +152,8 @@ extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogu
 
 extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
-	const bool typed = (!a->y.data || a->y.dtype == a->dy.dtype) && (!a->dx.data || a->dx.dtype == a->dy.dtype);
+	const bool typed =
+	    (!a->y.data || a->y.dtype == a->dy.dtype) && (!a->dx.data || a->dx.dtype == a->dy.dtype);
 	if (!typed || !alike(a->dy, a->y) || !alike(a->dy, a->dx))
 		return misfit(ctx, "epilogue_back", a->dy, a->dx);
 	if (a->db.data && (a->db.dtype != HG_F32 || a->db.cols != a->dy.cols))

@@ -26,11 +26,13 @@ constexpr int64_t LONG_ROW = 4096;       /* a warp takes 128 rounds; 8 warps sha
 constexpr double FIXED_ONE = 0x1p62;     /* 1 in fixed point */
 constexpr count_t LOW_HALF = 0x7fffffff; /* 31 bits */
 
-/* What the kernels find, maxima and counts alone. Doubles that are not negative have the order of their bits. */
+/* What the kernels find, maxima and counts alone. Doubles that are not negative have the order of
+ * their bits. */
 struct found {
 	count_t row_sum[HG_NORMS], col_sum[HG_NORMS], term[HG_NORMS]; /* f64 bits, by hg_norm */
 	count_t row_degree, col_degree, empty_rows, empty_cols, self_loops;
-	count_t not_pattern, not_values; /* entries without a twin; entries whose twin has another weight */
+	/* entries without a twin; entries whose twin has another weight */
+	count_t not_pattern, not_values;
 };
 
 struct view {
@@ -107,7 +109,8 @@ static __global__ void look_at_degrees(int64_t n, const int64_t *ptr, count_t *m
 }
 
 /* Nodes whose row and column differ in length: with one of them the pattern is not symmetric. */
-static __global__ void compare_degrees(int64_t n, const int64_t *rowptr, const int64_t *colptr, count_t *differ)
+static __global__ void compare_degrees(int64_t n, const int64_t *rowptr, const int64_t *colptr,
+                                       count_t *differ)
 {
 	for (int64_t i = global_thread(); i < n; i += global_threads())
 		if (rowptr[i + 1] != colptr[i + 1])
@@ -120,7 +123,8 @@ struct row_sums {
 	double sum[HG_NORMS], largest, loops; /* largest |w| */
 };
 
-static __device__ inline void add_edges(const struct view &g, int64_t row, int64_t first, int64_t step, struct row_sums *s)
+static __device__ inline void add_edges(const struct view &g, int64_t row, int64_t first,
+                                        int64_t step, struct row_sums *s)
 {
 	for (int64_t e = g.rowptr[row] + first; e < g.rowptr[row + 1]; e += step) {
 		const int64_t j = g.col[e];
@@ -136,7 +140,8 @@ static __device__ inline void add_edges(const struct view &g, int64_t row, int64
 }
 
 /* The sums of a row, in the hands of one thread: r_i is a common factor. */
-static __device__ inline void tell_row(const struct view &g, int64_t row, const struct row_sums &s, struct found *f)
+static __device__ inline void tell_row(const struct view &g, int64_t row, const struct row_sums &s,
+                                       struct found *f)
 {
 	const double d = degree(g.rowptr, row);
 	raise(&f->row_sum[HG_NORM_NONE], s.sum[HG_NORM_NONE]);
@@ -161,7 +166,8 @@ static __device__ inline double lanes_most(double x)
 static __global__ void sum_rows(struct view g, struct found *f)
 {
 	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-	for (int64_t base = static_cast<int64_t>(blockIdx.x) * WARPS; base < g.rows; base += static_cast<int64_t>(gridDim.x) * WARPS) {
+	for (int64_t base = static_cast<int64_t>(blockIdx.x) * WARPS; base < g.rows;
+	     base += static_cast<int64_t>(gridDim.x) * WARPS) {
 		const int64_t own = base + warp;
 		if (own < g.rows && g.rowptr[own + 1] - g.rowptr[own] <= LONG_ROW) {
 			struct row_sums s = {};
@@ -193,7 +199,8 @@ static __global__ void sum_rows(struct view g, struct found *f)
 
 /* ---- columns ---- */
 
-/* 2^-k with 2^k >= t, from the largest term; 1 where all weights are 0. Products with it are exact, but for what is too small to count. */
+/* 2^-k with 2^k >= t, from the largest term; 1 where all weights are 0. Products with it are exact,
+ * but for what is too small to count. */
 static __device__ inline double unit_of(const count_t *term)
 {
 	int exponent = 0;
@@ -202,7 +209,8 @@ static __device__ inline double unit_of(const count_t *term)
 }
 
 /* high, low [cols]: the two halves of each column's sum. */
-static __global__ void add_to_columns(struct view g, int norm, const struct found *f, count_t *high, count_t *low)
+static __global__ void add_to_columns(struct view g, int norm, const struct found *f, count_t *high,
+                                      count_t *low)
 {
 	const double unit = unit_of(&f->term[norm]);
 	for (int64_t e = global_thread(); e < g.m; e += global_threads()) {
@@ -214,12 +222,14 @@ static __global__ void add_to_columns(struct view g, int norm, const struct foun
 	}
 }
 
-static __global__ void find_col_sum(struct view g, int norm, int scaled_by, const count_t *high, const count_t *low, struct found *f)
+static __global__ void find_col_sum(struct view g, int norm, int scaled_by, const count_t *high,
+                                    const count_t *low, struct found *f)
 {
 	const double unit = unit_of(&f->term[norm]);
 	double most = 0.0;
 	for (int64_t j = global_thread(); j < g.cols; j += global_threads()) {
-		const double sum = (static_cast<double>(high[j]) * 0x1p31 + static_cast<double>(low[j])) / FIXED_ONE / unit;
+		const double sum = (static_cast<double>(high[j]) * 0x1p31 + static_cast<double>(low[j])) /
+		                   FIXED_ONE / unit;
 		most =
 		    fmax(most, sum * col_factor(scaled_by,
 		                                degree(scaled_by == HG_NORM_IN ? g.rowptr : g.colptr, j)));
@@ -234,7 +244,8 @@ static __global__ void find_twins(struct view g, struct found *f)
 	for (int64_t e = global_thread(); e < g.m; e += global_threads()) {
 		const int64_t i = row_of(g.rowptr, 0, g.rows, e), j = g.col[e];
 		const int64_t kind = e - first_at_least(g.col, g.rowptr[i], e, static_cast<int32_t>(j));
-		const int64_t twin = first_at_least(g.col, g.rowptr[j], g.rowptr[j + 1], static_cast<int32_t>(i)) + kind;
+		const int64_t twin =
+		    first_at_least(g.col, g.rowptr[j], g.rowptr[j + 1], static_cast<int32_t>(i)) + kind;
 		if (twin >= g.rowptr[j + 1] || g.col[twin] != i)
 			f->not_pattern = 1;
 		else if (g.weight && g.weight[twin] != g.weight[e])
@@ -253,7 +264,8 @@ static unsigned few(int64_t items)
 
 /* Column sums of NONE (and with it LEFT), RIGHT and BOTH (and with it IN), one after the other in
  * the same two arrays. */
-static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *halves, struct found *f)
+static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *halves,
+                             struct found *f)
 {
 	static const struct {
 		int norm, scaled_by[2]; /* -1: none */
@@ -263,7 +275,9 @@ static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *hal
 	const cudaStream_t stream = stream_of(ctx);
 	count_t *low = halves + g.cols;
 	for (size_t k = 0; k < sizeof pass / sizeof pass[0]; k++) {
-		HG__CUDA(ctx, "graph facts", cudaMemsetAsync(halves, 0, 2 * static_cast<size_t>(g.cols) * sizeof *halves, stream));
+		HG__CUDA(
+		    ctx, "graph facts",
+		    cudaMemsetAsync(halves, 0, 2 * static_cast<size_t>(g.cols) * sizeof *halves, stream));
 		add_to_columns<<<grid_for(g.m, BLOCK), BLOCK, 0, stream>>>(g, pass[k].norm, f, halves, low);
 		HG__TRY(launched(ctx, "graph facts: column sums"));
 		for (int by : pass[k].scaled_by) {
@@ -280,9 +294,11 @@ static hg_status launch_all(hg_context *ctx, const struct view &g, count_t *halv
 {
 	const cudaStream_t stream = stream_of(ctx);
 	HG__CUDA(ctx, "graph facts", cudaMemsetAsync(f, 0, sizeof *f, stream));
-	look_at_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, &f->row_degree, &f->empty_rows);
+	look_at_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, &f->row_degree,
+	                                                   &f->empty_rows);
 	HG__TRY(launched(ctx, "graph facts: degrees"));
-	look_at_degrees<<<few(g.cols), BLOCK, 0, stream>>>(g.cols, g.colptr, &f->col_degree, &f->empty_cols);
+	look_at_degrees<<<few(g.cols), BLOCK, 0, stream>>>(g.cols, g.colptr, &f->col_degree,
+	                                                   &f->empty_cols);
 	HG__TRY(launched(ctx, "graph facts: degrees"));
 	if (g.m == 0)
 		return HG_OK;
@@ -291,8 +307,10 @@ static hg_status launch_all(hg_context *ctx, const struct view &g, count_t *halv
 	return sum_columns(ctx, g, halves, f);
 }
 
-/* Twins are looked for only where all degrees agree: on most graphs that are not symmetric they do not. */
-static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct found *f, struct found *host)
+/* Twins are looked for only where all degrees agree: on most graphs that are not symmetric they do
+ * not. */
+static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct found *f,
+                                struct found *host)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	if (g.rows != g.cols)
@@ -314,7 +332,8 @@ static double number(count_t bits)
 	return x;
 }
 
-static void translate(const struct view &g, const struct found &found, hg_graph_facts *f, int *pattern)
+static void translate(const struct view &g, const struct found &found, hg_graph_facts *f,
+                      int *pattern)
 {
 	f->max_row_degree = static_cast<int64_t>(found.row_degree);
 	f->max_col_degree = static_cast<int64_t>(found.col_degree);
@@ -332,7 +351,8 @@ static void translate(const struct view &g, const struct found &found, hg_graph_
 }
 
 /* Beside the graph: 24 bytes a column. */
-hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern)
+hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight,
+                          hg_graph_facts *facts, int *pattern)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
 	const size_t columns = hg__aligned(static_cast<size_t>(csr->cols + 1) * sizeof(int64_t));

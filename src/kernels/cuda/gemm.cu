@@ -3,24 +3,34 @@
 #include "kernels/cuda/gemm_tall.cuh"
 #include "kernels/cuda/launch.cuh"
 
-/* C = 2^shift op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] = sum over k of B[k, c].
+/* C = 2^shift op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] =
+ * sum over k of B[k, c].
  *
  * Three variants, the first that accepts wins:
  *
- *     tall       halves, thousands of rows and short other sides: gemm_tall.cu, column sums included
- *     cuBLASLt   column-major, so it computes C^T = op(B)^T op(A)^T on the same memory: a row-major [r, c] matrix is a column-major [c, r] one, B is its first
- *                operand, and the bias runs along the rows of its result, where the BIAS epilogue adds it before the one narrowing
- *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or alignments that cuBLASLt declines
+ *     tall       halves, thousands of rows and short other sides: gemm_tall.cu, column sums
+ *                included
+ *     cuBLASLt   column-major, so it computes C^T = op(B)^T op(A)^T on the same memory: a row-major
+ *                [r, c] matrix is a column-major [c, r] one, B is its first operand, and the bias
+ *                runs along the rows of its result, where the BIAS epilogue adds it before the one
+ *                narrowing
+ *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or
+ *                alignments that cuBLASLt declines
  *
- * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32 (reduction scheme "compute type").
+ * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32
+ * (reduction scheme "compute type").
  *
- * The algorithm is chosen by rules from shape and alignment, never by a timing: two runs that time differently would choose differently, and then their sums
- * would differ in the last bits. A measurement therefore comes before, in hg-bench, from the list that `pick` walks, and its result is a rule here:
+ * The algorithm is chosen by rules from shape and alignment, never by a timing: two runs that time
+ * differently would choose differently, and then their sums would differ in the last bits. A
+ * measurement therefore comes before, in hg-bench, from the list that `pick` walks, and its result
+ * is a rule here:
  *
  *     in general   the first that the library proposes
- *     long k       the same algorithm with k split into more pieces, where it would leave more than half of the GPU idle (more_pieces)
- *     sums         a kernel of their own. cuBLASLt's epilogue for them (BGRADA) admits no algorithm that splits k well: H200, dW [64, 2.4 M] [2.4 M, 47] with
- *                  db 3.96 ms, 0.72 with a pass over B of its own */
+ *     long k       the same algorithm with k split into more pieces, where it would leave more than
+ *                  half of the GPU idle (more_pieces)
+ *     sums         a kernel of their own. cuBLASLt's epilogue for them (BGRADA) admits no algorithm
+ *                  that splits k well: H200, dW [64, 2.4 M] [2.4 M, 47] with db 3.96 ms, 0.72 with
+ *                  a pass over B of its own */
 
 struct shape {
 	int64_t m, n, k;
@@ -28,16 +38,20 @@ struct shape {
 
 static struct shape shape_of(const struct hg__gemm_args *a)
 {
-	return {a->trans_a ? a->a.cols : a->a.rows, a->trans_b ? a->b.rows : a->b.cols, a->trans_a ? a->a.rows : a->a.cols};
+	return {a->trans_a ? a->a.cols : a->a.rows, a->trans_b ? a->b.rows : a->b.cols,
+	        a->trans_a ? a->a.rows : a->a.cols};
 }
 
 /* ---- generic ---- */
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_gemm(const struct hg__gemm_args a, struct shape s)
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    generic_gemm(const struct hg__gemm_args a, struct shape s)
 {
 	after_previous();
 	const T *x = static_cast<const T *>(a.a.data), *y = static_cast<const T *>(a.b.data);
-	const int64_t step_x = a.trans_a ? a.a.ld : 1, step_y = a.trans_b ? 1 : a.b.ld; /* from one k to the next */
+	/* from one k to the next */
+	const int64_t step_x = a.trans_a ? a.a.ld : 1, step_y = a.trans_b ? 1 : a.b.ld;
 	const int lane = static_cast<int>(threadIdx.x % 32);
 	for (int64_t i = global_thread() / 32; i < s.m * s.n; i += global_threads() / 32) {
 		const int64_t row = i / s.n, col = i % s.n;
@@ -60,15 +74,19 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) generic_ge
 
 static hg_status run_generic(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
-	return with_float(ctx, "gemm", a->a.dtype,
-	                  [&](auto zero) { return launch(ctx, "gemm", generic_gemm<decltype(zero)>, grid_for(s.m * s.n, BLOCK / 32), BLOCK, *a, s); });
+	return with_float(ctx, "gemm", a->a.dtype, [&](auto zero) {
+		return launch(ctx, "gemm", generic_gemm<decltype(zero)>, grid_for(s.m * s.n, BLOCK / 32),
+		              BLOCK, *a, s);
+	});
 }
 
 /* ---- cuBLASLt: descriptors and algorithm by problem, found once ---- */
 
-/* All that the choice of an algorithm may depend on. Integers of one size, so that memcmp compares keys. */
+/* All that the choice of an algorithm may depend on. Integers of one size, so that memcmp compares
+ * keys. */
 struct key {
-	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, pick, align_a, align_b, align_c, align_bias;
+	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, pick, align_a, align_b,
+	    align_c, align_bias;
 };
 
 struct hg__gemm_plans {
@@ -76,7 +94,8 @@ struct hg__gemm_plans {
 	cublasLtMatmulDesc_t op;
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulAlgo_t algo;
-	float waves;   /* part of the GPU that the algorithm keeps busy; above 1: how often it fills it */
+	/* part of the GPU that the algorithm keeps busy; above 1: how often it fills it */
+	float waves;
 	bool accepted; /* false: cuBLASLt has no algorithm, remembered as well */
 	struct hg__gemm_plans *next;
 };
@@ -118,38 +137,58 @@ static hg_status lt_status(hg_context *ctx, cublasStatus_t status, const char *w
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return HG_OK;
 	HG__TRY(hg__same_process(ctx));
-	return hg__fail(ctx, status == CUBLAS_STATUS_ALLOC_FAILED ? HG_ERR_NOMEM : HG_ERR_DEVICE, "gemm: %s: %s", what, cublasLtGetStatusString(status));
+	return hg__fail(ctx, status == CUBLAS_STATUS_ALLOC_FAILED ? HG_ERR_NOMEM : HG_ERR_DEVICE,
+	                "gemm: %s: %s", what, cublasLtGetStatusString(status));
 }
 #define HG__LT(ctx, what, call) HG__TRY(lt_status((ctx), (call), (what)))
 
-static hg_status set_bias(hg_context *ctx, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
+static hg_status set_bias(hg_context *ctx, const struct hg__gemm_args *a,
+                          struct hg__gemm_plans *plan)
 {
-	return lt_status(ctx, cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias.data, sizeof a->bias.data), "bias");
+	return lt_status(ctx,
+	                 cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+	                                                &a->bias.data, sizeof a->bias.data),
+	                 "bias");
 }
 
-static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
+static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a,
+                          struct hg__gemm_plans *plan)
 {
 	const struct key &k = plan->key;
-	const cublasOperation_t first = k.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, second = k.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasOperation_t first = k.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+	                        second = k.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
 	HG__LT(ctx, "operation", cublasLtMatmulDescCreate(&plan->op, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
-	HG__LT(ctx, "transposition", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second));
+	HG__LT(ctx, "transposition",
+	       cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+	                                      sizeof first));
+	HG__LT(ctx, "transposition",
+	       cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+	                                      sizeof second));
 	if (k.bias) {
 		const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
 		const cudaDataType_t type = cuda_type(k.type_c);
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-		HG__LT(ctx, "bias", cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
+		HG__LT(ctx, "bias",
+		       cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+		                                      sizeof epilogue));
+		HG__LT(ctx, "bias",
+		       cublasLtMatmulDescSetAttribute(plan->op, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type,
+		                                      sizeof type));
 		HG__TRY(set_bias(ctx, a, plan));
 	}
 	HG__LT(ctx, "layout of B",
-	       cublasLtMatrixLayoutCreate(&plan->a, cuda_type(k.type), static_cast<uint64_t>(a->b.cols), static_cast<uint64_t>(a->b.rows), k.ldb));
+	       cublasLtMatrixLayoutCreate(&plan->a, cuda_type(k.type), static_cast<uint64_t>(a->b.cols),
+	                                  static_cast<uint64_t>(a->b.rows), k.ldb));
 	HG__LT(ctx, "layout of A",
-	       cublasLtMatrixLayoutCreate(&plan->b, cuda_type(k.type), static_cast<uint64_t>(a->a.cols), static_cast<uint64_t>(a->a.rows), k.lda));
-	HG__LT(ctx, "layout of C", cublasLtMatrixLayoutCreate(&plan->c, cuda_type(k.type_c), static_cast<uint64_t>(k.n), static_cast<uint64_t>(k.m), k.ldc));
+	       cublasLtMatrixLayoutCreate(&plan->b, cuda_type(k.type), static_cast<uint64_t>(a->a.cols),
+	                                  static_cast<uint64_t>(a->a.rows), k.lda));
+	HG__LT(ctx, "layout of C",
+	       cublasLtMatrixLayoutCreate(&plan->c, cuda_type(k.type_c), static_cast<uint64_t>(k.n),
+	                                  static_cast<uint64_t>(k.m), k.ldc));
 	return HG_OK;
 }
 
-static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t preference, const struct key &k)
+static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t preference,
+                                const struct key &k)
 {
 	const struct {
 		cublasLtMatmulPreferenceAttributes_t name;
@@ -162,9 +201,12 @@ static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t pref
 	    {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(k.align_c)},
 	};
 	for (const auto &s : settings)
-		HG__LT(ctx, "preference", cublasLtMatmulPreferenceSetAttribute(preference, s.name, &s.value, sizeof s.value));
+		HG__LT(ctx, "preference",
+		       cublasLtMatmulPreferenceSetAttribute(preference, s.name, &s.value, sizeof s.value));
 	HG__LT(ctx, "preference",
-	       cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &LT_WORKSPACE_BYTES, sizeof LT_WORKSPACE_BYTES));
+	       cublasLtMatmulPreferenceSetAttribute(preference,
+	                                            CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+	                                            &LT_WORKSPACE_BYTES, sizeof LT_WORKSPACE_BYTES));
 	return HG_OK;
 }
 
@@ -173,31 +215,42 @@ static int32_t setting(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfi
 {
 	int32_t value = 0;
 	size_t written = 0;
-	return cublasLtMatmulAlgoConfigGetAttribute(algo, name, &value, sizeof value, &written) == CUBLAS_STATUS_SUCCESS ? value : 0;
+	return cublasLtMatmulAlgoConfigGetAttribute(algo, name, &value, sizeof value, &written) ==
+	               CUBLAS_STATUS_SUCCESS
+	           ? value
+	           : 0;
 }
 
-/* A split of k needs a second kernel, about 3 us, that adds up the pieces. A multiprocessor that gets its share of the memory's rate (4.3 TB/s / 132 = 33 kB
- * a us) reads the 128 halves of one k of a 64 x 64 tile in 8 ns: from this k on, one block alone walks for 130 us, and half of its walk pays for the second
- * kernel many times. */
+/* A split of k needs a second kernel, about 3 us, that adds up the pieces. A multiprocessor that
+ * gets its share of the memory's rate (4.3 TB/s / 132 = 33 kB a us) reads the 128 halves of one k
+ * of a 64 x 64 tile in 8 ns: from this k on, one block alone walks for 130 us, and half of its walk
+ * pays for the second kernel many times. */
 constexpr int64_t LONG_K = 16384;
 /* Of k in a piece, at least: 8 us of walk against the 3 us. */
 constexpr int64_t LEAST_RUN = 1024;
 
-/* The heuristic's algorithm with k in as many pieces as fill the GPU once; left alone where it already keeps half of it busy, or where the library refuses. */
+/* The heuristic's algorithm with k in as many pieces as fill the GPU once; left alone where it
+ * already keeps half of it busy, or where the library refuses. */
 static void more_pieces(hg__cuda_state *state, struct hg__gemm_plans *plan)
 {
-	const int64_t most = plan->key.k / LEAST_RUN, now = setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+	const int64_t most = plan->key.k / LEAST_RUN,
+	              now = setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
 	if (plan->key.k < LONG_K || !(plan->waves > 0.0f && plan->waves < 0.5f))
 		return;
-	const int64_t wanted = static_cast<int64_t>(static_cast<float>(now > 1 ? now : 1) / plan->waves);
+	const int64_t wanted =
+	    static_cast<int64_t>(static_cast<float>(now > 1 ? now : 1) / plan->waves);
 	const int32_t pieces = static_cast<int32_t>(wanted < most ? wanted : most);
 	const uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 	cublasLtMatmulAlgo_t algo = plan->algo;
 	cublasLtMatmulHeuristicResult_t result = {};
-	const bool fits = cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &pieces, sizeof pieces) == CUBLAS_STATUS_SUCCESS &&
-	                  cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme) == CUBLAS_STATUS_SUCCESS &&
-	                  cublasLtMatmulAlgoCheck(state->lt, plan->op, plan->a, plan->b, plan->c, plan->c, &algo, &result) == CUBLAS_STATUS_SUCCESS &&
-	                  result.workspaceSize <= LT_WORKSPACE_BYTES && result.wavesCount > plan->waves;
+	const bool fits =
+	    cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &pieces,
+	                                         sizeof pieces) == CUBLAS_STATUS_SUCCESS &&
+	    cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+	                                         sizeof scheme) == CUBLAS_STATUS_SUCCESS &&
+	    cublasLtMatmulAlgoCheck(state->lt, plan->op, plan->a, plan->b, plan->c, plan->c, &algo,
+	                            &result) == CUBLAS_STATUS_SUCCESS &&
+	    result.workspaceSize <= LT_WORKSPACE_BYTES && result.wavesCount > plan->waves;
 	if (!fits)
 		return;
 	plan->algo = algo;
@@ -209,16 +262,19 @@ constexpr int PICKS = 16;
 
 static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_plans *plan)
 {
-	const int wanted = plan->key.pick > 0 ? PICKS : 1, place = plan->key.pick > 0 ? static_cast<int>(plan->key.pick) - 1 : 0;
+	const int wanted = plan->key.pick > 0 ? PICKS : 1,
+	          place = plan->key.pick > 0 ? static_cast<int>(plan->key.pick) - 1 : 0;
 	cublasLtMatmulPreference_t preference = nullptr;
 	HG__LT(ctx, "preference", cublasLtMatmulPreferenceCreate(&preference));
 	cublasLtMatmulHeuristicResult_t results[PICKS] = {};
 	int found = 0;
 	const hg_status status = set_preference(ctx, preference, plan->key);
-	if (status >= 0 &&
-	    cublasLtMatmulAlgoGetHeuristic(state->lt, plan->op, plan->a, plan->b, plan->c, plan->c, preference, wanted, results, &found) != CUBLAS_STATUS_SUCCESS)
+	if (status >= 0 && cublasLtMatmulAlgoGetHeuristic(state->lt, plan->op, plan->a, plan->b,
+	                                                  plan->c, plan->c, preference, wanted, results,
+	                                                  &found) != CUBLAS_STATUS_SUCCESS)
 		found = 0;
-	(void)cublasLtMatmulPreferenceDestroy(preference); /* an object in host memory: cannot fail usefully */
+	/* an object in host memory: cannot fail usefully */
+	(void)cublasLtMatmulPreferenceDestroy(preference);
 	plan->accepted = place < found;
 	if (!plan->accepted)
 		return status;
@@ -233,9 +289,13 @@ static void tell(hg_context *ctx, const struct hg__gemm_plans *plan)
 {
 	const long long m = plan->key.m, n = plan->key.n, k = plan->key.k;
 	if (plan->accepted)
-		hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: cuBLASLt's algorithm %d, tile %d, stages %d, k in %d pieces, %.2f waves", m, n, k,
-		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_ID)), static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_TILE_ID)),
-		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_STAGES_ID)), static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)),
+		hg__log(ctx, HG_LOG_DEBUG,
+		        "gemm: %lld x %lld x %lld: cuBLASLt's algorithm %d, tile %d, stages %d, k in %d "
+		        "pieces, %.2f waves",
+		        m, n, k, static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_ID)),
+		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_TILE_ID)),
+		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_STAGES_ID)),
+		        static_cast<int>(setting(&plan->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)),
 		        static_cast<double>(plan->waves));
 	else
 		hg__log(ctx, HG_LOG_DEBUG, "gemm: cuBLASLt declines %lld x %lld x %lld", m, n, k);
@@ -255,15 +315,20 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
 	}
 }
 
-/* cuBLASLt's workspace, where tall products leave their parts as well: calls of one stream follow one another. */
+/* cuBLASLt's workspace, where tall products leave their parts as well: calls of one stream follow
+ * one another. */
 static_assert(TALL_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of a tall product");
 static hg_status reserve(hg_context *ctx, hg__cuda_state *state)
 {
-	return state->lt_workspace ? HG_OK : hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of products", &state->lt_workspace);
+	return state->lt_workspace ? HG_OK
+	                           : hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of products",
+	                                              &state->lt_workspace);
 }
 
-/* The plan of a problem, from the context's list or new. A model has some dozens of problems, so a list is walked in less time than a launch takes. */
-static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct shape s, struct hg__gemm_plans **plan)
+/* The plan of a problem, from the context's list or new. A model has some dozens of problems, so a
+ * list is walked in less time than a launch takes. */
+static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a,
+                           struct shape s, struct hg__gemm_plans **plan)
 {
 	const struct key key = key_of(a, s);
 	for (*plan = state->plans; *plan; *plan = (*plan)->next)
@@ -271,7 +336,8 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 			return HG_OK;
 	HG__TRY(reserve(ctx, state));
 	void *memory = nullptr;
-	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
+	HG__TRY(
+	    hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
 	struct hg__gemm_plans *made = static_cast<struct hg__gemm_plans *>(memory);
 	made->key = key;
 	hg_status status = describe(ctx, a, made);
@@ -288,14 +354,18 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	return HG_OK;
 }
 
-/* CUBLAS_STATUS_NOT_SUPPORTED comes back as `accepted` = false: the heuristic may have promised too much. */
-static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a, struct hg__gemm_plans *plan)
+/* CUBLAS_STATUS_NOT_SUPPORTED comes back as `accepted` = false: the heuristic may have promised too
+ * much. */
+static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a,
+                        struct hg__gemm_plans *plan)
 {
 	const float factor = ldexpf(1.0f, a->shift), zero = 0.0f;
 	if (a->bias.data)
 		HG__TRY(set_bias(ctx, a, plan));
-	const cublasStatus_t status = cublasLtMatmul(state->lt, plan->op, &factor, a->b.data, plan->a, a->a.data, plan->b, &zero, a->c.data, plan->c, a->c.data,
-	                                             plan->c, &plan->algo, state->lt_workspace, LT_WORKSPACE_BYTES, stream_of(ctx));
+	const cublasStatus_t status =
+	    cublasLtMatmul(state->lt, plan->op, &factor, a->b.data, plan->a, a->a.data, plan->b, &zero,
+	                   a->c.data, plan->c, a->c.data, plan->c, &plan->algo, state->lt_workspace,
+	                   LT_WORKSPACE_BYTES, stream_of(ctx));
 	plan->accepted = status != CUBLAS_STATUS_NOT_SUPPORTED;
 	return plan->accepted ? lt_status(ctx, status, "product") : HG_OK;
 }
@@ -303,18 +373,26 @@ static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg_
 static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
-	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype || (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
-		return hg__fail(ctx, HG_ERR_INTERNAL, "gemm: op(A) [%lld, %lld] type %d, op(B) [%lld, %lld] type %d, C [%lld, %lld] type %d",
-		                static_cast<long long>(s.m), static_cast<long long>(s.k), static_cast<int>(a->a.dtype), static_cast<long long>(k),
-		                static_cast<long long>(s.n), static_cast<int>(a->b.dtype), static_cast<long long>(a->c.rows), static_cast<long long>(a->c.cols),
-		                static_cast<int>(a->c.dtype));
-	if (a->sums.data && (a->trans_b || a->bias.data || a->sums.dtype != HG_F32 || a->sums.cols != s.n))
-		return hg__fail(ctx, HG_ERR_INTERNAL, "gemm: column sums of a transposed B, beside a bias, or not f32 [1, %lld]", static_cast<long long>(s.n));
+	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype ||
+	    (a->c.dtype != HG_F32 && a->c.dtype != a->a.dtype))
+		return hg__fail(
+		    ctx, HG_ERR_INTERNAL,
+		    "gemm: op(A) [%lld, %lld] type %d, op(B) [%lld, %lld] type %d, C [%lld, %lld] type %d",
+		    static_cast<long long>(s.m), static_cast<long long>(s.k), static_cast<int>(a->a.dtype),
+		    static_cast<long long>(k), static_cast<long long>(s.n), static_cast<int>(a->b.dtype),
+		    static_cast<long long>(a->c.rows), static_cast<long long>(a->c.cols),
+		    static_cast<int>(a->c.dtype));
+	if (a->sums.data &&
+	    (a->trans_b || a->bias.data || a->sums.dtype != HG_F32 || a->sums.cols != s.n))
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "gemm: column sums of a transposed B, beside a bias, or not f32 [1, %lld]",
+		                static_cast<long long>(s.n));
 	return HG_OK;
 }
 
-/* Whole vectors of columns: where C is state its padding is nobody's, so the product may run over it, and rows of 47 halves (ld 48) are then read and written 16 bytes
- * at a time instead of 2. Only where ld says that what lies behind the last column is padding. */
+/* Whole vectors of columns: where C is state its padding is nobody's, so the product may run over
+ * it, and rows of 47 halves (ld 48) are then read and written 16 bytes at a time instead of 2. Only
+ * where ld says that what lies behind the last column is padding. */
 static bool is_padded(const struct hg__mat &m, int64_t whole)
 {
 	return !m.data || (m.ld == hg__leading(m.cols) && m.ld >= whole);
@@ -323,7 +401,8 @@ static struct hg__gemm_args in_whole_vectors(const struct hg__gemm_args *a, stru
 {
 	struct hg__gemm_args padded = *a;
 	const int64_t whole = (s->n + 7) / 8 * 8;
-	if (a->trans_b || a->c.dtype != HG_F16 || !is_padded(a->b, whole) || !is_padded(a->c, whole) || !is_padded(a->bias, whole))
+	if (a->trans_b || a->c.dtype != HG_F16 || !is_padded(a->b, whole) || !is_padded(a->c, whole) ||
+	    !is_padded(a->bias, whole))
 		return padded;
 	padded.b.cols = padded.c.cols = s->n = whole;
 	if (a->bias.data)
@@ -345,7 +424,10 @@ static hg_status product(hg_context *ctx, const struct hg__gemm_args *given, str
 	if (plan->accepted)
 		HG__TRY(run_lt(ctx, state, a, plan));
 	if (!plan->accepted && a->pick > 0)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "gemm: algorithm %d was asked for, cuBLASLt does not propose that many, or does not run it", a->pick);
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "gemm: algorithm %d was asked for, cuBLASLt does not propose that many, or "
+		                "does not run it",
+		                a->pick);
 	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
 }
 
@@ -353,7 +435,8 @@ static hg_status tall(hg_context *ctx, const struct hg__gemm_args *a, struct sha
 {
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
 	HG__TRY(reserve(ctx, state));
-	hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: tall", static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k));
+	hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: tall", static_cast<long long>(s.m),
+	        static_cast<long long>(s.n), static_cast<long long>(s.k));
 	return hg__cuda_gemm_tall(ctx, a, state->lt_workspace);
 }
 

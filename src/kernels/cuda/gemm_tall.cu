@@ -1,17 +1,22 @@
-/* Products of halves with one long side n and short ones k, d of at most 128, on tensor cores: every matrix is read or written once, at the speed of a copy.
+/* Products of halves with one long side n and short ones k, d of at most 128, on tensor cores:
+ * every matrix is read or written once, at the speed of a copy.
  *
  *     rows       C [n, d] = 2^shift A [n, k] op(B) + bias     Y = X W,  dX = dY W^T
- *     columns    C [k, d] = 2^shift A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,  db
+ *     columns    C [k, d] = 2^shift A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,
+ *                db
  *
- * cuBLASLt wants whole vectors of columns, also along k: at 47 columns it loads 2 bytes at a time. Here a lane loads packs of 8 columns whatever k and d are, and
- * what lies behind the last column does not count.
+ * cuBLASLt wants whole vectors of columns, also along k: at 47 columns it loads 2 bytes at a time.
+ * Here a lane loads packs of 8 columns whatever k and d are, and what lies behind the last column
+ * does not count.
  *
  * mma.m16n8k16 multiplies A [16, 16] B [16, 8] in a warp. Lane 4 g + t, g < 8, t < 4, has of
  *
- *     A  rows g, g + 8,  columns 2t, 2t + 1, 2t + 8, 2t + 9      B  the same rows 2t, ... of column g      C  rows g, g + 8,  columns 2t, 2t + 1
+ *     A  rows g, g + 8,  columns 2t, 2t + 1, 2t + 8, 2t + 9      B  the same rows 2t, ... of column
+ *        g      C  rows g, g + 8,  columns 2t, 2t + 1
  *
- * Which number of the sum is called 2t + 1, and which column of B is called g, is free as long as both operands agree: here they are called so that the numbers
- * a lane needs, and those it ends with, are neighbours in memory. f32 sums; a fixed order for each element. */
+ * Which number of the sum is called 2t + 1, and which column of B is called g, is free as long as
+ * both operands agree: here they are called so that the numbers a lane needs, and those it ends
+ * with, are neighbours in memory. f32 sums; a fixed order for each element. */
 
 #include "kernels/cuda/gemm_tall.cuh"
 
@@ -27,8 +32,10 @@ __device__ uint4 load_pack(const __half *p)
 
 /* ---- rows ----
  *
- * A warp takes 16 rows of A at a time. 32 numbers of a row are a chunk: lane t has 8t .. 8t + 7 of rows g and g + 8, the operand A of two products. 32 columns of C are a
- * block, four products j side by side: lane t ends with columns 8t + 2j, 8t + 2j + 1, one pack. op(B) lies in shared memory as the lanes ask for it. */
+ * A warp takes 16 rows of A at a time. 32 numbers of a row are a chunk: lane t has 8t .. 8t + 7 of
+ * rows g and g + 8, the operand A of two products. 32 columns of C are a block, four products j
+ * side by side: lane t ends with columns 8t + 2j, 8t + 2j + 1, one pack. op(B) lies in shared
+ * memory as the lanes ask for it. */
 
 constexpr int CHUNK = 32;
 constexpr int MOST = TALL_SIDE / CHUNK; /* chunks, and blocks */
@@ -42,14 +49,18 @@ struct tall_rows {
 	float factor;
 };
 
-/* What lane (g, t) wants of op(B) for chunk c, block b, product j: 8 numbers of column 32 b + 8 (g / 2) + 2 j + g % 2. Zeros beyond k and d. */
+/* What lane (g, t) wants of op(B) for chunk c, block b, product j: 8 numbers of column 32 b + 8
+ * (g / 2) + 2 j + g % 2. Zeros beyond k and d. */
 __device__ uint4 operand(const struct tall_rows &m, int c, int b, int j, int lane)
 {
-	const int g = lane / 4, t = lane % 4, k = CHUNK * c + 8 * t, col = CHUNK * b + 8 * (g / 2) + 2 * j + g % 2;
+	const int g = lane / 4, t = lane % 4, k = CHUNK * c + 8 * t,
+	          col = CHUNK * b + 8 * (g / 2) + 2 * j + g % 2;
 	__half v[8];
 #pragma unroll
 	for (int e = 0; e < 8; e++)
-		v[e] = k + e < m.k && col < m.d ? m.b[m.trans_b ? col * m.ldb + k + e : (k + e) * m.ldb + col] : __half(0.0f);
+		v[e] = k + e < m.k && col < m.d
+		           ? m.b[m.trans_b ? col * m.ldb + k + e : (k + e) * m.ldb + col]
+		           : __half(0.0f);
 	uint4 bits;
 	memcpy(&bits, v, sizeof bits);
 	return bits;
@@ -62,7 +73,8 @@ template <int CHUNKS> struct row_pair {
 	__device__ void read(const struct tall_rows &m, int64_t step, int g, int t)
 	{
 		const int64_t first = 16 * step + g, last = m.n - 1;
-		const __half *p = m.a + (first < last ? first : last) * m.lda + 8 * t, *q = m.a + (first + 8 < last ? first + 8 : last) * m.lda + 8 * t;
+		const __half *p = m.a + (first < last ? first : last) * m.lda + 8 * t,
+		             *q = m.a + (first + 8 < last ? first + 8 : last) * m.lda + 8 * t;
 #pragma unroll
 		for (int c = 0; c < CHUNKS; c++) {
 			const bool exists = c + 1 < CHUNKS || CHUNK * c + 8 * t < m.k;
@@ -89,7 +101,8 @@ __device__ uint4 keep_first(int count)
 	return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* Blocks of rows_kernel<1 + i> that a multiprocessor holds, by their registers. All are there at once, so that op(B) is laid out once in each. */
+/* Blocks of rows_kernel<1 + i> that a multiprocessor holds, by their registers. All are there at
+ * once, so that op(B) is laid out once in each. */
 constexpr int RESIDENT[MOST] = {4, 3, 2, 2};
 
 template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const struct tall_rows m)
@@ -97,7 +110,8 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 	after_previous();
 	__shared__ uint4 b_of[CHUNKS * MOST * 4 * 32]; /* [chunk][block][j][lane] */
 	__shared__ float bias[TALL_SIDE];
-	const int blocks = (m.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
+	const int blocks = (m.d + CHUNK - 1) / CHUNK, lane = static_cast<int>(threadIdx.x % 32),
+	          g = lane / 4, t = lane % 4;
 	for (int i = static_cast<int>(threadIdx.x); i < CHUNKS * blocks * 4 * 32; i += BLOCK)
 		b_of[i] = operand(m, i / (128 * blocks), i / 128 % blocks, i / 32 % 4, i % 32);
 	for (int i = static_cast<int>(threadIdx.x); i < TALL_SIDE; i += BLOCK)
@@ -121,8 +135,10 @@ template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const
 #pragma unroll
 				for (int j = 0; j < 4; j++) {
 					const uint4 of = b_of[((c * blocks + b) * 4 + j) * 32 + lane];
-					multiply(sum[j], make_uint4(a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y), of.x, of.y);
-					multiply(sum[j], make_uint4(a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w), of.z, of.w);
+					multiply(sum[j], make_uint4(a.low[c].x, a.high[c].x, a.low[c].y, a.high[c].y),
+					         of.x, of.y);
+					multiply(sum[j], make_uint4(a.low[c].z, a.high[c].z, a.low[c].w, a.high[c].w),
+					         of.z, of.w);
 				}
 			const int col = CHUNK * b + 8 * t;
 			const int64_t row = 16 * step + g;
@@ -143,7 +159,8 @@ typedef void (*rows_fn)(struct tall_rows);
 
 hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 {
-	static const rows_fn kernels[MOST] = {rows_kernel<1>, rows_kernel<2>, rows_kernel<3>, rows_kernel<4>};
+	static const rows_fn kernels[MOST] = {rows_kernel<1>, rows_kernel<2>, rows_kernel<3>,
+	                                      rows_kernel<4>};
 	const struct tall_rows m = {static_cast<const __half *>(a->a.data),
 	                            static_cast<const __half *>(a->b.data),
 	                            static_cast<const __half *>(a->bias.data),
@@ -159,16 +176,21 @@ hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 	const int chunks = (m.k + CHUNK - 1) / CHUNK;
 	int processors = 0;
 	HG__CUDA(ctx, "gemm: multiprocessors",
-	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, static_cast<const hg__cuda_state *>(ctx->state)->device));
-	const int64_t wanted = (m.n + 16 * (BLOCK / 32) - 1) / (16 * (BLOCK / 32)), most = static_cast<int64_t>(processors) * RESIDENT[chunks - 1];
-	return launch(ctx, "gemm: tall", kernels[chunks - 1], static_cast<unsigned>(wanted < most ? wanted : most), BLOCK, m);
+	         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+	                                static_cast<const hg__cuda_state *>(ctx->state)->device));
+	const int64_t wanted = (m.n + 16 * (BLOCK / 32) - 1) / (16 * (BLOCK / 32)),
+	              most = static_cast<int64_t>(processors) * RESIDENT[chunks - 1];
+	return launch(ctx, "gemm: tall", kernels[chunks - 1],
+	              static_cast<unsigned>(wanted < most ? wanted : most), BLOCK, m);
 }
 
 /* ---- columns ----
  *
- * A warp adds up a tile [64, 64] of C over steps of 16 rows. Lane (g, t) loads columns 8g .. 8g + 7 of A and of B in rows t, 4 + t, 8 + t, 12 + t: the rows that it
- * calls 2t, 2t + 1, 2t + 8, 2t + 9. Pairs of rows in one word, which is how the product wants them, are made of words of two rows. Word w of A's packs serves product w
- * down C (column 8g + 2w as row g, 8g + 2w + 1 as row g + 8), half j of B's packs product j across (column 8g + j as column g). */
+ * A warp adds up a tile [64, 64] of C over steps of 16 rows. Lane (g, t) loads columns 8g .. 8g + 7
+ * of A and of B in rows t, 4 + t, 8 + t, 12 + t: the rows that it calls 2t, 2t + 1, 2t + 8, 2t + 9.
+ * Pairs of rows in one word, which is how the product wants them, are made of words of two rows.
+ * Word w of A's packs serves product w down C (column 8g + 2w as row g, 8g + 2w + 1 as row g + 8),
+ * half j of B's packs product j across (column 8g + j as column g). */
 
 constexpr int COLUMN_WARPS = 4;
 static_assert(TALL_SIDE == 128, "at most as many tiles as warps");
@@ -221,7 +243,8 @@ template <bool SUMS> struct tile_sums {
 	{
 #pragma unroll
 		for (int i = 0; i < 4; i++) {
-			const uint4 left = make_uint4(a.pair(0, i, false), a.pair(0, i, true), a.pair(2, i, false), a.pair(2, i, true));
+			const uint4 left = make_uint4(a.pair(0, i, false), a.pair(0, i, true),
+			                              a.pair(2, i, false), a.pair(2, i, true));
 #pragma unroll
 			for (int j = 0; j < 8; j++)
 				multiply(c[i][j], left, b.pair(0, j / 2, j % 2), b.pair(2, j / 2, j % 2));
@@ -238,7 +261,8 @@ template <bool SUMS> struct tile_sums {
 			column[i] += __shfl_xor_sync(0xffffffffu, column[i], 2);
 		}
 	}
-	/* to = these, or to += these: element c[i][j][q] of a lane is number (8 i + j) 4 + q, its place 32 times that and the lane; then 64 column sums. */
+	/* to = these, or to += these: element c[i][j][q] of a lane is number (8 i + j) 4 + q, its place
+	 * 32 times that and the lane; then 64 column sums. */
 	template <bool FIRST> __device__ void put(float *to, int lane) const
 	{
 #pragma unroll
@@ -247,16 +271,20 @@ template <bool SUMS> struct tile_sums {
 #pragma unroll
 		for (int i = 0; SUMS && i < 8; i++)
 			if (lane % 4 == 0)
-				to[64 * 64 + 2 * lane + i] = (FIRST ? 0.0f : to[64 * 64 + 2 * lane + i]) + column[i];
+				to[64 * 64 + 2 * lane + i] =
+				    (FIRST ? 0.0f : to[64 * 64 + 2 * lane + i]) + column[i];
 	}
 };
 
-/* Warps share the tiles; those of one tile take turns with the steps, and add up in shared memory, in order. */
-template <bool SUMS> __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const struct tall_columns m)
+/* Warps share the tiles; those of one tile take turns with the steps, and add up in shared memory,
+ * in order. */
+template <bool SUMS>
+__global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const struct tall_columns m)
 {
 	after_previous();
 	__shared__ float together[2][TALL_TILE]; /* with four tiles each warp has one to itself */
-	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32), g = lane / 4, t = lane % 4;
+	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32),
+	          g = lane / 4, t = lane % 4;
 	const int tile = warp % m.tiles, turn = warp / m.tiles, turns = COLUMN_WARPS / m.tiles;
 	const int col_a = 64 * (tile / m.across) + 8 * g, col_b = 64 * (tile % m.across) + 8 * g;
 	const bool has_a = col_a < m.k, has_b = col_b < m.d;
@@ -291,13 +319,17 @@ template <bool SUMS> __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) col
 		part[i] = together[tile][i];
 }
 
-/* The parts in order: a block has 32 numbers of a tile, and as many threads for each as it has warps. */
-template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const struct tall_columns m, int64_t parts, struct hg__mat c, struct hg__mat sums)
+/* The parts in order: a block has 32 numbers of a tile, and as many threads for each as it has
+ * warps. */
+template <bool SUMS>
+__global__ void __launch_bounds__(BLOCK)
+    fold_kernel(const struct tall_columns m, int64_t parts, struct hg__mat c, struct hg__mat sums)
 {
 	after_previous();
 	__shared__ float some[BLOCK / 32][32];
 	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-	const int blocks = (SUMS ? TALL_TILE : 64 * 64) / 32, tile = static_cast<int>(blockIdx.x) / blocks,
+	const int blocks = (SUMS ? TALL_TILE : 64 * 64) / 32,
+	          tile = static_cast<int>(blockIdx.x) / blocks,
 	          place = static_cast<int>(blockIdx.x) % blocks * 32 + lane;
 	float sum = 0.0f;
 #pragma unroll 8
@@ -316,7 +348,8 @@ template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const 
 			static_cast<float *>(sums.data)[col] = sum;
 		return;
 	}
-	const int number = place / 32, i = number / 32, j = number / 4 % 8, q = number % 4, g = lane / 4, t = lane % 4;
+	const int number = place / 32, i = number / 32, j = number / 4 % 8, q = number % 4,
+	          g = lane / 4, t = lane % 4;
 	const int row = down + 8 * g + 2 * i + q / 2, col = across + 8 * (2 * t + q % 2) + j;
 	if (row >= m.k || col >= m.d)
 		return;
@@ -327,7 +360,8 @@ template <bool SUMS> __global__ void __launch_bounds__(BLOCK) fold_kernel(const 
 		static_cast<float *>(c.data)[row * c.ld + col] = sum;
 }
 
-template <bool SUMS> hg_status run_columns(hg_context *ctx, const struct hg__gemm_args *a, void *scratch)
+template <bool SUMS>
+hg_status run_columns(hg_context *ctx, const struct hg__gemm_args *a, void *scratch)
 {
 	struct tall_columns m = {static_cast<const __half *>(a->a.data),
 	                         static_cast<const __half *>(a->b.data),
@@ -341,10 +375,13 @@ template <bool SUMS> hg_status run_columns(hg_context *ctx, const struct hg__gem
 	                         0,
 	                         ldexpf(1.0f, a->shift)};
 	m.tiles = m.across * ((m.k + 63) / 64);
-	const int64_t each = 16 * (COLUMN_WARPS / m.tiles), wanted = (m.n + each - 1) / each, parts = wanted < TALL_PARTS ? wanted : TALL_PARTS;
-	HG__TRY(launch(ctx, "gemm: tall, columns", columns_kernel<SUMS>, static_cast<unsigned>(parts), 32 * COLUMN_WARPS, m));
+	const int64_t each = 16 * (COLUMN_WARPS / m.tiles), wanted = (m.n + each - 1) / each,
+	              parts = wanted < TALL_PARTS ? wanted : TALL_PARTS;
+	HG__TRY(launch(ctx, "gemm: tall, columns", columns_kernel<SUMS>, static_cast<unsigned>(parts),
+	               32 * COLUMN_WARPS, m));
 	const int64_t blocks = m.tiles * (SUMS ? TALL_TILE : 64 * 64) / 32;
-	return launch(ctx, "gemm: tall, fold", fold_kernel<SUMS>, static_cast<unsigned>(blocks), BLOCK, m, parts, a->c, a->sums);
+	return launch(ctx, "gemm: tall, fold", fold_kernel<SUMS>, static_cast<unsigned>(blocks), BLOCK,
+	              m, parts, a->c, a->sums);
 }
 
 /* Can rows be read in packs of 8 halves? */
@@ -355,9 +392,11 @@ bool in_packs(const struct hg__mat &m)
 
 } // namespace
 
-/* Does it gain? cuBLASLt needs widths of whole packs. H200, n = 2,449,029, against the best of eight of its algorithms, ms: [n, 47] [47, 64] 0.147 and 0.361,
- * [n, 100] [100, 64] 0.211 and 0.382, [64, n] [n, 47] 0.155 and 0.257; but [n, 64] [64, 64] 0.159 and 0.156, [n, 64] [64, 47] 0.148 and 0.134, [64, n] [n, 64] 0.169 and
- * 0.147, [100, n] [n, 64] 0.284 and 0.202. Column sums beside the product save a reading of B, which takes 0.08. */
+/* Does it gain? cuBLASLt needs widths of whole packs. H200, n = 2,449,029, against the best of
+ * eight of its algorithms, ms: [n, 47] [47, 64] 0.147 and 0.361, [n, 100] [100, 64] 0.211 and
+ * 0.382, [64, n] [n, 47] 0.155 and 0.257; but [n, 64] [64, 64] 0.159 and 0.156, [n, 64] [64, 47]
+ * 0.148 and 0.134, [64, n] [n, 64] 0.169 and 0.147, [100, n] [n, 64] 0.284 and 0.202. Column sums
+ * beside the product save a reading of B, which takes 0.08. */
 static bool gains(const struct hg__gemm_args *a)
 {
 	return a->trans_a ? a->b.cols % 8 != 0 || a->sums.data != nullptr : a->a.cols % 8 != 0;
@@ -365,12 +404,15 @@ static bool gains(const struct hg__gemm_args *a)
 
 bool hg__cuda_gemm_is_tall(const struct hg__gemm_args *a)
 {
-	const bool short_sides = a->a.cols > 0 && a->a.cols <= TALL_SIDE && a->b.cols > 0 && a->b.cols <= TALL_SIDE;
-	if (a->pick > 0 || a->a.rows < TALL_ROWS || !gains(a) || !short_sides || !in_packs(a->a) || a->b.dtype != HG_F16)
+	const bool short_sides =
+	    a->a.cols > 0 && a->a.cols <= TALL_SIDE && a->b.cols > 0 && a->b.cols <= TALL_SIDE;
+	if (a->pick > 0 || a->a.rows < TALL_ROWS || !gains(a) || !short_sides || !in_packs(a->a) ||
+	    a->b.dtype != HG_F16)
 		return false;
 	if (a->trans_a)
 		return !a->trans_b && !a->bias.data && in_packs(a->b);
-	return a->b.rows <= TALL_SIDE && in_packs(a->c) && a->c.ld == hg__leading(a->c.cols) && (!a->bias.data || a->bias.dtype == HG_F16);
+	return a->b.rows <= TALL_SIDE && in_packs(a->c) && a->c.ld == hg__leading(a->c.cols) &&
+	       (!a->bias.data || a->bias.dtype == HG_F16);
 }
 
 hg_status hg__cuda_gemm_tall(hg_context *ctx, const struct hg__gemm_args *a, void *scratch)

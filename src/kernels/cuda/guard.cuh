@@ -1,7 +1,8 @@
 #ifndef HG_KERNELS_CUDA_GUARD_CUH
 #define HG_KERNELS_CUDA_GUARD_CUH
 
-/* Numbers on their way into halves (kernels/trip.h): W neighbouring columns of a row, of which those beyond the last one are padding and may be anything. */
+/* Numbers on their way into halves (kernels/trip.h): W neighbouring columns of a row, of which
+ * those beyond the last one are padding and may be anything. */
 
 #include "kernels/cuda/launch.cuh"
 
@@ -22,7 +23,8 @@ struct guard {
 		}
 		if (most < __float_as_uint(HG__TRIP_LEAST))
 			return;
-		/* Where one number does not fit there may be millions: who changes nothing only looks. The largest wins, in whatever order. */
+		/* Where one number does not fit there may be millions: who changes nothing only looks. The
+		 * largest wins, in whatever order. */
 		const unsigned long long mine = hg__trip_word(line, __uint_as_float(most));
 		if (__ldcg(word) < mine)
 			atomicMax(word, mine);

@@ -1,10 +1,14 @@
-/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: half of additive attention, or with a second vector B both halves.
+/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: half of additive
+ * attention, or with a second vector B both halves.
  *
- *     dX[i, k*d + c] = sum over vectors v of dS[i, v*h + k] * v[0, k*d + c]        dv[0, k*d + c] = sum over i of dS[i, v*h + k] * X[i, k*d + c]  (f32)
+ *     dX[i, k*d + c] = sum over vectors v of dS[i, v*h + k] * v[0, k*d + c]        dv[0, k*d + c] =
+ *         sum over i of dS[i, v*h + k] * X[i, k*d + c]  (f32)
  *
- * X is read once for both vectors, forward and back, and back its gradient is made on the way: one kernel each.
+ * X is read once for both vectors, forward and back, and back its gradient is made on the way: one
+ * kernel each.
  *
- * A pack of 8 columns never spans two heads: packs are used where 8 divides d, or where there is one head, whose last pack may have padding. */
+ * A pack of 8 columns never spans two heads: packs are used where 8 divides d, or where there is
+ * one head, whose last pack may have padding. */
 
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"
@@ -12,13 +16,17 @@
 namespace
 {
 
-/* a / b of numbers that are not negative: half as many bits where both have no more are divided in a fifth of the time. */
+/* a / b of numbers that are not negative: half as many bits where both have no more are divided in
+ * a fifth of the time. */
 static __device__ inline int64_t quotient(int64_t a, int64_t b)
 {
-	return (a | b) <= UINT32_MAX ? static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)) : a / b;
+	return (a | b) <= UINT32_MAX
+	           ? static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b))
+	           : a / b;
 }
 
-/* The head of a column; without a division where there is one head, whose padding belongs to it too. */
+/* The head of a column; without a division where there is one head, whose padding belongs to it
+ * too. */
 static __device__ inline int64_t head_of(int64_t col, int64_t d, int heads)
 {
 	return heads == 1 ? 0 : quotient(col, d);
@@ -40,7 +48,8 @@ template <typename T, int V> struct head_dot {
 	{
 		const int64_t i = heads == 1 ? item : quotient(item, heads), k = item - i * heads;
 		float sum[V] = {}, v[W], w[V][W];
-		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d; c += static_cast<int64_t>(blockDim.x) * W) {
+		for (int64_t c = static_cast<int64_t>(threadIdx.x) * W; live && c < d;
+		     c += static_cast<int64_t>(blockDim.x) * W) {
 			load<W>(x + i * ld + k * d + c, v);
 #pragma unroll
 			for (int n = 0; n < V; n++)
@@ -123,7 +132,9 @@ template <typename T, int V> struct head_dot_back {
 		if (add)
 			held<W>::read(dx + row * ld_dx + col, h.dx);
 	}
-	template <int W> __device__ void use(int64_t row, int64_t col, const struct columns_of<W> &c, const held<W> &h, float (&acc)[V][W]) const
+	template <int W>
+	__device__ void use(int64_t row, int64_t col, const struct columns_of<W> &c, const held<W> &h,
+	                    float (&acc)[V][W]) const
 	{
 		if (sums)
 #pragma unroll
@@ -134,7 +145,9 @@ template <typename T, int V> struct head_dot_back {
 		if (dx)
 			put<W>(row, col, c, h);
 	}
-	template <int W> __device__ void put(int64_t row, int64_t col, const struct columns_of<W> &c, const held<W> &h) const
+	template <int W>
+	__device__ void put(int64_t row, int64_t col, const struct columns_of<W> &c,
+	                    const held<W> &h) const
 	{
 		float v[W] = {};
 		if (add)
@@ -174,7 +187,9 @@ namespace
 /* One vector or two? 0: neither, the operands do not fit. */
 int vectors_of(const struct hg__mat &s, const struct hg__mat &b, int heads)
 {
-	const int count = heads > 0 && s.cols == heads ? 1 : heads > 0 && s.cols == 2 * static_cast<int64_t>(heads) ? 2 : 0;
+	const int count = heads > 0 && s.cols == heads                             ? 1
+	                  : heads > 0 && s.cols == 2 * static_cast<int64_t>(heads) ? 2
+	                                                                           : 0;
 	return count == 2 && !is_float(b) ? 0 : count;
 }
 
@@ -193,15 +208,18 @@ template <typename T, int V> hg_status run(hg_context *ctx, const struct hg__hea
 	if constexpr (V == 2)
 		f.a[1] = floats_of(a->b);
 	/* d = 0: the empty sum is 0 and must be written. */
-	return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1, packs_fit(a->x, d, a->heads), f);
+	return each_row(ctx, "head_dot", a->x.rows * a->heads, d > 0 ? d : 1,
+	                packs_fit(a->x, d, a->heads), f);
 }
 
-template <typename T, int V> hg_status run_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
+template <typename T, int V>
+hg_status run_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
 {
 	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
 	const int64_t d = shape.cols / a->heads;
 	struct head_dot_back<T, V> f = {
-		data_of<const T>(a->x), a->x.ld, a->dx.ld, d, {floats_of(a->a)}, floats_of(a->ds), data_of<T>(a->dx), {data_of<float>(a->da)}, a->heads,
+		data_of<const T>(a->x), a->x.ld, a->dx.ld, d, {floats_of(a->a)},
+		    floats_of(a->ds), data_of<T>(a->dx), {data_of<float>(a->da)}, a->heads,
 		    false, a->add != 0
 	};
 	if constexpr (V == 2) {
@@ -220,12 +238,16 @@ template <typename T, int V> hg_status run_back(hg_context *ctx, const struct hg
 extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
 {
 	const int vectors = vectors_of(a->s, a->b, a->heads);
-	if (vectors == 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols || (vectors == 2 && a->b.cols != a->x.cols) || !is_float(a->a))
+	if (vectors == 0 || a->x.cols % a->heads != 0 || a->a.cols != a->x.cols ||
+	    (vectors == 2 && a->b.cols != a->x.cols) || !is_float(a->a))
 		return misfit(ctx, "head_dot", a->x, a->a);
 	if (a->s.rows != a->x.rows || !is_float(a->s))
 		return misfit(ctx, "head_dot", a->x, a->s);
-	return with_float(ctx, "head_dot", a->x.dtype,
-	                  [&](auto zero) { return with_vectors(vectors, [&](auto count) { return run<decltype(zero), decltype(count)::value>(ctx, a); }); });
+	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
+		return with_vectors(vectors, [&](auto count) {
+			return run<decltype(zero), decltype(count)::value>(ctx, a);
+		});
+	});
 }
 
 /* Of x and the vectors, only those that the wanted gradients need have to be present. */
@@ -235,8 +257,12 @@ extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__he
 	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
 	if (vectors == 0 || shape.cols % a->heads != 0 || !is_float(a->ds))
 		return misfit(ctx, "head_dot_back", a->x, a->ds);
-	if (a->dx.data && (a->da.data || a->db.data) && (a->x.dtype != a->dx.dtype || a->x.cols != a->dx.cols))
+	if (a->dx.data && (a->da.data || a->db.data) &&
+	    (a->x.dtype != a->dx.dtype || a->x.cols != a->dx.cols))
 		return misfit(ctx, "head_dot_back", a->x, a->dx);
-	return with_float(ctx, "head_dot_back", shape.dtype,
-	                  [&](auto zero) { return with_vectors(vectors, [&](auto count) { return run_back<decltype(zero), decltype(count)::value>(ctx, a); }); });
+	return with_float(ctx, "head_dot_back", shape.dtype, [&](auto zero) {
+		return with_vectors(vectors, [&](auto count) {
+			return run_back<decltype(zero), decltype(count)::value>(ctx, a);
+		});
+	});
 }

@@ -1,4 +1,5 @@
-/* Y[i, c] = 1/h * sum over heads k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. The heads are added in order. */
+/* Y[i, c] = 1/h * sum over heads k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. The
+ * heads are added in order. */
 
 #include "kernels/cuda/map.cuh"
 
@@ -46,7 +47,8 @@ struct head_mean_back {
 /* `many` has the heads side by side, `one` their mean. */
 bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
 {
-	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 && many.cols == one.cols * heads;
+	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 &&
+	       many.cols == one.cols * heads;
 }
 
 } // namespace
@@ -56,7 +58,8 @@ extern "C" hg_status hg__cuda_head_mean(hg_context *ctx, const struct hg__head_m
 	const int64_t d = a->y.cols;
 	if (!fits(a->x, a->y, a->heads))
 		return misfit(ctx, "head_mean", a->x, a->y);
-	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0, head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
+	return walk(ctx, "head_mean", a->y.rows, d, d % 8 == 0,
+	            head_mean{floats_of(a->x), floats_of(a->y), d, a->heads});
 }
 
 /* x is dX [n, h*d], the result; y is dY [n, d]. */
@@ -65,5 +68,6 @@ extern "C" hg_status hg__cuda_head_mean_back(hg_context *ctx, const struct hg__h
 	const int64_t d = a->y.cols;
 	if (!fits(a->x, a->y, a->heads))
 		return misfit(ctx, "head_mean_back", a->x, a->y);
-	return walk(ctx, "head_mean_back", a->y.rows, d, d % 8 == 0, head_mean_back{floats_of(a->y), floats_of(a->x), d, a->heads});
+	return walk(ctx, "head_mean_back", a->y.rows, d, d % 8 == 0,
+	            head_mean_back{floats_of(a->y), floats_of(a->x), d, a->heads});
 }

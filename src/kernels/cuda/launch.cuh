@@ -1,8 +1,9 @@
 #ifndef HG_KERNELS_CUDA_LAUNCH_CUH
 #define HG_KERNELS_CUDA_LAUNCH_CUH
 
-/* The vocabulary of the CUDA kernels: errors as sentences, grids, element access, reductions. Everything is queued on the context's stream and may be
- * captured in a CUDA graph: no allocation, no host synchronisation. */
+/* The vocabulary of the CUDA kernels: errors as sentences, grids, element access, reductions.
+ * Everything is queued on the context's stream and may be captured in a CUDA graph: no allocation,
+ * no host synchronisation. */
 
 #include <cstdint>
 #include <cstring>
@@ -13,9 +14,11 @@
 #include "kernels/cuda/state.cuh"
 #include "kernels/kernels.h"
 
-/* The launchers, one a line of kernels.def; declared here with C linkage, so a definition needs no more than its name. */
+/* The launchers, one a line of kernels.def; declared here with C linkage, so a definition needs no
+ * more than its name. */
 HG_EXTERN_C_BEGIN
-#define HG_KERNEL(name, args) HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
+#define HG_KERNEL(name, args) \
+	HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
 #include "kernels/kernels.def"
 #undef HG_KERNEL
 extern const struct hg__kernels hg__kernels_cuda;
@@ -23,27 +26,33 @@ HG_EXTERN_C_END
 
 /* ---- host side ---- */
 
-/* The context's stream. The current device belongs to the thread, not to the context: it is set here, since every launch passes by. */
+/* The context's stream. The current device belongs to the thread, not to the context: it is set
+ * here, since every launch passes by. */
 static inline cudaStream_t stream_of(const hg_context *ctx)
 {
-	(void)cudaSetDevice(static_cast<const hg__cuda_state *>(ctx->state)->device); /* known good since open; a lost device shows at the launch */
+	/* known good since open; a lost device shows at the launch */
+	(void)cudaSetDevice(static_cast<const hg__cuda_state *>(ctx->state)->device);
 	return static_cast<cudaStream_t>(ctx->stream);
 }
 
-/* A CUDA error as a status and a sentence; `what` says who was doing what. In a fork of the process that made the context
+/* A CUDA error as a status and a sentence; `what` says who was doing what. In a fork of the process
+ * that made the context
  * every call of CUDA fails, and that is the sentence then. */
-HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t error, const char *what)
+HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t error,
+                                                 const char *what)
 {
 	if (error == cudaSuccess)
 		return HG_OK;
-	(void)cudaGetLastError(); /* the error has been reported: do not let the next call find it again */
+	/* the error has been reported: do not let the next call find it again */
+	(void)cudaGetLastError();
 	if (ctx)
 		HG__TRY(hg__same_process(ctx));
-	return hg__fail(ctx, error == cudaErrorMemoryAllocation ? HG_ERR_NOMEM : HG_ERR_DEVICE, "%s: %s (%s)", what, cudaGetErrorString(error),
-	                cudaGetErrorName(error));
+	return hg__fail(ctx, error == cudaErrorMemoryAllocation ? HG_ERR_NOMEM : HG_ERR_DEVICE,
+	                "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* Return early with the sentence of a failing CUDA call: HG__CUDA(ctx, "backend: copy", cudaMemcpyAsync(...)). */
+/* Return early with the sentence of a failing CUDA call: HG__CUDA(ctx, "backend: copy",
+ * cudaMemcpyAsync(...)). */
 #define HG__CUDA(ctx, what, call)                                              \
 	do {                                                                       \
 		const hg_status hg__cuda_status_ = cuda_status((ctx), (call), (what)); \
@@ -57,14 +66,21 @@ HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kerne
 	return cuda_status(ctx, cudaGetLastError(), kernel);
 }
 
-/* Kernels of a step follow each other closely: each may be launched while the one before it runs, has its blocks placed and its first lines run as room becomes free, and
- * waits with after_previous() for all that the one before has written. `launch` asks for that, so the first line of a kernel that is launched so is after_previous(): it
- * neither reads nor writes memory that a kernel may be writing or reading before that. (The arrays of a graph are complete before anything is queued that walks it, and
- * nobody writes them then: its plan, and memory that is given back, have waited for them.) That is enough for kernels further back, too: when the one before is complete,
- * it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>) waits for the end of what is before it, and what follows it, for its end.
+/* Kernels of a step follow each other closely: each may be launched while the one before it runs,
+ * has its blocks placed and its first lines run as room becomes free, and waits with
+ * after_previous() for all that the one before has written. `launch` asks for that, so the first
+ * line of a kernel that is launched so is after_previous(): it neither reads nor writes memory that
+ * a kernel may be writing or reading before that. (The arrays of a graph are complete before
+ * anything is queued that walks it, and nobody writes them then: its plan, and memory that is given
+ * back, have waited for them.) That is enough for kernels further back, too: when the one before is
+ * complete, it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>)
+ * waits for the end of what is before it, and what follows it, for its end.
  *
- * cluster: blocks, neighbours in x, that run at the same time and reach each other's shared memory (cluster.cuh); 1: each alone. */
-HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel, unsigned cluster, dim3 grid, dim3 block, void **args)
+ * cluster: blocks, neighbours in x, that run at the same time and reach each other's shared memory
+ * (cluster.cuh); 1: each alone. */
+HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel,
+                                                    unsigned cluster, dim3 grid, dim3 block,
+                                                    void **args)
 {
 	cudaLaunchAttribute attributes[2] = {};
 	unsigned count = 0;
@@ -88,53 +104,67 @@ HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const
 }
 
 template <typename... P, typename... A>
-HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char *what, void (*kernel)(P...), unsigned cluster, dim3 grid, dim3 block,
-                                                     A &&...args)
+HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char *what,
+                                                     void (*kernel)(P...), unsigned cluster,
+                                                     dim3 grid, dim3 block, A &&...args)
 {
 	const auto queue = [&](P... values) {
 		void *places[] = {const_cast<void *>(static_cast<const void *>(&values))...};
-		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), cluster, grid, block, places);
+		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), cluster, grid, block,
+		                    places);
 	};
 	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
 }
-/* Queue a kernel: `return launch(ctx, "colsum", colsum_kernel<T>, grid, block, args...);`. `what` is for the sentence of a failure. */
+/* Queue a kernel: `return launch(ctx, "colsum", colsum_kernel<T>, grid, block, args...);`. `what`
+ * is for the sentence of a failure. */
 template <typename... P, typename... A>
-HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...), dim3 grid, dim3 block, A &&...args)
+HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...),
+                                            dim3 grid, dim3 block, A &&...args)
 {
 	return launch_clusters(ctx, what, kernel, 1, grid, block, static_cast<A &&>(args)...);
 }
 
-/* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill a multiprocessor. */
+/* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill
+ * a multiprocessor. */
 constexpr int BLOCK = 256;
 
-/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid holds. Kernels over rows, elements and nodes walk with a grid
- * stride; the edge kernels take one item a sub-warp: 2^31 blocks of items are more edges than memory holds. */
+/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid
+ * holds. Kernels over rows, elements and nodes walk with a grid stride; the edge kernels take one
+ * item a sub-warp: 2^31 blocks of items are more edges than memory holds. */
 static inline unsigned grid_for(int64_t items, int64_t per_block)
 {
 	const int64_t blocks = (items + per_block - 1) / per_block;
-	return blocks < 1 ? 1u : blocks > INT32_MAX ? static_cast<unsigned>(INT32_MAX) : static_cast<unsigned>(blocks);
+	return blocks < 1           ? 1u
+	       : blocks > INT32_MAX ? static_cast<unsigned>(INT32_MAX)
+	                            : static_cast<unsigned>(blocks);
 }
 
-/* Call f(T{}) with T = __half or float for a floating dtype: the one place where a kernel's element type is chosen.
+/* Call f(T{}) with T = __half or float for a floating dtype: the one place where a kernel's element
+ * type is chosen.
  *
- *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); return launch(ctx, "act", kernel<T>, ...); }); */
-template <typename F> static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype dtype, F f)
+ *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); return
+ *     launch(ctx, "act", kernel<T>, ...); }); */
+template <typename F>
+static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype dtype, F f)
 {
 	if (dtype == HG_F16)
 		return f(__half{});
 	if (dtype == HG_F32)
 		return f(float{});
-	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: element type %d where f16 or f32 was expected", kernel, static_cast<int>(dtype));
+	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: element type %d where f16 or f32 was expected",
+	                kernel, static_cast<int>(dtype));
 }
 
-/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands (ld 0) do not object; a matrix without rows has no
- * data either, but its width still speaks for the vectors beside it. */
+/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands
+ * (ld 0) do not object; a matrix without rows has no data either, but its width still speaks for
+ * the vectors beside it. */
 static inline bool wide(const struct hg__mat &m)
 {
 	return m.ld % 8 == 0;
 }
 
-/* Call f(W) with W an integral constant: 8 if `by_eight`, else 1. Use: `[&](auto width) { constexpr int W = decltype(width)::value; ... }`. */
+/* Call f(W) with W an integral constant: 8 if `by_eight`, else 1. Use: `[&](auto width) { constexpr
+ * int W = decltype(width)::value; ... }`. */
 template <int N> struct int_constant {
 	static constexpr int value = N;
 };
@@ -150,7 +180,8 @@ template <typename T> static inline T *data_of(const struct hg__mat &m)
 
 /* ---- device side: the kernel before ---- */
 
-/* All that was queued before has been done, and its results can be read. From here on the next kernel may be placed beside this one. */
+/* All that was queued before has been done, and its results can be read. From here on the next
+ * kernel may be placed beside this one. */
 static __device__ inline void after_previous()
 {
 #if __CUDA_ARCH__ >= 900
@@ -190,8 +221,8 @@ template <> __device__ inline __half narrow<__half>(float x)
 	return __float2half_rn(x);
 }
 
-/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 2: one access, the address a multiple of its size. W = 1: one
- * element. */
+/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 2:
+ * one access, the address a multiple of its size. W = 1: one element. */
 template <int W> static __device__ inline void load(const float *p, float (&x)[W])
 {
 	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
@@ -201,13 +232,15 @@ template <int W> static __device__ inline void load(const float *p, float (&x)[W
 		const float2 a = *reinterpret_cast<const float2 *>(p);
 		x[0] = a.x, x[1] = a.y;
 	} else {
-		const float4 a = reinterpret_cast<const float4 *>(p)[0], b = reinterpret_cast<const float4 *>(p)[1];
+		const float4 a = reinterpret_cast<const float4 *>(p)[0],
+		             b = reinterpret_cast<const float4 *>(p)[1];
 		x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
 		x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
 	}
 }
 
-/* Eight halves travel as one uint4: a struct of __half2, which has its own assignment, would be copied in four 4-byte accesses. */
+/* Eight halves travel as one uint4: a struct of __half2, which has its own assignment, would be
+ * copied in four 4-byte accesses. */
 static_assert(sizeof(uint4) == 4 * sizeof(__half2), "a pack of 8 halves");
 
 template <int W> static __device__ inline void load(const __half *p, float (&x)[W])
@@ -262,16 +295,20 @@ template <int W> static __device__ inline void store(__half *p, const float (&x)
 	}
 }
 
-/* One element of a matrix whose type is known only at run time: for small operands such as a bias or per-column parameters. */
+/* One element of a matrix whose type is known only at run time: for small operands such as a bias
+ * or per-column parameters. */
 static __device__ inline float element(const struct hg__mat &m, int64_t row, int64_t col)
 {
 	const int64_t i = row * m.ld + col;
-	return m.dtype == HG_F16 ? __half2float(static_cast<const __half *>(m.data)[i]) : static_cast<const float *>(m.data)[i];
+	return m.dtype == HG_F16 ? __half2float(static_cast<const __half *>(m.data)[i])
+	                         : static_cast<const float *>(m.data)[i];
 }
 
-/* ---- device side: reductions. Butterflies: every lane ends with the same bits, in an order fixed by LANES ---- */
+/* ---- device side: reductions. Butterflies: every lane ends with the same bits, in an order fixed
+ * by LANES ---- */
 
-/* Lanes whose numbers agree above the last log2(LANES) bits reduce together. All of `mask` must take part. */
+/* Lanes whose numbers agree above the last log2(LANES) bits reduce together. All of `mask` must
+ * take part. */
 template <int LANES> static __device__ inline float lanes_sum(float x, unsigned mask = 0xffffffffu)
 {
 #pragma unroll
@@ -279,14 +316,16 @@ template <int LANES> static __device__ inline float lanes_sum(float x, unsigned 
 		x += __shfl_xor_sync(mask, x, step);
 	return x;
 }
-template <int LANES> static __device__ inline double lanes_sum(double x, unsigned mask = 0xffffffffu)
+template <int LANES>
+static __device__ inline double lanes_sum(double x, unsigned mask = 0xffffffffu)
 {
 #pragma unroll
 	for (int step = LANES / 2; step > 0; step /= 2)
 		x += __shfl_xor_sync(mask, x, step);
 	return x;
 }
-template <int LANES> static __device__ inline int64_t lanes_sum(int64_t x, unsigned mask = 0xffffffffu)
+template <int LANES>
+static __device__ inline int64_t lanes_sum(int64_t x, unsigned mask = 0xffffffffu)
 {
 #pragma unroll
 	for (int step = LANES / 2; step > 0; step /= 2)
@@ -299,7 +338,8 @@ static __device__ inline float max_nan(float a, float b)
 	return a > b || a != a ? a : b;
 }
 
-/* Sum over a block of BLOCK threads, the same bits in every thread; V = float, double or int64_t. All threads call it; it may be called again at once. */
+/* Sum over a block of BLOCK threads, the same bits in every thread; V = float, double or int64_t.
+ * All threads call it; it may be called again at once. */
 template <typename V> static __device__ inline V block_sum(V x)
 {
 	__shared__ V part[BLOCK / 32];

@@ -1,7 +1,8 @@
-/* Y = gamma * (X - mean) * rstd + beta, mean and variance of each row in f32: mean, then centred squares, then the result; a row is read three times, from
- * the cache after the first.
+/* Y = gamma * (X - mean) * rstd + beta, mean and variance of each row in f32: mean, then centred
+ * squares, then the result; a row is read three times, from the cache after the first.
  *
- * Back: g = gamma dY,  dX = rstd (g - 1/d sum g - xhat 1/d sum g xhat),  dgamma = sum over rows of dY xhat,  dbeta = sum over rows of dY. */
+ * Back: g = gamma dY,  dX = rstd (g - 1/d sum g - xhat 1/d sum g xhat),  dgamma = sum over rows of
+ * dY xhat,  dbeta = sum over rows of dY. */
 
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"
@@ -19,7 +20,8 @@ template <typename T> struct layer_norm {
 
 	template <int W> __device__ void row(int64_t row, bool live) const
 	{
-		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W, step = static_cast<int64_t>(blockDim.x) * W;
+		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W,
+		              step = static_cast<int64_t>(blockDim.x) * W;
 		const float d = static_cast<float>(cols);
 		float v[W], sum = 0.0f, squares = 0.0f;
 		for (int64_t col = first; col < end; col += step) {
@@ -61,8 +63,10 @@ template <typename T> struct input_gradient {
 
 	template <int W> __device__ void row(int64_t row, bool live) const
 	{
-		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W, step = static_cast<int64_t>(blockDim.x) * W;
-		const float d = static_cast<float>(cols), m = live ? mean[row] : 0.0f, r = live ? rstd[row] : 0.0f;
+		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W,
+		              step = static_cast<int64_t>(blockDim.x) * W;
+		const float d = static_cast<float>(cols), m = live ? mean[row] : 0.0f,
+		            r = live ? rstd[row] : 0.0f;
 		float v[W], g[W], dv[W], sum_g = 0.0f, sum_gx = 0.0f;
 		for (int64_t col = first; col < end; col += step) {
 			load<W>(x + row * ld_x + col, v);
@@ -124,25 +128,32 @@ extern "C" hg_status hg__cuda_layer_norm(hg_context *ctx, const struct hg__layer
 	return with_float(ctx, "layer_norm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "layer_norm", a->x.rows, a->x.cols, wide(a->x),
-		                layer_norm<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols, data_of<const float>(a->gamma),
-		                              data_of<const float>(a->beta), data_of<float>(a->mean), data_of<float>(a->rstd), a->eps});
+		                layer_norm<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols,
+		                              data_of<const float>(a->gamma), data_of<const float>(a->beta),
+		                              data_of<float>(a->mean), data_of<float>(a->rstd), a->eps});
 	});
 }
 
-extern "C" hg_status hg__cuda_layer_norm_back(hg_context *ctx, const struct hg__layer_norm_back_args *a)
+extern "C" hg_status hg__cuda_layer_norm_back(hg_context *ctx,
+                                              const struct hg__layer_norm_back_args *a)
 {
-	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype || a->gamma.cols != a->x.cols)
+	if (!alike(a->x, a->dy) || !alike(a->x, a->dx) || a->x.dtype != a->dy.dtype ||
+	    a->gamma.cols != a->x.cols)
 		return misfit(ctx, "layer_norm_back", a->x, a->dy);
 	const float *mean = data_of<const float>(a->mean), *rstd = data_of<const float>(a->rstd);
 	return with_float(ctx, "layer_norm_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		const T *x = data_of<const T>(a->x), *dy = data_of<const T>(a->dy);
 		if (a->dx.data)
-			HG__TRY(each_row(ctx, "layer_norm_back", a->x.rows, a->x.cols, wide(a->x),
-			                 input_gradient<T>{x, dy, floats_of(a->dx), a->x.ld, a->dy.ld, a->x.cols, data_of<const float>(a->gamma), mean, rstd}));
+			HG__TRY(
+			    each_row(ctx, "layer_norm_back", a->x.rows, a->x.cols, wide(a->x),
+			             input_gradient<T>{x, dy, floats_of(a->dx), a->x.ld, a->dy.ld, a->x.cols,
+			                               data_of<const float>(a->gamma), mean, rstd}));
 		if (a->dgamma.data || a->dbeta.data)
 			HG__TRY(columns<2>(ctx, "layer_norm_back", a->x.rows, a->x.cols, wide(a->x),
-			                   parameter_gradients<T>{x, dy, a->x.ld, a->dy.ld, mean, rstd, data_of<float>(a->dgamma), data_of<float>(a->dbeta)}));
+			                   parameter_gradients<T>{x, dy, a->x.ld, a->dy.ld, mean, rstd,
+			                                          data_of<float>(a->dgamma),
+			                                          data_of<float>(a->dbeta)}));
 		return HG_OK;
 	});
 }

@@ -1,4 +1,5 @@
-/* Y = X - max - log(sum exp(X - max)) per row, in f32;  back: dX = dY - exp(Y) * sum over the row of dY. */
+/* Y = X - max - log(sum exp(X - max)) per row, in f32;  back: dX = dY - exp(Y) * sum over the row
+ * of dY. */
 
 #include "kernels/cuda/softmax.cuh"
 
@@ -33,7 +34,8 @@ template <typename T> struct log_softmax_back {
 
 	template <int W> __device__ void row(int64_t row, bool live) const
 	{
-		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W, step = static_cast<int64_t>(blockDim.x) * W;
+		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W,
+		              step = static_cast<int64_t>(blockDim.x) * W;
 		float v[W], d[W], sum = 0.0f;
 		for (int64_t col = first; col < end; col += step) {
 			load<W>(dy + row * ld + col, d);
@@ -61,17 +63,21 @@ extern "C" hg_status hg__cuda_log_softmax(hg_context *ctx, const struct hg__log_
 		return misfit(ctx, "log_softmax", a->x, a->y);
 	return with_float(ctx, "log_softmax", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return each_row(ctx, "log_softmax", a->x.rows, a->x.cols, wide(a->x), log_softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
+		return each_row(
+		    ctx, "log_softmax", a->x.rows, a->x.cols, wide(a->x),
+		    log_softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
 	});
 }
 
-extern "C" hg_status hg__cuda_log_softmax_back(hg_context *ctx, const struct hg__log_softmax_back_args *a)
+extern "C" hg_status hg__cuda_log_softmax_back(hg_context *ctx,
+                                               const struct hg__log_softmax_back_args *a)
 {
 	if (!alike(a->y, a->dy) || !alike(a->y, a->dx) || a->y.dtype != a->dy.dtype)
 		return misfit(ctx, "log_softmax_back", a->y, a->dx);
 	return with_float(ctx, "log_softmax_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "log_softmax_back", a->y.rows, a->y.cols, wide(a->y),
-		                log_softmax_back<T>{data_of<const T>(a->y), data_of<const T>(a->dy), floats_of(a->dx), a->y.ld, a->y.cols});
+		                log_softmax_back<T>{data_of<const T>(a->y), data_of<const T>(a->dy),
+		                                    floats_of(a->dx), a->y.ld, a->y.cols});
 	});
 }

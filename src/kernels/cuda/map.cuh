@@ -1,13 +1,15 @@
 #ifndef HG_KERNELS_CUDA_MAP_CUH
 #define HG_KERNELS_CUDA_MAP_CUH
 
-/* Element-wise kernels: a functor says what happens to one pack of W neighbouring columns of a row (W = 8 or 1), the walk visits all packs.
- * Columns of a pack past the last one are padding: a functor may compute and store them, it must not let them reach a sum. */
+/* Element-wise kernels: a functor says what happens to one pack of W neighbouring columns of a row
+ * (W = 8 or 1), the walk visits all packs. Columns of a pack past the last one are padding: a
+ * functor may compute and store them, it must not let them reach a sum. */
 
 #include "kernels/cuda/launch.cuh"
 
-/* A matrix whose float type is known only at run time: element-wise kernels take any mixture of state and f32 (a gradient may be f32 where its value is
- * f16). The branch is the same in all threads and costs nothing beside the memory it waits for. */
+/* A matrix whose float type is known only at run time: element-wise kernels take any mixture of
+ * state and f32 (a gradient may be f32 where its value is f16). The branch is the same in all
+ * threads and costs nothing beside the memory it waits for. */
 struct floats {
 	void *data;
 	int64_t ld;
@@ -49,8 +51,9 @@ static inline struct floats floats_of(const struct hg__mat &m)
 
 /* ---- rows and columns ---- */
 
-/* A block of BLOCK threads as a rectangle: x along packs of columns, y along rows. At most 32 threads in x: one warp then reads up to 32 packs of a row,
- * whole lines of memory, and narrow matrices still keep all threads busy with several rows. */
+/* A block of BLOCK threads as a rectangle: x along packs of columns, y along rows. At most 32
+ * threads in x: one warp then reads up to 32 packs of a row, whole lines of memory, and narrow
+ * matrices still keep all threads busy with several rows. */
 struct tile {
 	dim3 grid, block;
 };
@@ -64,21 +67,28 @@ static inline struct tile tile_of(int64_t rows, int64_t cols, int width, int64_t
 	/* 64 blocks side by side are 16,384 columns; what is wider is walked in several strides. */
 	const int64_t across = packs > 64 * static_cast<int64_t>(x) ? 64 : grid_for(packs, x);
 	const int64_t down = grid_for(rows, y);
-	return {dim3(static_cast<unsigned>(down * across > most_blocks ? most_blocks / across : down), static_cast<unsigned>(across)), dim3(x, y)};
+	return {dim3(static_cast<unsigned>(down * across > most_blocks ? most_blocks / across : down),
+	             static_cast<unsigned>(across)),
+	        dim3(x, y)};
 }
 
 template <int W, typename F> static __global__ void walk_kernel(int64_t rows, int64_t cols, F f)
 {
 	after_previous();
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
-	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W, down = static_cast<int64_t>(gridDim.x) * blockDim.y;
-	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += down)
+	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W,
+	              down = static_cast<int64_t>(gridDim.x) * blockDim.y;
+	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
+	     row += down)
 		for (int64_t col = first; col < cols; col += across)
 			f.template at<W>(row, col);
 }
 
-/* f.at<W>(row, col) for every pack of a [rows, cols] matrix. by_eight: all operands can be read in packs of 8. */
-template <typename F> static hg_status walk(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+/* f.at<W>(row, col) for every pack of a [rows, cols] matrix. by_eight: all operands can be read in
+ * packs of 8. */
+template <typename F>
+static hg_status walk(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                      bool by_eight, const F &f)
 {
 	if (rows == 0 || cols == 0)
 		return HG_OK;
@@ -89,7 +99,8 @@ template <typename F> static hg_status walk(hg_context *ctx, const char *kernel,
 	});
 }
 
-/* ---- flat: operands that lie the same way in memory are one array of rows * ld elements, padding included ---- */
+/* ---- flat: operands that lie the same way in memory are one array of rows * ld elements, padding
+ * included ---- */
 
 template <typename F> static __global__ void flat_kernel(int64_t n, F f)
 {
@@ -102,7 +113,8 @@ template <typename F> static __global__ void flat_kernel(int64_t n, F f)
 }
 
 /* f.at<W>(i) for the elements i .. i+W-1 of `shape`, the layout that all operands share. */
-template <typename F> static hg_status flat(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
+template <typename F>
+static hg_status flat(hg_context *ctx, const char *kernel, const struct hg__mat &shape, const F &f)
 {
 	const int64_t n = shape.rows * shape.ld;
 	if (n == 0)
@@ -113,15 +125,19 @@ template <typename F> static hg_status flat(hg_context *ctx, const char *kernel,
 /* Are a and b float matrices that lie the same way in memory? An absent b does not object. */
 static inline bool alike(const struct hg__mat &a, const struct hg__mat &b)
 {
-	return b.data == nullptr || (a.rows == b.rows && a.cols == b.cols && a.ld == b.ld && is_float(a) && is_float(b));
+	return b.data == nullptr ||
+	       (a.rows == b.rows && a.cols == b.cols && a.ld == b.ld && is_float(a) && is_float(b));
 }
 
 /* What a launcher says when its caller broke the kernel's contract. */
-static inline hg_status misfit(hg_context *ctx, const char *kernel, const struct hg__mat &a, const struct hg__mat &b)
+static inline hg_status misfit(hg_context *ctx, const char *kernel, const struct hg__mat &a,
+                               const struct hg__mat &b)
 {
-	return hg__fail(ctx, HG_ERR_INTERNAL, "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d do not fit together", kernel,
-	                static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype), static_cast<long long>(b.rows),
-	                static_cast<long long>(b.cols), static_cast<int>(b.dtype));
+	return hg__fail(
+	    ctx, HG_ERR_INTERNAL,
+	    "%s: operands [%lld, %lld] type %d and [%lld, %lld] type %d do not fit together", kernel,
+	    static_cast<long long>(a.rows), static_cast<long long>(a.cols), static_cast<int>(a.dtype),
+	    static_cast<long long>(b.rows), static_cast<long long>(b.cols), static_cast<int>(b.dtype));
 }
 
 #endif

@@ -1,11 +1,14 @@
-/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that atomic additions and maxima give the same bits in any order.
+/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that atomic additions
+ * and maxima give the same bits in any order.
  *
- * A warp has the 32 bins in its 32 lanes: 32 elements vote bit by bit of their bins, lane b finds those that have bin b by and-ing five votes (or their complements)
- * and adds their number to a count in a register. That is some 38 instructions for 32 elements, however they are spread: exponents of a tensor crowd in a few bins,
- * where counters in memory would wait for one another.
+ * A warp has the 32 bins in its 32 lanes: 32 elements vote bit by bit of their bins, lane b finds
+ * those that have bin b by and-ing five votes (or their complements) and adds their number to a
+ * count in a register. That is some 38 instructions for 32 elements, however they are spread:
+ * exponents of a tensor crowd in a few bins, where counters in memory would wait for one another.
  *
- * A block takes neighbouring chunks of the table, mostly of one tensor; what its warps have counted of a tensor joins in shared memory and then in counts. The last block of
- * all takes counts to the ring and leaves zeros. Elements that are 0 are in no bin; what no bin has is their number. */
+ * A block takes neighbouring chunks of the table, mostly of one tensor; what its warps have counted
+ * of a tensor joins in shared memory and then in counts. The last block of all takes counts to the
+ * ring and leaves zeros. Elements that are 0 are in no bin; what no bin has is their number. */
 
 #include "kernels/observe.h"
 
@@ -14,11 +17,13 @@
 namespace
 {
 
-constexpr int PACK = 8, PACKS = HG__OBSERVE_CHUNK / (PACK * BLOCK); /* packs of a thread in a chunk: 32 or 64 bytes in flight */
+/* packs of a thread in a chunk: 32 or 64 bytes in flight */
+constexpr int PACK = 8, PACKS = HG__OBSERVE_CHUNK / (PACK * BLOCK);
 static_assert(PACKS * PACK * BLOCK == HG__OBSERVE_CHUNK, "a chunk is whole packs");
 static_assert(HG__BINS == 32, "a bin for each lane");
 
-/* Blocks at most: four a multiprocessor (64 registers a thread) on 132 of them, so that a step that is not due has one wave of blocks to let go. */
+/* Blocks at most: four a multiprocessor (64 registers a thread) on 132 of them, so that a step that
+ * is not due has one wave of blocks to let go. */
 constexpr int64_t OBSERVE_BLOCKS = 512;
 
 /* A pack as it was loaded, and what an element type says of a magnitude. */
@@ -55,7 +60,8 @@ template <> struct pack<float> {
 
 	__device__ void load(const float *p)
 	{
-		const uint4 q = reinterpret_cast<const uint4 *>(p)[0], r = reinterpret_cast<const uint4 *>(p)[1];
+		const uint4 q = reinterpret_cast<const uint4 *>(p)[0],
+		            r = reinterpret_cast<const uint4 *>(p)[1];
 		word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
 		word[4] = r.x, word[5] = r.y, word[6] = r.z, word[7] = r.w;
 	}
@@ -83,13 +89,15 @@ struct tally {
 	uint64_t rank;
 };
 
-/* Elements of the pack at storage i that are elements, not padding. A pack lies in one row where there is padding (ld is a multiple of 8 then). */
+/* Elements of the pack at storage i that are elements, not padding. A pack lies in one row where
+ * there is padding (ld is a multiple of 8 then). */
 __device__ int live_of(const struct hg__mat &m, int64_t i, int64_t n)
 {
 	if (i >= n)
 		return 0;
 	/* half as many bits are divided in a fifth of the time */
-	const int64_t col = n <= INT32_MAX ? static_cast<unsigned>(i) % static_cast<unsigned>(m.ld) : i % m.ld;
+	const int64_t col =
+	    n <= INT32_MAX ? static_cast<unsigned>(i) % static_cast<unsigned>(m.ld) : i % m.ld;
 	const int64_t left = m.ld == m.cols ? n - i : m.cols - col;
 	return left < 0 ? 0 : left < PACK ? static_cast<int>(left) : PACK;
 }
@@ -100,7 +108,8 @@ __device__ uint64_t rank_of(const struct hg__mat &m, int64_t i)
 	return static_cast<uint64_t>(m.rows * m.cols - (i / m.ld * m.cols + i % m.ld));
 }
 
-/* The first `live` elements of storage i .. i+7; zeros in the place of the others, which are not read. */
+/* The first `live` elements of storage i .. i+7; zeros in the place of the others, which are not
+ * read. */
 template <typename T> __device__ pack<T> read(const T *data, int64_t i, int live)
 {
 	pack<T> x = {};
@@ -115,7 +124,8 @@ template <typename T> __device__ pack<T> read(const T *data, int64_t i, int live
 	return x;
 }
 
-/* One element of each lane: how many have this lane's bin? All lanes of a warp come here together. */
+/* One element of each lane: how many have this lane's bin? All lanes of a warp come here
+ * together. */
 __device__ unsigned vote(unsigned m, unsigned bin)
 {
 	const unsigned all = 0xffffffffu, lane = threadIdx.x % 32;
@@ -144,8 +154,10 @@ __device__ int64_t place_of(int64_t chunk, int k)
 	return chunk * HG__OBSERVE_CHUNK + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * PACK;
 }
 
-/* This thread's packs once more, since one is not finite: how many, and the first. Seldom, and apart from the loop that needs the registers. */
-template <typename T> __device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+/* This thread's packs once more, since one is not finite: how many, and the first. Seldom, and
+ * apart from the loop that needs the registers. */
+template <typename T>
+__device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
 {
 	const T *data = static_cast<const T *>(mat.data);
 	const int64_t n = mat.rows * mat.ld;
@@ -166,7 +178,8 @@ template <typename T> __device__ void find(const struct hg__mat &mat, int64_t be
 }
 
 /* Chunks begin .. end-1 of a tensor. */
-template <typename T> __device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+template <typename T>
+__device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
 {
 	const T *data = static_cast<const T *>(mat.data);
 	const int64_t n = mat.rows * mat.ld;
@@ -199,7 +212,8 @@ __device__ unsigned long long *wide_word(uint64_t *p)
 }
 
 /* All threads come here together, once a tensor. `ours` is all zero before and after. */
-__device__ void add_block(const struct tally &mine, struct block_tally &ours, struct hg__observed *to)
+__device__ void add_block(const struct tally &mine, struct block_tally &ours,
+                          struct hg__observed *to)
 {
 	const int lane = static_cast<int>(threadIdx.x % 32);
 	const unsigned most = __reduce_max_sync(0xffffffffu, mine.most);
@@ -229,7 +243,8 @@ __device__ void add_block(const struct tally &mine, struct block_tally &ours, st
 	__syncthreads();
 }
 
-/* The tensor that has this chunk: the one row of the table that begins at or before it and whose next one begins after it. */
+/* The tensor that has this chunk: the one row of the table that begins at or before it and whose
+ * next one begins after it. */
 __device__ int64_t tensor_of(const struct hg__observe_args &a, int64_t chunk)
 {
 	__shared__ int64_t found;
@@ -257,9 +272,11 @@ __device__ void keep(const struct hg__observe_args &a)
 	constexpr int64_t WORDS = sizeof(struct hg__observed) / sizeof(uint64_t);
 	static_assert(WORDS * sizeof(uint64_t) == sizeof(struct hg__observed), "whole words");
 	const int64_t place = a.ring->taken % HG__OBSERVED_STEPS;
-	uint64_t *from = reinterpret_cast<uint64_t *>(a.counts), *to = reinterpret_cast<uint64_t *>(a.kept + place * a.stride);
+	uint64_t *from = reinterpret_cast<uint64_t *>(a.counts),
+	         *to = reinterpret_cast<uint64_t *>(a.kept + place * a.stride);
 	for (int64_t i = threadIdx.x; i < a.count; i += BLOCK) {
-		a.most[i] = max(a.most[i], hg__observed_reach(__ldcg(&a.counts[i].amax), __ldcg(wide_word(&a.counts[i].nonfinite))));
+		a.most[i] = max(a.most[i], hg__observed_reach(__ldcg(&a.counts[i].amax),
+		                                              __ldcg(wide_word(&a.counts[i].nonfinite))));
 		a.counts[i].zeros = zeros_of(a.table[i].mat, &a.counts[i]);
 	}
 	__syncthreads();
@@ -273,7 +290,8 @@ __device__ void keep(const struct hg__observe_args &a)
 	}
 }
 
-__global__ void __launch_bounds__(BLOCK, 4) observe_kernel(const __grid_constant__ struct hg__observe_args a, unsigned *counter)
+__global__ void __launch_bounds__(BLOCK, 4)
+    observe_kernel(const __grid_constant__ struct hg__observe_args a, unsigned *counter)
 {
 	after_previous();
 	__shared__ struct block_tally ours;
@@ -306,5 +324,6 @@ __global__ void __launch_bounds__(BLOCK, 4) observe_kernel(const __grid_constant
 extern "C" hg_status hg__cuda_observe(hg_context *ctx, const struct hg__observe_args *a)
 {
 	const int64_t blocks = a->chunks < OBSERVE_BLOCKS ? a->chunks : OBSERVE_BLOCKS;
-	return launch(ctx, "observe", observe_kernel, static_cast<unsigned>(blocks > 1 ? blocks : 1), BLOCK, *a, counters_of(ctx));
+	return launch(ctx, "observe", observe_kernel, static_cast<unsigned>(blocks > 1 ? blocks : 1),
+	              BLOCK, *a, counters_of(ctx));
 }

@@ -1,17 +1,25 @@
-/* The two kernels of an optimiser step, for all parameters at once and without a word from the host:
+/* The two kernels of an optimiser step, for all parameters at once and without a word from the
+ * host:
  *
- *     grad_check    g = grad / scale;  nonfinite, first_nonfinite, grad_sq = sum g^2 (f64); clip and bias corrections (kernels/optim.h)
- *     optim_update  if nonfinite == 0 and no guard has tripped, with g = grad / scale * clip and t = applied + 1
- *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)                 (m starts at 0)
- *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;  p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+ *     grad_check    g = grad / scale;  nonfinite, first_nonfinite, grad_sq = sum g^2 (f64); clip
+ *                   and bias corrections (kernels/optim.h)
+ *     optim_update  if nonfinite == 0 and no guard has tripped, with g = grad / scale * clip and
+ *                   t = applied + 1
+ *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)
+ *                   (m starts at 0)
+ *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;  p -= lr /
+ *                   (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *         AdamW     p *= 1 - lr decay, then Adam without decay
  *                   then the loss scale's transition; step += 1; a note of it all
  *
- * Whether a step is skipped, and how much it is clipped, follows from all gradients, so there are two kernels; in the first the last block to finish has the last
- * word (totals.cuh). Work is cut into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding is not changed.
+ * Whether a step is skipped, and how much it is clipped, follows from all gradients, so there are
+ * two kernels; in the first the last block to finish has the last word (totals.cuh). Work is cut
+ * into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding
+ * is not changed.
  *
- * What is one thread's work and needs no gradient has a block of its own, block 0, beside the others instead of behind them: bias corrections in the first
- * kernel, the transition and the note in the second. */
+ * What is one thread's work and needs no gradient has a block of its own, block 0, beside the
+ * others instead of behind them: bias corrections in the first kernel, the transition and the note
+ * in the second. */
 
 #include "kernels/cuda/totals.cuh"
 #include "kernels/optim.h"
@@ -19,7 +27,8 @@
 namespace
 {
 
-/* Four elements a thread, 16 bytes where rows are whole packs: 90,000 parameters are 90 blocks, and no thread waits for more than one round of loads. */
+/* Four elements a thread, 16 bytes where rows are whole packs: 90,000 parameters are 90 blocks, and
+ * no thread waits for more than one round of loads. */
 constexpr int PER_THREAD = 4;
 constexpr int64_t CHUNK = static_cast<int64_t>(BLOCK) * PER_THREAD;
 static_assert(CHUNK == HG__OPTIM_CHUNK, "a block takes a chunk");
@@ -61,7 +70,8 @@ unsigned blocks_of(const struct hg__optim_args *a)
 	return grid_for(blocks, 1);
 }
 
-/* A block's chunk: its tensor and first element. Each warp looks for itself, 32 tensors at a time: the first whose chunks, and those before it, reach beyond. */
+/* A block's chunk: its tensor and first element. Each warp looks for itself, 32 tensors at a time:
+ * the first whose chunks, and those before it, reach beyond. */
 struct place {
 	int64_t tensor, first;
 };
@@ -69,7 +79,8 @@ __device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t
 {
 	const int lane = static_cast<int>(threadIdx.x % 32);
 	for (int64_t base = 0;; base += 32) {
-		const int mine = base + lane < count ? static_cast<int>(hg__optim_chunks(&tensors[base + lane])) : 0;
+		const int mine =
+		    base + lane < count ? static_cast<int>(hg__optim_chunks(&tensors[base + lane])) : 0;
 		int end = mine;
 #pragma unroll
 		for (int step = 1; step < 32; step *= 2) {
@@ -85,12 +96,14 @@ __device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t
 	}
 }
 
-/* This thread's pack k of the chunk: storage i .. i+W-1, of which the first `live` are elements, not padding; none: there is no such pack. */
+/* This thread's pack k of the chunk: storage i .. i+W-1, of which the first `live` are elements,
+ * not padding; none: there is no such pack. */
 struct span {
 	int64_t i;
 	int live;
 };
-template <int W> __device__ struct span span_of(const struct hg__optim_tensor &t, int64_t first, int k)
+template <int W>
+__device__ struct span span_of(const struct hg__optim_tensor &t, int64_t first, int k)
 {
 	const int64_t i = first + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * W;
 	if (i >= t.rows * t.ld)
@@ -98,7 +111,10 @@ template <int W> __device__ struct span span_of(const struct hg__optim_tensor &t
 	if (t.cols == t.ld)
 		return {i, W};
 	/* Half as many bits are divided in a fifth of the time. */
-	const int64_t col = i <= INT32_MAX && t.ld <= INT32_MAX ? static_cast<int64_t>(static_cast<unsigned>(i) % static_cast<unsigned>(t.ld)) : i % t.ld;
+	const int64_t col =
+	    i <= INT32_MAX && t.ld <= INT32_MAX
+	        ? static_cast<int64_t>(static_cast<unsigned>(i) % static_cast<unsigned>(t.ld))
+	        : i % t.ld;
 	const int64_t left = t.cols - col;
 	return {i, left < 0 ? 0 : left < W ? static_cast<int>(left) : W};
 }
@@ -107,7 +123,8 @@ template <int W> __device__ struct span span_of(const struct hg__optim_tensor &t
 
 struct grad_total {
 	double square;
-	int64_t nonfinite, rank; /* tensors from the first one with a non-finite gradient to the last; 0: there is none */
+	/* tensors from the first one with a non-finite gradient to the last; 0: there is none */
+	int64_t nonfinite, rank;
 
 	__device__ void add(const grad_total &o)
 	{
@@ -116,9 +133,11 @@ struct grad_total {
 		rank = rank > o.rank ? rank : o.rank;
 	}
 };
-static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t), "what hg__optim_bytes counts");
+static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t),
+              "what hg__optim_bytes counts");
 
-template <int W> __device__ void look(const struct hg__optim_tensor &t, int64_t first, float scale, grad_total &mine)
+template <int W>
+__device__ void look(const struct hg__optim_tensor &t, int64_t first, float scale, grad_total &mine)
 {
 #pragma unroll
 	for (int k = 0; k < PER_THREAD / W; k++) {
@@ -151,7 +170,9 @@ struct record_check {
 	}
 };
 
-__global__ void __launch_bounds__(BLOCK) check_kernel(const struct hg__optim_tensor *tensors, struct record_check record, struct meeting<grad_total> at)
+__global__ void __launch_bounds__(BLOCK)
+    check_kernel(const struct hg__optim_tensor *tensors, struct record_check record,
+                 struct meeting<grad_total> at)
 {
 	after_previous();
 	grad_total mine = {};
@@ -172,9 +193,11 @@ __global__ void __launch_bounds__(BLOCK) check_kernel(const struct hg__optim_ten
 
 /* ---- update ---- */
 
-/* Each returns the new p and updates m and v in place. Without a moment (m = 0, momentum = 0, see rates_for) m is g. */
+/* Each returns the new p and updates m and v in place. Without a moment (m = 0, momentum = 0, see
+ * rates_for) m is g. */
 struct sgd {
-	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m, float &)
+	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m,
+	                               float &)
 	{
 		const float g = grad + r.decay * p;
 		m = r.momentum * m + g;
@@ -182,7 +205,8 @@ struct sgd {
 	}
 };
 
-__device__ float moments(const struct hg__rates &r, float p, float grad, float &m, float &v, float decay, float shrink)
+__device__ float moments(const struct hg__rates &r, float p, float grad, float &m, float &v,
+                         float decay, float shrink)
 {
 	const float g = grad + decay * p;
 	m = m + r.rest1 * (g - m);
@@ -190,20 +214,23 @@ __device__ float moments(const struct hg__rates &r, float p, float grad, float &
 	return p * shrink - r.size * (m / (sqrtf(v) / r.root2 + r.eps));
 }
 struct adam {
-	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m, float &v)
+	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m,
+	                               float &v)
 	{
 		return moments(r, p, grad, m, v, r.decay, 1.0f);
 	}
 };
 struct adamw {
-	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m, float &v)
+	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m,
+	                               float &v)
 	{
 		return moments(r, p, grad, m, v, 0.0f, 1.0f - r.lr * r.decay);
 	}
 };
 
-__device__ struct hg__rates rates_for(const hg_optim_config &config, const struct hg__optim_group *groups, const struct hg__step *step,
-                                      const struct hg__optim_tensor &t)
+__device__ struct hg__rates rates_for(const hg_optim_config &config,
+                                      const struct hg__optim_group *groups,
+                                      const struct hg__step *step, const struct hg__optim_tensor &t)
 {
 	struct hg__rates r = hg__rates_of(&config, &groups[t.group], step);
 	r.momentum = t.m ? r.momentum : 0.0f;
@@ -211,9 +238,11 @@ __device__ struct hg__rates rates_for(const hg_optim_config &config, const struc
 	return r;
 }
 
-/* The master's new value, and the working copy narrowed from it once. What is no element keeps its value. All loads are on their way before the first number is
- * looked at. */
-template <typename M, int W> __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t, int64_t tensor, int64_t first)
+/* The master's new value, and the working copy narrowed from it once. What is no element keeps its
+ * value. All loads are on their way before the first number is looked at. */
+template <typename M, int W>
+__device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t,
+                      int64_t tensor, int64_t first)
 {
 	constexpr int PACKS = PER_THREAD / W;
 	struct span s[PACKS];
@@ -258,7 +287,8 @@ template <typename M, int W> __device__ void renew(const struct hg__optim_args &
 		atomicMin(&a.step->outgrown, static_cast<int>(tensor));
 }
 
-/* Bring the line of *p near: hg__step_close reads one number after the other, and would wait for memory each time. */
+/* Bring the line of *p near: hg__step_close reads one number after the other, and would wait for
+ * memory each time. */
 __device__ void fetch(const void *p)
 {
 	asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(p)));
@@ -275,7 +305,9 @@ __device__ void close(const struct hg__optim_args &a)
 	hg__step_close(a.step, a.loss, a.notes, a.stops);
 }
 
-template <typename M> __global__ void __launch_bounds__(BLOCK) update_kernel(const __grid_constant__ struct hg__optim_args a)
+template <typename M>
+__global__ void __launch_bounds__(BLOCK)
+    update_kernel(const __grid_constant__ struct hg__optim_args a)
 {
 	after_previous();
 	if (blockIdx.x == 0) {
@@ -297,7 +329,8 @@ template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_a
 }
 
 /* In the order of hg_optim_kind. */
-constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = {update<sgd>, update<adam>, update<adamw>};
+constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = {
+    update<sgd>, update<adam>, update<adamw>};
 
 } // namespace
 
@@ -306,7 +339,8 @@ extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim
 	const unsigned blocks = blocks_of(a);
 	struct meeting<grad_total> at;
 	HG__TRY(meet(ctx, blocks, &at));
-	return launch(ctx, "grad_check", check_kernel, blocks, BLOCK, a->tensors, record_check{a->step, a->config, a->count}, at);
+	return launch(ctx, "grad_check", check_kernel, blocks, BLOCK, a->tensors,
+	              record_check{a->step, a->config, a->count}, at);
 }
 
 extern "C" hg_status hg__cuda_optim_update(hg_context *ctx, const struct hg__optim_args *a)

@@ -1,9 +1,11 @@
 #ifndef HG_KERNELS_CUDA_PARTS_CUH
 #define HG_KERNELS_CUDA_PARTS_CUH
 
-/* How the edge-parallel kernels walk a graph: one sub-warp (threadIdx.x = lane, threadIdx.y = which sub-warp) takes one item of the plan of core/csr.h and goes
- * through its edges in CSR order, part by part. A part is what one item holds of one row: a row that the item has alone is written at once; the
- * parts of a split row go to staging slots, which a second, small kernel folds in slot order. No atomics. */
+/* How the edge-parallel kernels walk a graph: one sub-warp (threadIdx.x = lane, threadIdx.y = which
+ * sub-warp) takes one item of the plan of core/csr.h and goes through its edges in CSR order, part
+ * by part. A part is what one item holds of one row: a row that the item has alone is written at
+ * once; the parts of a split row go to staging slots, which a second, small kernel folds in slot
+ * order. No atomics. */
 
 #include "kernels/cuda/launch.cuh"
 
@@ -18,10 +20,12 @@ struct item_plan {
 static inline struct item_plan plan_of(const struct hg__csr &csr)
 {
 	const struct hg__plan &p = *csr.plan;
-	return {csr.rows, p.items, p.splits, p.item_edge, csr.rowptr, p.split_first, p.split_last, p.item_row, p.split_row};
+	return {csr.rows,      p.items,      p.splits,   p.item_edge, csr.rowptr,
+	        p.split_first, p.split_last, p.item_row, p.split_row};
 }
 
-/* Threads for `units` lanes of work a row (a power of two, at most a warp), the rest of the block over items or split rows; grid.y covers what 32 lanes do not. */
+/* Threads for `units` lanes of work a row (a power of two, at most a warp), the rest of the block
+ * over items or split rows; grid.y covers what 32 lanes do not. */
 struct edge_grid {
 	dim3 grid, block;
 };
@@ -30,16 +34,20 @@ static inline struct edge_grid edge_grid_of(int64_t pieces, int64_t units, unsig
 	unsigned lanes = 1;
 	while (lanes < most && lanes < units)
 		lanes *= 2;
-	return {dim3(grid_for(pieces, BLOCK / lanes), grid_for(units, lanes)), dim3(lanes, BLOCK / lanes)};
+	return {dim3(grid_for(pieces, BLOCK / lanes), grid_for(units, lanes)),
+	        dim3(lanes, BLOCK / lanes)};
 }
 
 /* A grid has at most 65,535 blocks in y, each of at least 32 columns. */
 constexpr int64_t MOST_EDGE_COLUMNS = 65535LL * 32;
-HG_NODISCARD static inline hg_status edge_columns_fit(hg_context *ctx, const char *kernel, int64_t cols)
+HG_NODISCARD static inline hg_status edge_columns_fit(hg_context *ctx, const char *kernel,
+                                                      int64_t cols)
 {
-	return cols <= MOST_EDGE_COLUMNS ? HG_OK
-	                                 : hg__fail(ctx, HG_ERR_UNSUPPORTED, "%s: %lld columns, a grid of the GPU holds at most %lld", kernel,
-	                                            static_cast<long long>(cols), static_cast<long long>(MOST_EDGE_COLUMNS));
+	return cols <= MOST_EDGE_COLUMNS
+	           ? HG_OK
+	           : hg__fail(ctx, HG_ERR_UNSUPPORTED,
+	                      "%s: %lld columns, a grid of the GPU holds at most %lld", kernel,
+	                      static_cast<long long>(cols), static_cast<long long>(MOST_EDGE_COLUMNS));
 }
 
 static __device__ inline int64_t own_piece()
@@ -56,11 +64,13 @@ static __device__ inline int64_t own_unit()
 /* Place in an item. Offsets count edges from the item's first one, so that they fit in 32 bits. */
 struct cursor {
 	int64_t item, base; /* base: the item's first edge */
-	int64_t ahead;      /* end of the next row's part, as an edge number: loaded a row early and not touched until then */
-	int e, begin, end;  /* next edge; the part */
-	int stop;           /* end of the item */
-	int32_t row, last;  /* row of the part; the row that the item does not finish */
-	bool head;          /* the part's row began in an earlier item */
+	/* end of the next row's part, as an edge number: loaded a row early and not touched until
+	 * then */
+	int64_t ahead;
+	int e, begin, end; /* next edge; the part */
+	int stop;          /* end of the item */
+	int32_t row, last; /* row of the part; the row that the item does not finish */
+	bool head;         /* the part's row began in an earlier item */
 
 	/* False if the item has nothing. */
 	__device__ bool open(const struct item_plan &p, int64_t i)
@@ -104,18 +114,22 @@ struct cursor {
 	}
 };
 
-/* ---- the fold: slots of split row s are slot_of(first, last) .. slot_of(last, last), in this order ---- */
+/* ---- the fold: slots of split row s are slot_of(first, last) .. slot_of(last, last), in this
+ * order ---- */
 
 static __device__ inline int64_t slot_of(int64_t item, int64_t last)
 {
 	return 2 * item + (item < last ? 1 : 0);
 }
 
-/* Staging slots read at once: their addresses are known, so a hub's hundreds of slots cost bandwidth, not latency. */
+/* Staging slots read at once: their addresses are known, so a hub's hundreds of slots cost
+ * bandwidth, not latency. */
 constexpr int FOLD_UNROLL = 16;
 
 /* f(value) for each slot of split row s, column c, in slot order. */
-template <typename V, typename F> static __device__ inline void each_slot(const struct item_plan &p, int64_t s, const V *staging, int64_t lead, int64_t c, F f)
+template <typename V, typename F>
+static __device__ inline void each_slot(const struct item_plan &p, int64_t s, const V *staging,
+                                        int64_t lead, int64_t c, F f)
 {
 	const int64_t first = p.split_first[s], last = p.split_last[s];
 	for (int64_t k = first; k <= last; k += FOLD_UNROLL) {
@@ -130,7 +144,8 @@ template <typename V, typename F> static __device__ inline void each_slot(const 
 	}
 }
 
-/* ---- gathers: the bits that one lane loads of a neighbour's row, unpacked only when they are used, so that several loads are in flight ---- */
+/* ---- gathers: the bits that one lane loads of a neighbour's row, unpacked only when they are
+ * used, so that several loads are in flight ---- */
 
 template <typename T, int W> struct raw {
 	T v;
@@ -160,7 +175,8 @@ static __device__ inline __half2 half2_of(unsigned bits)
 	return *reinterpret_cast<const __half2 *>(&bits);
 }
 
-template <typename T, typename N> static __device__ inline void unpack(const raw<T, 1> &r, N (&x)[1])
+template <typename T, typename N>
+static __device__ inline void unpack(const raw<T, 1> &r, N (&x)[1])
 {
 	x[0] = N(widen(r.v));
 }
@@ -194,15 +210,19 @@ static __device__ inline void unpack(const raw<float, 8> &r, float (&x)[8])
 	}
 }
 
-/* Edges whose gathers are in flight together, for packs of `bytes` bytes: eight 16-byte loads a lane hide the latency of device memory (Little's law on an
- * H200: 4.8 TB/s * 1 us / 132 SMs = 36 kB in flight an SM, reached by 290 lanes of 8 * 16 bytes). Divides HG_BATCH_EDGES. */
+/* Edges whose gathers are in flight together, for packs of `bytes` bytes: eight 16-byte loads a
+ * lane hide the latency of device memory (Little's law on an H200: 4.8 TB/s * 1 us / 132 SMs = 36
+ * kB in flight an SM, reached by 290 lanes of 8 * 16 bytes). Divides HG_BATCH_EDGES. */
 template <typename T, int W> constexpr int gathers = sizeof(T) * W > 16 ? 4 : 8;
 
-/* Walk one item: bits = load(edge number, column id) for up to U edges at once, then add(bits, live, place) for each in order (place: edges of the part before this
- * one; not live: a step's unused slot, its bits are zero), then after(done, place) once a step: done says that the part is complete, place how many edges it has so
- * far. The column ids of the next step are loaded while this step's gathers are under way. */
+/* Walk one item: bits = load(edge number, column id) for up to U edges at once, then add(bits,
+ * live, place) for each in order (place: edges of the part before this one; not live: a step's
+ * unused slot, its bits are zero), then after(done, place) once a step: done says that the part is
+ * complete, place how many edges it has so far. The column ids of the next step are loaded while
+ * this step's gathers are under way. */
 template <int U, typename Load, typename Add, typename After>
-static __device__ inline void walk_item(const struct item_plan &p, const int32_t *cols, struct cursor &at, Load load, Add add, After after)
+static __device__ inline void walk_item(const struct item_plan &p, const int32_t *cols,
+                                        struct cursor &at, Load load, Add add, After after)
 {
 	using bits = decltype(load(int64_t(0), int32_t(0)));
 	const int32_t *col = cols + at.base;

@@ -8,13 +8,16 @@
  *
  *     keys     entry (i, j) of window w = i / 16:  (w, j, i % 16), in one number of 64 bits
  *     sort     then all entries of one column of a window are a run, and in it those of one row
- *     list     the first entry of a run lists its column ceil(most entries of a row / 3) times, every other entry not at all
+ *     list     the first entry of a run lists its column ceil(most entries of a row / 3) times,
+ *              every other entry not at all
  *     place    running sum: where in its slice an entry's column is listed
  *
- * Once to count the columns of each window, and once more, when it is known where its groups begin, to write ids and masks: a sort of 100 M keys takes less than
- * memory for all of them would cost. All of it is bitwise the same always: sorted keys that are equal are interchangeable. */
+ * Once to count the columns of each window, and once more, when it is known where its groups begin,
+ * to write ids and masks: a sort of 100 M keys takes less than memory for all of them would cost.
+ * All of it is bitwise the same always: sorted keys that are equal are interchangeable. */
 
-/* Entries sorted at once, and scratch: two keys and a place each, 20 bytes; 42 MB and what CUB asks for. A longer window is a slice of its own. */
+/* Entries sorted at once, and scratch: two keys and a place each, 20 bytes; 42 MB and what CUB asks
+ * for. A longer window is a slice of its own. */
 constexpr int64_t SLICE = int64_t(1) << 21;
 
 /* Windows first .. end-1, their entries begin .. begin+m-1. */
@@ -39,18 +42,22 @@ static int bits_of(int64_t largest)
 
 /* ---- kernels ---- */
 
-static __global__ void tile_keys(struct tile_slice s, const int64_t *rowptr, const int32_t *col, uint64_t *key)
+static __global__ void tile_keys(struct tile_slice s, const int64_t *rowptr, const int32_t *col,
+                                 uint64_t *key)
 {
 	for (int64_t e = global_thread(); e < s.m; e += global_threads()) {
 		const int64_t row = row_of(rowptr, first_row(s, s.first), first_row(s, s.end), s.begin + e);
-		const uint64_t window = static_cast<uint64_t>(row / HG__TILE_ROWS - s.first), place = static_cast<uint64_t>(row % HG__TILE_ROWS);
+		const uint64_t window = static_cast<uint64_t>(row / HG__TILE_ROWS - s.first),
+		               place = static_cast<uint64_t>(row % HG__TILE_ROWS);
 		key[e] = (window << s.col_bits | static_cast<uint64_t>(col[s.begin + e])) << 4 | place;
 	}
 }
 static_assert(HG__TILE_ROWS == 1 << 4, "a row of a window is 4 bits of a key");
 
-/* f(row, n) for the entries of the run that begins at i: the n-th of its row, from 0. False where no run begins there. */
-template <typename F> static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_t i, F f)
+/* f(row, n) for the entries of the run that begins at i: the n-th of its row, from 0. False where
+ * no run begins there. */
+template <typename F>
+static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_t i, F f)
 {
 	if (i > 0 && key[i - 1] >> 4 == key[i] >> 4)
 		return false;
@@ -68,25 +75,31 @@ static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *pla
 	for (int64_t i = global_thread(); i <= m; i += global_threads()) {
 		int most = 0;
 		if (i < m)
-			each_of_run(key, m, i, [&](int, int n) { most = n / HG__TILE_MOST + 1 > most ? n / HG__TILE_MOST + 1 : most; });
+			each_of_run(key, m, i, [&](int, int n) {
+				most = n / HG__TILE_MOST + 1 > most ? n / HG__TILE_MOST + 1 : most;
+			});
 		place[i] = static_cast<uint32_t>(most);
 	}
 }
 
 /* Where the columns of window s.first + w begin in the slice. */
-static __device__ inline uint32_t window_place(const struct tile_slice &s, const int64_t *rowptr, const uint32_t *place, int64_t w)
+static __device__ inline uint32_t window_place(const struct tile_slice &s, const int64_t *rowptr,
+                                               const uint32_t *place, int64_t w)
 {
 	return place[rowptr[first_row(s, s.first + w)] - s.begin];
 }
 
-static __global__ void tile_window_counts(struct tile_slice s, const int64_t *rowptr, const uint32_t *place, int32_t *listed)
+static __global__ void tile_window_counts(struct tile_slice s, const int64_t *rowptr,
+                                          const uint32_t *place, int32_t *listed)
 {
 	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads())
-		listed[w] = static_cast<int32_t>(window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w));
+		listed[w] = static_cast<int32_t>(window_place(s, rowptr, place, w + 1) -
+		                                 window_place(s, rowptr, place, w));
 }
 
 /* The columns of a slice and their masks, each run by one thread. */
-static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, const uint64_t *key, const uint32_t *place, const int32_t *first, int32_t *id,
+static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, const uint64_t *key,
+                                  const uint32_t *place, const int32_t *first, int32_t *id,
                                   uint32_t *mask)
 {
 	for (int64_t i = global_thread(); i < s.m; i += global_threads()) {
@@ -95,7 +108,8 @@ static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, co
 			continue;
 		const uint64_t column = key[i] >> 4;
 		const int64_t w = static_cast<int64_t>(column >> s.col_bits);
-		const int64_t at = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS + place[i] - window_place(s, rowptr, place, w);
+		const int64_t at = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS + place[i] -
+		                   window_place(s, rowptr, place, w);
 		for (uint32_t k = 0; k < times; k++) {
 			id[at + k] = static_cast<int32_t>(column & ((uint64_t(1) << s.col_bits) - 1));
 			mask[at + k] = 0;
@@ -115,12 +129,14 @@ static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, co
 }
 
 /* The last column again, with nothing to count, up to a whole group. */
-static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, const uint32_t *place, const int32_t *first, int32_t *id, uint32_t *mask)
+static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, const uint32_t *place,
+                                const int32_t *first, int32_t *id, uint32_t *mask)
 {
 	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads()) {
 		const int64_t begin = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS,
 		              end = static_cast<int64_t>(first[s.first + w + 1]) * HG__TILE_COLUMNS;
-		const int64_t listed = window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w);
+		const int64_t listed =
+		    window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w);
 		for (int64_t k = begin + listed; k < end; k++) {
 			id[k] = id[begin + listed - 1];
 			mask[k] = 0;
@@ -130,8 +146,10 @@ static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, cons
 
 /* ---- slices ---- */
 
-/* The slice that begins with window `first`: at least one, and as many as have SLICE entries together. */
-static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host_rowptr, int64_t first)
+/* The slice that begins with window `first`: at least one, and as many as have SLICE entries
+ * together. */
+static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host_rowptr,
+                                  int64_t first)
 {
 	const int64_t windows = hg__tile_windows(csr->rows);
 	struct tile_slice s = {csr->rows, first, first + 1, 0, 0, bits_of(csr->cols), 0};
@@ -151,15 +169,19 @@ struct tile_scratch {
 	size_t cub_bytes, bytes;
 };
 
-static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows, char *memory, struct tile_scratch *s)
+static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows, char *memory,
+                         struct tile_scratch *s)
 {
-	const size_t keys = hg__aligned(static_cast<size_t>(longest) * sizeof(uint64_t)), places = hg__aligned(static_cast<size_t>(longest + 1) * sizeof(uint32_t));
+	const size_t keys = hg__aligned(static_cast<size_t>(longest) * sizeof(uint64_t)),
+	             places = hg__aligned(static_cast<size_t>(longest + 1) * sizeof(uint32_t));
 	const size_t listed = hg__aligned(static_cast<size_t>(most_windows) * sizeof(int32_t));
 	size_t sort = 0, scan = 0;
 	cub::DoubleBuffer<uint64_t> key;
 	uint32_t *sums = nullptr;
-	HG__CUDA(ctx, "tiles: sort", cub::DeviceRadixSort::SortKeys(nullptr, sort, key, longest, 0, 64, stream_of(ctx)));
-	HG__CUDA(ctx, "tiles: places", cub::DeviceScan::ExclusiveSum(nullptr, scan, sums, sums, longest + 1, stream_of(ctx)));
+	HG__CUDA(ctx, "tiles: sort",
+	         cub::DeviceRadixSort::SortKeys(nullptr, sort, key, longest, 0, 64, stream_of(ctx)));
+	HG__CUDA(ctx, "tiles: places",
+	         cub::DeviceScan::ExclusiveSum(nullptr, scan, sums, sums, longest + 1, stream_of(ctx)));
 	s->key[0] = reinterpret_cast<uint64_t *>(memory);
 	s->key[1] = reinterpret_cast<uint64_t *>(memory + keys);
 	s->place = reinterpret_cast<uint32_t *>(memory + 2 * keys);
@@ -171,23 +193,29 @@ static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows,
 }
 
 /* Keys sorted, places known; *sorted is where the keys are. */
-static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const struct tile_slice &s, const struct tile_scratch &t, const uint64_t **sorted)
+static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const struct tile_slice &s,
+                            const struct tile_scratch &t, const uint64_t **sorted)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	cub::DoubleBuffer<uint64_t> key(t.key[0], t.key[1]);
 	size_t bytes = t.cub_bytes;
 	tile_keys<<<grid_for(s.m, BLOCK), BLOCK, 0, stream>>>(s, csr->rowptr, csr->col, t.key[0]);
 	HG__TRY(launched(ctx, "tiles: keys"));
-	HG__CUDA(ctx, "tiles: sort", cub::DeviceRadixSort::SortKeys(t.cub, bytes, key, s.m, 0, s.key_bits, stream));
+	HG__CUDA(ctx, "tiles: sort",
+	         cub::DeviceRadixSort::SortKeys(t.cub, bytes, key, s.m, 0, s.key_bits, stream));
 	*sorted = key.Current();
 	tile_listed<<<grid_for(s.m + 1, BLOCK), BLOCK, 0, stream>>>(s.m, *sorted, t.place);
 	HG__TRY(launched(ctx, "tiles: columns"));
 	bytes = t.cub_bytes;
-	return cuda_status(ctx, cub::DeviceScan::ExclusiveSum(t.cub, bytes, t.place, t.place, s.m + 1, stream), "tiles: places");
+	return cuda_status(
+	    ctx, cub::DeviceScan::ExclusiveSum(t.cub, bytes, t.place, t.place, s.m + 1, stream),
+	    "tiles: places");
 }
 
 /* f(slice, scratch, keys) for each slice with entries. */
-template <typename F> static hg_status walk(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const struct tile_scratch &t, F f)
+template <typename F>
+static hg_status walk(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                      const struct tile_scratch &t, F f)
 {
 	for (int64_t w = 0; w < hg__tile_windows(csr->rows);) {
 		const struct tile_slice s = slice_at(csr, host_rowptr, w);
@@ -201,7 +229,9 @@ template <typename F> static hg_status walk(hg_context *ctx, const struct hg__cs
 	return HG_OK;
 }
 
-template <typename F> static hg_status each_slice(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, F f)
+template <typename F>
+static hg_status each_slice(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                            F f)
 {
 	int64_t longest = 0, most_windows = 0;
 	for (int64_t w = 0; w < hg__tile_windows(csr->rows);) {
@@ -224,22 +254,33 @@ template <typename F> static hg_status each_slice(hg_context *ctx, const struct 
 
 /* ---- the backend's functions ---- */
 
-hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, int32_t *listed)
+hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr,
+                               const int64_t *host_rowptr, int32_t *listed)
 {
-	return each_slice(ctx, csr, host_rowptr, [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *) {
-		const int64_t windows = s.end - s.first;
-		tile_window_counts<<<grid_for(windows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, t.place, t.listed);
-		HG__TRY(launched(ctx, "tiles: windows"));
-		return ctx->backend->copy_out(ctx, listed + s.first, t.listed, static_cast<size_t>(windows) * sizeof *listed);
-	});
+	return each_slice(
+	    ctx, csr, host_rowptr,
+	    [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *) {
+		    const int64_t windows = s.end - s.first;
+		    tile_window_counts<<<grid_for(windows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
+		        s, csr->rowptr, t.place, t.listed);
+		    HG__TRY(launched(ctx, "tiles: windows"));
+		    return ctx->backend->copy_out(ctx, listed + s.first, t.listed,
+		                                  static_cast<size_t>(windows) * sizeof *listed);
+	    });
 }
 
-hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const int32_t *first, int32_t *id, uint32_t *mask)
+hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr,
+                              const int64_t *host_rowptr, const int32_t *first, int32_t *id,
+                              uint32_t *mask)
 {
-	return each_slice(ctx, csr, host_rowptr, [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *key) {
-		tile_write<<<grid_for(s.m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, key, t.place, first, id, mask);
-		HG__TRY(launched(ctx, "tiles: masks"));
-		tile_pad<<<grid_for(s.end - s.first, BLOCK), BLOCK, 0, stream_of(ctx)>>>(s, csr->rowptr, t.place, first, id, mask);
-		return launched(ctx, "tiles: padding");
-	});
+	return each_slice(
+	    ctx, csr, host_rowptr,
+	    [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *key) {
+		    tile_write<<<grid_for(s.m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
+		        s, csr->rowptr, key, t.place, first, id, mask);
+		    HG__TRY(launched(ctx, "tiles: masks"));
+		    tile_pad<<<grid_for(s.end - s.first, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
+		        s, csr->rowptr, t.place, first, id, mask);
+		    return launched(ctx, "tiles: padding");
+	    });
 }

@@ -80,19 +80,22 @@ template <typename L> struct pointwise_loss_back {
 
 template <typename L> hg_status run(hg_context *ctx, const struct hg__pointwise_loss_args *a)
 {
-	return totals<loss_total>(
-	    ctx, "pointwise_loss", a->x.rows, a->x.cols, wide(a->x),
-	    pointwise_loss<L>{floats_of(a->x), floats_of(a->target), a->x.cols, counted_of({}, a->mask), data_of<float>(a->loss), data_of<float>(a->count)});
+	return totals<loss_total>(ctx, "pointwise_loss", a->x.rows, a->x.cols, wide(a->x),
+	                          pointwise_loss<L>{floats_of(a->x), floats_of(a->target), a->x.cols,
+	                                            counted_of({}, a->mask), data_of<float>(a->loss),
+	                                            data_of<float>(a->count)});
 }
 
-template <typename L> hg_status run_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
+template <typename L>
+hg_status run_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
 {
-	return walk(ctx, "pointwise_loss_back", a->x.rows, a->x.cols, wide(a->x),
-	            pointwise_loss_back<L>{floats_of(a->x),
-	                                   floats_of(a->target),
-	                                   floats_of(a->dx),
-	                                   counted_of({}, a->mask),
-	                                   {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
+	return walk(
+	    ctx, "pointwise_loss_back", a->x.rows, a->x.cols, wide(a->x),
+	    pointwise_loss_back<L>{floats_of(a->x),
+	                           floats_of(a->target),
+	                           floats_of(a->dx),
+	                           counted_of({}, a->mask),
+	                           {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 }
 
 /* In the order of hg__pointwise. */
@@ -103,14 +106,16 @@ constexpr struct {
 
 } // namespace
 
-extern "C" hg_status hg__cuda_pointwise_loss(hg_context *ctx, const struct hg__pointwise_loss_args *a)
+extern "C" hg_status hg__cuda_pointwise_loss(hg_context *ctx,
+                                             const struct hg__pointwise_loss_args *a)
 {
 	if (!alike(a->x, a->target))
 		return misfit(ctx, "pointwise_loss", a->x, a->target);
 	return losses[a->kind].forward(ctx, a);
 }
 
-extern "C" hg_status hg__cuda_pointwise_loss_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
+extern "C" hg_status hg__cuda_pointwise_loss_back(hg_context *ctx,
+                                                  const struct hg__pointwise_loss_back_args *a)
 {
 	if (!alike(a->x, a->target) || !alike(a->x, a->dx))
 		return misfit(ctx, "pointwise_loss_back", a->x, a->target);

@@ -1,16 +1,18 @@
-/* Y[g, c] = sum, mean or maximum over the rows ptr[g] .. ptr[g+1]-1 of X; 0 (and arg -1) for an empty graph. A NaN wins the maximum; equals: the first.
+/* Y[g, c] = sum, mean or maximum over the rows ptr[g] .. ptr[g+1]-1 of X; 0 (and arg -1) for an
+ * empty graph. A NaN wins the maximum; equals: the first.
  *
  *     back  dX[i, c] = dY[g, c],  dY[g, c] / size,  or dY[g, c] where arg[g, c] is the row
  *
- * A block takes one graph and a tile of columns. Where there are few graphs each is cut into parts (their number depends on the shape alone), which a second
- * kernel joins in order. */
+ * A block takes one graph and a tile of columns. Where there are few graphs each is cut into parts
+ * (their number depends on the shape alone), which a second kernel joins in order. */
 
 #include "kernels/cuda/columns.cuh"
 
 namespace
 {
 
-/* Two blocks for each of 108 to 148 multiprocessors; more parts do not pay: the second kernel walks a graph's parts one after the other. */
+/* Two blocks for each of 108 to 148 multiprocessors; more parts do not pay: the second kernel walks
+ * a graph's parts one after the other. */
 constexpr int64_t READOUT_BLOCKS = 256;
 
 struct pieces {
@@ -18,15 +20,22 @@ struct pieces {
 	int64_t graphs, parts, tiles, cols;
 };
 
-/* One block's work: rows begin .. end-1 of graph g from column col; `slot` is its row among all parts. */
+/* One block's work: rows begin .. end-1 of graph g from column col; `slot` is its row among all
+ * parts. */
 struct piece {
 	int64_t graph, slot, first, begin, end, col;
 };
 template <int W> __device__ struct piece piece_of(const struct pieces &p, int64_t job)
 {
-	const int64_t tile = job % p.tiles, slot = job / p.tiles, part = slot % p.parts, g = slot / p.parts;
+	const int64_t tile = job % p.tiles, slot = job / p.tiles, part = slot % p.parts,
+	              g = slot / p.parts;
 	const int64_t first = p.ptr[g], size = p.ptr[g + 1] - first;
-	return {g, slot, first, first + size * part / p.parts, first + size * (part + 1) / p.parts, (tile * blockDim.x + threadIdx.x) * W};
+	return {g,
+	        slot,
+	        first,
+	        first + size * part / p.parts,
+	        first + size * (part + 1) / p.parts,
+	        (tile * blockDim.x + threadIdx.x) * W};
 }
 
 __device__ float divisor(const struct pieces &p, int64_t g, bool mean)
@@ -35,7 +44,8 @@ __device__ float divisor(const struct pieces &p, int64_t g, bool mean)
 	return mean && size > 0 ? static_cast<float>(size) : 1.0f;
 }
 
-template <int W, typename T> __global__ void sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean, struct floats out)
+template <int W, typename T>
+__global__ void sum_kernel(struct pieces p, const T *x, int64_t ld, bool mean, struct floats out)
 {
 	after_previous();
 	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
@@ -88,14 +98,16 @@ struct largest {
 	__device__ void see(float v, int32_t r)
 	{
 		const bool nan = v != v, mine = value != value;
-		if (r >= 0 && (row < 0 || (nan && !mine) || (!mine && v > value) || ((v == value || (nan && mine)) && r < row))) {
+		if (r >= 0 && (row < 0 || (nan && !mine) || (!mine && v > value) ||
+		               ((v == value || (nan && mine)) && r < row))) {
 			value = v;
 			row = r;
 		}
 	}
 };
 
-/* The winner of each column of a block's tile, valid where threadIdx.y == 0. May be called again at once. */
+/* The winner of each column of a block's tile, valid where threadIdx.y == 0. May be called again at
+ * once. */
 template <int W> __device__ void block_largest(struct largest (&best)[W])
 {
 	__shared__ struct largest part[W][BLOCK];
@@ -109,7 +121,8 @@ template <int W> __device__ void block_largest(struct largest (&best)[W])
 		if (threadIdx.y < half)
 #pragma unroll
 			for (int i = 0; i < W; i++)
-				part[i][t].see(part[i][t + half * blockDim.x].value, part[i][t + half * blockDim.x].row);
+				part[i][t].see(part[i][t + half * blockDim.x].value,
+				               part[i][t + half * blockDim.x].row);
 	}
 #pragma unroll
 	for (int i = 0; i < W; i++)
@@ -122,7 +135,8 @@ struct winners {
 	int32_t *row;
 	int64_t ld_row, cols;
 
-	template <int W> __device__ void put(int64_t slot, int64_t col, const struct largest (&best)[W]) const
+	template <int W>
+	__device__ void put(int64_t slot, int64_t col, const struct largest (&best)[W]) const
 	{
 		float v[W];
 #pragma unroll
@@ -135,7 +149,8 @@ struct winners {
 	}
 };
 
-template <int W, typename T> __global__ void max_kernel(struct pieces p, const T *x, int64_t ld, struct winners out)
+template <int W, typename T>
+__global__ void max_kernel(struct pieces p, const T *x, int64_t ld, struct winners out)
 {
 	after_previous();
 	for (int64_t job = blockIdx.x; job < p.graphs * p.parts * p.tiles; job += gridDim.x) {
@@ -183,7 +198,8 @@ struct join_winners {
 /* How the graphs are cut, for blocks of this rectangle. */
 struct pieces cut(const struct hg__readout_args *a, dim3 block, int width)
 {
-	const int64_t graphs = a->y.rows, cols = a->y.cols, tiles = grid_for(cols, static_cast<int64_t>(block.x) * width);
+	const int64_t graphs = a->y.rows, cols = a->y.cols,
+	              tiles = grid_for(cols, static_cast<int64_t>(block.x) * width);
 	const int64_t most = graphs * tiles < READOUT_BLOCKS ? READOUT_BLOCKS / (graphs * tiles) : 1;
 	const int64_t wanted = grid_for(a->x.rows / graphs, static_cast<int64_t>(block.y) * 8);
 	return {a->ptr, graphs, wanted < most ? wanted : most, tiles, cols};
@@ -196,14 +212,18 @@ template <int W, typename T> hg_status run_sum(hg_context *ctx, const struct hg_
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const bool mean = a->reduce == HG_REDUCE_MEAN;
 	if (p.parts == 1) {
-		return launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, mean, floats_of(a->y));
+		return launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x),
+		              a->x.ld, mean, floats_of(a->y));
 	}
 	void *memory;
 	const int64_t pitch = hg__leading(p.cols);
-	HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.graphs * p.parts * pitch) * sizeof(float), &memory));
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(p.graphs * p.parts * pitch) * sizeof(float),
+	                      &memory));
 	const struct floats part = {memory, pitch, false};
-	HG__TRY(launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, false, part));
-	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_sums{p, mean, part, floats_of(a->y)});
+	HG__TRY(launch(ctx, "readout", sum_kernel<W, T>, grid, block, p, data_of<const T>(a->x),
+	               a->x.ld, false, part));
+	return walk(ctx, "readout", p.graphs, p.cols, W == 8,
+	            join_sums{p, mean, part, floats_of(a->y)});
 }
 
 template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg__readout_args *a)
@@ -213,13 +233,20 @@ template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg_
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const struct winners out = {floats_of(a->y), data_of<int32_t>(a->arg), a->arg.ld, p.cols};
 	if (p.parts == 1) {
-		return launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, out);
+		return launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x),
+		              a->x.ld, out);
 	}
 	void *memory;
 	const int64_t pitch = hg__leading(p.cols), elements = p.graphs * p.parts * pitch;
-	HG__TRY(hg__workspace(ctx, static_cast<size_t>(elements) * (sizeof(float) + sizeof(int32_t)), &memory));
-	const struct winners part = {{memory, pitch, false}, reinterpret_cast<int32_t *>(static_cast<float *>(memory) + elements), pitch, p.cols};
-	HG__TRY(launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x), a->x.ld, part));
+	HG__TRY(hg__workspace(ctx, static_cast<size_t>(elements) * (sizeof(float) + sizeof(int32_t)),
+	                      &memory));
+	const struct winners part = {
+	    {memory, pitch, false},
+	    reinterpret_cast<int32_t *>(static_cast<float *>(memory) + elements),
+	    pitch,
+	    p.cols};
+	HG__TRY(launch(ctx, "readout", max_kernel<W, T>, grid, block, p, data_of<const T>(a->x),
+	               a->x.ld, part));
 	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_winners{p.parts, part, out});
 }
 
@@ -265,35 +292,41 @@ struct pick {
 
 hg_status back_spread(hg_context *ctx, const struct hg__readout_back_args *a)
 {
-	return walk(ctx, "readout_back", a->dx.rows, a->dx.cols, wide(a->dx),
-	            spread{a->ptr, a->id, floats_of(a->dy), floats_of(a->dx), a->reduce == HG_REDUCE_MEAN});
+	return walk(
+	    ctx, "readout_back", a->dx.rows, a->dx.cols, wide(a->dx),
+	    spread{a->ptr, a->id, floats_of(a->dy), floats_of(a->dx), a->reduce == HG_REDUCE_MEAN});
 }
 hg_status back_pick(hg_context *ctx, const struct hg__readout_back_args *a)
 {
 	return walk(ctx, "readout_back", a->dx.rows, a->dx.cols, wide(a->dx),
-	            pick{a->ptr, a->id, data_of<const int32_t>(a->arg), a->arg.ld, a->dx.cols, floats_of(a->dy), floats_of(a->dx)});
+	            pick{a->ptr, a->id, data_of<const int32_t>(a->arg), a->arg.ld, a->dx.cols,
+	                 floats_of(a->dy), floats_of(a->dx)});
 }
 
 template <int W, typename T> hg_status run(hg_context *ctx, const struct hg__readout_args *a)
 {
 	/* In the order of hg_reduce. */
-	static constexpr hg_status (*runs[])(hg_context *, const struct hg__readout_args *) = {run_sum<W, T>, run_sum<W, T>, run_max<W, T>};
+	static constexpr hg_status (*runs[])(hg_context *, const struct hg__readout_args *) = {
+	    run_sum<W, T>, run_sum<W, T>, run_max<W, T>};
 	return runs[a->reduce](ctx, a);
 }
-constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args *) = {back_spread, back_spread, back_pick};
+constexpr hg_status (*backs[])(hg_context *, const struct hg__readout_back_args *) = {
+    back_spread, back_spread, back_pick};
 
 } // namespace
 
 extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
-	const bool no_places = a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 && (!a->arg.data || a->arg.dtype != HG_I32);
+	const bool no_places = a->reduce == HG_REDUCE_MAX && a->y.rows > 0 && a->y.cols > 0 &&
+	                       (!a->arg.data || a->arg.dtype != HG_I32);
 	if (a->x.cols != a->y.cols || a->x.ld != a->y.ld || !is_float(a->y) || no_places)
 		return misfit(ctx, "readout", a->x, a->y);
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	return with_float(ctx, "readout", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return with_width(wide(a->x), [&](auto width) { return run<decltype(width)::value, T>(ctx, a); });
+		return with_width(wide(a->x),
+		                  [&](auto width) { return run<decltype(width)::value, T>(ctx, a); });
 	});
 }
 

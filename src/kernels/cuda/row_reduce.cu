@@ -1,12 +1,13 @@
-/* Sum, mean and Euclidean norm of each row, in f32;  back: dX = dY, dY / cols, (X / norm) dY. A row is read once; the norm's gradient reads it twice, from the cache
- * the second time. */
+/* Sum, mean and Euclidean norm of each row, in f32;  back: dX = dY, dY / cols, (X / norm) dY. A row
+ * is read once; the norm's gradient reads it twice, from the cache the second time. */
 
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
 
-/* A row's sum of term(x) becomes finish(sum, cols); its gradient is gradient(x, norm, dy, cols), where READS says that it asks for x and the norm. */
+/* A row's sum of term(x) becomes finish(sum, cols); its gradient is gradient(x, norm, dy, cols),
+ * where READS says that it asks for x and the norm. */
 struct sum {
 	static constexpr bool READS = false;
 	static __device__ float term(float x)
@@ -49,7 +50,8 @@ struct norm {
 };
 
 /* In all lanes of the row. */
-template <typename R, int W, typename T> __device__ float reduced(const T *x, int64_t end, int64_t cols)
+template <typename R, int W, typename T>
+__device__ float reduced(const T *x, int64_t end, int64_t cols)
 {
 	const int64_t step = static_cast<int64_t>(blockDim.x) * W;
 	float v[W], total = 0.0f;
@@ -115,7 +117,8 @@ template <typename R> hg_status run_back(hg_context *ctx, const struct hg__row_r
 	return with_float(ctx, "row_reduce_back", a->dx.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "row_reduce_back", a->dx.rows, a->dx.cols, wide(a->dx),
-		                reduce_back<T, R>{data_of<const T>(a->x), floats_of(a->dy), floats_of(a->dx), a->dx.ld, a->dx.cols});
+		                reduce_back<T, R>{data_of<const T>(a->x), floats_of(a->dy),
+		                                  floats_of(a->dx), a->dx.ld, a->dx.cols});
 	});
 }
 
@@ -124,7 +127,9 @@ constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__row_reduce_args *);
 	hg_status (*backward)(hg_context *, const struct hg__row_reduce_back_args *);
 	bool reads;
-} reductions[HG__ROW_COUNT] = {{run<sum>, run_back<sum>, sum::READS}, {run<mean>, run_back<mean>, mean::READS}, {run<norm>, run_back<norm>, norm::READS}};
+} reductions[HG__ROW_COUNT] = {{run<sum>, run_back<sum>, sum::READS},
+                               {run<mean>, run_back<mean>, mean::READS},
+                               {run<norm>, run_back<norm>, norm::READS}};
 
 /* `one` has a number for each row of `many`. */
 bool fits(const struct hg__mat &many, const struct hg__mat &one)
@@ -141,7 +146,8 @@ extern "C" hg_status hg__cuda_row_reduce(hg_context *ctx, const struct hg__row_r
 	return reductions[a->reduce].forward(ctx, a);
 }
 
-extern "C" hg_status hg__cuda_row_reduce_back(hg_context *ctx, const struct hg__row_reduce_back_args *a)
+extern "C" hg_status hg__cuda_row_reduce_back(hg_context *ctx,
+                                              const struct hg__row_reduce_back_args *a)
 {
 	if (!fits(a->dx, a->dy))
 		return misfit(ctx, "row_reduce_back", a->dx, a->dy);

@@ -1,9 +1,10 @@
 #ifndef HG_KERNELS_CUDA_ROWS_CUH
 #define HG_KERNELS_CUDA_ROWS_CUH
 
-/* Row-wise kernels: a sub-warp (1 to 32 neighbouring lanes, a power of two) owns a row. threadIdx.x is the lane, blockDim.x the number of lanes,
- * threadIdx.y the row within the block. All threads of a block take every step together, so the shuffles see whole warps; rows past the end are
- * not `live` and have nothing to read. */
+/* Row-wise kernels: a sub-warp (1 to 32 neighbouring lanes, a power of two) owns a row. threadIdx.x
+ * is the lane, blockDim.x the number of lanes, threadIdx.y the row within the block. All threads of
+ * a block take every step together, so the shuffles see whole warps; rows past the end are not
+ * `live` and have nothing to read. */
 
 #include "kernels/cuda/totals.cuh"
 
@@ -25,13 +26,16 @@ template <int W, typename F> static __global__ void rows_kernel(int64_t rows, F 
 {
 	after_previous();
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
-	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
+	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows;
+	     first += down) {
 		const int64_t row = first + threadIdx.y;
 		f.template row<W>(row, row < rows);
 	}
 }
 /* f.row<W>(row, live) for every row, in sub-warps sized for cols columns. */
-template <typename F> static hg_status each_row(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+template <typename F>
+static hg_status each_row(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                          bool by_eight, const F &f)
 {
 	if (rows == 0 || cols == 0)
 		return HG_OK;
@@ -42,27 +46,34 @@ template <typename F> static hg_status each_row(hg_context *ctx, const char *ker
 	});
 }
 
-template <int W, typename P, typename F> static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at)
+template <int W, typename P, typename F>
+static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at)
 {
 	after_previous();
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	P mine = {};
-	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += down) {
+	for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows;
+	     first += down) {
 		const int64_t row = first + threadIdx.y;
 		f.template row<W>(row, row < rows, mine);
 	}
 	fold(mine, at, blockIdx.x, gridDim.x, f);
 }
-/* f.row<W>(row, live, mine): what the row adds, in lane 0 alone. f.finish(total) writes the result, also when there are no rows. */
-template <typename P, typename F> static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+/* f.row<W>(row, live, mine): what the row adds, in lane 0 alone. f.finish(total) writes the result,
+ * also when there are no rows. */
+template <typename P, typename F>
+static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                            bool by_eight, const F &f)
 {
 	struct meeting<P> at;
 	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, REDUCE_BLOCKS).block;
-		const int64_t wanted = grid_for(rows, block.y), blocks = wanted < REDUCE_BLOCKS ? wanted : REDUCE_BLOCKS;
-		return launch(ctx, kernel, row_totals_kernel<W, P, F>, static_cast<unsigned>(blocks), block, rows, f, at);
+		const int64_t wanted = grid_for(rows, block.y),
+		              blocks = wanted < REDUCE_BLOCKS ? wanted : REDUCE_BLOCKS;
+		return launch(ctx, kernel, row_totals_kernel<W, P, F>, static_cast<unsigned>(blocks), block,
+		              rows, f, at);
 	});
 }
 

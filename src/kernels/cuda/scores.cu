@@ -1,4 +1,5 @@
-/* One evaluation: for each split the rows whose first largest logit is at the label, and the rows that
+/* One evaluation: for each split the rows whose first largest logit is at the label, and the rows
+ * that
  * count; of all rows the logits that are not finite; and the cross-entropy of one split, as
  * softmax_xent.cu has it. The thread that has the last word enters them on the board
  * (kernels/scores.h). A row with a NaN logit is wrong. */
@@ -26,7 +27,8 @@ struct score_total {
 	}
 };
 
-/* The first largest of what was seen, as a pair: a NaN is larger than all, so a row with one ends with value NaN. */
+/* The first largest of what was seen, as a pair: a NaN is larger than all, so a row with one ends
+ * with value NaN. */
 struct first_largest {
 	float value;
 	long long col; /* -1: nothing seen */
@@ -34,7 +36,8 @@ struct first_largest {
 	__device__ void see(float v, long long c)
 	{
 		const bool nan = v != v, mine = value != value;
-		if (c >= 0 && (col < 0 || (nan && !mine) || (!mine && (v > value || (v == value && c < col))))) {
+		if (c >= 0 &&
+		    (col < 0 || (nan && !mine) || (!mine && (v > value || (v == value && c < col))))) {
 			value = v;
 			col = c;
 		}
@@ -54,7 +57,8 @@ template <typename T> struct scores {
 	{
 		const int64_t end = live ? cols : 0;
 		struct first_largest best = {0.0f, -1};
-		for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; col < end; col += static_cast<int64_t>(blockDim.x) * W) {
+		for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; col < end;
+		     col += static_cast<int64_t>(blockDim.x) * W) {
 			float v[W];
 			load<W>(x + row * ld + col, v);
 #pragma unroll
@@ -98,13 +102,15 @@ template <typename T> struct scores {
 		}
 		counts.nonfinite = static_cast<int64_t>(total.nonfinite);
 		const int64_t n = counts.counted[loss_split];
-		hg__board_close(board, step, &counts, n > 0 ? static_cast<float>(total.loss / static_cast<double>(n)) : 0.0f);
+		hg__board_close(board, step, &counts,
+		                n > 0 ? static_cast<float>(total.loss / static_cast<double>(n)) : 0.0f);
 	}
 };
 
 template <typename T> scores<T> scores_of(const struct hg__scores_args *a)
 {
-	scores<T> f = {data_of<const T>(a->x), a->x.ld, a->x.cols, {}, 1u << HG__SPLIT_TRAIN, a->loss_split, a->board, a->step};
+	scores<T> f = {data_of<const T>(a->x), a->x.ld,       a->x.cols, {},
+	               1u << HG__SPLIT_TRAIN,  a->loss_split, a->board,  a->step};
 	for (int s = 0; s < HG__SPLITS; s++) {
 		f.rows[s] = counted_of(a->label, a->mask[s]);
 		f.splits |= a->mask[s].data ? 1u << s : 0u;
@@ -123,6 +129,7 @@ extern "C" hg_status hg__cuda_scores(hg_context *ctx, const struct hg__scores_ar
 			return misfit(ctx, "scores", a->x, a->mask[s]);
 	return with_float(ctx, "scores", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return row_totals<score_total>(ctx, "scores", a->x.rows, a->x.cols, wide(a->x), scores_of<T>(a));
+		return row_totals<score_total>(ctx, "scores", a->x.rows, a->x.cols, wide(a->x),
+		                               scores_of<T>(a));
 	});
 }

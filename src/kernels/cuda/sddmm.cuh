@@ -28,7 +28,8 @@ static __device__ inline int64_t edge_of(const struct sddmm_problem &p, int64_t 
 	return p.edge ? p.edge[entry] : entry;
 }
 
-static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t entry, int32_t i, int32_t j, int head, float dot)
+static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t entry, int32_t i,
+                                      int32_t j, int head, float dot)
 {
 	float value = p.scale * dot;
 	int64_t at = entry;
@@ -45,7 +46,8 @@ static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t ent
 		__stcs(static_cast<float *>(p.e) + at, value);
 }
 
-/* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp takes part. */
+/* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp
+ * takes part. */
 template <int U> static __device__ inline void lanes_total(float (&x)[U], int lanes)
 {
 	for (int step = lanes / 2; step > 0; step /= 2)
@@ -73,7 +75,8 @@ template <typename F> static __device__ inline void each_batch(const struct sddm
 	window.open(p.plan, it);
 	int32_t next = own_lane() < it.stop ? __ldcs(col + own_lane()) : 0;
 	for (int e = 0; e < it.stop; e += 32) {
-		struct edge_batch batch = {it.base + e, it.stop - e < 32 ? it.stop - e : 32, next, 0, false};
+		struct edge_batch batch = {it.base + e, it.stop - e < 32 ? it.stop - e : 32, next, 0,
+		                           false};
 		next = e + 32 + own_lane() < it.stop ? __ldcs(col + e + 32 + own_lane()) : 0;
 		batch.row = window.rows_of(p.plan, it, e, batch.n, &batch.one);
 		f(batch);
@@ -84,9 +87,12 @@ template <typename F> static __device__ inline void each_batch(const struct sddm
 HG_NODISCARD bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a);
 HG_NODISCARD hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p);
 HG_NODISCARD bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a);
-HG_NODISCARD hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype);
-HG_NODISCARD hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype);
+HG_NODISCARD hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p,
+                                       hg_dtype dtype);
+HG_NODISCARD hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p,
+                                          hg_dtype dtype);
 
-HG_NODISCARD hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p, const struct hg__sddmm_add_args *a);
+HG_NODISCARD hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p,
+                                     const struct hg__sddmm_add_args *a);
 
 #endif

@@ -1,6 +1,7 @@
 #include "kernels/cuda/sddmm.cuh"
 
-/* E[edge p, k] = f(A[i, k] + B[j, k]), f(x) = x > 0 ? x : slope x: lane l takes edge l of a batch and W neighbouring heads of it. */
+/* E[edge p, k] = f(A[i, k] + B[j, k]), f(x) = x > 0 ? x : slope x: lane l takes edge l of a batch
+ * and W neighbouring heads of it. */
 
 /* W numbers as they lie in memory: one access of up to 16 bytes, or two of 16. */
 template <int BYTES> struct word_of {
@@ -51,11 +52,14 @@ template <typename T, int W> struct heads_of {
 	}
 };
 
-/* Batches whose ids, then whose gathers, are in flight together: the ids alone are 8 * 128 bytes a warp, 32 kB for the 32 warps that a multiprocessor has at
- * least, what the latency of device memory asks for (parts.cuh). */
+/* Batches whose ids, then whose gathers, are in flight together: the ids alone are 8 * 128 bytes a
+ * warp, 32 kB for the 32 warps that a multiprocessor has at least, what the latency of device
+ * memory asks for (parts.cuh). */
 template <typename T, int W> constexpr int ADD_BATCHES = sizeof(T) * W > 8 ? 4 : 8;
 
-template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add_items(const struct sddmm_problem p, int packs, float slope)
+template <typename T, int W>
+static __global__ void __launch_bounds__(BLOCK)
+    add_items(const struct sddmm_problem p, int packs, float slope)
 {
 	after_previous();
 	constexpr int U = ADD_BATCHES<T, W>;
@@ -77,7 +81,9 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add
 		bits y[U];
 #pragma unroll
 		for (int u = 0; u < U; u++)
-			id[u] = start + 32 * u + lane < it.stop ? __ldcs(p.col + it.base + start + 32 * u + lane) : 0;
+			id[u] = start + 32 * u + lane < it.stop
+			            ? __ldcs(p.col + it.base + start + 32 * u + lane)
+			            : 0;
 #pragma unroll
 		for (int u = 0; u < U; u++)
 			y[u] = bits::read(b + id[u] * p.ldb);
@@ -100,18 +106,24 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) add
 
 /* ---- launch ---- */
 
-/* Do rows begin at multiples of `width` elements? A and B may be columns in the middle of wider rows. */
+/* Do rows begin at multiples of `width` elements? A and B may be columns in the middle of wider
+ * rows. */
 static bool in_packs(const struct hg__mat &m, int64_t width)
 {
-	return m.ld % width == 0 && reinterpret_cast<uintptr_t>(m.data) % (static_cast<size_t>(width) * hg_dtype_size(m.dtype)) == 0;
+	return m.ld % width == 0 && reinterpret_cast<uintptr_t>(m.data) %
+	                                    (static_cast<size_t>(width) * hg_dtype_size(m.dtype)) ==
+	                                0;
 }
 
-/* Call f(W): all heads of an edge in one access where they lie without padding, else packs of 8, else one by one. A last pack of 8 may reach into what stands beside
- * its columns, and what is made of that goes into E's padding. */
+/* Call f(W): all heads of an edge in one access where they lie without padding, else packs of 8,
+ * else one by one. A last pack of 8 may reach into what stands beside its columns, and what is made
+ * of that goes into E's padding. */
 template <typename F> static hg_status with_heads(const struct hg__sddmm_add_args *a, F f)
 {
 	const int64_t ld = a->e.ld;
-	const auto fits = [&](int64_t width) { return in_packs(a->a, width) && in_packs(a->b, width) && in_packs(a->e, width); };
+	const auto fits = [&](int64_t width) {
+		return in_packs(a->a, width) && in_packs(a->b, width) && in_packs(a->e, width);
+	};
 	if (fits(8))
 		return f(int_constant<8>{});
 	if (a->e.cols == ld && ld == 4 && fits(4))
@@ -121,15 +133,16 @@ template <typename F> static hg_status with_heads(const struct hg__sddmm_add_arg
 	return f(int_constant<1>{});
 }
 
-hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p, const struct hg__sddmm_add_args *a)
+hg_status hg__sddmm_add(hg_context *ctx, const struct sddmm_problem &p,
+                        const struct hg__sddmm_add_args *a)
 {
 	return with_float(ctx, "sddmm_add", a->a.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_heads(a, [&](auto heads) {
 			constexpr int W = decltype(heads)::value;
 			const int64_t packs = (p.cols + W - 1) / W;
-			return launch(ctx, "sddmm_add", add_items<T, W>, grid_for(p.plan.items * packs, WARPS), BLOCK, p, static_cast<int>(packs),
-			              a->leaky ? a->slope : 1.0f);
+			return launch(ctx, "sddmm_add", add_items<T, W>, grid_for(p.plan.items * packs, WARPS),
+			              BLOCK, p, static_cast<int>(packs), a->leaky ? a->slope : 1.0f);
 		});
 	});
 }

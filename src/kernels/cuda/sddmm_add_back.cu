@@ -1,15 +1,19 @@
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/parts.cuh"
 
-/* dA[i, k] = sum over entries p of row i of f'(A[i, k] + B[j, k]) dE[edge p, k],  dB[j, k] the same over column j, as row j of the transpose;  f' = 1 or slope.
+/* dA[i, k] = sum over entries p of row i of f'(A[i, k] + B[j, k]) dE[edge p, k],  dB[j, k] the same
+ * over column j, as row j of the transpose;  f' = 1 or slope.
  *
- * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries, so that whole lines are read; each lane sums its entries in order,
- * the lanes of a head meet in a butterfly, the parts of a split row in a fold. Both sides are one grid: neither waits for the other. */
+ * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries,
+ * so that whole lines are read; each lane sums its entries in order, the lanes of a head meet in a
+ * butterfly, the parts of a split row in a fold. Both sides are one grid: neither waits for the
+ * other. */
 
 namespace
 {
 
-/* One orientation: `own` is added to each of its rows, `other` gathered. out absent: not asked for. */
+/* One orientation: `own` is added to each of its rows, `other` gathered. out absent: not asked
+ * for. */
 struct side {
 	struct item_plan plan;
 	const int32_t *col;
@@ -29,7 +33,9 @@ struct sides {
 	float slope;
 };
 
-template <typename T> __device__ float part_sum(const struct sides &p, const struct side &s, const struct cursor &at, int head, int first, int stride)
+template <typename T>
+__device__ float part_sum(const struct sides &p, const struct side &s, const struct cursor &at,
+                          int head, int first, int stride)
 {
 	const int64_t h = head < p.heads ? head : 0;
 	const float own = widen(static_cast<const T *>(s.own)[at.row * s.ld_own + h]);
@@ -37,7 +43,8 @@ template <typename T> __device__ float part_sum(const struct sides &p, const str
 #pragma unroll 4
 	for (int t = at.begin + first; t < at.end; t += stride) {
 		const int64_t entry = at.base + t, edge = s.edge ? __ldg(s.edge + entry) : entry;
-		const float other = widen(__ldg(static_cast<const T *>(s.other) + __ldg(s.col + entry) * s.ld_other + h));
+		const float other =
+		    widen(__ldg(static_cast<const T *>(s.other) + __ldg(s.col + entry) * s.ld_other + h));
 		const float de = widen(__ldg(static_cast<const T *>(p.de) + edge * p.ld_de + h));
 		sum += own + other > 0.0f ? de : p.slope * de;
 	}
@@ -52,13 +59,15 @@ __device__ void put_sum(const struct side &s, int64_t row, int head, float sum)
 	s.out.put<1>(row, head, one);
 }
 
-template <typename T> __global__ void __launch_bounds__(BLOCK) sum_sides(const __grid_constant__ struct sides p)
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) sum_sides(const __grid_constant__ struct sides p)
 {
 	after_previous();
 	const bool second = blockIdx.x >= p.of[0].blocks;
 	const struct side &s = p.of[second];
 	const int64_t item = (blockIdx.x - (second ? p.of[0].blocks : 0)) * blockDim.y + threadIdx.y;
-	const int lane = static_cast<int>(threadIdx.x), head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
+	const int lane = static_cast<int>(threadIdx.x),
+	          head = static_cast<int>(blockIdx.y) * p.head_lanes + (lane & (p.head_lanes - 1));
 	const int first = lane / p.head_lanes;
 	struct cursor at;
 	if (item >= s.plan.items || !at.open(s.plan, item))
@@ -87,16 +96,27 @@ __global__ void __launch_bounds__(BLOCK) fold_side(const struct side s, int head
 	put_sum(s, s.plan.split_row[split], static_cast<int>(head), sum);
 }
 
-/* A warp a row on small graphs whose plan splits none, as in spmm: fewer loads wait for each other. */
+/* A warp a row on small graphs whose plan splits none, as in spmm: fewer loads wait for each
+ * other. */
 constexpr int64_t SMALL = 32768;
 
-struct side side_of(const struct hg__csr &given, const struct hg__mat &own, const struct hg__mat &other, const struct hg__mat &out, char *staging)
+struct side side_of(const struct hg__csr &given, const struct hg__mat &own,
+                    const struct hg__mat &other, const struct hg__mat &out, char *staging)
 {
 	struct hg__csr csr = given;
 	const struct hg__plan by_row = hg__plan_by_row(&given);
 	if (given.plan->splits == 0 && given.rows <= SMALL)
 		csr.plan = &by_row;
-	struct side s = {plan_of(csr), csr.col, csr.edge, own.data, other.data, own.ld, other.ld, floats_of(out), reinterpret_cast<float *>(staging), 0};
+	struct side s = {plan_of(csr),
+	                 csr.col,
+	                 csr.edge,
+	                 own.data,
+	                 other.data,
+	                 own.ld,
+	                 other.ld,
+	                 floats_of(out),
+	                 reinterpret_cast<float *>(staging),
+	                 0};
 	s.blocks = s.plan.items > 0 ? grid_for(s.plan.items, BLOCK / 32) : 0;
 	return s;
 }
@@ -106,26 +126,31 @@ hg_status fold(hg_context *ctx, const struct side &s, int heads, int64_t lead)
 	if (s.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(s.plan.splits, heads);
-	return launch(ctx, "sddmm_add_back: fold", fold_side, splits.grid, splits.block, s, heads, lead);
+	return launch(ctx, "sddmm_add_back: fold", fold_side, splits.grid, splits.block, s, heads,
+	              lead);
 }
 
-bool fits(const struct hg__csr &csr, const struct hg__mat &own, const struct hg__mat &out, const struct hg__mat &de)
+bool fits(const struct hg__csr &csr, const struct hg__mat &own, const struct hg__mat &out,
+          const struct hg__mat &de)
 {
-	return !out.data ||
-	       (csr.plan && is_float(out) && out.rows == csr.rows && out.cols == de.cols && own.rows == csr.rows && own.cols == de.cols && own.dtype == de.dtype);
+	return !out.data || (csr.plan && is_float(out) && out.rows == csr.rows && out.cols == de.cols &&
+	                     own.rows == csr.rows && own.cols == de.cols && own.dtype == de.dtype);
 }
 
 } // namespace
 
-extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx, const struct hg__sddmm_add_back_args *a)
+extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
+                                             const struct hg__sddmm_add_back_args *a)
 {
 	const int heads = static_cast<int>(a->de.cols);
-	if (!fits(a->csr, a->a, a->da, a->de) || !fits(a->csr_t, a->b, a->db, a->de) || a->a.dtype != a->b.dtype)
+	if (!fits(a->csr, a->a, a->da, a->de) || !fits(a->csr_t, a->b, a->db, a->de) ||
+	    a->a.dtype != a->b.dtype)
 		return misfit(ctx, "sddmm_add_back", a->a, a->de);
 	if (heads == 0)
 		return HG_OK;
 	void *memory = nullptr;
-	const size_t bytes[2] = {a->da.data ? hg__staging_bytes(&a->csr, heads) : 0, a->db.data ? hg__staging_bytes(&a->csr_t, heads) : 0};
+	const size_t bytes[2] = {a->da.data ? hg__staging_bytes(&a->csr, heads) : 0,
+	                         a->db.data ? hg__staging_bytes(&a->csr_t, heads) : 0};
 	HG__TRY(hg__workspace(ctx, bytes[0] + bytes[1], &memory));
 	struct sides p = {};
 	if (a->da.data)
@@ -140,13 +165,16 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx, const struct hg__s
 	p.slope = a->leaky ? a->slope : 1.0f;
 	const int64_t blocks = p.of[0].blocks + p.of[1].blocks;
 	if (blocks > INT32_MAX)
-		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "sddmm_add_back: %lld blocks of edges, a grid of the GPU holds at most %d", static_cast<long long>(blocks),
-		                INT32_MAX);
+		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
+		                "sddmm_add_back: %lld blocks of edges, a grid of the GPU holds at most %d",
+		                static_cast<long long>(blocks), INT32_MAX);
 	if (blocks == 0)
 		return HG_OK;
-	const dim3 grid(static_cast<unsigned>(blocks), grid_for(heads, p.head_lanes)), block(32, BLOCK / 32);
-	HG__TRY(
-	    with_float(ctx, "sddmm_add_back", a->de.dtype, [&](auto zero) { return launch(ctx, "sddmm_add_back", sum_sides<decltype(zero)>, grid, block, p); }));
+	const dim3 grid(static_cast<unsigned>(blocks), grid_for(heads, p.head_lanes)),
+	    block(32, BLOCK / 32);
+	HG__TRY(with_float(ctx, "sddmm_add_back", a->de.dtype, [&](auto zero) {
+		return launch(ctx, "sddmm_add_back", sum_sides<decltype(zero)>, grid, block, p);
+	}));
 	HG__TRY(fold(ctx, p.of[0], heads, p.lead));
 	return fold(ctx, p.of[1], heads, p.lead);
 }

@@ -1,8 +1,10 @@
 #include "kernels/cuda/sddmm.cuh"
 
-/* Dot products of any shape: the lanes of a sub-warp share the columns of one head, an element at a time. */
+/* Dot products of any shape: the lanes of a sub-warp share the columns of one head, an element at a
+ * time. */
 
-/* Every lane of the warp goes on until the last sub-warp is through its item, so that shuffles always see whole warps; who is through has steps of 0 edges. */
+/* Every lane of the warp goes on until the last sub-warp is through its item, so that shuffles
+ * always see whole warps; who is through has steps of 0 edges. */
 static __device__ inline bool any_lane(bool more)
 {
 	return __any_sync(0xffffffffu, more);
@@ -13,7 +15,8 @@ static __device__ inline bool advance(struct cursor &at, const struct item_plan 
 	return at.e < at.end || at.next(p);
 }
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) dot_elements(const struct sddmm_problem p)
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK, 2) dot_elements(const struct sddmm_problem p)
 {
 	after_previous();
 	constexpr int U = 4;
@@ -30,7 +33,8 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) dot_ele
 		for (int head = 0; head < p.heads; head++) {
 			float dot[U] = {};
 			for (int64_t c = head * p.head_cols + lane; c < (head + 1) * p.head_cols; c += lanes) {
-				const float x = n > 0 ? widen(static_cast<const T *>(p.a)[at.row * p.lda + c]) : 0.0f;
+				const float x =
+				    n > 0 ? widen(static_cast<const T *>(p.a)[at.row * p.lda + c]) : 0.0f;
 #pragma unroll
 				for (int u = 0; u < U; u++)
 					if (u < n)
@@ -50,5 +54,7 @@ hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p, hg_
 {
 	struct edge_grid g = edge_grid_of(p.plan.items, p.head_cols);
 	g.grid.y = 1; /* the kernel loops over what 32 lanes do not cover */
-	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) { return launch(ctx, "sddmm_dot", dot_elements<decltype(zero)>, g.grid, g.block, p); });
+	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
+		return launch(ctx, "sddmm_dot", dot_elements<decltype(zero)>, g.grid, g.block, p);
+	});
 }

@@ -1,6 +1,7 @@
 #include "kernels/cuda/sddmm.cuh"
 
-/* Dot products by packs: a lane owns 8 columns of A and B; L lanes own an edge at a time, `group` of them a head. */
+/* Dot products by packs: a lane owns 8 columns of A and B; L lanes own an edge at a time, `group`
+ * of them a head. */
 
 /* Padding past the last column is masked bit by bit: it may hold anything, NaN too. */
 template <typename T> static __device__ inline void mask_padding(raw<T, 8> &r, int64_t left)
@@ -27,8 +28,9 @@ template <typename T> struct dot_columns {
 	int left;
 
 	__device__ dot_columns(const struct sddmm_problem &p, int c)
-	    : a(reinterpret_cast<const char *>(static_cast<const T *>(p.a) + c)), b(reinterpret_cast<const char *>(static_cast<const T *>(p.b) + c)),
-	      pitch_a(p.pitch_a), pitch_b(p.pitch_b), left(static_cast<int>(p.cols) - c)
+	    : a(reinterpret_cast<const char *>(static_cast<const T *>(p.a) + c)),
+	      b(reinterpret_cast<const char *>(static_cast<const T *>(p.b) + c)), pitch_a(p.pitch_a),
+	      pitch_b(p.pitch_b), left(static_cast<int>(p.cols) - c)
 	{
 	}
 	static __device__ raw<T, 8> row(const char *data, int32_t i, unsigned pitch, bool live)
@@ -56,7 +58,8 @@ template <typename T> struct dot_columns {
 	}
 };
 
-template <typename T> static __device__ inline void add_products(float &dot, const float (&x)[8], const raw<T, 8> &bits)
+template <typename T>
+static __device__ inline void add_products(float &dot, const float (&x)[8], const raw<T, 8> &bits)
 {
 	float y[8];
 	unpack(bits, y);
@@ -65,8 +68,9 @@ template <typename T> static __device__ inline void add_products(float &dot, con
 		dot = fmaf(x[i], y[i], dot); /* a product of halves is exact: one rounding either way */
 }
 
-/* Sums over sub-warps of L lanes, of one number for each of V edges: lane l ends with edge l % V's. Each step halves the edges that a lane still has, so V - 1
- * shuffles (and log2(L / V) more) do what V butterflies of log2(L) would. */
+/* Sums over sub-warps of L lanes, of one number for each of V edges: lane l ends with edge l % V's.
+ * Each step halves the edges that a lane still has, so V - 1 shuffles (and log2(L / V) more) do
+ * what V butterflies of log2(L) would. */
 template <int L, int V> static __device__ inline float lanes_transposed(float (&x)[V])
 {
 	const int lane = own_lane();
@@ -91,11 +95,13 @@ struct dot_row {
 	float x[8];
 };
 
-/* dot[v] += the lane's columns of edge k + v of the batch. The V gathers of B are in flight together. While a batch is of one row, that row of A stays in
- * registers; else each edge fetches its own, which the first-level cache mostly has. */
+/* dot[v] += the lane's columns of edge k + v of the batch. The V gathers of B are in flight
+ * together. While a batch is of one row, that row of A stays in registers; else each edge fetches
+ * its own, which the first-level cache mostly has. */
 template <typename T, int V>
-static __device__ inline void dot_step(const struct dot_columns<T> &lane, const struct edge_batch &batch, int k, bool ragged, struct dot_row &held,
-                                       float (&dot)[V])
+static __device__ inline void dot_step(const struct dot_columns<T> &lane,
+                                       const struct edge_batch &batch, int k, bool ragged,
+                                       struct dot_row &held, float (&dot)[V])
 {
 	raw<T, 8> y[V], r[1];
 #pragma unroll
@@ -128,36 +134,43 @@ static __device__ inline void dot_step(const struct dot_columns<T> &lane, const 
 
 /* The heads of edge k + v, each summed over its `group` lanes, which share the stores. */
 template <int V>
-static __device__ inline void put_heads(const struct sddmm_problem &p, const struct edge_batch &batch, int k, int seat, int c, int group, float (&dot)[V])
+static __device__ inline void put_heads(const struct sddmm_problem &p,
+                                        const struct edge_batch &batch, int k, int seat, int c,
+                                        int group, float (&dot)[V])
 {
 	const int head = c / static_cast<int>(p.head_cols);
 	const bool scaled = p.row_scale || p.col_scale;
 	lanes_total(dot, group);
 #pragma unroll
 	for (int v = 0; v < V; v++) {
-		const int32_t i = scaled ? __shfl_sync(ALL_LANES, batch.row, k + v) : 0, j = scaled ? __shfl_sync(ALL_LANES, batch.id, k + v) : 0;
+		const int32_t i = scaled ? __shfl_sync(ALL_LANES, batch.row, k + v) : 0,
+		              j = scaled ? __shfl_sync(ALL_LANES, batch.id, k + v) : 0;
 		if (k + v < batch.n && ((seat ^ v) & (group - 1)) == 0 && head < p.heads)
 			put_dot(p, batch.first + k + v, i, j, head, dot[v]);
 		dot[v] = 0.0f;
 	}
 }
 
-/* Gathers in flight a lane: 128 bytes, of which 290 lanes hide the latency of device memory (parts.cuh); half of it with 32 lanes, whose walk over the columns
- * needs the registers. */
+/* Gathers in flight a lane: 128 bytes, of which 290 lanes hide the latency of device memory
+ * (parts.cuh); half of it with 32 lanes, whose walk over the columns needs the registers. */
 template <typename T, int L> constexpr int DOT_GATHERS = sizeof(T) == 2 && L < 32 ? 8 : 4;
 
 /* All edges of a batch. Sub-warp s of L lanes takes edges s * L .. s * L + L - 1, V at a time. */
 template <typename T, int L, bool ONE>
-static __device__ inline void dot_edges(const struct sddmm_problem &p, const struct edge_batch &batch, int group, struct dot_row &held)
+static __device__ inline void dot_edges(const struct sddmm_problem &p,
+                                        const struct edge_batch &batch, int group,
+                                        struct dot_row &held)
 {
 	constexpr int V = L < DOT_GATHERS<T, L> ? L : DOT_GATHERS<T, L>;
 	const int seat = own_lane() % L, sub = own_lane() - seat;
 	const bool ragged = p.cols % 8 != 0;
 	float mine = 0.0f;
 #pragma unroll 1
-	for (int t = 0; t < L && t < batch.n; t += V) { /* where the first sub-warp has no edge left, none has */
+	/* where the first sub-warp has no edge left, none has */
+	for (int t = 0; t < L && t < batch.n; t += V) {
 		float dot[V] = {};
-		for (int start = 0; start == 0 || (L == 32 && start < p.cols); start += 8 * L) { /* 32 lanes go over wider rows several times */
+		/* 32 lanes go over wider rows several times */
+		for (int start = 0; start == 0 || (L == 32 && start < p.cols); start += 8 * L) {
 			if (L == 32 && p.cols > 8 * L)
 				held.i = -1;
 			const int c = start + 8 * seat;
@@ -174,12 +187,16 @@ static __device__ inline void dot_edges(const struct sddmm_problem &p, const str
 		put_dot(p, batch.first + own_lane(), batch.row, batch.id, 0, mine);
 }
 
-/* Three blocks of eight warps a multiprocessor leave 80 registers a lane: 8 packs in flight take 32 of them. */
-template <typename T, int L, bool ONE> static __global__ void __launch_bounds__(BLOCK, 3) dot_packs(const struct sddmm_problem p, int group)
+/* Three blocks of eight warps a multiprocessor leave 80 registers a lane: 8 packs in flight take 32
+ * of them. */
+template <typename T, int L, bool ONE>
+static __global__ void __launch_bounds__(BLOCK, 3)
+    dot_packs(const struct sddmm_problem p, int group)
 {
 	after_previous();
 	struct dot_row held = {-1, {}};
-	each_batch(p, [&](const struct edge_batch &batch) { dot_edges<T, L, ONE>(p, batch, group, held); });
+	each_batch(
+	    p, [&](const struct edge_batch &batch) { dot_edges<T, L, ONE>(p, batch, group, held); });
 }
 
 /* ---- launch ---- */
@@ -189,7 +206,8 @@ static bool is_power_of_two(int64_t x)
 	return x > 0 && (x & (x - 1)) == 0;
 }
 
-/* Call f(L) with L an integral constant, the smallest power of two up to 32 that has `units` lanes, or 32. */
+/* Call f(L) with L an integral constant, the smallest power of two up to 32 that has `units` lanes,
+ * or 32. */
 template <int L = 1, typename F> static hg_status with_lanes(int64_t units, F f)
 {
 	if constexpr (L < 32)
@@ -198,15 +216,17 @@ template <int L = 1, typename F> static hg_status with_lanes(int64_t units, F f)
 	return f(int_constant<L>{});
 }
 
-/* Heads of 8 to 256 columns, a power of two, or one head of any width; rows whose length in bytes fits 32 bits. Without columns there are no packs: the empty
- * sums are written element by element. */
+/* Heads of 8 to 256 columns, a power of two, or one head of any width; rows whose length in bytes
+ * fits 32 bits. Without columns there are no packs: the empty sums are written element by
+ * element. */
 bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a)
 {
 	constexpr int64_t MOST = UINT32_MAX / sizeof(float) / 2;
 	const int64_t lanes_a_head = a->a.cols / a->heads / 8;
 	if (a->a.cols == 0 || !wide(a->a) || !wide(a->b) || a->a.ld > MOST || a->b.ld > MOST)
 		return false;
-	return a->heads == 1 || (a->a.cols / a->heads % 8 == 0 && is_power_of_two(lanes_a_head) && lanes_a_head <= 32);
+	return a->heads == 1 ||
+	       (a->a.cols / a->heads % 8 == 0 && is_power_of_two(lanes_a_head) && lanes_a_head <= 32);
 }
 
 /* One head of halves is for tiles. */
@@ -216,11 +236,15 @@ template <typename T, int L> static hg_status run(hg_context *ctx, const struct 
 	if constexpr (sizeof(T) == sizeof(float))
 		if (p.heads == 1)
 			return launch(ctx, "sddmm_dot", dot_packs<T, L, true>, blocks, BLOCK, p, L);
-	return launch(ctx, "sddmm_dot", dot_packs<T, L, false>, blocks, BLOCK, p, static_cast<int>(p.head_cols / 8));
+	return launch(ctx, "sddmm_dot", dot_packs<T, L, false>, blocks, BLOCK, p,
+	              static_cast<int>(p.head_cols / 8));
 }
 
 hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype)
 {
-	return with_float(ctx, "sddmm_dot", dtype,
-	                  [&](auto zero) { return with_lanes((p.cols + 7) / 8, [&](auto lanes) { return run<decltype(zero), decltype(lanes)::value>(ctx, p); }); });
+	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
+		return with_lanes((p.cols + 7) / 8, [&](auto lanes) {
+			return run<decltype(zero), decltype(lanes)::value>(ctx, p);
+		});
+	});
 }

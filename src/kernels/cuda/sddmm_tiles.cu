@@ -5,31 +5,39 @@
  *
  *     E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
  *
- * A multiplication of matrices makes the products of eight rows of A with eight rows of B, and one of the eight is an edge's: seven are thrown away, but it is
- * still one instruction for the sums of eight edges over 16 columns, where a lane's own arithmetic takes 16 and the sum over the lanes more. So the kernel is as
- * long as its loads.
+ * A multiplication of matrices makes the products of eight rows of A with eight rows of B, and one
+ * of the eight is an edge's: seven are thrown away, but it is still one instruction for the sums of
+ * eight edges over 16 columns, where a lane's own arithmetic takes 16 and the sum over the lanes
+ * more. So the kernel is as long as its loads.
  *
- * A warp takes a batch of 32 neighbouring edges, L lanes an edge: 4 for up to 32 columns, else 8 for chunks of 64. A lane loads 16 bytes of B, and lies
- * with them where the instruction wants them. Lane 4 g + q, its fragments (the order of columns within a sum is free, if A and B agree):
+ * A warp takes a batch of 32 neighbouring edges, L lanes an edge: 4 for up to 32 columns, else 8
+ * for chunks of 64. A lane loads 16 bytes of B, and lies with them where the instruction wants
+ * them. Lane 4 g + q, its fragments (the order of columns within a sum is free, if A and B agree):
  *
- *     A: row first + g, 8 columns from 8 q on (L = 4), or from 8 q and from 32 + 8 q on (L = 8)          rows g and g + 8 of the left operand
- *     B: 8 columns of an edge. L = 4: edge g from 8 q on. L = 8: edge g / 2, from 8 q (g even) or from 32 + 8 q (g odd) on         column g of the right operand
- *     C: c0 = [g, 2 q], c1 = [g, 2 q + 1], c3 = [g + 8, 2 q + 1]. L = 4: row first + g by edges 2 q and 2 q + 1.
+ *     A: row first + g, 8 columns from 8 q on (L = 4), or from 8 q and from 32 + 8 q on (L = 8)
+ *     rows g and g + 8 of the left operand B: 8 columns of an edge. L = 4: edge g from 8 q on. L =
+ *     8: edge g / 2, from 8 q (g even) or from 32 + 8 q (g odd) on         column g of the right
+ *     operand C: c0 = [g, 2 q], c1 = [g, 2 q + 1], c3 = [g + 8, 2 q + 1]. L = 4: row first + g by
+ *     edges 2 q and 2 q + 1.
  *        L = 8: c0 is the lower half of row first + g by edge q, c3 the upper half
  *
- * Rows first .. first + 7 are all that a batch has, mostly; where it has more, it is done again for the next eight. */
+ * Rows first .. first + 7 are all that a batch has, mostly; where it has more, it is done again for
+ * the next eight. */
 
 /* ---- operands ---- */
 
-/* The 8 columns from `at` on of rows of a matrix, `left` of them before the end. EXACT: all; else a lane behind the end reads the first columns instead, and what is
- * no column may be anything, NaN too: it becomes 0. */
+/* The 8 columns from `at` on of rows of a matrix, `left` of them before the end. EXACT: all; else a
+ * lane behind the end reads the first columns instead, and what is no column may be anything, NaN
+ * too: it becomes 0. */
 template <bool EXACT> struct tile_columns {
 	const char *data;
 	uint32_t pitch;
 	int left;
 
 	__device__ tile_columns(const void *matrix, uint32_t pitch, int at, int end)
-	    : data(reinterpret_cast<const char *>(static_cast<const __half *>(matrix) + (EXACT || at < end ? at : 0))), pitch(pitch), left(end - at)
+	    : data(reinterpret_cast<const char *>(static_cast<const __half *>(matrix) +
+	                                          (EXACT || at < end ? at : 0))),
+	      pitch(pitch), left(end - at)
 	{
 	}
 	__device__ uint4 row(int32_t i) const
@@ -40,7 +48,8 @@ template <bool EXACT> struct tile_columns {
 	}
 	__device__ unsigned mask(unsigned pair, int i) const
 	{
-		return pair & (left > 2 * i + 1 ? 0xffffffffu : left > 2 * i ? 0xffffu : 0u); /* the lower half is the first */
+		/* the lower half is the first */
+		return pair & (left > 2 * i + 1 ? 0xffffffffu : left > 2 * i ? 0xffffu : 0u);
 	}
 	__device__ uint4 masked(uint4 r) const
 	{
@@ -48,13 +57,17 @@ template <bool EXACT> struct tile_columns {
 	}
 };
 
-/* Rows first .. last of A, at most eight, in registers: C chunks of 8 L columns, as left operands of two multiplications. */
+/* Rows first .. last of A, at most eight, in registers: C chunks of 8 L columns, as left operands
+ * of two multiplications. */
 template <int L, int C> struct tile_rows {
 	int32_t first, last; /* first < 0: none */
 	uint4 left[C][2];
 
-	/* Rows behind the last are zeros. (A choice for each register also puts the two operands where they are used, once: mere copies are made at each use.) */
-	template <bool EXACT> __device__ void take(const struct sddmm_problem &p, int32_t from, int32_t to, int start, int end)
+	/* Rows behind the last are zeros. (A choice for each register also puts the two operands where
+	 * they are used, once: mere copies are made at each use.) */
+	template <bool EXACT>
+	__device__ void take(const struct sddmm_problem &p, int32_t from, int32_t to, int start,
+	                     int end)
 	{
 		const int g = own_lane() / 4, at = start + own_lane() % 4 * 8;
 		const bool live = g <= to - from;
@@ -63,8 +76,10 @@ template <int L, int C> struct tile_rows {
 		last = to;
 #pragma unroll
 		for (int c = 0; c < C; c++) {
-			const tile_columns<EXACT> lower(p.a, p.pitch_a, at + c * 8 * L, end), upper(p.a, p.pitch_a, at + c * 8 * L + 32, end);
-			const uint4 x = lower.masked(lower.row(i)), y = L == 8 ? upper.masked(upper.row(i)) : make_uint4(0, 0, 0, 0);
+			const tile_columns<EXACT> lower(p.a, p.pitch_a, at + c * 8 * L, end),
+			    upper(p.a, p.pitch_a, at + c * 8 * L + 32, end);
+			const uint4 x = lower.masked(lower.row(i)),
+			            y = L == 8 ? upper.masked(upper.row(i)) : make_uint4(0, 0, 0, 0);
 			left[c][0] = make_uint4(live ? x.x : 0, live ? y.x : 0, live ? x.y : 0, live ? y.y : 0);
 			left[c][1] = make_uint4(live ? x.z : 0, live ? y.z : 0, live ? x.w : 0, live ? y.w : 0);
 		}
@@ -79,8 +94,10 @@ template <int L, int C> struct tile_rows {
 
 /* ---- a batch ---- */
 
-/* Of step s, with the edges s * 32 / L and on: a lane whose edge is among them takes its total from the lanes of its row. `row`: counted from the first. */
-template <int L> static __device__ inline void pick(const float (&sum)[4], int s, int row, float &mine)
+/* Of step s, with the edges s * 32 / L and on: a lane whose edge is among them takes its total from
+ * the lanes of its row. `row`: counted from the first. */
+template <int L>
+static __device__ inline void pick(const float (&sum)[4], int s, int row, float &mine)
 {
 	const int lane = own_lane();
 	if constexpr (L == 8) {
@@ -88,33 +105,39 @@ template <int L> static __device__ inline void pick(const float (&sum)[4], int s
 		mine = lane / 4 == s ? total : mine;
 	} else {
 		const int from = 4 * row + lane % 8 / 2;
-		const float even = __shfl_sync(ALL_LANES, sum[0], from), odd = __shfl_sync(ALL_LANES, sum[1], from);
+		const float even = __shfl_sync(ALL_LANES, sum[0], from),
+		            odd = __shfl_sync(ALL_LANES, sum[1], from);
 		mine = lane / 8 == s ? lane % 2 ? odd : even : mine;
 	}
 }
 
 /* The chunks from `start` on of steps s .. s + V - 1. The V C gathers are in flight together. */
 template <int L, int C, bool EXACT, int V>
-static __device__ inline void gather(const struct sddmm_problem &p, const struct edge_batch &batch, int s, int start, int end, uint4 (&y)[V][C])
+static __device__ inline void gather(const struct sddmm_problem &p, const struct edge_batch &batch,
+                                     int s, int start, int end, uint4 (&y)[V][C])
 {
 #pragma unroll
 	for (int v = 0; v < V; v++) {
 		const int32_t j = __shfl_sync(ALL_LANES, batch.id, (s + v) * (32 / L) + own_lane() / L);
 #pragma unroll
 		for (int c = 0; c < C; c++)
-			y[v][c] = tile_columns<EXACT>(p.b, p.pitch_b, start + c * 8 * L + 8 * (own_lane() % L), end).row(j);
+			y[v][c] =
+			    tile_columns<EXACT>(p.b, p.pitch_b, start + c * 8 * L + 8 * (own_lane() % L), end)
+			        .row(j);
 	}
 }
 
-/* Steps whose gathers are in flight together: 4 gathers, or 8 where a row is two chunks. With the warps that fit a multiprocessor it is 64 kB and more, of which
- * 36 kB hide the latency of device memory (parts.cuh). Derived, not measured. */
+/* Steps whose gathers are in flight together: 4 gathers, or 8 where a row is two chunks. With the
+ * warps that fit a multiprocessor it is 64 kB and more, of which 36 kB hide the latency of device
+ * memory (parts.cuh). Derived, not measured. */
 constexpr int TILE_STEPS = 4;
 
-/* Rows first .. last by all edges of a batch, one head of at most C chunks (EXACT: no less): each lane's own total, where its row is one of them. The rows stay in
- * registers. */
+/* Rows first .. last by all edges of a batch, one head of at most C chunks (EXACT: no less): each
+ * lane's own total, where its row is one of them. The rows stay in registers. */
 template <int L, int C, bool EXACT>
-static __device__ inline float kept_totals(const struct sddmm_problem &p, const struct edge_batch &batch, struct tile_rows<L, C> &rows, int32_t first,
-                                           int32_t last)
+static __device__ inline float
+kept_totals(const struct sddmm_problem &p, const struct edge_batch &batch,
+            struct tile_rows<L, C> &rows, int32_t first, int32_t last)
 {
 	constexpr int V = TILE_STEPS;
 	const int end = static_cast<int>(p.cols);
@@ -130,7 +153,11 @@ static __device__ inline float kept_totals(const struct sddmm_problem &p, const 
 			float sum[4] = {};
 #pragma unroll
 			for (int c = 0; c < C; c++)
-				rows.multiply_by(c, tile_columns<EXACT>(p.b, p.pitch_b, c * 8 * L + 8 * (own_lane() % L), end).masked(y[v][c]), sum);
+				rows.multiply_by(
+				    c,
+				    tile_columns<EXACT>(p.b, p.pitch_b, c * 8 * L + 8 * (own_lane() % L), end)
+				        .masked(y[v][c]),
+				    sum);
 			pick<L>(sum, s + v, batch.row - first, mine);
 		}
 	}
@@ -139,7 +166,9 @@ static __device__ inline float kept_totals(const struct sddmm_problem &p, const 
 
 /* The same for columns begin .. end-1, C chunks at a time. */
 template <int L, int C>
-static __device__ inline float any_totals(const struct sddmm_problem &p, const struct edge_batch &batch, int32_t first, int32_t last, int begin, int end)
+static __device__ inline float any_totals(const struct sddmm_problem &p,
+                                          const struct edge_batch &batch, int32_t first,
+                                          int32_t last, int begin, int end)
 {
 	constexpr int V = TILE_STEPS;
 	float mine = 0.0f;
@@ -154,7 +183,12 @@ static __device__ inline float any_totals(const struct sddmm_problem &p, const s
 			for (int v = 0; v < V; v++)
 #pragma unroll
 				for (int c = 0; c < C; c++)
-					rows.multiply_by(c, tile_columns<false>(p.b, p.pitch_b, start + c * 8 * L + 8 * (own_lane() % L), end).masked(y[v][c]), sum[v]);
+					rows.multiply_by(c,
+					                 tile_columns<false>(p.b, p.pitch_b,
+					                                     start + c * 8 * L + 8 * (own_lane() % L),
+					                                     end)
+					                     .masked(y[v][c]),
+					                 sum[v]);
 		}
 #pragma unroll
 		for (int v = 0; v < V; v++)
@@ -164,7 +198,9 @@ static __device__ inline float any_totals(const struct sddmm_problem &p, const s
 }
 
 /* One head of all edges of a batch, eight rows at a time: totals(first, last) for each eight. */
-template <typename F> static __device__ inline void tile_batch(const struct sddmm_problem &p, const struct edge_batch &batch, int head, F totals)
+template <typename F>
+static __device__ inline void tile_batch(const struct sddmm_problem &p,
+                                         const struct edge_batch &batch, int head, F totals)
 {
 	unsigned left = ALL_LANES >> (32 - batch.n); /* lanes whose edges have no value yet */
 	float value = 0.0f;
@@ -180,30 +216,38 @@ template <typename F> static __device__ inline void tile_batch(const struct sddm
 		put_dot(p, batch.first + own_lane(), batch.row, batch.id, head, value);
 }
 
-/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: a step's gathers take 16 registers a lane or 32, its rows of A 8 or 16, masks 4 a chunk and
- * operand. Derived, not measured. */
+/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: a step's gathers
+ * take 16 registers a lane or 32, its rows of A 8 or 16, masks 4 a chunk and operand. Derived, not
+ * measured. */
 template <int C, bool EXACT> constexpr int TILE_BLOCKS = C == 1 ? 4 : EXACT ? 3 : 2;
 
 /* One head of C chunks. */
 template <int L, int C, bool EXACT>
-static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C, EXACT>) dot_tiles(const __grid_constant__ struct sddmm_problem p)
+static __global__ void __launch_bounds__(BLOCK, TILE_BLOCKS<C, EXACT>)
+    dot_tiles(const __grid_constant__ struct sddmm_problem p)
 {
 	after_previous();
 	struct tile_rows<L, C> rows;
 	rows.first = -1;
 	each_batch(p, [&](const struct edge_batch &batch) {
-		tile_batch(p, batch, 0, [&](int32_t first, int32_t last) { return kept_totals<L, C, EXACT>(p, batch, rows, first, last); });
+		tile_batch(p, batch, 0, [&](int32_t first, int32_t last) {
+			return kept_totals<L, C, EXACT>(p, batch, rows, first, last);
+		});
 	});
 }
 
 /* Any width, head by head. */
-template <int L, int C> static __global__ void __launch_bounds__(BLOCK, 3) dot_tiles_any(const __grid_constant__ struct sddmm_problem p)
+template <int L, int C>
+static __global__ void __launch_bounds__(BLOCK, 3)
+    dot_tiles_any(const __grid_constant__ struct sddmm_problem p)
 {
 	after_previous();
 	const int width = static_cast<int>(p.head_cols);
 	each_batch(p, [&](const struct edge_batch &batch) {
 		for (int head = 0; head < p.heads; head++)
-			tile_batch(p, batch, head, [&](int32_t first, int32_t last) { return any_totals<L, C>(p, batch, first, last, head * width, (head + 1) * width); });
+			tile_batch(p, batch, head, [&](int32_t first, int32_t last) {
+				return any_totals<L, C>(p, batch, first, last, head * width, (head + 1) * width);
+			});
 	});
 }
 
@@ -213,8 +257,8 @@ template <int L, int C> static __global__ void __launch_bounds__(BLOCK, 3) dot_t
 bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a)
 {
 	constexpr int64_t MOST = INT32_MAX / 2;
-	return a->a.dtype == HG_F16 && a->a.cols > 0 && wide(a->a) && wide(a->b) && a->a.ld <= MOST && a->b.ld <= MOST &&
-	       (a->heads == 1 || a->a.cols / a->heads % 32 == 0);
+	return a->a.dtype == HG_F16 && a->a.cols > 0 && wide(a->a) && wide(a->b) && a->a.ld <= MOST &&
+	       a->b.ld <= MOST && (a->heads == 1 || a->a.cols / a->heads % 32 == 0);
 }
 
 hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p)

@@ -3,8 +3,10 @@
 
 #include "kernels/cuda/launch.cuh"
 
-/* The row of edge e among rows first .. end-1, which have it: rowptr[row] <= e < rowptr[row + 1]. */
-static __device__ inline int64_t row_of(const int64_t *rowptr, int64_t first, int64_t end, int64_t e)
+/* The row of edge e among rows first .. end-1, which have it: rowptr[row] <= e <
+ * rowptr[row + 1]. */
+static __device__ inline int64_t row_of(const int64_t *rowptr, int64_t first, int64_t end,
+                                        int64_t e)
 {
 	int64_t low = first, high = end; /* rowptr[low] <= e < rowptr[high] */
 	while (high - low > 1) {
@@ -17,8 +19,10 @@ static __device__ inline int64_t row_of(const int64_t *rowptr, int64_t first, in
 	return low;
 }
 
-/* First place in begin .. end-1 of an ascending array with a number of at least `wanted`; end if there is none. */
-static __device__ inline int64_t first_at_least(const int32_t *array, int64_t begin, int64_t end, int32_t wanted)
+/* First place in begin .. end-1 of an ascending array with a number of at least `wanted`; end if
+ * there is none. */
+static __device__ inline int64_t first_at_least(const int32_t *array, int64_t begin, int64_t end,
+                                                int32_t wanted)
 {
 	while (begin < end) {
 		const int64_t middle = begin + (end - begin) / 2;

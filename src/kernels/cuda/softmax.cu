@@ -1,4 +1,5 @@
-/* Y = exp(X - max) / sum exp(X - max) per row, in f32;  back: dX = Y (dY - sum over the row of Y dY). */
+/* Y = exp(X - max) / sum exp(X - max) per row, in f32;  back: dX = Y (dY - sum over the row of Y
+ * dY). */
 
 #include "kernels/cuda/softmax.cuh"
 
@@ -19,7 +20,8 @@ template <typename T> struct softmax {
 			load<W>(x + row * ld + col, v);
 #pragma unroll
 			for (int i = 0; i < W; i++)
-				v[i] = col + i < end ? expf(v[i] - s.max) / s.sum : 0.0f; /* padding may be far above the maximum */
+				/* padding may be far above the maximum */
+				v[i] = col + i < end ? expf(v[i] - s.max) / s.sum : 0.0f;
 			y.put<W>(row, col, v);
 		}
 	}
@@ -32,7 +34,8 @@ template <typename T> struct softmax_back {
 
 	template <int W> __device__ void row(int64_t row, bool live) const
 	{
-		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W, step = static_cast<int64_t>(blockDim.x) * W;
+		const int64_t end = live ? cols : 0, first = static_cast<int64_t>(threadIdx.x) * W,
+		              step = static_cast<int64_t>(blockDim.x) * W;
 		float v[W], d[W], dot = 0.0f;
 		for (int64_t col = first; col < end; col += step) {
 			load<W>(y + row * ld + col, v);
@@ -61,7 +64,8 @@ extern "C" hg_status hg__cuda_softmax(hg_context *ctx, const struct hg__softmax_
 		return misfit(ctx, "softmax", a->x, a->y);
 	return with_float(ctx, "softmax", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return each_row(ctx, "softmax", a->x.rows, a->x.cols, wide(a->x), softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
+		return each_row(ctx, "softmax", a->x.rows, a->x.cols, wide(a->x),
+		                softmax<T>{data_of<const T>(a->x), floats_of(a->y), a->x.ld, a->x.cols});
 	});
 }
 
@@ -72,6 +76,7 @@ extern "C" hg_status hg__cuda_softmax_back(hg_context *ctx, const struct hg__sof
 	return with_float(ctx, "softmax_back", a->y.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return each_row(ctx, "softmax_back", a->y.rows, a->y.cols, wide(a->y),
-		                softmax_back<T>{data_of<const T>(a->y), data_of<const T>(a->dy), floats_of(a->dx), a->y.ld, a->y.cols});
+		                softmax_back<T>{data_of<const T>(a->y), data_of<const T>(a->dy),
+		                                floats_of(a->dx), a->y.ld, a->y.cols});
 	});
 }

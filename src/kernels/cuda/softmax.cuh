@@ -1,7 +1,8 @@
 #ifndef HG_KERNELS_CUDA_SOFTMAX_CUH
 #define HG_KERNELS_CUDA_SOFTMAX_CUH
 
-/* What log-softmax, the losses and the accuracy share: the softmax of a row, rows that count, means over them. */
+/* What log-softmax, the losses and the accuracy share: the softmax of a row, rows that count, means
+ * over them. */
 
 #include "kernels/cuda/rows.cuh"
 
@@ -9,7 +10,8 @@
 struct softmax_row {
 	float max, sum;
 };
-template <int W, typename T> static __device__ struct softmax_row softmax_of(const T *x, int64_t cols)
+template <int W, typename T>
+static __device__ struct softmax_row softmax_of(const T *x, int64_t cols)
 {
 	const int64_t step = static_cast<int64_t>(blockDim.x) * W;
 	struct softmax_row s = {-INFINITY, 0.0f};
@@ -33,13 +35,15 @@ template <int W, typename T> static __device__ struct softmax_row softmax_of(con
 	return s;
 }
 
-/* label i32 [n, 1] or NULL, mask u8 [n, 1] or NULL. A row counts if mask != 0 and label >= 0, each where present. */
+/* label i32 [n, 1] or NULL, mask u8 [n, 1] or NULL. A row counts if mask != 0 and label >= 0, each
+ * where present. */
 struct counted_rows {
 	const int32_t *label;
 	const uint8_t *mask;
 	int64_t ld_label, ld_mask;
 
-	/* The label, below 0 if the row does not count. Label and mask are read side by side: one would otherwise wait for the other. */
+	/* The label, below 0 if the row does not count. Label and mask are read side by side: one would
+	 * otherwise wait for the other. */
 	__device__ int64_t label_of(int64_t row) const
 	{
 		const int64_t found = label[row * ld_label];
@@ -50,12 +54,14 @@ struct counted_rows {
 		return !mask || mask[row * ld_mask] != 0;
 	}
 };
-static inline struct counted_rows counted_of(const struct hg__mat &label, const struct hg__mat &mask)
+static inline struct counted_rows counted_of(const struct hg__mat &label,
+                                             const struct hg__mat &mask)
 {
 	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld};
 }
 
-/* dloss / count, 0 if nothing counts: what the gradient of each number that counts is multiplied by. */
+/* dloss / count, 0 if nothing counts: what the gradient of each number that counts is multiplied
+ * by. */
 struct loss_factor {
 	const float *count, *dloss;
 
@@ -66,7 +72,8 @@ struct loss_factor {
 	}
 };
 
-/* Values are f32, their sum is f64: over millions of rows it is as good as exact, so its order does not show. */
+/* Values are f32, their sum is f64: over millions of rows it is as good as exact, so its order does
+ * not show. */
 struct loss_total {
 	double sum;
 	int64_t count;

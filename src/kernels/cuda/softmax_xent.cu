@@ -1,5 +1,6 @@
 /* loss = mean over the rows that count of  log(sum exp(x - max)) - (x[label] - max);
- * back: dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count, 0 in rows that do not count.
+ * back: dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count, 0 in rows that do not
+ * count.
  * Labels are below the number of classes: recording has looked. */
 
 #include "kernels/cuda/softmax.cuh"
@@ -7,12 +8,14 @@
 namespace
 {
 
-/* Packs of a row that a lane holds in registers, at most: up to 4 * 32 lanes * 8 = 1024 columns are read once. Few lanes with several packs each share the work that
- * is done once a row, and leave fewer lanes idle: 47 columns are 6 packs for 2 lanes, not for 8. */
+/* Packs of a row that a lane holds in registers, at most: up to 4 * 32 lanes * 8 = 1024 columns are
+ * read once. Few lanes with several packs each share the work that is done once a row, and leave
+ * fewer lanes idle: 47 columns are 6 packs for 2 lanes, not for 8. */
 constexpr int HELD = 4;
 
 struct grip {
-	int64_t packs, cols; /* packs a lane, more than HELD: the row is walked; columns that lanes of one pack would have */
+	/* packs a lane, more than HELD: the row is walked; columns that lanes of one pack would have */
+	int64_t packs, cols;
 };
 struct grip grip_of(int64_t cols, bool by_eight)
 {
@@ -32,7 +35,8 @@ template <int P, typename F> hg_status with_packs(int64_t packs, F f)
 		return packs == P ? f(int_constant<P>{}) : with_packs<P - 1>(packs, f);
 }
 
-/* P packs of a row: lane, lane + lanes, ... Only the last of them can have padding, or not exist. Padding is -inf: it neither is a maximum nor adds to a sum. */
+/* P packs of a row: lane, lane + lanes, ... Only the last of them can have padding, or not exist.
+ * Padding is -inf: it neither is a maximum nor adds to a sum. */
 template <int P, int W> struct held_row {
 	float x[P][W];
 
@@ -75,7 +79,8 @@ template <int P, int W> struct held_row {
 	}
 };
 
-/* Rows that do not count need not be read; but where all fit in a cache, to wait for the label first costs more than to read them. H200: half of 50 MB. */
+/* Rows that do not count need not be read; but where all fit in a cache, to wait for the label
+ * first costs more than to read them. H200: half of 50 MB. */
 constexpr int64_t CACHED = 24 << 20;
 
 template <typename T> struct logits {
@@ -84,11 +89,15 @@ template <typename T> struct logits {
 	struct counted_rows rows;
 	bool eager;
 };
-template <typename T> struct logits<T> logits_of(const struct hg__mat &x, const struct hg__mat &label, const struct hg__mat &mask) {
-	return {data_of<const T>(x), x.ld, x.cols, counted_of(label, mask), x.rows *x.ld *static_cast<int64_t>(sizeof(T)) <= CACHED};
+template <typename T>
+struct logits<T> logits_of(const struct hg__mat &x, const struct hg__mat &label,
+                           const struct hg__mat &mask) {
+	return {data_of<const T>(x), x.ld, x.cols, counted_of(label, mask),
+	        x.rows *x.ld *static_cast<int64_t>(sizeof(T)) <= CACHED};
 }
 
-/* P packs a lane, or any number of them: P = 0. A row that is not live reads row 0, so that all loads can start before anything is known. */
+/* P packs a lane, or any number of them: P = 0. A row that is not live reads row 0, so that all
+ * loads can start before anything is known. */
 template <typename T, int P>
 struct softmax_xent {
 	struct logits<T> in;
@@ -130,7 +139,9 @@ template <typename T, int P> struct softmax_xent_back {
 	struct loss_factor loss;
 
 	/* e = exp(x - max) of a pack -> its gradient */
-	template <int W> __device__ void put(int64_t row, int64_t col, int64_t label, float over_sum, float factor, float (&e)[W]) const
+	template <int W>
+	__device__ void put(int64_t row, int64_t col, int64_t label, float over_sum, float factor,
+	                    float (&e)[W]) const
 	{
 		const int hot = static_cast<int>(label - col);
 #pragma unroll
@@ -155,7 +166,8 @@ template <typename T, int P> struct softmax_xent_back {
 		} else {
 			const struct softmax_row s = softmax_of<W>(x, label >= 0 ? in.cols : 0);
 			const float factor = loss.value(), over_sum = 1.0f / s.sum;
-			for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; live && col < in.cols; col += static_cast<int64_t>(blockDim.x) * W) {
+			for (int64_t col = static_cast<int64_t>(threadIdx.x) * W; live && col < in.cols;
+			     col += static_cast<int64_t>(blockDim.x) * W) {
 				float v[W];
 				load<W>(x + col, v);
 #pragma unroll
@@ -171,20 +183,23 @@ template <typename T, int P> struct softmax_xent_back {
 
 extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__softmax_xent_args *a)
 {
-	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 || (a->mask.data && a->mask.rows != a->x.rows))
+	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 ||
+	    (a->mask.data && a->mask.rows != a->x.rows))
 		return misfit(ctx, "softmax_xent", a->x, a->label);
 	const struct grip g = grip_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_packs<HELD>(g.packs, [&](auto packs) {
-			return row_totals<loss_total>(
-			    ctx, "softmax_xent", a->x.rows, g.cols, wide(a->x),
-			    softmax_xent<T, decltype(packs)::value>{logits_of<T>(a->x, a->label, a->mask), data_of<float>(a->loss), data_of<float>(a->count)});
+			return row_totals<loss_total>(ctx, "softmax_xent", a->x.rows, g.cols, wide(a->x),
+			                              softmax_xent<T, decltype(packs)::value>{
+			                                  logits_of<T>(a->x, a->label, a->mask),
+			                                  data_of<float>(a->loss), data_of<float>(a->count)});
 		});
 	});
 }
 
-extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx, const struct hg__softmax_xent_back_args *a)
+extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
+                                                const struct hg__softmax_xent_back_args *a)
 {
 	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 || !alike(a->x, a->dx))
 		return misfit(ctx, "softmax_xent_back", a->x, a->dx);
@@ -194,7 +209,9 @@ extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx, const struct hg
 		return with_packs<HELD>(g.packs, [&](auto packs) {
 			return each_row(ctx, "softmax_xent_back", a->x.rows, g.cols, wide(a->x),
 			                softmax_xent_back<T, decltype(packs)::value>{
-			                    logits_of<T>(a->x, a->label, a->mask), floats_of(a->dx), {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
+			                    logits_of<T>(a->x, a->label, a->mask),
+			                    floats_of(a->dx),
+			                    {data_of<const float>(a->count), data_of<const float>(a->dloss)}});
 		});
 	});
 }

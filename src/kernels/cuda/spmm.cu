@@ -5,16 +5,20 @@
 #include "kernels/cuda/spmm_tiles.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
 
-/* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f = w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
+/* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f =
+ * w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
  *
- * Four ways, chosen at the end of this file: a variant that is asked for by name (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small
- * graphs (spmm_rows.cu); else, and where X spoils tiles, the parts of the plan by length, here.
+ * Four ways, chosen at the end of this file: a variant that is asked for by name
+ * (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small graphs
+ * (spmm_rows.cu); else, and where X spoils tiles, the parts of the plan by length, here.
  *
- * A lane owns W = 8 columns (one 16-byte load of halves) or, where rows are 1, 2 or 4 elements, one. Sums run strictly in CSR order in every column, so the CPU
- * twin has the same bits (but for tiles).
+ * A lane owns W = 8 columns (one 16-byte load of halves) or, where rows are 1, 2 or 4 elements,
+ * one. Sums run strictly in CSR order in every column, so the CPU twin has the same bits
+ * (but for tiles).
  *
  *     F32              acc = fma(f, x, acc);  Y = narrow(alpha * r * acc)
- *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and at a part's end, total += narrow(alpha * r) * acc, acc = 0
+ *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and
+ *                      at a part's end, total += narrow(alpha * r) * acc, acc = 0
  *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end
  *
  * A call may have an ending, in F32: put_row is where it happens. */
@@ -22,21 +26,25 @@
 /* ---- pass 1: parts ---- */
 
 /* Does this arithmetic stand in where tiles cannot be used? */
-template <typename T, int MODE> constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
+template <typename T, int MODE>
+constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
 
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
-static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>) spmm_parts(const __grid_constant__ struct spmm_problem p)
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>)
+    spmm_parts(const __grid_constant__ struct spmm_problem p)
 {
 	after_previous();
 	if (AFTER_TILES<T, MODE> && W == 8 && FACTOR == UNIT && p.spoiled && *p.spoiled == 0)
 		return;
 	struct lane_sum<T, W, MODE, FACTOR, FEW, ENDS> lane(p);
-	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
+	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(
+	    p.parts, p.col, lane);
 }
 
 /* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
 
-template <typename T, int MODE, bool ENDS> static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_problem p)
+template <typename T, int MODE, bool ENDS>
+static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_problem p)
 {
 	after_previous();
 	using N = typename accumulator<MODE>::type;
@@ -45,7 +53,8 @@ template <typename T, int MODE, bool ENDS> static __global__ void __launch_bound
 		return;
 	const int32_t row = p.plan.split_row[s];
 	N total = N(0.0f);
-	each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = add(total, narrow<N>(part)); });
+	each_slot(p.plan, s, p.staging, p.lead, c,
+	          [&](float part) { total = add(total, narrow<N>(part)); });
 	float out[1] = {finished<MODE>(total, mul(p.alpha, row_factor(p, row)))};
 	put_row<T, ENDS>(p, row, c, out);
 }
@@ -56,14 +65,17 @@ typedef void (*spmm_kernel)(struct spmm_problem);
 
 constexpr int64_t LEAST_LANES = 4; /* of a sub-warp: by_length.cuh */
 
-/* A kernel for sub-warps of 4 lanes and one for more, and the gathers of their steps. NULL: BY_LANE does it. */
+/* A kernel for sub-warps of 4 lanes and one for more, and the gathers of their steps. NULL: BY_LANE
+ * does it. */
 struct walker {
 	spmm_kernel few, many;
 	int deep;
 };
-template <typename T, int W, int MODE, int FACTOR, bool ENDS = false> static constexpr struct walker walker_of()
+template <typename T, int W, int MODE, int FACTOR, bool ENDS = false>
+static constexpr struct walker walker_of()
 {
-	return {spmm_parts<T, W, MODE, FACTOR, true, ENDS>, spmm_parts<T, W, MODE, FACTOR, false, ENDS>, DEEP<T, W, FACTOR>};
+	return {spmm_parts<T, W, MODE, FACTOR, true, ENDS>, spmm_parts<T, W, MODE, FACTOR, false, ENDS>,
+	        DEEP<T, W, FACTOR>};
 }
 
 /* Arithmetic in f16 is there to be compared, not to be fast. */
@@ -74,35 +86,50 @@ struct variant {
 template <typename T, bool ENDS> static constexpr struct variant variant_in_f32()
 {
 	constexpr int ACC = HG_ACC_F32;
-	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half) ? walker_of<__half, 8, ACC, WEIGHT_F16, ENDS>() : none;
-	return {{walker_of<T, 8, ACC, UNIT, ENDS>(), halves, walker_of<T, 8, ACC, WEIGHT_F32, ENDS>(), walker_of<T, 8, ACC, SCALED, ENDS>(),
-	         walker_of<T, 8, ACC, ROUNDED, ENDS>(), walker_of<T, 8, ACC, BY_LANE, ENDS>(), walker_of<T, 8, ACC, BY_COLUMN, ENDS>()},
+	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half)
+	                                                ? walker_of<__half, 8, ACC, WEIGHT_F16, ENDS>()
+	                                                : none;
+	return {{walker_of<T, 8, ACC, UNIT, ENDS>(), halves, walker_of<T, 8, ACC, WEIGHT_F32, ENDS>(),
+	         walker_of<T, 8, ACC, SCALED, ENDS>(), walker_of<T, 8, ACC, ROUNDED, ENDS>(),
+	         walker_of<T, 8, ACC, BY_LANE, ENDS>(), walker_of<T, 8, ACC, BY_COLUMN, ENDS>()},
 	        {walker_of<T, 1, ACC, UNIT, ENDS>(), walker_of<T, 1, ACC, BY_LANE, ENDS>()},
 	        spmm_fold<T, ACC, ENDS>};
 }
 template <int MODE> static constexpr struct variant variant_in_f16()
 {
-	return {{walker_of<__half, 8, MODE, UNIT>(), {}, {}, {}, {}, walker_of<__half, 8, MODE, BY_LANE>(), walker_of<__half, 8, MODE, BY_COLUMN>()},
+	return {{walker_of<__half, 8, MODE, UNIT>(),
+	         {},
+	         {},
+	         {},
+	         {},
+	         walker_of<__half, 8, MODE, BY_LANE>(),
+	         walker_of<__half, 8, MODE, BY_COLUMN>()},
 	        {walker_of<__half, 1, MODE, UNIT>(), walker_of<__half, 1, MODE, BY_LANE>()},
 	        spmm_fold<__half, MODE, false>};
 }
-/* By type and accumulation, in the order of hg_dtype and hg_accumulate; and those with an ending, by type. */
+/* By type and accumulation, in the order of hg_dtype and hg_accumulate; and those with an ending,
+ * by type. */
 static const struct variant variants[2][HG_ACC_COUNT] = {
-    {variant_in_f32<__half, false>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(), variant_in_f16<HG_ACC_F16_NAIVE>()},
+    {variant_in_f32<__half, false>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(),
+     variant_in_f16<HG_ACC_F16_NAIVE>()},
     {variant_in_f32<float, false>(), {}, {}},
 };
-static const struct variant ended[2] = {variant_in_f32<__half, true>(), variant_in_f32<float, true>()};
+static const struct variant ended[2] = {variant_in_f32<__half, true>(),
+                                        variant_in_f32<float, true>()};
 
 /* NULL: there is no such arithmetic. */
 static const struct variant *variant_of(const struct hg__spmm_args *a)
 {
-	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT || !variants[a->x.dtype][a->accumulate].fold)
+	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT ||
+	    !variants[a->x.dtype][a->accumulate].fold)
 		return nullptr;
 	const struct hg__ending &e = a->ending;
-	const bool same = a->x.dtype == a->y.dtype, wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
+	const bool same = a->x.dtype == a->y.dtype,
+	           wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
 	if (!hg__has_ending(&e))
 		return same || wider ? &variants[a->x.dtype][a->accumulate] : nullptr;
-	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows && e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
+	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows &&
+	                                 e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
 	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
 	return same && fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
 }
@@ -138,10 +165,13 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	return p;
 }
 
-/* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge, are loaded in vectors. */
-static const struct walker *walker_for(const struct variant *v, const struct spmm_problem &p, bool by_eight, bool rounded)
+/* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge,
+ * are loaded in vectors. */
+static const struct walker *walker_for(const struct variant *v, const struct spmm_problem &p,
+                                       bool by_eight, bool rounded)
 {
-	const bool plain = !p.w && !p.col_scale, in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
+	const bool plain = !p.w && !p.col_scale,
+	           in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
 	if (!by_eight)
 		return &v->narrow[!plain];
 	int factor = p.heads == 1 || p.head_cols % 8 == 0 ? BY_LANE : BY_COLUMN;
@@ -154,22 +184,32 @@ static const struct walker *walker_for(const struct variant *v, const struct spm
 	return v->wide[factor].many ? &v->wide[factor] : &v->wide[BY_LANE];
 }
 
-/* Lanes of a sub-warp at most: wide rows are done in passes. H200, f16, F = 128, one run, in one pass of 256 bytes and in two of 128: reddit-like 3.12 and 2.99 ms, Kron-21
- * 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 passes have 256 bytes, but 128 where the rows that are gathered do not stay in
- * the second-level cache and so much of each would: a line that is gathered for one half of the chip is kept by that half, so 30 MB of 60 count. */
-static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p, const struct hg__spmm_args *a)
+/* Lanes of a sub-warp at most: wide rows are done in passes. H200, f16, F = 128, one run, in one
+ * pass of 256 bytes and in two of 128: reddit-like 3.12 and 2.99 ms, Kron-21 1.83 and 1.77,
+ * reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 passes have 256 bytes, but 128
+ * where the rows that are gathered do not stay in the second-level cache and so much of each would:
+ * a line that is gathered for one half of the chip is kept by that half, so 30 MB of 60 count. */
+static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p,
+                           const struct hg__spmm_args *a)
 {
-	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2, element = static_cast<int64_t>(hg_dtype_size(a->x.dtype));
-	return element == sizeof(float) && a->csr.cols * p.cols * element > l2 && a->csr.cols * 128 <= l2 ? 4 : 8;
+	const int64_t l2 = static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2,
+	              element = static_cast<int64_t>(hg_dtype_size(a->x.dtype));
+	return element == sizeof(float) && a->csr.cols * p.cols * element > l2 &&
+	               a->csr.cols * 128 <= l2
+	           ? 4
+	           : 8;
 }
 
-/* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so that a row touches as few lines as it can. H200, GCN with 41 columns
- * (96 or 128 bytes) on reddit-like 1.47 and 1.56 ms, with 47 columns on products-like 4.61 and 4.06. */
-static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p, void *memory, unsigned *spoiled)
+/* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so
+ * that a row touches as few lines as it can. H200, GCN with 41 columns (96 or 128 bytes) on
+ * reddit-like 1.47 and 1.56 ms, with 47 columns on products-like 4.61 and 4.06. */
+static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p,
+                             void *memory, unsigned *spoiled)
 {
 	const int64_t close = p->lead * static_cast<int64_t>(hg_dtype_size(a->x.dtype)) * a->x.rows;
 	const bool fits = close <= static_cast<const hg__cuda_state *>(ctx->state)->l2_bytes / 2;
-	const struct hg__mat z = {memory, a->x.rows, a->x.cols, fits ? p->lead : hg__scaled_lead(a->x.cols, a->x.dtype), a->x.dtype};
+	const struct hg__mat z = {memory, a->x.rows, a->x.cols,
+	                          fits ? p->lead : hg__scaled_lead(a->x.cols, a->x.dtype), a->x.dtype};
 	HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z, spoiled));
 	p->x = memory;
 	p->pitch = pitch_of(z);
@@ -178,7 +218,8 @@ static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, str
 }
 
 /* One weight an edge, in scratch in the order of the entries. */
-static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p, void *memory)
+static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p,
+                         void *memory)
 {
 	HG__TRY(hg__cuda_lay_out(ctx, &a->csr, &a->w, memory));
 	p->w = memory;
@@ -186,48 +227,62 @@ static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct 
 	return HG_OK;
 }
 
-/* Below so many bytes of X a launch of its own to scale it should cost more than scaling it again for every edge; below so many entries one to lay weights out.
- * Derived, not measured: a launch takes about 2 us, in which an H200 moves 4 MiB twice, or looks up half a million weights. */
+/* Below so many bytes of X a launch of its own to scale it should cost more than scaling it again
+ * for every edge; below so many entries one to lay weights out. Derived, not measured: a launch
+ * takes about 2 us, in which an H200 moves 4 MiB twice, or looks up half a million weights. */
 constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
 /* X, scaled or not, may have an element that is not finite: p->spoiled will say so. */
 static hg_status watch(hg_context *ctx, struct spmm_problem *p, unsigned *spoiled)
 {
 	p->spoiled = spoiled;
-	return cuda_status(ctx, cudaMemsetAsync(spoiled, 0, sizeof *spoiled, stream_of(ctx)), "spmm: flag");
+	return cuda_status(ctx, cudaMemsetAsync(spoiled, 0, sizeof *spoiled, stream_of(ctx)),
+	                   "spmm: flag");
 }
 
-/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging rows; for tiles a flag. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v, struct spmm_problem *p, bool by_eight, bool tiled,
-                         bool *rounded)
+/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging
+ * rows; for tiles a flag. */
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v,
+                         struct spmm_problem *p, bool by_eight, bool tiled, bool *rounded)
 {
-	const bool scaled = a->scale_first && a->col_scale, one_weight = p->w && p->heads == 1 && p->ldw == 1;
-	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT, w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
+	const bool scaled = a->scale_first && a->col_scale,
+	           one_weight = p->w && p->heads == 1 && p->ldw == 1;
+	const hg_dtype x = scaled ? a->x.dtype : HG_DTYPE_COUNT,
+	               w = one_weight ? a->w.dtype : HG_DTYPE_COUNT;
 	void *memory = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&a->csr, p->cols, x, w), &memory));
 	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&a->csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&a->csr, w));
-	unsigned *spoiled = tiled ? reinterpret_cast<unsigned *>(reinterpret_cast<char *>(p->staging) + hg__spmm_staging_bytes(&a->csr, p->cols)) : nullptr;
+	unsigned *spoiled = tiled
+	                        ? reinterpret_cast<unsigned *>(reinterpret_cast<char *>(p->staging) +
+	                                                       hg__spmm_staging_bytes(&a->csr, p->cols))
+	                        : nullptr;
 	if (tiled)
 		HG__TRY(watch(ctx, p, spoiled));
-	*rounded = scaled && by_eight && !tiled && !p->w && v->wide[ROUNDED].many && a->x.rows * p->pitch <= SMALL_X;
+	*rounded = scaled && by_eight && !tiled && !p->w && v->wide[ROUNDED].many &&
+	           a->x.rows * p->pitch <= SMALL_X;
 	if (scaled && !*rounded)
 		HG__TRY(scale_first(ctx, a, p, memory, spoiled));
 	else if (tiled)
 		HG__TRY(hg__cuda_look_for_spoiled(ctx, &a->x, spoiled));
-	if (one_weight && p->edge && !p->col_scale && by_eight && v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
+	if (one_weight && p->edge && !p->col_scale && by_eight &&
+	    v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
 		HG__TRY(lay_out(ctx, a, p, weights));
 	return HG_OK;
 }
 
-/* Tiles do it if all of X is finite; what comes behind does it if not. Neither asks the host, so captured work stays right. */
-static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct spmm_problem &p)
+/* Tiles do it if all of X is finite; what comes behind does it if not. Neither asks the host, so
+ * captured work stays right. */
+static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
+                          const struct spmm_problem &p)
 {
-	const struct hg__mat x = {const_cast<void *>(p.x), a->x.rows, a->x.cols, p.pitch / static_cast<int64_t>(sizeof(__half)), a->x.dtype};
+	const struct hg__mat x = {const_cast<void *>(p.x), a->x.rows, a->x.cols,
+	                          p.pitch / static_cast<int64_t>(sizeof(__half)), a->x.dtype};
 	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
 }
 
-/* Ways that do not look at what they store: sums of edge values, and those that are there to be measured. */
+/* Ways that do not look at what they store: sums of edge values, and those that are there to be
+ * measured. */
 static hg_status look_behind(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
 {
 	const struct hg__guard_args guard = {a->y, a->trip};
@@ -243,8 +298,10 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		return look_behind(ctx, a, hg__cuda_edge_sum(ctx, a));
 	const struct variant *v = variant_of(a);
 	if (!v || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: no kernel for X type %d, Y type %d, accumulation %d%s", static_cast<int>(a->x.dtype),
-		                static_cast<int>(a->y.dtype), static_cast<int>(a->accumulate), ends ? " and its ending" : "");
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "spmm: no kernel for X type %d, Y type %d, accumulation %d%s",
+		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
+		                static_cast<int>(a->accumulate), ends ? " and its ending" : "");
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
 	const bool tiled = variant == HG__SPMM_TILES || hg__cuda_spmm_tiles_pay(ctx, a);
 	if (variant != HG__SPMM_AUTO && variant != HG__SPMM_PARTS && !tiled)
@@ -253,9 +310,11 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		return hg__cuda_spmm_rows(ctx, a);
 	struct spmm_problem p = problem_of(a);
 	if (p.cols % p.heads)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads, static_cast<long long>(p.cols));
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: %d heads do not divide %lld columns", p.heads,
+		                static_cast<long long>(p.cols));
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
-	const bool by_eight = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && p.lead % 8 == 0;
+	const bool by_eight =
+	    wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && p.lead % 8 == 0;
 	bool rounded = false;
 	HG__TRY(prepare(ctx, a, v, &p, by_eight, tiled, &rounded));
 	if (tiled)
@@ -265,11 +324,14 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
 	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
 	if (!whole_rows && !a->csr.plan->part)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts", static_cast<long long>(a->csr.rows));
-	struct edge_grid shape = edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
+		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm: the plan of %lld rows does not list its parts",
+		                static_cast<long long>(a->csr.rows));
+	struct edge_grid shape =
+	    edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
 	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, !ends, shape.block.y);
 	shape.grid.x = p.parts.blocks;
-	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? walker->few : walker->many), shape.grid, shape.block, p));
+	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? walker->few : walker->many),
+	               shape.grid, shape.block, p));
 	if (whole_rows || p.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);

@@ -1,7 +1,8 @@
 #ifndef HG_KERNELS_CUDA_SPMM_FACTORS_CUH
 #define HG_KERNELS_CUDA_SPMM_FACTORS_CUH
 
-/* What spmm's kernels are told, and how a term f X[j, c] gets its factor: f[p, head of c] = w[edge p, head] * s_j, or w, or s_j, or 1. */
+/* What spmm's kernels are told, and how a term f X[j, c] gets its factor: f[p, head of c] =
+ * w[edge p, head] * s_j, or w, or s_j, or 1. */
 
 #include "kernels/cuda/by_length.cuh"
 #include "kernels/cuda/ending.cuh"
@@ -26,11 +27,23 @@ struct spmm_problem {
 	const unsigned *spoiled; /* NULL; or device memory, 0: tiles have done it all */
 };
 
-/* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its neighbours; by the scale of its column, also
- * rounding the product (X := narrow(s X) on the way); by a factor for the head of a lane; by a factor for each column of a lane (heads that do not lie on pack borders). */
-enum { UNIT = 0, WEIGHT_F16 = 1, WEIGHT_F32 = 2, SCALED = 3, ROUNDED = 4, BY_LANE = 5, BY_COLUMN = 6, FACTORS = 7 };
+/* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its
+ * neighbours; by the scale of its column, also rounding the product (X := narrow(s X) on the way);
+ * by a factor for the head of a lane; by a factor for each column of a lane (heads that do not lie
+ * on pack borders). */
+enum {
+	UNIT = 0,
+	WEIGHT_F16 = 1,
+	WEIGHT_F32 = 2,
+	SCALED = 3,
+	ROUNDED = 4,
+	BY_LANE = 5,
+	BY_COLUMN = 6,
+	FACTORS = 7
+};
 
-/* ---- arithmetic in the accumulator's type: one rounding each, never contracted but where it says so ---- */
+/* ---- arithmetic in the accumulator's type: one rounding each, never contracted but where it says
+ * so ---- */
 
 template <int MODE> struct accumulator {
 	using type = __half;
@@ -70,8 +83,11 @@ static __device__ inline float row_factor(const struct spmm_problem &p, int32_t 
 	return p.row_scale ? p.row_scale[row] : 1.0f;
 }
 
-/* Weights of CSR entry e for the heads head[0 .. K-1] of a lane. Where every column is a head of its own they lie side by side: one load. */
-template <int K> static __device__ inline void weights(const struct spmm_problem &p, int64_t e, const int (&head)[K], float (&w)[K])
+/* Weights of CSR entry e for the heads head[0 .. K-1] of a lane. Where every column is a head of
+ * its own they lie side by side: one load. */
+template <int K>
+static __device__ inline void weights(const struct spmm_problem &p, int64_t e, const int (&head)[K],
+                                      float (&w)[K])
 {
 	const int64_t row = (p.edge ? p.edge[e] : e) * p.ldw;
 	const __half *half = static_cast<const __half *>(p.w) + row;
@@ -89,7 +105,9 @@ template <int K> static __device__ inline void weights(const struct spmm_problem
 }
 
 /* f[i] = w * s of CSR entry e = (i, j) */
-template <typename N, int K> static __device__ inline void factors(const struct spmm_problem &p, int64_t e, int32_t j, const int (&head)[K], N (&f)[K])
+template <typename N, int K>
+static __device__ inline void factors(const struct spmm_problem &p, int64_t e, int32_t j,
+                                      const int (&head)[K], N (&f)[K])
 {
 	float w[K];
 	if (p.w)
@@ -104,7 +122,8 @@ template <typename N, int K> static __device__ inline void factors(const struct 
 
 /* ---- factors that the lanes of a sub-warp share ---- */
 
-/* What there is one of for each entry beside its column, loaded by the lane that has the entry: a weight, a step ahead; or the scale of the column. HELD: registers. */
+/* What there is one of for each entry beside its column, loaded by the lane that has the entry: a
+ * weight, a step ahead; or the scale of the column. HELD: registers. */
 template <typename T, int HELD> struct shared_weights {
 	T now[HELD], next[HELD];
 	__device__ void ahead(const struct spmm_problem &p, int k, int64_t entry)

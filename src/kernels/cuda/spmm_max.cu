@@ -1,9 +1,10 @@
 #include "kernels/cuda/parts.cuh"
 
-/* Y[i, c] = max over entries of row i of X[col, c], a NaN wins, 0 for an empty row; arg[i, c] = place in the row of the first entry that attains it, or -1.
+/* Y[i, c] = max over entries of row i of X[col, c], a NaN wins, 0 for an empty row; arg[i, c] =
+ * place in the row of the first entry that attains it, or -1.
  *
- * A split row stages places alone (one i32 a column and slot): the fold looks the values up again, and the first of equal values wins because slots come in
- * CSR order. */
+ * A split row stages places alone (one i32 a column and slot): the fold looks the values up again,
+ * and the first of equal values wins because slots come in CSR order. */
 
 struct max_problem {
 	struct item_plan plan;
@@ -32,7 +33,8 @@ template <int W> static __device__ inline void store_places(int32_t *p, const in
 	}
 }
 
-template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_problem p)
+template <typename T, int W>
+static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_problem p)
 {
 	after_previous();
 	const int64_t c = own_unit() * W;
@@ -40,7 +42,8 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 	if (own_piece() >= p.plan.items || c >= p.cols || !at.open(p.plan, own_piece()))
 		return;
 	const T *x = static_cast<const T *>(p.x) + c;
-	int before = static_cast<int>(at.base - p.plan.rowptr[at.row]); /* edges of the part's row in earlier items */
+	/* edges of the part's row in earlier items */
+	int before = static_cast<int>(at.base - p.plan.rowptr[at.row]);
 	float best[W] = {};
 	int where[W];
 #pragma unroll
@@ -79,7 +82,8 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 }
 
 /* One column of a split row: the values of 16 slots are looked up together. */
-template <typename T> static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_problem p)
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_problem p)
 {
 	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
@@ -98,7 +102,8 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) max_fold(c
 			place[u] = k + u <= last ? p.staging[slot_of(k + u, last) * p.lead + c] : -1;
 #pragma unroll
 		for (int u = 0; u < FOLD_UNROLL; u++)
-			value[u] = place[u] < 0 ? 0.0f : widen(static_cast<const T *>(p.x)[col[place[u]] * p.ldx + c]);
+			value[u] =
+			    place[u] < 0 ? 0.0f : widen(static_cast<const T *>(p.x)[col[place[u]] * p.ldx + c]);
 #pragma unroll
 		for (int u = 0; u < FOLD_UNROLL; u++)
 			if (place[u] >= 0 && displaces(value[u], best, where)) {
@@ -116,8 +121,10 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
 	if (!a->csr.plan || a->x.dtype != a->y.dtype || a->y.rows != a->csr.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm_max: X type %d, Y type %d with %lld rows, graph with %lld", static_cast<int>(a->x.dtype),
-		                static_cast<int>(a->y.dtype), static_cast<long long>(a->y.rows), static_cast<long long>(a->csr.rows));
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "spmm_max: X type %d, Y type %d with %lld rows, graph with %lld",
+		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
+		                static_cast<long long>(a->y.rows), static_cast<long long>(a->csr.rows));
 	HG__TRY(edge_columns_fit(ctx, "spmm_max", a->y.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr, a->y.cols), &staging));
@@ -148,7 +155,8 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 
 /* ---- gradient ----
  *
- * dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of dY[i, c]: f32, in the order of the transpose, narrowed once. */
+ * dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of
+ * dY[i, c]: f32, in the order of the transpose, narrowed once. */
 
 struct max_back_problem {
 	struct item_plan plan; /* of the transpose */
@@ -163,13 +171,15 @@ struct max_back_problem {
 	int64_t lead;
 };
 
-/* What a lane loads for one entry: its gradient, and the winners' places relative to this entry's (0: it won). */
+/* What a lane loads for one entry: its gradient, and the winners' places relative to this entry's
+ * (0: it won). */
 template <typename T, int W> struct won {
 	raw<T, W> dy;
 	int arg[W], place;
 };
 
-template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_back_problem p)
+template <typename T, int W>
+static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_back_problem p)
 {
 	after_previous();
 	const int64_t c = own_unit() * W;
@@ -187,7 +197,8 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 		if constexpr (W == 1) {
 			t.arg[0] = *arg;
 		} else {
-			const int4 low = reinterpret_cast<const int4 *>(arg)[0], high = reinterpret_cast<const int4 *>(arg)[1];
+			const int4 low = reinterpret_cast<const int4 *>(arg)[0],
+			           high = reinterpret_cast<const int4 *>(arg)[1];
 			t.arg[0] = low.x, t.arg[1] = low.y, t.arg[2] = low.z, t.arg[3] = low.w;
 			t.arg[4] = high.x, t.arg[5] = high.y, t.arg[6] = high.z, t.arg[7] = high.w;
 		}
@@ -216,7 +227,8 @@ template <typename T, int W> static __global__ void __launch_bounds__(BLOCK) max
 	walk_item<4>(p.plan, p.col, at, load_term, add_term, after);
 }
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK, 2) max_back_fold(const struct max_back_problem p)
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK, 2) max_back_fold(const struct max_back_problem p)
 {
 	after_previous();
 	const int64_t s = own_piece(), c = own_unit();
@@ -232,8 +244,10 @@ hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back
 	if (a->dx.rows == 0 || a->dx.cols == 0)
 		return HG_OK;
 	if (!a->csr_t.plan || a->dy.dtype != a->dx.dtype || a->dx.rows != a->csr_t.rows)
-		return hg__fail(ctx, HG_ERR_INTERNAL, "spmm_max_back: dY type %d, dX type %d with %lld rows, transpose with %lld", static_cast<int>(a->dy.dtype),
-		                static_cast<int>(a->dx.dtype), static_cast<long long>(a->dx.rows), static_cast<long long>(a->csr_t.rows));
+		return hg__fail(ctx, HG_ERR_INTERNAL,
+		                "spmm_max_back: dY type %d, dX type %d with %lld rows, transpose with %lld",
+		                static_cast<int>(a->dy.dtype), static_cast<int>(a->dx.dtype),
+		                static_cast<long long>(a->dx.rows), static_cast<long long>(a->csr_t.rows));
 	HG__TRY(edge_columns_fit(ctx, "spmm_max_back", a->dx.cols));
 	void *staging = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__staging_bytes(&a->csr_t, a->dx.cols), &staging));
@@ -259,7 +273,8 @@ hg_status hg__cuda_spmm_max_back(hg_context *ctx, const struct hg__spmm_max_back
 			if (p.plan.splits == 0)
 				return HG_OK;
 			const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);
-			return launch(ctx, "spmm_max_back: fold", max_back_fold<T>, splits.grid, splits.block, p);
+			return launch(ctx, "spmm_max_back: fold", max_back_fold<T>, splits.grid, splits.block,
+			              p);
 		});
 	});
 }

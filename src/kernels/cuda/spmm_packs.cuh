@@ -55,7 +55,8 @@ template <int W> static __device__ inline void store_floats(float *p, const floa
 	}
 }
 
-/* *p += x, in whatever order others do the same: eight numbers, a multiple of 16 or 32 bytes into an allocation. */
+/* *p += x, in whatever order others do the same: eight numbers, a multiple of 16 or 32 bytes into
+ * an allocation. */
 static __device__ inline void atomic_add(__half *p, const float (&x)[8])
 {
 #pragma unroll

@@ -10,7 +10,8 @@ template <> constexpr float LEAST_INFINITE<__half> = 65520.0f;
 
 template <typename T, int W>
 static __global__ void __launch_bounds__(BLOCK)
-    scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t cols, T *z, int64_t ldz, unsigned *spoiled)
+    scale_rows(const T *x, int64_t ldx, const float *s, int64_t rows, int64_t cols, T *z,
+               int64_t ldz, unsigned *spoiled)
 {
 	after_previous();
 	const int64_t packs = (cols + W - 1) / W;
@@ -32,22 +33,25 @@ static __global__ void __launch_bounds__(BLOCK)
 		*spoiled = 1;
 }
 
-hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s, const struct hg__mat *z, unsigned *spoiled)
+hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s,
+                              const struct hg__mat *z, unsigned *spoiled)
 {
 	return with_float(ctx, "spmm", x->dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_width(wide(*x) && wide(*z), [&](auto width) {
 			constexpr int W = decltype(width)::value;
 			const int64_t packs = (x->cols + W - 1) / W;
-			return launch(ctx, "spmm: scaled columns", scale_rows<T, W>, grid_for(x->rows * packs, BLOCK), BLOCK, data_of<T>(*x), x->ld, s, x->rows, x->cols,
-			              data_of<T>(*z), z->ld, spoiled);
+			return launch(ctx, "spmm: scaled columns", scale_rows<T, W>,
+			              grid_for(x->rows * packs, BLOCK), BLOCK, data_of<T>(*x), x->ld, s,
+			              x->rows, x->cols, data_of<T>(*z), z->ld, spoiled);
 		});
 	});
 }
 
 /* ---- is X finite? ---- */
 
-/* Exponents of all ones, of the first `halves` halves of a pack: such a one carries into its sign when the exponent's last place is added. */
+/* Exponents of all ones, of the first `halves` halves of a pack: such a one carries into its sign
+ * when the exponent's last place is added. */
 static __device__ inline bool any_spoiled(const uint4 &pack, int64_t halves)
 {
 	const unsigned pair[4] = {pack.x, pack.y, pack.z, pack.w};
@@ -60,7 +64,8 @@ static __device__ inline bool any_spoiled(const uint4 &pack, int64_t halves)
 	return carried != 0;
 }
 
-static __global__ void __launch_bounds__(BLOCK) look_for_spoiled(const __half *x, int64_t ld, int64_t rows, int64_t cols, unsigned *spoiled)
+static __global__ void __launch_bounds__(BLOCK)
+    look_for_spoiled(const __half *x, int64_t ld, int64_t rows, int64_t cols, unsigned *spoiled)
 {
 	after_previous();
 	const int64_t packs = (cols + 7) / 8;
@@ -75,16 +80,20 @@ static __global__ void __launch_bounds__(BLOCK) look_for_spoiled(const __half *x
 
 hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x, unsigned *spoiled)
 {
-	return launch(ctx, "spmm: is X finite", look_for_spoiled, grid_for(x->rows * ((x->cols + 7) / 8), BLOCK), BLOCK, data_of<const __half>(*x), x->ld, x->rows,
-	              x->cols, spoiled);
+	return launch(ctx, "spmm: is X finite", look_for_spoiled,
+	              grid_for(x->rows * ((x->cols + 7) / 8), BLOCK), BLOCK, data_of<const __half>(*x),
+	              x->ld, x->rows, x->cols, spoiled);
 }
 
 /* ---- out[p] = w[edge p] ---- */
 
-/* Entries a thread looks up together: every one is a line of its own, so bandwidth is a matter of loads in flight. */
+/* Entries a thread looks up together: every one is a line of its own, so bandwidth is a matter of
+ * loads in flight. */
 constexpr int LOOKUPS = 8;
 
-template <typename T> static __global__ void __launch_bounds__(BLOCK) lay_out(const T *w, const uint32_t *edge, int64_t m, T *out)
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    lay_out(const T *w, const uint32_t *edge, int64_t m, T *out)
 {
 	after_previous();
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK * LOOKUPS + threadIdx.x;
@@ -102,11 +111,12 @@ template <typename T> static __global__ void __launch_bounds__(BLOCK) lay_out(co
 			out[first + i * BLOCK] = value[i];
 }
 
-hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *w, void *out)
+hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *w,
+                           void *out)
 {
 	return with_float(ctx, "spmm", w->dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return launch(ctx, "spmm: weights in order", lay_out<T>, grid_for(csr->m, BLOCK * LOOKUPS), BLOCK, data_of<T>(*w), csr->edge, csr->m,
-		              static_cast<T *>(out));
+		return launch(ctx, "spmm: weights in order", lay_out<T>, grid_for(csr->m, BLOCK * LOOKUPS),
+		              BLOCK, data_of<T>(*w), csr->edge, csr->m, static_cast<T *>(out));
 	});
 }

@@ -1,4 +1,5 @@
-/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t = alpha r_i w s_j X[j, c], in f64.
+/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t =
+ * alpha r_i w s_j X[j, c], in f64.
  *
  * A block takes a row of a sample: a lane has a column, 32 at a time, a warp every eighth edge. */
 
@@ -24,7 +25,8 @@ __device__ struct shadow add_edges(const struct hg__probe &p, int32_t row, int64
 #pragma unroll UNROLL
 	for (int64_t e = p.rowptr[row] + threadIdx.y; e < end; e += WARPS) {
 		const int32_t j = p.col[e];
-		const double w = p.w.data ? static_cast<double>(element(p.w, p.edge ? p.edge[e] : e, head)) : 1.0;
+		const double w =
+		    p.w.data ? static_cast<double>(element(p.w, p.edge ? p.edge[e] : e, head)) : 1.0;
 		const double scale = p.col_scale ? static_cast<double>(p.col_scale[j]) : 1.0;
 		const double t = w * scale * static_cast<double>(element(p.x, j, col));
 		s.sum += t;
@@ -34,14 +36,18 @@ __device__ struct shadow add_edges(const struct hg__probe &p, int32_t row, int64
 }
 
 /* 0 where nothing can be told. */
-__device__ float deviation(const struct hg__probe &p, int32_t row, int64_t col, const struct shadow &s)
+__device__ float deviation(const struct hg__probe &p, int32_t row, int64_t col,
+                           const struct shadow &s)
 {
-	const double factor = static_cast<double>(p.alpha) * (p.row_scale ? static_cast<double>(p.row_scale[row]) : 1.0);
-	const double size = fabs(factor) * s.size, off = fabs(static_cast<double>(element(p.y, row, col)) - factor * s.sum) / size;
+	const double factor =
+	    static_cast<double>(p.alpha) * (p.row_scale ? static_cast<double>(p.row_scale[row]) : 1.0);
+	const double size = fabs(factor) * s.size,
+	             off = fabs(static_cast<double>(element(p.y, row, col)) - factor * s.sum) / size;
 	return size > 0.0 && size < INFINITY && off < INFINITY ? static_cast<float>(off) : 0.0f;
 }
 
-__global__ void __launch_bounds__(BLOCK) spmm_probe_kernel(const __grid_constant__ struct hg__spmm_probe_args a)
+__global__ void __launch_bounds__(BLOCK)
+    spmm_probe_kernel(const __grid_constant__ struct hg__spmm_probe_args a)
 {
 	after_previous();
 	__shared__ struct shadow part[WARPS][32];
@@ -70,9 +76,11 @@ __global__ void __launch_bounds__(BLOCK) spmm_probe_kernel(const __grid_constant
 	}
 	if (threadIdx.y != 0)
 		return;
-	const unsigned bits = __reduce_max_sync(0xffffffffu, __float_as_uint(most)); /* of numbers >= 0: in their order */
+	/* of numbers >= 0: in their order */
+	const unsigned bits = __reduce_max_sync(0xffffffffu, __float_as_uint(most));
 	if (threadIdx.x == 0)
-		atomicMax(reinterpret_cast<unsigned long long *>(&a.counts[p.record].swamped), static_cast<unsigned long long>(hg__swamped(bits, row)));
+		atomicMax(reinterpret_cast<unsigned long long *>(&a.counts[p.record].swamped),
+		          static_cast<unsigned long long>(hg__swamped(bits, row)));
 }
 
 } // namespace
@@ -81,5 +89,7 @@ extern "C" hg_status hg__cuda_spmm_probe(hg_context *ctx, const struct hg__spmm_
 {
 	if (a->count == 0 || a->samples == 0)
 		return HG_OK;
-	return launch(ctx, "spmm_probe", spmm_probe_kernel, dim3(static_cast<unsigned>(a->samples), static_cast<unsigned>(a->count)), dim3(32, WARPS), *a);
+	return launch(ctx, "spmm_probe", spmm_probe_kernel,
+	              dim3(static_cast<unsigned>(a->samples), static_cast<unsigned>(a->count)),
+	              dim3(32, WARPS), *a);
 }

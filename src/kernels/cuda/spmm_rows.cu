@@ -3,12 +3,16 @@
 #include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/parts.cuh"
 
-/* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
+/* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j
+ * or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
  *
- * On a small graph nothing is short but time: one load of a thousand cycles takes as long as all the arithmetic. So a sub-warp takes a row, and a round of ROUND entries has
- * three loads that wait for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered rows, weights and scales. The first two ask the
- * graph, and begin while the kernel before this one still runs. A row of up to
- * ROUND entries is one round, where a walk in steps of four waits once for each step. The sums run in CSR order. */
+ * On a small graph nothing is short but time: one load of a thousand cycles takes as long as all
+ * the arithmetic. So a sub-warp takes a row, and a round of ROUND entries has three loads that wait
+ * for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered
+ * rows, weights and scales. The first two ask the graph, and begin while the kernel before this one
+ * still runs. A row of up to
+ * ROUND entries is one round, where a walk in steps of four waits once for each step. The sums run
+ * in CSR order. */
 
 namespace
 {
@@ -32,7 +36,8 @@ struct row_problem {
 
 /* Entries that are asked for together: a round goes no further than the longest row of the warp. */
 constexpr int CHUNK = 8;
-/* Threads of a block: few, so that 2,708 rows of 8 lanes are on all 132 multiprocessors, each with room for two blocks of 255 registers a thread. */
+/* Threads of a block: few, so that 2,708 rows of 8 lanes are on all 132 multiprocessors, each with
+ * room for two blocks of 255 registers a thread. */
 constexpr int ROW_BLOCK = 128;
 
 /* No weights. */
@@ -41,15 +46,17 @@ struct nothing {
 template <typename W> constexpr bool weighs = true;
 template <> constexpr bool weighs<nothing> = false;
 
-/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can have, or less where entries have more than their row: as much as
- * keeps everything in registers. A multiple of CHUNK. */
+/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can
+ * have, or less where entries have more than their row: as much as keeps everything in registers. A
+ * multiple of CHUNK. */
 template <typename T, typename W, bool SCALE>
 constexpr int ROUND = (weighs<W> && SCALE            ? 256
                        : weighs<W> && sizeof(T) == 2 ? 384
                                                      : 512) /
                       (8 * static_cast<int>(sizeof(T)));
 
-/* What the entries of a round have, asked for and not looked at. W: the type of the weights; SCALE: columns have a factor. */
+/* What the entries of a round have, asked for and not looked at. W: the type of the weights; SCALE:
+ * columns have a factor. */
 template <typename T, typename W, bool SCALE> struct row_round {
 	static constexpr bool WEIGHT = weighs<W>;
 	static constexpr int MOST = ROUND<T, W, SCALE>;
@@ -76,7 +83,8 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if (WEIGHT)
 #pragma unroll
 				for (int u = k; u < k + CHUNK; u++)
-					place[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u)) : static_cast<int32_t>(first) + u;
+					place[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u))
+					                              : static_cast<int32_t>(first) + u;
 		});
 	}
 	/* Loads of one kind together: the compiler then makes no branches of them. */
@@ -92,7 +100,8 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if constexpr (WEIGHT)
 #pragma unroll
 				for (int u = k; u < k + CHUNK; u++)
-					w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head) : W(0.0f);
+					w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head)
+					                : W(0.0f);
 			if constexpr (SCALE)
 #pragma unroll
 				for (int u = k; u < k + CHUNK; u++)
@@ -106,7 +115,8 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			f = widen(w[u]);
 		return SCALE && !p.scale_first ? __fmul_rn(f, s[u]) : f;
 	}
-	/* An entry that is not there is a sum with 0, which changes nothing: no sum that began with +0 is ever -0. */
+	/* An entry that is not there is a sum with 0, which changes nothing: no sum that began with +0
+	 * is ever -0. */
 	__device__ void add(const struct row_problem &p, int left, float (&acc)[8]) const
 	{
 		each(left, [&](int k) {
@@ -131,14 +141,22 @@ template <typename T, typename W, bool SCALE> struct row_round {
 	}
 };
 
-template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(ROW_BLOCK, 2) spmm_rows(const __grid_constant__ struct row_problem p)
+template <typename T, typename W, bool SCALE>
+__global__ void __launch_bounds__(ROW_BLOCK, 2)
+    spmm_rows(const __grid_constant__ struct row_problem p)
 {
 	constexpr int MOST = ROUND<T, W, SCALE>;
-	const int64_t row = own_piece(), own = own_unit() * 8, c = own < p.cols ? own : (p.cols - 1) / 8 * 8;
-	const int64_t begin = row < p.rows ? p.rowptr[row] : 0, end = row < p.rows ? p.rowptr[row + 1] : 0;
+	const int64_t row = own_piece(), own = own_unit() * 8,
+	              c = own < p.cols ? own : (p.cols - 1) / 8 * 8;
+	const int64_t begin = row < p.rows ? p.rowptr[row] : 0,
+	              end = row < p.rows ? p.rowptr[row + 1] : 0;
 	const float r = p.row_scale && row < p.rows ? p.row_scale[row] : 1.0f;
-	const int64_t head = weighs<W> && p.head_cols < p.cols ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols) : 0;
-	const auto left = [&](int64_t at) { return at < end ? static_cast<int>(end - at < MOST ? end - at : MOST) : 0; };
+	const int64_t head = weighs<W> && p.head_cols < p.cols
+	                         ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols)
+	                         : 0;
+	const auto left = [&](int64_t at) {
+		return at < end ? static_cast<int>(end - at < MOST ? end - at : MOST) : 0;
+	};
 	float acc[8] = {};
 	struct row_round<T, W, SCALE> round;
 	round.ask(p, begin, left(begin));
@@ -157,7 +175,8 @@ template <typename T, typename W, bool SCALE> __global__ void __launch_bounds__(
 		acc[i] = begin < end ? __fmul_rn(scale, acc[i]) : 0.0f;
 	const int64_t at = row * p.ldy + c;
 	if (p.ends)
-		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c), acc, p.guard);
+		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c),
+		             acc, p.guard);
 	else if (sizeof(T) < sizeof(float) && p.y_full)
 		store<8>(static_cast<float *>(p.y) + at, acc);
 	else {
@@ -176,13 +195,16 @@ unsigned lanes_for(const struct hg__spmm_args *a)
 	return lanes;
 }
 
-/* Lanes that are on a GPU at once: two blocks on each of 132 multiprocessors. Beyond twice as many there is other work to do while one row waits, and what counts is
- * how many rows a multiprocessor has, not how deep each of them looks ahead. Derived, not measured. */
+/* Lanes that are on a GPU at once: two blocks on each of 132 multiprocessors. Beyond twice as many
+ * there is other work to do while one row waits, and what counts is how many rows a multiprocessor
+ * has, not how deep each of them looks ahead. Derived, not measured. */
 constexpr int64_t MOST_LANES = 2 * 2 * 132 * ROW_BLOCK;
 
-template <typename T, typename W> hg_status run(hg_context *ctx, const struct row_problem &p, unsigned lanes)
+template <typename T, typename W>
+hg_status run(hg_context *ctx, const struct row_problem &p, unsigned lanes)
 {
-	const dim3 block(lanes, ROW_BLOCK / lanes), grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
+	const dim3 block(lanes, ROW_BLOCK / lanes),
+	    grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
 	const auto kernel = p.col_scale ? spmm_rows<T, W, true> : spmm_rows<T, W, false>;
 	return launch(ctx, "spmm", kernel, grid, block, p);
 }
@@ -192,8 +214,10 @@ template <typename T, typename W> hg_status run(hg_context *ctx, const struct ro
 bool hg__cuda_spmm_rows_takes(const struct hg__spmm_args *a)
 {
 	const int64_t heads = a->heads > 0 ? a->heads : 1, head_cols = a->y.cols / heads;
-	const bool packs = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && (!a->w.data || heads == 1 || head_cols % 8 == 0);
-	return a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 && a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
+	const bool packs = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) &&
+	                   (!a->w.data || heads == 1 || head_cols % 8 == 0);
+	return a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 &&
+	       a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
 	       a->y.rows * static_cast<int64_t>(lanes_for(a)) <= MOST_LANES;
 }
 
@@ -224,6 +248,8 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 		using T = decltype(zero);
 		if (!p.w)
 			return run<T, nothing>(ctx, p, lanes_for(a));
-		return with_float(ctx, "spmm", a->w.dtype, [&](auto weight) { return run<T, decltype(weight)>(ctx, p, lanes_for(a)); });
+		return with_float(ctx, "spmm", a->w.dtype, [&](auto weight) {
+			return run<T, decltype(weight)>(ctx, p, lanes_for(a));
+		});
 	});
 }

@@ -1,12 +1,14 @@
 #ifndef HG_KERNELS_CUDA_SPMM_SUM_CUH
 #define HG_KERNELS_CUDA_SPMM_SUM_CUH
 
-/* What a lane of spmm does with the parts that its sub-warp takes: gathers, sums in the arithmetic asked for, and where the sum of a part goes. */
+/* What a lane of spmm does with the parts that its sub-warp takes: gathers, sums in the arithmetic
+ * asked for, and where the sum of a part goes. */
 
 #include "kernels/cuda/spmm_factors.cuh"
 
 /* A batch is over: scaled, its sum joins the total. */
-template <typename N, int W> static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scale)
+template <typename N, int W>
+static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scale)
 {
 #pragma unroll
 	for (int i = 0; i < W; i++) {
@@ -16,15 +18,20 @@ template <typename N, int W> static __device__ inline void close_batch(N (&acc)[
 }
 
 /* What a row's total becomes in Y. */
-template <int MODE> static __device__ inline float finished(typename accumulator<MODE>::type total, float scale)
+template <int MODE>
+static __device__ inline float finished(typename accumulator<MODE>::type total, float scale)
 {
 	if (MODE == HG_ACC_F32)
 		return mul(scale, widen(total));
-	return widen(MODE == HG_ACC_F16_NAIVE ? mul(narrow<typename accumulator<MODE>::type>(scale), total) : total);
+	return widen(MODE == HG_ACC_F16_NAIVE
+	                 ? mul(narrow<typename accumulator<MODE>::type>(scale), total)
+	                 : total);
 }
 
 /* What f32 sums of a row, scaled, become in Y. */
-template <typename T, bool ENDS, int W> static __device__ inline void put_row(const struct spmm_problem &p, int32_t row, int64_t c, float (&out)[W])
+template <typename T, bool ENDS, int W>
+static __device__ inline void put_row(const struct spmm_problem &p, int32_t row, int64_t c,
+                                      float (&out)[W])
 {
 	const int64_t at = row * p.ldy + c;
 	if constexpr (ENDS)
@@ -37,9 +44,11 @@ template <typename T, bool ENDS, int W> static __device__ inline void put_row(co
 	}
 }
 
-/* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging slot. */
+/* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging
+ * slot. */
 template <typename T, int MODE, bool ENDS, typename N, int W>
-static __device__ inline void put_part(const struct spmm_problem &p, int32_t row, int64_t slot, int64_t c, const N (&sum)[W], float scale)
+static __device__ inline void put_part(const struct spmm_problem &p, int32_t row, int64_t slot,
+                                       int64_t c, const N (&sum)[W], float scale)
 {
 	float out[W];
 	if (slot < 0) {
@@ -56,12 +65,19 @@ static __device__ inline void put_part(const struct spmm_problem &p, int32_t row
 }
 
 /* Gathers of a step: 8, but 4 where an entry takes 8 registers or more. */
-template <typename T, int W, int FACTOR> constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
+template <typename T, int W, int FACTOR>
+constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
 
-/* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step leave registers for. */
-template <typename T, int W, int FACTOR> constexpr int RESIDENT = W == 1 ? 4 : FACTOR == BY_COLUMN ? 2 : sizeof(T) == 4 || FACTOR == BY_LANE ? 3 : 4;
+/* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step
+ * leave registers for. */
+template <typename T, int W, int FACTOR>
+constexpr int RESIDENT = W == 1                                ? 4
+                         : FACTOR == BY_COLUMN                 ? 2
+                         : sizeof(T) == 4 || FACTOR == BY_LANE ? 3
+                                                               : 4;
 
-/* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane without columns goes along: the lanes of a sub-warp share entries. */
+/* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane
+ * without columns goes along: the lanes of a sub-warp share entries. */
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct lane_sum {
 	using N = typename accumulator<MODE>::type;
 	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
@@ -85,8 +101,11 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 		const int64_t c = own_column() < p.cols ? own_column() : (p.cols - 1) / W * W;
 		x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
 #pragma unroll
-		for (int i = 0; i < K; i++) /* padding columns read the last head's weight and are never looked at */
-			head[i] = FACTOR < BY_LANE ? 0 : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
+		/* padding columns read the last head's weight and are never looked at */
+		for (int i = 0; i < K; i++)
+			head[i] = FACTOR < BY_LANE
+			              ? 0
+			              : static_cast<int>(c + i < p.cols ? (c + i) / p.head_cols : p.heads - 1);
 	}
 	__device__ void ahead(int k, int64_t entry)
 	{
@@ -110,7 +129,8 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 	}
 	__device__ void load(int u, int64_t entry, int32_t j)
 	{
-		bits[u] = fetch<W>(reinterpret_cast<const T *>(x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
+		bits[u] = fetch<W>(reinterpret_cast<const T *>(
+		    x + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch));
 		if (FACTOR >= BY_LANE)
 			factors(p, entry, j, head, own_factor[u]);
 	}
@@ -130,9 +150,10 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 #pragma unroll
 		for (int i = 0; i < W; i++) {
 			const N f = FACTOR >= BY_LANE ? own_factor[u][i % K] : narrow<N>(factor);
-			acc[i] = FACTOR == UNIT      ? ::add(acc[i], v[i])
-			         : FACTOR == ROUNDED ? ::add(acc[i], N(widen(narrow<T>(mul(factor, widen(v[i]))))))
-			                             : fused(f, v[i], acc[i]);
+			acc[i] = FACTOR == UNIT ? ::add(acc[i], v[i])
+			         : FACTOR == ROUNDED
+			             ? ::add(acc[i], N(widen(narrow<T>(mul(factor, widen(v[i]))))))
+			             : fused(f, v[i], acc[i]);
 		}
 	}
 	__device__ void passed(int64_t entry, float r)
@@ -146,7 +167,8 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
 		if (own_column() < p.cols)
-			put_part<T, MODE, ENDS>(p, row, slot, own_column(), MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
+			put_part<T, MODE, ENDS>(p, row, slot, own_column(),
+			                        MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);

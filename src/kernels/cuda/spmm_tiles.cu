@@ -9,15 +9,20 @@
  *
  *     Y[i, :] = alpha * r_i * sum over the columns k of i's window of count(mask k, i) * X[id k, :]
  *
- * A warp takes one item: for each group of 16 columns it gathers 16 rows of X, and multiplies them, [features, 16], by the counts, [16, 16 rows of the window]. A row
- * of X that the window uses several times is gathered once, which nothing else can do; all else is arranged so that gathers are all that takes time.
+ * A warp takes one item: for each group of 16 columns it gathers 16 rows of X, and multiplies them,
+ * [features, 16], by the counts, [16, 16 rows of the window]. A row of X that the window uses
+ * several times is gathered once, which nothing else can do; all else is arranged so that gathers
+ * are all that takes time.
  *
- * Lane 4 g + t loads W columns of four rows of X, columns 4 t .. 4 t + 3 of the group, from feature W g on, in one load each: W = 8 for 64 features a pass, or 4 for
- * 32. Features 2 q and 2 q + 1 of a lane's W, of two rows each, are rows g and g + 8 of a left operand, and its four rows are the k of a lane: k = 2 t and
- * 2 t + 1, 2 t + 8 and 2 t + 9. Which column of the group is which k is free, if the counts agree. So a lane ends with W neighbouring features of rows 2 t and
- * 2 t + 1 of both halves of the window.
+ * Lane 4 g + t loads W columns of four rows of X, columns 4 t .. 4 t + 3 of the group, from feature
+ * W g on, in one load each: W = 8 for 64 features a pass, or 4 for 32. Features 2 q and 2 q + 1 of
+ * a lane's W, of two rows each, are rows g and g + 8 of a left operand, and its four rows are the k
+ * of a lane: k = 2 t and 2 t + 1, 2 t + 8 and 2 t + 9. Which column of the group is which k is
+ * free, if the counts agree. So a lane ends with W neighbouring features of rows 2 t and 2 t + 1 of
+ * both halves of the window.
  *
- * A product with 0 is 0 for what is finite; for all else it is NaN, in rows that have no such neighbour. Whoever calls has looked for it: `spoiled`. */
+ * A product with 0 is 0 for what is finite; for all else it is NaN, in rows that have no such
+ * neighbour. Whoever calls has looked for it: `spoiled`. */
 
 struct tile_problem {
 	const struct hg__tile_item *item;
@@ -56,7 +61,9 @@ static __device__ inline void gather_pack(const char *p, tile_pack<4> &r)
 }
 
 /* From the W features at x of four rows. */
-template <int W> static __device__ inline void gather_rows(const char *x, uint32_t pitch, const int4 &id, tile_pack<W> (&rows)[4])
+template <int W>
+static __device__ inline void gather_rows(const char *x, uint32_t pitch, const int4 &id,
+                                          tile_pack<W> (&rows)[4])
 {
 	const int32_t row[4] = {id.x, id.y, id.z, id.w};
 #pragma unroll
@@ -64,7 +71,8 @@ template <int W> static __device__ inline void gather_rows(const char *x, uint32
 		gather_pack(x + static_cast<uint64_t>(static_cast<uint32_t>(row[k])) * pitch, rows[k]);
 }
 
-/* Bits s and s + 1 of two masks as two halves. 0x6400 is 1024, whose last place is 1: 1024 + n has n in its lowest bits. */
+/* Bits s and s + 1 of two masks as two halves. 0x6400 is 1024, whose last place is 1: 1024 + n has
+ * n in its lowest bits. */
 static __device__ inline unsigned counts_at(unsigned mask0, unsigned mask1, int s)
 {
 	const unsigned n = (__byte_perm(mask0 >> s, mask1 >> s, 0x5410) & 0x00030003u) | 0x64006400u;
@@ -73,7 +81,9 @@ static __device__ inline unsigned counts_at(unsigned mask0, unsigned mask1, int 
 }
 
 /* sums += rows * counts; sums[q][h][..]: features 2 q and 2 q + 1, half h of the window. */
-template <int W> static __device__ inline void add_group(const tile_pack<W> (&rows)[4], const uint4 &mask, float (&sums)[W / 2][2][4])
+template <int W>
+static __device__ inline void add_group(const tile_pack<W> (&rows)[4], const uint4 &mask,
+                                        float (&sums)[W / 2][2][4])
 {
 	const int g = static_cast<int>(threadIdx.x % 32) / 4;
 	unsigned counts[2][2];
@@ -84,8 +94,10 @@ template <int W> static __device__ inline void add_group(const tile_pack<W> (&ro
 	}
 #pragma unroll
 	for (int q = 0; q < W / 2; q++) {
-		const uint4 left = make_uint4(__byte_perm(rows[0].pair[q], rows[1].pair[q], 0x5410), __byte_perm(rows[0].pair[q], rows[1].pair[q], 0x7632),
-		                              __byte_perm(rows[2].pair[q], rows[3].pair[q], 0x5410), __byte_perm(rows[2].pair[q], rows[3].pair[q], 0x7632));
+		const uint4 left = make_uint4(__byte_perm(rows[0].pair[q], rows[1].pair[q], 0x5410),
+		                              __byte_perm(rows[0].pair[q], rows[1].pair[q], 0x7632),
+		                              __byte_perm(rows[2].pair[q], rows[3].pair[q], 0x5410),
+		                              __byte_perm(rows[2].pair[q], rows[3].pair[q], 0x7632));
 #pragma unroll
 		for (int h = 0; h < 2; h++)
 			multiply(sums[q][h], left, counts[h][0], counts[h][1]);
@@ -100,7 +112,9 @@ static __device__ inline float row_factor(const struct tile_problem &p, int32_t 
 }
 
 /* Scaled sums of a row into Y, as they are or as the call's ending makes them. */
-template <bool ENDS, int W> static __device__ inline void put_row(const struct tile_problem &p, int32_t row, int32_t c, float (&out)[W])
+template <bool ENDS, int W>
+static __device__ inline void put_row(const struct tile_problem &p, int32_t row, int32_t c,
+                                      float (&out)[W])
 {
 	const int64_t at = row * p.ldy + c;
 	if constexpr (ENDS)
@@ -114,16 +128,21 @@ template <bool ENDS, int W> static __device__ inline void put_row(const struct t
 	}
 }
 
-/* W features from column c on of row `place` of the window: to Y, or unscaled to the item's slot. */
+/* W features from column c on of row `place` of the window: to Y, or unscaled to the item's
+ * slot. */
 template <int W, bool ENDS>
-static __device__ inline void put_part(const struct tile_problem &p, const struct hg__tile_item &item, int place, int32_t c, const float (&sum)[W])
+static __device__ inline void put_part(const struct tile_problem &p,
+                                       const struct hg__tile_item &item, int place, int32_t c,
+                                       const float (&sum)[W])
 {
 	const int64_t row = static_cast<int64_t>(item.window) * HG__TILE_ROWS + place;
 	if (item.slot >= 0) {
-		float *slot = p.staging + (static_cast<int64_t>(item.slot) * HG__TILE_ROWS + place) * p.lead + c;
+		float *slot =
+		    p.staging + (static_cast<int64_t>(item.slot) * HG__TILE_ROWS + place) * p.lead + c;
 #pragma unroll
 		for (int i = 0; i < W; i += 4)
-			*reinterpret_cast<float4 *>(slot + i) = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+			*reinterpret_cast<float4 *>(slot + i) =
+			    make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
 	} else if (row < p.rows) {
 		const float scale = row_factor(p, static_cast<int32_t>(row));
 		float out[W];
@@ -136,11 +155,15 @@ static __device__ inline void put_part(const struct tile_problem &p, const struc
 
 /* ---- pass 1: items ---- */
 
-/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: sums take 32 registers a lane (W = 8) or 16, two groups of gathers as many. */
+/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: sums take 32
+ * registers a lane (W = 8) or 16, two groups of gathers as many. */
 template <int W> constexpr int TILE_RESIDENT = W == 8 ? 2 : 3;
 
-/* The gathers of a group are under way while the one before is multiplied, ids and masks are a group further ahead. */
-template <int W, bool ENDS> static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>) sum_tiles(const __grid_constant__ struct tile_problem p)
+/* The gathers of a group are under way while the one before is multiplied, ids and masks are a
+ * group further ahead. */
+template <int W, bool ENDS>
+static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>)
+    sum_tiles(const __grid_constant__ struct tile_problem p)
 {
 	after_previous();
 	const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
@@ -150,7 +173,8 @@ template <int W, bool ENDS> static __global__ void __launch_bounds__(BLOCK, TILE
 	const unsigned spoiled = *p.spoiled;
 	const int4 bits = __ldg(reinterpret_cast<const int4 *>(p.item + i));
 	const struct hg__tile_item item = {bits.x, bits.y, bits.z, bits.w};
-	const int32_t own = (static_cast<int32_t>(blockIdx.y) * 8 + g) * W, c = own < p.cols ? own : (p.cols - 1) / W * W;
+	const int32_t own = (static_cast<int32_t>(blockIdx.y) * 8 + g) * W,
+	              c = own < p.cols ? own : (p.cols - 1) / W * W;
 	const char *x = p.x + c * static_cast<int64_t>(sizeof(__half));
 	const int4 *id = p.id + static_cast<int64_t>(item.group) * 4 + t;
 	const uint4 *mask = p.mask + static_cast<int64_t>(item.group) * 4 + t;
@@ -203,10 +227,13 @@ static_assert(HG__TILE_ROWS == 16 && HG__TILE_COLUMNS == 16, "the shape of a mul
 
 /* ---- pass 2: windows of several items, slots in order, one column of one row a thread ---- */
 
-template <bool ENDS> static __global__ void __launch_bounds__(BLOCK) fold_tiles(const __grid_constant__ struct tile_problem p)
+template <bool ENDS>
+static __global__ void __launch_bounds__(BLOCK)
+    fold_tiles(const __grid_constant__ struct tile_problem p)
 {
 	after_previous();
-	const int64_t s = own_piece() / HG__TILE_ROWS, place = own_piece() % HG__TILE_ROWS, c = own_unit();
+	const int64_t s = own_piece() / HG__TILE_ROWS, place = own_piece() % HG__TILE_ROWS,
+	              c = own_unit();
 	if (s >= p.splits || c >= p.cols || *p.spoiled)
 		return;
 	const struct hg__tile_split split = p.split[s];
@@ -234,7 +261,8 @@ template <bool ENDS> static hg_status queue_tiles(hg_context *ctx, const struct 
 {
 	const unsigned blocks = grid_for(p.items, BLOCK / 32);
 	if (p.cols > 32)
-		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<8, ENDS>, dim3(blocks, grid_for(p.cols, 64)), BLOCK, p));
+		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<8, ENDS>, dim3(blocks, grid_for(p.cols, 64)),
+		               BLOCK, p));
 	else
 		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<4, ENDS>, blocks, BLOCK, p));
 	if (p.splits == 0)
@@ -245,15 +273,18 @@ template <bool ENDS> static hg_status queue_tiles(hg_context *ctx, const struct 
 
 bool hg__cuda_spmm_tiles_pay(hg_context *ctx, const struct hg__spmm_args *a)
 {
-	if (a->variant != HG__SPMM_AUTO || a->y.cols < HG__TILE_WIDTH || hg__spmm_refuses(ctx, a, HG__SPMM_TILES))
+	if (a->variant != HG__SPMM_AUTO || a->y.cols < HG__TILE_WIDTH ||
+	    hg__spmm_refuses(ctx, a, HG__SPMM_TILES))
 		return false;
 	const struct hg__tiles &t = *a->csr.plan->tiles;
-	hg__log_once(ctx, 2 * HG__SPMM_TILES, HG_LOG_DEBUG, "spmm: tiles: 16 rows use a column %.2f times",
+	hg__log_once(ctx, 2 * HG__SPMM_TILES, HG_LOG_DEBUG,
+	             "spmm: tiles: 16 rows use a column %.2f times",
 	             static_cast<double>(a->csr.m) / static_cast<double>(t.columns));
 	return true;
 }
 
-hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__mat *x, const unsigned *spoiled, float *staging)
+hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a,
+                              const struct hg__mat *x, const unsigned *spoiled, float *staging)
 {
 	const struct hg__tiles &t = *a->csr.plan->tiles;
 	struct tile_problem p = {};

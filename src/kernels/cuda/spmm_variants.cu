@@ -7,10 +7,12 @@
 
 /* The variants of spmm_variants.def, of f16 features and at most one weight an edge:
  *
- *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,  f = w or 1
+ *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,  f = w or
+ *         1
  *
- * Those that share edges equally have one walk (spmm_variants_walk.cuh), and all the staging slots and the prepared operands of spmm.cu, so that what differs between
- * two of them is what their names say. */
+ * Those that share edges equally have one walk (spmm_variants_walk.cuh), and all the staging slots
+ * and the prepared operands of spmm.cu, so that what differs between two of them is what their
+ * names say. */
 
 struct sum {
 	struct item_plan plan;
@@ -32,7 +34,8 @@ static __device__ inline float row_factor(const struct sum &p, int32_t row)
 	return p.row_scale ? p.row_scale[row] : 1.0f;
 }
 
-/* The column where a lane of W begins; lanes behind the last column go along with it, and write nothing. */
+/* The column where a lane of W begins; lanes behind the last column go along with it, and write
+ * nothing. */
 template <int W> static __device__ inline int own_column(const struct sum &p, bool *owner)
 {
 	const int own = static_cast<int>(own_unit()) * W;
@@ -42,7 +45,8 @@ template <int W> static __device__ inline int own_column(const struct sum &p, bo
 
 template <int W> static __device__ inline word<W> fetch_row(const struct sum &p, int32_t j, int c)
 {
-	const char *row = reinterpret_cast<const char *>(p.x) + static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch;
+	const char *row = reinterpret_cast<const char *>(p.x) +
+	                  static_cast<uint64_t>(static_cast<uint32_t>(j)) * p.pitch;
 	return fetch_word<W>(reinterpret_cast<const __half *>(row) + c);
 }
 
@@ -86,7 +90,8 @@ template <typename T, typename Four> struct edge_weights {
 		return widen(w[u]);
 	}
 };
-/* Four blocks a multiprocessor, as spmm.cu has them; the compiler spills weights for sm_80 then, so three there. */
+/* Four blocks a multiprocessor, as spmm.cu has them; the compiler spills weights for sm_80 then, so
+ * three there. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
 template <typename Weights> constexpr int RESIDENT = 3;
 template <> constexpr int RESIDENT<unit_weights> = 4;
@@ -99,7 +104,8 @@ template <typename Weights> constexpr bool weighted = true;
 template <> constexpr bool weighted<unit_weights> = false;
 
 /* acc = fma(f, x, acc) in f32 */
-template <int W, bool WEIGHTED> static __device__ inline void add_term(const word<W> &bits, float w, float (&acc)[W])
+template <int W, bool WEIGHTED>
+static __device__ inline void add_term(const word<W> &bits, float w, float (&acc)[W])
 {
 	float x[W];
 	widen_word<W>(bits, x);
@@ -109,7 +115,9 @@ template <int W, bool WEIGHTED> static __device__ inline void add_term(const wor
 }
 
 /* y = alpha r * sum */
-template <int W> static __device__ inline void scale_sum(const struct sum &p, float r, const float (&sum)[W], float (&y)[W])
+template <int W>
+static __device__ inline void scale_sum(const struct sum &p, float r, const float (&sum)[W],
+                                        float (&y)[W])
 {
 	const float scale = __fmul_rn(p.alpha, r);
 #pragma unroll
@@ -117,22 +125,28 @@ template <int W> static __device__ inline void scale_sum(const struct sum &p, fl
 		y[i] = __fmul_rn(scale, sum[i]);
 }
 
-template <int W> static __device__ inline void put_row(const struct sum &p, int32_t row, int c, const float (&sum)[W], float r)
+template <int W>
+static __device__ inline void put_row(const struct sum &p, int32_t row, int c,
+                                      const float (&sum)[W], float r)
 {
 	float y[W];
 	scale_sum(p, r, sum, y);
 	store_word<W>(p.y + row * p.ldy + c, y);
 }
 
-template <int W> static __device__ inline void put_zero(const struct sum &p, int32_t row, int c, bool owner)
+template <int W>
+static __device__ inline void put_zero(const struct sum &p, int32_t row, int c, bool owner)
 {
 	const float nothing[W] = {};
 	if (owner)
 		store_word<W>(p.y + row * p.ldy + c, nothing);
 }
 
-/* A part of a split row: to its slot; or scaled into Y; or into the sum of its row, found among the split ones. */
-template <int W, int WRITE> static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c, const float (&sum)[W], float r)
+/* A part of a split row: to its slot; or scaled into Y; or into the sum of its row, found among the
+ * split ones. */
+template <int W, int WRITE>
+static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c,
+                                       const float (&sum)[W], float r)
 {
 	if constexpr (WRITE == HG__WRITE_STAGED) {
 		store_floats<W>(p.staging + slot * p.lead + c, sum);
@@ -141,13 +155,16 @@ template <int W, int WRITE> static __device__ inline void put_part(const struct 
 		scale_sum(p, r, sum, y);
 		atomic_add(p.y + row * p.ldy + c, y);
 	} else {
-		atomic_add(p.staging + first_at_least(p.plan.split_row, 0, p.plan.splits, row) * p.lead + c, sum);
+		atomic_add(p.staging + first_at_least(p.plan.split_row, 0, p.plan.splits, row) * p.lead + c,
+		           sum);
 	}
 }
 
 /* ---- EDGES, sums in f32 ---- */
 
-template <int W, int WRITE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_edges(const __grid_constant__ struct sum p)
+template <int W, int WRITE, typename Weights>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
+    sum_edges(const __grid_constant__ struct sum p)
 {
 	after_previous();
 	const struct sub_warp me = own_sub_warp();
@@ -179,7 +196,8 @@ template <int W, int WRITE, typename Weights> static __global__ void __launch_bo
 
 /* ---- GROUPS and ROWS, sums in f32: an item lies in one row ---- */
 
-/* Where an item's sum goes: the row is its own, or it is the last part of the row, or one before. */
+/* Where an item's sum goes: the row is its own, or it is the last part of the row, or one
+ * before. */
 static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item, int32_t row)
 {
 	if (p.plan.item_row && p.plan.item_row[item + 1] == row)
@@ -188,13 +206,17 @@ static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item,
 }
 
 /* Rows from .. to-1 := 0: those that an item finishes without an edge of theirs. */
-template <int W> static __device__ inline void put_empty_rows(const struct sum &p, int32_t from, int32_t to, int c, bool owner)
+template <int W>
+static __device__ inline void put_empty_rows(const struct sum &p, int32_t from, int32_t to, int c,
+                                             bool owner)
 {
 	for (int32_t row = from; row < to; row++)
 		put_zero<W>(p, row, c, owner);
 }
 
-template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_groups(const __grid_constant__ struct sum p)
+template <typename Weights>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
+    sum_groups(const __grid_constant__ struct sum p)
 {
 	after_previous();
 	constexpr int W = 8;
@@ -203,9 +225,12 @@ template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESI
 	const int c = own_column<W>(p, &owner);
 	if (item >= p.plan.items)
 		return;
-	const int64_t first = p.plan.item_edge[item], end = p.plan.item_edge[item + 1], origin = first / STEP * STEP;
-	const int32_t row = p.plan.item_row ? p.plan.item_row[item] : static_cast<int32_t>(item), *col = p.col + origin;
-	put_empty_rows<W>(p, first < end ? row + 1 : row, p.plan.item_row ? p.plan.item_row[item + 1] : row + 1, c, owner);
+	const int64_t first = p.plan.item_edge[item], end = p.plan.item_edge[item + 1],
+	              origin = first / STEP * STEP;
+	const int32_t row = p.plan.item_row ? p.plan.item_row[item] : static_cast<int32_t>(item),
+	              *col = p.col + origin;
+	put_empty_rows<W>(p, first < end ? row + 1 : row,
+	                  p.plan.item_row ? p.plan.item_row[item + 1] : row + 1, c, owner);
 	if (first == end)
 		return;
 	const int begin = static_cast<int>(first - origin), stop = static_cast<int>(end - origin);
@@ -224,7 +249,8 @@ template <typename Weights> static __global__ void __launch_bounds__(BLOCK, RESI
 				bits[u] = fetch_row<W>(p, id[u], c);
 		if (e + STEP < stop) {
 			load_ids(col, e + STEP, stop, id);
-			weights.look_ahead(p, origin + e + STEP, stop - e - STEP < STEP ? stop - e - STEP : STEP);
+			weights.look_ahead(p, origin + e + STEP,
+			                   stop - e - STEP < STEP ? stop - e - STEP : STEP);
 		}
 #pragma unroll
 		for (int u = 0; u < STEP; u++)
@@ -254,7 +280,8 @@ static __device__ inline __half2 half_scale(const struct sum &p, float r)
 }
 
 /* acc += a f x (PRE) or f x, every operation rounded to f16 */
-template <int SCALE, bool WEIGHTED> static __device__ inline void add_halves(const word<8> &bits, float w, __half2 a, __half2 (&acc)[4])
+template <int SCALE, bool WEIGHTED>
+static __device__ inline void add_halves(const word<8> &bits, float w, __half2 a, __half2 (&acc)[4])
 {
 	const unsigned pair[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
@@ -296,7 +323,9 @@ static __device__ inline void widen_halves(const __half2 (&sum)[4], float (&x)[8
 	}
 }
 
-template <int SCALE, typename Weights> static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>) sum_halves(const __grid_constant__ struct sum p)
+template <int SCALE, typename Weights>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
+    sum_halves(const __grid_constant__ struct sum p)
 {
 	after_previous();
 	const struct sub_warp me = own_sub_warp();
@@ -305,7 +334,8 @@ template <int SCALE, typename Weights> static __global__ void __launch_bounds__(
 	const int c = own_column<8>(p, &owner);
 	if (item >= p.plan.items)
 		return;
-	__half2 acc[4] = {}, total[4] = {}, a = __float2half2_rn(1.0f); /* a: of the row at hand, where terms want it */
+	/* a: of the row at hand, where terms want it */
+	__half2 acc[4] = {}, total[4] = {}, a = __float2half2_rn(1.0f);
 	Weights weights = {};
 	word<8> bits[STEP];
 	if (SCALE == HG__SCALE_PRE)
@@ -313,7 +343,9 @@ template <int SCALE, typename Weights> static __global__ void __launch_bounds__(
 	const auto ahead = [&](int64_t entry, int live) { weights.look_ahead(p, entry, live); };
 	const auto step = [&]() { weights.take(); };
 	const auto load = [&](int u, int64_t, int32_t j) { bits[u] = fetch_row<8>(p, j, c); };
-	const auto add = [&](int u) { add_halves<SCALE, weighted<Weights>>(bits[u], weights.get(u), a, acc); };
+	const auto add = [&](int u) {
+		add_halves<SCALE, weighted<Weights>>(bits[u], weights.get(u), a, acc);
+	};
 	const auto zero = [&](int32_t row) { put_zero<8>(p, row, c, owner); };
 	const auto batch = [&](float r) {
 		if (SCALE == HG__SCALE_BATCH)
@@ -352,12 +384,16 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 	__half *y = p.y + row * p.ldy + c;
 	if constexpr (SCALE == HG__SCALE_ROW) {
 		float total = 0.0f;
-		each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = __fadd_rn(total, part); });
+		each_slot(p.plan, s, p.staging, p.lead, c,
+		          [&](float part) { total = __fadd_rn(total, part); });
 		*y = __float2half_rn(__fmul_rn(__fmul_rn(p.alpha, row_factor(p, row)), total));
 	} else {
 		__half total = __float2half_rn(0.0f);
-		each_slot(p.plan, s, p.staging, p.lead, c, [&](float part) { total = __hadd_rn(total, __float2half_rn(part)); });
-		*y = SCALE == HG__SCALE_POST ? __hmul_rn(__float2half_rn(__fmul_rn(p.alpha, row_factor(p, row))), total) : total;
+		each_slot(p.plan, s, p.staging, p.lead, c,
+		          [&](float part) { total = __hadd_rn(total, __float2half_rn(part)); });
+		*y = SCALE == HG__SCALE_POST
+		         ? __hmul_rn(__float2half_rn(__fmul_rn(p.alpha, row_factor(p, row))), total)
+		         : total;
 	}
 }
 
@@ -378,7 +414,8 @@ static __global__ void __launch_bounds__(BLOCK) narrow_split_rows(const struct s
 	if (s >= p.plan.splits || c >= p.cols)
 		return;
 	const int32_t row = p.plan.split_row[s];
-	p.y[row * p.ldy + c] = __float2half_rn(__fmul_rn(__fmul_rn(p.alpha, row_factor(p, row)), p.staging[s * p.lead + c]));
+	p.y[row * p.ldy + c] = __float2half_rn(
+	    __fmul_rn(__fmul_rn(p.alpha, row_factor(p, row)), p.staging[s * p.lead + c]));
 }
 
 /* ---- launch ---- */
@@ -395,11 +432,17 @@ template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernel
 	if constexpr (SHARE == HG__SHARE_TILES || SHARE == HG__SHARE_PARTS)
 		return {}; /* spmm_tiles.cu, spmm.cu */
 	else if constexpr (SHARE != HG__SHARE_EDGES)
-		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>}, nullptr, fold_slots<HG__SCALE_ROW>};
+		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>},
+		        nullptr,
+		        fold_slots<HG__SCALE_ROW>};
 	else if constexpr (SCALE != HG__SCALE_ROW)
-		return {{sum_halves<SCALE, unit_weights>, sum_halves<SCALE, half_weights>, sum_halves<SCALE, full_weights>}, nullptr, fold_slots<SCALE>};
+		return {{sum_halves<SCALE, unit_weights>, sum_halves<SCALE, half_weights>,
+		         sum_halves<SCALE, full_weights>},
+		        nullptr,
+		        fold_slots<SCALE>};
 	else
-		return {{sum_edges<W, WRITE, unit_weights>, sum_edges<W, WRITE, half_weights>, sum_edges<W, WRITE, full_weights>},
+		return {{sum_edges<W, WRITE, unit_weights>, sum_edges<W, WRITE, half_weights>,
+		         sum_edges<W, WRITE, full_weights>},
 		        WRITE == HG__WRITE_ATOMIC_F16 ? zero_split_rows : nullptr,
 		        WRITE == HG__WRITE_STAGED       ? fold_slots<HG__SCALE_ROW>
 		        : WRITE == HG__WRITE_ATOMIC_F32 ? narrow_split_rows
@@ -407,7 +450,8 @@ template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernel
 }
 static const struct kernels table[HG__SPMM_VARIANTS] = {
     {}, /* AUTO is spmm.cu */
-#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, ...) kernels_of<HG__SHARE_##share, columns, HG__WRITE_##write, HG__SCALE_##scale>(),
+#define HG_SPMM_VARIANT(id, name, share, columns, write, scale, ...) \
+	kernels_of<HG__SHARE_##share, columns, HG__WRITE_##write, HG__SCALE_##scale>(),
 #include "kernels/spmm_variants.def"
 #undef HG_SPMM_VARIANT
 };
@@ -434,16 +478,20 @@ static struct sum sum_of(const struct hg__spmm_args *a, const struct hg__csr &cs
 	return p;
 }
 
-/* Scratch as spmm.cu has it: X with scaled rows, weights in the order of the entries, staging rows. */
-static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__csr &csr, struct sum *p)
+/* Scratch as spmm.cu has it: X with scaled rows, weights in the order of the entries, staging
+ * rows. */
+static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__csr &csr,
+                         struct sum *p)
 {
-	const hg_dtype x = a->col_scale ? HG_F16 : HG_DTYPE_COUNT, w = p->w ? a->w.dtype : HG_DTYPE_COUNT;
+	const hg_dtype x = a->col_scale ? HG_F16 : HG_DTYPE_COUNT,
+	               w = p->w ? a->w.dtype : HG_DTYPE_COUNT;
 	void *memory = nullptr;
 	HG__TRY(hg__workspace(ctx, hg__spmm_bytes(&csr, p->cols, x, w), &memory));
 	char *weights = static_cast<char *>(memory) + hg__spmm_scaled_bytes(&csr, p->cols, x);
 	p->staging = reinterpret_cast<float *>(weights + hg__spmm_weight_bytes(&csr, w));
 	if (a->col_scale) {
-		const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, HG_F16), HG_F16};
+		const struct hg__mat z = {memory, a->x.rows, a->x.cols, hg__scaled_lead(a->x.cols, HG_F16),
+		                          HG_F16};
 		HG__TRY(hg__cuda_scale_rows(ctx, &a->x, a->col_scale, &z, nullptr));
 		p->x = data_of<const __half>(z);
 		p->pitch = pitch_of(z);
@@ -463,22 +511,32 @@ static hg_status launch_splits(hg_context *ctx, sum_kernel kernel, const struct 
 	return launch(ctx, "spmm: split rows", kernel, splits.grid, splits.block, p);
 }
 
-hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a, enum hg__spmm_variant variant)
+hg_status hg__cuda_spmm_variant(hg_context *ctx, const struct hg__spmm_args *a,
+                                enum hg__spmm_variant variant)
 {
 	const struct hg__spmm_way *way = &hg__spmm_ways[variant];
 	const struct hg__plan by_row = hg__plan_by_row(&a->csr);
 	struct hg__csr csr = a->csr;
-	csr.plan = way->share == HG__SHARE_GROUPS ? a->groups : way->share == HG__SHARE_ROWS ? &by_row : csr.plan;
+	csr.plan = way->share == HG__SHARE_GROUPS ? a->groups
+	           : way->share == HG__SHARE_ROWS ? &by_row
+	                                          : csr.plan;
 	HG__TRY(edge_columns_fit(ctx, "spmm", a->y.cols));
 	struct sum p = sum_of(a, csr);
 	HG__TRY(prepare(ctx, a, csr, &p));
 	if (way->write == HG__WRITE_ATOMIC_F32 && p.plan.splits > 0)
-		HG__CUDA(ctx, "spmm: sums", cudaMemsetAsync(p.staging, 0, static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float), stream_of(ctx)));
+		HG__CUDA(ctx, "spmm: sums",
+		         cudaMemsetAsync(p.staging, 0,
+		                         static_cast<size_t>(p.plan.splits * p.lead) * sizeof(float),
+		                         stream_of(ctx)));
 	HG__TRY(launch_splits(ctx, table[variant].before, p));
 	if (p.plan.items > 0) {
 		const int64_t units = (p.cols + way->columns - 1) / way->columns;
 		const struct edge_grid items = edge_grid_of(p.plan.items, units < STEP ? STEP : units);
-		HG__TRY(launch(ctx, "spmm: variant", table[variant].items[!p.w ? 0 : a->w.dtype == HG_F16 ? 1 : 2], items.grid, items.block, p));
+		HG__TRY(launch(ctx, "spmm: variant",
+		               table[variant].items[!p.w                   ? 0
+		                                    : a->w.dtype == HG_F16 ? 1
+		                                                           : 2],
+		               items.grid, items.block, p));
 	}
 	return launch_splits(ctx, table[variant].after, p);
 }

@@ -1,16 +1,21 @@
 #ifndef HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
 #define HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
 
-/* How the variants that share edges equally walk (spmm_variants.cu): over the entries of one item without a stop at a row's end. STEP gathers are always under way together, whatever rows they belong to, and the rows are
- * told apart when the sums are made. Short rows and hubs keep the memory equally busy.
+/* How the variants that share edges equally walk (spmm_variants.cu): over the entries of one item
+ * without a stop at a row's end. STEP gathers are always under way together, whatever rows they
+ * belong to, and the rows are told apart when the sums are made. Short rows and hubs keep the
+ * memory equally busy.
  *
- * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry numbers divisible by U, so that column ids and weights are read
- * in whole vectors; what lies before the item in its first step, and behind it in its last, is not touched. */
+ * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry
+ * numbers divisible by U, so that column ids and weights are read in whole vectors; what lies
+ * before the item in its first step, and behind it in its last, is not touched. */
 
 #include "kernels/cuda/parts.cuh"
 
-/* Entries a step. Measured when training aggregated by this walk, too: H200, f16, unit weights, F = 64, one run, with as many blocks as registers allow: 4 entries and 4 blocks against 8 and 3: reddit-like 1.74 and 1.72 ms,
- * products-like 3.81 and 3.80, Kron-21 1.40 and 1.49, whose short rows leave more of a longer step unused. */
+/* Entries a step. Measured when training aggregated by this walk, too: H200, f16, unit weights, F =
+ * 64, one run, with as many blocks as registers allow: 4 entries and 4 blocks against 8 and 3:
+ * reddit-like 1.74 and 1.72 ms, products-like 3.81 and 3.80, Kron-21 1.40 and 1.49, whose short
+ * rows leave more of a longer step unused. */
 constexpr int STEP = 4;
 
 struct sub_warp {
@@ -20,12 +25,14 @@ struct sub_warp {
 
 static __device__ inline struct sub_warp own_sub_warp()
 {
-	const int lanes = static_cast<int>(blockDim.x), first = static_cast<int>(threadIdx.y) * lanes % 32;
-	return {static_cast<int>(threadIdx.x), lanes, (lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u) << first};
+	const int lanes = static_cast<int>(blockDim.x),
+	          first = static_cast<int>(threadIdx.y) * lanes % 32;
+	return {static_cast<int>(threadIdx.x), lanes,
+	        (lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u) << first};
 }
 
-/* Rows of an item, a window of `lanes` of them at a time: lane k holds the end of row first + k as an offset from `origin`, and its scale. Rows that the item
- * does not finish end nowhere. */
+/* Rows of an item, a window of `lanes` of them at a time: lane k holds the end of row first + k as
+ * an offset from `origin`, and its scale. Rows that the item does not finish end nowhere. */
 struct end_window {
 	const int64_t *rowptr;
 	const float *row_scale; /* NULL: 1 */
@@ -50,7 +57,8 @@ struct end_window {
 	{
 		return row_scale ? __shfl_sync(me.mask, scale, row - first, me.lanes) : 1.0f;
 	}
-	/* The first row of the window or behind it that ends after entry e; its end. Rows in between are empty. */
+	/* The first row of the window or behind it that ends after entry e; its end. Rows in between
+	 * are empty. */
 	__device__ int seek(const struct sub_warp &me, int e, int32_t *row)
 	{
 		for (;;) {
@@ -82,29 +90,39 @@ static __device__ inline void load_ids(const int32_t *col, int e, int stop, int 
 
 /* What the walk asks of its caller, all with entry numbers:
  *
- *     ahead(entry, live)    the next step begins at `entry`, its first `live` entries are inside the item: start loads that its own loads depend on
+ *     ahead(entry, live)    the next step begins at `entry`, its first `live` entries are inside
+ *                           the item: start loads that its own loads depend on
  *     step()                that step begins: start loads that its lanes share
  *     load(u, entry, id)    start the loads of the step's entry u
  *     add(u)                add it to the sum
- *     batch(scale)          an entry number divisible by HG_BATCH_EDGES has been reached inside a row of this scale
+ *     batch(scale)          an entry number divisible by HG_BATCH_EDGES has been reached inside a
+ *                           row of this scale
  *     zero(row)             the row is empty
- *     put(row, slot, scale) the part is complete: its sum goes to the row, or to a staging slot (>= 0); start again from 0 */
-template <typename Ahead, typename Step, typename Load, typename Add, typename Batch, typename Zero, typename Put>
-static __device__ inline void stream_item(const struct item_plan &p, const int32_t *cols, const float *row_scale, int64_t item, const struct sub_warp &me,
-                                          Ahead ahead, Step step, Load load, Add add, Batch batch, Zero zero, Put put)
+ *     put(row, slot, scale) the part is complete: its sum goes to the row, or to a staging slot
+ *     (>= 0); start again from 0 */
+template <typename Ahead, typename Step, typename Load, typename Add, typename Batch, typename Zero,
+          typename Put>
+static __device__ inline void stream_item(const struct item_plan &p, const int32_t *cols,
+                                          const float *row_scale, int64_t item,
+                                          const struct sub_warp &me, Ahead ahead, Step step,
+                                          Load load, Add add, Batch batch, Zero zero, Put put)
 {
 	const int64_t base = p.item_edge[item], origin = base / STEP * STEP;
-	const int begin = static_cast<int>(base - origin), stop = static_cast<int>(p.item_edge[item + 1] - origin);
+	const int begin = static_cast<int>(base - origin),
+	          stop = static_cast<int>(p.item_edge[item + 1] - origin);
 	const int32_t *col = cols + origin;
 	int32_t row = p.item_row ? p.item_row[item] : static_cast<int32_t>(item);
-	struct end_window rows = {p.rowptr, row_scale, origin, p.rows, p.item_row ? p.item_row[item + 1] : row + 1, 0, 0, 1.0f};
+	struct end_window rows = {
+	    p.rowptr, row_scale, origin, p.rows, p.item_row ? p.item_row[item + 1] : row + 1,
+	    0,        0,         1.0f};
 	bool head = row < rows.last && p.rowptr[row] < base;
 	rows.open(me, row);
-	const auto seek = [&](int e, int32_t next) { /* on to the first row from `next` on that has entries behind e */
-		                                         const int end = rows.seek(me, e, &row);
-		                                         for (; next < row; next++)
-			                                         zero(next);
-		                                         return end;
+	/* on to the first row from `next` on that has entries behind e */
+	const auto seek = [&](int e, int32_t next) {
+		const int end = rows.seek(me, e, &row);
+		for (; next < row; next++)
+			zero(next);
+		return end;
 	};
 	int from = begin, end = seek(begin, row);
 	int id[STEP];
@@ -130,11 +148,14 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 			ahead(origin + next, stop - next < STEP ? stop - next : STEP);
 		}
 		const bool plain = e >= begin && end > next && next <= stop;
-		if (__all_sync(__activemask(), plain)) { /* no row ends here: nearly always where rows are long */
+		/* no row ends here: nearly always where rows are long */
+		if (__all_sync(__activemask(), plain)) {
 #pragma unroll
 			for (int u = 0; u < STEP; u++)
 				add(u);
-		} else { /* entry by entry, so that sub-warps with a row end and those without go through the same sums */
+		} else {
+			/* Entry by entry, so that sub-warps with a row end and those without go through the
+			 * same sums. */
 #pragma unroll
 			for (int u = 0; u < STEP; u++) {
 				if (e + u >= begin && e + u < stop)

@@ -18,32 +18,42 @@ struct hg__cuda_state {
 	bool clusters;     /* blocks may reach each other (cluster.cuh) */
 	cudaEvent_t event; /* orders this stream and a foreign one */
 	cublasLtHandle_t lt;
-	void *lt_workspace;           /* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls never share it */
+	/* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls
+	 * never share it */
+	void *lt_workspace;
 	struct hg__gemm_plans *plans; /* gemm.cu: descriptors and algorithms by problem */
-	unsigned *counters;           /* COUNTERS of device memory, all 0 between kernels (totals.cuh) */
+	/* COUNTERS of device memory, all 0 between kernels (totals.cuh) */
+	unsigned *counters;
 };
 
 /* As many as a kernel may need; columns.cuh needs most. 1 kB. */
 constexpr int64_t COUNTERS = 256;
 
-/* The default preference of cuBLASLt is no workspace at all, which excludes split-K for the products with k = millions of rows; 32 MiB is what its
- * documentation recommends for Hopper. */
+/* The default preference of cuBLASLt is no workspace at all, which excludes split-K for the
+ * products with k = millions of rows; 32 MiB is what its documentation recommends for Hopper. */
 constexpr size_t LT_WORKSPACE_BYTES = size_t(32) << 20;
 
 /* Release what gemm.cu keeps in the state. */
 void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plans);
 
 /* coo.cu: the graph-building functions of the backend (core/backend.h). */
-HG_NODISCARD hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, int64_t *rowptr,
-                                             int32_t *col, int64_t *order);
-HG_NODISCARD hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr, int32_t *col, uint32_t *edge);
-HG_NODISCARD hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
-HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const int64_t *index, float *out);
+HG_NODISCARD hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
+                                             const int32_t *dst, const int32_t *src,
+                                             int64_t *rowptr, int32_t *col, int64_t *order);
+HG_NODISCARD hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr,
+                                              int64_t *rowptr, int32_t *col, uint32_t *edge);
+HG_NODISCARD hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr,
+                                           int64_t *ptr);
+HG_NODISCARD hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in,
+                                           const int64_t *index, float *out);
 /* facts.cu */
-HG_NODISCARD hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight, hg_graph_facts *facts, int *pattern);
+HG_NODISCARD hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr,
+                                       const float *weight, hg_graph_facts *facts, int *pattern);
 /* plan_tiles.cu */
-HG_NODISCARD hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, int32_t *listed);
-HG_NODISCARD hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, const int32_t *first, int32_t *id,
-                                           uint32_t *mask);
+HG_NODISCARD hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr,
+                                            const int64_t *host_rowptr, int32_t *listed);
+HG_NODISCARD hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr,
+                                           const int64_t *host_rowptr, const int32_t *first,
+                                           int32_t *id, uint32_t *mask);
 
 #endif

@@ -1,15 +1,18 @@
 #ifndef HG_KERNELS_CUDA_TOTALS_CUH
 #define HG_KERNELS_CUDA_TOTALS_CUH
 
-/* One number (or a small struct) for a whole matrix, in one kernel: a grid whose size follows from the shape alone writes one partial result a block, and the
- * block that is the last to do so adds them up in a fixed order. The result depends neither on timing nor on the device.
+/* One number (or a small struct) for a whole matrix, in one kernel: a grid whose size follows from
+ * the shape alone writes one partial result a block, and the block that is the last to do so adds
+ * them up in a fixed order. The result depends neither on timing nor on the device.
  *
- * Which block is the last depends on timing; what it adds, and in which order, does not. So the one atomic operation of this file counts blocks, never values. */
+ * Which block is the last depends on timing; what it adds, and in which order, does not. So the one
+ * atomic operation of this file counts blocks, never values. */
 
 #include "kernels/cuda/map.cuh"
 
-/* Blocks of a reduction, at most: a multiprocessor holds 2048 / BLOCK = 8 blocks, a large GPU has 108 to 148 of them; 1024 fill it about once, and the last
- * block has four partial results a thread to read. */
+/* Blocks of a reduction, at most: a multiprocessor holds 2048 / BLOCK = 8 blocks, a large GPU has
+ * 108 to 148 of them; 1024 fill it about once, and the last block has four partial results a thread
+ * to read. */
 constexpr int64_t REDUCE_BLOCKS = 1024;
 static_assert(COUNTERS >= 1, "a total needs one counter");
 
@@ -20,27 +23,36 @@ static __device__ inline int thread_in_block()
 
 /* ---- the last block folds ---- */
 
-/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; a kernel comes to it behind after_previous(),
+/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; a kernel
+ * comes to it behind after_previous(),
  * when the one before is complete, so they can all use the same. */
 static inline unsigned *counters_of(const hg_context *ctx)
 {
 	return static_cast<const hg__cuda_state *>(ctx->state)->counters;
 }
 
-/* Has every one of `blocks` blocks come here, this one last? The same answer in all threads of a block; all of them call it, once a kernel.
+/* Has every one of `blocks` blocks come here, this one last? The same answer in all threads of a
+ * block; all of them call it, once a kernel.
  *
- *     what a block wrote before the call can be read after it by the block that gets `true`; what a block read before the call that block may overwrite
+ *     what a block wrote before the call can be read after it by the block that gets `true`; what a
+ *     block read before the call that block may overwrite
  *
- * Before: the barrier puts the accesses of all threads of the block before thread 0's count, which releases them. After: the count that makes the answer true
- * follows all other counts and acquires what they released; the barrier passes that on to all threads. One fence in all: a count between two __threadfence(),
- * each of which is the costlier, sequentially consistent kind, makes two long waits more. The data must be read with plain loads: a read-only cache would
- * not see the other blocks' stores.
+ * Before: the barrier puts the accesses of all threads of the block before thread 0's count, which
+ * releases them. After: the count that makes the answer true follows all other counts and acquires
+ * what they released; the barrier passes that on to all threads. One fence in all: a count between
+ * two __threadfence(), each of which is the costlier, sequentially consistent kind, makes two long
+ * waits more. The data must be read with plain loads: a read-only cache would not see the other
+ * blocks' stores.
  *
- * The count wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found it, so a replayed graph finds it so too. */
+ * The count wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found
+ * it, so a replayed graph finds it so too. */
 static __device__ inline unsigned count_one(unsigned *counter, unsigned most)
 {
 	unsigned before;
-	asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(__cvta_generic_to_global(counter)), "r"(most) : "memory");
+	asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+	             : "=r"(before)
+	             : "l"(__cvta_generic_to_global(counter)), "r"(most)
+	             : "memory");
 	return before;
 }
 static __device__ inline bool is_last(unsigned *counter, unsigned blocks)
@@ -68,8 +80,9 @@ template <typename P> static __device__ P of_lane(const P &mine, int step)
 	return other;
 }
 
-/* Total over a block of BLOCK threads: a butterfly in each warp, then the warps in order; the same bits in every thread. P has add(const P &), and all bits
- * zero is its neutral element. All threads call it; it may be called again at once. */
+/* Total over a block of BLOCK threads: a butterfly in each warp, then the warps in order; the same
+ * bits in every thread. P has add(const P &), and all bits zero is its neutral element. All threads
+ * call it; it may be called again at once. */
 template <typename P> static __device__ P block_total(P mine)
 {
 	__shared__ P part[BLOCK / 32];
@@ -93,8 +106,11 @@ template <typename P> struct meeting {
 	P *partial;
 	unsigned *counter;
 };
-/* Block `block` of `blocks` brings what its threads have; f.finish(total) runs in one thread of the last block. All threads call it, once a kernel. */
-template <typename P, typename F> static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned block, unsigned blocks, const F &f)
+/* Block `block` of `blocks` brings what its threads have; f.finish(total) runs in one thread of the
+ * last block. All threads call it, once a kernel. */
+template <typename P, typename F>
+static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned block,
+                            unsigned blocks, const F &f)
 {
 	P total = block_total(mine);
 	if (blocks > 1) {
@@ -122,19 +138,25 @@ template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, str
 
 /* ---- totals of a matrix ---- */
 
-template <int W, typename P, typename F> static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct meeting<P> at)
+template <int W, typename P, typename F>
+static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct meeting<P> at)
 {
 	after_previous();
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
-	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W, down = static_cast<int64_t>(gridDim.x) * blockDim.y;
+	const int64_t across = static_cast<int64_t>(gridDim.y) * blockDim.x * W,
+	              down = static_cast<int64_t>(gridDim.x) * blockDim.y;
 	P mine = {};
-	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows; row += down)
+	for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
+	     row += down)
 		for (int64_t col = first; col < cols; col += across)
 			f.template add<W>(row, col, mine);
 	fold(mine, at, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, f);
 }
-/* f.add<W>(row, col, mine) adds one pack, masking its padding; f.finish(total) writes the result, also for an empty matrix. */
-template <typename P, typename F> static hg_status totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols, bool by_eight, const F &f)
+/* f.add<W>(row, col, mine) adds one pack, masking its padding; f.finish(total) writes the result,
+ * also for an empty matrix. */
+template <typename P, typename F>
+static hg_status totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                        bool by_eight, const F &f)
 {
 	struct meeting<P> at;
 	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));

@@ -1,20 +1,27 @@
-/* Which comes first, the aggregation or the product?  A (H W) = (A H) W: the rows that are gathered should be cheap.
+/* Which comes first, the aggregation or the product?  A (H W) = (A H) W: the rows that are gathered
+ * should be cheap.
  *
- *     cost of a row of b bytes = b + 172 lines      where H is larger than a cache;  lines = 1 + (b - gcd(b, 128)) / 128: of 128 bytes, that it touches on average
+ *     cost of a row of b bytes = b + 172 lines      where H is larger than a cache
  *                              = b                  where H fits
+ *     lines = 1 + (b - gcd(b, 128)) / 128           of 128 bytes that a row touches on average
  *
- * H200, products-like, f16: rows of 64, 96, 128 and 256 bytes take 2.90, 4.61, 3.68 and 7.20 ms; 172 makes that 2.9, 4.3, 3.7 and 7.3. So 47 columns are dearer than 64,
- * which fill their lines. */
+ * H200, products-like, f16: rows of 64, 96, 128 and 256 bytes take 2.90, 4.61, 3.68 and 7.20 ms;
+ * 172 makes that 2.9, 4.3, 3.7 and 7.3. So 47 columns are dearer than 64, which fill their
+ * lines. */
 #include "core/mat.h"
 #include "nn/layers/layers.h"
 
-#define LINE 128       /* bytes */
-#define LINE_COST 172  /* in bytes */
-#define CACHE 31457280 /* bytes: half of an H200's 60 MB, since each half of the chip keeps its own copy of what it gathers */
+#define LINE 128      /* bytes */
+#define LINE_COST 172 /* in bytes */
+/* In bytes: half of an H200's 60 MB, since each half of the chip keeps its own copy of what it
+ * gathers. */
+#define CACHE 31457280
 
 static int64_t row_cost(int64_t nodes, int64_t cols, hg_dtype state)
 {
-	const int64_t bytes = hg__leading(cols) * (int64_t)hg_dtype_size(state), step = (bytes | LINE) & -(bytes | LINE); /* gcd: LINE is a power of two */
+	/* gcd: LINE is a power of two */
+	const int64_t bytes = hg__leading(cols) * (int64_t)hg_dtype_size(state),
+	              step = (bytes | LINE) & -(bytes | LINE);
 	return nodes * bytes > CACHE ? bytes + LINE_COST * (LINE + bytes - step) / LINE : bytes;
 }
 

@@ -22,7 +22,8 @@ void hg__feature_values_free(hg_context *ctx, struct hg__feature_values *list)
 }
 
 /* values [m] of the matrix, in CSR order, as a tensor [m, 1] of `dtype` */
-static hg_status values_upload(hg_context *ctx, hg_graph *matrix, hg_dtype dtype, hg_tensor **tensor)
+static hg_status values_upload(hg_context *ctx, hg_graph *matrix, hg_dtype dtype,
+                               hg_tensor **tensor)
 {
 	const size_t m = (size_t)hg_graph_edges(matrix);
 	void *host = NULL;
@@ -36,22 +37,27 @@ static hg_status values_upload(hg_context *ctx, hg_graph *matrix, hg_dtype dtype
 	return status;
 }
 
-hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype, struct hg__feature_values **list, struct hg__features *out)
+hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype,
+                              struct hg__feature_values **list, struct hg__features *out)
 {
 	hg_context *ctx = hg_graph_context(matrix);
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__feature_values), "model: sparse features", &memory));
+	HG__TRY(hg__host_alloc(ctx, 1, sizeof(struct hg__feature_values), "model: sparse features",
+	                       &memory));
 	struct hg__feature_values *entry = memory;
 	entry->next = *list;
 	*list = entry;
 	HG__TRY(values_upload(ctx, matrix, dtype, &entry->tensor));
-	*out = (struct hg__features){HG_NONE, matrix, hg_tape_input(tape, entry->tensor, "feature values", -1.0), hg_graph_cols(matrix)};
+	*out = (struct hg__features){HG_NONE, matrix,
+	                             hg_tape_input(tape, entry->tensor, "feature values", -1.0),
+	                             hg_graph_cols(matrix)};
 	return HG_OK;
 }
 
 struct hg__features hg__features_dropout(hg_tape *tape, struct hg__features x, float p)
 {
-	const int fixed = x.sparse && x.value.id == HG_NONE.id; /* the matrix's own values: nothing is dropped on an EVAL tape */
+	/* the matrix's own values: nothing is dropped on an EVAL tape */
+	const int fixed = x.sparse && x.value.id == HG_NONE.id;
 	if (p <= 0.0f || fixed)
 		return x;
 	if (x.sparse)

@@ -5,10 +5,12 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Pieces that several models are made of. build adds parameters (named OWNER.NAME), record records ops. */
+/* Pieces that several models are made of. build adds parameters (named OWNER.NAME), record records
+ * ops. */
 
-/* What a layer reads: dense rows X [n, cols], or the same as a sparse matrix (rows = nodes, columns = features) whose stored values are either the
- * matrix's own or, where dropout has touched them, a variable [m, 1]. */
+/* What a layer reads: dense rows X [n, cols], or the same as a sparse matrix (rows = nodes,
+ * columns = features) whose stored values are either the matrix's own or, where dropout has touched
+ * them, a variable [m, 1]. */
 struct hg__features {
 	hg_var x;
 	hg_graph *sparse; /* NULL: dense */
@@ -16,39 +18,48 @@ struct hg__features {
 	int64_t cols;
 };
 
-/* The entries of sparse features as a tape input. A list, because every recording has its own; freed with the model. */
+/* The entries of sparse features as a tape input. A list, because every recording has its own;
+ * freed with the model. */
 struct hg__feature_values {
 	hg_tensor *tensor; /* [m, 1] state */
 	struct hg__feature_values *next;
 };
 
 struct hg__features hg__features_dense(hg_var x, int64_t cols);
-/* Sparse features whose values can be dropped out: uploads them in `dtype`, prepends them to *list and records them as an input. */
-HG_NODISCARD hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype, struct hg__feature_values **list, struct hg__features *out);
+/* Sparse features whose values can be dropped out: uploads them in `dtype`, prepends them to *list
+ * and records them as an input. */
+HG_NODISCARD hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype,
+                                           struct hg__feature_values **list,
+                                           struct hg__features *out);
 void hg__feature_values_free(hg_context *ctx, struct hg__feature_values *list);
-/* Every entry is dropped with probability p and the others divided by 1 - p; zeros of a sparse matrix stay zero either way. */
+/* Every entry is dropped with probability p and the others divided by 1 - p; zeros of a sparse
+ * matrix stay zero either way. */
 struct hg__features hg__features_dropout(hg_tape *tape, struct hg__features x, float p);
 
 /* Y = X W + b */
 struct hg__linear {
 	hg_param *w, *b; /* [in, out], [1, out] or NULL */
 };
-HG_NODISCARD hg_status hg__linear_build(hg_params *params, const char *owner, const char *name, int64_t in, int64_t out, hg_init init, int bias,
+HG_NODISCARD hg_status hg__linear_build(hg_params *params, const char *owner, const char *name,
+                                        int64_t in, int64_t out, hg_init init, int bias,
                                         struct hg__linear *linear);
 hg_var hg__linear_record(const struct hg__linear *linear, hg_tape *tape, struct hg__features x);
 
-/* Is it cheaper to aggregate the `in` columns of a dense X before the product with W [in, out] than the `out` ones behind it? On a graph of so many nodes. */
+/* Is it cheaper to aggregate the `in` columns of a dense X before the product with W [in, out] than
+ * the `out` ones behind it? On a graph of so many nodes. */
 int hg__aggregate_first(int64_t nodes, int64_t in, int64_t out, hg_dtype state);
 
 /* Y = gamma (X - mean) / sqrt(var + eps) + beta, per column */
 struct hg__batch_norm {
 	hg_param *gamma, *beta, *mean, *var; /* [1, cols] */
 };
-HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner, const char *name, int64_t cols, struct hg__batch_norm *norm);
+HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner, const char *name,
+                                            int64_t cols, struct hg__batch_norm *norm);
 hg_var hg__batch_norm_record(const struct hg__batch_norm *norm, hg_tape *tape, hg_var x);
 
 /* params_add with the name OWNER.NAME, which is also said where there is no memory for it. */
-HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags,
+HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name,
+                                       int64_t rows, int64_t cols, hg_init init, unsigned flags,
                                        hg_param **param);
 
 HG_EXTERN_C_END

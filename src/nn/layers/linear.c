@@ -1,22 +1,27 @@
 /* Y = X W + b, X dense or sparse.
  *
- * A sparse X [n, k] is the adjacency matrix of a bipartite graph between nodes and features: X W is an aggregation of the rows of W. */
+ * A sparse X [n, k] is the adjacency matrix of a bipartite graph between nodes and features: X W is
+ * an aggregation of the rows of W. */
 #include "core/context.h"
 #include "nn/layers/layers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-hg_status hg__param_build(hg_params *params, const char *owner, const char *name, int64_t rows, int64_t cols, hg_init init, unsigned flags, hg_param **param)
+hg_status hg__param_build(hg_params *params, const char *owner, const char *name, int64_t rows,
+                          int64_t cols, hg_init init, unsigned flags, hg_param **param)
 {
 	char full[64];
 	(void)snprintf(full, sizeof full, "%s.%s", owner, name);
 	const hg_status status = hg_params_add(params, full, rows, cols, init, flags, param);
 	const char *said = hg_context_error(hg_params_context(params));
-	return status != HG_ERR_NOMEM || strstr(said, full) ? status : hg__fail(hg_params_context(params), status, "%s: %s", full, said);
+	return status != HG_ERR_NOMEM || strstr(said, full)
+	           ? status
+	           : hg__fail(hg_params_context(params), status, "%s: %s", full, said);
 }
 
-hg_status hg__linear_build(hg_params *params, const char *owner, const char *name, int64_t in, int64_t out, hg_init init, int bias, struct hg__linear *linear)
+hg_status hg__linear_build(hg_params *params, const char *owner, const char *name, int64_t in,
+                           int64_t out, hg_init init, int bias, struct hg__linear *linear)
 {
 	char full[32];
 	(void)snprintf(full, sizeof full, "%s%sweight", name, *name ? "." : "");

@@ -3,9 +3,11 @@
  *     U = H W                                       [n, h*d]
  *     e_ij = leaky_relu(<a_dst, U_i> + <a_src, U_j>)  [m, h], per head
  *     p_ij = softmax over j in N(i) of e_ij
- *     H'_i = elu(sum over j of p_ij U_j + b)        heads side by side; the final layer takes their mean instead, without elu
+ *     H'_i = elu(sum over j of p_ij U_j + b)        heads side by side; the final layer takes their
+ *                                                   mean instead, without elu
  *
- * The scores are computed as two narrow products per node and added per edge: m*h reads instead of m*h*d. */
+ * The scores are computed as two narrow products per node and added per edge: m*h reads instead of
+ * m*h*d. */
 #include "core/context.h"
 #include "nn/model.h"
 
@@ -24,11 +26,15 @@ static void defaults(hg_model_config *config)
 static hg_status check(hg_context *ctx, const hg_model_config *config)
 {
 	if (config->heads < 1 || config->out_heads < 1)
-		return hg__fail(ctx, HG_ERR_ARG, "gat: heads %d, out_heads %d, expected at least 1 of each", config->heads, config->out_heads);
+		return hg__fail(ctx, HG_ERR_ARG, "gat: heads %d, out_heads %d, expected at least 1 of each",
+		                config->heads, config->out_heads);
 	if (!(config->negative_slope >= 0.0f && config->negative_slope <= 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG, "gat: negative_slope is %g, expected 0 to 1", (double)config->negative_slope);
+		return hg__fail(ctx, HG_ERR_ARG, "gat: negative_slope is %g, expected 0 to 1",
+		                (double)config->negative_slope);
 	if (!(config->attention_dropout >= 0.0f && config->attention_dropout < 1.0f))
-		return hg__fail(ctx, HG_ERR_ARG, "gat: attention_dropout is %g, expected at least 0 and less than 1", (double)config->attention_dropout);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "gat: attention_dropout is %g, expected at least 0 and less than 1",
+		                (double)config->attention_dropout);
 	return HG_OK;
 }
 
@@ -43,22 +49,28 @@ static int64_t inner(const hg_model_config *config, const struct hg__layer_spec 
 	return spec->final ? spec->out * config->out_heads : spec->out;
 }
 
-static hg_status build(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer)
+static hg_status build(hg_params *params, const hg_model_config *config,
+                       const struct hg__layer_spec *spec, void *layer)
 {
 	struct gat_layer *l = layer;
 	const int64_t cols = inner(config, spec);
-	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->linear));
-	HG__TRY(hg__param_build(params, spec->name, "att_dst", 1, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->dst));
-	HG__TRY(hg__param_build(params, spec->name, "att_src", 1, cols, HG_INIT_GLOROT_UNIFORM, 0, &l->src));
+	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, cols, HG_INIT_GLOROT_UNIFORM, 0,
+	                         &l->linear));
+	HG__TRY(hg__param_build(params, spec->name, "att_dst", 1, cols, HG_INIT_GLOROT_UNIFORM, 0,
+	                        &l->dst));
+	HG__TRY(hg__param_build(params, spec->name, "att_src", 1, cols, HG_INIT_GLOROT_UNIFORM, 0,
+	                        &l->src));
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
-static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
+static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec,
+                     const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
 	const struct gat_layer *l = layer;
 	const int heads = spec->final ? config->out_heads : config->heads;
 	const hg_var u = hg__linear_record(&l->linear, tape, x);
-	const hg_var scores = hg_head_dots(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
+	const hg_var scores =
+	    hg_head_dots(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
 	const hg_var e = hg_sddmm_add_leaky(tape, graph, scores, HG_NONE, config->negative_slope);
 	hg_var p = hg_edge_softmax(tape, graph, e);
 	if (config->attention_dropout > 0.0f)
@@ -70,6 +82,9 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	return spec->final ? y : hg_elu(tape, y, 1.0f);
 }
 
-/* Training: weight decay 5e-4 as in the paper. Its rate 0.005 is made for longer runs: in 200 epochs 0.01 reaches 82.8 on Cora and 71.5 on Citeseer, 0.005
- * reaches 82.2 and 71.3 (test accuracy in fp16, mean of 10 seeds). */
-const struct hg__model_kind hg__model_gat = {"gat", {0.01f, 5e-4f, 0, 200}, sizeof(struct gat_layer), 0, defaults, check, width, build, record};
+/* Training: weight decay 5e-4 as in the paper. Its rate 0.005 is made for longer runs: in 200
+ * epochs 0.01 reaches 82.8 on Cora and 71.5 on Citeseer, 0.005 reaches 82.2 and 71.3 (test accuracy
+ * in fp16, mean of 10 seeds). */
+const struct hg__model_kind hg__model_gat = {
+    "gat", {0.01f, 5e-4f, 0, 200}, sizeof(struct gat_layer), 0, defaults, check, width, build,
+    record};

@@ -32,11 +32,13 @@ static int64_t width(const hg_model_config *config)
 	return config->hidden;
 }
 
-static hg_status build(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer)
+static hg_status build(hg_params *params, const hg_model_config *config,
+                       const struct hg__layer_spec *spec, void *layer)
 {
 	struct gcn_layer *l = layer;
 	(void)config;
-	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, spec->out, HG_INIT_GLOROT_UNIFORM, 0, &l->linear));
+	HG__TRY(hg__linear_build(params, spec->name, "", spec->in, spec->out, HG_INIT_GLOROT_UNIFORM, 0,
+	                         &l->linear));
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
@@ -52,14 +54,16 @@ static void warn_if_directed(hg_context *ctx, const hg_model_config *config, hg_
 		    "every edge's reverse");
 }
 
-static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
+static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec,
+                     const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
 	const struct gcn_layer *l = layer;
 	const hg_var bias = hg_tape_param(tape, l->bias);
 	if (graph)
 		warn_if_directed(hg_graph_context(graph), config, graph);
 	hg_var y;
-	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out, l->linear.w->working->mat.dtype)) {
+	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out,
+	                                     l->linear.w->working->mat.dtype)) {
 		y = hg_spmm(tape, graph, x.x, HG_NONE, config->norm, 1.0f);
 		y = hg_linear(tape, y, hg_tape_param(tape, l->linear.w), bias);
 	} else {
@@ -70,4 +74,6 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 }
 
 /* Training: Kipf, Welling 2017: Adam 0.01, weight decay 5e-4 on the first layer, 200 epochs. */
-const struct hg__model_kind hg__model_gcn = {"gcn", {0.01f, 5e-4f, 1, 200}, sizeof(struct gcn_layer), 0, defaults, check, width, build, record};
+const struct hg__model_kind hg__model_gcn = {
+    "gcn", {0.01f, 5e-4f, 1, 200}, sizeof(struct gcn_layer), 0, defaults, check, width, build,
+    record};

@@ -1,9 +1,12 @@
-/* Graph isomorphism network (Xu, Hu, Leskovec, Jegelka 2019), with the fixed factor lambda of HalfGNN.
+/* Graph isomorphism network (Xu, Hu, Leskovec, Jegelka 2019), with the fixed factor lambda of
+ * HalfGNN.
  *
- *     H' = relu(BN(Z2)),  Z2 = relu(BN(Z1)) W2,  Z1 = ((1 + eps) H + lambda * agg(H)) W1,   agg: sum or mean over the neighbours
+ *     H' = relu(BN(Z2)),  Z2 = relu(BN(Z1)) W2,  Z1 = ((1 + eps) H + lambda * agg(H)) W1,   agg:
+ *                         sum or mean over the neighbours
  *
- * The combination is linear, so W1 may come first: Z1 = (1 + eps) U + lambda * agg(U) with U = H W1. What is cheaper to gather is aggregated. No biases: the
- * batch norm that follows would take them off again. */
+ * The combination is linear, so W1 may come first: Z1 = (1 + eps) U + lambda * agg(U) with U = H
+ * W1. What is cheaper to gather is aggregated. No biases: the batch norm that follows would take
+ * them off again. */
 #include "core/context.h"
 #include "nn/model.h"
 
@@ -23,9 +26,12 @@ static void defaults(hg_model_config *config)
 static hg_status check(hg_context *ctx, const hg_model_config *config)
 {
 	if (config->aggregate != HG_NORM_NONE && config->aggregate != HG_NORM_RIGHT)
-		return hg__fail(ctx, HG_ERR_ARG, "gin: aggregate is %d, expected HG_NORM_NONE (sum) or HG_NORM_RIGHT (mean)", (int)config->aggregate);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "gin: aggregate is %d, expected HG_NORM_NONE (sum) or HG_NORM_RIGHT (mean)",
+		                (int)config->aggregate);
 	if (!isfinite(config->lambda))
-		return hg__fail(ctx, HG_ERR_ARG, "gin: lambda is %g, expected a finite number", (double)config->lambda);
+		return hg__fail(ctx, HG_ERR_ARG, "gin: lambda is %g, expected a finite number",
+		                (double)config->lambda);
 	return HG_OK;
 }
 
@@ -34,30 +40,38 @@ static int64_t width(const hg_model_config *config)
 	return config->hidden;
 }
 
-static hg_status build(hg_params *params, const hg_model_config *config, const struct hg__layer_spec *spec, void *layer)
+static hg_status build(hg_params *params, const hg_model_config *config,
+                       const struct hg__layer_spec *spec, void *layer)
 {
 	struct gin_layer *l = layer;
 	if (config->eps_learnable)
-		HG__TRY(hg__param_build(params, spec->name, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &l->eps));
-	HG__TRY(hg__linear_build(params, spec->name, "mlp1", spec->in, spec->out, HG_INIT_GLOROT_UNIFORM, 0, &l->first));
+		HG__TRY(
+		    hg__param_build(params, spec->name, "eps", 1, 1, HG_INIT_ZEROS, HG_PARAM_F32, &l->eps));
+	HG__TRY(hg__linear_build(params, spec->name, "mlp1", spec->in, spec->out,
+	                         HG_INIT_GLOROT_UNIFORM, 0, &l->first));
 	HG__TRY(hg__batch_norm_build(params, spec->name, "bn1", spec->out, &l->norm[0]));
-	HG__TRY(hg__linear_build(params, spec->name, "mlp2", spec->out, spec->out, HG_INIT_GLOROT_UNIFORM, 0, &l->second));
+	HG__TRY(hg__linear_build(params, spec->name, "mlp2", spec->out, spec->out,
+	                         HG_INIT_GLOROT_UNIFORM, 0, &l->second));
 	return hg__batch_norm_build(params, spec->name, "bn2", spec->out, &l->norm[1]);
 }
 
 /* (1 + eps) X + lambda * agg(X) */
-static hg_var combine(const hg_model_config *config, const struct gin_layer *l, hg_tape *tape, hg_graph *graph, hg_var x)
+static hg_var combine(const hg_model_config *config, const struct gin_layer *l, hg_tape *tape,
+                      hg_graph *graph, hg_var x)
 {
 	const hg_var sum = hg_spmm(tape, graph, x, HG_NONE, config->aggregate, config->lambda);
 	return l->eps ? hg_combine(tape, x, sum, hg_tape_param(tape, l->eps)) : hg_add(tape, x, sum);
 }
 
-static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec, const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
+static hg_var record(const hg_model_config *config, const struct hg__layer_spec *spec,
+                     const void *layer, hg_tape *tape, hg_graph *graph, struct hg__features x)
 {
 	const struct gin_layer *l = layer;
 	hg_var z;
-	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out, l->first.w->working->mat.dtype))
-		z = hg_linear(tape, combine(config, l, tape, graph, x.x), hg_tape_param(tape, l->first.w), HG_NONE);
+	if (!x.sparse && hg__aggregate_first(hg_graph_cols(graph), spec->in, spec->out,
+	                                     l->first.w->working->mat.dtype))
+		z = hg_linear(tape, combine(config, l, tape, graph, x.x), hg_tape_param(tape, l->first.w),
+		              HG_NONE);
 	else
 		z = combine(config, l, tape, graph, hg__linear_record(&l->first, tape, x));
 	z = hg_relu(tape, hg__batch_norm_record(&l->norm[0], tape, z));
@@ -65,5 +79,8 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	return hg_relu(tape, hg__batch_norm_record(&l->norm[1], tape, z));
 }
 
-/* Training: made for graph tasks (Xu et al. 2019: Adam 0.01); for node tasks the same weight decay on every layer. */
-const struct hg__model_kind hg__model_gin = {"gin", {0.01f, 5e-4f, 0, 200}, sizeof(struct gin_layer), 1, defaults, check, width, build, record};
+/* Training: made for graph tasks (Xu et al. 2019: Adam 0.01); for node tasks the same weight decay
+ * on every layer. */
+const struct hg__model_kind hg__model_gin = {
+    "gin", {0.01f, 5e-4f, 0, 200}, sizeof(struct gin_layer), 1, defaults, check, width, build,
+    record};

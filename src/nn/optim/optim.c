@@ -1,10 +1,14 @@
-/* Optimisers on f32 masters. g: unscaled, clipped gradient, w: master, t: steps applied, this one included.
+/* Optimisers on f32 masters. g: unscaled, clipped gradient, w: master, t: steps applied, this one
+ * included.
  *
- *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)      (without momentum: w -= lr g)
- *     Adam    g += wd w;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+ *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)
+ *             (without momentum: w -= lr g)
+ *     Adam    g += wd w;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr (m /
+ *             (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
  *     AdamW   w -= lr wd w, then Adam without wd
  *
- * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is two launches and no word from the host. */
+ * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is two
+ * launches and no word from the host. */
 #include "nn/optim/optim.h"
 
 #include <math.h>
@@ -28,7 +32,8 @@ static struct hg__optim_tensor describe(const hg_param *p)
 	const struct hg__mat *master = &p->master->mat;
 	return (struct hg__optim_tensor){.master = master->data,
 	                                 .grad = p->grad->mat.data,
-	                                 .working = p->working == p->master ? NULL : p->working->mat.data,
+	                                 .working =
+	                                     p->working == p->master ? NULL : p->working->mat.data,
 	                                 .rows = master->rows,
 	                                 .cols = master->cols,
 	                                 .ld = master->ld,
@@ -81,13 +86,16 @@ static hg_status moments_place(hg_optim *o)
 static hg_status tensors_upload(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
-	return o->count ? ctx->backend->copy_in(ctx, o->tensor_device, o->tensor, (size_t)o->count * sizeof *o->tensor) : HG_OK;
+	return o->count ? ctx->backend->copy_in(ctx, o->tensor_device, o->tensor,
+	                                        (size_t)o->count * sizeof *o->tensor)
+	                : HG_OK;
 }
 
 static hg_status groups_upload(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
-	return ctx->backend->copy_in(ctx, o->group_device, o->group, (size_t)o->groups * sizeof *o->group);
+	return ctx->backend->copy_in(ctx, o->group_device, o->group,
+	                             (size_t)o->groups * sizeof *o->group);
 }
 
 /* The group tables with one more entry. On failure the old ones stay. */
@@ -129,7 +137,8 @@ static hg_status build(hg_optim *o)
 	hg_context *ctx = o->params->ctx;
 	HG__TRY(tensors_collect(o));
 	HG__TRY(moments_place(o));
-	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table", &o->tensor_device));
+	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table",
+	                         &o->tensor_device));
 	HG__TRY(tensors_upload(o));
 	void *workspace = NULL; /* grown now, so that no step has to */
 	HG__TRY(hg__workspace(ctx, hg__optim_bytes(o->tensor, o->count), &workspace));
@@ -146,7 +155,9 @@ hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_o
 	*out = NULL;
 	hg_optim_config ours = HG_OPTIM_CONFIG_INIT;
 	if (!hg__struct_read(&ours, sizeof ours, config))
-		return hg__fail(ctx, HG_ERR_ARG, "optim: config.size is not set (start from HG_OPTIM_CONFIG_INIT), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "optim: config.size is not set (start from HG_OPTIM_CONFIG_INIT), or a "
+		                "field unknown to this version is used");
 	HG__TRY(hg__optim_check(ctx, &ours));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_optim), "optim", &memory));
@@ -168,7 +179,8 @@ void hg_optim_free(hg_optim *optim)
 	if (!optim)
 		return;
 	hg_context *ctx = optim->params->ctx;
-	const size_t groups = (size_t)optim->groups * sizeof *optim->group, seen = (size_t)optim->params_seen;
+	const size_t groups = (size_t)optim->groups * sizeof *optim->group,
+	             seen = (size_t)optim->params_seen;
 	hg__device_free(ctx, optim->group_device, groups);
 	hg__device_free(ctx, optim->tensor_device, (size_t)optim->count * sizeof *optim->tensor);
 	hg__device_free(ctx, optim->moments, optim->moments_bytes);
@@ -197,7 +209,8 @@ hg_status hg_optim_add_group(hg_optim *optim, float lr, float weight_decay, int 
 static hg_status group_check(const hg_optim *optim, const char *who, int group)
 {
 	if (group < 0 || group >= optim->groups)
-		return hg__fail(optim->params->ctx, HG_ERR_ARG, "%s: group is %d, there are %d", who, group, optim->groups);
+		return hg__fail(optim->params->ctx, HG_ERR_ARG, "%s: group is %d, there are %d", who, group,
+		                optim->groups);
 	return HG_OK;
 }
 
@@ -212,7 +225,9 @@ hg_status hg_optim_assign(hg_optim *optim, const hg_param *param, int group)
 		optim->tensor[i].group = group;
 		return tensors_upload(optim);
 	}
-	return hg__fail(optim->params->ctx, HG_ERR_ARG, "optim_assign: parameter %s is not one that this optimiser updates", param ? param->name : "(null)");
+	return hg__fail(optim->params->ctx, HG_ERR_ARG,
+	                "optim_assign: parameter %s is not one that this optimiser updates",
+	                param ? param->name : "(null)");
 }
 
 hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
@@ -246,8 +261,9 @@ hg_status hg__optim_ready(hg_optim *optim)
 {
 	if (optim->params->count == optim->params_seen)
 		return reaches_renew(optim);
-	return hg__fail(optim->params->ctx, HG_ERR_STATE, "optim_step: params has %lld entries, %lld when the optimiser was made", (long long)optim->params->count,
-	                (long long)optim->params_seen);
+	return hg__fail(optim->params->ctx, HG_ERR_STATE,
+	                "optim_step: params has %lld entries, %lld when the optimiser was made",
+	                (long long)optim->params->count, (long long)optim->params_seen);
 }
 
 static struct hg__optim_args args_of(const hg_optim *optim)
@@ -270,7 +286,8 @@ hg_status hg__optim_look(hg_optim *optim)
 	return ctx->backend->kernels->grad_check(ctx, &args);
 }
 
-hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes, unsigned stops)
+hg_status hg__optim_apply(hg_optim *optim, const float *loss, struct hg__step_notes *notes,
+                          unsigned stops)
 {
 	hg_context *ctx = optim->params->ctx;
 	struct hg__optim_args args = args_of(optim);
@@ -288,7 +305,8 @@ hg_status hg_optim_step(hg_optim *optim)
 	return hg__optim_apply(optim, NULL, NULL, 0);
 }
 
-hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who, hg_step_info *info)
+hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who,
+                         hg_step_info *info)
 {
 	hg_context *ctx = optim->params->ctx;
 	hg_step_info ours = HG_STEP_INFO_INIT;
@@ -305,8 +323,13 @@ hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note
 	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
 	ours.tripped = hg__trip_line(note->tripped);
 	ours.tripped_amax = hg__trip_most(note->tripped);
-	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count ? optim->param[note->first_nonfinite]->name : NULL;
-	return hg__struct_write(info, &ours, sizeof ours) ? HG_OK : hg__fail(ctx, HG_ERR_ARG, "%s: info->size is not set: start from HG_STEP_INFO_INIT", who);
+	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count
+	                           ? optim->param[note->first_nonfinite]->name
+	                           : NULL;
+	return hg__struct_write(info, &ours, sizeof ours)
+	           ? HG_OK
+	           : hg__fail(ctx, HG_ERR_ARG,
+	                      "%s: info->size is not set: start from HG_STEP_INFO_INIT", who);
 }
 
 hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)

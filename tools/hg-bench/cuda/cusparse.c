@@ -40,13 +40,15 @@ static const struct peer_way sddmm_ways[] = {
     {NULL, HG_F32, 0},
 };
 
-/* Whatever cuSPARSE refuses is "unsupported": a row of the table that says so, not the end of the run. A device that fails shows at the next synchronisation. */
+/* Whatever cuSPARSE refuses is "unsupported": a row of the table that says so, not the end of the
+ * run. A device that fails shows at the next synchronisation. */
 static hg_status answer(hg_context *ctx, cusparseStatus_t status, const char *what)
 {
 	if (status == CUSPARSE_STATUS_SUCCESS)
 		return HG_OK;
 	(void)cudaGetLastError();
-	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "cusparse: %s: %s (%s)", what, cusparseGetErrorString(status), cusparseGetErrorName(status));
+	return hg__fail(ctx, HG_ERR_UNSUPPORTED, "cusparse: %s: %s (%s)", what,
+	                cusparseGetErrorString(status), cusparseGetErrorName(status));
 }
 
 /* Preparation is an offer: an algorithm that has none runs without. */
@@ -70,17 +72,21 @@ static hg_status rowptr_upload(struct peer_graph *g, const int64_t *host)
 	const size_t count = (size_t)g->csr->rows + 1;
 	int32_t *narrow = g->csr->m <= INT32_MAX ? calloc(count, sizeof *narrow) : NULL;
 	if (!narrow)
-		return hg__fail(g->ctx, HG_ERR_NOMEM, "cusparse: no 32-bit row pointers for %lld rows, %lld edges", (long long)g->csr->rows, (long long)g->csr->m);
+		return hg__fail(g->ctx, HG_ERR_NOMEM,
+		                "cusparse: no 32-bit row pointers for %lld rows, %lld edges",
+		                (long long)g->csr->rows, (long long)g->csr->m);
 	for (size_t i = 0; i < count; i++)
 		narrow[i] = (int32_t)host[i];
-	hg_status status = hg__device_alloc(g->ctx, count * sizeof *narrow, "cusparse: row pointers", &g->rowptr);
+	hg_status status =
+	    hg__device_alloc(g->ctx, count * sizeof *narrow, "cusparse: row pointers", &g->rowptr);
 	if (status == HG_OK)
 		status = g->ctx->backend->copy_in(g->ctx, g->rowptr, narrow, count * sizeof *narrow);
 	free(narrow);
 	return status;
 }
 
-static hg_status graph_open(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr, struct peer_graph **graph)
+static hg_status graph_open(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                            struct peer_graph **graph)
 {
 	struct peer_graph *g = calloc(1, sizeof *g);
 	*graph = g;
@@ -106,7 +112,8 @@ static void peer_free(struct peer *p)
 	free(p);
 }
 
-static hg_status peer_new(struct peer_graph *g, const struct peer_way *way, void *values, struct hg__mat a, struct hg__mat b, struct peer **peer)
+static hg_status peer_new(struct peer_graph *g, const struct peer_way *way, void *values,
+                          struct hg__mat a, struct hg__mat b, struct peer **peer)
 {
 	const struct hg__mat dense[] = {a, b};
 	struct peer *p = calloc(1, sizeof *p);
@@ -118,40 +125,47 @@ static hg_status peer_new(struct peer_graph *g, const struct peer_way *way, void
 	p->algorithm = way->algorithm;
 	p->alpha = 1.0f;
 	HG__TRY(answer(g->ctx,
-	               cusparseCreateCsr(&p->sparse, g->csr->rows, g->csr->cols, g->csr->m, g->rowptr, (void *)(uintptr_t)g->csr->col, values, CUSPARSE_INDEX_32I,
+	               cusparseCreateCsr(&p->sparse, g->csr->rows, g->csr->cols, g->csr->m, g->rowptr,
+	                                 (void *)(uintptr_t)g->csr->col, values, CUSPARSE_INDEX_32I,
 	                                 CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
 	               "CSR"));
 	for (int i = 0; i < 2; i++)
-		HG__TRY(
-		    answer(g->ctx, cusparseCreateDnMat(&p->dense[i], dense[i].rows, dense[i].cols, dense[i].ld, dense[i].data, p->type, CUSPARSE_ORDER_ROW), "matrix"));
+		HG__TRY(answer(g->ctx,
+		               cusparseCreateDnMat(&p->dense[i], dense[i].rows, dense[i].cols, dense[i].ld,
+		                                   dense[i].data, p->type, CUSPARSE_ORDER_ROW),
+		               "matrix"));
 	return HG_OK;
 }
 
 static hg_status workspace(struct peer *p)
 {
-	return hg__device_alloc(p->graph->ctx, p->workspace_bytes, "cusparse: workspace", &p->workspace);
+	return hg__device_alloc(p->graph->ctx, p->workspace_bytes, "cusparse: workspace",
+	                        &p->workspace);
 }
 
 #define PLAIN CUSPARSE_OPERATION_NON_TRANSPOSE
 
 static cusparseStatus_t spmm_run(const struct peer *p)
 {
-	return cusparseSpMM(p->graph->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta, p->dense[1], CUDA_R_32F, (cusparseSpMMAlg_t)p->algorithm,
-	                    p->workspace);
+	return cusparseSpMM(p->graph->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta,
+	                    p->dense[1], CUDA_R_32F, (cusparseSpMMAlg_t)p->algorithm, p->workspace);
 }
 
-static hg_status spmm(struct peer_graph *g, const struct peer_way *way, void *values, struct hg__mat x, struct hg__mat y, struct peer **peer)
+static hg_status spmm(struct peer_graph *g, const struct peer_way *way, void *values,
+                      struct hg__mat x, struct hg__mat y, struct peer **peer)
 {
 	HG__TRY(peer_new(g, way, values, x, y, peer));
 	struct peer *p = *peer;
 	p->run = spmm_run;
 	HG__TRY(answer(g->ctx,
-	               cusparseSpMM_bufferSize(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
+	               cusparseSpMM_bufferSize(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
+	                                       p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
 	                                       (cusparseSpMMAlg_t)p->algorithm, &p->workspace_bytes),
 	               "SpMM workspace"));
 	HG__TRY(workspace(p));
 	return prepared(g->ctx,
-	                cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse, p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
+	                cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
+	                                        p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
 	                                        (cusparseSpMMAlg_t)p->algorithm, p->workspace),
 	                "SpMM preprocess");
 }
@@ -161,22 +175,26 @@ static hg_status spmm(struct peer_graph *g, const struct peer_way *way, void *va
 
 static cusparseStatus_t sddmm_run(const struct peer *p)
 {
-	return cusparseSDDMM(p->graph->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
-	                     (cusparseSDDMMAlg_t)p->algorithm, p->workspace);
+	return cusparseSDDMM(p->graph->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1],
+	                     &p->beta, p->sparse, CUDA_R_32F, (cusparseSDDMMAlg_t)p->algorithm,
+	                     p->workspace);
 }
 
-static hg_status sddmm(struct peer_graph *g, const struct peer_way *way, void *values, struct hg__mat a, struct hg__mat b, struct peer **peer)
+static hg_status sddmm(struct peer_graph *g, const struct peer_way *way, void *values,
+                       struct hg__mat a, struct hg__mat b, struct peer **peer)
 {
 	HG__TRY(peer_new(g, way, values, a, b, peer));
 	struct peer *p = *peer;
 	p->run = sddmm_run;
 	HG__TRY(answer(g->ctx,
-	               cusparseSDDMM_bufferSize(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
+	               cusparseSDDMM_bufferSize(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0],
+	                                        p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
 	                                        (cusparseSDDMMAlg_t)p->algorithm, &p->workspace_bytes),
 	               "SDDMM workspace"));
 	HG__TRY(workspace(p));
 	return prepared(g->ctx,
-	                cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
+	                cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0],
+	                                         p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
 	                                         (cusparseSDDMMAlg_t)p->algorithm, p->workspace),
 	                "SDDMM preprocess");
 }
@@ -187,4 +205,5 @@ static hg_status run(void *peer)
 	return answer(p->graph->ctx, p->run(p), "run");
 }
 
-const struct peers peers_cusparse = {"cusparse", spmm_ways, sddmm_ways, graph_open, graph_close, spmm, sddmm, run, peer_free};
+const struct peers peers_cusparse = {"cusparse", spmm_ways, sddmm_ways, graph_open, graph_close,
+                                     spmm,       sddmm,     run,        peer_free};

@@ -10,7 +10,9 @@
 
 /* ---- numbers made in place ---- */
 
-template <edge_fn DRAW> static __global__ void edges_kernel(const struct edge_rule rule, uint64_t seed, int32_t *dst, int32_t *src)
+template <edge_fn DRAW>
+static __global__ void edges_kernel(const struct edge_rule rule, uint64_t seed, int32_t *dst,
+                                    int32_t *src)
 {
 	for (int64_t e = global_thread(); e < rule.edges; e += global_threads())
 		edge_draw(DRAW, &rule, seed, static_cast<uint64_t>(e), &dst[e], &src[e]);
@@ -18,12 +20,15 @@ template <edge_fn DRAW> static __global__ void edges_kernel(const struct edge_ru
 
 /* In the order of edge_kind. */
 static void (*const edge_kernels[EDGE_KINDS])(struct edge_rule, uint64_t, int32_t *, int32_t *) = {
-    edges_kernel<edge_power>, edges_kernel<edge_rmat>, edges_kernel<edge_planted>, edges_kernel<edge_molecule>, edges_kernel<edge_cliques>,
+    edges_kernel<edge_power>,    edges_kernel<edge_rmat>,    edges_kernel<edge_planted>,
+    edges_kernel<edge_molecule>, edges_kernel<edge_cliques>,
 };
 
-static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst, int32_t *src)
+static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst,
+                       int32_t *src)
 {
-	edge_kernels[rule->kind]<<<grid_for(rule->edges, BLOCK), BLOCK, 0, stream_of(ctx)>>>(*rule, seed, dst, src);
+	edge_kernels[rule->kind]<<<grid_for(rule->edges, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
+	    *rule, seed, dst, src);
 	return launched(ctx, "making edges");
 }
 
@@ -37,27 +42,33 @@ static __device__ inline void put(__half *to, double value)
 	*to = __double2half(value);
 }
 
-template <typename T> static __global__ void fill_kernel(struct hg__mat x, uint64_t seed, const struct fill_rule rule)
+template <typename T>
+static __global__ void fill_kernel(struct hg__mat x, uint64_t seed, const struct fill_rule rule)
 {
 	T *data = static_cast<T *>(x.data);
 	for (int64_t k = global_thread(); k < x.rows * x.cols; k += global_threads())
-		put(&data[k / x.cols * x.ld + k % x.cols], fill_value(&rule, seed, static_cast<uint64_t>(k)));
+		put(&data[k / x.cols * x.ld + k % x.cols],
+		    fill_value(&rule, seed, static_cast<uint64_t>(k)));
 }
 
-static hg_status fill(hg_context *ctx, struct hg__mat x, uint64_t seed, const struct fill_rule *rule)
+static hg_status fill(hg_context *ctx, struct hg__mat x, uint64_t seed,
+                      const struct fill_rule *rule)
 {
 	if (x.rows * x.cols == 0)
 		return HG_OK;
 	return with_float(ctx, "filling a matrix", x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		fill_kernel<T><<<grid_for(x.rows * x.cols, BLOCK), BLOCK, 0, stream_of(ctx)>>>(x, seed, *rule);
+		fill_kernel<T>
+		    <<<grid_for(x.rows * x.cols, BLOCK), BLOCK, 0, stream_of(ctx)>>>(x, seed, *rule);
 		return launched(ctx, "filling a matrix");
 	});
 }
 
 static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
-	return cuda_status(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)), "copying on the device");
+	return cuda_status(ctx,
+	                   cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(ctx)),
+	                   "copying on the device");
 }
 
 /* ---- points in the stream's time ---- */
@@ -82,7 +93,8 @@ static hg_status marks_create(hg_context *ctx, int count, struct marks **out)
 	struct marks *marks = static_cast<struct marks *>(calloc(1, sizeof *marks));
 	*out = marks;
 	if (marks)
-		marks->event = static_cast<cudaEvent_t *>(calloc(static_cast<size_t>(count), sizeof(cudaEvent_t)));
+		marks->event =
+		    static_cast<cudaEvent_t *>(calloc(static_cast<size_t>(count), sizeof(cudaEvent_t)));
 	if (!marks || !marks->event)
 		return hg__fail(ctx, HG_ERR_NOMEM, "no memory for %d points in time", count);
 	(void)stream_of(ctx);
@@ -102,14 +114,16 @@ static hg_status elapsed(hg_context *ctx, struct marks *marks, int i, int j, dou
 {
 	float time = 0;
 	HG__CUDA(ctx, "waiting for a point in time", cudaEventSynchronize(marks->event[j]));
-	HG__CUDA(ctx, "time between two points", cudaEventElapsedTime(&time, marks->event[i], marks->event[j]));
+	HG__CUDA(ctx, "time between two points",
+	         cudaEventElapsedTime(&time, marks->event[i], marks->event[j]));
 	*ms = static_cast<double>(time);
 	return HG_OK;
 }
 
 /* ---- who it is ---- */
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...": the first word of that line that is digits and dots. */
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...": the first word of that line
+ * that is digits and dots. */
 static void driver_version(char *text, size_t size)
 {
 	char line[256] = "";
@@ -134,5 +148,6 @@ static void versions(char *driver, char *toolkit, size_t size)
 }
 
 extern "C" {
-const struct device device_cuda = {edges, fill, copy, marks_create, marks_free, mark, elapsed, gather_measure, &peers_cusparse, versions};
+const struct device device_cuda = {edges, fill,    copy,           marks_create,    marks_free,
+                                   mark,  elapsed, gather_measure, &peers_cusparse, versions};
 }

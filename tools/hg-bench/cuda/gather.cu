@@ -8,19 +8,23 @@
 #include "kernels/cuda/launch.cuh"
 #include "precision/bound.h"
 
-/* The gather ceiling: the time of a kernel that only reads column ids and gathers rows, whatever is done with them afterwards.
+/* The gather ceiling: the time of a kernel that only reads column ids and gathers rows, whatever is
+ * done with them afterwards.
  *
- *     out[part, chunk] = sum over the edges of a chunk, over the columns of a part, of X[col e, c]        (f32; one number a chunk, so that nothing is optimised away)
+ *     out[part, chunk] = sum over the edges of a chunk, over the columns of a part, of X[col e, c]
+ *         (f32; one number a chunk, so that nothing is optimised away)
  *
- * Edge-parallel: equal chunks of edges, no rows, no balancing, no output. A sub-warp of L lanes takes a chunk; a lane owns 16 bytes of the row and has U gathers
- * in flight. A row that is wider than L lanes is gathered in parts, one after the other, so that a part of the table may fit the cache. Which launch shape is
- * fastest depends on graph and width, so all are tried. */
+ * Edge-parallel: equal chunks of edges, no rows, no balancing, no output. A sub-warp of L lanes
+ * takes a chunk; a lane owns 16 bytes of the row and has U gathers in flight. A row that is wider
+ * than L lanes is gathered in parts, one after the other, so that a part of the table may fit the
+ * cache. Which launch shape is fastest depends on graph and width, so all are tried. */
 
 constexpr double SAMPLE_MS = 20; /* of one sample: long beside a launch and the clock */
 constexpr int LANES = 6;         /* L = 1, 2, 4 .. 32 */
 constexpr int DEPTHS = 3;
 static const int depth_of[DEPTHS] = {4, 8, 16};
-static const int64_t chunk_of[] = {128, 512, 2048}; /* multiples of 32 and of every depth: only the last chunk has a rest */
+/* multiples of 32 and of every depth: only the last chunk has a rest */
+static const int64_t chunk_of[] = {128, 512, 2048};
 
 struct problem {
 	const int32_t *col;
@@ -65,8 +69,8 @@ template <> struct columns<float> {
 	}
 };
 
-/* The next ids of a sub-warp. SHUFFLED: each lane loads its share, coalesced, and hands it round. Else every lane loads all, 16 bytes at a time: one request,
- * since the addresses are the same. */
+/* The next ids of a sub-warp. SHUFFLED: each lane loads its share, coalesced, and hands it round.
+ * Else every lane loads all, 16 bytes at a time: one request, since the addresses are the same. */
 template <int L, int U, bool SHUFFLED> struct ids {
 	static constexpr int AHEAD = SHUFFLED && L > U ? L : U; /* ids loaded at a time */
 	static constexpr int HELD = SHUFFLED ? AHEAD / L : U;   /* of them in a lane's registers */
@@ -95,17 +99,21 @@ template <int L, int U, bool SHUFFLED> struct ids {
 	}
 };
 
-/* [part = blockIdx.y]; sub-warps walk over the chunks, so that those at work at one time are neighbours. */
-template <typename T, int L, int U, bool SHUFFLED> static __global__ void __launch_bounds__(BLOCK) gather_kernel(const struct problem p)
+/* [part = blockIdx.y]; sub-warps walk over the chunks, so that those at work at one time are
+ * neighbours. */
+template <typename T, int L, int U, bool SHUFFLED>
+static __global__ void __launch_bounds__(BLOCK) gather_kernel(const struct problem p)
 {
 	using held = ids<L, U, SHUFFLED>;
 	constexpr int B = held::AHEAD;
 	const int lane = threadIdx.x % L, unit = blockIdx.y * L + lane;
 	const unsigned mask = (L == 32 ? 0xFFFFFFFFu : (1u << L) - 1) << (threadIdx.x % 32 / L * L);
 	const char *x =
-	    p.x + static_cast<int64_t>(unit < p.units ? unit : p.units - 1) * 16; /* a lane past the row repeats the last piece: no traffic of its own */
+	    /* a lane past the row repeats the last piece: no traffic of its own */
+	    p.x + static_cast<int64_t>(unit < p.units ? unit : p.units - 1) * 16;
 	const int64_t stride = static_cast<int64_t>(gridDim.x) * (BLOCK / L);
-	for (int64_t chunk = static_cast<int64_t>(blockIdx.x) * (BLOCK / L) + threadIdx.x / L; chunk < p.chunks; chunk += stride) {
+	for (int64_t chunk = static_cast<int64_t>(blockIdx.x) * (BLOCK / L) + threadIdx.x / L;
+	     chunk < p.chunks; chunk += stride) {
 		const int64_t begin = chunk * p.edges, end = min(begin + p.edges, p.m);
 		columns<T> sum;
 		held now, next;
@@ -120,7 +128,8 @@ template <typename T, int L, int U, bool SHUFFLED> static __global__ void __laun
 				uint4 raw[U];
 #pragma unroll
 				for (int u = 0; u < U; u++)
-					raw[u] = __ldg(reinterpret_cast<const uint4 *>(x + now.get(group + u, mask) * p.row_bytes));
+					raw[u] = __ldg(reinterpret_cast<const uint4 *>(x + now.get(group + u, mask) *
+					                                                       p.row_bytes));
 #pragma unroll
 				for (int u = 0; u < U; u++)
 					sum.add(raw[u]);
@@ -168,7 +177,8 @@ static const struct forms kernels[2] = {forms_of<__half>(), forms_of<float>()};
 /* One way to launch it. */
 struct shape {
 	int lanes, depth, shuffled, chunk; /* places in the lists above */
-	int resident;                      /* as many blocks as the device holds at once, instead of one for each piece of work */
+	/* as many blocks as the device holds at once, instead of one for each piece of work */
+	int resident;
 };
 
 struct launch {
@@ -186,7 +196,8 @@ struct setting {
 	float *out;
 };
 
-static hg_status launch_of(const struct setting *s, const struct shape *shape, struct launch *launch)
+static hg_status launch_of(const struct setting *s, const struct shape *shape,
+                           struct launch *launch)
 {
 	const int lanes = 1 << shape->lanes;
 	launch->kernel = kernels[s->x.dtype].form[shape->lanes][shape->depth][shape->shuffled];
@@ -197,15 +208,18 @@ static hg_status launch_of(const struct setting *s, const struct shape *shape, s
 	unsigned blocks = grid_for(launch->problem.chunks, BLOCK / lanes);
 	if (shape->resident) {
 		int held = 1;
-		HG__CUDA(s->ctx, "gather: occupancy", cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, launch->kernel, BLOCK, 0));
+		HG__CUDA(s->ctx, "gather: occupancy",
+		         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, launch->kernel, BLOCK, 0));
 		blocks = std::min(blocks, static_cast<unsigned>(held * s->processors));
 	}
 	launch->grid = dim3(blocks, parts);
 	return HG_OK;
 }
 
-/* Samples of `runs` launches each, in ms a launch; the least is returned, all are kept where `each` is given. */
-static hg_status sample(hg_context *ctx, const struct launch *launch, int samples, int runs, double *each, double *least)
+/* Samples of `runs` launches each, in ms a launch; the least is returned, all are kept where `each`
+ * is given. */
+static hg_status sample(hg_context *ctx, const struct launch *launch, int samples, int runs,
+                        double *each, double *least)
 {
 	struct marks *marks = nullptr;
 	hg_status status = device_cuda.marks_create(ctx, 2, &marks);
@@ -231,7 +245,8 @@ static hg_status sample(hg_context *ctx, const struct launch *launch, int sample
 	return status;
 }
 
-/* The fastest of all shapes: two samples each. Parts of a half or a quarter of the row are tried too. */
+/* The fastest of all shapes: two samples each. Parts of a half or a quarter of the row are tried
+ * too. */
 static hg_status fastest(const struct setting *s, struct shape *best, int *tried)
 {
 	double best_ms = INFINITY;
@@ -240,7 +255,8 @@ static hg_status fastest(const struct setting *s, struct shape *best, int *tried
 		whole++;
 	for (int part = 0; part <= std::min(whole, 2); part++)
 		for (int other = 0; other < DEPTHS * 3 * 2 * 2; other++) {
-			const struct shape shape = {whole - part, other % DEPTHS, other / DEPTHS % 2, other / DEPTHS / 2 % 3, other / DEPTHS / 6};
+			const struct shape shape = {whole - part, other % DEPTHS, other / DEPTHS % 2,
+			                            other / DEPTHS / 2 % 3, other / DEPTHS / 6};
 			struct launch launch;
 			double ms;
 			HG__TRY(launch_of(s, &shape, &launch));
@@ -255,7 +271,8 @@ static hg_status fastest(const struct setting *s, struct shape *best, int *tried
 }
 
 /* Columns of one row in f64: the sum and the sum of magnitudes. */
-static void row_sum(hg_dtype dtype, const unsigned char *row, int64_t bytes, double *sum, double *magnitude)
+static void row_sum(hg_dtype dtype, const unsigned char *row, int64_t bytes, double *sum,
+                    double *magnitude)
 {
 	const int64_t size = static_cast<int64_t>(hg_dtype_size(dtype));
 	for (int64_t at = 0; at < bytes; at += size) {
@@ -271,18 +288,21 @@ static void row_sum(hg_dtype dtype, const unsigned char *row, int64_t bytes, dou
 	}
 }
 
-/* One chunk again in f64, from the same memory. A sum of N terms in f32 is off by at most gamma_N(2^-24) sum|x|. */
+/* One chunk again in f64, from the same memory. A sum of N terms in f32 is off by at most
+ * gamma_N(2^-24) sum|x|. */
 static hg_status verify_chunk(const struct setting *s, const struct launch *launch, int64_t chunk)
 {
 	const struct problem &p = launch->problem;
 	const struct hg__backend *backend = s->ctx->backend;
-	const int64_t begin = chunk * p.edges, count = std::min<int64_t>(p.edges, p.m - begin), bytes = static_cast<int64_t>(s->units) * 16;
+	const int64_t begin = chunk * p.edges, count = std::min<int64_t>(p.edges, p.m - begin),
+	              bytes = static_cast<int64_t>(s->units) * 16;
 	std::vector<int32_t> id(static_cast<size_t>(count));
 	std::vector<unsigned char> row(static_cast<size_t>(bytes));
 	double exact = 0, magnitude = 0, found = 0;
 	HG__TRY(backend->copy_out(s->ctx, id.data(), p.col + begin, id.size() * sizeof(int32_t)));
 	for (int64_t e = 0; e < count; e++) {
-		HG__TRY(backend->copy_out(s->ctx, row.data(), p.x + id[static_cast<size_t>(e)] * p.row_bytes, row.size()));
+		HG__TRY(backend->copy_out(s->ctx, row.data(),
+		                          p.x + id[static_cast<size_t>(e)] * p.row_bytes, row.size()));
 		row_sum(s->x.dtype, row.data(), bytes, &exact, &magnitude);
 	}
 	for (unsigned part = 0; part < launch->grid.y; part++) {
@@ -290,10 +310,14 @@ static hg_status verify_chunk(const struct setting *s, const struct launch *laun
 		HG__TRY(backend->copy_out(s->ctx, &out, p.out + part * p.chunks + chunk, sizeof out));
 		found += static_cast<double>(out);
 	}
-	const double terms = static_cast<double>(count * bytes) / static_cast<double>(hg_dtype_size(s->x.dtype)), bound = hg__bound_sum_f32(terms, magnitude);
+	const double terms = static_cast<double>(count * bytes) /
+	                     static_cast<double>(hg_dtype_size(s->x.dtype)),
+	             bound = hg__bound_sum_f32(terms, magnitude);
 	if (fabs(found - exact) <= bound)
 		return HG_OK;
-	return hg__fail(s->ctx, HG_ERR_INTERNAL, "gather: chunk %lld sums up to %.9g, expected %.9g +- %.3g", static_cast<long long>(chunk), found, exact, bound);
+	return hg__fail(s->ctx, HG_ERR_INTERNAL,
+	                "gather: chunk %lld sums up to %.9g, expected %.9g +- %.3g",
+	                static_cast<long long>(chunk), found, exact, bound);
 }
 
 static hg_status measure(const struct setting *s, int repeat, struct gather *result)
@@ -306,26 +330,33 @@ static hg_status measure(const struct setting *s, int repeat, struct gather *res
 	HG__TRY(sample(s->ctx, &launch, 1, 1, nullptr, &ms));
 	const int runs = ms < SAMPLE_MS ? static_cast<int>(SAMPLE_MS / std::max(ms, 0.002)) + 1 : 1;
 	HG__TRY(sample(s->ctx, &launch, repeat, runs, result->ms_each, &ms));
-	(void)snprintf(result->shape, sizeof result->shape, "%d lanes, %u parts, %d deep, %s ids, chunks of %lld%s", 1 << best.lanes, launch.grid.y,
-	               depth_of[best.depth], best.shuffled ? "shuffled" : "shared", static_cast<long long>(chunk_of[best.chunk]),
-	               best.resident ? ", resident" : "");
+	(void)snprintf(result->shape, sizeof result->shape,
+	               "%d lanes, %u parts, %d deep, %s ids, chunks of %lld%s", 1 << best.lanes,
+	               launch.grid.y, depth_of[best.depth], best.shuffled ? "shuffled" : "shared",
+	               static_cast<long long>(chunk_of[best.chunk]), best.resident ? ", resident" : "");
 	const int64_t last = launch.problem.chunks - 1, some[] = {0, last / 3, last / 3 * 2, last};
 	for (int64_t chunk : some)
 		HG__TRY(verify_chunk(s, &launch, chunk));
 	return HG_OK;
 }
 
-/* Rows that are not whole pieces of 16 bytes (1, 2 or 4 columns) have no ceiling: result->shapes is 0. */
-hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat, struct gather *result)
+/* Rows that are not whole pieces of 16 bytes (1, 2 or 4 columns) have no ceiling: result->shapes is
+ * 0. */
+hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat,
+                         struct gather *result)
 {
-	const int64_t size = static_cast<int64_t>(hg_dtype_size(x.dtype)), row_bytes = x.ld * size, used = (x.cols * size + 15) / 16;
+	const int64_t size = static_cast<int64_t>(hg_dtype_size(x.dtype)), row_bytes = x.ld * size,
+	              used = (x.cols * size + 15) / 16;
 	*result = {};
 	if (row_bytes % 16 || csr->m == 0 || x.dtype > HG_F32)
 		return HG_OK;
 	struct setting s = {ctx, csr, x, row_bytes, static_cast<int>(used), 0, nullptr};
 	HG__CUDA(ctx, "gather: device",
-	         cudaDeviceGetAttribute(&s.processors, cudaDevAttrMultiProcessorCount, static_cast<const hg__cuda_state *>(ctx->state)->device));
-	const size_t bytes = static_cast<size_t>((csr->m + chunk_of[0] - 1) / chunk_of[0] * used) * sizeof(float); /* the most chunks, the most parts */
+	         cudaDeviceGetAttribute(&s.processors, cudaDevAttrMultiProcessorCount,
+	                                static_cast<const hg__cuda_state *>(ctx->state)->device));
+	/* the most chunks, the most parts */
+	const size_t bytes =
+	    static_cast<size_t>((csr->m + chunk_of[0] - 1) / chunk_of[0] * used) * sizeof(float);
 	void *out = nullptr;
 	HG__TRY(hg__device_alloc(ctx, bytes, "gather: result", &out));
 	s.out = static_cast<float *>(out);

@@ -4,6 +4,7 @@
 #include "device.h"
 
 /* gather.cu */
-hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat, struct gather *result);
+hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat,
+                         struct gather *result);
 
 #endif
