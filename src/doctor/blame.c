@@ -5,9 +5,12 @@
 
 /* Who did it, of the ops that a fused node does the work of: the user wrote those.
  *
- *     forward     the last one that took the element over the limit: all between them is f32, and only what comes out is narrowed
- *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is the last one that multiplies: dropout, else the activation. Of what is both a
- *                 neighbour's and the node's own term (GIN) the own term, if it alone is beyond the limit */
+ *     forward     the last one that took the element over the limit: all between them is f32, and
+ *                 only what comes out is narrowed
+ *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is
+ *                 the last one that multiplies: dropout, else the activation. Of what is both a
+ *                 neighbour's and the node's own term (GIN) the own term, if it alone is beyond the
+ *                 limit */
 
 enum { MOST_PARTS = 8 };
 struct parts {
@@ -16,7 +19,8 @@ struct parts {
 };
 
 /* The lines that this one took in, in order, and at last itself, as they were recorded. */
-static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *launch, struct parts *parts)
+static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *launch,
+                            struct parts *parts)
 {
 	const hg_tape *tape = exam->tape;
 	parts->count = 0;
@@ -24,7 +28,8 @@ static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *laun
 		if (tape->line[k].into == launch->line || k == launch->line)
 			parts->part[parts->count++] = (struct hg__part){tape->line[k].op, tape->line[k].scope};
 	for (int i = 0; i < parts->count; i++) /* of the tape; the report outlives it */
-		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s", parts->part[i].layer));
+		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s",
+		                      parts->part[i].layer));
 	return HG_OK;
 }
 
@@ -43,7 +48,8 @@ struct ending {
 static hg_status at(const struct hg__call *c, int operand, int64_t row, int64_t col, double *value)
 {
 	*value = 0.0;
-	return c->in[operand].data ? hg__fetch_element(c->ctx, &c->in[operand], row, col, value) : HG_OK;
+	return c->in[operand].data ? hg__fetch_element(c->ctx, &c->in[operand], row, col, value)
+	                           : HG_OK;
 }
 
 static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
@@ -55,7 +61,8 @@ static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
 	e->then = attr.then;
 	HG__TRY(at(c, SPMM_EPS, 0, 0, &eps));
 	HG__TRY(at(c, attr.self ? SPMM_X : SPMM_Z, b->row, b->col, &e->own));
-	e->own = ldexp(e->own * (1.0 + eps), c->shift[attr.self ? SPMM_X : SPMM_Z] - c->shift_out); /* in units of what is stored, as the sum is */
+	/* in units of what is stored, as the sum is */
+	e->own = ldexp(e->own * (1.0 + eps), c->shift[attr.self ? SPMM_X : SPMM_Z] - c->shift_out);
 	return at(c, SPMM_BIAS, 0, b->col, &e->bias);
 }
 
@@ -136,8 +143,12 @@ static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 		return last_factor(parts);
 	if (b->operand == SPMM_BIAS)
 		return find(parts, &hg__op_bias_add);
-	const int own = b->operand == SPMM_Z || b->operand == SPMM_EPS || (b->operand == SPMM_X && own_term_crosses(b));
-	return own ? find(parts, b->operand == SPMM_EPS || b->launch->call.in[SPMM_EPS].data ? &hg__op_combine : &hg__op_add) : 0;
+	const int own = b->operand == SPMM_Z || b->operand == SPMM_EPS ||
+	                (b->operand == SPMM_X && own_term_crosses(b));
+	return own ? find(parts, b->operand == SPMM_EPS || b->launch->call.in[SPMM_EPS].data
+	                             ? &hg__op_combine
+	                             : &hg__op_add)
+	           : 0;
 }
 
 /* ---- casts that nobody wrote ---- */

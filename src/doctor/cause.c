@@ -3,7 +3,8 @@
 #include "autograd/attr.h"
 #include "doctor/exam.h"
 
-/* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1 forward; |wide| / S is what it would be without it.
+/* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1
+ * forward; |wide| / S is what it would be without it.
  *
  *     ZERO          the op divides by it, or takes its root or log, and it is (nearly) zero; and
  *                   |wide| / S is beyond the type, or it is a norm of what is constant
@@ -20,10 +21,12 @@ static double nearly_zero(void)
 }
 
 /* Element of an operand, which may be one for a row, for a column, or for all. */
-static hg_status operand_at(const struct hg__exam *exam, const struct hg__fault *f, int operand, double *x)
+static hg_status operand_at(const struct hg__exam *exam, const struct hg__fault *f, int operand,
+                            double *x)
 {
 	const struct hg__mat mat = hg__value_mat(exam->tape, f->result->launch->call.node->in[operand]);
-	return hg__fetch_element(exam->ctx, &mat, mat.rows == 1 ? 0 : f->row, mat.cols == 1 ? 0 : f->col, x);
+	return hg__fetch_element(exam->ctx, &mat, mat.rows == 1 ? 0 : f->row,
+	                         mat.cols == 1 ? 0 : f->col, x);
 }
 
 static hg_status divides(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
@@ -42,8 +45,9 @@ static hg_status takes_log(const struct hg__exam *exam, const struct hg__fault *
 	return HG_OK;
 }
 
-/* A variance beside which eps is not small: var <= 1024 eps, so that 1 / rstd^2 = var + eps <= 1025 eps. By choice: the norm then multiplies by 1/32 of 1 / sqrt(eps) or
- * more, which eps, not the data, has made. */
+/* A variance beside which eps is not small: var <= 1024 eps, so that 1 / rstd^2 = var + eps <= 1025
+ * eps. By choice: the norm then multiplies by 1/32 of 1 / sqrt(eps) or more, which eps, not the
+ * data, has made. */
 static int vanishes(double rstd, float eps)
 {
 	return rstd * rstd * 1025.0 * (double)eps >= 1.0;
@@ -123,7 +127,8 @@ static int lost_on_its_way(const struct hg__fault *f, double scale)
 	       (fabs(f->wide) < limit || hg__sum_most(f->sum) / scale >= limit);
 }
 
-/* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is the file's. */
+/* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is
+ * the file's. */
 static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
 {
 	const struct hg__launch *launch = f->result->launch;
@@ -134,7 +139,8 @@ static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
 hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, struct hg__why *why)
 {
 	const int backward = f->result->backward;
-	const double scale = backward ? (double)exam->step.scale.scale : 1.0, limit = hg_dtype_get(f->result->got.dtype)->overflow;
+	const double scale = backward ? (double)exam->step.scale.scale : 1.0,
+	             limit = hg_dtype_get(f->result->got.dtype)->overflow;
 	const int beyond = !(fabs(f->wide) / scale < limit);
 	hg_zero zero = HG_ZERO_NONE;
 	int constant = 0;

@@ -2,8 +2,9 @@
 
 #include "doctor/exam.h"
 
-/* The way from a finding to the loss and on to the weights: every launch behind it that reads what is reached, and that, where the fault is one that spreads as infinities and
- * NaN, has some of them. What a relu takes in goes no further. */
+/* The way from a finding to the loss and on to the weights: every launch behind it that reads what
+ * is reached, and that, where the fault is one that spreads as infinities and NaN, has some of
+ * them. What a relu takes in goes no further. */
 
 struct walk {
 	struct hg__exam *exam;
@@ -51,7 +52,8 @@ static int reads_reached(const struct hg__exam *exam, const struct hg__stop *sto
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && stop->launch->call.in[i].data && exam->value[node->in[i]].reached)
 			return 1;
-	return stop->backward && (exam->grad[node->out].reached || (stop->launch->call.out.data && exam->value[node->out].reached));
+	return stop->backward && (exam->grad[node->out].reached ||
+	                          (stop->launch->call.out.data && exam->value[node->out].reached));
 }
 
 /* The gradient of one value, the first time that it is reached; those of parameters come at the
@@ -99,7 +101,8 @@ static hg_status reach(struct walk *w, const struct hg__stop *stop, int32_t firs
 static void reach_leaf(struct hg__exam *exam, int32_t value)
 {
 	for (int64_t v = 0; v < exam->tape->values && value >= 0; v++)
-		if (v == value || (exam->tape->value[value].kind == HG__PARAM && exam->tape->value[v].param == exam->tape->value[value].param &&
+		if (v == value || (exam->tape->value[value].kind == HG__PARAM &&
+		                   exam->tape->value[v].param == exam->tape->value[value].param &&
 		                   exam->tape->value[v].kind == HG__PARAM))
 			exam->value[v].reached = 1;
 }
@@ -109,7 +112,8 @@ static hg_status walk_stops(struct walk *w, const struct hg__found *found)
 	struct hg__exam *exam = w->exam;
 	for (int64_t i = found->stop < 0 ? 0 : found->stop; i < exam->stops; i++) {
 		const struct hg__stop *stop = &exam->stop[i];
-		const int origin = i == found->stop, uses_graph = exam->bad_graph && stop->launch->call.node->graph == exam->bad_graph;
+		const int origin = i == found->stop,
+		          uses_graph = exam->bad_graph && stop->launch->call.node->graph == exam->bad_graph;
 		if (!origin && (!(reads_reached(exam, stop) || uses_graph) || (w->spreads && !stop->bad)))
 			continue;
 		HG__TRY(reach(w, stop, origin ? found->value : -1));
@@ -122,7 +126,8 @@ static hg_status walk_params(struct walk *w)
 	const struct hg__exam *exam = w->exam;
 	for (int64_t v = 0; v < exam->tape->values; v++) {
 		const struct hg__value *value = &exam->tape->value[v];
-		if (value->kind == HG__PARAM && value->root == (int32_t)v && exam->grad[v].reached && (!w->spreads || exam->grad[v].bad))
+		if (value->kind == HG__PARAM && value->root == (int32_t)v && exam->grad[v].reached &&
+		    (!w->spreads || exam->grad[v].bad))
 			HG__TRY(add_leaf(w, value->param->name, 1, exam->grad[v].bad, exam->grad[v].count));
 	}
 	return HG_OK;
@@ -131,7 +136,8 @@ static hg_status walk_params(struct walk *w)
 hg_status hg__exam_chain(struct hg__exam *exam, struct hg__found *found)
 {
 	const hg_finding *f = &found->finding;
-	struct walk w = {.exam = exam, .spreads = f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING};
+	struct walk w = {.exam = exam,
+	                 .spreads = f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING};
 	void *memory = NULL;
 	w.room = (int)(exam->stops + exam->tape->values + 1);
 	HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)w.room, sizeof *w.link, &memory));

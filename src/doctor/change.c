@@ -4,7 +4,8 @@
 
 #include "core/text.h"
 
-/* Types and sums as named; the loss scale stays as it was set, where there is one before and after. */
+/* Types and sums as named; the loss scale stays as it was set, where there is one before and
+ * after. */
 static int set_precision(struct hg__change *change, const char *value)
 {
 	hg_policy policy;
@@ -86,9 +87,16 @@ static const struct {
 	const char *name;
 	int (*set)(struct hg__change *change, const char *value);
 } options[] = {
-    {"--precision", set_precision},   {"--norm", set_norm}, {"--aggregate", set_aggregate}, {"--lambda", set_lambda},
-    {"--loss-scale", set_loss_scale}, {"--lr", set_lr},     {"--clip", set_clip},           {"--row-normalize", set_row_normalize},
-    {"--weight-decay", set_weight_decay}, {"--unproved", set_unproved},
+    {"--precision", set_precision},
+    {"--norm", set_norm},
+    {"--aggregate", set_aggregate},
+    {"--lambda", set_lambda},
+    {"--loss-scale", set_loss_scale},
+    {"--lr", set_lr},
+    {"--clip", set_clip},
+    {"--row-normalize", set_row_normalize},
+    {"--weight-decay", set_weight_decay},
+    {"--unproved", set_unproved},
 };
 #define OPTIONS (sizeof options / sizeof *options)
 

@@ -22,7 +22,9 @@ struct hg__changed_data {
 	struct hg__buffer host; /* what x was uploaded from; data NULL: the trial's */
 	hg_dtype host_dtype;
 };
-HG_NODISCARD hg_status hg__changed_data_make(hg_context *ctx, const hg_doctor_trial *trial, const struct hg__change *change, struct hg__changed_data *made);
+HG_NODISCARD hg_status hg__changed_data_make(hg_context *ctx, const hg_doctor_trial *trial,
+                                             const struct hg__change *change,
+                                             struct hg__changed_data *made);
 void hg__changed_data_free(hg_context *ctx, struct hg__changed_data *made);
 
 HG_EXTERN_C_END

@@ -4,12 +4,14 @@
 #include "core/normalize.h"
 #include "doctor/change.h"
 
-/* Features as the change asks for them: of the numbers that they were uploaded from, where these are known, and in the type that the run's state has then. What a half has lost is
- * there again when nothing is a half any more. */
+/* Features as the change asks for them: of the numbers that they were uploaded from, where these
+ * are known, and in the type that the run's state has then. What a half has lost is there again
+ * when nothing is a half any more. */
 
 /* ---- dense ---- */
 
-static void normalize_rows(const struct hg__change *change, void *x, hg_dtype dtype, int64_t rows, int64_t cols)
+static void normalize_rows(const struct hg__change *change, void *x, hg_dtype dtype, int64_t rows,
+                           int64_t cols)
 {
 	for (int64_t i = 0; i < rows && change->row_normalize; i++)
 		hg__row_normalize((char *)x + (size_t)(i * cols) * hg_dtype_size(dtype), dtype, cols);
@@ -30,13 +32,17 @@ static hg_status fetch(const hg_doctor_trial *trial, hg_dtype dtype, struct hg__
 	return HG_OK;
 }
 
-/* f32 where only the device has them: what it has once been narrowed to is narrowed once more when it is uploaded, not before. */
-static hg_status make_dense(hg_context *ctx, const hg_doctor_trial *trial, const struct hg__change *change, struct hg__changed_data *made)
+/* f32 where only the device has them: what it has once been narrowed to is narrowed once more when
+ * it is uploaded, not before. */
+static hg_status make_dense(hg_context *ctx, const hg_doctor_trial *trial,
+                            const struct hg__change *change, struct hg__changed_data *made)
 {
 	const hg_tensor *x = trial->data->input.x;
 	const int64_t rows = hg_tensor_rows(x), cols = hg_tensor_cols(x);
-	const hg_dtype from = trial->features ? trial->features_dtype : HG_F32, to = type_of(trial, change);
-	HG__TRY(hg__buffer_host(ctx, rows * cols, hg_dtype_size(from), "doctor: features of a trial", &made->host));
+	const hg_dtype from = trial->features ? trial->features_dtype : HG_F32,
+	               to = type_of(trial, change);
+	HG__TRY(hg__buffer_host(ctx, rows * cols, hg_dtype_size(from), "doctor: features of a trial",
+	                        &made->host));
 	made->host_dtype = from;
 	HG__TRY(fetch(trial, from, &made->host));
 	normalize_rows(change, made->host.data, from, rows, cols);
@@ -52,23 +58,28 @@ struct csr {
 	struct hg__buffer rowptr, col, value;
 };
 
-static hg_status upload_csr(hg_context *ctx, const hg_graph *x, const struct csr *csr, hg_graph **made)
+static hg_status upload_csr(hg_context *ctx, const hg_graph *x, const struct csr *csr,
+                            hg_graph **made)
 {
 	const int64_t *rowptr = csr->rowptr.data;
 	float *value = csr->value.data;
 	for (int64_t i = 0; i < hg_graph_rows(x); i++)
 		hg__row_normalize(value + rowptr[i], HG_F32, rowptr[i + 1] - rowptr[i]);
-	return hg_graph_from_csr(ctx, hg_graph_rows(x), hg_graph_cols(x), hg_graph_edges(x), rowptr, csr->col.data, value, made);
+	return hg_graph_from_csr(ctx, hg_graph_rows(x), hg_graph_cols(x), hg_graph_edges(x), rowptr,
+	                         csr->col.data, value, made);
 }
 
 static hg_status make_sparse(hg_context *ctx, hg_graph *x, struct hg__changed_data *made)
 {
 	struct csr csr = {0};
-	hg_status status = hg__buffer_host(ctx, hg_graph_rows(x) + 1, sizeof(int64_t), "doctor: sparse features of a trial", &csr.rowptr);
+	hg_status status = hg__buffer_host(ctx, hg_graph_rows(x) + 1, sizeof(int64_t),
+	                                   "doctor: sparse features of a trial", &csr.rowptr);
 	if (status >= 0)
-		status = hg__buffer_host(ctx, hg_graph_edges(x) + 1, sizeof(int32_t), "doctor: sparse features of a trial", &csr.col);
+		status = hg__buffer_host(ctx, hg_graph_edges(x) + 1, sizeof(int32_t),
+		                         "doctor: sparse features of a trial", &csr.col);
 	if (status >= 0)
-		status = hg__buffer_host(ctx, hg_graph_edges(x) + 1, sizeof(float), "doctor: sparse features of a trial", &csr.value);
+		status = hg__buffer_host(ctx, hg_graph_edges(x) + 1, sizeof(float),
+		                         "doctor: sparse features of a trial", &csr.value);
 	if (status >= 0)
 		status = hg_graph_download(x, csr.rowptr.data, csr.col.data, csr.value.data);
 	if (status >= 0)
@@ -86,10 +97,12 @@ static hg_status make_sparse(hg_context *ctx, hg_graph *x, struct hg__changed_da
 static int changes_dense(const hg_doctor_trial *trial, const struct hg__change *change)
 {
 	const hg_tensor *x = trial->data->input.x;
-	return x && (change->row_normalize || (trial->features && type_of(trial, change) != hg_tensor_dtype(x)));
+	return x && (change->row_normalize ||
+	             (trial->features && type_of(trial, change) != hg_tensor_dtype(x)));
 }
 
-hg_status hg__changed_data_make(hg_context *ctx, const hg_doctor_trial *trial, const struct hg__change *change, struct hg__changed_data *made)
+hg_status hg__changed_data_make(hg_context *ctx, const hg_doctor_trial *trial,
+                                const struct hg__change *change, struct hg__changed_data *made)
 {
 	*made = (struct hg__changed_data){.data = *trial->data};
 	hg_status status = HG_OK;

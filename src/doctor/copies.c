@@ -15,8 +15,9 @@ static const struct {
 	const struct hg__op *op;
 	unsigned operands; /* bit i: operand i */
 } adders[] = {
-    {&hg__op_linear, 1u << 2},        {&hg__op_bias_add, 1u << 1}, {&hg__op_epilogue, 1u << 1},
-    {&hg__op_spmm_epilogue, 1u << 4}, {&hg__op_add, 3u},           {&hg__op_combine, 7u},
+    {&hg__op_linear, 1u << 2},   {&hg__op_bias_add, 1u << 1},
+    {&hg__op_epilogue, 1u << 1}, {&hg__op_spmm_epilogue, 1u << 4},
+    {&hg__op_add, 3u},           {&hg__op_combine, 7u},
     {&hg__op_mse, 3u},
 };
 #define ADDERS (sizeof adders / sizeof *adders)

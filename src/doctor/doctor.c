@@ -1,9 +1,11 @@
 /* The doctor: one step, replayed beside the run.
  *
- *     save all that a step writes; put the loss scale and the counter of the step in question in force; look at what goes in; run forward, backward and update,
- *     node by node, each judged as it comes; give everything back; then say what was found
+ *     save all that a step writes; put the loss scale and the counter of the step in question in
+ *     force; look at what goes in; run forward, backward and update, node by node, each judged as
+ *     it comes; give everything back; then say what was found
  *
- * Replayed is a tape of the same nodes whose tensors are all kept, so nothing that the run remembers is written but what is saved. */
+ * Replayed is a tape of the same nodes whose tensors are all kept, so nothing that the run
+ * remembers is written but what is saved. */
 #include "doctor/doctor.h"
 
 #include <math.h>
@@ -13,20 +15,26 @@
 
 /* ---- making ---- */
 
-static hg_status config_read(hg_context *ctx, const hg_doctor_config *theirs, hg_doctor_config *ours)
+static hg_status config_read(hg_context *ctx, const hg_doctor_config *theirs,
+                             hg_doctor_config *ours)
 {
 	const hg_doctor_config usual = HG_DOCTOR_CONFIG_INIT;
 	*ours = usual;
 	if (theirs && !hg__struct_read(ours, sizeof *ours, theirs))
-		return hg__fail(ctx, HG_ERR_ARG, "doctor: config.size is not set (start from HG_DOCTOR_CONFIG_INIT), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "doctor: config.size is not set (start from HG_DOCTOR_CONFIG_INIT), or a "
+		                "field unknown to this version is used");
 	if (ours->most_findings < 1)
-		return hg__fail(ctx, HG_ERR_ARG, "doctor: most_findings is %d, expected at least 1", ours->most_findings);
+		return hg__fail(ctx, HG_ERR_ARG, "doctor: most_findings is %d, expected at least 1",
+		                ours->most_findings);
 	if (ours->features && ours->features_dtype != HG_F16 && ours->features_dtype != HG_F32)
-		return hg__fail(ctx, HG_ERR_DTYPE, "doctor: features_dtype is %s, expected f16 or f32", hg_dtype_name(ours->features_dtype));
+		return hg__fail(ctx, HG_ERR_DTYPE, "doctor: features_dtype is %s, expected f16 or f32",
+		                hg_dtype_name(ours->features_dtype));
 	return HG_OK;
 }
 
-static hg_status make(hg_params *params, hg_optim *optim, const hg_doctor_config *config, hg_doctor **out)
+static hg_status make(hg_params *params, hg_optim *optim, const hg_doctor_config *config,
+                      hg_doctor **out)
 {
 	hg_context *ctx = params->ctx;
 	hg_doctor_config ours;
@@ -53,7 +61,9 @@ static hg_status record_tape(hg_doctor *doctor, hg_doctor_record_fn record, void
 	hg_tape_observe(doctor->tape, 0);
 	doctor->tape->keeps = 1;
 	HG__TRY(hg_tape_compile(doctor->tape, record(user, doctor->tape)));
-	return doctor->tape->trains ? HG_OK : hg__fail(doctor->ctx, HG_ERR_ARG, "doctor: what was recorded gives no loss, f32 [1, 1]");
+	return doctor->tape->trains ? HG_OK
+	                            : hg__fail(doctor->ctx, HG_ERR_ARG,
+	                                       "doctor: what was recorded gives no loss, f32 [1, 1]");
 }
 
 /* What the run's tapes assume of its weights is not changed by one that is recorded beside them. */
@@ -62,7 +72,8 @@ static hg_status record_own(hg_doctor *doctor, hg_doctor_record_fn record, void 
 	hg_params *params = doctor->params;
 	const int64_t count = params->count, reaches = params->reaches;
 	void *memory = NULL;
-	HG__TRY(hg__host_alloc(doctor->ctx, (size_t)count, sizeof(double), "doctor: what is assumed of the weights", &memory));
+	HG__TRY(hg__host_alloc(doctor->ctx, (size_t)count, sizeof(double),
+	                       "doctor: what is assumed of the weights", &memory));
 	double *reach = memory;
 	for (int64_t i = 0; i < count; i++)
 		reach[i] = params->item[i]->reach;
@@ -74,16 +85,19 @@ static hg_status record_own(hg_doctor *doctor, hg_doctor_record_fn record, void 
 	return status;
 }
 
-hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_fn record, void *user, const hg_doctor_config *config, hg_doctor **doctor)
+hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_fn record,
+                           void *user, const hg_doctor_config *config, hg_doctor **doctor)
 {
 	if (doctor)
 		*doctor = NULL;
 	if (!params)
 		return HG_ERR_ARG;
 	if (!record || !doctor)
-		return hg__fail(params->ctx, HG_ERR_ARG, "doctor: %s is NULL", record ? "doctor" : "record");
+		return hg__fail(params->ctx, HG_ERR_ARG, "doctor: %s is NULL",
+		                record ? "doctor" : "record");
 	if (optim && optim->params != params)
-		return hg__fail(params->ctx, HG_ERR_ARG, "doctor: the optimiser belongs to other parameters");
+		return hg__fail(params->ctx, HG_ERR_ARG,
+		                "doctor: the optimiser belongs to other parameters");
 	hg_doctor *made = NULL;
 	HG__TRY(make(params, optim, config, &made));
 	const hg_status status = record_own(made, record, user);
@@ -95,7 +109,8 @@ hg_status hg_doctor_create(hg_params *params, hg_optim *optim, hg_doctor_record_
 	return HG_OK;
 }
 
-hg_status hg_doctor_create_train(hg_train *train, const hg_doctor_config *config, hg_doctor **doctor)
+hg_status hg_doctor_create_train(hg_train *train, const hg_doctor_config *config,
+                                 hg_doctor **doctor)
 {
 	if (doctor)
 		*doctor = NULL;
@@ -126,15 +141,20 @@ static int was_applied(int32_t reason)
 	return reason == HG_STEP_APPLIED || reason == HG_STEP_APPLIED_GREW;
 }
 
-/* The last step, if it was skipped: weights and moments are what they were, its loss scale is remembered, its number is one less. */
+/* The last step, if it was skipped: weights and moments are what they were, its loss scale is
+ * remembered, its number is one less. */
 static hg_status go_back(hg_context *ctx, struct hg__step *step)
 {
-	const int64_t steps = step->scale.steps, place = (steps + HG_LOSS_SCALE_HISTORY - 1) % HG_LOSS_SCALE_HISTORY;
+	const int64_t steps = step->scale.steps,
+	              place = (steps + HG_LOSS_SCALE_HISTORY - 1) % HG_LOSS_SCALE_HISTORY;
 	if (steps < 1)
-		return hg__fail(ctx, HG_ERR_STATE, "doctor_examine: no step has been taken yet, so there is none to go back to");
+		return hg__fail(
+		    ctx, HG_ERR_STATE,
+		    "doctor_examine: no step has been taken yet, so there is none to go back to");
 	if (was_applied(step->scale.history[place].reason))
 		return hg__fail(ctx, HG_ERR_STATE,
-		                "doctor_examine: the last step was applied, so the weights before it are gone; only a skipped one can be taken again");
+		                "doctor_examine: the last step was applied, so the weights before it are "
+		                "gone; only a skipped one can be taken again");
 	step->scale.scale = step->scale.history[place].scale;
 	step->step--;
 	return HG_OK;
@@ -156,7 +176,8 @@ static hg_status choose_step(struct hg__exam *exam, int back)
 static hg_status make_room(struct hg__exam *exam)
 {
 	const hg_tape *tape = exam->tape;
-	const size_t values = (size_t)tape->values, launches = (size_t)(tape->forwards + tape->backwards);
+	const size_t values = (size_t)tape->values,
+	             launches = (size_t)(tape->forwards + tape->backwards);
 	void *memory = NULL;
 	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->value, &memory));
 	exam->value = memory;
@@ -170,7 +191,8 @@ static hg_status make_room(struct hg__exam *exam)
 	HG__TRY(hg__page_take(exam->ctx, exam->pages, 2 * values, sizeof *exam->tensor, &memory));
 	exam->tensor = memory;
 	for (int i = 0; i < 2; i++) {
-		HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof *exam->found[i], &memory));
+		HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof *exam->found[i],
+		                      &memory));
 		exam->found[i] = memory;
 	}
 	return HG_OK;
@@ -197,12 +219,15 @@ static hg_status explain(struct hg__exam *exam, struct hg__found *found)
 	return hg__exam_remedies(exam, found);
 }
 
-/* What happened first stands first, of two of one node what is loud. Both lists are in the order of the step. Where there is no room for all, what is silent stays out. */
+/* What happened first stands first, of two of one node what is loud. Both lists are in the order of
+ * the step. Where there is no room for all, what is silent stays out. */
 static hg_status list_findings(struct hg__exam *exam, hg_finding *list, int *count)
 {
-	const int room = exam->most - exam->founds[0], silent = exam->founds[1] < room ? exam->founds[1] : room;
+	const int room = exam->most - exam->founds[0],
+	          silent = exam->founds[1] < room ? exam->founds[1] : room;
 	for (int l = 0, s = 0; l < exam->founds[0] || s < silent;) {
-		struct hg__found *const loud = l < exam->founds[0] ? &exam->found[0][l] : NULL, *const faint = s < silent ? &exam->found[1][s] : NULL;
+		struct hg__found *const loud = l < exam->founds[0] ? &exam->found[0][l] : NULL,
+		                        *const faint = s < silent ? &exam->found[1][s] : NULL;
 		const int takes_loud = loud && (!faint || loud->stop <= faint->stop);
 		struct hg__found *found = takes_loud ? loud : faint;
 		HG__TRY(explain(exam, found));
@@ -257,7 +282,8 @@ static void remember_gradient(hg_doctor *doctor, const struct hg__exam *exam)
 static void know_upload(const hg_doctor *doctor, struct hg__exam *exam)
 {
 	const hg_tensor *x = doctor->train ? doctor->train->input.x : NULL;
-	if (!x || !doctor->config.features || doctor->config.features_dtype != HG_F32 || hg_tensor_dtype(x) != HG_F16)
+	if (!x || !doctor->config.features || doctor->config.features_dtype != HG_F32 ||
+	    hg_tensor_dtype(x) != HG_F16)
 		return;
 	exam->x = x;
 	exam->uploaded = doctor->config.features;
@@ -320,9 +346,14 @@ hg_status hg_doctor_examine(hg_doctor *doctor, int back, const hg_doctor_report 
 	if (!doctor)
 		return HG_ERR_ARG;
 	if (!report || (back != 0 && back != 1))
-		return hg__fail(doctor->ctx, HG_ERR_ARG, report ? "doctor_examine: back is %d, expected 0 or 1" : "doctor_examine: report is NULL", back);
+		return hg__fail(doctor->ctx, HG_ERR_ARG,
+		                report ? "doctor_examine: back is %d, expected 0 or 1"
+		                       : "doctor_examine: report is NULL",
+		                back);
 	if (doctor->train && !doctor->train->tape)
-		return hg__fail(doctor->ctx, HG_ERR_STATE, "doctor_examine: the run has no tape: it failed while it was recorded again");
+		return hg__fail(
+		    doctor->ctx, HG_ERR_STATE,
+		    "doctor_examine: the run has no tape: it failed while it was recorded again");
 	return examine_copy(doctor, doctor->train ? doctor->train->tape : NULL, back, 0, report);
 }
 

@@ -17,10 +17,12 @@ HG_EXTERN_C_BEGIN
  *     inputs.c     leaves, labels, graphs' weights and parameters, before anything runs
  *     replay.c     forward and backward, node by node; each node then goes to judge.c
  *     copies.c     parameters of whose working copy nothing is left
- *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c); silent.c: or finite, and wrong all the same?
+ *     judge.c      is what it made bad, of good operands? beside the wide run (widen.c, look.c);
+ *                  silent.c: or finite, and wrong all the same?
  *     scaled.c     a result that is stored x 2^-k: what did that cost?
  *     lines.c      rows and columns of which most is lost;  learnt.c: is anything left to learn?
- *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends; halves.c: the sum in f16, once more)
+ *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends;
+ *                  halves.c: the sum in f16, once more)
  *     vanished.c   of a division by zero: was it zero before it was rounded?
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
@@ -30,7 +32,8 @@ HG_EXTERN_C_BEGIN
  *     try.c        does it help? (change.c: the run that an option makes of a run;
  *                  changed_data.c: and its features)
  *
- * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the report is read. */
+ * Everything that is found lies in the report's pages; the tape and the sandbox are gone when the
+ * report is read. */
 
 /* What a row of a value is; for edges of what graph. */
 struct hg__rows {
@@ -59,13 +62,15 @@ struct hg__stop {
 
 struct hg__found {
 	hg_finding finding;
-	int64_t stop;                /* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
+	/* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
+	int64_t stop;
 	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
 	const struct hg__line *line; /* NULL: none */
-	const struct hg__op *op;     /* of a node that does the work of several, the one at fault; NULL: none */
-	int vanished;            /* ZERO: what is 0 there is so because it was rounded (vanished.c) */
-	double gradient;         /* OPTIMISER: of that element, without the loss scale */
-	int moment;              /* it is a moment of an optimiser */
+	/* of a node that does the work of several, the one at fault; NULL: none */
+	const struct hg__op *op;
+	int vanished;    /* ZERO: what is 0 there is so because it was rounded (vanished.c) */
+	double gradient; /* OPTIMISER: of that element, without the loss scale */
+	int moment;      /* it is a moment of an optimiser */
 };
 
 struct hg__exam {
@@ -75,7 +80,9 @@ struct hg__exam {
 	hg_optim *optim;
 	hg_graph *features;  /* sparse features, where they are known; NULL else */
 	double features_sum; /* of their sizes, over a row, the largest */
-	const hg_tensor *x;  /* dense ones of a training run, in f16, and the f32 that they were uploaded from, compact; NULL: either is not there */
+	/* dense ones of a training run, in f16, and the f32 that they were uploaded from, compact;
+	 * NULL: either is not there */
+	const hg_tensor *x;
 	const float *uploaded;
 	const hg_graph *bad_graph;     /* whose weights are not finite; NULL: none */
 	const hg_train_config *config; /* of a training run; NULL: none */
@@ -85,7 +92,7 @@ struct hg__exam {
 	int evaluation; /* the forward pass of one, and nothing else */
 	/* the largest gradient of its loss that this run has had, at loss scale 1; 0: unknown */
 	double steepest;
-	double pull;     /* sum of the sizes of its loss's own gradient, at the loss scale */
+	double pull;          /* sum of the sizes of its loss's own gradient, at the loss scale */
 	struct hg__step step; /* as it is at the beginning */
 	struct hg__page **pages;
 
@@ -106,7 +113,8 @@ struct hg__exam {
 /* rows.c */
 void hg__rows_learn(struct hg__exam *exam);
 /* The end points of edge e of a graph. */
-HG_NODISCARD hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row, int64_t *col);
+HG_NODISCARD hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row,
+                                     int64_t *col);
 
 /* inputs.c */
 HG_NODISCARD hg_status hg__exam_inputs(struct hg__exam *exam);
@@ -114,16 +122,19 @@ HG_NODISCARD hg_status hg__exam_inputs(struct hg__exam *exam);
 HG_NODISCARD hg_status hg__exam_copies(struct hg__exam *exam);
 /* replay.c */
 HG_NODISCARD hg_status hg__exam_replay(struct hg__exam *exam);
-/* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then, for what is added to a gradient, after it was; old: the gradient
- * before, data NULL if this is the first part of it. */
+/* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then,
+ * for what is added to a gradient, after it was; old: the gradient before, data NULL if this is the
+ * first part of it. */
 HG_NODISCARD hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch);
 HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch,
                                           struct hg__wide *wide, int good);
-HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old);
+HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch,
+                                       int operand, const struct hg__mat *old);
 int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
 struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
 
-/* A result of a node: its output, the gradient of an operand, or what backward makes on the way there. */
+/* A result of a node: its output, the gradient of an operand, or what backward makes on the way
+ * there. */
 enum { HG__OUTPUT = -1, HG__BETWEEN = -2 };
 struct hg__result {
 	const struct hg__launch *launch;
@@ -132,7 +143,8 @@ struct hg__result {
 	int32_t value;         /* that it is, or is the gradient of */
 	struct hg__mat got, wide;
 };
-/* cause.c: why is element (row, col) not finite, which is `wide` where there is room? sum: open if there is one. */
+/* cause.c: why is element (row, col) not finite, which is `wide` where there is room? sum: open if
+ * there is one. */
 struct hg__fault {
 	const struct hg__result *result;
 	int64_t row, col;
@@ -143,7 +155,8 @@ struct hg__why {
 	hg_cause cause;
 	hg_zero zero;
 };
-HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault, struct hg__why *why);
+HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault,
+                                    struct hg__why *why);
 /* The sum behind an element of a result, with the gradient that was there before; none of what
  * is between. */
 HG_NODISCARD hg_status hg__sum_of_result(const struct hg__exam *exam,
@@ -168,7 +181,8 @@ HG_NODISCARD hg_status hg__tell_operands(struct hg__exam *exam, const struct hg_
 HG_NODISCARD hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f,
                                           const struct hg__parts *parts);
 /* silent.c: what is finite and wrong all the same. */
-HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result, const struct hg__look *look, int faint, int *fades);
+HG_NODISCARD hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *result,
+                                        const struct hg__look *look, int faint, int *fades);
 /* scaled.c: and where a result is stored x 2^-k. */
 HG_NODISCARD hg_status hg__judge_scaled(struct hg__exam *exam, const struct hg__result *result,
                                         const struct hg__look *look, int *fades);
@@ -177,7 +191,8 @@ int hg__is_learnt(const struct hg__exam *exam, double size);
 /* Was most of it stored as zero? */
 int hg__fades(const struct hg__look *look);
 /* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
-HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *result, int64_t row, int64_t col,
+HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found,
+                                    const struct hg__result *result, int64_t row, int64_t col,
                                     const struct hg__sum *sum, const struct hg__half_sum *half);
 /* vanished.c: element (row, col) of a result divides by an operand that is 0, or takes its root or
  * logarithm: is it 0 because it was rounded when it was stored? */
@@ -202,14 +217,18 @@ HG_NODISCARD hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found
 /* remedy.c */
 HG_NODISCARD hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found);
 
-/* found.c: a new finding in the list of the loud or the silent ones, with what is usual; NULL if there are enough of them. */
+/* found.c: a new finding in the list of the loud or the silent ones, with what is usual; NULL if
+ * there are enough of them. */
 struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause cause);
 /* found.c: its element. */
-HG_NODISCARD hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows, int64_t row, int64_t col);
+HG_NODISCARD hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found,
+                                    const struct hg__rows *rows, int64_t row, int64_t col);
 /* found.c: a line of the report's table of tensors. */
-HG_NODISCARD hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place);
+HG_NODISCARD hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
+                                       const struct hg__look *look, int *place);
 
-/* blame.c: the op and the layer of a node; of one that does the work of several, the one that did it. */
+/* blame.c: the op and the layer of a node; of one that does the work of several, the one that did
+ * it. */
 struct hg__part {
 	const struct hg__op *op;
 	const char *layer;
@@ -221,7 +240,8 @@ struct hg__blame {
 	double sum;  /* of the aggregation at that element, after its factors */
 	double wide; /* all of the element */
 };
-HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *blame, struct hg__part *part);
+HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *blame,
+                                 struct hg__part *part);
 
 /* Is it a cast that nobody wrote, made while the tape was recorded so that types fit? */
 static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
@@ -231,7 +251,8 @@ static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
 		return 0;
 	return tape->value[node->in[0]].as[tape->value[node->out].dtype] == node->out;
 }
-static inline const struct hg__line *hg__line_of(const struct hg__exam *exam, const struct hg__launch *launch)
+static inline const struct hg__line *hg__line_of(const struct hg__exam *exam,
+                                                 const struct hg__launch *launch)
 {
 	return &exam->tape->line[launch->line];
 }

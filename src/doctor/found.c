@@ -39,20 +39,26 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	return found;
 }
 
-hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows, int64_t row, int64_t col)
+hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows,
+                       int64_t row, int64_t col)
 {
 	hg_finding *f = &found->finding;
 	f->row_is = rows->kind;
 	f->row = row;
 	f->col = col;
-	return rows->kind == HG_ROW_EDGE && rows->graph ? hg__edge_ends(exam->ctx, rows->graph, row, &f->edge_row, &f->edge_col) : HG_OK;
+	return rows->kind == HG_ROW_EDGE && rows->graph
+	           ? hg__edge_ends(exam->ctx, rows->graph, row, &f->edge_row, &f->edge_col)
+	           : HG_OK;
 }
 
-hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor, const struct hg__look *look, int *place)
+hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
+                          const struct hg__look *look, int *place)
 {
 	if (!*place) {
 		if (exam->tensors == exam->tensor_room)
-			return hg__fail(exam->ctx, HG_ERR_INTERNAL, "doctor: more tensors than a tape of %lld nodes has", (long long)exam->tape->lines);
+			return hg__fail(exam->ctx, HG_ERR_INTERNAL,
+			                "doctor: more tensors than a tape of %lld nodes has",
+			                (long long)exam->tape->lines);
 		*place = ++exam->tensors;
 	}
 	hg_doctor_tensor *t = &exam->tensor[*place - 1];

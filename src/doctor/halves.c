@@ -6,12 +6,15 @@
 /* A sum in f16 once more, rounding by rounding (kernels.h, spmm):
  *
  *     naive        acc <- h(acc + h(f x)) over the row;  result h(acc after)
- *     discretized  acc <- h(acc + h(f x)) over a batch;  part <- h(part + h(acc after)) at its end;  total <- h(total + part) at the end of a part;  result total
+ *     discretized  acc <- h(acc + h(f x)) over a batch;  part <- h(part + h(acc after)) at its end;
+ *                  total <- h(total + part) at the end of a part;  result total
  *
- * A sum of two halves is exact in f32, so that h of it is one rounding. What leaves a running sum as it was counts as ignored: an addend, or the sum of a batch or of a part, by
- * its size in the result. A batch of 64 ignores at most 64 * 2^-11 = 3 % of the mass of its addends.
+ * A sum of two halves is exact in f32, so that h of it is one rounding. What leaves a running sum
+ * as it was counts as ignored: an addend, or the sum of a batch or of a part, by its size in the
+ * result. A batch of 64 ignores at most 64 * 2^-11 = 3 % of the mass of its addends.
  *
- * Told is the running sum with which an addend overflowed, else the largest, in the measure of the result, that one did not change: what it needed to count is known of that. */
+ * Told is the running sum with which an addend overflowed, else the largest, in the measure of the
+ * result, that one did not change: what it needed to count is known of that. */
 
 /* after: the factor that leads from this sum to the result. */
 struct running {
@@ -24,7 +27,7 @@ struct trace {
 	int64_t taken;
 	double ignored, missing; /* what changed nothing: its sizes, and its sum */
 	double squares;          /* of what rounding did to the rest */
-	struct curve *curve; /* NULL: nobody draws it */
+	struct curve *curve;     /* NULL: nobody draws it */
 };
 
 /* Points of the sum on its way. */

@@ -69,8 +69,10 @@ static void say_input(struct line *l)
 		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);
 	else
 		say(l, "%s bad before the step: %s of %s is %s",
-		    *f->op ? "Optimiser's state" : f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", l->where,
-		    f->tensor,
+		    *f->op                       ? "Optimiser's state"
+		    : f->row_is == HG_ROW_WEIGHT ? "Weight"
+		                                 : "Input",
+		    l->where, f->tensor,
 		    isnan(f->got)   ? "NaN"
 		    : isinf(f->got) ? "infinite"
 		                    : "below 0, which no mean of squares is");
@@ -133,8 +135,8 @@ static void say_zero(struct line *l)
 	};
 	const double *x = hg__negative_operand(l->f);
 	if (x)
-		say(l, "%s of a negative number, %.6g",
-		    l->f->zero == HG_ZERO_ROOT ? "Root" : "Logarithm", *x);
+		say(l, "%s of a negative number, %.6g", l->f->zero == HG_ZERO_ROOT ? "Root" : "Logarithm",
+		    *x);
 	else
 		say(l, "%s", what[l->f->zero]);
 	say(l, ": %s at %s", l->f->tensor, l->where);

@@ -5,10 +5,12 @@
 #include "doctor/exam.h"
 #include "precision/half.h"
 
-/* Before the step begins: features, targets, labels, weights of graphs, and all of the parameters. What is bad here is no op's fault. */
+/* Before the step begins: features, targets, labels, weights of graphs, and all of the parameters.
+ * What is bad here is no op's fault. */
 
-static hg_status input_found(struct hg__exam *exam, const char *name, const struct hg__rows *rows, const struct hg__look *look, const struct hg__mat *mat,
-                             int32_t value, struct hg__found **out)
+static hg_status input_found(struct hg__exam *exam, const char *name, const struct hg__rows *rows,
+                             const struct hg__look *look, const struct hg__mat *mat, int32_t value,
+                             struct hg__found **out)
 {
 	struct hg__found *found = hg__found_new(exam, 0, HG_CAUSE_INPUT);
 	*out = found;
@@ -27,7 +29,8 @@ static hg_status input_found(struct hg__exam *exam, const char *name, const stru
 /* ---- sparse features: a graph between nodes and features, or the values of its edges ---- */
 
 /* The run says which graph holds its features. On a tape of one's own it is one between nodes and
- * features, of which weights are read; a graph from nodes to nodes may read trained nodes as well. */
+ * features, of which weights are read; a graph from nodes to nodes may read trained nodes as
+ * well. */
 static int is_features(const struct hg__exam *exam, const hg_graph *graph)
 {
 	const hg_tape *tape = exam->tape;
@@ -36,7 +39,8 @@ static int is_features(const struct hg__exam *exam, const hg_graph *graph)
 	if (hg_graph_rows(graph) == hg_graph_cols(graph))
 		return 0;
 	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].node.graph == graph && tape->value[tape->line[k].node.in[0]].kind == HG__PARAM)
+		if (tape->line[k].node.graph == graph &&
+		    tape->value[tape->line[k].node.in[0]].kind == HG__PARAM)
 			return 1;
 	return 0;
 }
@@ -173,12 +177,14 @@ static hg_status upload_found(struct hg__exam *exam, int32_t v, const struct hg_
 	found->finding.wide = look->faded.wide;
 	found->finding.limit = hg_dtype_get(mat->dtype)->min_subnormal;
 	found->finding.columns = columns;
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", exam->tape->value[v].name));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s",
+	                      exam->tape->value[v].name));
 	HG__TRY(hg__found_at(exam, found, &exam->rows[v], look->faded.row, look->faded.col));
 	return as_feature(exam, found, exam->rows[v].graph);
 }
 
-/* Values of sparse features, which dropout reads as a tensor of their own: f16 of the graph's f32. */
+/* Values of sparse features, which dropout reads as a tensor of their own: f16 of the graph's
+ * f32. */
 static int holds_feature_values(const struct hg__exam *exam, int32_t v)
 {
 	const struct hg__rows *rows = &exam->rows[v];
@@ -229,14 +235,21 @@ static hg_status check_leaf(struct hg__exam *exam, int32_t v)
 	const int param = value->kind == HG__PARAM;
 	struct hg__look look;
 	struct hg__found *found = NULL;
-	hg_doctor_tensor tensor = {
-	    .op = "", .layer = "", .node = -1, .dtype = mat->dtype, .rows = mat->rows, .cols = mat->cols, .bound = value->bound, .verdict = HG_EXACT};
+	hg_doctor_tensor tensor = {.op = "",
+	                           .layer = "",
+	                           .node = -1,
+	                           .dtype = mat->dtype,
+	                           .rows = mat->rows,
+	                           .cols = mat->cols,
+	                           .bound = value->bound,
+	                           .verdict = HG_EXACT};
 	HG__TRY(look_at_leaf(exam, v, &look));
 	for (int i = 0; i < 8; i++)
 		tensor.in[i] = -1;
 	exam->value[v].bad = look.nonfinite;
 	exam->value[v].count = mat->rows * mat->cols;
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &tensor.name, "%s", param ? value->param->name : value->name));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &tensor.name, "%s",
+	                      param ? value->param->name : value->name));
 	HG__TRY(hg__note_tensor(exam, &tensor, &look, &exam->value[v].tensor));
 	if (param || !look.nonfinite)
 		return HG_OK; /* parameters are asked one by one */
@@ -263,7 +276,8 @@ static int32_t value_of(const hg_tape *tape, const hg_param *param)
 }
 
 /* A working copy that is bad where its master is good: a half cannot hold it. */
-static hg_status narrowed_found(struct hg__exam *exam, const hg_param *param, const struct hg__look *look, struct hg__found *found)
+static hg_status narrowed_found(struct hg__exam *exam, const hg_param *param,
+                                const struct hg__look *look, struct hg__found *found)
 {
 	double master = 0.0;
 	HG__TRY(hg__fetch_element(exam->ctx, &param->master->mat, look->row, look->col, &master));
@@ -282,7 +296,8 @@ static hg_status check_param(struct hg__exam *exam, const hg_param *param)
 		HG__TRY(hg__look_at(exam->ctx, &of[i]->mat, NULL, &look));
 		if (!look.nonfinite)
 			continue;
-		HG__TRY(input_found(exam, param->name, &rows, &look, &of[i]->mat, value_of(exam->tape, param), &found));
+		HG__TRY(input_found(exam, param->name, &rows, &look, &of[i]->mat,
+		                    value_of(exam->tape, param), &found));
 		return found && i == 1 ? narrowed_found(exam, param, &look, found) : HG_OK;
 	}
 	return HG_OK;
@@ -291,11 +306,13 @@ static hg_status check_param(struct hg__exam *exam, const hg_param *param)
 /* ---- labels ---- */
 
 /* The first label of a row that counts that is no column of the logits. */
-static int64_t first_wrong(const struct hg__fetched *label, const struct hg__fetched *mask, int64_t classes, int64_t *wrong)
+static int64_t first_wrong(const struct hg__fetched *label, const struct hg__fetched *mask,
+                           int64_t classes, int64_t *wrong)
 {
 	int64_t first = -1;
 	for (int64_t i = label->mat.rows - 1; i >= 0; i--) {
-		if (hg__fetched_at(label, i, 0) < (double)classes || (mask->mat.data && hg__fetched_at(mask, i, 0) == 0.0))
+		if (hg__fetched_at(label, i, 0) < (double)classes ||
+		    (mask->mat.data && hg__fetched_at(mask, i, 0) == 0.0))
 			continue;
 		first = i;
 		++*wrong;
@@ -303,7 +320,8 @@ static int64_t first_wrong(const struct hg__fetched *label, const struct hg__fet
 	return first;
 }
 
-static hg_status label_found(struct hg__exam *exam, int32_t v, int64_t row, double label, int64_t classes, int64_t wrong)
+static hg_status label_found(struct hg__exam *exam, int32_t v, int64_t row, double label,
+                             int64_t classes, int64_t wrong)
 {
 	struct hg__found *found = hg__found_new(exam, 0, HG_CAUSE_INPUT);
 	const struct hg__value *value = &exam->tape->value[v];
@@ -316,7 +334,8 @@ static hg_status label_found(struct hg__exam *exam, int32_t v, int64_t row, doub
 	found->finding.count = value->rows;
 	found->finding.got = label;
 	found->finding.limit = (double)classes;
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s", *value->name ? value->name : "labels"));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &found->finding.tensor, "%s",
+	                      *value->name ? value->name : "labels"));
 	return hg__found_at(exam, found, &exam->rows[v], row, 0);
 }
 
@@ -324,7 +343,10 @@ static hg_status check_labels(struct hg__exam *exam, const struct hg__node *node
 {
 	const hg_tape *tape = exam->tape;
 	const struct hg__mat *label = &tape->value[node->in[1]].tensor->mat;
-	const struct hg__mat *mask = node->n_in > 2 && node->in[2] >= 0 && tape->value[node->in[2]].node < 0 ? &tape->value[node->in[2]].tensor->mat : NULL;
+	const struct hg__mat *mask =
+	    node->n_in > 2 && node->in[2] >= 0 && tape->value[node->in[2]].node < 0
+	        ? &tape->value[node->in[2]].tensor->mat
+	        : NULL;
 	const int64_t classes = tape->value[node->in[0]].cols;
 	struct hg__fetched labels = {0}, masks = {0};
 	int64_t wrong = 0;
@@ -333,7 +355,8 @@ static hg_status check_labels(struct hg__exam *exam, const struct hg__node *node
 		status = hg__fetch_rows(exam->ctx, mask, 0, mask->rows, &masks);
 	const int64_t row = status >= 0 ? first_wrong(&labels, &masks, classes, &wrong) : -1;
 	if (row >= 0)
-		status = label_found(exam, node->in[1], row, hg__fetched_at(&labels, row, 0), classes, wrong);
+		status =
+		    label_found(exam, node->in[1], row, hg__fetched_at(&labels, row, 0), classes, wrong);
 	hg__fetched_free(exam->ctx, &masks);
 	hg__fetched_free(exam->ctx, &labels);
 	return status;
@@ -356,7 +379,8 @@ hg_status hg__exam_inputs(struct hg__exam *exam)
 	HG__TRY(check_leaves(exam));
 	for (int64_t k = 0; k < tape->lines; k++) {
 		const struct hg__node *node = &tape->line[k].node;
-		if (tape->line[k].alive && node->op->traits & HG__LOSS && tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0)
+		if (tape->line[k].alive && node->op->traits & HG__LOSS &&
+		    tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0)
 			HG__TRY(check_labels(exam, node));
 	}
 	for (int64_t i = 0; i < exam->params->count; i++)

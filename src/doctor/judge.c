@@ -24,10 +24,12 @@ int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *laun
 	for (int i = 0; i < node->n_in && backward; i++) /* what it is added to */
 		if (launch->call.adds >> i & 1u && exam->grad[exam->tape->value[node->in[i]].root].bad)
 			return 0;
-	return !backward || !(exam->grad[node->out].bad || (launch->call.out.data && exam->value[node->out].bad));
+	return !backward ||
+	       !(exam->grad[node->out].bad || (launch->call.out.data && exam->value[node->out].bad));
 }
 
-static int operands_faint(const struct hg__exam *exam, const struct hg__launch *launch, int backward)
+static int operands_faint(const struct hg__exam *exam, const struct hg__launch *launch,
+                          int backward)
 {
 	const struct hg__node *node = launch->call.node;
 	for (int i = 0; i < node->n_in; i++)
@@ -42,8 +44,12 @@ static hg_status name_of(struct hg__exam *exam, const struct hg__result *r, cons
 {
 	char text[160];
 	const struct hg__value *value = &exam->tape->value[r->value];
-	const char *prefix = r->operand == HG__OUTPUT ? "" : r->operand == HG__BETWEEN ? "gradient inside " : "gradient of ";
-	const char *own = value->kind == HG__PARAM ? value->param->name : hg__value_name(exam->tape, value, text, sizeof text);
+	const char *prefix = r->operand == HG__OUTPUT    ? ""
+	                     : r->operand == HG__BETWEEN ? "gradient inside "
+	                                                 : "gradient of ";
+	const char *own = value->kind == HG__PARAM
+	                      ? value->param->name
+	                      : hg__value_name(exam->tape, value, text, sizeof text);
 	return hg__page_text(exam->ctx, exam->pages, name, "%s%s", prefix, own);
 }
 
@@ -53,7 +59,11 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 	const struct hg__line *line = hg__line_of(exam, r->launch);
 	const struct hg__value *value = &exam->tape->value[r->value];
 	const double scale = (double)exam->step.scale.scale;
-	*t = (hg_doctor_tensor){.node = value->node, .backward = r->backward, .dtype = r->got.dtype, .rows = r->got.rows, .cols = r->got.cols};
+	*t = (hg_doctor_tensor){.node = value->node,
+	                        .backward = r->backward,
+	                        .dtype = r->got.dtype,
+	                        .rows = r->got.rows,
+	                        .cols = r->got.cols};
 	t->bound = r->backward ? hg__bound_of_gradient(value, scale) : value->bound;
 	t->shift = r->operand == HG__OUTPUT ? value->shift : 0;
 	t->verdict = r->backward ? hg__gradient_verdict(exam->tape, value) : node->verdict;
@@ -62,7 +72,8 @@ static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_
 		t->in[i] = in >= 0 ? exam->tape->value[in].node : -1;
 	}
 	HG__TRY(name_of(exam, r, &t->name));
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &t->op, "%s", line->title ? line->title : node->op->name));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &t->op, "%s",
+	                      line->title ? line->title : node->op->name));
 	return hg__page_text(exam->ctx, exam->pages, &t->layer, "%s", node->scope);
 }
 
@@ -103,7 +114,8 @@ static hg_status keep_running(struct hg__exam *exam, hg_finding *f, const struct
 	return HG_OK;
 }
 
-static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r, const struct hg__sum *sum, struct hg__found *found)
+static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r,
+                             const struct hg__sum *sum, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
 	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand,
@@ -145,7 +157,8 @@ static void count_terms(struct hg__found *found, const struct hg__sum *sum)
 		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
 }
 
-hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r, int64_t row, int64_t col, const struct hg__sum *sum,
+hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r,
+                       int64_t row, int64_t col, const struct hg__sum *sum,
                        const struct hg__half_sum *half)
 {
 	hg_finding *f = &found->finding;
@@ -205,7 +218,8 @@ static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct
 	return HG_OK;
 }
 
-static struct hg__stop *next_stop(struct hg__exam *exam, const struct hg__launch *launch, int backward)
+static struct hg__stop *next_stop(struct hg__exam *exam, const struct hg__launch *launch,
+                                  int backward)
 {
 	struct hg__stop *stop = &exam->stop[exam->stops];
 	*stop = (struct hg__stop){launch, backward, 0, 0};
@@ -221,7 +235,8 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 {
 	struct hg__stop *stop = next_stop(exam, launch, 0);
 	struct hg__wide wide = {0};
-	struct hg__result result = {launch, exam->stops, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
+	struct hg__result result = {
+	    launch, exam->stops, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
 	hg_status status = HG_OK;
 	const int good = hg__operands_good(exam, launch, 0);
 	status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
@@ -241,7 +256,8 @@ static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *l
 	struct hg__sight sight = {0};
 	for (int i = 0; i < HG__MAX_AUX; i++) {
 		const struct hg__mat *aux = &launch->call.aux[i];
-		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) || aux->dtype != HG_F16 || sight.bad)
+		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) ||
+		    aux->dtype != HG_F16 || sight.bad)
 			continue;
 		const struct hg__result r = {
 		    launch, exam->stops, 1, HG__BETWEEN, launch->call.node->out, *aux, wide->call.aux[i]};
@@ -274,11 +290,13 @@ hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *lau
 }
 
 /* The launch is the one that has just been judged. */
-hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand, const struct hg__mat *old)
+hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand,
+                          const struct hg__mat *old)
 {
 	const int32_t root = exam->tape->value[launch->call.node->in[operand]].root;
 	struct hg__sight *sight = &exam->grad[root];
-	const struct hg__result r = {launch, exam->stops - 1, 1, operand, root, launch->add[operand], {0}};
+	const struct hg__result r = {launch, exam->stops - 1,      1,  operand,
+	                             root,   launch->add[operand], {0}};
 	struct hg__parts parts = {.from = {sight->from[0], sight->from[1]}, .count = sight->parts};
 	struct hg__look look;
 	hg_doctor_tensor tensor;

@@ -18,7 +18,7 @@ struct hg__lines_ask {
 };
 struct hg__lines {
 	int64_t lines, lost;  /* that should hold anything; of those, that are lost */
-	int64_t gone;        /* elements of the lost ones */
+	int64_t gone;         /* elements of the lost ones */
 	struct hg__off faded; /* the largest of them */
 };
 HG_NODISCARD hg_status hg__lines_lost(hg_context *ctx, const struct hg__lines_ask *ask,

@@ -9,7 +9,8 @@
 /* Bits of |x| of floats: their order is that of the numbers. */
 enum { MAGNITUDE = 0x7FFFFFFF, SMALLEST_NORMAL = 0x38800000, INFINITE = 0x7F800000 };
 
-static void insert(struct hg__off *list, int64_t row, int64_t col, double got, double wide, double by)
+static void insert(struct hg__off *list, int64_t row, int64_t col, double got, double wide,
+                   double by)
 {
 	int i = HG__OFFS - 1;
 	for (; i > 0 && list[i - 1].by < by; i--)
@@ -118,7 +119,8 @@ static void sample(struct hg__look *look, struct samples *s, int64_t row, int64_
 static void compare(struct hg__look *look, int64_t row, int64_t n, const float *x, const float *w)
 {
 	for (int64_t c = 0; c < n; c++) {
-		const double got = (double)x[c], wide = (double)w[c], size = fabs(wide), by = fabs(got - wide);
+		const double got = (double)x[c], wide = (double)w[c], size = fabs(wide),
+		             by = fabs(got - wide);
 		if (!(by < (double)INFINITY)) /* one of them is not finite */
 			continue;
 		look->mass += size;
@@ -142,13 +144,15 @@ struct beside {
 	int good; /* all that is not finite is this tensor's own doing */
 };
 
-/* Rows first .. of what was fetched; as floats, a row at a time. wide: NULL, or the first of the rows beside them, `ld` apart. */
+/* Rows first .. of what was fetched; as floats, a row at a time. wide: NULL, or the first of the
+ * rows beside them, `ld` apart. */
 static void pass(struct hg__look *look, struct samples *s, const struct hg__fetched *got,
                  const float *wide, int64_t ld, int good, int64_t first, float *row)
 {
 	const struct hg__mat *m = &got->mat;
 	for (int64_t r = 0; r < m->rows; r++) {
-		hg__convert(HG_F32, row, m->dtype, (const char *)m->data + (size_t)(r * m->ld) * hg_dtype_size(m->dtype), m->cols);
+		hg__convert(HG_F32, row, m->dtype,
+		            (const char *)m->data + (size_t)(r * m->ld) * hg_dtype_size(m->dtype), m->cols);
 		const int64_t before = look->nonfinite;
 		count(look, first + r, m->cols, row);
 		if (look->nonfinite > before)
@@ -175,9 +179,11 @@ static hg_status look_at_rows(hg_context *ctx, const struct hg__mat *got,
 	return status;
 }
 
-static hg_status look_over(hg_context *ctx, const struct hg__mat *got, const struct beside *beside, struct hg__look *look)
+static hg_status look_over(hg_context *ctx, const struct hg__mat *got, const struct beside *beside,
+                           struct hg__look *look)
 {
-	const int64_t fit = got->ld > 0 ? HG__STAGING_BYTES / (got->ld * (int64_t)sizeof(float)) : 1, rows = fit > 1 ? fit : 1;
+	const int64_t fit = got->ld > 0 ? HG__STAGING_BYTES / (got->ld * (int64_t)sizeof(float)) : 1,
+	              rows = fit > 1 ? fit : 1;
 	struct hg__buffer row = {0};
 	hg_status status = HG_OK;
 	struct samples samples = {.stride = 1};
@@ -205,7 +211,8 @@ hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct h
 	return hg__look_for(ctx, got, wide, 1, look);
 }
 
-hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host, struct hg__look *look)
+hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host,
+                          struct hg__look *look)
 {
 	const struct beside beside = {NULL, host, 1};
 	return look_over(ctx, got, &beside, look);

@@ -19,7 +19,8 @@ struct hg__bad {
 };
 #define HG__BADS 32 /* rows of which one is kept, and as many columns */
 
-/* One float tensor as the host sees it, once through, beside the wide result where there is one. Some megabytes of host memory, however large it is. */
+/* One float tensor as the host sees it, once through, beside the wide result where there is one.
+ * Some megabytes of host memory, however large it is. */
 struct hg__look {
 	int64_t zeros, subnormals, nonfinite, bin[32];
 	double amax;      /* of the finite ones */
@@ -33,18 +34,22 @@ struct hg__look {
 	struct hg__bad bad[2 * HG__BADS];
 	int bads;
 	/* beside the wide result: */
-	double mass, lost;                           /* sum of |wide|; and of that what is stored as zero */
-	int64_t gone;                                /* elements that are stored as zero and are none */
-	struct hg__off faded;                        /* the largest of them */
-	struct hg__off far[HG__OFFS], rel[HG__OFFS]; /* the farthest off, first; relatively to the wide one */
+	/* sum of |wide|; and of that what is stored as zero */
+	double mass, lost;
+	int64_t gone;         /* elements that are stored as zero and are none */
+	struct hg__off faded; /* the largest of them */
+	/* the farthest off, first; relatively to the wide one */
+	struct hg__off far[HG__OFFS], rel[HG__OFFS];
 };
 /* got: f16 or f32. wide: f32; NULL: none. */
-HG_NODISCARD hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got, const struct hg__mat *wide, struct hg__look *look);
+HG_NODISCARD hg_status hg__look_at(hg_context *ctx, const struct hg__mat *got,
+                                   const struct hg__mat *wide, struct hg__look *look);
 /* The same. good 0: what is not finite in the wide result, either, is not its own doing. */
 HG_NODISCARD hg_status hg__look_for(hg_context *ctx, const struct hg__mat *got,
                                     const struct hg__mat *wide, int good, struct hg__look *look);
 /* The same beside a compact array of the host. */
-HG_NODISCARD hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got, const float *host, struct hg__look *look);
+HG_NODISCARD hg_status hg__look_beside(hg_context *ctx, const struct hg__mat *got,
+                                       const float *host, struct hg__look *look);
 
 HG_EXTERN_C_END
 #endif

@@ -234,9 +234,8 @@ static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
 	return hg__tell_gradients(exam, &found->finding, parts);
 }
 
-hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *r,
-                          struct hg__look *look, const struct hg__mat *old,
-                          struct hg__parts *parts)
+hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *r, struct hg__look *look,
+                          const struct hg__mat *old, struct hg__parts *parts)
 {
 	const struct hg__mat *part = &r->launch->call.din[r->operand];
 	for (int i = 0; i < look->bads; i++) {

@@ -19,7 +19,8 @@ static size_t aligned(size_t bytes)
 	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-hg_status hg__page_take(hg_context *ctx, struct hg__page **pages, size_t count, size_t size, void **memory)
+hg_status hg__page_take(hg_context *ctx, struct hg__page **pages, size_t count, size_t size,
+                        void **memory)
 {
 	const size_t head = aligned(sizeof(struct hg__page)), bytes = aligned(count * size);
 	struct hg__page *page = *pages;
@@ -37,7 +38,8 @@ hg_status hg__page_take(hg_context *ctx, struct hg__page **pages, size_t count, 
 	return HG_OK;
 }
 
-hg_status hg__page_text(hg_context *ctx, struct hg__page **pages, const char **text, const char *format, ...)
+hg_status hg__page_text(hg_context *ctx, struct hg__page **pages, const char **text,
+                        const char *format, ...)
 {
 	char line[2048];
 	va_list args;
@@ -45,7 +47,9 @@ hg_status hg__page_text(hg_context *ctx, struct hg__page **pages, const char **t
 	const int length = hg__vprint(line, sizeof line, format, args);
 	va_end(args);
 	void *memory = NULL;
-	const size_t bytes = length < 0 ? 1 : (size_t)length < sizeof line ? (size_t)length + 1 : sizeof line;
+	const size_t bytes = length < 0                     ? 1
+	                     : (size_t)length < sizeof line ? (size_t)length + 1
+	                                                    : sizeof line;
 	line[bytes - 1] = 0;
 	HG__TRY(hg__page_take(ctx, pages, bytes, 1, &memory));
 	*text = memcpy(memory, line, bytes);

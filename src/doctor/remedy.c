@@ -6,7 +6,8 @@
 #include "core/typed.h"
 #include "doctor/remedy.h"
 
-/* What to change: a table of options by cause, the best first; each says when it fits and with what value. */
+/* What to change: a table of options by cause, the best first; each says when it fits and with what
+ * value. */
 
 /* 0: it does not fit */
 typedef int (*fit_fn)(const struct hg__patient *p, char option[HG__OPTION]);
@@ -118,8 +119,7 @@ static int lambda(const struct hg__patient *p, char option[HG__OPTION])
 	const double most = p->f->limit / 8.0, size = fabs(p->f->wide);
 	return is_model(p, "gin") && is_aggregation(p) && isfinite(size) && size > most &&
 	       hg__write_number(option, "--lambda",
-	                        (double)p->exam->config->model.lambda *
-	                            exp2(-ceil(log2(size / most))));
+	                        (double)p->exam->config->model.lambda * exp2(-ceil(log2(size / most))));
 }
 
 /* ---- features, weights, updates ---- */
@@ -127,10 +127,12 @@ static int lambda(const struct hg__patient *p, char option[HG__OPTION])
 /* Ops whose result is as large as their first operand makes it. */
 static int is_linear(const struct hg__op *op)
 {
-	return op == &hg__op_linear || op == &hg__op_spmm || op == &hg__op_dropout || op == &hg__op_cast;
+	return op == &hg__op_linear || op == &hg__op_spmm || op == &hg__op_dropout ||
+	       op == &hg__op_cast;
 }
 
-/* The sizes of a row of the features, together, that the op at fault reads as they are or by way of linear ops; 0: it reads none. */
+/* The sizes of a row of the features, together, that the op at fault reads as they are or by way of
+ * linear ops; 0: it reads none. */
 static double features_sum(const struct hg__patient *p)
 {
 	const hg_tape *tape = p->exam->tape;
@@ -177,8 +179,10 @@ static int lower_scale(const struct hg__patient *p, char option[HG__OPTION])
 /* The smallest power of two at which the element is a normal half. */
 static int higher_scale(const struct hg__patient *p, char option[HG__OPTION])
 {
-	const double scale = exp2(ceil(log2(p->f->scale * hg_dtype_get(HG_F16)->min_normal / fabs(p->f->wide))));
-	return is_scaled(p) && scale <= (double)p->exam->params->policy.loss_scale.max_scale && scale > p->f->scale && hg__write_number(option, "--loss-scale", scale);
+	const double scale =
+	    exp2(ceil(log2(p->f->scale * hg_dtype_get(HG_F16)->min_normal / fabs(p->f->wide))));
+	return is_scaled(p) && scale <= (double)p->exam->params->policy.loss_scale.max_scale &&
+	       scale > p->f->scale && hg__write_number(option, "--loss-scale", scale);
 }
 
 /* ---- nothing to type ---- */
@@ -273,11 +277,10 @@ static int outgrown(const struct hg__patient *p, char option[HG__OPTION])
 static int vanished(const struct hg__patient *p, char option[HG__OPTION])
 {
 	const double sum = p->f->node < 0 ? p->exam->value[p->found->value].row_sum : features_sum(p);
-	const int helps = p->f->node < 0 ? fabs(sum - 1.0) > ROUNDED
-	                                 : sum > 0.0 && sum < 1.0 - ROUNDED &&
-	                                       fabs(p->f->wide) / sum >= p->f->limit;
-	return helps && p->f->row_is != HG_ROW_WEIGHT &&
-	       hg__write_option(option, "--row-normalize on");
+	const int helps =
+	    p->f->node < 0 ? fabs(sum - 1.0) > ROUNDED
+	                   : sum > 0.0 && sum < 1.0 - ROUNDED && fabs(p->f->wide) / sum >= p->f->limit;
+	return helps && p->f->row_is != HG_ROW_WEIGHT && hg__write_option(option, "--row-normalize on");
 }
 
 /* What is stored x 2^-k has to be, because it has some that are too large. */
@@ -376,9 +379,11 @@ static const struct {
     {HG_CAUSE_OPTIMISER, hg__fit_restored_moment,
      "no gradient of this run moves a weight so far, its moments do: go back to a checkpoint "
      "before, or begin with moments of 0"},
-    {HG_CAUSE_OPTIMISER, hg__fit_lower_decay, "the weights decay by more than themselves in a step"},
+    {HG_CAUSE_OPTIMISER, hg__fit_lower_decay,
+     "the weights decay by more than themselves in a step"},
     {HG_CAUSE_OPTIMISER, hg__fit_grown_rate, "one step moves the weights by a part of their size"},
-    {HG_CAUSE_OPTIMISER, hg__fit_ungrown_rate, "one step moves the weights by a part of their size"},
+    {HG_CAUSE_OPTIMISER, hg__fit_ungrown_rate,
+     "one step moves the weights by a part of their size"},
     {HG_CAUSE_OPTIMISER, hg__fit_clip_update,
      "one large gradient moves the weights no further than others"},
     {HG_CAUSE_OPTIMISER, hg__fit_clip_moment, "the square of a clipped gradient is a number"},

@@ -3,7 +3,8 @@
 #include "autograd/attr.h"
 #include "doctor/remedy.h"
 
-/* Another op in the place of the one at fault: one that does in f32, and with the maximum taken off,
+/* Another op in the place of the one at fault: one that does in f32, and with the maximum taken
+ * off,
  * what a tape does in several; a wider cast; a mean for a sum. */
 
 /* The op that made operand i of a line; NULL: a leaf. */

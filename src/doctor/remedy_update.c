@@ -13,7 +13,8 @@ static double rate(const struct hg__patient *p)
 
 int hg__fit_lower_rate(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return rate(p) > 0.0 && hg__write_number(option, "--lr", hg__typed_value((float)rate(p)) / 10.0);
+	return rate(p) > 0.0 &&
+	       hg__write_number(option, "--lr", hg__typed_value((float)rate(p)) / 10.0);
 }
 
 /* What has been learnt so far may have made the weights what they are, if there are any above. */
@@ -121,8 +122,8 @@ int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
 	const double most = isfinite(p->f->wide) ? fabs(p->f->wide) : hg_dtype_get(HG_F32)->overflow;
 	const double size = smallest_size(p);
 	const double steps = (double)(p->f->step - p->exam->growth->step + 1);
-	if (*p->f->grown || p->found->moment || isnan(p->f->wide) || decays(p) ||
-	    is_restored(p) || !(rate(p) > 0.0))
+	if (*p->f->grown || p->found->moment || isnan(p->f->wide) || decays(p) || is_restored(p) ||
+	    !(rate(p) > 0.0))
 		return 0;
 	if (!(size > 0.0) || !(most > size))
 		return hg__fit_lower_rate(p, option);
@@ -132,8 +133,8 @@ int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
 /* An Adam's step is as long whatever the gradient's size is. */
 int hg__fit_clip_update(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->optim && p->exam->optim->config.kind == HG_SGD && rate(p) < 1.0 &&
-	       !decays(p) && !is_restored(p) && clip(p, option);
+	return p->exam->optim && p->exam->optim->config.kind == HG_SGD && rate(p) < 1.0 && !decays(p) &&
+	       !is_restored(p) && clip(p, option);
 }
 
 /* A gradient that is clipped has a square. */

@@ -2,13 +2,16 @@
 
 #include "doctor/exam.h"
 
-/* Forward and backward as run.c does them, node by node, each node judged as soon as it has run: what it had is still there, and what it made. */
+/* Forward and backward as run.c does them, node by node, each node judged as soon as it has run:
+ * what it had is still there, and what it made. */
 
-/* A node of a large graph takes seconds here: nobody waits for all of them who wants no answer any more. */
+/* A node of a large graph takes seconds here: nobody waits for all of them who wants no answer any
+ * more. */
 static hg_status tell(const struct hg__exam *exam, int64_t done)
 {
 	const hg_progress *watch = exam->progress;
-	if (!watch || !watch->step || !watch->step(watch->user, "replay", done, exam->tape->forwards + exam->tape->backwards))
+	if (!watch || !watch->step ||
+	    !watch->step(watch->user, "replay", done, exam->tape->forwards + exam->tape->backwards))
 		return HG_OK;
 	return hg__fail(exam->ctx, HG_ERR_STATE, "doctor_examine: stopped on request");
 }
@@ -27,7 +30,8 @@ static hg_status forward(struct hg__exam *exam)
 	return hg_tape_scalar(exam->tape, hg__tape_var(exam->tape, exam->tape->output), &exam->loss);
 }
 
-/* The gradients that this node's contributions are added to, as they were before: for each operand, or nothing. */
+/* The gradients that this node's contributions are added to, as they were before: for each operand,
+ * or nothing. */
 struct before {
 	void *memory[HG__MAX_IN];
 	size_t bytes[HG__MAX_IN];

@@ -1,6 +1,7 @@
 #include "doctor/exam.h"
 
-/* What the rows of each value are: said by the ops that read or make it, handed on by those that keep rows as they are. */
+/* What the rows of each value are: said by the ops that read or make it, handed on by those that
+ * keep rows as they are. */
 
 /* What an op of a graph makes, and what it reads there. */
 static const struct {
@@ -8,8 +9,10 @@ static const struct {
 	hg_row_kind out;
 	int operand; /* its rows are edges; -1: none */
 } graph_ops[] = {
-    {&hg__op_spmm, HG_ROW_NODE, 1},       {&hg__op_spmm_epilogue, HG_ROW_NODE, 1}, {&hg__op_spmm_max, HG_ROW_NODE, -1}, {&hg__op_sddmm_dot, HG_ROW_EDGE, -1},
-    {&hg__op_sddmm_add, HG_ROW_EDGE, -1}, {&hg__op_edge_softmax, HG_ROW_EDGE, 0},  {&hg__op_readout, HG_ROW_GRAPH, -1},
+    {&hg__op_spmm, HG_ROW_NODE, 1},       {&hg__op_spmm_epilogue, HG_ROW_NODE, 1},
+    {&hg__op_spmm_max, HG_ROW_NODE, -1},  {&hg__op_sddmm_dot, HG_ROW_EDGE, -1},
+    {&hg__op_sddmm_add, HG_ROW_EDGE, -1}, {&hg__op_edge_softmax, HG_ROW_EDGE, 0},
+    {&hg__op_readout, HG_ROW_GRAPH, -1},
 };
 #define GRAPH_OPS (sizeof graph_ops / sizeof *graph_ops)
 
@@ -45,7 +48,8 @@ static void pass(struct hg__exam *exam)
 				know(&exam->rows[node->in[graph_ops[i].operand]], HG_ROW_EDGE, node->graph);
 		}
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && tape->value[node->in[i]].rows == tape->value[node->out].rows && tape->value[node->in[i]].kind != HG__PARAM &&
+			if (node->in[i] >= 0 && tape->value[node->in[i]].rows == tape->value[node->out].rows &&
+			    tape->value[node->in[i]].kind != HG__PARAM &&
 			    !(node->op->traits & (HG__GRAPH | HG__LOSS)))
 				share(out, &exam->rows[node->in[i]]);
 	}

@@ -14,18 +14,21 @@ static struct piece of_tensor(const hg_tensor *tensor)
 	return piece;
 }
 
-/* Piece i of all: three of each parameter, the moments, the step. Returns 0 when there are no more. */
+/* Piece i of all: three of each parameter, the moments, the step. Returns 0 when there are no
+ * more. */
 static int piece_at(const struct hg__sandbox *box, int64_t i, struct piece *piece)
 {
 	const int64_t n = PIECES_OF_PARAM * box->params->count;
 	if (i < n) {
 		const hg_param *p = box->params->item[i / PIECES_OF_PARAM];
-		const hg_tensor *const of[PIECES_OF_PARAM] = {p->master, p->working == p->master ? NULL : p->working, p->grad};
+		const hg_tensor *const of[PIECES_OF_PARAM] = {
+		    p->master, p->working == p->master ? NULL : p->working, p->grad};
 		*piece = of_tensor(of[i % PIECES_OF_PARAM]);
 		return 1;
 	}
 	if (i == n)
-		*piece = box->optim ? (struct piece){box->optim->moments, box->optim->moments_bytes} : (struct piece){NULL, 0};
+		*piece = box->optim ? (struct piece){box->optim->moments, box->optim->moments_bytes}
+		                    : (struct piece){NULL, 0};
 	else
 		*piece = (struct piece){box->params->step, sizeof *box->params->step};
 	return i <= n + 1;
@@ -39,7 +42,8 @@ static hg_status copy_all(const struct hg__sandbox *box, int home)
 	for (int64_t i = 0; piece_at(box, i, &piece); i++) {
 		if (!piece.bytes || !piece.data)
 			continue;
-		HG__TRY(home ? ctx->backend->copy(ctx, piece.data, at, piece.bytes) : ctx->backend->copy(ctx, at, piece.data, piece.bytes));
+		HG__TRY(home ? ctx->backend->copy(ctx, piece.data, at, piece.bytes)
+		             : ctx->backend->copy(ctx, at, piece.data, piece.bytes));
 		at += hg__aligned(piece.bytes);
 	}
 	return HG_OK;
@@ -51,7 +55,8 @@ hg_status hg__sandbox_open(struct hg__sandbox *box, hg_params *params, hg_optim 
 	*box = (struct hg__sandbox){params, optim, NULL, 0};
 	for (int64_t i = 0; piece_at(box, i, &piece); i++)
 		box->bytes += piece.data ? hg__aligned(piece.bytes) : 0;
-	hg_status status = hg__device_alloc(params->ctx, box->bytes, "doctor: the state to return to", &box->memory);
+	hg_status status =
+	    hg__device_alloc(params->ctx, box->bytes, "doctor: the state to return to", &box->memory);
 	if (status >= 0)
 		status = copy_all(box, 0);
 	if (status < 0) {

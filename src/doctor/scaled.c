@@ -3,7 +3,8 @@
 #include "doctor/exam.h"
 
 /* A result that overflowed once is stored x 2^-k (hg_policy.replan), so that its largest elements
- * fit; the smallest pay for it. Of all its mass they are nothing, so that silent.c sees no loss; but
+ * fit; the smallest pay for it. Of all its mass they are nothing, so that silent.c sees no loss;
+ * but
  * they are the run's own doing, and f32 would have kept them.
  *
  *     UNDERFLOW  more than half of the elements that f16 would hold are 0 for the scale alone */

@@ -31,10 +31,14 @@ static void say(struct text *t, const char *format, ...)
 
 static void name_row(const hg_finding *f, char *name, size_t room)
 {
-	static const char *const row[] = {
-	    [HG_ROW_NODE] = "node", [HG_ROW_EDGE] = "edge", [HG_ROW_GRAPH] = "graph", [HG_ROW_WEIGHT] = "row", [HG_ROW_SCALAR] = "row"};
+	static const char *const row[] = {[HG_ROW_NODE] = "node",
+	                                  [HG_ROW_EDGE] = "edge",
+	                                  [HG_ROW_GRAPH] = "graph",
+	                                  [HG_ROW_WEIGHT] = "row",
+	                                  [HG_ROW_SCALAR] = "row"};
 	if (f->row_is == HG_ROW_EDGE && f->edge_row >= 0)
-		(void)snprintf(name, room, "edge %" PRId64 " (%" PRId64 " <- %" PRId64 ")", f->row, f->edge_row, f->edge_col);
+		(void)snprintf(name, room, "edge %" PRId64 " (%" PRId64 " <- %" PRId64 ")", f->row,
+		               f->edge_row, f->edge_col);
 	else
 		(void)snprintf(name, room, "%s %" PRId64, row[f->row_is], f->row);
 }
@@ -157,7 +161,8 @@ static void say_store(struct text *t, const hg_finding *f)
 
 static void say_loss_scale(struct text *t, const hg_finding *f)
 {
-	say(t, ": %.7g at loss scale %.7g, which is %.7g without it", f->wide, f->scale, f->wide / f->scale);
+	say(t, ": %.7g at loss scale %.7g, which is %.7g without it", f->wide, f->scale,
+	    f->wide / f->scale);
 	say_sum(t, f);
 }
 
@@ -238,5 +243,6 @@ hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found *found)
 	hg_finding *f = &found->finding;
 	char line[LENGTH];
 	(void)hg_finding_sentence(f, NULL, NULL, line, sizeof line);
-	return hg__page_text(exam->ctx, exam->pages, &f->sentence, "%s. %s.", line, hg_cause_text(f->cause));
+	return hg__page_text(exam->ctx, exam->pages, &f->sentence, "%s. %s.", line,
+	                     hg_cause_text(f->cause));
 }

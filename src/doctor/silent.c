@@ -19,13 +19,15 @@
 #define MANY_IGNORED 16
 #define BEYOND_NOISE 4.0
 
-/* Where numbers of the size of the operand cancel each other, what is left may be nothing but their rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a
- * softmax of a few terms. That it vanishes is no loss. */
+/* Where numbers of the size of the operand cancel each other, what is left may be nothing but their
+ * rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a softmax of a few terms. That
+ * it vanishes is no loss. */
 static const struct {
 	const struct hg__op *op;
 	double noise;
 } cancelling[] = {
-    {&hg__op_batch_norm, 0x1p-14}, {&hg__op_layer_norm, 0x1p-14}, {&hg__op_edge_softmax, 0x1p-20}, {&hg__op_softmax, 0x1p-20}, {&hg__op_log_softmax, 0x1p-20},
+    {&hg__op_batch_norm, 0x1p-14}, {&hg__op_layer_norm, 0x1p-14},  {&hg__op_edge_softmax, 0x1p-20},
+    {&hg__op_softmax, 0x1p-20},    {&hg__op_log_softmax, 0x1p-20},
 };
 #define CANCELLING (sizeof cancelling / sizeof *cancelling)
 
@@ -52,7 +54,8 @@ static int is_noise(const struct hg__exam *exam, const struct hg__result *r, dou
 static int shrinks_rows(const struct hg__result *r)
 {
 	const struct hg__op *op = r->launch->call.node->op;
-	return !r->backward && (op == &hg__op_scale || op == &hg__op_linear) && r->operand == HG__OUTPUT;
+	return !r->backward && (op == &hg__op_scale || op == &hg__op_linear) &&
+	       r->operand == HG__OUTPUT;
 }
 
 /* Backward, columns: one of 8 units of a linear layer, which its weights, and not the loss, make
@@ -113,7 +116,8 @@ static hg_status lines_fade(const struct hg__exam *exam, const struct hg__result
 	return HG_OK;
 }
 
-static hg_status underflow(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look)
+static hg_status underflow(struct hg__exam *exam, const struct hg__result *r,
+                           const struct hg__look *look)
 {
 	const struct hg__off *most = &look->faded;
 	struct hg__sum sum = {0};
@@ -143,7 +147,8 @@ struct worst {
 static int seen(const struct hg__look *look, const struct hg__off *off)
 {
 	for (int i = 0; i < HG__OFFS; i++)
-		if (off != &look->far[i] && look->far[i].by > 0.0 && look->far[i].row == off->row && look->far[i].col == off->col)
+		if (off != &look->far[i] && look->far[i].by > 0.0 && look->far[i].row == off->row &&
+		    look->far[i].col == off->col)
 			return 1;
 	return 0;
 }
@@ -184,7 +189,8 @@ static double half_unit(double x)
 	return ldexp(1.0, (exponent - 11 < -24 ? -24 : exponent - 11) - 1);
 }
 
-static hg_status swamped(struct hg__exam *exam, const struct hg__result *r, const struct worst *worst)
+static hg_status swamped(struct hg__exam *exam, const struct hg__result *r,
+                         const struct worst *worst)
 {
 	struct hg__sum sum = {0};
 	struct hg__half_sum half;
@@ -196,7 +202,8 @@ static hg_status swamped(struct hg__exam *exam, const struct hg__result *r, cons
 	found->finding.got = worst->off.got;
 	found->finding.wide = sum.exact;
 	found->finding.bad = worst->bad;
-	const hg_status status = hg__found_in(exam, found, r, worst->off.row, worst->off.col, &sum, &half);
+	const hg_status status =
+	    hg__found_in(exam, found, r, worst->off.row, worst->off.col, &sum, &half);
 	found->finding.limit = half_unit(half.partial);
 	found->finding.ignored = half.ignored;
 	found->finding.ignored_share = half.share;
@@ -240,7 +247,8 @@ static void note_pull(struct hg__exam *exam, const struct hg__result *r,
 		exam->pull += look->mass;
 }
 
-hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r, const struct hg__look *look, int faint, int *fades)
+hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r,
+                           const struct hg__look *look, int faint, int *fades)
 {
 	struct worst worst;
 	struct hg__look lost = *look;

@@ -4,7 +4,8 @@
 
 #include "doctor/sum_of.h"
 
-/* exact = sum of factor * operand, in f64: 53 bits hold each product of two floats, and a sum of a million of them to 2^-33 of its mass. */
+/* exact = sum of factor * operand, in f64: 53 bits hold each product of two floats, and a sum of a
+ * million of them to 2^-33 of its mass. */
 
 enum { OUT = -1 };
 static const struct {
@@ -41,7 +42,8 @@ hg_status hg__sum_room(struct hg__sum *sum, int64_t count)
 {
 	void *memory = NULL;
 	sum->bytes = (size_t)count * sizeof *sum->addend;
-	HG__TRY(hg__host_alloc(sum->ctx, (size_t)count, sizeof *sum->addend, "doctor: addends", &memory));
+	HG__TRY(
+	    hg__host_alloc(sum->ctx, (size_t)count, sizeof *sum->addend, "doctor: addends", &memory));
 	sum->addend = memory;
 	sum->count = count;
 	sum->known = 1;
@@ -59,7 +61,8 @@ static void add_up(struct hg__sum *sum)
 	}
 }
 
-hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col, struct hg__sum *sum)
+hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col,
+                       struct hg__sum *sum)
 {
 	const struct hg__asked asked = {call, row, col};
 	hg_status status = HG_OK;
@@ -95,14 +98,18 @@ void hg__sum_close(struct hg__sum *sum)
 	*sum = (struct hg__sum){0};
 }
 
-/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand elements on a matrix is fetched as a whole. (Derived, not
- * measured.) On a CPU elements are read where they are. */
+/* A copy of 2 to 8 bytes from a GPU takes some 10 us, a megabyte some 100 us: from a thousand
+ * elements on a matrix is fetched as a whole. (Derived, not measured.) On a CPU elements are read
+ * where they are. */
 #define ONE_BY_ONE 1024
 
-hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements, struct hg__picker *picker)
+hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements,
+                          struct hg__picker *picker)
 {
 	*picker = (struct hg__picker){.ctx = ctx, .mat = mat};
-	return ctx->threads || elements <= ONE_BY_ONE ? HG_OK : hg__fetch_rows(ctx, mat, 0, mat->rows, &picker->all);
+	return ctx->threads || elements <= ONE_BY_ONE
+	           ? HG_OK
+	           : hg__fetch_rows(ctx, mat, 0, mat->rows, &picker->all);
 }
 
 hg_status hg__pick(const struct hg__picker *picker, int64_t row, int64_t col, double *value)
@@ -120,22 +127,29 @@ void hg__picker_close(struct hg__picker *picker)
 	*picker = (struct hg__picker){0};
 }
 
-static hg_status fetch_list(hg_context *ctx, const void *from, int64_t first, int64_t count, size_t size, struct hg__buffer *list)
+static hg_status fetch_list(hg_context *ctx, const void *from, int64_t first, int64_t count,
+                            size_t size, struct hg__buffer *list)
 {
 	HG__TRY(hg__buffer_host(ctx, count, size, "doctor: entries of a row", list));
-	return list->bytes ? ctx->backend->copy_out(ctx, list->data, (const char *)from + (size_t)first * size, list->bytes) : HG_OK;
+	return list->bytes
+	           ? ctx->backend->copy_out(ctx, list->data, (const char *)from + (size_t)first * size,
+	                                    list->bytes)
+	           : HG_OK;
 }
 
-hg_status hg__entries_open(hg_context *ctx, const struct hg__csr *csr, int64_t row, struct hg__entries *entries)
+hg_status hg__entries_open(hg_context *ctx, const struct hg__csr *csr, int64_t row,
+                           struct hg__entries *entries)
 {
 	int64_t ptr[2];
 	*entries = (struct hg__entries){0};
 	HG__TRY(ctx->backend->copy_out(ctx, ptr, csr->rowptr + row, sizeof ptr));
 	entries->begin = ptr[0];
 	entries->count = ptr[1] - ptr[0];
-	hg_status status = fetch_list(ctx, csr->col, ptr[0], entries->count, sizeof(int32_t), &entries->col);
+	hg_status status =
+	    fetch_list(ctx, csr->col, ptr[0], entries->count, sizeof(int32_t), &entries->col);
 	if (status >= 0 && csr->edge)
-		status = fetch_list(ctx, csr->edge, ptr[0], entries->count, sizeof(uint32_t), &entries->edge);
+		status =
+		    fetch_list(ctx, csr->edge, ptr[0], entries->count, sizeof(uint32_t), &entries->edge);
 	if (status < 0)
 		hg__entries_close(ctx, entries);
 	return status;
@@ -148,7 +162,8 @@ void hg__entries_close(hg_context *ctx, struct hg__entries *entries)
 	*entries = (struct hg__entries){0};
 }
 
-hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, int64_t e, int64_t *row, int64_t *col)
+hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, int64_t e, int64_t *row,
+                       int64_t *col)
 {
 	int32_t neighbour = 0;
 	int64_t low = 0, high = csr->rows; /* rowptr[low] <= e < rowptr[high] */

@@ -6,7 +6,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* One element of a result as the sum that it is, addend by addend, in the order in which kernels add. */
+/* One element of a result as the sum that it is, addend by addend, in the order in which kernels
+ * add. */
 struct hg__addend {
 	int64_t row, col; /* of the operand */
 	double factor, operand;
@@ -19,27 +20,32 @@ struct hg__sum {
 	struct hg__addend *addend;
 	size_t bytes;
 	int64_t count;
-	double exact, mass;       /* sum and sum of sizes of factor * operand, f64 */
-	double alone; /* exact, of HG_TERM_ADDEND alone: of a fused node, before its ending */
-	float after;              /* the factor that f16 sums get last (naive) or batch by batch */
+	double exact, mass; /* sum and sum of sizes of factor * operand, f64 */
+	double alone;       /* exact, of HG_TERM_ADDEND alone: of a fused node, before its ending */
+	float after;        /* the factor that f16 sums get last (naive) or batch by batch */
 	hg_accumulate accumulate; /* that this sum really has */
 	int products;             /* terms are products; else x alone */
 	int known;                /* 0: no sum, or none that is enumerated here */
 };
 
-/* The sum behind element (row, col) of a result: operand -1: of the node's output; else of the gradient of that operand. */
-HG_NODISCARD hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col, struct hg__sum *sum);
+/* The sum behind element (row, col) of a result: operand -1: of the node's output; else of the
+ * gradient of that operand. */
+HG_NODISCARD hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row,
+                                    int64_t col, struct hg__sum *sum);
 /* One more addend, of a kind of its own, behind all. */
 HG_NODISCARD hg_status hg__sum_append(struct hg__sum *sum, const struct hg__addend *addend);
 void hg__sum_close(struct hg__sum *sum);
 
 /* The end points of edge e of a CSR. */
-HG_NODISCARD hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, int64_t e, int64_t *row, int64_t *col);
+HG_NODISCARD hg_status hg__csr_ends(hg_context *ctx, const struct hg__csr *csr, int64_t e,
+                                    int64_t *row, int64_t *col);
 
 /* halves.c: the same sum in f16 once more, as the kernels make it. */
 struct hg__half_sum {
 	int overflowed;
-	int64_t at;     /* addends taken in when it overflowed, that one included; else when one did not change the sum that was the largest of such; 0: all did */
+	/* addends taken in when it overflowed, that one included; else when one did not change the sum
+	 * that was the largest of such; 0: all did */
+	int64_t at;
 	double partial; /* the last finite running sum there */
 	double after;   /* the factor that follows it */
 	int64_t ignored;

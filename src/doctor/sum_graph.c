@@ -36,7 +36,8 @@ struct pickers {
 	struct hg__picker x, w, s;
 };
 
-static hg_status addend(const struct gather *g, const struct pickers *from, const struct hg__entries *entries, int64_t k, int64_t col, double r,
+static hg_status addend(const struct gather *g, const struct pickers *from,
+                        const struct hg__entries *entries, int64_t k, int64_t col, double r,
                         struct hg__addend *a)
 {
 	double w = 1.0, s = 1.0;
@@ -44,7 +45,8 @@ static hg_status addend(const struct gather *g, const struct pickers *from, cons
 	a->col = col;
 	HG__TRY(hg__pick(&from->x, a->row, col, &a->operand));
 	if (g->w.data)
-		HG__TRY(hg__pick(&from->w, hg__entry_edge(entries, k), g->heads > 1 ? col / (g->x.cols / g->heads) : 0, &w));
+		HG__TRY(hg__pick(&from->w, hg__entry_edge(entries, k),
+		                 g->heads > 1 ? col / (g->x.cols / g->heads) : 0, &w));
 	if (g->col_scale)
 		HG__TRY(hg__pick(&from->s, a->row, 0, &s));
 	a->factor = (double)g->alpha * r * w * s;
@@ -62,7 +64,8 @@ static hg_status cut(hg_context *ctx, const struct hg__csr *csr, int64_t begin, 
 		sum->addend[k].cut = (begin + k + 1) % HG_BATCH_EDGES == 0;
 	if (!plan || !plan->splits)
 		return HG_OK;
-	HG__TRY(hg__buffer_host(ctx, plan->items + 1, sizeof *end, "doctor: the plan of a sum", &edges));
+	HG__TRY(
+	    hg__buffer_host(ctx, plan->items + 1, sizeof *end, "doctor: the plan of a sum", &edges));
 	const hg_status status = ctx->backend->copy_out(ctx, edges.data, plan->item_edge, edges.bytes);
 	end = edges.data;
 	for (int64_t i = 0; status >= 0 && i <= plan->items; i++)
@@ -72,7 +75,8 @@ static hg_status cut(hg_context *ctx, const struct hg__csr *csr, int64_t begin, 
 	return status;
 }
 
-static hg_status gather_from(const struct gather *g, const struct pickers *from, const struct hg__entries *entries, const struct hg__asked *asked,
+static hg_status gather_from(const struct gather *g, const struct pickers *from,
+                             const struct hg__entries *entries, const struct hg__asked *asked,
                              struct hg__sum *sum)
 {
 	double r = 1.0;
@@ -86,7 +90,8 @@ static hg_status gather_from(const struct gather *g, const struct pickers *from,
 	sum->products = g->w.data || (g->col_scale && !g->scale_first);
 	sum->accumulate = g->halves ? asked->call->node->accumulate : HG_ACC_F32;
 	sum->after = hg__half_round(g->row_scale ? g->alpha * (float)r : g->alpha);
-	return sum->accumulate == HG_ACC_F16_DISCRETIZED ? cut(sum->ctx, g->csr, entries->begin, sum) : HG_OK;
+	return sum->accumulate == HG_ACC_F16_DISCRETIZED ? cut(sum->ctx, g->csr, entries->begin, sum)
+	                                                 : HG_OK;
 }
 
 static hg_status gather(const struct gather *g, const struct hg__asked *asked, struct hg__sum *sum)
@@ -122,13 +127,15 @@ static struct hg__spmm_attr spmm_of(const struct hg__node *node)
 }
 
 /* What both directions have in common: ops/spmm.c. x: what is gathered, y: the result. */
-static hg_status spmm_gather(const struct hg__call *c, const struct hg__csr *csr, struct hg__mat x, struct hg__mat y, struct gather *g)
+static hg_status spmm_gather(const struct hg__call *c, const struct hg__csr *csr, struct hg__mat x,
+                             struct hg__mat y, struct gather *g)
 {
 	const struct hg__spmm_attr attr = spmm_of(c->node);
 	const int ends = c->node->op == &hg__op_spmm_epilogue;
 	const void *own = NULL;
 	*g = (struct gather){.csr = csr, .x = x, .w = c->in[W], .alpha = attr.alpha};
-	g->halves = !ends && c->node->accumulate != HG_ACC_F32 && x.dtype == HG_F16 && y.dtype == HG_F16;
+	g->halves =
+	    !ends && c->node->accumulate != HG_ACC_F32 && x.dtype == HG_F16 && y.dtype == HG_F16;
 	g->scale_first =
 	    hg__norm_is_root(attr.norm) || (attr.norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 	if (c->node->in[W] < 0) {
@@ -185,7 +192,8 @@ hg_status hg__sum_spmm(const struct hg__asked *asked, struct hg__sum *sum)
 	return asked->call->node->op == &hg__op_spmm_epilogue ? append_ending(asked, sum) : HG_OK;
 }
 
-/* What the aggregation's gradient is made of: that of the result, or of what stood before its ending. */
+/* What the aggregation's gradient is made of: that of the result, or of what stood before its
+ * ending. */
 static struct hg__mat before_the_ending(const struct hg__call *c)
 {
 	return c->node->op == &hg__op_spmm_epilogue && c->aux[1].data ? c->aux[1] : c->dout;
@@ -194,7 +202,8 @@ static struct hg__mat before_the_ending(const struct hg__call *c)
 hg_status hg__sum_spmm_dx(const struct hg__asked *asked, struct hg__sum *sum)
 {
 	struct gather g;
-	HG__TRY(spmm_gather(asked->call, &asked->call->csr_t, before_the_ending(asked->call), asked->call->din[X], &g));
+	HG__TRY(spmm_gather(asked->call, &asked->call->csr_t, before_the_ending(asked->call),
+	                    asked->call->din[X], &g));
 	const float *row = g.row_scale;
 	g.row_scale = g.col_scale;
 	g.col_scale = row;
@@ -212,8 +221,8 @@ hg_status hg__sum_spmm_dx(const struct hg__asked *asked, struct hg__sum *sum)
 
 /* ---- products of two rows, at an edge ---- */
 
-static hg_status dot_rows(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int64_t first, int64_t count, double factor,
-                          struct hg__sum *sum)
+static hg_status dot_rows(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j,
+                          int64_t first, int64_t count, double factor, struct hg__sum *sum)
 {
 	struct hg__fetched x = {0}, y = {0};
 	hg_status status = hg__sum_room(sum, count);
@@ -222,8 +231,11 @@ static hg_status dot_rows(const struct hg__mat *a, int64_t i, const struct hg__m
 	if (status >= 0)
 		status = hg__fetch_rows(sum->ctx, b, j, 1, &y);
 	for (int64_t c = 0; status >= 0 && c < count; c++)
-		sum->addend[c] = (struct hg__addend){
-		    .row = j, .col = first + c, .factor = factor * hg__fetched_at(&x, 0, first + c), .operand = hg__fetched_at(&y, 0, first + c), .f = 1.0f};
+		sum->addend[c] = (struct hg__addend){.row = j,
+		                                     .col = first + c,
+		                                     .factor = factor * hg__fetched_at(&x, 0, first + c),
+		                                     .operand = hg__fetched_at(&y, 0, first + c),
+		                                     .f = 1.0f};
 	hg__fetched_free(sum->ctx, &y);
 	hg__fetched_free(sum->ctx, &x);
 	return status;
@@ -240,12 +252,14 @@ hg_status hg__sum_spmm_dw(const struct hg__asked *asked, struct hg__sum *sum)
 	double r = 1.0, s = 1.0;
 	HG__TRY(spmm_gather(c, &c->csr, c->in[X], dy, &g));
 	HG__TRY(hg__csr_ends(sum->ctx, &c->csr, asked->row, &i, &j));
-	const struct hg__mat rows = vector(g.row_scale, c->csr.rows), cols = vector(g.col_scale, c->csr.cols);
+	const struct hg__mat rows = vector(g.row_scale, c->csr.rows),
+	                     cols = vector(g.col_scale, c->csr.cols);
 	if (g.row_scale)
 		HG__TRY(hg__fetch_element(sum->ctx, &rows, i, 0, &r));
 	if (g.col_scale)
 		HG__TRY(hg__fetch_element(sum->ctx, &cols, j, 0, &s));
-	return dot_rows(&dy, i, &c->in[X], j, asked->col * width, width, ldexp((double)g.alpha, c->shift[X]) * r * s, sum);
+	return dot_rows(&dy, i, &c->in[X], j, asked->col * width, width,
+	                ldexp((double)g.alpha, c->shift[X]) * r * s, sum);
 }
 
 /* ---- sddmm_dot: E[e, k] = scale * sum over c in head k of A[i, c] B[j, c] ---- */
@@ -267,12 +281,18 @@ hg_status hg__sum_sddmm_dot(const struct hg__asked *asked, struct hg__sum *sum)
 	return dot_rows(&c->in[0], i, &c->in[1], j, asked->col * width, width, (double)attr.scale, sum);
 }
 
-/* dA[i, c] = scale * sum over the edges of row i of dE[e, head] B[j, c]; dB on the transpose: in f32, as all sums but those of spmm. */
-static hg_status dot_back(const struct hg__asked *asked, const struct hg__csr *csr, int operand, struct hg__sum *sum)
+/* dA[i, c] = scale * sum over the edges of row i of dE[e, head] B[j, c]; dB on the transpose: in
+ * f32, as all sums but those of spmm. */
+static hg_status dot_back(const struct hg__asked *asked, const struct hg__csr *csr, int operand,
+                          struct hg__sum *sum)
 {
 	const struct hg__call *c = asked->call;
 	const struct hg__sddmm_dot_attr attr = dot_of(c->node);
-	const struct gather g = {.csr = csr, .x = c->in[1 - operand], .w = c->dout, .heads = attr.heads, .alpha = attr.scale};
+	const struct gather g = {.csr = csr,
+	                         .x = c->in[1 - operand],
+	                         .w = c->dout,
+	                         .heads = attr.heads,
+	                         .alpha = attr.scale};
 	return gather(&g, asked, sum);
 }
 
@@ -288,14 +308,16 @@ hg_status hg__sum_sddmm_dot_db(const struct hg__asked *asked, struct hg__sum *su
 
 /* ---- sddmm_add: dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k] ---- */
 
-/* own: the row that is asked for, in column k0 + head of `a`; other: its neighbours', k1 + head of `b`. */
+/* own: the row that is asked for, in column k0 + head of `a`; other: its neighbours', k1 + head of
+ * `b`. */
 struct scores {
 	const struct hg__csr *csr;
 	struct hg__mat own, other;
 	int64_t own_col, other_col, head;
 };
 
-static hg_status slopes_from(const struct scores *t, const struct hg__asked *asked, const struct hg__entries *entries, const struct hg__picker *de,
+static hg_status slopes_from(const struct scores *t, const struct hg__asked *asked,
+                             const struct hg__entries *entries, const struct hg__picker *de,
                              const struct hg__picker *other, struct hg__sum *sum)
 {
 	struct hg__sddmm_add_attr attr;
@@ -336,8 +358,14 @@ hg_status hg__sum_sddmm_add_da(const struct hg__asked *asked, struct hg__sum *su
 	const struct hg__call *c = asked->call;
 	const int64_t h = c->dout.cols;
 	const int together = c->node->in[1] < 0, second = together && asked->col >= h;
-	const struct scores first_half = {&c->csr, c->in[0], together ? c->in[0] : c->in[1], asked->col, together ? asked->col + h : asked->col, asked->col};
-	const struct scores last_half = {&c->csr_t, c->in[0], c->in[0], asked->col, asked->col - h, asked->col - h};
+	const struct scores first_half = {&c->csr,
+	                                  c->in[0],
+	                                  together ? c->in[0] : c->in[1],
+	                                  asked->col,
+	                                  together ? asked->col + h : asked->col,
+	                                  asked->col};
+	const struct scores last_half = {&c->csr_t,  c->in[0],       c->in[0],
+	                                 asked->col, asked->col - h, asked->col - h};
 	return slopes(second ? &last_half : &first_half, asked, sum);
 }
 

@@ -17,14 +17,17 @@ typedef hg_status (*hg__sum_fn)(const struct hg__asked *asked, struct hg__sum *s
 
 HG_NODISCARD hg_status hg__sum_room(struct hg__sum *sum, int64_t count);
 
-/* Elements of a matrix, here and there: one by one where they are few, else the matrix is fetched as a whole. */
+/* Elements of a matrix, here and there: one by one where they are few, else the matrix is fetched
+ * as a whole. */
 struct hg__picker {
 	hg_context *ctx;
 	const struct hg__mat *mat;
 	struct hg__fetched all; /* empty: one by one */
 };
-HG_NODISCARD hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements, struct hg__picker *picker);
-HG_NODISCARD hg_status hg__pick(const struct hg__picker *picker, int64_t row, int64_t col, double *value);
+HG_NODISCARD hg_status hg__picker_open(hg_context *ctx, const struct hg__mat *mat, int64_t elements,
+                                       struct hg__picker *picker);
+HG_NODISCARD hg_status hg__pick(const struct hg__picker *picker, int64_t row, int64_t col,
+                                double *value);
 void hg__picker_close(struct hg__picker *picker);
 
 /* Entries of one row of a CSR, on the host: neighbours, and where the edges' values lie. */
@@ -32,7 +35,8 @@ struct hg__entries {
 	int64_t begin, count;
 	struct hg__buffer col, edge; /* edge: empty where a value lies at its entry */
 };
-HG_NODISCARD hg_status hg__entries_open(hg_context *ctx, const struct hg__csr *csr, int64_t row, struct hg__entries *entries);
+HG_NODISCARD hg_status hg__entries_open(hg_context *ctx, const struct hg__csr *csr, int64_t row,
+                                        struct hg__entries *entries);
 void hg__entries_close(hg_context *ctx, struct hg__entries *entries);
 static inline int64_t hg__entry_col(const struct hg__entries *e, int64_t k)
 {

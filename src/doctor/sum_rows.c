@@ -7,12 +7,14 @@
 
 static struct hg__addend product(int64_t row, int64_t col, double factor, double operand)
 {
-	const struct hg__addend a = {.row = row, .col = col, .factor = factor, .operand = operand, .f = 1.0f};
+	const struct hg__addend a = {
+	    .row = row, .col = col, .factor = factor, .operand = operand, .f = 1.0f};
 	return a;
 }
 
 /* 2^shift sum over c of A[i, c] B[c, j], or of A[i, c] B[j, c]. */
-static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int transposed, int shift, struct hg__sum *sum)
+static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j,
+                           int transposed, int shift, struct hg__sum *sum)
 {
 	struct hg__fetched row = {0};
 	struct hg__picker other = {0};
@@ -32,7 +34,8 @@ static hg_status along_row(const struct hg__mat *a, int64_t i, const struct hg__
 }
 
 /* 2^shift sum over n of A[n, i] B[n, j]; without a B of A[n, i]. */
-static hg_status along_column(const struct hg__mat *a, int64_t i, const struct hg__mat *b, int64_t j, int shift, struct hg__sum *sum)
+static hg_status along_column(const struct hg__mat *a, int64_t i, const struct hg__mat *b,
+                              int64_t j, int shift, struct hg__sum *sum)
 {
 	struct hg__picker x = {0}, y = {0};
 	hg_status status = hg__sum_room(sum, a->rows);
@@ -69,7 +72,8 @@ hg_status hg__sum_along_row(const struct hg__asked *asked, struct hg__sum *sum)
 /* Y = X W */
 hg_status hg__sum_linear(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_row(&asked->call->in[0], asked->row, &asked->call->in[1], asked->col, 0, asked->call->shift[0] - asked->call->shift_out, sum);
+	return along_row(&asked->call->in[0], asked->row, &asked->call->in[1], asked->col, 0,
+	                 asked->call->shift[0] - asked->call->shift_out, sum);
 }
 
 /* dX = dY W^T */
@@ -81,7 +85,8 @@ hg_status hg__sum_linear_dx(const struct hg__asked *asked, struct hg__sum *sum)
 /* dW = X^T dY */
 hg_status hg__sum_linear_dw(const struct hg__asked *asked, struct hg__sum *sum)
 {
-	return along_column(&asked->call->dout, asked->col, &asked->call->in[0], asked->row, asked->call->shift[0], sum);
+	return along_column(&asked->call->dout, asked->col, &asked->call->in[0], asked->row,
+	                    asked->call->shift[0], sum);
 }
 
 /* db: the sum over the rows of dY */
@@ -105,7 +110,8 @@ hg_status hg__sum_head_dot(const struct hg__asked *asked, struct hg__sum *sum)
 	if (status >= 0)
 		status = hg__fetch_rows(sum->ctx, vector, 0, 1, &a);
 	for (int64_t k = first; status >= 0 && k < first + d; k++)
-		sum->addend[k - first] = product(asked->row, k, hg__fetched_at(&a, 0, k), hg__fetched_at(&x, 0, k));
+		sum->addend[k - first] =
+		    product(asked->row, k, hg__fetched_at(&a, 0, k), hg__fetched_at(&x, 0, k));
 	hg__fetched_free(sum->ctx, &a);
 	hg__fetched_free(sum->ctx, &x);
 	return status;
@@ -118,7 +124,8 @@ static hg_status head_back(const struct hg__asked *asked, int second, struct hg_
 	struct hg__heads_attr attr;
 	hg__attr_get(c->node, &attr, sizeof attr);
 	const int64_t d = c->in[0].cols / attr.heads;
-	return along_column(&c->dout, asked->col / d + (second ? attr.heads : 0), &c->in[0], asked->col, 0, sum);
+	return along_column(&c->dout, asked->col / d + (second ? attr.heads : 0), &c->in[0], asked->col,
+	                    0, sum);
 }
 
 hg_status hg__sum_head_dot_da(const struct hg__asked *asked, struct hg__sum *sum)
@@ -146,7 +153,9 @@ hg_status hg__sum_readout(const struct hg__asked *asked, struct hg__sum *sum)
 	HG__TRY(hg__sum_room(sum, n));
 	HG__TRY(hg__fetch_rows(sum->ctx, &c->in[0], ptr[0], n, &x));
 	for (int64_t i = 0; i < n; i++)
-		sum->addend[i] = product(ptr[0] + i, asked->col, attr.reduce == HG_REDUCE_MEAN ? 1.0 / (double)n : 1.0, hg__fetched_at(&x, i, asked->col));
+		sum->addend[i] =
+		    product(ptr[0] + i, asked->col, attr.reduce == HG_REDUCE_MEAN ? 1.0 / (double)n : 1.0,
+		            hg__fetched_at(&x, i, asked->col));
 	hg__fetched_free(sum->ctx, &x);
 	return HG_OK;
 }

@@ -1,4 +1,5 @@
-/* Does a remedy work? A run of its own with the option in force, from the beginning; then its next step is examined. */
+/* Does a remedy work? A run of its own with the option in force, from the beginning; then its next
+ * step is examined. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void say_finding(const hg_finding *f, hg_remedy *remedy)
 
 /* ---- does it help? ---- */
 
-static hg_status judge(hg_train *train, const hg_doctor_config *config, struct trial *trial, hg_remedy *remedy)
+static hg_status judge(hg_train *train, const hg_doctor_config *config, struct trial *trial,
+                       hg_remedy *remedy)
 {
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
 	const hg_doctor_report *seen = NULL;
@@ -98,7 +100,8 @@ static int is_refusal(hg_status status)
 	return status == HG_ERR_ARG || status == HG_ERR_RANGE || status == HG_ERR_UNSUPPORTED;
 }
 
-static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg__change *change, struct trial *trial, hg_remedy *remedy)
+static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg__change *change,
+                     struct trial *trial, hg_remedy *remedy)
 {
 	struct hg__changed_data features;
 	hg_train *train = NULL;
@@ -117,7 +120,8 @@ static hg_status run(hg_context *ctx, const hg_doctor_trial *t, const struct hg_
 }
 
 /* Beside the run that is examined there may be no room for another. */
-static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__change *change, hg_remedy *remedy)
+static hg_status try_one(hg_context *ctx, const hg_doctor_trial *t, struct hg__change *change,
+                         hg_remedy *remedy)
 {
 	struct trial trial = {.first = NAN,
 	                      .last = NAN,
@@ -191,8 +195,7 @@ static void say_untried(const struct list *l, const hg_finding *first)
 	for (int i = 0; i < l->count; i++)
 		for (int k = 0; k < l->finding[i].remedies; k++)
 			if (*l->finding[i].remedy[k].option)
-				say_failure(&l->finding[i].remedy[k], "%s has to be mended first",
-				            first->tensor);
+				say_failure(&l->finding[i].remedy[k], "%s has to be mended first", first->tensor);
 }
 
 static hg_status try_control(hg_context *ctx, const hg_doctor_trial *t)
@@ -226,27 +229,37 @@ static hg_status try_all(hg_context *ctx, const hg_doctor_trial *t, const struct
 }
 
 /* The caller's structs in full; `ours` borrows what they point to. */
-static hg_status trial_read(hg_context *ctx, const hg_doctor_trial *theirs, hg_doctor_trial *ours, hg_train_config *config)
+static hg_status trial_read(hg_context *ctx, const hg_doctor_trial *theirs, hg_doctor_trial *ours,
+                            hg_train_config *config)
 {
 	const hg_doctor_trial usual = HG_DOCTOR_TRIAL_INIT;
 	*ours = usual;
 	*config = hg_train_config_default(NULL);
 	if (!theirs || !hg__struct_read(ours, sizeof *ours, theirs))
 		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: trial %s",
-		                theirs ? ".size is not set (start from HG_DOCTOR_TRIAL_INIT), or a field unknown to this version is used" : "is NULL");
+		                theirs ? ".size is not set (start from HG_DOCTOR_TRIAL_INIT), or a field "
+		                         "unknown to this version is used"
+		                       : "is NULL");
 	if (!ours->config || !ours->data)
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: trial.%s is NULL", ours->config ? "data" : "config");
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: trial.%s is NULL",
+		                ours->config ? "data" : "config");
 	if (ours->steps < 1 || ours->steps > INT32_MAX || ours->most < 1)
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: steps %lld, most %d, expected 1 to %d, and at least 1", (long long)ours->steps, ours->most, INT32_MAX);
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "doctor_try: steps %lld, most %d, expected 1 to %d, and at least 1",
+		                (long long)ours->steps, ours->most, INT32_MAX);
 	if (ours->features && ours->features_dtype != HG_F16 && ours->features_dtype != HG_F32)
-		return hg__fail(ctx, HG_ERR_DTYPE, "doctor_try: features_dtype is %s, expected f16 or f32", hg_dtype_name(ours->features_dtype));
+		return hg__fail(ctx, HG_ERR_DTYPE, "doctor_try: features_dtype is %s, expected f16 or f32",
+		                hg_dtype_name(ours->features_dtype));
 	if (!hg__struct_read(config, sizeof *config, ours->config))
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: config.size is not set (start from hg_train_config_default), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "doctor_try: config.size is not set (start from hg_train_config_default), "
+		                "or a field unknown to this version is used");
 	ours->config = config;
 	return HG_OK;
 }
 
-hg_status hg_doctor_try(hg_context *ctx, const hg_doctor_trial *trial, const hg_finding *findings, int count)
+hg_status hg_doctor_try(hg_context *ctx, const hg_doctor_trial *trial, const hg_finding *findings,
+                        int count)
 {
 	hg_doctor_trial ours;
 	hg_train_config config;
@@ -255,9 +268,12 @@ hg_status hg_doctor_try(hg_context *ctx, const hg_doctor_trial *trial, const hg_
 		return HG_ERR_ARG;
 	HG__TRY(trial_read(ctx, trial, &ours, &config));
 	if (count < 0 || (count && !findings))
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: %d findings%s", count, count < 0 ? "" : ", and the list is NULL");
+		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: %d findings%s", count,
+		                count < 0 ? "" : ", and the list is NULL");
 	if (!hg__struct_read(&data, sizeof data, ours.data))
-		return hg__fail(ctx, HG_ERR_ARG, "doctor_try: data.size is not set (start from HG_TRAIN_DATA_INIT), or a field unknown to this version is used");
+		return hg__fail(ctx, HG_ERR_ARG,
+		                "doctor_try: data.size is not set (start from HG_TRAIN_DATA_INIT), or a "
+		                "field unknown to this version is used");
 	ours.data = &data;
 	const struct list list = {findings, count};
 	return try_all(ctx, &ours, &list);

@@ -24,7 +24,8 @@ struct updated {
 	const char *prefix;
 };
 
-static hg_status update_found(struct hg__exam *exam, int64_t i, const struct updated *u, const struct hg__look *look)
+static hg_status update_found(struct hg__exam *exam, int64_t i, const struct updated *u,
+                              const struct hg__look *look)
 {
 	struct hg__found *found = hg__found_new(exam, 0, HG_CAUSE_OPTIMISER);
 	const struct hg__optim_tensor *t = &exam->optim->tensor[i];
@@ -45,7 +46,8 @@ static hg_status update_found(struct hg__exam *exam, int64_t i, const struct upd
 	f->count = t->rows * t->cols;
 	f->limit = hg_dtype_get(u->mat.dtype)->overflow;
 	HG__TRY(hg__fetch_element(exam->ctx, &master, look->row, look->col, &f->wide));
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->tensor, "%s%s", u->prefix, exam->optim->param[i]->name));
+	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->tensor, "%s%s", u->prefix,
+	                      exam->optim->param[i]->name));
 	return hg__found_at(exam, found, &rows, look->row, look->col);
 }
 

@@ -1,6 +1,7 @@
 #include "doctor/exam.h"
 
-/* Of a division by zero, a root or a logarithm of it: was it zero before it was stored? Then a wider
+/* Of a division by zero, a root or a logarithm of it: was it zero before it was stored? Then a
+ * wider
  * type mends it; else nothing but another number does. */
 
 /* The operand that must not be 0, of an op of cause.c's table that reads one; -1: none. */

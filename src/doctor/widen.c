@@ -15,7 +15,8 @@ static int list_roles(struct hg__call *c, unsigned saves, int backward, struct r
 		role[n++] = (struct role){&c->in[i], READ};
 	role[n++] = (struct role){&c->out, backward ? READ : WRITE};
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		role[n++] = (struct role){&c->aux[i], backward && !(saves & HG__BACK_AUX(i)) ? READ : WRITE};
+		role[n++] =
+		    (struct role){&c->aux[i], backward && !(saves & HG__BACK_AUX(i)) ? READ : WRITE};
 	for (int i = 0; i < 2; i++)
 		role[n++] = (struct role){&c->buffer[i], READ | WRITE};
 	if (backward)
@@ -50,7 +51,8 @@ static hg_status move(hg_context *ctx, const struct role *role, void *to)
 	if (!(role->use & READ) || from.rows == 0 || from.cols == 0)
 		return HG_OK;
 	if (from.dtype != HG_F16)
-		return ctx->backend->copy(ctx, to, from.data, (size_t)(from.rows * from.ld) * hg_dtype_size(from.dtype));
+		return ctx->backend->copy(ctx, to, from.data,
+		                          (size_t)(from.rows * from.ld) * hg_dtype_size(from.dtype));
 	const struct hg__axpby_args widen = {.x = from, .y = *role->mat, .alpha = 1.0f};
 	return ctx->backend->kernels->axpby(ctx, &widen);
 }
@@ -77,7 +79,8 @@ static hg_status fill(unsigned saves, int backward, struct hg__wide *wide)
 	return HG_OK;
 }
 
-hg_status hg__wide_open(const struct hg__call *call, unsigned saves, int backward, struct hg__wide *wide)
+hg_status hg__wide_open(const struct hg__call *call, unsigned saves, int backward,
+                        struct hg__wide *wide)
 {
 	*wide = (struct hg__wide){.call = *call, .node = *call->node};
 	wide->node.accumulate = HG_ACC_F32;

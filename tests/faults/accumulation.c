@@ -1,6 +1,8 @@
-/* A partial sum in f16 is beyond it although the result would fit: the sum is scaled after it was made, or its terms cancel.
+/* A partial sum in f16 is beyond it although the result would fit: the sum is scaled after it was
+ * made, or its terms cancel.
  *
- * Hubs have 4000 neighbours (100 in good health) that all say the same, so that the mean is what they say, and k of them make k times that. */
+ * Hubs have 4000 neighbours (100 in good health) that all say the same, so that the mean is what
+ * they say, and k of them make k times that. */
 #include <math.h>
 #include <stdio.h>
 
@@ -15,7 +17,8 @@ static int64_t leaves_of(const struct world *w)
 }
 
 /* term: what the hub adds up, in order; factor: what the sum is multiplied by. */
-static void right(struct world *w, int64_t row, int64_t col, int64_t n, const double *term, double factor)
+static void right(struct world *w, int64_t row, int64_t col, int64_t n, const double *term,
+                  double factor)
 {
 	double top = 0.0, sum = 0.0;
 	for (int64_t k = 0; k < n; k++) {
@@ -30,7 +33,8 @@ static void right(struct world *w, int64_t row, int64_t col, int64_t n, const do
 	w->answer.wide = sum;
 }
 
-/* U = 32 at every node, in one column of layer l: norm RIGHT gives the mean, 32; BOTH 32 n / sqrt(n), the leaves' degrees being 1. */
+/* U = 32 at every node, in one column of layer l: norm RIGHT gives the mean, 32; BOTH 32 n /
+ * sqrt(n), the leaves' degrees being 1. */
 void plant_hub_mean(struct world *w, const struct fault *f)
 {
 	const int layer = fault_layer(f);
@@ -51,7 +55,8 @@ void plant_hub_mean(struct world *w, const struct fault *f)
 	right(w, 0, 1, n, term, 1.0 / (layer == 1 ? sqrt((double)n) : (double)n));
 }
 
-/* Odd nodes say 32, even ones 16. The mean over as many of each is 24; what comes before the mean is lambda. */
+/* Odd nodes say 32, even ones 16. The mean over as many of each is 24; what comes before the mean
+ * is lambda. */
 static void hub_gin(struct world *w, const struct fault *f, hg_norm aggregate)
 {
 	const int64_t n = leaves_of(w);
@@ -80,7 +85,8 @@ void plant_hub_gin_lambda(struct world *w, const struct fault *f)
 	hub_gin(w, f, HG_NORM_NONE);
 }
 
-/* What enters layer 1 is beta of the batch norm before it, 32 in column 2: its gain is 0. The product puts it into column 3. */
+/* What enters layer 1 is beta of the batch norm before it, 32 in column 2: its gain is 0. The
+ * product puts it into column 3. */
 void plant_hub_gin_deep(struct world *w, const struct fault *f)
 {
 	const int64_t n = leaves_of(w);
@@ -97,7 +103,8 @@ void plant_hub_gin_deep(struct world *w, const struct fault *f)
 	right(w, 0, 3, n, term, 1.0 / (double)n);
 }
 
-/* 128 neighbours of 20000 in batches of at most 64: four of them are beyond f16; each times 1/128 would fit, and the mean is 20000. */
+/* 128 neighbours of 20000 in batches of at most 64: four of them are beyond f16; each times 1/128
+ * would fit, and the mean is 20000. */
 void plant_batch(struct world *w, const struct fault *f)
 {
 	const double value = w->sick ? 20000.0 : 20.0;
@@ -124,7 +131,8 @@ static hg_var sum_record(struct world *w, hg_tape *tape, hg_var weights, float a
 	hg_tape_scope(tape, "sum");
 	const hg_var y = hg_spmm(tape, w->graph[0], x, weights, HG_NORM_NONE, alpha);
 	hg_tape_scope(tape, "after");
-	const hg_var z = hg_linear(tape, y, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
+	const hg_var z =
+	    hg_linear(tape, y, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, z, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
 }
@@ -134,11 +142,13 @@ static hg_var record_cancel(void *user, hg_tape *tape)
 	return sum_record(user, tape, HG_NONE, 1.0f);
 }
 
-/* Row 1 adds up all four rows of X, rows 0 and 2 take one of them. In column 1: 40000 twice and its negative twice, in an order that overflows or in one that does not. */
+/* Row 1 adds up all four rows of X, rows 0 and 2 take one of them. In column 1: 40000 twice and its
+ * negative twice, in an order that overflows or in one that does not. */
 void plant_cancel(struct world *w, const struct fault *f)
 {
 	static const int32_t dst[] = {0, 1, 1, 1, 1, 2}, src[] = {0, 0, 1, 2, 3, 3};
-	const double second = w->sick ? 40000.0 : -40000.0, term[] = {40000.0, second, -second, -40000.0};
+	const double second = w->sick ? 40000.0 : -40000.0,
+	             term[] = {40000.0, second, -second, -40000.0};
 	(void)f;
 	world_policy(w, hg_policy_fp16_naive(), 1.0f);
 	world_graph(w, 3, 4, 6, dst, src, NULL);
@@ -154,17 +164,20 @@ void plant_cancel(struct world *w, const struct fault *f)
 static hg_var record_copies(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
+	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"),
+	                           hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
 	hg_tape_scope(tape, "copies");
 	const hg_var y = hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_NONE, 1.0f);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, y, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
 }
 
-/* Four leaves copy node 0, which is 0; of n = 5 rows a target of -+100000 makes the gradient +-2 * 100000 / 5. */
+/* Four leaves copy node 0, which is 0; of n = 5 rows a target of -+100000 makes the gradient +-2 *
+ * 100000 / 5. */
 void plant_cancel_back(struct world *w, const struct fault *f)
 {
-	const double second = w->sick ? 40000.0 : -40000.0, term[] = {40000.0, second, -second, -40000.0};
+	const double second = w->sick ? 40000.0 : -40000.0,
+	             term[] = {40000.0, second, -second, -40000.0};
 	(void)f;
 	world_policy(w, hg_policy_fp16_naive(), 1.0f);
 	world_fan(w, 4);
@@ -182,10 +195,12 @@ enum { MANY = 300 };
 static hg_var record_edge_weights(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	return sum_record(w, tape, hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0), 1.0f / (float)MANY);
+	return sum_record(w, tape, hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0),
+	                  1.0f / (float)MANY);
 }
 
-/* Each of 300 products is 16 * 16 in column 2 of row 1: 256 of them make 65536; what comes after is divided by 300. Row 0 has weights of 1. */
+/* Each of 300 products is 16 * 16 in column 2 of row 1: 256 of them make 65536; what comes after is
+ * divided by 300. Row 0 has weights of 1. */
 void plant_edge_weights(struct world *w, const struct fault *f)
 {
 	const float weight = w->sick ? 16.0f : 1.0f;
@@ -207,10 +222,12 @@ void plant_edge_weights(struct world *w, const struct fault *f)
 	right(w, 1, 2, MANY, term, 1.0 / (double)MANY);
 }
 
-/* Node 4 has features 0 to 3, everybody else one feature of its own: X W is a sum of rows of W. Those four rows of W cancel in column 5. */
+/* Node 4 has features 0 to 3, everybody else one feature of its own: X W is a sum of rows of W.
+ * Those four rows of W cancel in column 5. */
 void plant_sparse_cancel(struct world *w, const struct fault *f)
 {
-	const double second = w->sick ? 40000.0 : -40000.0, term[] = {40000.0, second, -second, -40000.0};
+	const double second = w->sick ? 40000.0 : -40000.0,
+	             term[] = {40000.0, second, -second, -40000.0};
 	int32_t row[16], col[16];
 	float one[16];
 	world_policy(w, hg_policy_fp16_naive(), 64.0f);

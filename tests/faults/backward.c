@@ -1,8 +1,11 @@
 /* A gradient is beyond f16: at the loss scale in force, S, though not at 1; or at 1 as well.
  *
- * Models have one labelled node, the loner, whose only neighbour is itself: what flows back is zero in every other row. With the wrong class favoured or not, the gradient of its
- * two logits is (-a, a) S, a in (0, 1). An input unit u of a layer that says 2^-10 everywhere (weights 0 and that bias, or gain 0 and that beta) changes little forward, but with
- * weights (-v, v) in the layer its gradient is 2 a v S at (loner, u), and nowhere else that large; it is positive, so that relu hands the gradient on. */
+ * Models have one labelled node, the loner, whose only neighbour is itself: what flows back is zero
+ * in every other row. With the wrong class favoured or not, the gradient of its two logits is
+ * (-a, a) S, a in (0, 1). An input unit u of a layer that says 2^-10 everywhere (weights 0 and that
+ * bias, or gain 0 and that beta) changes little forward, but with weights (-v, v) in the layer its
+ * gradient is 2 a v S at (loner, u), and nowhere else that large; it is positive, so that relu
+ * hands the gradient on. */
 #include <math.h>
 #include <stdio.h>
 
@@ -130,7 +133,8 @@ void plant_explode_head(struct world *w, const struct fault *f)
 	wrong(w, "head.bias");
 }
 
-/* A batch norm spreads the loner's gradient over all rows; times 20000 the gradient of a faint unit overflows in rows that depend on the weights. Column UNIT is right. */
+/* A batch norm spreads the loner's gradient over all rows; times 20000 the gradient of a faint unit
+ * overflows in rows that depend on the weights. Column UNIT is right. */
 void plant_scale_mlp(struct world *w, const struct fault *f)
 {
 	town(w, f, 2);
@@ -147,7 +151,8 @@ void plant_scale_mlp(struct world *w, const struct fault *f)
 
 enum { LEAVES = 1000, FEW = 100 };
 
-/* Every leaf copies the hub; logits 0, labels 0: each leaf's gradient is (-1/2, 1/2) S / n, and the hub adds them up: half of S, but for its own share. */
+/* Every leaf copies the hub; logits 0, labels 0: each leaf's gradient is (-1/2, 1/2) S / n, and the
+ * hub adds them up: half of S, but for its own share. */
 static void hub(struct world *w, const struct fault *f, hg_policy policy)
 {
 	const int64_t leaves = w->sick ? LEAVES : FEW;
@@ -175,7 +180,8 @@ void plant_scale_hub_naive(struct world *w, const struct fault *f)
 	hub(w, f, hg_policy_fp16_naive());
 }
 
-/* U = (0, 1000) at every node: the loner's logits say class 1, a = 1, and the gradient of the weight of its self loop, the last edge, is <(-S, S), U> = 1000 S. */
+/* U = (0, 1000) at every node: the loner's logits say class 1, a = 1, and the gradient of the
+ * weight of its self loop, the last edge, is <(-S, S), U> = 1000 S. */
 void plant_scale_edge(struct world *w, const struct fault *f)
 {
 	const float s = w->sick ? 0x1p10f : 0x1p4f;
@@ -194,7 +200,8 @@ void plant_scale_edge(struct world *w, const struct fault *f)
 	w->answer.wide = 1000.0 * (double)s;
 }
 
-/* Three graphs, graph 1 labelled, its scores the sum of two readouts' (means): the unit is faint in the second layer's, whose scores have the weights (-v, v). */
+/* Three graphs, graph 1 labelled, its scores the sum of two readouts' (means): the unit is faint in
+ * the second layer's, whose scores have the weights (-v, v). */
 void plant_scale_readout(struct world *w, const struct fault *f)
 {
 	static const int64_t sizes[] = {8, 12, 6};
@@ -212,7 +219,8 @@ void plant_scale_readout(struct world *w, const struct fault *f)
 	right(w, only(1), only(UNIT));
 }
 
-/* All 8 units are faint: their gradients at the loner are 2 v S = 40960 behind dropout with p = 1/2, and twice that before it where it kept them (none: 2^-8, once for all runs). */
+/* All 8 units are faint: their gradients at the loner are 2 v S = 40960 behind dropout with p =
+ * 1/2, and twice that before it where it kept them (none: 2^-8, once for all runs). */
 void plant_scale_dropout(struct world *w, const struct fault *f)
 {
 	town(w, f, 2);
@@ -236,7 +244,8 @@ void plant_scale_train(struct world *w, const struct fault *f)
 	world_build_train(w);
 }
 
-/* ---- custom tapes: Y = op(X W), W = 1, X [8, 4] zeros, mse against targets that are what Y is but for one element ---- */
+/* ---- custom tapes: Y = op(X W), W = 1, X [8, 4] zeros, mse against targets that are what Y is but
+ * for one element ---- */
 
 enum { ROWS = 8, COLS = 4, ROW = 2, COL = 1, X = 0, TARGETS = 1 };
 
@@ -247,7 +256,8 @@ static hg_var param(struct world *w, hg_tape *tape, const char *name)
 
 static hg_var x_of(struct world *w, hg_tape *tape)
 {
-	const hg_var u = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
+	const hg_var u =
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
 	return u;
 }
 
@@ -264,7 +274,8 @@ static void identity(struct world *w, int64_t d)
 		world_set(w, "w", c, c, 1.0f);
 }
 
-static void begin(struct world *w, float s, int64_t rows, int64_t cols, int64_t out_cols, hg_var (*record)(void *user, hg_tape *tape))
+static void begin(struct world *w, float s, int64_t rows, int64_t cols, int64_t out_cols,
+                  hg_var (*record)(void *user, hg_tape *tape))
 {
 	world_policy(w, hg_policy_fp16(), s);
 	world_tensor(w, HG_F16, rows, cols, NULL);
@@ -298,7 +309,8 @@ static hg_var record_bce(void *user, hg_tape *tape)
 	return hg_bce_logits(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* 1 / (1 + exp(0)) = 1/2 is the target of all but one, whose gradient is (1/2 - 1) S / 32 = -131072. */
+/* 1 / (1 + exp(0)) = 1/2 is the target of all but one, whose gradient is (1/2 - 1) S / 32 =
+ * -131072. */
 void plant_scale_bce(struct world *w, const struct fault *f)
 {
 	const float s = w->sick ? 0x1p23f : 0x1p10f;
@@ -339,7 +351,8 @@ static hg_var record_two_ways(void *user, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* 2 S / 32 = 400 comes back two ways, times 100 each: 40000 + 40000. Backward goes from right to left, and left is the one that adds. */
+/* 2 S / 32 = 400 comes back two ways, times 100 each: 40000 + 40000. Backward goes from right to
+ * left, and left is the one that adds. */
 void plant_scale_two_ways(struct world *w, const struct fault *f)
 {
 	const float s = w->sick ? 6400.0f : 64.0f;
@@ -369,7 +382,8 @@ void plant_scale_combine(struct world *w, const struct fault *f)
 	world_ring(w, ROWS);
 	world_param(w, "eps", 1, 1, HG_PARAM_F32, 1000.0f);
 	world_spoil(w->tensor[TARGETS], ROW, COL, -1.0f);
-	w->answer.wide = 1002.0 * 2.0 * (double)s / 32.0; /* with the self loop's share; 0.1 % are not asked about */
+	/* with the self loop's share; 0.1 % are not asked about */
+	w->answer.wide = 1002.0 * 2.0 * (double)s / 32.0;
 }
 
 static hg_var record_head_dot(void *user, hg_tape *tape)
@@ -381,7 +395,8 @@ static hg_var record_head_dot(void *user, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* dS = 2 S / 16 = 128 at (2, head 1); a = 1000 in that head's second column, the matrix's fourth. */
+/* dS = 2 S / 16 = 128 at (2, head 1); a = 1000 in that head's second column, the matrix's
+ * fourth. */
 void plant_scale_head_dot(struct world *w, const struct fault *f)
 {
 	const float s = w->sick ? 0x1p10f : 0x1p6f;
@@ -403,7 +418,8 @@ static hg_var record_spmm_max(void *user, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* Each of n leaves' only neighbour is node 0: its gradient is n times 2 S / (4 (n + 1)) in column 2. */
+/* Each of n leaves' only neighbour is node 0: its gradient is n times 2 S / (4 (n + 1)) in column
+ * 2. */
 void plant_scale_spmm_max(struct world *w, const struct fault *f)
 {
 	const int64_t leaves = w->sick ? LEAVES : FEW;
@@ -421,7 +437,8 @@ static hg_var record_batch_norm(void *user, hg_tape *tape)
 	struct world *w = user;
 	hg_var y = x_of(w, tape);
 	hg_tape_scope(tape, "norm");
-	y = hg_batch_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"), hg_params_find(w->params, "mean"), hg_params_find(w->params, "var"), 0.5f,
+	y = hg_batch_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"),
+	                  hg_params_find(w->params, "mean"), hg_params_find(w->params, "var"), 0.5f,
 	                  1e-5f);
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
@@ -435,9 +452,11 @@ static void batch_norm(struct world *w, float s)
 	world_param(w, "var", 1, COLS, HG_PARAM_F32 | HG_PARAM_BUFFER, 1.0f);
 }
 
-/* Column 2 of X is 1 +- 2^-10 in turn: variance 2^-20, and with eps 1e-5 the division by the deviation is a factor r = 302. xhat = +- 2^-10 r = +- 0.295 is the target but for
- * (2, 2), which is off by 2^4: dY = 2 * 16 S / 32 = S there. dX = r (dY - mean(dY) - xhat mean(dY xhat)) = r S (1 - 1/8 - 0.087/8) = 0.86 r S in row 2, at most
- * r S (1/8 + 0.087/8) = 0.14 r S elsewhere: at S = 512 it is 133000 and 21000. The other columns are +- 1 in turn, and what they should be. */
+/* Column 2 of X is 1 +- 2^-10 in turn: variance 2^-20, and with eps 1e-5 the division by the
+ * deviation is a factor r = 302. xhat = +- 2^-10 r = +- 0.295 is the target but for (2, 2), which
+ * is off by 2^4: dY = 2 * 16 S / 32 = S there. dX = r (dY - mean(dY) - xhat mean(dY xhat)) = r S (1
+ * - 1/8 - 0.087/8) = 0.86 r S in row 2, at most r S (1/8 + 0.087/8) = 0.14 r S elsewhere: at S =
+ * 512 it is 133000 and 21000. The other columns are +- 1 in turn, and what they should be. */
 void plant_scale_batch_norm(struct world *w, const struct fault *f)
 {
 	const float s = w->sick ? 512.0f : 32.0f;
@@ -449,7 +468,8 @@ void plant_scale_batch_norm(struct world *w, const struct fault *f)
 		world_spoil(w->tensor[X], i, -1, sign);
 		world_spoil(w->tensor[X], i, 2, 1.0f + sign * (float)spread);
 		world_spoil(w->tensor[TARGETS], i, -1, sign);
-		world_spoil(w->tensor[TARGETS], i, 2, sign * (float)(spread * r) - (i == ROW ? 16.0f : 0.0f));
+		world_spoil(w->tensor[TARGETS], i, 2,
+		            sign * (float)(spread * r) - (i == ROW ? 16.0f : 0.0f));
 	}
 	right(w, only(ROW), only(2));
 	w->answer.wide = r * (double)s * (1.0 - (1.0 + spread * spread * r * r) / (double)ROWS);
@@ -464,7 +484,8 @@ static hg_var record_copies(void *user, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* n leaves copy 60000 and should be 0: 2 * 60000 / (n + 1) each, 120000 n / (n + 1) in all, at loss scale 1. */
+/* n leaves copy 60000 and should be 0: 2 * 60000 / (n + 1) each, 120000 n / (n + 1) in all, at loss
+ * scale 1. */
 void plant_explode_hub(struct world *w, const struct fault *f)
 {
 	const int64_t leaves = w->sick ? LEAVES : FEW;
@@ -489,7 +510,8 @@ static hg_var record_mlp(void *user, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(w, tape), HG_NONE);
 }
 
-/* x = 1 in row 2 alone, first = 0.125, second = (1, v, 1, 1): y = (v + 3) / 8 there, dy = 2 y / 4, and the gradient of the hidden unit 1 is v dy = 5.6e7 for v = 30000. */
+/* x = 1 in row 2 alone, first = 0.125, second = (1, v, 1, 1): y = (v + 3) / 8 there, dy = 2 y / 4,
+ * and the gradient of the hidden unit 1 is v dy = 5.6e7 for v = 30000. */
 void plant_explode_mlp(struct world *w, const struct fault *f)
 {
 	const float v = w->sick ? 30000.0f : 3.0f;
@@ -519,7 +541,8 @@ void plant_explode_fp32(struct world *w, const struct fault *f)
 	right(w, only(ROW), only(COL));
 }
 
-/* Only dW is beyond f32: x = 10^22 at (2, 1), an error of 10^18 at (2, 3), and dW = 2 * 10^18 / 32 * 10^22 = 6e38 at (1, 3). W is 0. */
+/* Only dW is beyond f32: x = 10^22 at (2, 1), an error of 10^18 at (2, 3), and dW = 2 * 10^18 /
+ * 32 * 10^22 = 6e38 at (1, 3). W is 0. */
 void plant_explode_weight(struct world *w, const struct fault *f)
 {
 	(void)f;

@@ -4,7 +4,8 @@
 #include "faults/world.h"
 #include "halfgraph/doctor.h"
 
-/* One row of faults.def. Planters build the whole world, with the fault where w->sick, and write what is right into w->answer. */
+/* One row of faults.def. Planters build the whole world, with the fault where w->sick, and write
+ * what is right into w->answer. */
 struct fault {
 	const char *id;
 	hg_cause cause;
@@ -20,7 +21,8 @@ static inline int fault_layer(const struct fault *f)
 	return f->layer[4] - '0';
 }
 
-#define FAULT(id, cause, model, layer, op, direction, plant, what) void plant(struct world *w, const struct fault *f);
+#define FAULT(id, cause, model, layer, op, direction, plant, what) \
+	void plant(struct world *w, const struct fault *f);
 #include "faults/faults.def"
 #undef FAULT
 

@@ -20,8 +20,11 @@ enum { X = 0, TARGETS = 1 };
 static hg_var record_linear(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"), t = hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0);
-	return hg_mse(tape, hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE), t, HG_NONE);
+	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"),
+	             t = hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0);
+	return hg_mse(tape,
+	              hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE),
+	              t, HG_NONE);
 }
 
 /* 32752 * 2 = 65504;  with 15 more in the second column, 65519 */
@@ -47,7 +50,8 @@ void innocent_wide_features(struct world *w)
 	world_spoil(w->tensor[w->tensors - 1], 4, 11, 1e5f);
 }
 
-/* Targets off by numbers from 10^-7 to 1: the gradients, over 64 elements, go from 10^-9 to 0.03. */
+/* Targets off by numbers from 10^-7 to 1: the gradients, over 64 elements, go from 10^-9 to
+ * 0.03. */
 void innocent_faint(struct world *w)
 {
 	world_policy(w, hg_policy_fp16(), 1.0f);
@@ -62,8 +66,10 @@ void innocent_faint(struct world *w)
 static hg_var record_sum(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
-	return hg_mse(tape, hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_NONE, 1.0f), hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
+	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"),
+	                           hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
+	return hg_mse(tape, hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_NONE, 1.0f),
+	              hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
 }
 
 /* 64 addends in [-1, 1] a sum, and the same with the other sign behind them. */

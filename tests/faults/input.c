@@ -1,4 +1,5 @@
-/* Something was bad before the step began: NaN or infinity in a leaf, a label that is no class. The leaf, its row and its column are what was written to. */
+/* Something was bad before the step began: NaN or infinity in a leaf, a label that is no class. The
+ * leaf, its row and its column are what was written to. */
 #include <math.h>
 
 #include "faults/fault.h"
@@ -47,7 +48,8 @@ void plant_feature_late(struct world *w, const struct fault *f)
 	right(w, "features", 9, 0);
 }
 
-static void param(struct world *w, const struct fault *f, int layers, const char *name, int64_t row, int64_t col, float value)
+static void param(struct world *w, const struct fault *f, int layers, const char *name, int64_t row,
+                  int64_t col, float value)
 {
 	town(w, f, layers);
 	world_build(w);
@@ -116,9 +118,11 @@ enum { X, WEIGHTS, TARGETS };
 static hg_var record_sum(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"), a = hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0);
+	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"),
+	             a = hg_tape_input(tape, w->tensor[WEIGHTS], "edge weights", -1.0);
 	hg_tape_scope(tape, "sum");
-	const hg_var u = hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
+	const hg_var u =
+	    hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE);
 	const hg_var y = hg_spmm(tape, w->graph[0], u, a, HG_NORM_NONE, 1.0f);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, y, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);

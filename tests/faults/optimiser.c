@@ -1,4 +1,5 @@
-/* Good gradients, and weights that are bad after the update: not finite, or beyond f16 in the working copy. */
+/* Good gradients, and weights that are bad after the update: not finite, or beyond f16 in the
+ * working copy. */
 #include <math.h>
 
 #include "faults/fault.h"
@@ -18,8 +19,11 @@ static void right(struct world *w, const char *tensor, struct among row, struct 
 static hg_var record(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"), t = hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0);
-	return hg_mse(tape, hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE), t, HG_NONE);
+	const hg_var x = hg_tape_variable(tape, w->tensor[X], "x"),
+	             t = hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0);
+	return hg_mse(tape,
+	              hg_linear(tape, x, hg_tape_param(tape, hg_params_find(w->params, "w")), HG_NONE),
+	              t, HG_NONE);
 }
 
 static void begin(struct world *w)
@@ -32,7 +36,8 @@ static void begin(struct world *w)
 	w->record = record;
 }
 
-/* x = 1 at (2, 1) alone, and only (2, 3) is off its target, by 1: dW = 2 / 32 at (1, 3) and 0 elsewhere. Times 10^7 it is 625000. */
+/* x = 1 at (2, 1) alone, and only (2, 3) is off its target, by 1: dW = 2 / 32 at (1, 3) and 0
+ * elsewhere. Times 10^7 it is 625000. */
 void plant_lr_sgd(struct world *w, const struct fault *f)
 {
 	(void)f;
@@ -57,7 +62,8 @@ void plant_lr_fp32(struct world *w, const struct fault *f)
 	right(w, "w", only(1), only(3));
 }
 
-/* Adam: x = 10^11, an error of 1.6 * 10^11: dW = 2 * 1.6e11 / 32 * 1e11 = 1e21 at (1, 3); 10^-3 of its square is 10^39. */
+/* Adam: x = 10^11, an error of 1.6 * 10^11: dW = 2 * 1.6e11 / 32 * 1e11 = 1e21 at (1, 3); 10^-3 of
+ * its square is 10^39. */
 void plant_moment(struct world *w, const struct fault *f)
 {
 	(void)f;
@@ -96,7 +102,8 @@ void plant_lr_adam(struct world *w, const struct fault *f)
 	right(w, "conv0.weight", anywhere(), anywhere());
 }
 
-/* GIN's first parameter is eps, in f32, which holds 10^30 and what is near it; the weights that follow are halves. */
+/* GIN's first parameter is eps, in f32, which holds 10^30 and what is near it; the weights that
+ * follow are halves. */
 void plant_lr_gin(struct world *w, const struct fault *f)
 {
 	town(w, f);
@@ -106,7 +113,8 @@ void plant_lr_gin(struct world *w, const struct fault *f)
 	right(w, "conv0.mlp1.weight", anywhere(), anywhere());
 }
 
-/* Nobody has feature 5, so its weights have gradient 0 exactly, moments 0, and 0 / (sqrt(0) + 0) is NaN. All others have one: with weights 0.05 every hidden unit is positive. */
+/* Nobody has feature 5, so its weights have gradient 0 exactly, moments 0, and 0 / (sqrt(0) + 0) is
+ * NaN. All others have one: with weights 0.05 every hidden unit is positive. */
 void plant_adam_eps(struct world *w, const struct fault *f)
 {
 	town(w, f);

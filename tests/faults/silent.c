@@ -1,4 +1,5 @@
-/* What nobody sees: every number is finite. Results rounded to zero, and sums in f16 that stop growing because the addends are below half a unit of them. */
+/* What nobody sees: every number is finite. Results rounded to zero, and sums in f16 that stop
+ * growing because the addends are below half a unit of them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void right(struct world *w, struct among row, struct among col)
 
 /* ---- underflow: below half of 2^-24 = 6e-8 ---- */
 
-/* Weights (-v, v) in the layer that makes the two logits, which are then 0 to three digits: gradients (-1/2, 1/2) S / 4001. */
+/* Weights (-v, v) in the layer that makes the two logits, which are then 0 to three digits:
+ * gradients (-1/2, 1/2) S / 4001. */
 static void small_weights(struct world *w, const char *weight, float v)
 {
 	world_set(w, weight, -1, 0, -v);
@@ -44,7 +46,8 @@ void plant_under_head(struct world *w, const struct fault *f)
 	small_weights(w, "head.weight", 1e-4f);
 }
 
-/* What is attended to is (-u, u), u = 3e-6 times the sum of 8 hidden units, each below 4: the gradient of an attention weight is at most 2 * 1.25e-4 * 9.6e-5 S = 2.4e-8 S. */
+/* What is attended to is (-u, u), u = 3e-6 times the sum of 8 hidden units, each below 4: the
+ * gradient of an attention weight is at most 2 * 1.25e-4 * 9.6e-5 S = 2.4e-8 S. */
 void plant_under_edges(struct world *w, const struct fault *f)
 {
 	large_town(w, f);
@@ -95,7 +98,9 @@ static hg_var loss_of(struct world *w, hg_tape *tape, hg_var y)
 static hg_var record_mse(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	return loss_of(w, tape, hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE));
+	return loss_of(
+	    w, tape,
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE));
 }
 
 /* 2 * 2e-5 S / 4096 = 1e-8 S */
@@ -112,7 +117,8 @@ void plant_under_mse(struct world *w, const struct fault *f)
 static hg_var record_scale(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
+	const hg_var x =
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
 	hg_tape_scope(tape, "scaled");
 	return loss_of(w, tape, hg_scale(tape, x, w->sick ? 1e-6f : 0.5f));
 }
@@ -130,7 +136,8 @@ void plant_under_scale(struct world *w, const struct fault *f)
 static hg_var record_exp(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
+	const hg_var x =
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
 	hg_tape_scope(tape, "powers");
 	return loss_of(w, tape, hg_exp(tape, x));
 }
@@ -148,12 +155,15 @@ void plant_under_exp(struct world *w, const struct fault *f)
 static hg_var record_factor(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
+	const hg_var x =
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
 	hg_tape_scope(tape, "sum");
-	return loss_of(w, tape, hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_RIGHT, w->sick ? 5e-5f : 0.5f));
+	return loss_of(w, tape,
+	               hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_RIGHT, w->sick ? 5e-5f : 0.5f));
 }
 
-/* Four rows of 2000 neighbours that say 16: the sum is 32000 and exact in halves, times alpha it is 8e-4 as a mean; but alpha / 2000 = 2.5e-8 is zero as a half. */
+/* Four rows of 2000 neighbours that say 16: the sum is 32000 and exact in halves, times alpha it is
+ * 8e-4 as a mean; but alpha / 2000 = 2.5e-8 is zero as a half. */
 void plant_under_factor(struct world *w, const struct fault *f)
 {
 	(void)f;
@@ -165,7 +175,8 @@ void plant_under_factor(struct world *w, const struct fault *f)
 	w->record = record_factor;
 }
 
-/* ---- sums that stop: 1 + 1 + ... ends at 2048, where 1 is half a unit and the tie goes to the even number ---- */
+/* ---- sums that stop: 1 + 1 + ... ends at 2048, where 1 is half a unit and the tie goes to the
+ * even number ---- */
 
 static void stuck(struct world *w, int64_t terms, double term, double wide)
 {
@@ -212,7 +223,8 @@ void plant_swamp_gin(struct world *w, const struct fault *f)
 	stuck(w, n, 1.0, (double)n);
 }
 
-/* All scores are 0, so every weight is 1/n = 2^-12, exactly; at 1/2 that is half a unit. U = 1 in the first column of head 0. */
+/* All scores are 0, so every weight is 1/n = 2^-12, exactly; at 1/2 that is half a unit. U = 1 in
+ * the first column of head 0. */
 void plant_swamp_gat(struct world *w, const struct fault *f)
 {
 	const int64_t n = w->sick ? MANY : 64;
@@ -251,7 +263,8 @@ void plant_swamp_sparse(struct world *w, const struct fault *f)
 	stuck(w, n, 1.0, (double)n);
 }
 
-/* Leaves copy the hub, logits 0, labels 0, S = 2 n of n nodes: every leaf's gradient is (-1, 1), and the hub's is their sum. */
+/* Leaves copy the hub, logits 0, labels 0, S = 2 n of n nodes: every leaf's gradient is (-1, 1),
+ * and the hub's is their sum. */
 void plant_swamp_backward(struct world *w, const struct fault *f)
 {
 	const int64_t leaves = w->sick ? MANY : FEW;
@@ -270,12 +283,14 @@ void plant_swamp_backward(struct world *w, const struct fault *f)
 static hg_var record_sum(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	const hg_var x = hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
+	const hg_var x =
+	    hg_linear(tape, hg_tape_variable(tape, w->tensor[X], "x"), param(w, tape, "w"), HG_NONE);
 	hg_tape_scope(tape, "sum");
 	return loss_of(w, tape, hg_spmm(tape, w->graph[0], x, HG_NONE, HG_NORM_NONE, 1.0f));
 }
 
-/* 4096 and 4000 ones: at 4096 a unit is 4, and every 1 is lost. In good health the first is a 1 too, and there are 100. */
+/* 4096 and 4000 ones: at 4096 a unit is 4, and every 1 is lost. In good health the first is a 1
+ * too, and there are 100. */
 void plant_swamp_large_first(struct world *w, const struct fault *f)
 {
 	const int64_t n = w->sick ? 4001 : FEW;
@@ -338,8 +353,10 @@ void plant_swamp_second_hub(struct world *w, const struct fault *f)
 	stuck(w, n, 1.0, (double)n);
 }
 
-/* 64 rows of 500 columns (row 9: 4096), 16 features. Feature 5 is 2^-8: only row 9 gets stuck, at 8 in place of 16. The others are up to 100 with either sign: their sums are
- * thousands, hence off by more than 8 in a half, or cancel to nearly nothing, hence off by more than half of themselves; but they are sums as halves make them. */
+/* 64 rows of 500 columns (row 9: 4096), 16 features. Feature 5 is 2^-8: only row 9 gets stuck, at 8
+ * in place of 16. The others are up to 100 with either sign: their sums are thousands, hence off by
+ * more than 8 in a half, or cancel to nearly nothing, hence off by more than half of themselves;
+ * but they are sums as halves make them. */
 void plant_swamp_among_large(struct world *w, const struct fault *f)
 {
 	enum { TALL = 64, WIDE = 16, COL = 5, SOME = 500 };

@@ -1,4 +1,5 @@
-/* The result is beyond f16, however it is made: the narrowing at the store overflows. In good health the large number is small. */
+/* The result is beyond f16, however it is made: the narrowing at the store overflows. In good
+ * health the large number is small. */
 #include <math.h>
 #include <stdio.h>
 
@@ -63,7 +64,8 @@ void plant_hub_sum_gin(struct world *w, const struct fault *f)
 	w->answer.top = 32.0;
 }
 
-/* Nodes 5, 6, 7 say 20000, 20000, 45000 and the others 0: only node 6 sees all three, node 7 sees 65000, which fits. */
+/* Nodes 5, 6, 7 say 20000, 20000, 45000 and the others 0: only node 6 sees all three, node 7 sees
+ * 65000, which fits. */
 void plant_big_neighbour(struct world *w, const struct fault *f)
 {
 	const float unit = w->sick ? 20000.0f : 20.0f;
@@ -82,7 +84,8 @@ void plant_big_neighbour(struct world *w, const struct fault *f)
 
 /* ---- products ---- */
 
-/* Feature 2 of node 3, times 2 in column 5 and 0.01 elsewhere; the other features are below 1.1, their weights below 1: less than 1 % of 120000. */
+/* Feature 2 of node 3, times 2 in column 5 and 0.01 elsewhere; the other features are below 1.1,
+ * their weights below 1: less than 1 % of 120000. */
 void plant_big_feature(struct world *w, const struct fault *f)
 {
 	world_model(w, f->model, 2, world_ring(w, NODES));
@@ -95,7 +98,8 @@ void plant_big_feature(struct world *w, const struct fault *f)
 	w->answer.top = 120000.0;
 }
 
-/* The loner says 2 in column 0 of the input of layer l, all others 1: means over nodes that say the same. Its features are (2, 0, ...), and layers below hand on column 0. */
+/* The loner says 2 in column 0 of the input of layer l, all others 1: means over nodes that say the
+ * same. Its features are (2, 0, ...), and layers below hand on column 0. */
 static void one_and_two(struct world *w, int layers, int layer)
 {
 	char name[32];
@@ -138,7 +142,8 @@ void plant_big_weight_gat(struct world *w, const struct fault *f)
 	world_set(w, name, -1, -1, 0.0f);
 }
 
-/* Three heads of two columns each in the last layer, whose mean is the result: U is 2 at the loner and 1 elsewhere in the last head's second column. */
+/* Three heads of two columns each in the last layer, whose mean is the result: U is 2 at the loner
+ * and 1 elsewhere in the last head's second column. */
 void plant_big_heads(struct world *w, const struct fault *f)
 {
 	const float a = w->sick ? 40000.0f : 0.5f;
@@ -230,8 +235,9 @@ void plant_big_lambda(struct world *w, const struct fault *f)
 	w->answer.top_row = LONER;
 }
 
-/* One of n = 12 nodes says 1, the others 0: it lies sqrt(n - 1) deviations from the mean, they 1 / sqrt(n - 1). The first batch norm makes that 3.3 and, behind relu, 0; the second
- * one the same again, times its gain. */
+/* One of n = 12 nodes says 1, the others 0: it lies sqrt(n - 1) deviations from the mean, they 1 /
+ * sqrt(n - 1). The first batch norm makes that 3.3 and, behind relu, 0; the second one the same
+ * again, times its gain. */
 void plant_big_gamma(struct world *w, const struct fault *f)
 {
 	const float gain = w->sick ? 60000.0f : 2.0f;
@@ -244,7 +250,8 @@ void plant_big_gamma(struct world *w, const struct fault *f)
 	right(w, only(LONER), only(1), (double)gain * sqrt((double)NODES - 1.0));
 }
 
-/* Behind a batch norm with gain 0 and beta 1 everybody says 1 in all 8 columns: 8 weights of 10000 are 80000, at every node. */
+/* Behind a batch norm with gain 0 and beta 1 everybody says 1 in all 8 columns: 8 weights of 10000
+ * are 80000, at every node. */
 void plant_big_mlp(struct world *w, const struct fault *f)
 {
 	gin(w, f);
@@ -285,7 +292,8 @@ void plant_big_readout(struct world *w, const struct fault *f)
 	w->answer.top = (double)value;
 }
 
-/* ---- GAT: two heads of four columns; U = X W is the first feature, in the first column of a head: 2 at the loner, 1 elsewhere ---- */
+/* ---- GAT: two heads of four columns; U = X W is the first feature, in the first column of a head:
+ * 2 at the loner, 1 elsewhere ---- */
 
 static void gat(struct world *w, const struct fault *f, int64_t col)
 {
@@ -308,7 +316,8 @@ void plant_big_attention(struct world *w, const struct fault *f)
 	right(w, only(LONER), only(0), 2.0 * (double)a);
 }
 
-/* Both scores of the loner are 40000 in head 1, everybody else's 20000: the sum on the loner's self loop, the last edge, is 80000. */
+/* Both scores of the loner are 40000 in head 1, everybody else's 20000: the sum on the loner's self
+ * loop, the last edge, is 80000. */
 void plant_big_score(struct world *w, const struct fault *f)
 {
 	const float a = w->sick ? 20000.0f : 0.1f;
@@ -321,7 +330,8 @@ void plant_big_score(struct world *w, const struct fault *f)
 
 /* ---- features and dropout of a GCN ---- */
 
-/* Each node has one feature, node 4 feature 7 with a large value; its weights are 0.1, but 2 in column 3. */
+/* Each node has one feature, node 4 feature 7 with a large value; its weights are 0.1, but 2 in
+ * column 3. */
 void plant_big_sparse(struct world *w, const struct fault *f)
 {
 	int32_t row[NODES], col[NODES];
@@ -342,7 +352,8 @@ void plant_big_sparse(struct world *w, const struct fault *f)
 	w->answer.top_row = 7;
 }
 
-/* Layer 0 says its bias, 40000 in column 3 alone; what dropout with p = 1/2 keeps of it is 80000. (That it keeps none of 12 has the probability 2^-12, once for all runs.) */
+/* Layer 0 says its bias, 40000 in column 3 alone; what dropout with p = 1/2 keeps of it is 80000.
+ * (That it keeps none of 12 has the probability 2^-12, once for all runs.) */
 void plant_big_dropout(struct world *w, const struct fault *f)
 {
 	world_model(w, f->model, 2, world_ring(w, NODES));

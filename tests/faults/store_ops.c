@@ -29,7 +29,8 @@ static hg_var loss_of(struct world *w, hg_tape *tape, hg_var y)
 }
 
 /* x everywhere but in (2, 1), where it is `large` */
-static void begin(struct world *w, hg_dtype dtype, float x, float large, hg_var (*record)(void *user, hg_tape *tape))
+static void begin(struct world *w, hg_dtype dtype, float x, float large,
+                  hg_var (*record)(void *user, hg_tape *tape))
 {
 	world_policy(w, hg_policy_fp16(), 16.0f);
 	world_spoil(world_tensor(w, dtype, ROWS, COLS, NULL), -1, -1, x);
@@ -132,7 +133,8 @@ static hg_var record_sddmm(void *user, hg_tape *tape)
 	return hg_mse(tape, e, hg_tape_input(tape, w->tensor[OTHER], "targets", -1.0), HG_NONE);
 }
 
-/* A = X: 1 everywhere, but 150 in the loner's row, the last: 4 * 22500 on its self loop, the last edge. */
+/* A = X: 1 everywhere, but 150 in the loner's row, the last: 4 * 22500 on its self loop, the last
+ * edge. */
 void plant_big_sddmm(struct world *w, const struct fault *f)
 {
 	const float large = w->sick ? 150.0f : 1.5f;
@@ -155,10 +157,12 @@ static hg_var record_layer_norm(void *user, hg_tape *tape)
 	struct world *w = user;
 	const hg_var x = x_of(w, tape);
 	hg_tape_scope(tape, "norm");
-	return loss_of(w, tape, hg_layer_norm(tape, x, param(w, tape, "gamma"), param(w, tape, "beta"), 1e-5f));
+	return loss_of(w, tape,
+	               hg_layer_norm(tape, x, param(w, tape, "gamma"), param(w, tape, "beta"), 1e-5f));
 }
 
-/* Each row has one 1 among zeros: row 2 in column 1, the others in column 2. That one lies sqrt(3) deviations from the mean, the zeros 1/sqrt(3); column 1 has the gain. */
+/* Each row has one 1 among zeros: row 2 in column 1, the others in column 2. That one lies sqrt(3)
+ * deviations from the mean, the zeros 1/sqrt(3); column 1 has the gain. */
 void plant_big_layer_norm(struct world *w, const struct fault *f)
 {
 	const float gain = w->sick ? 60000.0f : 2.0f;
@@ -211,11 +215,14 @@ static hg_var record_row_sum(void *user, hg_tape *tape)
 	struct world *w = user;
 	const hg_var x = x_of(w, tape);
 	hg_tape_scope(tape, "total");
-	return hg_mse(tape, hg_div(tape, hg_row_sum(tape, hg_linear(tape, x, param(w, tape, "w"), HG_NONE)), hg_tape_input(tape, w->tensor[OTHER], "y", -1.0)),
+	return hg_mse(tape,
+	              hg_div(tape, hg_row_sum(tape, hg_linear(tape, x, param(w, tape, "w"), HG_NONE)),
+	                     hg_tape_input(tape, w->tensor[OTHER], "y", -1.0)),
 	              hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
 }
 
-/* Row 2 of X W is 30000 in all four columns, the others 1: their sum is 120000; divided by 8 afterwards it would fit. */
+/* Row 2 of X W is 30000 in all four columns, the others 1: their sum is 120000; divided by 8
+ * afterwards it would fit. */
 void plant_big_row_sum(struct world *w, const struct fault *f)
 {
 	const float large = w->sick ? 30000.0f : 3.0f;
@@ -242,7 +249,8 @@ static hg_var record_wide(void *user, hg_tape *tape)
 	return hg_mse(tape, y, hg_tape_input(tape, w->tensor[TARGETS], "targets", -1.0), HG_NONE);
 }
 
-/* [300, 300] [300, 200], 0.01 everywhere but x = 60000 at (1, 257), whose weight in column 133 is 2. */
+/* [300, 300] [300, 200], 0.01 everywhere but x = 60000 at (1, 257), whose weight in column 133 is
+ * 2. */
 void plant_big_wide(struct world *w, const struct fault *f)
 {
 	enum { TALL = 300, DEEP = 300, WIDE = 200 };
@@ -265,10 +273,12 @@ void plant_big_wide(struct world *w, const struct fault *f)
 static hg_var record_loss(void *user, hg_tape *tape)
 {
 	struct world *w = user;
-	return hg_mse(tape, hg_linear(tape, x_of(w, tape), param(w, tape, "w"), HG_NONE), hg_tape_input(tape, w->tensor[OTHER], "targets", -1.0), HG_NONE);
+	return hg_mse(tape, hg_linear(tape, x_of(w, tape), param(w, tape, "w"), HG_NONE),
+	              hg_tape_input(tape, w->tensor[OTHER], "targets", -1.0), HG_NONE);
 }
 
-/* A target of 10^30: the square of the error is beyond f32, and so is the loss, which is all that the op makes. */
+/* A target of 10^30: the square of the error is beyond f32, and so is the loss, which is all that
+ * the op makes. */
 void plant_big_loss(struct world *w, const struct fault *f)
 {
 	(void)f;

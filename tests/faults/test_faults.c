@@ -1,6 +1,9 @@
-/* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that fault, with the right cause, op, layer, element, and for sums the hub's addends.
- * The same again where each op runs by itself, and once more after a real step that was skipped for it, examined afterwards. What a loss scale or another way of summing cures must
- * be gone once the doctor's own remedies are taken. Then the same set-up in good health, which must give no finding, as must what innocents.def lists. */
+/* Plants every fault of faults.def and asks the doctor what it was: the first finding must be that
+ * fault, with the right cause, op, layer, element, and for sums the hub's addends. The same again
+ * where each op runs by itself, and once more after a real step that was skipped for it, examined
+ * afterwards. What a loss scale or another way of summing cures must be gone once the doctor's own
+ * remedies are taken. Then the same set-up in good health, which must give no finding, as must what
+ * innocents.def lists. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,8 @@
 
 enum { FORWARD = 0, BACKWARD = 1 };
 static const struct fault faults[] = {
-#define FAULT(id, cause, model, layer, op, direction, plant, what) {#id, HG_CAUSE_##cause, model, layer, op, direction, plant, what},
+#define FAULT(id, cause, model, layer, op, direction, plant, what) \
+	{#id, HG_CAUSE_##cause, model, layer, op, direction, plant, what},
 #include "faults/faults.def"
 #undef FAULT
 };
@@ -20,9 +24,20 @@ static const struct innocent innocents[] = {
 #include "faults/innocents.def"
 #undef INNOCENT
 };
-enum { FAULTS = (int)(sizeof faults / sizeof faults[0]), INNOCENTS = (int)(sizeof innocents / sizeof innocents[0]) };
+enum {
+	FAULTS = (int)(sizeof faults / sizeof faults[0]),
+	INNOCENTS = (int)(sizeof innocents / sizeof innocents[0])
+};
 
-enum when { PLANTED = 0, APART = 1, AFTERWARDS = 2, CURED = 3, CONTROL = 4, INNOCENTLY = 5, WHENS = 6 };
+enum when {
+	PLANTED = 0,
+	APART = 1,
+	AFTERWARDS = 2,
+	CURED = 3,
+	CONTROL = 4,
+	INNOCENTLY = 5,
+	WHENS = 6
+};
 struct item {
 	const struct fault *fault; /* NULL: innocent */
 	const struct innocent *innocent;
@@ -57,7 +72,8 @@ static void state_take(struct world *w, struct state *s)
 		const hg_tensor *master = hg_param_master(hg_params_at(w->params, i));
 		s->count += hg_tensor_rows(master) * hg_tensor_cols(master);
 	}
-	float *master = s->master = malloc((size_t)s->count * sizeof *master), *working = s->working = malloc((size_t)s->count * sizeof *working);
+	float *master = s->master = malloc((size_t)s->count * sizeof *master),
+	      *working = s->working = malloc((size_t)s->count * sizeof *working);
 	CHECK(master && working);
 	for (int64_t i = 0; i < hg_params_count(w->params); i++) {
 		master = append(master, hg_param_master(hg_params_at(w->params, i)));
@@ -78,8 +94,10 @@ static void check_same(struct world *w, struct state *before)
 	struct state now;
 	state_take(w, &now);
 	const size_t bytes = (size_t)now.count * sizeof(float);
-	const int same = now.count == before->count && memcmp(now.master, before->master, bytes) == 0 && memcmp(now.working, before->working, bytes) == 0 &&
-	                 now.info.steps == before->info.steps && now.info.skipped == before->info.skipped && now.info.loss_scale == before->info.loss_scale;
+	const int same =
+	    now.count == before->count && memcmp(now.master, before->master, bytes) == 0 &&
+	    memcmp(now.working, before->working, bytes) == 0 && now.info.steps == before->info.steps &&
+	    now.info.skipped == before->info.skipped && now.info.loss_scale == before->info.loss_scale;
 	state_free(&now);
 	state_free(before);
 	CHECK_MSG(same, "the doctor changed a weight or the optimiser's state");
@@ -102,7 +120,8 @@ static void object(struct verdict *v, const char *what, const char *got, const c
 {
 	const size_t length = strlen(v->text);
 	v->wrong++;
-	(void)snprintf(v->text + length, sizeof v->text - length, "%s%s is %s, expected %s", length ? "; " : "", what, got, expected);
+	(void)snprintf(v->text + length, sizeof v->text - length, "%s%s is %s, expected %s",
+	               length ? "; " : "", what, got, expected);
 }
 
 static void want_text(struct verdict *v, const char *what, const char *got, const char *expected)
@@ -117,7 +136,8 @@ static void want_among(struct verdict *v, const char *what, int64_t got, struct 
 	if (got >= expected.first && got <= expected.last)
 		return;
 	(void)snprintf(a, sizeof a, "%lld", (long long)got);
-	(void)snprintf(b, sizeof b, "%lld to %lld", (long long)expected.first, (long long)expected.last);
+	(void)snprintf(b, sizeof b, "%lld to %lld", (long long)expected.first,
+	               (long long)expected.last);
 	object(v, what, a, b);
 }
 
@@ -128,12 +148,15 @@ static void want_alone(struct verdict *v, const hg_finding *found, const struct 
 		want_among(v, "the number of bad elements", found->bad, only(1));
 }
 
-/* What is not finite, or is wrong, goes somewhere: from the place where it began, and forward on to the loss. */
+/* What is not finite, or is wrong, goes somewhere: from the place where it began, and forward on to
+ * the loss. */
 static void want_chain(struct verdict *v, const hg_finding *found, const struct fault *f)
 {
 	int loss = 0;
 	for (int i = 0; i < found->links; i++)
-		loss |= strcmp(found->chain[i].op, "softmax_xent") == 0 || strcmp(found->chain[i].op, "mse") == 0 || strcmp(found->chain[i].op, "bce_logits") == 0;
+		loss |= strcmp(found->chain[i].op, "softmax_xent") == 0 ||
+		        strcmp(found->chain[i].op, "mse") == 0 ||
+		        strcmp(found->chain[i].op, "bce_logits") == 0;
 	if (found->links < 1)
 		object(v, "the chain", "empty", "a way");
 	else if (!f->backward && (found->chain[0].node != found->node || found->chain[0].backward))
@@ -153,22 +176,26 @@ static void want_close(struct verdict *v, const char *what, double got, double e
 	object(v, what, a, b);
 }
 
-/* Where a running half ended says how many addends were in it: with or without the one that made it overflow. */
+/* Where a running half ended says how many addends were in it: with or without the one that made it
+ * overflow. */
 static void want_sum(struct verdict *v, const hg_finding *found, const struct answer *right)
 {
 	if (right->terms)
 		want_among(v, "the number of addends", found->terms, only(right->terms));
 	if (right->ended)
-		want_among(v, "where the sum ended", found->partial_at, (struct among){right->ended - 1, right->ended});
+		want_among(v, "where the sum ended", found->partial_at,
+		           (struct among){right->ended - 1, right->ended});
 	if (right->terms || right->top_row >= 0)
-		want_among(v, "the number of addends that are shown", found->tops, (struct among){1, HG_DOCTOR_TOP});
+		want_among(v, "the number of addends that are shown", found->tops,
+		           (struct among){1, HG_DOCTOR_TOP});
 	if (right->top_row >= 0 && found->tops > 0)
 		want_among(v, "the largest addend's row", found->top[0].row, only(right->top_row));
 	if (right->top > 0.0 && right->terms && found->tops > 0)
 		want_close(v, "the largest addend", fabs(found->top[0].value), right->top);
 }
 
-static void want_place(struct verdict *v, const hg_finding *found, const struct fault *f, const struct answer *right)
+static void want_place(struct verdict *v, const hg_finding *found, const struct fault *f,
+                       const struct answer *right)
 {
 	if (has_place(f)) {
 		want_text(v, "op", found->op, f->op);
@@ -187,7 +214,8 @@ static void want_place(struct verdict *v, const hg_finding *found, const struct 
 	}
 }
 
-static struct verdict judge(const hg_doctor_report *report, const struct fault *f, const struct answer *right)
+static struct verdict judge(const hg_doctor_report *report, const struct fault *f,
+                            const struct answer *right)
 {
 	struct verdict v = {0, ""};
 	const hg_finding *found = report->finding;
@@ -211,7 +239,8 @@ static struct verdict judge(const hg_doctor_report *report, const struct fault *
 }
 
 /* The judge is judged: it must object to every part of an answer that is not asked to be right. */
-static void check_judge(const hg_doctor_report *report, const struct fault *f, const struct answer *right)
+static void check_judge(const hg_doctor_report *report, const struct fault *f,
+                        const struct answer *right)
 {
 	struct fault other[] = {*f, *f, *f, *f};
 	struct answer moved[] = {*right, *right, *right, *right, *right};
@@ -250,7 +279,8 @@ static void spoil_late(const struct world *w)
 		world_spoil(w->late.tensor, w->late.row, w->late.col, w->late.value);
 }
 
-/* A training loop of so many steps that are well and one with what is spoiled late; or of `well` steps and no more. 1: the last one was skipped. */
+/* A training loop of so many steps that are well and one with what is spoiled late; or of `well`
+ * steps and no more. 1: the last one was skipped. */
 static int train(struct world *w, int well, int ill)
 {
 	hg_tape *tape = NULL;
@@ -278,7 +308,8 @@ static void tell(const struct item *item, int right, const hg_doctor_report *rep
 {
 	static const char *const word[2][2] = {{"MISSED", "named"}, {"SLANDER", "healthy"}};
 	const char *cause = item->fault ? hg_cause_name(item->fault->cause) : "none";
-	printf("%-8s %-34s %-12s %s\n", word[innocent(item)][right], item->name, cause, report->findings ? report->finding->sentence : "no finding");
+	printf("%-8s %-34s %-12s %s\n", word[innocent(item)][right], item->name, cause,
+	       report->findings ? report->finding->sentence : "no finding");
 }
 
 /* Examines, and demands what `item` says. */
@@ -304,7 +335,8 @@ static void examine(struct world *w, const struct item *item, hg_doctor *doctor)
 
 enum { LOOK_EVERY = 20, WELL = 5 };
 
-/* The last step, if it was skipped. What is spoiled late is spoiled after some steps that were well. */
+/* The last step, if it was skipped. What is spoiled late is spoiled after some steps that were
+ * well. */
 static void look_back(struct world *w, const struct item *item, hg_doctor *doctor)
 {
 	w->answer.step = w->late.tensor ? WELL : 0;
@@ -396,25 +428,29 @@ static void run_cured(const void *data)
 		hg_doctor *doctor = begin(&w, item);
 		CHECK_OK(hg_doctor_examine(doctor, 0, &report));
 		findings = report->findings;
-		CHECK_MSG(!findings || take(report->finding, &cure), "no remedy to take: %s", report->finding->sentence);
-		CHECK_MSG(!findings || i < REMEDIES, "%d remedies later: %s", REMEDIES, report->finding->sentence);
+		CHECK_MSG(!findings || take(report->finding, &cure), "no remedy to take: %s",
+		          report->finding->sentence);
+		CHECK_MSG(!findings || i < REMEDIES, "%d remedies later: %s", REMEDIES,
+		          report->finding->sentence);
 		end(&w, doctor);
 	}
 	tally.right[CURED]++;
-	printf("%-8s %-34s %-12s %s %g\n", "cured", item->name, hg_cause_name(item->fault->cause), cure.cure.precision, (double)cure.cure.scale);
+	printf("%-8s %-34s %-12s %s %g\n", "cured", item->name, hg_cause_name(item->fault->cause),
+	       cure.cure.precision, (double)cure.cure.scale);
 }
 
 /* A loss scale, or another way of summing, is all that they need. */
 static int can_be_cured(const struct fault *f)
 {
-	return f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_ACCUMULATION || f->cause == HG_CAUSE_SWAMPING ||
-	       (f->cause == HG_CAUSE_UNDERFLOW && f->backward);
+	return f->cause == HG_CAUSE_LOSS_SCALE || f->cause == HG_CAUSE_ACCUMULATION ||
+	       f->cause == HG_CAUSE_SWAMPING || (f->cause == HG_CAUSE_UNDERFLOW && f->backward);
 }
 
 /* Of what makes a step skipped: the rest leaves finite gradients behind. */
 static int stops_step(const struct fault *f)
 {
-	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING && f->cause != HG_CAUSE_OPTIMISER;
+	return f->cause != HG_CAUSE_UNDERFLOW && f->cause != HG_CAUSE_SWAMPING &&
+	       f->cause != HG_CAUSE_OPTIMISER;
 }
 
 enum { CASES = 5 * FAULTS + INNOCENTS };
@@ -424,11 +460,15 @@ static struct test_case cases[CASES];
 /* One more case. */
 static void add(int *count, struct item item, const char *id)
 {
-	static const char *const prefix[WHENS] = {"", "", "", "", "", "innocent."}, *const suffix[WHENS] = {"", ".apart", ".afterwards", ".cured", ".healthy", ""};
+	static const char *const prefix[WHENS] = {"", "", "", "", "", "innocent."},
+	                         *const suffix[WHENS] = {"",       ".apart",   ".afterwards",
+	                                                 ".cured", ".healthy", ""};
 	struct item *kept = &items[*count];
 	*kept = item;
-	(void)snprintf(kept->name, sizeof kept->name, "%s%s%s", prefix[item.when], id, suffix[item.when]);
-	cases[(*count)++] = (struct test_case){.name = kept->name, .run_item = item.when == CURED ? run_cured : run, .item = kept};
+	(void)snprintf(kept->name, sizeof kept->name, "%s%s%s", prefix[item.when], id,
+	               suffix[item.when]);
+	cases[(*count)++] = (struct test_case){
+	    .name = kept->name, .run_item = item.when == CURED ? run_cured : run, .item = kept};
 }
 
 int main(int argc, char **argv)
@@ -436,15 +476,19 @@ int main(int argc, char **argv)
 	int count = 0;
 	for (enum when when = PLANTED; when <= CONTROL; when++)
 		for (int i = 0; i < FAULTS; i++)
-			if ((when != AFTERWARDS || stops_step(&faults[i])) && (when != CURED || can_be_cured(&faults[i])))
+			if ((when != AFTERWARDS || stops_step(&faults[i])) &&
+			    (when != CURED || can_be_cured(&faults[i])))
 				add(&count, (struct item){.fault = &faults[i], .when = when}, faults[i].id);
 	for (int i = 0; i < INNOCENTS; i++)
 		add(&count, (struct item){.innocent = &innocents[i], .when = INNOCENTLY}, innocents[i].id);
 	const int code = test_main(argc, argv, cases, count);
 	const int *asked = tally.asked, *right = tally.right;
-	printf("faults: %d planted, %d named; %d with separate ops, %d named; %d examined after the step, %d named, %d steps were applied all the same\n",
-	       asked[PLANTED], right[PLANTED], asked[APART], right[APART], asked[AFTERWARDS], right[AFTERWARDS], tally.applied);
+	printf("faults: %d planted, %d named; %d with separate ops, %d named; %d examined after the "
+	       "step, %d named, %d steps were applied all the same\n",
+	       asked[PLANTED], right[PLANTED], asked[APART], right[APART], asked[AFTERWARDS],
+	       right[AFTERWARDS], tally.applied);
 	printf("cured: %d of %d by the doctor's own remedies\n", right[CURED], asked[CURED]);
-	printf("healthy: %d examined, %d without a finding\n", asked[CONTROL] + asked[INNOCENTLY], right[CONTROL] + right[INNOCENTLY]);
+	printf("healthy: %d examined, %d without a finding\n", asked[CONTROL] + asked[INNOCENTLY],
+	       right[CONTROL] + right[INNOCENTLY]);
 	return code;
 }

@@ -20,9 +20,15 @@ void world_open(struct world *w, hg_context *ctx, int sick)
 {
 	const hg_optim_config rates = HG_OPTIM_CONFIG_INIT;
 	const hg_model_input input = HG_MODEL_INPUT_INIT;
-	*w = (struct world){.sick = sick, .ctx = ctx, .policy = hg_policy_fp16(), .rates = rates, .input = input};
+	*w = (struct world){
+	    .sick = sick, .ctx = ctx, .policy = hg_policy_fp16(), .rates = rates, .input = input};
 	w->policy.loss_scale.init_scale = 1024.0f;
-	w->answer = (struct answer){.row = anywhere(), .col = anywhere(), .edge_row = -1, .edge_col = -1, .top_row = -1, .wide = (double)NAN};
+	w->answer = (struct answer){.row = anywhere(),
+	                            .col = anywhere(),
+	                            .edge_row = -1,
+	                            .edge_col = -1,
+	                            .top_row = -1,
+	                            .wide = (double)NAN};
 }
 
 void world_close(struct world *w)
@@ -49,7 +55,8 @@ static void *zeros(int64_t count, size_t size)
 	return memory;
 }
 
-hg_tensor *world_tensor(struct world *w, hg_dtype dtype, int64_t rows, int64_t cols, const float *values)
+hg_tensor *world_tensor(struct world *w, hg_dtype dtype, int64_t rows, int64_t cols,
+                        const float *values)
 {
 	CHECK(w->tensors < WORLD_TENSORS);
 	hg_tensor **tensor = &w->tensor[w->tensors++];
@@ -66,7 +73,8 @@ hg_tensor *world_labels(struct world *w, int64_t rows, const int32_t *label)
 	return tensor;
 }
 
-hg_graph *world_graph(struct world *w, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, const float *weight)
+hg_graph *world_graph(struct world *w, int64_t rows, int64_t cols, int64_t m, const int32_t *dst,
+                      const int32_t *src, const float *weight)
 {
 	CHECK(w->graphs < WORLD_GRAPHS);
 	hg_graph **graph = &w->graph[w->graphs++];
@@ -176,7 +184,8 @@ hg_params *world_params(struct world *w)
 	return w->params;
 }
 
-hg_param *world_param(struct world *w, const char *name, int64_t rows, int64_t cols, unsigned flags, float value)
+hg_param *world_param(struct world *w, const char *name, int64_t rows, int64_t cols, unsigned flags,
+                      float value)
 {
 	hg_param *param = NULL;
 	CHECK_OK(hg_params_add(world_params(w), name, rows, cols, HG_INIT_ZEROS, flags, &param));
@@ -291,7 +300,8 @@ void world_build_train(struct world *w)
 	w->params = hg_train_params(w->train);
 }
 
-void world_sparse(struct world *w, int64_t features, int64_t m, const int32_t *row, const int32_t *col, const float *value)
+void world_sparse(struct world *w, int64_t features, int64_t m, const int32_t *row,
+                  const int32_t *col, const float *value)
 {
 	w->input.x_sparse = world_graph(w, w->nodes, features, m, row, col, value);
 	w->config.in_features = features;
@@ -351,7 +361,9 @@ double world_half(double x)
 	int exponent = 0;
 	if (x == 0.0 || !isfinite(x))
 		return x;
-	(void)frexp(x, &exponent); /* |x| = f 2^exponent, f in [0.5, 1): the last of 11 bits counts 2^(exponent - 11) */
-	const double unit = ldexp(1.0, (exponent > -13 ? exponent : -13) - 11), rounded = nearbyint(x / unit) * unit;
+	/* |x| = f 2^exponent, f in [0.5, 1): the last of 11 bits counts 2^(exponent - 11) */
+	(void)frexp(x, &exponent);
+	const double unit = ldexp(1.0, (exponent > -13 ? exponent : -13) - 11),
+	             rounded = nearbyint(x / unit) * unit;
 	return fabs(rounded) >= 65520.0 ? copysign((double)INFINITY, x) : rounded;
 }

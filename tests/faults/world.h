@@ -3,8 +3,9 @@
 
 #include "halfgraph/halfgraph.h"
 
-/* A small training set-up with or without one planted fault. The planters (input.c, accumulation.c ...) know the public API alone: what is right about a fault follows
- * from how it was made, in their own arithmetic, and not from any code that the doctor could share. */
+/* A small training set-up with or without one planted fault. The planters (input.c, accumulation.c
+ * ...) know the public API alone: what is right about a fault follows from how it was made, in
+ * their own arithmetic, and not from any code that the doctor could share. */
 
 /* first .. last, both included */
 struct among {
@@ -18,7 +19,8 @@ struct answer {
 	struct among row, col;
 	const char *tensor;         /* INPUT, OPTIMISER: the leaf's name; NULL: not asked */
 	int64_t edge_row, edge_col; /* of an edge; -1: not asked */
-	/* a sum: its addends, the place and value of the largest, the number of them at which the running half ended; 0 or -1: not asked */
+	/* a sum: its addends, the place and value of the largest, the number of them at which the
+	 * running half ended; 0 or -1: not asked */
 	int64_t terms, top_row, ended;
 	double top;  /* |value| */
 	double wide; /* the exact value; NaN: not asked */
@@ -66,30 +68,38 @@ struct world {
 	struct answer answer;
 };
 
-/* Widths of the models: wider features than hidden units, so that every layer multiplies first and then aggregates. */
+/* Widths of the models: wider features than hidden units, so that every layer multiplies first and
+ * then aggregates. */
 enum { IN = 16, HIDDEN = 8, CLASSES = 2 };
 
 void world_open(struct world *w, hg_context *ctx, int sick);
 void world_close(struct world *w);
 
 /* ---- parts, owned by the world ---- */
-hg_tensor *world_tensor(struct world *w, hg_dtype dtype, int64_t rows, int64_t cols, const float *values); /* NULL: zeros */
+/* NULL: zeros */
+hg_tensor *world_tensor(struct world *w, hg_dtype dtype, int64_t rows, int64_t cols,
+                        const float *values);
 hg_tensor *world_labels(struct world *w, int64_t rows, const int32_t *label);
-hg_graph *world_graph(struct world *w, int64_t rows, int64_t cols, int64_t m, const int32_t *dst, const int32_t *src, const float *weight);
-/* Hub 0 and leaves 1 .. n: hub <- leaf, leaf <- hub. Its rows: the hub's n edges first, then one a leaf. */
+hg_graph *world_graph(struct world *w, int64_t rows, int64_t cols, int64_t m, const int32_t *dst,
+                      const int32_t *src, const float *weight);
+/* Hub 0 and leaves 1 .. n: hub <- leaf, leaf <- hub. Its rows: the hub's n edges first, then one a
+ * leaf. */
 hg_graph *world_star(struct world *w, int64_t leaves);
 /* leaf <- hub only: forward each leaf copies the hub, backward the hub adds up the leaves. */
 hg_graph *world_fan(struct world *w, int64_t leaves);
-/* n - 1 nodes in a ring with self loops, and one, the last, with nothing but a self loop: the loner. Edges: three a node of the ring (ascending), then the loner's. */
+/* n - 1 nodes in a ring with self loops, and one, the last, with nothing but a self loop: the
+ * loner. Edges: three a node of the ring (ascending), then the loner's. */
 hg_graph *world_ring(struct world *w, int64_t n);
 /* Paths of so many nodes with self loops, one graph of a batch each. */
 hg_graph *world_batch(struct world *w, int count, const int64_t *sizes);
 /* rows that each gather all of cols */
 hg_graph *world_full(struct world *w, int64_t rows, int64_t cols);
 
-/* Opens w->params with w->policy where they are not open yet; a parameter starts with `value` everywhere. */
+/* Opens w->params with w->policy where they are not open yet; a parameter starts with `value`
+ * everywhere. */
 hg_params *world_params(struct world *w);
-hg_param *world_param(struct world *w, const char *name, int64_t rows, int64_t cols, unsigned flags, float value);
+hg_param *world_param(struct world *w, const char *name, int64_t rows, int64_t cols, unsigned flags,
+                      float value);
 /* One element, or with row, col < 0 all rows, all columns of it. */
 void world_set(struct world *w, const char *param, int64_t row, int64_t col, float value);
 /* Spoil an element of a tensor now, or, after late(), once the doctor has recorded. */
@@ -98,14 +108,16 @@ void world_spoil_later(struct world *w, hg_tensor *tensor, int64_t row, int64_t 
 
 /* ---- a model ---- */
 
-/* Model `name` of `layers` layers on `graph`: no dropout, mean aggregation, labels i mod CLASSES, features 0, loss scale 1024. The planter then changes config, policy, x
- * and label, calls world_build, and changes weights. */
+/* Model `name` of `layers` layers on `graph`: no dropout, mean aggregation, labels i mod CLASSES,
+ * features 0, loss scale 1024. The planter then changes config, policy, x and label, calls
+ * world_build, and changes weights. */
 void world_model(struct world *w, const char *name, int layers, hg_graph *graph);
 void world_build(struct world *w);
 /* The same as a run of hg_train. */
 void world_build_train(struct world *w);
 /* In place of x: what is stored of the features, as a weighted matrix [nodes, features]. */
-void world_sparse(struct world *w, int64_t features, int64_t m, const int32_t *row, const int32_t *col, const float *value);
+void world_sparse(struct world *w, int64_t features, int64_t m, const int32_t *row,
+                  const int32_t *col, const float *value);
 /* The features of everybody are (1, 0, 0, ...): U = X W is the first row of W, at every node. */
 void world_constant(struct world *w);
 /* Features uniform in [0.1, 1.1). */
@@ -118,7 +130,8 @@ void world_ones_below(struct world *w, int layer);
 /* The policy, and the loss scale it begins with. */
 void world_policy(struct world *w, hg_policy policy, float scale);
 
-/* Sum of terms in halves, one after the other: how many were taken in when it overflowed, else when it last grew. */
+/* Sum of terms in halves, one after the other: how many were taken in when it overflowed, else when
+ * it last grew. */
 int64_t world_half_sum_ends(int64_t n, const double *term);
 /* x rounded to a half, by arithmetic: 11 bits, or multiples of 2^-24; INFINITY from 65520. */
 double world_half(double x);

@@ -34,7 +34,8 @@ static void begin(struct world *w, float s, float x, hg_var (*record)(void *user
 	w->record = record;
 }
 
-/* ---- norms: x - mean = 0 exactly, so that forward 0 / sqrt(eps) = 0; backward (dY - mean(dY) - ...) / sqrt(eps) is 10^15 ---- */
+/* ---- norms: x - mean = 0 exactly, so that forward 0 / sqrt(eps) = 0; backward (dY - mean(dY) -
+ * ...) / sqrt(eps) is 10^15 ---- */
 
 /* element (r, c) is +-1 in turn, along rows and columns */
 static void chequered(struct world *w)
@@ -49,12 +50,14 @@ static hg_var record_batch_norm(void *user, hg_tape *tape)
 	struct world *w = user;
 	hg_var y = x_of(w, tape);
 	hg_tape_scope(tape, "norm");
-	y = hg_batch_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"), hg_params_find(w->params, "mean"), hg_params_find(w->params, "var"), 0.5f,
+	y = hg_batch_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"),
+	                  hg_params_find(w->params, "mean"), hg_params_find(w->params, "var"), 0.5f,
 	                  w->sick ? 1e-30f : 1e-5f);
 	return loss_of(w, tape, y);
 }
 
-/* Column 2 is 1 everywhere; one target of it is off, so that the gradient of every row differs from the mean: all of column 2 overflows. */
+/* Column 2 is 1 everywhere; one target of it is off, so that the gradient of every row differs from
+ * the mean: all of column 2 overflows. */
 void plant_zero_variance(struct world *w, const struct fault *f)
 {
 	(void)f;
@@ -74,7 +77,8 @@ static hg_var record_layer_norm(void *user, hg_tape *tape)
 	struct world *w = user;
 	hg_var y = x_of(w, tape);
 	hg_tape_scope(tape, "norm");
-	y = hg_layer_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"), w->sick ? 1e-30f : 1e-5f);
+	y = hg_layer_norm(tape, y, param(w, tape, "gamma"), param(w, tape, "beta"),
+	                  w->sick ? 1e-30f : 1e-5f);
 	return loss_of(w, tape, y);
 }
 
@@ -139,7 +143,8 @@ void plant_negative_root(struct world *w, const struct fault *f)
 	at(w, -4.0f);
 }
 
-/* The root of 0 is 0, and its derivative 1 / (2 sqrt(0)). The target is 1, so that the gradient there is not 0. */
+/* The root of 0 is 0, and its derivative 1 / (2 sqrt(0)). The target is 1, so that the gradient
+ * there is not 0. */
 void plant_root_of_zero(struct world *w, const struct fault *f)
 {
 	(void)f;
@@ -157,10 +162,12 @@ static hg_var record_degrees(void *user, hg_tape *tape)
 	struct world *w = user;
 	const hg_var y = x_of(w, tape), d = hg_tape_input(tape, w->tensor[DEGREES], "degrees", -1.0);
 	hg_tape_scope(tape, "mean");
-	return loss_of(w, tape, hg_div(tape, hg_spmm(tape, w->graph[0], y, HG_NONE, HG_NORM_NONE, 1.0f), d));
+	return loss_of(w, tape,
+	               hg_div(tape, hg_spmm(tape, w->graph[0], y, HG_NONE, HG_NORM_NONE, 1.0f), d));
 }
 
-/* A mean as sum over degree; the loner has lost its self loop: 0 / 0. In good health its degree is told as 1. */
+/* A mean as sum over degree; the loner has lost its self loop: 0 / 0. In good health its degree is
+ * told as 1. */
 void plant_zero_degree(struct world *w, const struct fault *f)
 {
 	int32_t dst[ROWS], src[ROWS];

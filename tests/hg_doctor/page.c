@@ -1,6 +1,8 @@
-/* Is a page well-formed and complete in itself? usage: hg_doctor_page FILE. 0, or 1 after a line that says where it is not.
+/* Is a page well-formed and complete in itself? usage: hg_doctor_page FILE. 0, or 1 after a line
+ * that says where it is not.
  *
- *     every element is closed, in order; attributes are quoted and stand once; & begins an entity; nothing is fetched: no URL, no script, no src, href or import
+ *     every element is closed, in order; attributes are quoted and stand once; & begins an entity;
+ *     nothing is fetched: no URL, no script, no src, href or import
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -43,7 +45,8 @@ static int entity(struct page *p)
 static int word(struct page *p, char *name)
 {
 	size_t length = 0;
-	while (isalnum((unsigned char)p->at[length]) || (length && strchr("-:", p->at[length]) && p->at[length]))
+	while (isalnum((unsigned char)p->at[length]) ||
+	       (length && strchr("-:", p->at[length]) && p->at[length]))
 		length++;
 	if (!length || length >= WORD)
 		return fail(p, "no name where one must be");
@@ -100,7 +103,8 @@ static int open_element(struct page *p)
 	p->at++;
 	if (word(p, name))
 		return -1;
-	if (strcmp(name, "script") == 0 || strcmp(name, "link") == 0 || strcmp(name, "iframe") == 0 || strcmp(name, "img") == 0)
+	if (strcmp(name, "script") == 0 || strcmp(name, "link") == 0 || strcmp(name, "iframe") == 0 ||
+	    strcmp(name, "img") == 0)
 		return fail(p, "an element that fetches or runs something");
 	while (*p->at == ' ') {
 		p->at++;

@@ -1,4 +1,5 @@
-/* The doctor: faults of each cause on small tapes and models, found where they were put; and the run that it watches keeps every bit. */
+/* The doctor: faults of each cause on small tapes and models, found where they were put; and the
+ * run that it watches keeps every bit. */
 #include "halfgraph/doctor.h"
 
 #include <math.h>
@@ -12,11 +13,14 @@
 static hg_var sum_scene(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "conv1");
-	hg_var h = hg_spmm(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0), HG_NONE, HG_NORM_NONE, 1.0f);
+	hg_var h = hg_spmm(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0), HG_NONE,
+	                   HG_NORM_NONE, 1.0f);
 	hg_tape_scope(tape, "head");
-	h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)), HG_NONE);
+	h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)),
+	              HG_NONE);
 	hg_tape_scope(tape, NULL);
-	return hg_mse(tape, hg_scale(tape, h, 0x1p-12f), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+	return hg_mse(tape, hg_scale(tape, h, 0x1p-12f),
+	              hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
 
 static void sum_ward(struct ward *w, hg_policy policy, int32_t n, float x)
@@ -59,9 +63,11 @@ static void sum_of_both_signs_sticks(void)
 	ward_compile(&w);
 	const hg_finding *f = ward_expect(&w, HG_CAUSE_SWAMPING, 0, "spmm", "conv1", 0, 1);
 	CHECK(f->got < 0.6 * f->wide && f->wide == 10.0 * (double)FIVES);
-	CHECK(f->partial == 30000.0 && f->partial_at == 1 && f->partial_factor == 1.0 && f->limit == 8.0);
+	CHECK(f->partial == 30000.0 && f->partial_at == 1 && f->partial_factor == 1.0 &&
+	      f->limit == 8.0);
 	CHECK_EQ_I(f->terms, 2 * FIVES + 2);
-	CHECK(f->ignored >= FIVES && f->ignored < FIVES + FIVES / 2); /* on its way to 7500 the sum rounds, too */
+	/* on its way to 7500 the sum rounds, too */
+	CHECK(f->ignored >= FIVES && f->ignored < FIVES + FIVES / 2);
 	CHECK(f->ignored_share >= 5.0 * (double)FIVES / (60000.0 + 10.0 * (double)FIVES));
 	ward_close(&w);
 }
@@ -108,10 +114,13 @@ static void partial_sum_overflows(void)
 static hg_var mean_scene(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "conv1");
-	const hg_var h = hg_spmm_mean(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0));
+	const hg_var h =
+	    hg_spmm_mean(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0));
 	hg_tape_scope(tape, NULL);
-	const hg_var y = hg_linear(tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)), HG_NONE);
-	return hg_mse(tape, hg_scale(tape, y, 0x1p-12f), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+	const hg_var y = hg_linear(
+	    tape, h, hg_tape_param(tape, param(b, "w", hg_tensor_cols(b->tensor[0]), 2)), HG_NONE);
+	return hg_mse(tape, hg_scale(tape, y, 0x1p-12f),
+	              hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
 
 /* The running sum stands before the factor of the row, and the sentence says so. */
@@ -124,7 +133,8 @@ static void mean_of_ones_sticks_before_its_factor(void)
 	constant_tensor(&w.bench, 4097, 2, 0.0f);
 	ward_compile(&w);
 	const hg_finding *f = ward_expect(&w, HG_CAUSE_SWAMPING, 0, "spmm", "conv1", 0, 0);
-	CHECK(f->partial == 2048.0 && f->partial_at == 2048 && f->partial_factor == 1.0 / 4096.0 && f->wide == 1.0 && f->got == 0.5);
+	CHECK(f->partial == 2048.0 && f->partial_at == 2048 && f->partial_factor == 1.0 / 4096.0 &&
+	      f->wide == 1.0 && f->got == 0.5);
 	CHECK(f->ignored == 2048 && f->ignored_share == 0.5);
 	CHECK(strstr(f->sentence, "(before its factor 0.000244141), where") != NULL);
 	ward_close(&w);
@@ -201,7 +211,8 @@ static void bad_weight_is_named(void)
 /* The master holds what no half can: f32 is the remedy. */
 static void weight_beyond_f16_is_told(void)
 {
-	const float x[6] = {1.0f, 1.0f, 1.0f, 1.0f, -1e6f, 1.0f}, narrow[6] = {1.0f, 1.0f, 1.0f, 1.0f, -INFINITY, 1.0f};
+	const float x[6] = {1.0f, 1.0f, 1.0f, 1.0f, -1e6f, 1.0f},
+	            narrow[6] = {1.0f, 1.0f, 1.0f, 1.0f, -INFINITY, 1.0f};
 	struct ward w;
 	sum_ward(&w, hg_policy_fp16(), 20, 1.0f);
 	hg_param *const weight = hg_params_find(w.bench.params, "w");
@@ -218,8 +229,10 @@ static void weight_beyond_f16_is_told(void)
 
 static hg_var class_scene(struct bench *b, hg_tape *tape)
 {
-	const hg_var h = hg_linear(tape, hg_tape_input(tape, b->tensor[0], "features", -1.0), hg_tape_param(tape, param(b, "w", 3, 4)), HG_NONE);
-	return hg_softmax_xent(tape, h, hg_tape_input(tape, b->tensor[1], "labels", 3.0), hg_tape_input(tape, b->tensor[2], "mask", 1.0));
+	const hg_var h = hg_linear(tape, hg_tape_input(tape, b->tensor[0], "features", -1.0),
+	                           hg_tape_param(tape, param(b, "w", 3, 4)), HG_NONE);
+	return hg_softmax_xent(tape, h, hg_tape_input(tape, b->tensor[1], "labels", 3.0),
+	                       hg_tape_input(tape, b->tensor[2], "mask", 1.0));
 }
 
 static void wrong_label_is_named(void)
@@ -289,11 +302,16 @@ static void elements_go_wrong(void)
 		int backward;
 		const char *op, *layer;
 	} rows[] = {
-	    {exp_scene, 0.0f, 12.0f, HG_CAUSE_STORE, 0, "exp", "gate"},  {exp_scene, 0.0f, 200.0f, HG_CAUSE_STORE, 0, "exp", "gate"},
-	    {log_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 0, "log", ""},        {log_scene, 1.0f, -1.0f, HG_CAUSE_ZERO, 0, "log", ""},
-	    {sqrt_scene, 1.0f, -1.0f, HG_CAUSE_ZERO, 0, "sqrt", ""},     {sqrt_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 1, "sqrt", ""},
-	    {div_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 0, "div", ""},        {div_scene, 1.0f, 1e-5f, HG_CAUSE_ZERO, 0, "div", ""},
-	    {exp_scene, 0.0f, 10.0f, HG_CAUSE_LOSS_SCALE, 1, "mse", ""}, {div_scene, 1.0f, 0.25f, HG_CAUSE_LOSS_SCALE, 1, "div", ""},
+	    {exp_scene, 0.0f, 12.0f, HG_CAUSE_STORE, 0, "exp", "gate"},
+	    {exp_scene, 0.0f, 200.0f, HG_CAUSE_STORE, 0, "exp", "gate"},
+	    {log_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 0, "log", ""},
+	    {log_scene, 1.0f, -1.0f, HG_CAUSE_ZERO, 0, "log", ""},
+	    {sqrt_scene, 1.0f, -1.0f, HG_CAUSE_ZERO, 0, "sqrt", ""},
+	    {sqrt_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 1, "sqrt", ""},
+	    {div_scene, 1.0f, 0.0f, HG_CAUSE_ZERO, 0, "div", ""},
+	    {div_scene, 1.0f, 1e-5f, HG_CAUSE_ZERO, 0, "div", ""},
+	    {exp_scene, 0.0f, 10.0f, HG_CAUSE_LOSS_SCALE, 1, "mse", ""},
+	    {div_scene, 1.0f, 0.25f, HG_CAUSE_LOSS_SCALE, 1, "div", ""},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct ward w;
@@ -307,13 +325,15 @@ static void elements_go_wrong(void)
 static hg_var chain_scene(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "conv1");
-	hg_var h = hg_spmm(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0), HG_NONE, HG_NORM_NONE, 1.0f);
+	hg_var h = hg_spmm(tape, b->graph, hg_tape_input(tape, b->tensor[0], "features", -1.0), HG_NONE,
+	                   HG_NORM_NONE, 1.0f);
 	h = hg_relu(tape, hg_bias_add(tape, h, hg_tape_input(tape, b->tensor[2], "bias", -1.0)));
 	hg_tape_scope(tape, "conv2");
 	h = hg_dropout(tape, h, 0.5f);
 	h = hg_linear(tape, h, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE);
 	hg_tape_scope(tape, NULL);
-	return hg_mse(tape, hg_scale(tape, h, 0x1p-12f), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+	return hg_mse(tape, hg_scale(tape, h, 0x1p-12f),
+	              hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
 
 static void the_guilty_one_of_a_chain_is_named(void)
@@ -321,7 +341,9 @@ static void the_guilty_one_of_a_chain_is_named(void)
 	static const struct {
 		float x, bias; /* 100 addends x, a bias */
 		const char *op, *layer;
-	} rows[] = {{700.0f, 0.0f, "spmm", "conv1"}, {650.0f, 1000.0f, "bias_add", "conv1"}, {500.0f, 0.0f, "dropout", "conv2"}};
+	} rows[] = {{700.0f, 0.0f, "spmm", "conv1"},
+	            {650.0f, 1000.0f, "bias_add", "conv1"},
+	            {500.0f, 0.0f, "dropout", "conv2"}};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct ward w;
 		ward_open(&w, hg_policy_fp16(), chain_scene);
@@ -347,7 +369,8 @@ static void the_guilty_one_of_a_chain_is_named(void)
 static hg_var scale_scene(struct bench *b, hg_tape *tape, float factor)
 {
 	hg_tape_scope(tape, "conv1");
-	const hg_var h = hg_linear(tape, hg_tape_variable(tape, b->tensor[0], "x"), hg_tape_param(tape, param(b, "w", 4, 4)), HG_NONE);
+	const hg_var h = hg_linear(tape, hg_tape_variable(tape, b->tensor[0], "x"),
+	                           hg_tape_param(tape, param(b, "w", 4, 4)), HG_NONE);
 	hg_tape_scope(tape, "conv2");
 	const hg_var y = hg_scale(tape, hg_scale(tape, h, 1.0f / factor), factor);
 	hg_tape_scope(tape, NULL);
@@ -376,8 +399,9 @@ static void gradients_go_wrong(void)
 		float scale; /* loss scale */
 		hg_cause cause;
 	} rows[] = {
-	    {grow_scene, 65536.0f, HG_CAUSE_LOSS_SCALE},  {grow_scene, 1.0f, HG_CAUSE_COUNT},       {explode_scene, 1.0f, HG_CAUSE_EXPLOSION},
-	    {explode_scene, 1024.0f, HG_CAUSE_EXPLOSION}, {vanish_scene, 1.0f, HG_CAUSE_UNDERFLOW}, {vanish_scene, 65536.0f, HG_CAUSE_COUNT},
+	    {grow_scene, 65536.0f, HG_CAUSE_LOSS_SCALE}, {grow_scene, 1.0f, HG_CAUSE_COUNT},
+	    {explode_scene, 1.0f, HG_CAUSE_EXPLOSION},   {explode_scene, 1024.0f, HG_CAUSE_EXPLOSION},
+	    {vanish_scene, 1.0f, HG_CAUSE_UNDERFLOW},    {vanish_scene, 65536.0f, HG_CAUSE_COUNT},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct ward w;
@@ -401,11 +425,13 @@ static void gradients_go_wrong(void)
 	}
 }
 
-/* The gradient of a star turned round: 4096 leaves hear the hub, whose gradient is a naive sum of 4096 ones. */
+/* The gradient of a star turned round: 4096 leaves hear the hub, whose gradient is a naive sum of
+ * 4096 ones. */
 static hg_var fan_scene(struct bench *b, hg_tape *tape)
 {
 	hg_tape_scope(tape, "conv1");
-	const hg_var h = hg_spmm(tape, b->graph, hg_tape_variable(tape, b->tensor[0], "x"), HG_NONE, HG_NORM_NONE, 1.0f);
+	const hg_var h = hg_spmm(tape, b->graph, hg_tape_variable(tape, b->tensor[0], "x"), HG_NONE,
+	                         HG_NORM_NONE, 1.0f);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, h, hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
@@ -420,7 +446,8 @@ static void backward_sum_sticks(void)
 	ward_open(&w, policy, fan_scene);
 	for (int32_t i = 0; i < LEAVES; i++)
 		dst[i] = i + 1;
-	CHECK_OK(hg_graph_from_coo(w.bench.ctx, LEAVES + 1, LEAVES + 1, LEAVES, dst, src, NULL, NULL, &w.bench.graph));
+	CHECK_OK(hg_graph_from_coo(w.bench.ctx, LEAVES + 1, LEAVES + 1, LEAVES, dst, src, NULL, NULL,
+	                           &w.bench.graph));
 	constant_tensor(&w.bench, LEAVES + 1, 1, 1.0f);
 	constant_tensor(&w.bench, LEAVES + 1, 1, 0.0f);
 	ward_compile(&w);
@@ -437,11 +464,13 @@ static hg_var norm_scene(struct bench *b, hg_tape *tape)
 	for (int i = 0; i < 4; i++) {
 		part[i] = hg_params_find(b->params, name[i]);
 		if (!part[i])
-			CHECK_OK(hg_params_add(b->params, name[i], 1, 4, i == 0 ? HG_INIT_ONES : HG_INIT_ZEROS, HG_PARAM_F32 | (i > 1 ? HG_PARAM_BUFFER : 0u), &part[i]));
+			CHECK_OK(hg_params_add(b->params, name[i], 1, 4, i == 0 ? HG_INIT_ONES : HG_INIT_ZEROS,
+			                       HG_PARAM_F32 | (i > 1 ? HG_PARAM_BUFFER : 0u), &part[i]));
 	}
 	hg_tape_scope(tape, "bn");
-	const hg_var y = hg_batch_norm(tape, hg_tape_variable(tape, b->tensor[0], "x"), hg_tape_param(tape, part[0]), hg_tape_param(tape, part[1]), part[2],
-	                               part[3], 0.1f, 1e-38f);
+	const hg_var y =
+	    hg_batch_norm(tape, hg_tape_variable(tape, b->tensor[0], "x"), hg_tape_param(tape, part[0]),
+	                  hg_tape_param(tape, part[1]), part[2], part[3], 0.1f, 1e-38f);
 	hg_tape_scope(tape, NULL);
 	return hg_mse(tape, y, hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
@@ -489,9 +518,11 @@ static hg_var power_of(struct bench *b, hg_tape *tape)
 
 static hg_var both_of(struct bench *b, hg_tape *tape, int faint_first)
 {
-	const hg_var a = faint_first ? faint_of(b, tape) : power_of(b, tape), c = faint_first ? power_of(b, tape) : faint_of(b, tape);
+	const hg_var a = faint_first ? faint_of(b, tape) : power_of(b, tape),
+	             c = faint_first ? power_of(b, tape) : faint_of(b, tape);
 	const hg_var w = hg_tape_param(tape, param(b, "w", 5, 4));
-	return hg_mse(tape, hg_add(tape, hg_add(tape, a, c), w), hg_tape_input(tape, b->tensor[0], "x", -1.0), HG_NONE);
+	return hg_mse(tape, hg_add(tape, hg_add(tape, a, c), w),
+	              hg_tape_input(tape, b->tensor[0], "x", -1.0), HG_NONE);
 }
 
 static hg_var faint_first_scene(struct bench *b, hg_tape *tape)
@@ -523,7 +554,8 @@ static void findings_stand_in_the_order_of_the_step(void)
 		CHECK_EQ_I(w.report->finding[!faint_first].cause, HG_CAUSE_UNDERFLOW);
 		CHECK_STR(w.report->finding[!faint_first].layer, "faint");
 		/* what is loud is never left out for what is silent */
-		CHECK_STATUS(hg_doctor_create(w.bench.params, w.optim, record_scene, &w, &one, &narrow), HG_OK);
+		CHECK_STATUS(hg_doctor_create(w.bench.params, w.optim, record_scene, &w, &one, &narrow),
+		             HG_OK);
 		CHECK_OK(hg_doctor_examine(narrow, 0, &w.report));
 		CHECK(w.report->findings == 1 && w.report->finding[0].cause == HG_CAUSE_STORE);
 		hg_doctor_free(narrow);
@@ -546,7 +578,8 @@ static int on_replay(void *user, const char *what, int64_t done, int64_t total)
 	return ++p->told == p->stop_at;
 }
 
-/* Wherever a replay is stopped, weights and counters are what they were, and the next one finds what it would have found. */
+/* Wherever a replay is stopped, weights and counters are what they were, and the next one finds
+ * what it would have found. */
 static void a_replay_can_be_stopped(void)
 {
 	const float y[5][4] = {{0}, {0}, {0, 20.0f}};
@@ -590,7 +623,8 @@ static void updates_go_wrong(void)
 		float zero[6] = {0};
 		ward_open(&w, hg_policy_fp16(), sum_scene);
 		w.bench.graph = star(w.bench.ctx, 20);
-		constant_tensor(&w.bench, 20, 3, i == 0 ? 0.0f : 1.0f); /* no features: gradients 0, moments 0 */
+		/* no features: gradients 0, moments 0 */
+		constant_tensor(&w.bench, 20, 3, i == 0 ? 0.0f : 1.0f);
 		constant_tensor(&w.bench, 20, 2, 1.0f);
 		config.eps = i == 0 ? 0.0f : 1e-8f;
 		config.lr = i == 1 ? 1e6f : 0.01f;
@@ -630,8 +664,11 @@ static void what_is_stored_rescaled_is_told_as_it_is(void)
 			(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
 			for (int i = 0; i < w.report->tensors; i++)
 				if (strcmp(w.report->tensor[i].name, "conv1/spmm") == 0)
-					CHECK_MSG(w.report->tensor[i].shift == 1 && w.report->tensor[i].amax == 99968.0 && w.report->tensor[i].headroom < 0.5,
-					          "x 2^-%d, %g, %g bits", (int)w.report->tensor[i].shift, w.report->tensor[i].amax, w.report->tensor[i].headroom);
+					CHECK_MSG(w.report->tensor[i].shift == 1 &&
+					              w.report->tensor[i].amax == 99968.0 &&
+					              w.report->tensor[i].headroom < 0.5,
+					          "x 2^-%d, %g, %g bits", (int)w.report->tensor[i].shift,
+					          w.report->tensor[i].amax, w.report->tensor[i].headroom);
 		} else {
 			const hg_finding *f = ward_expect(&w, HG_CAUSE_STORE, 0, "spmm", "conv1", 0, 0);
 			CHECK(f->shift == 1 && f->wide == 200000.0 && f->limit == 131040.0 && f->terms == 2000);
@@ -647,7 +684,8 @@ static hg_var own_term_scene(struct bench *b, hg_tape *tape)
 {
 	const hg_var x = hg_tape_input(tape, b->tensor[0], "x", -1.0), z = hg_scale(tape, x, 64.0f);
 	const hg_var y = hg_add(tape, z, hg_spmm(tape, b->graph, x, HG_NONE, HG_NORM_NONE, 1.0f));
-	return hg_mse(tape, hg_linear(tape, y, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+	return hg_mse(tape, hg_linear(tape, y, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE),
+	              hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
 
 static hg_var normed_scene(struct bench *b, hg_tape *tape)
@@ -657,14 +695,18 @@ static hg_var normed_scene(struct bench *b, hg_tape *tape)
 	for (int i = 0; i < 4; i++) {
 		part[i] = hg_params_find(b->params, name[i]);
 		if (!part[i])
-			CHECK_OK(hg_params_add(b->params, name[i], 1, 3, i == 0 ? HG_INIT_ONES : HG_INIT_ZEROS, HG_PARAM_F32 | (i > 1 ? HG_PARAM_BUFFER : 0u), &part[i]));
+			CHECK_OK(hg_params_add(b->params, name[i], 1, 3, i == 0 ? HG_INIT_ONES : HG_INIT_ZEROS,
+			                       HG_PARAM_F32 | (i > 1 ? HG_PARAM_BUFFER : 0u), &part[i]));
 	}
 	const hg_var z = hg_scale(tape, hg_tape_input(tape, b->tensor[0], "x", -1.0), 64.0f);
-	const hg_var n = hg_batch_norm(tape, z, hg_tape_param(tape, part[0]), hg_tape_param(tape, part[1]), part[2], part[3], 0.1f, 1e-5f);
-	return hg_mse(tape, hg_linear(tape, n, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE), hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
+	const hg_var n = hg_batch_norm(tape, z, hg_tape_param(tape, part[0]),
+	                               hg_tape_param(tape, part[1]), part[2], part[3], 0.1f, 1e-5f);
+	return hg_mse(tape, hg_linear(tape, n, hg_tape_param(tape, param(b, "w", 3, 2)), HG_NONE),
+	              hg_tape_input(tape, b->tensor[1], "targets", -1.0), HG_NONE);
 }
 
-/* 70,400 and 2200 fit apart where the one is stored x 2^-4, their sum does not: it, and not the sum of neighbours, is to blame. */
+/* 70,400 and 2200 fit apart where the one is stored x 2^-4, their sum does not: it, and not the sum
+ * of neighbours, is to blame. */
 static void a_rescaled_own_term_counts_in_full(void)
 {
 	struct ward w;
@@ -678,7 +720,8 @@ static void a_rescaled_own_term_counts_in_full(void)
 	ward_close(&w);
 }
 
-/* Columns of a healthy variance, however they are stored: a gain that is too large is no division by zero. */
+/* Columns of a healthy variance, however they are stored: a gain that is too large is no division
+ * by zero. */
 static void a_rescaled_variance_is_not_near_zero(void)
 {
 	for (int shift = 0; shift <= HG_SHIFT_MOST; shift += HG_SHIFT_MOST) {
@@ -711,7 +754,8 @@ static void what_a_power_made_vanish_is_told_with_it(void)
 	ward_rescale(&w, "scale", "", HG_SHIFT_MOST);
 	ward_compile(&w);
 	const hg_finding *f = ward_examine(&w);
-	CHECK(f && f->cause == HG_CAUSE_UNDERFLOW && strcmp(f->op, "scale") == 0 && f->shift == HG_SHIFT_MOST);
+	CHECK(f && f->cause == HG_CAUSE_UNDERFLOW && strcmp(f->op, "scale") == 0 &&
+	      f->shift == HG_SHIFT_MOST);
 	CHECK(f->wide == 0x1p-14 && f->limit == 0x1p-10 && f->wide < f->limit);
 	CHECK_CONTAINS(f->sentence, "below half of the smallest number in fp16, 2^-10, stored x 2^-14");
 	ward_close(&w);
@@ -744,7 +788,8 @@ static void the_last_step_can_be_examined_if_it_was_skipped(void)
 	CHECK_OK(hg_tape_backward(w.bench.tape));
 	CHECK_OK(hg_optim_step(w.optim));
 	CHECK_OK(hg_optim_info(w.optim, &info));
-	CHECK(info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f && info.tripped_amax == 80000.0f);
+	CHECK(info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f &&
+	      info.tripped_amax == 80000.0f);
 	CHECK_OK(hg_doctor_examine(w.doctor, 1, &w.report));
 	CHECK_EQ_I(w.report->finding[0].node, info.tripped);
 	ward_close(&w);
@@ -752,7 +797,8 @@ static void the_last_step_can_be_examined_if_it_was_skipped(void)
 	CHECK_OK(hg_tape_forward(w.bench.tape));
 	CHECK_OK(hg_tape_backward(w.bench.tape));
 	CHECK_OK(hg_optim_step(w.optim));
-	CHECK_STATUS(hg_doctor_examine(w.doctor, 1, &w.report), HG_ERR_STATE); /* the last one was applied */
+	/* the last one was applied */
+	CHECK_STATUS(hg_doctor_examine(w.doctor, 1, &w.report), HG_ERR_STATE);
 	ward_close(&w);
 }
 
@@ -862,9 +908,11 @@ static void wrong_arguments_are_refused(void)
 	CHECK_STATUS(hg_doctor_create(w.bench.params, NULL, record_scene, &w, NULL, NULL), HG_ERR_ARG);
 	CHECK_STATUS(hg_doctor_create_train(NULL, NULL, &doctor), HG_ERR_ARG);
 	config.most_findings = 0;
-	CHECK_STATUS(hg_doctor_create(w.bench.params, NULL, record_scene, &w, &config, &doctor), HG_ERR_ARG);
+	CHECK_STATUS(hg_doctor_create(w.bench.params, NULL, record_scene, &w, &config, &doctor),
+	             HG_ERR_ARG);
 	config.size = 0;
-	CHECK_STATUS(hg_doctor_create(w.bench.params, NULL, record_scene, &w, &config, &doctor), HG_ERR_ARG);
+	CHECK_STATUS(hg_doctor_create(w.bench.params, NULL, record_scene, &w, &config, &doctor),
+	             HG_ERR_ARG);
 	CHECK_STATUS(hg_doctor_examine(NULL, 0, &w.report), HG_ERR_ARG);
 	CHECK_STATUS(hg_doctor_examine(w.doctor, 0, NULL), HG_ERR_ARG);
 	hg_doctor_free(NULL);

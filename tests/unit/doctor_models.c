@@ -1,4 +1,5 @@
-/* The doctor beside training runs: models that are well have no finding, and the run keeps every bit, whether somebody looks or not; models that are not are told apart. */
+/* The doctor beside training runs: models that are well have no finding, and the run keeps every
+ * bit, whether somebody looks or not; models that are not are told apart. */
 #include "halfgraph/doctor.h"
 
 #include <math.h>
@@ -30,7 +31,9 @@ static void task_make(struct task *t, int64_t hub)
 		t->label[i] = i % C;
 		(i < 80 ? t->train : t->val)[i] = 1;
 		for (int c = 0; c < D; c++)
-			t->x[i][c] = test_uniform() < 0.5 ? 0.0f : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
+			t->x[i][c] = test_uniform() < 0.5
+			                 ? 0.0f
+			                 : (float)(test_normal() * 0.7 + (c % C == i % C ? 1.5 : 0.0));
 	}
 }
 
@@ -69,7 +72,8 @@ static void run_data(struct run *r, hg_context *ctx, const struct task *t, int64
 	memset(r, 0, sizeof *r);
 	r->ctx = ctx;
 	r->data = (hg_train_data)HG_TRAIN_DATA_INIT;
-	CHECK_OK(hg_graph_from_coo(ctx, N, N, M + hub, t->dst, t->src, NULL, NULL, &r->data.input.graph));
+	CHECK_OK(
+	    hg_graph_from_coo(ctx, N, N, M + hub, t->dst, t->src, NULL, NULL, &r->data.input.graph));
 	if (sparse)
 		sparse_features(r, t);
 	else {
@@ -113,7 +117,8 @@ static void run_all(struct run *r, hg_train_config c)
 	c.progress = watch;
 	c.user = r;
 	c.step.per_launch = 1;
-	CHECK_MSG(hg_train_create(r->ctx, &c, &r->data, &r->train) == HG_OK, "%s", hg_context_error(r->ctx));
+	CHECK_MSG(hg_train_create(r->ctx, &c, &r->data, &r->train) == HG_OK, "%s",
+	          hg_context_error(r->ctx));
 	CHECK_OK(hg_doctor_create_train(r->train, NULL, &r->doctor));
 	CHECK_MSG(hg_train_run(r->train, &report) >= 0, "%s", hg_context_error(r->ctx));
 }
@@ -149,7 +154,9 @@ static void same_state(const struct run *a, const struct run *b)
 		CHECK(u && v);
 		CHECK_OK(hg_tensor_download(hg_param_master(x), u, HG_F32));
 		CHECK_OK(hg_tensor_download(hg_param_master(y), v, HG_F32));
-		const size_t compact = (size_t)(hg_tensor_rows(hg_param_master(x)) * hg_tensor_cols(hg_param_master(x))) * sizeof(float);
+		const size_t compact =
+		    (size_t)(hg_tensor_rows(hg_param_master(x)) * hg_tensor_cols(hg_param_master(x))) *
+		    sizeof(float);
 		CHECK_MSG(memcmp(u, v, compact) == 0, "%s differs", hg_param_name(x));
 		free(u);
 		free(v);
@@ -172,14 +179,16 @@ static void healthy_models_have_no_finding_and_keep_their_bits(void)
 			run_all(&plain, c);
 			run_all(&seen, c);
 			CHECK(seen.looks == 3);
-			CHECK_MSG(seen.findings == 0, "%s %s %s: %d findings, first: %s", *model, policies[k / 2], k % 2 ? "sparse" : "dense", seen.findings, seen.said);
+			CHECK_MSG(seen.findings == 0, "%s %s %s: %d findings, first: %s", *model,
+			          policies[k / 2], k % 2 ? "sparse" : "dense", seen.findings, seen.said);
 			same_state(&plain, &seen);
 			run_close(&seen);
 			run_close(&plain);
 		}
 }
 
-/* gcn without a norm, or gin, on a hub of 3000: naive sums of positive numbers overflow or stick. */
+/* gcn without a norm, or gin, on a hub of 3000: naive sums of positive numbers overflow or
+ * stick. */
 static void a_hub_in_naive_sums_is_named(void)
 {
 	static struct task t;
@@ -246,7 +255,8 @@ static void remedies_are_tried(void)
 	run_close(&r);
 }
 
-/* Features of 2e4, whose sums over ten neighbours are beyond f16; divided by their rows' sums they are well. */
+/* Features of 2e4, whose sums over ten neighbours are beyond f16; divided by their rows' sums they
+ * are well. */
 static void large_features(struct task *t)
 {
 	task_make(t, 0);
@@ -275,7 +285,8 @@ static void narrow_features(struct run *r, const struct task *t)
 	r->data.input.x = r->x;
 }
 
-/* f32, halves, halves with what they were uploaded from, sparse. The run's own features stay what they are. */
+/* f32, halves, halves with what they were uploaded from, sparse. The run's own features stay what
+ * they are. */
 static void rows_are_normalised_for_a_trial(void)
 {
 	static struct task t;
@@ -310,7 +321,8 @@ static void rows_are_normalised_for_a_trial(void)
 	}
 }
 
-/* Features of 1e-9 are nothing as halves; f32 keeps them, and so do their shares. Who does not know what they were sees nothing of it. */
+/* Features of 1e-9 are nothing as halves; f32 keeps them, and so do their shares. Who does not know
+ * what they were sees nothing of it. */
 static void features_that_vanish_are_named(void)
 {
 	static struct task t;
@@ -334,15 +346,18 @@ static void features_that_vanish_are_named(void)
 			const hg_finding *f = report_of(&r)->finding;
 			hg_doctor_trial trial = trial_of(&r, &c);
 			trial.features = t.x;
-			CHECK(f->cause == HG_CAUSE_UNDERFLOW && f->node == -1 && f->row == 7 && f->col == 3 && f->got == 0.0 && f->wide == (double)-2e-8f);
+			CHECK(f->cause == HG_CAUSE_UNDERFLOW && f->node == -1 && f->row == 7 && f->col == 3 &&
+			      f->got == 0.0 && f->wide == (double)-2e-8f);
 			CHECK_EQ_I(f->bad, N * D - 1);
 			CHECK_STR(f->tensor, "features");
 			CHECK(f->links > 3);
 			CHECK_EQ_I(f->remedies, 2);
 			CHECK_OK(hg_doctor_try(r.ctx, &trial, f, 1));
 			for (int i = 0; i < 2; i++)
-				test_note("%s: %d, loss %g to %g", f->remedy[i].option, f->remedy[i].worked, f->remedy[i].loss_first, f->remedy[i].loss_last);
-			CHECK(remedy_of(f, "--row-normalize on")->worked && remedy_of(f, "--precision fp32")->worked);
+				test_note("%s: %d, loss %g to %g", f->remedy[i].option, f->remedy[i].worked,
+				          f->remedy[i].loss_first, f->remedy[i].loss_last);
+			CHECK(remedy_of(f, "--row-normalize on")->worked &&
+			      remedy_of(f, "--precision fp32")->worked);
 		} else {
 			const hg_doctor_report *report = NULL;
 			CHECK_OK(hg_doctor_examine(r.doctor, 0, &report));
@@ -409,7 +424,8 @@ static void normalised_rows_are_no_remedy(void)
 	}
 }
 
-/* Two findings name some of the same options: each of these makes one run, and every finding learns what came of it; the budget ends the others. */
+/* Two findings name some of the same options: each of these makes one run, and every finding learns
+ * what came of it; the budget ends the others. */
 static void each_option_runs_once(void)
 {
 	static struct task t;
@@ -442,7 +458,8 @@ static void each_option_runs_once(void)
 	CHECK_EQ_I(trials.first, options - 1);
 	CHECK_EQ_I(trials.epochs, 4 * (options - 1));
 	for (int i = 0; i < 2; i++)
-		CHECK(own[1][i].worked == own[0][i].worked && memcmp(&own[1][i].loss_last, &own[0][i].loss_last, sizeof(double)) == 0);
+		CHECK(own[1][i].worked == own[0][i].worked &&
+		      memcmp(&own[1][i].loss_last, &own[0][i].loss_last, sizeof(double)) == 0);
 	for (int i = 0; i < options; i++)
 		CHECK_EQ_I(own[1][i].tried, i < options - 1);
 	CHECK(!f->remedy[0].tried);
@@ -514,7 +531,8 @@ static void bad_trials_are_refused(void)
 	run_close(&r);
 }
 
-/* A loss scale far too high: the first steps are skipped, each is taken again, and the run goes on as if nobody had looked. */
+/* A loss scale far too high: the first steps are skipped, each is taken again, and the run goes on
+ * as if nobody had looked. */
 static void skipped_steps_are_taken_again(void)
 {
 	static struct task t;
@@ -529,7 +547,8 @@ static void skipped_steps_are_taken_again(void)
 	run_all(&seen, c);
 	test_note("%d looks: %s", seen.looks, seen.said);
 	CHECK(seen.looks > 0 && seen.findings >= seen.looks);
-	CHECK(seen.first.cause == HG_CAUSE_LOSS_SCALE && seen.first.backward && seen.first.step == 0 && seen.first.scale == 16777216.0);
+	CHECK(seen.first.cause == HG_CAUSE_LOSS_SCALE && seen.first.backward && seen.first.step == 0 &&
+	      seen.first.scale == 16777216.0);
 	same_state(&plain, &seen);
 	run_close(&seen);
 	run_close(&plain);

@@ -1,4 +1,5 @@
-/* What the doctor advises who wrote a tape: the first remedy is one that helps, and what cannot help
+/* What the doctor advises who wrote a tape: the first remedy is one that helps, and what cannot
+ * help
  * is not offered. Where it can be typed it is applied here, and the step examined again. */
 #include <stdio.h>
 #include <string.h>
@@ -134,9 +135,8 @@ static void what_fp32_cannot_mend_it_is_not_offered_for(void)
 		tensor_of(&w.bench, HG_F16, 3, 2, target, HG_F32);
 		tensor_of(&w.bench, HG_F16, 3, 2, dividend, HG_F32);
 		ward_compile(&w);
-		const hg_finding *f =
-		    ward_expect(&w, HG_CAUSE_ZERO, rows[i].backward, rows[i].op, "there", 1,
-		                rows[i].taken != SUM);
+		const hg_finding *f = ward_expect(&w, HG_CAUSE_ZERO, rows[i].backward, rows[i].op, "there",
+		                                  1, rows[i].taken != SUM);
 		first_is(f, rows[i].first);
 		CHECK(*rows[i].first || !offers(f, "policy"));
 		(void)hg_finding_headline(f, NULL, NULL, headline, sizeof headline);
@@ -235,7 +235,8 @@ static hg_var scaled_scene(struct bench *b, hg_tape *tape)
 	return hg_mse(tape, y, targets_of(b, tape), HG_NONE);
 }
 
-/* The hub's sum is 80000 and everybody else has 2^-13: x 2^-14 that is nothing. Of 2^-8 all is left,
+/* The hub's sum is 80000 and everybody else has 2^-13: x 2^-14 that is nothing. Of 2^-8 all is
+ * left,
  * and what f16 has no room for in any measure, 2^-26, is not the scale's doing. */
 static void a_scale_that_erases_the_others_is_named(void)
 {

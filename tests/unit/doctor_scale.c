@@ -124,7 +124,8 @@ static void lost_on_its_way(hg_policy policy)
 	CHECK(f->terms == READERS && f->partial_at == 2 && f->wide == 32768.0);
 	CHECK(largest > 65536.0 && largest <= 0x1p22);
 	CHECK_EQ_I(sscanf(scale_remedy(f), "policy.loss_scale.init_scale = %f", &scale), 1);
-	CHECK(largest * (double)scale <= 0x1p20 * 32760.0 && largest * (double)scale > 0x1p20 * 16380.0);
+	CHECK(largest * (double)scale <= 0x1p20 * 32760.0 &&
+	      largest * (double)scale > 0x1p20 * 16380.0);
 	ward_close(&w);
 	heard_ward(&w, policy, scale, 2.0f);
 	(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);

@@ -274,12 +274,9 @@ static void a_gradient_that_moves_nothing_is_well(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(units_whose_gradient_vanishes_are_found),
-	    TEST(units_that_would_not_move_are_well),
-	    TEST(most_rows_that_vanish_are_found),
-	    TEST(a_factor_that_is_all_zero_is_found),
-	    TEST(copies_that_take_part_are_well),
-	    TEST(a_gradient_that_moves_nothing_is_well),
+	    TEST(units_whose_gradient_vanishes_are_found), TEST(units_that_would_not_move_are_well),
+	    TEST(most_rows_that_vanish_are_found),         TEST(a_factor_that_is_all_zero_is_found),
+	    TEST(copies_that_take_part_are_well),          TEST(a_gradient_that_moves_nothing_is_well),
 	};
 	return test_main(argc, argv, cases, sizeof cases / sizeof *cases);
 }
