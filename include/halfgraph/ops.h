@@ -1,198 +1,385 @@
+/** @file
+ * The ops: functions that record one op node on a tape (tape.h). This header holds the ops on rows
+ * and elements; it includes those on graphs (ops_graph.h) and the norms and losses (ops_norm.h).
+ *
+ * Symbols: n rows, d columns, m edges, h heads. `state` is the policy's type, f16 or f32
+ * (policy.h). dX is the gradient of the loss with respect to X. u16 = 2^-11 and u32 = 2^-24 are the
+ * unit roundoffs, eta16 = 2^-24 is the smallest half, and gamma_k(u) = k u / (1 - k u) bounds the
+ * relative error of k roundings (Higham 2002).
+ *
+ * Every op has these properties; its own comment gives the rest:
+ *
+ * Shapes    The result is created. All operands are matrices; a vector is [n, 1] or [1, d].
+ * Dtypes    Operands and result have the state type unless the comment says otherwise. Arithmetic
+ *           and sums run in f32, and the result is narrowed once, when it is stored.
+ * Range     A bound on max|Y| that follows from the bounds on the operands. A narrowing to f16 is
+ *           HG_PROVED where this bound, with rounding, is below 65520; otherwise the policy
+ *           decides.
+ * Error     A bound on |Y - exact| before narrowing, for the operands as they are stored. Narrowing
+ *           a value y to f16 adds u16 |y| + eta16 / 2. "One rounding" is u |Y| in the state type. A
+ *           "sum of depth k" has the bound E = gamma_k(u32) * sum of |terms|.
+ * Cost      Elements read and written (an element has the size of state), then flops, forward.
+ * Errors    The tape keeps the first error (hg_tape_status), and the op then returns an invalid
+ *           variable. HG_ERR_SHAPE: shapes do not fit. HG_ERR_DTYPE: an operand has a wrong type.
+ *           HG_ERR_ARG: an operand is missing or belongs to another tape, or a constant is outside
+ *           its range. HG_ERR_RANGE: the policy refuses the narrowing. HG_ERR_NOMEM. HG_ERR_STATE:
+ *           the tape is already compiled (the context has this error, the tape stays good).
+ * Owner     A variable belongs to its tape. A graph is borrowed until the tape is freed.
+ * Threads   One thread at a time per context.
+ *
+ * When a tape is compiled, chains of ops that one kernel can do become one op node, and values
+ * inside such a chain are not narrowed (hg_context_config.separate_ops turns this off). The proofs
+ * of the bounds are in the comments of src/autograd/ops/NAME.c. */
 #ifndef HALFGRAPH_OPS_H
 #define HALFGRAPH_OPS_H
 
 #include "halfgraph/graph.h"
+#include "halfgraph/ops_graph.h"
+#include "halfgraph/ops_norm.h"
 #include "halfgraph/tape.h"
 
 HG_EXTERN_C_BEGIN
 
-/* The ops: bare verbs on a tape. Each records one node. n nodes, m edges, d features, h heads, G a
- * graph with the matrix A [rows, cols]; edge e = (i, j) is entry e of A, row i, column j. `state`
- * is the policy's f16 or f32; an optional operand is passed as HG_NONE. Common to all, unless it is
- * said otherwise:
+/** Affine map of every row.
  *
- *     Dtypes    operands and result: state. Arithmetic and sums f32, narrowed once, at the store;
- *               sums of hg_spmm as hg_accumulate says (policy.h).
- *     Range     a bound on max|Y| from the bounds on the operands, given here as <=; where it
- *               proves that f16 holds Y the narrowing is HG_PROVED, else the policy decides.
- *     Errors    kept by the tape (tape.h): HG_ERR_SHAPE shapes that do not fit, HG_ERR_DTYPE,
- *               HG_ERR_ARG a missing operand, one of another tape, or a constant outside its range,
- *               HG_ERR_RANGE a narrowing that the policy refuses, HG_ERR_NOMEM.
- *     Threads   as everything on a context: one at a time.
+ *     Y = X W + b
  *
- * The bound of each on its error, its cost, and the source that it is taken from stand on top of
- * src/autograd/ops/NAME.c. Chains of ops that one kernel can do run as one
- * (hg_context_config.separate_ops): what lies between them is then not narrowed. */
-#define HG_NONE (hg_none())
-HG_API hg_var hg_none(void);
-
-/* ---- rows ---- */
-
-/* Y = X W + b.  X [n, k], W [k, d], b [1, d] or HG_NONE, Y [n, d].   <= k max|X| max|W| + max|b|
- * dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY. */
+ * Shapes    X [n, k], W [k, d], b [1, d], Y [n, d].
+ * Range     max|Y| <= k max|X| max|W| + max|b|.
+ * Error     gamma_{k+1}(u32) (|X||W| + |b|); f16 on tensor cores: depth 5/2 k + 1.
+ * Gradient  dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY.
+ * Cost      n k + k d + n d elements, 2 n k d flops.
+ * Errors    HG_ERR_SHAPE (rows(W) != cols(X), or b is not [1, d]) and those of every op.
+ * @param tape  the tape.
+ * @param x,w   X and W.
+ * @param b     b, or HG_NONE for no bias.
+ * @return Y. */
 HG_API hg_var hg_linear(hg_tape *tape, hg_var x, hg_var w, hg_var b);
-/* Y = X + b.  X, Y [n, d], b [1, d].   <= max|X| + max|b|.   dX = dY,  db = sum over rows of dY. */
+
+/** A row added to every row.
+ *
+ *     Y[i,c] = X[i,c] + b[0,c]
+ *
+ * Shapes    X, Y [n, d], b [1, d].
+ * Range     max|Y| <= max|X| + max|b|.
+ * Error     One rounding.
+ * Gradient  dX = dY,  db = sum over rows of dY.
+ * Cost      2 n d + d elements, n d flops.
+ * Errors    HG_ERR_SHAPE (b is not [1, d]) and those of every op.
+ * @param tape  the tape.
+ * @param x,b   X and b.
+ * @return Y. */
 HG_API hg_var hg_bias_add(hg_tape *tape, hg_var x, hg_var b);
 
-/* ---- neighbours ---- */
+/** @name Elements
+ * The operands and the result have one shape unless the comment says otherwise.
+ * @{ */
 
-/* Y[i,:] = alpha * r(i) * sum over edges e = (i, j) of w_e * c(j) * X[j,:], with r, c from `norm`
- * (graph.h).
- * w: the graph's own weights, or edge_weight [m, h] in their place: then head k of X [cols, h*d']
- * is weighted by w[e, k].
- * X [cols, d], Y [rows, d]. f32 sums are scaled when the row is complete.
- * <= |alpha| N max|X| max|w|, N the largest sum of |r(i) a_ij c(j)| in a row of the graph.
- * dX: the same on the transpose, r and c exchanged.  dw[e,k] = alpha r(i) c(j) <dY[i, head k],
- * X[j, head k]>. */
-HG_API hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm,
-                      float alpha);
-/* Y[i,:] = mean over the neighbours (0 if there is none): hg_spmm with HG_NORM_RIGHT.
- * <= max|X| on every unweighted graph. */
-HG_API hg_var hg_spmm_mean(hg_tape *tape, hg_graph *graph, hg_var x);
-/* Y[i,c] = max over edges (i, j) of X[j,c]; 0 for a row without edges; a NaN wins.  X [cols, d], Y
- * [rows, d].
- * <= max|X|
- * dX: dY[i,c] goes to the first edge that attains it. */
-HG_API hg_var hg_spmm_max(hg_tape *tape, hg_graph *graph, hg_var x);
-
-/* ---- edges ---- */
-
-/* E[e,k] = scale * <A[i, head k], B[j, head k]> for e = (i, j).  A [rows, d], B [cols, d], heads
- * divides d.  E [m, heads].
- * <= |scale| d/heads max|A| max|B|
- * dA[i, head k] = scale * sum over edges of row i of dE[e,k] B[j, head k],  dB the same on the
- * transpose. */
-HG_API hg_var hg_sddmm_dot(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, int heads,
-                           float scale);
-/* E[e,k] = a[i,k] + b[j,k].  a [rows, h], b [cols, h], E [m, h]; b HG_NONE: the last h columns of a
- * [rows, 2 h], rows = cols.
- * <= max|a| + max|b|
- * da[i,k] = sum over edges of row i of dE[e,k],  db[j,k] = the same over column j. */
-HG_API hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b);
-/* E[e,k] = leaky_relu(a[i,k] + b[j,k]) in one pass, one rounding; nothing is kept for an edge. 0 <=
- * slope <= 1.
- * Gradients as above, of f'(a[i,k] + b[j,k]) dE[e,k]; f'(0) = slope. */
-HG_API hg_var hg_sddmm_add_leaky(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, float slope);
-/* P[e,k] = exp(E[e,k] - max_i) / sum over the edges f of row i of exp(E[f,k] - max_i).  E, P
- * [m, h].  In (0, 1]: proved.
- * dE = P (dP - sum over the row of P dP). */
-HG_API hg_var hg_edge_softmax(hg_tape *tape, hg_graph *graph, hg_var e);
-
-/* ---- elements: X, Y of one shape ---- */
-
-/* Y = max(X, 0).   <= max|X|.   dX = dY where Y > 0, else 0. */
+/** Rectifier.
+ *
+ *     Y = max(X, 0)
+ *
+ * Range     max|Y| <= max|X|, so it is proved for every X that fits.
+ * Error     0.
+ * Gradient  dX = dY where Y > 0, else 0 (also at X = 0).
+ * Cost      2 n d elements, n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, d]. */
 HG_API hg_var hg_relu(hg_tape *tape, hg_var x);
-/* Y = X where X > 0, else slope X;  0 <= slope <= 1.
- * <= max|X|.
- * dX = dY where X > 0, else slope dY. */
+
+/** Leaky rectifier.
+ *
+ *     Y = X where X > 0, else slope X
+ *
+ * Range     max|Y| <= max|X|, so it is proved for every X that fits.
+ * Error     One rounding of each negative element.
+ * Gradient  dX = dY where X > 0, else slope dY.
+ * Cost      2 n d elements, n d flops.
+ * Errors    HG_ERR_ARG (slope outside [0, 1]) and those of every op.
+ * Source    Maas, Hannun, Ng 2013.
+ * @param tape   the tape.
+ * @param x      X [n, d].
+ * @param slope  in [0, 1].
+ * @return Y [n, d]. */
 HG_API hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope);
-/* Y = X where X > 0, else alpha (exp(X) - 1);  alpha > 0.
- * <= max(max|X|, alpha min(1, max|X|)).
- * dX = dY where Y > 0, else (Y + alpha) dY. */
+
+/** Exponential linear unit.
+ *
+ *     Y = X where X > 0, else alpha (exp(X) - 1)
+ *
+ * Range     max|Y| <= max(max|X|, alpha min(1, max|X|)).
+ * Error     alpha gamma_4(u32) on negative elements, 0 on the others; then narrowed.
+ * Gradient  dX = dY where Y > 0, else (Y + alpha) dY.
+ * Cost      2 n d elements, 3 n d flops.
+ * Errors    HG_ERR_ARG (alpha is not positive and finite) and those of every op.
+ * Source    Clevert, Unterthiner, Hochreiter 2016.
+ * @param tape   the tape.
+ * @param x      X [n, d].
+ * @param alpha  positive and finite.
+ * @return Y [n, d]. */
 HG_API hg_var hg_elu(hg_tape *tape, hg_var x, float alpha);
-/* Y = exp(X).   <= exp(max|X|); f16 holds that up to |X| <= 11.09.   dX = Y dY. */
+
+/** Exponential.
+ *
+ *     Y = exp(X)
+ *
+ * Range     0 <= Y <= exp(max|X|): f16 holds it up to |X| <= 11.09. Y <= 1 where the tape knows
+ *           that X <= 0. A result below 2^-25 becomes 0 in f16.
+ * Error     4 u32 Y, then narrowed.
+ * Gradient  dX = Y dY, from the stored Y.
+ * Cost      2 n d elements, 8 n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, d]. */
 HG_API hg_var hg_exp(hg_tape *tape, hg_var x);
-/* Y = log(X), -infinity at 0, NaN below.   No bound from max|X|.   dX = dY / X. */
+
+/** Natural logarithm; -infinity at 0, NaN below.
+ *
+ *     Y = log(X)
+ *
+ * Range     None from max|X| alone. max(|log l|, |log max|X||) where the tape knows X >= l > 0.
+ * Error     4 u32 |Y|, then narrowed.
+ * Gradient  dX = dY / X.
+ * Cost      2 n d elements, 8 n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, d]. */
 HG_API hg_var hg_log(hg_tape *tape, hg_var x);
-/* Y = sqrt(X), NaN below 0.   <= sqrt(max|X|) where no X is.   dX = dY / (2 Y), infinite at 0. */
+
+/** Square root; NaN below 0.
+ *
+ *     Y = sqrt(X)
+ *
+ * Range     max|Y| <= sqrt(max|X|) where the tape knows X >= 0, else none.
+ * Error     u32 Y, then narrowed.
+ * Gradient  dX = dY / (2 Y), from the stored Y; infinite at 0.
+ * Cost      2 n d elements, n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, d]. */
 HG_API hg_var hg_sqrt(hg_tape *tape, hg_var x);
-/* Y = X * mask / (1 - p); identity on an EVAL tape. 0 <= p < 1. The mask is a function of (seed,
- * node of the tape, step, element), the same on every device.
- * <= max|X| / (1 - p).   dX = dY * mask / (1 - p). */
+
+/** Dropout. The mask is a function of the seed, the op node, the training step and the element's
+ * position, so it is the same on every device and the backward pass draws it once more.
+ *
+ *     Y = X mask / (1 - p),  mask = 1 with probability 1 - p, else 0;  Y = X on an EVAL tape
+ *
+ * Range     max|Y| <= max|X| / (1 - p).
+ * Error     gamma_2(u32) |Y|, then narrowed.
+ * Gradient  dX = dY mask / (1 - p).
+ * Cost      2 n d elements, one product and a quarter of a Philox block per element.
+ * Errors    HG_ERR_ARG (p outside [0, 1)) and those of every op.
+ * Source    Srivastava et al. 2014; Salmon et al. 2011 (the random numbers).
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @param p     probability of dropping an element, in [0, 1).
+ * @return Y [n, d]. */
 HG_API hg_var hg_dropout(hg_tape *tape, hg_var x, float p);
 
-/* Z = X + Y.   <= max|X| + max|Y|.   dX = dY = dZ. */
+/** Sum of two matrices.
+ *
+ *     Z = X + Y
+ *
+ * Range     max|Z| <= max|X| + max|Y|.
+ * Error     One rounding.
+ * Gradient  dX = dY = dZ.
+ * Cost      3 n d elements, n d flops.
+ * Errors    HG_ERR_SHAPE (the shapes differ) and those of every op.
+ * @param tape  the tape.
+ * @param x,y   X and Y [n, d].
+ * @return Z [n, d]. */
 HG_API hg_var hg_add(hg_tape *tape, hg_var x, hg_var y);
-/* Y = factor X.   <= |factor| max|X|.   dX = factor dY. */
+
+/** Multiplication by a constant.
+ *
+ *     Y = factor X
+ *
+ * Range     max|Y| <= |factor| max|X|.
+ * Error     One rounding.
+ * Gradient  dX = factor dY.
+ * Cost      2 n d elements, n d flops.
+ * Errors    HG_ERR_ARG (factor is not finite) and those of every op.
+ * @param tape    the tape.
+ * @param x       X [n, d].
+ * @param factor  finite.
+ * @return Y [n, d]. */
 HG_API hg_var hg_scale(hg_tape *tape, hg_var x, float factor);
-/* Y = (1 + eps) X + Z, eps [1, 1] a parameter (HG_PARAM_F32). The GIN combine.
- * <= (1 + |eps|) max|X| + max|Z|
- * dX = (1 + eps) dY,  dZ = dY,  deps = sum over all elements of dY X. */
+
+/** A node and its neighbourhood, as GIN combines them.
+ *
+ *     Y = (1 + eps) X + Z
+ *
+ * Shapes    X, Y, Z [n, d]; eps [1, 1].
+ * Dtypes    eps: f32, a parameter added with HG_PARAM_F32.
+ * Range     max|Y| <= (1 + |eps|) max|X| + max|Z|.
+ * Error     gamma_3(u32) (|1 + eps| |X| + |Z|), then narrowed.
+ * Gradient  dX = (1 + eps) dY,  dZ = dY,  deps = sum over all elements of dY X.
+ * Cost      3 n d elements, 2 n d flops.
+ * Errors    HG_ERR_SHAPE (X and Z differ, or eps is not [1, 1]) and those of every op.
+ * Source    Xu, Hu, Leskovec, Jegelka 2019.
+ * @param tape     the tape.
+ * @param x,z,eps  X, Z and eps.
+ * @return Y. */
 HG_API hg_var hg_combine(hg_tape *tape, hg_var x, hg_var z, hg_var eps);
-/* Y = A / B.  A, Y [n, d]; B [n, d], or [n, 1]: one for a row, or [1, 1]: one for all.
- * No bound from max|B|.
- * dA = dY / B,  dB = - (sum of dY A / B) / B over the elements that B's one divides. */
+
+/** Division.
+ *
+ *     Y[i,c] = A[i,c] / B[i,c]
+ *
+ * Shapes    A, Y [n, d]; B [n, d], or [n, 1] (one divisor per row), or [1, 1] (one divisor).
+ * Range     None from max|B| alone. max|A| / l where the tape knows |B| >= l > 0.
+ * Error     u32 |Y|, then narrowed.
+ * Gradient  dA = dY / B,  dB = -(sum of dY A / B) / B over the elements that share the divisor.
+ * Cost      2 n d elements and those of B, n d flops.
+ * Errors    HG_ERR_SHAPE (B has none of the three shapes) and those of every op.
+ * @param tape  the tape.
+ * @param a,b   A and B.
+ * @return Y. */
 HG_API hg_var hg_div(hg_tape *tape, hg_var a, hg_var b);
-/* The same values in another float type, f16 or f32. Narrowing is a narrowing: it has a verdict.
- * dX = dY. */
+
+/** The same values in another float type. A narrowing has a verdict like any other.
+ *
+ *     Y = X
+ *
+ * Dtypes    X: f16 or f32. Y: dtype.
+ * Range     max|Y| <= max|X|.
+ * Error     One rounding from f32 to f16, else 0.
+ * Gradient  dX = dY, in X's type.
+ * Cost      2 n d elements.
+ * Errors    HG_ERR_DTYPE (X or dtype is not f16 or f32) and those of every op.
+ * @param tape   the tape.
+ * @param x      X [n, d].
+ * @param dtype  HG_F16 or HG_F32.
+ * @return Y [n, d]. */
 HG_API hg_var hg_cast(hg_tape *tape, hg_var x, hg_dtype dtype);
 
-/* ---- columns and heads ---- */
+/** @}
+ * @name Columns and heads
+ * @{ */
 
-/* Columns side by side: Y = [A B].  A [n, p], B [n, q], Y [n, p + q].
- * <= max(max|A|, max|B|).
- * dA, dB: their columns of dY. */
+/** Columns side by side.
+ *
+ *     Y = [A B]
+ *
+ * Shapes    A [n, p], B [n, q], Y [n, p + q].
+ * Range     max|Y| <= max(max|A|, max|B|), so it is proved wherever A and B fit.
+ * Error     0.
+ * Gradient  dA and dB are their columns of dY.
+ * Cost      2 n (p + q) elements.
+ * Errors    HG_ERR_SHAPE (the numbers of rows differ) and those of every op.
+ * @param tape  the tape.
+ * @param a,b   A and B.
+ * @return Y. */
 HG_API hg_var hg_concat(hg_tape *tape, hg_var a, hg_var b);
-/* Y[i,:] = 1/h * sum over heads of X[i, head k].  X [n, h*d], Y [n, d].
- * <= max|X|.
- * dX[i, head k] = dY[i,:] / h. */
+
+/** Mean over heads.
+ *
+ *     Y[i,c] = 1/h * sum over k < h of X[i, k d + c]
+ *
+ * Shapes    X [n, h d], Y [n, d].
+ * Range     max|Y| <= max|X|, so it is proved for every X that fits.
+ * Error     A sum of depth h + 1, then narrowed.
+ * Gradient  dX[i, k d + c] = dY[i,c] / h.
+ * Cost      n h d + n d elements, n h d flops.
+ * Errors    HG_ERR_SHAPE (heads does not divide cols(X)), HG_ERR_ARG (heads < 1) and those of every
+ *           op.
+ * Source    Velickovic et al. 2018: the last layer of GAT.
+ * @param tape   the tape.
+ * @param x      X.
+ * @param heads  h.
+ * @return Y. */
 HG_API hg_var hg_head_mean(hg_tape *tape, hg_var x, int heads);
-/* S[i,k] = <X[i, head k], a[head k]>.  X [n, h*d], a [1, h*d], S [n, h].   <= d max|X| max|a|
- * dX[i, head k] = dS[i,k] a[head k],  da[head k] = sum over i of dS[i,k] X[i, head k]. */
+
+/** One inner product per head.
+ *
+ *     S[i,k] = sum over c < d of X[i, k d + c] a[0, k d + c]
+ *
+ * Shapes    X [n, h d], a [1, h d], S [n, h].
+ * Range     max|S| <= d max|X| max|a|.
+ * Error     A sum of depth d, then narrowed.
+ * Gradient  dX[i, k d + c] = dS[i,k] a[0, k d + c],
+ *           da[0, k d + c] = sum over i of dS[i,k] X[i, k d + c].
+ * Cost      n h d + n h + h d elements, 2 n h d flops.
+ * Errors    HG_ERR_SHAPE (heads does not divide cols(X), or a is not [1, cols(X)]), HG_ERR_ARG
+ *           (heads < 1) and those of every op.
+ * Source    Velickovic et al. 2018: half of GAT's attention score.
+ * @param tape   the tape.
+ * @param x,a    X and a.
+ * @param heads  h.
+ * @return S. */
 HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
-/* The same with a and then with b, side by side: S [n, 2 h]. X is read once, and its gradient made
- * once. */
+
+/** Two inner products per head, with a and with b, from one pass over X.
+ *
+ *     S[i,k] = sum over c < d of X[i, k d + c] a[0, k d + c],  S[i, h + k] = the sum with b
+ *
+ * Shapes    X [n, h d], a and b [1, h d], S [n, 2 h].
+ * Range     max|S| <= d max|X| max(max|a|, max|b|).
+ * Error     A sum of depth d, then narrowed.
+ * Gradient  dX[i, k d + c] = dS[i,k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],
+ *           da[0, k d + c] = sum over i of dS[i,k] X[i, k d + c],  db the same with dS[i, h + k].
+ * Cost      n h d + 2 n h + 2 h d elements, 4 n h d flops.
+ * Errors    HG_ERR_SHAPE (heads does not divide cols(X), or a or b is not [1, cols(X)]), HG_ERR_ARG
+ *           (heads < 1) and those of every op.
+ * Source    Velickovic et al. 2018: both halves of GAT's attention score.
+ * @param tape    the tape.
+ * @param x,a,b   X, a and b.
+ * @param heads   h.
+ * @return S. */
 HG_API hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads);
 
-/* ---- along rows: X [n, d], Y [n, 1], 0 if d = 0 ---- */
+/** @}
+ * @name Along rows
+ * @{ */
 
-/* Y[i] = sum of row i.   <= d max|X|.   dX[i,c] = dY[i]. */
+/** Sum of each row; 0 if d = 0.
+ *
+ *     Y[i] = sum over c of X[i,c]
+ *
+ * Range     max|Y| <= d max|X|.
+ * Error     A sum of depth d, then narrowed.
+ * Gradient  dX[i,c] = dY[i].
+ * Cost      n d + n elements, n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, 1]. */
 HG_API hg_var hg_row_sum(hg_tape *tape, hg_var x);
-/* Y[i] = mean of row i.   <= max|X|.   dX[i,c] = dY[i] / d. */
+
+/** Mean of each row; 0 if d = 0.
+ *
+ *     Y[i] = 1/d * sum over c of X[i,c]
+ *
+ * Range     max|Y| <= max|X|, so it is proved for every X that fits.
+ * Error     A sum of depth d + 1, then narrowed.
+ * Gradient  dX[i,c] = dY[i] / d.
+ * Cost      n d + n elements, n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, 1]. */
 HG_API hg_var hg_row_mean(hg_tape *tape, hg_var x);
-/* Y[i] = sqrt(sum of the squares of row i), squares and sum f32.
- * <= sqrt(d) max|X|.
- * dX[i,c] = X[i,c] / Y[i] dY[i], 0 where Y[i] is 0. */
+
+/** Euclidean norm of each row; 0 if d = 0.
+ *
+ *     Y[i] = sqrt(sum over c of X[i,c]^2)
+ *
+ * Range     max|Y| <= sqrt(d) max|X|. The square of a half fits f32, so no square overflows.
+ * Error     gamma_{d+1}(u32) / 2 of Y and the rounding of the root, then narrowed.
+ * Gradient  dX[i,c] = X[i,c] / Y[i] dY[i], 0 where Y[i] = 0, with Y[i] recomputed in f32.
+ * Cost      n d + n elements, 2 n d flops.
+ * Errors    Those of every op.
+ * @param tape  the tape.
+ * @param x     X [n, d].
+ * @return Y [n, 1]. */
 HG_API hg_var hg_row_norm(hg_tape *tape, hg_var x);
 
-/* ---- normalisation ---- */
-
-/* Y[:,c] = gamma[c] (X[:,c] - mean[c]) / sqrt(var[c] + eps) + beta[c].  X, Y [n, d]; gamma, beta
- * [1, d] (HG_PARAM_F32); running_mean, running_var [1, d] (HG_PARAM_F32 | HG_PARAM_BUFFER), updated
- * with `momentum` in [0, 1] on a TRAIN tape, used on an EVAL tape. eps > 0. Biased variance
- * normalises, unbiased is recorded, as elsewhere; a column whose statistics are not finite records
- * nothing.
- * TRAIN: <= sqrt(n) max|gamma| + max|beta|, whatever X holds. */
-HG_API hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta,
-                            hg_param *running_mean, hg_param *running_var, float momentum,
-                            float eps);
-/* Y[i,:] = gamma (X[i,:] - mean[i]) / sqrt(var[i] + eps) + beta, mean and biased variance of the
- * row.  X, Y [n, d]; gamma, beta [1, d] (HG_PARAM_F32). eps > 0.
- * <= sqrt(d) max|gamma| + max|beta|, whatever X holds. */
-HG_API hg_var hg_layer_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, float eps);
-/* Y[i,c] = exp(X[i,c] - max_i) / sum over the row of exp(X[i,:] - max_i).  X, Y [n, d].  In (0, 1]:
- * proved.
- * dX = Y (dY - sum over the row of Y dY). */
-HG_API hg_var hg_softmax(hg_tape *tape, hg_var x);
-/* Y[i,c] = X[i,c] - log(sum over the row of exp(X[i,:])), computed from the row's maximum.  X, Y
- * [n, d].
- * <= 2 max|X| + log(d)
- * dX = dY - exp(Y) * sum over the row of dY. */
-HG_API hg_var hg_log_softmax(hg_tape *tape, hg_var x);
-
-/* ---- graphs of a batch ---- */
-
-/* Y[g,:] = reduction over the nodes of graph g of the batch (hg_graph_set_batch).  X [n, d], Y
- * [graphs, d]. An empty graph gives 0. Mean, maximum: <= max|X|; sum: times the nodes of the
- * largest graph.
- * dX: dY[g,:], that / nodes of g, or dY[g,c] for the first node that attains the maximum. */
-HG_API hg_var hg_readout(hg_tape *tape, hg_graph *graph, hg_var x, hg_reduce reduce);
-
-/* ---- losses: f32 [1, 1], never narrowed; mean over the rows with mask != 0 (mask u8 [n, 1] or
- * HG_NONE: all); 0 if there is none.
- * Only the first operand has a gradient ---- */
-
-/* L = mean of log(sum over c of exp(X[i,c])) - X[i, label_i].  X [n, d], labels i32 [n, 1]; rows
- * whose label is negative are left out. A label >= d is found at compile time (HG_ERR_RANGE).
- * dX = (softmax(X) - one at the label) dL / rows that count. */
-HG_API hg_var hg_softmax_xent(hg_tape *tape, hg_var logits, hg_var labels, hg_var mask);
-/* L = mean over rows and columns of max(x, 0) - x t + log(1 + exp(-|x|)).  targets t: f16 or f32
- * [n, d], in [0, 1].
- * dX = (1 / (1 + exp(-x)) - t) dL / elements that count. */
-HG_API hg_var hg_bce_logits(hg_tape *tape, hg_var logits, hg_var targets, hg_var mask);
-/* L = mean over rows and columns of (x - t)^2.  targets t: f16 or f32 [n, d].
- * dX = 2 (x - t) dL / elements that count. */
-HG_API hg_var hg_mse(hg_tape *tape, hg_var x, hg_var targets, hg_var mask);
+/** @} */
 
 HG_EXTERN_C_END
 #endif
