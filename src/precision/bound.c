@@ -1,3 +1,4 @@
+/* Error bounds of sums and products: the formulas that bound.h states and derives. */
 #include "precision/bound.h"
 
 #include <math.h>
@@ -25,15 +26,15 @@ double hg__bound_narrow(hg_dtype to, double x)
 	return fabs(x) < t->overflow ? t->u * fabs(x) + t->min_subnormal / 2 : INFINITY;
 }
 
-/* gamma * 0 = 0 even where gamma is infinite: an empty sum is exact. */
-static double scaled(double factor, double value)
+/* 0 stays 0 even where the factor is infinite (not 0 * INFINITY): an empty sum is exact. */
+static double scale_or_zero(double factor, double value)
 {
 	return value == 0 ? 0 : factor * value;
 }
 
 double hg__bound_sum_f32(double depth, double abs_sum)
 {
-	return scaled(hg__gamma(depth, u32), abs_sum) + depth * eta32 / 2;
+	return scale_or_zero(hg__gamma(depth, u32), abs_sum) + depth * eta32 / 2;
 }
 
 double hg__depth_dot(hg_dtype of, double k)
@@ -57,7 +58,7 @@ double hg__bound_product(double a, double da, double x, double dx)
 	return fabs(a) * dx + fabs(x) * da + da * dx;
 }
 
-static int64_t batches(int64_t edges, int64_t batch, int64_t pieces)
+static int64_t batch_count(int64_t edges, int64_t batch, int64_t pieces)
 {
 	return (batch > 0 ? (edges + batch - 1) / batch : edges > 0) + pieces;
 }
@@ -65,7 +66,7 @@ static int64_t batches(int64_t edges, int64_t batch, int64_t pieces)
 double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces)
 {
 	const int64_t longest = batch > 0 && edges > batch ? batch : edges;
-	return (double)(longest + batches(edges, batch, pieces) + 6);
+	return (double)(longest + batch_count(edges, batch, pieces) + 6);
 }
 
 double hg__growth_f16(double k)
@@ -88,6 +89,6 @@ double hg__bound_sum_f16(const struct hg__sum_f16 *s)
 	             gamma = hg__gamma(hg__depth_f16(s->edges, s->batch, s->pieces), u16);
 	const double subnormal = f < 0x1p-14 ? s->abs_sum : 0;
 	const double near_zero =
-	    f * s->tiny + (double)batches(s->edges, s->batch, s->pieces) + subnormal;
-	return scaled(gamma, f * s->abs_sum) + (1 + gamma) * eta16 / 2 * near_zero;
+	    f * s->tiny + (double)batch_count(s->edges, s->batch, s->pieces) + subnormal;
+	return scale_or_zero(gamma, f * s->abs_sum) + (1 + gamma) * eta16 / 2 * near_zero;
 }

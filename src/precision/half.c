@@ -1,3 +1,4 @@
+/* The public conversions between f16 and f32 or f64. half.h has the arithmetic. */
 #include "precision/half.h"
 
 float hg_half_to_float(hg_half h)

@@ -1,3 +1,5 @@
+/* Conversions between f16 and f32 or f64 in software, with the same result as F16C and a GPU. They
+ * select between cases without branches or tables, so a compiler can vectorise them. */
 #ifndef HG_PRECISION_HALF_H
 #define HG_PRECISION_HALF_H
 
@@ -8,12 +10,12 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Exact conversions in software: what F16C and the GPU do in one instruction, in a form a compiler
- * can vectorise (selects, no tables). They ask for the default rounding mode (to nearest, ties to
- * even) and are right with denormals-are-zero set too.
+/* The conversions need the default rounding mode (to nearest, ties to even). They are also right
+ * where the denormals-are-zero mode of the CPU is set.
  *
- *     binary16: sign | 5 bits exponent, bias 15 | 10 bits fraction        binary32: bias 127, 23
- *         bits        binary64: bias 1023, 52 bits */
+ *     binary16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits
+ *     binary32: 1 sign bit, 8 exponent bits (bias 127), 23 fraction bits
+ *     binary64: 1 sign bit, 11 exponent bits (bias 1023), 52 fraction bits */
 
 static inline uint32_t hg__float_bits(float x)
 {
@@ -36,8 +38,8 @@ static inline uint64_t hg__double_bits(double x)
 	return u;
 }
 
-/* Every half is a float: normals move their exponent by 127 - 15 = 112, infinities and NaNs by
- * twice that, subnormals are fraction * 2^-24. */
+/* Every half is a float. The exponent of a normal number grows by 127 - 15 = 112, that of
+ * infinities and NaNs by twice as much. Subnormals are fraction * 2^-24. */
 static inline float hg__half_to_float(hg_half h)
 {
 	const uint32_t magnitude = h & 0x7FFFu, sign = (uint32_t)(h & 0x8000u) << 16;
@@ -49,11 +51,13 @@ static inline float hg__half_to_float(hg_half h)
 	return hg__float_of_bits(sign | (magnitude < 0x7C00u ? finite : special | quiet));
 }
 
-/* |x| >= 2^-14: move the exponent back and round the 13 lowest bits away: add half of the last kept
- * place less one, plus the last kept bit (ties to even); a carry into the exponent is what rounding
- * up to the next power of two means.
- * |x| < 2^-14: the halves there are the multiples of 2^-24, and so are the floats in [0.5, 1): one
- * addition rounds. */
+/* For |x| >= 2^-14 the exponent moves back by 112 and the 13 lowest fraction bits are rounded off.
+ * Adding 0x0FFF (half of the last kept bit, less one) plus the last kept bit rounds to nearest,
+ * ties to even. A carry into the exponent is right: the number was rounded up to the next power of
+ * two.
+ *
+ * For |x| < 2^-14 the halves are the multiples of 2^-24, and so are the floats in [0.5, 1). Adding
+ * 0.5 therefore rounds to the right multiple. */
 static inline hg_half hg__half_from_float(float x)
 {
 	const uint32_t u = hg__float_bits(x), magnitude = u & 0x7FFFFFFFu, sign = (u >> 16) & 0x8000u;
@@ -65,14 +69,15 @@ static inline hg_half hg__half_from_float(float x)
 	return (hg_half)(sign | (magnitude < 0x477FF000u ? finite : special)); /* 65520 */
 }
 
-/* The half that is nearest, as a float. */
+/* The nearest half, as a float. */
 static inline float hg__half_round(float x)
 {
 	return hg__half_to_float(hg__half_from_float(x));
 }
 
-/* The same with one rounding from binary64: 42 bits go; the doubles in [2^28, 2^29) are the
- * multiples of 2^-24. */
+/* The nearest half of a double, with a single rounding: going through f32 would round twice. The
+ * method is that of hg__half_from_float. 42 fraction bits are rounded off, and the doubles in
+ * [2^28, 2^29) are the multiples of 2^-24. */
 static inline hg_half hg__half_from_double(double x)
 {
 	const uint64_t u = hg__double_bits(x), magnitude = u & 0x7FFFFFFFFFFFFFFFu;

@@ -1,3 +1,4 @@
+/* The named precision policies, the check of a policy, and the names of verdicts and evidence. */
 #include "precision/policy.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 		sizeof(hg_loss_scale_config), 0, 1.0f, 2.0f, 0.5f, 2000, 1.0f, 16777216.0f, 1 \
 	}
 
-/* The policies by name. The naive one shows what goes wrong, so nothing is mended. fp32 has nothing
- * to scale the loss for: its gradients do not underflow before fp16's would. */
+/* The policies by name. fp16-naive exists to show what goes wrong, so it protects nothing. fp32
+ * does not scale the loss: gradients underflow in f16 long before they underflow in f32. */
 enum { FP32, FP16, FP16_DISCRETIZED, FP16_NAIVE, POLICIES };
 static const hg_policy table[POLICIES] = {
     [FP32] = {sizeof(hg_policy), "fp32", HG_F32, HG_ACC_F32, HG_UNPROVED_GUARD, 1, LOSS_SCALE_OFF},

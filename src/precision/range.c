@@ -1,22 +1,25 @@
+/* The verdict on a narrowing to f16, as range.h defines it, and the bounds that later range rules
+ * use. */
 #include "precision/range.h"
 
 #include <math.h>
 
 #include "precision/bound.h"
 
-/* bound * (1 + gamma), and what rounding near 0 adds: half a smallest subnormal each, times factors
- * up to 2^23 that come later. 0 stays 0 (not 0 * INFINITY); a NaN stays one and proves nothing. */
+/* bound * (1 + gamma), plus what roundings near 0 add. Each of these is off by up to half of the
+ * smallest f32 subnormal, 2^-150, and factors of up to 2^23 may follow: 2^-127 for each rounding. 0
+ * stays 0 (not 0 * INFINITY). A NaN stays a NaN and proves nothing. */
 static double with_rounding(double bound, double depth)
 {
 	return bound == 0 ? 0
 	                  : bound * (1 + hg__gamma(depth, hg_dtype_get(HG_F32)->u)) + depth * 0x1p-127;
 }
 
-/* By how much sums in f16 arithmetic exceed the sum of their exact |terms|: inside, before they are
- * scaled, and as a whole. A term has six roundings beside the additions (bound.h). Discretized: the
- * batches, then what the pieces of a row give; a row of no more than a batch is one piece, and
- * others have four entries or more to a piece (core/csr.h: two neighbours together have item_work,
- * at least 8). */
+/* The factor by which sums in f16 arithmetic may exceed the sum of their exact |terms|: inside,
+ * before they are scaled, and as a whole. A term has six roundings besides the additions (bound.h).
+ * A discretized sum first adds its batches and then the pieces of a split row. A row of at most one
+ * batch is one piece. A longer row has at least four entries to a piece, since two neighbouring
+ * items together have at least item_work >= 8 rows and edges (core/csr.h). */
 struct growth {
 	double inside, whole;
 };
@@ -31,7 +34,7 @@ static struct growth growth_of(const struct hg__narrowing *n)
 	return g;
 }
 
-static struct hg__resolved unproved(hg_unproved choice, double in_f32)
+static struct hg__resolved resolve_unproved(hg_unproved choice, double in_f32)
 {
 	static const hg_verdict verdict[] = {[HG_UNPROVED_GUARD] = HG_GUARDED,
 	                                     [HG_UNPROVED_PROMOTE] = HG_PROMOTED,
@@ -44,7 +47,7 @@ static struct hg__resolved unproved(hg_unproved choice, double in_f32)
 	return out;
 }
 
-/* As if what is stored were the result. */
+/* The verdict for shift = 0: what is stored is the result itself. */
 static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16), *f32 = hg_dtype_get(HG_F32);
@@ -64,7 +67,7 @@ static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 	const double total = half_sums && in_f32 > 0 ? (in_f32 + n->tiny) * growth.whole : in_f32;
 	const double partial =
 	    half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
-	struct hg__resolved out = unproved(n->unproved, in_f32);
+	struct hg__resolved out = resolve_unproved(n->unproved, in_f32);
 	out.claim = out.sure_claim = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return out;
@@ -75,57 +78,58 @@ static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 	return out;
 }
 
-static double times(double bound, int shift)
+static double scale_bound(double bound, int shift)
 {
 	return bound < (double)INFINITY ? ldexp(bound, shift) : bound;
 }
 
-/* A power of two rounds nothing in f32; what it may make vanish is counted by the smallest half
- * that `stored` may be off. */
+/* Multiplying by a power of two causes no rounding in f32. What it may underflow is covered by the
+ * eta16/2 that the narrowing adds. */
 struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 {
 	if (!n->shift)
 		return resolve_stored(n);
 	struct hg__narrowing stored = *n;
-	stored.bound = times(n->bound, -n->shift);
+	stored.bound = scale_bound(n->bound, -n->shift);
 	struct hg__resolved out = resolve_stored(&stored);
-	out.bound = times(out.bound, n->shift);
-	out.sure = times(out.sure, n->shift);
-	out.claim = times(out.claim, n->shift);
-	out.sure_claim = times(out.sure_claim, n->shift);
+	out.bound = scale_bound(out.bound, n->shift);
+	out.sure = scale_bound(out.sure, n->shift);
+	out.claim = scale_bound(out.claim, n->shift);
+	out.sure_claim = scale_bound(out.sure_claim, n->shift);
 	return out;
 }
 
-/* Behind a guard a half is at most the largest one, whatever has been assumed. */
-struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *sure,
+/* A step whose guard fires is skipped. Behind a guard a stored half is therefore at most 65504,
+ * even where the assumption on the weights turns out wrong. */
+struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *unconditional,
                                          const struct hg__narrowing *assumed)
 {
-	const struct hg__resolved certain = hg__resolve(sure);
+	const struct hg__resolved without_assumption = hg__resolve(unconditional);
 	struct hg__resolved out = hg__resolve(assumed);
-	if (certain.verdict == HG_PROVED || certain.verdict == HG_EXACT)
-		out.verdict = certain.verdict;
+	if (without_assumption.verdict == HG_PROVED || without_assumption.verdict == HG_EXACT)
+		out.verdict = without_assumption.verdict;
 	else if (out.verdict == HG_PROVED) {
 		out.verdict = HG_GUARDED;
 		out.by_weights = 1;
 	}
-	out.sure_claim = certain.claim;
-	out.sure = certain.verdict == HG_PROVED || assumed->state != HG_F16
-	               ? certain.bound
-	               : times(hg_dtype_get(HG_F16)->max, assumed->shift);
+	out.sure_claim = without_assumption.claim;
+	out.sure = without_assumption.verdict == HG_PROVED || assumed->state != HG_F16
+	               ? without_assumption.bound
+	               : scale_bound(hg_dtype_get(HG_F16)->max, assumed->shift);
 	if (out.verdict == HG_PROMOTED)
-		out.sure = hg__resolve(&(struct hg__narrowing){.bound = sure->bound,
-		                                               .depth = sure->depth,
-		                                               .inner = sure->inner,
+		out.sure = hg__resolve(&(struct hg__narrowing){.bound = unconditional->bound,
+		                                               .depth = unconditional->depth,
+		                                               .inner = unconditional->inner,
 		                                               .state = HG_F32})
 		               .bound;
 	return out;
 }
 
-hg_evidence hg__evidence_of(double sure, double bound)
+hg_evidence hg__evidence_of(double unconditional, double bound)
 {
 	if (!(bound < (double)INFINITY))
 		return HG_EVIDENCE_UNKNOWN;
-	return bound < sure ? HG_EVIDENCE_MEASURED : HG_EVIDENCE_PROVED;
+	return bound < unconditional ? HG_EVIDENCE_MEASURED : HG_EVIDENCE_PROVED;
 }
 
 double hg__partial(hg_accumulate accumulate, int64_t degree, int64_t batch, double term)

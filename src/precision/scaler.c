@@ -1,23 +1,25 @@
+/* The checks and the public functions of the loss scale; its transitions are in scaler.h. */
 #include "precision/scaler.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-static int positive(float x)
+static int is_positive_finite(float x)
 {
 	return isfinite(x) && x > 0;
 }
 
 const char *hg__loss_scale_fault(const hg_loss_scale_config *c)
 {
-	/* The struct is part of hg_policy by value, so both sides must mean the same one. */
+	/* The struct is embedded by value in hg_policy, so the sizes of caller and library must agree
+	 * exactly. */
 	if (!c || c->size != sizeof *c)
 		return "loss_scale.size is not that of hg_loss_scale_config: start from "
 		       "HG_LOSS_SCALE_CONFIG_INIT";
 	if (!c->enabled)
 		return NULL;
-	if (!positive(c->min_scale) || !positive(c->max_scale) ||
+	if (!is_positive_finite(c->min_scale) || !is_positive_finite(c->max_scale) ||
 	    !(c->min_scale <= c->init_scale && c->init_scale <= c->max_scale))
 		return "loss_scale needs 0 < min_scale <= init_scale <= max_scale, all finite";
 	if (!isfinite(c->growth_factor) || !(c->growth_factor > 1))

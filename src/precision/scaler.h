@@ -1,3 +1,5 @@
+/* The loss scale: one transition for each step, compiled both for the host and for CUDA kernels so
+ * that both make the same decision. */
 #ifndef HG_PRECISION_SCALER_H
 #define HG_PRECISION_SCALER_H
 
@@ -6,15 +8,16 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What is wrong with a configuration, as a sentence without a subject ("growth_factor must be >
- * 1"); NULL if nothing is. */
+/* Returns what is wrong with a configuration, as a phrase for an error message ("growth_factor must
+ * be > 1"), or NULL if it is valid. */
 const char *hg__loss_scale_fault(const hg_loss_scale_config *config);
 
-/* A step with a gradient that is not finite. Growth starts over; the tolerance pays first, then the
- * scale.
+/* A step with a gradient that is not finite. Counting towards growth starts over. The tolerance
+ * begins at hysteresis, so hysteresis - 1 such steps leave the scale unchanged and later ones lower
+ * it, until hg__loss_scale_good restores the tolerance:
  *
- *     tolerance <- max(tolerance - 1, 0);    scale <- max(scale * backoff_factor, min_scale)  if
- *                                            tolerance = 0 */
+ *     tolerance <- max(tolerance - 1, 0)
+ *     scale     <- max(scale * backoff_factor, min_scale)    if tolerance = 0 */
 HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state,
                                                       const hg_loss_scale_config *config)
 {
@@ -30,9 +33,10 @@ HG_HD static inline hg_step_reason hg__loss_scale_bad(hg_loss_scale *state,
 	return HG_STEP_SKIPPED_BACKOFF;
 }
 
-/* A finite step; after growth_interval of them in a row:
+/* A step whose gradients are all finite. After growth_interval of them in a row:
  *
- *     scale <- min(scale * growth_factor, max_scale);    tolerance <- hysteresis */
+ *     scale     <- min(scale * growth_factor, max_scale)
+ *     tolerance <- hysteresis */
 HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state,
                                                        const hg_loss_scale_config *config)
 {
@@ -47,16 +51,16 @@ HG_HD static inline hg_step_reason hg__loss_scale_good(hg_loss_scale *state,
 	return HG_STEP_APPLIED_GREW;
 }
 
-/* What became of a step. FORWARD: a guard has tripped, or its loss is not finite, which no scale
- * mends. */
+/* The outcome of a step. FORWARD: a guard fired, or the loss is not finite. No loss scale can
+ * repair that, so the scale stays, and only counting towards growth starts over. */
 enum hg__outcome { HG__STEP_GOOD = 0, HG__STEP_BAD = 1, HG__STEP_FORWARD = 2 };
 
-/* One transition of the loss scale: the same text on the host and in a kernel. */
+/* One transition of the loss scale, after a step with this outcome. */
 HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state,
                                                        const hg_loss_scale_config *config,
                                                        enum hg__outcome outcome)
 {
-	const float in_force = state->scale;
+	const float scale_used = state->scale;
 	const int found_nonfinite = outcome != HG__STEP_GOOD;
 	hg_step_reason reason = HG_STEP_SKIPPED_FORWARD;
 	if (outcome == HG__STEP_GOOD)
@@ -65,9 +69,9 @@ HG_HD static inline hg_step_reason hg__loss_scale_step(hg_loss_scale *state,
 		reason = hg__loss_scale_bad(state, config);
 	else
 		state->growth_tracker = 0;
-	const int64_t place = state->steps % HG_LOSS_SCALE_HISTORY;
-	state->history[place].scale = in_force;
-	state->history[place].reason = (int32_t)reason;
+	const int64_t index = state->steps % HG_LOSS_SCALE_HISTORY;
+	state->history[index].scale = scale_used;
+	state->history[index].reason = (int32_t)reason;
 	state->steps++;
 	if (found_nonfinite)
 		state->skipped++;

@@ -1,3 +1,4 @@
+/* Names and texts of the status codes, from the one list in status.h. */
 #include "halfgraph/status.h"
 
 #include <stddef.h>
@@ -7,7 +8,7 @@ struct entry {
 	const char *name, *text;
 };
 
-static const struct entry *find(hg_status status)
+static const struct entry *find_status(hg_status status)
 {
 	static const struct entry table[] = {
 #define HG_STATUS_ENTRY(name, value, text) {name, #name, text},
@@ -22,12 +23,12 @@ static const struct entry *find(hg_status status)
 
 const char *hg_status_name(hg_status status)
 {
-	const struct entry *entry = find(status);
+	const struct entry *entry = find_status(status);
 	return entry ? entry->name : "HG_UNKNOWN";
 }
 
 const char *hg_status_text(hg_status status)
 {
-	const struct entry *entry = find(status);
+	const struct entry *entry = find_status(status);
 	return entry ? entry->text : "unknown status";
 }

@@ -1,3 +1,4 @@
+/* The version of the library that is linked, as a number and as text. */
 #include "halfgraph/version.h"
 
 #define TEXT_OF(x) #x
