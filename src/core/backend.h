@@ -1,3 +1,6 @@
+/* The interface that core calls on a device. There are two implementations: kernels/cpu/backend.c
+ * and kernels/cuda/backend.cu. Core includes this header alone, so includes still point from right
+ * to left (see CONTRIBUTING.md) while these calls go from left to right. */
 #ifndef HG_CORE_BACKEND_H
 #define HG_CORE_BACKEND_H
 
@@ -13,70 +16,71 @@ HG_EXTERN_C_BEGIN
 struct hg__csr;
 struct hg__kernels;
 
-/* What core asks of a device. Two implementations: kernels/cpu/backend.c and
- * kernels/cuda/backend.cu. Core sees this interface alone, so the include arrow keeps pointing left
- * while the calls go right. Every function reports through hg__fail on the context. Copies to and
- * from the host finish before they return; everything else is queued on the context's stream. */
+/* The functions of a device. Each reports failures through hg__fail on the context. Copies from and
+ * to the host have finished when they return; everything else is queued on the context's stream. */
 struct hg__backend {
 	hg_device kind;
 	const char *name;
-	/* its kernels take the parts of a plan by length (csr.h) */
+	/* 1: its kernels read the parts of a plan by length (csr.h) */
 	int wants_parts;
-	/* sets ctx->state, stream, device_name */
+	/* Sets ctx->state, ctx->stream and ctx->device_name. */
 	hg_status (*open)(hg_context *ctx, const hg_context_config *config);
 	void (*close)(hg_context *ctx);
-	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL when there is no memory; no error text */
+	void *(*alloc)(hg_context *ctx, size_t bytes); /* NULL: no memory; sets no error text */
 	void (*free)(hg_context *ctx, void *memory);
 	hg_status (*copy_in)(hg_context *ctx, void *device, const void *host, size_t bytes);
 	hg_status (*copy_out)(hg_context *ctx, void *host, const void *device, size_t bytes);
 	hg_status (*copy)(hg_context *ctx, void *to, const void *from, size_t bytes);
 	hg_status (*fill)(hg_context *ctx, void *memory, int byte, size_t bytes);
 	hg_status (*synchronize)(hg_context *ctx);
-	/* Make what this context has queued visible to a foreign stream (DLPack), and the other way
-	 * round. */
+	/* Order this context's stream against a foreign stream (DLPack): publish makes the foreign
+	 * stream wait for the work queued here, await makes this stream wait for the foreign one. */
 	hg_status (*stream_publish)(hg_context *ctx, void *foreign_stream);
 	hg_status (*stream_await)(hg_context *ctx, void *foreign_stream);
 	hg_status (*memory)(hg_context *ctx, size_t *total, size_t *available);
-	/* what libraries will allocate with the first run and have not yet; NULL: nothing */
+	/* Device memory that libraries will allocate in the first run and have not allocated yet. NULL:
+	 * none. */
 	size_t (*library_bytes)(const hg_context *ctx);
 
-	/* Queued work caught once and launched as a whole, as often as one likes; all four NULL on a
-	 * device that has no such thing. Between begin and end, what this thread queues on the
-	 * context's stream does not run, it is caught, with the addresses and numbers that it was
-	 * queued with; nothing in between may allocate, free or wait. end brings the stream back to
-	 * normal whatever went wrong; work NULL: drop what was caught. operations: the kernels, copies
-	 * and fills in it. */
+	/* Capturing queued work, to launch it as a whole any number of times (a CUDA graph). All four
+	 * are NULL on a device without such a feature. Between begin and end, what this thread queues
+	 * on the context's stream is recorded with its addresses and numbers and does not run. Nothing
+	 * in between may allocate, free or wait. capture_end restores the stream even after a failure;
+	 * with work NULL it drops what was captured. operations: the number of kernels, copies and
+	 * fills. */
 	hg_status (*capture_begin)(hg_context *ctx);
 	hg_status (*capture_end)(hg_context *ctx, void **work, int64_t *operations);
 	hg_status (*work_launch)(hg_context *ctx, void *work);
 	void (*work_free)(hg_context *ctx, void *work);
 
-	/* Graph building. Edge lists and `in` may lie in host memory; all else is device memory. The
-	 * scratch beside the results is small where nothing asks for places: a GPU streams the edges in
-	 * chunks.
+	/* Graph building. Edge lists and `in` may lie in host memory; everything else is device memory.
+	 * A GPU streams the edges in chunks, so the scratch besides the results is small unless the
+	 * caller asks for `order`.
 	 *
-	 * Sort m edges by (dst, src), stably: rowptr [rows+1], col [m], order [m] = place of each CSR
-	 * entry in the input, or NULL: equal edges are the same then. */
+	 * csr_from_coo sorts m edges by (dst, src), stably, into rowptr [rows+1] and col [m]. order [m]
+	 * receives the input index of each CSR entry; it may be NULL, since equal edges are then
+	 * interchangeable. */
 	hg_status (*csr_from_coo)(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
 	                          const int32_t *dst, const int32_t *src, int64_t *rowptr, int32_t *col,
 	                          int64_t *order);
-	/* CSR of the transpose, columns ascending in each row; edge [m] = CSR position in `csr` of each
-	 * entry of the transpose, or NULL. */
+	/* CSR of the transpose, columns ascending in each row. edge [m], or NULL, receives the CSR
+	 * position in `csr` of each entry of the transpose. */
 	hg_status (*csr_transpose)(hg_context *ctx, const struct hg__csr *csr, int64_t *rowptr,
 	                           int32_t *col, uint32_t *edge);
-	/* ptr [cols+1] <- the row pointers of the transpose alone. */
+	/* Computes only the row pointers of the transpose, into ptr [cols+1]. */
 	hg_status (*column_ptr)(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
-	/* out[e] = in[index[e]] for f32: how weights follow their edges. */
+	/* out[e] = in[index[e]] for f32: it moves weights to the sorted positions of their edges. */
 	hg_status (*gather_f32)(hg_context *ctx, int64_t m, const float *in, const int64_t *index,
 	                        float *out);
-	/* The facts of graph.h, weight [m] or NULL: bitwise the same from run to run. *pattern: is the
-	 * pattern symmetric, whatever the weights? Duplicates are compared in their order. */
+	/* Computes the facts of graph.h, bitwise the same in every run; weight [m] or NULL. *pattern
+	 * receives whether the pattern is symmetric, whatever the weights. Duplicate edges are compared
+	 * in their order. */
 	hg_status (*survey)(hg_context *ctx, const struct hg__csr *csr, const float *weight,
 	                    hg_graph_facts *facts, int *pattern);
 
-	/* Tiles (core/plan_tiles.h); NULL where a device has no use for them. listed [windows] (host)
-	 * <- columns of each window. first [windows + 1] (device): where the groups of each begin; id,
-	 * mask are written. */
+	/* Tiles (core/plan_tiles.h); both are NULL where a device has no use for them. tiles_count
+	 * writes listed [windows] (host): the listed columns of each window. tiles_fill writes id and
+	 * mask; first [windows + 1] (device) holds where the groups of each window begin. */
 	hg_status (*tiles_count)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
 	                         int32_t *listed);
 	hg_status (*tiles_fill)(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,

@@ -1,3 +1,4 @@
+/* Buffers of host and device memory, and copies between the two. */
 #include "core/buffer.h"
 
 hg_status hg__buffer_host(hg_context *ctx, int64_t count, size_t size, const char *what,

@@ -1,3 +1,4 @@
+/* A piece of host or device memory with its size, as the owner of an array holds it. */
 #ifndef HG_CORE_BUFFER_H
 #define HG_CORE_BUFFER_H
 
@@ -5,28 +6,28 @@
 
 HG_EXTERN_C_BEGIN
 
-/* A piece of memory that knows its size and where it lies. All zero: none; freeing none is fine, so
- * one clean-up line serves every exit. */
+/* All zero means no memory, and freeing that is allowed, so one clean-up path serves every exit. */
 struct hg__buffer {
 	void *data;
 	size_t bytes;
 	int device;
 };
 
-/* A matrix crosses between rows of different distance, on the device or the host, through a staging
- * buffer of this many bytes: large enough that a transfer's fixed cost (some 10 us) is small beside
- * its length (some 400 us at 10 GB/s), small enough to matter to nobody's memory. */
+/* Matrices whose rows have different distances on the two sides are copied through a staging buffer
+ * of this many bytes. It is large enough that the fixed cost of a transfer (some 10 us) is small
+ * beside its length (some 400 us at 10 GB/s), and small beside any memory. */
 #define HG__STAGING_BYTES ((int64_t)4 << 20)
 
-/* Contents of host memory are zero, of device memory undefined. `what` names it in the error text.
- * A buffer of 0 elements has data NULL. */
+/* Host memory is zeroed; device memory is undefined. `what` names the memory in error texts. A
+ * buffer of 0 elements has data NULL. */
 HG_NODISCARD hg_status hg__buffer_host(hg_context *ctx, int64_t count, size_t size,
                                        const char *what, struct hg__buffer *buffer);
 HG_NODISCARD hg_status hg__buffer_device(hg_context *ctx, int64_t count, size_t size,
                                          const char *what, struct hg__buffer *buffer);
 void hg__buffer_free(hg_context *ctx, struct hg__buffer *buffer);
 
-/* A new device buffer with a copy of a host array, and the other way round. */
+/* A new device buffer with a copy of a host array, and a new host buffer with a copy of a device
+ * one. */
 HG_NODISCARD hg_status hg__buffer_upload(hg_context *ctx, int64_t count, size_t size,
                                          const void *host, const char *what,
                                          struct hg__buffer *buffer);

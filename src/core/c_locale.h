@@ -1,12 +1,13 @@
+/* Switches the calling thread to the locale "C" for a while. printf and strtod take the decimal
+ * separator from the locale, which belongs to the program that uses the library. */
 #ifndef HG_CORE_C_LOCALE_H
 #define HG_CORE_C_LOCALE_H
 
 #include <locale.h>
 
-/* The decimal separator of printf and strtod is the locale's, and the locale is chosen by the
- * program that the library is part of. Between these two calls the thread, and no other, has the
- * locale "C": numbers are read and written with a point. Where there is no memory for that locale,
- * nothing changes. Needs _POSIX_C_SOURCE 200809L before the first #include. */
+/* Between begin and end the calling thread, and no other, has the locale "C": numbers are printed
+ * and parsed with a point. If there is no memory for that locale, nothing changes. The including
+ * file must define _POSIX_C_SOURCE 200809L before its first #include. */
 struct hg__c_locale {
 	locale_t c, before;
 };

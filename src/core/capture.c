@@ -1,3 +1,4 @@
+/* Captures queued work and releases it. The backend does the capturing. */
 #include "core/capture.h"
 
 hg_status hg__capture(hg_context *ctx, hg__queue_fn queue, void *user, struct hg__capture *capture)

@@ -1,3 +1,5 @@
+/* Captured work: the work of a step is queued once, captured, and then launched as a whole for
+ * every step after (a CUDA graph; see backend.h). */
 #ifndef HG_CORE_CAPTURE_H
 #define HG_CORE_CAPTURE_H
 
@@ -5,25 +7,25 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Work that is queued again and again, caught once and launched as a whole (backend.h). All zero:
- * nothing is caught. */
+/* One captured piece of work. All zero: nothing is captured. */
 struct hg__capture {
-	void *work; /* the backend's; NULL: none */
+	void *work; /* the backend's handle; NULL: none */
 	int64_t operations;
-	const void *workspace; /* scratch memory that the work uses; when it grows it moves */
+	/* Scratch memory that the work uses. If it has grown since, the work is invalid. */
+	const void *workspace;
 };
 
-/* Queue everything that belongs to the work. */
+/* Queues everything that belongs to the work. */
 typedef hg_status (*hg__queue_fn)(void *user);
 
-/* Catch what `queue` queues; none of it has run when this returns. Call it once for real before:
- * kernels are loaded and algorithms chosen then. On failure nothing is caught, and the context says
- * why. */
+/* Captures what `queue` queues; none of it has run when this function returns. The caller must have
+ * executed the same work once before, because that loads kernels and chooses algorithms, which a
+ * capture cannot do. After a failure nothing is captured, and the context has the error. */
 HG_NODISCARD hg_status hg__capture(hg_context *ctx, hg__queue_fn queue, void *user,
                                    struct hg__capture *capture);
 void hg__capture_drop(hg_context *ctx, struct hg__capture *capture);
 
-/* Is there work that may be launched? */
+/* Whether there is captured work that may still be launched. */
 static inline int hg__captured(const hg_context *ctx, const struct hg__capture *capture)
 {
 	return capture->work && capture->workspace == ctx->workspace;

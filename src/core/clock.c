@@ -1,3 +1,4 @@
+/* The monotonic clock of POSIX. */
 #define _POSIX_C_SOURCE 200809L
 #include "core/clock.h"
 

@@ -1,3 +1,4 @@
+/* A clock for durations. */
 #ifndef HG_CORE_CLOCK_H
 #define HG_CORE_CLOCK_H
 
@@ -5,7 +6,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Seconds of a clock that no one sets: for differences. */
+/* Seconds of a monotonic clock: nobody can set it, so differences between two readings are
+ * durations. */
 double hg__seconds(void);
 
 HG_EXTERN_C_END

@@ -1,4 +1,5 @@
-/* A context's life behind its opening (kernels/open.c), and what it tells of itself. */
+/* The life of a context after kernels/open.c has opened it: its holds, closing, and what it reports
+ * about itself. */
 #include "core/context.h"
 
 #include "core/versioned.h"
@@ -33,7 +34,7 @@ void hg_context_free(hg_context *ctx)
 		        "context: freed before its objects, which hold %zu bytes; it closes with the last "
 		        "of them",
 		        ctx->current_bytes);
-		ctx->log = NULL; /* what it writes to may end with the caller's hold */
+		ctx->log = NULL; /* what the log writes to may not outlive the caller's hold */
 	}
 	hg__context_release(ctx);
 }
@@ -60,15 +61,15 @@ hg_status hg_context_synchronize(hg_context *ctx)
 
 hg_status hg_context_memory(hg_context *ctx, hg_memory_info *info)
 {
-	hg_memory_info ours = HG_MEMORY_INFO_INIT;
+	hg_memory_info found = HG_MEMORY_INFO_INIT;
 	if (!ctx)
 		return HG_ERR_ARG;
 	if (!info)
 		return hg__fail(ctx, HG_ERR_ARG, "memory: info is NULL");
-	ours.current_bytes = ctx->current_bytes;
-	ours.peak_bytes = ctx->peak_bytes;
-	HG__TRY(ctx->backend->memory(ctx, &ours.device_total_bytes, &ours.device_free_bytes));
-	if (!hg__struct_write(info, &ours, sizeof ours))
+	found.current_bytes = ctx->current_bytes;
+	found.peak_bytes = ctx->peak_bytes;
+	HG__TRY(ctx->backend->memory(ctx, &found.device_total_bytes, &found.device_free_bytes));
+	if (!hg__struct_write(info, &found, sizeof found))
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "memory: info->size is not set: start from HG_MEMORY_INFO_INIT");
 	return HG_OK;

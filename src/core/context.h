@@ -1,3 +1,5 @@
+/* The inside of a context, and the services that all other objects take from it: error messages,
+ * log lines, device and host memory, and the shared workspace. */
 #ifndef HG_CORE_CONTEXT_H
 #define HG_CORE_CONTEXT_H
 
@@ -18,11 +20,13 @@ struct hg_context {
 	hg_log_fn log;
 	void *log_user;
 	hg_log_level log_level;
-	uint64_t logged; /* keys of hg__log_once that have had their line */
+	uint64_t logged; /* bit k: hg__log_once has printed its line for key k */
 	hg_allocator allocator;
-	int separate_ops; /* tapes fuse nothing */
-	long process;     /* that made it (process.h) */
-	int64_t holds;    /* the caller's own, and one of each tensor, graph, params and training run */
+	int separate_ops; /* 1: tapes do not fuse ops */
+	long process;     /* the process that made the context (process.h) */
+	/* Holds that keep the context open: the caller's own, and one of each tensor, graph, params and
+	 * training run. */
+	int64_t holds;
 	size_t current_bytes, peak_bytes, memory_limit;
 	void *workspace;
 	size_t workspace_bytes;
@@ -30,58 +34,61 @@ struct hg_context {
 	char message[HG__MESSAGE];
 };
 
-/* Record the sentence of a failure and return its status: `return hg__fail(ctx, HG_ERR_SHAPE,
- * "spmm: X has %lld rows, graph has %lld nodes", ...)`. ctx may be NULL (nothing is recorded). */
+/* Records the message of a failure and returns its status: `return hg__fail(ctx, HG_ERR_SHAPE,
+ * "spmm: X has %lld rows, graph has %lld nodes", ...)`. With ctx NULL nothing is recorded. */
 hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...) HG_PRINTF(3, 4);
-/* The same, once a context for each key below 64, for what is decided again with every call. Keys:
- * kernels/spmm_variants.h has all but those named here. */
+/* hg__log, but only once in each context for each key below 64. It is for decisions that every call
+ * makes anew. kernels/spmm_variants.h defines all keys except those named here. */
 enum { HG__LOG_DIRECTED = 62, HG__LOG_FORKED = 63 };
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...)
     HG_PRINTF(4, 5);
 
-/* What may outlive the caller's hold keeps the context open with one of its own: tensors, graphs
- * and params, of which all other objects borrow, and training runs, which own theirs and outlive
- * them while they are freed. The last one to let go closes it. */
+/* Objects that may outlive the caller's hold on the context keep it open with a hold of their own.
+ * These are tensors, graphs and params, from which all other objects borrow, and training runs,
+ * which own such objects and still need the context after freeing them. The context closes with the
+ * last hold. */
 void hg__context_hold(hg_context *ctx);
 void hg__context_release(hg_context *ctx);
 
-/* Parts of one allocation begin at multiples of this, which is what every allocation of a GPU is
- * aligned to: 16-byte loads and library heuristics then hold for each part as for a whole
- * allocation. */
+/* Parts of one allocation begin at multiples of this. CUDA aligns every allocation to it, so
+ * 16-byte loads and the heuristics of libraries work for a part as they do for a whole allocation.
+ */
 #define HG__ALIGN 256u
 static inline size_t hg__aligned(size_t bytes)
 {
 	return (bytes + HG__ALIGN - 1) / HG__ALIGN * HG__ALIGN;
 }
 
-/* Device memory through the allocator hooks, counted. bytes 0 gives NULL and HG_OK. `what` names it
- * in the error text. Freeing waits for the stream: cudaFree does by itself, and before a hook is
- * called the context does. */
+/* Device memory from the allocator hooks or the backend, counted. 0 bytes give NULL and HG_OK.
+ * `what` names the memory in error texts. Freeing waits for the stream: cudaFree does so by itself,
+ * and before a hook is called the context does. */
 HG_NODISCARD hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what,
                                         void **memory);
 void hg__device_free(hg_context *ctx, void *memory, size_t bytes);
-/* Device bytes that may still be had: within the context's limit, and what the device says is free.
- * With memory hooks the limit alone counts: what they hold back nobody knows. */
+/* Device bytes that can still be allocated: within the context's limit, and what the device reports
+ * as free. With memory hooks only the limit counts, since the pool behind the hooks is unknown. */
 HG_NODISCARD hg_status hg__device_room(hg_context *ctx, size_t *bytes);
-/* Host memory through the allocator hooks. Zeroed. */
+/* Host memory from the allocator hooks, zeroed. */
 HG_NODISCARD hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char *what,
                                       void **memory);
 void hg__host_free(hg_context *ctx, void *memory, size_t bytes);
 
-/* Host memory as the hooks give it, or aligned to a cache line; for the context itself. */
+/* Host memory from the hooks, or, without hooks, aligned to a cache line. Only for the context
+ * itself, which has no context to report an error to. */
 void *hg__hooks_alloc(const hg_allocator *hooks, size_t bytes);
 void hg__hooks_free(const hg_allocator *hooks, void *memory, size_t bytes);
 
-/* Scratch device memory for the kernel that asks, valid until the next kernel asks. Grows, never
- * shrinks; the tape reserves the largest need when it compiles and the optimiser its own when it is
- * made, so that a run allocates nothing. Growing frees the old piece after the work queued so far:
- * that is safe for the queued work of other tapes, which all goes to this one stream, but not for
- * captured work, which remembers the address: who launches such work asks hg__captured (capture.h)
- * first. */
+/* Scratch device memory for one kernel call, valid until the next call of this function. It grows
+ * and never shrinks. A tape reserves its largest need when it is compiled, and an optimiser when it
+ * is created, so that a step allocates nothing.
+ *
+ * Growing waits for all queued work and then frees the old memory. That is safe for other tapes,
+ * whose work is on the same stream, but not for captured work, which contains the old address: code
+ * that launches captured work first checks hg__captured (capture.h). */
 HG_NODISCARD hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory);
 
-/* Return early with a failing status. */
+/* Returns from the calling function if the status is an error. */
 #define HG__TRY(call)                         \
 	do {                                      \
 		const hg_status hg__status_ = (call); \

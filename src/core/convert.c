@@ -1,3 +1,4 @@
+/* Conversion of host arrays between f16 and f32, and the check for values that f16 cannot hold. */
 #include "core/convert.h"
 
 #include <math.h>

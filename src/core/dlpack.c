@@ -1,10 +1,12 @@
+/* Tensors to and from DLPack. Export shares the memory of a tensor; import copies, because a
+ * foreign matrix may have another distance between rows. */
 #include <string.h>
 
 #include "core/buffer.h"
 #include "core/dlpack_abi.h"
 #include "core/mat.h"
 
-/* The element types both sides know. A DLPack bool is a byte of 0 or 1. */
+/* The element types that both sides have. A DLPack bool is a byte of 0 or 1. */
 static const struct {
 	struct hg__dl_dtype dl;
 	hg_dtype dtype;
@@ -19,41 +21,41 @@ static int32_t dl_device(hg_device device)
 	return device == HG_DEVICE_CUDA ? HG__DL_CUDA : HG__DL_CPU;
 }
 
-/* What a consumer holds: the managed tensor with its shape and a share in ours. */
-struct loan {
+/* An exported tensor: the managed tensor with its shape, and one reference to our tensor. */
+struct dlpack_export {
 	struct DLManagedTensorVersioned managed;
 	int64_t shape[2], strides[2];
 	hg_tensor *tensor;
 };
 
-static void end_loan(struct DLManagedTensorVersioned *self)
+static void dlpack_release(struct DLManagedTensorVersioned *self)
 {
-	struct loan *loan = self->manager;
-	hg_tensor *tensor = loan->tensor;
-	hg__host_free(tensor->ctx, loan, sizeof *loan);
+	struct dlpack_export *dlpack_export = self->manager;
+	hg_tensor *tensor = dlpack_export->tensor;
+	hg__host_free(tensor->ctx, dlpack_export, sizeof *dlpack_export);
 	hg_tensor_free(tensor);
 }
 
-static void describe(struct loan *loan, hg_tensor *tensor)
+static void fill_export(struct dlpack_export *dlpack_export, hg_tensor *tensor)
 {
 	const struct hg__mat *m = &tensor->mat;
-	struct DLManagedTensorVersioned *managed = &loan->managed;
-	loan->tensor = tensor;
-	loan->shape[0] = m->rows;
-	loan->shape[1] = m->cols;
-	loan->strides[0] = m->ld;
-	loan->strides[1] = 1;
+	struct DLManagedTensorVersioned *managed = &dlpack_export->managed;
+	dlpack_export->tensor = tensor;
+	dlpack_export->shape[0] = m->rows;
+	dlpack_export->shape[1] = m->cols;
+	dlpack_export->strides[0] = m->ld;
+	dlpack_export->strides[1] = 1;
 	managed->version.major = HG__DL_MAJOR;
 	managed->version.minor = HG__DL_MINOR;
-	managed->manager = loan;
-	managed->deleter = end_loan;
+	managed->manager = dlpack_export;
+	managed->deleter = dlpack_release;
 	managed->tensor.data = m->data;
 	managed->tensor.device.type = dl_device(tensor->ctx->backend->kind);
 	managed->tensor.device.id =
 	    managed->tensor.device.type == HG__DL_CPU ? 0 : tensor->ctx->device_index;
 	managed->tensor.ndim = 2;
-	managed->tensor.shape = loan->shape;
-	managed->tensor.strides = loan->strides;
+	managed->tensor.shape = dlpack_export->shape;
+	managed->tensor.strides = dlpack_export->strides;
 	for (size_t i = TYPES; i-- > 0;)
 		if (types[i].dtype == m->dtype)
 			managed->tensor.dtype = types[i].dl;
@@ -73,20 +75,20 @@ hg_status hg_tensor_to_dlpack(hg_tensor *tensor, void *stream,
 		    ctx, HG_ERR_STATE,
 		    "to_dlpack: the tensor is a view of memory that a tape owns and reuses; copy it first");
 	struct hg__buffer memory;
-	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct loan), "to_dlpack", &memory));
+	HG__TRY(hg__buffer_host(ctx, 1, sizeof(struct dlpack_export), "to_dlpack", &memory));
 	const hg_status status = ctx->backend->stream_publish(ctx, stream);
 	if (status < 0) {
 		hg__buffer_free(ctx, &memory);
 		return status;
 	}
-	struct loan *loan = memory.data;
-	describe(loan, tensor);
+	struct dlpack_export *dlpack_export = memory.data;
+	fill_export(dlpack_export, tensor);
 	tensor->refs++;
-	*out = &loan->managed;
+	*out = &dlpack_export->managed;
 	return HG_OK;
 }
 
-/* A foreign matrix as we read it: a view with its own distance of rows. */
+/* The next three functions read a foreign matrix as a view with its own distance between rows. */
 static hg_status check_type(hg_context *ctx, const struct hg__dl_tensor *t, struct hg__mat *view)
 {
 	for (size_t i = 0; i < TYPES; i++)
@@ -163,24 +165,24 @@ static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const stru
 	              wider = to->ld > from->ld ? to->ld : from->ld,
 	              fit = HG__STAGING_BYTES / (wider * size);
 	const int64_t step = fit < 1 ? 1 : fit < to->rows ? fit : to->rows;
-	struct hg__buffer near = {0}, far = {0};
+	struct hg__buffer packed = {0}, source = {0};
 	HG__TRY(hg__buffer_host(ctx, (step - 1) * from->ld + from->cols, (size_t)size,
-	                        "from_dlpack: staging", &far));
+	                        "from_dlpack: staging", &source));
 	hg_status status =
-	    hg__buffer_host(ctx, step * to->ld, (size_t)size, "from_dlpack: staging", &near);
+	    hg__buffer_host(ctx, step * to->ld, (size_t)size, "from_dlpack: staging", &packed);
 	for (int64_t r = 0; r < to->rows && status == HG_OK; r += step) {
 		const int64_t count = to->rows - r < step ? to->rows - r : step;
-		status = ctx->backend->copy_out(ctx, far.data, (char *)from->data + r * from->ld * size,
+		status = ctx->backend->copy_out(ctx, source.data, (char *)from->data + r * from->ld * size,
 		                                (size_t)(((count - 1) * from->ld + from->cols) * size));
 		for (int64_t i = 0; i < count && status == HG_OK; i++)
-			memcpy((char *)near.data + i * to->ld * size, (char *)far.data + i * from->ld * size,
-			       (size_t)(to->cols * size));
+			memcpy((char *)packed.data + i * to->ld * size,
+			       (char *)source.data + i * from->ld * size, (size_t)(to->cols * size));
 		if (status == HG_OK)
-			status = ctx->backend->copy_in(ctx, (char *)to->data + r * to->ld * size, near.data,
+			status = ctx->backend->copy_in(ctx, (char *)to->data + r * to->ld * size, packed.data,
 			                               (size_t)(count * to->ld * size));
 	}
-	hg__buffer_free(ctx, &near);
-	hg__buffer_free(ctx, &far);
+	hg__buffer_free(ctx, &packed);
+	hg__buffer_free(ctx, &source);
 	return status;
 }
 
@@ -193,11 +195,12 @@ static hg_status copy_matrix(hg_context *ctx, const struct hg__mat *to, const st
 	HG__TRY(ctx->backend->copy(ctx, to->data, from->data,
 	                           (size_t)((to->rows - 1) * to->ld + to->cols) *
 	                               hg_dtype_size(to->dtype)));
-	return ctx->backend->synchronize(ctx); /* the producer may free its memory when this returns */
+	/* the producer may free its memory after this function returns */
+	return ctx->backend->synchronize(ctx);
 }
 
-static hg_status take(hg_context *ctx, const struct hg__dl_tensor *from, void *stream,
-                      hg_tensor **out)
+static hg_status import_tensor(hg_context *ctx, const struct hg__dl_tensor *from, void *stream,
+                               hg_tensor **out)
 {
 	struct hg__mat view = {NULL, 0, 0, 0, HG_F32};
 	hg_tensor *tensor;
@@ -205,7 +208,8 @@ static hg_status take(hg_context *ctx, const struct hg__dl_tensor *from, void *s
 	HG__TRY(hg_tensor_create(ctx, view.dtype, view.rows, view.cols, &tensor));
 	hg_status status = ctx->backend->stream_await(ctx, stream);
 	if (status == HG_OK)
-		status = ctx->backend->synchronize(ctx); /* copies to the host need not follow the stream */
+		/* copies to the host are not ordered after work on the stream */
+		status = ctx->backend->synchronize(ctx);
 	if (status == HG_OK)
 		status = copy_matrix(ctx, &tensor->mat, &view);
 	if (status < 0)
@@ -236,7 +240,7 @@ hg_status hg_tensor_from_dlpack(hg_context *ctx, struct DLManagedTensorVersioned
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED, "from_dlpack: version %u.%u, expected %d.x", major,
 		                minor, HG__DL_MAJOR);
 	}
-	HG__TRY(take(ctx, &in->tensor, stream, out));
+	HG__TRY(import_tensor(ctx, &in->tensor, stream, out));
 	if (in->deleter)
 		in->deleter(in);
 	return HG_OK;
@@ -246,7 +250,7 @@ hg_status hg_tensor_from_dlpack_legacy(hg_context *ctx, struct DLManagedTensor *
                                        hg_tensor **out)
 {
 	HG__TRY(check_call(ctx, in, out));
-	HG__TRY(take(ctx, &in->tensor, stream, out));
+	HG__TRY(import_tensor(ctx, &in->tensor, stream, out));
 	if (in->deleter)
 		in->deleter(in);
 	return HG_OK;

@@ -1,3 +1,4 @@
+/* The binary layout of DLPack 1.x from its specification, as far as tensors are exchanged here. */
 #ifndef HG_CORE_DLPACK_ABI_H
 #define HG_CORE_DLPACK_ABI_H
 
@@ -6,9 +7,6 @@
 #include "halfgraph/dlpack.h"
 
 HG_EXTERN_C_BEGIN
-
-/* The binary layout of DLPack 1.x, as its specification describes it: what two libraries have to
- * agree on, no more. */
 
 enum { HG__DL_CPU = 1, HG__DL_CUDA = 2 };                                    /* device types */
 enum { HG__DL_INT = 0, HG__DL_UINT = 1, HG__DL_FLOAT = 2, HG__DL_BOOL = 6 }; /* type codes */

@@ -1,3 +1,4 @@
+/* A graph: creation, release, what it reports of itself, and copies of its arrays on the host. */
 #include "core/graph.h"
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m, 
 	return HG_OK;
 }
 
-/* Its device memory but the plans. */
+/* The device buffers of a graph; the plans release their own memory. */
 static const size_t buffer_at[] = {
     offsetof(hg_graph, rowptr),      offsetof(hg_graph, col),
     offsetof(hg_graph, weight),      offsetof(hg_graph, weight_f16),
@@ -85,16 +86,16 @@ int hg_graph_is_weighted(const hg_graph *graph)
 	return graph && graph->weight.data != NULL;
 }
 
-hg_status hg__graph_fetch(const hg_graph *g, int want_col, int want_weight,
+hg_status hg__graph_fetch(const hg_graph *g, int need_col, int need_weight,
                           struct hg__host_csr *host)
 {
 	const struct hg__host_csr none = {0};
 	*host = none;
 	hg_status status =
 	    hg__buffer_download(g->ctx, &g->rowptr, "graph: host rowptr", &host->rowptr_memory);
-	if (status == HG_OK && want_col)
+	if (status == HG_OK && need_col)
 		status = hg__buffer_download(g->ctx, &g->col, "graph: host col", &host->col_memory);
-	if (status == HG_OK && want_weight && g->weight.data)
+	if (status == HG_OK && need_weight && g->weight.data)
 		status =
 		    hg__buffer_download(g->ctx, &g->weight, "graph: host weight", &host->weight_memory);
 	if (status < 0)

@@ -1,3 +1,4 @@
+/* The inside of a graph, for the files of core and order that build and change graphs. */
 #ifndef HG_CORE_GRAPH_H
 #define HG_CORE_GRAPH_H
 
@@ -6,8 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The inside of a graph. What is given: rowptr, col, weight. All else is computed when first asked
- * for and kept. */
+/* rowptr, col and weight are given when the graph is built. Everything else is computed by the
+ * first call that needs it, and kept. */
 struct hg_graph {
 	hg_context *ctx;
 	int64_t rows, cols, m;
@@ -15,46 +16,46 @@ struct hg_graph {
 	struct hg__buffer weight_f16;          /* device: f16 [m] */
 	struct hg__plan *plan;
 
-	/* The transpose. Where the pattern is symmetric rowptr_t, col_t and plan_t stay empty: the
-	 * forward ones serve. */
+	/* The transpose. Where the pattern is symmetric rowptr_t, col_t and plan_t stay empty, and the
+	 * forward ones are used. */
 	struct hg__buffer rowptr_t, col_t, edge_t; /* device: int64 [cols+1], int32 [m], uint32 [m] */
 	struct hg__plan *plan_t;
 
-	/* f32 vectors of the normalisations: 1/d and 1/sqrt(d), of rows and of columns. */
+	/* f32 factors of the normalisations: 1/d and 1/sqrt(d) of rows and of columns. */
 	struct hg__buffer inverse_row, inverse_col, root_row, root_col;
 
 	int facts_known, pattern_symmetric;
 	hg_graph_facts facts;
 
-	/* number of graphs, nodes of the largest and of the smallest that is not empty */
+	/* number of graphs; nodes of the largest, and of the smallest that is not empty */
 	int64_t batch, batch_max, batch_min;
 	int batch_set;
 	struct hg__buffer batch_ptr, batch_id; /* device: int64 [batch+1], int32 [rows] */
 };
 
-/* A copy of the CSR arrays in host memory; weight NULL where the graph has none or none was asked
- * for. */
+/* A copy of the CSR arrays in host memory. weight is NULL where the graph has none or the caller
+ * did not ask for it. */
 struct hg__host_csr {
 	struct hg__buffer rowptr_memory, col_memory, weight_memory;
 	const int64_t *rowptr;
 	const int32_t *col;
 	const float *weight;
 };
-HG_NODISCARD hg_status hg__graph_fetch(const hg_graph *graph, int want_col, int want_weight,
+HG_NODISCARD hg_status hg__graph_fetch(const hg_graph *graph, int need_col, int need_weight,
                                        struct hg__host_csr *host);
 void hg__graph_fetch_free(const hg_graph *graph, struct hg__host_csr *host);
 
-/* Degree 0 counts as 1, as graph.h says. Powers: -1 and -1/2. */
+/* out[i] = 1/d and 1/sqrt(d) of the degrees d in ptr. Degree 0 counts as 1 (graph.h). */
 void hg__degree_inverse(int64_t n, const int64_t *ptr, float *out);
 void hg__degree_root(int64_t n, const int64_t *ptr, float *out);
 
-/* Compute the facts if they are not known yet. */
+/* Computes the facts if they are not known yet. */
 HG_NODISCARD hg_status hg__graph_know(hg_graph *graph);
 
-/* A graph without edges yet; then the arrays are the caller's to fill. */
+/* A new graph whose arrays the caller has to fill. It keeps its context open. */
 HG_NODISCARD hg_status hg__graph_new(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
                                      hg_graph **graph);
-/* Take over the batch of another graph with the same nodes. */
+/* Gives `to` the batch of another graph with the same nodes. */
 HG_NODISCARD hg_status hg__graph_copy_batch(const hg_graph *from, hg_graph *to);
 
 HG_EXTERN_C_END

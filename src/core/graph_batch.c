@@ -1,6 +1,6 @@
+/* Batches of graphs. A batch is one block-diagonal matrix, and the nodes at which its blocks begin.
+ */
 #include "core/graph.h"
-
-/* A batch of graphs is one block-diagonal matrix and the places where the blocks begin. */
 
 static hg_status check_ptr(hg_graph *g, int64_t count, const int64_t *ptr)
 {
@@ -37,8 +37,9 @@ static hg_status check_blocks(hg_graph *g, const struct hg__host_csr *csr, const
 	return HG_OK;
 }
 
-/* Both device arrays, from ptr and id on the host; nothing is kept unless both are there. */
-static hg_status install(hg_graph *g, int64_t count, const int64_t *ptr, const int32_t *id)
+/* Uploads both arrays. If one upload fails the graph keeps neither, so it never has half a batch.
+ */
+static hg_status install_batch(hg_graph *g, int64_t count, const int64_t *ptr, const int32_t *id)
 {
 	struct hg__buffer device_ptr = {0}, device_id = {0};
 	HG__TRY(hg__buffer_upload(g->ctx, count + 1, sizeof *ptr, ptr, "batch: ptr", &device_ptr));
@@ -61,7 +62,7 @@ static hg_status install(hg_graph *g, int64_t count, const int64_t *ptr, const i
 	return HG_OK;
 }
 
-static hg_status set_checked(hg_graph *g, int64_t count, const int64_t *ptr)
+static hg_status set_batch(hg_graph *g, int64_t count, const int64_t *ptr)
 {
 	struct hg__host_csr csr;
 	struct hg__buffer id = {0};
@@ -75,7 +76,7 @@ static hg_status set_checked(hg_graph *g, int64_t count, const int64_t *ptr)
 		status = check_blocks(g, &csr, ptr, of);
 	}
 	if (status == HG_OK)
-		status = install(g, count, ptr, id.data);
+		status = install_batch(g, count, ptr, id.data);
 	hg__buffer_free(g->ctx, &id);
 	hg__graph_fetch_free(g, &csr);
 	return status;
@@ -91,7 +92,7 @@ hg_status hg_graph_set_batch(hg_graph *g, int64_t count, const int64_t *ptr)
 		                "set_batch: the graph already has its batch (of %lld graphs); set it once, "
 		                "before the graph is used",
 		                (long long)g->batch);
-	HG__TRY(set_checked(g, count, ptr));
+	HG__TRY(set_batch(g, count, ptr));
 	g->batch_set = 1;
 	return HG_OK;
 }
@@ -102,7 +103,7 @@ hg_status hg__graph_batch(hg_graph *g, const int64_t **ptr, const int32_t **id)
 		const int64_t whole[2] = {0, g->rows};
 		struct hg__buffer zeros = {0};
 		HG__TRY(hg__buffer_host(g->ctx, g->rows, sizeof(int32_t), "batch: id", &zeros));
-		const hg_status status = install(g, 1, whole, zeros.data);
+		const hg_status status = install_batch(g, 1, whole, zeros.data);
 		hg__buffer_free(g->ctx, &zeros);
 		HG__TRY(status);
 	}

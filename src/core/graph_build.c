@@ -1,9 +1,8 @@
+/* Graphs from edge lists and from CSR arrays. The host checks everything before anything is built;
+ * the device sorts. */
 #include <math.h>
 
 #include "core/graph.h"
-
-/* Graphs from edge lists and from CSR arrays. Everything is checked on the host before anything is
- * built; sorting is the device's work. */
 
 static hg_status check_extent(hg_context *ctx, int64_t rows, int64_t cols, int64_t m)
 {
@@ -40,8 +39,8 @@ static hg_status check_weights(hg_context *ctx, int64_t m, const float *weight)
 	return HG_OK;
 }
 
-/* Weights and `order` need to know which edge went where: 8 bytes an edge, and only as long as it
- * takes. */
+/* Sorts the edges into CSR form. Weights and the caller's `order` need the original index of each
+ * sorted edge: 8 bytes an edge, which are released as soon as the graph is built. */
 static hg_status sort_edges(hg_graph *g, const int32_t *dst, const int32_t *src,
                             const float *weight, struct hg__buffer *order)
 {
@@ -59,20 +58,20 @@ static hg_status sort_edges(hg_graph *g, const int32_t *dst, const int32_t *src,
 static hg_status build_coo(hg_graph *g, const int32_t *dst, const int32_t *src, const float *weight,
                            int64_t *order)
 {
-	struct hg__buffer places = {0};
+	struct hg__buffer indices = {0};
 	if (weight || order)
-		HG__TRY(hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "graph: order", &places));
-	hg_status status = sort_edges(g, dst, src, weight, &places);
+		HG__TRY(hg__buffer_device(g->ctx, g->m, sizeof(int64_t), "graph: order", &indices));
+	hg_status status = sort_edges(g, dst, src, weight, &indices);
 	if (status == HG_OK && order && g->m)
-		status = g->ctx->backend->copy_out(g->ctx, order, places.data, places.bytes);
-	/* before the memory it reads goes */
+		status = g->ctx->backend->copy_out(g->ctx, order, indices.data, indices.bytes);
+	/* The queued work still reads the buffer that is freed next. */
 	const hg_status done = g->ctx->backend->synchronize(g->ctx);
-	hg__buffer_free(g->ctx, &places);
+	hg__buffer_free(g->ctx, &indices);
 	return status < 0 ? status : done;
 }
 
-/* Hand out a built graph, or free what there is of it. */
-static hg_status deliver(hg_graph *g, hg_status status, hg_graph **graph)
+/* Returns the built graph, or frees what exists of it after a failure. */
+static hg_status return_or_free(hg_graph *g, hg_status status, hg_graph **graph)
 {
 	if (status < 0)
 		hg_graph_free(g);
@@ -96,7 +95,7 @@ hg_status hg_graph_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t
 	HG__TRY(check_weights(ctx, m, weight));
 	hg_graph *g;
 	HG__TRY(hg__graph_new(ctx, rows, cols, m, &g));
-	return deliver(g, build_coo(g, dst, src, weight, order), graph);
+	return return_or_free(g, build_coo(g, dst, src, weight, order), graph);
 }
 
 static hg_status check_rowptr(hg_context *ctx, int64_t rows, int64_t m, const int64_t *rowptr)
@@ -134,7 +133,7 @@ static hg_status copy_csr(hg_graph *g, const int64_t *rowptr, const int32_t *col
 	return HG_OK;
 }
 
-/* Unsorted rows: written out as an edge list, and sorted as one. */
+/* A CSR whose rows are not sorted becomes an edge list, which is sorted. */
 static hg_status sort_csr(hg_graph *g, const int64_t *rowptr, const int32_t *col,
                           const float *weight)
 {
@@ -167,6 +166,6 @@ hg_status hg_graph_from_csr(hg_context *ctx, int64_t rows, int64_t cols, int64_t
 	hg_graph *g;
 	HG__TRY(hg__graph_new(ctx, rows, cols, m, &g));
 	const int sorted = rows_are_sorted(rows, rowptr, col);
-	return deliver(g, sorted ? copy_csr(g, rowptr, col, weight) : sort_csr(g, rowptr, col, weight),
-	               graph);
+	return return_or_free(
+	    g, sorted ? copy_csr(g, rowptr, col, weight) : sort_csr(g, rowptr, col, weight), graph);
 }

@@ -1,12 +1,12 @@
+/* The views of a graph that kernels read: both orientations with their plans, normalisation factors
+ * and weights. Each is built in device memory by the first call that needs it. */
 #include <math.h>
 
 #include "core/convert.h"
 #include "core/graph.h"
 #include "core/plan_parts.h"
 
-/* What kernels see of a graph: views of device memory, built when first asked for. */
-
-/* The order of the parts that this device wants for this graph. */
+/* Sets *order to the order of parts that this device needs for this graph. */
 static hg_status part_order(const hg_graph *g, int64_t rows, int64_t cols,
                             const int64_t *host_rowptr, const int32_t *col,
                             enum hg__part_order *order)
@@ -45,9 +45,9 @@ hg_status hg__graph_csr(hg_graph *g, struct hg__csr *csr)
 	return HG_OK;
 }
 
-/* The arrays of the transpose, on the device; `edge` only where it is wanted. */
-static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr,
-                           struct hg__buffer *col, struct hg__buffer *edge)
+/* Builds the arrays of the transpose on the device; `edge` only if it is needed. */
+static hg_status build_transpose(hg_graph *g, int need_edge, struct hg__buffer *rowptr,
+                                 struct hg__buffer *col, struct hg__buffer *edge)
 {
 	const struct hg__csr forward = {g->rows,     g->cols, g->m, g->rowptr.data,
 	                                g->col.data, NULL,    NULL};
@@ -55,7 +55,7 @@ static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr
 	    hg__buffer_device(g->ctx, g->cols + 1, sizeof(int64_t), "transpose: rowptr", rowptr);
 	if (status == HG_OK)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(int32_t), "transpose: col", col);
-	if (status == HG_OK && want_edge)
+	if (status == HG_OK && need_edge)
 		status = hg__buffer_device(g->ctx, g->m, sizeof(uint32_t), "transpose: edge", edge);
 	if (status == HG_OK)
 		status =
@@ -63,10 +63,11 @@ static hg_status transpose(hg_graph *g, int want_edge, struct hg__buffer *rowptr
 	return status;
 }
 
-/* Keep of a fresh transpose what is missing and wanted, drop the rest. */
-static void adopt(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *fresh, int wanted)
+/* Keeps `fresh` if it is needed and missing so far, else frees it. */
+static void keep_or_free(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *fresh,
+                         int needed)
 {
-	if (wanted && !kept->bytes) {
+	if (needed && !kept->bytes) {
 		*kept = *fresh;
 		const struct hg__buffer none = {0};
 		*fresh = none;
@@ -74,49 +75,50 @@ static void adopt(hg_context *ctx, struct hg__buffer *kept, struct hg__buffer *f
 	hg__buffer_free(ctx, fresh);
 }
 
-static hg_status places_fit(const hg_graph *g, int want_edge)
+static hg_status check_edge_limit(const hg_graph *g, int need_edge)
 {
-	if (!want_edge || g->m <= HG__MOST_PLACES)
+	if (!need_edge || g->m <= HG__EDGE_INDEX_LIMIT)
 		return HG_OK;
 	return hg__fail(g->ctx, HG_ERR_UNSUPPORTED,
 	                "graph: %lld edges; values on the edges of a transpose are found by 32-bit "
 	                "numbers, which reach %lld",
-	                (long long)g->m, (long long)HG__MOST_PLACES);
+	                (long long)g->m, (long long)HG__EDGE_INDEX_LIMIT);
 }
 
-hg_status hg__graph_missing(hg_graph *g, int want_edge, size_t *bytes)
+hg_status hg__graph_missing(hg_graph *g, int need_edge, size_t *bytes)
 {
-	HG__TRY(places_fit(g, want_edge));
+	HG__TRY(check_edge_limit(g, need_edge));
 	HG__TRY(hg__graph_know(g));
 	const size_t pattern = (size_t)(g->cols + 1) * sizeof(int64_t) +
 	                       (size_t)g->m * sizeof(int32_t) +
 	                       hg__plan_most_bytes(g->cols, g->m, g->ctx->backend->wants_parts);
 	*bytes = (g->pattern_symmetric || g->rowptr_t.bytes ? 0 : pattern) +
-	         (want_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
+	         (need_edge && !g->edge_t.bytes ? (size_t)g->m * sizeof(uint32_t) : 0);
 	return HG_OK;
 }
 
-static hg_status ensure_transpose(hg_graph *g, int want_edge)
+static hg_status ensure_transpose(hg_graph *g, int need_edge)
 {
 	const int have_rows = g->pattern_symmetric || g->rowptr_t.bytes,
-	          have_edge = !want_edge || !g->m || g->edge_t.bytes;
+	          have_edge = !need_edge || !g->m || g->edge_t.bytes;
 	if (have_rows && have_edge)
 		return HG_OK;
 	struct hg__buffer rowptr = {0}, col = {0}, edge = {0};
-	hg_status status = transpose(g, want_edge, &rowptr, &col, &edge);
+	hg_status status = build_transpose(g, need_edge, &rowptr, &col, &edge);
 	if (status == HG_OK)
-		status = g->ctx->backend->synchronize(g->ctx); /* some of it may be freed at once */
-	adopt(g->ctx, &g->rowptr_t, &rowptr, status == HG_OK && !g->pattern_symmetric);
-	adopt(g->ctx, &g->col_t, &col, status == HG_OK && !g->pattern_symmetric);
-	adopt(g->ctx, &g->edge_t, &edge, status == HG_OK && want_edge);
+		/* the calls below may free arrays that are still being written */
+		status = g->ctx->backend->synchronize(g->ctx);
+	keep_or_free(g->ctx, &g->rowptr_t, &rowptr, status == HG_OK && !g->pattern_symmetric);
+	keep_or_free(g->ctx, &g->col_t, &col, status == HG_OK && !g->pattern_symmetric);
+	keep_or_free(g->ctx, &g->edge_t, &edge, status == HG_OK && need_edge);
 	return status;
 }
 
-hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
+hg_status hg__graph_csr_t(hg_graph *g, int need_edge, struct hg__csr *csr_t)
 {
-	HG__TRY(places_fit(g, want_edge));
+	HG__TRY(check_edge_limit(g, need_edge));
 	HG__TRY(hg__graph_know(g));
-	HG__TRY(ensure_transpose(g, want_edge));
+	HG__TRY(ensure_transpose(g, need_edge));
 	if (g->pattern_symmetric) {
 		HG__TRY(hg__graph_csr(g, csr_t));
 	} else {
@@ -129,10 +131,10 @@ hg_status hg__graph_csr_t(hg_graph *g, int want_edge, struct hg__csr *csr_t)
 	return HG_OK;
 }
 
-typedef void (*degree_fn)(int64_t n, const int64_t *ptr, float *out);
+typedef void (*degree_function)(int64_t n, const int64_t *ptr, float *out);
 
-/* A vector of f(degree) on the device; ptr is a host array. */
-static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, degree_fn f,
+/* Uploads f(degree) for each of n nodes; ptr is a host array. */
+static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, degree_function f,
                                struct hg__buffer *vector)
 {
 	if (vector->bytes || !n)
@@ -146,7 +148,7 @@ static hg_status degree_vector(hg_context *ctx, int64_t n, const int64_t *ptr, d
 	return status;
 }
 
-static hg_status row_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
+static hg_status row_vector(hg_graph *g, degree_function f, struct hg__buffer *vector)
 {
 	if (vector->bytes)
 		return HG_OK;
@@ -157,8 +159,9 @@ static hg_status row_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
 	return status;
 }
 
-/* Row pointers of the transpose: those of the graph where they are the same, those at hand, or
- * counted now. `counted` owns them in the last case. */
+/* Sets *ptr to the row pointers of the transpose: those of the graph if its pattern is known to be
+ * symmetric, those of a transpose that is already built, or else new ones, which `counted` then
+ * owns. */
 static hg_status column_ptr(const hg_graph *g, struct hg__buffer *counted,
                             const struct hg__buffer **ptr)
 {
@@ -173,7 +176,7 @@ static hg_status column_ptr(const hg_graph *g, struct hg__buffer *counted,
 	return g->ctx->backend->column_ptr(g->ctx, &csr, counted->data);
 }
 
-static hg_status col_vector(hg_graph *g, degree_fn f, struct hg__buffer *vector)
+static hg_status col_vector(hg_graph *g, degree_function f, struct hg__buffer *vector)
 {
 	if (vector->bytes)
 		return HG_OK;
@@ -203,11 +206,11 @@ hg_status hg__graph_norm(hg_graph *g, hg_norm norm, const float **row_scale,
 	                                          &g->root_row};
 	struct hg__buffer *const col[HG_NORMS] = {&none, &g->inverse_col, &none, &g->root_col,
 	                                          &g->root_row};
-	static const degree_fn row_fn[HG_NORMS] = {NULL, NULL, hg__degree_inverse, hg__degree_root,
-	                                           hg__degree_root};
-	/* of IN both vectors are that of the rows */
-	static const degree_fn col_fn[HG_NORMS] = {NULL, hg__degree_inverse, NULL, hg__degree_root,
-	                                           NULL};
+	static const degree_function row_fn[HG_NORMS] = {NULL, NULL, hg__degree_inverse,
+	                                                 hg__degree_root, hg__degree_root};
+	/* HG_NORM_IN uses the row factors on both sides */
+	static const degree_function col_fn[HG_NORMS] = {NULL, hg__degree_inverse, NULL,
+	                                                 hg__degree_root, NULL};
 	if (row_fn[norm])
 		HG__TRY(row_vector(g, row_fn[norm], row[norm]));
 	if (col_fn[norm])

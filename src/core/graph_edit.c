@@ -1,8 +1,7 @@
+/* New graphs from existing ones: symmetrised, and with self loops. The host merges sorted rows. */
 #include "core/graph.h"
 
-/* New graphs from old ones, made on the host by merging sorted rows. */
-
-/* A CSR being written, its arrays long enough for the worst case. */
+/* A CSR under construction. Its arrays are long enough for the worst case. */
 struct draft {
 	struct hg__buffer rowptr_memory, col_memory, weight_memory;
 	int64_t *rowptr;
@@ -37,7 +36,7 @@ static hg_status draft_new(hg_context *ctx, int64_t rows, int64_t most, int weig
 	return status;
 }
 
-static void append(struct draft *d, int32_t col, float weight)
+static void append_entry(struct draft *d, int32_t col, float weight)
 {
 	d->col[d->m] = col;
 	if (d->weight)
@@ -45,11 +44,11 @@ static void append(struct draft *d, int32_t col, float weight)
 	d->m++;
 }
 
-/* Append, or, where the row already ends with this column, keep the larger weight. */
+/* Appends an entry, or keeps the larger weight where the row already ends with this column. */
 static void append_merged(struct draft *d, int64_t row, int32_t col, float weight)
 {
 	if (d->m == d->rowptr[row] || d->col[d->m - 1] != col)
-		append(d, col, weight);
+		append_entry(d, col, weight);
 	else if (d->weight && weight > d->weight[d->m - 1])
 		d->weight[d->m - 1] = weight;
 }
@@ -59,7 +58,7 @@ static float weight_at(const struct hg__host_csr *csr, int64_t e)
 	return csr->weight ? csr->weight[e] : 1.0f;
 }
 
-static hg_status deliver(const hg_graph *from, const struct draft *d, hg_graph **out)
+static hg_status finish_draft(const hg_graph *from, const struct draft *d, hg_graph **out)
 {
 	HG__TRY(hg_graph_from_csr(from->ctx, from->rows, from->cols, d->m, d->rowptr, d->col, d->weight,
 	                          out));
@@ -85,7 +84,8 @@ static hg_status check_square(hg_graph *g, hg_graph **out, const char *verb)
 	return HG_OK;
 }
 
-/* ptr [cols+1] <- where each column begins in the transpose: the running sum of column degrees. */
+/* Sets ptr [cols+1] to where each column begins in the transpose: the running sum of column
+ * degrees. */
 static void column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr)
 {
 	for (int64_t j = 0; j <= cols; j++)
@@ -96,24 +96,24 @@ static void column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr
 		ptr[j + 1] += ptr[j];
 }
 
-/* The transpose as a counting sort: rows of A in ascending order drop their entries into the
- * columns' places. */
+/* The transpose, by a counting sort: the rows of A, in ascending order, append their entries to the
+ * columns. t->rowptr is used as the next free index of each column meanwhile. */
 static void transpose(const hg_graph *g, const struct hg__host_csr *a, struct draft *t)
 {
 	column_ptr(g->cols, g->m, a->col, t->rowptr);
 	for (int64_t i = 0; i < g->rows; i++)
 		for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++) {
-			const int64_t place = t->rowptr[a->col[e]]++;
-			t->col[place] = (int32_t)i;
+			const int64_t index = t->rowptr[a->col[e]]++;
+			t->col[index] = (int32_t)i;
 			if (t->weight)
-				t->weight[place] = a->weight[e];
+				t->weight[index] = a->weight[e];
 		}
 	for (int64_t j = g->cols; j > 0; j--)
 		t->rowptr[j] = t->rowptr[j - 1];
 	t->rowptr[0] = 0;
 }
 
-/* Row i of A and row i of A^T, both ascending, merged. */
+/* Merges row i of A with row i of its transpose; both are ascending. */
 static void merge_rows(const hg_graph *g, const struct hg__host_csr *a, const struct draft *t,
                        struct draft *d)
 {
@@ -146,7 +146,7 @@ hg_status hg_graph_symmetrize(hg_graph *g, hg_graph **out)
 	if (status == HG_OK) {
 		transpose(g, &a, &t);
 		merge_rows(g, &a, &t, &d);
-		status = deliver(g, &d, out);
+		status = finish_draft(g, &d, out);
 	}
 	draft_free(g->ctx, &d);
 	draft_free(g->ctx, &t);
@@ -154,7 +154,7 @@ hg_status hg_graph_symmetrize(hg_graph *g, hg_graph **out)
 	return status;
 }
 
-/* Row i with the entry (i, i) put in its place, if it is not there. */
+/* Copies all rows and inserts the entry (i, i) in its sorted position where it is missing. */
 static void loop_rows(const hg_graph *g, const struct hg__host_csr *a, struct draft *d)
 {
 	for (int64_t i = 0; i < g->rows; i++) {
@@ -162,11 +162,11 @@ static void loop_rows(const hg_graph *g, const struct hg__host_csr *a, struct dr
 		const int64_t end = a->rowptr[i + 1];
 		d->rowptr[i] = d->m;
 		for (; e < end && a->col[e] < i; e++)
-			append(d, a->col[e], weight_at(a, e));
+			append_entry(d, a->col[e], weight_at(a, e));
 		if (e == end || a->col[e] != i)
-			append(d, (int32_t)i, 1.0f);
+			append_entry(d, (int32_t)i, 1.0f);
 		for (; e < end; e++)
-			append(d, a->col[e], weight_at(a, e));
+			append_entry(d, a->col[e], weight_at(a, e));
 	}
 	d->rowptr[g->rows] = d->m;
 }
@@ -180,7 +180,7 @@ hg_status hg_graph_add_self_loops(hg_graph *g, hg_graph **out)
 	hg_status status = draft_new(g->ctx, g->rows, g->m + g->rows, hg_graph_is_weighted(g), &d);
 	if (status == HG_OK) {
 		loop_rows(g, &a, &d);
-		status = deliver(g, &d, out);
+		status = finish_draft(g, &d, out);
 	}
 	draft_free(g->ctx, &d);
 	hg__graph_fetch_free(g, &a);

@@ -1,9 +1,8 @@
+/* The facts of a graph that range proofs use, and the factors of the degree normalisations. The
+ * backend makes the passes over the edges. */
 #include <math.h>
 
 #include "core/graph.h"
-
-/* What the proofs want to know of a graph, and the factors of the degree normalisations. Walking
- * over edges is the backend's work. */
 
 void hg__degree_inverse(int64_t n, const int64_t *ptr, float *out)
 {

@@ -1,4 +1,4 @@
-/* What a context says: the sentence of a failure, and lines to the log function. */
+/* The messages of a context: the text of a failure, and lines for the log function. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
 {
 	if (!ctx)
 		return status;
-	char text[HG__MESSAGE]; /* an argument may be the old message */
+	char text[HG__MESSAGE]; /* An argument may point into the old message. */
 	va_list args;
 	va_start(args, format);
 	hg__vprint(text, sizeof text, format, args);
@@ -19,14 +19,14 @@ hg_status hg__fail(hg_context *ctx, hg_status status, const char *format, ...)
 	return status;
 }
 
-static int is_heard(const hg_context *ctx, hg_log_level level)
+static int log_is_enabled(const hg_context *ctx, hg_log_level level)
 {
 	return ctx && ctx->log && level <= ctx->log_level;
 }
 
-static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
+static void send_log_line(hg_context *ctx, hg_log_level level, const char *format, va_list args)
     HG_PRINTF(3, 0);
-static void say(hg_context *ctx, hg_log_level level, const char *format, va_list args)
+static void send_log_line(hg_context *ctx, hg_log_level level, const char *format, va_list args)
 {
 	char text[2 * HG__MESSAGE];
 	hg__vprint(text, sizeof text, format, args);
@@ -35,22 +35,22 @@ static void say(hg_context *ctx, hg_log_level level, const char *format, va_list
 
 void hg__log(hg_context *ctx, hg_log_level level, const char *format, ...)
 {
-	if (!is_heard(ctx, level))
+	if (!log_is_enabled(ctx, level))
 		return;
 	va_list args;
 	va_start(args, format);
-	say(ctx, level, format, args);
+	send_log_line(ctx, level, format, args);
 	va_end(args);
 }
 
 void hg__log_once(hg_context *ctx, unsigned key, hg_log_level level, const char *format, ...)
 {
 	const uint64_t bit = (uint64_t)1 << key;
-	if (!is_heard(ctx, level) || (ctx->logged & bit))
+	if (!log_is_enabled(ctx, level) || (ctx->logged & bit))
 		return;
 	ctx->logged |= bit;
 	va_list args;
 	va_start(args, format);
-	say(ctx, level, format, args);
+	send_log_line(ctx, level, format, args);
 	va_end(args);
 }

@@ -1,5 +1,4 @@
-/* Host and device memory of a context: counted, limited, and with a sentence where there is
- * none. */
+/* Host and device memory of a context. It is counted and limited, and a failure has a message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +7,16 @@
 /* Cache lines, and vector registers of 512 bits, are 64 bytes. */
 #define HOST_ALIGNMENT 64
 
-/* Linux hands out more memory than there is, and ends the program that writes to it. So a large
- * piece is asked for first, one that takes much longer to write than the system takes to say what
- * is free: 16 MiB are new pages for 9 ms, and /proc/meminfo is read in 17 us (a core of a Xeon). */
-#define LARGE ((size_t)16 << 20)
+/* Linux grants more memory than there is, and later kills the process that writes to it. Before an
+ * allocation of this size or more, the backend is therefore asked how much memory is free. The
+ * query is cheap beside writing that much: 16 MiB of new pages take 9 ms, and reading /proc/meminfo
+ * 17 us (one core of a Xeon). */
+#define CHECKED_BYTES ((size_t)16 << 20)
 
-static int is_there(hg_context *ctx, size_t bytes)
+static int memory_is_free(hg_context *ctx, size_t bytes)
 {
 	size_t total = 0, available = 0;
-	if (bytes < LARGE || ctx->backend->kind != HG_DEVICE_CPU)
+	if (bytes < CHECKED_BYTES || ctx->backend->kind != HG_DEVICE_CPU)
 		return 1;
 	return ctx->backend->memory(ctx, &total, &available) < 0 || bytes <= available;
 }
@@ -49,7 +49,7 @@ hg_status hg__host_alloc(hg_context *ctx, size_t count, size_t size, const char 
 		return hg__fail(ctx, HG_ERR_NOMEM,
 		                "%s: %zu elements of %zu bytes are more than memory can hold", what, count,
 		                size);
-	if (ctx->allocator.alloc || is_there(ctx, count * size))
+	if (ctx->allocator.alloc || memory_is_free(ctx, count * size))
 		*memory = hg__hooks_alloc(&ctx->allocator, count * size);
 	if (!*memory)
 		return hg__fail(ctx, HG_ERR_NOMEM, "%s: no host memory for %zu bytes", what, count * size);
@@ -63,7 +63,7 @@ void hg__host_free(hg_context *ctx, void *memory, size_t bytes)
 		hg__hooks_free(&ctx->allocator, memory, bytes);
 }
 
-/* What the limit leaves. */
+/* Bytes that the memory limit still allows. */
 static size_t limit_room(const hg_context *ctx)
 {
 	return !ctx->memory_limit                       ? SIZE_MAX
@@ -95,7 +95,7 @@ hg_status hg__device_alloc(hg_context *ctx, size_t bytes, const char *what, void
 		                what, bytes, ctx->current_bytes, ctx->memory_limit);
 	if (hooks->alloc)
 		*memory = hooks->alloc(hooks->user, bytes, 1);
-	else if (is_there(ctx, bytes))
+	else if (memory_is_free(ctx, bytes))
 		*memory = ctx->backend->alloc(ctx, bytes);
 	if (!*memory && ctx->backend->kind != HG_DEVICE_CPU)
 		HG__TRY(hg__same_process(ctx));
@@ -123,8 +123,8 @@ void hg__device_free(hg_context *ctx, void *memory, size_t bytes)
 	ctx->current_bytes -= bytes;
 }
 
-/* Kernels that are queued may still use the old piece, so it goes only after they have run. It goes
- * before the new one comes: the peak is the larger one. */
+/* Queued kernels may still use the old memory, so it is freed only after they have run. It is freed
+ * before the new memory is allocated, so the peak is the larger of the two and not their sum. */
 hg_status hg__workspace(hg_context *ctx, size_t bytes, void **memory)
 {
 	if (bytes > ctx->workspace_bytes) {

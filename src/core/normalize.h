@@ -1,3 +1,4 @@
+/* Row normalisation of feature matrices in host memory. */
 #ifndef HG_CORE_NORMALIZE_H
 #define HG_CORE_NORMALIZE_H
 
@@ -5,14 +6,15 @@
 
 HG_EXTERN_C_BEGIN
 
+/* Element i of an f16 or f32 array. */
 static inline double hg__float_of(const void *x, hg_dtype dtype, int64_t i)
 {
 	return dtype == HG_F16 ? (double)hg__half_to_float(((const hg_half *)x)[i])
 	                       : (double)((const float *)x)[i];
 }
 
-/* x / sum over the row of |x|, in f64 and narrowed once to the type that it has; a row of zeros
- * stays. f16 or f32. */
+/* Divides a row by the sum of its |x|, in f64, and narrows once to the row's type (f16 or f32). A
+ * row of zeros stays zero. */
 static inline void hg__row_normalize(void *x, hg_dtype dtype, int64_t count)
 {
 	double sum = 0.0;

@@ -1,12 +1,16 @@
+/* Decides from a sample of the entries whether neighbouring rows of a graph use neighbouring
+ * columns, as they do after a good reordering of the nodes. Caches then profit if such rows are
+ * processed together (HG__PARTS_NEAR in csr.h). */
 #include "core/context.h"
 #include "core/plan_parts.h"
 
-/* Do rows use what their neighbours use? A sample: STRIPS runs of STRIP entries, evenly spread. An
- * entry (i, j) is near if i and j lie at places of rows and columns that are less than 1/REACH of
- * all apart: random columns are so with 2/REACH, 3 %. Half way between that and the 70 % of
- * reddit-local and products-local lies anything; what a third costs and gains is not measured. */
+/* The sample is STRIPS runs of STRIP consecutive entries, evenly spread. An entry (i, j) is near if
+ * the relative positions i / rows and j / cols differ by less than 1/REACH. Random columns are near
+ * with probability 2/REACH, 3 %; in reddit-local and products-local 70 % are. The limit lies about
+ * half way between these. What the choice costs or gains for graphs close to the limit was not
+ * measured. */
 enum { STRIPS = 64, STRIP = 1024, REACH = 64 };
-#define ENOUGH 0.33
+#define NEAR_FRACTION 0.33
 
 static int64_t row_of(const int64_t *rowptr, int64_t rows, int64_t entry)
 {
@@ -25,8 +29,8 @@ static int64_t count_near(int64_t rows, int64_t cols, const int64_t *rowptr, int
 	for (int64_t e = 0; e < count; e++) {
 		while (rowptr[row + 1] <= first + e)
 			row++;
-		const double apart = (double)col[e] / (double)cols - (double)row / (double)rows;
-		near += apart * (double)REACH < 1 && apart * (double)REACH > -1;
+		const double distance = (double)col[e] / (double)cols - (double)row / (double)rows;
+		near += distance * (double)REACH < 1 && distance * (double)REACH > -1;
 	}
 	return near;
 }
@@ -42,6 +46,6 @@ hg_status hg__plan_near(hg_context *ctx, int64_t rows, int64_t cols, const int64
 		HG__TRY(ctx->backend->copy_out(ctx, col, device_col + first, (size_t)strip * sizeof *col));
 		found += count_near(rows, cols, rowptr, first, strip, col);
 	}
-	*near = strip > 0 && (double)found >= ENOUGH * (double)(strip * STRIPS);
+	*near = strip > 0 && (double)found >= NEAR_FRACTION * (double)(strip * STRIPS);
 	return HG_OK;
 }

@@ -1,9 +1,9 @@
+/* Lists the parts of a plan in classes by length. Within the two classes of longest parts, the
+ * longest come first, in steps of 8 entries. This is a counting sort, so parts of equal length stay
+ * in the order of their rows. */
 #include "core/plan_parts.h"
 
 #include "core/buffer.h"
-
-/* The parts of a plan in classes by length, and within the first two, longest first in steps of 8
- * entries: a counting sort, so parts of one length stay in the order of their rows. */
 
 int hg__part_class(int64_t entries)
 {
@@ -35,9 +35,9 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* In the order of the entries. */
-static void list(int64_t items, const int64_t *item_edge, const int32_t *item_row,
-                 const int64_t *rowptr, struct hg__plan_part *part)
+/* Writes all parts in the order of their entries. */
+static void list_parts(int64_t items, const int64_t *item_edge, const int32_t *item_row,
+                       const int64_t *rowptr, struct hg__plan_part *part)
 {
 	for (int64_t k = 0; k < items; k++) {
 		const int64_t first = item_row[k], last = item_row[k + 1],
@@ -50,8 +50,8 @@ static void list(int64_t items, const int64_t *item_edge, const int32_t *item_ro
 	}
 }
 
-/* Steps of 8 entries, at most: a part is an item and its reach at most, and they are one step apart
- * there. */
+/* Lengths in steps of 8 entries; longer parts share the last step. Parts of hg__plan_build need 193
+ * steps: they have at most 1024 + 512 + 1 entries (item_work + reach + 1). */
 enum { MOST_STEPS = 255 };
 
 static int64_t key_of(const struct hg__plan_part *part)
@@ -60,24 +60,24 @@ static int64_t key_of(const struct hg__plan_part *part)
 	return MOST_STEPS - (steps < MOST_STEPS ? steps : MOST_STEPS);
 }
 
-/* Parts [from, to) of one class, behind those that are already in `out`; longest first if asked
- * for. */
-static int64_t take(const struct hg__plan_part *in, int64_t from, int64_t to, int class, int sorted,
-                    struct hg__plan_part *out, int64_t at)
+/* Appends the parts of one class among parts [from, to) to `out`, from index `at`; the longest
+ * first if `sorted`. Returns the index behind the last one. */
+static int64_t append_class(const struct hg__plan_part *in, int64_t from, int64_t to, int class,
+                            int sorted, struct hg__plan_part *out, int64_t at)
 {
-	int64_t place[MOST_STEPS + 2] = {0};
+	int64_t next[MOST_STEPS + 2] = {0};
 	for (int64_t i = from; i < to; i++)
 		if (hg__part_class(hg__part_entries(&in[i])) == class)
-			place[sorted ? key_of(&in[i]) + 1 : 1]++;
+			next[sorted ? key_of(&in[i]) + 1 : 1]++;
 	for (int k = 0; k <= MOST_STEPS; k++)
-		place[k + 1] += place[k];
+		next[k + 1] += next[k];
 	for (int64_t i = from; i < to; i++)
 		if (hg__part_class(hg__part_entries(&in[i])) == class)
-			out[at + place[sorted ? key_of(&in[i]) : 0]++] = in[i];
-	return at + place[MOST_STEPS];
+			out[at + next[sorted ? key_of(&in[i]) : 0]++] = in[i];
+	return at + next[MOST_STEPS];
 }
 
-/* Where the block of parts that begins at `from` ends. */
+/* Returns where the block ends that begins at part `from` and has about `most` entries. */
 static int64_t block_end(const struct hg__plan_part *part, int64_t from, int64_t parts,
                          int64_t most)
 {
@@ -87,10 +87,19 @@ static int64_t block_end(const struct hg__plan_part *part, int64_t from, int64_t
 	return i;
 }
 
-/* Entries of a block where rows use what their neighbours use. H200, f16, F = 64, unit weights, one
- * run, blocks of 30,000, 250,000, 2 M and all entries: reddit-local 1.20, 1.11, 1.25, 1.31 ms;
- * products-local (of 3,000, 26,000, 200,000 and all) 1.81, 1.61, 1.57, 2.15. Where they do not, all
- * entries are one block: reddit-like (30,000, 250,000, 2 M, all) 1.65, 1.62, 1.59, 1.51. */
+/* Entries of a block where neighbouring rows use the same columns. Measured on an H200 in one run,
+ * f16, F = 64, unit weights, in ms:
+ *
+ *     block             30,000    250,000    2 M    all entries
+ *     reddit-local        1.20       1.11   1.25           1.31
+ *
+ *     block              3,000     26,000    200,000    all entries
+ *     products-local      1.81       1.61       1.57           2.15
+ *
+ * Where neighbouring rows do not use the same columns, all entries are one block:
+ *
+ *     block             30,000    250,000    2 M    all entries
+ *     reddit-like         1.65       1.62   1.59           1.51 */
 #define NEAR_BLOCK (1 << 18)
 
 hg_status hg__parts_order(hg_context *ctx, const struct hg__part_source *s, int near,
@@ -99,14 +108,14 @@ hg_status hg__parts_order(hg_context *ctx, const struct hg__part_source *s, int 
 	struct hg__buffer listed;
 	HG__TRY(hg__buffer_host(ctx, s->parts, sizeof(struct hg__plan_part), "plan: parts", &listed));
 	const struct hg__plan_part *in = listed.data;
-	list(s->items, s->item_edge, s->item_row, s->rowptr, listed.data);
+	list_parts(s->items, s->item_edge, s->item_row, s->rowptr, listed.data);
 	int64_t at = 0;
 	for (int class = 0; class < HG__PART_CLASSES; class ++) {
 		const int sorted = class < HG__PART_SORTED;
 		first[class] = at;
 		for (int64_t from = 0, to; from < s->parts; from = to) {
 			to = near && sorted ? block_end(in, from, s->parts, NEAR_BLOCK) : s->parts;
-			at = take(in, from, to, class, sorted, out, at);
+			at = append_class(in, from, to, class, sorted, out, at);
 		}
 	}
 	first[HG__PART_CLASSES] = at;

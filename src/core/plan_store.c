@@ -1,3 +1,4 @@
+/* Memory of plans: allocation in host memory, upload to the device, size and release. */
 #include "core/plan_store.h"
 
 #include "core/plan_parts.h"
@@ -14,7 +15,7 @@ static const struct {
     [HG__PLAN_LAST] = {"plan: split_last", sizeof(int64_t)},
 };
 
-/* Elements of an array. */
+/* Number of elements of one of the arrays. */
 static int64_t count_of(int array, int64_t items, int64_t splits)
 {
 	return array == HG__PLAN_EDGE || array == HG__PLAN_ROW ? items + 1 : splits;
@@ -45,7 +46,8 @@ hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits,
 	return status;
 }
 
-static hg_status upload(hg_context *ctx, const struct hg__host_plan *p, struct hg__plan *plan)
+static hg_status upload_arrays(hg_context *ctx, const struct hg__host_plan *p,
+                               struct hg__plan *plan)
 {
 	struct hg__buffer device[HG__PLAN_ARRAYS] = {{0}};
 	hg_status status = HG_OK;
@@ -60,7 +62,7 @@ static hg_status upload(hg_context *ctx, const struct hg__host_plan *p, struct h
 	return status;
 }
 
-/* The parts, by length. */
+/* Lists the parts by length and uploads them. */
 static hg_status add_parts(hg_context *ctx, const struct hg__host_plan *p, int64_t rows,
                            const int64_t *rowptr, int near, struct hg__plan *plan)
 {
@@ -89,7 +91,7 @@ hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t
 	built->items = p->items;
 	built->splits = p->splits;
 	built->item_work = p->work;
-	hg_status status = upload(ctx, p, built);
+	hg_status status = upload_arrays(ctx, p, built);
 	if (status == HG_OK && order != HG__PARTS_NONE)
 		status = add_parts(ctx, p, rows, rowptr, order == HG__PARTS_NEAR, built);
 	if (status < 0)

@@ -1,3 +1,5 @@
+/* A plan while it is built in host memory, and its transfer to the device. It serves both builders
+ * of plans: plan.c and hg__spmm_groups (kernels/spmm_variants.c). */
 #ifndef HG_CORE_PLAN_STORE_H
 #define HG_CORE_PLAN_STORE_H
 
@@ -6,7 +8,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* A plan while it is made, in host memory: the arrays of struct hg__plan (csr.h). */
+/* The arrays of struct hg__plan (csr.h) in host memory. */
 enum {
 	HG__PLAN_EDGE,
 	HG__PLAN_ROW,
@@ -23,15 +25,15 @@ struct hg__host_plan {
 	int32_t work;
 };
 
-/* Of the arrays of so many items and splits. */
+/* Bytes of all arrays of a plan with this many items and splits. */
 size_t hg__plan_array_bytes(int64_t items, int64_t splits);
 
-/* Room for so many items and splits. */
+/* Allocates the arrays for this many items and splits. */
 HG_NODISCARD hg_status hg__host_plan_alloc(hg_context *ctx, int64_t items, int64_t splits,
                                            struct hg__host_plan *p);
 void hg__host_plan_free(hg_context *ctx, struct hg__host_plan *p);
 
-/* The plan on the device, with its parts in the order that is asked for. */
+/* Copies the plan to the device and lists its parts in the order `order`. */
 HG_NODISCARD hg_status hg__plan_store(hg_context *ctx, const struct hg__host_plan *p, int64_t rows,
                                       const int64_t *rowptr, enum hg__part_order order,
                                       struct hg__plan **plan);

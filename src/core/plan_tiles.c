@@ -1,9 +1,8 @@
+/* Builds tiles: the device counts the columns of each window, the host cuts the windows into items,
+ * and the device writes columns and masks. */
 #include "core/plan_tiles.h"
 
 #include "core/buffer.h"
-
-/* Tiles on the device: columns counted there, windows cut into items here, columns and masks
- * written there. */
 
 size_t hg__tiles_bytes(const struct hg__tiles *t)
 {
@@ -25,9 +24,10 @@ void hg__tiles_free(hg_context *ctx, struct hg__tiles *t)
 	hg__host_free(ctx, t, sizeof *t);
 }
 
-/* Room for the arrays of a cut and for what is counted in it; all NULL after a failure that came
- * before. */
-static hg_status allocate(hg_context *ctx, const struct hg__tile_cut *cut, struct hg__tiles *t)
+/* Allocates the device arrays. After a failure the arrays that were not allocated are NULL, so that
+ * hg__tiles_free can release the rest. */
+static hg_status allocate_tiles(hg_context *ctx, const struct hg__tile_cut *cut,
+                                struct hg__tiles *t)
 {
 	const size_t columns = (size_t)t->groups * HG__TILE_COLUMNS, items = (size_t)cut->items,
 	             splits = (size_t)cut->splits;
@@ -46,8 +46,8 @@ static hg_status allocate(hg_context *ctx, const struct hg__tile_cut *cut, struc
 	return status;
 }
 
-static hg_status fill(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
-                      const struct hg__tile_cut *cut, struct hg__tiles *t)
+static hg_status fill_tiles(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                            const struct hg__tile_cut *cut, struct hg__tiles *t)
 {
 	const struct hg__backend *b = ctx->backend;
 	struct hg__buffer first;
@@ -61,8 +61,9 @@ static hg_status fill(hg_context *ctx, const struct hg__csr *csr, const int64_t 
 	return status;
 }
 
-static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
-                      const struct hg__tile_cut *cut, int64_t columns, struct hg__tiles **tiles)
+static hg_status make_tiles(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                            const struct hg__tile_cut *cut, int64_t columns,
+                            struct hg__tiles **tiles)
 {
 	struct hg__buffer self;
 	HG__TRY(hg__buffer_host(ctx, 1, sizeof **tiles, "tiles", &self));
@@ -77,9 +78,9 @@ static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t 
 	                        NULL,
 	                        NULL,
 	                        NULL};
-	hg_status status = allocate(ctx, cut, t);
+	hg_status status = allocate_tiles(ctx, cut, t);
 	if (status == HG_OK)
-		status = fill(ctx, csr, host_rowptr, cut, t);
+		status = fill_tiles(ctx, csr, host_rowptr, cut, t);
 	if (status < 0)
 		hg__tiles_free(ctx, t);
 	else
@@ -87,33 +88,35 @@ static hg_status make(hg_context *ctx, const struct hg__csr *csr, const int64_t 
 	return status;
 }
 
-static size_t bytes_of(const struct hg__tile_cut *cut)
+static size_t bytes_of_cut(const struct hg__tile_cut *cut)
 {
 	struct hg__tiles t = {.groups = cut->groups, .items = cut->items, .splits = cut->splits};
 	return hg__tiles_bytes(&t);
 }
 
-static hg_status make_if_room(hg_context *ctx, const struct hg__csr *csr,
-                              const int64_t *host_rowptr, const struct hg__tile_terms *terms,
-                              const int32_t *listed, int64_t columns, struct hg__tiles **tiles)
+static hg_status make_if_memory_allows(hg_context *ctx, const struct hg__csr *csr,
+                                       const int64_t *host_rowptr,
+                                       const struct hg__tile_terms *terms, const int32_t *listed,
+                                       int64_t columns, struct hg__tiles **tiles)
 {
 	struct hg__tile_cut cut;
 	size_t room = 0;
 	HG__TRY(hg__tiles_cut(ctx, hg__tile_windows(csr->rows), listed, &cut));
-	const size_t wanted = bytes_of(&cut) + hg__tiles_staging(cut.slots, terms->cols);
+	const size_t needed = bytes_of_cut(&cut) + hg__tiles_staging(cut.slots, terms->cols);
 	hg_status status = hg__device_room(ctx, &room);
-	if (status == HG_OK && (wanted > room || terms->reserve > room - wanted))
+	if (status == HG_OK && (needed > room || terms->reserve > room - needed))
 		hg__log(ctx, HG_LOG_INFO,
 		        "graph: no tiles: they take %zu bytes, %zu are free, of which a run needs %zu",
-		        wanted, room, terms->reserve);
+		        needed, room, terms->reserve);
 	else if (status == HG_OK)
-		status = make(ctx, csr, host_rowptr, &cut, columns, tiles);
+		status = make_tiles(ctx, csr, host_rowptr, &cut, columns, tiles);
 	hg__tiles_cut_free(ctx, &cut);
 	return status;
 }
 
-/* Listed columns of all windows, and entries for each column's worth of work. */
-static int64_t add_up(const struct hg__csr *csr, const int32_t *listed, double *reuse)
+/* Returns the number of listed columns of all windows, and sets *reuse to the entries per column's
+ * worth of work. */
+static int64_t sum_columns(const struct hg__csr *csr, const int32_t *listed, double *reuse)
 {
 	int64_t columns = 0, work = 0;
 	for (int64_t w = 0; w < hg__tile_windows(csr->rows); w++) {
@@ -135,13 +138,13 @@ hg_status hg__tiles_build(hg_context *ctx, const struct hg__csr *csr, const int6
 	HG__TRY(hg__buffer_host(ctx, windows, sizeof(int32_t), "tiles: columns of a window", &listed));
 	hg_status status = ctx->backend->tiles_count(ctx, csr, host_rowptr, listed.data);
 	double reuse = 0;
-	const int64_t columns = status == HG_OK ? add_up(csr, listed.data, &reuse) : 0;
+	const int64_t columns = status == HG_OK ? sum_columns(csr, listed.data, &reuse) : 0;
 	if (status == HG_OK && reuse < terms->reuse)
 		hg__log(ctx, HG_LOG_DEBUG,
 		        "graph: no tiles: %.2f entries for a column's work, expected %.2f", reuse,
 		        terms->reuse);
 	else if (status == HG_OK)
-		status = make_if_room(ctx, csr, host_rowptr, terms, listed.data, columns, tiles);
+		status = make_if_memory_allows(ctx, csr, host_rowptr, terms, listed.data, columns, tiles);
 	if (*tiles)
 		hg__log(ctx, HG_LOG_INFO, "graph: tiles, %.2f entries for a column's work: %zu bytes",
 		        reuse, hg__tiles_bytes(*tiles));

@@ -1,9 +1,10 @@
+/* Estimates how many entries 16 neighbouring rows have for each column's worth of work, from a
+ * sample of windows. Graphs without reuse are thereby rejected before their columns are sorted. */
 #include "core/buffer.h"
 #include "core/plan_tiles.h"
 
-/* How many entries do 16 neighbouring rows have for each column's worth of work? From windows that
- * lie evenly spread: number k of 64 at k's bits in reverse, so that the first ones that fill the
- * allowance of entries are spread as well. */
+/* Sample k of 64 is the window at the fraction k / 64 with its bits in reverse order. The first
+ * samples that fill the allowance of ENTRIES are then evenly spread, too. */
 enum { WINDOWS = 64, BITS = 6, ENTRIES = 1 << 20 };
 
 struct span {
@@ -22,23 +23,24 @@ static struct span window_at(const struct hg__csr *csr, const int64_t *rowptr, i
 	return span;
 }
 
-/* Different numbers among `count`; seen: a bit for each possible one, all 0 before and after. */
+/* Number of distinct values among col[0 .. count-1]. seen has one bit for each possible value; all
+ * are 0 before and after. */
 static int64_t distinct(const int32_t *col, int64_t count, uint64_t *seen)
 {
 	int64_t found = 0;
 	for (int64_t e = 0; e < count; e++) {
-		uint64_t *word = &seen[col[e] / 64];
+		uint64_t *bits = &seen[col[e] / 64];
 		const uint64_t bit = (uint64_t)1 << col[e] % 64;
-		found += !(*word & bit);
-		*word |= bit;
+		found += !(*bits & bit);
+		*bits |= bit;
 	}
 	for (int64_t e = 0; e < count; e++)
 		seen[col[e] / 64] = 0;
 	return found;
 }
 
-static hg_status count(hg_context *ctx, const struct hg__csr *csr, const int64_t *rowptr,
-                       int32_t *col, uint64_t *seen, double *reuse)
+static hg_status sample_windows(hg_context *ctx, const struct hg__csr *csr, const int64_t *rowptr,
+                                int32_t *col, uint64_t *seen, double *reuse)
 {
 	int64_t entries = 0, work = 0;
 	for (int k = 0; k < WINDOWS && entries < ENTRIES; k++) {
@@ -67,7 +69,7 @@ hg_status hg__tiles_sample(hg_context *ctx, const struct hg__csr *csr, const int
 	hg_status status =
 	    hg__buffer_host(ctx, csr->cols / 64 + 1, sizeof(uint64_t), "tiles: columns seen", &seen);
 	if (status == HG_OK)
-		status = count(ctx, csr, host_rowptr, col.data, seen.data, reuse);
+		status = sample_windows(ctx, csr, host_rowptr, col.data, seen.data, reuse);
 	hg__buffer_free(ctx, &seen);
 	hg__buffer_free(ctx, &col);
 	return status;

@@ -1,3 +1,5 @@
+/* Detects forks, so that OpenMP does not hang and a GPU's context fails with a message in the
+ * child. */
 #define _DEFAULT_SOURCE /* getpid */
 #include "core/process.h"
 
@@ -5,20 +7,20 @@
 
 #include "core/rounding.h"
 
-/* The process in which this thread has begun its first team; 0: it has begun none. It must live as
- * long as libgomp's
- * pool, which is the thread's as well, and a context made in the child knows nothing of those of
- * the parent. */
+/* The process in which this thread began its first team; 0 if it has begun none. It is thread-local
+ * and not part of a context because it must live as long as libgomp's pool, which also belongs to
+ * the thread. A context made in the child would know nothing of the parent's pool. */
 static _Thread_local long team_process;
-/* Threads of its pool that are known to round to nearest; of a pool's as well. */
+/* Number of threads of this thread's pool that are known to round to nearest. It lives as long as
+ * the pool, for the same reason. */
 static _Thread_local int team_rounds;
 
-static int ready_team(int wanted)
+static int ready_team(int requested)
 {
-	if (team_rounds < wanted)
-		hg__rounding_team(wanted);
-	team_rounds = team_rounds < wanted ? wanted : team_rounds;
-	return wanted;
+	if (team_rounds < requested)
+		hg__rounding_team(requested);
+	team_rounds = team_rounds < requested ? requested : team_rounds;
+	return requested;
 }
 
 long hg__process(void)
@@ -26,20 +28,20 @@ long hg__process(void)
 	return (long)getpid();
 }
 
-int hg__threads(hg_context *ctx, int wanted)
+int hg__threads(hg_context *ctx, int requested)
 {
-	if (wanted < 2)
+	if (requested < 2)
 		return 1;
 	const long process = hg__process();
 	if (!team_process)
 		team_process = process;
 	if (team_process == process)
-		return ready_team(wanted);
+		return ready_team(requested);
 	hg__log_once(ctx, HG__LOG_FORKED, HG_LOG_WARN,
 	             "context: process %ld is a fork of %ld, where this thread has used OpenMP: it "
 	             "computes in 1 thread, not %d; "
 	             "a thread that is made behind the fork has all of them",
-	             process, team_process, wanted);
+	             process, team_process, requested);
 	return 1;
 }
 

@@ -1,3 +1,4 @@
+/* Random numbers for dropout and initial weights, the same on a CPU and a GPU. */
 #ifndef HG_CORE_RNG_H
 #define HG_CORE_RNG_H
 
@@ -5,9 +6,8 @@
 
 #include "precision/hostdevice.h"
 
-/* Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw 2011): a pure function of
- * key and counter, so that an element's number depends neither on the device nor on the number of
- * threads. */
+/* Counter-based random numbers (Philox4x32-10; Salmon, Moraes, Dror, Shaw 2011). A number is a pure
+ * function of key and counter, so it depends neither on the device nor on the number of threads. */
 struct hg__rng4 {
 	uint32_t w[4];
 };
@@ -28,8 +28,8 @@ HG_HD static inline struct hg__rng4 hg__philox(uint64_t key, uint32_t c0, uint32
 	return x;
 }
 
-/* Key of a stream of numbers: the context's seed and a stream number (a tape node, a parameter),
- * mixed by SplitMix64's finaliser. */
+/* The key of a stream of random numbers: the context's seed and a stream number (a tape node or a
+ * parameter), mixed by the finaliser of SplitMix64. */
 HG_HD static inline uint64_t hg__rng_key(uint64_t seed, uint64_t stream)
 {
 	uint64_t z = seed + 0x9E3779B97F4A7C15u * (stream + 1);
@@ -38,22 +38,23 @@ HG_HD static inline uint64_t hg__rng_key(uint64_t seed, uint64_t stream)
 	return z ^ (z >> 31);
 }
 
-/* The four numbers of columns 4*quad .. 4*quad+3 of a row, at a step: column c takes word c % 4 of
- * quad c / 4. */
+/* The four numbers of columns 4*quad .. 4*quad+3 of a row in a step: column c uses w[c % 4] of quad
+ * c / 4. */
 HG_HD static inline struct hg__rng4 hg__rng_quad(uint64_t key, int64_t row, uint32_t quad,
                                                  int64_t step)
 {
 	return hg__philox(key, (uint32_t)row, (uint32_t)((uint64_t)row >> 32), quad, (uint32_t)step);
 }
 
-/* A word is below this with probability p: p * 2^32 rounded, in 32 bits. */
+/* A random word is below this threshold with probability p: p * 2^32, rounded and limited to 32
+ * bits. */
 HG_HD static inline uint32_t hg__rng_threshold(float p)
 {
 	const uint64_t t = (uint64_t)((double)p * 0x1p32 + 0.5);
 	return t > UINT32_MAX ? UINT32_MAX : (uint32_t)t;
 }
 
-/* Uniform in [0, 1) with 24 bits. */
+/* Uniform in [0, 1) with a resolution of 24 bits. */
 HG_HD static inline float hg__rng_uniform(uint32_t word)
 {
 	return (float)(word >> 8) * 0x1p-24f;

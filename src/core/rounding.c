@@ -1,3 +1,4 @@
+/* The default floating-point mode for the calling thread and its OpenMP team. */
 #include "core/rounding.h"
 
 #ifdef __SSE2__
@@ -8,14 +9,14 @@
 #endif
 
 #ifdef __SSE2__
-/* All of MXCSR but what has happened so far (bits 0 to 5): masks of exceptions, rounding, 0 for
- * numbers near 0 that come out or go in. */
-static int is_usual(void)
+/* Compares MXCSR without the exception flags (bits 0 to 5): exception masks, rounding direction,
+ * and the two modes that treat subnormal results and operands as 0. */
+static int is_default_mode(void)
 {
 	return (_mm_getcsr() & 0xFFC0u) == 0x1F80u;
 }
 #else
-static int is_usual(void)
+static int is_default_mode(void)
 {
 	return fegetround() == FE_TONEAREST;
 }
@@ -23,7 +24,7 @@ static int is_usual(void)
 
 void hg__rounding_begin(struct hg__rounding *rounding)
 {
-	rounding->differs = !is_usual();
+	rounding->differs = !is_default_mode();
 	if (!rounding->differs)
 		return;
 	(void)fegetenv(&rounding->callers);
@@ -39,8 +40,8 @@ void hg__rounding_end(const struct hg__rounding *rounding)
 void hg__rounding_team(int threads)
 {
 #ifdef _OPENMP
-#pragma omp parallel num_threads(threads) /* hg__threads() has asked for them */
-	if (omp_get_thread_num() > 0 && !is_usual())
+#pragma omp parallel num_threads(threads) /* the number comes from hg__threads() */
+	if (omp_get_thread_num() > 0 && !is_default_mode())
 		(void)fesetenv(FE_DFL_ENV);
 #else
 	(void)threads;

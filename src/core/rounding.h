@@ -1,3 +1,5 @@
+/* Computation on a CPU in the default floating-point mode, whatever the mode of the calling
+ * program. */
 #ifndef HG_CORE_ROUNDING_H
 #define HG_CORE_ROUNDING_H
 
@@ -7,15 +9,15 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Floating-point arithmetic has a mode, and each thread has its own: where numbers are rounded to
- * (fesetround), whether those near 0 are flushed to it, whether what is invalid ends the program. A
- * thread gets the mode of the one that makes it. So a program that changes the mode changes it for
- * its own thread, and not for OpenMP's: what one thread computes would have other bits than what
- * the other one does, and results would depend on their number.
+/* Each thread has a floating-point mode: the rounding direction (fesetround), whether numbers near
+ * 0 are flushed to zero, and whether invalid operations trap. A new thread inherits the mode of its
+ * creator. A program that changes the mode therefore changes it for its own thread but not for
+ * existing OpenMP threads; threads would compute different bits, and results would depend on their
+ * number.
  *
- * What a CPU computes is therefore computed in the mode in which programs begin, to nearest,
- * whatever the caller's, which has it back afterwards. On x86-64 all of it is looked at, elsewhere
- * where numbers are rounded to. */
+ * So the CPU backend computes in the mode in which programs start, rounding to nearest, and
+ * restores the caller's mode afterwards. On x86-64 the whole mode is checked, elsewhere the
+ * rounding direction. */
 struct hg__rounding {
 	fenv_t callers;
 	int differs;
@@ -23,8 +25,8 @@ struct hg__rounding {
 void hg__rounding_begin(struct hg__rounding *rounding);
 void hg__rounding_end(const struct hg__rounding *rounding);
 
-/* The same for good, for `threads` threads of the calling thread's team, but the calling one:
- * whoever made them may have been in another mode. */
+/* Sets the default mode permanently in the first `threads` threads of the calling thread's team,
+ * without the calling thread itself: their creator may have had another mode. */
 void hg__rounding_team(int threads);
 
 HG_EXTERN_C_END

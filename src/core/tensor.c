@@ -1,3 +1,4 @@
+/* Tensors: creation, release, what they report of themselves, and transfer from and to the host. */
 #include "core/buffer.h"
 #include "core/convert.h"
 #include "core/mat.h"
@@ -109,8 +110,8 @@ static int64_t staging_rows(const struct hg__mat *m)
 	return fit < 1 ? 1 : fit < m->rows ? fit : m->rows;
 }
 
-/* One chunk: rows first .. first + count - 1 between the padded device matrix and the compact host
- * array of `host_dtype`. */
+/* A transfer between the padded device matrix and the compact host array. A chunk is rows first ..
+ * first + count - 1. */
 struct transfer {
 	hg_context *ctx;
 	const struct hg__mat *mat;
@@ -143,7 +144,7 @@ static hg_status chunk_out(const struct transfer *t, char *host, int64_t first, 
 	return HG_OK;
 }
 
-static int is_plain(const struct hg__mat *m, hg_dtype host_dtype)
+static int same_layout(const struct hg__mat *m, hg_dtype host_dtype)
 {
 	return m->ld == m->cols && m->dtype == host_dtype;
 }
@@ -162,7 +163,7 @@ hg_status hg_tensor_upload(hg_tensor *tensor, const void *host, hg_dtype dtype)
 		    "upload: the value %.9g at row %lld, column %lld does not fit f16 (largest 65504)",
 		    (double)((const float *)host)[bad], (long long)(bad / m->cols),
 		    (long long)(bad % m->cols));
-	if (is_plain(m, dtype))
+	if (same_layout(m, dtype))
 		return ctx->backend->copy_in(ctx, m->data, host, tensor->bytes);
 	const int64_t step = staging_rows(m);
 	struct hg__buffer staging = {0};
@@ -183,7 +184,7 @@ hg_status hg_tensor_download(const hg_tensor *tensor, void *host, hg_dtype dtype
 	const struct hg__mat *m = &tensor->mat;
 	if (!tensor->bytes)
 		return HG_OK;
-	if (is_plain(m, dtype))
+	if (same_layout(m, dtype))
 		return ctx->backend->copy_out(ctx, host, m->data, tensor->bytes);
 	const int64_t step = staging_rows(m);
 	struct hg__buffer staging = {0};

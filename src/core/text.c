@@ -1,3 +1,4 @@
+/* snprintf and strtod in the locale "C". */
 #define _POSIX_C_SOURCE 200809L
 #include "core/text.h"
 

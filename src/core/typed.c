@@ -1,17 +1,20 @@
+/* The shortest decimal text of a float: as its author typed it, for settings that are printed. */
 #include "core/typed.h"
 
 #include <math.h>
 
 #include "core/text.h"
 
-/* Digits in front of the point: below a thousand millions nobody types an exponent. */
+/* Digits before the decimal point. From these on the search for the shortest text starts, since
+ * "%.*g" with fewer would print an exponent. From 1e9 on an exponent is what a person would type,
+ * too. */
 static int whole_digits(float x)
 {
 	const double size = fabs((double)x);
 	return size >= 1.0 && size < 1e9 ? 1 + (int)floor(log10(size)) : 1;
 }
 
-/* Nine digits tell every float from its neighbours. */
+/* Nine digits distinguish every float from its neighbours. */
 const char *hg__typed(float x, char *text)
 {
 	for (int digits = whole_digits(x); digits <= 9; digits++) {

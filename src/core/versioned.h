@@ -1,15 +1,14 @@
+/* Reading and writing of public structs, which begin with their size so that programs and libraries
+ * of different versions understand each other. */
 #ifndef HG_CORE_VERSIONED_H
 #define HG_CORE_VERSIONED_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* Public structs begin with their size, so that programs and libraries of different versions
- * understand each other. `ours` holds the defaults before. */
-
-/* Take the caller's struct. An older, shorter one leaves the newer fields at their defaults; a
- * newer, longer one is accepted if what is unknown here is zero. Returns 0 if it cannot be
- * understood. */
+/* Copies the caller's struct into `ours`, which holds the defaults. An older, shorter struct leaves
+ * the newer members at their defaults. A newer, longer one is accepted if the members that are
+ * unknown here are zero. Returns 0 if the struct cannot be understood. */
 static inline int hg__struct_read(void *ours, size_t ours_size, const void *theirs)
 {
 	size_t size;
@@ -24,8 +23,8 @@ static inline int hg__struct_read(void *ours, size_t ours_size, const void *thei
 	return 1;
 }
 
-/* Fill the caller's struct, as far as it goes; its size stays. Returns 0 if it does not say its
- * size. */
+/* Copies `ours` into the caller's struct as far as that goes; its size stays. Returns 0 if the
+ * struct does not state its size. */
 static inline int hg__struct_write(void *theirs, const void *ours, size_t ours_size)
 {
 	size_t size;

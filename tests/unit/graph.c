@@ -357,7 +357,7 @@ static void places_are_32_bits(void)
 	hg_context *ctx = test_context();
 	CHECK_OK(hg_graph_from_coo(ctx, 2, 2, 1, &dst, &src, NULL, NULL, &g));
 	CHECK_OK(hg__graph_missing(g, 1, &bytes));
-	g->m = HG__MOST_PLACES + 1;
+	g->m = HG__EDGE_INDEX_LIMIT + 1;
 	CHECK_EQ_I(hg__graph_csr_t(g, 1, &t), HG_ERR_UNSUPPORTED);
 	CHECK_EQ_I(hg__graph_missing(g, 1, &bytes), HG_ERR_UNSUPPORTED);
 	CHECK_OK(hg__graph_missing(g, 0, &bytes));
