@@ -1,3 +1,5 @@
+/* The steps of the order by communities (community.c): find communities, merge them into a smaller
+ * graph, order them in a chain, and refine the order of the nodes. */
 #ifndef HG_ORDER_COMMUNITY_H
 #define HG_ORDER_COMMUNITY_H
 
@@ -5,21 +7,21 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Sums by key of what one node's edges say: an open hash table that is emptied by walking over what
- * is in it. One for each thread. */
+/* Sums of edge weights by key, for the edges of one node: an open hash table. It is cleared by
+ * visiting only its used slots, so a node of few edges costs little. Each thread has its own. */
 struct hg__tally {
-	int32_t *key;  /* [slots] -1: free */
+	int32_t *key;  /* [slots] -1: the slot is free */
 	float *sum;    /* [slots] */
-	int32_t *used; /* [slots / 2] slots in the order in which they were taken */
+	int32_t *used; /* [slots / 2] the used slots, in the order of their first use */
 	int64_t count, mask;
 };
-/* Tables for up to `most` different keys, one for each of work->threads. */
+/* One table for each of work->threads, for up to `most` different keys. */
 HG_NODISCARD hg_status hg__tally_make(const struct hg__order_work *work, int64_t most,
                                       struct hg__buffer *memory, struct hg__buffer *tallies);
 
 static inline int64_t hg__tally_slot(const struct hg__tally *t, int32_t key)
 {
-	/* 2^32 / the golden ratio spreads neighbouring keys */
+	/* 2^32 / the golden ratio spreads neighbouring keys (multiplicative hashing) */
 	int64_t slot = (int64_t)((uint32_t)key * 2654435769u >> 7) & t->mask;
 	while (t->key[slot] != key && t->key[slot] >= 0)
 		slot = (slot + 1) & t->mask;
@@ -41,32 +43,33 @@ static inline void hg__tally_clear(struct hg__tally *t)
 		t->key[t->used[--t->count]] = -1;
 }
 
-/* label [n] <- a community for each node, 0 .. *count-1, such that modularity is (locally) high.
- * volume [n]: the weight of a node's edges, inner ones included. */
+/* Finds communities of locally maximal modularity. label [n] receives the community of each node, 0
+ * .. *count-1. volume [n] is the weight of each node's edges, including edges inside it. */
 HG_NODISCARD hg_status hg__community_find(const struct hg__order_work *work,
                                           const struct hg__symmetric *symmetric,
                                           const double *volume, int32_t *label, int64_t *count);
-/* The graph of the communities: weights add up, inner edges are gone. */
+/* Builds the graph whose nodes are the communities. Weights of parallel edges are added; edges
+ * inside a community are dropped. */
 HG_NODISCARD hg_status hg__community_merge(const struct hg__order_work *work,
                                            const struct hg__symmetric *symmetric,
                                            const int32_t *label, int64_t count,
                                            struct hg__symmetric *merged);
-/* order [n] <- nodes by the place of their parents in parent_order, by number within; parent NULL:
- * by number. */
-HG_NODISCARD hg_status hg__community_place(const struct hg__order_work *work, int64_t n,
-                                           const int32_t *parent, int64_t parents,
-                                           const int32_t *parent_order, int32_t *order);
-/* order [n]: parents keep the order parent_order [parents] (NULL: there is one parent); among the
- * children of a parent next comes always the one with the largest share of its edges to those that
- * were placed. */
+/* Orders nodes by the position of their parents in parent_order, and by number within a parent.
+ * With parent NULL, by number. */
+HG_NODISCARD hg_status hg__community_by_parent(const struct hg__order_work *work, int64_t n,
+                                               const int32_t *parent, int64_t parents,
+                                               const int32_t *parent_order, int32_t *order);
+/* Orders nodes in a chain. Parents keep the order parent_order [parents] (NULL: there is one
+ * parent). Among the children of a parent, the next one is always that with the largest share of
+ * its edges to nodes that are already ordered. */
 HG_NODISCARD hg_status hg__community_chain(const struct hg__order_work *work,
                                            const struct hg__symmetric *symmetric,
                                            const double *volume, const int32_t *parent,
                                            int64_t parents, const int32_t *parent_order,
                                            int32_t *order);
-/* order [n], in which the nodes of a group stand together: sorted within their group by the mean
- * place of their neighbours, several times. */
-HG_NODISCARD hg_status hg__community_settle(const struct hg__order_work *work,
+/* Refines an order in which the nodes of each group are contiguous: several times, the nodes of a
+ * group are sorted by the mean position of their neighbours. */
+HG_NODISCARD hg_status hg__community_refine(const struct hg__order_work *work,
                                             const struct hg__symmetric *symmetric,
                                             const int32_t *group, int64_t groups, int32_t *order);
 

@@ -1,20 +1,22 @@
-/* Communities by local moves (Blondel, Guillaume, Lambiotte, Lefebvre 2008, their first phase).
+/* Communities by local moves (the first phase of Blondel, Guillaume, Lambiotte, Lefebvre 2008).
  * Node i with edges of weight d_i moves to the community c with the largest
  *
- *     w(i, c) - d_i D_c / 2M          D_c: the weights of the edges of c without i's own, 2M: of
- *                                     all
+ *     w(i, c) - d_i D_c / 2M
  *
- * Nodes decide in batches: all of a batch at once, in parallel, from what was true before it; then
- * they move, in order. So the result depends on no timing. */
+ * where w(i, c) is the weight of i's edges into c, D_c the weight of the edges of c without i's
+ * own, and 2M the weight of all edges.
+ *
+ * Nodes choose in batches: all nodes of a batch in parallel, from the state before the batch. Then
+ * they move, in order. So the result does not depend on timing or on the number of threads. */
 #include "order/community.h"
 
-/* Batches in a sweep. Two neighbours in one batch may pass each other; with 32 batches that happens
- * to one edge in 32. A batch of the smallest graph that is worth a second thread still has some
- * hundred nodes. */
+/* Batches of a sweep. Two neighbours in one batch may swap communities; with 32 batches this
+ * concerns one edge in 32. In the smallest graph that is worth a second thread, a batch still has
+ * some hundred nodes. */
 enum { BATCHES = 32 };
 
-/* Sweeps end when less than 2 % of the nodes move, and after 6: on rings and planted communities 3
- * sweeps lose 0.2 % of the modelled time, 2 lose 0.7 %, and 10 gain nothing. */
+/* Sweeps end when at most 1/STILL of the nodes move, 2 %, and after 6. On rings and planted
+ * communities 3 sweeps lose 0.2 % of the modelled time, 2 lose 0.7 %, and 10 gain nothing. */
 enum { SWEEPS = 6, STILL = 50 };
 
 struct moves {
@@ -26,7 +28,7 @@ struct moves {
 	int32_t *label, *choice;
 };
 
-static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
+static int32_t choose_community(const struct moves *v, struct hg__tally *t, int64_t i)
 {
 	const int32_t own = v->label[i];
 	hg__tally_add(t, own, 0);
@@ -40,15 +42,15 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 				hg__tally_add(t, v->label[side->id[e]], side->weight ? side->weight[e] : 1.0f);
 		}
 	}
-	const double d = v->volume[i], part = d / v->total;
+	const double d = v->volume[i], share = d / v->total;
 	int32_t best = own;
-	double best_gain = (double)t->sum[t->used[0]] - part * (v->sum[own] - d);
+	double best_gain = (double)t->sum[t->used[0]] - share * (v->sum[own] - d);
 	for (int64_t k = 1; k < t->count; k++) {
 		const int32_t c = t->key[t->used[k]];
-		const double gain = (double)t->sum[t->used[k]] - part * v->sum[c];
+		const double gain = (double)t->sum[t->used[k]] - share * v->sum[c];
 		if (gain < best_gain || (gain <= best_gain && (best == own || c > best)))
 			continue;
-		/* two that are alone do not change places */
+		/* Two communities of one node each must not swap: only the larger number moves. */
 		if (v->size[own] == 1 && v->size[c] == 1 && c > own)
 			continue;
 		best = c;
@@ -58,7 +60,7 @@ static int32_t decide(const struct moves *v, struct hg__tally *t, int64_t i)
 	return best;
 }
 
-static int64_t apply(struct moves *v, int64_t first)
+static int64_t move_batch(struct moves *v, int64_t first)
 {
 	int64_t moved = 0;
 	for (int64_t i = first; i < v->symmetric->n; i += BATCHES) {
@@ -75,7 +77,8 @@ static int64_t apply(struct moves *v, int64_t first)
 	return moved;
 }
 
-static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct hg__tally *tallies)
+static int64_t sweep_batches(const struct hg__order_work *work, struct moves *v,
+                             struct hg__tally *tallies)
 {
 	int64_t moved = 0;
 	for (int64_t first = 0; first < BATCHES; first++) {
@@ -84,13 +87,13 @@ static int64_t sweep(const struct hg__order_work *work, struct moves *v, struct 
 #pragma omp parallel for schedule(dynamic, 64) num_threads(work->threads)
 		for (int64_t k = 0; k < count; k++)
 			v->choice[first + k * BATCHES] =
-			    decide(v, &tallies[hg__order_thread()], first + k * BATCHES);
-		moved += apply(v, first);
+			    choose_community(v, &tallies[hg__order_thread()], first + k * BATCHES);
+		moved += move_batch(v, first);
 	}
 	return moved;
 }
 
-/* Number the communities that have nodes, by their smallest node. */
+/* Numbers the communities that have nodes, in the order of their smallest nodes. */
 static int64_t renumber(struct moves *v)
 {
 	int64_t count = 0;
@@ -105,7 +108,8 @@ static int64_t renumber(struct moves *v)
 	return count;
 }
 
-static hg_status run(const struct hg__order_work *work, struct moves *v, struct hg__tally *tallies)
+static hg_status run_sweeps(const struct hg__order_work *work, struct moves *v,
+                            struct hg__tally *tallies)
 {
 	v->total = 0;
 	for (int64_t i = 0; i < v->symmetric->n; i++) {
@@ -117,8 +121,8 @@ static hg_status run(const struct hg__order_work *work, struct moves *v, struct 
 	if (v->total <= 0)
 		return HG_OK;
 	for (int k = 0; k < SWEEPS; k++) {
-		HG__TRY(hg__order_step(work, "communities", k, SWEEPS));
-		if (sweep(work, v, tallies) <= v->symmetric->n / STILL)
+		HG__TRY(hg__order_progress(work, "communities", k, SWEEPS));
+		if (sweep_batches(work, v, tallies) <= v->symmetric->n / STILL)
 			break;
 	}
 	return HG_OK;
@@ -142,7 +146,7 @@ hg_status hg__community_find(const struct hg__order_work *work,
 		                        &tallies);
 	if (status == HG_OK) {
 		struct moves v = {symmetric, volume, 0, sum.data, size.data, label, choice.data};
-		status = run(work, &v, tallies.data);
+		status = run_sweeps(work, &v, tallies.data);
 		*count = renumber(&v);
 	}
 	hg__order_free(work, &tallies);

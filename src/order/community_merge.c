@@ -1,12 +1,12 @@
-/* The graph of the communities: an edge for each two that share edges, its weight theirs
- * together. */
+/* Builds the graph of the communities: one edge for each two communities that share edges, with the
+ * sum of their weights. */
 #include "order/community.h"
 
 hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct hg__buffer *memory,
                          struct hg__buffer *tallies)
 {
 	int64_t slots = 4;
-	while (slots < 2 * most) /* at most half full */
+	while (slots < 2 * most) /* at most half of the slots are used */
 		slots *= 2;
 	*memory = (struct hg__buffer){0};
 	HG__TRY(hg__order_alloc(work, work->threads, sizeof(struct hg__tally), tallies));
@@ -29,12 +29,12 @@ hg_status hg__tally_make(const struct hg__order_work *work, int64_t most, struct
 
 struct merge {
 	const struct hg__symmetric *symmetric;
-	const int32_t *label, *member; /* member [n]: nodes by community */
-	int64_t *begin;                /* [count + 1] where each community's members begin */
+	const int32_t *label, *member; /* member [n]: nodes sorted by community */
+	int64_t *begin;                /* [count + 1] where the members of each community begin */
 	int64_t count;
 };
 
-static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
+static void sum_edges_of(const struct merge *g, struct hg__tally *t, int64_t c)
 {
 	for (int64_t k = g->begin[c]; k < g->begin[c + 1]; k++)
 		for (int s = 0; s < g->symmetric->sides; s++) {
@@ -45,15 +45,15 @@ static void collect(const struct merge *g, struct hg__tally *t, int64_t c)
 		}
 }
 
-/* First how many neighbours each community has, then which. */
-static hg_status fill(const struct hg__order_work *work, const struct merge *g,
-                      struct hg__tally *tallies, struct hg__symmetric *out)
+/* Two passes: the first counts the neighbours of each community, the second writes them. */
+static hg_status fill_merged(const struct hg__order_work *work, const struct merge *g,
+                             struct hg__tally *tallies, struct hg__symmetric *out)
 {
 	int64_t *ptr = out->ptr_memory.data;
 #pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
 	for (int64_t c = 0; c < g->count; c++) {
 		struct hg__tally *t = &tallies[hg__order_thread()];
-		collect(g, t, c);
+		sum_edges_of(g, t, c);
 		ptr[c + 1] = t->count;
 		hg__tally_clear(t);
 	}
@@ -66,7 +66,7 @@ static hg_status fill(const struct hg__order_work *work, const struct merge *g,
 #pragma omp parallel for schedule(dynamic, 16) num_threads(work->threads)
 	for (int64_t c = 0; c < g->count; c++) {
 		struct hg__tally *t = &tallies[hg__order_thread()];
-		collect(g, t, c);
+		sum_edges_of(g, t, c);
 		for (int64_t k = 0; k < t->count; k++) {
 			id[ptr[c] + k] = t->key[t->used[k]];
 			weight[ptr[c] + k] = t->sum[t->used[k]];
@@ -77,7 +77,8 @@ static hg_status fill(const struct hg__order_work *work, const struct merge *g,
 	return HG_OK;
 }
 
-/* The most neighbours that a community can have: its members' edges, or all others. */
+/* An upper bound on the neighbours of a community: the edges of its members, or all other
+ * communities. */
 static int64_t most_neighbours(const struct merge *g)
 {
 	int64_t most = 0;
@@ -111,7 +112,7 @@ hg_status hg__community_merge(const struct hg__order_work *work,
 	if (status == HG_OK)
 		status = hg__order_alloc(work, count + 1, sizeof(int64_t), &merged->ptr_memory);
 	if (status == HG_OK)
-		status = fill(work, &g, tallies.data, merged);
+		status = fill_merged(work, &g, tallies.data, merged);
 	hg__order_free(work, &tallies);
 	hg__order_free(work, &memory);
 	hg__order_free(work, &begin);

@@ -1,9 +1,8 @@
+/* Orders of the nodes of a graph on a device. They are found on the host, from a copy of the rows.
+ */
 #include "core/graph.h"
 #include "core/versioned.h"
 #include "order/order.h"
-
-/* Orders of the nodes of a graph that lies on a device: found on the host, from a copy of its
- * rows. */
 
 static hg_status check_square(hg_graph *g, const char *verb)
 {
@@ -16,7 +15,7 @@ static hg_status check_square(hg_graph *g, const char *verb)
 	return HG_OK;
 }
 
-/* The graph's own batch; no buffer and no pointers where it has none. */
+/* Copies the graph's batch into the configuration. A graph without a batch leaves it empty. */
 static hg_status fetch_batch(hg_graph *g, struct hg__buffer *ptr, hg_order_config *config)
 {
 	*ptr = (struct hg__buffer){0};
@@ -68,10 +67,10 @@ hg_status hg_graph_locality(hg_graph *g, hg_locality *locality)
 	return HG_OK;
 }
 
-/* Edge (row, col) becomes (place[row], place[col]); the edge list is sorted where all are
- * sorted. */
-static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int32_t *place,
-                         int64_t *edge, hg_graph **out)
+/* Edge (row, col) becomes (position[row], position[col]). The new edge list is sorted like any
+ * other. */
+static hg_status rebuild_edges(hg_graph *g, const struct hg__host_csr *csr, const int32_t *position,
+                               int64_t *edge, hg_graph **out)
 {
 	struct hg__buffer dst, src = {0};
 	HG__TRY(hg__buffer_host(g->ctx, g->m, sizeof(int32_t), "permute: dst", &dst));
@@ -80,8 +79,8 @@ static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int3
 		int32_t *to = dst.data, *from = src.data;
 		for (int64_t i = 0; i < g->rows; i++)
 			for (int64_t e = csr->rowptr[i]; e < csr->rowptr[i + 1]; e++) {
-				to[e] = place[i];
-				from[e] = place[csr->col[e]];
+				to[e] = position[i];
+				from[e] = position[csr->col[e]];
 			}
 		status =
 		    hg_graph_from_coo(g->ctx, g->rows, g->cols, g->m, to, from, csr->weight, edge, out);
@@ -91,11 +90,11 @@ static hg_status rebuild(hg_graph *g, const struct hg__host_csr *csr, const int3
 	return status;
 }
 
-static hg_status permute(hg_graph *g, const int32_t *place, int64_t *edge, hg_graph **out)
+static hg_status permute_graph(hg_graph *g, const int32_t *position, int64_t *edge, hg_graph **out)
 {
 	struct hg__host_csr csr;
 	HG__TRY(hg__graph_fetch(g, 1, 1, &csr));
-	hg_status status = rebuild(g, &csr, place, edge, out);
+	hg_status status = rebuild_edges(g, &csr, position, edge, out);
 	hg__graph_fetch_free(g, &csr);
 	HG__TRY(status);
 	status = hg__graph_copy_batch(g, *out);
@@ -106,7 +105,7 @@ static hg_status permute(hg_graph *g, const int32_t *place, int64_t *edge, hg_gr
 	return status;
 }
 
-/* Every node stays inside its graph of the batch. */
+/* Checks that every node stays inside its graph of the batch. */
 static hg_status check_inside(hg_graph *g, const hg_order_config *batch, const int32_t *order)
 {
 	for (int64_t k = 0; k < batch->graphs; k++)
@@ -123,16 +122,17 @@ static hg_status check_inside(hg_graph *g, const hg_order_config *batch, const i
 hg_status hg_graph_permute(hg_graph *g, const int32_t *order, int64_t *edge, hg_graph **out)
 {
 	hg_order_config batch = HG_ORDER_CONFIG_INIT;
-	struct hg__buffer ptr, place = {0};
+	struct hg__buffer ptr, position = {0};
 	HG__TRY(check_square(g, "permute"));
 	if (!out)
 		return hg__fail(g->ctx, HG_ERR_ARG, "permute: the pointer for the result is NULL");
 	*out = NULL;
 	const struct hg__order_work work = {g->ctx, NULL, 1};
 	HG__TRY(fetch_batch(g, &ptr, &batch));
-	hg_status status = hg__buffer_host(g->ctx, g->rows, sizeof(int32_t), "permute: places", &place);
+	hg_status status =
+	    hg__buffer_host(g->ctx, g->rows, sizeof(int32_t), "permute: places", &position);
 	if (status == HG_OK) {
-		status = hg__order_check(&work, g->rows, order, place.data);
+		status = hg__order_check(&work, g->rows, order, position.data);
 		if (status < 0)
 			status = hg__fail(g->ctx, HG_ERR_ARG, "permute: order is no permutation of 0 .. %lld",
 			                  (long long)g->rows - 1);
@@ -140,8 +140,8 @@ hg_status hg_graph_permute(hg_graph *g, const int32_t *order, int64_t *edge, hg_
 	if (status == HG_OK)
 		status = check_inside(g, &batch, order);
 	if (status == HG_OK)
-		status = permute(g, place.data, edge, out);
-	hg__buffer_free(g->ctx, &place);
+		status = permute_graph(g, position.data, edge, out);
+	hg__buffer_free(g->ctx, &position);
 	hg__buffer_free(g->ctx, &ptr);
 	return status;
 }

@@ -1,14 +1,14 @@
-/* Cuthill and McKee 1969, reversed (George 1971): breadth first from a node on the rim, neighbours
- * by rising degree. */
+/* The order of Cuthill and McKee 1969, reversed (George 1971): a breadth-first search from a
+ * peripheral node, in which neighbours follow by rising degree. */
 #include <stdlib.h>
 
 #include "order/order.h"
 
 struct bfs {
 	const struct hg__symmetric *symmetric;
-	int32_t *order; /* the queue, from `begin` to `end` */
-	int32_t *depth; /* [n] -1: not reached */
-	int32_t *rank;  /* [n] by rising degree: the order of siblings */
+	int32_t *order; /* the queue lies in order[begin .. end-1] */
+	int32_t *depth; /* [n] -1: not reached yet */
+	int32_t *rank;  /* [n] position of each node by rising degree */
 	int64_t begin, end;
 };
 
@@ -18,9 +18,9 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Append the neighbours of i that nobody has reached. They are sorted by rank: the queue holds
- * ranks until then. */
-static void visit(struct bfs *b, const int32_t *by_rank, int32_t i)
+/* Appends the neighbours of i that have not been reached, sorted by rank. Until they are sorted the
+ * queue holds their ranks. */
+static void append_neighbours(struct bfs *b, const int32_t *by_rank, int32_t i)
 {
 	const int64_t first = b->end;
 	for (int s = 0; s < b->symmetric->sides; s++)
@@ -36,19 +36,19 @@ static void visit(struct bfs *b, const int32_t *by_rank, int32_t i)
 		b->order[k] = by_rank[b->order[k]];
 }
 
-/* The component of `root`, appended from begin on; returns its last node. */
-static int32_t search(struct bfs *b, const int32_t *by_rank, int32_t root)
+/* Searches the component of `root`, from index `begin` of the order on; returns its last node. */
+static int32_t search_component(struct bfs *b, const int32_t *by_rank, int32_t root)
 {
 	b->end = b->begin;
 	b->depth[root] = 0;
 	b->order[b->end++] = root;
 	for (int64_t k = b->begin; k < b->end; k++)
-		visit(b, by_rank, b->order[k]);
+		append_neighbours(b, by_rank, b->order[k]);
 	return b->order[b->end - 1];
 }
 
-/* Two searches for a node on the rim (each begins where the last one ended: further out), and the
- * third one counts. */
+/* Orders each component by three searches. The first two only look for a peripheral node, since
+ * each begins where the one before ended; the third makes the order. */
 static hg_status all_components(const struct hg__order_work *work, struct bfs *b,
                                 const int32_t *by_rank)
 {
@@ -58,19 +58,19 @@ static hg_status all_components(const struct hg__order_work *work, struct bfs *b
 		int32_t root = by_rank[k];
 		if (b->depth[root] >= 0)
 			continue;
-		for (int again = 0; again < 2; again++) {
-			root = search(b, by_rank, root);
+		for (int trial = 0; trial < 2; trial++) {
+			root = search_component(b, by_rank, root);
 			for (int64_t q = b->begin; q < b->end; q++)
 				b->depth[b->order[q]] = -1;
 		}
-		(void)search(b, by_rank, root);
+		(void)search_component(b, by_rank, root);
 		b->begin = b->end;
-		HG__TRY(hg__order_step(work, "rcm order", b->end, b->symmetric->n));
+		HG__TRY(hg__order_progress(work, "rcm order", b->end, b->symmetric->n));
 	}
 	return HG_OK;
 }
 
-static void reverse(int64_t n, int32_t *a)
+static void reverse_order(int64_t n, int32_t *a)
 {
 	for (int64_t k = 0; k < n / 2; k++) {
 		const int32_t x = a[k];
@@ -91,11 +91,11 @@ hg_status hg__order_rcm(const struct hg__order_work *work, const struct hg__symm
 		status = hg__order_degree(work, symmetric, ranked.data);
 	if (status == HG_OK) {
 		struct bfs b = {symmetric, order, depth.data, rank.data, 0, 0};
-		reverse(symmetric->n, ranked.data);
+		reverse_order(symmetric->n, ranked.data);
 		for (int64_t k = 0; k < symmetric->n; k++)
 			b.rank[((int32_t *)ranked.data)[k]] = (int32_t)k;
 		status = all_components(work, &b, ranked.data);
-		reverse(symmetric->n, order);
+		reverse_order(symmetric->n, order);
 	}
 	hg__order_free(work, &ranked);
 	hg__order_free(work, &rank);

@@ -1,17 +1,18 @@
-/* What an order does to arrays with a row for each node. */
+/* Applies an order to arrays that have one row for each node, and checks that it is a permutation.
+ */
 #include <string.h>
 
 #include "order/order.h"
 
 hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const int32_t *order,
-                          int32_t *place)
+                          int32_t *position)
 {
 	struct hg__buffer own = {0};
 	if (n < 0 || n > INT32_MAX || (n > 0 && !order))
 		return HG_ERR_ARG;
-	if (!place)
+	if (!position)
 		HG__TRY(hg__order_alloc(work, n, sizeof(int32_t), &own));
-	int32_t *of = place ? place : own.data;
+	int32_t *of = position ? position : own.data;
 	hg_status status = HG_OK;
 	for (int64_t i = 0; i < n; i++)
 		of[i] = -1;
@@ -25,10 +26,10 @@ hg_status hg__order_check(const struct hg__order_work *work, int64_t n, const in
 	return status;
 }
 
-hg_status hg_order_check(int64_t n, const int32_t *order, int32_t *place)
+hg_status hg_order_check(int64_t n, const int32_t *order, int32_t *position)
 {
 	const struct hg__order_work work = {NULL, NULL, 1};
-	return hg__order_check(&work, n, order, place);
+	return hg__order_check(&work, n, order, position);
 }
 
 hg_status hg_order_rows(int64_t n, const int32_t *order, size_t bytes, const void *from, void *to)

@@ -1,4 +1,5 @@
-/* Orders that cost one or two passes over the edges. */
+/* Orders that cost one or two passes over the edges: by degree, and by the most popular neighbour.
+ */
 #include "order/order.h"
 
 hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys,
@@ -17,8 +18,8 @@ hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t
 	return HG_OK;
 }
 
-/* rank [n] <- what place each node has by falling degree, ties by number; order <- the nodes in
- * that order. */
+/* Sorts the nodes by falling degree, ties by number: rank [n] receives the position of each node,
+ * order the nodes. */
 static hg_status by_degree(const struct hg__order_work *work, const struct hg__symmetric *symmetric,
                            int32_t *rank, int32_t *order)
 {
@@ -27,7 +28,7 @@ static hg_status by_degree(const struct hg__order_work *work, const struct hg__s
 		const int64_t degree = hg__symmetric_degree(symmetric, i);
 		most = degree > most ? degree : most;
 	}
-	/* who has more neighbours than that shares a place with the others */
+	/* degrees from INT32_MAX on share the first key */
 	most = most < INT32_MAX ? most : INT32_MAX - 1;
 	for (int64_t i = 0; i < symmetric->n; i++) {
 		const int64_t degree = hg__symmetric_degree(symmetric, i);
@@ -49,8 +50,9 @@ hg_status hg__order_degree(const struct hg__order_work *work, const struct hg__s
 	return status;
 }
 
-/* The most popular neighbour's rank; who has no neighbour leads himself. */
-static int32_t leader(const struct hg__symmetric *symmetric, const int32_t *rank, int64_t i)
+/* Rank of the most popular neighbour of i, the one with the highest degree. A node without
+ * neighbours has its own rank. */
+static int32_t leader_rank(const struct hg__symmetric *symmetric, const int32_t *rank, int64_t i)
 {
 	int32_t best = INT32_MAX;
 	for (int s = 0; s < symmetric->sides; s++)
@@ -72,7 +74,7 @@ hg_status hg__order_leading(const struct hg__order_work *work,
 		int32_t *of = key.data;
 #pragma omp parallel for schedule(dynamic, 1024) num_threads(work->threads)
 		for (int64_t i = 0; i < symmetric->n; i++)
-			of[i] = leader(symmetric, rank.data, i);
+			of[i] = leader_rank(symmetric, rank.data, i);
 		status = hg__order_by_key(work, symmetric->n, symmetric->n, of, order);
 	}
 	hg__order_free(work, &key);

@@ -1,12 +1,12 @@
-/* A graph whose edges have no direction, from one that has. */
+/* Builds the symmetric graph of a directed one. */
 #include <string.h>
 
 #include "order/order.h"
 
-/* ptr [n+1] <- where the out-edges of each node begin; id <- their destinations, ascending: a
- * counting sort. */
-static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int64_t *ptr,
-                      int32_t *id)
+/* The transpose, by a counting sort: ptr [n+1] receives where the out-edges of each node begin, id
+ * their destinations, ascending. */
+static void build_transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int64_t *ptr,
+                            int32_t *id)
 {
 	const int64_t m = rowptr[n];
 	for (int64_t e = 0; e < m; e++)
@@ -21,12 +21,12 @@ static void transpose(int64_t n, const int64_t *rowptr, const int32_t *col, int6
 			}
 			id[ptr[col[e]]++] = (int32_t)i;
 		}
-	memmove(ptr + 1, ptr, (size_t)n * sizeof *ptr); /* each begin had moved to its end */
+	memmove(ptr + 1, ptr, (size_t)n * sizeof *ptr); /* each beginning had advanced to its end */
 	ptr[0] = 0;
 }
 
-/* Is the transpose the same again? (Where rows are not sorted the answer may be a false no, which
- * costs time and nothing else.) */
+/* Whether the transpose has the same pattern. Where rows are not sorted the answer may be a wrong
+ * 0, which costs time and nothing else. */
 static int same_pattern(int64_t n, const int64_t *rowptr, const int32_t *col, const int64_t *ptr,
                         const int32_t *id)
 {
@@ -43,7 +43,7 @@ hg_status hg__symmetric_make(const struct hg__order_work *work, int64_t n, const
 	if (status == HG_OK)
 		status = hg__order_alloc(work, rowptr[n], sizeof(int32_t), &symmetric->id_memory);
 	if (status == HG_OK) {
-		transpose(n, rowptr, col, symmetric->ptr_memory.data, symmetric->id_memory.data);
+		build_transpose(n, rowptr, col, symmetric->ptr_memory.data, symmetric->id_memory.data);
 		if (!same_pattern(n, rowptr, col, symmetric->ptr_memory.data, symmetric->id_memory.data))
 			symmetric->side[symmetric->sides++] =
 			    (struct hg__side){symmetric->ptr_memory.data, symmetric->id_memory.data, NULL};

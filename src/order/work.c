@@ -1,4 +1,4 @@
-/* Memory and progress of a search for an order. */
+/* Memory and progress reports of a search for an order. */
 #include <stdlib.h>
 
 #include "order/order.h"
@@ -25,8 +25,8 @@ void hg__order_free(const struct hg__order_work *work, struct hg__buffer *memory
 	*memory = (struct hg__buffer){0};
 }
 
-hg_status hg__order_step(const struct hg__order_work *work, const char *what, int64_t done,
-                         int64_t total)
+hg_status hg__order_progress(const struct hg__order_work *work, const char *what, int64_t done,
+                             int64_t total)
 {
 	if (!work->progress || !work->progress->step ||
 	    !work->progress->step(work->progress->user, what, done, total))
