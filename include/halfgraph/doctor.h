@@ -17,7 +17,7 @@ HG_EXTERN_C_BEGIN
 typedef enum hg_cause {
 	/* a feature, label, edge weight or parameter was bad before the step began, or is no half; a
 	 * running statistic that its column cannot have had (op, layer: of the norm; wide: the
-	 * batch's) */
+	 * batch's, NaN where it is not known) */
 	HG_CAUSE_INPUT = 0,
 	/* a partial sum in f16 overflowed, the sum itself would have fitted; of a gradient: as it is,
 	 * or at loss scale 1, where its partial sums fit at no scale */
@@ -31,7 +31,9 @@ typedef enum hg_cause {
 	HG_CAUSE_SWAMPING = 6, /* a sum in f16 is too large for addends below half a unit of it */
 	/* division by zero or nearly zero (a vanishing variance, too), log or root of what has none */
 	HG_CAUSE_ZERO = 7,
-	HG_CAUSE_OPTIMISER = 8, /* good gradients, bad weights or moments after the update */
+	/* good gradients, bad weights or moments after the update; or an overflow of what reads weights
+	 * that the updates of this run have blown up (grown) */
+	HG_CAUSE_OPTIMISER = 8,
 	HG_CAUSE_COUNT = 9
 } hg_cause;
 HG_API const char *hg_cause_name(hg_cause cause); /* "loss-scale", for programs */
@@ -109,7 +111,7 @@ typedef struct hg_remedy {
 	const char *call;
 	const char *why;
 	int tried, worked; /* tried: a run with it was made; worked: it trained without a finding */
-	double loss_first, loss_last;
+	double loss_first, loss_last; /* the first that was a number (NaN: none was), and the last */
 	/* Tried, and did not work: why not; not tried, since another finding has to be mended by hand
 	 * first: that. Without a full stop; else "". */
 	char failure[HG_DOCTOR_FAILURE];
@@ -300,7 +302,7 @@ HG_API HG_NODISCARD hg_status hg_doctor_examine_evaluation(hg_doctor *doctor,
 
 /* Try what remedies say: each option once, in a run of its own from the beginning, and note in
  * every remedy that names it whether it worked: the last step was applied with a finite loss, no
- * larger than the first and not the same, and the next one has no finding. What no
+ * larger than the first finite one and not the same, and the next one has no finding. What no
  * option mends stays in every run, so that nothing is tried beside it. The first finding's remedies
  * come first, as they are listed, then what the next ones name besides, until
  * `most` runs have been made. Types, sums, norms, factors and rates are said by the config,

@@ -47,6 +47,7 @@ static int set_lambda(struct hg__change *change, const char *value)
 
 static int set_loss_scale(struct hg__change *change, const char *value)
 {
+	change->config.policy.loss_scale.enabled = 1;
 	change->config.policy.loss_scale.init_scale = (float)hg__number(value);
 	return 1;
 }

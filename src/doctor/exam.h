@@ -202,8 +202,20 @@ HG_NODISCARD hg_status hg__operand_vanished(const struct hg__exam *exam,
 /* update.c; and moments that were bad before it. */
 HG_NODISCARD hg_status hg__exam_moments(struct hg__exam *exam);
 HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
-/* statistics.c: when the forward pass has run, and the run's own state is back. */
+/* statistics.c: the running statistics of all norms of a training step, after its replay, when the
+ * run's own state is back. */
 HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
+/* statistics.c: those that the norm at hand reads in an evaluation; *bad 1: its result is their
+ * doing. */
+HG_NODISCARD hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__launch *launch,
+                                            int *bad);
+/* statistics.c: does a norm of the tape keep its running statistics here? */
+int hg__is_running_statistic(const struct hg__exam *exam, const hg_param *param);
+/* Is the finding one of running statistics? Other parameters are bad without an op. */
+static inline int hg__is_of_statistics(const hg_finding *f)
+{
+	return f->cause == HG_CAUSE_INPUT && f->evaluation && *f->op;
+}
 /* growth.c: of what overflowed, are weights to blame that the updates have blown up? */
 HG_NODISCARD hg_status hg__exam_growth(const struct hg__exam *exam, struct hg__found *found);
 /* heads.c: which attention head the element's column is. */

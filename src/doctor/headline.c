@@ -55,15 +55,23 @@ static void say_terms(struct line *l)
 	    in_rows ? l->where : f->tensor);
 }
 
+static void say_statistics(struct line *l)
+{
+	const hg_finding *f = l->f;
+	say(l, "Evaluations are wrong: %s has %.6g in column %" PRId64, f->tensor,
+	    isnan(f->got) ? fabs(f->got) : f->got, f->col);
+	if (isfinite(f->wide))
+		say(l, ", where the batch has %.6g", f->wide);
+}
+
 static void say_input(struct line *l)
 {
 	const hg_finding *f = l->f;
 	if (f->limit < hg_dtype_get(HG_F16)->overflow)
 		say(l, "Label out of range: %s has %.0f, and there are %.0f classes", l->where, f->got,
 		    f->limit);
-	else if (f->evaluation)
-		say(l, "Evaluations are wrong: %s has %.6g in column %" PRId64 ", where the batch has %.6g",
-		    f->tensor, f->got, f->col, f->wide);
+	else if (hg__is_of_statistics(f))
+		say_statistics(l);
 	else if (isfinite(f->wide))
 		say(l, "%s beyond fp16: %.6g in %s of %s, and fp16 ends at 65504",
 		    f->row_is == HG_ROW_WEIGHT ? "Weight" : "Input", f->wide, l->where, f->tensor);

@@ -384,6 +384,7 @@ hg_status hg__exam_inputs(struct hg__exam *exam)
 			HG__TRY(check_labels(exam, node));
 	}
 	for (int64_t i = 0; i < exam->params->count; i++)
-		HG__TRY(check_param(exam, exam->params->item[i]));
+		if (!hg__is_running_statistic(exam, exam->params->item[i])) /* statistics.c finds those */
+			HG__TRY(check_param(exam, exam->params->item[i]));
 	return HG_OK;
 }

@@ -237,12 +237,14 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 	struct hg__wide wide = {0};
 	struct hg__result result = {
 	    launch, exam->stops, 0, HG__OUTPUT, launch->call.node->out, launch->call.out, {0}};
-	hg_status status = HG_OK;
 	const int good = hg__operands_good(exam, launch, 0);
-	status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
+	int bad_statistics = 0;
+	HG__TRY(hg__judge_statistics(exam, launch, &bad_statistics));
+	hg_status status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
 	if (status >= 0)
 		status = hg__wide_run(&wide, 0);
-	result.wide = wide.call.out;
+	if (!bad_statistics)
+		result.wide = wide.call.out;
 	if (status >= 0 && is_float_result(&result.got))
 		status = judge(exam, &result, &exam->value[result.value], stop, good);
 	hg__wide_close(&wide);

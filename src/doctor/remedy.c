@@ -161,9 +161,14 @@ static int row_normalize(const struct hg__patient *p, char option[HG__OPTION])
 
 /* ---- loss scale ---- */
 
+static const hg_loss_scale_config *loss_scale(const struct hg__patient *p)
+{
+	return &p->exam->params->policy.loss_scale;
+}
+
 static int is_scaled(const struct hg__patient *p)
 {
-	return p->f->backward && p->exam->params->policy.loss_scale.enabled;
+	return p->f->backward && loss_scale(p)->enabled;
 }
 
 /* The largest power of two at which the largest element with this fault is at most half of what
@@ -177,12 +182,22 @@ static int lower_scale(const struct hg__patient *p, char option[HG__OPTION])
 }
 
 /* The smallest power of two at which the element is a normal half. */
-static int higher_scale(const struct hg__patient *p, char option[HG__OPTION])
+static int raise_scale(const struct hg__patient *p, char option[HG__OPTION])
 {
 	const double scale =
 	    exp2(ceil(log2(p->f->scale * hg_dtype_get(HG_F16)->min_normal / fabs(p->f->wide))));
-	return is_scaled(p) && scale <= (double)p->exam->params->policy.loss_scale.max_scale &&
-	       scale > p->f->scale && hg__write_number(option, "--loss-scale", scale);
+	return p->f->backward && scale <= (double)loss_scale(p)->max_scale && scale > p->f->scale &&
+	       hg__write_number(option, "--loss-scale", scale);
+}
+
+static int higher_scale(const struct hg__patient *p, char option[HG__OPTION])
+{
+	return loss_scale(p)->enabled && raise_scale(p, option);
+}
+
+static int first_scale(const struct hg__patient *p, char option[HG__OPTION])
+{
+	return !loss_scale(p)->enabled && raise_scale(p, option);
 }
 
 /* ---- nothing to type ---- */
@@ -196,17 +211,17 @@ static int no_option(const struct hg__patient *p, char option[HG__OPTION])
 /* Of what is bad before the step: a number that a half cannot hold, or none at all. */
 static int is_number(const struct hg__patient *p)
 {
-	return isfinite(p->f->wide) && !p->f->evaluation;
+	return isfinite(p->f->wide) && !hg__is_of_statistics(p->f);
 }
 
 static int statistic_is_bad(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->f->evaluation && no_option(p, option);
+	return hg__is_of_statistics(p->f) && no_option(p, option);
 }
 
 static int weight_is_bad(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->f->row_is == HG_ROW_WEIGHT && !is_number(p) && !p->f->evaluation &&
+	return p->f->row_is == HG_ROW_WEIGHT && !is_number(p) && !hg__is_of_statistics(p->f) &&
 	       no_option(p, option);
 }
 
@@ -350,6 +365,8 @@ static const struct {
     {HG_CAUSE_EXPLOSION, fp32_holds, "fp32 holds numbers up to 3.4e38"},
     {HG_CAUSE_UNDERFLOW, higher_scale,
      "the smallest scale at which this gradient has all its bits"},
+    {HG_CAUSE_UNDERFLOW, first_scale,
+     "no loss scale is in force: the smallest at which this gradient has all its bits"},
     {HG_CAUSE_UNDERFLOW, vanished, "features divided by their row's sum are shares of 1"},
     {HG_CAUSE_UNDERFLOW, stored_scaled,
      "this result is fp32 then, and not fp16 divided by a power of two"},
@@ -417,7 +434,7 @@ hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found)
 		char option[HG__OPTION] = "", call[HG__CALL];
 		if (table[i].cause != f->cause || !table[i].fit(&p, option))
 			continue;
-		hg__remedy_call(option, exam->config != NULL, call);
+		hg__remedy_call(option, &exam->params->policy, exam->config != NULL, call);
 		HG__TRY(add_remedy(exam, f, option, call, table[i].why));
 	}
 	return HG_OK;

@@ -13,10 +13,11 @@ static void write_policy(char call[HG__CALL], const char *prefix, const char *pr
 		*c = *c == '-' ? '_' : *c;
 }
 
-static const struct {
-	const char *option, *train,
-	    *tape; /* of a run of train.h, of a tape of one's own; %s: the value */
-} calls[] = {
+/* train: of a run of train.h; tape: of a tape of one's own; %s: the value. */
+struct spelling {
+	const char *option, *train, *tape;
+};
+static const struct spelling calls[] = {
     {"--loss-scale", "config.policy.loss_scale.init_scale = %s",
      "policy.loss_scale.init_scale = %s"},
     {"--lr", "config.optim.lr = %s", "hg_optim_set_lr(optim, 0, %sf)"},
@@ -31,6 +32,24 @@ static const struct {
 };
 #define CALLS (sizeof calls / sizeof *calls)
 
+/* A scale alone changes nothing where the policy has none in force. */
+static const struct spelling first_scale = {
+    "--loss-scale",
+    "config.policy.loss_scale.enabled = 1, config.policy.loss_scale.init_scale = %s",
+    "policy.loss_scale.enabled = 1, policy.loss_scale.init_scale = %s"};
+
+static const struct spelling *spelling_of(const char *option, const hg_policy *policy)
+{
+	if (strncmp(option, "--loss-scale ", 13) == 0 && !policy->loss_scale.enabled)
+		return &first_scale;
+	for (size_t i = 0; i < CALLS; i++) {
+		const size_t length = strlen(calls[i].option);
+		if (strncmp(option, calls[i].option, length) == 0 && option[length] == ' ')
+			return &calls[i];
+	}
+	return NULL;
+}
+
 /* The text before %s, the value and the text behind it. */
 static void fill_in(char call[HG__CALL], const char *pattern, const char *value)
 {
@@ -42,7 +61,7 @@ static void fill_in(char call[HG__CALL], const char *pattern, const char *value)
 		(void)snprintf(call, HG__CALL, "%s", pattern);
 }
 
-void hg__remedy_call(const char *option, int train, char call[HG__CALL])
+void hg__remedy_call(const char *option, const hg_policy *policy, int train, char call[HG__CALL])
 {
 	char value[33];
 	*call = 0;
@@ -50,14 +69,12 @@ void hg__remedy_call(const char *option, int train, char call[HG__CALL])
 		write_policy(call, train ? "config." : "", option + 12);
 		return;
 	}
-	for (size_t i = 0; i < CALLS; i++) {
-		const size_t length = strlen(calls[i].option);
-		if (strncmp(option, calls[i].option, length) != 0 || option[length] != ' ')
-			continue;
-		(void)snprintf(value, sizeof value, "%.32s", option + length + 1);
-		if (strstr(calls[i].train, "_%s"))
-			for (char *c = value; *c; c++)
-				*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-		fill_in(call, train ? calls[i].train : calls[i].tape, value);
-	}
+	const struct spelling *s = spelling_of(option, policy);
+	if (!s)
+		return;
+	(void)snprintf(value, sizeof value, "%.32s", option + strlen(s->option) + 1);
+	if (strstr(s->train, "_%s"))
+		for (char *c = value; *c; c++)
+			*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+	fill_in(call, train ? s->train : s->tape, value);
 }

@@ -113,12 +113,19 @@ static void say_who(struct text *t, const hg_finding *f, hg_place_fn place, void
 
 /* ---- why ---- */
 
+static void say_statistics(struct text *t, const hg_finding *f)
+{
+	if (isfinite(f->wide))
+		say(t, ", where the batch has %.7g", f->wide);
+	say(t, ": evaluations read it, and training does not");
+}
+
 static void say_input(struct text *t, const hg_finding *f)
 {
 	if (is_label(f))
 		say(t, ": there are %.0f classes, so the largest label is %.0f", f->limit, f->limit - 1.0);
-	else if (f->evaluation)
-		say(t, ", where the batch has %.7g: evaluations read it, and training does not", f->wide);
+	else if (hg__is_of_statistics(f))
+		say_statistics(t, f);
 	else if (isfinite(f->wide))
 		say(t, " in fp16, %.7g %s: fp16 holds 65504 at most", f->wide,
 		    f->row_is == HG_ROW_WEIGHT ? "in the fp32 copy of the weights" : "as it was given");

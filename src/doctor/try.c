@@ -11,8 +11,11 @@
 /* ---- the run ---- */
 
 struct trial {
-	double first, last, slack; /* by so much the last may be larger */
-	int applied, any, stopped;
+	/* the first loss that is a number, NaN if none is; the last one; the last may be larger by
+	 * `slack` */
+	double first, last, slack;
+	int finite; /* losses that are numbers */
+	int applied, stopped;
 	hg_train_fn progress; /* the caller's, who may stop it */
 	void *user;
 };
@@ -20,7 +23,7 @@ struct trial {
 static int watch(void *user, const hg_train_event *event)
 {
 	struct trial *trial = user;
-	if (!trial->any++)
+	if (isfinite(event->loss) && !trial->finite++)
 		trial->first = event->loss;
 	trial->last = event->loss;
 	trial->applied = event->step.applied;
@@ -45,7 +48,7 @@ static void say_failure(hg_remedy *remedy, const char *format, ...)
 
 static int rests(const struct trial *trial)
 {
-	return trial->any > 1 && trial->first > 0.0 &&
+	return trial->finite > 1 && trial->first > 0.0 &&
 	       fabs(trial->last - trial->first) <= RESTS * trial->first;
 }
 
@@ -83,7 +86,7 @@ static hg_status judge(hg_train *train, const hg_doctor_config *config, struct t
 	HG__TRY(hg_train_run(train, &report));
 	remedy->loss_first = trial->first;
 	remedy->loss_last = trial->last;
-	if (went_wrong(trial, remedy)) /* a first loss that is no number is larger than none */
+	if (went_wrong(trial, remedy))
 		return HG_OK;
 	HG__TRY(hg_doctor_create_train(train, config, &doctor));
 	const hg_status status = hg_doctor_examine(doctor, 0, &seen);
