@@ -1,3 +1,63 @@
+/** @file
+ * GCN, GIN and GAT as compositions of public ops. A model is its parameters and a function that
+ * records it on a tape. With H_0 = X, and G the graph:
+ *
+ *     H_{l+1} = layer_l(G, dropout(H_l)),  l = 0 .. L-1
+ *     node task    logits = H_L                                              (gcn, gat)
+ *                  logits = dropout(H_L) W + b                               (gin)
+ *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l
+ *
+ *     gcn   H' = relu(A~ H W + b), without relu in the last layer of a node task;
+ *           A~ is A scaled as `norm` says (Kipf, Welling 2017)
+ *     gin   H' = relu(BN2(relu(BN1(((1 + eps) H + lambda agg(H)) W1)) W2)), agg = sum or mean over
+ *           the neighbours (Xu, Hu, Leskovec, Jegelka 2019)
+ *     gat   U = H W,  e_ij = leaky_relu(<a_dst, U_i> + <a_src, U_j>) per head,
+ *           p_ij = softmax over the edges of row i of e_ij,
+ *           H' = elu(sum over j of p_ij U_j + b), heads side by side; the last layer of a node task
+ *           takes their mean and no elu (Velickovic et al. 2018)
+ *
+ * Self loops belong to the graph: hg_graph_add_self_loops (GCN and GAT usually want them, GIN does
+ * not). The aggregation runs before or after the product with W, whichever gathers less.
+ *
+ * Parameters, in this order, for layer L = 0, 1, .. (so convL is conv0, conv1, ..). F is
+ * in_features, C is out_features, H is hidden, K is heads, O is out_heads. `in` is F for L = 0,
+ * else the `out` of the layer before it. Names are exact: hg_params_find(params, "conv0.weight").
+ *
+ *     model  name                    shape         working copy  initial values
+ *     gcn    convL.weight            [in, out]     state         Glorot uniform
+ *            convL.bias              [1, out]      state         0
+ *     gin    convL.eps               [1, 1]        f32           0 (only if eps_learnable)
+ *            convL.mlp1.weight       [in, out]     state         Glorot uniform
+ *            convL.bn1.gamma         [1, out]      f32           1
+ *            convL.bn1.beta          [1, out]      f32           0
+ *            convL.bn1.running_mean  [1, out]      f32 buffer    0
+ *            convL.bn1.running_var   [1, out]      f32 buffer    1
+ *            convL.mlp2.weight       [out, out]    state         Glorot uniform
+ *            convL.bn2.gamma         [1, out]      f32           1
+ *            convL.bn2.beta          [1, out]      f32           0
+ *            convL.bn2.running_mean  [1, out]      f32 buffer    0
+ *            convL.bn2.running_var   [1, out]      f32 buffer    1
+ *     gat    convL.weight            [in, cols]    state         Glorot uniform
+ *            convL.att_dst           [1, cols]     state         Glorot uniform
+ *            convL.att_src           [1, cols]     state         Glorot uniform
+ *            convL.bias              [1, out]      state         0
+ *
+ *     out    gcn, gin: H.  gat: K H.  Last layer of a node task of gcn and gat: C.
+ *     cols   K H, head k in columns k H to (k + 1) H - 1.  Last layer of a node task: O C, head k
+ *            in columns k C to (k + 1) C - 1.
+ *
+ * After all layers come the parameters that make the logits:
+ *
+ *     gin, node task                head.weight        [H, C]     state  Glorot uniform
+ *                                   head.bias          [1, C]     state  0
+ *     graph task, each layer L      convL.head.weight  [out, C]   state  Glorot uniform
+ *                                   convL.head.bias    [1, C]     state  0
+ *
+ * A weight is [inputs, outputs] in row-major order, the transpose of PyTorch's nn.Linear. Batch
+ * norms use eps 1e-5 and momentum 0.5.
+ *
+ * Owner     A model borrows its params and owns only what it needs to record.
+ * Threads   One thread at a time per context. */
 #ifndef HALFGRAPH_MODEL_H
 #define HALFGRAPH_MODEL_H
 
@@ -8,63 +68,98 @@
 
 HG_EXTERN_C_BEGIN
 
-/* GCN, GIN and GAT as compositions of public ops. One configuration for all; a model ignores what
- * it has no use for. Inside an hg_train_config its size must be exact. */
+/** What a model is made of; a model ignores the fields of others. Start from
+ * hg_model_config_default. Inside an hg_train_config its size must be exact. */
 typedef struct hg_model_config {
 	size_t size;
-	const char *name;                  /* "gcn", "gin", "gat" */
-	int64_t in_features, out_features; /* 1 to 2^31 - 1 */
-	int layers, hidden, heads;
+	const char *name;     /**< "gcn", "gin" or "gat" */
+	int64_t in_features;  /**< columns of X, 1 to 2^31 - 1 */
+	int64_t out_features; /**< columns of the logits, 1 to 2^31 - 1 */
+	int layers;           /**< 1 to 1000; default 2 */
+	int hidden;           /**< width of a layer (gat: of a head), at least 1; default 64, gat 8 */
+	int heads;            /**< gat: heads of a layer, at least 1; default 8 */
+	/** before each layer and each product that makes logits, in [0, 1); default 0.5, gat 0.6 */
 	float dropout;
-	/* GCN. BOTH, the default, divides by the roots of in- and out-degree; of a directed graph that
-	 * is another model than PyTorch Geometric's, which is IN (graph.h): hg_model_record warns
-	 * (context.h) */
+	/** gcn: default HG_NORM_BOTH. On a directed graph that is another model than PyTorch
+	 * Geometric's, which is HG_NORM_IN; hg_model_record logs a warning then */
 	hg_norm norm;
-	/* GIN */
-	int eps_learnable;
-	hg_norm aggregate; /* HG_NORM_NONE: sum, HG_NORM_RIGHT: mean */
-	float lambda;      /* fixed factor on the aggregated sum (HalfGNN); 1: none */
-	/* GAT */
-	float negative_slope, attention_dropout;
-	int out_heads; /* heads of the last layer, averaged */
-	/* all */
-	int readout; /* -1: node task; else an hg_reduce: graph task, every layer's readout summed up */
+	int eps_learnable;    /**< gin: 1 (default): eps is a parameter; 0: eps = 0 */
+	hg_norm aggregate;    /**< gin: HG_NORM_NONE: sum (default), HG_NORM_RIGHT: mean */
+	float lambda;         /**< gin: finite factor on the aggregated sum (HalfGNN 2024); default 1 */
+	float negative_slope; /**< gat: slope of leaky_relu, in [0, 1]; default 0.2 */
+	float attention_dropout; /**< gat: dropout of p, in [0, 1); default 0.6 */
+	int out_heads;           /**< gat: heads of the last layer of a node task; default 1 */
+	/** -1 (default): node task; else an hg_reduce: graph task */
+	int readout;
 } hg_model_config;
-/* 2 layers, hidden 64, 8 heads, dropout 0.5, norm BOTH, learnable eps, sum, slope 0.2, node task,
- * and on top what the model of that name has of its own. A name that hg_model_names does not list,
- * or NULL, is kept for hg_model_create to refuse. */
+
+/** The default configuration of a model; in_features and out_features are 0.
+ * @param name  "gcn", "gin" or "gat", borrowed. Another name or NULL is kept, and hg_model_create
+ *              refuses it.
+ * @return the configuration. */
 HG_API hg_model_config hg_model_config_default(const char *name);
 
+/** A model. */
 typedef struct hg_model hg_model;
 
-/* What a model reads. x: dense features [n, d] or NULL; x_sparse: the same as a weighted graph
- * [n, d] (rows = nodes, columns = features) or NULL. One of the two. All of the model's context.
+/** What a model reads. Exactly one of x and x_sparse is set, and all belong to the model's context.
  * Inside an hg_train_data its size must be exact. */
 typedef struct hg_model_input {
 	size_t size;
-	hg_graph *graph;
-	const hg_tensor *x;
+	hg_graph *graph;    /**< G, square, n nodes; borrowed */
+	const hg_tensor *x; /**< features [n, F], f16 or f32; or NULL; borrowed */
+	/** the features as a weighted graph [n, F], rows = nodes, columns = features; or NULL;
+	 * borrowed */
 	hg_graph *x_sparse;
-	double x_amax; /* < 0: unknown */
+	double x_amax; /**< a bound on |x| for the proofs; below 0 (default): it is measured */
 } hg_model_input;
+/** An empty hg_model_input with its size set. */
 #define HG_MODEL_INPUT_INIT                   \
 	{                                         \
 		sizeof(hg_model_input), 0, 0, 0, -1.0 \
 	}
 
-/* Adds its parameters to `params` (borrowed), all of them or, on failure, none. HG_ERR_ARG names
- * the field. */
+/** Creates a model and adds its parameters to the params: all of them or, on failure, none.
+ * @param params  the params, borrowed.
+ * @param config  copied. Fields that a shorter, older struct lacks have their defaults.
+ * @param model   receives the model, owned by the caller; NULL on failure.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, config's size is not set, a field is out of its
+ *         range, or a parameter of that name exists: the message names it); HG_ERR_NOMEM;
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_model_create(hg_params *params, const hg_model_config *config,
                                               hg_model **model);
+
+/** Frees a model. Its parameters stay with the params. Tapes it is recorded on go first.
+ * @param model  a model or NULL. */
 HG_API void hg_model_free(hg_model *model);
+
+/** The configuration of a model, complete.
+ * @param model  a model or NULL.
+ * @return the configuration, borrowed; NULL for NULL. */
 HG_API const hg_model_config *hg_model_get_config(const hg_model *model);
-/* Record the model on a tape; returns the logits [n or graphs, out_features]; a mistake is one of
- * the tape's, as with any op. The tape must be freed before the model. */
+
+/** Records a model on a tape. It may be recorded on several tapes, with different graphs.
+ *
+ * Shapes    The logits are [n, C] for a node task, [graphs, C] for a graph task.
+ * Dtypes    Logits: state.
+ * Errors    Kept by the tape: HG_ERR_ARG (a pointer is NULL, neither or both of x and x_sparse,
+ *           another context), HG_ERR_SHAPE (X is not [n, F]) and those of the ops.
+ * @param model  the model; it outlives the tape.
+ * @param tape   a tape of the model's params that is not compiled.
+ * @param input  what the model reads; what it points to is borrowed until the tape is freed.
+ * @return the logits, or an invalid variable. */
 HG_API hg_var hg_model_record(hg_model *model, hg_tape *tape, const hg_model_input *input);
-/* Layer (0-based) that a parameter belongs to; config.layers for the heads that make the scores; -1
- * if it is not this model's. For "weight decay on the first layer". */
+
+/** The layer a parameter belongs to, for instance to give the first layer a weight decay of its
+ * own.
+ * @param model  the model.
+ * @param param  a parameter.
+ * @return 0 to layers - 1; layers for the parameters after all layers (see the table); -1 if it is
+ *         not one of this model's. */
 HG_API int hg_model_param_layer(const hg_model *model, const hg_param *param);
-/* Names of all models, NULL-terminated. */
+
+/** The names of all models.
+ * @return a constant array of names that ends with NULL. */
 HG_API const char *const *hg_model_names(void);
 
 HG_EXTERN_C_END

@@ -1,3 +1,20 @@
+/** @file
+ * Optimisers on f32 master weights: SGD, Adam and AdamW. One call unscales the gradients, checks
+ * that they are finite, updates the masters or skips the step, refreshes the working copies and
+ * adjusts the loss scale, all on the device and without the host.
+ *
+ * With g the unscaled and clipped gradient, w the master weight, wd the weight decay and t the
+ * number of applied steps, this one included:
+ *
+ *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)
+ *     Adam    g += wd w;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
+ *             w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+ *     AdamW   w -= lr wd w, then Adam without wd
+ *
+ * Owner     An optimiser borrows its params; free it before them.
+ * Threads   One thread at a time per context.
+ * Source    Kingma, Ba 2015 (Adam); Loshchilov, Hutter 2019 (AdamW); both as PyTorch defines
+ *           them. */
 #ifndef HALFGRAPH_OPTIM_H
 #define HALFGRAPH_OPTIM_H
 
@@ -6,70 +23,126 @@
 
 HG_EXTERN_C_BEGIN
 
-/* SGD, Adam, AdamW on f32 masters. One call unscales the gradients, looks for a non-finite one,
- * updates or skips, refreshes the working copies and moves the loss scale: all on the device,
- * without a word from the host. */
-typedef enum hg_optim_kind { HG_SGD = 0, HG_ADAM = 1, HG_ADAMW = 2 } hg_optim_kind;
+/** Which optimiser. */
+typedef enum hg_optim_kind {
+	HG_SGD = 0,  /**< stochastic gradient descent, optionally with momentum */
+	HG_ADAM = 1, /**< Adam, weight decay as L2 term of the gradient */
+	HG_ADAMW = 2 /**< Adam with decoupled weight decay */
+} hg_optim_kind;
 
-/* Inside an hg_train_config its size must be exact. */
+/** What an optimiser does. Inside an hg_train_config its size must be exact. */
 typedef struct hg_optim_config {
 	size_t size;
-	hg_optim_kind kind;
-	float lr, weight_decay; /* SGD, Adam: L2, added to the gradient. AdamW: decoupled */
-	float momentum;         /* SGD */
-	int nesterov;           /* SGD, needs momentum > 0 */
-	float beta1, beta2,
-	    eps; /* Adam, AdamW: PyTorch's definition and bias correction. eps 0 with state
-	          * f16 is logged as a warning: a gradient that vanished is 0 / 0 */
-	/* > 0: all gradients together are scaled down to this norm where theirs is larger; 0: never */
+	hg_optim_kind kind; /**< default HG_ADAM */
+	float lr;           /**< learning rate, finite and at least 0; default 0.01 */
+	float weight_decay; /**< finite and at least 0; default 0 */
+	float momentum;     /**< SGD: mu, in [0, 1); default 0 */
+	int nesterov;       /**< SGD: 1 for Nesterov momentum, which needs momentum > 0; default 0 */
+	float beta1;        /**< Adam, AdamW: b1, in [0, 1); default 0.9 */
+	float beta2;        /**< Adam, AdamW: b2, in [0, 1); default 0.999 */
+	/** Adam, AdamW: at least 0; default 1e-8. 0 with f16 state is logged as a warning, because a
+	 * gradient that underflowed then gives 0 / 0 */
+	float eps;
+	/** > 0: where the norm of all gradients together is larger, they are scaled down to it; 0:
+	 * never (default) */
 	float clip_norm;
 } hg_optim_config;
+/** Adam with learning rate 0.01 and the defaults of the fields. */
 #define HG_OPTIM_CONFIG_INIT                                                              \
 	{                                                                                     \
 		sizeof(hg_optim_config), HG_ADAM, 0.01f, 0.0f, 0.0f, 0, 0.9f, 0.999f, 1e-8f, 0.0f \
 	}
 
+/** An optimiser with its moments. */
 typedef struct hg_optim hg_optim;
 
-/* All parameters (not the buffers) start in group 0 with `config`'s values. */
+/** Creates an optimiser for all parameters that are not buffers. They start in group 0, which has
+ * the config's learning rate and weight decay.
+ *
+ * Cost      Device memory for f32 moments: 2 copies of the parameters (Adam, AdamW), 1 (SGD with
+ *           momentum) or none.
+ * @param params  the parameters, borrowed. None may be added afterwards.
+ * @param config  copied.
+ * @param optim   receives the optimiser, owned by the caller; NULL on failure.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, config's size is not set, or a field is out of its
+ *         range: the message names it); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_create(hg_params *params, const hg_optim_config *config,
                                               hg_optim **optim);
+
+/** Frees an optimiser. Its params stay as they are.
+ * @param optim  an optimiser or NULL. */
 HG_API void hg_optim_free(hg_optim *optim);
-/* A new group with its own lr and weight decay, and moving a parameter into it. */
+
+/** Adds a group with its own learning rate and weight decay.
+ * @param optim         the optimiser.
+ * @param lr            learning rate, finite and at least 0.
+ * @param weight_decay  finite and at least 0.
+ * @param group         receives the group's number.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or a rate out of its range); HG_ERR_NOMEM;
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_add_group(hg_optim *optim, float lr, float weight_decay,
                                                  int *group);
+
+/** Moves a parameter into a group. Its moments stay.
+ * @param optim  the optimiser.
+ * @param param  a parameter that the optimiser updates.
+ * @param group  0 or a number from hg_optim_add_group.
+ * @return HG_OK; HG_ERR_ARG (optim is NULL, no such group, or the optimiser does not update param);
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_assign(hg_optim *optim, const hg_param *param, int group);
+
+/** Changes the learning rate of a group, from the next step on. A captured step (step.h) stays
+ * captured, because the rates live on the device.
+ * @param optim  the optimiser.
+ * @param group  0 or a number from hg_optim_add_group.
+ * @param lr     learning rate, finite and at least 0.
+ * @return HG_OK; HG_ERR_ARG (optim is NULL, no such group, or lr out of its range);
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr);
 
-/* Updates every parameter, also one that is on no tape that ran: that one with the gradient it has
- * kept. Asynchronous on a GPU. */
+/** One optimiser step. It updates every parameter, also one that is on no tape that ran: that one
+ * with the gradient it still has. A step whose gradients are not finite, or in which a guard found
+ * an overflow, is skipped and changes nothing but the loss scale and the counters; hg_optim_info
+ * tells.
+ *
+ * Cost      Two kernel launches, no host synchronisation. Asynchronous on a GPU.
+ * @param optim  the optimiser.
+ * @return HG_OK, also for a skipped step; HG_ERR_ARG (NULL); HG_ERR_STATE (parameters were added
+ *         after hg_optim_create); HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_step(hg_optim *optim);
 
-/* What the last step did; reading it synchronises. A skipped step is not an error. */
+/** What a step did. */
 typedef struct hg_step_info {
 	size_t size;
-	int applied;
-	hg_step_reason reason;
-	float loss_scale;  /* in force for the next step */
-	double grad_norm;  /* of the unscaled gradients; not finite if the step was skipped */
-	int64_t nonfinite; /* gradients that were not finite */
-	int64_t steps, skipped;
-	const char *first_nonfinite; /* name of the first parameter with one, or NULL */
-	const char *
-	    /* name of the first parameter with an element larger than the tapes assume (hg_evidence),
-	     * so that their table has to be made again; or NULL */
-	    outgrown;
-	/* first node of the tape (hg_narrowing.node) whose result did not fit in f16, behind a guard of
-	 * its own (hg_policy.replan); -1: none */
+	int applied;           /**< 1: the weights were updated */
+	hg_step_reason reason; /**< why the step did what it did */
+	float loss_scale;      /**< in force for the next step */
+	double grad_norm;      /**< of the unscaled gradients; not finite if one of them is not */
+	int64_t nonfinite;     /**< gradient elements that are not finite */
+	int64_t steps;         /**< steps so far, this one and skipped ones included */
+	int64_t skipped;       /**< skipped ones among them */
+	/** name of the first parameter whose gradient is not finite, owned by the params; or NULL */
+	const char *first_nonfinite;
+	/** name of the first parameter with an element larger than the tapes assume (HG_WEIGHT_ROOM),
+	 * so that tapes have to be recorded again for their bounds to hold; or NULL */
+	const char *outgrown;
+	/** first op node whose result overflowed f16 behind its own guard (hg_narrowing.node,
+	 * hg_policy.replan); -1: none */
 	int32_t tripped;
-	/* the largest |x| that it was about to store; INFINITY where only what it stored was seen, or
-	 * its sums ran in f16; NaN: not a number */
+	/** the largest |x| it was about to store; INFINITY where only the stored value was seen or the
+	 * sums ran in f16; NaN: not a number */
 	float tripped_amax;
 } hg_step_info;
+/** An empty hg_step_info with its size set. */
 #define HG_STEP_INFO_INIT                                                            \
 	{                                                                                \
 		sizeof(hg_step_info), 0, HG_STEP_APPLIED, 0.0f, 0.0, 0, 0, 0, 0, 0, -1, 0.0f \
 	}
+
+/** Reads what the last step did. Waits for the device. A skipped step is not an error.
+ * @param optim  the optimiser.
+ * @param info   receives it; start from HG_STEP_INFO_INIT.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or info's size is not set); HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_info(hg_optim *optim, hg_step_info *info);
 
 HG_EXTERN_C_END
