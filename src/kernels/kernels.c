@@ -1,3 +1,4 @@
+/* The kernels by name, for tests and tools that run each of them. */
 #include "kernels/kernels.h"
 
 static const struct hg__kernel_entry entries[] = {

@@ -1,3 +1,5 @@
+/* The optimiser step: its arguments, and the decisions between its two kernels. These decisions are
+ * compiled both for the host and for CUDA, so both compute the same bits. */
 #ifndef HG_KERNELS_OPTIM_H
 #define HG_KERNELS_OPTIM_H
 
@@ -8,36 +10,41 @@
 
 HG_EXTERN_C_BEGIN
 
-/* One parameter as the optimiser kernels see it; all storage has the master's ld. */
+/* One parameter as the optimiser kernels see it. All its arrays have the ld of the master weights.
+ */
 struct hg__optim_tensor {
-	/* m: momentum or first moment; v: second moment; NULL where the method has none */
+	/* m: momentum or first moment; v: second moment; NULL if the method has none. */
 	float *master, *grad, *m, *v;
-	void *working; /* NULL: the master is used itself */
+	void *working; /* the working copy; NULL: the master weights are used directly */
 	int64_t rows, cols, ld;
 	hg_dtype working_dtype;
 	int32_t group;
-	float reach; /* tapes rest on |master| <= reach */
+	float reach; /* the bounds of tapes assume |master| <= reach */
 };
 struct hg__optim_group {
 	float lr, weight_decay;
 };
-/* tensors, groups: device arrays; host: the same tensors on the host, for sizing. */
+/* tensors, groups: device arrays. host: the same tensors in host memory, for sizing. */
 struct hg__optim_args {
 	hg_optim_config config;
 	const struct hg__optim_tensor *tensors, *host;
 	int64_t count;
 	const struct hg__optim_group *groups;
 	struct hg__step *step;
-	/* device memory; NULL: nobody knows it, and a step is blamed on the forward pass only where a
-	 * guard tripped */
+	/* Device memory; NULL: unknown. A step is then attributed to the forward pass only if its
+	 * overflow flag is set. */
 	const float *loss;
-	struct hg__step_notes *notes; /* device memory; NULL: none are taken. Else there is a loss */
-	unsigned stops; /* a set of HG__STOP_...: such a step stops those behind it (kernels/step.h) */
+	/* device memory; NULL: no records. With records, loss must be given */
+	struct hg__step_notes *notes;
+	/* a set of HG__STOP_...: such a step stops the queued steps behind it (kernels/step.h) */
+	unsigned stops;
 };
-/* Its forward pass overflowed; it ran with weights beyond the bounds that its tape rests on. */
+/* FORWARD: the forward pass of the step overflowed. OUTGROWN: the step ran with weights beyond the
+ * reach that the bounds of its tape assume. */
 enum { HG__STOP_FORWARD = 1, HG__STOP_OUTGROWN = 2 };
 
-/* Elements of storage that one block of the CUDA kernels takes: a chunk belongs to one tensor. */
+/* Elements of storage that one block of the CUDA kernels processes. A chunk belongs to one tensor.
+ */
 #define HG__OPTIM_CHUNK 1024
 
 HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
@@ -45,7 +52,7 @@ HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)
 	return (t->rows * t->ld + HG__OPTIM_CHUNK - 1) / HG__OPTIM_CHUNK;
 }
 
-/* grad_check: a sum of squares, a count and a place for each chunk, and one more. */
+/* Workspace of grad_check: a sum of squares, a count and an index for each chunk, and one more. */
 static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_t count)
 {
 	int64_t chunks = 1;
@@ -54,18 +61,17 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 	return (size_t)chunks * (sizeof(double) + 2 * sizeof(int64_t));
 }
 
-/* The two kernels of a step, in this order; the decisions between them are below:
- *   grad_check    tripped; nonfinite, first_nonfinite, grad_sq of grad / scale (fixed order, f64);
- *                 bias corrections and clip
- *   optim_update  if nonfinite == 0 and nothing tripped: g = grad / scale * clip, update master, m,
- *                 v; working = narrow(master); outgrown. Then, in any case, the loss scale's
- *                 transition; step += 1; a note of it all */
+/* The two kernels of an optimiser step, in this order:
+ *
+ *     grad_check    tripped; nonfinite, first_nonfinite and grad_sq of grad / scale (fixed order,
+ *                   f64); bias corrections and clip
+ *     optim_update  if nonfinite == 0 and tripped == 0: g = grad / scale * clip; updates master, m
+ *                   and v; working = narrow(master); outgrown.
+ *                   Then, unless the step was stopped: the transition of the loss scale,
+ *                   step += 1, and a record. */
 
-/* What an optimiser step decides between its kernels: the same text, and the same bits, on the host
- * and in a kernel. */
-
-/* x^n by squaring, n >= 0; |x| <= 1. Each squaring doubles a relative error and adds one: at most n
- * roundings of f64 in all. */
+/* x^n by squaring, n >= 0, |x| <= 1. Each squaring doubles the relative error and adds one
+ * rounding, so there are at most n roundings of f64 in all. */
 HG_HD static inline double hg__power(double x, int64_t n)
 {
 	double result = 1.0;
@@ -75,8 +81,8 @@ HG_HD static inline double hg__power(double x, int64_t n)
 	return result;
 }
 
-/* What follows from the steps applied so far: the loss scale in force and the bias corrections of
- * step t = applied + 1,
+/* Begins grad_check: takes over the overflow flag, the loss scale, and the bias corrections of step
+ * t = applied + 1,
  *
  *     bias1 = 1 - beta1^t,   root2 = sqrt(1 - beta2^t) */
 HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_config *config)
@@ -95,7 +101,7 @@ HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_co
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
 }
 
-/* After the check, from grad_sq: the factor of clipping, min(1, clip_norm / |g|). */
+/* After the check: the clipping factor min(1, clip_norm / |g|), from grad_sq. */
 HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_config *config)
 {
 	const double most = (double)config->clip_norm;
@@ -103,15 +109,14 @@ HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_c
 	step->clip = norm > most ? (float)(most / norm) : 1.0f;
 }
 
-/* After the check: no weight may take in what this step has made. */
+/* After the check: whether the weights must not be updated by this step. */
 HG_HD static inline int hg__step_is_bad(const struct hg__step *step)
 {
 	return step->nonfinite || step->tripped || step->stopped;
 }
 
-/* After the check: the loss scale's transition, the step counted, a note of it all. The update
- * reads
- * nothing that this changes. A step that does nothing leaves no note. */
+/* After the check: the transition of the loss scale, the step counter, and the record. The update
+ * reads nothing that this changes. A step that was stopped leaves no record. */
 HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss,
                                         struct hg__step_notes *notes, unsigned stops)
 {
@@ -129,7 +134,7 @@ HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss
 		notes->note[notes->taken++ % HG__NOTES] = hg__step_note_of(step, *loss);
 }
 
-/* The numbers of one step of one group: rest = 1 - beta, size = lr / bias1. */
+/* The constants of one step for one group of parameters: rest = 1 - beta, size = lr / bias1. */
 struct hg__rates {
 	float scale, clip, lr, decay, momentum, beta2, rest1, rest2, eps, root2, size;
 	int nesterov;

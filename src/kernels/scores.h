@@ -1,3 +1,5 @@
+/* Evaluation scores that stay on the device, so that many epochs can be queued without waiting for
+ * the host: which epoch is the best so far, and whether training should stop early. */
 #ifndef HG_KERNELS_SCORES_H
 #define HG_KERNELS_SCORES_H
 
@@ -7,66 +9,63 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What a run keeps on the device of its evaluations, so that many epochs can be queued without a
- * word
- * from the host: which epoch was the best so far, and whether there is patience left. */
-
 enum hg__split { HG__SPLIT_TRAIN = 0, HG__SPLIT_VAL = 1, HG__SPLIT_TEST = 2, HG__SPLITS = 3 };
 
-/* Counted in one evaluation. right: rows whose first largest logit is at their label (a row with a
- * NaN
- * logit is not right); counted: rows of the split with a label; nonfinite: logits, of all rows. */
+/* Counts of one evaluation. right: rows whose first largest logit is at their label; a row with a
+ * NaN logit is never right. counted: rows of the split that have a label. nonfinite: logits of all
+ * rows that are not finite. */
 struct hg__counts {
 	int64_t right[HG__SPLITS], counted[HG__SPLITS], nonfinite;
 };
 
 struct hg__score_note {
 	struct hg__counts counts;
-	float loss; /* of the validation split, or of the training split where there is none */
+	float loss; /* of the validation split, or of the training split if there is none */
 	int32_t is_best;
 	int64_t epoch; /* from 1 */
 };
 
 struct hg__board {
 	/* Set by the host before a run. */
-	/* number of the run's first step: epoch e is over when the step counter is first_step + e */
+	/* Number of the run's first step. Epoch e is over when the step counter is first_step + e. */
 	int64_t first_step;
-	/* epochs that are multiples of `every` are evaluated, and the last one */
+	/* Epochs that are multiples of `every` are evaluated, and the last one. */
 	int64_t epochs, every;
-	/* epochs without a better validation accuracy or loss; 0: no end but the last */
+	/* Epochs without a better validation accuracy or loss before training stops; 0: never. */
 	int64_t patience;
-	int32_t validates; /* there is a validation split; else every epoch is the best so far */
+	int32_t validates; /* 1: there is a validation split; 0: every epoch is the best so far */
 
 	/* Kept by hg__board_note. */
-	int32_t keep;        /* the last evaluation is the best: its weights are to be kept */
-	int64_t evaluated;   /* the last epoch that was; 0: none yet */
-	int64_t improved;    /* the last one that reached a better validation accuracy or loss */
-	double top_accuracy; /* each the best that was seen, not always in the same epoch */
+	int32_t keep;        /* 1: the last evaluation is the best, and its weights are to be kept */
+	int64_t evaluated;   /* the last epoch that was evaluated; 0: none yet */
+	int64_t improved;    /* the last epoch with a better validation accuracy or loss */
+	double top_accuracy; /* the best values so far, not always of the same epoch */
 	float low_loss;
 	int32_t out_of_patience;
 	struct hg__score_note best; /* epoch 0: none yet */
-	int64_t taken;              /* evaluations; number k is in note[k % HG__NOTES] */
+	int64_t taken;              /* number of evaluations; number k is in note[k % HG__NOTES] */
 	struct hg__score_note note[HG__NOTES];
 };
 
-/* NaN of an empty split. */
+/* The accuracy of a split; NaN if the split is empty. */
 HG_HD static inline double hg__accuracy_of(const struct hg__counts *c, int split)
 {
 	return c->counted[split] > 0 ? (double)c->right[split] / (double)c->counted[split]
 	                             : (double)NAN;
 }
 
-/* Is the state after step number `step` to be evaluated? Each epoch at most once: queued steps that
- * did nothing, because an earlier one stopped them, make no new state. */
+/* Whether the state after the step just taken is to be evaluated. Each epoch is evaluated at most
+ * once: queued steps that did nothing, because an earlier step stopped them, do not change the
+ * state. */
 HG_HD static inline int hg__board_is_due(const struct hg__board *b, const struct hg__step *step)
 {
 	const int64_t epoch = step->step - b->first_step;
 	return epoch > b->evaluated && (epoch % b->every == 0 || epoch == b->epochs);
 }
 
-/* Best: a higher validation accuracy, or the same and a lower validation loss; without a validation
- * split, the latest. Improved: either of the two is better than it ever was (Velickovic et al.
- * 2018). */
+/* Records one evaluation. An epoch is the best if it has a higher validation accuracy, or the same
+ * and a lower validation loss; without a validation split the latest is the best. It is an
+ * improvement if either value is better than ever before (Velickovic et al. 2018). */
 HG_HD static inline void hg__board_note(struct hg__board *b, struct hg__step *step,
                                         const struct hg__counts *counts, float loss)
 {
@@ -92,7 +91,7 @@ HG_HD static inline void hg__board_note(struct hg__board *b, struct hg__step *st
 		step->stop = 1;
 }
 
-/* What a kernel does with all it has counted. */
+/* The last action of the scores kernel, once it has counted everything. */
 HG_HD static inline void hg__board_close(struct hg__board *b, struct hg__step *step,
                                          const struct hg__counts *counts, float loss)
 {

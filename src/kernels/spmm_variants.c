@@ -1,3 +1,5 @@
+/* The table of aggregation variants, the choice between them, and the plans of the GROUPS variants.
+ */
 #include "kernels/spmm_variants.h"
 
 #include "core/plan_store.h"
@@ -24,7 +26,7 @@ const struct hg__spmm_way hg__spmm_ways[] = {
 #undef HG_SPMM_VARIANT
 };
 
-static const char *refuses_matrix(const struct hg__spmm_args *a, int columns)
+static const char *matrix_refusal(const struct hg__spmm_args *a, int columns)
 {
 	if (!a->x.data)
 		return "there is no X to load";
@@ -35,8 +37,9 @@ static const char *refuses_matrix(const struct hg__spmm_args *a, int columns)
 	return NULL;
 }
 
-/* One factor an edge at most, of 16-byte alignment: it is read four at a time. */
-static const char *refuses_factors(const struct hg__spmm_args *a)
+/* A variant reads at most one factor for each edge, four at a time, so weights must be aligned to
+ * 16 bytes. */
+static const char *factor_refusal(const struct hg__spmm_args *a)
 {
 	if (a->w.data && (a->heads > 1 || a->w.ld != 1))
 		return "edges have more than one weight";
@@ -47,7 +50,7 @@ static const char *refuses_factors(const struct hg__spmm_args *a)
 	return NULL;
 }
 
-static const char *refuses_tiles(const struct hg__spmm_args *a)
+static const char *tile_refusal(const struct hg__spmm_args *a)
 {
 	if (!a->csr.plan || !a->csr.plan->tiles)
 		return "the plan has no tiles";
@@ -69,12 +72,12 @@ const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *
 		return "the call has an ending";
 	if (way->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != way->group))
 		return "the call brings no groups of its size";
-	const char *tiles = way->share == HG__SHARE_TILES ? refuses_tiles(a) : NULL,
-	           *why = tiles ? tiles : refuses_matrix(a, way->columns);
-	return why ? why : refuses_factors(a);
+	const char *tiles = way->share == HG__SHARE_TILES ? tile_refusal(a) : NULL,
+	           *why = tiles ? tiles : matrix_refusal(a, way->columns);
+	return why ? why : factor_refusal(a);
 }
 
-/* Two lines of the log for each variant: that it ran, and that it could not. */
+/* Each variant has two log lines: that it ran, and that it could not. */
 _Static_assert(2 * HG__SPMM_VARIANTS <= HG__LOG_DIRECTED,
                "every key of hg__log_once has one meaning");
 
@@ -99,7 +102,7 @@ static int64_t groups_of(const int64_t *rowptr, int64_t row, int64_t group)
 	return (rowptr[row + 1] - rowptr[row] + group - 1) / group;
 }
 
-/* items, splits. Rows before the first edge are an item. */
+/* Counts items and splits. The rows before the first edge form an item. */
 static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group,
                          struct hg__host_plan *p)
 {
@@ -112,8 +115,8 @@ static void count_groups(int64_t rows, const int64_t *rowptr, int32_t group,
 	}
 }
 
-/* Rows behind the last edge of a row are finished by its last group: the next item begins at a row
- * with edges. */
+/* Cuts rows into groups. Empty rows after a row are finished by that row's last group, so every
+ * item except the first begins at a row with edges. */
 static void cut_groups(int64_t rows, const int64_t *rowptr, int32_t group,
                        const struct hg__host_plan *p)
 {

@@ -1,3 +1,6 @@
+/* The variants of aggregation that can be requested by name (hg__spmm_args.variant;
+ * spmm_variants.def describes each). They exist to be measured against AUTO, which training uses,
+ * and never run unless they are requested. */
 #ifndef HG_KERNELS_SPMM_VARIANTS_H
 #define HG_KERNELS_SPMM_VARIANTS_H
 
@@ -5,9 +8,6 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The ways to aggregate that can be asked for by name (spmm_variants.def says what each does):
- * hg__spmm_args.variant. They are there to be measured beside AUTO, which training uses; nobody
- * gets one without asking. */
 enum hg__spmm_variant {
 	HG__SPMM_AUTO,
 #define HG_SPMM_VARIANT(id, ...) HG__SPMM_##id,
@@ -26,34 +26,37 @@ enum hg__spmm_share {
 enum hg__spmm_write { HG__WRITE_STAGED, HG__WRITE_ATOMIC_F16, HG__WRITE_ATOMIC_F32 };
 enum hg__spmm_scale { HG__SCALE_ROW, HG__SCALE_PRE, HG__SCALE_POST, HG__SCALE_BATCH };
 
-#define HG__UNSAFE 1    /* does not keep its bound */
-#define HG__UNORDERED 2 /* may give other bits in another run */
+#define HG__UNSAFE 1    /* does not keep its error bound */
+#define HG__UNORDERED 2 /* may give different bits in another run */
 
 struct hg__spmm_way {
 	const char *name, *what;
 	enum hg__spmm_share share;
-	int columns; /* of one load */
+	int columns; /* columns of one load */
 	enum hg__spmm_write write;
 	enum hg__spmm_scale scale;
-	hg_accumulate accumulate; /* that a call must ask for */
+	hg_accumulate accumulate; /* the accumulation that a call must request */
 	hg_accumulate bound;
-	int group;      /* most edges of a group; 0: no groups */
+	int group;      /* most edges of a group; 0: the variant has no groups */
 	unsigned flags; /* HG__UNSAFE, HG__UNORDERED */
 	enum hg__spmm_variant next;
 };
-/* [HG__SPMM_VARIANTS]; the first is AUTO, which takes everything. */
+/* [HG__SPMM_VARIANTS]; the first is AUTO, which accepts every call. */
 extern const struct hg__spmm_way hg__spmm_ways[];
 
-/* Why this variant cannot take these arguments on this device; NULL if it can. */
+/* Returns why this variant cannot compute this call on this device, as text for the log; NULL if it
+ * can. */
 const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *a,
                              enum hg__spmm_variant variant);
-/* The variant that runs: the one asked for, or the first of those behind it that can. The log gets
- * a line, once a context, on each that cannot (level INFO) and on each that runs (DEBUG). */
+/* The variant that runs: the requested one, or the first of its replacements that can compute the
+ * call. The log gets one line, once in each context, for each variant that cannot (level INFO) and
+ * for each that runs (DEBUG). */
 enum hg__spmm_variant hg__spmm_pick(hg_context *ctx, const struct hg__spmm_args *a);
 
-/* The decomposition of a GROUPS variant: the edges of each row in groups of `group`, the last of a
- * row shorter; an item of its own for the rows before the first edge. It is a plan as csr.h has it,
- * so that all that walk one can walk it. item_work = group. Freed by hg__plan_free. */
+/* Builds the plan of a GROUPS variant: the edges of each row in groups of `group`, the last of a
+ * row shorter, and an item of its own for the rows before the first edge. It has the format of
+ * csr.h, so all kernels that process plans can process it. item_work = group. It is freed by
+ * hg__plan_free. */
 HG_NODISCARD hg_status hg__spmm_groups(hg_context *ctx, int64_t rows, const int64_t *host_rowptr,
                                        int group, struct hg__plan **plan);
 

@@ -1,3 +1,5 @@
+/* The state that a training run keeps on the device between steps, and the record that each step
+ * leaves for the host. Steps can so be queued ahead without waiting for the host. */
 #ifndef HG_KERNELS_STEP_H
 #define HG_KERNELS_STEP_H
 
@@ -6,47 +8,43 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What one training run keeps on the device between steps. */
 struct hg__step {
 	hg_loss_scale scale;
 	hg_loss_scale_config config;
-	int64_t step;            /* steps begun, skipped ones included: dropout's counter */
-	int64_t nonfinite;       /* of the current step's gradients */
-	int64_t first_nonfinite; /* index of the first tensor with one; -1 if none */
+	int64_t step;            /* steps taken, including skipped ones; dropout's counter */
+	int64_t nonfinite;       /* elements of this step's gradients that are not finite */
+	int64_t first_nonfinite; /* index of the first tensor with such an element; -1: none */
 	double grad_sq;          /* sum of squares of the unscaled gradients */
-	double bias1;            /* what the check decides for the update: kernels/optim.h */
+	/* bias1, root2, clip: grad_check decides them for optim_update (optim.h) */
+	double bias1;
 	float root2, clip;
-	int32_t outgrown,
-	    /* first tensor, as far as is known, with an element beyond its reach: after this step's
-	     * update, and before it; HG__NONE_OUTGROWN: none */
-	    outgrown_before;
-	/* the step's loss scale: the update reads this one, so the transition need not wait for it */
+	/* The first tensor known to have an element beyond its reach (optim.h), after this step's
+	 * update and before it; HG__NONE_OUTGROWN: none. */
+	int32_t outgrown, outgrown_before;
+	/* The loss scale of this step. The update reads this copy, so that the scale's transition need
+	 * not wait for the update. */
 	float in_force;
 	int32_t reason;
-	uint64_t trip,
-	    /* kernels/trip.h: what guards have found since the last check, where they write; and what
-	     * they had found by then: the step is bad */
-	    tripped;
-	/* Set by the last kernel of a step behind which the host has to decide something: the steps
-	 * that
-	 * are queued behind it change nothing, until the host has cleared it. Forward and backward
-	 * passes
-	 * and the gradient check read `stop`; the update reads `stopped`, the check's copy of it,
-	 * because
-	 * the update is the kernel that sets `stop`. */
+	/* Overflow flags (kernels/trip.h). Guards write `trip`; `tripped` is what they had written up
+	 * to the last gradient check. If it is not 0 the step is bad. */
+	uint64_t trip, tripped;
+	/* stop is set by the last kernel of a step after which the host must decide something. Steps
+	 * that are already queued behind it then change nothing, until the host clears it. Forward and
+	 * backward passes and the gradient check read `stop`. The update reads `stopped`, the copy that
+	 * the check made, because the update is the kernel that sets `stop`. */
 	int32_t stop, stopped;
 };
 
 #define HG__NONE_OUTGROWN INT32_MAX
 
-/* What each step leaves for a host that reads later: the last HG__NOTES of them, step number
- * `taken` in note[taken % HG__NOTES]. */
+/* What each step records for a host that reads later. The last HG__NOTES records are kept: step
+ * number `taken` is in note[taken % HG__NOTES]. */
 #define HG__NOTES 64
 struct hg__step_note {
 	double grad_sq;
 	int64_t nonfinite, first_nonfinite, steps, skipped;
 	float loss, scale;
-	int32_t reason, outgrown; /* outgrown: of the weights that the step ran with */
+	int32_t reason, outgrown; /* outgrown: of the weights before this step's update */
 	uint64_t tripped;
 };
 struct hg__step_notes {

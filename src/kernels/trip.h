@@ -1,3 +1,5 @@
+/* The overflow flag: guards on numbers that are about to be stored as halves. A guard costs one
+ * comparison for each number, and memory is written only where a number does not fit. */
 #ifndef HG_KERNELS_TRIP_H
 #define HG_KERNELS_TRIP_H
 
@@ -8,16 +10,16 @@
 
 HG_EXTERN_C_BEGIN
 
-/* A guard on numbers that are about to be stored as halves. It costs a comparison each, and memory
- * is written only where one does not fit: |x| >= 65520, which rounds to infinity, or not a number.
- * Of all that do not, the word keeps the first line of the tape, and of that line the largest |x|
- * (no number counts as the largest):
+/* A number does not fit if |x| >= 65520, which rounds to infinity, or if it is a NaN. Of all such
+ * numbers the flag keeps the first line of the tape, and for that line the largest |x| (a NaN
+ * counts as the largest):
  *
- *     word = max over them of   (INT32_MAX - line) 2^32 + bits of |x| as f32
+ *     flag = maximum over these numbers of   (INT32_MAX - line) 2^32 + bits of |x| as f32
  *
- * 0: all fitted. A maximum does not depend on the order. */
+ * 0 means that every number did fit. A maximum does not depend on the order, so neither does the
+ * flag. */
 struct hg__trip {
-	uint64_t *word; /* device memory; NULL: nobody asks */
+	uint64_t *word; /* device memory; NULL: no guard */
 	int32_t line;
 };
 #define HG__TRIP_LEAST 65520.0f
@@ -32,11 +34,12 @@ HG_HD static inline uint64_t hg__trip_word(int32_t line, float x)
 	memcpy(&bits, &x, sizeof bits);
 	return (uint64_t)(INT32_MAX - line) << 32 | (bits & 0x7FFFFFFFu);
 }
-/* -1: none. */
+/* The first line of the tape that overflowed; -1: none. */
 static inline int32_t hg__trip_line(uint64_t word)
 {
 	return word ? INT32_MAX - (int32_t)(word >> 32) : -1;
 }
+/* The largest |x| of that line. */
 static inline float hg__trip_most(uint64_t word)
 {
 	const uint32_t bits = (uint32_t)word;
