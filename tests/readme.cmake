@@ -1,5 +1,10 @@
 # cmake -DSOURCE=dir -P readme.cmake: every code block of README.md that follows a line "<!-- file: PATH -->" must be that file, word for word.
 file(READ ${SOURCE}/README.md readme)
+string(REGEX MATCHALL "\n" lines "${readme}")
+list(LENGTH lines length)
+if(length GREATER 150)
+  message(FATAL_ERROR "README.md has ${length} lines, expected at most 150")
+endif()
 set(count 0)
 while(readme MATCHES "<!-- file: ([^ ]+) -->\n+```[a-z]*\n")
   set(path ${CMAKE_MATCH_1})

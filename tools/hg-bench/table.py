@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""README's figures from the JSON lines of hg-bench and tools/peers/pyg_epoch.py.
+"""The tables of figures from the JSON lines of hg-bench and tools/peers/pyg_epoch.py.
 
-    python3 tools/hg-bench/table.py results/*.json                     print the tables
-    python3 tools/hg-bench/table.py results/*.json --into README.md    put them between the two marker lines of that file
-    python3 tools/hg-bench/table.py results/*.json --check README.md   exit code 1 if they are not what stands there
+    python3 tools/hg-bench/table.py results/*.json                print the tables
+    ... --into docs/benchmarks.md     put them between the two marker lines of that file
+    ... --check docs/benchmarks.md    exit code 1 if they are not what stands there
+    ... --short --into README.md      the five rows of the README
 
 Later lines replace earlier ones of the same thing, so a file can be appended to. Standard library only.
 """
@@ -12,6 +13,7 @@ import math
 import sys
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+SHORT_BEGIN, SHORT_END = "<!-- figures in short: begin -->", "<!-- figures in short: end -->"
 
 
 def order(row):
@@ -167,6 +169,43 @@ def epochs(rows):
     return table(["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"], body) if body else ""
 
 
+def mean_over(rows, op):
+    """The geometric mean, over the nine pairs, of how much faster this op is than cuSPARSE's best."""
+    faster = {}
+    for half, _ in ours(rows, op, False):
+        pair = half["graph"], half.get("features")
+        if order(half) == "original" and pair in NINE and (half.get("heads") or 1) == 1:
+            faster.setdefault(pair, ratio(peers_best(rows, half), half["ms"]))
+    return geomean([value for value in faster.values() if value])
+
+
+def short(rows):
+    """README's five rows: epochs on one large graph, and the two sparse kernels."""
+    body = []
+    for model in ("gcn", "gin", "gat"):
+        runs = [r for r in rows if r["op"] == "epoch" and r["graph"] == "reddit-like" and r.get("ms")
+                and r["variant"].split()[0] == model]
+        half = [r for r in runs if not r.get("peer") and r["precision"] == "fp16"]
+        peers = [r["ms"] for r in runs if r.get("peer") == "pyg"]
+        if half and peers:
+            took, best = half[0]["ms"], min(peers)
+            body.append([f"{model.upper()}, an epoch on 115 M edges", f"{figure(took)} ms",
+                         f"PyTorch Geometric {figure(best)} ms", f"{best / took:.0f} times"])
+    for words, op in (("aggregation (SpMM), mean of 9", "spmm"),
+                      ("dot products on edges (SDDMM), mean of 9", "sddmm dot")):
+        mean = mean_over(rows, op)
+        if mean:
+            body.append([words, "", "the best cuSPARSE", f"{figure(mean, 1)} times"])
+    head = ["on one GPU, fp16", "HalfGraph", "beside", "faster by"]
+    return table(head, body) + "\n\n" + machine(rows) if body else ""
+
+
+def machine(rows):
+    machines = sorted({f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}"
+                       for r in rows if not r.get("peer") and r.get("driver")})
+    return f"({'; '.join(machines)})\n" if machines else ""
+
+
 def page(rows):
     parts = []
     for title, text in (("Aggregation, unit weights:", kernels(rows, "spmm")), ("Aggregation with edge weights:", kernels(rows, "spmm", True)),
@@ -176,8 +215,8 @@ def page(rows):
                         ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
         if text:
             parts.append(f"{title}\n\n{text}\n")
-    machines = sorted({f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}" for r in rows if not r.get("peer") and r.get("driver")})
-    return "\n".join(parts + [f"({'; '.join(machines)})\n"] if machines else parts)
+    told = machine(rows)
+    return "\n".join(parts + [told] if told else parts)
 
 
 def main():
@@ -192,15 +231,18 @@ def main():
             sys.exit(f"{mode} wants a file")
         target = arguments[at + 1]
         del arguments[at:at + 2]
-    text = page(load(arguments))
+    brief = "--short" in arguments
+    begin, end = (SHORT_BEGIN, SHORT_END) if brief else (BEGIN, END)
+    rows = load([argument for argument in arguments if argument != "--short"])
+    text = short(rows) if brief else page(rows)
     if not target:
         print(text, end="")
         return
     with open(target, encoding="utf-8") as file:
         old = file.read()
-    if old.count(BEGIN) != 1 or old.count(END) != 1 or old.index(BEGIN) > old.index(END):
-        sys.exit(f"{target}: expected one line {BEGIN} and after it one line {END}")
-    new = old[:old.index(BEGIN)] + BEGIN + "\n" + text + old[old.index(END):]
+    if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
+        sys.exit(f"{target}: expected one line {begin} and after it one line {end}")
+    new = old[:old.index(begin)] + begin + "\n" + text + old[old.index(end):]
     if mode == "--check":
         sys.exit(0 if new == old else f"{target}: the figures are not those of the results: run table.py --into")
     with open(target, "w", encoding="utf-8") as file:
