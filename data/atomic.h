@@ -3,28 +3,28 @@
 
 #include "internal.h"
 
-/* A file that appears complete or not at all: written under a temporary name beside its own,
- * synchronised, renamed. The mode of what it replaces stays. */
+/* A file that appears complete or not at all. It is written under a temporary name in the same
+ * folder, synchronised and renamed. The new file keeps the mode of the file that it replaces. */
 struct hg__atomic {
-	const char *path; /* what the user called it */
+	const char *path; /* the path as the user wrote it, for messages */
 	char *message;
 	char *temporary, *folder;
-	int fd;   /* of the temporary file, for reading and writing */
-	int slot; /* its number */
+	int fd;   /* the temporary file, open for reading and writing */
+	int slot; /* the number in the temporary name */
 };
 
-/* On failure nothing is left to end. What is there under `path` and is read-only, or no regular
- * file (a device, a link), is never replaced. What killed writers of the same file left is removed.
- * */
+/* Begin to write. After a failure the caller must not call end or drop. A file at `path` that is
+ * read-only, or is not a regular file (a device, a link), is never replaced. Temporary files of
+ * killed writers of the same path are removed. */
 HG_NODISCARD hg_status hg__atomic_begin(struct hg__atomic *file, const char *path, char *message);
-/* status HG_OK: put the file in place; else, or where that fails: nothing is left behind. Returns
- * status, or the failure. */
+/* With status HG_OK, put the file in place. With another status, or where that fails, remove the
+ * temporary file. Returns `status`, or the failure. */
 HG_NODISCARD hg_status hg__atomic_end(struct hg__atomic *file, hg_status status);
 
-/* Nothing is left behind, and what was there stays. */
+/* Remove the temporary file; the old file at `path` stays. */
 void hg__atomic_drop(struct hg__atomic *file);
 
-/* "PATH: cannot be written: REASON", of an errno. */
+/* The failure "PATH: cannot be written: REASON", where the reason is an errno. */
 hg_status hg__atomic_fail(const char *path, int reason, char *message);
 
 #endif

@@ -1,9 +1,9 @@
-/* Checkpoints of training runs: a state between a run and a file. */
+/* Checkpoints of training runs: save the state of a run to a file, and load it back. */
 #include "halfgraph/train.h"
 #include "internal.h"
 
-/* The library's sentence becomes this one's. */
-static hg_status tell(hg_train *train, hg_status status, char *message)
+/* Copy the error text of the library's context into `message`. */
+static hg_status copy_error(hg_train *train, hg_status status, char *message)
 {
 	return status == HG_OK
 	           ? status
@@ -17,7 +17,7 @@ hg_status hg_checkpoint_save(hg_train *train, const char *path, char *message)
 	if (!train || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_save: %s is NULL",
 		                     train ? "path" : "train");
-	hg_status status = tell(train, hg_train_get_state(train, &state), message);
+	hg_status status = copy_error(train, hg_train_get_state(train, &state), message);
 	if (status >= 0)
 		status = hg_checkpoint_write(state, path, message);
 	hg_state_free(state);
@@ -32,7 +32,7 @@ hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message)
 		                     path ? "train" : "path");
 	hg_status status = hg_checkpoint_read(path, &state, message);
 	if (status >= 0)
-		status = tell(train, hg_train_set_state(train, state), message);
+		status = copy_error(train, hg_train_set_state(train, state), message);
 	hg_state_free(state);
 	return status;
 }

@@ -1,4 +1,4 @@
-/* A dataset's life, and what must hold of it before it is used. */
+/* Create, free and check a dataset. hg_dataset_check holds every rule that readers may rely on. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ double hg__data_amax(const hg_dataset *d)
 	return amax;
 }
 
-/* Where a complaint belongs: the file or importer, and the array. */
-struct place {
+/* What a message names: the file or importer, and the array. */
+struct location {
 	const char *origin, *what;
 	char *message;
 };
@@ -74,14 +74,14 @@ hg_status hg__data_check_pointers(const char *origin, const char *what, const in
 	for (int64_t i = 0; i < rows; i++)
 		if (pointers[i + 1] < pointers[i])
 			return hg__data_fail(message, HG_ERR_FORMAT,
-			                     "%s: %s: pointers decrease behind row %" PRId64 ": %" PRId64
+			                     "%s: %s: pointers decrease after row %" PRId64 ": %" PRId64
 			                     " after %" PRId64,
 			                     origin, what, i, pointers[i + 1], pointers[i]);
 	return HG_OK;
 }
 
-/* Columns in [0, cols), strictly ascending in every row. */
-static hg_status check_columns(struct place at, const int64_t *rowptr, const int32_t *col,
+/* Columns must lie in [0, cols) and ascend strictly in every row. */
+static hg_status check_columns(struct location at, const int64_t *rowptr, const int32_t *col,
                                int64_t rows, int64_t cols)
 {
 	for (int64_t i = 0; i < rows; i++)
@@ -102,7 +102,7 @@ static hg_status check_columns(struct place at, const int64_t *rowptr, const int
 
 static hg_status check_graph(const hg_dataset *d, const char *origin, char *message)
 {
-	struct place at = {origin, "graph", message};
+	struct location at = {origin, "graph", message};
 	if (d->nodes < 0 || d->nodes > INT32_MAX || d->edges < 0 || !d->rowptr || !d->col)
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s: graph: %" PRId64 " nodes and %" PRId64
@@ -152,7 +152,7 @@ static hg_status check_batch(const hg_dataset *d, const char *origin, char *mess
 	return HG_OK;
 }
 
-/* A permutation that keeps every node in its graph of the batch. */
+/* The order must be a permutation that keeps every node in its graph of the batch. */
 static hg_status check_order(const hg_dataset *d, const char *origin, char *message)
 {
 	if (!d->order)
@@ -163,7 +163,7 @@ static hg_status check_order(const hg_dataset *d, const char *origin, char *mess
 		                     "out of memory: checking the order of %" PRId64 " nodes", d->nodes);
 	if (status < 0)
 		return hg__data_fail(message, HG_ERR_FORMAT,
-		                     "%s: order: it is no permutation of 0 to %" PRId64, origin,
+		                     "%s: order: it is not a permutation of 0 to %" PRId64, origin,
 		                     d->nodes - 1);
 	for (int64_t g = 0; d->graph_ptr && g < d->graphs; g++)
 		for (int64_t i = d->graph_ptr[g]; i < d->graph_ptr[g + 1]; i++)
@@ -200,7 +200,7 @@ static hg_status check_dense(const hg_dataset *d, const char *origin, char *mess
 
 static hg_status check_sparse(const hg_dataset *d, const char *origin, char *message)
 {
-	struct place at = {origin, "features", message};
+	struct location at = {origin, "features", message};
 	if (!d->feat_col || d->features > INT32_MAX)
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s: features: sparse features of %" PRId64
@@ -244,7 +244,7 @@ static hg_status check_labels(const hg_dataset *d, const char *origin, char *mes
 	return HG_OK;
 }
 
-/* A file keeps it as an attribute, whose reader wants an end. */
+/* Files store the name as an attribute, and readers limit its length. */
 static hg_status check_name(const hg_dataset *d, const char *origin, char *message)
 {
 	return !d->name || strlen(d->name) <= HG__TEXT_MAX

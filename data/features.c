@@ -1,4 +1,4 @@
-/* Transforms of features: row normalisation and the stored type. */
+/* Transforms of features: normalise rows, and convert to the stored type. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static hg_status too_large(const hg_dataset *d, int64_t row, int64_t column, flo
 	                     row, id, column, (double)x);
 }
 
-/* The first value beyond f16, refused by name. */
+/* Refuses the first value that f16 cannot hold and names its row and column. */
 hg_status hg_dataset_check_f16(const hg_dataset *d, char *message)
 {
 	if (!d)
@@ -69,8 +69,8 @@ static float clipped(float x)
 	                                  : x;
 }
 
-/* Sparse values stay f32 in memory and in the file. */
-static void sparse_to(hg_dataset *d, hg_dtype dtype, int clip)
+/* Round sparse values to the type; they stay stored as f32 in memory and in the file. */
+static void convert_sparse(hg_dataset *d, hg_dtype dtype, int clip)
 {
 	for (int64_t e = 0; d->feat_value && e < d->feat_rowptr[d->nodes]; e++) {
 		const float x = clip ? clipped(d->feat_value[e]) : d->feat_value[e];
@@ -78,7 +78,7 @@ static void sparse_to(hg_dataset *d, hg_dtype dtype, int clip)
 	}
 }
 
-static hg_status dense_to(hg_dataset *d, hg_dtype dtype, int clip, char *message)
+static hg_status convert_dense(hg_dataset *d, hg_dtype dtype, int clip, char *message)
 {
 	const int64_t count = d->nodes * d->features;
 	void *memory = NULL;
@@ -106,9 +106,9 @@ hg_status hg_dataset_features_to(hg_dataset *d, hg_dtype dtype, int clip, char *
 	if (dtype == HG_F16 && !clip)
 		HG__TRY(hg_dataset_check_f16(d, message));
 	if (d->feat)
-		HG__TRY(dense_to(d, dtype, clip, message));
+		HG__TRY(convert_dense(d, dtype, clip, message));
 	else
-		sparse_to(d, dtype, clip);
+		convert_sparse(d, dtype, clip);
 	d->feat_amax = hg__data_amax(d);
 	return HG_OK;
 }

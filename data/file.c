@@ -1,11 +1,11 @@
-/* Whole files for whoever has the bytes: the pages and tables that a program writes beside its
- * datasets. */
+/* Write whole files atomically from memory: the HTML pages and tables that a program writes beside
+ * its datasets. */
 #include <errno.h>
 #include <unistd.h>
 
 #include "atomic.h"
 
-/* errno of what failed; 0: nothing */
+/* Returns 0, or the errno of the failure. */
 static int write_all(int fd, const char *bytes, size_t size)
 {
 	for (size_t done = 0; done < size;) {

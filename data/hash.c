@@ -1,4 +1,4 @@
-/* XXH64: four lanes of 8 bytes each, a multiplication and a rotation a piece, mixed at the end. */
+/* XXH64: four independent lanes read 8 bytes each of a stripe of 32 and are mixed at the end. */
 #include "hash.h"
 
 #include <string.h>
@@ -13,13 +13,13 @@ static uint64_t rotated(uint64_t x, int bits)
 	return x << bits | x >> (64 - bits);
 }
 
-/* Little-endian; written out, compilers make one load of it. */
-static uint64_t four(const unsigned char *at)
+/* Little-endian. Compilers turn the expression into one load. */
+static uint64_t load_4(const unsigned char *at)
 {
 	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static uint64_t eight(const unsigned char *at)
+static uint64_t load_8(const unsigned char *at)
 {
 	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
 	       (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
@@ -36,15 +36,15 @@ void hg__hash_begin(struct hg__hash *h)
 	*h = (struct hg__hash){.lane = {prime[0] + prime[1], prime[1], 0, 0 - prime[0]}};
 }
 
-/* Whole stripes; the lanes stay in registers. */
+/* Add whole stripes. Local variables keep the lanes in registers. */
 static void add_stripes(struct hg__hash *h, const unsigned char *at, size_t stripes)
 {
 	uint64_t a = h->lane[0], b = h->lane[1], c = h->lane[2], d = h->lane[3];
 	for (; stripes > 0; stripes--, at += STRIPE) {
-		a = mixed(a, eight(at));
-		b = mixed(b, eight(at + 8));
-		c = mixed(c, eight(at + 16));
-		d = mixed(d, eight(at + 24));
+		a = mixed(a, load_8(at));
+		b = mixed(b, load_8(at + 8));
+		c = mixed(c, load_8(at + 16));
+		d = mixed(d, load_8(at + 24));
 	}
 	h->lane[0] = a;
 	h->lane[1] = b;
@@ -83,9 +83,9 @@ uint64_t hg__hash_end(const struct hg__hash *h)
 	}
 	sum += h->total;
 	for (; end - at >= 8; at += 8)
-		sum = rotated(sum ^ mixed(0, eight(at)), 27) * prime[0] + prime[3];
+		sum = rotated(sum ^ mixed(0, load_8(at)), 27) * prime[0] + prime[3];
 	for (; end - at >= 4; at += 4)
-		sum = rotated(sum ^ four(at) * prime[0], 23) * prime[1] + prime[2];
+		sum = rotated(sum ^ load_4(at) * prime[0], 23) * prime[1] + prime[2];
 	for (; at < end; at++)
 		sum = rotated(sum ^ *at * prime[4], 11) * prime[0];
 	sum = (sum ^ sum >> 33) * prime[1];

@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH64 (Collet, github.com/Cyan4973/xxHash, doc/xxhash_spec.md) with seed 0, of bytes that come in
- * pieces. Not for secrets: whoever wants two files of one hash can make them. */
+/* XXH64 (Collet, github.com/Cyan4973/xxHash, doc/xxhash_spec.md) with seed 0, of bytes that arrive
+ * in pieces. It gives no protection against forgers: two files with the same hash can be made on
+ * purpose. */
 struct hg__hash {
 	uint64_t lane[4], total;
 	unsigned char rest[32]; /* the total % 32 bytes that do not fill a stripe */

@@ -1,4 +1,4 @@
-/* The table of source formats: a new one is a file in import/ and a line here. */
+/* The table of source formats: a new format is a file in import/ and a row here. */
 #include "import/importers.h"
 
 hg_status hg__import_h5(const char *const *paths, int count, const hg_import_config *config,
@@ -18,7 +18,7 @@ const hg_importer *hg_importers(size_t *count)
 	     ".npz", 1, hg__import_npz},
 	    {"tu",
 	     "TU Dortmund's graph-classification sets: NAME_A.txt, with NAME_graph_indicator.txt, "
-	     "NAME_graph_labels.txt and what is known of nodes beside it",
+	     "NAME_graph_labels.txt and optional node files beside it",
 	     "_A.txt", 1, hg__import_tu},
 	    {"edges",
 	     "text, one \"source destination\" per line, # comments, any ids (SNAP); plain or gzip",

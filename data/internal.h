@@ -7,47 +7,48 @@
 
 #include "halfgraph/data.h"
 
-/* hg_dataset_read and hg_checkpoint_read of a file that messages call `shown`. */
+/* Like hg_dataset_read and hg_checkpoint_read, but messages call the file `shown`. */
 HG_NODISCARD hg_status hg__dataset_read(const char *path, const char *shown, hg_dataset **dataset,
                                         char *message);
 HG_NODISCARD hg_status hg__checkpoint_read(const char *path, const char *shown, hg_state **state,
                                            char *message);
 
 /* Write one line into message[HG_DATA_MESSAGE] (NULL: nowhere) and return the status. Control
- * characters, which can come from file and member names, become '?'. */
+ * characters, which file and member names may contain, become '?'. */
 hg_status hg__data_fail(char *message, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 
-/* line [HG_DATA_MESSAGE] := what a printf would print, in one line and with a decimal point. */
+/* line [HG_DATA_MESSAGE] := the printf output as one line with a decimal point in every locale. */
 void hg__data_say(char *line, const char *format, va_list args) HG_PRINTF(2, 0);
 
-/* The digits of a 64-bit integer as its file has it, for a message; returns text. */
+/* The digits of a 64-bit integer as its file stores it, for a message; returns `text`. */
 const char *hg__data_digits(int64_t bits, int is_unsigned, char text[24]);
 
-/* malloc for count elements of `size` bytes, overflow checked. A count of 0 gives memory too: NULL
- * means "absent" in a dataset. On failure *memory is NULL and the message names `what` and the
- * bytes. */
+/* malloc for `count` elements of `size` bytes with an overflow check. A count of 0 also returns
+ * memory, because NULL means "absent" in a dataset. On failure *memory is NULL and the message
+ * names `what` and the size. */
 HG_NODISCARD hg_status hg__data_alloc(int64_t count, size_t size, const char *what, void **memory,
                                       char *message);
 HG_NODISCARD hg_status hg__data_grow(void **memory, int64_t count, size_t size, const char *what,
                                      char *message);
 HG_NODISCARD hg_status hg__data_copy_text(const char *text, char **copy, char *message);
 
-/* HG_OK, or HG_ERR_STATE where the watcher asks to stop. */
+/* HG_OK, or HG_ERR_STATE where the progress callback asks to stop. */
 HG_NODISCARD hg_status hg__data_step(const hg_progress *progress, const char *what, int64_t done,
                                      int64_t total, char *message);
 
-/* 0 = pointers[0] <= ... <= pointers[rows]; the message says "ORIGIN: WHAT: pointers ...". */
+/* Checks 0 = pointers[0] <= ... <= pointers[rows]; a message begins with "ORIGIN: WHAT:
+ * pointers". */
 HG_NODISCARD hg_status hg__data_check_pointers(const char *origin, const char *what,
                                                const int64_t *pointers, int64_t rows,
                                                char *message);
 
-/* Value (i, j) of dense features, as f32. */
+/* Element `index` of the dense features, row-major, as f32. */
 float hg__data_feature(const hg_dataset *d, int64_t index);
-/* Number of entries that carry a label: graphs of a batch, else nodes. */
+/* The number of rows that carry labels: the graphs of a batch, else the nodes. */
 int64_t hg__data_labelled(const hg_dataset *d);
-/* d->classes from the labels. HG_ERR_FORMAT: more than there are labelled entries; `say` is the end
- * of the sentence: how a file of this format says that it is meant. */
-HG_NODISCARD hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *say,
+/* Set d->classes from the labels. HG_ERR_FORMAT: more classes than labelled rows. `hint` ends the
+ * message; it tells how a file of this format can declare so many classes. */
+HG_NODISCARD hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *hint,
                                               char *message);
 /* max |x| over all features; NaN and infinities are ignored. */
 double hg__data_amax(const hg_dataset *d);
@@ -55,16 +56,16 @@ double hg__data_amax(const hg_dataset *d);
 /* The largest binary16 number. */
 #define HG__HALF_MAX 65504.0
 
-/* Deflate cannot expand more than 1032 times (a match of 258 bytes costs at least 2 bits): whatever
- * declares more than that over what is stored is lying. */
+/* Deflate expands at most 1032 times (a match of 258 bytes takes at least 2 bits), so a file that
+ * declares more than that is damaged. */
 #define HG__DEFLATE_MAX 1032
 
-/* Texts of a file, such as a dataset's name: HDF5 itself keeps compact attributes below 64 KiB, the
- * rest is room for a descriptor with keys of its writer's own. */
+/* The longest text in a file, such as the name of a dataset. HDF5 keeps compact attributes below 64
+ * KiB; the rest is room for a descriptor with keys of other writers. */
 #define HG__TEXT_MAX (1 << 20)
 
-/* Elements handled at a time when a file is read or written piece by piece: 512 KiB of 8-byte
- * elements, a share of a second-level cache. */
+/* The number of elements handled at a time when a file is read or written piece by piece: 512 KiB
+ * of 8-byte elements, which is part of a second-level cache. */
 #define HG__SLAB 65536
 
 /* Return early with a failing status. */

@@ -1,11 +1,12 @@
-/* How many classes there are, where nothing says so but the labels. */
+/* Derive the number of classes from the labels where a file does not declare it. */
 #include <inttypes.h>
 
 #include "internal.h"
 
-/* One more than the largest label: a class then has a row, on average, or that label is a mistake
- * (an id, a missing value written as 999999999). */
-hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *say, char *message)
+/* The number of classes is the largest label plus 1. It may not exceed the number of labelled rows;
+ * beyond that the largest label is taken for a mistake (an id, or a missing value written as
+ * 999999999). */
+hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *hint, char *message)
 {
 	const int64_t rows = hg__data_labelled(d);
 	const char *row = d->graph_ptr ? "graph" : "node";
@@ -20,6 +21,6 @@ hg_status hg__data_count_classes(hg_dataset *d, const char *origin, const char *
 		return HG_OK;
 	return hg__data_fail(message, HG_ERR_FORMAT,
 	                     "%s: labels: %s %" PRId64 " has label %" PRId32 ", which makes %" PRId32
-	                     " classes of %" PRId64 " labelled %ss; if it is meant, %s",
-	                     origin, row, widest, d->label[widest], d->classes, labelled, row, say);
+	                     " classes of %" PRId64 " labelled %ss; if that is intended, %s",
+	                     origin, row, widest, d->label[widest], d->classes, labelled, row, hint);
 }

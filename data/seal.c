@@ -1,4 +1,5 @@
-/* The block is text, so that `head -c 512` shows it, and zeros behind the text. */
+/* Write and check the checksum block of a file. The block is text followed by zeros, so `head -c
+ * 512` shows it. */
 #include "seal.h"
 
 #include <errno.h>
@@ -16,9 +17,9 @@
 #define SIGNATURE_BYTES 8
 #define TITLE "HalfGraph: the HDF5 file begins at byte 512, behind this checksum of it.\n"
 
-/* Bytes that are summed up at a time: more than a disk's readahead, less than a second-level cache.
- * */
-#define PIECE (1 << 18)
+/* Bytes that are hashed at a time: more than the readahead of a disk, less than a second-level
+ * cache. */
+#define PIECE_BYTES (1 << 18)
 
 static void make_block(char block[HG__SEAL_BYTES], int64_t bytes, uint64_t sum)
 {
@@ -30,7 +31,7 @@ static void make_block(char block[HG__SEAL_BYTES], int64_t bytes, uint64_t sum)
 	               bytes, sum);
 }
 
-/* As many of the bytes as there are; -1 and errno. */
+/* Read `count` bytes, or as many as there are. Returns -1, with errno set, on failure. */
 static ssize_t read_at(int fd, void *bytes, size_t count, int64_t at)
 {
 	size_t done = 0;
@@ -51,25 +52,25 @@ static hg_status unreadable(const char *path, char *message)
 	return hg__data_fail(message, HG_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
 }
 
-/* The block that belongs to what stands behind it. `doing` is what a watcher is told. */
-static hg_status sum_up(int fd, const char *path, char block[HG__SEAL_BYTES], const char *doing,
-                        const hg_progress *progress, char *message)
+/* Make the block for the data that follow it in the file. `doing` is the progress text. */
+static hg_status make_checksum(int fd, const char *path, char block[HG__SEAL_BYTES],
+                               const char *doing, const hg_progress *progress, char *message)
 {
 	struct hg__hash hash;
-	void *piece = NULL;
+	void *buffer = NULL;
 	int64_t at = HG__SEAL_BYTES;
 	const off_t end = lseek(fd, 0, SEEK_END);
-	hg_status status = hg__data_alloc(PIECE, 1, "a checksum", &piece, message);
+	hg_status status = hg__data_alloc(PIECE_BYTES, 1, "a checksum", &buffer, message);
 	hg__hash_begin(&hash);
 	for (ssize_t got = 1; status == HG_OK && got > 0; at += got > 0 ? got : 0) {
 		status = hg__data_step(progress, doing, at, (int64_t)end, message);
-		got = status == HG_OK ? read_at(fd, piece, PIECE, at) : 0;
+		got = status == HG_OK ? read_at(fd, buffer, PIECE_BYTES, at) : 0;
 		if (got < 0)
 			status = unreadable(path, message);
 		else
-			hg__hash_add(&hash, piece, (size_t)got);
+			hg__hash_add(&hash, buffer, (size_t)got);
 	}
-	free(piece);
+	free(buffer);
 	make_block(block, at - HG__SEAL_BYTES, hg__hash_end(&hash));
 	return status;
 }
@@ -77,7 +78,7 @@ static hg_status sum_up(int fd, const char *path, char block[HG__SEAL_BYTES], co
 hg_status hg__seal_write(int fd, const char *path, const hg_progress *progress, char *message)
 {
 	char block[HG__SEAL_BYTES];
-	HG__TRY(sum_up(fd, path, block, "writing the checksum", progress, message));
+	HG__TRY(make_checksum(fd, path, block, "writing the checksum", progress, message));
 	for (size_t done = 0; done < sizeof block;) {
 		const ssize_t put = pwrite(fd, block + done, sizeof block - done, (off_t)done);
 		if (put > 0)
@@ -88,7 +89,7 @@ hg_status hg__seal_write(int fd, const char *path, const hg_progress *progress, 
 	return HG_OK;
 }
 
-static hg_status damaged(const char *shown, const char *block, char *message)
+static hg_status fail_damaged(const char *shown, const char *block, char *message)
 {
 	if (memcmp(block, TITLE, sizeof TITLE - 1) != 0)
 		return hg__data_fail(
@@ -109,9 +110,9 @@ static int signature_at(const char *bytes, ssize_t count, size_t at)
 	       memcmp(bytes + at, SIGNATURE, SIGNATURE_BYTES) == 0;
 }
 
-/* Whatever can be a file with a checksum must be one: also where the damage is in the block, or in
- * the signature behind it. Only a file that begins with the signature never had one. */
-static hg_status check(int fd, const char *shown, char *message)
+/* A file with a checksum must match it, even where the damage is in the block or in the HDF5
+ * signature after it. Only a file that begins with the signature never had a checksum. */
+static hg_status check_block(int fd, const char *shown, char *message)
 {
 	char head[HG__SEAL_BYTES + SIGNATURE_BYTES], block[HG__SEAL_BYTES];
 	const ssize_t count = read_at(fd, head, sizeof head, 0);
@@ -119,11 +120,11 @@ static hg_status check(int fd, const char *shown, char *message)
 		return unreadable(shown, message);
 	const int ours = count >= (ssize_t)sizeof TITLE && memcmp(head, TITLE, sizeof TITLE - 1) == 0;
 	if (signature_at(head, count, 0) || (!ours && !signature_at(head, count, HG__SEAL_BYTES)))
-		return HG_OK; /* what is no HDF5 file at all is HDF5's to refuse */
+		return HG_OK; /* libhdf5 itself refuses a file that is not HDF5 */
 	if (count < HG__SEAL_BYTES)
-		return damaged(shown, head, message);
-	HG__TRY(sum_up(fd, shown, block, NULL, NULL, message));
-	return memcmp(head, block, sizeof block) == 0 ? HG_OK : damaged(shown, head, message);
+		return fail_damaged(shown, head, message);
+	HG__TRY(make_checksum(fd, shown, block, NULL, NULL, message));
+	return memcmp(head, block, sizeof block) == 0 ? HG_OK : fail_damaged(shown, head, message);
 }
 
 hg_status hg__seal_check(const char *path, const char *shown, char *message)
@@ -131,7 +132,7 @@ hg_status hg__seal_check(const char *path, const char *shown, char *message)
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return hg__data_fail(message, HG_ERR_IO, "%s: %s", shown, strerror(errno));
-	const hg_status status = check(fd, shown, message);
+	const hg_status status = check_block(fd, shown, message);
 	(void)close(fd); /* nothing was written */
 	return status;
 }

@@ -1,4 +1,4 @@
-/* Coordinate lists to compressed rows. */
+/* Convert coordinate lists to compressed rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,8 +72,8 @@ static hg_status sparse_alloc(struct hg__sparse *m, int64_t rows, int64_t cols, 
 	return status;
 }
 
-/* Stable counting sort by `key` in [0, keys): out.rowptr delimits each key's bucket, out.col and
- * out.value are `other` and `value` in that order. */
+/* Stable counting sort by `key` in [0, keys): out.rowptr delimits the bucket of each key; out.col
+ * and out.value hold `other` and `value` in the sorted order. */
 static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *key,
                         const int32_t *other, const float *value, struct hg__sparse *out,
                         char *message)
@@ -89,18 +89,18 @@ static hg_status bucket(int64_t m, int64_t keys, int64_t others, const int32_t *
 		sum += count;
 	}
 	for (int64_t e = 0; e < m; e++) {
-		const int64_t place = next[key[e]]++;
-		out->col[place] = other[e];
+		const int64_t position = next[key[e]]++;
+		out->col[position] = other[e];
 		if (value)
-			out->value[place] = value[e];
+			out->value[position] = value[e];
 	}
-	/* each bucket's begin had moved to its end: shift back */
+	/* next[k] now is the end of bucket k: shift the pointers back to the begins */
 	memmove(next + 1, next, (size_t)keys * sizeof *next);
 	next[0] = 0;
 	return HG_OK;
 }
 
-/* The transpose; its rows come out sorted, whatever the order in `a`. */
+/* The transpose. Its rows come out sorted, whatever the order of the columns in `a`. */
 static hg_status transpose(const struct hg__sparse *a, struct hg__sparse *out, char *message)
 {
 	int32_t *row = NULL;
@@ -113,17 +113,17 @@ static hg_status transpose(const struct hg__sparse *a, struct hg__sparse *out, c
 	return status;
 }
 
-/* Merge neighbours with the same column, in place. */
+/* Merge neighbouring entries with the same column, in place. */
 static void merge_duplicates(struct hg__sparse *m, enum hg__merge merge)
 {
 	int64_t kept = 0, begin = 0;
 	for (int64_t i = 0; i < m->rows; i++) {
 		const int64_t end = m->rowptr[i + 1], first = kept;
 		for (int64_t e = begin; e < end; e++) {
-			const int again = kept > first && m->col[kept - 1] == m->col[e];
-			if (!again)
+			const int duplicate = kept > first && m->col[kept - 1] == m->col[e];
+			if (!duplicate)
 				m->col[kept++] = m->col[e];
-			if (m->value && !again)
+			if (m->value && !duplicate)
 				m->value[kept - 1] = m->value[e];
 			else if (m->value && merge == HG__MERGE_SUM)
 				m->value[kept - 1] += m->value[e];
@@ -154,7 +154,8 @@ hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge, str
 struct entry {
 	int32_t col;
 	float value;
-	int64_t place; /* ties: the order of the input, so that sums are the same everywhere */
+	int64_t
+	    position; /* breaks ties by the input order, so that sums are the same on every machine */
 };
 
 static int by_column(const void *a, const void *b)
@@ -162,7 +163,7 @@ static int by_column(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	if (x->col != y->col)
 		return x->col < y->col ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return x->position < y->position ? -1 : x->position > y->position;
 }
 
 static int is_sorted(const struct hg__sparse *m, int64_t row)
@@ -186,7 +187,8 @@ static void sort_row(struct hg__sparse *m, int64_t row, struct entry *scratch)
 	}
 }
 
-/* Row by row: a claimed number of columns costs nothing. */
+/* Sorts row by row, so that the cost does not depend on the declared number of columns, which a
+ * damaged file can make huge. */
 hg_status hg__sparse_sort(struct hg__sparse *m, char *message)
 {
 	int64_t longest = 0, unsorted = 0;

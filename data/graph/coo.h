@@ -3,17 +3,17 @@
 
 #include "internal.h"
 
-/* Entries (row[e], col[e], value[e]) of a sparse matrix, in any order, while it is being
- * collected. */
+/* The entries (row[e], col[e], value[e]) of a sparse matrix while they are collected, in any
+ * order. */
 struct hg__coo {
 	int64_t rows, cols, m, capacity;
 	int32_t *row, *col;
-	float *value; /* NULL: all ones */
+	float *value; /* NULL: all values are 1 */
 };
 
 enum hg__merge { HG__MERGE_SUM, HG__MERGE_MAX };
 
-/* A finished matrix: columns strictly ascending in every row. */
+/* A finished CSR matrix: columns ascend strictly in every row. */
 struct hg__sparse {
 	int64_t rows, cols, m;
 	int64_t *rowptr; /* [rows + 1] */
@@ -21,23 +21,24 @@ struct hg__sparse {
 	float *value;    /* [m] or NULL */
 };
 
-/* Room for `capacity` entries; with_values once, at the first call. */
+/* Make room for `capacity` entries. `with_values` counts only in the first call. */
 HG_NODISCARD hg_status hg__coo_reserve(struct hg__coo *coo, int64_t capacity, int with_values,
                                        char *message);
-/* Append one entry; grows by half its size. value is ignored without values. */
+/* Append one entry; the room grows by half of its size. `value` is ignored where there are no
+ * values. */
 HG_NODISCARD hg_status hg__coo_add(struct hg__coo *coo, int32_t row, int32_t col, float value,
                                    char *message);
 void hg__coo_free(struct hg__coo *coo);
 
-/* Sort by (row, column) and merge entries at the same place: their sum or their maximum; without
- * values, one entry. Ids must be in range. */
+/* Sort by (row, column) and merge entries with the same row and column: to their sum, to their
+ * maximum, or, without values, to one entry. The ids must be in range. */
 HG_NODISCARD hg_status hg__coo_to_sparse(const struct hg__coo *coo, enum hg__merge merge,
                                          struct hg__sparse *out, char *message);
-/* The same for a CSR matrix whose rows may be unsorted and may hold duplicates (summed). In
- * place. */
+/* The same in place for a CSR matrix whose rows may be unsorted and may hold duplicates, which are
+ * summed. */
 HG_NODISCARD hg_status hg__sparse_sort(struct hg__sparse *m, char *message);
 void hg__sparse_free(struct hg__sparse *m);
-/* Forget values that are all one. */
+/* Drop the values if all of them are 1. */
 void hg__sparse_drop_ones(struct hg__sparse *m);
 
 #endif

@@ -1,5 +1,6 @@
-/* Another order of the nodes, of everything that has a row for each node. A new graph is built
- * first, then it takes the old one's place, so that a failure leaves the dataset as it was. */
+/* Put the nodes of a dataset, and every array with a row per node, into another order. The new
+ * arrays are complete before they replace the old ones, so a failure leaves the dataset
+ * unchanged. */
 #include "halfgraph/order.h"
 
 #include <inttypes.h>
@@ -13,8 +14,9 @@ int64_t hg_dataset_node(const hg_dataset *d, int64_t i)
 	return d->orig_id ? d->orig_id[i] : d->order ? d->order[i] : i;
 }
 
-/* Rows order[0], order[1], ... of a CSR; columns become places. */
-static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *place,
+/* Build the CSR matrix of the rows order[0], order[1], ...; columns are renumbered by `position`
+ * where it is given. */
+static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *position,
                              const int64_t *rowptr, const int32_t *col, const float *value,
                              struct hg__sparse *m, char *message)
 {
@@ -31,14 +33,14 @@ static hg_status move_sparse(int64_t n, const int32_t *order, const int32_t *pla
 		for (int64_t e = rowptr[order[k]]; e < rowptr[order[k] + 1]; e++) {
 			if (value)
 				m->value[m->m] = value[e];
-			m->col[m->m++] = place ? place[col[e]] : col[e];
+			m->col[m->m++] = position ? position[col[e]] : col[e];
 		}
 		m->rowptr[k + 1] = m->m;
 	}
-	return place ? hg__sparse_sort(m, message) : HG_OK;
+	return position ? hg__sparse_sort(m, message) : HG_OK;
 }
 
-/* Rows of `size` bytes; NULL stays NULL. */
+/* Copy rows of `size` bytes in the new order; NULL stays NULL. */
 static hg_status move_rows(int64_t n, const int32_t *order, size_t size, const void *from,
                            void **to, char *message)
 {
@@ -50,8 +52,8 @@ static hg_status move_rows(int64_t n, const int32_t *order, size_t size, const v
 	return HG_OK;
 }
 
-/* Where each node was at first: through this order and all earlier ones. Back where everything
- * began there is nothing to say. */
+/* The original number of each node: through this order and all earlier ones. Back in the original
+ * order *to is NULL. */
 static hg_status move_order(const hg_dataset *d, const int32_t *order, int32_t **to, char *message)
 {
 	int64_t moved = 0;
@@ -67,14 +69,15 @@ static hg_status move_order(const hg_dataset *d, const int32_t *order, int32_t *
 	return HG_OK;
 }
 
-/* `moved` <- what has a row for each node; labels and splits of a batch belong to its graphs and
- * stay. */
-static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int32_t *place,
+/* Fill `moved` with every array that has a row per node. Labels and splits of a batch belong to its
+ * graphs and stay. */
+static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int32_t *position,
                             hg_dataset *moved, char *message)
 {
 	struct hg__sparse graph = {.cols = d->nodes}, feat = {.cols = d->features};
 	const int64_t n = d->nodes;
-	hg_status status = move_sparse(n, order, place, d->rowptr, d->col, d->weight, &graph, message);
+	hg_status status =
+	    move_sparse(n, order, position, d->rowptr, d->col, d->weight, &graph, message);
 	moved->rowptr = graph.rowptr;
 	moved->col = graph.col;
 	moved->weight = graph.value;
@@ -97,8 +100,8 @@ static hg_status move_nodes(const hg_dataset *d, const int32_t *order, const int
 	return move_rows(n, order, 1, d->test_mask, (void **)&moved->test_mask, message);
 }
 
-/* *d takes the moved arrays, `moved` is left with the old ones. */
-static void take_place(hg_dataset *d, hg_dataset *moved)
+/* *d takes the new arrays; `moved` takes the old ones, so that freeing it frees them. */
+static void swap_arrays(hg_dataset *d, hg_dataset *moved)
 {
 	const hg_dataset old = *d;
 	d->rowptr = moved->rowptr;
@@ -133,8 +136,8 @@ static void take_place(hg_dataset *d, hg_dataset *moved)
 	moved->test_mask = old.test_mask;
 }
 
-/* Does every node stay in its graph? */
-static int inside(const hg_dataset *d, const int32_t *order)
+/* Does every node stay in its graph of the batch? */
+static int keeps_graphs(const hg_dataset *d, const int32_t *order)
 {
 	for (int64_t g = 0; d->graph_ptr && g < d->graphs; g++)
 		for (int64_t i = d->graph_ptr[g]; i < d->graph_ptr[g + 1]; i++)
@@ -145,32 +148,34 @@ static int inside(const hg_dataset *d, const int32_t *order)
 
 hg_status hg_dataset_permute(hg_dataset *d, const int32_t *order, char *message)
 {
-	int32_t *place = NULL;
+	int32_t *position = NULL;
 	hg_dataset *moved = NULL;
 	if (!d || (d->nodes > 0 && !order))
 		return hg__data_fail(message, HG_ERR_ARG, "permute: %s is NULL",
 		                     d ? "the order" : "dataset");
-	HG__TRY(hg__data_alloc(d->nodes, sizeof *place, "places of nodes", (void **)&place, message));
-	hg_status status = hg_order_check(d->nodes, order, place);
+	HG__TRY(
+	    hg__data_alloc(d->nodes, sizeof *position, "node positions", (void **)&position, message));
+	hg_status status = hg_order_check(d->nodes, order, position);
 	if (status < 0)
-		status = hg__data_fail(
-		    message, status, "permute: the order is no permutation of %" PRId64 " nodes", d->nodes);
-	else if (!inside(d, order))
+		status =
+		    hg__data_fail(message, status,
+		                  "permute: the order is not a permutation of %" PRId64 " nodes", d->nodes);
+	else if (!keeps_graphs(d, order))
 		status =
 		    hg__data_fail(message, HG_ERR_ARG,
 		                  "permute: the order moves nodes from one graph of the batch to another");
 	if (status == HG_OK)
 		status = hg_dataset_new(&moved, message);
 	if (status == HG_OK)
-		status = move_nodes(d, order, place, moved, message);
+		status = move_nodes(d, order, position, moved, message);
 	if (status == HG_OK)
-		take_place(d, moved);
+		swap_arrays(d, moved);
 	hg_dataset_free(moved);
-	free(place);
+	free(position);
 	return status;
 }
 
-/* order [n] <- the way back. */
+/* order [n] := the order that restores the original one. */
 static hg_status find_original(const hg_dataset *d, int32_t *order, char *message)
 {
 	if (!d->order)
@@ -180,7 +185,7 @@ static hg_status find_original(const hg_dataset *d, int32_t *order, char *messag
 		return HG_OK;
 	return hg__data_fail(
 	    message, HG_ERR_ARG,
-	    "reorder: the order that the dataset remembers is no permutation of %" PRId64 " nodes",
+	    "reorder: the order that the dataset remembers is not a permutation of %" PRId64 " nodes",
 	    d->nodes);
 }
 
@@ -201,7 +206,7 @@ static hg_status find_order(const hg_dataset *d, const char *method, const hg_pr
 		return hg__data_fail(message, status, "reorder: stopped on request");
 	if (status < 0)
 		return hg__data_fail(message, status,
-		                     "reorder: %s is no method for this graph, or the graph is damaged",
+		                     "reorder: %s is not a method for this graph, or the graph is damaged",
 		                     method);
 	return status;
 }

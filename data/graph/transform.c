@@ -1,5 +1,5 @@
-/* Transforms of the graph: a new one is built first, then it takes the old one's place, so that a
- * failure leaves the dataset as it was. */
+/* Transforms of the graph. A new graph is complete before it replaces the old one, so a failure
+ * leaves the dataset unchanged. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void replace_graph(hg_dataset *d, const struct hg__sparse *m)
 	d->edges = m->m;
 }
 
-/* A + A^T, entries at the same place merged into the larger. */
+/* A + A^T; of two entries with the same row and column the larger stays. */
 hg_status hg_dataset_symmetrize(hg_dataset *d, char *message)
 {
 	if (!d)
@@ -40,7 +40,7 @@ hg_status hg_dataset_symmetrize(hg_dataset *d, char *message)
 	return status;
 }
 
-/* One self loop of weight 1 on every node that has none. */
+/* Add a self loop of weight 1 to every node that has none. */
 hg_status hg_dataset_self_loops(hg_dataset *d, char *message)
 {
 	if (!d)
@@ -76,8 +76,8 @@ static int32_t find_root(int32_t *parent, int32_t i)
 	return i;
 }
 
-/* keep [n]: new number of each node of the largest weakly connected component (the one with the
- * smallest node where several are largest), else -1. */
+/* keep [n] := the new number of each node of the largest weakly connected component, -1 for all
+ * other nodes. Of several largest components the one with the smallest node is taken. */
 static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *kept, char *message)
 {
 	int32_t *parent = NULL;
@@ -89,7 +89,7 @@ static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++) {
 			const int32_t a = find_root(parent, (int32_t)i), b = find_root(parent, d->col[e]);
-			parent[a > b ? a : b] = a > b ? b : a; /* the smaller number is the root */
+			parent[a > b ? a : b] = a > b ? b : a; /* the smaller number becomes the root */
 		}
 	for (int64_t i = 0; i < d->nodes; i++)
 		keep[find_root(parent, (int32_t)i)]++;
@@ -104,7 +104,7 @@ static hg_status largest_component(const hg_dataset *d, int32_t *keep, int64_t *
 	return HG_OK;
 }
 
-/* Elements of the kept rows, `size` bytes each; NULL stays NULL. */
+/* Copy the elements of the kept rows, `size` bytes each; NULL stays NULL. */
 static hg_status pick(const void *from, size_t size, const int32_t *keep, int64_t n, int64_t kept,
                       void **to, char *message)
 {
@@ -118,8 +118,8 @@ static hg_status pick(const void *from, size_t size, const int32_t *keep, int64_
 	return HG_OK;
 }
 
-/* Kept rows of a CSR; columns renumbered by `rename` where given. Edges of a component stay inside
- * it, so whole rows are kept. */
+/* Copy the kept rows of a CSR matrix; columns are renumbered by `rename` where it is given. The
+ * edges of a component stay inside it, so whole rows are kept. */
 static hg_status pick_rows(const int64_t *rowptr, const int32_t *col, const float *value,
                            const int32_t *keep, const int32_t *rename, int64_t n, int64_t kept,
                            struct hg__sparse *m, char *message)
@@ -179,8 +179,8 @@ static hg_status pick_nodes(const hg_dataset *d, const int32_t *keep, int64_t ke
 	return HG_OK;
 }
 
-/* The order that a component of a reordered dataset comes in: what number each kept node had among
- * the kept ones before. None where that is the order at hand. */
+/* The order array of a component of a reordered dataset: the rank that each kept node had among the
+ * kept nodes in the original order. NULL where that is the current order. */
 static hg_status keep_order(const hg_dataset *d, const int32_t *keep, int64_t kept,
                             hg_dataset *part, char *message)
 {
@@ -225,8 +225,8 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 		status = pick_nodes(d, keep, kept, part, message);
 		if (status == HG_OK)
 			status = keep_order(d, keep, kept, part, message);
-		/* the old arrays leave with it on success, the unfinished new ones on failure */
-		hg_dataset *leave = part;
+		/* on success this frees the old arrays, on failure the unfinished new ones */
+		hg_dataset *unused = part;
 		if (status == HG_OK) {
 			const hg_dataset old = *d;
 			part->name = d->name;
@@ -234,11 +234,11 @@ hg_status hg_dataset_largest_component(hg_dataset *d, char *message)
 			part->feat_dtype = d->feat_dtype;
 			part->classes = d->classes;
 			*d = *part;
-			*leave = old;
-			leave->name = NULL;
+			*unused = old;
+			unused->name = NULL;
 			d->feat_amax = hg__data_amax(d);
 		}
-		hg_dataset_free(leave);
+		hg_dataset_free(unused);
 	}
 	free(keep);
 	return status;

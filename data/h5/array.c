@@ -1,4 +1,5 @@
-/* Reading datasets: looked at before memory is taken, widened, every value in range. */
+/* Read HDF5 datasets. Type, shape and storage are checked before memory is allocated; values are
+ * widened and checked against their range. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,11 +9,11 @@
 
 #include "h5/h5.h"
 
-/* Beside what its bytes could be inflated to, a dataset may claim this much: small datasets come
- * with chunks larger than themselves. */
-#define CLAIM_SLACK (1 << 26)
+/* A dataset may declare this many bytes more than its stored bytes could inflate to, because a
+ * small dataset comes with a chunk that is larger than itself. */
+#define DECLARED_SLACK (1 << 26)
 
-static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
+static hg_status check_type(const struct h5 *h5, struct h5_array *a)
 {
 	const hid_t type = H5Dget_type(a->id), half = hg__h5_half_type();
 	a->class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
@@ -28,7 +29,7 @@ static hg_status look_at_type(const struct h5 *h5, struct h5_array *a)
 	                    : HG_OK;
 }
 
-static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank)
+static hg_status check_shape(const struct h5 *h5, struct h5_array *a, int rank)
 {
 	const hid_t space = H5Dget_space(a->id);
 	a->rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
@@ -47,7 +48,7 @@ static hg_status look_at_shape(const struct h5 *h5, struct h5_array *a, int rank
 	return HG_OK;
 }
 
-static hg_status look_at_filter(const struct h5 *h5, struct h5_array *a, hid_t plist, unsigned k)
+static hg_status check_filter(const struct h5 *h5, struct h5_array *a, hid_t plist, unsigned k)
 {
 	static const H5Z_filter_t known[HG__FILTER_KINDS] = {[HG__FILTER_SHUFFLE] = H5Z_FILTER_SHUFFLE,
 	                                                     [HG__FILTER_DEFLATE] = H5Z_FILTER_DEFLATE,
@@ -69,41 +70,41 @@ static hg_status look_at_filter(const struct h5 *h5, struct h5_array *a, hid_t p
 	for (int other = 0; other < a->filters; other++)
 		if ((int)a->filter[other].kind == kind)
 			return hg__data_fail(h5->message, HG_ERR_FORMAT,
-			                     "%s: %s: filter %d (%s) is there twice, expected once", h5->path,
+			                     "%s: %s: filter %d (%s) is applied twice, expected once", h5->path,
 			                     a->where, (int)id, name);
 	a->filter[a->filters++] =
 	    (struct hg__filter){(enum hg__filter_kind)kind, length > 0 ? values[0] : 0};
 	return HG_OK;
 }
 
-static hg_status look_at_filters(const struct h5 *h5, struct h5_array *a, hid_t plist)
+static hg_status check_filters(const struct h5 *h5, struct h5_array *a, hid_t plist)
 {
 	const int count = H5Pget_nfilters(plist);
 	for (int k = 0; k < count; k++)
-		HG__TRY(look_at_filter(h5, a, plist, (unsigned)k));
+		HG__TRY(check_filter(h5, a, plist, (unsigned)k));
 	return count < 0 ? hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its filters cannot be read")
 	                 : HG_OK;
 }
 
-static hg_status look_at_chunks(const struct h5 *h5, struct h5_array *a, hid_t plist)
+static hg_status check_chunks(const struct h5 *h5, struct h5_array *a, hid_t plist)
 {
 	hsize_t chunk[2] = {1, 1};
 	unsigned options = 0;
-	HG__TRY(look_at_filters(h5, a, plist));
+	HG__TRY(check_filters(h5, a, plist));
 	if (H5Pget_chunk(plist, a->rank, chunk) != a->rank || H5Pget_chunk_opts(plist, &options) < 0 ||
 	    chunk[0] == 0 || chunk[1] == 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, a->where, "its chunks cannot be read");
 	if (a->filters > 0 && (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS))
-		return hg__data_fail(
-		    h5->message, HG_ERR_FORMAT,
-		    "%s: %s: chunks at its edge have no filters, others have, which is not supported",
-		    h5->path, a->where);
+		return hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: its partial chunks at the edge have no filters, the others "
+		                     "have: not supported",
+		                     h5->path, a->where);
 	for (int k = 0; k < 2; k++)
-		a->chunk[k] = (int64_t)chunk[k]; /* HDF5's are below 2^32 */
+		a->chunk[k] = (int64_t)chunk[k]; /* HDF5's chunk dimensions are below 2^32 */
 	return HG_OK;
 }
 
-/* The chunks that cover a dimension. */
+/* The number of chunks that cover a dimension. */
 static double chunks_along(int64_t dim, int64_t chunk)
 {
 	return (double)(dim / chunk + (dim % chunk != 0));
@@ -117,8 +118,8 @@ static int has_filter(const struct h5_array *a, enum hg__filter_kind kind)
 	return 0;
 }
 
-static hg_status too_few(const struct h5 *h5, const struct h5_array *a, double elements,
-                         double stored)
+static hg_status too_few_bytes(const struct h5 *h5, const struct h5_array *a, double elements,
+                               double stored)
 {
 	return hg__data_fail(
 	    h5->message, HG_ERR_FORMAT,
@@ -126,25 +127,25 @@ static hg_status too_few(const struct h5 *h5, const struct h5_array *a, double e
 	    a->where, elements, a->size, stored);
 }
 
-/* Are there bytes for so many elements, and for a whole chunk? What deflate made smaller is known
- * when it is inflated. Chunks without filters are stored as they are: they must be there, all of
- * them and whole, because HDF5 reads as many bytes of each as a chunk has, however few are stored.
- * */
-static hg_status look_at_bytes(const struct h5 *h5, const struct h5_array *a, int chunked)
+/* Are enough bytes stored for the declared elements, and for one whole chunk? How far deflate
+ * compressed the data is known only when they are inflated. Chunks without filters are stored as
+ * they are, so all of them must be present at full size: HDF5 reads a whole chunk however few bytes
+ * of it are stored. */
+static hg_status check_stored_bytes(const struct h5 *h5, const struct h5_array *a, int chunked)
 {
 	const double stored = (double)H5Dget_storage_size(a->id),
 	             factor = has_filter(a, HG__FILTER_DEFLATE) ? HG__DEFLATE_MAX : 1;
 	const double elements = (double)a->dim[0] * (a->rank == 2 ? (double)a->dim[1] : 1),
 	             size = (double)a->size;
 	if (stored > (double)h5->file_bytes || elements * size > stored * factor)
-		return too_few(h5, a, elements, stored);
+		return too_few_bytes(h5, a, elements, stored);
 	if (!chunked)
 		return HG_OK;
 	const double chunk = (double)a->chunk[0] * (double)a->chunk[1] * size,
 	             chunks = chunks_along(a->dim[0], a->chunk[0]) *
 	                      (a->rank == 2 ? chunks_along(a->dim[1], a->chunk[1]) : 1);
-	if (chunk > stored * factor + CLAIM_SLACK)
-		return too_few(h5, a, elements, stored);
+	if (chunk > stored * factor + DECLARED_SLACK)
+		return too_few_bytes(h5, a, elements, stored);
 	return a->filters > 0 || stored == chunks * chunk
 	           ? HG_OK
 	           : hg__data_fail(h5->message, HG_ERR_FORMAT,
@@ -152,8 +153,8 @@ static hg_status look_at_bytes(const struct h5 *h5, const struct h5_array *a, in
 	                           h5->path, a->where, chunks, chunk, stored);
 }
 
-/* Storage must lie in this file, and be large enough for the shape, chunk by chunk. */
-static hg_status look_at_storage(const struct h5 *h5, struct h5_array *a)
+/* The storage must lie in this file and be large enough for the shape, chunk by chunk. */
+static hg_status check_storage(const struct h5 *h5, struct h5_array *a)
 {
 	const hid_t plist = H5Dget_create_plist(a->id);
 	if (plist < 0)
@@ -161,17 +162,17 @@ static hg_status look_at_storage(const struct h5 *h5, struct h5_array *a)
 	const H5D_layout_t layout = H5Pget_layout(plist);
 	hg_status status = HG_OK;
 	if (layout == H5D_CHUNKED)
-		status = look_at_chunks(h5, a, plist);
+		status = check_chunks(h5, a, plist);
 	else if (layout != H5D_COMPACT &&
 	         (layout != H5D_CONTIGUOUS || H5Pget_external_count(plist) != 0))
-		status = hg__data_fail(h5->message, HG_ERR_FORMAT,
-		                       "%s: %s: its data lie outside of this file", h5->path, a->where);
+		status =
+		    hg__data_fail(h5->message, HG_ERR_FORMAT,
+		                  "%s: %s: its data are stored outside of this file", h5->path, a->where);
 	H5Pclose(plist);
-	return status == HG_OK ? look_at_bytes(h5, a, layout == H5D_CHUNKED) : status;
+	return status == HG_OK ? check_stored_bytes(h5, a, layout == H5D_CHUNKED) : status;
 }
 
-static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *name,
-                              const char *where)
+static hg_status check_link(const struct h5 *h5, hid_t parent, const char *name, const char *where)
 {
 	H5L_info_t link;
 	H5O_info_t object;
@@ -189,9 +190,9 @@ static hg_status look_at_link(const struct h5 *h5, hid_t parent, const char *nam
 	return HG_OK;
 }
 
-/* Without a cache of chunks HDF5 reads those without filters straight from the file, and as many
- * bytes as a chunk has; into its cache it reads as many as the index says, and then takes a chunk
- * from there, however few they were. */
+/* Open without a chunk cache. With a cache HDF5 reads as many bytes of an unfiltered chunk as the
+ * index says and then uses a whole chunk of the buffer, even where fewer bytes were read. Without a
+ * cache it reads unfiltered chunks from the file at their full size. */
 static hid_t open_uncached(hid_t parent, const char *name)
 {
 	const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
@@ -208,15 +209,15 @@ hg_status hg__h5_array(const struct h5 *h5, hid_t parent, const char *name, cons
 {
 	*a = (struct h5_array){.id = H5I_INVALID_HID};
 	snprintf(a->where, sizeof a->where, "%s", where);
-	HG__TRY(look_at_link(h5, parent, name, where));
+	HG__TRY(check_link(h5, parent, name, where));
 	a->id = open_uncached(parent, name);
 	if (a->id < 0)
 		return hg__h5_fail(h5, HG_ERR_FORMAT, where, "cannot be opened");
-	hg_status status = look_at_type(h5, a);
+	hg_status status = check_type(h5, a);
 	if (status == HG_OK)
-		status = look_at_shape(h5, a, rank);
+		status = check_shape(h5, a, rank);
 	if (status == HG_OK)
-		status = look_at_storage(h5, a);
+		status = check_storage(h5, a);
 	if (status < 0)
 		hg__h5_array_close(a);
 	return status;
@@ -234,7 +235,7 @@ static int64_t elements_of(const struct h5_array *a)
 	return a->rank == 2 ? a->dim[0] * a->dim[1] : a->dim[0];
 }
 
-/* Rows [begin, begin + rows) of a dataset into `values`. */
+/* Read rows [begin, begin + rows) of a dataset into `values`. */
 static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t type, int64_t begin,
                            int64_t rows, void *values)
 {
@@ -250,7 +251,7 @@ static hg_status read_rows(const struct h5 *h5, const struct h5_array *a, hid_t 
 	return status;
 }
 
-/* The whole dataset, a slab of about HG__SLAB elements at a time, as `type` with elements of `size`
+/* Read the whole dataset, about HG__SLAB elements at a time, as `type` with elements of `size`
  * bytes. */
 static hg_status read_slabs(const struct h5 *h5, const struct h5_array *a, hid_t type, size_t size,
                             hg__h5_take take, void *user)
@@ -282,7 +283,7 @@ static hg_status take_bytes(const struct h5 *h5, const struct h5_array *a, void 
 	return HG_OK;
 }
 
-/* The whole dataset as a `type` whose elements are as large as those of the file. */
+/* Read the whole dataset as a `type` whose elements are as large as those in the file. */
 static hg_status read_whole(const struct h5 *h5, const struct h5_array *a, hid_t type, void *values)
 {
 	if (elements_of(a) == 0)
@@ -305,7 +306,7 @@ static hg_status take_integers(const struct h5 *h5, const struct h5_array *a, vo
 	const int64_t *in = values;
 	char digits[24];
 	for (int64_t i = 0; i < count; i++) {
-		/* unsigned and < 0: 2^63 and more */
+		/* a negative value of an unsigned type stands for 2^63 or more */
 		if ((a->is_unsigned && in[i] < 0) || in[i] < to->low || in[i] > to->high)
 			return hg__data_fail(h5->message, HG_ERR_FORMAT,
 			                     "%s: %s: value %s at %" PRId64 " is not in [%" PRId64 ", %" PRId64
@@ -367,7 +368,7 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 	HG__TRY(
 	    hg__data_alloc(elements_of(a), sizeof **values, a->where, (void **)values, h5->message));
 	struct h5_array as_integer = *a;
-	/* how other writers store booleans: one byte, 0 or 1 */
+	/* other writers store booleans as one byte, 0 or 1 */
 	if (a->class == H5T_ENUM || a->class == H5T_BITFIELD) {
 		if (a->size != 1)
 			return wrong_type(h5, a, "boolean");
@@ -387,7 +388,8 @@ hg_status hg__h5_read_mask(const struct h5 *h5, const struct h5_array *a, uint8_
 	return read_integers(h5, &as_integer, &(struct integers){0, 1, NULL, NULL, *values});
 }
 
-static hg_status beyond_f32(const struct h5 *h5, const struct h5_array *a, int64_t at, double x)
+static hg_status too_large_for_f32(const struct h5 *h5, const struct h5_array *a, int64_t at,
+                                   double x)
 {
 	if (a->rank == 1)
 		return hg__data_fail(h5->message, HG_ERR_RANGE,
@@ -405,7 +407,7 @@ static hg_status take_reals(const struct h5 *h5, const struct h5_array *a, void 
 	const double *in = values;
 	for (int64_t i = 0; i < count; i++) {
 		if (isfinite(in[i]) && fabs(in[i]) > (double)FLT_MAX)
-			return beyond_f32(h5, a, first + i, in[i]);
+			return too_large_for_f32(h5, a, first + i, in[i]);
 		out[first + i] = (float)in[i];
 	}
 	return HG_OK;

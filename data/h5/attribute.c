@@ -1,4 +1,4 @@
-/* Scalar attributes: texts, integers, reals. */
+/* Read and write scalar attributes: texts, integers, reals. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static hg_status read_variable(const struct h5 *h5, hid_t attribute, hid_t type,
 {
 	char *text = NULL;
 	const hid_t memory = H5Tcopy(H5T_C_S1);
-	/* the character set must be the file's: HDF5 does not convert between ASCII and UTF-8 */
+	/* the character set must be the file's, because HDF5 does not convert between ASCII and
+	 * UTF-8 */
 	const int ok = memory >= 0 && H5Tset_size(memory, H5T_VARIABLE) >= 0 &&
 	               H5Tset_cset(memory, H5Tget_cset(type)) >= 0 &&
 	               H5Aread(attribute, memory, &text) >= 0;
@@ -120,7 +121,7 @@ static hg_status write_scalar(const struct h5 *h5, hid_t object, const char *nam
 	const int ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
 	const hg_status status =
 	    ok ? HG_OK : hg__h5_fail(h5, HG_ERR_IO, name, "attribute cannot be written");
-	hg__h5_release(attribute); /* in memory since H5Awrite */
+	hg__h5_release(attribute); /* the value is in HDF5's memory since H5Awrite */
 	hg__h5_release(space);
 	return status;
 }

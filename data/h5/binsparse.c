@@ -1,6 +1,6 @@
-/* Sparse matrices as binsparse 0.1 (GraphBLAS/binsparse-specification): the descriptor is JSON in
- * the group's attribute "binsparse", the arrays are its datasets. The element types come from the
- * datasets, as in the reference implementation; the descriptor must name them. */
+/* Sparse matrices as binsparse 0.1 (GraphBLAS/binsparse-specification). The descriptor is JSON in
+ * the attribute "binsparse" of a group; the arrays are the datasets of the group. The element types
+ * come from the datasets, as in the reference implementation, but the descriptor must name them. */
 #include "h5/binsparse.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ struct descriptor {
 	int iso;
 };
 
-static hg_status bad(const struct h5 *h5, const char *where, const char *text)
+static hg_status bad_descriptor(const struct h5 *h5, const char *where, const char *text)
 {
 	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: attribute binsparse: %s", h5->path,
 	                     where, text);
@@ -27,9 +27,10 @@ static hg_status parse_shape(const struct h5 *h5, const char *where, const json_
 	             *stored = json_object_get(matrix, "number_of_stored_values");
 	const json_t *rows = json_array_get(shape, 0), *cols = json_array_get(shape, 1);
 	if (json_array_size(shape) != 2 || !json_is_integer(rows) || !json_is_integer(cols))
-		return bad(h5, where, "\"shape\" is not [rows, columns]");
+		return bad_descriptor(h5, where, "\"shape\" is not [rows, columns]");
 	if (!json_is_integer(stored))
-		return bad(h5, where, "\"number_of_stored_values\" is missing or not an integer");
+		return bad_descriptor(h5, where,
+		                      "\"number_of_stored_values\" is missing or not an integer");
 	*d = (struct descriptor){json_integer_value(rows), json_integer_value(cols),
 	                         json_integer_value(stored), 0};
 	if (d->rows < 0 || d->rows > INT32_MAX || d->cols < 0 || d->cols > INT32_MAX || d->stored < 0)
@@ -48,23 +49,24 @@ static hg_status parse_matrix(const struct h5 *h5, const char *where, const json
 	const json_t *types = json_object_get(matrix, "data_types");
 	const char *values = json_string_value(json_object_get(types, "values"));
 	if (!json_is_object(matrix))
-		return bad(h5, where, "no object \"binsparse\"");
+		return bad_descriptor(h5, where, "no object \"binsparse\"");
 	if (!version || strncmp(version, "0.", 2) != 0)
-		return bad(h5, where, "\"version\" is not 0.x");
+		return bad_descriptor(h5, where, "\"version\" is not 0.x");
 	if (!format || strcmp(format, "CSR") != 0)
 		return hg__data_fail(h5->message, HG_ERR_FORMAT,
 		                     "%s: %s: attribute binsparse: format is %.32s, expected CSR", h5->path,
 		                     where, format ? format : "missing");
 	if (json_object_get(matrix, "structure"))
-		return bad(h5, where,
-		           "\"structure\" (one triangle only) is not supported: store both triangles");
+		return bad_descriptor(
+		    h5, where, "\"structure\" (one triangle only) is not supported: store both triangles");
 	if (json_is_true(json_object_get(matrix, "fill")))
-		return bad(h5, where, "a \"fill\" value is not supported");
+		return bad_descriptor(h5, where, "a \"fill\" value is not supported");
 	if (!values || !json_is_string(json_object_get(types, "pointers_to_1")) ||
 	    !json_is_string(json_object_get(types, "indices_1")))
-		return bad(h5, where, "\"data_types\" does not name pointers_to_1, indices_1 and values");
+		return bad_descriptor(h5, where,
+		                      "\"data_types\" does not name pointers_to_1, indices_1 and values");
 	if (strstr(values, "complex["))
-		return bad(h5, where, "complex values are not supported");
+		return bad_descriptor(h5, where, "complex values are not supported");
 	HG__TRY(parse_shape(h5, where, matrix, d));
 	d->iso = strncmp(values, "iso[", 4) == 0;
 	return HG_OK;
@@ -77,7 +79,7 @@ static hg_status read_descriptor(const struct h5 *h5, hid_t group, const char *w
 	json_error_t error;
 	HG__TRY(hg__h5_text(h5, group, "binsparse", where, &text));
 	if (!text)
-		return bad(h5, where, "missing");
+		return bad_descriptor(h5, where, "missing");
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	free(text);
 	if (!root)
@@ -128,7 +130,7 @@ static hg_status read_indices(const struct h5 *h5, const struct h5_array *a,
 	return HG_OK;
 }
 
-/* iso[T]: one value that all entries share. */
+/* iso[T] stores one value that all entries share. */
 static hg_status read_values(const struct h5 *h5, const struct h5_array *a,
                              const struct descriptor *d, struct hg__sparse *m)
 {
@@ -206,7 +208,7 @@ static hg_status write_descriptor(const struct h5 *h5, hid_t group, const struct
 	return status;
 }
 
-/* Values that are all 1, which no reader tells from none. */
+/* Are all values 1? Readers do not distinguish this from a matrix without values. */
 static int all_one(const float *values, int64_t count)
 {
 	int64_t e = 0;
@@ -223,7 +225,7 @@ hg_status hg__binsparse_write(const struct h5 *h5, hid_t parent, const char *nam
 	struct hg__sparse plain = *matrix, *const m = &plain;
 	hid_t group;
 	if (all_one(plain.value, plain.m))
-		plain.value = NULL; /* equal matrices are equal files */
+		plain.value = NULL; /* equal matrices must give equal files */
 	HG__TRY(hg__h5_group_create(h5, parent, name, &group));
 	hg_status status = write_descriptor(h5, group, m, row_meaning, col_meaning);
 	if (status == HG_OK)

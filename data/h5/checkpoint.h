@@ -6,22 +6,22 @@
 #include "h5/h5.h"
 #include "halfgraph/state.h"
 
-/* What reader and writer of a checkpoint share (FORMAT.md). */
+/* Names and tables that the reader and the writer of a checkpoint share (FORMAT.md). */
 #define HG__CHECKPOINT_FORMAT "halfgraph-checkpoint"
 
-/* A promoted node as text: 20 digits and two blanks, op and layer with a zero each. */
+/* A promoted node as text: 20 digits, two blanks, ":14", op and layer, each with its terminator. */
 #define HG__PROMOTION_SIZE (26 + sizeof((hg_promotion){0}.op) + sizeof((hg_promotion){0}.layer))
 
-/* The groups that tensors lie in: masters, then the moments. */
+/* The groups of the tensors: the master weights, then the moments. */
 static const struct {
 	const char *name, *where;
 } hg__checkpoint_part[1 + HG_STATE_MOMENTS] = {
     {"params", "/params"}, {"moment1", "/moment1"}, {"moment2", "/moment2"}};
 
-/* Integer attributes of /loss_scale, beside "scale". */
+/* The integer attributes of /loss_scale; "scale" is a float and is handled separately. */
 static const struct {
 	const char *name;
-	size_t place, size;
+	size_t offset, size;
 } hg__checkpoint_scale[] = {
     {"growth_tracker", offsetof(hg_loss_scale, growth_tracker), sizeof(int32_t)},
     {"tolerance", offsetof(hg_loss_scale, tolerance), sizeof(int32_t)},

@@ -1,5 +1,5 @@
-/* HDF5 file -> state of a training run. Layout: FORMAT.md. The caller gets a state that
- * hg_state_fault has nothing to say about. */
+/* Read the state of a training run from an HDF5 file; FORMAT.md has the layout. The caller gets a
+ * state that hg_state_fault accepts. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -12,10 +12,10 @@
 #include "h5/names.h"
 #include "halfgraph/data.h"
 
-/* The longest name of a parameter that is read. */
+/* Parameters with longer names are refused. */
 #define NAME_SIZE 256
 
-static hg_status bad(const struct h5 *h5, const char *where, const char *text)
+static hg_status bad_checkpoint(const struct h5 *h5, const char *where, const char *text)
 {
 	return hg__data_fail(h5->message, HG_ERR_FORMAT, "%s: %s: %s", h5->path, where, text);
 }
@@ -24,7 +24,7 @@ static hg_status read_step(const struct h5 *h5, hg_state *state)
 {
 	int found;
 	HG__TRY(hg__h5_integer(h5, h5->file, "step", "/", &state->step, &found));
-	return found ? HG_OK : bad(h5, "/", "attribute step is missing");
+	return found ? HG_OK : bad_checkpoint(h5, "/", "attribute step is missing");
 }
 
 static hg_status read_identity(const struct h5 *h5, hg_state *state)
@@ -64,13 +64,13 @@ static hg_status setting_text(const struct h5 *h5, hid_t group, hg_setting *s)
 	                           "%s: /settings: attribute %s is too long a text", h5->path, s->name);
 }
 
-/* What is of another class is unknown here. */
+/* A setting of another type class comes from a newer version and is ignored. */
 static hg_status read_setting(const struct h5 *h5, hid_t group, const char *name, hg_state *state)
 {
 	hg_setting s = {.kind = HG_SETTING_INTEGER};
 	H5T_class_t class;
 	int found;
-	memcpy(s.name, name, strlen(name) + 1); /* all names fit, or they were not listed */
+	memcpy(s.name, name, strlen(name) + 1); /* the listing refused names that do not fit */
 	HG__TRY(hg__h5_attribute_class(h5, group, name, "/settings", &class));
 	if (class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING)
 		return HG_OK;
@@ -104,7 +104,7 @@ static hg_status read_settings(const struct h5 *h5, hg_state *state)
 
 /* ---- promoted nodes ---- */
 
-/* "NTH OP LAYER" or "NTH:SHIFT OP LAYER"; 0: it is not. */
+/* Parse "NTH OP LAYER" or "NTH:SHIFT OP LAYER"; returns 0 for anything else. */
 static int parse_promotion(const char *text, hg_promotion *p)
 {
 	char *end;
@@ -167,7 +167,7 @@ static hg_status read_counter(const struct h5 *h5, hid_t group, size_t k, hg_los
 		                     h5->path, hg__checkpoint_scale[k].name,
 		                     found ? "out of its range" : "missing");
 	const int32_t small = narrow ? (int32_t)wide : 0;
-	memcpy((unsigned char *)s + hg__checkpoint_scale[k].place,
+	memcpy((unsigned char *)s + hg__checkpoint_scale[k].offset,
 	       narrow ? (const void *)&small : (const void *)&wide, hg__checkpoint_scale[k].size);
 	return HG_OK;
 }
@@ -214,8 +214,8 @@ static hg_status read_scale(const struct h5 *h5, hid_t group, hg_loss_scale *s)
 	int found;
 	HG__TRY(hg__h5_real(h5, group, "scale", "/loss_scale", &scale, &found));
 	if (!found)
-		return bad(h5, "/loss_scale", "attribute scale is missing");
-	/* a fault, as hg_state_fault will say */
+		return bad_checkpoint(h5, "/loss_scale", "attribute scale is missing");
+	/* 0 is invalid, so hg_state_fault will refuse it */
 	s->scale = isfinite(scale) && fabs(scale) <= (double)FLT_MAX ? (float)scale : 0.0f;
 	for (size_t k = 0; k < HG__CHECKPOINT_SCALES; k++)
 		HG__TRY(read_counter(h5, group, k, s));
@@ -233,7 +233,7 @@ static hg_status read_loss_scale(const struct h5 *h5, hg_state *state)
 
 /* ---- tensors ---- */
 
-/* The three groups, open. */
+/* The three groups of tensors, open. */
 struct parts {
 	hid_t group[1 + HG_STATE_MOMENTS];
 };
@@ -266,8 +266,9 @@ static hg_status read_moment(const struct h5 *h5, const struct parts *parts, int
 	return status;
 }
 
-/* A second moment without a first is none that is known here. */
-static int moments_there(const struct parts *parts, const char *name)
+/* The number of moments stored for a parameter. The loop ends at the first missing one, so a second
+ * moment without a first does not count. */
+static int count_moments(const struct parts *parts, const char *name)
 {
 	int count = 0;
 	while (count < HG_STATE_MOMENTS && hg__h5_has(parts->group[1 + count], name))
@@ -285,7 +286,7 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 	(void)snprintf(where, sizeof where, "/params/%s", name);
 	HG__TRY(hg__h5_array(h5, parts->group[0], name, where, 2, &a));
 	hg_status status =
-	    hg_state_add_tensor(state, name, a.dim[0], a.dim[1], moments_there(parts, name), &t);
+	    hg_state_add_tensor(state, name, a.dim[0], a.dim[1], count_moments(parts, name), &t);
 	if (status < 0)
 		status = hg__data_fail(h5->message, status == HG_ERR_NOMEM ? status : HG_ERR_FORMAT,
 		                       "%s: %s: [%lld, %lld]: %s", h5->path, where, (long long)a.dim[0],
@@ -293,7 +294,7 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 	else
 		status = read_values(h5, &a, t->master);
 	if (status == HG_OK)
-		/* else none is known, and tapes make their own */
+		/* where it is missing, a tape makes its own assumption */
 		status = hg__h5_real(h5, a.id, "reach", where, &t->reach, &found);
 	hg__h5_array_close(&a);
 	for (int part = 1; status == HG_OK && part <= t->moments; part++)
@@ -301,7 +302,7 @@ static hg_status read_tensor(const struct h5 *h5, const struct parts *parts, con
 	return status;
 }
 
-/* A moment belongs to a parameter. */
+/* Every stored moment must belong to a parameter. */
 static hg_status check_moments(const struct h5 *h5, const struct parts *parts,
                                const hg_state *state, int part)
 {

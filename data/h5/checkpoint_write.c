@@ -1,4 +1,4 @@
-/* State of a training run -> HDF5 file. Layout: FORMAT.md. */
+/* Write the state of a training run to an HDF5 file; FORMAT.md has the layout. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "halfgraph/data.h"
 #include "seal.h"
 
-/* What is known by its name is written in the order of names, so that equal states are equal files:
- * a state that was read from one, or put together by a program, has it in another. */
+/* Tensors and settings are written in the order of their names, so that equal states give equal
+ * files: a state that was read from a file, or built by a program, may hold them in another
+ * order. */
 struct sorted {
 	const hg_state *state;
 	const hg_state_tensor **tensor;
@@ -34,7 +35,7 @@ static void sorted_free(struct sorted *s)
 	free(s->setting);
 }
 
-/* To be freed also behind a failure. */
+/* The caller frees `s` after a failure, too. */
 static hg_status sorted_make(const hg_state *state, struct sorted *s, char *message)
 {
 	*s = (struct sorted){.state = state};
@@ -70,7 +71,7 @@ static hg_status write_settings(const struct h5 *h5, const struct sorted *s)
 	return status;
 }
 
-/* Attribute "0", "1", ...: "NTH OP LAYER", or "NTH:SHIFT OP LAYER". */
+/* One attribute "0", "1", ... for each promoted node: "NTH OP LAYER" or "NTH:SHIFT OP LAYER". */
 static hg_status write_promotions(const struct h5 *h5, const hg_state *state)
 {
 	hid_t group;
@@ -108,7 +109,7 @@ static hg_status write_scale(const struct h5 *h5, hid_t group, const hg_loss_sca
 {
 	HG__TRY(hg__h5_real_write(h5, group, "scale", (double)s->scale));
 	for (size_t k = 0; k < HG__CHECKPOINT_SCALES; k++) {
-		const unsigned char *at = (const unsigned char *)s + hg__checkpoint_scale[k].place;
+		const unsigned char *at = (const unsigned char *)s + hg__checkpoint_scale[k].offset;
 		int32_t narrow = 0;
 		int64_t wide = 0;
 		memcpy(hg__checkpoint_scale[k].size == sizeof narrow ? (void *)&narrow : (void *)&wide, at,
@@ -127,7 +128,7 @@ static hg_status write_loss_scale(const struct h5 *h5, const hg_state *state)
 	return status;
 }
 
-/* A master with what tapes assume of it; a moment as it is. */
+/* Write a master weight together with its assumed reach, or a moment without it. */
 static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_tensor *t, int part)
 {
 	hid_t array = H5I_INVALID_HID;
@@ -139,7 +140,7 @@ static hg_status write_tensor(const struct h5 *h5, hid_t group, const hg_state_t
 	return status;
 }
 
-/* The masters, or one of the moments of those tensors that have so many. */
+/* Write the master weights (part 0), or moment `part` of the tensors that have so many. */
 static hg_status write_part(const struct h5 *h5, const struct sorted *s, int part)
 {
 	hid_t group;
@@ -179,13 +180,13 @@ static hg_status write_into(const hg_state *state, int fd, const char *path, cha
 		status = write_all(&h5, &sorted);
 	sorted_free(&sorted);
 	if (status < 0)
-		h5.message = NULL; /* the first failure is the one to tell */
+		h5.message = NULL; /* the first failure is the one to report */
 	const hg_status closed = hg__h5_close(&h5);
 	return status < 0 ? status : closed;
 }
 
-/* A name becomes a link of HDF5's, where '/' and "." mean something else. */
-static hg_status check(const hg_state *state, const char *path, char *message)
+/* A name becomes an HDF5 link, where '/' and "." have a special meaning. */
+static hg_status check_state(const hg_state *state, const char *path, char *message)
 {
 	const char *fault = hg_state_fault(state);
 	if (fault)
@@ -205,7 +206,7 @@ hg_status hg_checkpoint_write(const hg_state *state, const char *path, char *mes
 	if (!state || !path)
 		return hg__data_fail(message, HG_ERR_ARG, "checkpoint_write: %s is NULL",
 		                     state ? "path" : "state");
-	HG__TRY(check(state, path, message));
+	HG__TRY(check_state(state, path, message));
 	HG__TRY(hg__atomic_begin(&file, path, message));
 	hg_status status = write_into(state, file.fd, path, message);
 	if (status == HG_OK)

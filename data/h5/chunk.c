@@ -1,21 +1,22 @@
-/* Chunks with filters, as they are stored: fetched, unfiltered and measured here, and only then
- * taken for elements. */
+/* Read chunks with filters. This file fetches the stored bytes, undoes the filters and checks the
+ * length before it uses the bytes as elements, because HDF5's own pipeline does not check the
+ * length. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "h5/h5.h"
 
-/* What reading one dataset needs. */
+/* The state of reading one dataset. */
 struct reader {
 	const struct h5 *h5;
 	const struct h5_array *a;
-	hid_t from, to;        /* types of an element in the file, and as it is wanted */
-	size_t size;           /* of an element as it is wanted */
-	int converts;          /* `from` is not `to` */
-	unsigned char *stored; /* a chunk as it lies in the file */
-	size_t room;           /* bytes of it */
-	unsigned char *slab;   /* elements on their way from one type to the other */
+	hid_t from, to;        /* the element type in the file, and the requested one */
+	size_t size;           /* bytes of an element of the requested type */
+	int converts;          /* the two types differ */
+	unsigned char *stored; /* the bytes of a chunk as stored in the file */
+	size_t room;           /* size of the buffer `stored` */
+	unsigned char *slab;   /* buffer in which elements are converted */
 	struct hg__unfilter memory;
 	hg__h5_take take;
 	void *user;
@@ -39,7 +40,7 @@ static hg_status bad_chunk(const struct reader *r, const hsize_t origin[2], cons
 	                     r->h5->path, a->where, (uint64_t)origin[0], (uint64_t)origin[1], why);
 }
 
-/* The bytes of a chunk without its filters, exactly as many as its elements have. */
+/* The bytes of a chunk after its filters are undone: exactly as many as its elements need. */
 static hg_status fetch(struct reader *r, const hsize_t origin[2], const unsigned char **chunk)
 {
 	const struct h5_array *a = r->a;
@@ -63,8 +64,8 @@ static hg_status fetch(struct reader *r, const hsize_t origin[2], const unsigned
 	return why ? bad_chunk(r, origin, why) : HG_OK;
 }
 
-/* Elements [begin, begin + count) of a chunk, row by row; a dataset of one dimension is one row.
- * What lies outside of the dataset is nobody's. */
+/* Pass elements [begin, begin + count) of a chunk to the callback, row by row; a one-dimensional
+ * dataset is a single row. A chunk may extend beyond the dataset; elements there are ignored. */
 static hg_status take_runs(const struct reader *r, const hsize_t origin[2], int64_t begin,
                            int64_t count, const unsigned char *values)
 {

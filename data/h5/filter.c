@@ -1,6 +1,6 @@
-/* The three filters of HDF5 that are read, backwards. HDF5's own pipeline takes whatever a filter
- * returns for a whole chunk, however short it is, and reads on behind it; here every length is
- * known before and compared. */
+/* Undo the three supported HDF5 filters. HDF5's own pipeline accepts any output of a filter as a
+ * whole chunk, however short it is, and reads past its end. Here every length is known beforehand
+ * and compared. */
 #include "h5/filter.h"
 
 #include <stdint.h>
@@ -10,14 +10,14 @@
 
 #define SUM_BYTES 4
 
-/* Fletcher's sum as HDF5 defines it: over big-endian 16-bit words, an odd last byte counts as the
- * upper half of one. */
+/* Fletcher's checksum as HDF5 defines it: over big-endian 16-bit words; an odd last byte is the
+ * upper half of a word. */
 static uint32_t fletcher32(const unsigned char *data, size_t size)
 {
 	uint32_t low = 0, high = 0;
 	size_t words = size / 2;
 	while (words > 0) {
-		size_t run = words < 360 ? words : 360; /* so many words cannot overflow 32 bits */
+		size_t run = words < 360 ? words : 360; /* more words than this could overflow 32 bits */
 		words -= run;
 		for (; run > 0; run--, data += 2) {
 			low += (uint32_t)data[0] << 8 | data[1];
@@ -37,7 +37,7 @@ static uint32_t fletcher32(const unsigned char *data, size_t size)
 	return high << 16 | low;
 }
 
-/* HDF5 before 1.6.3 swapped the bytes of each half on some machines; such files are valid. */
+/* HDF5 before 1.6.3 swapped the bytes of each half on some machines; such files are valid, too. */
 static const char *check_sum(const unsigned char *bytes, size_t *size)
 {
 	if (*size < SUM_BYTES)
@@ -52,14 +52,15 @@ static const char *check_sum(const unsigned char *bytes, size_t *size)
 	return sum == now || sum == old ? NULL : "its checksum is wrong";
 }
 
-/* Exactly `expected` bytes, or a reason. What stands behind the end of the stream is nobody's, as
- * in HDF5. */
+/* Inflate to exactly `expected` bytes; returns NULL, or the reason of a failure. Bytes after the
+ * end of the stream are ignored, as HDF5 does. */
 static const char *inflate_exactly(const unsigned char *from, size_t size, unsigned char *to,
                                    size_t expected)
 {
 	z_stream z = {0};
 	unsigned char
-	    beyond; /* where the whole chunk is there, zlib has room to show that there is more */
+	    /* room for one byte more than a chunk, so that a stream that is too long is noticed */
+	    extra;
 	size_t taken = 0, given = 0;
 	int more = 0;
 	if (inflateInit(&z) != Z_OK)
@@ -70,7 +71,7 @@ static const char *inflate_exactly(const unsigned char *from, size_t size, unsig
 		const size_t left = expected - given, out = left < UINT32_MAX ? left : UINT32_MAX;
 		z.next_in = (z_const Bytef *)(uintptr_t)(from + taken);
 		z.avail_in = (uInt)in;
-		z.next_out = left > 0 ? to + given : &beyond;
+		z.next_out = left > 0 ? to + given : &extra;
 		z.avail_out = left > 0 ? (uInt)out : 1;
 		code = inflate(&z, Z_NO_FLUSH);
 		taken += in - z.avail_in;
@@ -87,7 +88,7 @@ static const char *inflate_exactly(const unsigned char *from, size_t size, unsig
 	return more ? "it inflates to more than a chunk" : "inflate() failed";
 }
 
-/* Byte k of all elements stood together. */
+/* Shuffle stored byte 0 of all elements first, then byte 1 of all, and so on. */
 static void unshuffle(const unsigned char *from, unsigned char *to, size_t size, size_t width)
 {
 	const size_t count = size / width, whole = count * width;
@@ -97,7 +98,7 @@ static void unshuffle(const unsigned char *from, unsigned char *to, size_t size,
 	memcpy(to + whole, from + whole, size - whole);
 }
 
-/* A buffer that is not `busy`, with room for so many bytes. */
+/* A buffer of `memory` other than `busy`, with room for `size` bytes. */
 static unsigned char *room_for(struct hg__unfilter *memory, const unsigned char *busy, size_t size)
 {
 	const int k = busy == memory->bytes[0] && busy ? 1 : 0;
@@ -109,9 +110,9 @@ static unsigned char *room_for(struct hg__unfilter *memory, const unsigned char 
 	return memory->bytes[k];
 }
 
-/* Bytes that a chunk has behind its first `upto` filters: each sum among them made it longer. */
-static size_t size_behind(const struct hg__filter *filters, int upto, unsigned skipped,
-                          size_t expected)
+/* The size of a chunk after its first `upto` filters: each checksum among them makes it longer. */
+static size_t size_after(const struct hg__filter *filters, int upto, unsigned skipped,
+                         size_t expected)
 {
 	for (int k = 0; k < upto; k++)
 		expected += filters[k].kind == HG__FILTER_FLETCHER32 && !(skipped >> k & 1) ? SUM_BYTES : 0;
@@ -125,8 +126,7 @@ const char *hg__unfilter(struct hg__unfilter *memory, const struct hg__filter *f
 	const unsigned char *now = stored;
 	for (int k = count - 1; k >= 0; k--) {
 		const enum hg__filter_kind kind = filters[k].kind;
-		const size_t width = filters[k].width,
-		             inflated = size_behind(filters, k, skipped, expected);
+		const size_t width = filters[k].width, inflated = size_after(filters, k, skipped, expected);
 		const int moves = kind == HG__FILTER_DEFLATE ||
 		                  (kind == HG__FILTER_SHUFFLE && width > 1 && size / width > 1);
 		const char *why = NULL;

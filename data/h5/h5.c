@@ -1,4 +1,5 @@
-/* Files, groups and attributes of HDF5, with errors that name file and place. */
+/* Open, create and close HDF5 files, groups and attributes. Errors name the file and the object in
+ * it. */
 #include "h5/h5.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include "atomic.h"
 #include "seal.h"
 
-static void silence(struct h5 *h5)
+static void silence_errors(struct h5 *h5)
 {
 	if (H5Eget_auto2(H5E_DEFAULT, &h5->report, &h5->report_data) < 0)
 		h5->report = NULL;
@@ -23,7 +24,7 @@ struct reason {
 	int no_memory;
 };
 
-static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
+static herr_t save_innermost(unsigned n, const H5E_error2_t *error, void *user)
 {
 	struct reason *reason = user;
 	if (n == 0) {
@@ -36,7 +37,7 @@ static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
 hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, const char *text)
 {
 	struct reason reason = {"", 0};
-	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason) < 0)
+	if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, save_innermost, &reason) < 0)
 		reason = (struct reason){"", 0};
 	return hg__data_fail(h5->message, reason.no_memory ? HG_ERR_NOMEM : status, "%s: %s%s%s%s%s",
 	                     h5->path, where ? where : "", where ? ": " : "", text,
@@ -46,7 +47,7 @@ hg_status hg__h5_fail(const struct h5 *h5, hg_status status, const char *where, 
 hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *message)
 {
 	*h5 = (struct h5){.path = shown, .message = message, .file = H5I_INVALID_HID};
-	silence(h5);
+	silence_errors(h5);
 	struct stat info;
 	if (stat(path, &info) != 0)
 		return hg__data_fail(message, HG_ERR_IO, "%s: %s", shown, strerror(errno));
@@ -69,7 +70,7 @@ hg_status hg__h5_open(struct h5 *h5, const char *path, const char *shown, char *
 hg_status hg__h5_create(struct h5 *h5, int fd, const char *path, int summed, char *message)
 {
 	*h5 = (struct h5){.path = path, .message = message, .file = H5I_INVALID_HID};
-	silence(h5);
+	silence_errors(h5);
 	h5->file = hg__h5_sink_create(&h5->sink, fd, summed);
 	return h5->file < 0 ? hg__h5_fail(h5, HG_ERR_IO, NULL, "cannot be created") : HG_OK;
 }
@@ -87,7 +88,7 @@ hg_status hg__h5_close(struct h5 *h5)
 	h5->file = H5I_INVALID_HID;
 	if (status == HG_OK)
 		status = hg__h5_written(h5);
-	/* the reasons of failed calls are told by now; a full stack would outlive this call */
+	/* all reasons are reported by now; an error stack left behind would outlive this call */
 	if (H5Eclear2(H5E_DEFAULT) < 0 || H5Eset_auto2(H5E_DEFAULT, h5->report, h5->report_data) < 0)
 		return status < 0 ? status : HG_ERR_INTERNAL;
 	return status;
@@ -130,7 +131,7 @@ hg_status hg__h5_group_create(const struct h5 *h5, hid_t parent, const char *nam
 {
 	const hid_t plist = H5Pcreate(H5P_GROUP_CREATE);
 	*group = H5I_INVALID_HID;
-	/* equal contents are equal files, whenever they are written */
+	/* without times, so that equal contents give equal files whenever they are written */
 	if (plist >= 0 && H5Pset_obj_track_times(plist, 0) >= 0)
 		*group = H5Gcreate2(parent, name, H5P_DEFAULT, plist, H5P_DEFAULT);
 	hg__h5_release(plist);
@@ -145,8 +146,8 @@ void hg__h5_release(hid_t id)
 
 hid_t hg__h5_half_type(void)
 {
-	/* sign bit 15, 5 bits of exponent from bit 10, 10 bits of mantissa from bit 0, bias 15; fields
-	 * first, so that the size can shrink */
+	/* Sign in bit 15, 5 exponent bits from bit 10, 10 mantissa bits from bit 0, bias 15. The fields
+	 * are set first, because HDF5 shrinks a type only to a size that holds its fields. */
 	const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
 	if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
 	    H5Tset_ebias(type, 15) >= 0)

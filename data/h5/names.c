@@ -1,6 +1,6 @@
-/* Names are taken in the order in which the file has them, and sorted here. HDF5's own order of
- * names (H5_ITER_INC, H5Lget_name_by_idx) builds a table for it, and frees what it has not filled
- * where a damaged group ends early. */
+/* List the names in a group or on an object. The names are taken in the file's order and sorted
+ * here: for H5_ITER_INC and H5Lget_name_by_idx libhdf5 builds its own table, and where a damaged
+ * group ends early it frees entries of that table that it never filled. */
 #include "h5/names.h"
 
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 struct listing {
 	const struct h5 *h5;
 	const char *where;
-	size_t size; /* of a name, with its end */
+	size_t size; /* of a name, with its terminator */
 	int64_t room;
 	struct hg__h5_names *names;
 	hg_status status;
 };
 
-/* A damaged group can be a ring: there are no more names than bytes. */
+/* A damaged group can be a ring. The file cannot hold more names than bytes, so the listing
+ * ends. */
 static hg_status add_name(struct listing *list, const char *name)
 {
 	struct hg__h5_names *names = list->names;
@@ -25,8 +26,8 @@ static hg_status add_name(struct listing *list, const char *name)
 		                     "%s: %s: a name of %zu characters, expected less than %zu",
 		                     list->h5->path, list->where, length, list->size);
 	if (names->count >= list->h5->file_bytes)
-		return hg__data_fail(list->h5->message, HG_ERR_FORMAT, "%s: %s: it has no end",
-		                     list->h5->path, list->where);
+		return hg__data_fail(list->h5->message, HG_ERR_FORMAT,
+		                     "%s: %s: its list of names has no end", list->h5->path, list->where);
 	if (names->count == list->room) {
 		const int64_t room = 2 * list->room + 8;
 		HG__TRY(hg__data_grow((void **)&names->name, room, sizeof *names->name, list->where,
@@ -38,24 +39,25 @@ static hg_status add_name(struct listing *list, const char *name)
 	return HG_OK;
 }
 
-static herr_t note(struct listing *list, const char *name)
+static herr_t add_or_stop(struct listing *list, const char *name)
 {
 	list->status = add_name(list, name);
-	return list->status == HG_OK ? 0 : 1; /* 1 ends the listing, -1 would be HDF5's own failure */
+	/* 1 ends the listing; -1 would be a failure of HDF5 itself */
+	return list->status == HG_OK ? 0 : 1;
 }
 
-static herr_t note_member(hid_t group, const char *name, const H5L_info_t *info, void *user)
+static herr_t add_member(hid_t group, const char *name, const H5L_info_t *info, void *user)
 {
 	(void)group;
 	(void)info;
-	return note(user, name);
+	return add_or_stop(user, name);
 }
 
-static herr_t note_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+static herr_t add_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
 {
 	(void)object;
 	(void)info;
-	return note(user, name);
+	return add_or_stop(user, name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -63,8 +65,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the listing came to. */
-static hg_status finish(struct listing *list, herr_t listed)
+/* Return the failure of the listing, or sort its names. */
+static hg_status sort_names(struct listing *list, herr_t listed)
 {
 	if (list->status < 0)
 		return list->status;
@@ -81,7 +83,8 @@ hg_status hg__h5_members(const struct h5 *h5, hid_t group, const char *where, si
 	struct listing list = {h5, where, size, 0, names, HG_OK};
 	hsize_t at = 0;
 	*names = (struct hg__h5_names){NULL, 0};
-	return finish(&list, H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, note_member, &list));
+	return sort_names(&list,
+	                  H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, add_member, &list));
 }
 
 hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where, size_t size,
@@ -90,8 +93,8 @@ hg_status hg__h5_attributes(const struct h5 *h5, hid_t object, const char *where
 	struct listing list = {h5, where, size, 0, names, HG_OK};
 	hsize_t at = 0;
 	*names = (struct hg__h5_names){NULL, 0};
-	return finish(&list,
-	              H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, note_attribute, &list));
+	return sort_names(
+	    &list, H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, add_attribute, &list));
 }
 
 void hg__h5_names_free(struct hg__h5_names *names)

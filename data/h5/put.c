@@ -1,9 +1,9 @@
-/* Writing datasets: integers in compressed chunks, floats as they are. */
+/* Write HDF5 datasets: integers in compressed chunks, floats without compression. */
 #include <string.h>
 
 #include "h5/h5.h"
 
-/* Elements of a chunk: 1 MiB, HDF5's default chunk cache. */
+/* The bytes of a chunk: 1 MiB, the size of HDF5's default chunk cache. */
 #define CHUNK_BYTES (1 << 20)
 
 static hid_t file_type(enum h5_type type)
@@ -16,7 +16,7 @@ static hid_t file_type(enum h5_type type)
 	return H5Tcopy(named[type]);
 }
 
-/* The same type in this machine's byte order. */
+/* The same type in the byte order of this machine. */
 static hid_t memory_type(hid_t type)
 {
 	const hid_t memory = H5Tcopy(type);
@@ -29,14 +29,14 @@ static hid_t memory_type(hid_t type)
 }
 
 /* Sorted indices, pointers and masks shrink to a fraction under shuffle and the fastest deflate.
- * Features and weights are noise to deflate: they stay as they are, features contiguous, which is
- * also the fastest to read. */
+ * Features and weights hardly shrink, so they are stored contiguously, which is also the fastest to
+ * read. */
 static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t dim[2], size_t size)
 {
 	const hsize_t largest = CHUNK_BYTES / size, width = rank == 2 && dim[1] < largest ? dim[1]
 	                                                    : rank == 2                   ? largest
 	                                                                                  : 1;
-	/* equal datasets are equal files, whenever they are written */
+	/* without times, so that equal datasets give equal files whenever they are written */
 	if (H5Pset_obj_track_times(plist, 0) < 0)
 		return 0;
 	if (type == H5_HALF || type == H5_F32 || dim[0] == 0 || width == 0)
@@ -48,11 +48,11 @@ static int set_storage(hid_t plist, enum h5_type type, int rank, const hsize_t d
 	                             : H5Pset_shuffle(plist) >= 0 && H5Pset_deflate(plist, 1) >= 0;
 }
 
-/* What a watcher is told while a dataset is written. */
-static const char *doing(const char *name)
+/* The progress text for a dataset. */
+static const char *progress_text(const char *name)
 {
 	static const struct {
-		const char *name, *doing;
+		const char *name, *progress_text;
 	} table[] = {{"pointers_to_1", "writing row pointers"},
 	             {"indices_1", "writing column indices"},
 	             {"values", "writing weights"},
@@ -62,18 +62,19 @@ static const char *doing(const char *name)
 	             {"order", "writing the order"}};
 	for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
 		if (strcmp(table[k].name, name) == 0)
-			return table[k].doing;
+			return table[k].progress_text;
 	return "writing masks and batches";
 }
 
-/* Rows in slabs of some MiB, so that a watcher can stop the work. */
+/* Write slabs of about 16 MiB, so that the progress callback can stop the work between two of
+ * them. */
 static hg_status write_slabs(const struct h5 *h5, hid_t dataset, hid_t memory, const char *name,
                              int rank, const hsize_t dim[2], const void *values)
 {
 	const int64_t width = rank == 2 ? (int64_t)dim[1] : 1, rows = (int64_t)dim[0],
 	              size = (int64_t)H5Tget_size(memory);
 	const int64_t step = width * size < 16 * CHUNK_BYTES ? 16 * CHUNK_BYTES / (width * size) : 1;
-	const char *what = doing(name);
+	const char *what = progress_text(name);
 	for (int64_t row = 0; row < rows; row += step) {
 		const hsize_t start[2] = {(hsize_t)row, 0},
 		              count[2] = {(hsize_t)(rows - row < step ? rows - row : step), dim[1]};

@@ -1,5 +1,5 @@
-/* HDF5 file -> dataset. Layout: FORMAT.md. Everything is looked at before it is used; the caller
- * gets a dataset that passed hg_dataset_check. */
+/* Read a dataset from an HDF5 file; FORMAT.md has the layout. Everything is checked before it is
+ * used; the caller gets a dataset that has passed hg_dataset_check. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static hg_status read_batch(const struct h5 *h5, hg_dataset *d)
 	return status;
 }
 
-/* Labels and masks belong to nodes, or to graphs where there is a batch. */
+/* The rows that labels and masks belong to: the nodes, or, where there is a batch, the graphs. */
 struct owner {
 	hid_t group;
 	const char *path, *what;
@@ -166,7 +166,7 @@ static hg_status read_labels(const struct h5 *h5, const struct owner *owner, hg_
 	HG__TRY(hg__h5_array(h5, owner->group, "label", where, 1, &a));
 	hg_status status = expect_length(h5, &a, owner->count, owner->what);
 	if (status == HG_OK)
-		/* against num_classes: hg_dataset_check */
+		/* hg_dataset_check compares the labels with num_classes */
 		status = hg__h5_read_i32(h5, &a, INT32_MIN, INT32_MAX - 1, &d->label);
 	if (status == HG_OK && !has_classes)
 		status = hg__data_count_classes(d, h5->path, "add the attribute num_classes", h5->message);
@@ -209,7 +209,7 @@ static hg_status read_list(const struct h5 *h5, hid_t split, const char *name, i
 	return status;
 }
 
-/* Each of the three sets is a mask or an index list, not both. */
+/* Each of the three sets is a mask or an index list, but not both. */
 static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_dataset *d)
 {
 	const struct {
@@ -227,8 +227,8 @@ static hg_status read_splits(const struct h5 *h5, const struct owner *owner, hg_
 		          as_list = split >= 0 && hg__h5_has(split, sets[k].list);
 		if (as_mask && as_list)
 			status = hg__data_fail(h5->message, HG_ERR_FORMAT,
-			                       "%s: %s/%s and /split/%s: both are there, expected one",
-			                       h5->path, owner->path, sets[k].mask, sets[k].list);
+			                       "%s: %s/%s and /split/%s both exist, expected one", h5->path,
+			                       owner->path, sets[k].mask, sets[k].list);
 		else if (as_mask)
 			status = read_mask(h5, owner, sets[k].mask, sets[k].to);
 		else if (as_list)

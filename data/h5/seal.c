@@ -1,5 +1,5 @@
-/* Files that another program changed, on purpose, get a checksum that fits: a copy is made, sealed,
- * read as any file is, and put in the place of the file. */
+/* Put a new checksum on a file that another program changed on purpose. The file is copied; the
+ * copy is sealed, read like any other file, and put in its place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,28 +10,28 @@
 #include "h5/checkpoint.h"
 #include "seal.h"
 
-#define PIECE (1 << 18)
+#define PIECE_BYTES (1 << 18)
 
-/* The file from `begin` on, to where HDF5 data begin behind a block. */
-static hg_status copy(int from, int64_t begin, const struct hg__atomic *to)
+/* Copy the file from byte `begin` on to the position after the checksum block. */
+static hg_status copy_data(int from, int64_t begin, const struct hg__atomic *to)
 {
-	void *piece = NULL;
+	void *buffer = NULL;
 	int reason = 0;
 	int64_t at = HG__SEAL_BYTES;
-	HG__TRY(hg__data_alloc(PIECE, 1, "a copy", &piece, to->message));
+	HG__TRY(hg__data_alloc(PIECE_BYTES, 1, "a copy", &buffer, to->message));
 	ssize_t got = lseek(from, (off_t)begin, SEEK_SET) < 0 ? -1 : 1;
 	while (got > 0 && reason == 0) {
-		got = read(from, piece, PIECE);
+		got = read(from, buffer, PIECE_BYTES);
 		for (ssize_t done = 0; done < got && reason == 0;) {
 			const ssize_t put =
-			    pwrite(to->fd, (char *)piece + done, (size_t)(got - done), (off_t)at);
+			    pwrite(to->fd, (char *)buffer + done, (size_t)(got - done), (off_t)at);
 			reason = put > 0 || (put < 0 && errno == EINTR) ? 0 : put == 0 ? ENOSPC : errno;
 			done += put > 0 ? put : 0;
 			at += put > 0 ? put : 0;
 		}
 		got = got < 0 && errno == EINTR ? 1 : got;
 	}
-	free(piece);
+	free(buffer);
 	if (reason)
 		return hg__atomic_fail(to->path, reason, to->message);
 	return got == 0 ? HG_OK
@@ -39,7 +39,7 @@ static hg_status copy(int from, int64_t begin, const struct hg__atomic *to)
 	                                strerror(errno));
 }
 
-/* A dataset or a checkpoint, as its readers see it. */
+/* Read the file as a dataset or as a checkpoint, whichever its attribute says. */
 static hg_status check_content(const char *path, const char *shown, char *message)
 {
 	struct h5 h5;
@@ -68,7 +68,7 @@ static hg_status seal_copy(int fd, struct hg__atomic *file)
 {
 	int64_t begin = 0;
 	HG__TRY(hg__seal_begin(fd, file->path, &begin, file->message));
-	HG__TRY(copy(fd, begin, file));
+	HG__TRY(copy_data(fd, begin, file));
 	HG__TRY(hg__seal_write(file->fd, file->path, NULL, file->message));
 	return check_content(file->temporary, file->path, file->message);
 }

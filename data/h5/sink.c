@@ -1,4 +1,5 @@
-/* A file driver of HDF5 (its "virtual file layer"), as small as writing one new file allows. */
+/* An HDF5 file driver (part of HDF5's "virtual file layer") that implements only what writing one
+ * new file needs. sink.h says why it exists. */
 #include "h5/h5.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static const struct hg__h5_sink *const_sink_of(const H5FD_t *file)
 	return (const struct hg__h5_sink *)file;
 }
 
-/* The driver's information in an access property list is the pointer to the sink. */
+/* The driver information in the access property list is the pointer to the sink. */
 static H5FD_t *open_sink(const char *name, unsigned flags, hid_t access, haddr_t largest)
 {
 	struct hg__h5_sink *const *sink = H5Pget_driver_info(access);
@@ -29,11 +30,11 @@ static H5FD_t *open_sink(const char *name, unsigned flags, hid_t access, haddr_t
 
 static herr_t close_sink(H5FD_t *file)
 {
-	(void)file; /* the descriptor is its owner's */
+	(void)file; /* the caller owns the descriptor */
 	return 0;
 }
 
-/* Small pieces are gathered, as in HDF5's own drivers; the file can be read by all of them. */
+/* Aggregate small pieces, as HDF5's own drivers do. All of HDF5's drivers can read the file. */
 static herr_t query(const H5FD_t *file, unsigned long *flags)
 {
 	(void)file;
@@ -61,7 +62,8 @@ static haddr_t get_end(const H5FD_t *file, H5FD_mem_t type)
 	return const_sink_of(file)->end;
 }
 
-/* Bytes that were never written, or not successfully, are zeros. */
+/* Read back what was written. Bytes that were never written, or whose write failed, read as
+ * zeros. */
 static herr_t read_back(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                         void *buffer)
 {
@@ -119,7 +121,7 @@ static herr_t truncate_sink(H5FD_t *file, hid_t transfer, hbool_t closing)
 static const H5FD_class_t driver = {
 #if H5_VERSION_GE(1, 13, 0)
     .version = H5FD_CLASS_VERSION,
-    .value = 256, /* 256 to 511 are for drivers that are not registered anywhere */
+    .value = 256, /* the values 256 to 511 are reserved for unregistered drivers */
 #endif
     .name = "halfgraph",
     .maxaddr = (haddr_t)INT64_MAX,
@@ -134,11 +136,11 @@ static const H5FD_class_t driver = {
     .read = read_back,
     .write = write_out,
     .truncate = truncate_sink,
-    .fl_map = H5FD_FLMAP_DICHOTOMY, /* as in HDF5's own drivers: metadata apart from data */
+    .fl_map = H5FD_FLMAP_DICHOTOMY, /* as in HDF5's own drivers: metadata and raw data apart */
 };
 
-/* The format, and no times: equal contents are equal files. Checksums of headers, of groups and of
- * where the data lie came with it. */
+/* Without times equal contents give equal files. The 1.10 format also brings checksums of headers,
+ * of groups and of the index of the data. */
 static int set_format(hid_t access, hid_t create, int summed)
 {
 	return H5Pset_userblock(create, HG__SEAL_BYTES) >= 0 &&
@@ -158,6 +160,6 @@ hid_t hg__h5_sink_create(struct hg__h5_sink *sink, int fd, int summed)
 	hg__h5_release(create);
 	hg__h5_release(access);
 	if (id >= 0)
-		H5FDunregister(id); /* the open file holds it as long as it needs it */
+		H5FDunregister(id); /* the open file keeps the driver as long as it needs it */
 	return file;
 }

@@ -1,4 +1,4 @@
-/* Dataset -> HDF5 file. Layout: FORMAT.md. */
+/* Write a dataset to an HDF5 file; FORMAT.md has the layout. */
 #include "atomic.h"
 #include "h5/binsparse.h"
 #include "seal.h"
@@ -106,7 +106,7 @@ static hg_status write_into(const hg_dataset *d, int fd, const char *path,
 	if (status == HG_OK)
 		status = write_all(&h5, d);
 	if (status < 0)
-		h5.message = NULL; /* the first failure is the one to tell */
+		h5.message = NULL; /* the first failure is the one to report */
 	const hg_status closed = hg__h5_close(&h5);
 	return status < 0 ? status : closed;
 }

@@ -8,47 +8,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Read at a time: a system call costs far less than inflating this much. */
+/* The bytes of one read(). A system call costs far less than inflating this many bytes. */
 #define INPUT_BYTES 65536
 
-/* inflate of RFC 1952 members alone, with the largest window */
+/* zlib: gzip members (RFC 1952) only, with the largest window */
 #define GZIP_WINDOW (15 + 16)
 
-static hg_status fail(const struct hg__bytes *b, const char *text)
+static hg_status fail_at_byte(const struct hg__bytes *b, const char *text)
 {
 	return hg__data_fail(b->message, HG_ERR_FORMAT, "%s: at byte %" PRId64 ": %s", b->path,
 	                     b->taken - (int64_t)(b->end - b->begin), text);
 }
 
-/* A signal ended the wait for a pipe: go on unless the watcher wants to stop. */
-static hg_status go_on_or_fail(const struct hg__bytes *b)
+/* A signal may end the wait for a pipe: continue unless the progress callback asks to stop. */
+static hg_status retry_or_fail(const struct hg__bytes *b)
 {
 	if (errno != EINTR)
 		return hg__data_fail(b->message, HG_ERR_IO, "%s: %s", b->path, strerror(errno));
 	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
 }
 
-/* More input behind the unread part; at the end of the file none is added. */
-static hg_status fill(struct hg__bytes *b)
+/* Append input after the unread part; at the end of the file nothing is added. */
+static hg_status fill_input(struct hg__bytes *b)
 {
 	ssize_t got;
 	memmove(b->input, b->input + b->begin, b->end - b->begin);
 	b->end -= b->begin;
 	b->begin = 0;
 	while ((got = read(b->fd, b->input + b->end, INPUT_BYTES - b->end)) < 0)
-		HG__TRY(go_on_or_fail(b));
+		HG__TRY(retry_or_fail(b));
 	b->end += (size_t)got;
 	b->taken += got;
 	return hg__data_step(b->progress, "reading", b->taken, b->file_bytes, b->message);
 }
 
-/* The first two bytes tell gzip, even if a pipe brings them one by one. */
-static hg_status look(struct hg__bytes *b)
+/* Detect gzip by its first two bytes, even if a pipe delivers them one by one. */
+static hg_status detect_gzip(struct hg__bytes *b)
 {
 	size_t before;
 	do {
 		before = b->end;
-		HG__TRY(fill(b));
+		HG__TRY(fill_input(b));
 	} while (b->end < 2 && b->end > before);
 	if (b->end < 2 || b->input[0] != 0x1f || b->input[1] != 0x8b)
 		return HG_OK;
@@ -65,14 +65,14 @@ hg_status hg__bytes_open(struct hg__bytes *b, const char *path, const hg_progres
 	struct stat info;
 	*b = (struct hg__bytes){.path = path, .message = message, .progress = progress};
 	while ((b->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-		HG__TRY(go_on_or_fail(b));
+		HG__TRY(retry_or_fail(b));
 	if (fstat(b->fd, &info) != 0)
 		return hg__data_fail(message, HG_ERR_IO, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(info.st_mode))
 		return hg__data_fail(message, HG_ERR_IO, "%s: is a directory", path);
 	b->file_bytes = (int64_t)info.st_size;
 	HG__TRY(hg__data_alloc(INPUT_BYTES, 1, "a buffer", (void **)&b->input, message));
-	return look(b);
+	return detect_gzip(b);
 }
 
 void hg__bytes_close(struct hg__bytes *b)
@@ -85,7 +85,7 @@ void hg__bytes_close(struct hg__bytes *b)
 	*b = (struct hg__bytes){.fd = -1};
 }
 
-/* Inflate once: from what is unread into the room. */
+/* Call inflate once, from the unread input into the given room. */
 static hg_status inflate_some(struct hg__bytes *b, unsigned char *to, size_t room, size_t *got)
 {
 	b->z.next_in = b->input + b->begin;
@@ -100,12 +100,12 @@ static hg_status inflate_some(struct hg__bytes *b, unsigned char *to, size_t roo
 	else if (code == Z_MEM_ERROR)
 		return hg__data_fail(b->message, HG_ERR_NOMEM, "%s: out of memory for inflating", b->path);
 	else if (code != Z_OK && code != Z_BUF_ERROR)
-		return fail(b, b->z.msg ? b->z.msg : zError(code));
+		return fail_at_byte(b, b->z.msg ? b->z.msg : zError(code));
 	return HG_OK;
 }
 
-/* What follows a member: another one, or zeros to the end. */
-static hg_status step_between(struct hg__bytes *b)
+/* A member has ended: another one follows, or zeros up to the end of the file. */
+static hg_status begin_member(struct hg__bytes *b)
 {
 	const unsigned char next = b->input[b->begin];
 	if (next == 0) {
@@ -114,9 +114,9 @@ static hg_status step_between(struct hg__bytes *b)
 		return HG_OK;
 	}
 	if (next != 0x1f || b->state == HG__PADDING)
-		return fail(b, "the gzip data end here, but the file goes on");
+		return fail_at_byte(b, "the gzip data end here, but the file goes on");
 	b->state = HG__IN_MEMBER;
-	return inflateReset(&b->z) == Z_OK ? HG_OK : fail(b, "cannot be inflated");
+	return inflateReset(&b->z) == Z_OK ? HG_OK : fail_at_byte(b, "cannot be inflated");
 }
 
 hg_status hg__bytes_read(struct hg__bytes *b, void *to, size_t room, size_t *got)
@@ -124,10 +124,10 @@ hg_status hg__bytes_read(struct hg__bytes *b, void *to, size_t room, size_t *got
 	*got = 0;
 	while (*got == 0) {
 		if (b->begin == b->end)
-			HG__TRY(fill(b));
+			HG__TRY(fill_input(b));
 		const size_t unread = b->end - b->begin;
 		if (unread == 0 && b->state == HG__IN_MEMBER)
-			return fail(b, "truncated: the gzip data go on, but the file ends here");
+			return fail_at_byte(b, "truncated: the gzip data go on, but the file ends here");
 		if (unread == 0)
 			break;
 		if (b->state == HG__PLAIN) {
@@ -137,7 +137,7 @@ hg_status hg__bytes_read(struct hg__bytes *b, void *to, size_t room, size_t *got
 		} else if (b->state == HG__IN_MEMBER) {
 			HG__TRY(inflate_some(b, to, room, got));
 		} else {
-			HG__TRY(step_between(b));
+			HG__TRY(begin_member(b));
 		}
 	}
 	b->began |= *got > 0;

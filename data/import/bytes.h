@@ -5,27 +5,27 @@
 
 #include "internal.h"
 
-/* The bytes of a file or pipe: as they are, or inflated where it begins as gzip does. Several gzip
- * members in a row are one text, as gzip reads them, and zeros may pad the last. Anything else
- * behind it is refused (gzip warns, zlib says nothing), and so is a file without a byte: both are
- * downloads gone wrong. */
+/* The bytes of a file or pipe, inflated where it begins like gzip. Several gzip members in a row
+ * are one text, as gzip reads them, and zeros may pad the last one. Any other bytes after it are
+ * refused (gzip warns, zlib ignores them), and so is an empty file: both are signs of a broken
+ * download. */
 struct hg__bytes {
 	const char *path;
 	char *message;
 	const hg_progress *progress;
 	int fd;
-	int64_t file_bytes, taken; /* from the file so far; of a pipe, file_bytes is 0 */
+	int64_t file_bytes, taken; /* taken: bytes read so far; file_bytes is 0 for a pipe */
 	unsigned char *input;
-	size_t begin, end; /* its unread part */
+	size_t begin, end; /* the unread part of `input` */
 	enum { HG__PLAIN, HG__IN_MEMBER, HG__BETWEEN_MEMBERS, HG__PADDING } state;
 	z_stream z;
-	int z_ready, began; /* began: a byte has come out */
+	int z_ready, began; /* began: at least one byte was returned */
 };
 
-/* Close it also where this fails. */
+/* The caller closes `bytes` after a failure, too. */
 HG_NODISCARD hg_status hg__bytes_open(struct hg__bytes *bytes, const char *path,
                                       const hg_progress *progress, char *message);
-/* Up to `room` bytes; *got 0 at the end. */
+/* Read up to `room` bytes; *got is 0 at the end. */
 HG_NODISCARD hg_status hg__bytes_read(struct hg__bytes *bytes, void *to, size_t room, size_t *got);
 void hg__bytes_close(struct hg__bytes *bytes);
 

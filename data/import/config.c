@@ -1,22 +1,23 @@
-/* How an import is done, and what it says beside the dataset. */
+/* The configuration of an import, and its notes: sentences about what the import did beside the
+ * dataset itself. */
 #include <inttypes.h>
 #include <stdarg.h>
 
 #include "core/versioned.h"
 #include "import/importers.h"
 
-hg_status hg__import_configure(const hg_import_config *theirs, hg_import_config *ours,
+hg_status hg__import_configure(const hg_import_config *caller, hg_import_config *config,
                                char *message)
 {
-	*ours = (hg_import_config)HG_IMPORT_CONFIG_INIT;
-	if (theirs && !hg__struct_read(ours, sizeof *ours, theirs))
+	*config = (hg_import_config)HG_IMPORT_CONFIG_INIT;
+	if (caller && !hg__struct_read(config, sizeof *config, caller))
 		return hg__data_fail(
 		    message, HG_ERR_ARG,
 		    "import: config.size is not set (start from HG_IMPORT_CONFIG_INIT), or a "
 		    "field unknown to this version is used");
-	if ((unsigned)ours->header > HG_HEADER_NO)
-		return hg__data_fail(message, HG_ERR_ARG, "import: config.header is %d, no hg_header",
-		                     (int)ours->header);
+	if ((unsigned)config->header > HG_HEADER_NO)
+		return hg__data_fail(message, HG_ERR_ARG, "import: config.header is %d, not an hg_header",
+		                     (int)config->header);
 	return HG_OK;
 }
 
@@ -38,6 +39,6 @@ void hg__import_note_merged(const hg_import_config *config, const char *path, in
 	if (read > kept)
 		hg__import_note(config,
 		                "%s: %" PRId64 " of %" PRId64
-		                " edges repeat an earlier one and became one with it%s",
+		                " edges repeat an earlier edge and were merged with it%s",
 		                path, read - kept, read, weighted ? ": weights add up" : "");
 }

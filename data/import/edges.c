@@ -1,10 +1,10 @@
-/* Edge lists as SNAP publishes them: one "source destination [weight]" per line, comments behind #
+/* Edge lists as SNAP publishes them: one "source destination [weight]" per line, comments after #
  * or %, ids of any size and with gaps. Several files are read as one list. Nodes are numbered by
- * ascending id; the ids are kept as orig_id where they are not 0 .. n-1 already. Repeated edges
- * become one (weights add up).
+ * ascending id; the ids are kept as orig_id unless they already are 0 .. n-1. Repeated edges are
+ * merged (weights add up).
  *
- * The first line of a file may be a header with the counts of what follows (header.h): then the
- * nodes that it counts are all there, also those without an edge. */
+ * The first line of a file may be a header with the counts of what follows (header.h). Then the
+ * graph has all nodes that the header counts, also those without an edge. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "graph/coo.h"
 #include "import/edges.h"
 
-/* Place of an id among the ids, by bisection. */
+/* The index of an id in the sorted ids, found by bisection. */
 static int32_t number_of(const int64_t *ids, int64_t count, int64_t id)
 {
 	int64_t low = 0, high = count - 1;
@@ -26,7 +26,8 @@ static int32_t number_of(const int64_t *ids, int64_t count, int64_t id)
 	return (int32_t)low;
 }
 
-/* The ids of all nodes: of those that occur, or of as many as a header says, from 0 or from 1. */
+/* The ids of all nodes: the ids that occur, or, with a header, as many consecutive ids as it
+ * counts, from 0 or from 1. */
 static hg_status node_ids(const struct edge_list *list, int64_t **ids, int64_t *count,
                           char *message)
 {
@@ -67,7 +68,7 @@ static hg_status number_nodes(struct edge_list *list, hg_dataset *d, struct hg__
 	return HG_OK;
 }
 
-static hg_status build(struct edge_list *list, hg_dataset *d, char *message)
+static hg_status build_graph(struct edge_list *list, hg_dataset *d, char *message)
 {
 	struct hg__coo coo = {0};
 	struct hg__sparse m = {0};
@@ -96,12 +97,12 @@ hg_status hg__import_edges(const char *const *paths, int count, const hg_import_
 		status = hg__edges_read(&list, paths[k], &c, message);
 	if (list.declared && list.largest > list.declared)
 		hg__import_note(&c,
-		                "%s: node %" PRId64 " is none of the %" PRId64
-		                " that a header counts: nodes "
+		                "%s: node %" PRId64 " is not among the %" PRId64
+		                " nodes that a header counts: nodes "
 		                "without an edge are left out",
 		                paths[0], list.largest, list.declared);
 	if (status == HG_OK)
-		status = build(&list, *dataset, message);
+		status = build_graph(&list, *dataset, message);
 	if (status == HG_OK)
 		hg__import_note_merged(&c, paths[0], list.m, (*dataset)->edges, list.columns == 3);
 	if (status == HG_OK)

@@ -1,4 +1,4 @@
-/* Edge lists as they are written, and what the first line of a file is. */
+/* Read edge lists, and decide whether the first line of a file is a header or an edge. */
 #include "import/edges.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ void hg__edges_free(struct edge_list *list)
 	free(list->weight);
 }
 
-static hg_status grow(struct edge_list *list, char *message)
+static hg_status grow_list(struct edge_list *list, char *message)
 {
 	if (list->m < list->capacity)
 		return HG_OK;
@@ -50,7 +50,7 @@ static hg_status add_line(struct edge_list *list, const struct lines *lines, con
 		HG__TRY(hg__lines_number(lines, line, expected, &at, &weight));
 	if (columns != list->columns || *at)
 		return hg__lines_fail(lines, expected, line);
-	HG__TRY(grow(list, lines->message));
+	HG__TRY(grow_list(list, lines->message));
 	list->source[list->m] = source;
 	list->destination[list->m] = destination;
 	if (list->weight)
@@ -76,8 +76,8 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ids [count] := the ids that occur from edge `begin` on, ascending. Where the largest id is not
- * far beyond the number of edges by marking, else by sorting. */
+/* ids [count] := the distinct ids that occur from edge `begin` on, ascending. They are found by
+ * marking where the largest id is at most 8 times the number of endpoints, else by sorting. */
 hg_status hg__edges_ids(const struct edge_list *list, int64_t begin, int64_t **ids, int64_t *count,
                         char *message)
 {
@@ -113,16 +113,16 @@ hg_status hg__edges_ids(const struct edge_list *list, int64_t begin, int64_t **i
 
 /* ---- the first line of a file ---- */
 
-/* It waits for the others, which tell what it is. As long as it may be an edge it is in the list,
- * in its place. */
-struct opening {
+/* The first line of a file. Only the lines after it tell whether it is a header, so until then it
+ * is kept here; as long as it may be an edge it also has its position in the list. */
+struct first_line {
 	struct hg__first first;
-	int64_t line;  /* its number; 0: none has come */
-	int64_t begin; /* the file's first place in the list */
+	int64_t line;  /* its line number; 0: no line was read yet */
+	int64_t begin; /* the position of the file's first edge in the list */
 	int in_list;
-	char text[61];                   /* of the line, for messages */
-	char complaint[HG_DATA_MESSAGE]; /* not in the list: what the file is refused with if it is no
-	                                  * header */
+	char text[61]; /* the line, cut, for messages */
+	/* the refusal of the file if the line cannot be an edge and is not a header either */
+	char complaint[HG_DATA_MESSAGE];
 };
 
 static struct hg__first parse_first(const char *at)
@@ -147,8 +147,10 @@ static int columns_of(const char *at)
 	return columns;
 }
 
-/* What the line would be refused with as an edge between others of so many columns. */
-static hg_status try_line(struct opening *o, int columns, const struct lines *lines, const char *at)
+/* Test whether the line is an edge among edges of `columns` columns, and keep the complaint if it
+ * is not. */
+static hg_status try_line(struct first_line *o, int columns, const struct lines *lines,
+                          const char *at)
 {
 	struct edge_list probe = {.columns = columns, .largest = -1};
 	const hg_status status = add_line(&probe, lines, at);
@@ -160,9 +162,10 @@ static hg_status try_line(struct opening *o, int columns, const struct lines *li
 	return HG_OK;
 }
 
-/* The file's first line: nothing is an edge for sure. */
-static hg_status open_with(struct opening *o, struct edge_list *list, const struct lines *lines,
-                           const char *at, hg_header header)
+/* Keep the first line of a file. With --header yes it is no edge; otherwise it enters the list
+ * where its number of columns allows that. */
+static hg_status keep_first_line(struct first_line *o, struct edge_list *list,
+                                 const struct lines *lines, const char *at, hg_header header)
 {
 	o->line = lines->number;
 	o->begin = list->m;
@@ -176,9 +179,9 @@ static hg_status open_with(struct opening *o, struct edge_list *list, const stru
 	return add_line(list, lines, at);
 }
 
-/* The second line of the first file: where it has other columns than the first, that one is no
- * edge. */
-static hg_status compare_columns(struct opening *o, struct edge_list *list,
+/* Called for the second line of the first file. If it has another number of columns than the first
+ * line, the first line is not an edge. */
+static hg_status compare_columns(struct first_line *o, struct edge_list *list,
                                  const struct lines *lines, const char *at)
 {
 	if (!o->in_list || list->m != 1 || !o->first.numbers || columns_of(at) == list->columns)
@@ -190,8 +193,8 @@ static hg_status compare_columns(struct opening *o, struct edge_list *list,
 	return HG_OK;
 }
 
-/* The first line is a header: out of the list. */
-static void take_out(struct edge_list *list, int64_t at)
+/* Remove the first line, which is a header, from the list. */
+static void remove_edge(struct edge_list *list, int64_t at)
 {
 	const size_t behind = (size_t)(list->m - at - 1);
 	memmove(list->source + at, list->source + at + 1, behind * sizeof *list->source);
@@ -207,8 +210,8 @@ static void take_out(struct edge_list *list, int64_t at)
 	}
 }
 
-/* What stands behind the first line in its file. */
-static hg_status count_rest(const struct edge_list *list, const struct opening *o,
+/* Count the edges and the ids after the first line of the file. */
+static hg_status count_rest(const struct edge_list *list, const struct first_line *o,
                             struct hg__rest *rest, char *message)
 {
 	int64_t *ids = NULL;
@@ -225,11 +228,11 @@ static hg_status count_rest(const struct edge_list *list, const struct opening *
 	return status;
 }
 
-static hg_status close_header(struct edge_list *list, const struct opening *o,
-                              const struct hg__counts *c, const struct hg__rest *rest,
-                              const char *path, const hg_import_config *config, char *message)
+static hg_status accept_header(struct edge_list *list, const struct first_line *o,
+                               const struct hg__counts *c, const struct hg__rest *rest,
+                               const char *path, const hg_import_config *config, char *message)
 {
-	/* nodes cost memory even without edges, and a line can promise any number of them */
+	/* nodes cost memory even without edges, and a header can declare any number of them */
 	if (c->nodes > INT32_MAX || c->nodes > 1000000 + 1000 * rest->edges)
 		return hg__data_fail(message, HG_ERR_FORMAT,
 		                     "%s:%" PRId64 ": the header counts %" PRId64 " nodes for %" PRId64
@@ -240,12 +243,12 @@ static hg_status close_header(struct edge_list *list, const struct opening *o,
 	                " nodes and %" PRId64 " edges",
 	                path, o->line, o->text, c->nodes, c->edges);
 	if (o->in_list)
-		take_out(list, o->begin);
+		remove_edge(list, o->begin);
 	list->declared = c->nodes > list->declared ? c->nodes : list->declared;
 	return HG_OK;
 }
 
-static hg_status refuse_counts(const struct opening *o, const struct edge_list *list,
+static hg_status refuse_counts(const struct first_line *o, const struct edge_list *list,
                                const char *path, char *message)
 {
 	return hg__data_fail(message, HG_ERR_FORMAT,
@@ -254,20 +257,20 @@ static hg_status refuse_counts(const struct opening *o, const struct edge_list *
 	                     path, o->line, o->text, list->m - o->begin);
 }
 
-static hg_status refuse_either(const struct opening *o, const struct hg__counts *c,
-                               const char *path, char *message)
+static hg_status refuse_ambiguous(const struct first_line *o, const struct hg__counts *c,
+                                  const char *path, char *message)
 {
-	return hg__data_fail(message, HG_ERR_FORMAT,
-	                     "%s:%" PRId64 ": \"%s\" may be a header (%" PRId64 " nodes and %" PRId64
-	                     " edges, which fits what follows) or an edge from node %" PRId64
-	                     " to node %" PRId64 ": say which (h5convert: --header yes or --header no)",
-	                     path, o->line, o->text, c->nodes, c->edges, o->first.value[0],
-	                     o->first.value[1]);
+	return hg__data_fail(
+	    message, HG_ERR_FORMAT,
+	    "%s:%" PRId64 ": \"%s\" may be a header (%" PRId64 " nodes and %" PRId64
+	    " edges, which fits what follows) or an edge from node %" PRId64 " to node %" PRId64
+	    ": choose one (h5convert: --header yes or --header no)",
+	    path, o->line, o->text, c->nodes, c->edges, o->first.value[0], o->first.value[1]);
 }
 
-/* The file is read: what was its first line? */
-static hg_status close_first(struct edge_list *list, const struct opening *o, const char *path,
-                             const hg_import_config *config, char *message)
+/* The whole file is read: decide what its first line was. */
+static hg_status decide_first_line(struct edge_list *list, const struct first_line *o,
+                                   const char *path, const hg_import_config *config, char *message)
 {
 	struct hg__rest rest;
 	struct hg__counts counts = {0, 0};
@@ -277,7 +280,7 @@ static hg_status close_first(struct edge_list *list, const struct opening *o, co
 	if (config->header == HG_HEADER_YES) {
 		if (o->first.numbers)
 			return hg__header_fits(&o->first, &rest, &counts)
-			           ? close_header(list, o, &counts, &rest, path, config, message)
+			           ? accept_header(list, o, &counts, &rest, path, config, message)
 			           : refuse_counts(o, list, path, message);
 		hg__import_note(config, "%s:%" PRId64 ": \"%s\" is skipped as a header", path, o->line,
 		                o->text);
@@ -286,17 +289,17 @@ static hg_status close_first(struct edge_list *list, const struct opening *o, co
 	const enum hg__line_is is =
 	    rest.edges ? hg__header_decide(&o->first, &rest, o->in_list, &counts) : HG__LINE_EDGE;
 	if (is == HG__LINE_HEADER)
-		return close_header(list, o, &counts, &rest, path, config, message);
+		return accept_header(list, o, &counts, &rest, path, config, message);
 	if (is == HG__LINE_EITHER)
-		return refuse_either(o, &counts, path, message);
+		return refuse_ambiguous(o, &counts, path, message);
 	return o->in_list ? HG_OK : hg__data_fail(message, HG_ERR_FORMAT, "%s", o->complaint);
 }
 
-static hg_status read_line(struct edge_list *list, struct opening *o, const struct lines *lines,
+static hg_status read_line(struct edge_list *list, struct first_line *o, const struct lines *lines,
                            const char *at, hg_header header)
 {
 	if (!o->line && header != HG_HEADER_NO)
-		return open_with(o, list, lines, at, header);
+		return keep_first_line(o, list, lines, at, header);
 	if (o->line && header == HG_HEADER_AUTO)
 		HG__TRY(compare_columns(o, list, lines, at));
 	return add_line(list, lines, at);
@@ -306,7 +309,7 @@ hg_status hg__edges_read(struct edge_list *list, const char *path, const hg_impo
                          char *message)
 {
 	struct lines lines;
-	struct opening opening = {.line = 0};
+	struct first_line first_line = {.line = 0};
 	char *line = NULL;
 	hg_status status = hg__lines_open(&lines, path, config->progress, message);
 	while (status == HG_OK) {
@@ -315,8 +318,8 @@ hg_status hg__edges_read(struct edge_list *list, const char *path, const hg_impo
 			break;
 		const char *at = hg__skip_separators(line);
 		if (*at && *at != '#' && *at != '%' && !is_heading(&lines, at))
-			status = read_line(list, &opening, &lines, at, config->header);
+			status = read_line(list, &first_line, &lines, at, config->header);
 	}
 	hg__lines_close(&lines);
-	return status == HG_OK ? close_first(list, &opening, path, config, message) : status;
+	return status == HG_OK ? decide_first_line(list, &first_line, path, config, message) : status;
 }

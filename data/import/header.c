@@ -1,6 +1,6 @@
 #include "import/header.h"
 
-/* The readings of the numbers, the usual one first. */
+/* Two orders of the counts are tried, the usual one (nodes first) first. */
 enum { READINGS = 2 };
 
 static struct hg__counts reading(const struct hg__first *f, int k)

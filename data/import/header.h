@@ -3,36 +3,38 @@
 
 #include <stdint.h>
 
-/* Is the first line of an edge list an edge, or does it count what follows? Some writers put
- * "nodes edges" there, or "rows columns entries", and to a reader that is one more edge. */
+/* Decide whether the first line of an edge list is an edge or counts what follows. Some writers put
+ * "nodes edges" there, or "rows columns entries", which a naive reader takes for one more edge. */
 
-/* The first line: 2 or 3 whole numbers from 0 on; numbers 0: it is something else. */
+/* The first line: 2 or 3 integers from 0 on. numbers is 0 if the line is anything else. */
 struct hg__first {
 	int64_t value[3];
 	int numbers;
 };
 
-/* The lines behind it: how many, and the different ids on them. */
+/* The lines after it: the number of edges and of distinct ids. */
 struct hg__rest {
-	int64_t edges, nodes, least, largest; /* least, largest: ids; of no edges 0 and -1 */
+	int64_t edges, nodes, least, largest; /* least, largest: of the ids; 0 and -1 without edges */
 };
 
-/* What the line says if it is a header. */
+/* The counts in the line if it is a header. */
 struct hg__counts {
 	int64_t nodes, edges;
 };
 
-/* Could a count of the edges be among the numbers? Cheaper than to count the nodes first. */
+/* Could one of the numbers count the edges? This is cheaper than counting the nodes first. */
 int hg__header_possible(const struct hg__first *first, int64_t edges);
 
-/* Counts that fit: as many edges as follow, or half as many where a file lists both directions; no
- * fewer nodes than occur, with ids from 0 or from 1. 0: the numbers do not fit in any order. */
+/* Do the numbers, in some order, count what follows? There must be as many edges, or half as many
+ * where a file lists both directions, and at least as many nodes as occur, with ids from 0 or from
+ * 1. On success *counts holds the counts. */
 int hg__header_fits(const struct hg__first *first, const struct hg__rest *rest,
                     struct hg__counts *counts);
 
-/* EDGE: the numbers do not fit. HEADER: they are the counts, nodes first, of exactly what follows,
- * and not both of them are ids within the range of the others, as an edge's would be; or the line
- * has another number of columns and cannot be an edge. EITHER: both readings make sense. */
+/* HG__LINE_EDGE: the numbers do not fit. HG__LINE_HEADER: they are the exact counts of what
+ * follows, nodes first, and at least one of them lies outside the range of the other ids, so that
+ * the line does not look like an edge; or the line has another number of columns and cannot be an
+ * edge. HG__LINE_EITHER: both readings make sense. */
 enum hg__line_is { HG__LINE_EDGE, HG__LINE_HEADER, HG__LINE_EITHER };
 enum hg__line_is hg__header_decide(const struct hg__first *first, const struct hg__rest *rest,
                                    int can_be_edge, struct hg__counts *counts);

@@ -30,7 +30,7 @@ hg_status hg__lines_fail(const struct lines *lines, const char *text, const char
 	                     line ? "\"" : "");
 }
 
-/* Move the unread part to the front and fill up behind it. */
+/* Move the unread part to the front of the buffer and fill the rest. */
 static hg_status refill(struct lines *lines)
 {
 	size_t got = 0;
@@ -76,28 +76,28 @@ const char *hg__skip_separators(const char *at)
 	return at;
 }
 
-/* Behind a field: its end, or a separator. */
-static int at_end(const char *at)
+/* Does a field end here? */
+static int is_field_end(const char *at)
 {
 	return *at == 0 || *at == ' ' || *at == '\t' || *at == ',';
 }
 
-/* The digits at c: their end, with their value; *beyond: it is beyond 64 bits. */
-static const char *read_digits(const char *c, int64_t *value, int *beyond)
+/* Read the digits at c. Returns their end; *beyond is set where the value exceeds 64 bits. */
+static const char *read_digits(const char *c, int64_t *value, int *overflow)
 {
 	*value = 0;
-	*beyond = 0;
+	*overflow = 0;
 	for (; *c >= '0' && *c <= '9'; c++)
-		*beyond |= __builtin_mul_overflow(*value, (int64_t)10, value) ||
-		           __builtin_add_overflow(*value, (int64_t)(*c - '0'), value);
+		*overflow |= __builtin_mul_overflow(*value, (int64_t)10, value) ||
+		             __builtin_add_overflow(*value, (int64_t)(*c - '0'), value);
 	return c;
 }
 
 int hg__lines_whole(const char **at, int64_t *value)
 {
-	int beyond = 0;
-	const char *end = read_digits(*at, value, &beyond);
-	if (end == *at || beyond || !at_end(end))
+	int overflow = 0;
+	const char *end = read_digits(*at, value, &overflow);
+	if (end == *at || overflow || !is_field_end(end))
 		return 0;
 	*at = hg__skip_separators(end);
 	return 1;
@@ -109,13 +109,13 @@ hg_status hg__lines_integer(const struct lines *lines, const char *line, const c
 	const char *c = *at;
 	const int negative = *c == '-';
 	int64_t x = 0;
-	int beyond = 0;
+	int overflow = 0;
 	c += negative || *c == '+';
 	if (*c < '0' || *c > '9')
 		return hg__lines_fail(lines, expected, line);
-	c = read_digits(c, &x, &beyond);
-	if (beyond || !at_end(c))
-		return hg__lines_fail(lines, at_end(c) ? range : expected, line);
+	c = read_digits(c, &x, &overflow);
+	if (overflow || !is_field_end(c))
+		return hg__lines_fail(lines, is_field_end(c) ? range : expected, line);
 	*value = negative ? -x : x;
 	*at = hg__skip_separators(c);
 	return HG_OK;
@@ -126,7 +126,7 @@ hg_status hg__lines_number(const struct lines *lines, const char *line, const ch
 {
 	double value = 0.0;
 	const char *end = hg__number_read(*at, &value);
-	if (!end || !at_end(end) || !isfinite(value))
+	if (!end || !is_field_end(end) || !isfinite(value))
 		return hg__lines_fail(lines, expected, line);
 	if (fabs(value) > (double)FLT_MAX)
 		return hg__lines_fail(lines, "the number is beyond float32's 3.40282e+38", line);

@@ -13,31 +13,31 @@ struct lines {
 	struct hg__bytes bytes;
 	int64_t number; /* of the current line, from 1 */
 	char *buffer;
-	size_t begin, end; /* unread part of the buffer */
+	size_t begin, end; /* the unread part of the buffer */
 	int finished;
 };
 
 HG_NODISCARD hg_status hg__lines_open(struct lines *lines, const char *path,
                                       const hg_progress *progress, char *message);
-/* The next line without its end, valid until the next call; NULL after the last. */
+/* The next line without its line end, valid until the next call; NULL after the last line. */
 HG_NODISCARD hg_status hg__lines_next(struct lines *lines, char **line);
 void hg__lines_close(struct lines *lines);
 
-/* "FILE:LINE: text" */
+/* The failure "FILE:LINE: text", with the line quoted where it is not NULL. */
 hg_status hg__lines_fail(const struct lines *lines, const char *text, const char *line);
 
-/* Blanks, tabs and commas separate fields. */
+/* Skip blanks, tabs and commas, which separate fields. */
 const char *hg__skip_separators(const char *at);
-/* A whole number from 0 to 9223372036854775807 at *at, which moves behind it and what separates it
- * from the next. 0: there is none. */
+/* Read an integer from 0 to 9223372036854775807 at *at and move *at past it and the separators
+ * after it. Returns 0 if there is none. */
 int hg__lines_whole(const char **at, int64_t *value);
-/* A decimal integer at *at, which moves behind it. Else a failure that quotes the line and says
- * what was expected where there is none, or the range where it is beyond 64 bits. */
+/* Read a decimal integer at *at and move *at past it. A failure quotes the line and says `expected`
+ * where there is no integer, or `range` where it exceeds 64 bits. */
 HG_NODISCARD hg_status hg__lines_integer(const struct lines *lines, const char *line,
                                          const char *expected, const char *range, const char **at,
                                          int64_t *value);
-/* A number at *at, which moves behind it: finite, and float32 can hold it. Else a failure that
- * quotes the line and, where there is no number, says what was expected. */
+/* Read a finite number that float32 can hold at *at and move *at past it. A failure quotes the line
+ * and says `expected` where there is no number. */
 HG_NODISCARD hg_status hg__lines_number(const struct lines *lines, const char *line,
                                         const char *expected, const char **at, float *number);
 

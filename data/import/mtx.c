@@ -1,8 +1,8 @@
 /* Matrix Market, coordinate format: a banner line, % comments, "rows columns entries", then "i j
- * [value]" per line, 1-based. Entry (i, j) is row i =
- * destination, column j = source. Fields real, integer and pattern; symmetries general, symmetric
- * and skew-symmetric (the stored triangle is mirrored). A value of 0 is an edge like any other.
- * Entries at the same place add up. */
+ * [value]" per line, 1-based. Entry (i, j) has row i = destination, column j = source. The fields
+ * real, integer and pattern are read, and the symmetries general, symmetric and skew-symmetric (the
+ * stored triangle is mirrored). A value of 0 is an edge like any other. Entries with the same row
+ * and column add up. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@
 /* How the missing triangle follows from the stored one. */
 struct symmetry {
 	const char *name;
-	int mirrored, diagonal; /* is a mirror image implied; may the diagonal be stored */
+	/* whether a mirror image is implied; whether the diagonal may be stored */
+	int mirrored, diagonal;
 	float sign;
 };
 
@@ -28,15 +29,15 @@ struct matrix {
 	struct hg__coo coo;
 };
 
-static hg_status refuse(const struct lines *lines, const char *what, const char *found,
-                        const char *expected)
+static hg_status refuse_unsupported(const struct lines *lines, const char *what, const char *found,
+                                    const char *expected)
 {
 	return hg__data_fail(lines->message, HG_ERR_FORMAT,
 	                     "%s:%" PRId64 ": %s %s is not supported; %s", lines->path, lines->number,
 	                     what, found, expected);
 }
 
-/* %%MatrixMarket matrix coordinate FIELD SYMMETRY, in any case */
+/* The banner is "%%MatrixMarket matrix coordinate FIELD SYMMETRY", in upper or lower case. */
 static hg_status parse_banner(const struct lines *lines, const char *line, struct matrix *mtx)
 {
 	static const struct symmetry symmetries[] = {
@@ -48,18 +49,21 @@ static hg_status parse_banner(const struct lines *lines, const char *line, struc
 		return hg__lines_fail(lines, "expected \"%%MatrixMarket matrix coordinate FIELD SYMMETRY\"",
 		                      line);
 	if (!hg__same_word(word[2], "coordinate"))
-		return refuse(lines, "format", word[2], "coordinate is (a dense array is not a graph)");
+		return refuse_unsupported(lines, "format", word[2],
+		                          "coordinate is (a dense array is not a graph)");
 	const int pattern = hg__same_word(word[3], "pattern");
 	if (!pattern && !hg__same_word(word[3], "real") && !hg__same_word(word[3], "integer"))
-		return refuse(lines, "field", word[3], "real, integer and pattern are");
+		return refuse_unsupported(lines, "field", word[3], "real, integer and pattern are");
 	mtx->has_values = !pattern;
 	for (size_t k = 0; k < sizeof symmetries / sizeof symmetries[0]; k++)
 		if (hg__same_word(word[4], symmetries[k].name))
 			mtx->symmetry = &symmetries[k];
 	if (!mtx->symmetry)
-		return refuse(lines, "symmetry", word[4], "general, symmetric and skew-symmetric are");
+		return refuse_unsupported(lines, "symmetry", word[4],
+		                          "general, symmetric and skew-symmetric are");
 	if (pattern && mtx->symmetry->sign < 0)
-		return refuse(lines, "symmetry", "skew-symmetric of a pattern", "a pattern has no sign");
+		return refuse_unsupported(lines, "symmetry", "skew-symmetric of a pattern",
+		                          "a pattern has no sign");
 	return HG_OK;
 }
 
@@ -121,7 +125,7 @@ static hg_status add_entry(const struct lines *lines, const char *line, struct m
 	return HG_OK;
 }
 
-/* Nodes cost memory even without edges, and a line can promise any number of them. */
+/* Nodes cost memory even without edges, and a size line can declare any number of them. */
 static hg_status check_counts(const struct lines *lines, const struct matrix *mtx, int64_t found)
 {
 	if (found != mtx->entries)
@@ -163,7 +167,7 @@ static hg_status read_matrix(struct lines *lines, struct matrix *mtx)
 	return check_counts(lines, mtx, found);
 }
 
-static hg_status build(struct matrix *mtx, hg_dataset *d, char *message)
+static hg_status build_graph(struct matrix *mtx, hg_dataset *d, char *message)
 {
 	struct hg__sparse m = {0};
 	HG__TRY(hg__coo_to_sparse(&mtx->coo, HG__MERGE_SUM, &m, message));
@@ -193,7 +197,7 @@ hg_status hg__import_mtx(const char *const *paths, int count, const hg_import_co
 		hg__lines_close(&lines);
 	}
 	if (status == HG_OK)
-		status = build(&mtx, *dataset, message);
+		status = build_graph(&mtx, *dataset, message);
 	if (status == HG_OK)
 		hg__import_note_merged(&c, paths[0], mtx.coo.m, (*dataset)->edges, mtx.has_values);
 	if (status == HG_OK)

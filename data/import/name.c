@@ -1,4 +1,4 @@
-/* What a dataset is called after where it came from. */
+/* Name a dataset after the file that it came from. */
 #include <string.h>
 
 #include "import/importers.h"

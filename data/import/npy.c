@@ -1,5 +1,5 @@
-/* Arrays of a numpy archive, streamed out of the zip file: no more memory than the result and one
- * slab. */
+/* Read the arrays of a numpy archive directly from the zip file, so that they need no more memory
+ * than the result and one slab. */
 #include "import/npy.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The longest header that is read; numpy pads to 64 bytes and itself refuses more than 10,000. */
+/* Longer headers are refused; numpy pads headers to 64 bytes and itself refuses more than
+ * 10,000. */
 #define HEADER_MAX 65536
 
 hg_status hg__npz_open(struct npz *npz, const char *path, char *message)
@@ -55,7 +56,7 @@ int hg__npz_has(const struct npz *npz, const char *key)
 	return zip_name_locate(npz->zip, name, 0) >= 0;
 }
 
-/* Exactly `bytes` bytes, or an error. */
+/* Read exactly `bytes` bytes, or fail. */
 static hg_status read_exactly(struct npy *a, void *buffer, int64_t bytes)
 {
 	for (int64_t done = 0; done < bytes;) {
@@ -70,7 +71,7 @@ static hg_status read_exactly(struct npy *a, void *buffer, int64_t bytes)
 	return HG_OK;
 }
 
-/* The member must end here; reading its end also verifies the checksum. */
+/* The member must end here. Reading its end also verifies its checksum. */
 static hg_status expect_end(struct npy *a)
 {
 	char more;
@@ -81,7 +82,8 @@ static hg_status expect_end(struct npy *a)
 	                     got < 0 ? zip_file_strerror(a->file) : "is longer than its declared size");
 }
 
-/* "\x93NUMPY", version, length of the header (2 bytes in version 1, 4 from 2 on), header */
+/* The header is "\x93NUMPY", the version, the length (2 bytes in version 1, 4 from version 2 on)
+ * and the text. */
 static hg_status read_header(struct npy *a, int64_t declared)
 {
 	unsigned char magic[8], size[4] = {0};
@@ -117,7 +119,7 @@ static hg_status read_header(struct npy *a, int64_t declared)
 	return HG_OK;
 }
 
-/* What the directory says about a member, against what is there. */
+/* Compare the directory entry of a member with what is stored. */
 static hg_status check_member(const struct npz *npz, const struct npy *a, const zip_stat_t *info)
 {
 	const zip_uint64_t needed =
@@ -142,8 +144,8 @@ static hg_status check_member(const struct npz *npz, const struct npy *a, const 
 	return HG_OK;
 }
 
-/* The failure "no member KEY.npy"; where the archive holds pickled objects, it says so. */
-static hg_status missing(const struct npz *npz, const char *key)
+/* The failure "no member KEY.npy". Where the archive holds pickled objects, the message says so. */
+static hg_status fail_missing(const struct npz *npz, const char *key)
 {
 	const zip_int64_t members = zip_get_num_entries(npz->zip, 0);
 	for (zip_int64_t k = 0; k < members; k++) {
@@ -176,7 +178,7 @@ hg_status hg__npy_open(const struct npz *npz, const char *key, int rank, struct 
 	snprintf(a->where, sizeof a->where, "%.80s: member %s", npz->path, name);
 	zip_stat_init(&info);
 	if (zip_stat(npz->zip, name, 0, &info) != 0)
-		return missing(npz, key);
+		return fail_missing(npz, key);
 	HG__TRY(check_member(npz, a, &info));
 	a->file = zip_fopen(npz->zip, name, 0);
 	if (!a->file)
@@ -220,8 +222,7 @@ static uint64_t bits_of(const struct npy *a, const unsigned char *p)
 	return bits;
 }
 
-/* Any integer as int64: signed ones extended, unsigned ones as their bits, which are negative from
- * 2^63 on. */
+/* Any integer as int64. Unsigned ones keep their bits, so values from 2^63 on become negative. */
 static int64_t integer_of(const struct npy *a, const unsigned char *p)
 {
 	const uint64_t bits = bits_of(a, p);
@@ -247,7 +248,7 @@ static double real_of(const struct npy *a, const unsigned char *p)
 	return x;
 }
 
-/* Takes one element: number `index` of the file. */
+/* A callback that receives element `index` of the array. */
 typedef hg_status (*take_fn)(const struct npy *a, void *user, int64_t index,
                              const unsigned char *element);
 

@@ -13,14 +13,14 @@ struct npz {
 	int64_t file_bytes;
 };
 
-/* One array, its header read; its elements come next from `file`. */
+/* One array whose header is read; `file` delivers its elements next. */
 struct npy {
-	char where[160]; /* "F.npz: member adj_indices.npy" */
+	char where[160]; /* the name in messages, "F.npz: member adj_indices.npy" */
 	char *message;
 	zip_file_t *file;
-	char kind; /* i, u, f, b */
+	char kind; /* one of i, u, f, b */
 	int size;  /* bytes of an element: 1, 2, 4, 8 */
-	int swap;  /* the other byte order */
+	int swap;  /* the file has the other byte order */
 	int fortran;
 	int rank;
 	int64_t dim[2];
@@ -32,21 +32,21 @@ HG_NODISCARD hg_status hg__npz_open(struct npz *npz, const char *path, char *mes
 void hg__npz_close(struct npz *npz);
 int hg__npz_has(const struct npz *npz, const char *key);
 
-/* Open array `key` of `rank` dimensions and check everything that can be known before its elements
- * are read: method, declared sizes against stored ones, header against size. Arrays of Python
- * objects are pickles: refused, never executed. */
+/* Open the array `key` of `rank` dimensions and check everything that is known before its elements
+ * are read: the compression method, the declared size against the stored one, the header against
+ * the size. Arrays of Python objects are pickles; they are refused and never executed. */
 HG_NODISCARD hg_status hg__npy_open(const struct npz *npz, const char *key, int rank,
                                     struct npy *a);
-/* All elements into fresh memory; then the member must end, with the right checksum. Integers must
- * lie in [low, high]. */
+/* Read all elements into fresh memory; then the member must end, with the right checksum. Integers
+ * must lie in [low, high]. */
 HG_NODISCARD hg_status hg__npy_read_i64(struct npy *a, int64_t low, int64_t high, int64_t **values);
 HG_NODISCARD hg_status hg__npy_read_i32(struct npy *a, int64_t low, int64_t high, int32_t **values);
-/* Floats and integers as f32, row-major whatever the order in the file. */
+/* Read floats and integers as f32, row-major whatever the order in the file. */
 HG_NODISCARD hg_status hg__npy_read_f32(struct npy *a, float **values);
 void hg__npy_close(struct npy *a);
 
-/* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }":
- * kind, size, order and shape into *a. */
+/* Parse the text of an .npy header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }",
+ * and store kind, size, order and shape in *a. */
 HG_NODISCARD hg_status hg__npy_parse(const char *text, struct npy *a);
 
 #endif

@@ -1,5 +1,5 @@
-/* The header of an .npy file is the text of a Python dictionary with the keys descr, fortran_order
- * and shape, in any order. */
+/* Parse the header of an .npy file: the text of a Python dictionary with the keys descr,
+ * fortran_order and shape, in any order. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct cursor {
 	struct npy *a;
 };
 
-static hg_status bad(const struct npy *a, const char *what)
+static hg_status bad_header(const struct npy *a, const char *what)
 {
 	return hg__data_fail(a->message, HG_ERR_FORMAT, "%s: %s", a->where, what);
 }
@@ -32,7 +32,7 @@ static int accept(struct cursor *c, char symbol)
 	return 1;
 }
 
-/* 'text' or "text" of at most size - 1 bytes */
+/* Parse 'text' or "text" of at most size - 1 bytes. */
 static int parse_text(struct cursor *c, char *text, size_t size)
 {
 	skip_space(c);
@@ -48,19 +48,19 @@ static int parse_text(struct cursor *c, char *text, size_t size)
 	return 1;
 }
 
-/* '<f4': byte order, kind, bytes */
+/* Parse '<f4': byte order, kind, bytes. */
 static hg_status parse_descr(struct cursor *c)
 {
 	char text[64] = "";
 	struct npy *a = c->a;
 	skip_space(c);
 	if (*c->at == '[')
-		return bad(a, "records (a structured dtype) are not supported");
+		return bad_header(a, "records (a structured dtype) are not supported");
 	if (!parse_text(c, text, sizeof text) || strlen(text) < 2 || !strchr("<>|=", text[0]))
-		return bad(a, "the dtype in its header cannot be read");
+		return bad_header(a, "the dtype in its header cannot be read");
 	a->pickled = text[1] == 'O';
 	if (a->pickled)
-		return bad(a, "holds pickled Python objects, which are refused and never executed");
+		return bad_header(a, "holds pickled Python objects, which are refused and never executed");
 	const int size = atoi(text + 2);
 	const int known =
 	    (strchr("iu", text[1]) && (size == 1 || size == 2 || size == 4 || size == 8)) ||
@@ -83,37 +83,37 @@ static hg_status parse_order(struct cursor *c)
 	skip_space(c);
 	const int yes = strncmp(c->at, "True", 4) == 0, no = strncmp(c->at, "False", 5) == 0;
 	if (!yes && !no)
-		return bad(c->a, "fortran_order in its header is neither True nor False");
+		return bad_header(c->a, "fortran_order in its header is neither True nor False");
 	c->a->fortran = yes;
 	c->at += yes ? 4 : 5;
 	return HG_OK;
 }
 
-/* (), (3,), (3, 4) */
+/* Parse (), (3,) or (3, 4). */
 static hg_status parse_shape(struct cursor *c)
 {
 	struct npy *a = c->a;
 	a->rank = 0;
 	a->elements = 1;
 	if (!accept(c, '('))
-		return bad(a, "the shape in its header cannot be read");
+		return bad_header(a, "the shape in its header cannot be read");
 	while (!accept(c, ')')) {
 		int64_t dim = 0;
 		skip_space(c);
 		if (!isdigit((unsigned char)*c->at) || a->rank == 2)
-			return bad(a, a->rank == 2 ? "has more than 2 dimensions"
-			                           : "the shape in its header cannot be read");
+			return bad_header(a, a->rank == 2 ? "has more than 2 dimensions"
+			                                  : "the shape in its header cannot be read");
 		for (; isdigit((unsigned char)*c->at); c->at++)
 			if (__builtin_mul_overflow(dim, (int64_t)10, &dim) ||
 			    __builtin_add_overflow(dim, (int64_t)(*c->at - '0'), &dim))
-				return bad(a, "its shape is impossibly large");
+				return bad_header(a, "its shape is impossibly large");
 		a->dim[a->rank++] = dim;
 		if (__builtin_mul_overflow(a->elements, dim, &a->elements))
-			return bad(a, "its shape is impossibly large");
-		if (*c->at == 'L') /* Python 2 */
+			return bad_header(a, "its shape is impossibly large");
+		if (*c->at == 'L') /* an integer literal of Python 2 */
 			c->at++;
 		if (!accept(c, ',') && *c->at != ')')
-			return bad(a, "the shape in its header cannot be read");
+			return bad_header(a, "the shape in its header cannot be read");
 	}
 	return HG_OK;
 }
@@ -127,21 +127,21 @@ hg_status hg__npy_parse(const char *text, struct npy *a)
 	struct cursor c = {text, a};
 	unsigned seen = 0;
 	if (!accept(&c, '{'))
-		return bad(a, "its header is not a dictionary");
+		return bad_header(a, "its header is not a dictionary");
 	while (!accept(&c, '}')) {
 		char key[32] = "";
 		size_t k = 0;
 		if (!parse_text(&c, key, sizeof key) || !accept(&c, ':'))
-			return bad(a, "its header cannot be read");
+			return bad_header(a, "its header cannot be read");
 		while (k < 3 && strcmp(entries[k].key, key) != 0)
 			k++;
 		if (k == 3 || (seen & 1u << k))
 			return hg__data_fail(a->message, HG_ERR_FORMAT,
-			                     "%s: header key %s is unknown or there twice", a->where, key);
+			                     "%s: header key %s is unknown or repeated", a->where, key);
 		seen |= 1u << k;
 		HG__TRY(entries[k].parse(&c));
 		if (!accept(&c, ',') && *c.at != '}')
-			return bad(a, "its header cannot be read");
+			return bad_header(a, "its header cannot be read");
 	}
-	return seen == 7 ? HG_OK : bad(a, "its header lacks descr, fortran_order or shape");
+	return seen == 7 ? HG_OK : bad_header(a, "its header lacks descr, fortran_order or shape");
 }

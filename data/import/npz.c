@@ -1,7 +1,7 @@
-/* numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency
+/* Read numpy archives with the keys of gnn-benchmark: a scipy CSR adjacency
  * adj_{data,indices,indptr,shape}, sparse features attr_{data,indices,indptr,shape} or dense ones
- * attr_matrix, labels and perhaps num_classes (or one-hot labels_{data,indices,indptr,shape}), and
- * the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates from its columns:
+ * attr_matrix, labels and optionally num_classes (or one-hot labels_{data,indices,indptr,shape}),
+ * and the splits train_idx, val_idx, test_idx. Row i of the adjacency aggregates from its columns:
  * row = destination, column = source. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct import {
 	hg_dataset *d;
 };
 
-static hg_status begin(const struct import *in, const char *key, int rank, struct npy *a)
+static hg_status open_member(const struct import *in, const char *key, int rank, struct npy *a)
 {
 	char what[48];
 	snprintf(what, sizeof what, "reading %s", key);
@@ -30,7 +30,7 @@ static hg_status read_integers(const struct import *in, const char *key, int64_t
                                int64_t *count, int64_t **values)
 {
 	struct npy a;
-	HG__TRY(begin(in, key, 1, &a));
+	HG__TRY(open_member(in, key, 1, &a));
 	*count = a.elements;
 	const hg_status status = hg__npy_read_i64(&a, low, high, values);
 	hg__npy_close(&a);
@@ -41,7 +41,7 @@ static hg_status read_ids(const struct import *in, const char *key, int64_t low,
                           int64_t *count, int32_t **values)
 {
 	struct npy a;
-	HG__TRY(begin(in, key, 1, &a));
+	HG__TRY(open_member(in, key, 1, &a));
 	*count = a.elements;
 	const hg_status status = hg__npy_read_i32(&a, low, high, values);
 	hg__npy_close(&a);
@@ -52,7 +52,7 @@ static hg_status read_reals(const struct import *in, const char *key, int64_t *c
                             float **values)
 {
 	struct npy a;
-	HG__TRY(begin(in, key, 1, &a));
+	HG__TRY(open_member(in, key, 1, &a));
 	*count = a.elements;
 	const hg_status status = hg__npy_read_f32(&a, values);
 	hg__npy_close(&a);
@@ -67,8 +67,8 @@ static hg_status wrong_length(const struct import *in, const char *key, int64_t 
 	                     in->npz.path, key, found, expected);
 }
 
-/* The CSR matrix of the keys PREFIX_shape, _indptr, _indices, _data (absent: all ones). On failure
- * the caller frees what is in *m. */
+/* Read the CSR matrix of the keys PREFIX_shape, _indptr, _indices and _data (absent: all ones). On
+ * failure the caller frees what is in *m. */
 static hg_status read_csr(const struct import *in, const char *prefix, struct hg__sparse *m)
 {
 	char key[4][32];
@@ -149,7 +149,7 @@ static hg_status read_sparse_features(const struct import *in)
 static hg_status read_dense_features(const struct import *in)
 {
 	struct npy a;
-	HG__TRY(begin(in, "attr_matrix", 2, &a));
+	HG__TRY(open_member(in, "attr_matrix", 2, &a));
 	in->d->features = a.dim[1];
 	hg_status status = expect_nodes(in, "attr_matrix", a.dim[0]);
 	if (status == HG_OK)
@@ -165,7 +165,7 @@ static hg_status read_features(const struct import *in)
 	return hg__npz_has(&in->npz, "attr_matrix") ? read_dense_features(in) : HG_OK;
 }
 
-/* One-hot rows: the column of the only entry, -1 for an empty row. */
+/* Read one-hot labels: a label is the column of the only entry of its row, -1 for an empty row. */
 static hg_status read_one_hot(const struct import *in)
 {
 	struct hg__sparse m = {0};
@@ -186,13 +186,13 @@ static hg_status read_one_hot(const struct import *in)
 		else
 			d->label[i] = count == 1 ? m.col[m.rowptr[i]] : -1;
 	}
-	/* there are as many as columns, whether a node has the last one or not */
+	/* every column is a class, whether a node has it or not */
 	d->classes = (int32_t)m.cols;
 	hg__sparse_free(&m);
 	return status;
 }
 
-/* As the archive says, else as the labels do. */
+/* The number of classes by num_classes, or else by the labels. */
 static hg_status read_classes(const struct import *in)
 {
 	struct npy a;
@@ -200,11 +200,11 @@ static hg_status read_classes(const struct import *in)
 	if (!hg__npz_has(&in->npz, "num_classes"))
 		return hg__data_count_classes(in->d, in->npz.path, "add num_classes to the archive",
 		                              in->npz.message);
-	HG__TRY(begin(in, "num_classes", 0, &a));
+	HG__TRY(open_member(in, "num_classes", 0, &a));
 	const hg_status status = hg__npy_read_i32(&a, 0, INT32_MAX, &classes);
 	hg__npy_close(&a);
 	if (status == HG_OK)
-		in->d->classes = *classes; /* against the labels: hg_dataset_check */
+		in->d->classes = *classes; /* hg_dataset_check compares it with the labels */
 	free(classes);
 	return status;
 }
@@ -240,7 +240,7 @@ static hg_status read_split(const struct import *in, const char *key, uint8_t **
 	return status;
 }
 
-/* Would one of the functions above have read this member of the archive? */
+/* Do the functions above read this member of the archive? */
 static int is_read(const struct import *in, const char *name)
 {
 	static const char *const always[] = {"adj_shape.npy", "adj_indptr.npy", "adj_indices.npy",
@@ -270,7 +270,7 @@ static int is_read(const struct import *in, const char *name)
 	return 0;
 }
 
-/* Members of the archive that leave no trace in the dataset: the first ones by name. */
+/* Note the members of the archive that the dataset does not contain; the first ones by name. */
 static void note_unread(const struct import *in)
 {
 	char names[256] = "";

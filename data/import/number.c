@@ -16,7 +16,7 @@ static const char *skip_digits(const char *at)
 	return at;
 }
 
-/* The end of the number that begins here; NULL: none does. */
+/* The end of the number that begins here; NULL if none does. */
 static const char *number_end(const char *text)
 {
 	const char *at = text + (*text == '-' || *text == '+'), *whole = at;
@@ -35,9 +35,9 @@ static const char *number_end(const char *text)
 	return is_digit(*exponent) ? skip_digits(exponent) : at;
 }
 
-/* "1.5" as 15 / 10: whole numbers of up to 15 digits and powers of ten up to 10^15 are doubles, so
- * the one rounding of a division makes the nearest double. 0: there are more digits or an exponent.
- */
+/* Read "1.5" as 15 / 10. Integers of up to 15 digits and powers of ten up to 10^15 are exact
+ * doubles, so the single rounding of the division gives the nearest double. Returns 0 where there
+ * are more digits or an exponent. */
 static int read_simple(const char *text, const char *end, double *value)
 {
 	static const double ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -1,16 +1,17 @@
-/* The text files of TU Dortmund's graph-classification sets, in one folder: NAME_A.txt, one edge
- * "i, j" a line from node i to node j, both from 1; NAME_graph_indicator.txt, the graph of each
- * node, from 1, never descending; NAME_graph_labels.txt, a whole number for each graph. And where
- * they are there NAME_node_attributes.txt, numbers for each node, and NAME_node_labels.txt, a whole
- * number for each node.
+/* Read the text files of the TU Dortmund graph-classification datasets, all in one folder:
+ * NAME_A.txt, one edge "i, j" per line from node i to node j, both from 1;
+ * NAME_graph_indicator.txt, the graph of each node, from 1, never descending;
+ * NAME_graph_labels.txt, an integer for each graph. Two files are optional:
+ * NAME_node_attributes.txt, numbers for each node, and NAME_node_labels.txt, an integer for each
+ * node.
  *
- * Labels of graphs are any numbers (-1 and 1): the classes are the different ones, ascending.
- * Features are the attributes and behind them the different labels of nodes, ascending, one column
- * each, 1 where the node has it; without attributes they are stored sparse. An edge that is there
- * twice counts once.
+ * Graph labels may be any integers (-1 and 1, say): the classes are the distinct labels, ascending.
+ * Features are the attributes, followed by one column for each distinct node label, ascending, that
+ * is 1 where the node has the label. Without attributes the features are stored sparse. Repeated
+ * edges count once.
  *
- * A dataset has one weight for an edge and one class for a graph: NAME_edge_labels.txt,
- * NAME_edge_attributes.txt and NAME_graph_attributes.txt are not read, which is said. */
+ * A dataset has one weight per edge and one class per graph, so NAME_edge_labels.txt,
+ * NAME_edge_attributes.txt and NAME_graph_attributes.txt are not read, and a note says so. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,21 +22,22 @@
 #include "import/importers.h"
 #include "import/lines.h"
 
-/* The folder and NAME: the first `stem` bytes of the path of the edges. */
-struct place {
+/* The files of a dataset: their common prefix, folder included, is the first `stem` bytes of the
+ * path of the edge file. */
+struct tu_files {
 	const char *path;
 	int stem;
 	hg_import_config config;
 	char *message;
 };
 
-/* One whole number a line. */
+/* A file with one integer per line. */
 struct column {
 	int64_t *at, count, room;
 };
 
-/* The different numbers of a column, ascending. */
-struct kinds {
+/* The distinct numbers of a column, ascending. */
+struct distinct {
 	int64_t *at, count;
 };
 
@@ -45,7 +47,7 @@ struct attributes {
 };
 
 struct edges {
-	const int64_t *graph; /* of each node */
+	const int64_t *graph; /* the graph of each node */
 	struct hg__coo coo;
 };
 
@@ -115,8 +117,8 @@ static hg_status add_edge(const struct lines *lines, const char *line, void *to)
 	return hg__coo_add(&e->coo, (int32_t)(j - 1), (int32_t)(i - 1), 1.0f, lines->message);
 }
 
-/* NAME_PART.txt, malloc'd. */
-static hg_status path_of(const struct place *p, const char *part, char **path)
+/* The path NAME_PART.txt, malloc'd. */
+static hg_status path_of(const struct tu_files *p, const char *part, char **path)
 {
 	const int64_t room = p->stem + (int64_t)strlen(part) + 6;
 	void *memory = NULL;
@@ -126,9 +128,8 @@ static hg_status path_of(const struct place *p, const char *part, char **path)
 	return HG_OK;
 }
 
-/* Every line of NAME_PART.txt that is not empty goes to `add`. optional: the file may be
- * missing. */
-static hg_status read_part(const struct place *p, const char *part, int optional,
+/* Pass every non-empty line of NAME_PART.txt to `add`. An optional file may be missing. */
+static hg_status read_part(const struct tu_files *p, const char *part, int optional,
                            hg_status (*add)(const struct lines *, const char *, void *), void *to)
 {
 	struct lines lines;
@@ -149,8 +150,8 @@ static hg_status read_part(const struct place *p, const char *part, int optional
 	return status;
 }
 
-static hg_status must_be(const struct place *p, const char *part, int64_t found, int64_t expected,
-                         const char *what)
+static hg_status expect_lines(const struct tu_files *p, const char *part, int64_t found,
+                              int64_t expected, const char *what)
 {
 	if (found == expected)
 		return HG_OK;
@@ -165,7 +166,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static hg_status find_kinds(const struct column *c, struct kinds *k, char *message)
+static hg_status find_distinct(const struct column *c, struct distinct *k, char *message)
 {
 	HG__TRY(hg__data_alloc(c->count, sizeof *k->at, "labels", (void **)&k->at, message));
 	if (c->count)
@@ -177,19 +178,19 @@ static hg_status find_kinds(const struct column *c, struct kinds *k, char *messa
 	return HG_OK;
 }
 
-static int32_t kind_of(const struct kinds *k, int64_t value)
+static int32_t index_of(const struct distinct *k, int64_t value)
 {
 	const int64_t *found = bsearch(&value, k->at, (size_t)k->count, sizeof value, ascending);
 	return (int32_t)(found - k->at);
 }
 
-static hg_status read_graphs(const struct place *p, struct column *graph, hg_dataset *d)
+static hg_status read_graphs(const struct tu_files *p, struct column *graph, hg_dataset *d)
 {
 	struct column label = {0};
-	struct kinds classes = {0};
+	struct distinct classes = {0};
 	hg_status status = read_part(p, "graph_labels", 0, add_number, &label);
 	if (status == HG_OK)
-		status = find_kinds(&label, &classes, p->message);
+		status = find_distinct(&label, &classes, p->message);
 	if (status == HG_OK)
 		status =
 		    hg__data_alloc(label.count, sizeof *d->label, "labels", (void **)&d->label, p->message);
@@ -200,7 +201,7 @@ static hg_status read_graphs(const struct place *p, struct column *graph, hg_dat
 		d->graphs = label.count;
 		d->classes = (int32_t)classes.count;
 		for (int64_t g = 0; g < label.count; g++)
-			d->label[g] = kind_of(&classes, label.at[g]);
+			d->label[g] = index_of(&classes, label.at[g]);
 	}
 	free(label.at);
 	free(classes.at);
@@ -227,7 +228,7 @@ static hg_status read_graphs(const struct place *p, struct column *graph, hg_dat
 	return HG_OK;
 }
 
-static hg_status read_edges(const struct place *p, const struct column *graph, hg_dataset *d)
+static hg_status read_edges(const struct tu_files *p, const struct column *graph, hg_dataset *d)
 {
 	struct edges e = {.graph = graph->at, .coo = {.rows = d->nodes, .cols = d->nodes}};
 	struct hg__sparse m = {0};
@@ -246,8 +247,8 @@ static hg_status read_edges(const struct place *p, const struct column *graph, h
 	return HG_OK;
 }
 
-static hg_status one_hot(const struct column *label, const struct kinds *kinds, hg_dataset *d,
-                         char *message)
+static hg_status build_one_hot(const struct column *label, const struct distinct *distinct,
+                               hg_dataset *d, char *message)
 {
 	HG__TRY(hg__data_alloc(d->nodes + 1, sizeof *d->feat_rowptr, "features",
 	                       (void **)&d->feat_rowptr, message));
@@ -255,59 +256,59 @@ static hg_status one_hot(const struct column *label, const struct kinds *kinds, 
 	    hg__data_alloc(d->nodes, sizeof *d->feat_col, "features", (void **)&d->feat_col, message));
 	for (int64_t i = 0; i < d->nodes; i++) {
 		d->feat_rowptr[i] = i;
-		d->feat_col[i] = kind_of(kinds, label->at[i]);
+		d->feat_col[i] = index_of(distinct, label->at[i]);
 	}
 	d->feat_rowptr[d->nodes] = d->nodes;
-	d->features = kinds->count;
+	d->features = distinct->count;
 	return HG_OK;
 }
 
-static hg_status dense(const struct attributes *a, const struct column *label,
-                       const struct kinds *kinds, hg_dataset *d, char *message)
+static hg_status build_dense(const struct attributes *a, const struct column *label,
+                             const struct distinct *distinct, hg_dataset *d, char *message)
 {
 	float *x = NULL;
-	d->features = a->width + kinds->count;
+	d->features = a->width + distinct->count;
 	HG__TRY(
 	    hg__data_alloc(d->nodes, (size_t)d->features * sizeof *x, "features", &d->feat, message));
 	x = d->feat;
 	for (int64_t i = 0; i < d->nodes; i++, x += d->features) {
 		memcpy(x, a->at + i * a->width, (size_t)a->width * sizeof *x);
-		memset(x + a->width, 0, (size_t)kinds->count * sizeof *x);
+		memset(x + a->width, 0, (size_t)distinct->count * sizeof *x);
 		if (label->count)
-			x[a->width + kind_of(kinds, label->at[i])] = 1.0f;
+			x[a->width + index_of(distinct, label->at[i])] = 1.0f;
 	}
 	return HG_OK;
 }
 
-static hg_status read_features(const struct place *p, hg_dataset *d)
+static hg_status read_features(const struct tu_files *p, hg_dataset *d)
 {
 	struct column label = {0};
-	struct kinds kinds = {0};
+	struct distinct distinct = {0};
 	struct attributes a = {0};
 	hg_status status = read_part(p, "node_labels", 1, add_number, &label);
 	if (status == HG_OK)
 		status = read_part(p, "node_attributes", 1, add_attributes, &a);
 	if (status == HG_OK && label.count)
-		status = must_be(p, "node_labels", label.count, d->nodes, "nodes");
+		status = expect_lines(p, "node_labels", label.count, d->nodes, "nodes");
 	if (status == HG_OK && a.rows)
-		status = must_be(p, "node_attributes", a.rows, d->nodes, "nodes");
+		status = expect_lines(p, "node_attributes", a.rows, d->nodes, "nodes");
 	if (status == HG_OK)
-		status = find_kinds(&label, &kinds, p->message);
+		status = find_distinct(&label, &distinct, p->message);
 	d->feat_dtype = HG_F32;
 	if (status == HG_OK && a.rows)
-		status = dense(&a, &label, &kinds, d, p->message);
+		status = build_dense(&a, &label, &distinct, d, p->message);
 	else if (status == HG_OK && label.count)
-		status = one_hot(&label, &kinds, d, p->message);
+		status = build_one_hot(&label, &distinct, d, p->message);
 	if (status == HG_OK)
 		d->feat_amax = hg__data_amax(d);
 	free(label.at);
-	free(kinds.at);
+	free(distinct.at);
 	free(a.at);
 	return status;
 }
 
-/* "DIR/NAME_A.txt" begins with what all names begin with. */
-static hg_status find_stem(struct place *p)
+/* The edge file "DIR/NAME_A.txt" gives the prefix of all other names. */
+static hg_status find_stem(struct tu_files *p)
 {
 	static const char ending[] = "_A.txt";
 	const size_t length = strlen(p->path), end = sizeof ending - 1;
@@ -315,13 +316,13 @@ static hg_status find_stem(struct place *p)
 	    p->path[length - end - 1] == '/')
 		return hg__data_fail(
 		    p->message, HG_ERR_FORMAT,
-		    "%s: expected the file NAME_A.txt of a TU dataset, which has the others beside it",
+		    "%s: expected the file NAME_A.txt of a TU dataset, with the other files beside it",
 		    p->path);
 	p->stem = (int)(length - end);
 	return HG_OK;
 }
 
-static hg_status name_it(const struct place *p, hg_dataset *d)
+static hg_status set_name(const struct tu_files *p, hg_dataset *d)
 {
 	int begin = p->stem;
 	while (begin > 0 && p->path[begin - 1] != '/')
@@ -331,8 +332,8 @@ static hg_status name_it(const struct place *p, hg_dataset *d)
 	return HG_OK;
 }
 
-/* What stands beside the files and leaves no trace in the dataset. */
-static hg_status note_unread(const struct place *p)
+/* Note the files whose content the dataset cannot hold. */
+static hg_status note_unread(const struct tu_files *p)
 {
 	static const struct {
 		const char *part, *what;
@@ -350,10 +351,10 @@ static hg_status note_unread(const struct place *p)
 	return HG_OK;
 }
 
-static hg_status read_all(const struct place *p, hg_dataset *d)
+static hg_status read_all(const struct tu_files *p, hg_dataset *d)
 {
 	struct column graph = {0};
-	hg_status status = name_it(p, d);
+	hg_status status = set_name(p, d);
 	if (status == HG_OK)
 		status = read_graphs(p, &graph, d);
 	if (status == HG_OK)
@@ -369,7 +370,7 @@ static hg_status read_all(const struct place *p, hg_dataset *d)
 hg_status hg__import_tu(const char *const *paths, int count, const hg_import_config *config,
                         hg_dataset **dataset, char *message)
 {
-	struct place p = {.path = paths[0], .message = message};
+	struct tu_files p = {.path = paths[0], .message = message};
 	(void)count;
 	HG__TRY(hg__import_configure(config, &p.config, message));
 	HG__TRY(find_stem(&p));

@@ -252,7 +252,7 @@ static void a_filter_twice_is_refused(void)
 	H5Pclose(plist);
 	H5Sclose(space);
 	H5Fclose(file);
-	must_not_read(path, HG_ERR_FORMAT, "/nodes/label: filter 1 (deflate) is there twice");
+	must_not_read(path, HG_ERR_FORMAT, "/nodes/label: filter 1 (deflate) is applied twice");
 }
 
 int main(int argc, char **argv)

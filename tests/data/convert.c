@@ -454,7 +454,7 @@ static void what_is_left_out_is_said(void)
 	write_text(scratch(0, "mol_graph_labels.txt"), "1\n");
 	CHECK_EQ_I(run_convert("@/mol_A.txt -o @/mol.h5"), 0);
 	CHECK_CONTAINS(convert_err,
-	               "mol_A.txt: 1 of 3 edges repeat an earlier one and became one with it\n");
+	               "mol_A.txt: 1 of 3 edges repeat an earlier edge and were merged with it\n");
 	CHECK(!strstr(convert_err, "not read"));
 	write_text(scratch(0, "mol_edge_labels.txt"), "3\n3\n1\n");
 	write_text(scratch(0, "mol_graph_attributes.txt"), "0.5\n");

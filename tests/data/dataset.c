@@ -98,7 +98,7 @@ static const struct {
 	const char *part;
 } rules[] = {
     {break_start, HG_ERR_FORMAT, "here: graph: pointers start at 1, expected 0"},
-    {break_order, HG_ERR_FORMAT, "here: graph: pointers decrease behind row 1: 1 after 2"},
+    {break_order, HG_ERR_FORMAT, "here: graph: pointers decrease after row 1: 1 after 2"},
     {break_end, HG_ERR_FORMAT, "here: graph: pointers end at 11, but there are 12 edges"},
     {break_column, HG_ERR_FORMAT, "here: graph: index 6 at entry 3 (row 1) is not in [0, 6)"},
     {break_negative_column, HG_ERR_FORMAT, "index -1 at entry 0"},

@@ -161,7 +161,7 @@ static void every_file_has_its_first_line(void)
 	CHECK_CONTAINS(heard, "first.txt:1: \"4 5\" is read as a header");
 	CHECK_CONTAINS(heard, "second.txt:1: \"3 4\" is read as a header");
 	CHECK_CONTAINS(heard,
-	               "2 of 9 edges repeat an earlier one and became one with it: weights add up");
+	               "2 of 9 edges repeat an earlier edge and were merged with it: weights add up");
 	hg_dataset_free(d);
 }
 

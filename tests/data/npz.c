@@ -305,7 +305,7 @@ static const struct {
 } table[] = {
     {bad_index, HG_ERR_FORMAT, "member adj_indices.npy: value 4 at 2 is not in [0, 3]"},
     {negative_index, HG_ERR_FORMAT, "member adj_indices.npy: value -3 at 2 is not in [0, 3]"},
-    {falling, HG_ERR_FORMAT, "adj_indptr: pointers decrease behind row 1: 2 after 3"},
+    {falling, HG_ERR_FORMAT, "adj_indptr: pointers decrease after row 1: 2 after 3"},
     {late, HG_ERR_FORMAT, "adj_indptr: pointers start at 1, expected 0"},
     {few, HG_ERR_FORMAT, "member adj_indices.npy: has 4 elements, expected 5"},
     {short_indptr, HG_ERR_FORMAT, "member adj_indptr.npy: has 4 elements, expected 5"},
@@ -321,7 +321,7 @@ static const struct {
     {label_wide, HG_ERR_FORMAT, "member labels.npy: value 18446744073709551615 at 1 is not in"},
     {label_far, HG_ERR_FORMAT,
      "labels: node 1 has label 1000000000, which makes 1000000001 classes of 3 labelled nodes; if "
-     "it is meant, add num_classes to the archive"},
+     "that is intended, add num_classes to the archive"},
     {too_few_classes, HG_ERR_FORMAT, "labels: node 1 has label 1, but there are 1 classes"},
     {many_class_counts, HG_ERR_FORMAT, "member num_classes.npy: has 1 dimensions, expected 0"},
     {feature_nan, HG_ERR_RANGE, "features: row 2, column 0 is nan"},

@@ -154,7 +154,7 @@ static void refusals_change_nothing(void)
 	const hg_progress progress = {stop, NULL};
 	hg_dataset *d = small(2), *before = small(2);
 	CHECK_STATUS(hg_dataset_permute(d, twice, message), HG_ERR_ARG);
-	CHECK_CONTAINS(message, "permute: the order is no permutation of 6 nodes");
+	CHECK_CONTAINS(message, "permute: the order is not a permutation of 6 nodes");
 	CHECK_STATUS(hg_dataset_permute(d, across, message), HG_ERR_ARG);
 	CHECK_CONTAINS(message, "from one graph of the batch to another");
 	CHECK_STATUS(hg_dataset_permute(d, NULL, message), HG_ERR_ARG);
@@ -168,7 +168,7 @@ static void refusals_change_nothing(void)
 	CHECK(d->order != NULL);
 	memcpy(d->order, twice, sizeof twice);
 	CHECK_STATUS(hg_dataset_check(d, "odd", message), HG_ERR_FORMAT);
-	CHECK_CONTAINS(message, "odd: order: it is no permutation of 0 to 5");
+	CHECK_CONTAINS(message, "odd: order: it is not a permutation of 0 to 5");
 	memcpy(d->order, across, sizeof across);
 	CHECK_STATUS(hg_dataset_check(d, "odd", message), HG_ERR_FORMAT);
 	CHECK_CONTAINS(message, "odd: order: node 0 was node 3, outside of its graph 0");
