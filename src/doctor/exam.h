@@ -24,6 +24,7 @@ HG_EXTERN_C_BEGIN
  *     cause.c      and why: by rules, from the element at fault and its sum (sum.c: addends;
  *                  halves.c: the sum in f16, once more)
  *     vanished.c   of a division by zero: was it zero before it was rounded?
+ *     finding.c    what is told of it: its name (result.c), its sum, its operands (operands.c)
  *     blame.c      which op of a fused node;  rows.c: what its rows are;  found.c: the lists
  *     update.c     the optimiser's step
  *     statistics.c running statistics, which only evaluations read
@@ -130,8 +131,6 @@ HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg
                                           struct hg__wide *wide, int good);
 HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch,
                                        int operand, const struct hg__mat *old);
-int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
-struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
 
 /* A result of a node: its output, the gradient of an operand, or what backward makes on the way
  * there. */
@@ -143,6 +142,17 @@ struct hg__result {
 	int32_t value;         /* that it is, or is the gradient of */
 	struct hg__mat got, wide;
 };
+/* result.c: what a value holds; is all finite that a launch reads, forward or backward? */
+struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
+int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
+/* result.c: what a result is called: "conv2/spmm", "gradient of ..." */
+HG_NODISCARD hg_status hg__result_name(struct hg__exam *exam, const struct hg__result *result,
+                                       const char **name);
+/* result.c: the sum behind an element of a result, with the gradient that was there before; none
+ * of what is between. */
+HG_NODISCARD hg_status hg__sum_of_result(const struct hg__exam *exam,
+                                         const struct hg__result *result, int64_t row, int64_t col,
+                                         struct hg__sum *sum);
 /* cause.c: why is element (row, col) not finite, which is `wide` where there is room? sum: open if
  * there is one. */
 struct hg__fault {
@@ -157,11 +167,6 @@ struct hg__why {
 };
 HG_NODISCARD hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *fault,
                                     struct hg__why *why);
-/* The sum behind an element of a result, with the gradient that was there before; none of what
- * is between. */
-HG_NODISCARD hg_status hg__sum_of_result(const struct hg__exam *exam,
-                                         const struct hg__result *result, int64_t row, int64_t col,
-                                         struct hg__sum *sum);
 /* loud.c: what is not finite. good 0: of operands of which some were not. */
 HG_NODISCARD hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *result,
                                       const struct hg__look *look, int good);
@@ -190,7 +195,7 @@ HG_NODISCARD hg_status hg__judge_scaled(struct hg__exam *exam, const struct hg__
 int hg__is_learnt(const struct hg__exam *exam, double size);
 /* Was most of it stored as zero? */
 int hg__fades(const struct hg__look *look);
-/* judge.c: a finding at an element of a result: names, place, sum. found may be NULL. */
+/* finding.c: a finding at an element of a result: names, place, sum. */
 HG_NODISCARD hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found,
                                     const struct hg__result *result, int64_t row, int64_t col,
                                     const struct hg__sum *sum, const struct hg__half_sum *half);

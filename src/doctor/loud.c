@@ -30,32 +30,6 @@ static double widest(double wide, const struct hg__sum *sum)
 	return sum->known && is_sum ? sum->exact : wide;
 }
 
-/* The gradient that was there before counts as an addend of what is added to it. */
-static hg_status append_before(const struct hg__exam *exam, const struct hg__result *r, int64_t row,
-                               int64_t col, struct hg__sum *sum)
-{
-	const struct hg__mat *before =
-	    r->operand >= 0 && r->backward ? &exam->before[r->operand] : NULL;
-	struct hg__addend a = {.row = row, .col = col, .factor = 1.0, .f = 1.0f, .is = HG_TERM_BEFORE};
-	if (!before || !before->data || !sum->known || sum->accumulate != HG_ACC_F32)
-		return HG_OK;
-	HG__TRY(hg__fetch_element(exam->ctx, before, row, col, &a.operand));
-	return a.operand != 0.0 ? hg__sum_append(sum, &a) : HG_OK;
-}
-
-hg_status hg__sum_of_result(const struct hg__exam *exam, const struct hg__result *r, int64_t row,
-                            int64_t col, struct hg__sum *sum)
-{
-	*sum = (struct hg__sum){.accumulate = HG_ACC_F32};
-	if (r->operand == HG__BETWEEN)
-		return HG_OK;
-	HG__TRY(hg__sum_open(&r->launch->call, r->operand, row, col, sum));
-	const hg_status status = append_before(exam, r, row, col, sum);
-	if (status < 0)
-		hg__sum_close(sum);
-	return status;
-}
-
 /* ---- why? ---- */
 
 static void join(struct groups *g, const struct hg__why *why, const struct hg__bad *bad,

@@ -1,9 +1,6 @@
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "core/typed.h"
 #include "doctor/remedy.h"
 
 /* What to change: a table of options by cause, the best first; each says when it fits and with what
@@ -15,19 +12,6 @@ typedef int (*fit_fn)(const struct hg__patient *p, char option[HG__OPTION]);
 static int is_model(const struct hg__patient *p, const char *name)
 {
 	return p->exam->config && strcmp(p->exam->config->model.name, name) == 0;
-}
-
-int hg__write_option(char option[HG__OPTION], const char *text)
-{
-	(void)snprintf(option, HG__OPTION, "%s", text);
-	return 1;
-}
-
-int hg__write_number(char option[HG__OPTION], const char *name, double x)
-{
-	char number[HG__TYPED];
-	(void)snprintf(option, HG__OPTION, "%s %s", name, hg__typed((float)x, number));
-	return 1;
 }
 
 static int state_is_half(const struct hg__patient *p)

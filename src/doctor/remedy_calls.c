@@ -1,9 +1,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/typed.h"
 #include "doctor/remedy.h"
 
-/* An option as a call: what a program writes where a command line has no say. */
+/* An option as it is typed, and as a call: what a program writes where a command line has no
+ * say. */
+
+int hg__write_option(char option[HG__OPTION], const char *text)
+{
+	(void)snprintf(option, HG__OPTION, "%s", text);
+	return 1;
+}
+
+int hg__write_number(char option[HG__OPTION], const char *name, double x)
+{
+	char number[HG__TYPED];
+	(void)snprintf(option, HG__OPTION, "%s %s", name, hg__typed((float)x, number));
+	return 1;
+}
 
 /* `precision` as the function that makes it: "fp16-naive" is hg_policy_fp16_naive(). */
 static void write_policy(char call[HG__CALL], const char *prefix, const char *precision)

@@ -6,7 +6,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the ops' sums are written with (sum_graph.c, sum_rows.c). */
+/* What the ops' sums (sum_graph.c, sum_rows.c) are written with: addends.c. */
 
 /* The element that is asked for. */
 struct hg__asked {
@@ -16,6 +16,8 @@ struct hg__asked {
 typedef hg_status (*hg__sum_fn)(const struct hg__asked *asked, struct hg__sum *sum);
 
 HG_NODISCARD hg_status hg__sum_room(struct hg__sum *sum, int64_t count);
+/* exact, mass and alone, of the addends as they are. */
+void hg__sum_total(struct hg__sum *sum);
 
 /* Elements of a matrix, here and there: one by one where they are few, else the matrix is fetched
  * as a whole. */
