@@ -1,3 +1,16 @@
+/** @file
+ * Datasets and checkpoints: HDF5 files (data/FORMAT.md), importers and transforms. This header is
+ * part of libhalfgraph_data, not of halfgraph.h. A dataset lives in host memory and needs no
+ * context and no device.
+ *
+ * Every function here that returns a status takes `message`, a buffer of HG_DATA_MESSAGE bytes or
+ * NULL. On failure it receives one line that names file, place, found and expected; the pointer for
+ * the result is NULL, the dataset is unchanged, and no file is left behind.
+ *
+ * Owner     All arrays of a dataset are allocated with malloc and owned by it; hg_dataset_free
+ *           frees them.
+ * Threads   Functions on different datasets are independent. Files: one thread at a time, unless
+ *           the HDF5 library is built thread-safe. */
 #ifndef HALFGRAPH_DATA_H
 #define HALFGRAPH_DATA_H
 
@@ -13,161 +26,308 @@
 
 HG_EXTERN_C_BEGIN
 
-/* A dataset in host memory: what one HalfGraph HDF5 file holds (data/FORMAT.md) and what every
- * importer produces. Needs no context and no device. All arrays are owned by the dataset, allocated
- * with malloc; NULL where absent. */
+/** A dataset: what one HDF5 file holds and every importer makes. NULL where a part is absent. A
+ * program may fill one itself (arrays from malloc) and then call hg_dataset_check. */
 typedef struct hg_dataset {
-	char *name;
-	int64_t nodes, edges, graphs; /* graphs: 1 unless batched */
-	int64_t *rowptr;              /* [nodes + 1]; row = destination */
-	int32_t *col;                 /* [edges] source */
-	float *weight;                /* [edges] or NULL: all ones */
-	int64_t *graph_ptr;           /* [graphs + 1] or NULL */
+	char *name;         /**< its name */
+	int64_t nodes;      /**< n */
+	int64_t edges;      /**< m, directed */
+	int64_t graphs;     /**< number of graphs of a batch; 1 where there is none */
+	int64_t *rowptr;    /**< [nodes + 1], row = destination */
+	int32_t *col;       /**< [edges], sources */
+	float *weight;      /**< [edges], or NULL: all 1 */
+	int64_t *graph_ptr; /**< [graphs + 1]: nodes of each graph of a batch, or NULL */
 
-	int64_t features;
-	hg_dtype feat_dtype;  /* of feat: HG_F16 or HG_F32 */
-	void *feat;           /* dense [nodes, features], or NULL */
-	int64_t *feat_rowptr; /* sparse: [nodes + 1], or NULL */
-	int32_t *feat_col;
-	float *feat_value; /* [feat_rowptr[nodes]] or NULL: all ones */
-	double feat_amax;  /* max |x| */
+	int64_t features;     /**< columns of the features */
+	hg_dtype feat_dtype;  /**< type of feat: HG_F16 or HG_F32 */
+	void *feat;           /**< dense features [nodes, features], or NULL */
+	int64_t *feat_rowptr; /**< sparse features [nodes + 1], or NULL */
+	int32_t *feat_col;    /**< sparse features [feat_rowptr[nodes]], or NULL */
+	float *feat_value;    /**< sparse features [feat_rowptr[nodes]], or NULL: all 1 */
+	double feat_amax;     /**< max |x| of the features */
 
-	int32_t classes;
-	/* [nodes], or [graphs] if graph_ptr; < 0: unlabelled */
-	int32_t *label;
-	uint8_t *train_mask, *val_mask, *test_mask; /* [same as label] or NULL */
-	/* [nodes] the user's own node numbers, or NULL: the same */
-	int64_t *orig_id;
-	/* [nodes] reordered: what number each node had before; NULL: never, or back again */
-	int32_t *order;
+	int32_t classes;     /**< number of classes */
+	int32_t *label;      /**< [nodes], or [graphs] with graph_ptr; below 0: unlabelled; or NULL */
+	uint8_t *train_mask; /**< as long as label, or NULL */
+	uint8_t *val_mask;   /**< as long as label, or NULL */
+	uint8_t *test_mask;  /**< as long as label, or NULL */
+	int64_t *orig_id;    /**< [nodes]: the user's own node numbers, or NULL: the same */
+	int32_t *order;      /**< [nodes]: the number each node had before reordering, or NULL: none */
 } hg_dataset;
 
-/* An error message of this library: one line that names file, place, found and expected. */
+/** Bytes of a message buffer. */
 #define HG_DATA_MESSAGE 512
 
-/* Every function: on failure returns a negative status, writes one line into
- * message[HG_DATA_MESSAGE], leaves *dataset NULL, and no file behind. */
+/** Creates an empty dataset.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_new(hg_dataset **dataset, char *message);
+
+/** Frees a dataset with its arrays.
+ * @param dataset  a dataset or NULL. */
 HG_API void hg_dataset_free(hg_dataset *dataset);
-/* Everything that must hold of a dataset before it is used: pointers, ids, finite features within
- * f16 if f16, labels, disjoint splits. */
+
+/** Checks everything that must hold of a dataset before it is used: pointers, ids, finite features
+ * (within f16 if they are f16), labels, disjoint splits.
+ * @param dataset  the dataset.
+ * @param origin   what messages call it, such as a file name.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_FORMAT (something does not hold);
+ *         HG_ERR_RANGE (a feature does not fit its type); HG_ERR_DTYPE (features neither f16 nor
+ *         f32); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_check(const hg_dataset *dataset, const char *origin,
                                                char *message);
-/* HDF5. write is atomic (hg_file_write). read validates everything before it returns. */
+
+/** Reads an HDF5 file and checks everything in it.
+ * @param path     the file.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read); HG_ERR_FORMAT (it
+ *         is no dataset, or damaged); HG_ERR_RANGE (a number does not fit its type);
+ *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_read(const char *path, hg_dataset **dataset,
                                               char *message);
+
+/** Checks a dataset and writes it as an HDF5 file, atomically (hg_file_write).
+ * @param dataset  the dataset.
+ * @param path     the file.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be written); the errors of
+ *         hg_dataset_check; HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_write(const hg_dataset *dataset, const char *path,
                                                char *message);
-/* The same, watched; progress may be NULL. */
+
+/** Writes as hg_dataset_write, and reports progress.
+ * @param dataset   the dataset.
+ * @param path      the file.
+ * @param progress  the watcher, or NULL.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_STATE (the watcher asked to stop); the errors of hg_dataset_write. */
 HG_API HG_NODISCARD hg_status hg_dataset_write_watched(const hg_dataset *dataset, const char *path,
                                                        const hg_progress *progress, char *message);
 
-/* Is the first line of an edge list a header that counts what follows ("nodes edges")? AUTO: it is
- * where its numbers are the counts and no edge's; HG_ERR_FORMAT, with both readings, where it may
- * be either. YES: it is, and its counts must fit; a line of words is skipped. NO: it is an edge. */
-typedef enum hg_header { HG_HEADER_AUTO = 0, HG_HEADER_YES = 1, HG_HEADER_NO = 2 } hg_header;
+/** Is the first line of an edge list a header that counts what follows ("nodes edges")? */
+typedef enum hg_header {
+	/** it is where its numbers are the counts and cannot be an edge; HG_ERR_FORMAT, with both
+	 * readings, where it may be either */
+	HG_HEADER_AUTO = 0,
+	HG_HEADER_YES = 1, /**< it is, and its counts must fit; a line of words is skipped */
+	HG_HEADER_NO = 2   /**< it is an edge */
+} hg_header;
 
-/* How an import is done. note hears, as sentences, what was decided for the user and what the
- * dataset leaves out: a header, edges that are there twice, labels of edges. */
+/** How an import is done. */
 typedef struct hg_import_config {
 	size_t size;
-	hg_header header;                               /* of edge lists */
-	const hg_progress *progress;                    /* NULL: unwatched */
-	void (*note)(void *user, const char *sentence); /* NULL: nobody listens */
-	void *user;
+	hg_header header;            /**< of edge lists; default HG_HEADER_AUTO */
+	const hg_progress *progress; /**< the watcher, or NULL (default) */
+	/** receives, as sentences, what was decided for the user and what the dataset leaves out: a
+	 * header, duplicate edges, labels of edges; or NULL (default) */
+	void (*note)(void *user, const char *sentence);
+	void *user; /**< passed to note */
 } hg_import_config;
+/** The defaults of the fields. */
 #define HG_IMPORT_CONFIG_INIT                             \
 	{                                                     \
 		sizeof(hg_import_config), HG_HEADER_AUTO, 0, 0, 0 \
 	}
 
-/* One importer per source format, from a table: name, one line of help, file endings. */
+/** An importer of one source format. */
 typedef struct hg_importer {
-	const char *name, *help, *endings;
-	int inputs; /* files it takes: exactly 1, or 0 for one or more */
-	/* config NULL: HG_IMPORT_CONFIG_INIT */
+	const char *name;    /**< "npz" */
+	const char *help;    /**< one line */
+	const char *endings; /**< endings of its files, separated by spaces */
+	int inputs;          /**< files it takes: exactly 1, or 0 for one or more */
+	/** Imports paths [count] into a new dataset, owned by the caller; config NULL:
+	 * HG_IMPORT_CONFIG_INIT. Returns HG_OK; HG_ERR_ARG; HG_ERR_IO (a file cannot be read);
+	 * HG_ERR_FORMAT (it is not of this format, the message names the place); HG_ERR_RANGE (a number
+	 * does not fit its type); HG_ERR_STATE (the watcher asked to stop); HG_ERR_NOMEM. */
 	hg_status (*import)(const char *const *paths, int count, const hg_import_config *config,
 	                    hg_dataset **dataset, char *message);
 } hg_importer;
+
+/** The table of importers.
+ * @param count  receives the number of importers; may be NULL.
+ * @return a constant array. */
 HG_API const hg_importer *hg_importers(size_t *count);
 
-/* Planted communities with power-law degrees and, on top, `hubs` nodes of about `hub_degree`
- * neighbours. Features: class centroid plus noise, times `scale`. */
+/** A synthetic dataset: planted communities with power-law degrees, and hubs. The features of a
+ * node are the centroid of its class plus noise, times scale. */
 typedef struct hg_planted_config {
 	size_t size;
-	int64_t nodes, features, hubs;
-	int32_t classes;
-	double degree, hub_degree, scale;
-	uint64_t seed;
-	const hg_progress *progress; /* NULL: unwatched */
+	int64_t nodes;               /**< default 10000 */
+	int64_t features;            /**< columns of the features; default 64 */
+	int64_t hubs;                /**< nodes with about hub_degree neighbours; default 8 */
+	int32_t classes;             /**< communities; default 8 */
+	double degree;               /**< mean degree without the hubs; default 10 */
+	double hub_degree;           /**< default 4000 */
+	double scale;                /**< factor on the features; default 1 */
+	uint64_t seed;               /**< default 0 */
+	const hg_progress *progress; /**< the watcher, or NULL (default) */
 } hg_planted_config;
+/** The defaults of the fields. */
 #define HG_PLANTED_CONFIG_INIT                                              \
 	{                                                                       \
 		sizeof(hg_planted_config), 10000, 64, 8, 8, 10.0, 4000.0, 1.0, 0, 0 \
 	}
+
+/** Makes a synthetic dataset. The same configuration gives the same dataset.
+ * @param config   what to make.
+ * @param dataset  receives the dataset, owned by the caller.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or a field is out of its range: the message names
+ *         it); HG_ERR_STATE (the watcher asked to stop); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config,
                                                  hg_dataset **dataset, char *message);
 
-/* Transforms, in place. On failure the dataset is unchanged. */
+/** Makes the graph symmetric: A + A^T with duplicate edges merged, of which the largest weight
+ * stays.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); the errors of hg_dataset_check; HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *message);
+
+/** Adds a self loop of weight 1 to every node that has none.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); the errors of hg_dataset_check; HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
+
+/** Keeps the nodes of the largest connected component.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_UNSUPPORTED (a batch of graphs); the errors
+ *         of hg_dataset_check; HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
-/* features: each row divided by its absolute sum */
+
+/** Divides each row of the features by the sum of its absolute values; a row of zeros stays.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
-/* The split of a cross-validation: fold `fold` of `folds` (from 0, at least 3) is the test set, the
- * next one (0 after the last) the validation set, the others are to learn from. The rows of each
- * class are dealt out in turn, in an order drawn from their numbers: always the same, and the folds
- * differ by one row at most. Splits that were there are replaced. */
+
+/** Sets the splits to one fold of a cross-validation: fold `fold` is the test set, the next one (0
+ * after the last) the validation set, the others are the training set. The rows of each class are
+ * dealt out in turn, in an order that depends on their numbers alone, so the folds are the same
+ * every time and their sizes differ by one row at most.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param fold     0 to folds - 1.
+ * @param folds    at least 3.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, fold or folds out of range); HG_ERR_STATE (no
+ *         labels); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_fold(hg_dataset *dataset, int64_t fold, int64_t folds,
                                               char *message);
-/* The number that the user knows node i by: its orig_id, else what it was before the dataset was
- * reordered. */
+
+/** The number by which the user knows a node: its orig_id, else the number it had before the
+ * dataset was reordered.
+ * @param dataset  the dataset.
+ * @param i        0 to nodes - 1.
+ * @return that number. */
 HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
-/* Everything that has a row for each node in another order: node k becomes what node order[k] was.
- * dataset->order remembers, through any number of orders. The nodes of a batch stay inside their
- * graph. */
+
+/** Puts everything that has a row per node in another order: node k becomes what node order[k] was.
+ * dataset->order keeps the combination of all orders so far.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param order    a permutation [nodes] that keeps the nodes of each graph of a batch together.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, no permutation, or it leaves the graphs of the
+ *         batch); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_permute(hg_dataset *dataset, const int32_t *order,
                                                  char *message);
-/* The same with an order that is found (halfgraph/order.h): method auto (NULL), community, leading,
- * rcm, degree; or "original": the order there was before the first one, after which the dataset is
- * what it was. progress and report may be NULL; "original" reports nothing. */
+
+/** Finds an order (order.h) and puts the dataset in it.
+ * @param dataset   changed in place; unchanged on failure.
+ * @param method    "auto" (NULL), "community", "leading", "rcm", "degree"; or "original": back to
+ *                  the order before the first reordering.
+ * @param progress  the watcher, or NULL.
+ * @param report    receives what was found, start from HG_ORDER_REPORT_INIT; or NULL. "original"
+ *                  does not fill it.
+ * @param message   receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL, or an unknown method); HG_ERR_STATE (the watcher
+ *         asked to stop, or "original" and the dataset was never reordered); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_reorder(hg_dataset *dataset, const char *method,
                                                  const hg_progress *progress,
                                                  hg_order_report *report, char *message);
-/* Store dense features in this type; sparse values stay f32, rounded to what f16 can say if it is
- * f16. clip: values beyond f16's +-65504 become +-65504; without it f16 refuses them, by name. */
+
+/** Stores dense features in a type. Sparse values stay f32, rounded to halves for HG_F16.
+ * @param dataset  changed in place; unchanged on failure.
+ * @param dtype    HG_F16 or HG_F32.
+ * @param clip     1: values beyond +-65504 become +-65504 in f16; 0: f16 refuses them, by name.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_DTYPE (another type); HG_ERR_RANGE (a value
+ *         does not fit: the message names row and column); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_features_to(hg_dataset *dataset, hg_dtype dtype, int clip,
                                                      char *message);
 
-/* Would every feature fit f16? HG_ERR_RANGE names the first that would not. */
+/** Checks that every feature fits f16.
+ * @param dataset  the dataset.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_RANGE (the message names the first feature
+ *         that does not fit). */
 HG_API HG_NODISCARD hg_status hg_dataset_check_f16(const hg_dataset *dataset, char *message);
 
-/* A checkpoint: the state of training (halfgraph/state.h) in one HDF5 file (data/FORMAT.md). write
- * is atomic as above; read validates everything before it returns a state whose messages name the
- * file. HG_ERR_FORMAT: the file is no checkpoint, or damaged. */
+/** Writes a state (state.h) as a checkpoint, one HDF5 file, atomically (hg_file_write).
+ * @param state    the state.
+ * @param path     the file.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or the state is not sound: hg_state_fault);
+ *         HG_ERR_IO (it cannot be written); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_write(const hg_state *state, const char *path,
                                                   char *message);
+
+/** Reads a checkpoint and checks everything in it. Messages about the state name the file.
+ * @param path     the file.
+ * @param state    receives the state, owned by the caller (hg_state_free).
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be read); HG_ERR_FORMAT (it
+ *         is no checkpoint, or damaged); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_read(const char *path, hg_state **state, char *message);
-/* Of a training run: hg_train_get_state and write; read and hg_train_set_state. load: a checkpoint
- * that does not fit is refused with both shapes and changes nothing; HG_INFO_DIFFERS: it is loaded,
- * and the message names the first setting in which the run is another one. What hg_train_run does
- * after it: train.h. */
+
+/** Writes the state of a training run: hg_train_get_state and hg_checkpoint_write.
+ * @param train    the run.
+ * @param path     the file.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; the errors of both. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_save(hg_train *train, const char *path, char *message);
+
+/** Puts a checkpoint into a training run: hg_checkpoint_read and hg_train_set_state. hg_train_run
+ * then goes on from it.
+ * @param path     the file.
+ * @param train    the run; unchanged on failure.
+ * @param message  receives the reason of a failure, or for HG_INFO_DIFFERS the first setting that
+ *                 differs; or NULL.
+ * @return HG_OK; HG_INFO_DIFFERS (it is in place, but the run has other settings); the errors of
+ *         both. */
 HG_API HG_NODISCARD hg_status hg_checkpoint_load(const char *path, hg_train *train, char *message);
 
-/* A file that appears complete or not at all, as datasets and checkpoints do: written under a
+/** Writes a file that appears complete or not at all, as datasets and checkpoints do: under a
  * temporary name beside its own (NAME.HASH-K.tmp), synchronised, renamed, and its folder
- * synchronised. The mode of a file that is replaced stays. What is there under `path` and is
- * read-only, or no regular file (a device, a link), is never replaced. What a killed writer of the
- * same file left is removed. HG_ERR_IO: it cannot be written; what was there stays. */
+ * synchronised. The mode of a file that is replaced stays. A file that is read-only, or not regular
+ * (a device, a link), is never replaced. What a killed writer of the same file left is removed.
+ * @param path     the file.
+ * @param bytes    its content [size]; may be NULL if size is 0.
+ * @param size     number of bytes.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_IO (it cannot be written; what was there
+ *         stays); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_file_write(const char *path, const void *bytes, size_t size,
                                             char *message);
-/* A dataset or checkpoint that another program has changed on purpose, or made, gets a checksum
- * that fits it (data/FORMAT.md), after all that reading checks; without one that fits, a file that
- * once had one is refused. HG_ERR_FORMAT: its content is not sound; it stays as it was. */
+
+/** Gives a dataset or checkpoint that another program has made, or changed on purpose, a checksum
+ * that fits it (data/FORMAT.md), after checking everything that reading checks. A file that once
+ * had a checksum is refused while it does not fit.
+ * @param path     the file, replaced atomically.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (path is NULL); HG_ERR_IO (it cannot be read or written); HG_ERR_FORMAT
+ *         (its content is not sound; it stays as it was); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_file_seal(const char *path, char *message);
-/* Could it be written now? A temporary file is made and removed: better known before an hour's work
- * than behind it. */
+
+/** Checks that a file could be written now, by creating and removing a temporary file beside it:
+ * better known before an hour of work than after it.
+ * @param path     the file.
+ * @param message  receives the reason of a failure, or NULL.
+ * @return HG_OK; HG_ERR_ARG (path is NULL); HG_ERR_IO (it could not); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_file_try(const char *path, char *message);
 
 HG_EXTERN_C_END

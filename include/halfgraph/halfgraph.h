@@ -1,11 +1,18 @@
+/** @file
+ * HalfGraph: training graph neural networks in half precision, fast, right and explained. This
+ * header includes everything but the datasets, which are in halfgraph/data.h and libhalfgraph_data
+ * (HDF5).
+ *
+ * Three rules hold everywhere:
+ *
+ * - A struct that begins with `size` is versioned: start from its _INIT macro or its default
+ *   function, which set the size, and fields that a library does not know must be 0.
+ * - `create` and `free` own, `get` and the like borrow; `free(NULL)` does nothing.
+ * - The library never exits, never prints and has no globals but one text per thread: why the last
+ *   hg_context_create of that thread failed. One thread at a time uses a context; different
+ *   contexts are independent. */
 #ifndef HALFGRAPH_H
 #define HALFGRAPH_H
-
-/* HalfGraph: training graph neural networks in half precision, fast, right and explained.
- * Thread safety: one context per thread at a time; different contexts are independent. The library
- * has no globals but one
- * text per thread: why the last hg_context_create of that thread failed.
- * Everything but the datasets; those are in halfgraph/data.h and libhalfgraph_data (HDF5). */
 
 #include "halfgraph/context.h"
 #include "halfgraph/dlpack.h"

@@ -1,3 +1,24 @@
+/** @file
+ * What training has made so far, in host memory: from it a run goes on with the same bits, in this
+ * process or another (data.h keeps it in a file).
+ *
+ *     tensor             for every parameter the f32 master and the optimiser's moments; for a
+ *                        buffer (running statistics) the master alone
+ *     promotion          op nodes that are stored in f32 or x 2^-k because they overflowed behind a
+ *                        guard (hg_policy.replan)
+ *     loss_scale, step   the loss scaler with its counters and history; the number of steps begun,
+ *                        skipped ones included, which dropout draws by
+ *     setting            what the run was set up with: library, device, seed, policy, optimiser
+ *     and,
+ *                        for an hg_train, model and size of the data
+ *
+ * Settings serve for comparison and are never restored: a run has its own, and where they and the
+ * data are the same it goes on with the same bits. Not part of a state: gradients, learning rates
+ * changed by hg_optim_set_lr, the weights of the best epoch, and the data.
+ *
+ * Owner     A state owns all of its memory, allocated with malloc. It needs no context.
+ * Threads   Different states are independent; hg_optim_ functions: one thread at a time per
+ *           context. */
 #ifndef HALFGRAPH_STATE_H
 #define HALFGRAPH_STATE_H
 
@@ -5,102 +26,135 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What training has made so far, in host memory: from it a run goes on bit for bit, in this process
- * or another (data.h keeps it in a file).
- *
- *     tensor             of every parameter the f32 master and the moments that the optimiser keeps
- *                        of it; of a buffer (running statistics) the master alone
- *     promotion          nodes that run in f32, or are stored x 2^-k, because they overflowed
- *                        behind a guard (hg_policy.replan)
- *     loss_scale, step   the scaler with its counters and history; steps begun, skipped ones
- *                        included: what dropout counts by
- *     setting            what the run was set up with: library, device, seed, policy, optimiser
- *                        and, of an hg_train, model and size of the data
- *
- * Settings are there to be compared and are never put back: a run has its own, and where they are
- * the same and the data are, it goes on bit for bit. Not part of a state: gradients, which the next
- * backward makes; learning rates that hg_optim_set_lr has changed; the weights of the best epoch;
- * the data.
- *
- * Needs no context and no device. All of it is owned by the state, allocated with malloc. */
+/** Most moments an optimiser keeps per parameter. */
 #define HG_STATE_MOMENTS 2
+
+/** A parameter or buffer in a state. */
 typedef struct hg_state_tensor {
-	char *name;
-	int64_t rows, cols;
-	float *master; /* [rows, cols]; may hold what is no number */
-	/* tapes rest on |master| <= reach (policy.h); INFINITY: none does */
+	char *name;    /**< of the parameter */
+	int64_t rows;  /**< at least 1 */
+	int64_t cols;  /**< at least 1 */
+	float *master; /**< [rows, cols]; any bits, also numbers that are not finite */
+	/** tapes rest on |master| <= reach (HG_WEIGHT_ROOM); INFINITY: none does */
 	double reach;
-	/* 0: buffers, plain SGD; 1: SGD with momentum; 2: Adam, AdamW */
-	int moments;
-	float *moment[HG_STATE_MOMENTS]; /* [rows, cols] each; first (or the momentum) and second */
+	int moments; /**< 0: buffers, plain SGD; 1: SGD with momentum; 2: Adam, AdamW */
+	/** [rows, cols] each: the first moment (or the momentum) and the second */
+	float *moment[HG_STATE_MOMENTS];
 } hg_state_tensor;
 
+/** Which member of a setting holds its value. */
 typedef enum hg_setting_kind {
-	HG_SETTING_INTEGER = 0,
-	HG_SETTING_REAL = 1,
-	HG_SETTING_TEXT = 2
+	HG_SETTING_INTEGER = 0, /**< integer */
+	HG_SETTING_REAL = 1,    /**< real */
+	HG_SETTING_TEXT = 2     /**< text */
 } hg_setting_kind;
+
+/** One setting of a run. */
 typedef struct hg_setting {
-	char name[48]; /* "model.dropout" */
-	hg_setting_kind kind;
-	int64_t integer; /* an enumerator counts as one; a seed keeps its 64 bits */
-	double real;
-	char text[64];
+	char name[48];        /**< "model.dropout" */
+	hg_setting_kind kind; /**< which of the following is its value */
+	int64_t integer;      /**< also for an enumerator; a seed keeps its 64 bits */
+	double real;          /**< a number */
+	char text[64];        /**< a text, with its terminating 0 */
 } hg_setting;
 
-/* A node by what it keeps when it is recorded again: the nth of its op (from 0) in its layer. */
+/** An op node that keeps another type or scale when tapes are recorded: the nth of its op in its
+ * layer. */
 typedef struct hg_promotion {
-	char op[32], layer[48]; /* "spmm", "conv0" */
-	int64_t nth;
-	int32_t shift; /* its result is stored x 2^-shift, 1 to HG_SHIFT_MOST; 0: in f32 */
+	char op[32];    /**< "spmm" */
+	char layer[48]; /**< "conv0" */
+	int64_t nth;    /**< from 0 */
+	int32_t shift;  /**< its result is stored x 2^-shift, 1 to HG_SHIFT_MOST; 0: in f32 */
 } hg_promotion;
 
+/** The state of training. */
 typedef struct hg_state {
-	char *origin; /* what messages call it, such as the file it is from; NULL: "the state" */
-	int64_t tensors, settings, promotions;
-	hg_state_tensor *tensor;
-	hg_setting *setting;
-	hg_promotion *promotion;
-	hg_loss_scale loss_scale;
-	int64_t step;
+	char *origin;             /**< what messages call it, such as a file name; NULL: "the state" */
+	int64_t tensors;          /**< length of tensor */
+	int64_t settings;         /**< length of setting */
+	int64_t promotions;       /**< length of promotion */
+	hg_state_tensor *tensor;  /**< [tensors] */
+	hg_setting *setting;      /**< [settings] */
+	hg_promotion *promotion;  /**< [promotions] */
+	hg_loss_scale loss_scale; /**< the loss scaler */
+	int64_t step;             /**< steps begun */
 } hg_state;
 
-/* An empty one. */
+/** Creates an empty state.
+ * @param state  receives the state, owned by the caller.
+ * @return HG_OK; HG_ERR_ARG (NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_create(hg_state **state);
+
+/** Frees a state with everything in it.
+ * @param state  a state or NULL. */
 HG_API void hg_state_free(hg_state *state);
-/* One more tensor, all zero and without a reach, or setting or promotion, copied. *tensor, if
- * wanted, holds until the next is added. HG_ERR_ARG: no name, one that is there already, shape
- * below [1, 1], moments, nth or shift out of range; HG_ERR_NOMEM. The state is unchanged then. */
+
+/** Adds a tensor of zeros, with reach INFINITY.
+ * @param state    the state; unchanged on failure.
+ * @param name     a name no other tensor has, copied.
+ * @param rows     at least 1.
+ * @param cols     at least 1.
+ * @param moments  0 to HG_STATE_MOMENTS.
+ * @param tensor   receives the tensor, to be filled, borrowed until the next one is added; or NULL.
+ * @return HG_OK; HG_ERR_ARG (an argument is not as above); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows,
                                                   int64_t cols, int moments,
                                                   hg_state_tensor **tensor);
+
+/** Adds a setting.
+ * @param state    the state; unchanged on failure.
+ * @param setting  copied. Its name is not empty and no other setting has it.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or its name or text is not as above);
+ *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting);
+
+/** Adds a promotion.
+ * @param state      the state; unchanged on failure.
+ * @param promotion  copied. No other promotion has its op, layer and nth.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL, it exists already, nth is negative or shift is out
+ *         of range); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_state_add_promotion(hg_state *state,
                                                      const hg_promotion *promotion);
-/* By name; NULL if there is none. */
+
+/** A tensor of a state by its name.
+ *
+ * Cost      Linear in the number of tensors.
+ * @param state  a state or NULL.
+ * @param name   the name.
+ * @return the tensor, borrowed; NULL if there is none. */
 HG_API const hg_state_tensor *hg_state_find_tensor(const hg_state *state, const char *name);
+
+/** A setting of a state by its name.
+ *
+ * Cost      Linear in the number of settings.
+ * @param state  a state or NULL.
+ * @param name   the name.
+ * @return the setting, borrowed; NULL if there is none. */
 HG_API const hg_setting *hg_state_find_setting(const hg_state *state, const char *name);
-/* What is wrong with the loss scale, a counter or a reach, as a sentence ("the loss scale is -1,
- * ..."); NULL if nothing is. Weights may be anything. */
+
+/** Checks the loss scale, the counters and the reaches of a state. Weights may be anything.
+ * @param state  a state or NULL.
+ * @return what is wrong, as a constant text; NULL if nothing is. */
 HG_API const char *hg_state_fault(const hg_state *state);
 
-/* The state of an optimiser and its parameters now. Waits for the device. */
+/** Copies the state of an optimiser and its parameters. Waits for the device.
+ * @param optim  the optimiser.
+ * @param state  receives the state, owned by the caller (hg_state_free); NULL on failure.
+ * @return HG_OK; HG_ERR_ARG (a pointer is NULL); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_get_state(hg_optim *optim, hg_state **state);
-/* Go on from there. All is looked at, and all memory taken, before anything changes.
- *
- * HG_OK           the settings are the same
- * HG_INFO_DIFFERS the state is in place and another run begins from it: hg_context_error names the
- * first setting that differs, with both values. Where one of the
- *                 loss scale differs, the scale begins anew as this run's policy says; its counters
- *                 go on
- * HG_ERR_SHAPE
- * parameters do not fit: another shape (both are named), missing ones, more than there are, other
- * moments;  HG_ERR_ARG hg_state_fault;  HG_ERR_UNSUPPORTED
- *                 a promoted op that this library has not
- *
- * What is promoted is so on tapes that are recorded afterwards; an hg_train records its own again,
- * also where they rest on other reaches. Working copies are narrowed from the masters as a step
- * does it: what f16 cannot hold becomes infinite in them, and is no error. */
+
+/** Puts a state into an optimiser and its parameters, to go on from there. Everything is checked
+ * and allocated before anything changes. Promotions take effect on tapes that are recorded
+ * afterwards (an hg_train records its own anew). Working copies are narrowed from the masters as in
+ * a step: what f16 cannot hold becomes infinite in them, and is no error.
+ * @param optim  the optimiser.
+ * @param state  the state, copied.
+ * @return HG_OK; HG_INFO_DIFFERS (it is in place, but a setting differs: hg_context_error names the
+ *         first one with both values; where one of the loss scale differs, the scale begins anew by
+ *         this run's policy and its counters go on); HG_ERR_ARG (a pointer is NULL, or
+ *         hg_state_fault); HG_ERR_SHAPE (parameters do not fit: another shape, missing or
+ *         additional ones, other moments: the message names them); HG_ERR_UNSUPPORTED (it promotes
+ *         an op that this library lacks); HG_ERR_NOMEM; HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_optim_set_state(hg_optim *optim, const hg_state *state);
 
 HG_EXTERN_C_END

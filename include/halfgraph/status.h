@@ -1,3 +1,10 @@
+/** @file
+ * The outcome of a call. 0 is success, below 0 an error, above 0 information. The text here is
+ * general; the precise message (which call, which argument, found, expected) is hg_context_error(),
+ * or the `message` argument of data.h.
+ *
+ * On an error a function changes nothing, unless its comment says otherwise, and the pointer for
+ * its result is set to NULL. HG_ERR_INTERNAL may come from any call and is a bug in HalfGraph. */
 #ifndef HALFGRAPH_STATUS_H
 #define HALFGRAPH_STATUS_H
 
@@ -5,10 +12,7 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Every outcome of a library call: code, value, sentence. 0 is success, below 0 an error, above 0
- * information.
- * The sentence here is general; the precise one (which argument, found, expected) is
- * hg_context_error(). */
+/** Every outcome: name, value, text. */
 #define HG_STATUS_LIST(X)                                                                 \
 	X(HG_OK, 0, "success")                                                                \
 	X(HG_ERR_ARG, -1, "an argument is invalid")                                           \
@@ -26,15 +30,22 @@ HG_EXTERN_C_BEGIN
 	X(HG_INFO_STOPPED, 2, "stopped early on request")                                     \
 	X(HG_INFO_DIFFERS, 3, "done, and what follows is not the same run: its settings differ")
 
+/** The outcome of a call; HG_STATUS_LIST has the values. */
 typedef enum hg_status {
+/** One enumerator of HG_STATUS_LIST; defined here only. */
 #define HG_STATUS_ENUM(name, value, text) name = value,
 	HG_STATUS_LIST(HG_STATUS_ENUM)
 #undef HG_STATUS_ENUM
 } hg_status;
 
-/* "HG_ERR_SHAPE" and its sentence; "HG_UNKNOWN" and "unknown status" for a value not in the list.
- * Never NULL. */
+/** The name of a status. Safe from any thread.
+ * @param status  a status.
+ * @return "HG_ERR_SHAPE", for example; "HG_UNKNOWN" for a value not in the list. Never NULL. */
 HG_API const char *hg_status_name(hg_status status);
+
+/** The text of a status. Safe from any thread.
+ * @param status  a status.
+ * @return the text of the list; "unknown status" for a value not in the list. Never NULL. */
 HG_API const char *hg_status_text(hg_status status);
 
 HG_EXTERN_C_END
