@@ -52,8 +52,8 @@ void hg__context_hold(hg_context *ctx);
 void hg__context_release(hg_context *ctx);
 
 /* Parts of one allocation begin at multiples of this. CUDA aligns every allocation to it, so
- * 16-byte loads and the heuristics of libraries work for a part as they do for a whole allocation.
- */
+ * 16-byte loads and the heuristics of libraries work for a part as they do for a whole
+ * allocation. */
 #define HG__ALIGN 256u
 static inline size_t hg__aligned(size_t bytes)
 {

@@ -25,10 +25,10 @@ static inline int64_t hg__part_entries(const struct hg__plan_part *part)
 }
 enum { HG__PART_CLASSES = 7 }; /* classes of length: core/plan_parts.h */
 
-/* Whether a plan lists its parts by length, for kernels in which neighbouring threads should have
- * the same amount of work. ALL sorts over all rows. NEAR sorts only within blocks of neighbouring
- * rows: it is for graphs in which neighbouring rows use the same columns, so that caches keep them.
- */
+/* Whether a plan lists its parts by length, for kernels in which neighbouring threads should
+ * have the same amount of work. ALL sorts over all rows. NEAR sorts only within blocks of
+ * neighbouring rows: it is for graphs in which neighbouring rows use the same columns, so that
+ * caches keep them. */
 enum hg__part_order { HG__PARTS_NONE = 0, HG__PARTS_ALL, HG__PARTS_NEAR };
 
 /* Equal-work decomposition of a CSR (merge path: Merrill and Garland 2016). The sequence of all row
@@ -117,8 +117,8 @@ HG_NODISCARD hg_status hg__plan_build(hg_context *ctx, int64_t rows, int64_t m,
                                       const int64_t *host_rowptr, enum hg__part_order order,
                                       struct hg__plan **plan);
 size_t hg__plan_bytes(const struct hg__plan *plan);
-/* An upper bound on hg__plan_bytes before the plan is built. listed: 1 if the plan lists its parts.
- */
+/* An upper bound on hg__plan_bytes before the plan is built. listed: 1 if the plan lists its
+ * parts. */
 size_t hg__plan_most_bytes(int64_t rows, int64_t m, int listed);
 void hg__plan_free(hg_context *ctx, struct hg__plan *plan);
 

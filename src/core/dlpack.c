@@ -1,5 +1,5 @@
-/* Tensors to and from DLPack. Export shares the memory of a tensor; import copies, because a
- * foreign matrix may have another distance between rows. */
+/* Tensors to and from DLPack. Export shares the memory of a tensor. Import copies into a new
+ * tensor, in which rows may have another distance. */
 #include <string.h>
 
 #include "core/buffer.h"
@@ -157,8 +157,9 @@ static hg_status read_view(hg_context *ctx, const struct hg__dl_tensor *t, struc
 	return HG_OK;
 }
 
-/* Rows of another distance: out to the host, apart, and in again, a few at a time. The last row of
- * a matrix ends with its last element, not with its padding. */
+/* Copies between matrices whose rows have different distances, through host memory, some rows at a
+ * time. A matrix ends with the last element of its last row, not with that row's padding, so no
+ * more than that may be read. */
 static hg_status copy_rows(hg_context *ctx, const struct hg__mat *to, const struct hg__mat *from)
 {
 	const int64_t size = (int64_t)hg_dtype_size(to->dtype),

@@ -1,5 +1,5 @@
-/* Batches of graphs. A batch is one block-diagonal matrix, and the nodes at which its blocks begin.
- */
+/* Batches of graphs. A batch is one block-diagonal matrix, and the nodes at which its blocks
+ * begin. */
 #include "core/graph.h"
 
 static hg_status check_ptr(hg_graph *g, int64_t count, const int64_t *ptr)
@@ -37,8 +37,8 @@ static hg_status check_blocks(hg_graph *g, const struct hg__host_csr *csr, const
 	return HG_OK;
 }
 
-/* Uploads both arrays. If one upload fails the graph keeps neither, so it never has half a batch.
- */
+/* Uploads both arrays. If one upload fails the graph keeps neither, so it never has half a
+ * batch. */
 static hg_status install_batch(hg_graph *g, int64_t count, const int64_t *ptr, const int32_t *id)
 {
 	struct hg__buffer device_ptr = {0}, device_id = {0};

@@ -98,7 +98,7 @@ static void column_ptr(int64_t cols, int64_t m, const int32_t *col, int64_t *ptr
 
 /* The transpose, by a counting sort: the rows of A, in ascending order, append their entries to the
  * columns. t->rowptr is used as the next free index of each column meanwhile. */
-static void transpose(const hg_graph *g, const struct hg__host_csr *a, struct draft *t)
+static void transpose_rows(const hg_graph *g, const struct hg__host_csr *a, struct draft *t)
 {
 	column_ptr(g->cols, g->m, a->col, t->rowptr);
 	for (int64_t i = 0; i < g->rows; i++)
@@ -144,7 +144,7 @@ hg_status hg_graph_symmetrize(hg_graph *g, hg_graph **out)
 	if (status == HG_OK)
 		status = draft_new(g->ctx, g->rows, 2 * g->m, weighted, &d);
 	if (status == HG_OK) {
-		transpose(g, &a, &t);
+		transpose_rows(g, &a, &t);
 		merge_rows(g, &a, &t, &d);
 		status = finish_draft(g, &d, out);
 	}

@@ -1,4 +1,5 @@
-/* Host and device memory of a context. It is counted and limited, and a failure has a message. */
+/* Host and device memory of a context. Device memory is counted and limited, and a failed
+ * allocation leaves a message that says how much was asked for. */
 #include <stdlib.h>
 #include <string.h>
 

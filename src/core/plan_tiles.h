@@ -64,10 +64,10 @@ struct hg__tiles {
  *
  * A listed column takes 13.2 to 13.8 / 21.8 to 23.5 / 42.8 to 47.2 ps, and an entry without tiles
  * 5.6 to 6.0 / 8.9 to 9.7 / 18.4 to 19.9 ps (rows that share columns find them in the first-level
- * cache there, too). The slowest column against the fastest entry breaks even at a reuse of 2.46 /
- * 2.64 / 2.57. So tiles save at least m * 5.6 ps * (1 - 2.64 / reuse) for m entries. They must save
- * the 15 us of work that they add (derived: a flag, a check for values that are not finite, and a
- * kernel that then finds nothing to do):
+ * cache there, too). The slowest column against the fastest entry breaks even at a reuse of
+ * 2.46 / 2.64 / 2.57. So tiles save at least m * 5.6 ps * (1 - 2.64 / reuse) for m entries. They
+ * must save the 15 us of work that they add (derived: a flag, a check for values that are not
+ * finite, and a kernel that then finds nothing to do):
  *
  *     reuse >= 2.64 / (1 - 15 us / (m * 5.6 ps))    and    reuse >= 3, which saves 12 % of the time
  *

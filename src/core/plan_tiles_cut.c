@@ -46,9 +46,9 @@ static hg_status allocate_cut(hg_context *ctx, struct hg__tile_cut *cut)
 	return status;
 }
 
-/* Counts the items of each length and sets cut->next[k] to the index of the first item of k groups
- * less than the longest. A window cut into p parts has groups / p groups in each, rounded up or
- * down. */
+/* Counts the items of each length and sets cut->next[k] to the index of the first item whose length
+ * is k groups below the longest. A window that is cut into p parts has groups / p groups in each,
+ * rounded up or down. */
 static void count_lengths(int64_t windows, const int32_t *listed, struct hg__tile_cut *cut)
 {
 	const int64_t longest = longest_item(cut->length);

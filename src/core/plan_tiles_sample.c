@@ -25,7 +25,7 @@ static struct span window_at(const struct hg__csr *csr, const int64_t *rowptr, i
 
 /* Number of distinct values among col[0 .. count-1]. seen has one bit for each possible value; all
  * are 0 before and after. */
-static int64_t distinct(const int32_t *col, int64_t count, uint64_t *seen)
+static int64_t count_distinct(const int32_t *col, int64_t count, uint64_t *seen)
 {
 	int64_t found = 0;
 	for (int64_t e = 0; e < count; e++) {
@@ -49,7 +49,7 @@ static hg_status sample_windows(hg_context *ctx, const struct hg__csr *csr, cons
 			continue;
 		HG__TRY(ctx->backend->copy_out(ctx, col, csr->col + w.begin,
 		                               (size_t)(w.end - w.begin) * sizeof *col));
-		work += hg__tile_work(distinct(col, w.end - w.begin, seen));
+		work += hg__tile_work(count_distinct(col, w.end - w.begin, seen));
 		entries += w.end - w.begin;
 	}
 	*reuse = work ? (double)entries / (double)work : 0;

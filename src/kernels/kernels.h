@@ -19,13 +19,13 @@ HG_EXTERN_C_BEGIN
 
 /* Common to all kernels:
  *
- * - State operands are f16 or f32, all of one type unless stated otherwise. Sums and transcendental
- * functions are computed in f32, and a result is narrowed once, at the store.
+ * - State operands are f16 or f32, all of one type unless stated otherwise. Sums and
+ * transcendental functions are computed in f32, and a result is narrowed once, at the store.
  * - Results do not depend on the number of threads or on timing: bitwise the same in every run.
  * - rows or cols may be 0.
  * - Calls are queued on the context's stream. Scratch memory comes from hg__workspace.
- * - A shape or type that a kernel does not support is HG_ERR_INTERNAL, because ops have checked it.
- */
+ * - A shape or type that a kernel does not support is HG_ERR_INTERNAL, because ops have checked
+ * it. */
 
 /* Edges of one batch of the discretized reduction: after at most this many additions a partial sum
  * is scaled and added to the total.

@@ -10,8 +10,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* One parameter as the optimiser kernels see it. All its arrays have the ld of the master weights.
- */
+/* One parameter as the optimiser kernels see it. All its arrays have the ld of the master
+ * weights. */
 struct hg__optim_tensor {
 	/* m: momentum or first moment; v: second moment; NULL if the method has none. */
 	float *master, *grad, *m, *v;
@@ -43,8 +43,8 @@ struct hg__optim_args {
  * reach that the bounds of its tape assume. */
 enum { HG__STOP_FORWARD = 1, HG__STOP_OUTGROWN = 2 };
 
-/* Elements of storage that one block of the CUDA kernels processes. A chunk belongs to one tensor.
- */
+/* Elements of storage that one block of the CUDA kernels processes. A chunk belongs to one
+ * tensor. */
 #define HG__OPTIM_CHUNK 1024
 
 HG_HD static inline int64_t hg__optim_chunks(const struct hg__optim_tensor *t)

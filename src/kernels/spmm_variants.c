@@ -1,5 +1,5 @@
-/* The table of aggregation variants, the choice between them, and the plans of the GROUPS variants.
- */
+/* The table of aggregation variants, the choice between them, and the plans of the GROUPS
+ * variants. */
 #include "kernels/spmm_variants.h"
 
 #include "core/plan_store.h"

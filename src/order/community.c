@@ -4,8 +4,8 @@
  * finely inside each group. */
 #include "order/community.h"
 
-/* A level has at most 19/20 of the nodes of the level below. Real graphs needed at most 5 levels.
- */
+/* A level has at most 19/20 of the nodes of the level below. Real graphs needed at most 5
+ * levels. */
 enum { LEVELS = 12 };
 
 struct level {

@@ -73,8 +73,8 @@ static void add_edges_of(const struct hg__symmetric *symmetric, struct heap *h, 
 	}
 }
 
-/* On entry the nodes of each parent are contiguous in `order`; on return they are in chain order.
- */
+/* On entry the nodes of each parent are contiguous in `order`; on return they are in chain
+ * order. */
 static hg_status chain_parents(const struct hg__order_work *work,
                                const struct hg__symmetric *symmetric, const int32_t *parent,
                                struct heap *h, int32_t *order)

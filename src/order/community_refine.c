@@ -34,8 +34,8 @@ struct refinement {
 	int64_t groups;
 };
 
-/* Returns the mean position of i's neighbours within its radius, and sets its next radius to REACH
- * = 5/2 of their mean distance. If the neighbours fill a band evenly, that is 5/4 of its half
+/* Returns the mean position of i's neighbours within its radius, and sets its next radius to
+ * REACH = 5/2 of their mean distance. If the neighbours fill a band evenly, that is 5/4 of its half
  * width, and less if few of them lie far out. */
 static double mean_position(const struct refinement *v, int32_t i, int64_t low, int64_t high)
 {

@@ -1,5 +1,5 @@
-/* Orders of the nodes of a graph on a device. They are found on the host, from a copy of the rows.
- */
+/* Orders of the nodes of a graph on a device. They are found on the host, from a copy of the
+ * rows. */
 #include "core/graph.h"
 #include "core/versioned.h"
 #include "order/order.h"

@@ -33,8 +33,8 @@ static int64_t class_begin(int class)
 	return (int64_t)(class - power * PARTS) << power;
 }
 
-/* The share of edges that a cache of `lines` lines misses. count[c]: edges with an age in class c.
- */
+/* The share of edges that a cache of `lines` lines misses. count[c]: edges with an age in class
+ * c. */
 static double miss_share(const int64_t *count, int64_t m, double lines)
 {
 	double set = 0;

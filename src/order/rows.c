@@ -1,5 +1,5 @@
-/* Applies an order to arrays that have one row for each node, and checks that it is a permutation.
- */
+/* Applies an order to arrays that have one row for each node, and checks that it is a
+ * permutation. */
 #include <string.h>
 
 #include "order/order.h"

@@ -1,5 +1,5 @@
-/* Orders that cost one or two passes over the edges: by degree, and by the most popular neighbour.
- */
+/* Orders that cost one or two passes over the edges: by degree, and by the most popular
+ * neighbour. */
 #include "order/order.h"
 
 hg_status hg__order_by_key(const struct hg__order_work *work, int64_t n, int64_t keys,

@@ -36,8 +36,8 @@ double hg__bound_sum_f32(double depth, double abs_sum);
 /* Depth of a sum of k products of numbers of type `of`, for hg__bound_sum_f32. For f32 it is k. For
  * f16 it covers tensor cores: they add the exact products of 8 columns (or 16) and the running sum
  * in one operation. Each of these 9 terms is truncated below 2 u32 of the largest, and so is the
- * result (Fasi, Higham, Mikaitis, Pranesh 2021). That makes 10 errors of 2 u32 for 8 terms: a
- * depth of 5/2 k. */
+ * result (Fasi, Higham, Mikaitis, Pranesh 2021). That makes 10 errors of 2 u32 for 8 terms: a depth
+ * of 5/2 k. */
 double hg__depth_dot(hg_dtype of, double k);
 
 /* Depth of a sum of k halves, each counted one to three times, that tensor cores compute over tiles
@@ -93,8 +93,8 @@ double hg__depth_f16(int64_t edges, int64_t batch, int64_t pieces);
 double hg__growth_f16(double k);
 /* The largest sum of k halves of at most `term` each, for small k: `term` rounded to f16, added up
  * k times in f16. Rounding is monotone, so no other terms, of any sign, give a larger sum or a
- * larger partial sum. INFINITY if the sum overflows. 64 terms of 1023.5 do not overflow, since 64 *
- * 1023.5 < 65520. 18 terms of 3634 do, although 18 * 3634 is less than 65520. */
+ * larger partial sum. INFINITY if the sum overflows. 64 terms of 1023.5 do not overflow, since
+ * 64 * 1023.5 < 65520. 18 terms of 3634 do, although 18 * 3634 is less than 65520. */
 double hg__largest_sum_f16(double term, int64_t k);
 double hg__bound_sum_f16(const struct hg__sum_f16 *s);
 

@@ -1,9 +1,10 @@
-/* The element types: name, size, and the constants of floating-point formats that error bounds use.
- */
+/* The element types: name, size, and the constants of floating-point formats that error bounds
+ * use. */
 #include "halfgraph/dtype.h"
 
-/* A type with p bits of precision has unit roundoff u = 2^-p and largest number max = (2 - 2^(1-p))
- * * 2^emax. Rounding gives infinity from max plus half a unit in its last place. */
+/* A type with p bits of precision has unit roundoff u = 2^-p and largest number
+ * max = (2 - 2^(1-p)) * 2^emax. Rounding gives infinity from max plus half a unit in its last
+ * place. */
 static const hg_dtype_facts table[HG_DTYPE_COUNT] = {
     [HG_F16] = {"f16", 2, 1, 0x1p-11, 65504.0, 65520.0, 0x1p-14, 0x1p-24},
     [HG_F32] = {"f32", 4, 1, 0x1p-24, 0x1.fffffep+127, 0x1.ffffffp+127, 0x1p-126, 0x1p-149},

@@ -61,8 +61,8 @@ struct hg__resolved {
  *     otherwise, by `unproved`                    HG_GUARDED, HG_PROMOTED (the caller stores
  *                                                 and accumulates in f32) or HG_REFUSED
  *
- * A finite half is at most 65504, so later rules may assume |out| <= 2^shift 65504 behind a guard.
- */
+ * A finite half is at most 65504, so later rules may assume |out| <= 2^shift 65504 behind a
+ * guard. */
 struct hg__resolved hg__resolve(const struct hg__narrowing *n);
 
 /* The verdict on a result with two bounds: `unconditional` holds for all weights, `assumed` holds
