@@ -24,7 +24,7 @@ struct hg__narrowing {
 	 * before scaling| (hg__partial). */
 	double partial;
 	double tiny;          /* absolute error of |out| from roundings near 0 */
-	int64_t terms, batch; /* terms of the longest sum, and of a batch (0: a batch is one term) */
+	int64_t terms, batch; /* terms of the longest sum (0: no sum), and of a batch */
 	/* For f16 with sums in f32: the result is stored as out * 2^-shift. All bounds here and in
 	 * hg__resolved are bounds on |out| itself. */
 	int shift;
