@@ -9,11 +9,11 @@
 
 /* Class numbers are data, so they are looked at once, here: the largest one must be a column of the
  * logits. Negative ones mean "unlabelled". */
-static hg_status check_labels(hg_tape *tape, const struct hg__line *line,
+static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
                               const struct hg__value *labels)
 {
 	hg_context *ctx = tape->ctx;
-	const int64_t classes = tape->value[line->node.in[0]].cols;
+	const int64_t classes = tape->value[entry->node.in[0]].cols;
 	const size_t count = (size_t)(labels->rows * labels->cols);
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, count, sizeof(int32_t), "labels", &memory));
@@ -24,10 +24,10 @@ static hg_status check_labels(hg_tape *tape, const struct hg__line *line,
 			status =
 			    hg__fail(ctx, HG_ERR_RANGE,
 			             "%s: label %d in row %zu of %s, the logits have %lld columns%s%.40s%s",
-			             line->node.op->name, label[i], i / (size_t)labels->cols,
+			             entry->node.op->name, label[i], i / (size_t)labels->cols,
 			             *labels->name ? labels->name : "the labels", (long long)classes,
-			             *line->node.scope ? " (layer " : "", line->node.scope,
-			             *line->node.scope ? ")" : "");
+			             *entry->node.scope ? " (layer " : "", entry->node.scope,
+			             *entry->node.scope ? ")" : "");
 	hg__host_free(ctx, memory, count * sizeof(int32_t));
 	return status;
 }
@@ -76,27 +76,27 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 
 static hg_status check_losses(hg_tape *tape)
 {
-	for (int64_t k = 0; k < tape->lines; k++) {
-		struct hg__line *line = &tape->line[k];
-		if (!line->alive || !(line->node.op->traits & HG__LOSS))
+	for (int64_t k = 0; k < tape->entries; k++) {
+		struct hg__entry *entry = &tape->entry[k];
+		if (!entry->alive || !(entry->node.op->traits & HG__LOSS))
 			continue;
-		for (int i = 0; i < line->node.n_in; i++)
-			if (line->node.in[i] >= 0 && tape->value[line->node.in[i]].dtype == HG_I32 &&
-			    tape->value[line->node.in[i]].kind == HG__INPUT)
-				HG__TRY(check_labels(tape, line, &tape->value[line->node.in[i]]));
-		HG__TRY(hg__tape_count_rows(tape, &line->node));
+		for (int i = 0; i < entry->node.n_in; i++)
+			if (entry->node.in[i] >= 0 && tape->value[entry->node.in[i]].dtype == HG_I32 &&
+			    tape->value[entry->node.in[i]].kind == HG__INPUT)
+				HG__TRY(check_labels(tape, entry, &tape->value[entry->node.in[i]]));
+		HG__TRY(hg__tape_count_rows(tape, &entry->node));
 	}
 	return HG_OK;
 }
 
-static double *bound_of(struct hg__value *value, enum hg__belief belief)
+static double *bound_of(struct hg__value *value, enum hg__assumption assumption)
 {
-	return belief == HG__SURE ? &value->sure_grad : &value->bound_grad;
+	return assumption == HG__UNCONDITIONAL ? &value->unconditional_grad : &value->bound_grad;
 }
 
-static double *reach_of(struct hg__value *value, enum hg__belief belief)
+static double *reach_of(struct hg__value *value, enum hg__assumption assumption)
 {
-	return belief == HG__SURE ? &value->sure_reach_grad : &value->reach_grad;
+	return assumption == HG__UNCONDITIONAL ? &value->unconditional_reach_grad : &value->reach_grad;
 }
 
 /* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only
@@ -154,11 +154,11 @@ static double inside(const struct hg__range *r)
 }
 
 hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
-                              enum hg__belief belief, double dout, const hg_dtype *part,
+                              enum hg__assumption assumption, double dout, const hg_dtype *part,
                               struct hg__range *r)
 {
-	HG__TRY(hg__tape_range(tape, node, belief, r));
-	r->out = belief == HG__SURE ? node->sure : node->bound;
+	HG__TRY(hg__tape_range(tape, node, assumption, r));
+	r->out = assumption == HG__UNCONDITIONAL ? node->unconditional : node->bound;
 	r->dout = dout;
 	node->op->range_back(r);
 	for (int i = 0; i < node->n_in; i++) {
@@ -171,22 +171,23 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 	return HG_OK;
 }
 
-/* Bounds on the gradients of a line's operands, added to what is known of others of these
+/* Bounds on the gradients of a entry's operands, added to what is known of others of these
  * gradients: every addition is stored. */
-static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum hg__belief belief)
+static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
+                                enum hg__assumption assumption)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	hg_dtype part[HG__MAX_IN];
 	struct hg__range r;
 	for (int i = 0; i < node->n_in; i++)
 		part[i] = node->in[i] < 0 ? HG_F32 : hg__part_dtype(node, i, &tape->value[node->in[i]]);
-	HG__TRY(hg__tape_range_back(tape, node, belief, *bound_of(&tape->value[node->out], belief),
-	                            part, &r));
+	HG__TRY(hg__tape_range_back(tape, node, assumption,
+	                            *bound_of(&tape->value[node->out], assumption), part, &r));
 	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0 || !(line->grads >> i & 1u))
+		if (node->in[i] < 0 || !(entry->grads >> i & 1u))
 			continue;
 		struct hg__value *root = &tape->value[tape->value[node->in[i]].root];
-		double *bound = bound_of(root, belief), *reach = reach_of(root, belief);
+		double *bound = bound_of(root, assumption), *reach = reach_of(root, assumption);
 		const int half = hg__grad_dtype(root) == HG_F16;
 		const double narrowed = half ? 1.0 + 0x1p-11 : 1.0 + 0x1p-24;
 		*bound = *bound > 0.0 ? (*bound + r.din[i]) * narrowed + 0x1p-25 : r.din[i];
@@ -198,17 +199,17 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__line *line, enum
 /* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the
  * reader of the tables. What overflows in f16 nevertheless is found by the finite check of the step
  * and answered with a smaller loss scale. */
-static hg_status bound_gradients(hg_tape *tape, enum hg__belief belief)
+static hg_status bound_gradients(hg_tape *tape, enum hg__assumption assumption)
 {
 	if (tape->value[tape->output].grad)
-		*bound_of(&tape->value[tape->output], belief) = 1.0;
-	for (int64_t k = tape->lines - 1; k >= 0; k--) {
-		struct hg__line *line = &tape->line[k];
-		if (!line->back)
+		*bound_of(&tape->value[tape->output], assumption) = 1.0;
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		struct hg__entry *entry = &tape->entry[k];
+		if (!entry->back)
 			continue;
-		*(belief == HG__SURE ? &line->node.sure_dy : &line->node.bound_dy) =
-		    *bound_of(&tape->value[line->node.out], belief);
-		HG__TRY(bound_operands(tape, line, belief));
+		*(assumption == HG__UNCONDITIONAL ? &entry->node.unconditional_dy : &entry->node.bound_dy) =
+		    *bound_of(&tape->value[entry->node.out], assumption);
+		HG__TRY(bound_operands(tape, entry, assumption));
 	}
 	return HG_OK;
 }
@@ -253,11 +254,11 @@ static hg_status compile(hg_tape *tape, hg_var output)
 	HG__TRY(hg__tape_fuse(tape));
 	HG__TRY(hg__tape_lives(tape));
 	HG__TRY(check_losses(tape));
-	HG__TRY(bound_gradients(tape, HG__SURE));
+	HG__TRY(bound_gradients(tape, HG__UNCONDITIONAL));
 	HG__TRY(bound_gradients(tape, HG__ASSUMED));
 	HG__TRY(find_largest(tape));
 	HG__TRY(hg__tape_place(tape));
-	return hg__tape_launches(tape);
+	return hg__tape_tasks(tape);
 }
 
 hg_status hg_tape_compile(hg_tape *tape, hg_var output)

@@ -25,12 +25,12 @@ static int is_state(hg_dtype dtype)
  * either with a gradient; not a loss, which is an f32 number. */
 static int is_listed(const hg_tape *tape, const struct hg__value *value, enum part part)
 {
-	const struct hg__line *line = value->node < 0 ? NULL : &tape->line[value->node];
+	const struct hg__entry *entry = value->node < 0 ? NULL : &tape->entry[value->node];
 	if (!is_state(value->dtype) || !value->alive ||
-	    (line && (!line->alive || line->node.op->traits & HG__LOSS)))
+	    (entry && (!entry->alive || entry->node.op->traits & HG__LOSS)))
 		return 0;
 	if (part == LEAVES)
-		return !line;
+		return !entry;
 	return value->kind == HG__RESULT && (part == RESULTS || value->grad_span >= 0);
 }
 
@@ -38,7 +38,7 @@ static hg_evidence evidence_of(const struct hg__value *value)
 {
 	return value->kind == HG__INPUT && value->bound < (double)INFINITY
 	           ? HG_EVIDENCE_EXACT
-	           : hg__evidence_of(value->sure, value->bound);
+	           : hg__evidence_of(value->unconditional, value->bound);
 }
 
 /* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A
@@ -58,15 +58,15 @@ static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
 
 static void tell_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
-	const struct hg__line *line = &tape->line[value->node];
-	out->bound = line->node.claim;
-	out->sure = line->node.sure_claim;
+	const struct hg__entry *entry = &tape->entry[value->node];
+	out->bound = entry->node.rule_bound;
+	out->sure = entry->node.unconditional_rule_bound;
 	out->evidence = hg__evidence_of(out->sure, out->bound);
-	out->op = hg__line_title(line);
-	out->layer = line->node.scope;
-	out->because = line->because;
-	out->accumulate = line->node.accumulate;
-	out->verdict = line->node.verdict;
+	out->op = hg__entry_title(entry);
+	out->layer = entry->node.scope;
+	out->because = entry->because;
+	out->accumulate = entry->node.accumulate;
+	out->verdict = entry->node.verdict;
 }
 
 double hg__bound_of_gradient(const struct hg__value *value, double scale)
@@ -83,7 +83,7 @@ hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *val
 {
 	const hg_policy *policy = &tape->params->policy;
 	const double most = policy->loss_scale.enabled ? (double)policy->loss_scale.max_scale : 1.0;
-	const struct hg__narrowing n = {.bound = value->sure_grad * most,
+	const struct hg__narrowing n = {.bound = value->unconditional_grad * most,
 	                                .depth = 1.0,
 	                                .state = value->dtype,
 	                                .accumulate = HG_ACC_F32,
@@ -100,7 +100,8 @@ static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg
 	out->backward = 1;
 	const int inside = value->reach_grad > value->bound_grad;
 	out->bound = value->dtype == HG_F16 ? value->reach_grad : value->bound_grad;
-	out->sure = value->dtype == HG_F16 ? value->sure_reach_grad : value->sure_grad;
+	out->sure =
+	    value->dtype == HG_F16 ? value->unconditional_reach_grad : value->unconditional_grad;
 	out->evidence = hg__evidence_of(out->sure, out->bound);
 	out->because = inside ? "at loss scale 1, of halves on the way to it" : "at loss scale 1";
 	out->accumulate = value->dtype == HG_F16 ? tape->params->policy.accumulate : HG_ACC_F32;
@@ -113,9 +114,9 @@ static hg_guard guard_of(const hg_tape *tape, const hg_narrowing *row)
 		return HG_GUARD_NONE;
 	if (row->backward)
 		return HG_GUARD_STEP;
-	if (row->node < 0 || tape->line[row->node].node.by_weights)
+	if (row->node < 0 || tape->entry[row->node].node.by_weights)
 		return HG_GUARD_WEIGHTS;
-	if (hg__looks(tape, &tape->line[row->node].node))
+	if (hg__is_store_guarded(tape, &tape->entry[row->node].node))
 		return HG_GUARD_STORED;
 	return tape->trains ? HG_GUARD_STEP : HG_GUARD_NONE;
 }
@@ -133,7 +134,7 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 	out.node = value->node;
 	out.state = value->dtype;
 	out.bound = value->bound;
-	out.sure = value->sure;
+	out.sure = value->unconditional;
 	out.evidence = evidence_of(value);
 	if (part == LEAVES)
 		tell_leaf(value, &out);

@@ -14,7 +14,7 @@
  *     batch_norm, relu                                                                 a batch_norm
  *         that ends with it
  *
- * The last of the chain takes the others in: its line holds the new node, its value stays where it
+ * The last of the chain takes the others in: its entry holds the new node, its value stays where it
  * was. The others remain on the tape for the reader; nothing needs them, so they are not alive. A
  * relu with dropout behind it goes to the dropout, not to the batch norm: as many kernels, less
  * traffic.
@@ -27,8 +27,8 @@ static void count_uses(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
 		tape->value[v].uses = 0;
-	for (int64_t k = tape->lines - 1; k >= 0; k--) {
-		const struct hg__node *node = &tape->line[k].node;
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		const struct hg__node *node = &tape->entry[k].node;
 		const struct hg__value *out = &tape->value[node->out];
 		for (int i = 0; i < node->n_in && (out->keep || out->uses); i++)
 			if (node->in[i] >= 0)
@@ -59,19 +59,19 @@ static int32_t before(const hg_tape *tape, const struct hg__node *node)
 /* The lines of the longest chain that ends here, the last one first. */
 struct chain {
 	int length;
-	int32_t line[2 + EPILOGUE_STAGES];
+	int32_t entry[2 + EPILOGUE_STAGES];
 };
 
 static struct chain chain_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
 	int stage = EPILOGUE_STAGES;
-	for (int32_t k = last; k >= 0; k = before(tape, &tape->line[k].node)) {
-		const struct epilogue_part *part = part_of(&tape->line[k].node);
+	for (int32_t k = last; k >= 0; k = before(tape, &tape->entry[k].node)) {
+		const struct epilogue_part *part = part_of(&tape->entry[k].node);
 		if (!part || part->stage >= stage)
 			break;
 		stage = part->stage;
-		chain.line[chain.length++] = k;
+		chain.entry[chain.length++] = k;
 	}
 	return chain;
 }
@@ -95,10 +95,10 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
 
 /* ---- an aggregation with an ending ---- */
 
-static int sums(const hg_tape *tape, int32_t line)
+static int sums(const hg_tape *tape, int32_t entry)
 {
-	return line >= 0 && tape->line[line].node.op == &hg__op_spmm &&
-	       tape->line[line].node.accumulate == HG_ACC_F32;
+	return entry >= 0 && tape->entry[entry].node.op == &hg__op_spmm &&
+	       tape->entry[entry].node.accumulate == HG_ACC_F32;
 }
 
 /* The operand that an aggregation makes for this sum of two; -1: none does. combine gives its Z the
@@ -117,16 +117,17 @@ static int summed(const hg_tape *tape, const struct hg__node *node)
 static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
 {
 	struct chain chain = *parts;
-	int32_t k = chain.length ? before(tape, &tape->line[chain.line[chain.length - 1]].node) : last;
-	const int i = k < 0 ? -1 : summed(tape, &tape->line[k].node);
+	int32_t k =
+	    chain.length ? before(tape, &tape->entry[chain.entry[chain.length - 1]].node) : last;
+	const int i = k < 0 ? -1 : summed(tape, &tape->entry[k].node);
 	if (i >= 0) {
-		chain.line[chain.length++] = k;
-		k = maker(tape, &tape->line[k].node, i);
+		chain.entry[chain.length++] = k;
+		k = maker(tape, &tape->entry[k].node, i);
 	}
 	if (!chain.length || !sums(tape, k))
 		chain.length = 0;
 	else
-		chain.line[chain.length++] = k;
+		chain.entry[chain.length++] = k;
 	return chain;
 }
 
@@ -146,47 +147,47 @@ static void take_sum(const hg_tape *tape, struct hg__node *whole,
 static struct chain norm_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
-	const int32_t first = before(tape, &tape->line[last].node);
-	if (tape->line[last].node.op == &hg__op_relu && first >= 0 &&
-	    tape->line[first].node.op == &hg__op_batch_norm)
+	const int32_t first = before(tape, &tape->entry[last].node);
+	if (tape->entry[last].node.op == &hg__op_relu && first >= 0 &&
+	    tape->entry[first].node.op == &hg__op_batch_norm)
 		chain = (struct chain){2, {last, first}};
 	return chain;
 }
 
-static struct hg__line norm_of(const hg_tape *tape, const struct chain *chain)
+static struct hg__entry norm_of(const hg_tape *tape, const struct chain *chain)
 {
-	struct hg__line line = tape->line[chain->line[1]];
+	struct hg__entry entry = tape->entry[chain->entry[1]];
 	struct hg__batch_norm_attr attr;
-	hg__attr_get(&line.node, &attr, sizeof attr);
+	hg__attr_get(&entry.node, &attr, sizeof attr);
 	attr.relu = 1;
-	memcpy(line.node.attr, &attr, sizeof attr);
-	line.node.out = tape->line[chain->line[0]].node.out;
-	return line;
+	memcpy(entry.node.attr, &attr, sizeof attr);
+	entry.node.out = tape->entry[chain->entry[0]].node.out;
+	return entry;
 }
 
-static struct hg__line epilogue_of(const hg_tape *tape, const struct chain *chain)
+static struct hg__entry epilogue_of(const hg_tape *tape, const struct chain *chain)
 {
-	struct hg__line line = tape->line[chain->line[0]];
+	struct hg__entry entry = tape->entry[chain->entry[0]];
 	struct hg__epilogue_attr attr = {0};
-	line.node.op = &hg__op_epilogue;
-	line.node.scope = tape->line[chain->line[chain->length - 1]].node.scope;
-	line.node.n_in = 1;
+	entry.node.op = &hg__op_epilogue;
+	entry.node.scope = tape->entry[chain->entry[chain->length - 1]].node.scope;
+	entry.node.n_in = 1;
 	for (int i = 0; i < chain->length; i++) {
-		const struct hg__node *node = &tape->line[chain->line[i]].node;
-		take(&line.node, &attr, node);
-		line.node.verdict = hg__verdict_worse(line.node.verdict, node->verdict);
+		const struct hg__node *node = &tape->entry[chain->entry[i]].node;
+		take(&entry.node, &attr, node);
+		entry.node.verdict = hg__verdict_worse(entry.node.verdict, node->verdict);
 	}
-	memset(line.node.attr, 0, sizeof line.node.attr);
-	memcpy(line.node.attr, &attr, sizeof attr);
-	return line;
+	memset(entry.node.attr, 0, sizeof entry.node.attr);
+	memcpy(entry.node.attr, &attr, sizeof attr);
+	return entry;
 }
 
 /* What chain of parts made of it: its constants and verdict, and b with what it keeps. */
-static struct hg__line aggregation_of(const hg_tape *tape, const struct chain *chain)
+static struct hg__entry aggregation_of(const hg_tape *tape, const struct chain *chain)
 {
-	const struct hg__node *sum = &tape->line[chain->line[chain->length - 1]].node;
-	struct hg__line line = tape->line[chain->line[0]];
-	struct hg__node *node = &line.node;
+	const struct hg__node *sum = &tape->entry[chain->entry[chain->length - 1]].node;
+	struct hg__entry entry = tape->entry[chain->entry[0]];
+	struct hg__node *node = &entry.node;
 	struct hg__spmm_epilogue_attr attr = {0};
 	struct hg__node parts = {.in = {-1, -1}, .aux = {-1, -1}};
 	hg__attr_get(sum, &attr.spmm, sizeof attr.spmm);
@@ -198,7 +199,7 @@ static struct hg__line aggregation_of(const hg_tape *tape, const struct chain *c
 	node->in[1] = sum->in[1];
 	node->in[Z] = node->in[EPS] = -1;
 	for (int i = 0; i < chain->length; i++) {
-		const struct hg__node *part = &tape->line[chain->line[i]].node;
+		const struct hg__node *part = &tape->entry[chain->entry[i]].node;
 		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
 		if (part_of(part))
 			take(&parts, &attr.then, part);
@@ -210,7 +211,7 @@ static struct hg__line aggregation_of(const hg_tape *tape, const struct chain *c
 		node->aux[i] = parts.aux[i];
 	memset(node->attr, 0, sizeof node->attr);
 	memcpy(node->attr, &attr, sizeof attr);
-	return line;
+	return entry;
 }
 
 /* "bias_add+relu+dropout" */
@@ -220,30 +221,30 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 	for (int i = chain->length - 1; i >= 0; i--) {
 		const size_t length = strlen(name);
 		snprintf(name + length, sizeof name - length, "%s%s", length ? "+" : "",
-		         tape->line[chain->line[i]].node.op->name);
+		         tape->entry[chain->entry[i]].node.op->name);
 	}
 	return hg__tape_text(tape, name, text);
 }
 
-/* The chain becomes `line`, which also gets what it keeps for backward; *done 0: the policy would
+/* The chain becomes `entry`, which also gets what it keeps for backward; *done 0: the policy would
  * not have it. */
-static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__line line, int *done)
+static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__entry entry, int *done)
 {
-	const int32_t last = chain->line[0];
-	HG__TRY(hg__tape_refit(tape, &line, done));
+	const int32_t last = chain->entry[0];
+	HG__TRY(hg__tape_refit(tape, &entry, done));
 	if (!*done)
 		return HG_OK;
-	HG__TRY(title(tape, chain, &line.title));
+	HG__TRY(title(tape, chain, &entry.title));
 	for (int i = 1; i < chain->length; i++) {
-		struct hg__line *part = &tape->line[chain->line[i]];
-		part->into = last;
+		struct hg__entry *part = &tape->entry[chain->entry[i]];
+		part->fused_into = last;
 		for (int k = 0; k < HG__MAX_AUX; k++)
 			part->node.aux[k] = -1;
 	}
 	for (int k = 0; k < HG__MAX_AUX; k++)
-		if (line.node.aux[k] >= 0)
-			tape->value[line.node.aux[k]].node = last;
-	tape->line[last] = line;
+		if (entry.node.aux[k] >= 0)
+			tape->value[entry.node.aux[k]].node = last;
+	tape->entry[last] = entry;
 	return HG_OK;
 }
 
@@ -267,9 +268,9 @@ hg_status hg__tape_fuse(hg_tape *tape)
 	if (tape->ctx->separate_ops)
 		return HG_OK;
 	count_uses(tape);
-	for (int64_t k = tape->lines - 1; k >= 0; k--) {
-		const struct hg__value *out = &tape->value[tape->line[k].node.out];
-		if (tape->line[k].into < 0 && (out->keep || out->uses))
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		const struct hg__value *out = &tape->value[tape->entry[k].node.out];
+		if (tape->entry[k].fused_into < 0 && (out->keep || out->uses))
 			HG__TRY(fuse_at(tape, (int32_t)k));
 	}
 	return HG_OK;

@@ -23,13 +23,13 @@ static void forget_plan(hg_tape *tape)
 		value->parts = 0;
 		value->alive = value->depends = value->reaches = value->grad = 0;
 	}
-	for (int64_t k = 0; k < tape->lines; k++) {
-		struct hg__line *line = &tape->line[k];
-		line->alive = line->back = 0;
-		line->adds = 0;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		struct hg__entry *entry = &tape->entry[k];
+		entry->alive = entry->back = 0;
+		entry->adds = 0;
 		for (int i = 0; i < HG__MAX_IN; i++) {
-			line->first[i] = 0;
-			line->part_span[i] = line->again[i] = -1;
+			entry->first[i] = 0;
+			entry->part_span[i] = entry->recompute[i] = -1;
 		}
 	}
 }
@@ -40,13 +40,13 @@ static hg_status fill(const hg_tape *from, hg_tape *made)
 	HG__TRY(copy_array(made->ctx, from->value, from->values, sizeof *from->value, &memory));
 	made->value = memory;
 	made->values = made->value_capacity = from->values;
-	HG__TRY(copy_array(made->ctx, from->line, from->lines, sizeof *from->line, &memory));
-	made->line = memory;
-	made->lines = made->line_capacity = from->lines;
+	HG__TRY(copy_array(made->ctx, from->entry, from->entries, sizeof *from->entry, &memory));
+	made->entry = memory;
+	made->entries = made->entry_capacity = from->entries;
 	forget_plan(made);
 	HG__TRY(hg__tape_lives(made));
 	HG__TRY(hg__arena_place(made->ctx, made->span, made->spans, &made->arena_bytes));
-	return hg__tape_launches(made);
+	return hg__tape_tasks(made);
 }
 
 hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)

@@ -39,13 +39,13 @@ void hg_tape_free(hg_tape *tape)
 	if (!tape)
 		return;
 	hg_context *ctx = tape->ctx;
-	if (!tape->lender)
+	if (!tape->arena_owner)
 		hg__device_free(ctx, tape->arena, tape->arena_bytes);
 	hg__host_free(ctx, tape->forward, (size_t)tape->alive * sizeof *tape->forward);
 	hg__host_free(ctx, tape->backward,
-	              (size_t)(tape->alive + tape->agains) * sizeof *tape->backward);
+	              (size_t)(tape->alive + tape->recomputes) * sizeof *tape->backward);
 	hg__host_free(ctx, tape->span, (size_t)tape->span_capacity * sizeof *tape->span);
-	hg__host_free(ctx, tape->line, (size_t)tape->line_capacity * sizeof *tape->line);
+	hg__host_free(ctx, tape->entry, (size_t)tape->entry_capacity * sizeof *tape->entry);
 	hg__host_free(ctx, tape->value, (size_t)tape->value_capacity * sizeof *tape->value);
 	for (int64_t i = 0; i < tape->texts; i++)
 		hg__host_free(ctx, tape->text[i], strlen(tape->text[i]) + 1);

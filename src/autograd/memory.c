@@ -5,11 +5,11 @@
 
 /* The device memory that a run takes, all of it: what is held already and what is still to come. */
 
-/* Does an earlier line use the same graph? */
+/* Does an earlier entry use the same graph? */
 static int seen_graph(const hg_tape *tape, int64_t k)
 {
 	for (int64_t i = 0; i < k; i++)
-		if (tape->line[i].node.graph == tape->line[k].node.graph)
+		if (tape->entry[i].node.graph == tape->entry[k].node.graph)
 			return 1;
 	return 0;
 }
@@ -25,9 +25,9 @@ static int seen_tensor(const hg_tape *tape, int64_t v)
 static size_t graph_bytes(const hg_tape *tape)
 {
 	size_t bytes = 0;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].node.graph && !seen_graph(tape, k))
-			bytes += hg__graph_bytes(tape->line[k].node.graph);
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].node.graph && !seen_graph(tape, k))
+			bytes += hg__graph_bytes(tape->entry[k].node.graph);
 	return bytes;
 }
 
@@ -131,7 +131,7 @@ hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 
 size_t hg__tape_own_bytes(const hg_tape *tape)
 {
-	return tape->lender ? 0 : tape->arena_bytes;
+	return tape->arena_owner ? 0 : tape->arena_bytes;
 }
 
 size_t hg__tape_needs(const hg_tape *tape)

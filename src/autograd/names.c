@@ -4,22 +4,22 @@
 
 #include "autograd/tape.h"
 
-const char *hg__line_title(const struct hg__line *line)
+const char *hg__entry_title(const struct hg__entry *entry)
 {
-	return line->title ? line->title : line->node.op->name;
+	return entry->title ? entry->title : entry->node.op->name;
 }
 
-static int is_namesake(const struct hg__line *a, const struct hg__line *b)
+static int is_namesake(const struct hg__entry *a, const struct hg__entry *b)
 {
 	return a != b && a->alive && b->alive && strcmp(a->node.scope, b->node.scope) == 0 &&
-	       strcmp(hg__line_title(a), hg__line_title(b)) == 0;
+	       strcmp(hg__entry_title(a), hg__entry_title(b)) == 0;
 }
 
-/* The first parameter that a line reads; "" where it reads none. */
-static const char *weight_of(const hg_tape *tape, const struct hg__line *line)
+/* The first parameter that a entry reads; "" where it reads none. */
+static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 {
-	for (int i = 0; i < line->node.n_in; i++) {
-		const int32_t in = line->node.in[i];
+	for (int i = 0; i < entry->node.n_in; i++) {
+		const int32_t in = entry->node.in[i];
 		if (in >= 0 && tape->value[in].kind == HG__PARAM)
 			return tape->value[in].param->name;
 	}
@@ -35,20 +35,21 @@ static const char *within(const char *layer, const char *name)
 }
 
 /* Lines of one layer that do the same are told apart by their weights, others by their place. */
-static void tell_apart(const hg_tape *tape, const struct hg__line *line, char *buffer, size_t size)
+static void tell_apart(const hg_tape *tape, const struct hg__entry *entry, char *buffer,
+                       size_t size)
 {
-	const char *weight = weight_of(tape, line);
+	const char *weight = weight_of(tape, entry);
 	int others = 0, before = 0, unique = *weight != 0;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__line *other = &tape->line[k];
-		if (!is_namesake(line, other))
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__entry *other = &tape->entry[k];
+		if (!is_namesake(entry, other))
 			continue;
 		others++;
-		before += other < line;
+		before += other < entry;
 		unique &= strcmp(weight_of(tape, other), weight) != 0;
 	}
 	if (others && unique)
-		snprintf(buffer, size, " (%s)", within(line->node.scope, weight));
+		snprintf(buffer, size, " (%s)", within(entry->node.scope, weight));
 	else if (others)
 		snprintf(buffer, size, " #%d", before + 1);
 }
@@ -60,10 +61,10 @@ const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, c
 		snprintf(buffer, size, "%s", value->name);
 		return buffer;
 	}
-	const struct hg__line *line = &tape->line[value->node];
-	snprintf(buffer, size, "%s%s%s", line->node.scope, *line->node.scope ? "/" : "",
-	         hg__line_title(line));
+	const struct hg__entry *entry = &tape->entry[value->node];
+	snprintf(buffer, size, "%s%s%s", entry->node.scope, *entry->node.scope ? "/" : "",
+	         hg__entry_title(entry));
 	const size_t length = strlen(buffer);
-	tell_apart(tape, line, buffer + length, size - length);
+	tell_apart(tape, entry, buffer + length, size - length);
 	return buffer;
 }

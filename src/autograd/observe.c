@@ -4,17 +4,17 @@
 
 /* ---- what there is to look at ---- */
 
-int hg__is_watched(const hg_tape *tape, const struct hg__line *line)
+int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry)
 {
-	const struct hg__value *value = &tape->value[line->node.out];
-	return line->alive && hg__is_float(value->dtype) && value->span >= 0;
+	const struct hg__value *value = &tape->value[entry->node.out];
+	return entry->alive && hg__is_float(value->dtype) && value->span >= 0;
 }
 
-/* Does the backward of this line give operand i a gradient, or a part of it? */
-static int contributes(const hg_tape *tape, const struct hg__line *line, int i)
+/* Does the backward of this entry give operand i a gradient, or a part of it? */
+static int contributes(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
-	return line->back && line->node.in[i] >= 0 && line->grads >> i & 1u &&
-	       tape->value[line->node.in[i]].grad;
+	return entry->back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
+	       tape->value[entry->node.in[i]].grad;
 }
 
 static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
@@ -31,16 +31,16 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 }
 
 /* A result, when its forward has run. */
-static hg_status add_value(struct hg__watch *w, const struct hg__line *line)
+static hg_status add_value(struct hg__watch *w, const struct hg__entry *entry)
 {
 	const hg_tape *tape = w->tape;
-	const struct hg__value *value = &tape->value[line->node.out];
-	const struct hg__spot spot = {.line = value->node,
-	                              .value = line->node.out,
-	                              .ready = line->position,
+	const struct hg__value *value = &tape->value[entry->node.out];
+	const struct hg__spot spot = {.entry = value->node,
+	                              .value = entry->node.out,
+	                              .ready = entry->position,
 	                              .dies = hg__last_of(tape, value->span),
 	                              .mat = value->view.mat};
-	return hg__is_watched(tape, line) ? add_spot(w, &spot) : HG_OK;
+	return hg__is_watched(tape, entry) ? add_spot(w, &spot) : HG_OK;
 }
 
 /* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in
@@ -60,12 +60,12 @@ static int is_listed(const struct hg__watch *w, int32_t root)
 
 int hg__completes(const hg_tape *tape, int64_t k, int i)
 {
-	if (!contributes(tape, &tape->line[k], i))
+	if (!contributes(tape, &tape->entry[k], i))
 		return 0;
 	const int32_t root = hg__root_of(tape, k, i);
 	for (int64_t before = 0; before < k; before++)
-		for (int j = 0; j < tape->line[before].node.n_in; j++)
-			if (contributes(tape, &tape->line[before], j) && hg__root_of(tape, before, j) == root)
+		for (int j = 0; j < tape->entry[before].node.n_in; j++)
+			if (contributes(tape, &tape->entry[before], j) && hg__root_of(tape, before, j) == root)
 				return 0;
 	return 1;
 }
@@ -73,17 +73,17 @@ int hg__completes(const hg_tape *tape, int64_t k, int i)
 static hg_status add_gradients(struct hg__watch *w, int64_t k)
 {
 	const hg_tape *tape = w->tape;
-	const struct hg__line *line = &tape->line[k];
-	for (int i = 0; i < line->node.n_in; i++) {
+	const struct hg__entry *entry = &tape->entry[k];
+	for (int i = 0; i < entry->node.n_in; i++) {
 		if (!hg__completes(tape, k, i))
 			continue;
 		const int32_t root = hg__root_of(tape, k, i);
 		const struct hg__value *value = &tape->value[root];
 		const struct hg__spot spot = {
-		    .line = value->node,
+		    .entry = value->node,
 		    .value = root,
 		    .gradient = 1,
-		    .ready = 2 * tape->alive - line->position,
+		    .ready = 2 * tape->alive - entry->position,
 		    .dies = value->kind == HG__PARAM ? INT32_MAX : hg__last_of(tape, value->grad_span),
 		    .mat = value->kind == HG__PARAM ? value->param->grad->mat : value->grad_view.mat};
 		if (!is_listed(w, root))
@@ -95,29 +95,29 @@ static hg_status add_gradients(struct hg__watch *w, int64_t k)
 static hg_status find_spots(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].alive)
-			HG__TRY(add_value(w, &tape->line[k]));
-	for (int64_t k = tape->lines - 1; k >= 0; k--)
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].alive)
+			HG__TRY(add_value(w, &tape->entry[k]));
+	for (int64_t k = tape->entries - 1; k >= 0; k--)
 		HG__TRY(add_gradients(w, k));
 	return HG_OK;
 }
 
 /* ---- when ---- */
 
-static const struct hg__launch *launch_at(const hg_tape *tape, int64_t i)
+static const struct hg__task *task_at(const hg_tape *tape, int64_t i)
 {
 	return i < tape->forwards ? &tape->forward[i] : &tape->backward[i - tape->forwards];
 }
 
 static int32_t position_of(const hg_tape *tape, int64_t i)
 {
-	const int32_t position = tape->line[launch_at(tape, i)->line].position;
+	const int32_t position = tape->entry[task_at(tape, i)->entry].position;
 	if (i < tape->forwards)
 		return position;
-	if (!launch_at(tape, i)->again)
+	if (!task_at(tape, i)->recompute)
 		return 2 * tape->alive - position;
-	while (launch_at(tape, i)->again) /* for the next one, at its time */
+	while (task_at(tape, i)->recompute) /* for the next one, at its time */
 		i++;
 	return position_of(tape, i);
 }
@@ -141,7 +141,7 @@ static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int
 	return HG_OK;
 }
 
-/* After launch i: what is complete waits, until the next launch would write over one of them. */
+/* After task i: what is complete waits, until the next task would write over one of them. */
 static hg_status find_looks(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;

@@ -12,7 +12,7 @@ HG_EXTERN_C_BEGIN
  *     the results of its nodes, and the gradients of these and of its parameters and variables,
  *     once all contributions are in them
  *
- * A tensor can be looked at from the launch that completes it until another takes its place in the
+ * A tensor can be looked at from the task that completes it until another takes its place in the
  * arena. Where everything stays to the end, one look after the step's finite check sees it all, and
  * every step that is not finite, too. Else there is a look wherever something would be lost that
  * has not been seen, and it takes all that is there: no fewer looks would do. The looks are queued
@@ -22,7 +22,7 @@ HG_EXTERN_C_BEGIN
 #define HG__PROBE_ROWS 32
 
 struct hg__spot {
-	int32_t line; /* that makes the value; -1: a leaf */
+	int32_t entry; /* that makes the value; -1: a leaf */
 	int32_t value;
 	int gradient;
 	/* positions (tape.h): complete after the one, in its place up to the other */
@@ -31,7 +31,7 @@ struct hg__spot {
 	char name[80]; /* "conv2/spmm", a leaf's own */
 };
 
-/* Spots first .. first+count-1, probes likewise, after launch `after`: forward ones, then backward
+/* Spots first .. first+count-1, probes likewise, after task `after`: forward ones, then backward
  * ones. */
 struct hg__watch_look {
 	int64_t after, chunks; /* chunks: of the kernel's table */
@@ -58,13 +58,13 @@ struct hg__watch {
 	int64_t now;            /* the step's number then */
 };
 
-/* observe.c: is the result of this line looked at? Is its backward the last that contributes to the
+/* observe.c: is the result of this entry counted? Is its backward the last that contributes to the
  * gradient of operand i, which is that of the value root? */
-int hg__is_watched(const hg_tape *tape, const struct hg__line *line);
-int hg__completes(const hg_tape *tape, int64_t line, int i);
-static inline int32_t hg__root_of(const hg_tape *tape, int64_t line, int i)
+int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry);
+int hg__completes(const hg_tape *tape, int64_t entry, int i);
+static inline int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
 {
-	return tape->value[tape->line[line].node.in[i]].root;
+	return tape->value[tape->entry[entry].node.in[i]].root;
 }
 
 /* observe_stay.c: places in the arena for all spans, when it is known how long each is needed.
@@ -88,9 +88,9 @@ static inline int32_t hg__last_of(const hg_tape *tape, int32_t span)
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);
 void hg__watch_free(struct hg__watch *watch);
 
-/* run.c: launch 0 comes next; launch `launch` has been queued. */
+/* run.c: task 0 comes next; task `task` has been queued. */
 void hg__watch_begin(struct hg__watch *watch);
-HG_NODISCARD hg_status hg__watch_after(struct hg__watch *watch, int64_t launch);
+HG_NODISCARD hg_status hg__watch_after(struct hg__watch *watch, int64_t task);
 /* When the finite check of the step has been queued, and nothing that changes its number or its
  * loss scale. */
 HG_NODISCARD hg_status hg__watch_close(struct hg__watch *watch);

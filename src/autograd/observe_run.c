@@ -147,10 +147,10 @@ void hg__watch_begin(struct hg__watch *w)
 		w->next = 0;
 }
 
-hg_status hg__watch_after(struct hg__watch *w, int64_t launch)
+hg_status hg__watch_after(struct hg__watch *w, int64_t task)
 {
-	return w && w->next < w->looks - 1 && w->look[w->next].after == launch ? look(w, w->next++)
-	                                                                       : HG_OK;
+	return w && w->next < w->looks - 1 && w->look[w->next].after == task ? look(w, w->next++)
+	                                                                     : HG_OK;
 }
 
 hg_status hg__watch_close(struct hg__watch *w)

@@ -35,14 +35,14 @@ static void find_ready(hg_tape *tape)
 		tape->span[i].until = tape->span[i].last;
 		tape->span[i].ready = -1;
 	}
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (hg__is_watched(tape, &tape->line[k]))
-			ready_at(tape, tape->value[tape->line[k].node.out].span, tape->line[k].position);
-	for (int64_t k = tape->lines - 1; k >= 0; k--)
-		for (int i = 0; i < tape->line[k].node.n_in; i++)
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (hg__is_watched(tape, &tape->entry[k]))
+			ready_at(tape, tape->value[tape->entry[k].node.out].span, tape->entry[k].position);
+	for (int64_t k = tape->entries - 1; k >= 0; k--)
+		for (int i = 0; i < tape->entry[k].node.n_in; i++)
 			if (hg__completes(tape, k, i))
 				ready_at(tape, tape->value[hg__root_of(tape, k, i)].grad_span,
-				         2 * tape->alive - tape->line[k].position);
+				         2 * tape->alive - tape->entry[k].position);
 }
 
 /* ---- places ---- */

@@ -59,32 +59,32 @@ static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 
 /* The last position at which the operands of a sum are still there. The features of one backward
  * are the gradient of its result. */
-static int32_t operands_die(const hg_tape *tape, const struct hg__line *line, int backward)
+static int32_t operands_die(const hg_tape *tape, const struct hg__entry *entry, int backward)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	const int32_t x = backward ? tape->value[node->out].grad_span : tape->value[node->in[0]].span;
 	const int32_t w = node->n_in > 1 && node->in[1] >= 0 ? tape->value[node->in[1]].span : -1;
 	const int32_t first = hg__last_of(tape, x), second = hg__last_of(tape, w);
 	return first < second ? first : second;
 }
 
-/* Is this launch's sum all that is in the spot, and its weights where they were? */
-static int makes(const hg_tape *tape, const struct hg__launch *launch, const struct hg__spot *spot)
+/* Is this task's sum all that is in the spot, and its weights where they were? */
+static int makes(const hg_tape *tape, const struct hg__task *task, const struct hg__spot *spot)
 {
-	const struct hg__line *line = &tape->line[launch->line];
+	const struct hg__entry *entry = &tape->entry[task->entry];
 	if (!spot->gradient)
-		return launch->line == spot->line;
-	return !launch->again && line->node.in[0] == spot->value &&
-	       tape->value[spot->value].parts == 1 && !launch->add[0].data && line->again[1] < 0;
+		return task->entry == spot->entry;
+	return !task->recompute && entry->node.in[0] == spot->value &&
+	       tape->value[spot->value].parts == 1 && !task->add[0].data && entry->recompute[1] < 0;
 }
 
-static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__launch *launch)
+static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__task *task)
 {
 	struct hg__spot *spot = &w->spot[index];
 	struct hg__probe probe = {.record = index};
-	HG__TRY(launch->call.node->op->probe(&launch->call, spot->gradient, &probe));
+	HG__TRY(task->call.node->op->probe(&task->call, spot->gradient, &probe));
 	probe.record = index;
-	const int32_t dies = operands_die(w->tape, &w->tape->line[launch->line], spot->gradient);
+	const int32_t dies = operands_die(w->tape, &w->tape->entry[task->entry], spot->gradient);
 	if (!probe.rowptr || dies < spot->ready)
 		return HG_OK;
 	spot->dies = dies < spot->dies ? dies : spot->dies;
@@ -116,11 +116,11 @@ hg_status hg__watch_sums(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
 	for (int64_t i = 0; i < w->spots; i++) {
-		const struct hg__launch *launch = w->spot[i].gradient ? tape->backward : tape->forward;
+		const struct hg__task *task = w->spot[i].gradient ? tape->backward : tape->forward;
 		const int64_t count = w->spot[i].gradient ? tape->backwards : tape->forwards;
 		for (int64_t k = 0; k < count; k++)
-			if (launch[k].call.node->op->probe && makes(tape, &launch[k], &w->spot[i]))
-				HG__TRY(look_at(w, (int32_t)i, &launch[k]));
+			if (task[k].call.node->op->probe && makes(tape, &task[k], &w->spot[i]))
+				HG__TRY(look_at(w, (int32_t)i, &task[k]));
 	}
 	return give_rows(w);
 }

@@ -27,16 +27,16 @@ enum hg__op_traits {
 	HG__UNIT_EDGES = 128u,
 	/* cheap, and its result much larger than its operands: backward makes it again instead of
 	 * keeping it (plan.c) */
-	HG__AGAIN = 256u,
+	HG__RECOMPUTE = 256u,
 	/* sums in f32 are written in f32 where operand 0 is a parameter (a dense matrix under sparse
 	 * features): not narrowed on the way */
 	HG__WIDE_SUMS = 512u,
 	/* asks how near its last operand comes to 0, and its sign: a constant is looked at once */
 	HG__DIVIDES = 1024u,
-	/* its forward hands call->trip to the kernel that stores the result; results of others are
+	/* its forward hands call->overflow to the kernel that stores the result; results of others are
 	 * looked
 	 * at by a pass of their own */
-	HG__LOOKS = 2048u,
+	HG__GUARDS_STORE = 2048u,
 	HG__CASTS = 4096u /* its result holds the numbers of operand 0 in another float type */
 };
 
@@ -61,19 +61,19 @@ struct hg__node {
 	hg_verdict verdict;
 	/* on |out|, assuming of the weights what policy.h says, and without; behind a guard at most
 	 * 65504; INFINITY if unknown */
-	double bound, sure;
-	double claim, sure_claim; /* the same by the rules alone, guard or not */
-	int by_weights;           /* guarded by the weights alone (precision/range.h) */
-	double sum;               /* on the sum of |out| over the edges of a row: hg__range */
-	hg_graph *sum_of;         /* ... of this graph */
-	double least, sure_least; /* no |out| is smaller: hg__range */
-	int sign;                 /* of out: hg__range */
+	double bound, unconditional;
+	double rule_bound, unconditional_rule_bound; /* the same by the rules alone, guard or not */
+	int by_weights;                    /* guarded by the weights alone (precision/range.h) */
+	double sum;                        /* on the sum of |out| over the edges of a row: hg__range */
+	hg_graph *sum_of;                  /* ... of this graph */
+	double least, unconditional_least; /* no |out| is smaller: hg__range */
+	int sign;                          /* of out: hg__range */
 	/* the result is stored x 2^-shift, so that it fits; everything said of it is said of the result
 	 * itself */
 	int shift;
 	/* a half or an error, whatever the policy says (halfgraph/shadow.h) */
 	int shadow;
-	double bound_dy, sure_dy;                       /* on |gradient of out| at loss scale 1 */
+	double bound_dy, unconditional_dy;              /* on |gradient of out| at loss scale 1 */
 	_Alignas(8) unsigned char attr[HG__ATTR_BYTES]; /* the op's own struct */
 };
 
@@ -118,7 +118,7 @@ struct hg__call {
 	const int64_t *step;
 	/* not 0: what lasts from step to step stays as it is (kernels/step.h) */
 	const int32_t *stop;
-	struct hg__trip trip; /* forward: the guard of the result (HG__LOOKS) */
+	struct hg__overflow_flag overflow; /* forward: the guard of the result (HG__GUARDS_STORE) */
 	/* in[i] is stored x 2^-shift[i], out x 2^-shift_out; gradients are stored as they are */
 	int shift[HG__MAX_IN], shift_out;
 };

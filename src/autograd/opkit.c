@@ -127,7 +127,7 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	    .col_scale = a->col_scale,
 	    .scale_first = a->scale_first,
 	    .alpha = a->alpha,
-	    .trip = c->trip,
+	    .overflow = c->overflow,
 	    .accumulate = halves ? c->node->accumulate : HG_ACC_F32,
 	};
 	if (a->ending)

@@ -36,7 +36,8 @@ struct hg_params {
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
 	int may_stop;          /* a queued step may set step->stop */
-	int looked;            /* guards have looked at a forward pass since the last step (run.c) */
+	/* a guarded forward pass has run, and no step has read its overflow flag yet (run.c) */
+	int overflow_pending;
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;
 	/* times that a reach was set: who has a copy of them knows by it that it is old */

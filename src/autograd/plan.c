@@ -8,22 +8,22 @@ static void find_alive(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
 		tape->value[v].alive = tape->value[v].keep;
-	for (int64_t k = tape->lines - 1; k >= 0; k--) {
-		struct hg__line *line = &tape->line[k];
-		line->alive = tape->value[line->node.out].alive;
-		for (int i = 0; i < line->node.n_in && line->alive; i++)
-			if (line->node.in[i] >= 0)
-				tape->value[line->node.in[i]].alive = 1;
+	for (int64_t k = tape->entries - 1; k >= 0; k--) {
+		struct hg__entry *entry = &tape->entry[k];
+		entry->alive = tape->value[entry->node.out].alive;
+		for (int i = 0; i < entry->node.n_in && entry->alive; i++)
+			if (entry->node.in[i] >= 0)
+				tape->value[entry->node.in[i]].alive = 1;
 	}
 	tape->alive = 0;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].alive)
-			tape->line[k].position = tape->alive++;
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].alive)
+			tape->entry[k].position = tape->alive++;
 }
 
-static int differentiable(const struct hg__line *line, int i)
+static int differentiable(const struct hg__entry *entry, int i)
 {
-	return line->alive && line->node.in[i] >= 0 && line->grads >> i & 1u;
+	return entry->alive && entry->node.in[i] >= 0 && entry->grads >> i & 1u;
 }
 
 static int is_source(const struct hg__value *value)
@@ -38,19 +38,20 @@ static void find_grads(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
 		tape->value[v].depends = is_source(&tape->value[v]);
-	for (int64_t k = 0; k < tape->lines; k++)
-		for (int i = 0; i < tape->line[k].node.n_in; i++)
-			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.in[i]].depends)
-				tape->value[tape->line[k].node.out].depends = 1;
+	for (int64_t k = 0; k < tape->entries; k++)
+		for (int i = 0; i < tape->entry[k].node.n_in; i++)
+			if (differentiable(&tape->entry[k], i) &&
+			    tape->value[tape->entry[k].node.in[i]].depends)
+				tape->value[tape->entry[k].node.out].depends = 1;
 	tape->value[tape->output].reaches = tape->trains;
-	for (int64_t k = tape->lines - 1; k >= 0; k--)
-		for (int i = 0; i < tape->line[k].node.n_in; i++)
-			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.out].reaches)
-				tape->value[tape->line[k].node.in[i]].reaches = 1;
+	for (int64_t k = tape->entries - 1; k >= 0; k--)
+		for (int i = 0; i < tape->entry[k].node.n_in; i++)
+			if (differentiable(&tape->entry[k], i) && tape->value[tape->entry[k].node.out].reaches)
+				tape->value[tape->entry[k].node.in[i]].reaches = 1;
 	for (int64_t v = 0; v < tape->values; v++)
 		tape->value[v].grad = tape->value[v].depends && tape->value[v].reaches;
-	for (int64_t k = 0; k < tape->lines; k++)
-		tape->line[k].back = tape->line[k].alive && tape->value[tape->line[k].node.out].grad;
+	for (int64_t k = 0; k < tape->entries; k++)
+		tape->entry[k].back = tape->entry[k].alive && tape->value[tape->entry[k].node.out].grad;
 }
 
 /* A new span of one position; the caller extends it. */
@@ -80,19 +81,19 @@ static void extend(hg_tape *tape, int32_t span, int32_t position)
 		tape->span[span].last = position;
 }
 
-/* Less than a launch's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have
+/* Less than a task's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have
  * memory to spare. */
 #define WORTH_BYTES ((size_t)1 << 20)
 
 /* Is this value made again rather than kept for backward? Then its operands are kept. It has to be
  * an op that says so, and what it makes must outweigh what it reads, since that may now live
  * longer. */
-static int made_again(const hg_tape *tape, const struct hg__value *value)
+static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 {
 	if (value->keep || tape->keeps || value->kind != HG__RESULT ||
-	    !(tape->line[value->node].node.op->traits & HG__AGAIN))
+	    !(tape->entry[value->node].node.op->traits & HG__RECOMPUTE))
 		return 0;
-	const struct hg__node *node = &tape->line[value->node].node;
+	const struct hg__node *node = &tape->entry[value->node].node;
 	size_t read = 0;
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0)
@@ -102,45 +103,47 @@ static int made_again(const hg_tape *tape, const struct hg__value *value)
 }
 
 /* Operand i is used now, and backward reads it, at position `back`. */
-static hg_status save_operand(hg_tape *tape, struct hg__line *line, int i, int32_t back)
+static hg_status save_operand(hg_tape *tape, struct hg__entry *entry, int i, int32_t back)
 {
-	struct hg__value *value = &tape->value[line->node.in[i]];
-	if (!made_again(tape, value)) {
+	struct hg__value *value = &tape->value[entry->node.in[i]];
+	if (!is_recomputed(tape, value)) {
 		extend(tape, value->span, back);
 		return HG_OK;
 	}
-	const struct hg__node *maker = &tape->line[value->node].node;
-	extend(tape, value->span, line->position);
+	const struct hg__node *maker = &tape->entry[value->node].node;
+	extend(tape, value->span, entry->position);
 	for (int k = 0; k < maker->n_in; k++)
 		if (maker->in[k] >= 0)
 			extend(tape, tape->value[maker->in[k]].span, back);
-	tape->agains++;
-	return add_span(tape, HG__USE_VALUE, line->node.in[i], back, value->dtype, &line->again[i]);
+	tape->recomputes++;
+	return add_span(tape, HG__USE_VALUE, entry->node.in[i], back, value->dtype,
+	                &entry->recompute[i]);
 }
 
-static hg_status value_spans(hg_tape *tape, struct hg__line *line)
+static hg_status value_spans(hg_tape *tape, struct hg__entry *entry)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	const int32_t made[1 + HG__MAX_AUX] = {node->out, node->aux[0], node->aux[1]};
-	const int32_t now = line->position, back = 2 * tape->alive - now;
-	const unsigned saved[1 + HG__MAX_AUX] = {
-	    line->saves & HG__SAVE_OUT, line->saves & HG__SAVE_AUX(0), line->saves & HG__SAVE_AUX(1)};
-	const unsigned later[1 + HG__MAX_AUX] = {0, line->saves & HG__BACK_AUX(0),
-	                                         line->saves & HG__BACK_AUX(1)};
+	const int32_t now = entry->position, back = 2 * tape->alive - now;
+	const unsigned saved[1 + HG__MAX_AUX] = {entry->saves & HG__SAVE_OUT,
+	                                         entry->saves & HG__SAVE_AUX(0),
+	                                         entry->saves & HG__SAVE_AUX(1)};
+	const unsigned later[1 + HG__MAX_AUX] = {0, entry->saves & HG__BACK_AUX(0),
+	                                         entry->saves & HG__BACK_AUX(1)};
 	for (int i = 0; i < 1 + HG__MAX_AUX; i++) {
-		if (made[i] < 0 || (later[i] && !line->back))
+		if (made[i] < 0 || (later[i] && !entry->back))
 			continue;
 		struct hg__value *value = &tape->value[made[i]];
 		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype,
 		                 &value->span));
 		if (value->keep)
 			extend(tape, value->span, 2 * tape->alive + 1);
-		if (line->back && saved[i])
+		if (entry->back && saved[i])
 			extend(tape, value->span, back);
 	}
 	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && line->back && line->saves & HG__SAVE_IN(i))
-			HG__TRY(save_operand(tape, line, i, back));
+		if (node->in[i] >= 0 && entry->back && entry->saves & HG__SAVE_IN(i))
+			HG__TRY(save_operand(tape, entry, i, back));
 		else if (node->in[i] >= 0)
 			extend(tape, tape->value[node->in[i]].span, now);
 	return HG_OK;
@@ -148,50 +151,50 @@ static hg_status value_spans(hg_tape *tape, struct hg__line *line)
 
 /* Does operand i's gradient lie where that of the result does? Nothing is added to it, and nobody
  * writes into the result's once this node's backward has come. */
-static int shares_gradient(const hg_tape *tape, const struct hg__line *line, int i)
+static int shares_gradient(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
-	const struct hg__value *value = &tape->value[line->node.in[i]],
-	                       *out = &tape->value[line->node.out];
-	return !tape->keeps && line->node.op->passes >> i & 1u && value->uses == 1 &&
+	const struct hg__value *value = &tape->value[entry->node.in[i]],
+	                       *out = &tape->value[entry->node.out];
+	return !tape->keeps && entry->node.op->passes >> i & 1u && value->uses == 1 &&
 	       value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
 }
 
 /* One contribution to the gradient of operand i. The first is written where the gradient is, which
  * begins its life, if the types agree; each further one is added by the op, if it can, or goes into
  * a part. */
-static hg_status contribute(hg_tape *tape, struct hg__line *line, int i)
+static hg_status contribute(hg_tape *tape, struct hg__entry *entry, int i)
 {
-	const int32_t now = 2 * tape->alive - line->position, operand = line->node.in[i],
+	const int32_t now = 2 * tape->alive - entry->position, operand = entry->node.in[i],
 	              root = tape->value[operand].root;
-	const hg_dtype part = hg__part_dtype(&line->node, i, &tape->value[operand]);
+	const hg_dtype part = hg__part_dtype(&entry->node, i, &tape->value[operand]);
 	struct hg__value *value = &tape->value[root];
-	line->first[i] = value->parts++ == 0;
-	if (line->first[i] && value->kind != HG__PARAM) {
-		if (shares_gradient(tape, line, i))
-			value->grad_span = tape->value[line->node.out].grad_span;
+	entry->first[i] = value->parts++ == 0;
+	if (entry->first[i] && value->kind != HG__PARAM) {
+		if (shares_gradient(tape, entry, i))
+			value->grad_span = tape->value[entry->node.out].grad_span;
 		else
 			HG__TRY(
 			    add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
 		extend(tape, value->grad_span,
 		       value->node < 0 ? 2 * tape->alive + 1
-		                       : 2 * tape->alive - tape->line[value->node].position);
+		                       : 2 * tape->alive - tape->entry[value->node].position);
 	}
 	const int same = part == hg__grad_dtype(value);
-	if (same && !line->first[i])
-		line->adds |= line->node.op->adds & 1u << i;
-	return same && (line->first[i] || line->adds >> i & 1u)
+	if (same && !entry->first[i])
+		entry->adds |= entry->node.op->adds & 1u << i;
+	return same && (entry->first[i] || entry->adds >> i & 1u)
 	           ? HG_OK
-	           : add_span(tape, HG__USE_PART, operand, now, part, &line->part_span[i]);
+	           : add_span(tape, HG__USE_PART, operand, now, part, &entry->part_span[i]);
 }
 
 /* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it
- * (launch.c). */
+ * (tasks.c). */
 static hg_status grad_spans(hg_tape *tape)
 {
-	for (int64_t k = tape->lines - 1; k >= 0; k--)
-		for (int i = 0; i < tape->line[k].node.n_in && tape->line[k].back; i++)
-			if (differentiable(&tape->line[k], i) && tape->value[tape->line[k].node.in[i]].grad)
-				HG__TRY(contribute(tape, &tape->line[k], i));
+	for (int64_t k = tape->entries - 1; k >= 0; k--)
+		for (int i = 0; i < tape->entry[k].node.n_in && tape->entry[k].back; i++)
+			if (differentiable(&tape->entry[k], i) && tape->value[tape->entry[k].node.in[i]].grad)
+				HG__TRY(contribute(tape, &tape->entry[k], i));
 	return HG_OK;
 }
 
@@ -199,9 +202,9 @@ hg_status hg__tape_lives(hg_tape *tape)
 {
 	find_alive(tape);
 	find_grads(tape);
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].alive)
-			HG__TRY(value_spans(tape, &tape->line[k]));
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].alive)
+			HG__TRY(value_spans(tape, &tape->entry[k]));
 	HG__TRY(grad_spans(tape));
 	for (int64_t i = 0; i < tape->spans && tape->keeps; i++)
 		extend(tape, (int32_t)i, 2 * tape->alive + 1);

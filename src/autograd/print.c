@@ -73,11 +73,11 @@ static void measure(const hg_tape *tape, struct table *table)
 	table->layer = 5;
 	table->op = 14;
 	table->operands = 8;
-	for (int64_t k = 0; k < tape->lines; k++) {
+	for (int64_t k = 0; k < tape->entries; k++) {
 		char text[256];
-		operands_text(tape, &tape->line[k].node, text, sizeof text);
-		const int layer = (int)strlen(tape->line[k].node.scope),
-		          op = (int)strlen(hg__line_title(&tape->line[k])), operands = (int)strlen(text);
+		operands_text(tape, &tape->entry[k].node, text, sizeof text);
+		const int layer = (int)strlen(tape->entry[k].node.scope),
+		          op = (int)strlen(hg__entry_title(&tape->entry[k])), operands = (int)strlen(text);
 		table->layer = layer > table->layer ? layer : table->layer;
 		table->op = op > table->op ? op : table->op;
 		table->operands = operands > table->operands ? operands : table->operands;
@@ -88,7 +88,7 @@ static void print_head(const hg_tape *tape, const struct table *t)
 {
 	char text[512];
 	snprintf(text, sizeof text, "tape: %s, policy %s, %" PRId64 " nodes, %d alive",
-	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name, tape->lines,
+	         tape->mode == HG_TRAIN ? "train" : "eval", tape->params->policy.name, tape->entries,
 	         (int)tape->alive);
 	t->write(t->user, text);
 	snprintf(text, sizeof text, "%5s  %-*.*s  %-*s %-*.*s  %-20s %-9s %-8s %10s %10s %12s %12s  %s",
@@ -99,21 +99,21 @@ static void print_head(const hg_tape *tape, const struct table *t)
 
 static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 {
-	const struct hg__line *line = &tape->line[k];
-	const struct hg__node *node = &line->node;
+	const struct hg__entry *entry = &tape->entry[k];
+	const struct hg__node *node = &entry->node;
 	const struct hg__value *out = &tape->value[node->out];
 	char text[768], operands[256], shape[64], place[64], dy[16] = "-", note[24] = "";
-	if (tape->stage != HG__RECORDING && !line->alive)
+	if (tape->stage != HG__RECORDING && !entry->alive)
 		snprintf(note, sizeof note, " (not needed)");
 	operands_text(tape, node, operands, sizeof operands);
 	shape_text(out, out->dtype, shape, sizeof shape);
 	place_text(tape, out->span, place, sizeof place);
-	if (line->back)
+	if (entry->back)
 		hg__print(dy, sizeof dy, "%.3g", node->bound_dy);
-	if (line->into >= 0)
-		snprintf(note, sizeof note, " (in #%d)", (int)line->into);
+	if (entry->fused_into >= 0)
+		snprintf(note, sizeof note, " (in #%d)", (int)entry->fused_into);
 	hg__print(text, sizeof text, "%5" PRId64 "  %-*s  %-*s %-*s  %-20s %-9s %-8s %10.3g %10s %s%s",
-	          k, t->layer, node->scope, t->op, hg__line_title(line), t->operands, operands, shape,
+	          k, t->layer, node->scope, t->op, hg__entry_title(entry), t->operands, operands, shape,
 	          hg__accumulate_name(node->accumulate), hg_verdict_name(node->verdict), node->bound,
 	          dy, place, note);
 	t->write(t->user, text);
@@ -169,19 +169,19 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 	struct table table = {.write = write, .user = user};
 	measure(tape, &table);
 	print_head(tape, &table);
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__node *node = &tape->line[k].node;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
 		print_node(tape, &table, k);
 		for (int i = 0; i < HG__MAX_AUX; i++)
 			if (node->aux[i] >= 0)
 				print_buffer(tape, &table,
-				             tape->line[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
+				             tape->entry[k].saves & HG__BACK_AUX(i) ? "  backward" : "  saved",
 				             &tape->value[node->aux[i]], tape->value[node->aux[i]].dtype,
 				             tape->value[node->aux[i]].span);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0)
 				print_buffer(tape, &table, "  again", &tape->value[node->in[i]],
-				             tape->value[node->in[i]].dtype, tape->line[k].again[i]);
+				             tape->value[node->in[i]].dtype, tape->entry[k].recompute[i]);
 		print_buffer(tape, &table, "  gradient", &tape->value[node->out],
 		             tape->value[node->out].dtype, tape->value[node->out].grad_span);
 	}
@@ -195,29 +195,29 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 }
 
 /* Activations and their gradients: float results of nodes, losses excepted. */
-static void count_node(const hg_tape *tape, const struct hg__line *line, hg_plan_info *info)
+static void count_node(const hg_tape *tape, const struct hg__entry *entry, hg_plan_info *info)
 {
 	int32_t *const tally[] = {
 	    [HG_PROVED] = &info->proved, [HG_GUARDED] = &info->guarded, [HG_PROMOTED] = &info->promoted,
 	    [HG_REFUSED] = NULL,         [HG_EXACT] = &info->exact,
 	};
-	const struct hg__value *out = &tape->value[line->node.out];
+	const struct hg__value *out = &tape->value[entry->node.out];
 	info->nodes++;
-	if (tally[line->node.verdict])
-		++*tally[line->node.verdict];
-	info->casts += (line->node.op->traits & HG__CASTS) != 0;
-	info->rescaled += line->node.shift != 0;
-	if (hg__is_float(out->dtype) && !(line->node.op->traits & HG__LOSS))
+	if (tally[entry->node.verdict])
+		++*tally[entry->node.verdict];
+	info->casts += (entry->node.op->traits & HG__CASTS) != 0;
+	info->rescaled += entry->node.shift != 0;
+	if (hg__is_float(out->dtype) && !(entry->node.op->traits & HG__LOSS))
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
 }
 
 /* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened
  * on its way into a sum. */
-static int32_t casts_back(const hg_tape *tape, const struct hg__launch *launch)
+static int32_t casts_back(const hg_tape *tape, const struct hg__task *task)
 {
-	int32_t casts = !launch->again && tape->line[launch->line].node.op->traits & HG__CASTS;
+	int32_t casts = !task->recompute && tape->entry[task->entry].node.op->traits & HG__CASTS;
 	for (int i = 0; i < HG__MAX_IN; i++)
-		casts += launch->add[i].data && launch->add[i].dtype != launch->call.din[i].dtype;
+		casts += task->add[i].data && task->add[i].dtype != task->call.din[i].dtype;
 	return casts;
 }
 
@@ -230,9 +230,9 @@ hg_status hg_tape_plan(const hg_tape *tape, hg_plan_info *info)
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_plan: the tape is not compiled");
 	hg_plan_info ours = HG_PLAN_INFO_INIT;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].alive)
-			count_node(tape, &tape->line[k], &ours);
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].alive)
+			count_node(tape, &tape->entry[k], &ours);
 	for (int64_t i = 0; i < tape->backwards; i++)
 		ours.casts_back += casts_back(tape, &tape->backward[i]);
 	hg__tape_memory(tape, &ours);

@@ -13,7 +13,8 @@
 static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 {
 	hg_params *params = tape->params;
-	struct hg__promotion name = hg__promotion_name(tape, tape->line[k].op, tape->line[k].scope, k);
+	struct hg__promotion name =
+	    hg__promotion_name(tape, tape->entry[k].op, tape->entry[k].scope, k);
 	struct hg__promotion *listed = hg__promotion_find(params, &name);
 	name.shift = shift;
 	*news |= !listed || listed->shift != shift;
@@ -33,62 +34,63 @@ static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 /* ---- by which power of two? ---- */
 
 /* The least k for which what may reach `claim`, every rounding counted, is a half; -1: none. */
-static int shift_for(double claim)
+static int shift_for(double rule_bound)
 {
 	for (int k = 1; k <= HG_SHIFT_MOST; k++)
-		if (ldexp(claim, -k) < hg_dtype_get(HG_F16)->max)
+		if (ldexp(rule_bound, -k) < hg_dtype_get(HG_F16)->max)
 			return k;
 	return -1;
 }
 
-/* May all that read the result of this line read it rescaled? Who asks for a value gets it as it
+/* May all that read the result of this entry read it rescaled? Who asks for a value gets it as it
  * is. */
-static int readers_agree(const hg_tape *tape, int32_t line)
+static int readers_agree(const hg_tape *tape, int32_t entry)
 {
-	const int32_t value = tape->line[line].node.out;
+	const int32_t value = tape->entry[entry].node.out;
 	if (tape->value[value].keep || value == tape->output)
 		return 0;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__node *node = &tape->line[k].node;
-		for (int i = 0; i < node->n_in && tape->line[k].alive; i++)
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
+		for (int i = 0; i < node->n_in && tape->entry[k].alive; i++)
 			if (node->in[i] == value && !(node->op->rescaled >> i & 1u))
 				return 0;
 	}
 	return 1;
 }
 
-/* The k that the result of this line is to be stored with; 0: it runs in f32 from now on. A line
+/* The k that the result of this entry is to be stored with; 0: it runs in f32 from now on. A entry
  * does
  * the work of several ops where they are fused, and its k is the largest that one of them needs.
  * Where no k restores the proof, the largest is taken behind a guard, once: bounds often ask for a
  * thousand times more than the numbers do, and a result in f32 doubles what its readers gather. */
-static int choose(const hg_tape *tape, int32_t line)
+static int choose(const hg_tape *tape, int32_t entry)
 {
 	int shift = 0;
-	if (tape->value[tape->line[line].node.out].dtype != HG_F16 || !readers_agree(tape, line))
+	if (tape->value[tape->entry[entry].node.out].dtype != HG_F16 || !readers_agree(tape, entry))
 		return 0;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		if (k != line && tape->line[k].into != line)
+	for (int64_t k = 0; k < tape->entries; k++) {
+		if (k != entry && tape->entry[k].fused_into != entry)
 			continue;
-		const struct hg__line *part = &tape->line[k];
-		const int proved = shift_for(part->node.claim), own = proved < 0 ? HG_SHIFT_MOST : proved;
+		const struct hg__entry *part = &tape->entry[k];
+		const int proved = shift_for(part->node.rule_bound),
+		          own = proved < 0 ? HG_SHIFT_MOST : proved;
 		if (!hg__may_rescale(tape, &part->node) || !part->op->rescales)
 			return 0;
 		shift = own > shift ? own : shift;
 	}
-	return shift > tape->line[line].node.shift ? shift : 0;
+	return shift > tape->entry[entry].node.shift ? shift : 0;
 }
 
 /* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
-hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news)
+hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news)
 {
-	while (tape->line[line].node.op->traits & HG__CASTS &&
-	       tape->value[tape->line[line].node.in[0]].node >= 0)
-		line = tape->value[tape->line[line].node.in[0]].node;
-	*shift = choose(tape, line);
+	while (tape->entry[entry].node.op->traits & HG__CASTS &&
+	       tape->value[tape->entry[entry].node.in[0]].node >= 0)
+		entry = tape->value[tape->entry[entry].node.in[0]].node;
+	*shift = choose(tape, entry);
 	*news = 0;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (k == line || tape->line[k].into == line)
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (k == entry || tape->entry[k].fused_into == entry)
 			HG__TRY(list(tape, k, *shift, news));
 	return HG_OK;
 }
@@ -100,8 +102,8 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 		return HG_ERR_ARG;
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_replan: the tape is not compiled");
-	if (node < 0 || node >= tape->lines || !tape->line[node].alive ||
-	    tape->value[tape->line[node].node.out].dtype != HG_F16)
+	if (node < 0 || node >= tape->entries || !tape->entry[node].alive ||
+	    tape->value[tape->entry[node].node.out].dtype != HG_F16)
 		return hg__fail(tape->ctx, HG_ERR_ARG,
 		                "hg_tape_replan: node is %d, expected one of this tape that runs and gives "
 		                "f16 (hg_step_info.tripped)",
@@ -136,7 +138,7 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 
 /* All nodes before it were good, so a bad operand is an input or a weight: then no type of the
  * result helps. */
-static hg_status look(void *user, const hg_tape *tape, int32_t line, int backward,
+static hg_status look(void *user, const hg_tape *tape, int32_t entry, int backward,
                       const struct hg__call *call)
 {
 	struct search *s = user;
@@ -148,20 +150,20 @@ static hg_status look(void *user, const hg_tape *tape, int32_t line, int backwar
 		HG__TRY(count_bad(s, tape->ctx, &call->in[i], &given));
 	s->over = bad;
 	if (bad && !given)
-		s->found = line;
+		s->found = entry;
 	return HG_OK;
 }
 
-hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line)
+hg_status hg__tape_first_bad(hg_tape *tape, int32_t *entry)
 {
 	struct search s = {.found = -1};
 	const struct hg__hook hook = {look, &s}, *outer = tape->hook;
-	*line = -1;
+	*entry = -1;
 	HG__TRY(hg_tensor_create(tape->ctx, HG_F32, 1, 2, &s.amax));
 	hg__tape_hook(tape, &hook);
 	const hg_status status = hg_tape_forward(tape);
 	hg__tape_hook(tape, outer);
 	hg_tensor_free(s.amax);
-	*line = s.found;
+	*entry = s.found;
 	return status;
 }

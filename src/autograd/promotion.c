@@ -15,8 +15,8 @@ struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op
 	struct hg__promotion name = {.op = op};
 	strncpy(name.scope, scope, sizeof name.scope - 1);
 	for (int64_t k = 0; k < before; k++)
-		name.nth += tape->line[k].op == op &&
-		            strncmp(tape->line[k].scope, scope, sizeof name.scope - 1) == 0;
+		name.nth += tape->entry[k].op == op &&
+		            strncmp(tape->entry[k].scope, scope, sizeof name.scope - 1) == 0;
 	return name;
 }
 
@@ -32,7 +32,8 @@ const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct h
 {
 	if (!tape->params->promotions)
 		return NULL;
-	const struct hg__promotion name = hg__promotion_name(tape, node->op, node->scope, tape->lines);
+	const struct hg__promotion name =
+	    hg__promotion_name(tape, node->op, node->scope, tape->entries);
 	return hg__promotion_find(tape->params, &name);
 }
 

@@ -80,7 +80,7 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 		                     node->op->name);
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		const int promoted = x && x->node >= 0 && tape->line[x->node].node.verdict == HG_PROMOTED;
+		const int promoted = x && x->node >= 0 && tape->entry[x->node].node.verdict == HG_PROMOTED;
 		if (x && reads_badly(tape, node, i))
 			return hg__tape_fail(tape, HG_ERR_DTYPE,
 			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an "
@@ -104,13 +104,13 @@ static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_unproved unproved = tape->params->policy.unproved;
 	const struct hg__narrowing
-	    sure = {.bound = value->sure, .depth = 1.0, .state = HG_F16, .unproved = unproved},
+	    sure = {.bound = value->unconditional, .depth = 1.0, .state = HG_F16, .unproved = unproved},
 	    assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
 	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
-	const int guards =
-	    r.verdict == HG_GUARDED && value->kind == HG__RESULT && (r.by_weights || !value->beyond);
-	return !value->pinned && !value->promoted && value->rows * value->cols > 1 &&
-	       (r.verdict == HG_PROVED || guards);
+	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT &&
+	                   (r.by_weights || !(value->f32_reasons & HG__F32_OPERAND));
+	return !(value->f32_reasons & (HG__F32_CAST | HG__F32_PROMOTED)) &&
+	       value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
 }
 
 /* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must
@@ -121,7 +121,7 @@ static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
 			continue;
 		const struct hg__value *value = &tape->value[node->in[i]];
-		if ((value->dtype == HG_F32 && value->as[HG_F16] < 0 && !narrows(tape, value)) ||
+		if ((value->dtype == HG_F32 && value->cast_view[HG_F16] < 0 && !narrows(tape, value)) ||
 		    reads_badly(tape, node, i))
 			return HG_F32;
 	}
@@ -129,30 +129,31 @@ static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 }
 
 /* Does the result stay f32 by the user's wish? */
-static int is_pinned(const hg_tape *tape, const struct hg__node *node)
+static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
 {
-	int pinned = (node->op->traits & HG__CASTS) != 0;
+	int by_cast = (node->op->traits & HG__CASTS) != 0;
 	for (int i = 0; i < node->n_in; i++)
-		pinned |= node->in[i] >= 0 && node->op->same >> i & 1u && tape->value[node->in[i]].pinned;
-	return pinned;
+		by_cast |= node->in[i] >= 0 && node->op->same >> i & 1u &&
+		           tape->value[node->in[i]].f32_reasons & HG__F32_CAST;
+	return by_cast;
 }
 
 /* The same numbers in another float type: found, a parameter's own other face, or a cast recorded
  * on the way. */
-static hg_status face(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
+static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
 {
 	const struct hg__value *value = &tape->value[index];
-	if (value->as[dtype] >= 0)
-		*out = value->as[dtype];
+	if (value->cast_view[dtype] >= 0)
+		*out = value->cast_view[dtype];
 	else if (value->kind == HG__PARAM && dtype == HG_F32)
 		return hg__tape_master(tape, index, out);
 	else {
 		*out = hg__tape_index(tape, tape->cast(tape, hg__tape_var(tape, index), dtype));
 		if (*out < 0)
 			return tape->status;
-		tape->value[*out].pinned = 0;
-		tape->value[index].as[dtype] = *out;
-		tape->value[*out].as[tape->value[index].dtype] = index;
+		tape->value[*out].f32_reasons &= ~(unsigned)HG__F32_CAST;
+		tape->value[index].cast_view[dtype] = *out;
+		tape->value[*out].cast_view[tape->value[index].dtype] = index;
 	}
 	return HG_OK;
 }
@@ -164,9 +165,9 @@ static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && node->op->same >> i & 1u &&
 		    hg__is_float(tape->value[node->in[i]].dtype))
-			HG__TRY(face(tape, node->in[i], dtype, &node->in[i]));
+			HG__TRY(find_cast_view(tape, node->in[i], dtype, &node->in[i]));
 		else if (reads_badly(tape, node, i))
-			HG__TRY(face(tape, node->in[i], HG_F32, &node->in[i]));
+			HG__TRY(find_cast_view(tape, node->in[i], HG_F32, &node->in[i]));
 	return HG_OK;
 }
 
@@ -213,8 +214,8 @@ static double preset_depth(const struct hg__range *r)
 	return 8.0 + (double)longest;
 }
 
-hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum hg__belief belief,
-                         struct hg__range *r)
+hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
+                         enum hg__assumption assumption, struct hg__range *r)
 {
 	const hg_graph_facts none = HG_GRAPH_FACTS_INIT;
 	*r = (struct hg__range){.node = node,
@@ -228,8 +229,12 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 		const struct hg__value *operand = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
 		r->sum[i] = operand && (!node->graph || operand->sum_of == node->graph) ? operand->sum
 		                                                                        : (double)INFINITY;
-		r->in[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure : operand->bound;
-		r->least[i] = !operand ? 0.0 : belief == HG__SURE ? operand->sure_least : operand->least;
+		r->in[i] = !operand                          ? 0.0
+		           : assumption == HG__UNCONDITIONAL ? operand->unconditional
+		                                             : operand->bound;
+		r->least[i] = !operand                          ? 0.0
+		              : assumption == HG__UNCONDITIONAL ? operand->unconditional_least
+		                                                : operand->least;
 		r->sign[i] = operand ? operand->sign : 0;
 	}
 	if (node->graph) {
@@ -244,10 +249,11 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node, enum 
 /* The node's result as a narrowing, by what is sure or assumed of its operands. Also decides in
  * what it sums. */
 static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s,
-                              enum hg__belief belief, struct hg__range *r, struct hg__narrowing *n)
+                              enum hg__assumption assumption, struct hg__range *r,
+                              struct hg__narrowing *n)
 {
 	const hg_policy *policy = &tape->params->policy;
-	HG__TRY(hg__tape_range(tape, node, belief, r));
+	HG__TRY(hg__tape_range(tape, node, assumption, r));
 	node->op->range(r);
 	node->accumulate = s->out.dtype == HG_F16 && r->terms > 0 ? policy->accumulate : HG_ACC_F32;
 	*n = (struct hg__narrowing){
@@ -305,17 +311,17 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	HG__TRY(unify(tape, node, state));
 	HG__TRY(infer(tape, node, state, &a->s));
 	node->shift = a->s.out.dtype == HG_F16 ? node->shift : 0;
-	HG__TRY(narrowing_of(tape, node, &a->s, HG__SURE, &r, &sure));
-	node->sure_least = stored_least(&r, a->s.out.dtype, node->shift);
+	HG__TRY(narrowing_of(tape, node, &a->s, HG__UNCONDITIONAL, &r, &sure));
+	node->unconditional_least = stored_least(&r, a->s.out.dtype, node->shift);
 	node->sign = r.sign_out;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__ASSUMED, &r, &assumed));
 	node->least = stored_least(&r, a->s.out.dtype, node->shift);
 	const struct hg__resolved resolved = hg__resolve_assuming(&sure, &assumed);
 	node->verdict = resolved.verdict;
 	node->bound = resolved.bound;
-	node->sure = resolved.sure;
-	node->claim = resolved.claim;
-	node->sure_claim = resolved.sure_claim;
+	node->unconditional = resolved.unconditional;
+	node->rule_bound = resolved.rule_bound;
+	node->unconditional_rule_bound = resolved.unconditional_rule_bound;
 	node->by_weights = resolved.by_weights;
 	node->sum = r.sum_out;
 	node->sum_of = node->graph ? node->graph : sum_of(tape, node);
@@ -328,7 +334,7 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-/* A guarded half that overflows trips its guard (launch.c), or, where nobody looks, is infinite or
+/* A guarded half that overflows trips its guard (tasks.c), or, where nobody looks, is infinite or
  * NaN on its way to the gradients, where the step's finite check finds it; relu, max and exp alone
  * may swallow a -infinity, and give what they would have given for the exact number. Behind a
  * guard, then, a half counts as at most 65504.
@@ -361,7 +367,7 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
 	if (narrow)
-		node->bound = node->sure = hg_dtype_get(HG_F16)->max;
+		node->bound = node->unconditional = hg_dtype_get(HG_F16)->max;
 	return HG_OK;
 }
 
@@ -384,99 +390,107 @@ static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg
 	                                .dtype = shape->dtype,
 	                                .rows = shape->rows,
 	                                .cols = shape->cols,
-	                                .node = (int32_t)tape->lines,
+	                                .node = (int32_t)tape->entries,
 	                                .bound = node ? node->bound : (double)INFINITY,
-	                                .sure = node ? node->sure : (double)INFINITY,
+	                                .unconditional = node ? node->unconditional : (double)INFINITY,
 	                                .sum = node ? node->sum : (double)INFINITY,
 	                                .sum_of = node ? node->sum_of : NULL,
 	                                .least = node ? node->least : 0.0,
-	                                .sure_least = node ? node->sure_least : 0.0,
+	                                .unconditional_least = node ? node->unconditional_least : 0.0,
 	                                .sign = node ? node->sign : 0,
 	                                .shift = node ? node->shift : 0};
 	return hg__tape_value(tape, &value, index);
 }
 
-hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits)
+hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 {
-	const hg_verdict before = line->node.verdict;
+	const hg_verdict before = entry->node.verdict;
 	struct attempt a;
-	HG__TRY(attempt(tape, &line->node, tape->value[line->node.out].dtype, &a));
-	*fits = line->node.verdict != HG_REFUSED && line->node.verdict != HG_PROMOTED &&
-	        (!line->node.shift || hg__may_rescale(tape, &line->node));
-	for (int i = 0; i < line->node.n_in; i++)
-		*fits &= !reads_badly(tape, &line->node, i);
-	if (line->node.verdict == HG_EXACT)
-		line->node.verdict = before;
-	line->grads = a.s.grads;
-	line->saves = a.s.saves;
+	HG__TRY(attempt(tape, &entry->node, tape->value[entry->node.out].dtype, &a));
+	*fits = entry->node.verdict != HG_REFUSED && entry->node.verdict != HG_PROMOTED &&
+	        (!entry->node.shift || hg__may_rescale(tape, &entry->node));
+	for (int i = 0; i < entry->node.n_in; i++)
+		*fits &= !reads_badly(tape, &entry->node, i);
+	if (entry->node.verdict == HG_EXACT)
+		entry->node.verdict = before;
+	entry->grads = a.s.grads;
+	entry->saves = a.s.saves;
 	for (int i = 0; i < HG__MAX_AUX && *fits; i++)
-		if (line->node.aux[i] < 0)
-			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, &line->node.aux[i]));
-	return *fits ? hg__tape_text(tape, a.because, &line->because) : HG_OK;
+		if (entry->node.aux[i] < 0)
+			HG__TRY(append_value(tape, HG__AUX, &a.s.aux[i], NULL, &entry->node.aux[i]));
+	return *fits ? hg__tape_text(tape, a.because, &entry->because) : HG_OK;
 }
 
 /* Does it stand in f32 for the sake of an operand that overflowed once, or of one that is stored x
  * 2^-k for it? */
-static int is_beyond(const hg_tape *tape, const struct hg__node *node)
+static int is_f32_by_operand(const hg_tape *tape, const struct hg__node *node)
 {
-	int beyond = 0;
+	int by_operand = 0;
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		beyond |= x && (x->promoted || x->beyond || x->shift);
+		by_operand |= x && (x->f32_reasons & (HG__F32_PROMOTED | HG__F32_OPERAND) || x->shift);
 	}
-	return beyond;
+	return by_operand;
 }
 
-static hg_status append(hg_tape *tape, struct hg__line *line, const struct attempt *a)
+static unsigned f32_reasons_of(const hg_tape *tape, const struct hg__node *node, hg_dtype dtype)
+{
+	unsigned reasons = node->verdict == HG_PROMOTED ? HG__F32_PROMOTED : 0u;
+	if (dtype == HG_F32 && is_f32_by_cast(tape, node))
+		reasons |= HG__F32_CAST;
+	if (dtype == HG_F32 && is_f32_by_operand(tape, node))
+		reasons |= HG__F32_OPERAND;
+	return reasons;
+}
+
+static hg_status append(hg_tape *tape, struct hg__entry *entry, const struct attempt *a)
 {
 	const struct hg__infer *s = &a->s;
-	struct hg__node *node = &line->node;
-	HG__TRY(hg__tape_text(tape, a->because, &line->because));
-	line->grads = s->grads;
-	line->saves = s->saves;
-	line->into = -1;
+	struct hg__node *node = &entry->node;
+	HG__TRY(hg__tape_text(tape, a->because, &entry->because));
+	entry->grads = s->grads;
+	entry->saves = s->saves;
+	entry->fused_into = -1;
 	for (int i = 0; i < HG__MAX_IN; i++)
-		line->part_span[i] = line->again[i] = -1;
+		entry->part_span[i] = entry->recompute[i] = -1;
 	if (node->op->traits & HG__RANDOM)
 		node->rng_key = hg__rng_key(tape->ctx->seed, (uint64_t)tape->random++);
-	void *list = tape->line;
+	void *list = tape->entry;
 	const hg_status grown =
-	    hg__tape_grow(tape, &list, sizeof *tape->line, tape->lines, &tape->line_capacity);
-	tape->line = list;
+	    hg__tape_grow(tape, &list, sizeof *tape->entry, tape->entries, &tape->entry_capacity);
+	tape->entry = list;
 	HG__TRY(grown);
 	for (int i = 0; i < HG__MAX_AUX; i++)
 		HG__TRY(append_value(tape, HG__AUX, &s->aux[i], NULL, &node->aux[i]));
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, node, &node->out));
-	line->op = node->op;
-	line->scope = node->scope;
-	tape->value[node->out].promoted = node->verdict == HG_PROMOTED;
-	tape->value[node->out].pinned = s->out.dtype == HG_F32 && is_pinned(tape, node);
-	tape->value[node->out].beyond = s->out.dtype == HG_F32 && is_beyond(tape, node);
-	tape->line[tape->lines++] = *line;
+	entry->op = node->op;
+	entry->scope = node->scope;
+	tape->value[node->out].f32_reasons = f32_reasons_of(tape, node, s->out.dtype);
+	tape->entry[tape->entries++] = *entry;
 	return HG_OK;
 }
 
-static hg_status record(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in,
+static hg_status record(hg_tape *tape, struct hg__entry *entry, const hg_var *in, int n_in,
                         hg_param *const *buffers)
 {
 	struct attempt a;
-	HG__TRY(check_graph(tape, line->node.op, line->node.graph));
-	HG__TRY(check_operands(tape, &line->node, in, n_in));
-	HG__TRY(check_buffers(tape, &line->node, buffers));
-	if (line->node.shadow)
-		HG__TRY(check_shadow(tape, &line->node));
-	if (line->node.op->traits & HG__DIVIDES && n_in > 0 && line->node.in[n_in - 1] >= 0)
-		HG__TRY(hg__tape_least(tape, line->node.in[n_in - 1]));
-	HG__TRY(decide(tape, &line->node, &a));
-	return append(tape, line, &a);
+	HG__TRY(check_graph(tape, entry->node.op, entry->node.graph));
+	HG__TRY(check_operands(tape, &entry->node, in, n_in));
+	HG__TRY(check_buffers(tape, &entry->node, buffers));
+	if (entry->node.shadow)
+		HG__TRY(check_shadow(tape, &entry->node));
+	if (entry->node.op->traits & HG__DIVIDES && n_in > 0 && entry->node.in[n_in - 1] >= 0)
+		HG__TRY(hg__tape_least(tape, entry->node.in[n_in - 1]));
+	HG__TRY(decide(tape, &entry->node, &a));
+	return append(tape, entry, &a);
 }
 
-static hg_var record_op(hg_tape *tape, struct hg__line *line, const hg_var *in, int n_in,
+static hg_var record_op(hg_tape *tape, struct hg__entry *entry, const hg_var *in, int n_in,
                         hg_param *const *buffers)
 {
-	return hg__tape_stick(tape, record(tape, line, in, n_in, buffers)) < 0
+	return hg__tape_stick(tape, record(tape, entry, in, n_in, buffers)) < 0
 	           ? hg__tape_var(tape, -1)
-	           : hg__tape_var(tape, line->node.out);
+	           : hg__tape_var(tape, entry->node.out);
 }
 
 hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
@@ -484,15 +498,15 @@ hg_var hg__record(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const
 {
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
-	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
+	struct hg__entry entry = {.node = {.op = op, .graph = graph, .scope = tape->scope}};
 	if (attr_bytes > HG__ATTR_BYTES) {
 		(void)hg__tape_fail(tape, HG_ERR_INTERNAL, "%s: %zu bytes of attributes", op->name,
 		                    attr_bytes);
 		return hg__tape_var(tape, -1);
 	}
 	if (attr)
-		memcpy(line.node.attr, attr, attr_bytes);
-	return record_op(tape, &line, in, n_in, buffers);
+		memcpy(entry.node.attr, attr, attr_bytes);
+	return record_op(tape, &entry, in, n_in, buffers);
 }
 
 hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph, const hg_var *in,
@@ -500,6 +514,7 @@ hg_var hg__record_shadow(hg_tape *tape, const struct hg__op *op, hg_graph *graph
 {
 	if (!hg__tape_open(tape, op->name))
 		return hg__tape_var(tape, -1);
-	struct hg__line line = {.node = {.op = op, .graph = graph, .scope = tape->scope, .shadow = 1}};
-	return record_op(tape, &line, in, n_in, NULL);
+	struct hg__entry entry = {
+	    .node = {.op = op, .graph = graph, .scope = tape->scope, .shadow = 1}};
+	return record_op(tape, &entry, in, n_in, NULL);
 }

@@ -8,39 +8,39 @@ void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 	tape->hook = hook;
 }
 
-static hg_status tell(const hg_tape *tape, const struct hg__launch *launch, int backward)
+static hg_status tell(const hg_tape *tape, const struct hg__task *task, int backward)
 {
 	return tape->hook
-	           ? tape->hook->after(tape->hook->user, tape, launch->line, backward, &launch->call)
+	           ? tape->hook->after(tape->hook->user, tape, task->entry, backward, &task->call)
 	           : HG_OK;
 }
 
 /* The guard of a result whose kernel does not look at it. */
 static hg_status guard(const struct hg__call *call)
 {
-	const struct hg__guard_args args = {call->out, call->trip};
-	return call->trip.word && !(call->node->op->traits & HG__LOOKS)
+	const struct hg__guard_args args = {call->out, call->overflow};
+	return call->overflow.word && !(call->node->op->traits & HG__GUARDS_STORE)
 	           ? call->k->guard(call->ctx, &args)
 	           : HG_OK;
 }
 
-hg_status hg__forget_trips(hg_params *params)
+hg_status hg__overflow_clear(hg_params *params)
 {
-	if (!params->looked)
+	if (!params->overflow_pending)
 		return HG_OK;
-	params->looked = 0;
-	return params->ctx->backend->fill(params->ctx, &params->step->trip, 0,
-	                                  sizeof params->step->trip);
+	params->overflow_pending = 0;
+	return params->ctx->backend->fill(params->ctx, &params->step->overflow, 0,
+	                                  sizeof params->step->overflow);
 }
 
 /* A step takes what guards have seen, and leaves nothing: only behind a forward pass without one
  * there is something to forget. */
 static hg_status begin_guards(const hg_tape *tape)
 {
-	if (!tape->guards)
+	if (!tape->store_guards)
 		return HG_OK;
-	HG__TRY(hg__forget_trips(tape->params));
-	tape->params->looked = 1;
+	HG__TRY(hg__overflow_clear(tape->params));
+	tape->params->overflow_pending = 1;
 	return HG_OK;
 }
 
@@ -53,15 +53,15 @@ hg_status hg_tape_forward(hg_tape *tape)
 	if (tape->stage == HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
-	if (tape->lender)
-		tape->lender->stage = HG__COMPILED; /* what it holds is written over now */
+	if (tape->arena_owner)
+		tape->arena_owner->stage = HG__COMPILED; /* what it holds is written over now */
 	hg__watch_begin(tape->watch);
 	HG__TRY(begin_guards(tape));
 	for (int64_t i = 0; i < tape->forwards; i++) {
-		const struct hg__launch *launch = &tape->forward[i];
-		HG__TRY(launch->call.node->op->forward(&launch->call));
-		HG__TRY(guard(&launch->call));
-		HG__TRY(tell(tape, launch, 0));
+		const struct hg__task *task = &tape->forward[i];
+		HG__TRY(task->call.node->op->forward(&task->call));
+		HG__TRY(guard(&task->call));
+		HG__TRY(tell(tape, task, 0));
 		HG__TRY(hg__watch_after(tape->watch, i));
 	}
 	tape->stage = HG__FORWARDED;
@@ -105,17 +105,16 @@ hg_status hg__tape_back_begin(hg_tape *tape)
 }
 
 /* gradient = part, then gradient += part, in the order of the backward: always the same. */
-hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launch)
+hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
-		if (!launch->add[i].data)
+		if (!task->add[i].data)
 			continue;
-		const struct hg__mat part = launch->call.din[i], sum = launch->add[i];
+		const struct hg__mat part = task->call.din[i], sum = task->add[i];
 		const struct hg__axpby_args first = {.x = part, .y = sum, .alpha = 1.0f},
 		                            further = {
 		                                .x = sum, .z = part, .y = sum, .alpha = 1.0f, .beta = 1.0f};
-		HG__TRY(
-		    tape->ctx->backend->kernels->axpby(tape->ctx, launch->first[i] ? &first : &further));
+		HG__TRY(tape->ctx->backend->kernels->axpby(tape->ctx, task->first[i] ? &first : &further));
 	}
 	return HG_OK;
 }
@@ -128,14 +127,14 @@ hg_status hg_tape_backward(hg_tape *tape)
 	tape->stage = HG__COMPILED;
 	HG__TRY(hg__tape_back_begin(tape));
 	for (int64_t i = 0; i < tape->backwards; i++) {
-		const struct hg__launch *launch = &tape->backward[i];
+		const struct hg__task *task = &tape->backward[i];
 		/* not a node of the backward: the next one is, and reads what this makes */
-		if (launch->again) {
-			HG__TRY(launch->call.node->op->forward(&launch->call));
+		if (task->recompute) {
+			HG__TRY(task->call.node->op->forward(&task->call));
 		} else {
-			HG__TRY(launch->call.node->op->backward(&launch->call));
-			HG__TRY(hg__tape_add_parts(tape, launch));
-			HG__TRY(tell(tape, launch, 1));
+			HG__TRY(task->call.node->op->backward(&task->call));
+			HG__TRY(hg__tape_add_parts(tape, task));
+			HG__TRY(tell(tape, task, 1));
 		}
 		HG__TRY(hg__watch_after(tape->watch, tape->forwards + i));
 	}

@@ -82,9 +82,9 @@ hg_status hg__tape_value(hg_tape *tape, const struct hg__value *value, int32_t *
 	*made = *value;
 	made->root = *index;
 	made->span = made->grad_span = -1;
-	made->as[HG_F16] = made->as[HG_F32] = -1;
+	made->cast_view[HG_F16] = made->cast_view[HG_F32] = -1;
 	if (made->dtype == HG_F16 || made->dtype == HG_F32)
-		made->as[made->dtype] = *index;
+		made->cast_view[made->dtype] = *index;
 	return HG_OK;
 }
 
@@ -172,7 +172,7 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 		leaf->bound = type_bound(x->mat.dtype);
 	else if (!(leaf->bound >= 0.0))
 		status = measure(tape->ctx, x, &leaf->bound);
-	leaf->sure = leaf->bound;
+	leaf->unconditional = leaf->bound;
 	int32_t index = -1;
 	if (status >= 0)
 		status = add_leaf(tape, leaf, name ? name : "", &index);
@@ -204,7 +204,7 @@ hg_status hg__tape_least(hg_tape *tape, int32_t index)
 	const hg_status status = count ? hg_tensor_download(value->tensor, memory, HG_F32) : HG_OK;
 	if (status >= 0)
 		survey(memory, count, &value->least, &value->sign);
-	value->sure_least = value->least;
+	value->unconditional_least = value->least;
 	hg__host_free(tape->ctx, memory, ((size_t)count + 1) * sizeof(float));
 	return status;
 }
@@ -236,7 +236,7 @@ static hg_status assume(hg_tape *tape, struct hg__value *leaf)
 		param->reach = (double)(float)fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST);
 		param->params->reaches++;
 	}
-	leaf->bound = fmin(param->reach * (1.0 + hg_dtype_get(HG_F16)->u), leaf->sure);
+	leaf->bound = fmin(param->reach * (1.0 + hg_dtype_get(HG_F16)->u), leaf->unconditional);
 	return HG_OK;
 }
 
@@ -257,7 +257,7 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 	struct hg__value leaf = {.kind = HG__PARAM,
 	                         .param = param,
 	                         .tensor = param->working,
-	                         .sure = type_bound(param->working->mat.dtype)};
+	                         .unconditional = type_bound(param->working->mat.dtype)};
 	int32_t index = -1;
 	hg_status status = assume(tape, &leaf);
 	if (status >= 0)
@@ -272,10 +272,10 @@ hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index)
 	                         .param = base.param,
 	                         .tensor = base.param->master,
 	                         .bound = base.bound,
-	                         .sure = type_bound(HG_F32)};
+	                         .unconditional = type_bound(HG_F32)};
 	HG__TRY(add_leaf(tape, &face, base.name, index));
 	tape->value[*index].root = base.root;
-	tape->value[param].as[HG_F32] = *index;
+	tape->value[param].cast_view[HG_F32] = *index;
 	return HG_OK;
 }
 

@@ -8,7 +8,7 @@ HG_EXTERN_C_BEGIN
 
 /* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; fuse.c makes
  * one of several; plan.c finds what is alive, what needs a gradient and for how long; arena.c
- * places the buffers; memory.c adds up what else a run takes; launch.c turns nodes into calls;
+ * places the buffers; memory.c adds up what else a run takes; tasks.c turns nodes into calls;
  * compile.c does these in order; run.c replays the calls; print.c shows all of it.
  *
  * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
@@ -36,34 +36,45 @@ struct hg__span {
 	int32_t until, ready;
 };
 
+/* Why a value is f32 although the policy stores halves: a set, because several reasons can hold at
+ * once and each of them limits where the value may be narrowed again (narrows in record.c). */
+enum hg__f32_reason {
+	/* The user asked for it: the result of hg_cast, or of a node that reads such a result. It is
+	 * never narrowed. */
+	HG__F32_CAST = 1,
+	/* It was promoted: as a half it overflowed in an earlier step, or no bound proves that it fits.
+	 * It is never narrowed. */
+	HG__F32_PROMOTED = 2,
+	/* An operand is promoted or rescaled, at any distance. The value is narrowed only where a proof
+	 * or the weights say that it fits, not behind a guard of its own. */
+	HG__F32_OPERAND = 4
+};
+
 struct hg__value {
 	enum hg__kind kind;
 	hg_dtype dtype;
 	int64_t rows, cols;
-	int32_t node;  /* that makes it; -1: a leaf */
-	int32_t as[2]; /* [HG_F16], [HG_F32]: the value with these numbers in that type; -1: not made */
+	int32_t node; /* that makes it; -1: a leaf */
+	int32_t cast_view
+	    [2]; /* [HG_F16], [HG_F32]: the value with these numbers in that type; -1: not made */
 	/* the value that owns the gradient: itself, but for the f32 face of a parameter */
 	int32_t root;
 	const char *name;
 	const hg_tensor *tensor; /* INPUT, VARIABLE */
 	hg_param *param;         /* PARAM */
 	/* on |value|, assuming of the weights what policy.h says, and without; INFINITY if unknown */
-	double bound, sure;
+	double bound, unconditional;
 	/* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
 	double sum;
-	hg_graph *sum_of;             /* of this graph */
-	double least, sure_least;     /* no |value| is smaller (op.h); 0 if unknown */
-	int sign;                     /* of all of them (op.h); 0 if unknown */
-	double bound_grad, sure_grad; /* on |gradient| at loss scale 1 */
+	hg_graph *sum_of;                      /* of this graph */
+	double least, unconditional_least;     /* no |value| is smaller (op.h); 0 if unknown */
+	int sign;                              /* of all of them (op.h); 0 if unknown */
+	double bound_grad, unconditional_grad; /* on |gradient| at loss scale 1 */
 	/* on halves on the way to it, itself included (reach of hg__range) */
-	double reach_grad, sure_reach_grad;
+	double reach_grad, unconditional_reach_grad;
 	int keep, alive;
-	int shift;    /* stored x 2^-shift; bounds are those of the value */
-	int promoted; /* f32 because it overflowed once: it is not narrowed again */
-	/* f32 because something it is made of overflowed once: it is narrowed where it is known to fit,
-	 * not behind a guard of its own */
-	int beyond;
-	int pinned;              /* f32 because the user said so (hg_cast), directly or by an operand */
+	int shift;               /* stored x 2^-shift; bounds are those of the value */
+	unsigned f32_reasons;    /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
 	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
 	int grad;                /* both: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */
@@ -73,12 +84,12 @@ struct hg__value {
 };
 
 /* A node and what recording and planning found out about it. */
-struct hg__line {
+struct hg__entry {
 	struct hg__node node;
 	unsigned grads, saves;   /* of infer */
 	int alive, back;         /* runs forward; runs backward */
 	int32_t position;        /* i above */
-	int32_t into;            /* the line that has taken this one in; -1: none */
+	int32_t fused_into;      /* the entry that has taken this one in; -1: none */
 	const char *title;       /* of a node that took others in: their names; NULL: the op's own */
 	const struct hg__op *op; /* as recorded, with its layer, whatever the node has become since */
 	const char *scope;
@@ -87,7 +98,7 @@ struct hg__line {
 	/* bit i: operand i's contribution is added to the gradient by the op itself */
 	unsigned adds;
 	/* where operand i is made again for backward; -1: it is kept, or not needed */
-	int32_t again[HG__MAX_IN];
+	int32_t recompute[HG__MAX_IN];
 	/* where the gradient of an operand goes first if it must be added; -1: straight into the
 	 * gradient */
 	int32_t part_span[HG__MAX_IN];
@@ -95,10 +106,10 @@ struct hg__line {
 
 /* A node ready to run. add[i].data set: din[i] is a part that is then added to it, or the first
  * one, copied into it in its type. */
-struct hg__launch {
+struct hg__task {
 	struct hg__call call;
-	int32_t line;
-	int again; /* in the backward: run forward, for the next one */
+	int32_t entry;
+	int recompute; /* in the backward: run forward, for the next one */
 	struct hg__mat add[HG__MAX_IN];
 	int first[HG__MAX_IN];
 };
@@ -107,7 +118,7 @@ struct hg__launch {
  * steps are not captured. Not part of the public interface: tests and diagnosis. A failing status
  * ends the run. */
 struct hg__hook {
-	hg_status (*after)(void *user, const hg_tape *tape, int32_t line, int backward,
+	hg_status (*after)(void *user, const hg_tape *tape, int32_t entry, int backward,
 	                   const struct hg__call *call);
 	void *user;
 };
@@ -134,9 +145,9 @@ struct hg_tape {
 	char message[HG__MESSAGE];
 
 	struct hg__value *value;
-	struct hg__line *line;
+	struct hg__entry *entry;
 	char **text; /* names and scopes */
-	int64_t values, value_capacity, lines, line_capacity, texts, text_capacity;
+	int64_t values, value_capacity, entries, entry_capacity, texts, text_capacity;
 	const char *scope;
 	int64_t random; /* nodes so far that draw random numbers */
 
@@ -147,11 +158,11 @@ struct hg_tape {
 	struct hg__span *span;
 	int64_t spans, span_capacity;
 	void *arena;
-	hg_tape *lender; /* whose arena this is; NULL: its own */
+	hg_tape *arena_owner; /* whose arena this is; NULL: its own */
 	size_t arena_bytes, workspace_bytes;
-	struct hg__launch *forward, *backward;
-	int64_t forwards, backwards, agains;
-	int64_t guards;           /* results that are looked at as they are stored */
+	struct hg__task *forward, *backward;
+	int64_t forwards, backwards, recomputes;
+	int64_t store_guards;     /* results whose elements are compared as they are stored */
 	const char *largest_name; /* of the arena's buffers */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
@@ -185,30 +196,30 @@ HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 
 /* record.c: what the range rules of a node may use, its operands being on the tape: bounds that
  * hold for all weights, or for those that are assumed. */
-enum hg__belief { HG__SURE = 0, HG__ASSUMED = 1 };
+enum hg__assumption { HG__UNCONDITIONAL = 0, HG__ASSUMED = 1 };
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
-                                      enum hg__belief belief, struct hg__range *r);
+                                      enum hg__assumption assumption, struct hg__range *r);
 
 /* compile.c: node->counted of a loss. */
 HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
 /* compile.c: r->din: bounds on the gradients that a node stores, in the types part [n_in], where
  * that of its result is at most dout. */
 HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
-                                           enum hg__belief belief, double dout,
+                                           enum hg__assumption assumption, double dout,
                                            const hg_dtype *part, struct hg__range *r);
 
-/* record.c: line->node has got another op and other operands, on values of the types that it had:
+/* record.c: entry->node has got another op and other operands, on values of the types that it had:
  * what backward needs of it and its verdict. In f32 that stays what it is: f32 by wish, or
  * promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have
  * the new node as it is. */
-HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__line *line, int *fits);
+HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits);
 
 /* promote.c: have a node that overflowed, with those that it took in, stored x 2^-*shift on every
  * tape that is recorded from now on, where a power of two restores the proof and all that read it
  * can do with it; else (*shift 0) run in f32. *news 0: it does already. Which node was first to
  * make something that is not finite: runs forward; -1: none does. */
-HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t line, int *shift, int *news);
-HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *line);
+HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news);
+HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *entry);
 /* promotion.c: may the result of this node be stored x 2^-k? */
 int hg__may_rescale(const hg_tape *tape, const struct hg__node *node);
 /* While it is recorded: is it one of those, and how is it to be stored? */
@@ -230,10 +241,10 @@ HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, i
                                        size_t *bytes);
 /* memory.c: what the tape's run takes of the device, in bytes; see hg_plan_info. */
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
-/* launch.c: before it is compiled: let a tape run in the arena of another one that is compiled, if
+/* tasks.c: before it is compiled: let a tape run in the arena of another one that is compiled, if
  * that is large enough. They take turns: what one holds is gone once the other has run, and the
- * borrower is not run once the lender is freed. */
-void hg__tape_borrow(hg_tape *tape, hg_tape *lender);
+ * borrower is not run once the arena_owner is freed. */
+void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
 /* Bytes of the arena that are the tape's own. */
 size_t hg__tape_own_bytes(const hg_tape *tape);
 
@@ -246,19 +257,19 @@ HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
 /* memory.c: HG_ERR_NOMEM, told with the tensors that ask for most. `free_bytes` SIZE_MAX:
  * unknown. */
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
-/* launch.c: graphs prepared, the arena allocated, calls built, workspace reserved. */
-HG_NODISCARD hg_status hg__tape_launches(hg_tape *tape);
+/* tasks.c: graphs prepared, the arena allocated, calls built, workspace reserved. */
+HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
 
 /* keep.c: the same nodes once more, compiled, in which every value and every gradient keeps memory
  * of its own to the end: what a run left can be read, all of it. Names and scopes stay those of
  * `from`, which is compiled and outlives the copy. */
 HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
 /* run.c: what guards have seen of a forward pass that no step came behind is forgotten. */
-HG_NODISCARD hg_status hg__forget_trips(hg_params *params);
+HG_NODISCARD hg_status hg__overflow_clear(hg_params *params);
 /* run.c: pieces of a backward. Before its first node; after each: contributions that could not be
  * written straight into a gradient are added to it. */
 HG_NODISCARD hg_status hg__tape_back_begin(hg_tape *tape);
-HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__launch *launch);
+HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task);
 
 /* Bytes of a value's numbers in a type, rows padded. */
 static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)
@@ -290,16 +301,17 @@ static inline int hg__is_float(hg_dtype dtype)
 	return dtype == HG_F16 || dtype == HG_F32;
 }
 
-/* launch.c: is the result of this line compared as it is stored (kernels/trip.h)? Where neither a
- * proof nor the weights vouch for it, on tapes that train and may be recorded again. */
-int hg__looks(const hg_tape *tape, const struct hg__node *node);
+/* tasks.c: does a guard compare the result of this node as it is stored (kernels/overflow.h)? It
+ * does where neither a proof nor the weights bound the result, on tapes that train and may be
+ * recorded again. */
+int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
 /* explain.c: of the gradient of a value. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
 /* explain.c: on |gradient|, or a half on the way to it, at a loss scale; INFINITY: it may overflow
  * there. */
 double hg__bound_of_gradient(const struct hg__value *value, double scale);
-/* print.c: what a line is called: its op, or the ops that it took in. */
-const char *hg__line_title(const struct hg__line *line);
+/* print.c: what a entry is called: its op, or the ops that it took in. */
+const char *hg__entry_title(const struct hg__entry *entry);
 const char *hg__accumulate_name(hg_accumulate accumulate);
 /* print.c: "conv2/spmm", or a leaf's own name. Where a layer has several of a kind,
  * "conv0/linear (mlp1.weight)" by the weight that it reads, or "conv0/dropout #2" by its place. */

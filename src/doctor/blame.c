@@ -19,14 +19,15 @@ struct parts {
 };
 
 /* The lines that this one took in, in order, and at last itself, as they were recorded. */
-static hg_status list_parts(struct hg__exam *exam, const struct hg__launch *launch,
+static hg_status list_parts(struct hg__exam *exam, const struct hg__task *launch,
                             struct parts *parts)
 {
 	const hg_tape *tape = exam->tape;
 	parts->count = 0;
-	for (int64_t k = 0; k < tape->lines && parts->count < MOST_PARTS; k++)
-		if (tape->line[k].into == launch->line || k == launch->line)
-			parts->part[parts->count++] = (struct hg__part){tape->line[k].op, tape->line[k].scope};
+	for (int64_t k = 0; k < tape->entries && parts->count < MOST_PARTS; k++)
+		if (tape->entry[k].fused_into == launch->entry || k == launch->entry)
+			parts->part[parts->count++] =
+			    (struct hg__part){tape->entry[k].op, tape->entry[k].scope};
 	for (int i = 0; i < parts->count; i++) /* of the tape; the report outlives it */
 		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s",
 		                      parts->part[i].layer));
@@ -155,22 +156,22 @@ static int blame_backward(const struct hg__blame *b, const struct parts *parts)
 
 /* Forward, what made the number that does not fit; backward, what reads it in f32, and whose
  * gradient it is. */
-static const struct hg__line *behind_the_cast(const struct hg__exam *exam,
-                                              const struct hg__blame *b)
+static const struct hg__entry *behind_the_cast(const struct hg__exam *exam,
+                                               const struct hg__blame *b)
 {
 	const hg_tape *tape = exam->tape;
 	const struct hg__node *cast = b->launch->call.node;
 	const int32_t maker = tape->value[cast->in[0]].node;
 	if (!b->backward)
-		return maker >= 0 ? &tape->line[maker] : NULL;
-	for (int64_t k = b->launch->line + 1; k < tape->lines; k++)
-		for (int i = 0; i < tape->line[k].node.n_in && tape->line[k].alive; i++)
-			if (tape->line[k].node.in[i] == cast->out && tape->line[k].back)
-				return &tape->line[k];
+		return maker >= 0 ? &tape->entry[maker] : NULL;
+	for (int64_t k = b->launch->entry + 1; k < tape->entries; k++)
+		for (int i = 0; i < tape->entry[k].node.n_in && tape->entry[k].alive; i++)
+			if (tape->entry[k].node.in[i] == cast->out && tape->entry[k].back)
+				return &tape->entry[k];
 	return NULL;
 }
 
-static hg_status blame_line(struct hg__exam *exam, const struct hg__line *line,
+static hg_status blame_line(struct hg__exam *exam, const struct hg__entry *line,
                             struct hg__part *part)
 {
 	part->op = line->op;
@@ -181,8 +182,8 @@ hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg_
 {
 	struct parts parts;
 	int guilty = 0;
-	const struct hg__line *line =
-	    hg__is_own_cast(exam->tape, b->launch->line) ? behind_the_cast(exam, b) : NULL;
+	const struct hg__entry *line =
+	    hg__is_own_cast(exam->tape, b->launch->entry) ? behind_the_cast(exam, b) : NULL;
 	if (line)
 		return blame_line(exam, line, part);
 	HG__TRY(list_parts(exam, b->launch, &parts));

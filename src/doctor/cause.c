@@ -131,8 +131,8 @@ static int lost_on_its_way(const struct hg__fault *f, double scale)
  * the file's. */
 static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
 {
-	const struct hg__launch *launch = f->result->launch;
-	return !f->result->backward && hg__is_own_cast(exam->tape, launch->line) &&
+	const struct hg__task *launch = f->result->launch;
+	return !f->result->backward && hg__is_own_cast(exam->tape, launch->entry) &&
 	       exam->tape->value[launch->call.node->in[0]].kind == HG__INPUT;
 }
 

@@ -37,11 +37,11 @@ static hg_status add_leaf(struct walk *w, const char *name, int backward, int64_
 static hg_status add_node(struct walk *w, int32_t node, int backward, int64_t bad, int64_t count)
 {
 	const hg_tape *tape = w->exam->tape;
-	const struct hg__line *line = &tape->line[node];
+	const struct hg__entry *line = &tape->entry[node];
 	char own[160], name[192];
 	(void)hg__value_name(tape, &tape->value[line->node.out], own, sizeof own);
 	(void)snprintf(name, sizeof name, "%s%s", backward ? "gradient of " : "", own);
-	const hg_chain_link link = {node, backward, hg__line_title(line), line->node.scope, name,
+	const hg_chain_link link = {node, backward, hg__entry_title(line), line->node.scope, name,
 	                            bad,  count};
 	return add_link(w, &link);
 }
@@ -92,9 +92,9 @@ static hg_status reach(struct walk *w, const struct hg__stop *stop, int32_t firs
 	if (stop->backward)
 		return reach_gradients(w, stop, first);
 	w->exam->value[node->out].reached = 1;
-	if (hg__is_own_cast(w->exam->tape, stop->launch->line) && w->links)
+	if (hg__is_own_cast(w->exam->tape, stop->launch->entry) && w->links)
 		return HG_OK;
-	return add_node(w, stop->launch->line, 0, stop->bad, stop->count);
+	return add_node(w, stop->launch->entry, 0, stop->bad, stop->count);
 }
 
 /* Every face of a parameter, and nothing else of an input. */

@@ -56,7 +56,7 @@ struct hg__sight {
 
 /* A launch as the chain sees it. */
 struct hg__stop {
-	const struct hg__launch *launch;
+	const struct hg__task *launch;
 	int backward;
 	int64_t bad, count;
 };
@@ -65,8 +65,8 @@ struct hg__found {
 	hg_finding finding;
 	/* the launch at fault, in order; -1: before all of them; INT64_MAX: after */
 	int64_t stop;
-	int32_t value;               /* an input or a parameter at fault: its value; -1: none */
-	const struct hg__line *line; /* NULL: none */
+	int32_t value;                /* an input or a parameter at fault: its value; -1: none */
+	const struct hg__entry *line; /* NULL: none */
 	/* of a node that does the work of several, the one at fault; NULL: none */
 	const struct hg__op *op;
 	int vanished;    /* ZERO: what is 0 there is so because it was rounded (vanished.c) */
@@ -126,17 +126,17 @@ HG_NODISCARD hg_status hg__exam_replay(struct hg__exam *exam);
 /* judge.c: after the node has run. wide: opened before it ran, NULL where an operand was bad. Then,
  * for what is added to a gradient, after it was; old: the gradient before, data NULL if this is the
  * first part of it. */
-HG_NODISCARD hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch);
-HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch,
+HG_NODISCARD hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__task *launch);
+HG_NODISCARD hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__task *launch,
                                           struct hg__wide *wide, int good);
-HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch,
+HG_NODISCARD hg_status hg__judge_added(struct hg__exam *exam, const struct hg__task *launch,
                                        int operand, const struct hg__mat *old);
 
 /* A result of a node: its output, the gradient of an operand, or what backward makes on the way
  * there. */
 enum { HG__OUTPUT = -1, HG__BETWEEN = -2 };
 struct hg__result {
-	const struct hg__launch *launch;
+	const struct hg__task *launch;
 	int64_t stop;          /* of the launch */
 	int backward, operand; /* operand: or one of the above */
 	int32_t value;         /* that it is, or is the gradient of */
@@ -144,7 +144,7 @@ struct hg__result {
 };
 /* result.c: what a value holds; is all finite that a launch reads, forward or backward? */
 struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value);
-int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward);
+int hg__operands_good(const struct hg__exam *exam, const struct hg__task *launch, int backward);
 /* result.c: what a result is called: "conv2/spmm", "gradient of ..." */
 HG_NODISCARD hg_status hg__result_name(struct hg__exam *exam, const struct hg__result *result,
                                        const char **name);
@@ -212,7 +212,7 @@ HG_NODISCARD hg_status hg__exam_update(struct hg__exam *exam);
 HG_NODISCARD hg_status hg__exam_statistics(struct hg__exam *exam);
 /* statistics.c: those that the norm at hand reads in an evaluation; *bad 1: its result is their
  * doing. */
-HG_NODISCARD hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__launch *launch,
+HG_NODISCARD hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__task *launch,
                                             int *bad);
 /* statistics.c: does a norm of the tape keep its running statistics here? */
 int hg__is_running_statistic(const struct hg__exam *exam, const hg_param *param);
@@ -251,7 +251,7 @@ struct hg__part {
 	const char *layer;
 };
 struct hg__blame {
-	const struct hg__launch *launch;
+	const struct hg__task *launch;
 	int backward, operand; /* operand -1: what is kept between (aux) */
 	int64_t row, col;
 	double sum;  /* of the aggregation at that element, after its factors */
@@ -263,15 +263,15 @@ HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *
 /* Is it a cast that nobody wrote, made while the tape was recorded so that types fit? */
 static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
 {
-	const struct hg__node *node = &tape->line[line].node;
+	const struct hg__node *node = &tape->entry[line].node;
 	if (node->op != &hg__op_cast)
 		return 0;
-	return tape->value[node->in[0]].as[tape->value[node->out].dtype] == node->out;
+	return tape->value[node->in[0]].cast_view[tape->value[node->out].dtype] == node->out;
 }
-static inline const struct hg__line *hg__line_of(const struct hg__exam *exam,
-                                                 const struct hg__launch *launch)
+static inline const struct hg__entry *hg__entry_of(const struct hg__exam *exam,
+                                                   const struct hg__task *launch)
 {
-	return &exam->tape->line[launch->line];
+	return &exam->tape->entry[launch->entry];
 }
 
 HG_EXTERN_C_END

@@ -90,9 +90,9 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 {
 	hg_finding *f = &found->finding;
 	found->stop = r->stop;
-	found->line = hg__line_of(exam, r->launch);
+	found->line = hg__entry_of(exam, r->launch);
 	found->value = r->value;
-	f->node = r->launch->line;
+	f->node = r->launch->entry;
 	f->backward = r->backward;
 	f->limit = hg_dtype_get(r->got.dtype)->overflow;
 	f->count = r->got.rows * r->got.cols;

@@ -58,7 +58,7 @@ hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
 		if (exam->tensors == exam->tensor_room)
 			return hg__fail(exam->ctx, HG_ERR_INTERNAL,
 			                "doctor: more tensors than a tape of %lld nodes has",
-			                (long long)exam->tape->lines);
+			                (long long)exam->tape->entries);
 		*place = ++exam->tensors;
 	}
 	hg_doctor_tensor *t = &exam->tensor[*place - 1];

@@ -40,10 +40,10 @@ void hg__name_head(const struct hg__exam *exam, int32_t value, hg_finding *f)
 {
 	const hg_tape *tape = exam->tape;
 	if (tape->value[value].node >= 0)
-		made_by(&tape->line[tape->value[value].node].node, f);
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].alive)
-			read_by(tape, &tape->line[k].node, value, f);
+		made_by(&tape->entry[tape->value[value].node].node, f);
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].alive)
+			read_by(tape, &tape->entry[k].node, value, f);
 	if (f->row_is == HG_ROW_EDGE && f->head < 0)
 		f->head = (int32_t)f->col;
 }

@@ -38,9 +38,9 @@ static int is_features(const struct hg__exam *exam, const hg_graph *graph)
 		return graph != NULL;
 	if (hg_graph_rows(graph) == hg_graph_cols(graph))
 		return 0;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (tape->line[k].node.graph == graph &&
-		    tape->value[tape->line[k].node.in[0]].kind == HG__PARAM)
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (tape->entry[k].node.graph == graph &&
+		    tape->value[tape->entry[k].node.in[0]].kind == HG__PARAM)
 			return 1;
 	return 0;
 }
@@ -79,12 +79,12 @@ static hg_status check_graph(struct hg__exam *exam, hg_graph *graph)
 static hg_status check_graphs(struct hg__exam *exam)
 {
 	const hg_tape *tape = exam->tape;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		int seen = !tape->line[k].alive || !tape->line[k].node.graph;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		int seen = !tape->entry[k].alive || !tape->entry[k].node.graph;
 		for (int64_t i = 0; i < k && !seen; i++)
-			seen = tape->line[i].alive && tape->line[i].node.graph == tape->line[k].node.graph;
+			seen = tape->entry[i].alive && tape->entry[i].node.graph == tape->entry[k].node.graph;
 		if (!seen)
-			HG__TRY(check_graph(exam, tape->line[k].node.graph));
+			HG__TRY(check_graph(exam, tape->entry[k].node.graph));
 	}
 	return HG_OK;
 }
@@ -377,9 +377,9 @@ hg_status hg__exam_inputs(struct hg__exam *exam)
 	HG__TRY(sum_features(exam));
 	HG__TRY(check_graphs(exam));
 	HG__TRY(check_leaves(exam));
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__node *node = &tape->line[k].node;
-		if (tape->line[k].alive && node->op->traits & HG__LOSS &&
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
+		if (tape->entry[k].alive && node->op->traits & HG__LOSS &&
 		    tape->value[node->in[1]].dtype == HG_I32 && tape->value[node->in[1]].node < 0)
 			HG__TRY(check_labels(exam, node));
 	}

@@ -6,8 +6,7 @@
 
 /* A node has run: did it make something bad of good operands? */
 
-static int operands_faint(const struct hg__exam *exam, const struct hg__launch *launch,
-                          int backward)
+static int operands_faint(const struct hg__exam *exam, const struct hg__task *launch, int backward)
 {
 	const struct hg__node *node = launch->call.node;
 	for (int i = 0; i < node->n_in; i++)
@@ -21,7 +20,7 @@ static int operands_faint(const struct hg__exam *exam, const struct hg__launch *
 static hg_status describe(struct hg__exam *exam, const struct hg__result *r, hg_doctor_tensor *t)
 {
 	const struct hg__node *node = r->launch->call.node;
-	const struct hg__line *line = hg__line_of(exam, r->launch);
+	const struct hg__entry *line = hg__entry_of(exam, r->launch);
 	const struct hg__value *value = &exam->tape->value[r->value];
 	const double scale = (double)exam->step.scale.scale;
 	*t = (hg_doctor_tensor){.node = value->node,
@@ -73,7 +72,7 @@ static hg_status judge(struct hg__exam *exam, const struct hg__result *r, struct
 	return HG_OK;
 }
 
-static struct hg__stop *next_stop(struct hg__exam *exam, const struct hg__launch *launch,
+static struct hg__stop *next_stop(struct hg__exam *exam, const struct hg__task *launch,
                                   int backward)
 {
 	struct hg__stop *stop = &exam->stop[exam->stops];
@@ -86,7 +85,7 @@ static int is_float_result(const struct hg__mat *mat)
 	return mat->data && hg__is_float(mat->dtype);
 }
 
-hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *launch)
+hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__task *launch)
 {
 	struct hg__stop *stop = next_stop(exam, launch, 0);
 	struct hg__wide wide = {0};
@@ -95,7 +94,7 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 	const int good = hg__operands_good(exam, launch, 0);
 	int bad_statistics = 0;
 	HG__TRY(hg__judge_statistics(exam, launch, &bad_statistics));
-	hg_status status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 0, &wide);
+	hg_status status = hg__wide_open(&launch->call, hg__entry_of(exam, launch)->saves, 0, &wide);
 	if (status >= 0)
 		status = hg__wide_run(&wide, 0);
 	if (!bad_statistics)
@@ -107,13 +106,13 @@ hg_status hg__judge_forward(struct hg__exam *exam, const struct hg__launch *laun
 	return status;
 }
 
-static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *launch,
+static hg_status judge_between(struct hg__exam *exam, const struct hg__task *launch,
                                const struct hg__wide *wide, int good, struct hg__stop *stop)
 {
 	struct hg__sight sight = {0};
 	for (int i = 0; i < HG__MAX_AUX; i++) {
 		const struct hg__mat *aux = &launch->call.aux[i];
-		if (!(hg__line_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) ||
+		if (!(hg__entry_of(exam, launch)->saves & HG__BACK_AUX(i)) || !is_float_result(aux) ||
 		    aux->dtype != HG_F16 || sight.bad)
 			continue;
 		const struct hg__result r = {
@@ -124,7 +123,7 @@ static hg_status judge_between(struct hg__exam *exam, const struct hg__launch *l
 	return HG_OK;
 }
 
-hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *launch,
+hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__task *launch,
                              struct hg__wide *wide, int good)
 {
 	const struct hg__node *node = launch->call.node;
@@ -139,7 +138,7 @@ hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *lau
 		const struct hg__result r = {launch, exam->stops, 1, i, root, *din, wide->call.din[i]};
 		HG__TRY(judge(exam, &r, &exam->grad[root], stop, good && !exam->between_bad));
 		exam->grad[root].from[0] = exam->grad[root].parts ? exam->grad[root].from[1] : -1;
-		exam->grad[root].from[1] = launch->line;
+		exam->grad[root].from[1] = launch->entry;
 		exam->grad[root].parts++;
 	}
 	exam->stops++;
@@ -147,7 +146,7 @@ hg_status hg__judge_backward(struct hg__exam *exam, const struct hg__launch *lau
 }
 
 /* The launch is the one that has just been judged. */
-hg_status hg__judge_added(struct hg__exam *exam, const struct hg__launch *launch, int operand,
+hg_status hg__judge_added(struct hg__exam *exam, const struct hg__task *launch, int operand,
                           const struct hg__mat *old)
 {
 	const int32_t root = exam->tape->value[launch->call.node->in[operand]].root;

@@ -56,7 +56,7 @@ static int moves_nothing(const struct hg__exam *exam)
 int hg__is_learnt(const struct hg__exam *exam, double size)
 {
 	const int32_t node = exam->tape->value[exam->tape->output].node;
-	const struct hg__op *op = node >= 0 ? exam->tape->line[node].node.op : NULL;
+	const struct hg__op *op = node >= 0 ? exam->tape->entry[node].node.op : NULL;
 	const int entropy = op == &hg__op_softmax_xent || op == &hg__op_bce_logits;
 	return exam->loss == 0.0 || (entropy && exam->loss >= 0.0 && exam->loss < RESOLUTION) ||
 	       size < RESOLUTION * exam->steepest * (double)exam->step.scale.scale ||

@@ -77,7 +77,7 @@ static const char *name_of(const struct telling *t, int32_t value, char *text, s
 {
 	const hg_tape *tape = t->exam->tape;
 	while (tape->value[value].node >= 0 && hg__is_own_cast(tape, tape->value[value].node))
-		value = tape->line[tape->value[value].node].node.in[0];
+		value = tape->entry[tape->value[value].node].node.in[0];
 	const struct hg__value *v = &tape->value[value];
 	return v->kind == HG__PARAM ? v->param->name : hg__value_name(tape, v, text, size);
 }
@@ -210,8 +210,8 @@ hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f, const struct 
 	struct telling t = {exam, NULL, f, f->row, f->col};
 	char name[160], text[192];
 	for (int i = 0; i < 2; i++) {
-		const struct hg__line *line =
-		    parts->from[i] >= 0 ? &exam->tape->line[parts->from[i]] : NULL;
+		const struct hg__entry *line =
+		    parts->from[i] >= 0 ? &exam->tape->entry[parts->from[i]] : NULL;
 		if (line)
 			(void)snprintf(text, sizeof text, "%s", name_of(&t, line->node.out, name, sizeof name));
 		else

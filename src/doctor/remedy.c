@@ -120,14 +120,14 @@ static int is_linear(const struct hg__op *op)
 static double features_sum(const struct hg__patient *p)
 {
 	const hg_tape *tape = p->exam->tape;
-	const struct hg__line *line = p->f->backward ? NULL : p->found->line;
+	const struct hg__entry *line = p->f->backward ? NULL : p->found->line;
 	while (line) {
 		const struct hg__value *x = &tape->value[line->node.in[0]];
 		if (line->node.graph && line->node.graph == p->exam->features)
 			return p->exam->features_sum;
 		if (x->node < 0)
 			return x->kind == HG__INPUT ? p->exam->value[line->node.in[0]].row_sum : 0.0;
-		line = is_linear(tape->line[x->node].node.op) ? &tape->line[x->node] : NULL;
+		line = is_linear(tape->entry[x->node].node.op) ? &tape->entry[x->node] : NULL;
 	}
 	return 0.0;
 }

@@ -18,7 +18,7 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
                    const char **why);
 
 /* Does the result of this line depend on a parameter? */
-int hg__reads_weights(const struct hg__exam *exam, const struct hg__line *line);
+int hg__reads_weights(const struct hg__exam *exam, const struct hg__entry *line);
 
 /* ---- fits: 0 where an option does not fit; else it is written ---- */
 
@@ -28,7 +28,8 @@ struct hg__patient {
 	const struct hg__found *found;
 	const hg_finding *f;
 };
-/* remedy_calls.c. Both return 1. x as a person types it: "0.001", not the 0.00100000005 of a float. */
+/* remedy_calls.c. Both return 1. x as a person types it: "0.001", not the
+ * 0.00100000005 of a float. */
 int hg__write_option(char option[HG__OPTION], const char *text);
 int hg__write_number(char option[HG__OPTION], const char *name, double x);
 /* remedy_ops.c */

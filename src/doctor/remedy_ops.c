@@ -8,21 +8,21 @@
  * what a tape does in several; a wider cast; a mean for a sum. */
 
 /* The op that made operand i of a line; NULL: a leaf. */
-static const struct hg__op *maker(const hg_tape *tape, const struct hg__line *line, int i)
+static const struct hg__op *maker(const hg_tape *tape, const struct hg__entry *line, int i)
 {
 	const int32_t in = i < line->node.n_in ? line->node.in[i] : -1;
 	const int32_t node = in >= 0 ? tape->value[in].node : -1;
 	if (node < 0)
 		return NULL;
-	return hg__is_own_cast(tape, node) ? maker(tape, &tape->line[node], 0)
-	                                   : tape->line[node].node.op;
+	return hg__is_own_cast(tape, node) ? maker(tape, &tape->entry[node], 0)
+	                                   : tape->entry[node].node.op;
 }
 
 /* Does anything read it in a sum along its row, or divide it? Then it is a softmax by hand. */
-static int is_normalised(const hg_tape *tape, const struct hg__line *line)
+static int is_normalised(const hg_tape *tape, const struct hg__entry *line)
 {
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__node *node = &tape->line[k].node;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
 		const int reads = node->n_in > 0 && node->in[0] == line->node.out;
 		if (reads && (node->op == &hg__op_row_sum || node->op == &hg__op_div))
 			return 1;
@@ -30,7 +30,7 @@ static int is_normalised(const hg_tape *tape, const struct hg__line *line)
 	return 0;
 }
 
-static int is_plain_sum(const struct hg__line *line)
+static int is_plain_sum(const struct hg__entry *line)
 {
 	struct hg__spmm_attr attr;
 	hg__attr_get(&line->node, &attr, sizeof attr);
@@ -46,7 +46,7 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
                    const char **why)
 {
 	const hg_finding *f = &found->finding;
-	const struct hg__line *line = found->line;
+	const struct hg__entry *line = found->line;
 	*call = "";
 	*why = NULL;
 	if (exam->config || !line || f->backward)
@@ -69,7 +69,7 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
 /* Of a tape of one's own: a mean for a sum that is too large. */
 int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 {
-	const struct hg__line *line = p->found->line;
+	const struct hg__entry *line = p->found->line;
 	const int is_less = p->f->terms > 0 && fabs(p->f->wide) / (double)p->f->terms < p->f->limit;
 	if (p->exam->config || !line || !is_less)
 		return 0;
@@ -80,16 +80,16 @@ int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 
 /* ---- what an op reads ---- */
 
-int hg__reads_weights(const struct hg__exam *exam, const struct hg__line *line)
+int hg__reads_weights(const struct hg__exam *exam, const struct hg__entry *line)
 {
 	const hg_tape *tape = exam->tape;
 	struct hg__sight *sight = exam->value;
 	for (int64_t v = 0; v < tape->values; v++)
 		sight[v].reached = 0;
-	for (int64_t k = line - tape->line; k >= 0; k--) {
-		const struct hg__node *node = &tape->line[k].node;
+	for (int64_t k = line - tape->entry; k >= 0; k--) {
+		const struct hg__node *node = &tape->entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && (&tape->line[k] == line || sight[node->out].reached))
+			if (node->in[i] >= 0 && (&tape->entry[k] == line || sight[node->out].reached))
 				sight[node->in[i]].reached = 1;
 	}
 	for (int64_t v = 0; v < tape->values; v++)

@@ -20,7 +20,7 @@ static hg_status forward(struct hg__exam *exam)
 {
 	for (int64_t i = 0; i < exam->tape->forwards; i++) {
 		HG__TRY(tell(exam, i));
-		const struct hg__launch *launch = &exam->tape->forward[i];
+		const struct hg__task *launch = &exam->tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
 		HG__TRY(hg__judge_forward(exam, launch));
 	}
@@ -44,7 +44,7 @@ static void forget(hg_context *ctx, struct before *before)
 	*before = (struct before){0};
 }
 
-static hg_status remember(struct hg__exam *exam, const struct hg__launch *launch,
+static hg_status remember(struct hg__exam *exam, const struct hg__task *launch,
                           struct before *before)
 {
 	hg_context *ctx = exam->ctx;
@@ -74,7 +74,7 @@ static hg_status remember(struct hg__exam *exam, const struct hg__launch *launch
 }
 
 /* What could not be written straight into a gradient is added to it now. */
-static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launch,
+static hg_status add_parts(struct hg__exam *exam, const struct hg__task *launch,
                            struct before before)
 {
 	hg_status status = hg__tape_add_parts(exam->tape, launch);
@@ -87,13 +87,13 @@ static hg_status add_parts(struct hg__exam *exam, const struct hg__launch *launc
 	return status;
 }
 
-static hg_status back(struct hg__exam *exam, const struct hg__launch *launch)
+static hg_status back(struct hg__exam *exam, const struct hg__task *launch)
 {
 	struct hg__wide wide = {0};
 	struct before before;
 	const int good = hg__operands_good(exam, launch, 1);
 	HG__TRY(remember(exam, launch, &before));
-	hg_status status = hg__wide_open(&launch->call, hg__line_of(exam, launch)->saves, 1, &wide);
+	hg_status status = hg__wide_open(&launch->call, hg__entry_of(exam, launch)->saves, 1, &wide);
 	if (status >= 0)
 		status = launch->call.node->op->backward(&launch->call);
 	if (status >= 0)

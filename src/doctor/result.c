@@ -10,7 +10,7 @@ struct hg__mat hg__value_mat(const hg_tape *tape, int32_t value)
 }
 
 /* Backward reads what its call has; all else is no operand of it. */
-int hg__operands_good(const struct hg__exam *exam, const struct hg__launch *launch, int backward)
+int hg__operands_good(const struct hg__exam *exam, const struct hg__task *launch, int backward)
 {
 	const struct hg__node *node = launch->call.node;
 	if (node->graph && node->graph == exam->bad_graph)

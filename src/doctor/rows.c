@@ -35,8 +35,8 @@ static void share(struct hg__rows *a, struct hg__rows *b)
 static void pass(struct hg__exam *exam)
 {
 	const hg_tape *tape = exam->tape;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__node *node = &tape->line[k].node;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__node *node = &tape->entry[k].node;
 		struct hg__rows *out = &exam->rows[node->out];
 		if (node->op->traits & HG__LOSS)
 			know(out, HG_ROW_SCALAR, NULL);

@@ -97,7 +97,7 @@ static hg_status moments_of(hg_context *ctx, const struct hg__mat *x, int shift,
 /* ---- findings ---- */
 
 struct statistic {
-	const struct hg__line *line;
+	const struct hg__entry *line;
 	const hg_param *buffer;
 	int64_t stop;     /* where the finding stands among the others */
 	int64_t col, bad; /* the first bad column, and how many there are */
@@ -164,11 +164,11 @@ static hg_status examine_columns(struct hg__exam *exam, const struct hg__node *n
 }
 
 /* compare 0: impossible statistics alone are found. */
-static hg_status examine_norm(struct hg__exam *exam, const struct hg__launch *launch, int compare,
+static hg_status examine_norm(struct hg__exam *exam, const struct hg__task *launch, int compare,
                               int64_t stop, int *bad)
 {
 	const struct hg__node *node = launch->call.node;
-	const struct hg__line *line = hg__line_of(exam, launch);
+	const struct hg__entry *line = hg__entry_of(exam, launch);
 	struct statistic means = {.line = line, .buffer = node->buffer[0], .stop = stop};
 	struct statistic vars = {.line = line, .buffer = node->buffer[1], .stop = stop};
 	struct moments x = {.rows = 0};
@@ -201,7 +201,7 @@ hg_status hg__exam_statistics(struct hg__exam *exam)
 {
 	int bad = 0;
 	for (int64_t i = 0; i < exam->tape->forwards; i++) {
-		const struct hg__launch *launch = &exam->tape->forward[i];
+		const struct hg__task *launch = &exam->tape->forward[i];
 		if (has_statistics(launch->call.node))
 			HG__TRY(
 			    examine_norm(exam, launch, hg__operands_good(exam, launch, 0), INT64_MAX, &bad));
@@ -209,7 +209,7 @@ hg_status hg__exam_statistics(struct hg__exam *exam)
 	return HG_OK;
 }
 
-hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__launch *launch, int *bad)
+hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__task *launch, int *bad)
 {
 	struct hg__look look;
 	*bad = 0;

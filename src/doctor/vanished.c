@@ -16,27 +16,27 @@ static int critical_operand(const struct hg__op *op)
 static int32_t behind_casts(const hg_tape *tape, int32_t value)
 {
 	while (tape->value[value].node >= 0 && hg__is_own_cast(tape, tape->value[value].node))
-		value = tape->line[tape->value[value].node].node.in[0];
+		value = tape->entry[tape->value[value].node].node.in[0];
 	return value;
 }
 
-static const struct hg__launch *launch_of(const hg_tape *tape, int32_t line)
+static const struct hg__task *launch_of(const hg_tape *tape, int32_t line)
 {
 	for (int64_t i = 0; i < tape->forwards; i++)
-		if (tape->forward[i].line == line)
+		if (tape->forward[i].entry == line)
 			return &tape->forward[i];
 	return NULL;
 }
 
 /* A row as it is before it is narrowed, beside what is stored of it: its column col, or all (-1).
  * How many are 0 that were not? wide: the last that was asked. */
-static hg_status count_vanished(const struct hg__exam *exam, const struct hg__launch *launch,
+static hg_status count_vanished(const struct hg__exam *exam, const struct hg__task *launch,
                                 int64_t row, int64_t col, int64_t *count, double *wide)
 {
 	struct hg__wide run = {0};
 	const struct hg__mat *stored = &launch->call.out;
 	const int64_t first = col < 0 ? 0 : col, end = col < 0 ? stored->cols : col + 1;
-	HG__TRY(hg__wide_open(&launch->call, exam->tape->line[launch->line].saves, 0, &run));
+	HG__TRY(hg__wide_open(&launch->call, exam->tape->entry[launch->entry].saves, 0, &run));
 	hg_status status = hg__wide_run(&run, 0);
 	for (int64_t c = first; c < end && status >= 0; c++) {
 		double x = 0.0;
@@ -56,9 +56,9 @@ static hg_status vanished_above(const struct hg__exam *exam, int32_t value, int6
 {
 	const hg_tape *tape = exam->tape;
 	while (!*count && tape->value[value].node >= 0) {
-		const struct hg__node *node = &tape->line[tape->value[value].node].node;
+		const struct hg__node *node = &tape->entry[tape->value[value].node].node;
 		const struct hg__value *x = &tape->value[node->in[0]];
-		const struct hg__launch *maker = x->node >= 0 ? launch_of(tape, x->node) : NULL;
+		const struct hg__task *maker = x->node >= 0 ? launch_of(tape, x->node) : NULL;
 		double wide = 0.0;
 		if (!maker || node->graph || x->rows != tape->value[value].rows)
 			return HG_OK;
@@ -90,7 +90,7 @@ hg_status hg__operand_vanished(const struct hg__exam *exam, const struct hg__res
 	const struct hg__value *v = &tape->value[value];
 	const struct hg__mat mat = hg__value_mat(tape, value);
 	const int64_t i = mat.rows == 1 ? 0 : row, c = mat.cols == 1 ? 0 : col;
-	const struct hg__launch *maker = v->node >= 0 ? launch_of(tape, v->node) : NULL;
+	const struct hg__task *maker = v->node >= 0 ? launch_of(tape, v->node) : NULL;
 	HG__TRY(hg__fetch_element(exam->ctx, &mat, i, c, &stored));
 	if (stored != 0.0)
 		return HG_OK;

@@ -11,9 +11,9 @@
 #include "halfgraph/policy.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
+#include "kernels/overflow.h"
 #include "kernels/scores.h"
 #include "kernels/scratch.h"
-#include "kernels/trip.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -97,7 +97,7 @@ static inline int hg__has_ending(const struct hg__ending *e)
  * - y: of X's type, or f32: then the sum is not narrowed. An epilogue needs Y of X's type.
  * - ending: the epilogue, only with F32 and an X. It is applied to an empty row, too, from a sum of
  * 0.
- * - trip: checks every element of an f16 Y for overflow, before its last rounding.
+ * - overflow: checks every element of an f16 Y for overflow, before its last rounding.
  *
  * The kernel is edge-parallel over csr.plan, with staging and without atomics. A part is the
  * entries of one row in one item of the plan; parts are added in order.
@@ -126,7 +126,7 @@ struct hg__spmm_args {
 	float alpha;
 	hg_accumulate accumulate;
 	struct hg__ending ending;
-	struct hg__trip trip;
+	struct hg__overflow_flag overflow;
 	/* 0: AUTO. Else a variant of the GPU by its number in spmm_variants.h, for measurements. A
 	 * variant that cannot compute this call is replaced by the next one in its table row. */
 	int variant;
@@ -460,11 +460,11 @@ struct hg__amax_args {
 	struct hg__mat x, out;
 };
 
-/* Records in trip.word the overflows among the elements of X, for kernels that do not check what
- * they store. */
+/* Records in overflow.word the overflows among the elements of X, for kernels that do not check
+ * what they store. */
 struct hg__guard_args {
 	struct hg__mat x;
-	struct hg__trip trip;
+	struct hg__overflow_flag overflow;
 };
 
 /* The table of a backend: one function for each line of kernels.def. */

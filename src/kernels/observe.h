@@ -116,7 +116,7 @@ HG_HD static inline int hg__is_due(const struct hg__due *due)
 	if (due->step->stop)
 		return 0;
 	return due->step->step % due->every == 0 ||
-	       (due->bad && (due->step->nonfinite != 0 || due->step->tripped != 0));
+	       (due->bad && (due->step->nonfinite != 0 || due->step->overflow_found != 0));
 }
 
 #define HG__HALF_INFINITE 0x7C00u

@@ -63,10 +63,10 @@ static inline size_t hg__optim_bytes(const struct hg__optim_tensor *host, int64_
 
 /* The two kernels of an optimiser step, in this order:
  *
- *     grad_check    tripped; nonfinite, first_nonfinite and grad_sq of grad / scale (fixed order,
- *                   f64); bias corrections and clip
- *     optim_update  if nonfinite == 0 and tripped == 0: g = grad / scale * clip; updates master, m
- *                   and v; working = narrow(master); outgrown.
+ *     grad_check    overflow_found; nonfinite, first_nonfinite and grad_sq of grad / scale (fixed
+ *                   order, f64); bias corrections and clip
+ *     optim_update  if nonfinite == 0 and overflow_found == 0: g = grad / scale * clip; updates
+ *                   master, m and v; working = narrow(master); outgrown.
  *                   Then, unless the step was stopped: the transition of the loss scale,
  *                   step += 1, and a record. */
 
@@ -90,12 +90,12 @@ HG_HD static inline void hg__step_begin(struct hg__step *step, const hg_optim_co
 	const int64_t t = step->scale.applied + 1;
 	step->stopped = step->stop;
 	if (step->stopped) {
-		step->trip = 0;
+		step->overflow = 0;
 		return;
 	}
 	step->in_force = step->scale.scale;
-	step->tripped = step->trip;
-	step->trip = 0;
+	step->overflow_found = step->overflow;
+	step->overflow = 0;
 	step->outgrown_before = step->outgrown;
 	step->bias1 = 1.0 - hg__power((double)config->beta1, t);
 	step->root2 = (float)sqrt(1.0 - hg__power((double)config->beta2, t));
@@ -112,7 +112,7 @@ HG_HD static inline void hg__step_decide(struct hg__step *step, const hg_optim_c
 /* After the check: whether the weights must not be updated by this step. */
 HG_HD static inline int hg__step_is_bad(const struct hg__step *step)
 {
-	return step->nonfinite || step->tripped || step->stopped;
+	return step->nonfinite || step->overflow_found || step->stopped;
 }
 
 /* After the check: the transition of the loss scale, the step counter, and the record. The update
@@ -122,7 +122,8 @@ HG_HD static inline void hg__step_close(struct hg__step *step, const float *loss
 {
 	if (step->stopped)
 		return;
-	const int forward = step->tripped || (step->nonfinite && loss && !(fabsf(*loss) < INFINITY));
+	const int forward =
+	    step->overflow_found || (step->nonfinite && loss && !(fabsf(*loss) < INFINITY));
 	step->reason = (int32_t)hg__loss_scale_step(&step->scale, &step->config,
 	                                            forward           ? HG__STEP_FORWARD
 	                                            : step->nonfinite ? HG__STEP_BAD

@@ -95,7 +95,7 @@ HG_HD static inline void hg__board_note(struct hg__board *b, struct hg__step *st
 HG_HD static inline void hg__board_close(struct hg__board *b, struct hg__step *step,
                                          const struct hg__counts *counts, float loss)
 {
-	step->trip = 0;
+	step->overflow = 0;
 	b->keep = 0;
 	if (hg__board_is_due(b, step))
 		hg__board_note(b, step, counts, loss);

@@ -25,9 +25,9 @@ struct hg__step {
 	 * not wait for the update. */
 	float in_force;
 	int32_t reason;
-	/* Overflow flags (kernels/trip.h). Guards write `trip`; `tripped` is what they had written up
-	 * to the last gradient check. If it is not 0 the step is bad. */
-	uint64_t trip, tripped;
+	/* The overflow flag (kernels/overflow.h): guards of the forward pass write `overflow`. The
+	 * gradient check moves it to `overflow_found`; the step is bad where that is not 0. */
+	uint64_t overflow, overflow_found;
 	/* stop is set by the last kernel of a step after which the host must decide something. Steps
 	 * that are already queued behind it then change nothing, until the host clears it. Forward and
 	 * backward passes and the gradient check read `stop`. The update reads `stopped`, the copy that
@@ -45,7 +45,7 @@ struct hg__step_note {
 	int64_t nonfinite, first_nonfinite, steps, skipped;
 	float loss, scale;
 	int32_t reason, outgrown; /* outgrown: of the weights before this step's update */
-	uint64_t tripped;
+	uint64_t overflow_found;
 };
 struct hg__step_notes {
 	int64_t taken;
@@ -64,7 +64,7 @@ HG_HD static inline struct hg__step_note hg__step_note_of(const struct hg__step 
 	note.scale = step->scale.scale;
 	note.reason = step->reason;
 	note.outgrown = step->outgrown_before;
-	note.tripped = step->tripped;
+	note.overflow_found = step->overflow_found;
 	return note;
 }
 

@@ -47,7 +47,7 @@ hg_status hg__evaluate_queue(void *user)
 			args.mask[split] = e->targets->mask[split]->mat;
 	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(e->ctx->backend->kernels->scores(e->ctx, &args));
-	e->tape->params->looked = 0; /* the kernel has forgotten it */
+	e->tape->params->overflow_pending = 0; /* the kernel has forgotten it */
 	return hg__snapshot_save_if(e->best, &e->board->keep);
 }
 

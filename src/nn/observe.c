@@ -50,12 +50,12 @@ static int64_t steps_of(const struct hg__watch *w)
 
 static void fill_identity(const hg_tape *tape, const struct hg__spot *spot, hg_observation *o)
 {
-	const struct hg__line *line = spot->line >= 0 ? &tape->line[spot->line] : NULL;
-	o->node = spot->line;
+	const struct hg__entry *entry = spot->entry >= 0 ? &tape->entry[spot->entry] : NULL;
+	o->node = spot->entry;
 	o->backward = spot->gradient;
 	o->name = spot->name;
-	o->op = !line ? "" : line->title ? line->title : line->node.op->name;
-	o->layer = line ? line->node.scope : "";
+	o->op = !entry ? "" : entry->title ? entry->title : entry->node.op->name;
+	o->layer = entry ? entry->node.scope : "";
 	o->dtype = spot->mat.dtype;
 	o->rows = spot->mat.rows;
 	o->cols = spot->mat.cols;

@@ -21,7 +21,7 @@ static hg_status counter_move(hg_train *t, int64_t by)
 	struct hg__step step;
 	HG__TRY(backend->copy_out(t->ctx, &step, t->params->step, sizeof step));
 	step.step += by;
-	step.trip = 0;
+	step.overflow = 0;
 	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
 }
 
@@ -45,7 +45,7 @@ static hg_status masters_move(hg_train *t, unsigned char *host, int back)
 /* A batch norm moves its running statistics in every forward pass; this one shall leave no trace.
  * They
  * wait on the host: a run takes no more of the device than its plan says. */
-static hg_status find(hg_train *t, int32_t *line)
+static hg_status find(hg_train *t, int32_t *entry)
 {
 	size_t bytes = 0;
 	void *before = NULL;
@@ -56,7 +56,7 @@ static hg_status find(hg_train *t, int32_t *line)
 	if (status >= 0)
 		status = counter_move(t, -1);
 	if (status >= 0) {
-		status = hg__tape_first_bad(t->tape, line);
+		status = hg__tape_first_bad(t->tape, entry);
 		const hg_status back = counter_move(t, 1), restored = masters_move(t, before, 1);
 		status = status < 0 ? status : back < 0 ? back : restored;
 	}
@@ -79,20 +79,20 @@ hg_status hg__train_record_again(hg_train *t)
 static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 {
 	char name[80], reached[48] = "overflowed in f16", how[32] = "runs in f32";
-	int32_t line = isnan(bad->tripped_amax) ? -1 : bad->tripped;
+	int32_t entry = isnan(bad->tripped_amax) ? -1 : bad->tripped;
 	if (!t->params->policy.replan)
 		return HG_OK;
-	if (line < 0)
-		HG__TRY(find(t, &line));
-	if (line < 0 || t->tape->value[t->tape->line[line].node.out].dtype != HG_F16)
+	if (entry < 0)
+		HG__TRY(find(t, &entry));
+	if (entry < 0 || t->tape->value[t->tape->entry[entry].node.out].dtype != HG_F16)
 		return HG_OK;
-	hg__value_name(t->tape, &t->tape->value[t->tape->line[line].node.out], name, sizeof name);
-	const int before = t->tape->line[line].node.shift;
+	hg__value_name(t->tape, &t->tape->value[t->tape->entry[entry].node.out], name, sizeof name);
+	const int before = t->tape->entry[entry].node.shift;
 	int shift = 0;
-	HG__TRY(hg__tape_promote(t->tape, line, &shift, changed));
+	HG__TRY(hg__tape_promote(t->tape, entry, &shift, changed));
 	if (!*changed)
 		return HG_OK;
-	if (bad->tripped == line && isfinite(bad->tripped_amax))
+	if (bad->tripped == entry && isfinite(bad->tripped_amax))
 		(void)hg__print(reached, sizeof reached, "reached %.6g, more than f16 holds",
 		                ldexp((double)bad->tripped_amax, before));
 	if (shift)

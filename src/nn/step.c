@@ -191,7 +191,7 @@ hg_status hg_step_run(hg_step *s, int64_t count)
 
 hg_status hg__step_queue(hg_step *s, int64_t count)
 {
-	HG__TRY(hg__forget_trips(s->tape->params));
+	HG__TRY(hg__overflow_clear(s->tape->params));
 	s->tape->params->may_stop |= s->stops != 0;
 	while (count > 0 && !hg__step_stopped(s)) {
 		prepare(s, count);

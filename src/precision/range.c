@@ -43,7 +43,7 @@ static struct hg__resolved resolve_unproved(hg_unproved choice, double in_f32)
 	                        [HG_UNPROVED_PROMOTE] = in_f32,
 	                        [HG_UNPROVED_REFUSE] = INFINITY};
 	const struct hg__resolved out = {
-	    .verdict = verdict[choice], .bound = bound[choice], .sure = bound[choice]};
+	    .verdict = verdict[choice], .bound = bound[choice], .unconditional = bound[choice]};
 	return out;
 }
 
@@ -57,9 +57,9 @@ static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 	if (n->state != HG_F16) {
 		const struct hg__resolved exact = {.verdict = HG_EXACT,
 		                                   .bound = in_f32,
-		                                   .sure = in_f32,
-		                                   .claim = in_f32,
-		                                   .sure_claim = in_f32};
+		                                   .unconditional = in_f32,
+		                                   .rule_bound = in_f32,
+		                                   .unconditional_rule_bound = in_f32};
 		return exact;
 	}
 	const struct growth growth = growth_of(n);
@@ -68,13 +68,13 @@ static struct hg__resolved resolve_stored(const struct hg__narrowing *n)
 	const double partial =
 	    half_sums ? n->partial * (n->accumulate == HG_ACC_F16_NAIVE ? growth.inside : 1) : 0;
 	struct hg__resolved out = resolve_unproved(n->unproved, in_f32);
-	out.claim = out.sure_claim = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
+	out.rule_bound = out.unconditional_rule_bound = total == 0 ? 0 : total * (1 + f16->u) + 0x1p-25;
 	if (!(total < f16->overflow && partial < f16->overflow))
 		return out;
 	const double stored = total + hg__bound_narrow(HG_F16, total),
 	             most = stored < f16->max ? stored : f16->max;
 	out.verdict = HG_PROVED;
-	out.bound = out.sure = out.claim = out.sure_claim = most;
+	out.bound = out.unconditional = out.rule_bound = out.unconditional_rule_bound = most;
 	return out;
 }
 
@@ -93,9 +93,9 @@ struct hg__resolved hg__resolve(const struct hg__narrowing *n)
 	stored.bound = scale_bound(n->bound, -n->shift);
 	struct hg__resolved out = resolve_stored(&stored);
 	out.bound = scale_bound(out.bound, n->shift);
-	out.sure = scale_bound(out.sure, n->shift);
-	out.claim = scale_bound(out.claim, n->shift);
-	out.sure_claim = scale_bound(out.sure_claim, n->shift);
+	out.unconditional = scale_bound(out.unconditional, n->shift);
+	out.rule_bound = scale_bound(out.rule_bound, n->shift);
+	out.unconditional_rule_bound = scale_bound(out.unconditional_rule_bound, n->shift);
 	return out;
 }
 
@@ -112,16 +112,16 @@ struct hg__resolved hg__resolve_assuming(const struct hg__narrowing *uncondition
 		out.verdict = HG_GUARDED;
 		out.by_weights = 1;
 	}
-	out.sure_claim = without_assumption.claim;
-	out.sure = without_assumption.verdict == HG_PROVED || assumed->state != HG_F16
-	               ? without_assumption.bound
-	               : scale_bound(hg_dtype_get(HG_F16)->max, assumed->shift);
+	out.unconditional_rule_bound = without_assumption.rule_bound;
+	out.unconditional = without_assumption.verdict == HG_PROVED || assumed->state != HG_F16
+	                        ? without_assumption.bound
+	                        : scale_bound(hg_dtype_get(HG_F16)->max, assumed->shift);
 	if (out.verdict == HG_PROMOTED)
-		out.sure = hg__resolve(&(struct hg__narrowing){.bound = unconditional->bound,
-		                                               .depth = unconditional->depth,
-		                                               .inner = unconditional->inner,
-		                                               .state = HG_F32})
-		               .bound;
+		out.unconditional = hg__resolve(&(struct hg__narrowing){.bound = unconditional->bound,
+		                                                        .depth = unconditional->depth,
+		                                                        .inner = unconditional->inner,
+		                                                        .state = HG_F32})
+		                        .bound;
 	return out;
 }
 

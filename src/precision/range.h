@@ -38,13 +38,13 @@ struct hg__resolved {
 	/* Bound on |out| as stored, rounding included. Guarded: it holds while the guard does not fire.
 	 * Refused, or f32 out of range: INFINITY. */
 	double bound;
-	/* Unconditional: the same bound without the assumption on the weights. hg__resolve makes no
+	/* The same bound without the assumption on the weights. hg__resolve makes no
 	 * assumption and sets it to `bound`. */
-	double sure;
+	double unconditional;
 	/* Both bounds as the range rules give them, all roundings included, without the limit that a
 	 * guard enforces. They may exceed 65504 where the verdict is not proved. A proved result is a
-	 * finite half, so its claim has positive headroom. */
-	double claim, sure_claim;
+	 * finite half, so its rule bound has positive headroom. */
+	double rule_bound, unconditional_rule_bound;
 	int by_weights; /* for guarded: 1, the weights are checked; 0, the result itself */
 };
 

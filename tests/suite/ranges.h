@@ -90,7 +90,7 @@ struct ranges_plan {
 struct ranges_case {
 	const struct ranges_plan *plan;
 	hg_tape *tape;
-	const struct hg__line *line;
+	const struct hg__entry *line;
 	struct hg_tensor view[HG__MAX_IN];
 	struct hg__mat in[HG__MAX_IN], out, dout, din[HG__MAX_IN]; /* in host memory */
 	struct hg__call call;                                      /* on the device */

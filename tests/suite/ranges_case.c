@@ -103,7 +103,7 @@ static void record(struct ranges_case *c, struct ranges_world *w)
 	                              plan->sample.n_in, buffers, plan->sample.attr, HG__ATTR_BYTES);
 	CHECK_MSG(out.id >= 0, "%s (%s) was not recorded: %s", plan->op->name, plan->sample.what,
 	          hg_context_error(w->ctx));
-	c->line = &c->tape->line[c->tape->value[hg__tape_index(c->tape, out)].node];
+	c->line = &c->tape->entry[c->tape->value[hg__tape_index(c->tape, out)].node];
 }
 
 /* ---- running ---- */

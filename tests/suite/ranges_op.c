@@ -123,7 +123,7 @@ static void range_back(const struct ranges_case *c, double scale, struct hg__ran
 	for (int i = 0; i < node->n_in; i++)
 		part[i] = c->din[i].dtype;
 	const double dout = ranges_amax(&c->dout, &others) / scale;
-	CHECK_OK(hg__tape_range_back(c->tape, node, HG__SURE, dout, part, r));
+	CHECK_OK(hg__tape_range_back(c->tape, node, HG__UNCONDITIONAL, dout, part, r));
 }
 
 /* A bound at loss scale 1, times the scale, holds at any scale while it has headroom. The policy of
@@ -135,7 +135,7 @@ static void judge_gradients(const struct ranges_case *c, struct ranges_score *sc
 	             scale = ldexp(1.0, (int)test_below(c->plan->policy ? 25 : 1));
 	struct hg__range r, at_one;
 	if (node->op->traits & HG__LOSS)
-		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->line[0].node));
+		CHECK_OK(hg__tape_count_rows(c->tape, &c->tape->entry[0].node));
 	range_back(c, 1.0, &r);
 	range_back(c, scale, &at_one);
 	for (int i = 0; i < node->n_in; i++) {
@@ -159,8 +159,8 @@ static void judge(const struct ranges_case *c, struct ranges_score *score)
 	claim(c, RANGES_OUT, &c->out, node->bound, node->verdict != HG_GUARDED, score);
 	(void)ranges_amax(&c->out, &others);
 	score->cramped += node->verdict == HG_PROVED &&
-	                  !(hg__headroom(HG_F16, ldexp(node->claim, -node->shift)) >= 0.0);
-	score->wrong += !others && !ranges_keeps(&c->out, node->sure_least, node->sign);
+	                  !(hg__headroom(HG_F16, ldexp(node->rule_bound, -node->shift)) >= 0.0);
+	score->wrong += !others && !ranges_keeps(&c->out, node->unconditional_least, node->sign);
 	/* not finite: what is claimed behind a guard is not claimed where it trips */
 	if (c->plan->mode == HG_EVAL || others)
 		return;

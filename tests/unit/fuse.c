@@ -70,7 +70,7 @@ static struct result run_chain(struct bench *b, const struct recipe *r, const hg
 	result.y = download(hg_tape_value(b->tape, y));
 	result.dx = download(hg_tape_grad(b->tape, in));
 	result.db = download(hg_param_grad(param(b, "b", 1, COLS)));
-	const char *title = b->tape->line[b->tape->value[hg__tape_index(b->tape, y)].node].title;
+	const char *title = b->tape->entry[b->tape->value[hg__tape_index(b->tape, y)].node].title;
 	CHECK(separate ? !title : title && strcmp(title, r->title) == 0);
 	hg_tape_free(b->tape);
 	b->tape = NULL;
@@ -223,7 +223,7 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	CHECK_OK(hg_tape_backward(b->tape));
 	const int parts =
 	    1 + (e->own != NO_OWN) + e->then.bias + (e->then.act > 0) + (e->then.p > 0.0f);
-	const char *title = b->tape->line[b->tape->value[hg__tape_index(b->tape, y)].node].title;
+	const char *title = b->tape->entry[b->tape->value[hg__tape_index(b->tape, y)].node].title;
 	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title,
 	          title ? title : "apart");
 	CHECK_EQ_I(b->tape->alive, separate ? 1 + parts : 2);
@@ -454,8 +454,8 @@ static void the_whole_has_one_verdict(void)
 				continue;
 			}
 			CHECK_OK(hg_tape_compile(b.tape, y));
-			const struct hg__line *line =
-			    &b.tape->line[b.tape->value[hg__tape_index(b.tape, y)].node];
+			const struct hg__entry *line =
+			    &b.tape->entry[b.tape->value[hg__tape_index(b.tape, y)].node];
 			/* promoted: x and b are cast */
 			CHECK(line->node.op == &hg__op_epilogue &&
 			      b.tape->alive == (line->node.verdict == HG_PROMOTED ? 3 : 1));

@@ -11,17 +11,19 @@
 
 static void the_first_line_and_its_largest_number_win(void)
 {
-	CHECK(!hg__trips(65519.996f) && !hg__trips(-65519.996f) && !hg__trips(0.0f));
-	CHECK(hg__trips(65520.0f) && hg__trips(-65520.0f) && hg__trips(INFINITY) &&
-	      hg__trips(-INFINITY) && hg__trips(NAN));
-	CHECK_EQ_I(hg__trip_line(0), -1);
-	const uint64_t early = hg__trip_word(3, -70000.0f), larger = hg__trip_word(3, 80000.0f),
-	               infinite = hg__trip_word(3, -INFINITY), late = hg__trip_word(4, NAN);
-	CHECK_EQ_I(hg__trip_line(early), 3);
-	CHECK(hg__trip_most(early) == 70000.0f && hg__trip_most(larger) == 80000.0f &&
-	      isinf(hg__trip_most(infinite)) && isnan(hg__trip_most(late)));
-	CHECK(late < early && early < larger && larger < infinite && infinite < hg__trip_word(3, NAN));
-	CHECK_EQ_I(hg__trip_line(hg__trip_word(0, 65520.0f)), 0);
+	CHECK(!hg__overflows_half(65519.996f) && !hg__overflows_half(-65519.996f) &&
+	      !hg__overflows_half(0.0f));
+	CHECK(hg__overflows_half(65520.0f) && hg__overflows_half(-65520.0f) &&
+	      hg__overflows_half(INFINITY) && hg__overflows_half(-INFINITY) && hg__overflows_half(NAN));
+	CHECK_EQ_I(hg__overflow_node(0), -1);
+	const uint64_t early = hg__overflow_word(3, -70000.0f), larger = hg__overflow_word(3, 80000.0f),
+	               infinite = hg__overflow_word(3, -INFINITY), late = hg__overflow_word(4, NAN);
+	CHECK_EQ_I(hg__overflow_node(early), 3);
+	CHECK(hg__overflow_amax(early) == 70000.0f && hg__overflow_amax(larger) == 80000.0f &&
+	      isinf(hg__overflow_amax(infinite)) && isnan(hg__overflow_amax(late)));
+	CHECK(late < early && early < larger && larger < infinite &&
+	      infinite < hg__overflow_word(3, NAN));
+	CHECK_EQ_I(hg__overflow_node(hg__overflow_word(0, 65520.0f)), 0);
 }
 
 /* ---- kernels ---- */
@@ -34,13 +36,13 @@ struct scene {
 	struct hg__spmm_args args;
 };
 
-static struct hg__trip scene_open(struct scene *s, hg_context *ctx, int32_t line)
+static struct hg__overflow_flag scene_open(struct scene *s, hg_context *ctx, int32_t line)
 {
 	memset(s, 0, sizeof *s);
 	s->ctx = ctx;
 	CHECK_OK(hg__buffer_device(ctx, 1, sizeof(uint64_t), "test", &s->word));
 	CHECK_OK(ctx->backend->fill(ctx, s->word.data, 0, sizeof(uint64_t)));
-	return (struct hg__trip){s->word.data, line};
+	return (struct hg__overflow_flag){s->word.data, line};
 }
 
 static uint64_t scene_close(struct scene *s)
@@ -106,14 +108,15 @@ static void a_pass_sees_every_element(void)
 				const struct spot spot = {end ? rows - 1 : rows / 3, end ? cols - 1 : cols / 2,
 				                          kinds[k].value, -3.0f};
 				struct scene s;
-				const struct hg__trip trip = scene_open(&s, test_context(), 11);
+				const struct hg__overflow_flag flag = scene_open(&s, test_context(), 11);
 				const struct hg__guard_args args = {
-				    matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), trip};
+				    matrix(&s, kinds[k].dtype, rows, cols, spotted, &spot), flag};
 				CHECK_OK(s.ctx->backend->kernels->guard(s.ctx, &args));
 				const uint64_t word = scene_close(&s),
-				               expected = kinds[k].trips ? hg__trip_word(11, kinds[k].value) : 0;
+				               expected =
+				                   kinds[k].trips ? hg__overflow_word(11, kinds[k].value) : 0;
 				CHECK_MSG(isnan(kinds[k].value)
-				              ? hg__trip_line(word) == 11 && isnan(hg__trip_most(word))
+				              ? hg__overflow_node(word) == 11 && isnan(hg__overflow_amax(word))
 				              : word == expected,
 				          "[%lld, %lld], %s %g: word %llx, expected %llx", (long long)rows,
 				          (long long)cols, hg_dtype_name(kinds[k].dtype), (double)kinds[k].value,
@@ -193,13 +196,13 @@ static void sums_are_looked_at_before_they_are_stored(void)
 				const int64_t cols = widths[k / 2];
 				const struct hub h = {hubs[i].degree, cols, k % 2 ? cols - 1 : 0, hubs[i].large};
 				struct scene s;
-				const struct hg__trip trip = scene_open(&s, test_context(), 2);
+				const struct hg__overflow_flag flag = scene_open(&s, test_context(), 2);
 				hub_open(&s, &h);
 				struct hg__spmm_args *a = &s.args;
 				a->heads = 1;
 				a->alpha = ways[w].alpha;
 				a->accumulate = ways[w].accumulate;
-				a->trip = trip;
+				a->overflow = flag;
 				a->y = matrix(&s, HG_F16, h.degree + 1, cols, hub_bias, NULL);
 				if (ways[w].act == EDGES) {
 					a->heads = (int)cols;
@@ -224,12 +227,12 @@ static void sums_are_looked_at_before_they_are_stored(void)
 				const int sticks = a->accumulate == HG_ACC_F16_NAIVE && h.large < 32.0f;
 				const uint64_t word = scene_close(&s), expected = ways[w].expected == 0.0f || sticks
 				                                                      ? 0
-				                                                      : hg__trip_word(2, exact);
+				                                                      : hg__overflow_word(2, exact);
 				CHECK_MSG(word == expected,
 				          "%s, %lld neighbours, column %lld of %lld: line %d, %g; expected %g",
 				          ways[w].what, (long long)h.degree, (long long)h.col, (long long)cols,
-				          hg__trip_line(word), (double)hg__trip_most(word),
-				          (double)hg__trip_most(expected));
+				          hg__overflow_node(word), (double)hg__overflow_amax(word),
+				          (double)hg__overflow_amax(expected));
 			}
 }
 
@@ -318,7 +321,7 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 			if (rows[i].trips) {
 				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
 				      info.loss_scale == 65536.0f);
-				CHECK(strncmp(hg__line_title(&b.tape->line[info.tripped]), "spmm", 4) == 0);
+				CHECK(strncmp(hg__entry_title(&b.tape->entry[info.tripped]), "spmm", 4) == 0);
 				CHECK_MSG(info.tripped_amax == rows[i].amax, "%s: %g", rows[i].what,
 				          (double)info.tripped_amax);
 			}
@@ -381,7 +384,7 @@ static void a_loop_of_ones_own_goes_on(void)
 	CHECK_OK(hg_optim_info(optim, &info));
 	CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD && info.tripped_amax == 80000.0f);
 	CHECK_STATUS(hg_tape_replan(b.tape, -1, &shift), HG_ERR_ARG);
-	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->lines, &shift), HG_ERR_ARG);
+	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->entries, &shift), HG_ERR_ARG);
 	CHECK_OK(hg_tape_replan(b.tape, info.tripped, &shift));
 	CHECK_EQ_I(shift, 0); /* concat reads it: f32 */
 	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
@@ -444,12 +447,12 @@ static void only_what_is_guarded_by_itself_is_looked_at(void)
 		for (int64_t i = 0; i < b.tape->forwards; i++) {
 			const struct hg__node *node = b.tape->forward[i].call.node;
 			const int own = node->verdict == HG_GUARDED && !node->by_weights;
-			CHECK_EQ_I(b.tape->forward[i].call.trip.word != NULL, own && mode == 0);
+			CHECK_EQ_I(b.tape->forward[i].call.overflow.word != NULL, own && mode == 0);
 			looked_at += own;
 		}
 		CHECK(looked_at > 0);
 		for (int64_t i = 0; i < b.tape->backwards; i++)
-			CHECK(b.tape->backward[i].call.trip.word == NULL);
+			CHECK(b.tape->backward[i].call.overflow.word == NULL);
 		bench_close(&b);
 	}
 }

@@ -246,7 +246,7 @@ static void what_is_made_again_is_the_same(void)
 		CHECK(dw[kept] != NULL);
 		CHECK_OK(hg_tensor_download(hg_param_grad(w), dw[kept], HG_F32));
 		arena[kept] = tape->arena_bytes;
-		CHECK_EQ_I(tape->agains, !kept);
+		CHECK_EQ_I(tape->recomputes, !kept);
 		hg_tape_free(tape);
 	}
 	CHECK(memcmp(dw[0], dw[1], (size_t)FEATURES * 16 * sizeof(float)) == 0);

@@ -198,8 +198,8 @@ static void it_says_what_was_there(void)
 				if (seen.node < 0)
 					check_parameter(&r, &seen);
 			}
-			for (int64_t k = 0; k < r.b.tape->lines; k++)
-				backs += r.b.tape->line[k].back;
+			for (int64_t k = 0; k < r.b.tape->entries; k++)
+				backs += r.b.tape->entry[k].back;
 			CHECK_EQ_I(values, r.b.tape->alive);
 			CHECK(gradients > 0 && gradients <= backs - 1); /* some share one */
 			int64_t trained = 0;

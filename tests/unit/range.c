@@ -132,9 +132,10 @@ static void what_is_assumed_of_weights_is_guarded(void)
 		const struct hg__resolved sure = assuming(100, 10, (hg_unproved)u),
 		                          assumed = assuming(1e9, 10, (hg_unproved)u);
 		CHECK_EQ_I(sure.verdict, HG_PROVED);
-		CHECK(sure.bound > 10 && sure.bound < 10.01 && sure.sure > 100 && sure.sure < 100.1);
+		CHECK(sure.bound > 10 && sure.bound < 10.01 && sure.unconditional > 100 &&
+		      sure.unconditional < 100.1);
 		CHECK_EQ_I(assumed.verdict, HG_GUARDED);
-		CHECK(assumed.bound < 10.01 && assumed.sure == 65504);
+		CHECK(assumed.bound < 10.01 && assumed.unconditional == 65504);
 	}
 	CHECK_EQ_I(assuming(1e9, 1e9, HG_UNPROVED_GUARD).verdict, HG_GUARDED);
 	CHECK(assuming(1e9, 1e9, HG_UNPROVED_GUARD).bound == 65504);
@@ -142,7 +143,7 @@ static void what_is_assumed_of_weights_is_guarded(void)
 	const struct hg__resolved promoted = assuming(1e12, 1e9, HG_UNPROVED_PROMOTE);
 	CHECK_EQ_I(promoted.verdict, HG_PROMOTED);
 	CHECK_WITHIN(promoted.bound, 1e9, 1e3);
-	CHECK_WITHIN(promoted.sure, 1e12, 1e6);
+	CHECK_WITHIN(promoted.unconditional, 1e12, 1e6);
 }
 
 static void where_a_bound_comes_from(void)

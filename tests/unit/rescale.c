@@ -267,9 +267,9 @@ static void the_least_number_is_one_that_is_stored(void)
 		CHECK_OK(hg_tape_forward(t));
 		CHECK_OK(hg_tensor_download(hg_tape_value(t, d), got, HG_F32));
 		for (int i = 0; i < 4; i++)
-			CHECK_MSG(fabs((double)got[i]) <= t->value[hg__tape_index(t, d)].sure,
+			CHECK_MSG(fabs((double)got[i]) <= t->value[hg__tape_index(t, d)].unconditional,
 			          "x 2^-%d: 1 / %g, at most %g", shift, 1.0 / (double)got[i],
-			          t->value[hg__tape_index(t, d)].sure);
+			          t->value[hg__tape_index(t, d)].unconditional);
 		bench_close(&b);
 	}
 }
@@ -357,11 +357,11 @@ static int32_t tripped_by_forward(const struct bench *b, hg_tape *tape)
 {
 	struct hg__step step;
 	CHECK_OK(b->ctx->backend->copy_out(b->ctx, &step, b->params->step, sizeof step));
-	step.trip = 0;
+	step.overflow = 0;
 	CHECK_OK(b->ctx->backend->copy_in(b->ctx, b->params->step, &step, sizeof step));
 	CHECK_OK(hg_tape_forward(tape));
 	CHECK_OK(b->ctx->backend->copy_out(b->ctx, &step, b->params->step, sizeof step));
-	return hg__trip_line(step.trip);
+	return hg__overflow_node(step.overflow);
 }
 
 /* A bound that asks for more than the largest power: 65504 x 30000 needs 2^-15. The numbers fit
@@ -390,8 +390,8 @@ static void the_largest_power_is_tried_once(void)
 			const hg_var z = hg_scale(tape, y, 1e-9f),
 			             t = hg_tape_input(tape, target, "target", 1.0);
 			CHECK_OK(hg_tape_compile(tape, hg_mse(tape, z, t, hg_none())));
-			const hg_dtype dtype = tape->value[tape->line[0].node.out].dtype;
-			CHECK_EQ_I(tape->line[0].node.shift, rows[i].shift[again]);
+			const hg_dtype dtype = tape->value[tape->entry[0].node.out].dtype;
+			CHECK_EQ_I(tape->entry[0].node.shift, rows[i].shift[again]);
 			CHECK_EQ_I(dtype, again < 2 ? HG_F16 : HG_F32);
 			CHECK_EQ_I(tripped_by_forward(&b, tape), rows[i].tripped[again]);
 			if (dtype == HG_F16) {

@@ -115,9 +115,9 @@ static hg_status trial_make(struct bench *b, struct trial *t)
 }
 
 /* The launch of the op itself among those of the tape; NULL: it is not run. */
-static const struct hg__launch *launch_of(const struct trial *t, int backward)
+static const struct hg__task *launch_of(const struct trial *t, int backward)
 {
-	const struct hg__launch *launch = backward ? t->tape->backward : t->tape->forward;
+	const struct hg__task *launch = backward ? t->tape->backward : t->tape->forward;
 	const int64_t count = backward ? t->tape->backwards : t->tape->forwards;
 	for (int64_t i = 0; i < count; i++)
 		if (launch[i].call.node->op == t->op)
@@ -139,7 +139,7 @@ static hg_status backward_run(void *what)
 
 static hg_status direction_run(struct bench *b, const struct trial *t, int backward)
 {
-	const struct hg__launch *launch = launch_of(t, backward);
+	const struct hg__task *launch = launch_of(t, backward);
 	struct result r = result_new(t->op->name, backward ? "back" : "forward", b->policy->name);
 	if (!launch)
 		return HG_OK;

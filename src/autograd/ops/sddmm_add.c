@@ -195,7 +195,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_sddmm_add = {
     .name = "sddmm_add",
     .words = "sum of an edge's two ends",
-    .traits = HG__AGAIN | HG__GRAPH | HG__TRANSPOSE,
+    .traits = HG__RECOMPUTE | HG__GRAPH | HG__TRANSPOSE,
     .min_in = 1,
     .max_in = 2,
     .same = 1u << A | 1u << B,

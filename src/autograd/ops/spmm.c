@@ -370,7 +370,8 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_spmm = {
     .name = "spmm",
     .words = "sum over neighbours",
-    .traits = HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS | HG__LOOKS,
+    .traits =
+        HG__LINEAR | HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__WIDE_SUMS | HG__GUARDS_STORE,
     .min_in = 1,
     .max_in = 2,
     .rescaled = 1u << X,

@@ -430,7 +430,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 const struct hg__op hg__op_spmm_epilogue = {
     .name = "spmm_epilogue",
     .words = "sum over neighbours with what follows it",
-    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__LOOKS,
+    .traits = HG__GRAPH | HG__TRANSPOSE | HG__UNIT_EDGES | HG__RANDOM | HG__GUARDS_STORE,
     .min_in = 1,
     .max_in = 5,
     .rescaled = 1u << X | 1u << Z,

@@ -3,11 +3,11 @@
 
 #include "kernels/cpu/rows.h"
 
-/* Numbers on their way into halves (kernels/trip.h): n elements. */
-HG__INLINE void hg__guard_look(const struct hg__trip *trip, int64_t n, const float *x)
+/* Numbers on their way into halves (kernels/overflow.h): n elements. */
+HG__INLINE void hg__guard_look(const struct hg__overflow_flag *overflow, int64_t n, const float *x)
 {
 	hg__i16 most = {0};
-	if (!trip->word)
+	if (!overflow->word)
 		return;
 	for (int64_t i = 0; i < n; i += HG__LANES) {
 		const hg__i16 bits =
@@ -20,22 +20,22 @@ HG__INLINE void hg__guard_look(const struct hg__trip *trip, int64_t n, const flo
 		bits = most[i] > bits ? most[i] : bits;
 	float largest;
 	memcpy(&largest, &bits, sizeof largest);
-	if (!hg__trips(largest))
+	if (!hg__overflows_half(largest))
 		return;
 	/* Where one number does not fit there may be millions: who changes nothing only looks. */
-	const uint64_t mine = hg__trip_word(trip->line, largest);
+	const uint64_t mine = hg__overflow_word(overflow->node, largest);
 	uint64_t word;
 #pragma omp atomic read
-	word = *trip->word;
+	word = *overflow->word;
 	if (word >= mine)
 		return;
 #pragma omp critical(hg__guard)
 	{
 #pragma omp atomic read
-		word = *trip->word;
+		word = *overflow->word;
 		if (word < mine) {
 #pragma omp atomic write
-			*trip->word = mine;
+			*overflow->word = mine;
 		}
 	}
 }

@@ -286,7 +286,7 @@ static void finish(const struct job *job, int64_t row, int64_t first, int n, flo
 		hg__vstore(total + c, factor * hg__vload(total + c));
 	if (job->ends)
 		end_row(job, row, first, n, total);
-	hg__guard_look(&a->trip, n, total);
+	hg__guard_look(&a->overflow, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
 

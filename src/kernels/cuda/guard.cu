@@ -1,5 +1,6 @@
-/* trip.word = max(trip.word, what trips of X): a pass of its own over what was stored, for those
- * whose kernels do not look themselves. */
+/* overflow.word = max(overflow.word, the words of the elements of X that overflow a half)
+ *
+ * One more pass over a stored result, for kernels that do not compare what they store. */
 
 #include "kernels/cuda/guard.cuh"
 #include "kernels/cuda/map.cuh"
@@ -26,7 +27,8 @@ extern "C" hg_status hg__cuda_guard(hg_context *ctx, const struct hg__guard_args
 {
 	return with_float(ctx, "guard", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return walk(ctx, "guard", a->x.rows, a->x.cols, wide(a->x),
-		            watch_for<T>{data_of<const T>(a->x), a->x.ld, guard_of(a->trip, a->x.cols)});
+		return walk(
+		    ctx, "guard", a->x.rows, a->x.cols, wide(a->x),
+		    watch_for<T>{data_of<const T>(a->x), a->x.ld, guard_of(a->overflow, a->x.cols)});
 	});
 }

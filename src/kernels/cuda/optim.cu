@@ -3,7 +3,7 @@
  *
  *     grad_check    g = grad / scale;  nonfinite, first_nonfinite, grad_sq = sum g^2 (f64); clip
  *                   and bias corrections (kernels/optim.h)
- *     optim_update  if nonfinite == 0 and no guard has tripped, with g = grad / scale * clip and
+ *     optim_update  if nonfinite == 0 and no overflow_found, with g = grad / scale * clip and
  *                   t = applied + 1
  *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)
  *                   (m starts at 0)

@@ -161,7 +161,7 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	p.alpha = a->alpha;
 	p.lead = hg__leading(p.cols);
 	p.ending = ending_of(a->ending);
-	p.guard = guard_of(a->trip, a->y.cols);
+	p.guard = guard_of(a->overflow, a->y.cols);
 	return p;
 }
 
@@ -285,8 +285,8 @@ static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
  * measured. */
 static hg_status look_behind(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
 {
-	const struct hg__guard_args guard = {a->y, a->trip};
-	return status >= 0 && a->trip.word ? hg__cuda_guard(ctx, &guard) : status;
+	const struct hg__guard_args guard = {a->y, a->overflow};
+	return status >= 0 && a->overflow.word ? hg__cuda_guard(ctx, &guard) : status;
 }
 
 hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)

@@ -243,7 +243,7 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	                              a->y.dtype == HG_F32,
 	                              hg__has_ending(&a->ending) != 0,
 	                              ending_of(a->ending),
-	                              guard_of(a->trip, a->y.cols)};
+	                              guard_of(a->overflow, a->y.cols)};
 	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)

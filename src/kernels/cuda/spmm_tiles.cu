@@ -306,6 +306,6 @@ hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 	p.lead = (a->y.cols + 7) / 8 * 8;
 	p.spoiled = spoiled;
 	p.ending = ending_of(a->ending);
-	p.guard = guard_of(a->trip, a->y.cols);
+	p.guard = guard_of(a->overflow, a->y.cols);
 	return hg__has_ending(&a->ending) ? queue_tiles<true>(ctx, p) : queue_tiles<false>(ctx, p);
 }

@@ -282,7 +282,7 @@ hg_status hg__optim_look(hg_optim *optim)
 	hg_context *ctx = optim->params->ctx;
 	const struct hg__optim_args args = args_of(optim);
 	HG__TRY(hg__optim_ready(optim));
-	optim->params->looked = 0; /* the check takes it */
+	optim->params->overflow_pending = 0; /* the check takes it */
 	return ctx->backend->kernels->grad_check(ctx, &args);
 }
 
@@ -321,8 +321,8 @@ hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note
 	ours.steps = note->steps;
 	ours.skipped = note->skipped;
 	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
-	ours.tripped = hg__trip_line(note->tripped);
-	ours.tripped_amax = hg__trip_most(note->tripped);
+	ours.tripped = hg__overflow_node(note->overflow_found);
+	ours.tripped_amax = hg__overflow_amax(note->overflow_found);
 	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count
 	                           ? optim->param[note->first_nonfinite]->name
 	                           : NULL;

@@ -2,9 +2,9 @@
 
 /* From the plan to calls that need nothing but a pointer to run. */
 
-void hg__tape_borrow(hg_tape *tape, hg_tape *lender)
+void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner)
 {
-	tape->lender = lender;
+	tape->arena_owner = arena_owner;
 }
 
 /* Zero, so that the padding of rows holds numbers from the start. */
@@ -12,8 +12,8 @@ static hg_status allocate(hg_tape *tape)
 {
 	if (tape->arena_bytes == 0)
 		tape->arena_bytes = HG__ALIGN;
-	if (tape->lender) {
-		tape->arena = tape->lender->arena;
+	if (tape->arena_owner) {
+		tape->arena = tape->arena_owner->arena;
 		return HG_OK;
 	}
 	if (hg__device_alloc(tape->ctx, tape->arena_bytes, "the tape's arena", &tape->arena) < 0)
@@ -77,47 +77,48 @@ static void build_views(hg_tape *tape)
 
 /* Does the backward of this node need the transpose, and with it the places of its edges'
  * values? */
-static int wants_transpose(const struct hg__line *line, int *edge)
+static int wants_transpose(const struct hg__entry *entry, int *edge)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
 	          !hg_graph_is_weighted(node->graph));
-	return node->op->traits & HG__TRANSPOSE && line->back;
+	return node->op->traits & HG__TRANSPOSE && entry->back;
 }
 
-static hg_status set_graph(const struct hg__line *line, struct hg__call *call)
+static hg_status set_graph(const struct hg__entry *entry, struct hg__call *call)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	if (!node->graph)
 		return HG_OK;
 	HG__TRY(hg__graph_csr(node->graph, &call->csr));
 	int edge = 0;
-	if (wants_transpose(line, &edge))
+	if (wants_transpose(entry, &edge))
 		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
 	return node->op->traits & HG__BATCH
 	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
 	           : HG_OK;
 }
 
-int hg__looks(const hg_tape *tape, const struct hg__node *node)
+int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node)
 {
 	const int guarded =
 	    node->verdict == HG_GUARDED && !node->by_weights && tape->value[node->out].dtype == HG_F16;
 	return guarded && tape->trains && tape->params->policy.replan;
 }
 
-/* Who only looks at what a step of others has made trips nothing. */
-static struct hg__trip guard_of(const hg_tape *tape, const struct hg__line *line)
+/* The store guard of an entry. A copy of a tape that keeps everything (keep.c) runs a step of
+ * another tape once more, so it leaves the overflow flag alone. */
+static struct hg__overflow_flag store_guard_of(const hg_tape *tape, const struct hg__entry *entry)
 {
-	struct hg__trip trip = {NULL, (int32_t)(line - tape->line)};
-	if (hg__looks(tape, &line->node) && !tape->keeps)
-		trip.word = &tape->params->step->trip;
-	return trip;
+	struct hg__overflow_flag flag = {NULL, (int32_t)(entry - tape->entry)};
+	if (hg__is_store_guarded(tape, &entry->node) && !tape->keeps)
+		flag.word = &tape->params->step->overflow;
+	return flag;
 }
 
-static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct hg__call *call)
+static hg_status forward_call(hg_tape *tape, const struct hg__entry *entry, struct hg__call *call)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	*call = (struct hg__call){.ctx = tape->ctx,
 	                          .k = tape->ctx->backend->kernels,
 	                          .node = node,
@@ -132,45 +133,45 @@ static hg_status forward_call(hg_tape *tape, const struct hg__line *line, struct
 	for (int i = 0; i < 2; i++)
 		if (node->buffer[i])
 			call->buffer[i] = node->buffer[i]->master->mat;
-	call->trip = guard_of(tape, line);
+	call->overflow = store_guard_of(tape, entry);
 	for (int i = 0; i < node->n_in; i++)
 		call->shift[i] = node->in[i] < 0 ? 0 : tape->value[node->in[i]].shift;
 	call->shift_out = node->shift;
-	return set_graph(line, call);
+	return set_graph(entry, call);
 }
 
 /* The same node backward: gradients in, and of the forward operands only those that `saves` named,
  * since the others' memory may be in use again. */
-static void backward_call(hg_tape *tape, const struct hg__line *line, struct hg__launch *launch)
+static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct hg__task *task)
 {
-	const struct hg__node *node = &line->node;
-	struct hg__call *call = &launch->call;
-	call->trip.word = NULL;
+	const struct hg__node *node = &entry->node;
+	struct hg__call *call = &task->call;
+	call->overflow.word = NULL;
 	for (int i = 0; i < HG__MAX_IN; i++)
-		if (!(line->saves & HG__SAVE_IN(i)))
+		if (!(entry->saves & HG__SAVE_IN(i)))
 			call->in[i].data = NULL;
 	for (int i = 0; i < HG__MAX_AUX; i++)
-		if (!(line->saves & (HG__SAVE_AUX(i) | HG__BACK_AUX(i))))
+		if (!(entry->saves & (HG__SAVE_AUX(i) | HG__BACK_AUX(i))))
 			call->aux[i].data = NULL;
-	if (!(line->saves & HG__SAVE_OUT))
+	if (!(entry->saves & HG__SAVE_OUT))
 		call->out.data = NULL;
 	for (int i = 0; i < node->n_in; i++)
-		if (line->again[i] >= 0)
+		if (entry->recompute[i] >= 0)
 			call->in[i] = in_arena(tape, &tape->value[node->in[i]], tape->value[node->in[i]].dtype,
-			                       line->again[i]);
-	call->adds = line->adds;
+			                       entry->recompute[i]);
+	call->adds = entry->adds;
 	call->dout = grad_of(tape, &tape->value[node->out]);
 	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0 || !(line->grads >> i & 1u) || !tape->value[node->in[i]].grad)
+		if (node->in[i] < 0 || !(entry->grads >> i & 1u) || !tape->value[node->in[i]].grad)
 			continue;
 		const struct hg__value *operand = &tape->value[node->in[i]];
 		call->din[i] = grad_of(tape, &tape->value[operand->root]);
-		if (line->part_span[i] < 0)
+		if (entry->part_span[i] < 0)
 			continue;
-		launch->add[i] = call->din[i];
-		launch->first[i] = line->first[i];
+		task->add[i] = call->din[i];
+		task->first[i] = entry->first[i];
 		call->din[i] =
-		    in_arena(tape, operand, hg__part_dtype(node, i, operand), line->part_span[i]);
+		    in_arena(tape, operand, hg__part_dtype(node, i, operand), entry->part_span[i]);
 	}
 }
 
@@ -189,34 +190,35 @@ static hg_status prepare(const struct hg__call *call, size_t *scratch)
 static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 {
 	*bytes = 0;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__line *line = &tape->line[k];
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__entry *entry = &tape->entry[k];
 		int edge = 0, wider = 0, told = 0;
 		size_t more = 0;
-		if (!line->alive || !line->node.graph || !wants_transpose(line, &edge))
+		if (!entry->alive || !entry->node.graph || !wants_transpose(entry, &edge))
 			continue;
-		/* told by an earlier line, or by one that also wants the edges */
-		for (int64_t i = 0; i < tape->lines; i++) {
-			const int same = i != k && tape->line[i].alive &&
-			                 tape->line[i].node.graph == line->node.graph &&
-			                 wants_transpose(&tape->line[i], &wider);
+		/* told by an earlier entry, or by one that also wants the edges */
+		for (int64_t i = 0; i < tape->entries; i++) {
+			const int same = i != k && tape->entry[i].alive &&
+			                 tape->entry[i].node.graph == entry->node.graph &&
+			                 wants_transpose(&tape->entry[i], &wider);
 			told |= same && (wider > edge || (wider == edge && i < k));
 		}
 		if (!told)
-			HG__TRY(hg__graph_missing(line->node.graph, edge, &more));
+			HG__TRY(hg__graph_missing(entry->node.graph, edge, &more));
 		*bytes += more;
 	}
 	return HG_OK;
 }
 
-/* Could tiles (core/plan_tiles.h) serve this line? Sums of halves in f32, every edge counting 1. */
-static int sums_neighbours(const hg_tape *tape, const struct hg__line *line)
+/* Can this entry use tiles (core/plan_tiles.h)? They sum halves in f32, with weight 1 on each
+ * edge. */
+static int sums_neighbours(const hg_tape *tape, const struct hg__entry *entry)
 {
-	const struct hg__node *node = &line->node;
+	const struct hg__node *node = &entry->node;
 	int edge = 0;
-	if (!line->alive || !(node->op->traits & HG__UNIT_EDGES) || node->accumulate != HG_ACC_F32)
+	if (!entry->alive || !(node->op->traits & HG__UNIT_EDGES) || node->accumulate != HG_ACC_F32)
 		return 0;
-	(void)wants_transpose(line, &edge);
+	(void)wants_transpose(entry, &edge);
 	return !edge && tape->value[node->in[0]].dtype == HG_F16;
 }
 
@@ -226,17 +228,17 @@ static hg_status add_tiles(const hg_tape *tape)
 	const size_t needed = hg__tape_needs(tape);
 	int64_t cols = 0;
 	int edge = 0;
-	for (int64_t k = 0; k < tape->lines; k++)
-		if (sums_neighbours(tape, &tape->line[k]) &&
-		    tape->value[tape->line[k].node.in[0]].cols > cols)
-			cols = tape->value[tape->line[k].node.in[0]].cols;
-	for (int64_t k = 0; k < tape->lines; k++) {
-		const struct hg__line *line = &tape->line[k];
-		if (!sums_neighbours(tape, line))
+	for (int64_t k = 0; k < tape->entries; k++)
+		if (sums_neighbours(tape, &tape->entry[k]) &&
+		    tape->value[tape->entry[k].node.in[0]].cols > cols)
+			cols = tape->value[tape->entry[k].node.in[0]].cols;
+	for (int64_t k = 0; k < tape->entries; k++) {
+		const struct hg__entry *entry = &tape->entry[k];
+		if (!sums_neighbours(tape, entry))
 			continue;
-		HG__TRY(hg__graph_tiles(line->node.graph, 0, needed, cols));
-		if (wants_transpose(line, &edge))
-			HG__TRY(hg__graph_tiles(line->node.graph, 1, needed, cols));
+		HG__TRY(hg__graph_tiles(entry->node.graph, 0, needed, cols));
+		if (wants_transpose(entry, &edge))
+			HG__TRY(hg__graph_tiles(entry->node.graph, 1, needed, cols));
 	}
 	return HG_OK;
 }
@@ -249,10 +251,10 @@ static hg_status prepare_graphs(hg_tape *tape)
 	size_t missing = 0;
 	HG__TRY(missing_bytes(tape, &missing));
 	HG__TRY(hg__tape_room(tape, missing));
-	for (int64_t k = 0; k < tape->lines; k++) {
-		if (!tape->line[k].alive)
+	for (int64_t k = 0; k < tape->entries; k++) {
+		if (!tape->entry[k].alive)
 			continue;
-		HG__TRY(forward_call(tape, &tape->line[k], &call));
+		HG__TRY(forward_call(tape, &tape->entry[k], &call));
 		HG__TRY(prepare(&call, &tape->workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
@@ -261,62 +263,62 @@ static hg_status prepare_graphs(hg_tape *tape)
 
 static hg_status build_forward(hg_tape *tape)
 {
-	for (int64_t k = 0; k < tape->lines; k++) {
-		if (!tape->line[k].alive)
+	for (int64_t k = 0; k < tape->entries; k++) {
+		if (!tape->entry[k].alive)
 			continue;
-		struct hg__launch *launch = &tape->forward[tape->forwards++];
-		launch->line = (int32_t)k;
-		HG__TRY(forward_call(tape, &tape->line[k], &launch->call));
-		tape->guards += launch->call.trip.word != NULL;
-		HG__TRY(prepare(&launch->call, &tape->workspace_bytes));
+		struct hg__task *task = &tape->forward[tape->forwards++];
+		task->entry = (int32_t)k;
+		HG__TRY(forward_call(tape, &tape->entry[k], &task->call));
+		tape->store_guards += task->call.overflow.word != NULL;
+		HG__TRY(prepare(&task->call, &tape->workspace_bytes));
 	}
 	return HG_OK;
 }
 
-/* The forward of what line's operand i is the result of, once more, to where the backward of line
+/* The forward of what entry's operand i is the result of, once more, to where the backward of entry
  * will look for it. */
-static void build_again(hg_tape *tape, const struct hg__line *line, int i)
+static void build_recompute(hg_tape *tape, const struct hg__entry *entry, int i)
 {
-	const struct hg__value *value = &tape->value[line->node.in[i]];
-	struct hg__launch *launch = &tape->backward[tape->backwards++];
+	const struct hg__value *value = &tape->value[entry->node.in[i]];
+	struct hg__task *task = &tape->backward[tape->backwards++];
 	for (int64_t f = 0; f < tape->forwards; f++)
-		if (tape->forward[f].line == value->node)
-			*launch = tape->forward[f];
-	launch->call.out = in_arena(tape, value, value->dtype, line->again[i]);
-	launch->call.trip.word = NULL;
-	launch->again = 1;
+		if (tape->forward[f].entry == value->node)
+			*task = tape->forward[f];
+	task->call.out = in_arena(tape, value, value->dtype, entry->recompute[i]);
+	task->call.overflow.word = NULL;
+	task->recompute = 1;
 }
 
 static void build_backward(hg_tape *tape)
 {
 	for (int64_t f = tape->forwards - 1; f >= 0; f--) {
-		const struct hg__line *line = &tape->line[tape->forward[f].line];
-		if (!line->back)
+		const struct hg__entry *entry = &tape->entry[tape->forward[f].entry];
+		if (!entry->back)
 			continue;
-		for (int i = 0; i < line->node.n_in; i++)
-			if (line->again[i] >= 0)
-				build_again(tape, line, i);
-		struct hg__launch *launch = &tape->backward[tape->backwards++];
-		*launch = tape->forward[f];
-		backward_call(tape, line, launch);
-		const size_t bytes = line->node.op->scratch(&launch->call);
+		for (int i = 0; i < entry->node.n_in; i++)
+			if (entry->recompute[i] >= 0)
+				build_recompute(tape, entry, i);
+		struct hg__task *task = &tape->backward[tape->backwards++];
+		*task = tape->forward[f];
+		backward_call(tape, entry, task);
+		const size_t bytes = entry->node.op->scratch(&task->call);
 		tape->workspace_bytes = bytes > tape->workspace_bytes ? bytes : tape->workspace_bytes;
 	}
 }
 
-hg_status hg__tape_launches(hg_tape *tape)
+hg_status hg__tape_tasks(hg_tape *tape)
 {
 	void *forward = NULL, *backward = NULL, *workspace = NULL;
-	if (tape->lender && tape->arena_bytes > tape->lender->arena_bytes)
-		tape->lender = NULL;
+	if (tape->arena_owner && tape->arena_bytes > tape->arena_owner->arena_bytes)
+		tape->arena_owner = NULL;
 	HG__TRY(prepare_graphs(tape));
 	HG__TRY(allocate(tape));
 	build_views(tape);
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward,
 	                       "the tape's calls", &forward));
 	tape->forward = forward;
-	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->agains), sizeof *tape->backward,
-	                       "the tape's calls", &backward));
+	HG__TRY(hg__host_alloc(tape->ctx, (size_t)(tape->alive + tape->recomputes),
+	                       sizeof *tape->backward, "the tape's calls", &backward));
 	tape->backward = backward;
 	HG__TRY(build_forward(tape));
 	build_backward(tape);
