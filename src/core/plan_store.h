@@ -8,7 +8,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The arrays of struct hg__plan (csr.h) in host memory. */
+/* The arrays of struct hg__plan (csr.h) in host memory, under shorter names: edge is item_edge, row
+ * is item_row; split, first and last are split_row, split_first and split_last. */
 enum {
 	HG__PLAN_EDGE,
 	HG__PLAN_ROW,

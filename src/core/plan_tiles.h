@@ -37,9 +37,11 @@ enum {
 	HG__TILE_ITEMS = 16384
 };
 
+/* Groups group .. group + groups - 1 of one window, and the staging slot of their sums. */
 struct hg__tile_item {
 	int32_t group, groups, window, slot; /* slot -1: the item is the whole window */
 };
+/* A window that is cut into several items; their sums are in slots first .. last - 1. */
 struct hg__tile_split {
 	int32_t window, first, last;
 };

@@ -81,7 +81,8 @@ static hg_status order_levels(const struct hg__order_work *work, struct level *l
 	return HG_OK;
 }
 
-/* Replaces label[0], the community of each node, by the node's ancestor on level `above`. */
+/* Replaces label[0], the community of each node, by the node's ancestor on level `above`: the final
+ * refinement works inside these largest groups. */
 static void lift_labels(struct level *level, int above)
 {
 	int32_t *label = level[0].label.data;
@@ -99,10 +100,9 @@ hg_status hg__order_community(const struct hg__order_work *work,
 	if (status == HG_OK)
 		status = order_levels(work, level, count - 1);
 	if (status == HG_OK && count > 1) {
-		const int above = count > 2 ? count - 1 : 1;
-		lift_labels(level, above);
+		lift_labels(level, count - 1);
 		status = hg__community_refine(work, symmetric, level[0].label.data,
-		                              level[above].symmetric.n, level[0].order.data);
+		                              level[count - 1].symmetric.n, level[0].order.data);
 	}
 	for (int64_t k = 0; status == HG_OK && k < symmetric->n; k++)
 		order[k] = ((const int32_t *)level[0].order.data)[k];
