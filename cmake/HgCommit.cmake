@@ -1,8 +1,10 @@
-# hg_commit_of(folder result): which state of the sources in a folder git knows, if the folder is a repository; "unknown"
+# hg_commit_of(folder result): which state of the sources in a folder git knows, if the folder is a
+# repository; "unknown"
 # for a copy without one, also where it lies inside a repository of somebody else's.
 function(hg_commit_of folder result)
   set(${result} unknown PARENT_SCOPE)
-  execute_process(COMMAND git rev-parse --show-toplevel WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE top
+  execute_process(COMMAND git rev-parse --show-toplevel WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE
+    top
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(failed)
     return()
@@ -12,7 +14,8 @@ function(hg_commit_of folder result)
   if(NOT top STREQUAL here)
     return()
   endif()
-  execute_process(COMMAND git describe --always --dirty --abbrev=12 WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE commit
+  execute_process(COMMAND git describe --always --dirty --abbrev=12 WORKING_DIRECTORY ${folder}
+    OUTPUT_VARIABLE commit
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(NOT failed)
     set(${result} ${commit} PARENT_SCOPE)

@@ -1,4 +1,5 @@
-# How every target of the project is compiled: language level, warnings as errors, hidden symbols, optional sanitizers, and the include arrow.
+# How every target of the project is compiled: language level, warnings as errors, hidden symbols,
+# optional sanitizers, and the include arrow.
 
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -9,21 +10,25 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# -ffp-contract=off: a product and a sum are two roundings everywhere, so that results do not depend on compiler or machine.
+# -ffp-contract=off: a product and a sum are two roundings everywhere, so that results do not depend
+# on compiler or machine.
 set(HG_C_FLAGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
-# A compiler that is newer than this project has new warnings, which are no reason for its user to go without a library.
+# A compiler that is newer than this project has new warnings, which are no reason for its user to
+# go without a library.
 option(HG_WERROR "Warnings are errors: for developers; the presets say ON" OFF)
 if(HG_WERROR)
   list(APPEND HG_C_FLAGS -Werror)
 endif()
 set(HG_SANITIZE_FLAGS "")
 if(HG_SANITIZE)
-  set(HG_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  set(HG_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
 endif()
 
-# hg_layer(name REACH folder...): an object library for src/<name>, which sees include/ and, of src/, only the named folders besides its own.
-# The sources' includes are written "folder/file.h"; each visible folder is reached through a directory that holds nothing but a link to it, so that an include
-# against the arrow does not compile.
+# hg_layer(name REACH folder...): an object library for src/<name>, which sees include/ and, of
+# src/, only the named folders besides its own. The sources' includes are written "folder/file.h";
+# each visible folder is reached through a directory that holds nothing but a link to it, so that an
+# include against the arrow does not compile.
 function(hg_layer name)
   cmake_parse_arguments(ARG "" "" "REACH;SOURCES" ${ARGN})
   add_library(hg_${name} OBJECT ${ARG_SOURCES})
@@ -45,6 +50,7 @@ endfunction()
 
 function(hg_compile target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${HG_C_FLAGS}> $<$<COMPILE_LANGUAGE:C>:${HG_SANITIZE_FLAGS}>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${HG_C_FLAGS}>
+    $<$<COMPILE_LANGUAGE:C>:${HG_SANITIZE_FLAGS}>)
   target_link_options(${target} PRIVATE ${HG_SANITIZE_FLAGS})
 endfunction()

@@ -1,4 +1,5 @@
-# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data), pkg-config files, tools.
+# make install: libraries, headers, CMake package (halfgraph::halfgraph, halfgraph::data),
+# pkg-config files, tools.
 
 include(CMakePackageConfigHelpers)
 
@@ -7,14 +8,20 @@ set_target_properties(halfgraph_shared PROPERTIES EXPORT_NAME halfgraph)
 set_target_properties(halfgraph_static PROPERTIES EXPORT_NAME static)
 add_library(halfgraph::halfgraph ALIAS halfgraph_shared)
 install(TARGETS ${exported} EXPORT halfgraph
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY include/halfgraph DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME
+    DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/halfgraph DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN
+  "*.h")
 
-install(EXPORT halfgraph NAMESPACE halfgraph:: FILE halfgraphTargets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
-configure_package_config_file(cmake/halfgraphConfig.cmake.in ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake
+install(EXPORT halfgraph NAMESPACE halfgraph:: FILE halfgraphTargets.cmake DESTINATION
+  ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
+configure_package_config_file(cmake/halfgraphConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake ${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake COMPATIBILITY
+  SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/halfgraphConfig.cmake
+  ${PROJECT_BINARY_DIR}/halfgraphConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/halfgraph)
 
 # relative to the file itself, so that an installed tree may be moved
@@ -36,7 +43,8 @@ hg_install_pc(halfgraph)
 
 if(HG_BUILD_TOOLS)
   set_target_properties(halfgraph_data_shared PROPERTIES EXPORT_NAME data)
-  install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS halfgraph_data_shared EXPORT halfgraph LIBRARY DESTINATION
+    ${CMAKE_INSTALL_LIBDIR})
   hg_install_pc(halfgraph_data)
   foreach(tool h5convert hg-train hg-doctor hg-bench)
     if(TARGET ${tool})

@@ -1,4 +1,5 @@
-# cmake -DSOURCE=dir -DSCRATCH=dir -P commit.cmake: a commit is named of a repository, and not of a copy that lies in one.
+# cmake -DSOURCE=dir -DSCRATCH=dir -P commit.cmake: a commit is named of a repository, and not of a
+# copy that lies in one.
 include(${SOURCE}/cmake/HgCommit.cmake)
 find_program(GIT git)
 if(NOT GIT)
@@ -9,8 +10,10 @@ file(REMOVE_RECURSE ${SCRATCH})
 file(MAKE_DIRECTORY ${SCRATCH}/theirs/copy ${SCRATCH}/link)
 file(WRITE ${SCRATCH}/theirs/file "theirs")
 function(git)
-  execute_process(COMMAND ${GIT} -c user.name=n -c user.email=e@example.com ${ARGN} WORKING_DIRECTORY ${SCRATCH}/theirs
-    RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${GIT} -c user.name=n -c user.email=e@example.com ${ARGN}
+    WORKING_DIRECTORY ${SCRATCH}/theirs
+    RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(failed)
     message(FATAL_ERROR "git ${ARGN}: ${text}")
   endif()

@@ -1,5 +1,6 @@
-# cmake -DSOURCE=dir -P launch.cmake: a kernel that is queued by launch() of src/kernels/cuda/launch.cuh may begin before the one in front of it has ended, so it waits:
-# in a file that calls launch() every kernel calls after_previous(), and none is queued in another way.
+# cmake -DSOURCE=dir -P launch.cmake: a kernel that is queued by launch() of
+# src/kernels/cuda/launch.cuh may begin before the one in front of it has ended, so it waits: in a
+# file that calls launch() every kernel calls after_previous(), and none is queued in another way.
 set(count 0)
 file(GLOB files ${SOURCE}/src/kernels/cuda/*.cu ${SOURCE}/src/kernels/cuda/*.cuh)
 list(REMOVE_ITEM files ${SOURCE}/src/kernels/cuda/launch.cuh)

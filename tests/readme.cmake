@@ -1,4 +1,5 @@
-# cmake -DSOURCE=dir -P readme.cmake: every code block of README.md that follows a line "<!-- file: PATH -->" must be that file, word for word.
+# cmake -DSOURCE=dir -P readme.cmake: every code block of README.md that follows a line "<!-- file:
+# PATH -->" must be that file, word for word.
 file(READ ${SOURCE}/README.md readme)
 string(REGEX MATCHALL "\n" lines "${readme}")
 list(LENGTH lines length)

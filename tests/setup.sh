@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the scripts of tools/ find out about a machine: usage: setup.sh SETUP CC DIRECTORY. Everything is written below DIRECTORY.
+# What the scripts of tools/ find out about a machine: usage: setup.sh SETUP CC DIRECTORY.
+# Everything is written below DIRECTORY.
 set -u
 [ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 setup=$1 cc=$2 dir=$3
@@ -30,7 +31,8 @@ absent() {
   ! hg_has cblas.h || fail "OpenBLAS in $hg_root: found"
 }
 for build in openmp pthread serial; do
-  machine "debian-$build" "usr/include/x86_64-linux-gnu/openblas-$build/cblas.h" "usr/lib/x86_64-linux-gnu/openblas-$build/libopenblas.so"
+  machine "debian-$build" "usr/include/x86_64-linux-gnu/openblas-$build/cblas.h" \
+    "usr/lib/x86_64-linux-gnu/openblas-$build/libopenblas.so"
   found
 done
 machine alternatives usr/include/aarch64-linux-gnu/cblas.h usr/lib/aarch64-linux-gnu/libopenblas.so
@@ -56,11 +58,15 @@ hg_has_openmp "$cc" || fail "OpenMP of $cc: not found"
 ! hg_has_openmp no-such-compiler || fail 'OpenMP of no compiler: found'
 
 # A long build says how far it is; one that fails says why, and ends the script.
-(hg_watch build sh -c 'for i in 1 2 3 4 5; do echo "[$i/5] Building \\t"; done; echo "not [7/5]"') >out 2>err || fail 'progress: ended'
-grep -q '^build: 2 of 5$' out && grep -q '^build: 5 of 5$' out && grep -q '^build: [0-9]* s$' out || fail "progress: $(cat out)"
+(hg_watch build sh -c 'for i in 1 2 3 4 5; do echo "[$i/5] Building \\t"; done; echo "not [7/5]"') \
+  >out 2>err || fail 'progress: ended'
+grep -q '^build: 2 of 5$' out && grep -q '^build: 5 of 5$' out && grep -q '^build: [0-9]* s$' out ||
+  fail "progress: $(cat out)"
 if grep -q '7 of' out; then fail 'progress: a line that is no count'; fi
-if (hg_watch build sh -c 'echo "[1/5] Building"; echo "the fault"; exit 3') >out 2>err; then fail 'a build that fails: went on'; fi
-grep -q '^the fault$' err && grep -q 'error: build failed' err || fail "a build that fails: $(cat err)"
+if (hg_watch build sh -c 'echo "[1/5] Building"; echo "the fault"; exit 3') >out 2>err; then fail \
+  'a build that fails: went on'; fi
+grep -q '^the fault$' err && grep -q 'error: build failed' err ||
+  fail "a build that fails: $(cat err)"
 
 [ $failures -eq 0 ] && echo 'ok       setup'
 exit $((failures > 0))

@@ -1,4 +1,5 @@
-# cmake -DSOURCE=dir -P teams.cmake: every parallel region asks for its threads by hg__team() or hg__threads()
+# cmake -DSOURCE=dir -P teams.cmake: every parallel region asks for its threads by hg__team() or
+# hg__threads()
 # (src/core/process.h), because a team of another size waits for ever in a fork.
 set(count 0)
 file(GLOB_RECURSE files ${SOURCE}/src/*.c ${SOURCE}/src/*.h ${SOURCE}/data/*.c)
@@ -13,10 +14,12 @@ foreach(path ${files})
     if(path MATCHES "/core/rounding\\.c$")
       continue() # called by hg__threads() itself
     endif()
-    if(line MATCHES "num_threads\\(hg__team\\(ctx, " OR line MATCHES "num_threads\\(work->threads\\)")
+    if(line MATCHES "num_threads\\(hg__team\\(ctx, " OR line MATCHES
+      "num_threads\\(work->threads\\)")
       continue() # order.c fills work->threads by hg__threads()
     endif()
-    if(NOT line MATCHES "num_threads\\(team\\)" OR NOT text MATCHES "const int team = hg__team\\(ctx, ")
+    if(NOT line MATCHES "num_threads\\(team\\)" OR NOT text MATCHES
+      "const int team = hg__team\\(ctx, ")
       message(FATAL_ERROR "${path}: a parallel region without hg__team():\n${line}")
     endif()
   endforeach()

@@ -1,4 +1,5 @@
-# For scripts that test a command line, sourced: tool is the program, refusal the exit code of what it refuses. `failures` counts.
+# For scripts that test a command line, sourced: tool is the program, refusal the exit code of what
+# it refuses. `failures` counts.
 failures=0
 
 fail() {
@@ -19,7 +20,8 @@ contains() { # NAME FILE TEXT
   grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
 }
 
-# A refusal: code $refusal, one line on standard error that names the matter, nothing on standard output.
+# A refusal: code $refusal, one line on standard error that names the matter, nothing on standard
+# output.
 refused() { # NAME TEXT ARGS...
   name=$1 text=$2
   shift 2
@@ -29,7 +31,8 @@ refused() { # NAME TEXT ARGS...
   [ ! -s out ] || fail "$name: printed to standard output"
 }
 
-# interrupt NAME SIGNAL CONDITION ARGS...: starts the tool, sends it the signal as soon as the condition holds, a minute later at most: it ends with 130. out, err as of run.
+# interrupt NAME SIGNAL CONDITION ARGS...: starts the tool, sends it the signal as soon as the
+# condition holds, a minute later at most: it ends with 130. out, err as of run.
 interrupt() {
   name=$1 signal=$2 condition=$3
   shift 3

@@ -17,31 +17,44 @@ expect() {
 	shift 2
 	"$bench" "$@" >"$scratch/out" 2>&1
 	found=$?
-	[ $found -eq "$code" ] || fail "hg-bench $*: exit code $found, expected $code: $(tail -n 1 "$scratch/out")"
-	grep -q -e "$words" "$scratch/out" || fail "hg-bench $*: no \"$words\" in: $(tail -n 1 "$scratch/out")"
+	[ $found -eq "$code" ] ||
+		fail "hg-bench $*: exit code $found, expected $code: $(tail -n 1 "$scratch/out")"
+	grep -q -e "$words" "$scratch/out" ||
+		fail "hg-bench $*: no \"$words\" in: $(tail -n 1 "$scratch/out")"
 }
 
 fast="--device cpu --threads 2 --repeat 1 --graph tiny"
 
 # every command, in every precision
-expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp16,fp32 --json "$scratch/all.json"
-expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json "$scratch/all.json"
-expect 0 "heads do not divide" spmm $fast --heads 1,4 --features 8,18 --variant all --norm both --precision fp16,fp32 --json "$scratch/all.json"
+expect 0 "acc-f16-naive" spmm $fast --variant all --features 8,41 --precision fp16,fp32 --json \
+  "$scratch/all.json"
+expect 0 "spmm" spmm $fast --weights --norm both --features 16 --precision fp16-discretized --json \
+  "$scratch/all.json"
+expect 0 "heads do not divide" spmm $fast --heads 1,4 --features 8,18 --variant all --norm both \
+  --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "sddmm add" sddmm $fast --features 16 --json "$scratch/all.json"
 expect 0 "heads do not divide" sddmm $fast --features 6 --heads 4 --json "$scratch/all.json"
-expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json "$scratch/all.json"
+expect 0 "gemm dW" gemm $fast --hidden 16 --precision fp16,fp32 --algorithms --json \
+  "$scratch/all.json"
 expect 0 "edge-softmax back" edge-softmax $fast --precision fp16,fp32 --json "$scratch/all.json"
 expect 0 "optimiser" epoch $fast --model all --hidden 16 --json "$scratch/all.json"
-# sums that outgrow fp16 some ten steps on: they are stored rescaled or in f32, as a user gets it, and measured then
-expect 0 "steps LOST; .* results stored x 2^-k" epoch $fast --model gin --layers 3 --hidden 64 --lambda 200 --json "$scratch/outgrown.json"
-expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json "$scratch/all.json"
+# sums that outgrow fp16 some ten steps on: they are stored rescaled or in f32, as a user gets it,
+# and measured then
+expect 0 "steps LOST; .* results stored x 2^-k" epoch $fast --model gin --layers 3 --hidden 64 \
+  --lambda 200 --json "$scratch/outgrown.json"
+expect 0 "sparse features" step --device cpu --threads 2 --repeat 2 --hidden 8 --json \
+  "$scratch/all.json"
 expect 0 "readout" ops $fast --features 8 --precision fp16,fp32 --json "$scratch/all.json"
-expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json "$scratch/all.json"
-expect 0 "order: community.*found in" spmm $fast --features 8 --weights --reorder community --json "$scratch/order.json"
-expect 0 "before: *near miss .* tile reuse" sddmm $fast --features 8 --reorder degree --json "$scratch/order.json"
+expect 0 "spmm" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --json \
+  "$scratch/all.json"
+expect 0 "order: community.*found in" spmm $fast --features 8 --weights --reorder community --json \
+  "$scratch/order.json"
+expect 0 "before: *near miss .* tile reuse" sddmm $fast --features 8 --reorder degree --json \
+  "$scratch/order.json"
 expect 0 "as is: *near miss" spmm $fast --features 8 --reorder original --json "$scratch/order.json"
 expect 0 "after: *near miss" epoch $fast --hidden 8 --reorder leading --json "$scratch/order.json"
-expect 0 "order: " spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --reorder auto --json "$scratch/order.json"
+expect 0 "order: " spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --reorder auto \
+  --json "$scratch/order.json"
 expect 1 "WRONG RESULT" spmm $fast --features 8 --reorder rcm --spoil
 expect 0 "hg-bench" --help
 expect 0 "acc-f32" spmm --variant list
@@ -50,8 +63,10 @@ expect 0 "auto" spmm $fast --variant vertex-32 --features 8
 expect 0 "half8-atomic .*n/a: it is a way of the GPU" spmm $fast --variant half8-atomic --features 8
 
 # a dataset's graph
-"$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 50 --scale 1 --seed 3 -o "$scratch/data.h5" >/dev/null || fail "h5convert"
-expect 0 "data.h5: 300 nodes" spmm --device cpu --repeat 1 --graph "$scratch/data.h5" --features 8 --weights
+"$convert" --synthetic planted --nodes 300 --classes 4 --features 16 --degree 8 --hubs 2 \
+  --hub-degree 50 --scale 1 --seed 3 -o "$scratch/data.h5" >/dev/null || fail "h5convert"
+expect 0 "data.h5: 300 nodes" spmm --device cpu --repeat 1 --graph "$scratch/data.h5" --features 8 \
+  --weights
 expect 0 "optimiser" epoch --device cpu --repeat 1 --graph "$scratch/data.h5" --hidden 8
 
 # results are lines of JSON
@@ -75,7 +90,8 @@ row = [json.loads(line) for line in open(sys.argv[1])][0]
 assert row["op"] == "epoch" and row["loss"] is not None, row
 assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, row
 ' "$scratch/outgrown.json" || fail "what overflows is not measured as a user gets it"
-	python3 "$source/tools/hg-bench/table.py" "$scratch/all.json" >"$scratch/table.md" || fail "table.py"
+	python3 "$source/tools/hg-bench/table.py" "$scratch/all.json" >"$scratch/table.md" ||
+		fail "table.py"
 	grep -q "^| " "$scratch/table.md" || fail "table.py makes no table"
 	cat >"$scratch/gpu.json" <<-'ROWS'
 		{"op": "spmm", "variant": "gather ceiling", "precision": "f16", "graph": "g", "features": 64, "weights": 0, "device": "GPU", "driver": "1", "cuda": "13", "commit": "c", "ms": 2.0}
@@ -87,7 +103,8 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 		{"peer": "pyg", "op": "epoch", "variant": "gcn csr", "precision": "fp32", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "ms": 80.0, "peak_bytes": 8589934592}
 		{"peer": "pyg", "op": "epoch", "variant": "gcn coo", "precision": "amp", "graph": "g", "features": 64, "device": "GPU", "cuda": "13", "absent": "out of memory"}
 	ROWS
-	# all nine pairs, twice as long as the ceiling; unit weights half of the peer's time, weighted a third, and its own peer and ceiling
+	# all nine pairs, twice as long as the ceiling; unit weights half of the peer's time, weighted a
+	# third, and its own peer and ceiling
 	for graph in reddit-like products-like kron-21; do
 		for width in 32 64 128; do
 			for weights in 0 1; do
@@ -106,22 +123,31 @@ assert 1 <= row["steps_lost"] <= 10 and row["rescaled"] + row["in_f32"] >= 1, ro
 		{"variant": "unordered ceiling", "precision": "f16", "ms": 2.0, $common}
 		{"variant": "auto", "precision": "fp16", "ms": 1.5, "order_seconds": 4.0, "near_miss": 0.25, "near_miss_before": 0.5, "far_miss": 0, "far_miss_before": 0.125, "tile_reuse": 3, "tile_reuse_before": 1, $common}
 	ROWS
-	printf 'before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n' >"$scratch/README.md"
+	printf 'before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n' \
+		>"$scratch/README.md"
 	table="python3 $source/tools/hg-bench/table.py $scratch/gpu.json"
 	$table --check "$scratch/README.md" 2>/dev/null && fail "table.py --check takes old figures"
 	$table --into "$scratch/README.md" || fail "table.py --into"
 	$table --check "$scratch/README.md" || fail "table.py --check refuses its own figures"
-	for words in '^before' '^after' '| g | 64 | 1 | 3.000 | 2.000 | 1.50 | 9.00 | 3.00 | - | 0.50 |' '| geometric mean of 9 |  |  |  |  | 2.00 |  | 2.00 |' '| geometric mean of 9 |  |  |  |  | 2.00 |  | 3.00 |' \
+	for words in '^before' '^after' \
+		'| g | 64 | 1 | 3.000 | 2.000 | 1.50 | 9.00 | 3.00 | - | 0.50 |' \
+		'| geometric mean of 9 |  |  |  |  | 2.00 |  | 2.00 |' \
+		'| geometric mean of 9 |  |  |  |  | 2.00 |  | 3.00 |' \
 		"| kron-21 | 64 | the graph's | 130.* | 65.000 | 2.00 | 390 | 3.00 |" '| g | community | 4.0 | 0.50 to 0.25 | 0.12 to 0.00 | 1.00 to 3.00 | 64 | 1.500 | 1.000 | 1.50 | 2.000 | 0.75 | - |' \
-		'| g | gcn | 10.00 ms, 1.00 GiB, 3 steps lost | - | 80.00 ms, 8.00 GiB | out of memory |'; do
-		grep -q -e "$words" "$scratch/README.md" || fail "table.py: no \"$words\" in $(cat "$scratch/README.md")"
+		'| g | gcn | 10.00 ms, 1.00 GiB, 3 steps lost | - | 80.00 ms, 8.00 GiB | out of memory |'; \
+			do
+		grep -q -e "$words" "$scratch/README.md" ||
+			fail "table.py: no \"$words\" in $(cat "$scratch/README.md")"
 	done
 fi
 
 # an interrupted run leaves whole lines
-timeout -s INT 2 "$bench" spmm $fast --repeat 30 --features 8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23 --json "$scratch/cut.json" >/dev/null 2>&1
+timeout -s INT 2 "$bench" spmm $fast --repeat 30 --features \
+  8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23 --json "$scratch/cut.json" >/dev/null 2>&1
 [ $? -eq 124 ] || fail "the run was to be interrupted"
-[ "$(tail -c 1 "$scratch/cut.json" 2>/dev/null | wc -l)" -eq "$(test -s "$scratch/cut.json" && echo 1 || echo 0)" ] || fail "an interrupted run leaves half a line"
+[ "$(tail -c 1 "$scratch/cut.json" 2>/dev/null | wc -l)" -eq \
+  "$(test -s "$scratch/cut.json" && echo 1 || echo 0)" ] ||
+  fail "an interrupted run leaves half a line"
 
 # a wrong number does not pass
 for what in spmm sddmm gemm edge-softmax; do
@@ -141,7 +167,8 @@ expect 2 'precision is "fp8"' spmm --precision fp8
 expect 2 'variant is "fastest"' spmm --variant fastest
 expect 2 'peer is "cublas"' spmm --peer cublas
 expect 2 "peer cusparse needs a GPU" spmm --device cpu --peer cusparse
-expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm --reorder fast
+expect 2 'reorder is "fast", expected one of auto|community|leading|rcm|degree|original' spmm \
+  --reorder fast
 expect 2 "reorder is for spmm sddmm epoch step" gemm --reorder auto
 expect 2 "hidden is for gemm" spmm --hidden 8
 expect 2 'threads is "1025", expected a whole number from 1 to 1024' spmm --threads 1025
@@ -158,8 +185,10 @@ ln "$scratch/data.h5" "$scratch/linked.h5"
 echo "figures of last year" >"$scratch/notes.txt"
 mkfifo "$scratch/pipe"
 cp "$scratch/data.h5" "$scratch/data.before"
-expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json "$scratch/data.h5"
-expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json "$scratch/linked.h5"
+expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json \
+  "$scratch/data.h5"
+expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json \
+  "$scratch/linked.h5"
 expect 2 "data.h5: it holds something else than results" spmm $fast --json "$scratch/data.h5"
 expect 2 "notes.txt: it holds something else than results" spmm $fast --json "$scratch/notes.txt"
 printf '{"graph": "ti' >"$scratch/cut.json"

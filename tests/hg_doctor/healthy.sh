@@ -1,7 +1,8 @@
 #!/bin/sh
-# Healthy runs have no finding: Cora, Citeseer, Amazon Computers and MUTAG with GCN, GIN and GAT: usage: healthy.sh HG-DOCTOR H5CONVERT CMAKE DIRECTORY.
-# HG_DATA says where the datasets are, without it this is skipped. HG_STEPS: steps of each run (200; under the usual test command 25, which a CPU does in the time there is).
-# HG_DEVICE: auto, cpu, cuda.
+# Healthy runs have no finding: Cora, Citeseer, Amazon Computers and MUTAG with GCN, GIN and GAT:
+# usage: healthy.sh HG-DOCTOR H5CONVERT CMAKE DIRECTORY. HG_DATA says where the datasets are,
+# without it this is skipped. HG_STEPS: steps of each run (200; under the usual test command 25,
+# which a CPU does in the time there is). HG_DEVICE: auto, cpu, cuda.
 set -u
 [ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 doctor=$1 convert=$2 cmake=$3 dir=$4
@@ -12,14 +13,17 @@ mkdir -p "$dir"
 cd "$dir" || exit 1
 "$convert" --from npz "$HG_DATA/raw/planetoid_npz/cora.npz" -o cora.h5 >/dev/null || exit 1
 "$convert" --from npz "$HG_DATA/raw/planetoid_npz/citeseer.npz" -o citeseer.h5 >/dev/null || exit 1
-"$convert" --from npz "$HG_DATA/raw/gnnbench_npz/amazon_computers.npz" --symmetrize --largest-component -o computers.h5 >/dev/null || exit 1
+"$convert" --from npz "$HG_DATA/raw/gnnbench_npz/amazon_computers.npz" --symmetrize \
+  --largest-component -o computers.h5 >/dev/null || exit 1
 "$cmake" -E tar xf "$HG_DATA/raw/tu_official/MUTAG.zip" || exit 1
 "$convert" --from tu MUTAG/MUTAG_A.txt --fold 0/10 -o mutag.h5 >out || exit 1
-grep -q 'mutag.h5: 3371 nodes, 7442 edges, 7 features, 2 classes' out || { echo "MUTAG is not what is published of it:"; cat out; exit 1; }
+grep -q 'mutag.h5: 3371 nodes, 7442 edges, 7 features, 2 classes' out ||
+  { echo "MUTAG is not what is published of it:"; cat out; exit 1; }
 failures=0
 for data in cora citeseer computers mutag; do
   for model in gcn gin gat; do
-    "$doctor" --data $data.h5 --model $model --steps "$steps" --device "${HG_DEVICE:-auto}" >out 2>&1 </dev/null
+    "$doctor" --data $data.h5 --model $model --steps "$steps" --device "${HG_DEVICE:-auto}" >out \
+      2>&1 </dev/null
     code=$?
     echo "$data $model, $steps steps: exit code $code; $(grep -i -m 1 healthy out)"
     [ $code -eq 0 ] || { failures=$((failures + 1)); sed 's/^/    /' out; }

@@ -12,8 +12,10 @@ tool=$doctor refusal=2
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
-"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
-"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 -o hub.h5 >/dev/null || exit 1
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
+  --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
+"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 \
+  --hub-degree 3500 --scale 32 --seed 1 -o hub.h5 >/dev/null || exit 1
 "$convert" hub.h5 --reorder degree -o ordered.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 
@@ -29,10 +31,14 @@ refused 'no model' '--model is missing' --data data.h5
 refused 'unknown option' 'no option "--epoch"' --data data.h5 --model gcn --epoch 3
 refused 'two names of one number' '--steps and --epochs are one number' \
   --data data.h5 --model gcn --epochs 3 --steps 3
-refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.h5 --model gcn --steps 0
-refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 --model gcn
-refused 'half a try' '--try is "maybe", expected one of on|off' --data data.h5 --model gcn --try maybe
-refused 'a page on standard output' '--html is "-", expected the name of a file' --data data.h5 --model gcn --html -
+refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.h5 --model gcn \
+  --steps 0
+refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 \
+  --model gcn
+refused 'half a try' '--try is "maybe", expected one of on|off' --data data.h5 --model gcn --try \
+  maybe
+refused 'a page on standard output' '--html is "-", expected the name of a file' --data data.h5 \
+  --model gcn --html -
 refused 'no labels' 'no_labels.h5: has no labels' --data no_labels.h5 --model gcn --html none.html
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl --html none.html
 for left in none.*; do
@@ -40,16 +46,24 @@ for left in none.*; do
 done
 cp data.h5 twin.h5
 ln twin.h5 link.h5
-refused 'the dataset as JSON' '--json link.h5 is the dataset itself' --data twin.h5 --model gcn --json link.h5
-refused 'the dataset as a page' '--html twin.h5 is the dataset itself' --data twin.h5 --model gcn --html twin.h5
-refused 'one file for both' '--html both is where --json goes' --data twin.h5 --model gcn --json both --html both
-refused 'one new file for both, by two names' '--html both is where --json goes' --data twin.h5 --model gcn --json ../$(basename "$dir")/both --html both
-refused 'one new file for both' '--html ./none.html is where --json goes' --data twin.h5 --model gcn --json none.html --html ./none.html
+refused 'the dataset as JSON' '--json link.h5 is the dataset itself' --data twin.h5 --model gcn \
+  --json link.h5
+refused 'the dataset as a page' '--html twin.h5 is the dataset itself' --data twin.h5 --model gcn \
+  --html twin.h5
+refused 'one file for both' '--html both is where --json goes' --data twin.h5 --model gcn --json \
+  both --html both
+refused 'one new file for both, by two names' '--html both is where --json goes' --data twin.h5 \
+  --model gcn --json ../$(basename "$dir")/both --html both
+refused 'one new file for both' '--html ./none.html is where --json goes' --data twin.h5 --model \
+  gcn --json none.html --html ./none.html
 [ ! -e none.html ] || fail 'one new file for both: it was made'
 cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
-refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json missing/x.jsonl
-refused 'a page into a missing directory' 'missing/x.html: cannot be written' --data data.h5 --model gcn --html missing/x.html
-refused 'a page into a device' 'cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --html /dev/null
+refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json \
+  missing/x.jsonl
+refused 'a page into a missing directory' 'missing/x.html: cannot be written' --data data.h5 \
+  --model gcn --html missing/x.html
+refused 'a page into a device' 'cannot be written: it exists and is not a regular file' --data \
+  data.h5 --model gcn --html /dev/null
 
 # ---- pages ----
 
@@ -91,7 +105,8 @@ shows() { # NAME FILE TEXT
   [ -n "$browser" ] || return
   fits "$1" "$2"
   rm -f shot.png
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
+  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
+    --enable-logging=stderr --window-size=1200,2400 --screenshot="$PWD/shot.png" \
     "file://$PWD/$2" >console 2>&1 </dev/null
   if grep -q CONSOLE console; then fail "$1: the browser complains: $(grep CONSOLE console)"; fi
   [ -s shot.png ] || fail "$1: the browser shows nothing: $(tail -n 3 console)"
@@ -104,7 +119,8 @@ documented() { # NAME FILE
 
 # Every line is an object; the last is the summary.
 lines() { # NAME FILE STEPS
-  [ "$(grep -c '"event":"step"' "$2")" -eq "$3" ] || fail "$1: $(grep -c '"event":"step"' "$2") lines for $3 steps"
+  [ "$(grep -c '"event":"step"' "$2")" -eq "$3" ] ||
+    fail "$1: $(grep -c '"event":"step"' "$2") lines for $3 steps"
   [ "$(grep -c '^{"event":.*}$' "$2")" -eq "$(wc -l <"$2")" ] || fail "$1: a line is not an object"
   if grep -i -q -e ':-\{0,1\}\(nan\|inf\)' "$2"; then fail "$1: not JSON"; fi
   documented "$1" "$2"
@@ -116,12 +132,14 @@ lines() { # NAME FILE STEPS
 
 for model in gcn gin gat; do
   for precision in fp32 fp16; do
-    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 --json good.jsonl --html good.html
+    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --steps 30 \
+      --json good.jsonl --html good.html
     contains "$model $precision" out 'Healthy. Nothing was wrong in 30 steps'
     lines "$model $precision" good.jsonl 30
     contains "$model $precision" last '"verdict":"healthy"'
     contains "$model $precision" good.jsonl '"event":"tensor".*"name":"gradient of conv1'
-    [ $precision = fp32 ] || contains "$model $precision" out 'headroom *[0-9.]* bits at the least: '
+    [ $precision = fp32 ] ||
+      contains "$model $precision" out 'headroom *[0-9.]* bits at the least: '
   done
   shows "$model" good.html '<h1>Healthy</h1>'
 done
@@ -134,7 +152,8 @@ contains 'one step' err Healthy # the report for people makes room for the JSON
 shows 'one step' one.html Healthy
 
 # Whoever looks changes nothing: the losses are those of hg-train.
-"$train" --data data.h5 --model gat --epochs 20 --seed 7 --json - 2>/dev/null | sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' >unwatched
+"$train" --data data.h5 --model gat --epochs 20 --seed 7 --json - 2>/dev/null |
+  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' >unwatched
 run 0 watched --data data.h5 --model gat --steps 20 --seed 7 --json -
 sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' out >watched
 [ "$(wc -l <unwatched)" -eq 20 ] || fail 'watched: hg-train told no 20 losses'
@@ -161,7 +180,8 @@ plain() { # NAME
 
 # field NAME FILE: of the first finding
 field() {
-  grep '"event":"finding"' "$2" | head -n 1 | grep -o "\"$1\":\(\"[^\"]*\"\|[^,}]*\)" | head -n 1 | cut -d: -f2-
+  grep '"event":"finding"' "$2" | head -n 1 | grep -o "\"$1\":\(\"[^\"]*\"\|[^,}]*\)" | head -n 1 |
+    cut -d: -f2-
 }
 is() { # NAME FIELD FILE EXPECTED
   [ "$(field "$2" "$3")" = "$4" ] || fail "$1: $2 is $(field "$2" "$3"), expected $4"
@@ -199,7 +219,8 @@ tried() { # NAME FILE: every option of every finding
   if grep -q '"option":"-[^}]*"tried":false' "$2"; then fail "$1: an option was not tried"; fi
 }
 tried hub hub.jsonl
-run 3 features --data hub.h5 --model gcn --norm none --precision fp16-naive --dropout 0 --steps 4 --json features.jsonl
+run 3 features --data hub.h5 --model gcn --norm none --precision fp16-naive --dropout 0 --steps 4 \
+  --json features.jsonl
 is features cause features.jsonl '"store"'
 contains features features.jsonl '"option":"--row-normalize on"[^}]*"tried":true'
 contains features out 'does not help: [a-z]'
@@ -210,11 +231,13 @@ contains 'hub, nothing tried' out '"tried":false'
 if grep -q '"tried":true' out; then fail 'hub, nothing tried: something was'; fi
 # The same node by the same name, whatever row it has now.
 run 3 'hub, reordered' --data ordered.h5 $naive --try off --json ordered.jsonl
-[ "$(field node_id ordered.jsonl)" = "$(field node_id hub.jsonl)" ] || fail "reordered: node $(field node_id ordered.jsonl), before $(field node_id hub.jsonl)"
+[ "$(field node_id ordered.jsonl)" = "$(field node_id hub.jsonl)" ] ||
+  fail "reordered: node $(field node_id ordered.jsonl), before $(field node_id hub.jsonl)"
 contains 'hub, reordered' out 'node [0-9]* (row [0-9]*)'
 
 # 50,000 ones in f16 stop at 2048, with no infinity anywhere.
-run 3 star --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 10 --json star.jsonl --html star.html --try off
+run 3 star --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 10 \
+  --json star.jsonl --html star.html --try off
 is star cause star.jsonl '"swamping"'
 is star op star.jsonl '"spmm"'
 is star node_id star.jsonl 0
@@ -234,23 +257,28 @@ contains star star.html 'terms get lost from'
 # Two chains and one row of the table have an origin each.
 [ "$(grep -c 'class="origin"' star.html)" -eq 3 ] || fail 'star: not 3 origins'
 
-# Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has 1000, leaf i has 1000 + 7 i.
+# Nodes have the numbers that the source gave them, also where the rows were reordered: the hub has
+# 1000, leaf i has 1000 + 7 i.
 "$convert" numbered.h5 --reorder rcm -o renumbered.h5 >/dev/null || fail 'renumbered.h5'
 for data in numbered renumbered; do
-  run 3 $data --data $data.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 2 --json $data.jsonl --try off
+  run 3 $data --data $data.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --steps 2 \
+    --json $data.jsonl --try off
   is $data op $data.jsonl '"spmm"'
   is $data node_id $data.jsonl 1000
   contains $data out 'element *node 1000 (row [0-9]*), feature '
 done
 [ "$(field row numbered.jsonl)" -eq 0 ] || fail "numbered: row $(field row numbered.jsonl)"
 [ "$(field row renumbered.jsonl)" -gt 0 ] || fail 'renumbered: the hub is where it was'
-grep '"event":"finding"' renumbered.jsonl | head -n 1 | grep -o '"top":\[.*\],"chain"' | grep -o '"name":"node [0-9]*' | sed 's/.* //' >addends
+grep '"event":"finding"' renumbered.jsonl | head -n 1 | grep -o '"top":\[.*\],"chain"' |
+  grep -o '"name":"node [0-9]*' | sed 's/.* //' >addends
 [ -s addends ] || fail 'numbered: no addend is named'
 while read -r leaf; do
-  [ "$leaf" -gt 1000 ] && [ $(((leaf - 1000) % 7)) -eq 0 ] || fail "numbered: an addend is called node $leaf, which the source has not"
+  [ "$leaf" -gt 1000 ] && [ $(((leaf - 1000) % 7)) -eq 0 ] ||
+    fail "numbered: an addend is called node $leaf, which the source has not"
 done <addends
 
-# In a batch it is the graph that the user knows, and the node's place in it. Graph 17 (here 16) of 30 is a star of 3000 leaves, their features add up to 90000.
+# In a batch it is the graph that the user knows, and the node's place in it. Graph 17 (here 16) of
+# 30 is a star of 3000 leaves, their features add up to 90000.
 awk 'BEGIN {
   for (g = 1; g <= 30; g++) {
     size = g == 17 ? 3001 : 5 + g % 3
@@ -265,7 +293,8 @@ awk 'BEGIN {
   }
 }'
 "$convert" hubs_A.txt --fold 2/5 -o hubs.h5 >/dev/null || fail 'hubs.h5'
-run 3 batch --data hubs.h5 --model gin --precision fp16-naive --steps 3 --json batch.jsonl --html batch.html --try off
+run 3 batch --data hubs.h5 --model gin --precision fp16-naive --steps 3 --json batch.jsonl --html \
+  batch.html --try off
 is batch cause batch.jsonl '"store"'
 is batch op batch.jsonl '"spmm"'
 is batch layer batch.jsonl '"conv0"'
@@ -314,11 +343,14 @@ contains 'scale, too few steps' scale.html 'Skipped steps'
 documented 'scale, too few steps' scale.jsonl
 
 # A scale that grows too far now and then costs a step, also where that is the last.
-run 0 'scale, deep' --data data.h5 --model gin --loss-scale 16777216 --layers 4 --steps 120 --try off
+run 0 'scale, deep' --data data.h5 --model gin --loss-scale 16777216 --layers 4 --steps 120 --try \
+  off
 contains 'scale, deep' out 'were skipped on the way'
 
 # Features below 2^-25 are 0 as halves, before the first op.
-"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null || fail 'tiny.h5'
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
+  --hub-degree 100 --scale 1e-9 --features-dtype f32 --seed 3 -o tiny.h5 >/dev/null ||
+  fail 'tiny.h5'
 run 3 vanished --data tiny.h5 --model gcn --steps 3 --json tiny.jsonl
 is vanished cause tiny.jsonl '"underflow"'
 is vanished tensor tiny.jsonl '"features"'
@@ -356,7 +388,8 @@ run 3 blown --data data.h5 --model gcn --precision fp16-naive --checkpoint blown
 contains blown out 'control *nothing changed, from the checkpoint: it does not train'
 if grep -q '"worked":true' blown.jsonl; then fail 'blown: a remedy works, from new weights'; fi
 
-# A step that spoils the weights is found when they are read, and is named all the same. Adam's steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
+# A step that spoils the weights is found when they are read, and is named all the same. Adam's
+# steps of 15000 pass 65520 in the sixth, which is not one that is looked at on the way.
 run 3 optimiser --data data.h5 --model gcn --lr 15000 --weight-decay 0 --layers 1 \
   --row-normalize on --norm right --dropout 0 --steps 60 --try off --json optimiser.jsonl \
   --html optimiser.html
@@ -381,8 +414,10 @@ contains 'hg-train --doctor' train.jsonl '"event":"summary".*"verdict":"findings
 contains 'hg-train --doctor' out 'overflow in accumulation'
 contains 'hg-train --doctor' out 'test accuracy'
 [ "$(grep -c '"event":"epoch"' train.jsonl)" -eq 6 ] || fail 'hg-train --doctor: not 6 epochs'
-[ "$(grep -c '"event":"finding"' train.jsonl)" -ge 1 ] || fail 'hg-train --doctor: no finding in the JSON'
-"$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null || fail 'hg-train --doctor, healthy: not exit code 0'
+[ "$(grep -c '"event":"finding"' train.jsonl)" -ge 1 ] ||
+  fail 'hg-train --doctor: no finding in the JSON'
+"$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null ||
+  fail 'hg-train --doctor, healthy: not exit code 0'
 if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy run'; fi
 contains 'hg-train --doctor, healthy' out 'headroom *[0-9.]* bits at the least: .* in every step'
 contains 'hg-train --doctor, healthy' out 'no step of 6 went bad, and 5 of them, replayed op by op,'
@@ -395,39 +430,50 @@ contains "$name" out 'swamping'
 contains "$name" silent.jsonl '"event":"finding".*"cause":"swamping"'
 contains "$name" silent.jsonl '"event":"summary".*"verdict":"findings"'
 
-# From a checkpoint the steps are those that hg-train would make, and have the numbers that they have there.
-"$train" --data data.h5 --model gin --epochs 12 --seed 5 --json - 2>/dev/null | sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >whole
-"$train" --data data.h5 --model gin --epochs 8 --seed 5 --save eight.h5 >out 2>err || fail 'checkpoint: hg-train failed'
-run 0 checkpoint --data data.h5 --model gin --seed 5 --steps 4 --checkpoint eight.h5 --json checkpoint.jsonl --html checkpoint.html
+# From a checkpoint the steps are those that hg-train would make, and have the numbers that they
+# have there.
+"$train" --data data.h5 --model gin --epochs 12 --seed 5 --json - 2>/dev/null |
+  sed -n 's/.*"epoch".*"loss":\([^,]*\),.*/\1/p' | tail -n 4 >whole
+"$train" --data data.h5 --model gin --epochs 8 --seed 5 --save eight.h5 >out 2>err ||
+  fail 'checkpoint: hg-train failed'
+run 0 checkpoint --data data.h5 --model gin --seed 5 --steps 4 --checkpoint eight.h5 --json \
+  checkpoint.jsonl --html checkpoint.html
 sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*/\1/p' checkpoint.jsonl >rest
 cmp whole rest || fail 'checkpoint: the steps are others'
 contains checkpoint checkpoint.jsonl '"event":"step","step":8,'
 shows checkpoint checkpoint.html 'step 8'
-refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5
+refused 'a checkpoint of another model' 'eight.h5' --data data.h5 --model gin --hidden 32 \
+  --checkpoint eight.h5
 refused 'no checkpoint' 'data.h5' --data data.h5 --model gin --checkpoint data.h5
 echo kept >kept.jsonl
-refused 'a checkpoint of another model, a report that was there' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5 --json kept.jsonl --html kept.html
+refused 'a checkpoint of another model, a report that was there' 'eight.h5' --data data.h5 --model \
+  gin --hidden 32 --checkpoint eight.h5 --json kept.jsonl --html kept.html
 [ "$(cat kept.jsonl)" = kept ] || fail 'a run that did not begin: the old JSON is gone'
-refused 'a checkpoint of another model, a new report' 'eight.h5' --data data.h5 --model gin --hidden 32 --checkpoint eight.h5 --json none.jsonl --html none.html
+refused 'a checkpoint of another model, a new report' 'eight.h5' --data data.h5 --model gin \
+  --hidden 32 --checkpoint eight.h5 --json none.jsonl --html none.html
 for left in none.* kept.html; do
   [ ! -e "$left" ] || fail "a run that did not begin: $left was left behind"
 done
 run 0 'a report over an older one' --data data.h5 --model gcn --steps 1 --json kept.jsonl
 lines 'a report over an older one' kept.jsonl 1
-refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin from' --data data.h5 --model gin --checkpoint eight.h5 --html eight.h5
+refused 'the checkpoint as a page' '--html eight.h5 is the checkpoint to begin from' --data \
+  data.h5 --model gin --checkpoint eight.h5 --html eight.h5
 
 # ---- what gets in the way ----
 
 # Ctrl-C: the reports so far and code 130.
-interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --steps 10000000 --json long.jsonl --html long.html
+interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --steps 10000000 --json \
+  long.jsonl --html long.html
 tail -n 1 long.jsonl >last
 contains interrupt last '"verdict":"interrupted"'
 contains interrupt out 'Interrupted. Nothing was wrong'
 shows interrupt long.html Interrupted
 
 # Also before the first step is over: the replay before it takes longest where a graph is large.
-"$convert" --synthetic planted --nodes 30000 --features 64 --seed 2 -o large.h5 >/dev/null || fail 'large: no graph'
-interrupt 'interrupt before a step' INT '[ -e early.jsonl ]' --data large.h5 --model gin --steps 10000000 --json early.jsonl
+"$convert" --synthetic planted --nodes 30000 --features 64 --seed 2 -o large.h5 >/dev/null ||
+  fail 'large: no graph'
+interrupt 'interrupt before a step' INT '[ -e early.jsonl ]' --data large.h5 --model gin --steps \
+  10000000 --json early.jsonl
 contains 'interrupt before a step' early.jsonl '"verdict":"interrupted"'
 contains 'interrupt before a step' out 'Interrupted\. '
 [ ! -s err ] || fail 'interrupt before a step:' "$(cat err)"

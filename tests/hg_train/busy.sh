@@ -1,7 +1,10 @@
 #!/bin/sh
-# An epoch beside other work: usage: busy.sh HG-TRAIN H5CONVERT DIRECTORY. Two programs that never rest take half of two
-# cores, so that 2 times the time is what is to be had, and 2.5 times is asked for. Runs with them and without alternate.
-# A measurement, run where HG_TIMINGS is set: on a shared machine it gives 1.6 to 2.7 times, and threads that spin 3.3
+# An epoch beside other work: usage: busy.sh HG-TRAIN H5CONVERT DIRECTORY. Two programs that never
+# rest take half of two
+# cores, so that 2 times the time is what is to be had, and 2.5 times is asked for. Runs with them
+# and without alternate.
+# A measurement, run where HG_TIMINGS is set: on a shared machine it gives 1.6 to 2.7 times, and
+# threads that spin 3.3
 # and more. Skipped where the machine is busy already.
 set -u
 [ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; }
@@ -24,9 +27,11 @@ if ! echo "$before $(jiffies)" | awk '{ exit !($3 - $1 > 0.9 * ($4 - $2)) }'; th
 fi
 
 # The shape of a small citation graph, and as many neighbours as threads.
-"$convert" --synthetic planted --nodes 3000 --classes 7 --features 256 --degree 4 --seed 1 -o busy.h5 >/dev/null || exit 1
+"$convert" --synthetic planted --nodes 3000 --classes 7 --features 256 --degree 4 --seed 1 -o \
+  busy.h5 >/dev/null || exit 1
 epoch_ms() {
-  "$train" --data busy.h5 --model gcn --device cpu --threads 2 --epochs 150 --eval-every 150 --json - 2>/dev/null |
+  "$train" --data busy.h5 --model gcn --device cpu --threads 2 --epochs 150 --eval-every 150 \
+    --json - 2>/dev/null |
     sed -n 's/.*"epoch_ms_median":\([^,]*\),.*/\1/p'
 }
 : >alone
@@ -41,7 +46,8 @@ for _ in $(seq $rounds); do
   kill $first $second
   wait $first $second 2>/dev/null
 done
-# The least of each: whatever else the machine does can only add to a time. Threads that spin have 3.3 times here.
+# The least of each: whatever else the machine does can only add to a time. Threads that spin have
+# 3.3 times here.
 least() {
   sort -n "$1" | head -n 1
 }

@@ -1,10 +1,12 @@
 #!/bin/sh
-# The published figures, on the published splits: usage: figures.sh HG-TRAIN H5CONVERT DIRECTORY [SEEDS]. Needs HG_DATA (see data/FORMAT.md), else exits with 77.
+# The published figures, on the published splits: usage: figures.sh HG-TRAIN H5CONVERT DIRECTORY
+# [SEEDS]. Needs HG_DATA (see data/FORMAT.md), else exits with 77.
 #
 #     GCN   Cora >= 81.0, Citeseer >= 70.0   (Kipf, Welling 2017: 81.5, 70.3)
 #     GAT   Cora >= 82.0, Citeseer >= 71.0   (Velickovic et al. 2018: 83.0 +- 0.7, 72.5 +- 0.7)
 #     GCN, GAT      fp16 within 0.3 points of fp32 on the same seeds
-#     GIN           the same, and two standard errors of that difference: with batch norm on 140 labels every rounding ends in another minimum, and two runs of
+#     GIN           the same, and two standard errors of that difference: with batch norm on 140
+# labels every rounding ends in another minimum, and two runs of
 #                   one seed differ by 2 points (40 seeds on Cora: fp16 - fp32 = 0.4 +- 0.3)
 set -u
 train=$1 convert=$2 dir=$3 seeds=${4:-10}
@@ -18,7 +20,8 @@ failures=0
 
 # DATASET MODEL PRECISION: test accuracy of each seed, one a line
 accuracies() {
-  "$train" --data "$1.h5" --model "$2" --precision "$3" --seeds "$seeds" --json - 2>/dev/null | grep '"event":"summary"' |
+  "$train" --data "$1.h5" --model "$2" --precision "$3" --seeds "$seeds" --json - 2>/dev/null |
+    grep '"event":"summary"' |
     sed 's/.*"seeds":\[//; s/\].*//' | tr '{' '\n' | sed -n 's/.*"test_accuracy":\([^,}]*\).*/\1/p'
 }
 
@@ -39,7 +42,8 @@ check() { # DATASET MODEL LEAST STANDARD-ERRORS
 }
 
 for dataset in cora citeseer; do
-  "$convert" --from npz "$HG_DATA/raw/planetoid_npz/$dataset.npz" -o $dataset.h5 >/dev/null || exit 1
+  "$convert" --from npz "$HG_DATA/raw/planetoid_npz/$dataset.npz" -o $dataset.h5 >/dev/null ||
+    exit 1
 done
 check cora gcn 81.0 0
 check citeseer gcn 70.0 0

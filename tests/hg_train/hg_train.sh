@@ -1,5 +1,6 @@
 #!/bin/sh
-# The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY DATASETS (the program of datasets.c). Everything is written below DIRECTORY.
+# The command line of hg-train: usage: hg_train.sh HG-TRAIN H5CONVERT DIRECTORY DATASETS (the
+# program of datasets.c). Everything is written below DIRECTORY.
 set -u
 [ $# -eq 4 ] || { echo "4 arguments, not $#"; exit 1; } # what is not DIRECTORY is not to be removed
 train=$1 convert=$2 dir=$3 datasets=$4
@@ -9,11 +10,13 @@ compare=$(cd "$(dirname "$0")/../../tools" && pwd)/compare.awk
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
-"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
+"$convert" --synthetic planted --nodes 600 --classes 4 --features 16 --degree 8 --hubs 2 \
+  --hub-degree 100 --scale 1 --seed 3 -o data.h5 >/dev/null || exit 1
 "$datasets" . || exit 1
 
 # A small graph has smaller hubs, without a word about them on the command line.
-"$convert" --synthetic planted --nodes 100 -o small.h5 >out 2>err || fail 'a small graph:' "$(cat err)"
+"$convert" --synthetic planted --nodes 100 -o small.h5 >out 2>err ||
+  fail 'a small graph:' "$(cat err)"
 "$convert" --inspect small.h5 >out || fail 'a small graph: not inspected'
 contains 'a small graph' out 'degree *mean [0-9.]*, max [5-8][0-9] '
 
@@ -37,37 +40,52 @@ refused 'too many threads' '1 to 1024' --data data.h5 --model gcn --threads 1025
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
 refused 'empty file name' '--data needs a value, found nothing: FILE.h5' --data= --model gcn
-refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model gcn --json ''
-refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model gcn --clip 0
-refused 'unproved and refused' 'refuses what is not proved (layer conv' --data data.h5 --model gin --precision fp16-naive --unproved refuse
+refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model \
+  gcn --json ''
+refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model \
+  gcn --clip 0
+refused 'unproved and refused' 'refuses what is not proved (layer conv' --data data.h5 --model gin \
+  --precision fp16-naive --unproved refuse
 refused 'limits in full' 'a number from 1 to 16777216' --data data.h5 --model gcn --loss-scale 0
-refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 --model gcn --epochs 0
+refused 'no epochs' '--epochs is "0", expected a whole number from 1 to 100000000' --data data.h5 \
+  --model gcn --epochs 0
 refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --model gcn --together 65
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
-refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds 1000000000
-refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 --model gcn
-refused 'attention of gin' '--attention-dropout is an option of gat' --data data.h5 --model gin --attention-dropout 0
+refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds \
+  1000000000
+refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 \
+  --model gcn
+refused 'attention of gin' '--attention-dropout is an option of gat' --data data.h5 --model gin \
+  --attention-dropout 0
 refused 'norm of gat' '--norm is an option of gcn' --data data.h5 --model gat --norm both
 refused 'lambda of gcn' '--lambda is an option of gin' --data data.h5 --model gcn --lambda -1
-refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin --readout sum
-refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 --model gat --out-heads 2
-refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 --model gcn --patience 3
-refused 'no columns' 'no_columns.h5: has no features to train on: make it from a source' --data no_columns.h5 --model gin
+refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin \
+  --readout sum
+refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 \
+  --model gat --out-heads 2
+refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 \
+  --model gcn --patience 3
+refused 'no columns' 'no_columns.h5: has no features to train on: make it from a source' --data \
+  no_columns.h5 --model gin
 refused 'no labels' 'no_labels.h5: has no labels to train on: write nodes/label' \
   --data no_labels.h5 --model gcn
-refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 --model gcn
+refused 'no classes' 'no_classes.h5: num_classes is 0, expected at least 1' --data no_classes.h5 \
+  --model gcn
 refused 'nobody labelled' 'none of 20 rows is labelled' --data unlabelled.h5 --model gcn
-refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data nothing_to_learn.h5 --model gcn
+refused 'nobody to train on' 'none of 20 rows is labelled and in train_mask' --data \
+  nothing_to_learn.h5 --model gcn
 refused 'value for a flag' '--help takes no value, found "yes"' --help=yes
 refused 'no such file' 'absent.h5' --data absent.h5 --model gcn --json none.jsonl
 [ ! -e none.jsonl ] || fail 'no such file: a JSON file was left behind'
 echo 'not a dataset' >text.h5
 refused 'not HDF5' 'text.h5' --data text.h5 --model gcn
-refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json missing/x.jsonl
+refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json \
+  missing/x.jsonl
 
 # The table of the quickstart: its verdicts, and no sign before what rounds to zero.
 verdict() { # ACCURACY of fp16 beside 0.5 of fp32
-  printf '{"event":"summary","precision":"%s","test_accuracy_mean":%s,"loss_finite":true}\n' fp32 0.5 fp16 "$1" | awk -f "$compare" >out
+  printf '{"event":"summary","precision":"%s","test_accuracy_mean":%s,"loss_finite":true}\n' fp32 \
+    0.5 fp16 "$1" | awk -f "$compare" >out
 }
 verdict 0.4996
 contains 'a hair less' out 'fp16 .* as good as fp32 (0.0 points)'
@@ -82,17 +100,20 @@ contains 'lost' out 'fp16 .* BROKEN: 30.0 points lost'
 
 for model in gcn gin gat; do
   for precision in fp32 fp16 fp16-naive; do
-    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --device cpu --epochs 12 --seed 4 --json -
+    run 0 "$model $precision" --data data.h5 --model $model --precision $precision --device cpu \
+      --epochs 12 --seed 4 --json -
     mv out json
     [ "$(wc -l <json)" -eq 13 ] || fail "$model $precision: $(wc -l <json) JSON lines for 12 epochs"
     [ "$(grep -c '^{.*}$' json)" -eq 13 ] || fail "$model $precision: a line is not an object"
     tail -n 1 json >last
     contains "$model $precision" last '^{"event":"summary"'
-    for field in model:\"$model\" precision:\"$precision\" device:\"cpu\" test_accuracy_mean: test_accuracy_std: epoch_ms_median: peak_bytes: state_bytes: \
+    for field in model:\"$model\" precision:\"$precision\" device:\"cpu\" test_accuracy_mean: \
+      test_accuracy_std: epoch_ms_median: peak_bytes: state_bytes: \
       steps_skipped: loss_scale_final: loss_finite: 'seeds:\[{"seed":4,'; do
       contains "$model $precision" last "\"${field%%:*}\":${field#*:}"
     done
-    contains "$model $precision" err 'test accuracy' # the summary for people makes room for the JSON
+    # the summary for people makes room for the JSON
+    contains "$model $precision" err 'test accuracy'
   done
 done
 
@@ -101,13 +122,15 @@ complete() { # NAME MISSING ARGS...
   name=$1 missing=$2
   shift 2
   run 0 "$name" --device cpu --epochs 3 --json odd.jsonl "$@"
-  if grep -i -q -e 'nan\|:-\{0,1\}inf' odd.jsonl; then fail "$name: not JSON:" "$(cat odd.jsonl)"; fi
+  if grep -i -q -e 'nan\|:-\{0,1\}inf' odd.jsonl; then fail "$name: not JSON:" "$(cat odd.jsonl)"; \
+    fi
   if grep -i -q -e 'nan ' out; then fail "$name: nan in the summary:" "$(cat out)"; fi
   contains "$name" out "$missing"
 }
 for dataset in empty_validation no_validation; do
   for model in gcn gin gat; do
-    complete "$dataset $model" 'best epoch *the last, 3: there is no validation set' --data $dataset.h5 --model $model
+    complete "$dataset $model" 'best epoch *the last, 3: there is no validation set' --data \
+      $dataset.h5 --model $model
     contains "$dataset $model" odd.jsonl '"val_accuracy":null'
   done
 done
@@ -118,13 +141,15 @@ contains 'no test set' odd.jsonl '"test_accuracy_mean":null,"test_accuracy_std":
 for dataset in one_node one_class star pairs; do
   for model in gcn gin gat; do
     for precision in fp32 fp16 fp16-naive; do
-      complete "$dataset $model $precision" 'final loss' --data $dataset.h5 --model $model --precision $precision --hidden 8
+      complete "$dataset $model $precision" 'final loss' --data $dataset.h5 --model $model \
+        --precision $precision --hidden 8
     done
   done
 done
 
 # Quiet when piped; the summary on standard output; JSON in a file.
-run 0 'two seeds' --data=data.h5 --model=gcn --epochs=20 --seeds=2 --json=two.jsonl --no-self-loops --norm right --sparse-features on
+run 0 'two seeds' --data=data.h5 --model=gcn --epochs=20 --seeds=2 --json=two.jsonl \
+  --no-self-loops --norm right --sparse-features on
 [ ! -s err ] || fail 'piped: something on standard error'
 contains 'two seeds' out 'over 2 seeds'
 [ "$(grep -c '"event":"epoch"' two.jsonl)" -eq 40 ] || fail 'two seeds: not 40 epochs in the file'
@@ -173,7 +198,8 @@ refused 'explain what' '--explain is "all", expected one of full' \
   --data data.h5 --model gcn --explain=all
 run 0 explain --data data.h5 --model gat --epochs 1 --explain
 contains explain out 'casts  *0 between'
-# Weights that have outgrown what was assumed of them: a run that goes on is explained with what it goes on from.
+# Weights that have outgrown what was assumed of them: a run that goes on is explained with what it
+# goes on from.
 run 0 'fresh bounds' --data data.h5 --model gcn --epochs 40 --lr 0.5 --explain=full --save grown.h5
 grep '  conv0.weight  ' out >fresh
 run 0 'resumed bounds' --data data.h5 --model gcn --epochs 1 --lr 0.5 --explain=full \
@@ -191,9 +217,11 @@ run 0 'features' --data data.h5 --model gcn --epochs 1 --sparse-features on
 contains 'features' out '16 features (stored dense, used sparse)'
 run 0 'features' --data data.h5 --model gcn --epochs 1
 contains 'features' out '16 features (dense)'
-refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model gcn --doctor --together 4
+refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model \
+  gcn --doctor --together 4
 run 0 observe --data data.h5 --model gat --epochs 3 --observe 1 --json observed.jsonl
-contains observe out 'headroom *[0-9.]* bits at the least: conv.*; of the forward pass, in every step'
+contains observe out \
+  'headroom *[0-9.]* bits at the least: conv.*; of the forward pass, in every step'
 run 0 'observe seldom' --data data.h5 --model gat --epochs 3
 contains 'observe seldom' out 'in one step in 16 (--observe 1: every one)'
 contains observe observed.jsonl '"headroom":[0-9.]*,"headroom_at":"conv'
@@ -208,10 +236,13 @@ contains plan out 'edge_softmax'
 run 0 patience --data data.h5 --model gcn --epochs 3000 --patience 4 --lr 0.5 --json patience.jsonl
 [ "$(wc -l <patience.jsonl)" -lt 3001 ] || fail 'patience: ran to the end'
 
-# Threads that have nothing to do soon sleep, unless the user says otherwise: libgomp shows what it has read. (It shows so
-# whenever it is loaded: the last time is that of the program that does the work. Another OpenMP shows no such line.)
+# Threads that have nothing to do soon sleep, unless the user says otherwise: libgomp shows what it
+# has read. (It shows so
+# whenever it is loaded: the last time is that of the program that does the work. Another OpenMP
+# shows no such line.)
 waits() { # VARIABLE=VALUE...
-  (unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME; env OMP_DISPLAY_ENV=verbose "$@" "$train" --version >out 2>shown)
+  (unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME; env OMP_DISPLAY_ENV=verbose "$@" "$train" \
+    --version >out 2>shown)
   grep GOMP_SPINCOUNT shown | tail -n 1
 }
 waits X=1 >waited
@@ -222,9 +253,11 @@ if [ -s waited ]; then
 fi
 
 # The threads of the team have short slices, where the kernel gives them.
-if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r | awk -F. '{ exit !($1 > 6 || ($1 == 6 && $2 >= 12)) }'; then
+if grep -q se.slice /proc/self/sched 2>/dev/null && uname -r |
+  awk -F. '{ exit !($1 > 6 || ($1 == 6 && $2 >= 12)) }'; then
   rm -f slices.jsonl
-  "$train" --data data.h5 --model gcn --device cpu --threads 2 --hidden 512 --epochs 10000000 --json slices.jsonl >out 2>err &
+  "$train" --data data.h5 --model gcn --device cpu --threads 2 --hidden 512 --epochs 10000000 \
+    --json slices.jsonl >out 2>err &
   child=$!
   for _ in $(seq 100); do
     [ -s slices.jsonl ] && break
@@ -247,7 +280,8 @@ cmp repeat1 repeat2 || fail 'repeat: two runs differ'
 
 # Epochs that run together are the same epochs.
 for together in 1 4 16; do
-  run 0 together --data data.h5 --model gat --epochs 31 --eval-every 10 --device cpu --together $together --json -
+  run 0 together --data data.h5 --model gat --epochs 31 --eval-every 10 --device cpu --together \
+    $together --json -
   grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >together$together
   contains together err 'queued call by call'
 done
@@ -260,7 +294,8 @@ for model in gcn gin gat; do
   for precision in fp32 fp16; do
     options="--data data.h5 --model $model --precision $precision --device cpu --seed 5 --eval-every 4"
     run 0 'whole' $options --epochs 24 --json - --save whole.h5
-    grep '"event":"epoch"' out | tail -n 12 | sed 's/"epoch":[0-9]*,//; s/"epoch_ms":[^,]*,//' >whole
+    grep '"event":"epoch"' out | tail -n 12 |
+      sed 's/"epoch":[0-9]*,//; s/"epoch_ms":[^,]*,//' >whole
     run 0 'first half' $options --epochs 12 --save half.h5
     run 0 'second half' $options --epochs 12 --resume half.h5 --save half.h5 --json -
     grep '"event":"epoch"' out | sed 's/"epoch":[0-9]*,//; s/"epoch_ms":[^,]*,//' >resumed
@@ -276,12 +311,14 @@ contains 'rows' out '^features: rows as stored: --row-normalize off$'
 run 0 'rows again' $rows --row-normalize off --sparse-features off --resume rows.h5
 [ ! -s err ] || fail 'rows again: something differs:' "$(cat err)"
 run 0 'other rows' $rows --row-normalize on --sparse-features off --resume rows.h5
-contains 'other rows' err 'data.features_note is rows as stored in rows.h5, the run has rows divided'
+contains 'other rows' err \
+  'data.features_note is rows as stored in rows.h5, the run has rows divided'
 contains 'other rows' out '^features: rows divided by their sums: --row-normalize on$'
 run 0 'other storage' $rows --row-normalize off --sparse-features on --resume rows.h5
 contains 'other storage' err 'data.features_sparse is 0 in rows.h5, the run has 1'
 # What is stored x 2^-k since a guard tripped stays so in the run that goes on, which says so.
-"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
+"$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 \
+  --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
 hub='--data hub.h5 --model gin --dropout 0 --device cpu'
 run 0 'guards' $hub --epochs 9 --explain --save whole.h5
 contains 'guards' err 'reached [0-9]*, more than f16 holds; the step was skipped, and it is stored x 2^-[0-9]* from now on'
@@ -292,10 +329,12 @@ contains 'one guard' out 'NOTHING LEARNT  every step was skipped$'
 contains 'one guard' out 'overflows *in the forward pass of 1 step, which was skipped$'
 contains 'one guard' out 'guards *1 tripped; at the end 1 result stored x 2^-k, 0 in fp32'
 run 0 'guards, resumed between' $hub --epochs 8 --resume first.h5 --save second.h5
-contains 'guards, resumed between' out 'guards *1 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+contains 'guards, resumed between' out \
+  'guards *1 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
 cmp whole.h5 second.h5 || fail 'guards, resumed between: another checkpoint'
 run 0 'guards, resumed behind' $hub --epochs 1 --resume second.h5
-contains 'guards, resumed behind' out 'guards *0 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+contains 'guards, resumed behind' out \
+  'guards *0 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
 [ ! -s err ] || fail 'guards, resumed behind:' "$(cat err)"
 # Done, but for nothing.
 run 3 'no number' --data hub.h5 --model gcn --norm right --no-self-loops --precision fp16-naive \
@@ -325,40 +364,60 @@ refused 'two names of one number' '--steps and --epochs are one number' \
 contains 'both streams in one file' both '^hg-train: train: conv0'
 run 0 'another seed' --data data.h5 --model gat --epochs 1 --resume half.h5 --seed 6 --device cpu
 contains 'another seed' err 'seed is 5 in half.h5, the run has 6'
-run 0 'another precision' --data data.h5 --model gat --precision fp32 --epochs 1 --resume half.h5 --seed 5 --device cpu
+run 0 'another precision' --data data.h5 --model gat --precision fp32 --epochs 1 --resume half.h5 \
+  --seed 5 --device cpu
 contains 'another precision' err 'policy.name is fp16 in half.h5, the run has fp32'
-refused 'another width' 'conv0.weight is \[16, 64\] in half.h5, the model has \[16, 16\]' --data data.h5 --model gat --hidden 2 --resume half.h5
-refused 'another model' 'it is of a gat, the run trains a gcn' --data data.h5 --model gcn --resume half.h5
+refused 'another width' 'conv0.weight is \[16, 64\] in half.h5, the model has \[16, 16\]' --data \
+  data.h5 --model gat --hidden 2 --resume half.h5
+refused 'another model' 'it is of a gat, the run trains a gcn' --data data.h5 --model gcn --resume \
+  half.h5
 refused 'no checkpoint' 'absent.h5: No such file' --data data.h5 --model gcn --resume absent.h5
-refused 'a dataset as a checkpoint' 'data.h5: /: attribute format is halfgraph, expected halfgraph-checkpoint' --data data.h5 --model gcn --resume data.h5
-refused 'a checkpoint as a dataset' 'half.h5: /: attribute format is halfgraph-checkpoint, expected halfgraph' --data half.h5 --model gcn
-refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --save many.h5
-refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data data.h5 --model gcn --seeds 3 --resume half.h5
+refused 'a dataset as a checkpoint' \
+  'data.h5: /: attribute format is halfgraph, expected halfgraph-checkpoint' --data data.h5 \
+  --model gcn --resume data.h5
+refused 'a checkpoint as a dataset' \
+  'half.h5: /: attribute format is halfgraph-checkpoint, expected halfgraph' --data half.h5 \
+  --model gcn
+refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3' --data data.h5 \
+  --model gcn --seeds 3 --save many.h5
+refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data \
+  data.h5 --model gcn --seeds 3 --resume half.h5
 refused 'a checkpoint on standard output' '--save is "-", expected the name of a file' \
   --data data.h5 --model gcn --save -
-refused 'save over the dataset' '--save ./data.h5 is the dataset itself' --data data.h5 --model gcn --save ./data.h5
-refused 'save into a missing directory' 'missing/cp.h5: cannot be written: No such file' --data data.h5 --model gcn --save missing/cp.h5
+refused 'save over the dataset' '--save ./data.h5 is the dataset itself' --data data.h5 --model \
+  gcn --save ./data.h5
+refused 'save into a missing directory' 'missing/cp.h5: cannot be written: No such file' --data \
+  data.h5 --model gcn --save missing/cp.h5
 echo 'an older report' >older.jsonl
-refused 'an older report' 'half.h5 has conv' --data data.h5 --model gcn --resume half.h5 --json older.jsonl
+refused 'an older report' 'half.h5 has conv' --data data.h5 --model gcn --resume half.h5 --json \
+  older.jsonl
 refused 'no report' 'half.h5 has conv' --data data.h5 --model gcn --resume half.h5 --json none.jsonl
-[ "$(cat older.jsonl)" = 'an older report' ] || fail 'an older report: emptied by a run that did not begin'
+[ "$(cat older.jsonl)" = 'an older report' ] ||
+  fail 'an older report: emptied by a run that did not begin'
 [ ! -e none.jsonl ] || fail 'no report: an empty one was left behind'
 run 0 'an older report, replaced' --data data.h5 --model gcn --epochs 1 --json older.jsonl
 [ "$(wc -l <older.jsonl)" -eq 2 ] || fail 'an older report: not replaced'
-refused 'JSON over the checkpoint' '--json half.h5 is the checkpoint to begin from' --data data.h5 --model gat --resume half.h5 --json half.h5
-refused 'JSON where the checkpoint goes' '--json new.h5 is where --save goes' --data data.h5 --model gat --save new.h5 --json new.h5
+refused 'JSON over the checkpoint' '--json half.h5 is the checkpoint to begin from' --data data.h5 \
+  --model gat --resume half.h5 --json half.h5
+refused 'JSON where the checkpoint goes' '--json new.h5 is where --save goes' --data data.h5 \
+  --model gat --save new.h5 --json new.h5
 mkdir folder.h5
 ln -s . here
-refused 'JSON where the checkpoint goes, another name' '--json here/new.h5 is where --save goes' --data data.h5 --model gat --save ./new.h5 --json here/new.h5
+refused 'JSON where the checkpoint goes, another name' '--json here/new.h5 is where --save goes' \
+  --data data.h5 --model gat --save ./new.h5 --json here/new.h5
 [ ! -e new.h5 ] || fail 'JSON where the checkpoint goes: it was made'
-refused 'save over a folder' 'folder.h5: cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --save folder.h5
-refused 'save over a link' 'here: cannot be written: it exists and is not a regular file' --data data.h5 --model gcn --save here
+refused 'save over a folder' 'folder.h5: cannot be written: it exists and is not a regular file' \
+  --data data.h5 --model gcn --save folder.h5
+refused 'save over a link' 'here: cannot be written: it exists and is not a regular file' --data \
+  data.h5 --model gcn --save here
 if [ "$(id -u)" -ne 0 ]; then # nothing is forbidden to root
   mkdir -m 500 closed
-  refused 'save into a closed folder' 'closed/cp.h5: cannot be written: Permission denied' --data data.h5 --model gcn --save closed/cp.h5
+  refused 'save into a closed folder' 'closed/cp.h5: cannot be written: Permission denied' --data \
+    data.h5 --model gcn --save closed/cp.h5
   chmod 700 closed
 fi
-# A disk that is full when the training is over: what was learnt is told, and the checkpoint that was there stays.
+# A disk that is full when the training is over: what was learnt is told, and the checkpoint that
+# was there stays.
 cp half.h5 kept.h5
 (
   ulimit -f 4
@@ -373,7 +432,8 @@ cmp half.h5 kept.h5 || fail 'no room for the checkpoint: the old one is gone'
 # On a terminal a line of progress is written over: it must not wrap.
 if script -qec true /dev/null >/dev/null 2>&1; then
   for columns in 25 60 200; do
-    script -qec "stty cols $columns; '$train' --data data.h5 --model gcn --epochs 40 --seeds 2" /dev/null </dev/null | tr '\r' '\n' | sed 's/.\[K$//' >shown
+    script -qec "stty cols $columns; '$train' --data data.h5 --model gcn --epochs 40 --seeds 2" \
+      /dev/null </dev/null | tr '\r' '\n' | sed 's/.\[K$//' >shown
     contains "terminal of $columns" shown 'epoch 40/40'
     [ "$(grep 'epoch [0-9]*/40' shown | awk '{ if (length($0) > most) most = length($0) } END { print most }')" -lt $columns ] || fail "terminal of $columns: too long a line"
   done
@@ -381,7 +441,8 @@ if script -qec true /dev/null >/dev/null 2>&1; then
 fi
 
 # Ctrl-C: the summary so far and code 130.
-interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --epochs 10000000 --json long.jsonl --save long.h5
+interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --epochs 10000000 --json \
+  long.jsonl --save long.h5
 tail -n 1 long.jsonl >last
 contains interrupt last '"event":"summary"'
 contains interrupt last '"interrupted":true'
@@ -390,9 +451,11 @@ done=$(sed -n 's/^  interrupted  *behind epoch \([0-9]*\) of 10000000.*/\1/p' ou
 contains interrupt out "saved  *long.h5: the state behind epoch $done\$"
 contains interrupt out "to go on .*--resume long.h5 --epochs $((10000000 - done))\$"
 contains interrupt last '"saved":true'
-interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
+interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" \
+  --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
 # A fast device may just have ended a seed.
-contains 'interrupted seeds' out 'interrupted  *[ib].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
+contains 'interrupted seeds' out \
+  'interrupted  *[ib].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
 run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
 [ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
 

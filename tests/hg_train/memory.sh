@@ -27,7 +27,8 @@ echo "gin, fp16 $half, fp32 $single: $(awk "BEGIN { print $half / $single }")"
   failures=1
 }
 
-# What --print-plan adds up before the first step is all that the run takes: grouped or not, stopped in
+# What --print-plan adds up before the first step is all that the run takes: grouped or not, stopped
+# in
 # the middle or not, and where a step overflows and its tapes are recorded again.
 "$convert" --synthetic planted --nodes 2000 --features 16 --hubs 4 --hub-degree 1500 --scale 24 \
   --seed 2 -o hubs.h5 >out || exit 1

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What reordering the nodes does to training: usage: order.sh HG-TRAIN H5CONVERT DIRECTORY.
 #
-# Without dropout it is the same training up to rounding: only the order of sums differs. Dropout draws by
+# Without dropout it is the same training up to rounding: only the order of sums differs. Dropout
+# draws by
 # the place of an element, so that there it is another run, as with another seed.
 set -u
 [ $# -eq 3 ] || { echo "3 arguments, not $#"; exit 1; } # files are removed below
@@ -15,7 +16,8 @@ rm -f ./*.h5 ./*.jsonl
 losses() {
   file=$1
   shift
-  "$train" --data "$file" --device cpu --precision fp32 --epochs 10 "$@" --json run.jsonl >/dev/null ||
+  "$train" --data "$file" --device cpu --precision fp32 --epochs 10 "$@" --json run.jsonl \
+    >/dev/null ||
     echo "FAILED   hg-train --data $file $*"
   sed -n 's/.*"event":"epoch".*"loss":\([^,}]*\).*/\1/p' run.jsonl
 }
@@ -31,7 +33,8 @@ compare() {
     }' || failures=1
 }
 
-"$convert" --synthetic planted --nodes 600 --features 16 --classes 4 --seed 3 -o original.h5 >out || exit 1
+"$convert" --synthetic planted --nodes 600 --features 16 --classes 4 --seed 3 -o original.h5 >out ||
+  exit 1
 "$convert" original.h5 --reorder community -o ordered.h5 >out || exit 1
 for model in gcn gin gat; do
   none="--model $model --dropout 0"

@@ -1,4 +1,5 @@
-# cmake -DBUILD=dir -DSOURCE=dir -DCC=compiler -DCXX=compiler or nothing -P run.cmake: install into an empty folder, then use the package as a stranger would: through CMake and through pkg-config.
+# cmake -DBUILD=dir -DSOURCE=dir -DCC=compiler -DCXX=compiler or nothing -P run.cmake: install into
+# an empty folder, then use the package as a stranger would: through CMake and through pkg-config.
 set(prefix ${BUILD}/install-test/prefix)
 file(REMOVE_RECURSE ${BUILD}/install-test)
 set(example ${SOURCE}/tools/examples/gcn_train.c)
@@ -10,7 +11,8 @@ function(run)
   set(text "${text}" PARENT_SCOPE)
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
-run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${BUILD}/install-test/cmake -DCMAKE_PREFIX_PATH=${prefix} -DEXAMPLE=${example} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${BUILD}/install-test/cmake
+  -DCMAKE_PREFIX_PATH=${prefix} -DEXAMPLE=${example} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${BUILD}/install-test/cmake)
 run(${BUILD}/install-test/cmake/train)
 message(STATUS "through CMake: ${text}")
@@ -37,7 +39,8 @@ endif()
 
 # A project without C.
 if(CXX)
-  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/cxx -B ${BUILD}/install-test/cxx -DCMAKE_PREFIX_PATH=${prefix}
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/cxx -B ${BUILD}/install-test/cxx
+    -DCMAKE_PREFIX_PATH=${prefix}
     -DCMAKE_CXX_COMPILER=${CXX})
   run(${CMAKE_COMMAND} --build ${BUILD}/install-test/cxx)
   foreach(kind halfgraph static)
@@ -49,7 +52,8 @@ else()
 endif()
 
 # A project around ours. (What it would build is what this build has built.)
-run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example})
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/parent -B ${BUILD}/install-test/parent
+  -DHALFGRAPH=${SOURCE} -DEXAMPLE=${example})
 message(STATUS "in a parent: configured")
 if(EXISTS ${pc_dir}/halfgraph_data.pc)
   compile(data ${SOURCE}/tests/install/data.c halfgraph_data)

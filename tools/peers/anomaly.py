@@ -29,7 +29,8 @@ from anomaly_ops import trace
 from anomaly_world import World
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROW = re.compile(r'^FAULT\((\w+), (\w+), "(\w+)", "(\w*)", "(\w*)", (\w+), \w+, "([^"]*)"\)', re.M)
+ROW = re.compile(r'^FAULT\((\w+),\s+(\w+),\s+"(\w+)",\s+"(\w*)",\s+"(\w*)",\s+(\w+),\s+\w+,\s+'
+                 r'"([^"]*)"\)', re.M)
 APART = ("input_label_gcn", "input_label_gin_graph")  # on a GPU they end the process
 
 
