@@ -13,12 +13,6 @@
 
 HG_EXTERN_C_BEGIN
 
-/** The operand that is not there, for optional operands. */
-#define HG_NONE (hg_none())
-/** Gives the variable behind HG_NONE. It belongs to no tape.
- * @return an invalid variable, which ops accept where an operand is optional. */
-HG_API hg_var hg_none(void);
-
 /** Aggregation over neighbours: a weighted, normalised sum.
  *
  *     Y[i,c] = alpha r_i * sum over edges e = (i, j) of w[e, head of c] s_j X[j,c]

@@ -33,6 +33,12 @@ typedef struct hg_var {
 	int32_t id; /**< below 0: invalid */
 } hg_var;
 
+/** The operand that is not there, for optional operands. */
+#define HG_NONE (hg_none())
+/** Gives the variable behind HG_NONE. It belongs to no tape.
+ * @return an invalid variable, which ops accept where an operand is optional. */
+HG_API hg_var hg_none(void);
+
 /** What a tape is for. */
 typedef enum hg_mode {
 	HG_TRAIN = 0, /**< forward and backward pass, dropout, batch statistics */

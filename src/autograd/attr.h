@@ -17,15 +17,12 @@ struct hg__sddmm_dot_attr {
 	int heads;
 	float scale;
 };
-struct hg__leaky_relu_attr {
-	float slope;
+struct hg__act_attr { /* ops of the list of functions: slope, alpha; 0 where there is none */
+	float p;
 };
 struct hg__sddmm_add_attr {
 	int leaky;
 	float slope;
-};
-struct hg__elu_attr {
-	float alpha;
 };
 struct hg__dropout_attr {
 	float p;

@@ -10,7 +10,7 @@
  *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue
  *         (ops/epilogue.c)
  *     spmm with f32 sums, add or combine, those three; any of them behind the first   an
- *         aggregation with an ending (ops/spmm_epilogue.c)
+ *         aggregation with an ending (ops/spmm_epilogue.c), the activation one of its list's endings
  *     batch_norm, relu                                                                 a batch_norm
  *         that ends with it
  *
@@ -36,14 +36,6 @@ static void count_uses(hg_tape *tape)
 	}
 }
 
-static const struct epilogue_part *part_of(const struct hg__node *node)
-{
-	for (int i = 0; i < EPILOGUE_PARTS; i++)
-		if (epilogue_parts[i].op == node->op)
-			return &epilogue_parts[i];
-	return NULL;
-}
-
 /* The node that alone makes and alone may hand on operand i of this one; -1: there is none. */
 static int32_t maker(const hg_tape *tape, const struct hg__node *node, int i)
 {
@@ -67,10 +59,10 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 	struct chain chain = {0};
 	int stage = EPILOGUE_STAGES;
 	for (int32_t k = last; k >= 0; k = before(tape, &tape->entry[k].node)) {
-		const struct epilogue_part *part = part_of(&tape->entry[k].node);
-		if (!part || part->stage >= stage)
+		const int own = epilogue_stage(tape->entry[k].node.op);
+		if (own < 0 || own >= stage)
 			break;
-		stage = part->stage;
+		stage = own;
 		chain.entry[chain.length++] = k;
 	}
 	return chain;
@@ -80,14 +72,14 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
                  const struct hg__node *node)
 {
-	const struct epilogue_part *part = part_of(node);
+	const int stage = epilogue_stage(node->op);
 	whole->in[0] = node->in[0];
-	if (part->stage == EPILOGUE_BIAS) {
+	if (stage == EPILOGUE_BIAS) {
 		whole->in[1] = node->in[1];
 		whole->n_in = 2;
 		whole->aux[0] = node->aux[0];
-	} else if (part->stage == EPILOGUE_ACT) {
-		attr->act = part->act;
+	} else if (stage == EPILOGUE_ACT) {
+		attr->act = node->op->act;
 		hg__attr_get(node, &attr->act_p, sizeof attr->act_p);
 	} else
 		hg__attr_get(node, &attr->p, sizeof attr->p);
@@ -112,6 +104,15 @@ static int summed(const hg_tape *tape, const struct hg__node *node)
 	return -1;
 }
 
+/* May these parts ride on the store of an aggregation? */
+static int may_end(const hg_tape *tape, const struct chain *parts)
+{
+	for (int i = 0; i < parts->length; i++)
+		if (tape->entry[parts->entry[i]].node.op->act > HG__ACT_ENDINGS)
+			return 0;
+	return 1;
+}
+
 /* The chain that ends here, with the sum of two and the aggregation before it; length 0: there is
  * none. */
 static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
@@ -124,7 +125,7 @@ static struct chain aggregation_at(const hg_tape *tape, int32_t last, const stru
 		chain.entry[chain.length++] = k;
 		k = maker(tape, &tape->entry[k].node, i);
 	}
-	if (!chain.length || !sums(tape, k))
+	if (!chain.length || !may_end(tape, parts) || !sums(tape, k))
 		chain.length = 0;
 	else
 		chain.entry[chain.length++] = k;
@@ -201,7 +202,7 @@ static struct hg__entry aggregation_of(const hg_tape *tape, const struct chain *
 	for (int i = 0; i < chain->length; i++) {
 		const struct hg__node *part = &tape->entry[chain->entry[i]].node;
 		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
-		if (part_of(part))
+		if (epilogue_stage(part->op) >= 0)
 			take(&parts, &attr.then, part);
 		else if (part != sum)
 			take_sum(tape, node, &attr, part);

@@ -1,14 +1,16 @@
 #ifndef HG_AUTOGRAD_OP_H
 #define HG_AUTOGRAD_OP_H
 
-#include "halfgraph/ops.h"
+#include "halfgraph/graph.h"
+#include "halfgraph/tape.h"
 #include "kernels/kernels.h"
 
 HG_EXTERN_C_BEGIN
 
 /* An op: what a node of the tape means. One record per op, in autograd/ops/NAME.c with its equation
- * on top; one line in ops.def. A record is complete or the registry test refuses it. Ops never read
- * a policy: state type and accumulation come resolved, in the call. */
+ * on top; one line in ops.def, or, of a function of one operand, in kernels/functions.def. A record
+ * is complete or the registry test refuses it. Ops never read a policy: state type and accumulation
+ * come resolved, in the call. */
 
 #define HG__MAX_IN 5
 #define HG__MAX_AUX 2
@@ -223,6 +225,14 @@ struct hg__op {
 	const char *words; /* what it does, for who has never read `name`: "sum over neighbours" */
 	unsigned traits;
 	int min_in, max_in;
+	/* Not 0: the op is Y = f(X) with the function 1 + HG__ACT_... of the list
+	 * (kernels/functions.def). Its attr is a hg__act_attr, the constant from low to high; no name:
+	 * it has none. */
+	int act;
+	struct hg__constant {
+		const char *name, *expected; /* "slope", "0 <= slope <= 1" */
+		float low, high;
+	} constant;
 	/* Bit i: operand i is one of those that share one float type, the state type of the node. Where
 	 * they come in different ones (a promoted f32 activation meets f16), the tape inserts casts
 	 * before infer: f32 is narrowed where its bound proves it safe, else the others are widened.

@@ -1,6 +1,7 @@
 #include "halfgraph/shadow.h"
 
 #include "autograd/op.h"
+#include "halfgraph/shadow.h"
 
 /* The public shadow ops: records of the ops of the same names that must be halves. */
 

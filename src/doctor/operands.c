@@ -11,19 +11,15 @@
 static const struct {
 	const struct hg__op *op;
 	const char *role[HG__MAX_IN]; /* NULL: it tells nothing of one element */
-} roles[] = {
-    {&hg__op_exp, {"x"}},
-    {&hg__op_log, {"x"}},
-    {&hg__op_sqrt, {"x"}},
+} roles[] = { /* a function of one operand calls it x */
     {&hg__op_div, {"dividend", "divisor"}},
     {&hg__op_scale, {"x"}},
     {&hg__op_add, {"x", "y"}},
+    {&hg__op_sub, {"x", "y"}},
+    {&hg__op_mul, {"x", "y"}},
     {&hg__op_combine, {"own term", "neighbours", "eps"}},
     {&hg__op_bias_add, {"x", "bias"}},
     {&hg__op_epilogue, {"x", "bias"}},
-    {&hg__op_relu, {"x"}},
-    {&hg__op_leaky_relu, {"x"}},
-    {&hg__op_elu, {"x"}},
     {&hg__op_dropout, {"x"}},
     {&hg__op_cast, {"x"}},
     {&hg__op_softmax, {"x"}},
@@ -82,19 +78,27 @@ static const char *name_of(const struct telling *t, int32_t value, char *text, s
 	return v->kind == HG__PARAM ? v->param->name : hg__value_name(tape, v, text, size);
 }
 
+/* What operand i is to the op; NULL: it tells nothing of one element. */
+static const char *role_of(const struct hg__op *op, int i)
+{
+	for (size_t k = 0; k < ROLES; k++)
+		if (roles[k].op == op)
+			return roles[k].role[i];
+	return op->act ? "x" : NULL;
+}
+
 static hg_status tell_operands(struct telling *t)
 {
 	const struct hg__call *c = &t->r->launch->call;
 	char name[160];
-	for (size_t k = 0; k < ROLES; k++)
-		for (int i = 0; i < c->node->n_in && roles[k].op == c->node->op; i++) {
-			const int32_t in = c->node->in[i];
-			if (in < 0 || !roles[k].role[i])
-				continue;
-			const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
-			HG__TRY(tell_element(t, roles[k].role[i], name_of(t, in, name, sizeof name), &mat,
-			                     c->shift[i]));
-		}
+	for (int i = 0; i < c->node->n_in; i++) {
+		const int32_t in = c->node->in[i];
+		const char *role = role_of(c->node->op, i);
+		if (in < 0 || !role)
+			continue;
+		const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
+		HG__TRY(tell_element(t, role, name_of(t, in, name, sizeof name), &mat, c->shift[i]));
+	}
 	return HG_OK;
 }
 
@@ -165,15 +169,10 @@ static hg_status tell_constants(struct telling *t)
 		hg__attr_get(node, &attr, sizeof attr);
 		return tell_constant(t, "factor", 1.0 / (1.0 - (double)attr.p));
 	}
-	if (node->op == &hg__op_elu) {
-		struct hg__elu_attr attr;
+	if (node->op->constant.name) {
+		struct hg__act_attr attr;
 		hg__attr_get(node, &attr, sizeof attr);
-		return tell_constant(t, "alpha", (double)attr.alpha);
-	}
-	if (node->op == &hg__op_leaky_relu) {
-		struct hg__leaky_relu_attr attr;
-		hg__attr_get(node, &attr, sizeof attr);
-		return tell_constant(t, "slope", (double)attr.slope);
+		return tell_constant(t, node->op->constant.name, (double)attr.p);
 	}
 	if (node->op == &hg__op_batch_norm)
 		return tell_batch_norm(t);

@@ -9,6 +9,7 @@
 #include "core/mat.h"
 #include "halfgraph/graph.h"
 #include "halfgraph/policy.h"
+#include "kernels/functions.h"
 #include "kernels/observe.h"
 #include "kernels/optim.h"
 #include "kernels/overflow.h"
@@ -57,7 +58,8 @@ struct hg__gemm_args {
 };
 
 /* The epilogue of a kernel, applied before its store: y = dropout(f(x)) with the activation f,
- * dropout as in hg__dropout_args. All zero: y = x. */
+ * dropout as in hg__dropout_args. All zero: y = x. f is one of the first HG__ACT_RIDERS functions,
+ * in an ending one of the first HG__ACT_ENDINGS. */
 struct hg__epilogue {
 	int act; /* 0: f(x) = x; else 1 + hg__act */
 	float act_p, p;
@@ -194,26 +196,14 @@ struct hg__edge_softmax_back_args {
 	struct hg__mat p, dp, de;
 };
 
-/* Y = f(X) with an activation from the table. The first HG__ACT_RIDERS activations can also be part
- * of an epilogue (struct hg__epilogue). */
-typedef enum hg__act {
-	HG__ACT_RELU = 0,
-	HG__ACT_LEAKY_RELU = 1,
-	HG__ACT_ELU = 2,
-	HG__ACT_RIDERS = 3,
-	HG__ACT_EXP = 3,
-	HG__ACT_LOG = 4,
-	HG__ACT_SQRT = 5,
-	HG__ACT_COUNT = 6
-} hg__act;
+/* Y = f(X) with a function from the list (functions.def). */
 struct hg__act_args {
 	hg__act act;
 	float p; /* slope of leaky_relu, alpha of elu */
 	struct hg__mat x, y;
 };
-/* dX = f'(X) * dY, where f' is computed from Y: relu y > 0; leaky_relu y > 0 ? 1 : p; elu y > 0 ? 1
- * : y + p; exp y; sqrt 1 / (2 y). f'(0) = 0 for relu, p for leaky_relu and elu. log needs X in y:
- * f' = 1 / x. */
+/* dX = f'(X) * dY, where f' is computed from Y, or from X in its place if the list says that the
+ * function reads X. f'(0) = 0 for relu and abs, p for leaky_relu and elu. */
 struct hg__act_back_args {
 	hg__act act;
 	float p;
@@ -250,6 +240,12 @@ struct hg__epilogue_back_args {
 	struct hg__epilogue then;
 };
 
+/* Y[i, c] = f(A[i, c], B[i, c]) with a function from pairs.def. Types may differ between f16 and
+ * f32, and y may be a or b. */
+struct hg__pair_args {
+	hg__pair pair;
+	struct hg__mat a, b, y;
+};
 /* Y = alpha * (1 + *alpha_p) * X + beta * Z. alpha_p: f32 in device memory, or NULL (0). z may be
  * absent, and y may be x or z. Types may differ between f16 and f32, so this kernel also casts. */
 struct hg__axpby_args {

@@ -82,6 +82,19 @@ void oracle_elu_back(struct oracle_call *c)
 	    IN(0, r, k), DOUT(r, k), fmax(1.0, c->alpha));
 }
 
+void oracle_abs(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = (num){fabs(IN(0, r, k).v), IN(0, r, k).e};
+}
+
+void oracle_abs_back(struct oracle_call *c)
+{
+	if (WANT(0))
+		FOR_OUT(r, k)
+	DIN(0, r, k) = num_mul(c->u, num_exact((IN(0, r, k).v > 0) - (IN(0, r, k).v < 0)), DOUT(r, k));
+}
+
 void oracle_exp(struct oracle_call *c)
 {
 	FOR_OUT(r, k)
@@ -168,6 +181,37 @@ void oracle_add_back(struct oracle_call *c)
 		if (WANT(i))
 			FOR_OUT(r, k)
 	DIN(i, r, k) = DOUT(r, k);
+}
+
+void oracle_sub(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_sub(c->u, IN(0, r, k), IN(1, r, k));
+}
+
+void oracle_sub_back(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	{
+		if (WANT(0))
+			DIN(0, r, k) = DOUT(r, k);
+		if (WANT(1))
+			DIN(1, r, k) = (num){-DOUT(r, k).v, DOUT(r, k).e};
+	}
+}
+
+void oracle_mul(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	OUT(r, k) = num_mul(c->u, IN(0, r, k), IN(1, r, k));
+}
+
+void oracle_mul_back(struct oracle_call *c)
+{
+	FOR_OUT(r, k)
+	for (int i = 0; i < 2; i++)
+		if (WANT(i))
+			DIN(i, r, k) = num_mul(c->u, IN(1 - i, r, k), DOUT(r, k));
 }
 
 void oracle_scale(struct oracle_call *c)

@@ -3,14 +3,6 @@
 /* Y = dropout(f(X + b)), put together from the oracles of its parts, which do not round between
  * them. */
 
-static const struct {
-	void (*forward)(struct oracle_call *c);
-	void (*backward)(struct oracle_call *c);
-} acts[] = {{0},
-            {oracle_relu, oracle_relu_back},
-            {oracle_leaky_relu, oracle_leaky_relu_back},
-            {oracle_elu, oracle_elu_back}};
-
 /* What lies between the parts: sum = X + b, act = f(sum). */
 struct between {
 	struct oracle_matrix sum, act;
@@ -46,8 +38,8 @@ static void middle(const struct oracle_call *c, struct between *m)
 		oracle_bias_add(&add);
 	else
 		copy(&c->in[0], &m->sum);
-	if (c->act)
-		acts[c->act].forward(&act);
+	if (c->then)
+		c->then->forward(&act);
 	else
 		copy(&m->sum, &m->act);
 }
@@ -89,8 +81,8 @@ void oracle_epilogue_back(struct oracle_call *c)
 	act.saved_out = m.act;
 	act.dout = dact;
 	act.din[0] = dsum;
-	if (c->act)
-		acts[c->act].backward(&act);
+	if (c->then)
+		c->then->backward(&act);
 	else
 		copy(&dact, &dsum);
 	add.dout = dsum;

@@ -31,8 +31,10 @@ struct oracle_call {
 	double u;     /* unit roundoff of sums and products: f32's, or f16's for f16 accumulation */
 	double sum_u; /* a term's share of the error of sums over neighbours; 0: u */
 	/* options, by meaning */
-	int heads, norm, reduce, act; /* act: 0 none, 1 relu, 2 leaky relu, 3 elu */
-	/* act_p: slope or alpha of act, beside another alpha */
+	int heads, norm, reduce;
+	int act;                      /* batch_norm: 1 relu; sddmm_add: 2 leaky relu */
+	const struct oracle_op *then; /* epilogues: the activation, NULL: none */
+	/* act_p: slope or alpha of `then`, beside another alpha */
 	double alpha, slope, p, eps, momentum, act_p;
 	int self; /* an operand stands for another one, too */
 	uint64_t rng_key;

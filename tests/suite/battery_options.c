@@ -29,18 +29,11 @@ static void from_sddmm_add(const struct hg__node *node, struct oracle_call *o)
 	o->slope = (double)a.slope;
 }
 
-static void from_leaky_relu(const struct hg__node *node, struct oracle_call *o)
+static void from_act(const struct hg__node *node, struct oracle_call *o)
 {
-	struct hg__leaky_relu_attr a;
+	struct hg__act_attr a;
 	hg__attr_get(node, &a, sizeof a);
-	o->slope = (double)a.slope;
-}
-
-static void from_elu(const struct hg__node *node, struct oracle_call *o)
-{
-	struct hg__elu_attr a;
-	hg__attr_get(node, &a, sizeof a);
-	o->alpha = (double)a.alpha;
+	o->slope = o->alpha = (double)a.p;
 }
 
 static void from_dropout(const struct hg__node *node, struct oracle_call *o)
@@ -50,11 +43,16 @@ static void from_dropout(const struct hg__node *node, struct oracle_call *o)
 	o->p = (double)a.p;
 }
 
+static const struct oracle_op *act_of(int act)
+{
+	return act ? oracle_find(hg__functions[act - 1].name) : NULL;
+}
+
 static void from_epilogue(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__epilogue_attr a;
 	hg__attr_get(node, &a, sizeof a);
-	o->act = a.act;
+	o->then = act_of(a.act);
 	o->slope = o->alpha = (double)a.act_p;
 	o->p = (double)a.p;
 }
@@ -66,7 +64,7 @@ static void from_spmm_epilogue(const struct hg__node *node, struct oracle_call *
 	o->norm = (int)a.spmm.norm;
 	o->alpha = (double)a.spmm.alpha;
 	o->self = a.self;
-	o->act = a.then.act;
+	o->then = act_of(a.then.act);
 	o->act_p = (double)a.then.act_p;
 	o->p = (double)a.then.p;
 }
@@ -115,8 +113,6 @@ static const struct {
     {"spmm", from_spmm},
     {"sddmm_dot", from_sddmm_dot},
     {"sddmm_add", from_sddmm_add},
-    {"leaky_relu", from_leaky_relu},
-    {"elu", from_elu},
     {"dropout", from_dropout},
     {"epilogue", from_epilogue},
     {"scale", from_scale},
@@ -131,6 +127,8 @@ static const struct {
 void battery_options(const struct hg__node *node, struct oracle_call *o)
 {
 	o->heads = 1;
+	if (node->op->act)
+		from_act(node, o);
 	for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
 		if (strcmp(readers[i].name, node->op->name) == 0)
 			readers[i].read(node, o);

@@ -52,7 +52,7 @@ hg_graph *ranges_graph(hg_context *ctx, int lined_up);
 /* ---- attributes ---- */
 
 /* Other constants than the sample's, where the op has any, as wild as it allows. */
-void ranges_attr(const char *op, unsigned char attr[HG__ATTR_BYTES]);
+void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES]);
 /* Shall this op be no looser than RANGES_LOOSE where everything lines up? */
 int ranges_is_linear(const struct hg__op *op, const unsigned char attr[HG__ATTR_BYTES]);
 

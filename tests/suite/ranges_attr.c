@@ -48,14 +48,10 @@ static void sddmm_add(void *attr)
 	a->slope = below_one();
 }
 
-static void leaky_relu(void *attr)
+/* Of an op of the list of functions: from its range, which is [0, 1] or all that is positive. */
+static float constant(const struct hg__constant *c)
 {
-	((struct hg__leaky_relu_attr *)attr)->slope = below_one();
-}
-
-static void elu(void *attr)
-{
-	((struct hg__elu_attr *)attr)->alpha = log_uniform(-12, 8);
+	return !c->name ? 0.0f : c->high <= 1.0f ? below_one() : log_uniform(-12, 8);
 }
 
 static void dropout(void *attr)
@@ -77,9 +73,11 @@ static void layer_norm(void *attr)
 
 static void then(struct hg__epilogue_attr *a)
 {
-	a->act_p = a->act == 1 + HG__ACT_LEAKY_RELU ? below_one()
-	           : a->act == 1 + HG__ACT_ELU      ? log_uniform(-12, 8)
-	                                            : 0.0f;
+	size_t count = 0;
+	const struct hg__op *const *ops = hg__op_list(&count);
+	for (size_t i = 0; a->act && i < count; i++)
+		if (ops[i]->act == a->act)
+			a->act_p = constant(&ops[i]->constant);
 	a->p = test_below(2) ? below_one() : 0.0f;
 }
 
@@ -103,8 +101,6 @@ static const struct {
     {&hg__op_scale, scale},
     {&hg__op_sddmm_dot, sddmm_dot},
     {&hg__op_sddmm_add, sddmm_add},
-    {&hg__op_leaky_relu, leaky_relu},
-    {&hg__op_elu, elu},
     {&hg__op_dropout, dropout},
     {&hg__op_batch_norm, batch_norm},
     {&hg__op_layer_norm, layer_norm},
@@ -112,12 +108,14 @@ static const struct {
     {&hg__op_spmm_epilogue, spmm_epilogue},
 };
 
-void ranges_attr(const char *op, unsigned char attr[HG__ATTR_BYTES])
+void ranges_attr(const struct hg__op *op, unsigned char attr[HG__ATTR_BYTES])
 {
 	_Alignas(8) unsigned char own[HG__ATTR_BYTES];
 	memcpy(own, attr, sizeof own);
+	if (op->constant.name)
+		((struct hg__act_attr *)(void *)own)->p = constant(&op->constant);
 	for (size_t i = 0; i < sizeof draws / sizeof draws[0]; i++)
-		if (strcmp(draws[i].op->name, op) == 0)
+		if (strcmp(draws[i].op->name, op->name) == 0)
 			draws[i].draw(own);
 	memcpy(attr, own, sizeof own);
 }

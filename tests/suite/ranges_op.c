@@ -52,7 +52,7 @@ static void draw_plan(struct ranges_plan *plan, const struct ranges_world *w,
 	draw_sample(plan, w);
 	plan->lined_up = may_line_up && test_below(2) && ranges_is_linear(op, plan->sample.attr);
 	if (!plan->lined_up && test_below(2))
-		ranges_attr(op->name, plan->sample.attr);
+		ranges_attr(op, plan->sample.attr);
 }
 
 /* ---- what is claimed ---- */

@@ -772,19 +772,19 @@ static void exp_and_log_values(void)
 	enum { COLS = 4096 };
 	struct hg__mat x = empty(HG_F32, 1, COLS), y = empty(HG_F32, 1, COLS);
 	for (uint32_t bits = 1; bits < 0x7F800000u - 1009u * COLS; bits += 1009u * COLS)
-		for (int act = HG__ACT_EXP; act <= HG__ACT_LOG; act++) {
+		for (int act = HG__ACT_exp; act <= HG__ACT_log; act++) {
 			for (uint32_t i = 0; i < COLS; i++) {
 				const uint32_t word =
-				    (bits + 1009u * i) | (act == HG__ACT_EXP && i % 2 ? 0x80000000u : 0u);
+				    (bits + 1009u * i) | (act == HG__ACT_exp && i % 2 ? 0x80000000u : 0u);
 				memcpy((float *)x.data + i, &word, sizeof word);
 			}
 			CHECK_OK(k->act(ctx, &(struct hg__act_args){(hg__act)act, 0.0f, x, y}));
 			for (int i = 0; i < COLS; i++) {
-				const double at = get(&x, 0, i), value = act == HG__ACT_EXP ? exp(at) : log(at);
+				const double at = get(&x, 0, i), value = act == HG__ACT_exp ? exp(at) : log(at);
 				CHECK_MSG(value > 0x1.fffffep127
 				              ? get(&y, 0, i) == (double)INFINITY
 				              : fabs(get(&y, 0, i) - value) <= 0x1p-22 * fabs(value) + 0x1p-149,
-				          "%s(%a) = %a, exactly %a", act == HG__ACT_EXP ? "exp" : "log", at,
+				          "%s(%a) = %a, exactly %a", act == HG__ACT_exp ? "exp" : "log", at,
 				          get(&y, 0, i), value);
 			}
 		}
@@ -792,9 +792,63 @@ static void exp_and_log_values(void)
 	struct hg__mat in = empty(HG_F16, 1, 6), out = empty(HG_F16, 1, 6);
 	for (int i = 0; i < 6; i++)
 		set(&in, 0, i, special[i]);
-	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_LOG, 0.0f, in, out}));
+	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_log, 0.0f, in, out}));
 	CHECK(get(&out, 0, 0) == -(double)INFINITY && isnan(get(&out, 0, 1)) && isnan(get(&out, 0, 2)));
 	CHECK(get(&out, 0, 3) == (double)INFINITY && isnan(get(&out, 0, 4)) && get(&out, 0, 5) == 0.0);
+	hg_context_free(ctx);
+	pool_clear();
+}
+
+static double logistic(double x)
+{
+	return 1.0 / (1.0 + exp(-x));
+}
+static double gelu(double x)
+{
+	return x * erfc(-x / sqrt(2.0)) / 2.0;
+}
+
+/* Within the units u32 of their value that stand on top of their ops, at every 1009th float of
+ * either sign; and what is said of their range holds as they are computed. */
+static void function_values(void)
+{
+	static const struct {
+		hg__act act;
+		double (*value)(double x);
+		double off, squares, most; /* (off + squares x^2) u; |y| <= most; INFINITY: |x| */
+	} functions[] = {
+	    {HG__ACT_sigmoid, logistic, 7.0, 0.0, 1.0},
+	    {HG__ACT_tanh, tanh, 10.0, 0.0, 1.0},
+	    {HG__ACT_gelu, gelu, 16.0, 0.5, INFINITY},
+	};
+	enum { COLS = 4096, FUNCTIONS = (int)(sizeof functions / sizeof *functions) };
+	hg_context *ctx = context_with(2);
+	const struct hg__kernels *k = ctx->backend->kernels;
+	struct hg__mat x = empty(HG_F32, 1, COLS), y = empty(HG_F32, 1, COLS);
+	double worst[FUNCTIONS] = {0};
+	for (uint32_t bits = 0; bits < 0x7F800000u - 1009u * COLS; bits += 1009u * COLS)
+		for (int f = 0; f < 2 * FUNCTIONS; f++) {
+			for (uint32_t i = 0; i < COLS; i++) {
+				const uint32_t word = (bits + 1009u * i) | (f % 2 ? 0x80000000u : 0u);
+				memcpy((float *)x.data + i, &word, sizeof word);
+			}
+			CHECK_OK(k->act(ctx, &(struct hg__act_args){functions[f / 2].act, 0.0f, x, y}));
+			for (int i = 0; i < COLS; i++) {
+				const double at = get(&x, 0, i), got = get(&y, 0, i),
+				             value = functions[f / 2].value(at);
+				const double bound = (functions[f / 2].off + functions[f / 2].squares * at * at) *
+				                     0x1p-24 * fabs(value);
+				/* 2^-143: oracle/smooth.c */
+				CHECK_MSG(fabs(got - value) <= bound + 0x1p-143 || got == value,
+				          "function %d of %a: %a, exactly %a", f / 2, at, got, value);
+				CHECK(fabs(got) <= functions[f / 2].most);
+				CHECK(fabs(got) <= fabs(at) || functions[f / 2].most <= 1.0);
+				if (fabs(value) > 0x1p-120)
+					worst[f / 2] = fmax(worst[f / 2], fabs(got - value) / bound);
+			}
+		}
+	for (int f = 0; f < FUNCTIONS; f++)
+		test_note("function %d: %.2f of its bound", f, worst[f]);
 	hg_context_free(ctx);
 	pool_clear();
 }
@@ -819,7 +873,7 @@ static void no_rows(void)
 	CHECK(get(&sum, 0, 7) == 0.0);
 	CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, x, one}));
 	CHECK(get(&one, 0, 0) == 0.0);
-	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_RELU, 0.0f, x, x}));
+	CHECK_OK(k->act(ctx, &(struct hg__act_args){HG__ACT_relu, 0.0f, x, x}));
 	struct hg__mat bare = empty(HG_F16, 3, 0), three = filled(HG_F16, 3, 1, 7.0),
 	               by = filled(HG_F16, 1, 1, 2.0);
 	CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by, x, one}));
@@ -834,9 +888,10 @@ static void no_rows(void)
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
-	    TEST(same_bits_everywhere), TEST(gemm_values),   TEST(gemm_threads_same), TEST(spmm_values),
-	    TEST(softmax_values),       TEST(dropout_words), TEST(spmm_modes),        TEST(adam_values),
-	    TEST(exp_and_log_values),   TEST(no_rows),
+	    TEST(same_bits_everywhere), TEST(gemm_values),    TEST(gemm_threads_same),
+	    TEST(spmm_values),          TEST(softmax_values), TEST(dropout_words),
+	    TEST(spmm_modes),           TEST(adam_values),    TEST(exp_and_log_values),
+	    TEST(function_values),      TEST(no_rows),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

@@ -164,7 +164,7 @@ static void hub_open(struct scene *s, const struct hub *h)
 
 static void sums_are_looked_at_before_they_are_stored(void)
 {
-	enum { RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, EDGES = -1 };
+	enum { RELU = 1 + HG__ACT_relu, LEAKY = 1 + HG__ACT_leaky_relu, EDGES = -1 };
 	static const struct {
 		const char *what;
 		float alpha;

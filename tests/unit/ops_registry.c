@@ -9,7 +9,7 @@ static void every_record_is_complete(void)
 {
 	size_t count = 0;
 	const struct hg__op *const *ops = hg__op_list(&count);
-	CHECK(count >= 33);
+	CHECK(count > 0);
 	for (size_t i = 0; i < count; i++) {
 		char why[HG__MESSAGE];
 		const hg_status status = hg__op_check(ops[i], why);

@@ -14,40 +14,11 @@
  * Source    Clevert, Unterthiner, Hochreiter 2016. */
 #include "autograd/ops/act.h"
 
-static float alpha_of(const struct hg__node *node)
-{
-	struct hg__elu_attr attr;
-	hg__attr_get(node, &attr, sizeof attr);
-	return attr.alpha;
-}
-
-static hg_status infer(struct hg__infer *s)
-{
-	const float alpha = alpha_of(s->node);
-	HG__TRY(hg__want_attr(s, isfinite(alpha) && alpha > 0.0f, "alpha", (double)alpha, "alpha > 0"));
-	return act_infer(s);
-}
-
 static void range(struct hg__range *r)
 {
 	/* 1 - exp(-t) <= min(1, t) */
-	r->out = fmax(r->in[0], (double)alpha_of(r->node) * fmin(1.0, r->in[0]));
-	hg__because(r, "|X| %.3g, or alpha %.3g", r->in[0], (double)alpha_of(r->node));
-}
-
-static void range_back(struct hg__range *r)
-{
-	r->din[0] = hg__bound_mul(fmax(1.0, (double)alpha_of(r->node)), r->dout);
-}
-
-static hg_status forward(const struct hg__call *c)
-{
-	return act_forward(c, HG__ACT_ELU, alpha_of(c->node));
-}
-
-static hg_status backward(const struct hg__call *c)
-{
-	return act_backward(c, HG__ACT_ELU, alpha_of(c->node));
+	r->out = fmax(r->in[0], (double)hg__act_p(r->node) * fmin(1.0, r->in[0]));
+	hg__because(r, "|X| %.3g, or alpha %.3g", r->in[0], (double)hg__act_p(r->node));
 }
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
@@ -63,7 +34,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 1.0f, ACT_INTEGERS},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		act_sample(&rows[i], x, s);
+		hg__act_sample(&rows[i], x, s);
 		return 1;
 	}
 	return 0;
@@ -80,12 +51,15 @@ const struct hg__op hg__op_elu = {
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .act = 1 + HG__ACT_elu,
+    /* from the smallest to the largest positive float */
+    .constant = {"alpha", "alpha > 0", 0x1p-149f, 0x1.fffffep127f},
     .same = 1u,
-    .infer = infer,
+    .infer = hg__act_infer,
     .range = range,
-    .range_back = range_back,
-    .forward = forward,
-    .backward = backward,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
@@ -93,6 +67,6 @@ const struct hg__op hg__op_elu = {
 
 hg_var hg_elu(hg_tape *tape, hg_var x, float alpha)
 {
-	const struct hg__elu_attr attr = {alpha};
+	const struct hg__act_attr attr = {alpha};
 	return hg__record(tape, &hg__op_elu, NULL, &x, 1, NULL, &attr, sizeof attr);
 }

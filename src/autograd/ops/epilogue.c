@@ -1,7 +1,8 @@
 /* What follows a product or an aggregation, in one pass: the tape puts it in the place of such
  * chains when it compiles (fuse.c).
  *
- *     Y = dropout(f(X + b))        f: relu, leaky_relu, elu or none; each part may be absent
+ *     Y = dropout(f(X + b))        f: none, or a rider of the list of functions: Y alone gives its
+ *                                  gradient; each part may be absent
  *
  * Shapes    X, Y: [n, d].  b: [1, d] or absent.
  * Dtypes    X, b, Y: state.  All between them f32, narrowed once: a chain of k ops narrows k times.
@@ -13,8 +14,9 @@
  *           for elu's gradient behind dropout.
  * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX in f32, before dX is narrowed.
  * f' by Y alone: Y > 0 exactly where X + b > 0 was kept (a
- *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha by
- *           f = Y (1 - p), which brings Y's rounding, u16 |Y|, as without dropout.
+ *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha,
+ *           and what sigmoid and tanh have, by f = Y (1 - p), which brings Y's rounding, u16 |Y|,
+ *           as without dropout.
  * Cost      2 n d + d elements forward, 3 n d backward;  what the parts compute.
  * Errors
  * HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant outside the range
@@ -33,29 +35,31 @@ static struct hg__epilogue_attr attr_of(const struct hg__node *node)
 	return attr;
 }
 
-hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogue_attr *attr)
+/* The op of each activation. */
+static const struct hg__op *const riders[1 + HG__ACT_RIDERS] = {
+    NULL,
+#define HG_FUNCTION(...)
+#define HG_RIDER(name, ...) &hg__op_##name,
+#include "kernels/functions.def"
+};
+
+hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogue_attr *attr,
+                             int acts)
 {
-	static const struct {
-		float low, high;
-		const char *expected;
-	} of[1 + HG__ACT_RIDERS] = {
-	    [0] = {0.0f, 0.0f, "act_p = 0"},
-	    [1 + HG__ACT_RELU] = {0.0f, 0.0f, "act_p = 0"},
-	    [1 + HG__ACT_LEAKY_RELU] = {0.0f, 1.0f, "0 <= slope <= 1"},
-	    /* the smallest and the largest positive float */
-	    [1 + HG__ACT_ELU] = {0x1p-149f, 0x1.fffffep127f, "alpha > 0"},
-	};
-	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= HG__ACT_RIDERS, "act",
-	                      (double)attr->act, "none or an activation"));
-	HG__TRY(hg__want_attr(s, attr->act_p >= of[attr->act].low && attr->act_p <= of[attr->act].high,
-	                      "act_p", (double)attr->act_p, of[attr->act].expected));
+	static const struct hg__constant none = {"act_p", "act_p = 0", 0.0f, 0.0f};
+	HG__TRY(hg__want_attr(s, attr->act >= 0 && attr->act <= acts, "act", (double)attr->act,
+	                      "none or an activation"));
+	const struct hg__constant *p =
+	    attr->act && riders[attr->act]->constant.name ? &riders[attr->act]->constant : &none;
+	HG__TRY(hg__want_attr(s, attr->act_p >= p->low && attr->act_p <= p->high, "act_p",
+	                      (double)attr->act_p, p->expected));
 	return hg__want_attr(s, attr->p >= 0.0f && attr->p < 1.0f, "p", (double)attr->p, "0 <= p < 1");
 }
 
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__epilogue_attr attr = attr_of(s->node);
-	HG__TRY(hg__epilogue_infer(s, &attr));
+	HG__TRY(hg__epilogue_infer(s, &attr, HG__ACT_RIDERS));
 	HG__TRY(hg__want_state(s, X, "X"));
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->grads = 1u << X;
@@ -72,14 +76,20 @@ static hg_status infer(struct hg__infer *s)
 
 void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x, int b)
 {
-	const int present[EPILOGUE_STAGES] = {b != LINK_NONE, attr->act != 0, attr->p > 0.0f};
-	for (int k = 0; k < EPILOGUE_PARTS; k++) {
-		const struct epilogue_part *p = &epilogue_parts[k];
-		if (!present[p->stage] || (p->stage == EPILOGUE_ACT && p->act != attr->act))
-			continue;
+	const struct {
+		const struct hg__op *op;
+		int present, operands;
+		const float *constant;
+	} parts[EPILOGUE_STAGES] = {
+	    [EPILOGUE_BIAS] = {&hg__op_bias_add, b != LINK_NONE, 2, NULL},
+	    [EPILOGUE_ACT] = {riders[attr->act], attr->act != 0, 1, &attr->act_p},
+	    [EPILOGUE_DROPOUT] = {&hg__op_dropout, attr->p > 0.0f, 1, &attr->p},
+	};
+	for (int k = 0; k < EPILOGUE_STAGES; k++) {
 		const int operand[2] = {links->count ? LINK_BEFORE : x, b};
-		hg__links_add(links, p->op, NULL, operand, p->stage == EPILOGUE_BIAS ? 2 : 1,
-		              p->stage == EPILOGUE_DROPOUT ? &attr->p : &attr->act_p, sizeof(float));
+		if (parts[k].present)
+			hg__links_add(links, parts[k].op, NULL, operand, parts[k].operands, parts[k].constant,
+			              parts[k].constant ? sizeof(float) : 0);
 	}
 }
 
@@ -128,9 +138,11 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	enum {
 		NONE = 0,
-		RELU = 1 + HG__ACT_RELU,
-		LEAKY = 1 + HG__ACT_LEAKY_RELU,
-		ELU = 1 + HG__ACT_ELU
+		RELU = 1 + HG__ACT_relu,
+		LEAKY = 1 + HG__ACT_leaky_relu,
+		ELU = 1 + HG__ACT_elu,
+		SIGMOID = 1 + HG__ACT_sigmoid,
+		TANH = 1 + HG__ACT_tanh
 	};
 	static const struct {
 		const char *what;
@@ -152,6 +164,11 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"elu, dropout", HG_OK, {ELU, 3.0f, 0.25f}, 8, 0, 1.0, 0},
 	    {"b, relu, dropout, large values", HG_OK, {RELU, 0.0f, 0.5f}, 0, 1, 4000.0, 0},
 	    {"b, elu, dropout, 300 columns more", HG_OK, {ELU, 0.5f, 0.4f}, 300, 1, 1.0, 0},
+	    {"b, sigmoid", HG_OK, {SIGMOID, 0.0f, 0.0f}, 1, 1, 1.0, 0},
+	    {"b, sigmoid, dropout", HG_OK, {SIGMOID, 0.0f, 0.5f}, 3, 1, 3.0, 0},
+	    {"b, tanh, dropout", HG_OK, {TANH, 0.0f, 0.3f}, 0, 1, 1.0, 0},
+	    {"tanh, dropout", HG_OK, {TANH, 0.0f, 0.6f}, 8, 0, 3.0, 0},
+	    {"sigmoid with a constant", HG_ERR_ARG, {SIGMOID, 1.0f, 0.0f}, 0, 1, 1.0, 0},
 	    {"b has two rows", HG_ERR_SHAPE, {RELU, 0.0f, 0.0f}, 0, 2, 1.0, 0},
 	    {"p 1", HG_ERR_ARG, {RELU, 0.0f, 1.0f}, 0, 1, 1.0, 0},
 	    {"p not a number", HG_ERR_ARG, {RELU, 0.0f, NAN}, 0, 1, 1.0, 0},

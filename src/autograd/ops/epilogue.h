@@ -7,22 +7,21 @@
  * operand 0 of each, b is operand 1 of bias_add. */
 enum { EPILOGUE_BIAS, EPILOGUE_ACT, EPILOGUE_DROPOUT, EPILOGUE_STAGES };
 
-static const struct epilogue_part {
-	const struct hg__op *op;
-	int stage, act; /* act: of struct hg__epilogue; the op's only constant is then its act_p */
-} epilogue_parts[] = {
-    {&hg__op_bias_add, EPILOGUE_BIAS, 0},
-    {&hg__op_relu, EPILOGUE_ACT, 1 + HG__ACT_RELU},
-    {&hg__op_leaky_relu, EPILOGUE_ACT, 1 + HG__ACT_LEAKY_RELU},
-    {&hg__op_elu, EPILOGUE_ACT, 1 + HG__ACT_ELU},
-    {&hg__op_dropout, EPILOGUE_DROPOUT, 0},
-};
-#define EPILOGUE_PARTS ((int)(sizeof epilogue_parts / sizeof epilogue_parts[0]))
+/* The stage of an op, -1: it is no part. An activation is a rider of the list of functions
+ * (kernels/functions.def); its number is the act of struct hg__epilogue. */
+static inline int epilogue_stage(const struct hg__op *op)
+{
+	return op == &hg__op_bias_add                     ? EPILOGUE_BIAS
+	       : op->act > 0 && op->act <= HG__ACT_RIDERS ? EPILOGUE_ACT
+	       : op == &hg__op_dropout                    ? EPILOGUE_DROPOUT
+	                                                  : -1;
+}
 
-/* What nodes that end with an epilogue share: its constants checked; its links (x: operand of the
- * whole or LINK_BEFORE; b: operand or LINK_NONE), at most EPILOGUE_STAGES; what the kernels get. */
+/* What nodes that end with an epilogue share: its constants checked, its function one of the first
+ * `acts`; its links (x: operand of the whole or LINK_BEFORE; b: operand or LINK_NONE), at most
+ * EPILOGUE_STAGES; what the kernels get. */
 HG_NODISCARD hg_status hg__epilogue_infer(const struct hg__infer *s,
-                                          const struct hg__epilogue_attr *attr);
+                                          const struct hg__epilogue_attr *attr, int acts);
 void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x,
                         int b);
 static inline struct hg__epilogue hg__epilogue_of(const struct hg__call *c,

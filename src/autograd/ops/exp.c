@@ -28,16 +28,6 @@ static void range_back(struct hg__range *r)
 	r->din[0] = hg__bound_mul(r->out, r->dout);
 }
 
-static hg_status forward(const struct hg__call *c)
-{
-	return act_forward(c, HG__ACT_EXP, 0.0f);
-}
-
-static hg_status backward(const struct hg__call *c)
-{
-	return act_backward(c, HG__ACT_EXP, 0.0f);
-}
-
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
@@ -51,7 +41,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		act_sample(&rows[i], x, s);
+		hg__act_sample(&rows[i], x, s);
 		return 1;
 	}
 	return 0;
@@ -68,12 +58,13 @@ const struct hg__op hg__op_exp = {
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .act = 1 + HG__ACT_exp,
     .same = 1u,
-    .infer = act_infer,
+    .infer = hg__act_infer,
     .range = range,
     .range_back = range_back,
-    .forward = forward,
-    .backward = backward,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,

@@ -12,52 +12,6 @@
  * Source    Maas, Hannun, Ng 2013. */
 #include "autograd/ops/act.h"
 
-static float slope_of(const struct hg__node *node)
-{
-	struct hg__leaky_relu_attr attr;
-	hg__attr_get(node, &attr, sizeof attr);
-	return attr.slope;
-}
-
-static hg_status infer(struct hg__infer *s)
-{
-	const float slope = slope_of(s->node);
-	HG__TRY(hg__want_attr(s, slope >= 0.0f && slope <= 1.0f, "slope", (double)slope,
-	                      "0 <= slope <= 1"));
-	HG__TRY(act_infer(s));
-	/* its sign is that of Y, and where edge scores are X it can be made again from the nodes' */
-	s->saves = HG__SAVE_IN(0);
-	return HG_OK;
-}
-
-static void range(struct hg__range *r)
-{
-	r->out = r->in[0];
-	hg__because(r, "|X| %.3g", r->in[0]);
-}
-
-static void range_back(struct hg__range *r)
-{
-	r->din[0] = r->dout;
-}
-
-static hg_status forward(const struct hg__call *c)
-{
-	return act_forward(c, HG__ACT_LEAKY_RELU, slope_of(c->node));
-}
-
-static hg_status backward(const struct hg__call *c)
-{
-	if (!c->din[0].data)
-		return HG_OK;
-	const struct hg__act_back_args args = {.act = HG__ACT_LEAKY_RELU,
-	                                       .p = slope_of(c->node),
-	                                       .y = c->in[0],
-	                                       .dy = c->dout,
-	                                       .dx = c->din[0]};
-	return c->k->act_back(c->ctx, &args);
-}
-
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
@@ -71,7 +25,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X of integers", HG_ERR_DTYPE, 0, 1.0, 0.2f, ACT_INTEGERS},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		act_sample(&rows[i], x, s);
+		hg__act_sample(&rows[i], x, s);
 		return 1;
 	}
 	return 0;
@@ -88,12 +42,14 @@ const struct hg__op hg__op_leaky_relu = {
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .act = 1 + HG__ACT_leaky_relu,
+    .constant = {"slope", "0 <= slope <= 1", 0.0f, 1.0f},
     .same = 1u,
-    .infer = infer,
-    .range = range,
-    .range_back = range_back,
-    .forward = forward,
-    .backward = backward,
+    .infer = hg__act_infer,
+    .range = hg__act_range,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
@@ -101,6 +57,6 @@ const struct hg__op hg__op_leaky_relu = {
 
 hg_var hg_leaky_relu(hg_tape *tape, hg_var x, float slope)
 {
-	const struct hg__leaky_relu_attr attr = {slope};
+	const struct hg__act_attr attr = {slope};
 	return hg__record(tape, &hg__op_leaky_relu, NULL, &x, 1, NULL, &attr, sizeof attr);
 }

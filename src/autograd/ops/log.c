@@ -14,13 +14,6 @@
  * Source    - */
 #include "autograd/ops/act.h"
 
-static hg_status infer(struct hg__infer *s)
-{
-	HG__TRY(act_infer(s));
-	s->saves = HG__SAVE_IN(0);
-	return HG_OK;
-}
-
 static void range(struct hg__range *r)
 {
 	const double low = log(r->least[0]), high = log(r->in[0]);
@@ -38,20 +31,6 @@ static void range_back(struct hg__range *r)
 	r->din[0] = r->least[0] > 0.0 ? r->dout / r->least[0] : (double)INFINITY;
 }
 
-static hg_status forward(const struct hg__call *c)
-{
-	return act_forward(c, HG__ACT_LOG, 0.0f);
-}
-
-static hg_status backward(const struct hg__call *c)
-{
-	if (!c->din[0].data)
-		return HG_OK;
-	const struct hg__act_back_args args = {
-	    .act = HG__ACT_LOG, .y = c->in[0], .dy = c->dout, .dx = c->din[0]};
-	return c->k->act_back(c->ctx, &args);
-}
-
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
@@ -64,7 +43,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		act_sample(&rows[i], x, s);
+		hg__act_sample(&rows[i], x, s);
 		return 1;
 	}
 	return 0;
@@ -81,12 +60,13 @@ const struct hg__op hg__op_log = {
     .traits = HG__ELEMENTWISE | HG__DIVIDES,
     .min_in = 1,
     .max_in = 1,
+    .act = 1 + HG__ACT_log,
     .same = 1u,
-    .infer = infer,
+    .infer = hg__act_infer,
     .range = range,
     .range_back = range_back,
-    .forward = forward,
-    .backward = backward,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,

@@ -19,21 +19,6 @@ static void range(struct hg__range *r)
 	hg__because(r, "|X| %.3g", r->in[0]);
 }
 
-static void range_back(struct hg__range *r)
-{
-	r->din[0] = r->dout;
-}
-
-static hg_status forward(const struct hg__call *c)
-{
-	return act_forward(c, HG__ACT_RELU, 0.0f);
-}
-
-static hg_status backward(const struct hg__call *c)
-{
-	return act_backward(c, HG__ACT_RELU, 0.0f);
-}
-
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
 	static const struct act_sample rows[] = {
@@ -46,7 +31,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"X missing", HG_ERR_ARG, 0, 1.0, 0.0f, ACT_MISSING},
 	};
 	if (i < (int)(sizeof rows / sizeof rows[0])) {
-		act_sample(&rows[i], x, s);
+		hg__act_sample(&rows[i], x, s);
 		return 1;
 	}
 	return 0;
@@ -63,12 +48,13 @@ const struct hg__op hg__op_relu = {
     .traits = HG__ELEMENTWISE,
     .min_in = 1,
     .max_in = 1,
+    .act = 1 + HG__ACT_relu,
     .same = 1u,
-    .infer = act_infer,
+    .infer = hg__act_infer,
     .range = range,
-    .range_back = range_back,
-    .forward = forward,
-    .backward = backward,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,

@@ -74,7 +74,7 @@ static hg_status infer(struct hg__infer *s)
 	const struct hg__spmm_epilogue_attr attr = attr_of(s->node);
 	HG__TRY(hg__op_spmm.infer(s));
 	HG__TRY(infer_self(s, attr.self));
-	HG__TRY(hg__epilogue_infer(s, &attr.then));
+	HG__TRY(hg__epilogue_infer(s, &attr.then, HG__ACT_ENDINGS));
 	s->saves |= attr.then.act ? HG__SAVE_OUT : 0u;
 	if (alters(&attr.then)) {
 		s->aux[DS] = hg__shape_of(s->out.rows, s->out.cols, s->state);
@@ -175,7 +175,7 @@ static hg_status backward(const struct hg__call *c)
 static int rescales(const struct hg__node *node)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(node);
-	return (node->n_in <= B || node->in[B] < 0) && attr.then.act != 1 + HG__ACT_ELU;
+	return (node->n_in <= B || node->in[B] < 0) && attr.then.act != 1 + HG__ACT_elu;
 }
 
 static size_t scratch(const struct hg__call *c)
@@ -186,7 +186,7 @@ static size_t scratch(const struct hg__call *c)
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {
-	enum { RELU = 1 + HG__ACT_RELU, LEAKY = 1 + HG__ACT_LEAKY_RELU, ELU = 1 + HG__ACT_ELU };
+	enum { RELU = 1 + HG__ACT_relu, LEAKY = 1 + HG__ACT_leaky_relu, ELU = 1 + HG__ACT_elu };
 	enum { SELF = 1, OTHER = 2 }; /* z */
 	static const struct {
 		const char *what;

@@ -5,132 +5,68 @@
 #include "kernels/cpu/log.h"
 #include "kernels/cpu/map.h"
 
-/* The activations: hg__activations[act], with the slope or alpha as env. */
+/* The element-wise functions on sixteen lanes (functions.def): hg__activations[act], with the
+ * constant as env. */
 
-/* Forward, f(x); a NaN passes through each. */
+#define f_float hg__v16
+#define F_INLINE HG__INLINE
+#define f_all hg__vset
+#define f_pick hg__vselect
+#define f_exp hg__vexp
+#define f_expm1 hg__vexpm1
+#define f_log hg__vlog
+#define f_sqrt hg__vsqrt
 
-static void relu(const void *env, int64_t n, const float *x, const float *z, float *y)
+HG__INLINE hg__v16 f_abs(hg__v16 x)
 {
-	(void)env;
-	(void)z;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		y[i] = x[i] <= 0.0f ? 0.0f : x[i];
+	return (hg__v16)((hg__i16)x & 0x7FFFFFFF);
 }
 
-static void leaky_relu(const void *env, int64_t n, const float *x, const float *z, float *y)
-{
-	const float p = *(const float *)env;
-	(void)z;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		y[i] = x[i] > 0.0f ? x[i] : p * x[i];
-}
+#include "kernels/formulas.h"
 
-/* x > 0 ? x : alpha expm1(x) */
-static void elu(const void *env, int64_t n, const float *x, const float *z, float *y)
-{
-	const hg__v16 p = hg__vset(*(const float *)env);
-	(void)z;
-	for (int64_t i = 0; i < n; i += HG__LANES) {
-		const int count = (int)hg__min(HG__LANES, n - i);
-		const hg__v16 v = hg__vload_n(x + i, count);
-		hg__vstore_n(y + i, hg__vselect(v > 0.0f, v, p * hg__vexpm1(v)), count);
+/* f(x) of n elements, and f' dy of n from x or y, which are both `x` here; z is dy. */
+#define HG_FUNCTION(name, reads, zero, zero_back, value, gradient, ...)                     \
+	HG__INLINE hg__v16 name##_value(hg__v16 x, hg__v16 p)                                   \
+	{                                                                                       \
+		(void)p;                                                                            \
+		return value;                                                                       \
+	}                                                                                       \
+	HG__INLINE hg__v16 name##_gradient(hg__v16 x, hg__v16 dy, hg__v16 p)                    \
+	{                                                                                       \
+		const hg__v16 y = x;                                                                \
+		(void)y, (void)p;                                                                   \
+		return gradient;                                                                    \
+	}                                                                                       \
+	static void name##_forward(const void *env, int64_t n, const float *x, const float *z,  \
+	                           float *y)                                                    \
+	{                                                                                       \
+		const hg__v16 p = hg__vset(*(const float *)env);                                    \
+		(void)z;                                                                            \
+		for (int64_t i = 0; i < n; i += HG__LANES) {                                        \
+			const int count = (int)hg__min(HG__LANES, n - i);                               \
+			hg__vstore_n(y + i, name##_value(hg__vload_n(x + i, count), p), count);         \
+		}                                                                                   \
+	}                                                                                       \
+	static void name##_backward(const void *env, int64_t n, const float *x, const float *z, \
+	                            float *y)                                                   \
+	{                                                                                       \
+		const hg__v16 p = hg__vset(*(const float *)env);                                    \
+		for (int64_t i = 0; i < n; i += HG__LANES) {                                        \
+			const int count = (int)hg__min(HG__LANES, n - i);                               \
+			const hg__v16 of = hg__vload_n(x + i, count), dy = hg__vload_n(z + i, count);   \
+			hg__vstore_n(y + i, name##_gradient(of, dy, p), count);                         \
+		}                                                                                   \
 	}
-}
-
-static void exponential(const void *env, int64_t n, const float *x, const float *z, float *y)
-{
-	(void)env;
-	(void)z;
-	for (int64_t i = 0; i < n; i += HG__LANES) {
-		const int count = (int)hg__min(HG__LANES, n - i);
-		hg__vstore_n(y + i, hg__vexp(hg__vload_n(x + i, count)), count);
-	}
-}
-
-static void logarithm(const void *env, int64_t n, const float *x, const float *z, float *y)
-{
-	(void)env;
-	(void)z;
-	for (int64_t i = 0; i < n; i += HG__LANES) {
-		const int count = (int)hg__min(HG__LANES, n - i);
-		hg__vstore_n(y + i, hg__vlog(hg__vload_n(x + i, count)), count);
-	}
-}
-
-static void square_root(const void *env, int64_t n, const float *x, const float *z, float *y)
-{
-	(void)env;
-	(void)z;
-	for (int64_t i = 0; i < n; i += HG__LANES) {
-		const int count = (int)hg__min(HG__LANES, n - i);
-		hg__vstore_n(y + i, hg__vsqrt(hg__vload_n(x + i, count)), count);
-	}
-}
-
-/* Backward, dx = f'(x) dy with f' from y. x here is y, z is dy. */
-
-static void relu_back(const void *env, int64_t n, const float *y, const float *dy, float *dx)
-{
-	(void)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
-}
-
-static void leaky_relu_back(const void *env, int64_t n, const float *y, const float *dy, float *dx)
-{
-	const float p = *(const float *)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = y[i] > 0.0f ? dy[i] : p * dy[i];
-}
-
-static void elu_back(const void *env, int64_t n, const float *y, const float *dy, float *dx)
-{
-	const float p = *(const float *)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = y[i] > 0.0f ? dy[i] : (y[i] + p) * dy[i];
-}
-
-static void exponential_back(const void *env, int64_t n, const float *y, const float *dy, float *dx)
-{
-	(void)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = y[i] * dy[i];
-}
-
-/* y is x here */
-static void logarithm_back(const void *env, int64_t n, const float *x, const float *dy, float *dx)
-{
-	(void)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = dy[i] / x[i];
-}
-
-static void square_root_back(const void *env, int64_t n, const float *y, const float *dy, float *dx)
-{
-	(void)env;
-#pragma omp simd
-	for (int64_t i = 0; i < n; i++)
-		dx[i] = dy[i] / (2.0f * y[i]);
-}
+#include "kernels/functions.def"
 
 /* Those that keep a 0 may be given padding, too. */
 static const struct hg__activation {
 	hg__map_fn forward, backward;
 	int keeps_zero, keeps_zero_back;
 } hg__activations[HG__ACT_COUNT] = {
-    [HG__ACT_RELU] = {relu, relu_back, 1, 1},
-    [HG__ACT_LEAKY_RELU] = {leaky_relu, leaky_relu_back, 1, 1},
-    [HG__ACT_ELU] = {elu, elu_back, 1, 1},
-    [HG__ACT_EXP] = {exponential, exponential_back, 0, 1},
-    [HG__ACT_LOG] = {logarithm, logarithm_back, 0, 0},
-    [HG__ACT_SQRT] = {square_root, square_root_back, 1, 0},
+#define HG_FUNCTION(name, reads, zero, zero_back, ...) \
+	{name##_forward, name##_backward, zero, zero_back},
+#include "kernels/functions.def"
 };
 
 #endif

@@ -141,7 +141,7 @@ hg_status HG__CPU(epilogue_back)(hg_context *ctx, const struct hg__epilogue_back
 	/* rows that a thread takes at a time: 64 calls are nothing beside their elements */
 	const int64_t rows = a->dy.rows, cols = a->dy.cols, block = 64;
 	const struct hg__after after = hg__after_of(&a->then, cols > 0 ? cols : 1);
-	const struct back b = {a, after, after.drops && a->then.act != 1 + HG__ACT_RELU};
+	const struct back b = {a, after, after.drops && a->then.act != 1 + HG__ACT_relu};
 	if (a->db.data)
 		return HG__CPU(columns)(ctx, rows, cols, backward_rows, &b, a->db.data, NULL);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)

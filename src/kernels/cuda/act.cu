@@ -1,4 +1,4 @@
-/* Activations, element by element (acts.cuh). Traffic: one read and one write of the state;
+/* Functions, element by element (acts.cuh). Traffic: one read and one write of the state;
  * backward two reads and one write. */
 
 #include "kernels/cuda/acts.cuh"
@@ -86,12 +86,10 @@ template <typename A> hg_status run_back(hg_context *ctx, const struct hg__act_b
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__act_args *);
 	hg_status (*backward)(hg_context *, const struct hg__act_back_args *);
-} acts[HG__ACT_COUNT] = {{run<relu>, run_back<relu>},
-                         {run<leaky_relu>, run_back<leaky_relu>},
-                         {run<elu>, run_back<elu>},
-                         {run<exponential>, run_back<exponential>},
-                         {run<logarithm>, run_back<logarithm>},
-                         {run<square_root>, run_back<square_root>}};
+} table[HG__ACT_COUNT] = {
+#define HG_FUNCTION(name, ...) {run<acts::name>, run_back<acts::name>},
+#include "kernels/functions.def"
+};
 
 } // namespace
 
@@ -99,12 +97,12 @@ extern "C" hg_status hg__cuda_act(hg_context *ctx, const struct hg__act_args *a)
 {
 	if (!alike(a->x, a->y))
 		return misfit(ctx, "act", a->x, a->y);
-	return acts[a->act].forward(ctx, a);
+	return table[a->act].forward(ctx, a);
 }
 
 extern "C" hg_status hg__cuda_act_back(hg_context *ctx, const struct hg__act_back_args *a)
 {
 	if (!alike(a->y, a->dy) || !alike(a->y, a->dx))
 		return misfit(ctx, "act_back", a->y, a->dx);
-	return acts[a->act].backward(ctx, a);
+	return table[a->act].backward(ctx, a);
 }

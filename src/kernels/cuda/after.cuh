@@ -24,7 +24,7 @@ struct identity {
  * both in y > 0. */
 template <typename A, bool DROPS> struct after {
 	static constexpr bool READS = !std::is_same<A, identity>::value,
-	                      DRAWS = DROPS && !std::is_same<A, relu>::value;
+	                      DRAWS = DROPS && !std::is_same<A, acts::relu>::value;
 	float act_p;
 	struct drop d;
 

@@ -70,12 +70,12 @@ struct ending {
 			for (int i = 0; i < W; i++)
 				v[i] += more[i];
 		}
-		if (act == 1 + HG__ACT_RELU)
-			activate<relu>(v);
-		if (act == 1 + HG__ACT_LEAKY_RELU)
-			activate<leaky_relu>(v);
-		if (act == 1 + HG__ACT_ELU)
-			activate<elu>(v);
+#define HG_FUNCTION(...)
+#define HG_RIDER(...)
+#define HG_ENDING(name, ...)       \
+	if (act == 1 + HG__ACT_##name) \
+		activate<acts::name>(v);
+#include "kernels/functions.def"
 		if (drops)
 			then.d.template pack<W>(static_cast<uint32_t>(row), col, v);
 		guard.look(col, v);

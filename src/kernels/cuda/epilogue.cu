@@ -129,14 +129,13 @@ constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
 } table[1 + HG__ACT_RIDERS][2] = {
-    {{run<after<identity, false>>, run_back<after<identity, false>>},
-     {run<after<identity, true>>, run_back<after<identity, true>>}},
-    {{run<after<relu, false>>, run_back<after<relu, false>>},
-     {run<after<relu, true>>, run_back<after<relu, true>>}},
-    {{run<after<leaky_relu, false>>, run_back<after<leaky_relu, false>>},
-     {run<after<leaky_relu, true>>, run_back<after<leaky_relu, true>>}},
-    {{run<after<elu, false>>, run_back<after<elu, false>>},
-     {run<after<elu, true>>, run_back<after<elu, true>>}},
+#define BOTH(f)                                         \
+	{{run<after<f, false>>, run_back<after<f, false>>}, \
+	 {run<after<f, true>>, run_back<after<f, true>>}},
+    BOTH(identity)
+#define HG_FUNCTION(...)
+#define HG_RIDER(name, ...) BOTH(acts::name)
+#include "kernels/functions.def"
 };
 
 } // namespace

@@ -1,0 +1,48 @@
+/* Absolute value.
+ *
+ *     Y = |X|
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  Nothing is rounded.
+ * Range     max|Y| <= max|X|, as near to 0 as X, not below it: proved for every input.
+ * Error     0.
+ * Gradient  dX = dY where X > 0, -dY where X < 0, 0 at the kink;  max|dX| <= max|dY|.
+ * Cost      2 n d elements;  n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static void range(struct hg__range *r)
+{
+	hg__act_range(r);
+	r->least_out = r->least[0];
+	r->sign_out = 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_abs = {
+    .name = "abs",
+    .words = "absolute value",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .act = 1 + HG__ACT_abs,
+    .same = 1u,
+    .infer = hg__act_infer,
+    .range = range,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
+    .scratch = hg__no_scratch,
+    .sample = hg__act_sample_any,
+    .cost = cost,
+};
+
+hg_var hg_abs(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_abs, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,117 @@
+/* Product of two matrices, element by element.
+ *
+ *     Z = X o Y
+ *
+ * Shapes    X, Y, Z: [n, d].
+ * Dtypes    X, Y, Z: state.  The product f32, narrowed once.
+ * Range     max|Z| <= max|X| max|Y|, no |Z| below min|X| min|Y|; the sign is the product of theirs.
+ * Error     one rounding in f32 (none of halves), narrowed once.
+ * Gradient  dX = Y o dZ,  dY = X o dZ;  max|dX| <= max|Y| max|dZ|,  max|dY| <= max|X| max|dZ|.
+ * Cost      3 n d elements;  n d flops.
+ * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+enum { X, Y };
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, Y, "Y"));
+	HG__TRY(hg__want_equal(s, "Y", "rows", s->in[Y].rows, "X", "rows", s->in[X].rows));
+	HG__TRY(hg__want_equal(s, "Y", "columns", s->in[Y].cols, "X", "columns", s->in[X].cols));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->grads = 1u << X | 1u << Y;
+	s->saves = HG__SAVE_IN(X) | HG__SAVE_IN(Y);
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	r->out = hg__bound_mul(r->in[X], r->in[Y]);
+	r->least_out = hg__bound_mul(r->least[X], r->least[Y]);
+	r->sign_out = r->sign[X] * r->sign[Y];
+	hg__because(r, "|X| %.3g x |Y| %.3g", r->in[X], r->in[Y]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = hg__bound_mul(r->in[Y], r->dout);
+	r->din[Y] = hg__bound_mul(r->in[X], r->dout);
+}
+
+static hg_status product(const struct hg__call *c, struct hg__mat a, struct hg__mat b,
+                         struct hg__mat y)
+{
+	const struct hg__pair_args args = {.pair = HG__PAIR_mul, .a = a, .b = b, .y = y};
+	return c->k->pair(c->ctx, &args);
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	return product(c, c->in[X], c->in[Y], c->out);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	for (int i = X; i <= Y; i++)
+		if (c->din[i].data)
+			HG__TRY(product(c, c->in[i == X ? Y : X], c->dout, c->din[i]));
+	return HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider, y_rows, y_cols; /* the last two: too many */
+		int integer;
+	} rows[] = {
+	    {"plain", HG_OK, 0, 0, 0, 0},
+	    {"one column more", HG_OK, 1, 0, 0, 0},
+	    {"three columns more", HG_OK, 3, 0, 0, 0},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0},
+	    {"Y has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0},
+	    {"Y has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	hg__sample_normal(s, x->n + rows[i].y_rows, d + rows[i].y_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_mul = {
+    .name = "mul",
+    .words = "product of two tensors",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 2,
+    .max_in = 2,
+    .same = 1u << X | 1u << Y,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_mul(hg_tape *tape, hg_var x, hg_var y)
+{
+	const hg_var in[] = {x, y};
+	return hg__record(tape, &hg__op_mul, NULL, in, 2, NULL, NULL, 0);
+}

@@ -1,0 +1,51 @@
+/* Logistic function.
+ *
+ *     Y = 1 / (1 + exp(-X))
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  By exp(-|X|) in f32 (formulas.h), narrowed once.
+ * Range     0 <= Y <= 1, also as it is computed; Y >= 1/2 where no X is below 0, Y <= 1/2 where
+ *           none is above: proved for every input.
+ * Error     7 u32 Y, narrowed once: below 2^-25 a half is 0.
+ * Gradient  dX = Y (1 - Y) dY from the stored Y, whose rounding, u16 Y, the factor has;  max|dX| <=
+ *           max|dY| / 4.
+ * Cost      2 n d elements;  12 n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static void range(struct hg__range *r)
+{
+	hg__act_range(r);
+	r->out = r->sign[0] < 0 ? 0.5 : 1.0 / (1.0 + exp(-r->in[0]));
+	r->least_out = r->sign[0] > 0 ? 0.5 : 1.0 / (1.0 + exp(r->in[0]));
+	r->sign_out = 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 12.0, cost);
+}
+
+const struct hg__op hg__op_sigmoid = {
+    .name = "sigmoid",
+    .words = "sigmoid",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .act = 1 + HG__ACT_sigmoid,
+    .same = 1u,
+    .infer = hg__act_infer,
+    .range = range,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
+    .scratch = hg__no_scratch,
+    .sample = hg__act_sample_any,
+    .cost = cost,
+};
+
+hg_var hg_sigmoid(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_sigmoid, NULL, &x, 1, NULL, NULL, 0);
+}

@@ -1,0 +1,118 @@
+/* Difference of two matrices.
+ *
+ *     Z = X - Y
+ *
+ * Shapes    X, Y, Z: [n, d].
+ * Dtypes    X, Y, Z: state.  The difference f32, narrowed once.
+ * Range     max|Z| <= max|X| + max|Y|; the larger of both where their signs are known to be alike.
+ * Error     one rounding.
+ * Gradient  dX = dZ,  dY = -dZ.
+ * Cost      3 n d elements;  n d flops.
+ * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Source    - */
+#include "autograd/opkit.h"
+
+enum { X, Y };
+
+static hg_status infer(struct hg__infer *s)
+{
+	HG__TRY(hg__want_state(s, X, "X"));
+	HG__TRY(hg__want_state(s, Y, "Y"));
+	HG__TRY(hg__want_equal(s, "Y", "rows", s->in[Y].rows, "X", "rows", s->in[X].rows));
+	HG__TRY(hg__want_equal(s, "Y", "columns", s->in[Y].cols, "X", "columns", s->in[X].cols));
+	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
+	s->grads = 1u << X | 1u << Y;
+	return HG_OK;
+}
+
+static void range(struct hg__range *r)
+{
+	const int alike = r->sign[X] && r->sign[X] == r->sign[Y],
+	          apart = r->sign[X] && r->sign[X] == -r->sign[Y];
+	r->out = alike ? fmax(r->in[X], r->in[Y]) : r->in[X] + r->in[Y];
+	r->sign_out = apart ? r->sign[X] : 0;
+	r->least_out = apart ? r->least[X] + r->least[Y] : 0.0;
+	hg__because(r, alike ? "|X| %.3g or |Y| %.3g" : "|X| %.3g + |Y| %.3g", r->in[X], r->in[Y]);
+}
+
+static void range_back(struct hg__range *r)
+{
+	r->din[X] = r->din[Y] = r->dout;
+}
+
+static hg_status forward(const struct hg__call *c)
+{
+	const struct hg__axpby_args args = {.x = c->in[X],
+	                                    .z = c->in[Y],
+	                                    .y = c->out,
+	                                    .alpha = hg__rescaled(c, X, 1.0f),
+	                                    .beta = hg__rescaled(c, Y, -1.0f)};
+	return c->k->axpby(c->ctx, &args);
+}
+
+static hg_status backward(const struct hg__call *c)
+{
+	for (int i = X; i <= Y; i++)
+		if (c->din[i].data)
+			HG__TRY(hg__copy_scaled(c, c->dout, i == X ? 1.0f : -1.0f, c->din[i]));
+	return HG_OK;
+}
+
+static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
+{
+	static const struct {
+		const char *what;
+		hg_status expect;
+		int64_t wider, y_rows, y_cols; /* the last two: too many */
+		int integer;
+	} rows[] = {
+	    {"plain", HG_OK, 0, 0, 0, 0},
+	    {"one column more", HG_OK, 1, 0, 0, 0},
+	    {"three columns more", HG_OK, 3, 0, 0, 0},
+	    {"eight columns more", HG_OK, 8, 0, 0, 0},
+	    {"Y has a row too many", HG_ERR_SHAPE, 0, 1, 0, 0},
+	    {"Y has a column too many", HG_ERR_SHAPE, 0, 0, 1, 0},
+	    {"X of integers", HG_ERR_DTYPE, 0, 0, 0, 1},
+	};
+	if (i >= (int)(sizeof rows / sizeof rows[0]))
+		return 0;
+	const int64_t d = x->d + rows[i].wider;
+	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
+	if (rows[i].integer)
+		hg__sample_integer(s, x->n, d);
+	else
+		hg__sample_normal(s, x->n, d, x->state);
+	hg__sample_normal(s, x->n + rows[i].y_rows, d + rows[i].y_cols, x->state);
+	return 1;
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 1.0, cost);
+}
+
+const struct hg__op hg__op_sub = {
+    .name = "sub",
+    .words = "difference of two tensors",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 2,
+    .max_in = 2,
+    .rescaled = 1u << X | 1u << Y,
+    .rescales = hg__always,
+    .same = 1u << X | 1u << Y,
+    .passes = 1u << X,
+    .infer = infer,
+    .range = range,
+    .range_back = range_back,
+    .forward = forward,
+    .backward = backward,
+    .scratch = hg__no_scratch,
+    .sample = sample,
+    .cost = cost,
+};
+
+hg_var hg_sub(hg_tape *tape, hg_var x, hg_var y)
+{
+	const hg_var in[] = {x, y};
+	return hg__record(tape, &hg__op_sub, NULL, in, 2, NULL, NULL, 0);
+}

@@ -1,0 +1,51 @@
+/* Hyperbolic tangent.
+ *
+ *     Y = tanh(X)
+ *
+ * Shapes    X, Y: [n, d].
+ * Dtypes    X, Y: state.  By exp(-2 |X|) - 1 in f32 (formulas.h), narrowed once.
+ * Range     max|Y| <= min(1, max|X|), |Y| <= 1 also as it is computed; the sign of X: proved for
+ *           every input.
+ * Error     10 u32 |Y|, narrowed once.
+ * Gradient  dX = (1 - Y^2) dY from the stored Y, whose rounding, 2 u16 Y^2, the factor has;
+ *           max|dX| <= max|dY|.
+ * Cost      2 n d elements;  12 n d flops.
+ * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
+ * Source    - */
+#include "autograd/ops/act.h"
+
+static void range(struct hg__range *r)
+{
+	hg__act_range(r);
+	r->depth = 12.0; /* |Y| <= |X| up to its error */
+	r->least_out = tanh(r->least[0]);
+	r->sign_out = r->sign[0];
+}
+
+static void cost(const struct hg__call *c, struct hg__cost *cost)
+{
+	hg__cost_stream(c, 12.0, cost);
+}
+
+const struct hg__op hg__op_tanh = {
+    .name = "tanh",
+    .words = "hyperbolic tangent",
+    .traits = HG__ELEMENTWISE,
+    .min_in = 1,
+    .max_in = 1,
+    .act = 1 + HG__ACT_tanh,
+    .same = 1u,
+    .infer = hg__act_infer,
+    .range = range,
+    .range_back = hg__act_range_back,
+    .forward = hg__act_forward,
+    .backward = hg__act_backward,
+    .scratch = hg__no_scratch,
+    .sample = hg__act_sample_any,
+    .cost = cost,
+};
+
+hg_var hg_tanh(hg_tape *tape, hg_var x)
+{
+	return hg__record(tape, &hg__op_tanh, NULL, &x, 1, NULL, NULL, 0);
+}
