@@ -85,7 +85,10 @@ inside { comment = comment "\n" $0; if ($0 ~ /\*\//) inside = 0; next }
 }
 { comment = "" }
 END {
-	if (functions < 200) { printf "%d public functions found, expected at least 200\n", functions; faults++ }
+	if (functions < 200) {
+		printf "%d public functions found, expected at least 200\n", functions
+		faults++
+	}
 	if (!faults) printf "%d public functions, each with its contract\n", functions
 	exit faults > 0
 }

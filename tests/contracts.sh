@@ -33,7 +33,8 @@ caught() {
 # The first line of a kind goes; a rule without an action prints the line.
 caught "a parameter" tape.h '/@param amax/ { getline } { print }'
 caught "a result" graph.h '/@return rows of A/ { print " */"; next } { print }'
-caught "errors" step.h '/@return HG_OK; HG_ERR_ARG .a pointer is NULL, or launch/ { print " * @return a status. */"; next } { print }'
+caught "errors" step.h '/@return HG_OK; HG_ERR_ARG .a pointer is NULL, or launch/ {
+  print " * @return a status. */"; next } { print }'
 caught "a comment" optim.h '/^\/\*\* Moves a parameter into a group/ { sub(/\*\*/, "*") } { print }'
 caught "a cost" ops.h '/Cost      n k/ { next } { print }'
-caught "an equation" ops_norm.h '/^ \*     L = 1\/q \* sum over rows i that count and all c of \(X/ { getline; next } { print }'
+caught "an equation" ops_norm.h '/^ \*     L = 1\/q .* all c of \(X/ { getline; next } { print }'

@@ -37,7 +37,13 @@ refused() {
     echo "FAILED   $1: doxygen did not refuse it"
     exit 1
   fi
-  echo "refused  $1: $(grep -m 1 -E 'warning|error' "$scratch/broken.log" | sed 's/^[^ ]* [a-z]*: //')"
+  said=$(grep -m 1 -E 'warning|error' "$scratch/broken.log" | sed 's/^[^ ]* [a-z]*: //')
+  [ -n "$said" ] || {
+    cat "$scratch/broken.log"
+    echo "FAILED   $1: doxygen ends with an error and does not say which"
+    exit 1
+  }
+  echo "refused  $1: $said"
 }
 refused "a parameter" tape.h '/@param shift/ { next } { print }'
 refused "a member" policy.h '{ sub(/ *\/\*\*< above 1; default 2 \*\//, "") } { print }'

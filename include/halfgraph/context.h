@@ -51,10 +51,10 @@ typedef enum hg_device {
 typedef enum hg_log_level {
 	/** a failure that no call could return, such as a device that fails while memory is freed */
 	HG_LOG_ERROR = 0,
-	/** something works differently than asked: AUTO on the CPU, a context freed before its
-	 * objects */
+	/** something works differently than asked: AUTO on the CPU, a step that cannot be captured, a
+	 * context freed before its objects */
 	HG_LOG_WARN = 1,
-	HG_LOG_INFO = 2, /**< the device of a new context */
+	HG_LOG_INFO = 2, /**< the device of a new context, work that was captured */
 	/** choices of kernels, and the message of every call that fails; the caller has its status
 	 * already, and a failure may be expected */
 	HG_LOG_DEBUG = 3

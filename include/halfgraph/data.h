@@ -172,7 +172,7 @@ typedef struct hg_planted_config {
 	}
 
 /** Makes a synthetic dataset. The same configuration gives the same dataset.
- * @param config   what to make.
+ * @param config   what to make; its size is set.
  * @param dataset  receives the dataset, owned by the caller.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or a field is out of its range: the message names
@@ -182,26 +182,27 @@ HG_API HG_NODISCARD hg_status hg_dataset_planted(const hg_planted_config *config
 
 /** Makes the graph symmetric: A + A^T with duplicate edges merged, of which the largest weight
  * stays.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (dataset is NULL); the errors of hg_dataset_check; HG_ERR_NOMEM. */
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_symmetrize(hg_dataset *dataset, char *message);
 
-/** Adds a self loop of weight 1 to every node that has none.
- * @param dataset  changed in place; unchanged on failure.
+/** Adds a self loop of weight 1 to every node that has none. Duplicate edges become one, with the
+ * sum of their weights if they have some.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (dataset is NULL); the errors of hg_dataset_check; HG_ERR_NOMEM. */
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_self_loops(hg_dataset *dataset, char *message);
 
 /** Keeps the nodes of the largest connected component.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
- * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_UNSUPPORTED (a batch of graphs); the errors
- *         of hg_dataset_check; HG_ERR_NOMEM. */
+ * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_UNSUPPORTED (a batch of graphs);
+ *         HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_largest_component(hg_dataset *dataset, char *message);
 
 /** Divides each row of the features by the sum of its absolute values; a row of zeros stays.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (dataset is NULL); HG_ERR_NOMEM. */
 HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char *message);
@@ -210,7 +211,7 @@ HG_API HG_NODISCARD hg_status hg_dataset_row_normalize(hg_dataset *dataset, char
  * after the last) the validation set, the others are the training set. The rows of each class are
  * dealt out in turn, in an order that depends on their numbers alone, so the folds are the same
  * every time and their sizes differ by one row at most.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param fold     0 to folds - 1.
  * @param folds    at least 3.
  * @param message  receives the reason of a failure, or NULL.
@@ -228,7 +229,7 @@ HG_API int64_t hg_dataset_node(const hg_dataset *dataset, int64_t i);
 
 /** Puts everything that has a row per node in another order: node k becomes what node order[k] was.
  * dataset->order keeps the combination of all orders so far.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param order    a permutation [nodes] that keeps the nodes of each graph of a batch together.
  * @param message  receives the reason of a failure, or NULL.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, no permutation, or it leaves the graphs of the
@@ -251,7 +252,7 @@ HG_API HG_NODISCARD hg_status hg_dataset_reorder(hg_dataset *dataset, const char
                                                  hg_order_report *report, char *message);
 
 /** Stores dense features in a type. Sparse values stay f32, rounded to halves for HG_F16.
- * @param dataset  changed in place; unchanged on failure.
+ * @param dataset  a dataset that hg_dataset_check accepts, changed in place; unchanged on failure.
  * @param dtype    HG_F16 or HG_F32.
  * @param clip     1: values beyond +-65504 become +-65504 in f16; 0: f16 refuses them, by name.
  * @param message  receives the reason of a failure, or NULL.

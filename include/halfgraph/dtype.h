@@ -24,13 +24,13 @@ typedef enum hg_dtype {
  * an integer. */
 typedef uint16_t hg_half;
 
-/** What a type can hold. The doubles are 0 for integer types. */
+/** What a type can hold. For an integer type the doubles but max are 0. */
 typedef struct hg_dtype_facts {
 	const char *name;     /**< "f16" */
 	size_t size;          /**< bytes of an element */
 	int is_float;         /**< 1: f16 or f32 */
 	double u;             /**< unit roundoff 2^-p: 2^-11 for f16, 2^-24 for f32 */
-	double max;           /**< largest finite number: 65504 for f16 */
+	double max;           /**< largest (finite) number: 65504 for f16 */
 	double overflow;      /**< smallest magnitude that rounds to infinity: 65520 for f16 */
 	double min_normal;    /**< smallest positive normal number: 2^-14 for f16 */
 	double min_subnormal; /**< smallest positive number: 2^-24 for f16 */

@@ -10,8 +10,11 @@
  * Every op has these properties; its own comment gives the rest:
  *
  * Shapes    The result is created. All operands are matrices; a vector is [n, 1] or [1, d].
- * Dtypes    Operands and result have the state type unless the comment says otherwise. Arithmetic
- *           and sums run in f32, and the result is narrowed once, when it is stored.
+ * Dtypes    Operands are f16 or f32, and the result has the state type, unless the comment says
+ *           otherwise. An operand of the other float type is converted first (hg_plan_info.casts).
+ *           The op runs in f32, result included, where an f32 operand may not become f16: hg_cast
+ *           made it, it was promoted, or its bound does not fit. Arithmetic and sums run in f32,
+ *           and the result is narrowed once, when it is stored.
  * Range     A bound on max|Y| that follows from the bounds on the operands. A narrowing to f16 is
  *           HG_PROVED where this bound, with rounding, is below 65520; otherwise the policy
  *           decides.

@@ -150,7 +150,7 @@ typedef struct hg_policy {
  * would. */
 #define HG_SHIFT_MOST 14
 
-/** Everything in f32, the reference.
+/** Everything in f32, without loss scaling: the reference.
  * @return the policy "fp32". */
 HG_API hg_policy hg_policy_fp32(void);
 /** f16 state, f32 sums, dynamic loss scale, guards with replan: the default.
