@@ -2,11 +2,11 @@
 
 #include "autograd/tape.h"
 
-/* Places buffers with known lifetimes in one arena: largest first, each into the smallest gap that
- * is free for its whole life, else after all buffers that live at the same time. O(k^2) for k
- * buffers, a few hundred on a deep model. */
+/* Places buffers with known lifetimes in one arena: the largest first, each into the smallest gap
+ * that is free during its whole life, or else behind all buffers that are in use at the same time.
+ * O(k^2) for k buffers, of which a deep model has a few hundred. */
 
-/* Larger first; ties by number, so that the plan does not depend on the sort. */
+/* Larger first. Ties are broken by index, so that the plan does not depend on the sort. */
 static int larger(const void *a, const void *b)
 {
 	const struct hg__span *const *x = a, *const *y = b;
@@ -20,7 +20,7 @@ static int meet(const struct hg__span *a, const struct hg__span *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* placed: in order of offset. */
+/* placed: in the order of their offsets. */
 static size_t best_fit(const struct hg__span *span, struct hg__span *const *placed, int64_t count)
 {
 	size_t end = 0, best = 0, best_gap = SIZE_MAX;

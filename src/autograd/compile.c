@@ -5,10 +5,11 @@
 #include "precision/bound.h"
 #include "precision/range.h"
 
-/* hg_tape_compile: everything between the last recorded node and the first run. */
+/* hg_tape_compile: everything between the last recorded node and the first run. This file calls the
+ * planning steps in order, checks labels and bounds the gradients. */
 
-/* Class numbers are data, so they are looked at once, here: the largest one must be a column of the
- * logits. Negative ones mean "unlabelled". */
+/* Class numbers are data that the kernels trust, so they are read once, here: each must be a column
+ * of the logits. Negative ones mean "unlabelled". */
 static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
                               const struct hg__value *labels)
 {
@@ -32,7 +33,8 @@ static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
 	return status;
 }
 
-/* counts[r] <- 0 for the rows of a loss that do not count: a negative class number, a mask of 0. */
+/* Sets counts[r] = 0 for the rows that a loss leaves out: those with a negative class number or a
+ * mask of 0. */
 static hg_status strike_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
 {
 	void *memory = NULL;
@@ -48,8 +50,9 @@ static hg_status strike_rows(hg_tape *tape, const struct hg__value *operand, uin
 	return status;
 }
 
-/* Which rows count is data as well: their number divides the gradient of a mean. Where it is not
- * the same in every run, one row counts, or the gradient is 0. */
+/* The gradient of a mean is divided by the number of rows that count, so the bound needs it. Where
+ * a label or mask may change between runs the number stays 0 (unknown): the op then assumes one
+ * row. */
 hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 {
 	const size_t rows = (size_t)tape->value[node->in[0]].rows;
@@ -99,8 +102,8 @@ static double *reach_of(struct hg__value *value, enum hg__assumption assumption)
 	return assumption == HG__UNCONDITIONAL ? &value->unconditional_reach_grad : &value->reach_grad;
 }
 
-/* Roundings on the longest way to a gradient: any sum that backward makes, and a few factors. Only
- * those of parameters are sums over all rows. */
+/* Roundings on the longest path to a gradient: any sum that backward can make, and 8 more. Only
+ * gradients of parameters are sums over all rows. */
 static double depth_back(const hg_tape *tape, const struct hg__range *r,
                          const struct hg__value *operand)
 {
@@ -116,8 +119,9 @@ static double depth_back(const hg_tape *tape, const struct hg__range *r,
 	return 8.0 + (double)longest;
 }
 
-/* The bound on a gradient as it is stored in `dtype`: at any loss scale of 1 or more, divided by
- * it. Sums in f16 arithmetic that may overflow inside are no less bad than a result that may. */
+/* The bound on a gradient as it is stored in `dtype`, divided by the loss scale; it holds at any
+ * scale of 1 or more. If a partial sum in f16 arithmetic may overflow, the result counts as one
+ * that may overflow, too. */
 static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_dtype dtype)
 {
 	const hg_accumulate accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32;
@@ -137,10 +141,11 @@ static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_d
 	                                       : resolved.bound;
 }
 
-/* What sums in f16 hold before they are scaled, on the way to the gradient of operand 0: in a
- * batch, or in all of a row, whichever is less. Unlike hg__partial, which rounds a term to a half
- * as it stands, this holds for gradients k times as large with k times the bound, k >= 1: six
- * roundings relative to a term, and four near 0 (bound.h) that a loss scale makes no larger. */
+/* Bound on the partial sums in f16 arithmetic before they are scaled, for the gradient of operand
+ * 0: over a batch, or over a whole row if that is less. hg__partial rounds a term to a half at this
+ * magnitude. Here the bound must also hold, times k, for gradients k times as large, k >= 1. So it
+ * counts six roundings relative to a term, and four near 0 (bound.h) that a larger loss scale does
+ * not increase. */
 static double inside(const struct hg__range *r)
 {
 	const double u = hg_dtype_get(HG_F16)->u, near_zero = 0x1p-25 * (1.0 + 2.0 * r->dout + r->term);
@@ -171,8 +176,8 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 	return HG_OK;
 }
 
-/* Bounds on the gradients of a entry's operands, added to what is known of others of these
- * gradients: every addition is stored. */
+/* Bounds the gradients of an entry's operands and adds the bounds to those of earlier
+ * contributions. Each addition is stored, so each is rounded. */
 static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
                                 enum hg__assumption assumption)
 {
@@ -196,9 +201,9 @@ static hg_status bound_operands(hg_tape *tape, const struct hg__entry *entry,
 	return HG_OK;
 }
 
-/* Bounds on gradients at loss scale 1, by the ops' backward rules and with every rounding: for the
- * reader of the tables. What overflows in f16 nevertheless is found by the finite check of the step
- * and answered with a smaller loss scale. */
+/* Bounds the gradients at loss scale 1 by the backward rules of the ops, with every rounding. The
+ * bounds are for the tables of explain.c only: if a gradient overflows all the same, the step's
+ * finite check finds it and the loss scale shrinks. */
 static hg_status bound_gradients(hg_tape *tape, enum hg__assumption assumption)
 {
 	if (tape->value[tape->output].grad)

@@ -5,24 +5,24 @@
 #include "autograd/tape.h"
 #include "precision/range.h"
 
-/* Chains become one node:
+/* Chains of nodes become one fused node, which needs fewer kernels and less memory traffic:
  *
- *     bias_add, an activation, dropout; any two or all three of them in this order    an epilogue
+ *     bias_add, an activation, dropout: any two or all three, in this order    an epilogue
  *         (ops/epilogue.c)
- *     spmm with f32 sums, add or combine, those three; any of them behind the first   an
- *         aggregation with an ending (ops/spmm_epilogue.c), the activation one of its list's endings
- *     batch_norm, relu                                                                 a batch_norm
- *         that ends with it
+ *     spmm with f32 sums, then add or combine, then those three; at least one of these after spmm
+ *         an aggregation with an epilogue (ops/spmm_epilogue.c), for activations in the list of
+ *         its endings
+ *     batch_norm, relu    a batch_norm that applies the relu
  *
- * The last of the chain takes the others in: its entry holds the new node, its value stays where it
- * was. The others remain on the tape for the reader; nothing needs them, so they are not alive. A
- * relu with dropout behind it goes to the dropout, not to the batch norm: as many kernels, less
- * traffic.
+ * The entry of the last node of a chain holds the fused node, and its value stays the same one. The
+ * other entries remain on the tape for hg_tape_print, but nothing reads their values, so they do
+ * not run. A relu between a batch norm and a dropout is fused with the dropout: that takes as many
+ * kernels as fusing it with the batch norm, and less traffic.
  *
- * What lies between must be nobody else's: used once, not kept, not the output. Dropout keeps its
- * key, so the elements that are dropped are the same. */
+ * A value inside a chain must have one use, must not be kept and must not be the output. Dropout
+ * keeps its random key, so fusing does not change which elements are dropped. */
 
-/* Uses of each value by nodes that the output or a kept value needs. */
+/* How often each value is read by nodes that the output or a kept value needs. */
 static void count_uses(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
@@ -36,7 +36,8 @@ static void count_uses(hg_tape *tape)
 	}
 }
 
-/* The node that alone makes and alone may hand on operand i of this one; -1: there is none. */
+/* The entry that makes operand i, if this node is its only reader and its value is not kept; else
+ * -1. */
 static int32_t maker(const hg_tape *tape, const struct hg__node *node, int i)
 {
 	const struct hg__value *x = &tape->value[node->in[i]];
@@ -48,7 +49,7 @@ static int32_t before(const hg_tape *tape, const struct hg__node *node)
 	return maker(tape, node, 0);
 }
 
-/* The lines of the longest chain that ends here, the last one first. */
+/* The entries of a chain, the last one first. */
 struct chain {
 	int length;
 	int32_t entry[2 + EPILOGUE_STAGES];
@@ -68,7 +69,7 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 	return chain;
 }
 
-/* The operand and the constants of one part become the whole's. */
+/* Copies the operand and the constants of one part into the fused node. */
 static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
                  const struct hg__node *node)
 {
@@ -85,7 +86,7 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
 		hg__attr_get(node, &attr->p, sizeof attr->p);
 }
 
-/* ---- an aggregation with an ending ---- */
+/* ---- an aggregation with an epilogue ---- */
 
 static int sums(const hg_tape *tape, int32_t entry)
 {
@@ -93,8 +94,8 @@ static int sums(const hg_tape *tape, int32_t entry)
 	       tape->entry[entry].node.accumulate == HG_ACC_F32;
 }
 
-/* The operand that an aggregation makes for this sum of two; -1: none does. combine gives its Z the
- * factor 1. */
+/* The operand of this sum of two that an aggregation makes; -1: none. Of combine only operand 1 can
+ * be one, because combine multiplies its operand 0 by 1 + eps. */
 static int summed(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 1; i >= 0; i--)
@@ -104,7 +105,8 @@ static int summed(const hg_tape *tape, const struct hg__node *node)
 	return -1;
 }
 
-/* May these parts ride on the store of an aggregation? */
+/* Can an aggregation apply these parts before it stores a row? Its kernels know only the activations
+ * up to HG__ACT_ENDINGS. */
 static int may_end(const hg_tape *tape, const struct chain *parts)
 {
 	for (int i = 0; i < parts->length; i++)
@@ -113,7 +115,7 @@ static int may_end(const hg_tape *tape, const struct chain *parts)
 	return 1;
 }
 
-/* The chain that ends here, with the sum of two and the aggregation before it; length 0: there is
+/* The chain that ends here, with the sum of two and the aggregation before it. Length 0: there is
  * none. */
 static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
 {
@@ -144,7 +146,7 @@ static void take_sum(const hg_tape *tape, struct hg__node *whole,
 	whole->in[EPS] = node->op == &hg__op_combine ? node->in[2] : -1;
 }
 
-/* relu right behind batch_norm, the last one first. */
+/* A batch_norm followed by relu, the last one first. */
 static struct chain norm_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
@@ -183,7 +185,8 @@ static struct hg__entry epilogue_of(const hg_tape *tape, const struct chain *cha
 	return entry;
 }
 
-/* What chain of parts made of it: its constants and verdict, and b with what it keeps. */
+/* The fused node of an aggregation: the constants and the worst verdict of the chain, and b with
+ * what its gradient needs. */
 static struct hg__entry aggregation_of(const hg_tape *tape, const struct chain *chain)
 {
 	const struct hg__node *sum = &tape->entry[chain->entry[chain->length - 1]].node;
@@ -227,8 +230,8 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 	return hg__tape_text(tape, name, text);
 }
 
-/* The chain becomes `entry`, which also gets what it keeps for backward; *done 0: the policy would
- * not have it. */
+/* Replaces the last entry of the chain by the fused one and appends what it keeps for backward.
+ * *done 0: the policy does not accept it, and nothing has changed. */
 static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__entry entry, int *done)
 {
 	const int32_t last = chain->entry[0];
@@ -249,7 +252,7 @@ static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__entry
 	return HG_OK;
 }
 
-/* The longest chain that ends here and may be one node. */
+/* Fuses the longest chain that ends here. */
 static hg_status fuse_at(hg_tape *tape, int32_t last)
 {
 	const struct chain parts = chain_at(tape, last), sum = aggregation_at(tape, last, &parts),

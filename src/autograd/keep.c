@@ -2,9 +2,9 @@
 
 #include "autograd/tape.h"
 
-/* A compiled tape once more, with every tensor kept: the same nodes, fused as they were, of the
- * same types and with the same random numbers, so that a run of the copy makes the same bits. Only
- * what lies where is planned again. */
+/* A copy of a compiled tape in which every tensor is kept: the same nodes, fused in the same way,
+ * of the same types and with the same random keys, so that a run of the copy computes the same
+ * bits. Only the lifetimes and the addresses are planned again. */
 
 static hg_status copy_array(hg_context *ctx, const void *from, int64_t count, size_t size,
                             void **to)

@@ -15,7 +15,7 @@ static int is_namesake(const struct hg__entry *a, const struct hg__entry *b)
 	       strcmp(hg__entry_title(a), hg__entry_title(b)) == 0;
 }
 
-/* The first parameter that a entry reads; "" where it reads none. */
+/* The first parameter that an entry reads; "" where it reads none. */
 static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 {
 	for (int i = 0; i < entry->node.n_in; i++) {

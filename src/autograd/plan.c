@@ -1,9 +1,10 @@
 #include "autograd/tape.h"
 
-/* From the recording to lifetimes: which nodes run, which values get a gradient, and between which
- * positions (tape.h) each buffer is in use. */
+/* Lifetimes: which nodes run, which values get a gradient, and between which positions (tape.h)
+ * each buffer is in use. Everything here follows from the recording alone; arena.c turns it into
+ * offsets. */
 
-/* Dead code: a node runs if the output or a kept value needs it. */
+/* Dead code: a node runs only if the output or a kept value needs it. */
 static void find_alive(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
@@ -32,8 +33,9 @@ static int is_source(const struct hg__value *value)
 	       (value->kind == HG__PARAM && !(value->param->flags & HG_PARAM_BUFFER));
 }
 
-/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. Each
- * face of a parameter counts for the whole parameter. */
+/* A value gets a gradient if it depends on a parameter or variable and the loss depends on it. A
+ * parameter may be on the tape twice, as its working copy and as its f32 view: each stands for the
+ * parameter. */
 static void find_grads(hg_tape *tape)
 {
 	for (int64_t v = 0; v < tape->values; v++)
@@ -54,7 +56,7 @@ static void find_grads(hg_tape *tape)
 		tape->entry[k].back = tape->entry[k].alive && tape->value[tape->entry[k].node.out].grad;
 }
 
-/* A new span of one position; the caller extends it. */
+/* A new span of one position. The caller extends it. */
 static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_t position,
                           hg_dtype dtype, int32_t *index)
 {
@@ -65,7 +67,7 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 	HG__TRY(grown);
 	const size_t bytes = hg__value_bytes(&tape->value[value], dtype);
 	*index = (int32_t)tape->spans++;
-	/* at least one unit, so that an empty matrix has an address: NULL means absent */
+	/* At least one unit, so that an empty matrix has an address: NULL means absent. */
 	tape->span[*index] = (struct hg__span){.use = use,
 	                                       .value = value,
 	                                       .first = position,
@@ -81,13 +83,13 @@ static void extend(hg_tape *tape, int32_t span, int32_t position)
 		tape->span[span].last = position;
 }
 
-/* Less than a task's worth: in the 2 us that one takes a GPU moves some MiB, and small tapes have
- * memory to spare. */
+/* A value below this size is not worth a kernel launch to recompute. A launch takes 2 us, in which
+ * a GPU moves some MiB, and tapes with small tensors have memory to spare. */
 #define WORTH_BYTES ((size_t)1 << 20)
 
-/* Is this value made again rather than kept for backward? Then its operands are kept. It has to be
- * an op that says so, and what it makes must outweigh what it reads, since that may now live
- * longer. */
+/* Is this value recomputed in the backward pass instead of kept? The op must allow it
+ * (HG__RECOMPUTE). The value must also be twice as large as its operands, because these may have to
+ * be kept longer now. */
 static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 {
 	if (value->keep || tape->keeps || value->kind != HG__RESULT ||
@@ -102,7 +104,7 @@ static int is_recomputed(const hg_tape *tape, const struct hg__value *value)
 	return bytes >= WORTH_BYTES && bytes / 2 >= read;
 }
 
-/* Operand i is used now, and backward reads it, at position `back`. */
+/* The node reads operand i now, and its backward reads it at position `back`. */
 static hg_status save_operand(hg_tape *tape, struct hg__entry *entry, int i, int32_t back)
 {
 	struct hg__value *value = &tape->value[entry->node.in[i]];
@@ -149,8 +151,9 @@ static hg_status value_spans(hg_tape *tape, struct hg__entry *entry)
 	return HG_OK;
 }
 
-/* Does operand i's gradient lie where that of the result does? Nothing is added to it, and nobody
- * writes into the result's once this node's backward has come. */
+/* Do the gradients of operand i and of the result share one buffer? They can if the op passes the
+ * gradient on unchanged, nothing else is added to it, and nothing else writes the gradient of the
+ * result after this node's backward. */
 static int shares_gradient(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
 	const struct hg__value *value = &tape->value[entry->node.in[i]],
@@ -159,9 +162,9 @@ static int shares_gradient(const hg_tape *tape, const struct hg__entry *entry, i
 	       value->kind != HG__PARAM && out->grad_span >= 0 && value->dtype == out->dtype;
 }
 
-/* One contribution to the gradient of operand i. The first is written where the gradient is, which
- * begins its life, if the types agree; each further one is added by the op, if it can, or goes into
- * a part. */
+/* One contribution to the gradient of operand i. The first one starts the gradient's life and is
+ * written in place if the types agree. A later one is added by the op, if the op can do that. Any
+ * other goes into a buffer of its own, which the tape adds to the gradient. */
 static hg_status contribute(hg_tape *tape, struct hg__entry *entry, int i)
 {
 	const int32_t now = 2 * tape->alive - entry->position, operand = entry->node.in[i],
@@ -187,8 +190,8 @@ static hg_status contribute(hg_tape *tape, struct hg__entry *entry, int i)
 	           : add_span(tape, HG__USE_PART, operand, now, part, &entry->part_span[i]);
 }
 
-/* The gradient of the loss takes no place: it is the loss scale, where the optimiser keeps it
- * (tasks.c). */
+/* The gradient of the loss needs no buffer: it is the loss scale, which is read from the
+ * optimiser's state (tasks.c). */
 static hg_status grad_spans(hg_tape *tape)
 {
 	for (int64_t k = tape->entries - 1; k >= 0; k--)

@@ -4,11 +4,10 @@
 #include "autograd/tape.h"
 #include "core/context.h"
 
-/* A guard that trips names a node. From then on that node is stored x 2^-k, if all that read it can
- * do
- * with that, or runs in f32. Nodes are remembered with the parameters, by layer, op and number
- * among
- * their like: every tape recorded later, for training or for evaluation, finds them again. */
+/* What happens to a node that overflowed behind its guard: it is stored x 2^-k on every tape
+ * recorded later, if all nodes that read it can read that, or else it runs in f32. The parameters
+ * keep the list of these nodes. A node is named by layer, op and its number among nodes of that
+ * layer and op, so that tapes for training and for evaluation find it again. */
 
 static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 {
@@ -31,9 +30,10 @@ static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
 	return HG_OK;
 }
 
-/* ---- by which power of two? ---- */
+/* ---- which power of two ---- */
 
-/* The least k for which what may reach `claim`, every rounding counted, is a half; -1: none. */
+/* The smallest k for which rule_bound x 2^-k fits into a half; -1: none. rule_bound includes all
+ * roundings. */
 static int shift_for(double rule_bound)
 {
 	for (int k = 1; k <= HG_SHIFT_MOST; k++)
@@ -42,8 +42,8 @@ static int shift_for(double rule_bound)
 	return -1;
 }
 
-/* May all that read the result of this entry read it rescaled? Who asks for a value gets it as it
- * is. */
+/* Can all nodes that read this result read it rescaled? The output and kept values cannot be
+ * rescaled: their caller reads the tensor itself. */
 static int readers_agree(const hg_tape *tape, int32_t entry)
 {
 	const int32_t value = tape->entry[entry].node.out;
@@ -58,11 +58,10 @@ static int readers_agree(const hg_tape *tape, int32_t entry)
 	return 1;
 }
 
-/* The k that the result of this entry is to be stored with; 0: it runs in f32 from now on. A entry
- * does
- * the work of several ops where they are fused, and its k is the largest that one of them needs.
- * Where no k restores the proof, the largest is taken behind a guard, once: bounds often ask for a
- * thousand times more than the numbers do, and a result in f32 doubles what its readers gather. */
+/* The k with which the result is stored from now on; 0: it runs in f32. An entry with several fused
+ * ops takes the largest k that one of them needs. Where no k restores the proof, the largest k is
+ * tried once, behind a guard: bounds are often a thousand times larger than the numbers, and a
+ * result in f32 doubles the bytes that its readers gather. */
 static int choose(const hg_tape *tape, int32_t entry)
 {
 	int shift = 0;
@@ -81,7 +80,7 @@ static int choose(const hg_tape *tape, int32_t entry)
 	return shift > tape->entry[entry].node.shift ? shift : 0;
 }
 
-/* The node and those that it took in. A cast hands on what it was given: its maker is meant. */
+/* Lists the node and those fused into it. For a cast the node that made its operand is listed. */
 hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news)
 {
 	while (tape->entry[entry].node.op->traits & HG__CASTS &&
@@ -114,12 +113,12 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 	return HG_OK;
 }
 
-/* ---- which node? ---- */
+/* ---- which node ---- */
 
 struct search {
 	hg_tensor *amax; /* [1, 2] */
 	int32_t found;
-	int over; /* somebody was found, or an input is to blame */
+	int over; /* the search has ended: a node was found, or an input is not finite */
 };
 
 static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x,
@@ -136,8 +135,8 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 	return HG_OK;
 }
 
-/* All nodes before it were good, so a bad operand is an input or a weight: then no type of the
- * result helps. */
+/* All nodes before this one were good. So if an operand is bad, it is an input or a weight, and no
+ * other type of the result would help. */
 static hg_status look(void *user, const hg_tape *tape, int32_t entry, int backward,
                       const struct hg__call *call)
 {

@@ -1,4 +1,4 @@
-/* The list of nodes that overflowed once, as recording asks it. */
+/* The list of nodes that overflowed in an earlier step, as recording reads it. */
 #include <string.h>
 
 #include "autograd/tape.h"
@@ -8,7 +8,7 @@ static int is_same(const struct hg__promotion *p, const struct hg__promotion *q)
 	return p->op == q->op && p->nth == q->nth && strcmp(p->scope, q->scope) == 0;
 }
 
-/* What would name the node that comes next. */
+/* The name that a node of this op gets if it is recorded next. */
 struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
                                         const char *scope, int64_t before)
 {
@@ -37,7 +37,7 @@ const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct h
 	return hg__promotion_find(tape->params, &name);
 }
 
-/* Sums in f16 are scaled on the way, by a half. */
+/* Not with sums in f16: they scale by a half on the way, and 2^-k may not fit there. */
 int hg__may_rescale(const hg_tape *tape, const struct hg__node *node)
 {
 	return tape->params->policy.accumulate == HG_ACC_F32 && node->op->rescales &&

@@ -8,11 +8,14 @@
 #include "precision/bound.h"
 #include "precision/range.h"
 
-/* Recording one node: check the arguments, bring the operands to one float type, infer the shapes,
- * decide the precision, append. */
+/* Recording one op node: check the arguments, bring the operands to one float type, infer the
+ * shapes, decide the precision, append.
+ *
+ * The precision is decided here, before any data is seen: the op's range rule bounds the result,
+ * and the policy turns the bound into a verdict and a type. */
 
-/* A batch is read by shapes and bounds from now on, so it is fixed here: hg_graph_set_batch refuses
- * afterwards. */
+/* Shapes and bounds of this node depend on the graph's batch, so hg__graph_batch fixes it:
+ * hg_graph_set_batch fails afterwards. */
 static hg_status check_graph(hg_tape *tape, const struct hg__op *op, hg_graph *graph)
 {
 	const int64_t *ptr;
@@ -58,14 +61,14 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 	return HG_OK;
 }
 
-/* Is operand i stored in a way that this op cannot read? */
+/* Is operand i stored x 2^-k although this op cannot read that? */
 static int reads_badly(const hg_tape *tape, const struct hg__node *node, int i)
 {
 	return node->in[i] >= 0 && tape->value[node->in[i]].shift &&
 	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
 }
 
-/* A shadow op reads halves: it narrows nothing but its result. */
+/* A shadow op must read halves and store a half. Only its result may be narrowed. */
 static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 {
 	char name[96];
@@ -96,10 +99,11 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 	return HG_OK;
 }
 
-/* May this f32 value be narrowed without being asked? Where its bound proves it; a result also
- * behind a guard, if the policy guards: but where something before it overflowed, only behind that
- * of the weights, or one node after the other would have to overflow before it is left in f32. What
- * the user cast to f32 stays f32, and so do scalars: narrowing them saves nothing. */
+/* Can this f32 value be narrowed although nobody asked for it? Yes where its bound proves that it
+ * fits. Yes also for a result that the policy guards, with one exception: if an operand of it
+ * overflowed earlier, only a guard on the weights will do. With a guard on the result itself one
+ * node after the other would overflow, each at the cost of a step, until all of them are f32. What
+ * the user cast to f32 stays f32. Scalars stay f32, too: narrowing them saves nothing. */
 static int narrows(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_unproved unproved = tape->params->policy.unproved;
@@ -113,8 +117,8 @@ static int narrows(const hg_tape *tape, const struct hg__value *value)
 	       value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
 }
 
-/* The type a node runs in: the policy's, but f32 where an operand is f32 and must stay so, or must
- * become so. */
+/* The type in which a node runs: the policy's, or f32 if an operand is f32 and cannot be narrowed,
+ * or has to be widened because the op cannot read it as it is stored. */
 static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 0; i < node->n_in; i++) {
@@ -128,7 +132,7 @@ static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
 	return tape->params->policy.state;
 }
 
-/* Does the result stay f32 by the user's wish? */
+/* Is the result f32 because the user cast it, or an operand of it, to f32? */
 static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
 {
 	int by_cast = (node->op->traits & HG__CASTS) != 0;
@@ -138,8 +142,9 @@ static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
 	return by_cast;
 }
 
-/* The same numbers in another float type: found, a parameter's own other face, or a cast recorded
- * on the way. */
+/* The value with the same numbers in another float type: one that exists, the f32 master of a
+ * parameter, or a cast that is recorded here. That cast is not the user's, so it does not count as
+ * one. */
 static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
 {
 	const struct hg__value *value = &tape->value[index];
@@ -158,8 +163,8 @@ static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, in
 	return HG_OK;
 }
 
-/* Operands of `same` in that type; others as they are, but in f32 where the op cannot read how they
- * are stored. */
+/* Brings the operands in op->same to one type. Other operands stay as they are, unless the op
+ * cannot read how they are stored: then they become f32. */
 static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
 {
 	for (int i = 0; i < node->n_in; i++)
@@ -191,7 +196,7 @@ static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype stat
 	s->state = state;
 	for (int i = 0; i < node->n_in; i++)
 		s->in[i] = shape_of(tape, node->in[i]);
-	HG__TRY(node->op->infer(s)); /* it knows the operands' names, so it goes first */
+	HG__TRY(node->op->infer(s)); /* first: its messages name the operands */
 	for (int i = 0; i < node->op->min_in; i++)
 		if (node->in[i] < 0)
 			return hg__infer_fail(s, HG_ERR_ARG, "operand %d is missing", i);
@@ -200,8 +205,8 @@ static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype stat
 	return HG_OK;
 }
 
-/* Roundings on the longest way to a result where the op does not say: the longest sum at hand and a
- * few more. */
+/* The default of r->depth: roundings on the longest path to a result, which are those of the
+ * longest sum that the op can make, and 8 more. */
 static double preset_depth(const struct hg__range *r)
 {
 	int64_t longest = 0;
@@ -246,8 +251,8 @@ hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
 	return HG_OK;
 }
 
-/* The node's result as a narrowing, by what is sure or assumed of its operands. Also decides in
- * what it sums. */
+/* The result of the node as a narrowing, from the operands' bounds with or without the assumption.
+ * Also decides the accumulation type. */
 static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const struct hg__infer *s,
                               enum hg__assumption assumption, struct hg__range *r,
                               struct hg__narrowing *n)
@@ -271,7 +276,7 @@ static hg_status narrowing_of(const hg_tape *tape, struct hg__node *node, const 
 	return HG_OK;
 }
 
-/* What an attempt at recording a node in one type came to, beside its verdict. */
+/* The outcome of an attempt to record a node in one type, apart from its verdict. */
 struct attempt {
 	struct hg__infer s;
 	double exact; /* the bound before rounding */
@@ -288,13 +293,14 @@ static void add_words(struct attempt *a, const char *format, ...)
 	va_end(args);
 }
 
-/* Whose rows the sums of an operand are about: a node without a graph hands that on. */
+/* The graph over whose rows hg__value.sum is a sum. A node without a graph passes on that of its
+ * operand 0. */
 static hg_graph *sum_of(const hg_tape *tape, const struct hg__node *node)
 {
 	return node->in[0] < 0 ? NULL : tape->value[node->in[0]].sum_of;
 }
 
-/* What is left of r->least_out when it is stored, x 2^-shift. */
+/* The lower bound r->least_out after the result is rounded and stored x 2^-shift. */
 static double stored_least(const struct hg__range *r, hg_dtype dtype, int shift)
 {
 	const double least = ldexp(r->least_out * (1.0 - hg__gamma(r->depth, hg_dtype_get(HG_F32)->u)),
@@ -334,13 +340,13 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
 	return HG_OK;
 }
 
-/* A guarded half that overflows trips its guard (tasks.c), or, where nobody looks, is infinite or
- * NaN on its way to the gradients, where the step's finite check finds it; relu, max and exp alone
- * may swallow a -infinity, and give what they would have given for the exact number. Behind a
- * guard, then, a half counts as at most 65504.
+/* Behind a guard a half counts as at most 65504, because an overflow never goes unnoticed. Either
+ * the guard compares the result as it is stored (tasks.c), or the infinity or NaN reaches the
+ * gradients and the step's finite check finds it. Only relu, max and exp can hide a -infinity, and
+ * they return what they would have returned for the exact number.
  *
- * An unproved narrowing that the policy promotes runs again in f32. One that was asked for by name
- * (a cast) is guarded instead: it cannot be left out. */
+ * An unproved result that the policy promotes is attempted again in f32. If it is still a half, the
+ * user asked for the narrowing by name (a cast); it is guarded instead. */
 static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
 	const struct hg__promotion *listed = hg__promotion_of(tape, node);
@@ -371,11 +377,12 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	return HG_OK;
 }
 
-/* Elements of the largest value: 8 bytes each fill the 2^47 bytes that a process can address, so
- * that sizes and their sums never overflow. */
+/* The largest number of elements of a value. 8 bytes each fill the 2^47 bytes that a process can
+ * address, so sizes and their sums never overflow. */
 #define MAX_ELEMENTS 0x1p44
 
-/* node: whose result it is; NULL: what it keeps for backward, of which nothing is known. */
+/* node: the node whose result the value is; NULL: the value is kept for backward, and nothing is
+ * known of it. */
 static hg_status append_value(hg_tape *tape, enum hg__kind kind, const struct hg__shape *shape,
                               const struct hg__node *node, int32_t *index)
 {
@@ -421,8 +428,7 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 	return *fits ? hg__tape_text(tape, a.because, &entry->because) : HG_OK;
 }
 
-/* Does it stand in f32 for the sake of an operand that overflowed once, or of one that is stored x
- * 2^-k for it? */
+/* Is an operand of this node promoted or rescaled, or f32 because one of its own operands is? */
 static int is_f32_by_operand(const hg_tape *tape, const struct hg__node *node)
 {
 	int by_operand = 0;

@@ -1,7 +1,7 @@
 #include "autograd/observe.h"
 
-/* Replay. Nothing here allocates, waits or looks at data: a training step can be captured as it
- * is. */
+/* Replays a compiled tape. Nothing here allocates, waits or reads data, so a training step can be
+ * captured. */
 
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 {
@@ -15,7 +15,7 @@ static hg_status tell(const hg_tape *tape, const struct hg__task *task, int back
 	           : HG_OK;
 }
 
-/* The guard of a result whose kernel does not look at it. */
+/* The guard of a result whose own kernel does not compare what it stores. */
 static hg_status guard(const struct hg__call *call)
 {
 	const struct hg__guard_args args = {call->out, call->overflow};
@@ -33,8 +33,8 @@ hg_status hg__overflow_clear(hg_params *params)
 	                                  sizeof params->step->overflow);
 }
 
-/* A step takes what guards have seen, and leaves nothing: only behind a forward pass without one
- * there is something to forget. */
+/* A step consumes the overflow flag. So there is something to clear only if a guarded forward pass
+ * was not followed by a step. */
 static hg_status begin_guards(const hg_tape *tape)
 {
 	if (!tape->store_guards)
@@ -54,7 +54,7 @@ hg_status hg_tape_forward(hg_tape *tape)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_forward: the tape is not compiled");
 	tape->stage = HG__COMPILED;
 	if (tape->arena_owner)
-		tape->arena_owner->stage = HG__COMPILED; /* what it holds is written over now */
+		tape->arena_owner->stage = HG__COMPILED; /* its values are overwritten */
 	hg__watch_begin(tape->watch);
 	HG__TRY(begin_guards(tape));
 	for (int64_t i = 0; i < tape->forwards; i++) {
@@ -90,7 +90,7 @@ static hg_status check_backward(const hg_tape *tape)
 	return HG_OK;
 }
 
-/* A parameter of this tape that the loss does not depend on has gradient 0. */
+/* A parameter of this tape that the loss does not depend on gets gradient 0. */
 hg_status hg__tape_back_begin(hg_tape *tape)
 {
 	const struct hg__backend *backend = tape->ctx->backend;
@@ -104,7 +104,8 @@ hg_status hg__tape_back_begin(hg_tape *tape)
 	return HG_OK;
 }
 
-/* gradient = part, then gradient += part, in the order of the backward: always the same. */
+/* gradient = part for the first contribution, gradient += part for the others, always in the order
+ * of the backward pass. */
 hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task)
 {
 	for (int i = 0; i < HG__MAX_IN; i++) {
@@ -128,7 +129,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 	HG__TRY(hg__tape_back_begin(tape));
 	for (int64_t i = 0; i < tape->backwards; i++) {
 		const struct hg__task *task = &tape->backward[i];
-		/* not a node of the backward: the next one is, and reads what this makes */
+		/* recomputes an operand of the next task: the pass has no node here */
 		if (task->recompute) {
 			HG__TRY(task->call.node->op->forward(&task->call));
 		} else {

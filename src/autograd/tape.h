@@ -6,21 +6,24 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The inside of a tape. tape.c makes and frees it and its leaves; record.c adds nodes; fuse.c makes
- * one of several; plan.c finds what is alive, what needs a gradient and for how long; arena.c
- * places the buffers; memory.c adds up what else a run takes; tasks.c turns nodes into calls;
- * compile.c does these in order; run.c replays the calls; print.c shows all of it.
+/* The inside of a tape, and the functions that the files of this folder share.
  *
- * Time is counted in positions. With F nodes alive, numbered 0 .. F-1 in recording order:
+ * life.c makes and frees a tape; tape.c adds its leaves; record.c records op nodes. Then compile.c
+ * calls, in this order: fuse.c, which joins chains of nodes into one; plan.c, which finds the nodes
+ * that run, the values that get a gradient, and how long each buffer lives; observe_stay.c and
+ * arena.c, which place the buffers; tasks.c, which turns entries into calls. run.c replays the
+ * calls. memory.c adds up the device memory of a run; print.c and explain.c show the result.
+ *
+ * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
  *
  *     i          forward of node i
  *     F          between forward and backward
  *     2F - i     backward of node i
- *     2F + 1     after the run, when the user reads what was kept */
+ *     2F + 1     after the run, when the caller reads the values it kept */
 
 enum hg__kind { HG__INPUT = 0, HG__VARIABLE = 1, HG__PARAM = 2, HG__RESULT = 3, HG__AUX = 4 };
 
-/* A buffer of the arena: alive from position first to position last, both included. */
+/* A buffer of the arena. It is in use from position first to position last, both included. */
 enum hg__use {
 	HG__USE_VALUE = 0,
 	HG__USE_GRAD = 1,
@@ -31,8 +34,9 @@ struct hg__span {
 	int32_t value, first, last;
 	hg_dtype dtype;
 	size_t bytes, offset; /* both multiples of HG__ALIGN */
-	/* observe_stay.c: the last position at which it is needed; after it, up to `last`, it stays for
-	 * an observer, who may look at it from `ready` on (-1: nobody does). */
+	/* observe_stay.c: the step needs the buffer up to position `until`. An observer can read it
+	 * from `ready` on (-1: it is not observed), and it stays up to `last` for the observer's
+	 * sake. */
 	int32_t until, ready;
 };
 
@@ -54,69 +58,73 @@ struct hg__value {
 	enum hg__kind kind;
 	hg_dtype dtype;
 	int64_t rows, cols;
-	int32_t node; /* that makes it; -1: a leaf */
-	int32_t cast_view
-	    [2]; /* [HG_F16], [HG_F32]: the value with these numbers in that type; -1: not made */
-	/* the value that owns the gradient: itself, but for the f32 face of a parameter */
+	int32_t node; /* the entry that makes it; -1: a leaf */
+	/* [HG_F16], [HG_F32]: the value that holds the same numbers in that type; -1: none yet */
+	int32_t cast_view[2];
+	/* the value that owns the gradient: this one, except for the f32 view of a parameter */
 	int32_t root;
 	const char *name;
 	const hg_tensor *tensor; /* INPUT, VARIABLE */
 	hg_param *param;         /* PARAM */
-	/* on |value|, assuming of the weights what policy.h says, and without; INFINITY if unknown */
+	/* bounds on |value|: while the weights are as small as policy.h assumes, and for all weights;
+	 * INFINITY if unknown */
 	double bound, unconditional;
-	/* on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
+	/* bound on the sum of |value| over the edges of a row (op.h); INFINITY if unknown */
 	double sum;
 	hg_graph *sum_of;                      /* of this graph */
-	double least, unconditional_least;     /* no |value| is smaller (op.h); 0 if unknown */
-	int sign;                              /* of all of them (op.h); 0 if unknown */
-	double bound_grad, unconditional_grad; /* on |gradient| at loss scale 1 */
-	/* on halves on the way to it, itself included (reach of hg__range) */
+	double least, unconditional_least;     /* |value| is at least this (op.h); 0 if unknown */
+	int sign;                              /* the sign of all elements (op.h); 0 if unknown */
+	double bound_grad, unconditional_grad; /* bounds on |gradient| at loss scale 1 */
+	/* bounds on the largest half on the way to the gradient, the gradient included
+	 * (hg__range.reach) */
 	double reach_grad, unconditional_reach_grad;
 	int keep, alive;
-	int shift;               /* stored x 2^-shift; bounds are those of the value */
-	unsigned f32_reasons;    /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
-	int depends, reaches;    /* on a parameter or variable; the loss, both by differentiable ways */
-	int grad;                /* both: a gradient is computed */
+	int shift;            /* stored x 2^-shift; the bounds are those of the value itself */
+	unsigned f32_reasons; /* a set of enum hg__f32_reason; 0: f16, or f32 for another reason */
+	/* depends: on a parameter or variable; reaches: the loss; through differentiable operands */
+	int depends, reaches;
+	int grad;                /* depends and reaches: a gradient is computed */
 	int32_t parts;           /* contributions to the gradient */
-	int32_t uses;            /* operands of needed nodes that it is (fuse.c); 0: not counted */
+	int32_t uses;            /* how often nodes that are needed read it (fuse.c); 0: not counted */
 	int32_t span, grad_span; /* -1: not in the arena */
 	struct hg_tensor view, grad_view;
 };
 
-/* A node and what recording and planning found out about it. */
+/* An entry of the tape: a node, and what recording and planning found out about it. */
 struct hg__entry {
 	struct hg__node node;
-	unsigned grads, saves;   /* of infer */
-	int alive, back;         /* runs forward; runs backward */
-	int32_t position;        /* i above */
-	int32_t fused_into;      /* the entry that has taken this one in; -1: none */
-	const char *title;       /* of a node that took others in: their names; NULL: the op's own */
-	const struct hg__op *op; /* as recorded, with its layer, whatever the node has become since */
+	unsigned grads, saves;   /* from the op's infer */
+	int alive, back;         /* runs forward; has a backward */
+	int32_t position;        /* i in the list of positions above */
+	int32_t fused_into;      /* the entry whose node now does the work of this one; -1: none */
+	const char *title;       /* of a fused node: the names of its ops; NULL: the op's own name */
+	const struct hg__op *op; /* op and layer as recorded; fusing changes those in `node` */
 	const char *scope;
-	const char *because;   /* where the bound comes from, in words */
-	int first[HG__MAX_IN]; /* operand i gives the first contribution to its gradient */
-	/* bit i: operand i's contribution is added to the gradient by the op itself */
+	const char *because;   /* the rule behind the bound, as text */
+	int first[HG__MAX_IN]; /* operand i gets its first contribution to its gradient here */
+	/* bit i: the op itself adds its contribution to the gradient of operand i */
 	unsigned adds;
-	/* where operand i is made again for backward; -1: it is kept, or not needed */
+	/* the span in which operand i is recomputed for backward; -1: it is kept, or not needed */
 	int32_t recompute[HG__MAX_IN];
-	/* where the gradient of an operand goes first if it must be added; -1: straight into the
-	 * gradient */
+	/* the span of a contribution that must be added to the gradient of operand i; -1: the op writes
+	 * straight into the gradient */
 	int32_t part_span[HG__MAX_IN];
 };
 
-/* A node ready to run. add[i].data set: din[i] is a part that is then added to it, or the first
- * one, copied into it in its type. */
+/* A call that is ready to run. Where add[i].data is set, din[i] is a separate contribution: the
+ * tape adds it to add[i] after the call, or copies it there if it is the first. */
 struct hg__task {
 	struct hg__call call;
 	int32_t entry;
-	int recompute; /* in the backward: run forward, for the next one */
+	/* in the backward pass: this call runs forward and recomputes an operand of the next one */
+	int recompute;
 	struct hg__mat add[HG__MAX_IN];
 	int first[HG__MAX_IN];
 };
 
-/* Called after every node that ran, with what it ran on; the tape is none other for it, but its
- * steps are not captured. Not part of the public interface: tests and diagnosis. A failing status
- * ends the run. */
+/* Called after every node that ran, with the operands of its call. A tape with a hook computes the
+ * same bits, but its steps are not captured. Not part of the public interface: tests and the doctor
+ * use it. A failing status ends the run. */
 struct hg__hook {
 	hg_status (*after)(void *user, const hg_tape *tape, int32_t entry, int backward,
 	                   const struct hg__call *call);
@@ -125,22 +133,22 @@ struct hg__hook {
 
 enum hg__stage { HG__RECORDING = 0, HG__COMPILED = 1, HG__FORWARDED = 2 };
 
-/* What may stay in the arena for an observer: a little (observe_stay.c), nothing, everything. */
+/* How much the arena may grow so that tensors stay for an observer: a little (observe_stay.c), not
+ * at all, or as much as all of them need. */
 enum hg__room { HG__ROOM_LITTLE = 0, HG__ROOM_NONE = 1, HG__ROOM_ALL = 2 };
 
-/* Different tapes of one set of parameters have different tags, up to this many. */
+/* Tapes of one set of parameters get different tags, up to this many. */
 #define HG__TAPE_TAGS 2047u
 
 struct hg_tape {
 	hg_context *ctx;
 	hg_params *params;
 	hg_mode mode;
-	/* hg_cast, which recording calls by itself: each op's file needs record.c, so record.c can name
-	 * no
-	 * op */
+	/* hg_cast, which recording calls by itself. It is a pointer because the file of each op needs
+	 * record.c, and no two files may need each other. */
 	hg_var (*cast)(hg_tape *tape, hg_var x, hg_dtype dtype);
 	enum hg__stage stage;
-	uint32_t tag; /* carried by the ids of its variables */
+	uint32_t tag; /* part of the ids of its variables */
 	hg_status status;
 	char message[HG__MESSAGE];
 
@@ -152,37 +160,38 @@ struct hg_tape {
 	int64_t random; /* nodes so far that draw random numbers */
 
 	int32_t output;
-	int trains; /* has a backward */
+	int trains; /* has a backward pass */
 	int keeps;  /* every value and gradient has memory of its own (keep.c) */
 	int32_t alive;
 	struct hg__span *span;
 	int64_t spans, span_capacity;
 	void *arena;
-	hg_tape *arena_owner; /* whose arena this is; NULL: its own */
+	hg_tape *arena_owner; /* the tape that owns the arena; NULL: this one */
 	size_t arena_bytes, workspace_bytes;
 	struct hg__task *forward, *backward;
 	int64_t forwards, backwards, recomputes;
-	int64_t store_guards;     /* results whose elements are compared as they are stored */
-	const char *largest_name; /* of the arena's buffers */
+	int64_t store_guards;     /* results that a guard compares as they are stored */
+	const char *largest_name; /* of the largest buffer of the arena */
 	size_t largest_bytes;
 	const struct hg__hook *hook;
-	int stays; /* something lasts longer than it is needed, for an observer's sake */
+	int stays; /* some buffer stays for an observer longer than the step needs it */
 	enum hg__room room;
-	/* observe.h, while a step of its owner's is queued; NULL: nobody looks */
+	/* observe.h: set while its step is queued; NULL: the pass is not observed */
 	struct hg__watch *watch;
-	size_t watch_bytes; /* device memory of all its watches */
+	size_t watch_bytes; /* device memory of all observers of this tape */
 };
 
-/* tape.c: a mistake in recording sticks, the first one stays; fail writes its sentence, stick takes
- * it from the context. Both return status. Afterwards nothing sticks: what is compiled is good. */
+/* tape.c: the first mistake in recording stays; later ones are dropped. fail writes the message;
+ * stick takes it from the context. Both return status. After compiling neither has an effect. */
 hg_status hg__tape_fail(hg_tape *tape, hg_status status, const char *format, ...) HG_PRINTF(3, 4);
 hg_status hg__tape_stick(hg_tape *tape, hg_status status);
-/* may be recorded on; else, if it is compiled, the context says that `what` cannot */
+/* Can nodes be recorded? If the tape is compiled already, the message says that `what` cannot
+ * be. */
 int hg__tape_open(hg_tape *tape, const char *what);
-/* place of a variable's value; -1 if it is not this tape's */
+/* The index of a variable's value; -1 if the variable is not of this tape. */
 int32_t hg__tape_index(const hg_tape *tape, hg_var var);
 hg_var hg__tape_var(const hg_tape *tape, int32_t value);
-/* make room for one more */
+/* Makes room for one more element. */
 HG_NODISCARD hg_status hg__tape_grow(hg_tape *tape, void **array, size_t size, int64_t count,
                                      int64_t *capacity);
 HG_NODISCARD hg_status hg__tape_text(hg_tape *tape, const char *text, const char **copy);
@@ -190,103 +199,105 @@ HG_NODISCARD hg_status hg__tape_value(hg_tape *tape, const struct hg__value *val
 /* tape.c: the f32 master of a parameter as a value of its own. */
 HG_NODISCARD hg_status hg__tape_master(hg_tape *tape, int32_t param, int32_t *index);
 
-/* tape.c: how near the numbers of a constant input come to 0, and their sign, looked at once; of
- * others nothing is known. */
+/* tape.c: reads a constant input once, for the smallest |x| and the sign of its elements. Nothing
+ * is known of other values. */
 HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 
-/* record.c: what the range rules of a node may use, its operands being on the tape: bounds that
- * hold for all weights, or for those that are assumed. */
+/* record.c: fills what the range rules of a node may use; its operands are on the tape already. The
+ * bounds of the operands hold for all weights, or under the assumption on the weights. */
 enum hg__assumption { HG__UNCONDITIONAL = 0, HG__ASSUMED = 1 };
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
                                       enum hg__assumption assumption, struct hg__range *r);
 
-/* compile.c: node->counted of a loss. */
+/* compile.c: sets node->counted of a loss. */
 HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);
-/* compile.c: r->din: bounds on the gradients that a node stores, in the types part [n_in], where
- * that of its result is at most dout. */
+/* compile.c: r->din: bounds on the gradients that the backward of a node stores, where the gradient
+ * of its result is at most dout. part [n_in]: the types in which they are stored. */
 HG_NODISCARD hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
                                            enum hg__assumption assumption, double dout,
                                            const hg_dtype *part, struct hg__range *r);
 
-/* record.c: entry->node has got another op and other operands, on values of the types that it had:
- * what backward needs of it and its verdict. In f32 that stays what it is: f32 by wish, or
- * promoted. What it keeps for backward, and has not got, is made. *fits 0: the policy will not have
- * the new node as it is. */
+/* record.c: after fusing, entry->node has another op and other operands, on values of the same
+ * types. This function infers again what backward needs, decides the verdict and appends what the
+ * new op keeps for backward. A node in f32 keeps its verdict, because it is f32 by a cast or a
+ * promotion. *fits 0: the policy or a reader does not accept the new node. */
 HG_NODISCARD hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits);
 
-/* promote.c: have a node that overflowed, with those that it took in, stored x 2^-*shift on every
- * tape that is recorded from now on, where a power of two restores the proof and all that read it
- * can do with it; else (*shift 0) run in f32. *news 0: it does already. Which node was first to
- * make something that is not finite: runs forward; -1: none does. */
+/* promote.c: on every tape that is recorded from now on, a node that overflowed, with the nodes
+ * fused into it, is stored x 2^-*shift. If no shift is possible (*shift 0) it runs in f32. *news 0:
+ * that was decided before. hg__tape_first_bad runs a forward pass and finds the first node that
+ * makes a non-finite number; -1: there is none. */
 HG_NODISCARD hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news);
 HG_NODISCARD hg_status hg__tape_first_bad(hg_tape *tape, int32_t *entry);
-/* promotion.c: may the result of this node be stored x 2^-k? */
+/* promotion.c: can the result of this node be stored x 2^-k? */
 int hg__may_rescale(const hg_tape *tape, const struct hg__node *node);
-/* While it is recorded: is it one of those, and how is it to be stored? */
+/* While a node is recorded: its entry in the list of promotions; NULL: it is not in the list. */
 const struct hg__promotion *hg__promotion_of(const hg_tape *tape, const struct hg__node *node);
-/* What names a node of this op behind the first `before` lines, and the entry with that name; NULL:
- * there is none. */
+/* The name by which a node of this op is listed, if `before` entries come before it; and the entry
+ * of the list with that name, NULL if there is none. */
 struct hg__promotion hg__promotion_name(const hg_tape *tape, const struct hg__op *op,
                                         const char *scope, int64_t before);
 struct hg__promotion *hg__promotion_find(const hg_params *params, const struct hg__promotion *name);
 
-/* fuse.c: chains of nodes that one node can do become that node, unless the context wants separate
- * ops. */
+/* fuse.c: chains of nodes that one kernel can do become one node, unless the context asks for
+ * separate ops. */
 HG_NODISCARD hg_status hg__tape_fuse(hg_tape *tape);
 
-/* plan.c: what is alive, what needs a gradient, from when to when. */
+/* plan.c: which nodes run, which values get a gradient, and how long each buffer lives. */
 HG_NODISCARD hg_status hg__tape_lives(hg_tape *tape);
-/* arena.c: offsets, so that spans alive at the same time do not overlap; the bytes needed. */
+/* arena.c: gives each span an offset so that no two spans that are in use at the same time overlap;
+ * *bytes is the size of the arena. */
 HG_NODISCARD hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,
                                        size_t *bytes);
-/* memory.c: what the tape's run takes of the device, in bytes; see hg_plan_info. */
+/* memory.c: the device memory that a run of the tape takes, as hg_plan_info lists it. */
 void hg__tape_memory(const hg_tape *tape, hg_plan_info *info);
-/* tasks.c: before it is compiled: let a tape run in the arena of another one that is compiled, if
- * that is large enough. They take turns: what one holds is gone once the other has run, and the
- * borrower is not run once the arena_owner is freed. */
+/* tasks.c: called before compiling. The tape runs in the arena of arena_owner, which is compiled,
+ * if that arena is large enough. A run of one overwrites the values of the other, and the tape must
+ * not run after arena_owner is freed. */
 void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner);
-/* Bytes of the arena that are the tape's own. */
+/* memory.c: bytes of the arena; 0 where another tape owns it. */
 size_t hg__tape_own_bytes(const hg_tape *tape);
 
-/* memory.c: bytes that compiling still has to allocate: the arena, the workspace, what libraries
+/* memory.c: bytes that compiling still has to allocate: the arena, the workspace and what libraries
  * will take. */
 size_t hg__tape_needs(const hg_tape *tape);
-/* memory.c: is there room for the arena, the workspace, what libraries will take and `graphs` bytes
- * of graph caches? Else HG_ERR_NOMEM. */
+/* memory.c: HG_ERR_NOMEM if there is no room for hg__tape_needs and `graphs` bytes of graph
+ * caches. */
 HG_NODISCARD hg_status hg__tape_room(hg_tape *tape, size_t graphs);
-/* memory.c: HG_ERR_NOMEM, told with the tensors that ask for most. `free_bytes` SIZE_MAX:
- * unknown. */
+/* memory.c: HG_ERR_NOMEM; the message names the largest tensors. free_bytes SIZE_MAX: unknown. */
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes);
-/* tasks.c: graphs prepared, the arena allocated, calls built, workspace reserved. */
+/* tasks.c: prepares the graphs, allocates the arena, builds the calls and reserves the
+ * workspace. */
 HG_NODISCARD hg_status hg__tape_tasks(hg_tape *tape);
 
-/* keep.c: the same nodes once more, compiled, in which every value and every gradient keeps memory
- * of its own to the end: what a run left can be read, all of it. Names and scopes stay those of
- * `from`, which is compiled and outlives the copy. */
+/* keep.c: a compiled copy of the tape in which every value and every gradient has memory of its
+ * own, so that all of them can be read after a run. `from` is compiled and outlives the copy, which
+ * uses its names and scopes. */
 HG_NODISCARD hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy);
-/* run.c: what guards have seen of a forward pass that no step came behind is forgotten. */
+/* run.c: clears the overflow flag of a forward pass that no step followed. */
 HG_NODISCARD hg_status hg__overflow_clear(hg_params *params);
-/* run.c: pieces of a backward. Before its first node; after each: contributions that could not be
- * written straight into a gradient are added to it. */
+/* run.c: parts of a backward pass. hg__tape_back_begin comes before its first node;
+ * hg__tape_add_parts comes after each node and adds the contributions that were not written
+ * straight into a gradient. */
 HG_NODISCARD hg_status hg__tape_back_begin(hg_tape *tape);
 HG_NODISCARD hg_status hg__tape_add_parts(const hg_tape *tape, const struct hg__task *task);
 
-/* Bytes of a value's numbers in a type, rows padded. */
+/* Bytes of a value in a type, with padded rows. */
 static inline size_t hg__value_bytes(const struct hg__value *value, hg_dtype dtype)
 {
 	return (size_t)(value->rows * hg__leading(value->cols)) * hg_dtype_size(dtype);
 }
 
-/* Gradients of parameters are f32, whatever the working copy; all others have the value's own
- * type. */
+/* Gradients of parameters are f32, whatever the type of the working copy. Other gradients have the
+ * type of their value. */
 static inline hg_dtype hg__grad_dtype(const struct hg__value *value)
 {
 	return value->kind == HG__PARAM ? HG_F32 : value->dtype;
 }
 
-/* The type in which a node gives the gradient of operand i. Weights and biases are sums over all
- * rows: f32. A parameter in the place of features gets what features get, where kernels want one
- * type, and is widened on its way into the gradient. */
+/* The type in which a node writes the gradient of operand i. Gradients of weights and biases are
+ * sums over all rows, so they are f32. Where operand 0 is a parameter, its gradient has the type of
+ * features, because the kernels want one type there, and it is widened when it is added. */
 static inline hg_dtype hg__part_dtype(const struct hg__node *node, int i,
                                       const struct hg__value *operand)
 {
@@ -305,20 +316,21 @@ static inline int hg__is_float(hg_dtype dtype)
  * does where neither a proof nor the weights bound the result, on tapes that train and may be
  * recorded again. */
 int hg__is_store_guarded(const hg_tape *tape, const struct hg__node *node);
-/* explain.c: of the gradient of a value. */
+/* explain.c: the verdict on the gradient of a value. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value);
-/* explain.c: on |gradient|, or a half on the way to it, at a loss scale; INFINITY: it may overflow
- * there. */
+/* explain.c: bound on |gradient|, or on the largest half on the way to it, at a loss scale;
+ * INFINITY: it may overflow. */
 double hg__bound_of_gradient(const struct hg__value *value, double scale);
-/* print.c: what a entry is called: its op, or the ops that it took in. */
+/* names.c: the name of an entry: its op, or the ops that were fused into it. */
 const char *hg__entry_title(const struct hg__entry *entry);
 const char *hg__accumulate_name(hg_accumulate accumulate);
-/* print.c: "conv2/spmm", or a leaf's own name. Where a layer has several of a kind,
- * "conv0/linear (mlp1.weight)" by the weight that it reads, or "conv0/dropout #2" by its place. */
+/* names.c: "conv2/spmm", or a leaf's own name. Where a layer has several nodes of one kind,
+ * "conv0/linear (mlp1.weight)" by the weight that the node reads, or "conv0/dropout #2" by
+ * number. */
 const char *hg__value_name(const hg_tape *tape, const struct hg__value *value, char *buffer,
                            size_t size);
 
-/* run.c. NULL: off. The hook is borrowed. */
+/* run.c: NULL removes the hook. The hook is borrowed. */
 void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook);
 
 HG_EXTERN_C_END

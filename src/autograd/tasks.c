@@ -1,13 +1,14 @@
 #include "autograd/tape.h"
 
-/* From the plan to calls that need nothing but a pointer to run. */
+/* From the plan to tasks: calls that run without any further decision. Buffers get their addresses,
+ * graphs build what they cache, and the workspace is reserved, so that a run allocates nothing. */
 
 void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner)
 {
 	tape->arena_owner = arena_owner;
 }
 
-/* Zero, so that the padding of rows holds numbers from the start. */
+/* The arena starts as zeros, because kernels read the padding of rows and it must hold numbers. */
 static hg_status allocate(hg_tape *tape)
 {
 	if (tape->arena_bytes == 0)
@@ -24,13 +25,13 @@ static hg_status allocate(hg_tape *tape)
 static struct hg__mat in_arena(const hg_tape *tape, const struct hg__value *value, hg_dtype dtype,
                                int32_t span)
 {
-	/* no span: only backward has one */
+	/* no span: only the backward pass uses this buffer */
 	char *place = tape->arena && span >= 0 ? (char *)tape->arena + tape->span[span].offset : NULL;
 	const struct hg__mat mat = {place, value->rows, value->cols, hg__leading(value->cols), dtype};
 	return mat;
 }
 
-/* An empty tensor has no memory; it gets an address all the same, because NULL means absent. */
+/* An empty tensor has no memory. It gets an address all the same, because NULL means absent. */
 static struct hg__mat of_tensor(const hg_tape *tape, const hg_tensor *tensor)
 {
 	struct hg__mat mat = tensor->mat;
@@ -49,7 +50,8 @@ static struct hg__mat mat_of(const hg_tape *tape, int32_t index)
 	                       : in_arena(tape, value, value->dtype, value->span);
 }
 
-/* d(scale * loss) / d(loss) = scale: the optimiser's own number, read where it stands. */
+/* d(scale * loss) / d(loss) = scale. The address is that of the optimiser's own number, so the
+ * captured step follows the scale. */
 static struct hg__mat loss_scale(const hg_tape *tape)
 {
 	const struct hg__mat scale = {&tape->params->step->scale.scale, 1, 1, 1, HG_F32};
@@ -75,8 +77,8 @@ static void build_views(hg_tape *tape)
 	}
 }
 
-/* Does the backward of this node need the transpose, and with it the places of its edges'
- * values? */
+/* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
+ * in the original graph, to find the edge's value. */
 static int wants_transpose(const struct hg__entry *entry, int *edge)
 {
 	const struct hg__node *node = &entry->node;
@@ -140,8 +142,8 @@ static hg_status forward_call(hg_tape *tape, const struct hg__entry *entry, stru
 	return set_graph(entry, call);
 }
 
-/* The same node backward: gradients in, and of the forward operands only those that `saves` named,
- * since the others' memory may be in use again. */
+/* Turns the call of a node into its backward call. Of the forward operands only those in `saves`
+ * keep their addresses, since the memory of the others may be in use again. */
 static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct hg__task *task)
 {
 	const struct hg__node *node = &entry->node;
@@ -175,7 +177,7 @@ static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct h
 	}
 }
 
-/* Graph caches and workspace, so that a run allocates nothing. */
+/* Builds the graph's caches and measures the workspace, so that a run allocates nothing. */
 static hg_status prepare(const struct hg__call *call, size_t *scratch)
 {
 	const struct hg__op *op = call->node->op;
@@ -186,7 +188,7 @@ static hg_status prepare(const struct hg__call *call, size_t *scratch)
 	return HG_OK;
 }
 
-/* What the graphs will take for transposes that are not there yet. */
+/* Bytes that the graphs will allocate for transposes that they do not have yet. */
 static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 {
 	*bytes = 0;
@@ -196,7 +198,7 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 		size_t more = 0;
 		if (!entry->alive || !entry->node.graph || !wants_transpose(entry, &edge))
 			continue;
-		/* told by an earlier entry, or by one that also wants the edges */
+		/* counted already for an earlier entry, or for one that needs the edges as well */
 		for (int64_t i = 0; i < tape->entries; i++) {
 			const int same = i != k && tape->entry[i].alive &&
 			                 tape->entry[i].node.graph == entry->node.graph &&
@@ -222,7 +224,7 @@ static int sums_neighbours(const hg_tape *tape, const struct hg__entry *entry)
 	return !edge && tape->value[node->in[0]].dtype == HG_F16;
 }
 
-/* Tiles only make sums faster: they get what room the run leaves. */
+/* Tiles only make sums faster, so they get the memory that the run leaves. */
 static hg_status add_tiles(const hg_tape *tape)
 {
 	const size_t needed = hg__tape_needs(tape);
@@ -243,8 +245,8 @@ static hg_status add_tiles(const hg_tape *tape)
 	return HG_OK;
 }
 
-/* Before the arena takes its place: what graphs build needs room beside the result, and says what
- * workspace there must be. */
+/* Comes before the arena is allocated: building a graph's caches needs memory beside the result,
+ * and sets the size of the workspace. */
 static hg_status prepare_graphs(hg_tape *tape)
 {
 	struct hg__call call;
@@ -258,7 +260,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 		HG__TRY(prepare(&call, &tape->workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
-	return tape->keeps ? HG_OK : add_tiles(tape); /* who only looks decides nothing for others */
+	return tape->keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
 }
 
 static hg_status build_forward(hg_tape *tape)
@@ -275,8 +277,8 @@ static hg_status build_forward(hg_tape *tape)
 	return HG_OK;
 }
 
-/* The forward of what entry's operand i is the result of, once more, to where the backward of entry
- * will look for it. */
+/* Runs the forward of the node that makes operand i once more, into the buffer in which the
+ * backward of `entry` will read it. */
 static void build_recompute(hg_tape *tape, const struct hg__entry *entry, int i)
 {
 	const struct hg__value *value = &tape->value[entry->node.in[i]];
