@@ -7,8 +7,8 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The constants of an op, as they lie in hg__node.attr and hg__sample.attr: one struct per op that
- * has any. */
+/* The constants of an op, as hg__node.attr and hg__sample.attr hold them: one struct for each op
+ * that has constants. */
 struct hg__spmm_attr {
 	hg_norm norm;
 	float alpha;
@@ -35,7 +35,7 @@ struct hg__heads_attr { /* head_mean, head_dot */
 };
 struct hg__batch_norm_attr {
 	float momentum, eps;
-	int relu; /* 1: of the result, fuse.c */
+	int relu; /* 1: relu is applied to the result (fuse.c) */
 };
 struct hg__layer_norm_attr {
 	float eps;
@@ -57,7 +57,7 @@ struct hg__cast_attr {
 	hg_dtype dtype;
 };
 
-/* Read them: the bytes are copied out, so that no pointer lies about a type. */
+/* Copies the constants out of the bytes, so that no pointer has a wrong type. */
 static inline void hg__attr_get(const struct hg__node *node, void *attr, size_t bytes)
 {
 	memcpy(attr, node->attr, bytes);

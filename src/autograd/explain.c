@@ -9,10 +9,10 @@
 #include "precision/bound.h"
 #include "precision/range.h"
 
-/* Why each narrowing to f16 cannot overflow, or what guards it: as numbers and as a table.
+/* Why no narrowing to f16 can overflow, or what guards it: as numbers and as a table.
  *
- * The narrowings of a step, in its order: what is read (inputs, working copies of weights), results
- * of nodes, gradients. */
+ * The narrowings of a step are listed in its order: leaves (inputs and working copies of weights),
+ * results of nodes, gradients. */
 
 enum part { LEAVES, RESULTS, GRADIENTS };
 
@@ -21,8 +21,8 @@ static int is_state(hg_dtype dtype)
 	return hg__is_float(dtype);
 }
 
-/* Is this value one of those that `part` lists? An operand of a node that runs, its result, or
- * either with a gradient; not a loss, which is an f32 number. */
+/* Does `part` list this value? It lists operands of nodes that run, their results, or those of them
+ * with a gradient. Losses are left out, because they are f32 numbers. */
 static int is_listed(const hg_tape *tape, const struct hg__value *value, enum part part)
 {
 	const struct hg__entry *entry = value->node < 0 ? NULL : &tape->entry[value->node];
@@ -41,8 +41,8 @@ static hg_evidence evidence_of(const struct hg__value *value)
 	           : hg__evidence_of(value->unconditional, value->bound);
 }
 
-/* A leaf was narrowed when it was made: what is there is finite, or a mistake of its maker. A
- * weight is narrowed in every step. */
+/* A leaf was narrowed when it was uploaded, so it is finite, or its owner made a mistake. A weight
+ * is narrowed in every step. */
 static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
 {
 	const struct hg__narrowing n = {
@@ -77,8 +77,8 @@ double hg__bound_of_gradient(const struct hg__value *value, double scale)
 	return hg__grad_dtype(value) == HG_F16 ? reach : fits ? bound : (double)INFINITY;
 }
 
-/* Proved at the largest scale there can be is proved. What sums in f16 has partial sums as well,
- * which grow with the scale: no proof is tried. */
+/* A gradient is proved if it is proved at the largest loss scale there can be. With sums in f16 no
+ * proof is tried, because their partial sums grow with the scale. */
 hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *value)
 {
 	const hg_policy *policy = &tape->params->policy;
@@ -92,8 +92,8 @@ hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *val
 	                                                                  : hg__resolve(&n).verdict;
 }
 
-/* Gradients carry the loss scale: what holds at scale 1 holds up to 65520 / bound, and beyond it
- * the finite check of the step guards. */
+/* Gradients carry the loss scale. A bound at scale 1 holds up to scale 65520 / bound; beyond it the
+ * step's finite check guards the gradient. */
 static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
 	tell_result(tape, value, out);
@@ -150,7 +150,7 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 	return out;
 }
 
-/* Calls `row` with each narrowing; stops when it returns non-zero. */
+/* Calls `row` for each narrowing and stops when it returns non-zero. */
 typedef int (*row_fn)(void *user, const hg_narrowing *row);
 
 static void walk(const hg_tape *tape, row_fn row, void *user)
@@ -236,7 +236,7 @@ static void head(const struct table *t, const char *what)
 	t->write(t->user, text);
 }
 
-/* What stands behind a verdict that is not a proof. */
+/* The guard behind a verdict that is not a proof, as text. */
 static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 {
 	static const char *const text[] = {[HG_GUARD_NONE] = "",

@@ -1,4 +1,4 @@
-/* A tape is made and freed. */
+/* Makes and frees a tape. */
 #include <string.h>
 
 #include "autograd/tape.h"

@@ -3,7 +3,8 @@
 
 #include "autograd/observe.h"
 
-/* The device memory that a run takes, all of it: what is held already and what is still to come. */
+/* The device memory that a run takes, both what is allocated already and what is still to come, and
+ * the message when it does not fit. */
 
 /* Does an earlier entry use the same graph? */
 static int seen_graph(const hg_tape *tape, int64_t k)
@@ -73,15 +74,15 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->total_bytes = known + info->library_bytes + info->other_bytes;
 }
 
-#define TOLD 3 /* tensors that a sentence names */
+#define TOLD 3 /* tensors that the message names */
 
-/* The same words would tell both: a value that is made twice is told once. */
+/* Would the message name both in the same way? A value that is recomputed has two spans. */
 static int alike(const struct hg__span *a, const struct hg__span *b)
 {
 	return b && a->value == b->value && (a->use == HG__USE_VALUE) == (b->use == HG__USE_VALUE);
 }
 
-/* The largest tensor that has not been told yet. */
+/* The largest tensor that is not named yet. */
 static const struct hg__span *next_largest(const hg_tape *tape,
                                            const struct hg__span *const told[TOLD])
 {

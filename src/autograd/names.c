@@ -1,4 +1,4 @@
-/* One name for one result, for people: "conv0/linear (mlp1.weight)". */
+/* One name for one result, for messages and tables: "conv0/linear (mlp1.weight)". */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static int is_namesake(const struct hg__entry *a, const struct hg__entry *b)
 	       strcmp(hg__entry_title(a), hg__entry_title(b)) == 0;
 }
 
-/* The first parameter that an entry reads; "" where it reads none. */
+/* The name of the first parameter that an entry reads; "" if it reads none. */
 static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 {
 	for (int i = 0; i < entry->node.n_in; i++) {
@@ -26,7 +26,7 @@ static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 	return "";
 }
 
-/* What a layer's name adds nothing to: "mlp1.weight" of "conv0.mlp1.weight". */
+/* A parameter's name without its layer: "mlp1.weight" of "conv0.mlp1.weight". */
 static const char *within(const char *layer, const char *name)
 {
 	const size_t length = strlen(layer);
@@ -34,7 +34,8 @@ static const char *within(const char *layer, const char *name)
 	                                                                          : name;
 }
 
-/* Lines of one layer that do the same are told apart by their weights, others by their place. */
+/* Entries of one layer with the same ops get different names: by their weights if these differ, or
+ * else by number. */
 static void tell_apart(const hg_tape *tape, const struct hg__entry *entry, char *buffer,
                        size_t size)
 {

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-/* ---- what there is to look at ---- */
+/* The plan of the observer: which tensors it inspects, and after which tasks. observe.h explains
+ * the terms. */
+
+/* ---- which tensors ---- */
 
 int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry)
 {
@@ -10,7 +13,7 @@ int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry)
 	return entry->alive && hg__is_float(value->dtype) && value->span >= 0;
 }
 
-/* Does the backward of this entry give operand i a gradient, or a part of it? */
+/* Does the backward of this entry contribute to the gradient of operand i? */
 static int contributes(const hg_tape *tape, const struct hg__entry *entry, int i)
 {
 	return entry->back && entry->node.in[i] >= 0 && entry->grads >> i & 1u &&
@@ -30,7 +33,7 @@ static hg_status add_spot(struct hg__watch *w, const struct hg__spot *spot)
 	return HG_OK;
 }
 
-/* A result, when its forward has run. */
+/* Adds the result of an entry, which is ready after its forward. */
 static hg_status add_value(struct hg__watch *w, const struct hg__entry *entry)
 {
 	const hg_tape *tape = w->tape;
@@ -43,8 +46,8 @@ static hg_status add_value(struct hg__watch *w, const struct hg__entry *entry)
 	return hg__is_watched(tape, entry) ? add_spot(w, &spot) : HG_OK;
 }
 
-/* Is this gradient listed, by itself or as another that it is the same as (shares_gradient in
- * plan.c)? */
+/* Is this gradient listed already, under its own value or under another one that shares its buffer
+ * (shares_gradient in plan.c)? */
 static int is_listed(const struct hg__watch *w, int32_t root)
 {
 	const struct hg__value *value = w->tape->value;
@@ -117,12 +120,12 @@ static int32_t position_of(const hg_tape *tape, int64_t i)
 		return position;
 	if (!task_at(tape, i)->recompute)
 		return 2 * tape->alive - position;
-	while (task_at(tape, i)->recompute) /* for the next one, at its time */
+	while (task_at(tape, i)->recompute) /* it runs at the time of the next task */
 		i++;
 	return position_of(tape, i);
 }
 
-/* Probes are in the order of their records' spots. */
+/* Probes are in the order of the spots that they record to. */
 static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int64_t end)
 {
 	const struct hg__watch_look *before = w->looks ? &w->look[w->looks - 1] : NULL;
@@ -141,7 +144,8 @@ static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int
 	return HG_OK;
 }
 
-/* After task i: what is complete waits, until the next task would write over one of them. */
+/* Delays each inspection as long as possible: complete tensors wait until the next task would
+ * overwrite one of them. */
 static hg_status find_looks(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;

@@ -6,33 +6,35 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The observer of a tape that trains: which tensors a step makes, when they can be looked at, and
- * the calls that look. The tensors are
+/* The observer of a tape that trains: which tensors of a step it inspects, when, and the calls that
+ * do it. The tensors are
  *
- *     the results of its nodes, and the gradients of these and of its parameters and variables,
- *     once all contributions are in them
+ *     the results of the nodes, and the gradients of these results and of parameters and variables,
+ *     once all contributions have been added
  *
- * A tensor can be looked at from the task that completes it until another takes its place in the
- * arena. Where everything stays to the end, one look after the step's finite check sees it all, and
- * every step that is not finite, too. Else there is a look wherever something would be lost that
- * has not been seen, and it takes all that is there: no fewer looks would do. The looks are queued
- * with every step; the device knows in which they have anything to do (struct hg__due). */
+ * A tensor can be inspected from the task that completes it until another buffer takes its place in
+ * the arena. Where every tensor stays to the end, one inspection after the step's finite check sees
+ * all of them, and it can also inspect every step that is not finite. Otherwise an inspection comes
+ * wherever a tensor would be overwritten that has not been inspected, and it takes all tensors that
+ * are complete; no plan needs fewer inspections. The calls are queued with every step, and the
+ * device skips them in steps that are not due (struct hg__due). */
 
-/* Rows of a sample. */
+/* Rows of a probe's sample. */
 #define HG__PROBE_ROWS 32
 
+/* A spot: one tensor of a step that the observer inspects. */
 struct hg__spot {
-	int32_t entry; /* that makes the value; -1: a leaf */
+	int32_t entry; /* makes the value; -1: a leaf */
 	int32_t value;
 	int gradient;
-	/* positions (tape.h): complete after the one, in its place up to the other */
+	/* positions (tape.h): complete after position `ready`, not overwritten up to position `dies` */
 	int32_t ready, dies;
 	struct hg__mat mat;
-	char name[80]; /* "conv2/spmm", a leaf's own */
+	char name[80]; /* "conv2/spmm", or a leaf's own name */
 };
 
-/* Spots first .. first+count-1, probes likewise, after task `after`: forward ones, then backward
- * ones. */
+/* One inspection: spots first .. first + count - 1 and their probes, after task number `after`.
+ * Tasks of the forward pass come first, then those of the backward pass. */
 struct hg__watch_look {
 	int64_t after, chunks; /* chunks: of the kernel's table */
 	int32_t first, count, probe_first, probe_count;
@@ -41,25 +43,26 @@ struct hg__watch_look {
 struct hg__watch {
 	hg_tape *tape;
 	int64_t every;
-	struct hg__spot *spot; /* [spots], as they become ready */
+	struct hg__spot *spot; /* [spots], in the order in which they become ready */
 	int64_t spots, spot_capacity;
-	struct hg__watch_look *look; /* [looks]; the last one closes the step */
+	struct hg__watch_look *look; /* [inspections]; the last one closes the step */
 	int64_t looks, look_capacity;
-	struct hg__probe *probe; /* [probes], as their records' spots */
+	struct hg__probe *probe; /* [probes], in the order of the spots they record to */
 	int64_t probes, probe_capacity;
-	int64_t next; /* look to come, while the tape runs */
-	/* struct hg__watched, looks one after the other, a row more for each; struct hg__probe */
+	int64_t next; /* the next inspection, while the tape runs */
+	/* struct hg__watched: the spots of each inspection, and one more row after them; struct
+	 * hg__probe */
 	struct hg__buffer table, probe_device;
 	struct hg__buffer sample; /* HG__PROBE_ROWS for each probe */
-	/* device, all zero at first: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots], most
+	/* on the device, zero at first: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots], most
 	 * [spots] */
 	struct hg__buffer state;
-	struct hg__buffer copy; /* of state, on the host */
-	int64_t now;            /* the step's number then */
+	struct hg__buffer copy; /* a copy of state on the host */
+	int64_t now;            /* the number of the step at that time */
 };
 
-/* observe.c: is the result of this entry counted? Is its backward the last that contributes to the
- * gradient of operand i, which is that of the value root? */
+/* observe.c: does the observer inspect the result of this entry? Is the backward of this entry the
+ * last that contributes to the gradient of operand i, that is, of value hg__root_of? */
 int hg__is_watched(const hg_tape *tape, const struct hg__entry *entry);
 int hg__completes(const hg_tape *tape, int64_t entry, int i);
 static inline int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
@@ -67,40 +70,41 @@ static inline int32_t hg__root_of(const hg_tape *tape, int64_t entry, int i)
 	return tape->value[tape->entry[entry].node.in[i]].root;
 }
 
-/* observe_stay.c: places in the arena for all spans, when it is known how long each is needed.
- * Whether somebody will look is not known then. */
+/* observe_stay.c: places all spans in the arena, once their lifetimes are known. Whether a step
+ * will be observed is not known then, so tensors may stay for nothing. */
 HG_NODISCARD hg_status hg__tape_place(hg_tape *tape);
-/* The same, and nothing stays longer than the step itself needs it. */
+/* The same, but no span stays longer than the step itself needs it. */
 HG_NODISCARD hg_status hg__tape_tighten(hg_tape *tape);
 
-/* observe.c: spots and looks; observe_sums.c: probes, and how long their spots can wait for a
- * look. */
+/* observe.c: plans spots and inspections. observe_sums.c: plans probes, and how long their spots
+ * can wait for an inspection. */
 HG_NODISCARD hg_status hg__watch_plan(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_sums(struct hg__watch *watch);
 
-/* The last position at which what is in a span is there; no span: memory of its own. */
+/* The last position at which a span still holds its tensor. No span: the tensor has memory of its
+ * own. */
 static inline int32_t hg__last_of(const hg_tape *tape, int32_t span)
 {
 	return span >= 0 ? tape->span[span].last : INT32_MAX;
 }
 
-/* observe_run.c. Of a compiled tape that trains; every > 0. */
+/* observe_run.c: the tape is compiled and trains; every > 0. */
 HG_NODISCARD hg_status hg__watch_create(hg_tape *tape, int64_t every, struct hg__watch **watch);
 void hg__watch_free(struct hg__watch *watch);
 
-/* run.c: task 0 comes next; task `task` has been queued. */
+/* run.c: a pass begins with task 0; task number `task` has been queued. */
 void hg__watch_begin(struct hg__watch *watch);
 HG_NODISCARD hg_status hg__watch_after(struct hg__watch *watch, int64_t task);
-/* When the finite check of the step has been queued, and nothing that changes its number or its
- * loss scale. */
+/* Called when the step's finite check has been queued, but nothing that changes the number of the
+ * step or the loss scale. */
 HG_NODISCARD hg_status hg__watch_close(struct hg__watch *watch);
 
-/* Everything that has been counted, on the host. */
+/* Copies all counts to the host. */
 HG_NODISCARD hg_status hg__watch_fetch(struct hg__watch *watch);
 const struct hg__observed_ring *hg__watch_ring(const struct hg__watch *watch);
 const struct hg__observed *hg__watch_counts(const struct hg__watch *watch, int64_t place,
                                             int64_t spot);
-/* Bits of the largest |x| that spot ever had. */
+/* The bits of the largest |x| that this spot ever had. */
 uint32_t hg__watch_most(const struct hg__watch *watch, int64_t spot);
 
 HG_EXTERN_C_END

@@ -1,9 +1,9 @@
-/* Making the observer's tables, and queueing its looks. */
+/* Makes the observer's tables on the device, queues its inspections, and reads the counts. */
 #include "autograd/observe.h"
 
 /* ---- tables ---- */
 
-/* All that is counted lies in one piece: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots],
+/* All counts lie in one piece of memory: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots],
  * most [spots]. */
 static size_t place_of_counts(void)
 {
@@ -40,7 +40,8 @@ static uint32_t *most_of(const struct hg__watch *w, const struct hg__buffer *sta
 	return (uint32_t *)(void *)((char *)state->data + place_of_most(w));
 }
 
-/* Rows of each look's tensors, and one more, which says how many chunks there are. */
+/* The kernel's table: the tensors of each inspection, and one more row that holds the number of
+ * chunks. */
 static hg_status make_table(struct hg__watch *w)
 {
 	hg_context *ctx = w->tape->ctx;
@@ -114,7 +115,7 @@ void hg__watch_free(struct hg__watch *w)
 	hg__host_free(ctx, w, sizeof *w);
 }
 
-/* ---- looks ---- */
+/* ---- inspections ---- */
 
 static hg_status look(const struct hg__watch *w, int64_t k)
 {

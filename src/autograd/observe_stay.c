@@ -1,16 +1,18 @@
-/* How long tensors stay in the arena so that an observer finds them.
+/* How long tensors stay in the arena so that an observer can inspect them.
  *
- * A look sees what is complete and still in its place, so the fewer looks a step has, the longer
- * tensors stay. One look at the end of the step would keep them all, about twice the arena of a
- * tape that trains. But memory comes free as a backward goes on: where one look takes the values
- * when the forward pass is over, the gradients of a chain of nodes fit where these values were.
+ * An inspection sees the tensors that are complete and still in their place, so fewer inspections
+ * need tensors that stay longer. A single one at the end of the step would keep them all, which
+ * takes about twice the arena of a tape that trains. But the backward pass frees memory as it goes
+ * on: if one inspection takes the values at the end of the forward pass, the gradients of a chain
+ * of nodes fit where these values were.
  *
- * So the step is cut into stretches, and what becomes complete in a stretch stays to its end.
- * From the front, each stretch is as long as the limit on the arena allows: that makes the fewest,
- * because what lies in one stretch takes no memory from the others. */
+ * So the step is cut into stretches, and a tensor stays up to the end of the stretch in which it
+ * becomes complete. From the start of the step, each stretch is as long as the limit on the arena
+ * allows. This makes the fewest stretches, because tensors of one stretch take no memory from the
+ * others. */
 #include "autograd/observe.h"
 
-/* The observer takes at most a 20th of the arena that the step needs. */
+/* The observer may take a 20th of the arena that the step needs. */
 #define STAY_SHARE 20
 
 void hg_tape_observe(hg_tape *tape, int on)
@@ -19,7 +21,7 @@ void hg_tape_observe(hg_tape *tape, int on)
 		tape->room = on ? HG__ROOM_ALL : HG__ROOM_NONE;
 }
 
-/* ---- when each span can be looked at ---- */
+/* ---- when each span is ready ---- */
 
 static void ready_at(hg_tape *tape, int32_t span, int32_t position)
 {
@@ -27,8 +29,8 @@ static void ready_at(hg_tape *tape, int32_t span, int32_t position)
 		tape->span[span].ready = position;
 }
 
-/* Lines from the last to the first, as the backward runs: a gradient that several values share is
- * ready with the first of them. */
+/* Entries from the last to the first, as the backward pass runs: a gradient that several values
+ * share is ready with the first of them. */
 static void find_ready(hg_tape *tape)
 {
 	for (int64_t i = 0; i < tape->spans; i++) {
@@ -45,10 +47,10 @@ static void find_ready(hg_tape *tape)
 				         2 * tape->alive - tape->entry[k].position);
 }
 
-/* ---- places ---- */
+/* ---- placing ---- */
 
-/* What is ready behind position `from` and up to `to` stays up to `to`. Spans that are ready later
- * last no longer than they are needed; earlier ones have their length already. */
+/* Spans that become ready after position `from` and up to `to` stay up to `to`. Spans that become
+ * ready later stay no longer than the step needs them; earlier ones have their length already. */
 static hg_status place(hg_tape *tape, int32_t from, int32_t to)
 {
 	tape->stays = 0;
@@ -66,7 +68,7 @@ hg_status hg__tape_tighten(hg_tape *tape)
 	return place(tape, -1, -1);
 }
 
-/* Where the next look must come at the latest if nothing stays for its sake. */
+/* The position by which the next inspection must come if no span stays for it. */
 static int32_t first_to_go(const hg_tape *tape, int32_t from)
 {
 	int32_t position = 2 * tape->alive + 1;
@@ -76,8 +78,9 @@ static int32_t first_to_go(const hg_tape *tape, int32_t from)
 	return position;
 }
 
-/* The longest stretch behind `from` with which the arena takes no more than `limit`. Up to the
- * first span that goes it takes no more than without an observer. */
+/* Finds the longest stretch after `from` for which the arena takes at most `limit` bytes. A stretch
+ * up to next_inspection_due takes no more memory than a step without an observer, so it always
+ * fits. */
 static hg_status find_stretch(hg_tape *tape, int32_t from, size_t limit, int32_t *to)
 {
 	int32_t fits = first_to_go(tape, from), fails = 2 * tape->alive + 2;

@@ -1,16 +1,18 @@
-/* Which sums ran in f16, and which of their rows are done again in a wider type to see what was
- * lost.
+/* Probes for swamping: small addends that are lost because the sum in f16 is already large. For
+ * each aggregation with f16 sums the observer computes some rows again in a wider type and
+ * compares.
  *
- * Half of the rows are the longest, where small addends are lost first, half lie evenly over all:
- * where one row in ten has lost something, 16 of them miss all such rows once in five times in one
- * look, and the looks go on. */
+ * Half of these rows are the longest ones, where small addends are lost first. The other half is
+ * spread evenly over all rows: if one row in ten has lost something, 16 rows miss all of them with
+ * probability 0.2 in one inspection, and there are many inspections. */
 #include <string.h>
 
 #include "autograd/observe.h"
 
 #define LONGEST (HG__PROBE_ROWS / 2)
 
-/* Row into a list of `count`, longest first, the first of equals first. At most LONGEST stay. */
+/* Inserts a row into a list of `count` rows, longest first, and the earlier row first among equals.
+ * At most LONGEST rows stay in the list. */
 static int insert_row(const int64_t *rowptr, int32_t row, int32_t *list, int count)
 {
 	const int64_t length = rowptr[row + 1] - rowptr[row];
@@ -57,8 +59,8 @@ static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 	return HG_OK;
 }
 
-/* The last position at which the operands of a sum are still there. The features of one backward
- * are the gradient of its result. */
+/* The last position at which the operands of a sum are still in place. The features of a backward
+ * sum are the gradient of the node's result. */
 static int32_t operands_die(const hg_tape *tape, const struct hg__entry *entry, int backward)
 {
 	const struct hg__node *node = &entry->node;
@@ -68,7 +70,8 @@ static int32_t operands_die(const hg_tape *tape, const struct hg__entry *entry, 
 	return first < second ? first : second;
 }
 
-/* Is this task's sum all that is in the spot, and its weights where they were? */
+/* Does the sum of this task alone make the tensor of this spot, and does it still have its
+ * weights? */
 static int makes(const hg_tape *tape, const struct hg__task *task, const struct hg__spot *spot)
 {
 	const struct hg__entry *entry = &tape->entry[task->entry];
@@ -91,7 +94,7 @@ static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__ta
 	return add_probe(w, &probe);
 }
 
-/* Rows for all of them, in one array on the device. */
+/* Chooses the rows of all probes, in one array on the device. */
 static hg_status give_rows(struct hg__watch *w)
 {
 	hg_context *ctx = w->tape->ctx;

@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "core/versioned.h"
 
-/* What the tape is, as text and as numbers. */
+/* Prints a tape and sums it up: hg_tape_print and hg_tape_plan. */
 
 const char *hg__accumulate_name(hg_accumulate accumulate)
 {
@@ -16,7 +16,8 @@ const char *hg__accumulate_name(hg_accumulate accumulate)
 	return name[accumulate];
 }
 
-/* An operand or result in the table: a leaf's name, or #k of node k with ' for what it saved. */
+/* An operand or result in the table: a leaf's name, or #k for the result of node k and #k' for what
+ * that node saves. */
 static void refer(const hg_tape *tape, int32_t index, char *buffer, size_t size)
 {
 	const struct hg__value *value = &tape->value[index];
@@ -52,7 +53,8 @@ static void shape_text(const struct hg__value *value, hg_dtype dtype, char *buff
 	         value->cols);
 }
 
-/* Where a buffer lies and when: "offset bytes first..last", or "-" before the plan is made. */
+/* The position and lifetime of a buffer, "offset bytes first..last", or "-" before it is
+ * planned. */
 static void place_text(const hg_tape *tape, int32_t span, char *buffer, size_t size)
 {
 	if (span < 0)
@@ -119,8 +121,8 @@ static void print_node(const hg_tape *tape, const struct table *t, int64_t k)
 	t->write(t->user, text);
 }
 
-/* The other buffers, under their node: what it saves for backward, what backward alone uses, and
- * the gradient of its result. */
+/* The other buffers of a node, printed below it: what it saves for backward, what backward alone
+ * uses, recomputed operands, and the gradient of its result. */
 static void print_buffer(const hg_tape *tape, const struct table *t, const char *what,
                          const struct hg__value *value, hg_dtype dtype, int32_t span)
 {
@@ -194,7 +196,7 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 	return HG_OK;
 }
 
-/* Activations and their gradients: float results of nodes, losses excepted. */
+/* Counts activations and their gradients, that is, float results of nodes that are no loss. */
 static void count_node(const hg_tape *tape, const struct hg__entry *entry, hg_plan_info *info)
 {
 	int32_t *const tally[] = {
@@ -211,8 +213,8 @@ static void count_node(const hg_tape *tape, const struct hg__entry *entry, hg_pl
 		info->state_bytes += hg__value_bytes(out, out->dtype) * (out->grad ? 2 : 1);
 }
 
-/* Gradients that the backward of a node hands on in another type: a cast's own, and what is widened
- * on its way into a sum. */
+/* How many gradients the backward of a node returns in another type: that of a cast, and those that
+ * are widened when they are added. */
 static int32_t casts_back(const hg_tape *tape, const struct hg__task *task)
 {
 	int32_t casts = !task->recompute && tape->entry[task->entry].node.op->traits & HG__CASTS;

@@ -3,7 +3,7 @@
 #include "autograd/op.h"
 #include "halfgraph/shadow.h"
 
-/* The public shadow ops: records of the ops of the same names that must be halves. */
+/* The public shadow ops. Each records the op of the same name, whose result must be a half. */
 
 hg_var hg_shadow_exp(hg_tape *tape, hg_var x)
 {

@@ -7,11 +7,14 @@
 
 #include "core/text.h"
 
-/* A variable's id is tag * 2^INDEX_BITS + place: the tag tells tapes apart, so that a variable of
- * another tape is found out. Tags are 1 to HG__TAPE_TAGS. */
+/* Leaves of a tape (inputs, variables, parameters), their bounds, and access to values by id.
+ *
+ * A variable's id is tag * 2^INDEX_BITS + index. The tag differs between tapes, so that a variable
+ * of another tape is recognised. Tags are 1 to HG__TAPE_TAGS. */
 #define INDEX_BITS 20
 
-/* hg_none() is -1; what a failed recording call returns is told apart from it. */
+/* hg_none() is -1. A recording call that failed returns another id, so that it is not taken for an
+ * absent operand. */
 static const hg_var invalid = {-2};
 
 hg_status hg__tape_stick(hg_tape *tape, hg_status status)
@@ -108,7 +111,7 @@ hg_var hg_none(void)
 	return none;
 }
 
-/* May this tape still be recorded on? */
+/* Can nodes still be recorded on this tape? */
 int hg__tape_open(hg_tape *tape, const char *what)
 {
 	if (!tape || tape->status < 0)
@@ -136,7 +139,8 @@ static hg_status measure(hg_context *ctx, const hg_tensor *x, double *amax)
 	return status;
 }
 
-/* Nothing is known of what may change between runs, but that a finite half is at most 65504. */
+/* The bound on a tensor that may change between runs. All that is known is that a finite half is at
+ * most 65504. */
 static double type_bound(hg_dtype dtype)
 {
 	return dtype == HG_F16 ? hg_dtype_get(HG_F16)->max : INFINITY;
@@ -179,8 +183,8 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);
 }
 
-/* The smallest magnitude and the sign of all of n numbers. An empty matrix has no number that would
- * contradict. */
+/* The smallest magnitude and the common sign of n numbers. An empty matrix may claim any: no
+ * element contradicts it. */
 static void survey(const float *x, int64_t n, double *least, int *sign)
 {
 	int below = 0, above = 0;
@@ -225,8 +229,8 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 	return record_leaf(tape, &leaf, "hg_tape_variable", name);
 }
 
-/* How large a parameter's elements are taken to become (policy.h): as an earlier tape took them,
- * while they are not. Rounding to f16 lifts none beyond a bound by more than its u. */
+/* Assumes how large the elements of a parameter may become (policy.h). An earlier tape's assumption
+ * is kept while it holds. Rounding to f16 raises an element by at most its u. */
 static hg_status assume(hg_tape *tape, struct hg__value *leaf)
 {
 	hg_param *param = leaf->param;

@@ -1,6 +1,6 @@
-/* Evaluation: for each split, accuracy = rows whose first largest logit is at their label / rows
- * that
- * count; and the mean cross-entropy of the validation split (of the training split without one). */
+/* Evaluation, for each split: accuracy = rows whose first largest logit is at their label /
+ * labelled rows; and the mean cross-entropy of the validation split (of the training split if there
+ * is no validation split). */
 #include "nn/evaluate.h"
 
 #include "autograd/tape.h"
@@ -47,7 +47,7 @@ hg_status hg__evaluate_queue(void *user)
 			args.mask[split] = e->targets->mask[split]->mat;
 	HG__TRY(hg_tape_forward(e->tape));
 	HG__TRY(e->ctx->backend->kernels->scores(e->ctx, &args));
-	e->tape->params->overflow_pending = 0; /* the kernel has forgotten it */
+	e->tape->params->overflow_pending = 0; /* the scores kernel has cleared the flag */
 	return hg__snapshot_save_if(e->best, &e->board->keep);
 }
 
@@ -65,7 +65,7 @@ void hg__evaluate_ready(struct hg__evaluator *e)
 	e->eager = 1;
 }
 
-/* As a training step (step.c): call by call the first time, then captured. */
+/* Like a training step (step.c): call by call the first time, then captured. */
 hg_status hg__evaluate(struct hg__evaluator *e)
 {
 	hg__evaluate_ready(e);

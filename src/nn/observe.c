@@ -1,4 +1,4 @@
-/* What the observer of a step has seen, in the words of halfgraph/observe.h. */
+/* Converts what the observer of a step has counted into the structs of halfgraph/observe.h. */
 #include "halfgraph/observe.h"
 
 #include <math.h>
@@ -21,8 +21,9 @@ static hg_status fetch(hg_step *s)
 	return HG_OK;
 }
 
-/* Place of the back-th last step that was looked at; -1: there is none. A run that was undone
- * leaves steps that have not been, or have been again: going back, numbers fall. */
+/* The index in the ring of the back-th last observed step; -1: there is none. After a rewind the
+ * ring may hold steps that were undone, or the same step twice. Going back, step numbers must fall,
+ * so entries where they do not are skipped. */
 static int64_t place_of(const struct hg__watch *w, int64_t back)
 {
 	const struct hg__observed_ring *ring = hg__watch_ring(w);
@@ -123,8 +124,8 @@ hg_status hg_step_observed(hg_step *s, int64_t back, int64_t index, hg_observati
 
 /* ---- all of them ---- */
 
-/* The tightest value in f16 of all that were looked at. (most is 0 where nothing was, or zeros
- * alone; infinity has no room at all.) */
+/* The smallest headroom of all f16 values that were inspected. `most` is 0 if a value was not
+ * inspected or is all zeros; an infinite value has headroom 0. */
 static void fill_headroom(const struct hg__watch *w, hg_observer *o)
 {
 	o->headroom = INFINITY;

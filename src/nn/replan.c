@@ -1,11 +1,11 @@
-/* A guard has tripped: the tapes are recorded again, and the run goes on. Either weights have
- * outgrown what bounds rest on, and the bounds are made anew. Or the forward pass of a step
- * overflowed, the step was skipped, and the weights are as before it: then the node that overflowed
- * first is stored x 2^-k, or runs in f32, from now on.
+/* Recording the tapes again in the middle of a run. There are two reasons. A weight has outgrown
+ * the bound that the tapes assume: then the bounds are computed again. Or the forward pass of a
+ * step overflowed: the step was skipped, so the weights are those before it, and from now on the
+ * node that overflowed first is stored x 2^-k or runs in f32.
  *
- * Which node it was its guard tells. Where none looked, or it saw what is not a number, the skipped
- * step itself is asked, run forward once more: same weights, same counter, so that dropout draws
- * what it drew. */
+ * The overflow flag names this node. If the node has no guard of its own, or its guard saw a NaN,
+ * the forward pass of the skipped step runs once more and every node is checked. Weights and step
+ * counter are the same, so dropout draws the same numbers. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,8 +13,8 @@
 #include "core/text.h"
 #include "nn/train.h"
 
-/* The step counter as it was in the last step; restored by the same call with `by` turned round.
- * What guards see in between is nobody's. */
+/* Moves the step counter back to the skipped step (by -1) and forward again. The overflow flag is
+ * cleared: what the repeated pass sets must not reach the next step. */
 static hg_status counter_move(hg_train *t, int64_t by)
 {
 	const struct hg__backend *backend = t->ctx->backend;
@@ -25,7 +25,7 @@ static hg_status counter_move(hg_train *t, int64_t by)
 	return backend->copy_in(t->ctx, t->params->step, &step, sizeof step);
 }
 
-/* All masters to the host, or back, one behind the other. */
+/* Copies all masters to the host, or back. */
 static hg_status masters_move(hg_train *t, unsigned char *host, int back)
 {
 	const struct hg__backend *backend = t->ctx->backend;
@@ -42,9 +42,9 @@ static hg_status masters_move(hg_train *t, unsigned char *host, int back)
 	return HG_OK;
 }
 
-/* A batch norm moves its running statistics in every forward pass; this one shall leave no trace.
- * They
- * wait on the host: a run takes no more of the device than its plan says. */
+/* A batch norm moves its running statistics in every forward pass, but this repeated pass must not
+ * change anything. So all masters are saved, on the host, because a run takes no more device memory
+ * than its plan says. */
 static hg_status find(hg_train *t, int32_t *entry)
 {
 	size_t bytes = 0;
@@ -66,7 +66,7 @@ static hg_status find(hg_train *t, int32_t *entry)
 
 hg_status hg__train_record_again(hg_train *t)
 {
-	hg__rewind_fini(&t->begin); /* with what the step's observer had seen */
+	hg__rewind_fini(&t->begin); /* with the counts of the step's observer */
 	hg_step_free(t->step);
 	t->step = NULL;
 	hg__evaluator_fini(&t->evaluator);
@@ -75,7 +75,7 @@ hg_status hg__train_record_again(hg_train *t)
 	return hg__train_record(t);
 }
 
-/* The node that overflowed first is stored x 2^-k, or runs in f32, on the tapes that come. */
+/* Lets the node that overflowed first be stored x 2^-k, or run in f32, on later tapes. */
 static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
 {
 	char name[80], reached[48] = "overflowed in f16", how[32] = "runs in f32";

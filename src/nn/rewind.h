@@ -7,24 +7,22 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Device memory and a copy of it to return to. */
+/* A piece of device memory and its saved copy. */
 struct hg__rewind_piece {
 	void *live, *kept;
 	size_t bytes;
 };
 
-/* A point to which training can return: masters, running statistics, moments, loss scale, step
- * counter,
- * what was observed, and where the evaluations stand, on the device. Steps from here give the same
- * bits
- * as they did before. All zero: none yet. */
+/* A point to which training can return. It holds, on the device: masters, running statistics,
+ * moments, loss scale, step counter, the observer's counts, the best weights and the scores. Steps
+ * from here give the same bits as before. All zero: not made yet. */
 struct hg__rewind {
 	hg_optim *optim;
 	struct hg__snapshot weights;
 	struct hg__rewind_piece piece[5];
 	int pieces;
 };
-/* watch NULL: nobody observes. best, board: of the evaluations. */
+/* watch NULL: steps are not observed. best, board: of the evaluations. */
 HG_NODISCARD hg_status hg__rewind_init(struct hg__rewind *rewind, hg_optim *optim,
                                        const struct hg__watch *watch,
                                        const struct hg__snapshot *best, struct hg__board *board);

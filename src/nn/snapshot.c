@@ -1,6 +1,6 @@
 #include "nn/snapshot.h"
 
-/* Each tensor starts where an allocation of its own could. */
+/* Each tensor is aligned like an allocation of its own. */
 static size_t place(const hg_param *p)
 {
 	return hg__aligned(p->master->bytes);
@@ -92,7 +92,7 @@ struct hg__mat hg__snapshot_mat(const struct hg__snapshot *s, int64_t index)
 	return mat;
 }
 
-/* By way of the host, where room for the largest costs no device memory. */
+/* Goes through host memory as large as the largest tensor, so it takes no more device memory. */
 hg_status hg__snapshot_swap(struct hg__snapshot *s)
 {
 	hg_context *ctx = s->params->ctx;

@@ -16,15 +16,15 @@ struct hg__snapshot {
 HG_NODISCARD hg_status hg__snapshot_init(struct hg__snapshot *snapshot, hg_params *params);
 void hg__snapshot_fini(struct hg__snapshot *snapshot);
 HG_NODISCARD hg_status hg__snapshot_save(struct hg__snapshot *snapshot);
-/* The same where *flag is not 0 when the device comes to it. flag: device memory. */
+/* Saves only if *flag is not 0 when the device runs it. flag: device memory. */
 HG_NODISCARD hg_status hg__snapshot_save_if(struct hg__snapshot *snapshot, const int32_t *flag);
-/* Masters from the copy, working copies from the masters. */
+/* Copies the masters back and narrows them to the working copies. */
 HG_NODISCARD hg_status hg__snapshot_restore(const struct hg__snapshot *snapshot);
-/* The same, and the copy gets what the masters were. */
+/* Exchanges the masters and the copy. */
 HG_NODISCARD hg_status hg__snapshot_swap(struct hg__snapshot *snapshot);
-/* The copy of master number `index`, where it lies. */
+/* The copy of master number `index`. */
 struct hg__mat hg__snapshot_mat(const struct hg__snapshot *snapshot, int64_t index);
-/* A parameter's working copy from its master, rounded as a step does it. */
+/* Makes a parameter's working copy from its master, rounded as a step rounds it. */
 HG_NODISCARD hg_status hg__param_narrow(const hg_param *param);
 
 HG_EXTERN_C_END

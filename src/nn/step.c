@@ -1,35 +1,35 @@
-/* A training step: call by call, or captured once and launched.
+/* A training step: queued call by call, or captured once and launched.
  *
  *     step = forward, backward, finite check, update, loss scale, note
  *
- * The device decides everything within a step (skip or apply, the next scale, the bias correction),
- * so what is queued is the same for every step. */
+ * The device takes all decisions of a step (skip or apply, the next loss scale, the bias
+ * correction), so every step queues the same calls. */
 #include "nn/step.h"
 
 #include "autograd/observe.h"
 #include "core/versioned.h"
 #include "nn/optim/optim.h"
 
-/* How long a step takes, for the choice of steps per launch alone: operations that wait for one
- * another, and memory traffic. A chain of small kernels advances by one in 1 to 2 us; 2 TB/s is
- * about half of what the memory of an H100 or H200 gives, the whole of an A100's. Backward moves
- * about twice what forward does. If this is wrong by a factor of two, so is the length of a launch,
- * and nothing else. */
+/* An estimate of the time of a step, used only to choose how many steps one launch holds:
+ * operations that wait for one another, and memory traffic. A chain of small kernels takes 1 to 2
+ * us a kernel. 2 TB/s is about half of what the memory of an H100 or H200 gives, and all of an
+ * A100's. The backward pass moves about twice as much as the forward pass. If the estimate is wrong
+ * by a factor of two, so is the length of a launch, but nothing else. */
 #define OPERATION_US 1.5
 #define BYTES_PER_US 2e6
 #define TRAFFIC 3.0
 
-/* A launch, the wait for it and the reading cost the host about 20 us: 2 % of a millisecond, which
- * no eye and no Ctrl-C notices. 32 steps of 60 operations take the driver a few milliseconds to
- * prepare, once. */
+/* A launch, the wait for it and reading the results cost the host about 20 us. That is 2 % of a
+ * millisecond, a delay that nobody notices, not even when pressing Ctrl-C. The driver needs a few
+ * milliseconds to prepare 32 steps of 60 operations, once. */
 #define LAUNCH_US 1000.0
 #define MOST_STEPS 32
 
 _Static_assert(HG_STEP_REMEMBERED == HG__NOTES, "as many results are kept as can be read");
 
-/* On one core a look takes 0.14 (GAT), 0.19 (GCN) and 0.38 (GIN) of a step on Cora's shape, hidden
- * 64 (measured, one run): one in 16 makes 1 to 2.4 %. A GPU reads all tensors once in a smaller
- * part of a step. step.h says it too. */
+/* On one core an inspection takes 0.14 (GAT), 0.19 (GCN) and 0.38 (GIN) of a step on Cora's shape
+ * with hidden 64 (measured in one run), so one in 16 steps costs 1 to 2.4 %. On a GPU reading all
+ * tensors once is a smaller part of a step. step.h repeats these figures. */
 #define OBSERVE_EVERY 16
 
 /* ---- what is queued ---- */
@@ -74,18 +74,18 @@ static void drop(const hg_step *s, struct hg__caught *c)
 	c->steps = 0;
 }
 
-/* A hook wants to be called after every node. */
+/* A hook must be called after every node, which a captured step cannot do. */
 static int capturable(const hg_step *s)
 {
 	return !s->refused && !s->config.eager && !s->tape->hook && s->ctx->backend->capture_begin;
 }
 
-/* Captured or not: a step that cannot be captured still runs. */
+/* A step that cannot be captured still runs call by call, so this function does not fail. */
 static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
 {
 	struct several several = {s, steps};
 	const hg_status status = hg__capture(s->ctx, queue_several, &several, &c->capture);
-	s->tape->stage = HG__COMPILED; /* whatever the capture came to */
+	s->tape->stage = HG__COMPILED; /* also if the capture failed */
 	if (status >= 0) {
 		c->steps = steps;
 		hg__log(s->ctx, HG_LOG_INFO, "step: %lld captured, %lld operations", (long long)steps,
@@ -99,8 +99,8 @@ static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
 	s->most = 1;
 }
 
-/* Work that remembers where something was: the scratch memory moves when a tape is compiled, the
- * groups when one is added. */
+/* Drops captured work whose addresses are no longer valid. The workspace moves when a tape is
+ * compiled, the groups of the optimiser when one is added. */
 static void drop_stale(hg_step *s)
 {
 	const int moved = s->groups != s->optim->group_device;
@@ -116,7 +116,7 @@ static int64_t at_most(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Steps that are queued without a wait. */
+/* How many steps may be queued without waiting for them. */
 static int64_t without_wait(const hg_step *s)
 {
 	if (s->config.per_launch)
@@ -128,13 +128,13 @@ static int64_t without_wait(const hg_step *s)
 	return steps > 1 ? steps : 1;
 }
 
-/* Steps in a full launch: fewer, where something else is to be queued between them. */
+/* The steps of a full launch. There are fewer if something else must be queued between them. */
 static int64_t per_launch(const hg_step *s)
 {
 	return at_most(without_wait(s), s->most);
 }
 
-/* Captured work for a launch out of the next `count` steps. */
+/* Captures what the next `count` steps will launch. */
 static void prepare(hg_step *s, int64_t count)
 {
 	if (!s->warm || !capturable(s))
@@ -149,7 +149,7 @@ static void prepare(hg_step *s, int64_t count)
 	}
 }
 
-/* The largest piece that fits; NULL: call by call. */
+/* The largest captured piece that fits into `count` steps; NULL: queue call by call. */
 static const struct hg__caught *fitting(const hg_step *s, int64_t count)
 {
 	if (!s->one.steps || !capturable(s))
@@ -251,7 +251,7 @@ hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
 
 /* ---- groups ---- */
 
-/* From now on steps run. */
+/* Lets later steps run again. */
 static hg_status stop_clear(hg_step *s)
 {
 	hg_params *params = s->tape->params;
@@ -263,7 +263,7 @@ static hg_status stop_clear(hg_step *s)
 
 void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
 {
-	if (s->behind != behind || s->behind_user != user) { /* captured work has the old one */
+	if (s->behind != behind || s->behind_user != user) { /* captured work contains the old calls */
 		drop(s, &s->one);
 		drop(s, &s->many);
 	}
@@ -273,7 +273,7 @@ void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
 
 hg_status hg__step_begin_group(hg_step *s, unsigned stops)
 {
-	if (s->stops != stops) { /* captured work remembers it */
+	if (s->stops != stops) { /* captured work contains the old set */
 		drop(s, &s->one);
 		drop(s, &s->many);
 	}
@@ -299,7 +299,7 @@ int hg__step_stopped(const hg_step *s)
 	return !s->ctx->backend->capture_begin && s->tape->params->step->stop;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static hg_status check(const hg_tape *tape, const hg_optim *optim, const hg_step_config *config)
 {

@@ -1,5 +1,5 @@
-/* Making a training run: data to the device, model, optimiser, one tape to learn and one to look at
- * what was learnt. */
+/* Making a training run: uploads the data, makes model and optimiser, and records one tape for
+ * training and one for evaluation. */
 #include "nn/train.h"
 
 #include <stdio.h>
@@ -7,8 +7,9 @@
 #include "core/context.h"
 #include "core/versioned.h"
 
-/* Both structs as the caller means them. What they hold by value stands where it stands only if
- * both sides know it alike. */
+/* Reads both structs of the caller, which may be of another version. A struct that is a member of
+ * one of these must have the size that this version knows, because the members after it would be
+ * read at wrong offsets. */
 static hg_status arguments_read(hg_context *ctx, const hg_train_config *config,
                                 const hg_train_data *data, hg_train_config *c, hg_train_data *d)
 {
@@ -58,8 +59,8 @@ static int64_t target_rows(const hg_train_config *c, const hg_train_data *d)
 	return c->model.readout >= 0 ? hg_graph_batch(d->input.graph) : hg_graph_rows(d->input.graph);
 }
 
-/* Refuses a run that has nothing to learn from. Where the caller leaves the classes to the labels,
- * they are one more than the largest: a class then has a row, on average, or that label is a
+/* Refuses a run that has nothing to learn from. If the caller does not set the number of classes,
+ * it is the largest label + 1. More classes than labelled rows would mean that this label is a
  * mistake. */
 static hg_status labels_check(hg_context *ctx, const hg_train_data *d, int64_t rows,
                               int64_t *classes)
@@ -95,7 +96,7 @@ static hg_status column_upload(hg_context *ctx, hg_dtype dtype, int64_t rows, co
 	return hg_tensor_upload(*tensor, host, dtype);
 }
 
-/* Is there a row to judge? */
+/* Does the split have a row with a label? */
 static int split_exists(const uint8_t *mask, const int32_t *labels, int64_t rows)
 {
 	for (int64_t i = 0; mask && i < rows; i++)
@@ -114,8 +115,8 @@ static hg_status targets_upload(hg_train *t, const hg_train_data *d, int64_t row
 	return HG_OK;
 }
 
-/* Group 0 decays; where only the first layer shall, everything after it moves to a group that does
- * not. */
+/* Group 0 has weight decay. If only the first layer shall have it, all later parameters move to a
+ * group without. */
 static hg_status groups_assign(hg_train *t)
 {
 	int group = 0;
@@ -130,9 +131,9 @@ static hg_status groups_assign(hg_train *t)
 	return HG_OK;
 }
 
-/* What a group of epochs that the caller stops in the middle returns to (train_run.c) has its room
- * before
- * the first of them, so that the plan of the tape counts it. */
+/* Allocates the state to which a run returns if the caller stops it in the middle of a group
+ * (train_run.c). It is made before the first group, so that the plan of the tape counts its
+ * memory. */
 static hg_status begin_init(hg_train *t)
 {
 	const hg_step_config *c = &t->config.step;
@@ -171,13 +172,13 @@ static hg_status build(hg_train *t, const hg_train_data *d)
 	HG__TRY(targets_upload(t, d, rows));
 	HG__TRY(hg_params_create(t->ctx, &t->config.policy, &t->params));
 	HG__TRY(hg_model_create(t->params, &t->config.model, &t->model));
-	t->config.policy = *hg_params_policy(t->params); /* names that outlive the caller's */
+	t->config.policy = *hg_params_policy(t->params); /* these names outlive the caller's */
 	t->config.model = *hg_model_get_config(t->model);
 	HG__TRY(hg_optim_create(t->params, &t->config.optim, &t->optim));
 	HG__TRY(groups_assign(t));
 	t->input = d->input;
 	HG__TRY(hg__snapshot_init(&t->best, t->params));
-	/* It is copied, to be returned to, before there is a best epoch. */
+	/* A rewind copies the best weights even before there is a best epoch, so they need a value. */
 	HG__TRY(t->ctx->backend->fill(t->ctx, t->best.memory, 0, t->best.bytes));
 	HG__TRY(hg__device_alloc(t->ctx, sizeof *t->board, "train: scores", &board));
 	t->board = board;

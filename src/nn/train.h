@@ -13,7 +13,7 @@ HG_EXTERN_C_BEGIN
 struct hg_train {
 	hg_context *ctx;
 	hg_train_config config;
-	hg_model_input input; /* borrowed, as the tapes do */
+	hg_model_input input; /* borrowed, as by the tapes */
 	hg_params *params;
 	hg_model *model;
 	hg_optim *optim;
@@ -25,27 +25,30 @@ struct hg_train {
 	hg_step *step; /* on this tape */
 	struct hg__evaluator evaluator;
 	struct hg__snapshot best;
-	struct hg__board *board; /* device: what the evaluations of a run have found */
-	struct hg__board seen;   /* the host's copy of it */
-	int telling;             /* the caller's progress function runs */
-	/* a run is over: the masters are the best epoch's, and `best` holds those of its last step */
+	struct hg__board *board; /* on the device: scores of the evaluations of a run */
+	struct hg__board seen;   /* the host's copy of the board */
+	int telling;             /* 1 while the caller's progress function runs */
+	/* 1: a run is over. The masters are those of the best epoch, and `best` holds those of the last
+	 * step. */
 	int swapped;
-	/* of a group of epochs; made when there first is one that the caller may stop in the middle */
+	/* The state before a group of epochs. It is made before the first group in which the caller can
+	 * stop. */
 	struct hg__rewind begin;
-	/* [epoch_room], grows as epochs pass: most runs are asked for more of them than they need */
+	/* [epoch_room]; it grows as epochs pass, because most runs are asked for more epochs than they
+	 * need */
 	double *epoch_ms;
 	int64_t epoch_room;
-	int replans; /* times that the tapes were recorded again (replan.c) */
+	int replans; /* how often the tapes were recorded again (replan.c) */
 };
 
-/* train.c: both tapes, and the step on them. */
+/* train.c: records both tapes and makes the step on them. */
 HG_NODISCARD hg_status hg__train_record(hg_train *train);
-/* replan.c: after steps of which one was skipped because of its forward pass (overflowed: its
- * info), or whose weights are larger than the tapes assume (outgrown names the parameter); or
- * NULL. */
+/* replan.c: changes what the tapes assume, after the last step was skipped because its forward pass
+ * overflowed (overflowed: its info), or after a weight outgrew what the tapes assume (outgrown: the
+ * parameter's name). Either is NULL if it did not happen. */
 HG_NODISCARD hg_status hg__train_replan(hg_train *train, const char *outgrown,
                                         const hg_step_info *overflowed, int *changed);
-/* And both tapes once more, in place of those there are: where that fails, there are none. */
+/* Replaces both tapes by new recordings. If that fails there are no tapes. */
 HG_NODISCARD hg_status hg__train_record_again(hg_train *train);
 
 HG_EXTERN_C_END

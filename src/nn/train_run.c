@@ -1,19 +1,18 @@
-/* The loop.
+/* The training loop.
  *
  *     every epoch: forward, backward, step; evaluate; keep the weights if they are the best so far
  *
- * Epochs are queued in groups, evaluations included, without a word from the host: the device keeps
- * the
- * scores and the best weights (kernels/scores.h), and what makes the host decide something stops
- * the
- * rest of the group (hg__step_begin_group): an overflow behind which the tapes are recorded again,
- * and
- * the end of patience. So a run does not depend on how long its groups are. The host learns of a
- * group's epochs when all of them are over; a caller who stops at one of them gets the run that
- * ended
- * there, since a step from the same state gives the same bits.
+ * Epochs, with their evaluations, are queued in groups, and the host does not wait within a group:
+ * the device keeps the scores and the best weights (kernels/scores.h). When the host has to decide
+ * something, the device stops the rest of the group (hg__step_begin_group). That is the case when
+ * the forward pass overflowed, so that the tapes must be recorded again, and when patience ends. So
+ * the result of a run does not depend on the length of its groups.
  *
- * A skipped step or a loss that is not a number ends nothing: both are reported. */
+ * The host reads the results of a group when all of its epochs are over. If the caller stops at one
+ * of these epochs, the run returns to the start of the group and repeats the epochs up to that one:
+ * a step from the same state gives the same bits.
+ *
+ * A skipped step or a loss that is a NaN does not end a run. Both are reported. */
 #include "nn/train.h"
 
 #include <math.h>
@@ -23,21 +22,21 @@
 #include "core/clock.h"
 #include "core/versioned.h"
 
-/* Where the run stands. */
+/* The state of a run. */
 struct progress {
-	int64_t together;       /* most epochs that ran without a wait */
-	int64_t skipped_before; /* steps, by earlier runs */
-	int64_t longest;        /* epochs that the next group may have */
+	int64_t together;       /* the most epochs that ran without a wait */
+	int64_t skipped_before; /* steps that earlier runs had skipped */
+	int64_t longest;        /* the most epochs that the next group may have */
 };
 
 /* ---- a group of epochs ---- */
 
-/* Epochs first .. first + count - 1, as they were queued. */
+/* A group: epochs first .. first + count - 1, as queued. */
 struct group {
 	int64_t first, count;
-	int64_t ran;   /* fewer, where one of them stopped the others */
-	int64_t taken; /* evaluations that the board had noted before it */
-	double ms;     /* of one of them */
+	int64_t ran;   /* epochs that ran; fewer than count if one of them stopped the others */
+	int64_t taken; /* evaluations on the board before the group */
+	double ms;     /* the time of one epoch */
 };
 
 static int is_evaluated(const hg_train *t, int64_t epoch)
@@ -45,9 +44,8 @@ static int is_evaluated(const hg_train *t, int64_t epoch)
 	return epoch % t->config.eval_every == 0 || epoch == t->config.epochs;
 }
 
-/* Where every epoch is evaluated, the evaluation is a part of the step: one launch has several of
- * both.
- * Else it is a launch of its own, behind as many steps as there are between two. */
+/* If every epoch is evaluated, the evaluation is part of the step and one launch holds several of
+ * both. Otherwise an evaluation is a launch of its own, after the steps between two evaluations. */
 static void step_prepare(hg_train *t)
 {
 	const int every = t->config.eval_every;
@@ -55,7 +53,7 @@ static void step_prepare(hg_train *t)
 	hg__step_behind(t->step, every > 1 ? NULL : hg__evaluate_queue, &t->evaluator);
 }
 
-/* Epochs whose steps are queued in one go: up to the next evaluation, or the last of the group. */
+/* The epoch up to which steps are queued at once: the next evaluation, or the end of the group. */
 static int64_t until_evaluation(const hg_train *t, int64_t epoch, int64_t last)
 {
 	const int64_t every = t->config.eval_every, next = epoch + every - epoch % every;
@@ -81,7 +79,7 @@ static hg_status group_begin(hg_train *t)
 	return hg__step_begin_group(t->step, HG__STOP_OUTGROWN | forward);
 }
 
-/* Where the caller may stop a group in the middle, remember where it began. */
+/* Saves the state before a group that the caller may stop in the middle. */
 static hg_status begin_note(hg_train *t, int64_t count)
 {
 	if (count == 1 || !t->config.progress)
@@ -96,7 +94,7 @@ static hg_status board_read(hg_train *t)
 	return t->ctx->backend->copy_out(t->ctx, &t->seen, t->board, sizeof t->seen);
 }
 
-/* Timed from an idle device to an idle device. */
+/* The time is measured from an idle device to an idle device. */
 static hg_status group_run(hg_train *t, struct group *g)
 {
 	int64_t before, after;
@@ -119,7 +117,7 @@ static hg_status group_run(hg_train *t, struct group *g)
 	return HG_OK;
 }
 
-/* Only the first `wanted` of them. */
+/* Repeats the group with only its first `wanted` epochs. */
 static hg_status group_undo(hg_train *t, const struct group *g, int64_t wanted)
 {
 	if (wanted == g->ran)
@@ -131,7 +129,7 @@ static hg_status group_undo(hg_train *t, const struct group *g, int64_t wanted)
 	return board_read(t);
 }
 
-/* ---- telling of it ---- */
+/* ---- reporting ---- */
 
 /* 2 KiB hold the epochs of a usual run (200); then twice as many, and so on. */
 #define FIRST_ROOM 256
@@ -153,8 +151,7 @@ static hg_status epoch_note(hg_train *t, int epoch, double ms)
 	return HG_OK;
 }
 
-/* The evaluation of an epoch that has just been told of, if it is among those that are
- * remembered. */
+/* The evaluation of this epoch, if the board still holds it; else NULL. */
 static const struct hg__score_note *note_of(const hg_train *t, const struct group *g, int64_t epoch)
 {
 	for (int64_t k = g->taken; k < t->seen.taken; k++)
@@ -163,7 +160,7 @@ static const struct hg__score_note *note_of(const hg_train *t, const struct grou
 	return NULL;
 }
 
-/* One epoch of a group. HG_INFO_STOPPED if the caller wants no more. */
+/* Reports one epoch of a group. HG_INFO_STOPPED: the caller's function asks to stop. */
 static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch,
                             hg_train_event *event)
 {
@@ -187,9 +184,8 @@ static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch,
 	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
-/* What the last epoch asks for before there can be another one. Also where the caller stops:
- * whoever
- * goes on from here goes on from tapes that fit. */
+/* Changes the tapes if the last epoch requires it. It does so also where the caller stops, so that
+ * a later run starts with tapes that fit. */
 static hg_status replan(hg_train *t, const hg_train_event *event)
 {
 	const int overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
@@ -202,16 +198,15 @@ static hg_status replan(hg_train *t, const hg_train_event *event)
 	return HG_OK;
 }
 
-/* The next group is twice as long as this one was, or a single epoch where this one was stopped:
- * where
- * one epoch after the other stops, little is queued for nothing. */
+/* The next group may be twice as long as this one. If this one was stopped the next has a single
+ * epoch: where epoch after epoch stops, little is then queued for nothing. */
 static void length_note(struct progress *p, const struct group *g)
 {
 	p->together = g->ran > p->together ? g->ran : p->together;
 	p->longest = g->ran < g->count ? 1 : 2 * g->count > p->longest ? 2 * g->count : p->longest;
 }
 
-/* event holds the last epoch afterwards. HG_INFO_STOPPED if the caller's function asked for it. */
+/* event: the last epoch that was reported. HG_INFO_STOPPED: the caller's function asked to stop. */
 static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *event)
 {
 	for (int64_t done = 0; done < t->config.epochs && !t->seen.out_of_patience;) {
@@ -242,7 +237,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Lower median; sorts. */
+/* The lower median. Sorts the values. */
 static double median(double *values, int count)
 {
 	qsort(values, (size_t)count, sizeof *values, by_value);
@@ -287,7 +282,7 @@ static hg_status report_fill(hg_train *t, const struct progress *p, const hg_tra
 	return hg__struct_write(report, &ours, sizeof ours) ? HG_OK : HG_ERR_ARG;
 }
 
-/* The best epoch's weights into the masters; those of the last step stay at hand, for
+/* Moves the weights of the best epoch to the masters. Those of the last step stay available for
  * hg_train_get_state. */
 static hg_status best_take(hg_train *t)
 {
@@ -296,7 +291,7 @@ static hg_status best_take(hg_train *t)
 	return HG_OK;
 }
 
-/* Nothing is known of this run yet. */
+/* Starts a new run on the board. */
 static hg_status board_begin(hg_train *t)
 {
 	const struct hg__board fresh = {.epochs = t->config.epochs,
@@ -311,7 +306,7 @@ static hg_status board_begin(hg_train *t)
 	return t->ctx->backend->copy_in(t->ctx, t->board, &t->seen, sizeof t->seen);
 }
 
-/* Where the caller stopped before the first evaluation, the last epoch has one after all. */
+/* If the caller stopped before the first evaluation, the last epoch is evaluated here. */
 static hg_status evaluate_once(hg_train *t, hg_train_event *last)
 {
 	if (t->seen.best.epoch)
@@ -348,7 +343,7 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	HG__TRY(board_begin(train));
 	step_prepare(train);
 	const hg_status status = epochs_run(train, &progress, &last);
-	if (train->step) { /* steps that others queue are not evaluated */
+	if (train->step) { /* steps queued outside a run are not evaluated */
 		hg__step_limit(train->step, HG_STEP_REMEMBERED);
 		hg__step_behind(train->step, NULL, NULL);
 	}
@@ -359,7 +354,7 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 	return status;
 }
 
-/* First largest logit that is a number; -1 where none is. */
+/* The column of the first largest logit that is not a NaN; -1 if there is none. */
 static int32_t argmax(const float *logits, int64_t cols)
 {
 	int32_t best = -1;

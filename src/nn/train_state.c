@@ -1,4 +1,4 @@
-/* The state of a training run: that of its optimiser, and what the run was set up with. */
+/* The state of a training run: the state of its optimiser, and the settings of the run. */
 #include "nn/train.h"
 
 static hg_status note_run(hg_state *state, const hg_train *t)
@@ -31,8 +31,9 @@ hg_status hg_train_get_state(hg_train *train, hg_state **out)
 	return HG_OK;
 }
 
-/* Where tapes shall rest on something else they are recorded again, before anything else changes;
- * what fails then is turned back. */
+/* Restores a state. If it has other promotions or weight bounds than the tapes assume, the tapes
+ * are recorded again first, before anything else changes. On an error the old assumptions are
+ * restored. */
 static hg_status put_on(hg_train *t, const hg_state *ours, const hg_state *theirs,
                         struct hg__basis *basis)
 {
