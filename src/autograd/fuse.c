@@ -105,8 +105,8 @@ static int summed(const hg_tape *tape, const struct hg__node *node)
 	return -1;
 }
 
-/* Can an aggregation apply these parts before it stores a row? Its kernels know only the activations
- * up to HG__ACT_ENDINGS. */
+/* Can an aggregation apply these parts before it stores a row? Its kernels know only the
+ * activations up to HG__ACT_ENDINGS. */
 static int may_end(const hg_tape *tape, const struct chain *parts)
 {
 	for (int i = 0; i < parts->length; i++)

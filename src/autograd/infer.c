@@ -1,4 +1,4 @@
-/* The sentence of an op that refuses its operands. */
+/* The error message of an op that refuses its operands. */
 #include <stdarg.h>
 
 #include "autograd/tape.h"

@@ -165,7 +165,7 @@ size_t hg__reduction_scratch(const struct hg__call *c)
 size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
                              hg_dtype weight)
 {
-	/* a CPU reads them where they are */
+	/* a CPU reads the weights in place */
 	const hg_dtype laid_out = c->ctx->threads ? HG_DTYPE_COUNT : weight;
 	const size_t forth = hg__spmm_bytes(&c->csr, cols, scaled, laid_out),
 	             back = hg__spmm_bytes(&c->csr_t, cols, scaled, laid_out);

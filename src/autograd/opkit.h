@@ -9,17 +9,17 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the files in ops/ share: checks that speak in sentences, arithmetic of bounds, small pieces
- * of runs, samples and costs. */
+/* What the files in ops/ share: checks with messages, arithmetic of bounds, common parts of forward
+ * and backward, samples and costs. */
 
-/* Checks while recording. `name` is the operand as the equation calls it. Each says what was found
- * and what was expected. */
+/* Checks while recording. `name` is the operand's name in the op's equation. Each message says what
+ * was found and what was expected. */
 HG_NODISCARD hg_status hg__want_present(const struct hg__infer *s, int i, const char *name);
 HG_NODISCARD hg_status hg__want_dtype(const struct hg__infer *s, int i, const char *name,
                                       hg_dtype dtype);
-/* f16 or f32, whatever the node runs in. */
+/* f16 or f32, whatever type the node runs in. */
 HG_NODISCARD hg_status hg__want_float(const struct hg__infer *s, int i, const char *name);
-/* The type the node runs in: for the operands in op->same. */
+/* The type the node runs in, for the operands in op->same. */
 HG_NODISCARD hg_status hg__want_state(const struct hg__infer *s, int i, const char *name);
 /* "X has 1432 rows, graph has 2708 columns". */
 HG_NODISCARD hg_status hg__want_equal(const struct hg__infer *s, const char *name,
@@ -30,7 +30,7 @@ HG_NODISCARD hg_status hg__want_shape(const struct hg__infer *s, int i, const ch
 /* heads >= 1 and divides the columns of operand i. */
 HG_NODISCARD hg_status hg__want_heads(const struct hg__infer *s, int heads, int i,
                                       const char *name);
-/* "p is 1.5, expected 0 <= p < 1" unless ok. */
+/* Unless ok: "p is 1.5, expected 0 <= p < 1". */
 HG_NODISCARD hg_status hg__want_attr(const struct hg__infer *s, int ok, const char *name,
                                      double found, const char *expected);
 
@@ -40,56 +40,56 @@ static inline struct hg__shape hg__shape_of(int64_t rows, int64_t cols, hg_dtype
 	return shape;
 }
 
-/* The rule in words: r->because. */
+/* Sets r->because, the rule as text. */
 void hg__because(struct hg__range *r, const char *format, ...) HG_PRINTF(2, 3);
 
-/* Product of bounds: 0 times unknown is 0, since a value is finite wherever a bound is claimed. */
+/* Product of bounds. 0 times unknown is 0, since a value with a bound is finite. */
 static inline double hg__bound_mul(double a, double b)
 {
 	return a == 0.0 || b == 0.0 ? 0.0 : a * b;
 }
 
-/* Shares p of 1, as a softmax saves them. Their sum is s <= (1 + gamma)(1 + u16) + terms 2^-25:
- * numbers are rounded one by one, up to u of each in f32 sums, then to a half, or by half of the
- * smallest one. Gradient p (dp - sum of p dp): at most p (1 - p + s - p) max|dp|, the most where
- * p = (1 + s)/4:
+/* For shares p that add up to 1, as a softmax saves them. After rounding their sum is s <= (1 +
+ * gamma)(1 + u16) + terms 2^-25: each share is rounded by up to gamma in f32 sums, then to a half,
+ * relative to u16 or by half of the smallest subnormal. An element of the gradient is p (dp - sum
+ * of p dp), at most p (1 - p + s - p) max|dp|. This is largest at p = (1 + s)/4:
  *
- *     (1 + s)^2/8 max|dp|,  half of it if nothing were rounded */
+ *     (1 + s)^2/8 max|dp|,  half of which would be reached without rounding */
 double hg__shares_sum(double terms);
 void hg__shares_back(struct hg__range *r, double terms);
 
-/* What underflow adds to `terms` products of two numbers of this type that are then multiplied by
- * `factor`. Two halves never underflow in f32. */
+/* The error that underflow adds to `terms` products of two numbers of this type, which are then
+ * multiplied by `factor`. The product of two halves never underflows in f32. */
 static inline double hg__underflow(hg_dtype of, double terms, double factor)
 {
 	return of == HG_F32 ? terms * factor * 0x1p-149 : 0.0;
 }
 
-/* There is something of this size on the way to the result. */
+/* Records the bound of an intermediate number in r->inner. */
 static inline void hg__on_the_way(struct hg__range *r, double bound)
 {
 	r->inner = fmax(r->inner, bound);
 }
 
-/* What factor the numbers of operand i, as they are stored, get on their way into the result as it
- * is stored: x 2^(shift of the operand - shift of the result). */
+/* The factor between operand i as stored and the result as stored: `factor` x 2^(shift of the
+ * operand - shift of the result). */
 static inline float hg__rescaled(const struct hg__call *c, int i, float factor)
 {
 	return ldexpf(factor, c->shift[i] - c->shift_out);
 }
 
-/* Y = alpha * X in Y's type: copies, casts, scalings. Nothing to do where X lies on Y and alpha is
- * 1. */
+/* Y = alpha * X in Y's type: copies, casts and scales. Does nothing if X and Y are one matrix and
+ * alpha is 1. */
 HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat x, float alpha,
                                        struct hg__mat y);
 
-/* A number that was made of operand i as it is stored, and to which it is proportional, becomes
- * that of the operand itself. */
+/* y *= 2^shift of operand i: y was computed from the stored numbers of operand i and is
+ * proportional to them. */
 HG_NODISCARD hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X
- * absent: ones. Sums as the node says where X and Y are both f16, else in f32, as always where
- * there is an ending. scale_first: of spmm's kernel. */
+ * absent: ones. Where X and Y are both f16 and there is no ending, the node says in which type to
+ * sum; otherwise sums are f32. scale_first: as in the spmm kernel. */
 struct hg__aggregate {
 	const struct hg__csr *csr;
 	struct hg__mat x, w, y;
@@ -100,9 +100,9 @@ struct hg__aggregate {
 };
 HG_NODISCARD hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a);
 
-/* y = sum over the rows of X, for the gradient of a row that was added to all. The kernel sums into
- * f32: straight into y if that is a parameter's gradient, else into `wide` [1, cols] f32, an aux of
- * the node, and from there once into y's type. */
+/* y = sum over the rows of X: the gradient of a row that was added to all rows. The kernel sums
+ * into f32. If y is f32 (a parameter's gradient) it sums straight into y; otherwise it sums into
+ * `wide` [1, cols] f32, an aux of the node, which is then rounded once into y. */
 HG_NODISCARD hg_status hg__sum_rows(const struct hg__call *c, struct hg__mat x, struct hg__mat wide,
                                     struct hg__mat y);
 /* Row `row` of a matrix as a matrix. */
@@ -114,15 +114,15 @@ static inline struct hg__mat hg__mat_row(struct hg__mat mat, int64_t row)
 	return mat;
 }
 
-/* Scratch of elementwise ops: none.  Of sums over the rows of operand 0 or of the result:
+/* Workspace of element-wise ops: none. Of sums over the rows of operand 0 or of the result:
  * hg__reduction_bytes. */
-/* An op whose every result may be stored rescaled. */
+/* For hg__op.rescales: every result of the op may be stored rescaled. */
 int hg__always(const struct hg__node *node);
 size_t hg__no_scratch(const struct hg__call *c);
 size_t hg__reduction_scratch(const struct hg__call *c);
-/* Of aggregations over either orientation into `cols` columns, of matrices of type `scaled` that
- * are scaled first, with one weight of type `weight` an edge (HG_DTYPE_COUNT: not):
- * hg__spmm_bytes. */
+/* Workspace of aggregations over either orientation into `cols` columns (hg__spmm_bytes). scaled:
+ * the type of a matrix that is scaled before the sum; weight: the type of one weight for each edge;
+ * HG_DTYPE_COUNT: none. */
 size_t hg__aggregate_scratch(const struct hg__call *c, int64_t cols, hg_dtype scaled,
                              hg_dtype weight);
 
@@ -132,14 +132,15 @@ void hg__sample_add(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype d
                     enum hg__fill fill, double scale, int variable);
 /* a variable of standard normal numbers */
 void hg__sample_normal(struct hg__sample *s, int64_t rows, int64_t cols, hg_dtype dtype);
-/* i32: what a float operand must refuse */
+/* an i32 operand, which an op that needs floats must refuse */
 void hg__sample_integer(struct hg__sample *s, int64_t rows, int64_t cols);
 void hg__sample_none(struct hg__sample *s);
 void hg__sample_attr(struct hg__sample *s, const void *attr, size_t bytes);
 
 /* Bytes of a matrix's elements; 0 if absent. */
 double hg__mat_bytes(const struct hg__mat *mat);
-/* Operands read once, output written once, `flops` operations an element of the output. */
+/* The operands are read once and the output is written once, with `flops` operations for each
+ * element of the output. */
 void hg__cost_stream(const struct hg__call *c, double flops, struct hg__cost *cost);
 /* rowptr and col of a CSR, in bytes. */
 double hg__csr_bytes(const struct hg__csr *csr);

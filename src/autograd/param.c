@@ -7,8 +7,10 @@
 #include "core/rng.h"
 #include "precision/policy.h"
 
-/* Initial values: W[i, c] = a * (2 u - 1), u in [0, 1) from the counter-based generator; or a
- * constant. Computed on the host, so that they do not depend on the device. */
+/* Parameters: their storage, their initial values, and the list that holds them.
+ *
+ * Initial values are W[i, c] = a * (2 u - 1), with u in [0, 1) from the counter-based generator, or
+ * a constant. They are computed on the host, so they do not depend on the device. */
 static double glorot(int64_t rows, int64_t cols)
 {
 	return sqrt(6.0 / (double)(rows + cols));
@@ -31,7 +33,7 @@ static const struct {
 };
 #define INIT_RULES ((int)(sizeof init_rules / sizeof init_rules[0]))
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): the name's share of the random stream. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): makes the random stream depend on the parameter's name. */
 static uint64_t name_hash(const char *name)
 {
 	uint64_t hash = 0xCBF29CE484222325u;
@@ -54,7 +56,7 @@ static void initial_values(const hg_param *param, hg_init init, int64_t rows, in
 		}
 }
 
-/* The optimiser's state before the first step, host to device. */
+/* Uploads the optimiser's state before the first step. */
 static hg_status upload_step(hg_params *params)
 {
 	hg_context *ctx = params->ctx;
@@ -153,7 +155,7 @@ static hg_status check_add(const hg_params *params, const char *name, int64_t ro
 	return HG_OK;
 }
 
-/* Room for one more; the list doubles. */
+/* Makes room for one more; the list doubles. */
 static hg_status reserve(hg_params *params)
 {
 	if (params->count < params->capacity)
@@ -170,8 +172,8 @@ static hg_status reserve(hg_params *params)
 	return HG_OK;
 }
 
-/* Storage of a parameter: master, working copy where the types differ, gradient unless it is a
- * buffer. */
+/* Storage of a parameter: the master, a working copy if its type differs, and a gradient unless it
+ * is a buffer. */
 static hg_status build(hg_param *param, const char *name, int64_t rows, int64_t cols,
                        unsigned flags)
 {
@@ -283,8 +285,8 @@ hg_tensor *hg_param_grad(hg_param *param)
 	return param ? param->grad : NULL;
 }
 
-/* The working copy goes first: its upload refuses what f16 cannot hold, and then nothing has
- * changed. */
+/* The working copy is set first: its upload fails if a value does not fit into f16, and then
+ * nothing has changed. */
 hg_status hg_param_set(hg_param *param, const float *values)
 {
 	if (!param)

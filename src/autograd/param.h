@@ -6,20 +6,21 @@
 
 HG_EXTERN_C_BEGIN
 
-/* The inside of hg_params, for the tape and the optimiser (src/autograd/param.c). */
+/* The inside of hg_params, for the tape (src/autograd/param.c) and the optimiser. */
 struct hg_param {
 	hg_params *params;
 	char *name;
 	unsigned flags;
 	int64_t index;
-	/* |master| that tapes rest on (policy.h); INFINITY: none does */
+	/* the bound on |master| that tapes assume (policy.h); INFINITY: no tape has read the
+	 * parameter */
 	double reach;
-	/* working == master where the types agree; grad NULL for buffers */
+	/* working == master if their types are the same; grad NULL for buffers */
 	hg_tensor *master, *working, *grad;
 };
 
-/* A node that overflowed behind its guard and from then on runs in f32 (shift 0), or is stored x
- * 2^-shift (promote.c): the nth of its op in its layer. */
+/* A node that overflowed behind its guard. From then on it runs in f32 (shift 0) or is stored x
+ * 2^-shift (promote.c). It is node number nth of its op in its layer. */
 struct hg__op;
 struct hg__promotion {
 	const struct hg__op *op;
@@ -35,18 +36,18 @@ struct hg_params {
 	hg_param **item;
 	int64_t count, capacity;
 	struct hg__step *step; /* device memory */
-	int may_stop;          /* a queued step may set step->stop */
+	int may_stop;          /* 1: a queued step may set step->stop */
 	/* a guarded forward pass has run, and no step has read its overflow flag yet (run.c) */
 	int overflow_pending;
 	struct hg__promotion *promotion;
 	int64_t promotions, promotion_capacity;
-	/* times that a reach was set: who has a copy of them knows by it that it is old */
+	/* counts changes of any reach, so that holders of a copy can tell when it is out of date */
 	int64_t reaches;
-	uint32_t tapes; /* made so far: a variable carries its tape's number */
+	uint32_t tapes; /* tapes made so far; gives each tape its tag */
 };
 
-/* Take the last ones off again, down to `count`: what was added for something that then failed, and
- * that nothing refers to. */
+/* Removes the last parameters, down to `count`. For parameters that were added for an object that
+ * could then not be made; nothing may refer to them. */
 void hg__params_cut(hg_params *params, int64_t count);
 
 HG_EXTERN_C_END

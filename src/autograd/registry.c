@@ -7,14 +7,14 @@
 #include "autograd/op.h"
 #include "core/text.h"
 
-/* The check of one record. An op that passes can be recorded, run both ways, bounded, costed and
+/* Checks the record of an op. An op that passes can be recorded, run both ways, bounded, costed and
  * tested from the tables alone. */
 
-/* Tests and benchmarks live off the samples: fewer would leave an attribute or an optional operand
- * untried, or an error unproved. */
+/* Tests and benchmarks come from the samples. With fewer, an attribute or an optional operand would
+ * stay untested, or an error message untried. */
 #define GOOD_SAMPLES 4
 #define BAD_SAMPLES 3
-/* More than any op has; a sampler that never says "no more" is caught here. */
+/* More than any op has. A sampler that never returns 0 is found here. */
 #define MOST_SAMPLES 1000
 
 static hg_status hole(char *why, const struct hg__op *op, const char *format, ...) HG_PRINTF(3, 4);
@@ -119,9 +119,9 @@ static hg_status check_samples(const struct hg__op *op, char *why)
 	                  GOOD_SAMPLES, BAD_SAMPLES);
 }
 
-/* Do the range rules answer? Asked with the operands of the first sample, all bounded by 1: what a
- * rule leaves as it was is still not a number. Rules that look into a graph are asked on a tape, by
- * the battery. */
+/* Do the range rules set their bounds? All operands of the first sample get the bound 1 and the
+ * results start as NaN, so a result that is still a NaN was not set. Rules that need a graph are
+ * checked by the battery, on a tape. */
 static hg_status check_range(const struct hg__op *op, char *why)
 {
 	static const struct hg__extent extent = {

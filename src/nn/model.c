@@ -1,9 +1,9 @@
-/* A model: dropout and one layer of its kind, again and again; then the scores.
+/* A model: several times dropout and a layer of its kind, then the scores.
  *
  *     H_0 = X,  H_{l+1} = layer_l(G, dropout(H_l))
  *     node task    logits = H_L, or dropout(H_L) W + b for a kind with a head
  *     graph task   logits = sum over l of dropout(readout(H_{l+1})) W_l + b_l      (Xu et al. 2019:
- *                  every depth has its say) */
+ *                  each depth contributes) */
 #include "nn/model.h"
 
 #include <stdio.h>
@@ -57,7 +57,8 @@ hg_model_config hg_model_config_default(const char *name)
 	return config;
 }
 
-/* The caller's configuration, as far as it goes, over the model's own defaults. */
+/* Reads the caller's configuration over the model's own defaults; a caller of an older version
+ * knows fewer fields. */
 static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_model_config *ours)
 {
 	hg_model_config head = hg_model_config_default(NULL);
@@ -66,7 +67,7 @@ static hg_status config_read(hg_context *ctx, const hg_model_config *theirs, hg_
 		                "model: config.size is not set (start from hg_model_config_default), or a "
 		                "field unknown to this version is used");
 	*ours = hg_model_config_default(head.name);
-	(void)hg__struct_read(ours, sizeof *ours, theirs); /* read once already */
+	(void)hg__struct_read(ours, sizeof *ours, theirs); /* cannot fail: it was read above */
 	return HG_OK;
 }
 
@@ -79,7 +80,7 @@ static hg_status config_check(hg_context *ctx, const hg_model_config *c)
 	if (!kind)
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "model: name is \"%s\", expected one that hg_model_names lists", c->name);
-	/* columns and labels are int32 */
+	/* Columns and labels are int32. */
 	if (c->in_features < 1 || c->in_features > INT32_MAX || c->out_features < 1 ||
 	    c->out_features > INT32_MAX)
 		return hg__fail(ctx, HG_ERR_ARG,
@@ -106,7 +107,7 @@ static int graph_task(const hg_model *model)
 	return model->config.readout >= 0;
 }
 
-/* Layer l of L: its place, its widths. */
+/* Sets name and widths of layer l. */
 static void layer_place(hg_model *model, int64_t l, int64_t in)
 {
 	struct hg__model_layer *layer = &model->layer[l];

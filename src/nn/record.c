@@ -1,4 +1,4 @@
-/* Recording a model on a tape. */
+/* Records a model on a tape: checks the input, then records dropout, layers and heads. */
 #include "autograd/tape.h"
 #include "core/versioned.h"
 #include "nn/model.h"
@@ -36,8 +36,8 @@ static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_mode
 	return HG_OK;
 }
 
-/* H_0: the input, as the layers read it. The values of sparse features become an operand only where
- * dropout will change them. */
+/* H_0: the input as the layers read it. The values of sparse features become an operand only if
+ * dropout changes them. */
 static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_input *input,
                                  struct hg__features *x)
 {
@@ -52,7 +52,7 @@ static hg_status features_record(hg_model *model, hg_tape *tape, const hg_model_
 	return HG_OK;
 }
 
-/* One depth's scores for every graph of the batch, added to what the depths before have said. */
+/* The scores of one depth for every graph of the batch, added to those of the depths before. */
 static hg_var graph_scores(const hg_model *model, const struct hg__model_layer *layer,
                            hg_tape *tape, hg_graph *graph, hg_var h, hg_var scores)
 {

@@ -1,4 +1,4 @@
-/* A state in host memory: making it, adding to it, looking into it. */
+/* A state in host memory: making it, adding to it, finding parts of it, checking it. */
 #include "halfgraph/state.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ void hg_state_free(hg_state *state)
 	free(state);
 }
 
-/* Room for one more of `count` elements. realloc is asked for a power of two, so that n elements
- * are copied fewer than n times. */
+/* Makes room for one more element after `count`. The capacity is a power of two, so n elements are
+ * copied fewer than n times. */
 static void *reserve(void *list, int64_t count, size_t size)
 {
 	const int full = (count & (count - 1)) == 0;
@@ -151,7 +151,7 @@ static int history_known(const hg_loss_scale *s)
 	return 1;
 }
 
-/* The largest growth tracker would overflow at the next step. */
+/* A growth tracker of INT32_MAX is refused, because the next step would overflow it. */
 const char *hg_state_fault(const hg_state *state)
 {
 	if (!state)

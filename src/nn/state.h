@@ -8,13 +8,14 @@
 
 HG_EXTERN_C_BEGIN
 
-/* hg_optim_get_state with the masters from a snapshot; NULL: those that the parameters have. */
+/* hg_optim_get_state, with the masters from a snapshot. NULL: with the masters of the
+ * parameters. */
 HG_NODISCARD hg_status hg__state_get(hg_optim *optim, const struct hg__snapshot *masters,
                                      hg_state **state);
 
-/* Settings as fields of the structs they are kept in. Without memory: HG_ERR_NOMEM, its sentence
- * set. */
-/* library, device, seed, policy, optimiser */
+/* Record the fields of the configuration structs as settings. Without memory they return
+ * HG_ERR_NOMEM with a message. */
+/* the library, the device, the seed, the policy and the optimiser */
 HG_NODISCARD hg_status hg__state_note_optim(hg_state *state, const hg_optim *optim);
 HG_NODISCARD hg_status hg__state_note_model(hg_state *state, hg_context *ctx,
                                             const hg_model_config *config);
@@ -23,30 +24,31 @@ HG_NODISCARD hg_status hg__state_note_integer(hg_state *state, hg_context *ctx, 
 HG_NODISCARD hg_status hg__state_note_text(hg_state *state, hg_context *ctx, const char *name,
                                            const char *text);
 
-/* The first setting of `ours` whose name begins with `prefix` and that `theirs` does not have, or
- * not so; NULL: all are the same. */
+/* The first setting of `ours` whose name begins with `prefix` and that is missing or different in
+ * `theirs`. NULL: all are the same. */
 const hg_setting *hg__state_difference(const hg_state *ours, const hg_state *theirs,
                                        const char *prefix);
-/* hg_optim_set_state for a run whose settings are those of `ours`, in two steps: does it fit?  And,
- * which takes memory before it changes anything: in with it. */
+/* hg_optim_set_state in two steps, for a run with the settings in `ours`. hg__state_check: does the
+ * state fit? hg__state_put: restores it; it allocates all its memory before it changes anything. */
 HG_NODISCARD hg_status hg__state_check(hg_optim *optim, const hg_state *ours,
                                        const hg_state *theirs);
 HG_NODISCARD hg_status hg__state_put(hg_optim *optim, const hg_state *ours, const hg_state *theirs);
 
-/* What tapes are recorded on, as hg_params has it. */
+/* What tapes rest on: the part of hg_params that decides how they are recorded. */
 struct hg__basis {
 	struct hg__promotion *promotion;
 	int64_t promotions, capacity;
 	double *reach; /* [params] */
 	int64_t params;
 };
-HG_NODISCARD hg_status hg__basis_get(const hg_params *params, hg_state *state); /* promotions */
-/* Of a state that fits. HG_ERR_UNSUPPORTED: it promotes an op that is unknown here. */
+HG_NODISCARD hg_status hg__basis_get(const hg_params *params, hg_state *state); /* the promotions */
+/* From a state that fits. HG_ERR_UNSUPPORTED: the state promotes an op that this library does not
+ * have. */
 HG_NODISCARD hg_status hg__basis_make(const hg_params *params, const hg_state *state,
                                       struct hg__basis *basis);
 int hg__basis_same(const hg_params *params, const struct hg__basis *basis);
 void hg__basis_swap(hg_params *params, struct hg__basis *basis);
-/* for tapes that come: those there are rest on their reaches */
+/* For later tapes. Existing tapes assume the present reaches, so these stay. */
 void hg__basis_swap_promotions(hg_params *params, struct hg__basis *basis);
 void hg__basis_fini(hg_context *ctx, struct hg__basis *basis);
 

@@ -1,5 +1,5 @@
-/* What tapes are recorded on, beside model and data: nodes that overflowed behind their guards
- * (autograd/promote.c) and how large weights may become. */
+/* What tapes rest on, apart from model and data: the nodes that overflowed behind their guards
+ * (autograd/promote.c), and how large the weights may become. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

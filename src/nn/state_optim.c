@@ -1,4 +1,4 @@
-/* A state out of an optimiser and its parameters, and back into them. */
+/* Saves the state of an optimiser and its parameters, and restores it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static const struct hg__optim_tensor *row_of(const hg_optim *o, const hg_param *
 	return NULL;
 }
 
-/* Where the moments lie, and how many there are; each in its master's layout. */
+/* Finds the moments of a parameter and returns how many there are. Each has the layout of its
+ * master. */
 static int moments_of(const hg_optim *o, const hg_param *p, float *at[HG_STATE_MOMENTS])
 {
 	const struct hg__optim_tensor *row = row_of(o, p);
@@ -25,7 +26,7 @@ static int moments_of(const hg_optim *o, const hg_param *p, float *at[HG_STATE_M
 	return (at[0] != NULL) + (at[1] != NULL);
 }
 
-/* ---- out ---- */
+/* ---- saving ---- */
 
 static hg_status download(hg_context *ctx, struct hg__mat mat, void *data, float *host)
 {
@@ -93,15 +94,14 @@ hg_status hg_optim_get_state(hg_optim *optim, hg_state **state)
 	return hg__state_get(optim, NULL, state);
 }
 
-/* ---- does it fit? ---- */
+/* ---- checking ---- */
 
 static const char *origin_of(const hg_state *state)
 {
 	return state->origin ? state->origin : "the state";
 }
 
-/* One name and how many more, of what the one side has and the other has not. "" if there is
- * nothing. */
+/* Names that one side has and the other lacks: the first one, and how many there are. */
 struct absent {
 	const char *first;
 	int64_t count;
@@ -113,7 +113,8 @@ static void absent_text(const struct absent *a, char *text, size_t size)
 	               (long long)a->count - 1);
 }
 
-/* "", or " (it is of a gcn, the run trains a gin)": says more than the names of the parameters. */
+/* " (it is of a gcn, the run trains a gin)", which says more than the names of parameters do; "" if
+ * the models are the same. */
 static void models_text(const hg_state *ours, const hg_state *theirs, char *text, size_t size)
 {
 	const hg_setting *a = hg_state_find_setting(theirs, "model.name"),
@@ -154,7 +155,7 @@ static hg_status shape_check(const hg_optim *o, const hg_param *p, const hg_stat
 	float *at[HG_STATE_MOMENTS];
 	const int moments = moments_of(o, p, at);
 	if (!t)
-		return HG_OK; /* names_check tells */
+		return HG_OK; /* names_check reports it */
 	if (t->rows != mat->rows || t->cols != mat->cols)
 		return hg__fail(o->params->ctx, HG_ERR_SHAPE,
 		                "%s is [%lld, %lld] in %s, the model has [%lld, %lld]", p->name,
@@ -178,9 +179,9 @@ hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *the
 	return names_check(o->params, ours, theirs);
 }
 
-/* ---- in ---- */
+/* ---- restoring ---- */
 
-/* Rows as they lie on the device, through `staging`; what is past the last column becomes zero. */
+/* Uploads a matrix in its device layout, through `staging`. The padding of a row becomes zero. */
 static hg_status upload(hg_context *ctx, const struct hg__mat *mat, void *data, const float *host,
                         float *staging)
 {
@@ -214,7 +215,7 @@ static int outgrows(const hg_state_tensor *t, double reach)
 	return 0;
 }
 
-/* The first tensor with an element beyond what tapes rest on: what the update would have found. */
+/* The first tensor with an element larger than tapes assume, as the update would have found it. */
 static int32_t first_outgrown(const hg_optim *o, const hg_state *theirs)
 {
 	for (int64_t i = 0; i < o->count; i++)
@@ -223,8 +224,8 @@ static int32_t first_outgrown(const hg_optim *o, const hg_state *theirs)
 	return HG__NONE_OUTGROWN;
 }
 
-/* Of the step's struct the scale, its counters and the step counter last from one step to the next;
- * the reason is what hg_optim_info tells until then. */
+/* Of the step's struct, the loss scale, its counters and the step counter last from step to step.
+ * The reason is restored for hg_optim_info. */
 static hg_status step_put(const hg_optim *o, const hg_state *theirs, int same_scaling)
 {
 	hg_context *ctx = o->params->ctx;
@@ -251,7 +252,7 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	hg_context *ctx = o->params->ctx;
 	size_t largest = 0;
 	void *staging = NULL;
-	HG__TRY(hg__optim_ready(o)); /* it knows what tapes rest on now */
+	HG__TRY(hg__optim_ready(o)); /* uploads the present reaches */
 	for (int64_t i = 0; i < o->params->count; i++)
 		largest = o->params->item[i]->master->bytes > largest ? o->params->item[i]->master->bytes
 		                                                      : largest;
@@ -263,7 +264,7 @@ static hg_status put_all(hg_optim *o, const hg_state *theirs, int same_scaling)
 	return status;
 }
 
-/* A float as it was typed, "0.01"; else nine digits. */
+/* A float as a person types it, "0.01"; otherwise nine digits. */
 static void real_text(double x, char *text, size_t size)
 {
 	char typed[HG__TYPED];

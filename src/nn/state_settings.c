@@ -1,4 +1,4 @@
-/* Settings of a run: one table of fields for each struct that holds some. */
+/* The settings of a run: one table of fields for each struct that holds some. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 struct field {
 	const char *name;
-	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators are of int's size */
+	enum { INT, INT64, FLOAT, TEXT } type; /* enumerators have the size of int */
 	size_t place;
 };
 
@@ -67,7 +67,7 @@ static hg_status added(hg_context *ctx, hg_status status, const char *name)
 	                  : HG_OK;
 }
 
-/* The struct's field, widened. */
+/* Reads a field of a struct and widens it. */
 static hg_setting read_field(const struct field *f, const void *from)
 {
 	const unsigned char *at = (const unsigned char *)from + f->place;

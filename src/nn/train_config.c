@@ -1,5 +1,5 @@
-/* Defaults of a training run: Adam, and each model's own (models/NAME.c), so that the published
- * figures come out without options. */
+/* Defaults of a training run: Adam, and the rates of each model (models/NAME.c), so that a run
+ * without options reaches the published figures. */
 #include "halfgraph/train.h"
 #include "nn/model.h"
 

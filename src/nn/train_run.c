@@ -3,10 +3,11 @@
  *     every epoch: forward, backward, step; evaluate; keep the weights if they are the best so far
  *
  * Epochs, with their evaluations, are queued in groups, and the host does not wait within a group:
- * the device keeps the scores and the best weights (kernels/scores.h). When the host has to decide
- * something, the device stops the rest of the group (hg__step_begin_group). That is the case when
- * the forward pass overflowed, so that the tapes must be recorded again, and when patience ends. So
- * the result of a run does not depend on the length of its groups.
+ * the device keeps the scores and the best weights (kernels/scores.h). When the host has to
+ * decide something, the device stops the rest of the group (hg__step_begin_group). It does so when
+ * the tapes must be recorded again, because the forward pass overflowed or a weight outgrew what
+ * the tapes assume, and when patience ends. So the result of a run does not depend on the length
+ * of its groups.
  *
  * The host reads the results of a group when all of its epochs are over. If the caller stops at one
  * of these epochs, the run returns to the start of the group and repeats the epochs up to that one:

@@ -21,7 +21,7 @@ void hg__feature_values_free(hg_context *ctx, struct hg__feature_values *list)
 	}
 }
 
-/* values [m] of the matrix, in CSR order, as a tensor [m, 1] of `dtype` */
+/* The values [m] of the matrix, in CSR order, as a tensor [m, 1] of `dtype`. */
 static hg_status values_upload(hg_context *ctx, hg_graph *matrix, hg_dtype dtype,
                                hg_tensor **tensor)
 {
@@ -56,7 +56,7 @@ hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype,
 
 struct hg__features hg__features_dropout(hg_tape *tape, struct hg__features x, float p)
 {
-	/* the matrix's own values: nothing is dropped on an EVAL tape */
+	/* The layer reads the values of the matrix itself: an EVAL tape, where nothing is dropped. */
 	const int fixed = x.sparse && x.value.id == HG_NONE.id;
 	if (p <= 0.0f || fixed)
 		return x;

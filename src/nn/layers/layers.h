@@ -5,35 +5,35 @@
 
 HG_EXTERN_C_BEGIN
 
-/* Pieces that several models are made of. build adds parameters (named OWNER.NAME), record records
- * ops. */
+/* Parts that several models have in common. *_build adds parameters (named OWNER.NAME), *_record
+ * records ops. */
 
-/* What a layer reads: dense rows X [n, cols], or the same as a sparse matrix (rows = nodes,
- * columns = features) whose stored values are either the matrix's own or, where dropout has touched
- * them, a variable [m, 1]. */
+/* The input of a layer: dense rows X [n, cols], or the same as a sparse matrix (rows = nodes,
+ * columns = features). The stored values of a sparse matrix are its own or, after dropout, a
+ * variable [m, 1]. */
 struct hg__features {
 	hg_var x;
 	hg_graph *sparse; /* NULL: dense */
-	hg_var value;     /* of the sparse matrix's entries; HG_NONE: its own */
+	hg_var value;     /* values of the sparse matrix; HG_NONE: its own */
 	int64_t cols;
 };
 
-/* The entries of sparse features as a tape input. A list, because every recording has its own;
- * freed with the model. */
+/* The values of sparse features as an input of a tape. Each recording adds an entry to the list,
+ * which is freed with the model. */
 struct hg__feature_values {
 	hg_tensor *tensor; /* [m, 1] state */
 	struct hg__feature_values *next;
 };
 
 struct hg__features hg__features_dense(hg_var x, int64_t cols);
-/* Sparse features whose values can be dropped out: uploads them in `dtype`, prepends them to *list
- * and records them as an input. */
+/* Sparse features with values that dropout can change. Uploads the values in `dtype`, prepends them
+ * to *list and records them as an input. */
 HG_NODISCARD hg_status hg__features_sparse(hg_tape *tape, hg_graph *matrix, hg_dtype dtype,
                                            struct hg__feature_values **list,
                                            struct hg__features *out);
 void hg__feature_values_free(hg_context *ctx, struct hg__feature_values *list);
-/* Every entry is dropped with probability p and the others divided by 1 - p; zeros of a sparse
- * matrix stay zero either way. */
+/* Dropout with probability p; entries that are kept are divided by 1 - p. The zeros of a sparse
+ * matrix stay zero in any case. */
 struct hg__features hg__features_dropout(hg_tape *tape, struct hg__features x, float p);
 
 /* Y = X W + b */
@@ -45,8 +45,8 @@ HG_NODISCARD hg_status hg__linear_build(hg_params *params, const char *owner, co
                                         struct hg__linear *linear);
 hg_var hg__linear_record(const struct hg__linear *linear, hg_tape *tape, struct hg__features x);
 
-/* Is it cheaper to aggregate the `in` columns of a dense X before the product with W [in, out] than
- * the `out` ones behind it? On a graph of so many nodes. */
+/* On a graph of `nodes` nodes: is it cheaper to aggregate the `in` columns of a dense X before the
+ * product with W [in, out] than the `out` columns after it? */
 int hg__aggregate_first(int64_t nodes, int64_t in, int64_t out, hg_dtype state);
 
 /* Y = gamma (X - mean) / sqrt(var + eps) + beta, per column */
@@ -57,7 +57,7 @@ HG_NODISCARD hg_status hg__batch_norm_build(hg_params *params, const char *owner
                                             int64_t cols, struct hg__batch_norm *norm);
 hg_var hg__batch_norm_record(const struct hg__batch_norm *norm, hg_tape *tape, hg_var x);
 
-/* params_add with the name OWNER.NAME, which is also said where there is no memory for it. */
+/* hg_params_add with the name OWNER.NAME. The message has this name also where memory runs out. */
 HG_NODISCARD hg_status hg__param_build(hg_params *params, const char *owner, const char *name,
                                        int64_t rows, int64_t cols, hg_init init, unsigned flags,
                                        hg_param **param);

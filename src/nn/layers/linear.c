@@ -1,7 +1,7 @@
 /* Y = X W + b, X dense or sparse.
  *
- * A sparse X [n, k] is the adjacency matrix of a bipartite graph between nodes and features: X W is
- * an aggregation of the rows of W. */
+ * A sparse X [n, k] is the adjacency matrix of a bipartite graph between nodes and features, so X W
+ * is an aggregation of the rows of W. */
 #include "core/context.h"
 #include "nn/layers/layers.h"
 

@@ -6,8 +6,8 @@
  *     H'_i = elu(sum over j of p_ij U_j + b)        heads side by side; the final layer takes their
  *                                                   mean instead, without elu
  *
- * The scores are computed as two narrow products per node and added per edge: m*h reads instead of
- * m*h*d. */
+ * The scores are computed as two narrow products per node and added per edge, which reads m*h
+ * numbers instead of m*h*d. */
 #include "core/context.h"
 #include "nn/model.h"
 
@@ -43,7 +43,7 @@ static int64_t width(const hg_model_config *config)
 	return (int64_t)config->heads * config->hidden;
 }
 
-/* Columns of U: all heads side by side. The final layer's heads are each as wide as the output. */
+/* Columns of U: all heads side by side. Each head of the final layer is as wide as the output. */
 static int64_t inner(const hg_model_config *config, const struct hg__layer_spec *spec)
 {
 	return spec->final ? spec->out * config->out_heads : spec->out;
@@ -82,7 +82,7 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	return spec->final ? y : hg_elu(tape, y, 1.0f);
 }
 
-/* Training: weight decay 5e-4 as in the paper. Its rate 0.005 is made for longer runs: in 200
+/* Training: weight decay 5e-4 as in the paper. The paper's rate 0.005 is for longer runs: in 200
  * epochs 0.01 reaches 82.8 on Cora and 71.5 on Citeseer, 0.005 reaches 82.2 and 71.3 (test accuracy
  * in fp16, mean of 10 seeds). */
 const struct hg__model_kind hg__model_gat = {

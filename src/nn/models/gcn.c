@@ -10,7 +10,7 @@
 #include "nn/model.h"
 
 struct gcn_layer {
-	struct hg__linear linear; /* without bias: that is added after the aggregation */
+	struct hg__linear linear; /* without bias, which is added after the aggregation */
 	hg_param *bias;           /* [1, out] */
 };
 
@@ -42,8 +42,8 @@ static hg_status build(hg_params *params, const hg_model_config *config,
 	return hg__param_build(params, spec->name, "bias", 1, spec->out, HG_INIT_ZEROS, 0, &l->bias);
 }
 
-/* On a graph whose edges go one way two GCNs differ, and what is trained elsewhere is the other
- * one. */
+/* On a directed graph the norms `both` and `in` are different models, and other frameworks train
+ * `in`. */
 static void warn_if_directed(hg_context *ctx, const hg_model_config *config, hg_graph *graph)
 {
 	if (config->norm == HG_NORM_BOTH && hg__graph_know(graph) == HG_OK && !graph->pattern_symmetric)

@@ -5,8 +5,8 @@
  *                         sum or mean over the neighbours
  *
  * The combination is linear, so W1 may come first: Z1 = (1 + eps) U + lambda * agg(U) with U = H
- * W1. What is cheaper to gather is aggregated. No biases: the batch norm that follows would take
- * them off again. */
+ * W1. The layer aggregates whichever is cheaper to gather. There are no biases, because the batch
+ * norm that follows would subtract them again. */
 #include "core/context.h"
 #include "nn/model.h"
 
@@ -79,8 +79,8 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	return hg_relu(tape, hg__batch_norm_record(&l->norm[1], tape, z));
 }
 
-/* Training: made for graph tasks (Xu et al. 2019: Adam 0.01); for node tasks the same weight decay
- * on every layer. */
+/* Training: the published rates are for graph tasks (Xu et al. 2019: Adam 0.01). For node tasks
+ * every layer has the weight decay of GCN's first layer. */
 const struct hg__model_kind hg__model_gin = {
     "gin", {0.01f, 5e-4f, 0, 200}, sizeof(struct gin_layer), 1, defaults, check, width, build,
     record};

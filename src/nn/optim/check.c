@@ -1,9 +1,9 @@
-/* What an optimiser's configuration must fulfil. */
+/* Checks the configuration of an optimiser. */
 #include "nn/optim/optim.h"
 
 #include <math.h>
 
-/* value in [low, high); high INFINITY: any finite value from low. NaN never is. */
+/* Is value in [low, high)? high INFINITY: any finite value from low on. A NaN is never in range. */
 static hg_status in_range(hg_context *ctx, const char *field, float value, float low, float high)
 {
 	if (value >= low && value < high)

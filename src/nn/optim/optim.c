@@ -1,5 +1,5 @@
-/* Optimisers on f32 masters. g: unscaled, clipped gradient, w: master, t: steps applied, this one
- * included.
+/* Optimisers on f32 masters. g: unscaled, clipped gradient; w: master; t: number of applied steps,
+ * this one included.
  *
  *     SGD     g += wd w;  m = mu m + g (m = g at first);  w -= lr (nesterov ? g + mu m : m)
  *             (without momentum: w -= lr g)
@@ -7,8 +7,8 @@
  *             (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
  *     AdamW   w -= lr wd w, then Adam without wd
  *
- * The arithmetic is the kernels' (optim_update); here live the tables they walk. A step is two
- * launches and no word from the host. */
+ * The kernels (optim_update) do the arithmetic; this file makes the tables that they read. A step
+ * is two kernels, and the host does not wait for either. */
 #include "nn/optim/optim.h"
 
 #include <math.h>
@@ -20,13 +20,13 @@ static int moments_per_tensor(const hg_optim_config *c)
 	return c->kind == HG_SGD ? c->momentum > 0.0f : 2;
 }
 
-/* Moments of different tensors never share a line. */
+/* Moments of different tensors never share a cache line. */
 static size_t moment_bytes(const struct hg__optim_tensor *t)
 {
 	return hg__aligned((size_t)(t->rows * t->ld) * sizeof(float));
 }
 
-/* One row of the table: where the parameter's master, working copy and gradient lie. */
+/* One row of the table: the addresses of the parameter's master, working copy and gradient. */
 static struct hg__optim_tensor describe(const hg_param *p)
 {
 	const struct hg__mat *master = &p->master->mat;
@@ -62,7 +62,7 @@ static hg_status tensors_collect(hg_optim *o)
 	return HG_OK;
 }
 
-/* One allocation for all moments, zeroed. */
+/* Makes one allocation for all moments and clears it. */
 static hg_status moments_place(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
@@ -98,7 +98,7 @@ static hg_status groups_upload(hg_optim *o)
 	                             (size_t)o->groups * sizeof *o->group);
 }
 
-/* The group tables with one more entry. On failure the old ones stay. */
+/* Appends to the group tables. On failure the old tables stay. */
 static hg_status group_append(hg_optim *o, struct hg__optim_group group)
 {
 	hg_context *ctx = o->params->ctx;
@@ -122,7 +122,8 @@ static hg_status group_append(hg_optim *o, struct hg__optim_group group)
 	return groups_upload(o);
 }
 
-/* 0 / 0 of an element whose gradient has been 0 so far; in f16 small gradients become 0. */
+/* An element whose gradients have all been 0 is updated by 0 / 0; in f16 small gradients become
+ * 0. */
 static void warn_of_eps(const hg_optim *o)
 {
 	if (o->config.kind != HG_SGD && !(o->config.eps > 0.0f) && o->params->policy.state == HG_F16)
@@ -140,7 +141,7 @@ static hg_status build(hg_optim *o)
 	HG__TRY(hg__device_alloc(ctx, (size_t)o->count * sizeof *o->tensor, "optim: tensor table",
 	                         &o->tensor_device));
 	HG__TRY(tensors_upload(o));
-	void *workspace = NULL; /* grown now, so that no step has to */
+	void *workspace = NULL; /* allocated now, so that no step allocates */
 	HG__TRY(hg__workspace(ctx, hg__optim_bytes(o->tensor, o->count), &workspace));
 	return group_append(o, (struct hg__optim_group){o->config.lr, o->config.weight_decay});
 }
@@ -242,7 +243,8 @@ hg_status hg_optim_set_lr(hg_optim *optim, int group, float lr)
 	return groups_upload(optim);
 }
 
-/* What tapes rest on has changed: no tensor has outgrown it, as far as is known. */
+/* Uploads the reaches again if a tape was recorded with new ones. Then no tensor is known to have
+ * outgrown its reach. */
 static hg_status reaches_renew(hg_optim *o)
 {
 	static const int32_t none = HG__NONE_OUTGROWN;
@@ -282,7 +284,7 @@ hg_status hg__optim_look(hg_optim *optim)
 	hg_context *ctx = optim->params->ctx;
 	const struct hg__optim_args args = args_of(optim);
 	HG__TRY(hg__optim_ready(optim));
-	optim->params->overflow_pending = 0; /* the check takes it */
+	optim->params->overflow_pending = 0; /* the check consumes the overflow flag */
 	return ctx->backend->kernels->grad_check(ctx, &args);
 }
 
