@@ -62,7 +62,6 @@
 #define HALFGRAPH_MODEL_H
 
 #include "halfgraph/graph.h"
-#include "halfgraph/ops.h"
 #include "halfgraph/param.h"
 #include "halfgraph/tape.h"
 

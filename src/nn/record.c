@@ -1,6 +1,7 @@
 /* Records a model on a tape: checks the input, then records dropout, layers and heads. */
 #include "autograd/tape.h"
 #include "core/versioned.h"
+#include "halfgraph/ops.h"
 #include "nn/model.h"
 
 static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)

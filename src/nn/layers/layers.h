@@ -2,6 +2,7 @@
 #define HG_NN_LAYERS_LAYERS_H
 
 #include "halfgraph/model.h"
+#include "halfgraph/ops.h"
 
 HG_EXTERN_C_BEGIN
 
