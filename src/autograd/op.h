@@ -219,6 +219,7 @@ struct hg__sample {
 struct hg__cost {
 	double bytes, flops;
 };
+struct hg__about;
 
 struct hg__op {
 	const char *name;
@@ -267,6 +268,7 @@ struct hg__op {
 	/* Optional (NULL): the call (forward, or backward's for operand 0) as one of spmm in f16
 	 * arithmetic, all but sample and record; left alone if it sums in f32. */
 	hg_status (*probe)(const struct hg__call *c, int backward, struct hg__probe *probe);
+	const struct hg__about *about; /* optional (NULL): what explains its results, about.h */
 };
 
 /* The table. */

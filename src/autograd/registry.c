@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/op.h"
+#include "autograd/about.h"
 #include "core/text.h"
 
 /* Checks the record of an op. An op that passes can be recorded, run both ways, bounded, costed and
@@ -86,6 +86,24 @@ static hg_status check_traits(const struct hg__op *op, char *why)
 	return HG_OK;
 }
 
+/* What an op says of itself is of operands that it has. */
+static hg_status check_about(const struct hg__op *op, char *why)
+{
+	const struct hg__about *about = hg__about(op);
+	for (int i = op->max_in; i < HG__MAX_IN; i++)
+		if (about->operand[i] || about->operand_brings[i])
+			return hole(why, op, "about: operand %d is named, of %d", i, op->max_in);
+	if ((about->addends | about->edges) >> op->max_in || about->critical_operand >= op->max_in)
+		return hole(why, op, "about names operands beyond the %d it takes", op->max_in);
+	if ((about->critical == HG__VARIANCE) != (about->norm != NULL))
+		return hole(why, op, "about: VARIANCE and norm go together");
+	if ((about->rows || about->edges) && !(op->traits & HG__GRAPH))
+		return hole(why, op, "about: rows or edges without GRAPH");
+	if (about->traits & HG__JOINS_ENDS && !(about->operand[0] && about->operand[1]))
+		return hole(why, op, "about: the scores of both ends have names");
+	return HG_OK;
+}
+
 static int matches(const struct hg__op *op, const struct hg__sample *s)
 {
 	if (s->n_in < op->min_in || s->n_in > op->max_in || !s->use_graph != !(op->traits & HG__GRAPH))
@@ -148,7 +166,7 @@ static hg_status check_range(const struct hg__op *op, char *why)
 hg_status hg__op_check(const struct hg__op *op, char *why)
 {
 	static hg_status (*const checks[])(const struct hg__op *, char *) = {
-	    check_name, check_functions, check_traits, check_samples, check_range};
+	    check_name, check_functions, check_traits, check_about, check_samples, check_range};
 	why[0] = '\0';
 	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
 		HG__TRY(checks[i](op, why));

@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "autograd/attr.h"
 #include "doctor/exam.h"
 
 /* Who did it, of the ops that a fused node does the work of: the user wrote those.
@@ -34,47 +33,20 @@ static hg_status list_parts(struct hg__exam *exam, const struct hg__task *launch
 	return HG_OK;
 }
 
-/* Operands of the two fused ops: A X + (1 + eps) Z + b, and X + b. */
-enum { SPMM_X = 0, SPMM_W = 1, SPMM_Z = 2, SPMM_EPS = 3, SPMM_BIAS = 4 };
-enum { ENDS_X = 0, ENDS_BIAS = 1 };
-
 /* ---- forward ---- */
 
-/* The constants of what follows, and the element of each operand. */
+/* What the parts behind the first one bring to an element, in units of what is stored. */
 struct ending {
-	struct hg__epilogue_attr then;
-	double own, bias; /* (1 + eps) Z, b */
+	double self, bias, kept;
 };
-
-static hg_status at(const struct hg__call *c, int operand, int64_t row, int64_t col, double *value)
-{
-	*value = 0.0;
-	return c->in[operand].data ? hg__fetch_element(c->ctx, &c->in[operand], row, col, value)
-	                           : HG_OK;
-}
-
-static hg_status ending_of_sum(const struct hg__blame *b, struct ending *e)
-{
-	const struct hg__call *c = &b->launch->call;
-	struct hg__spmm_epilogue_attr attr;
-	double eps = 0.0;
-	hg__attr_get(c->node, &attr, sizeof attr);
-	e->then = attr.then;
-	HG__TRY(at(c, SPMM_EPS, 0, 0, &eps));
-	HG__TRY(at(c, attr.self ? SPMM_X : SPMM_Z, b->row, b->col, &e->own));
-	/* in units of what is stored, as the sum is */
-	e->own = ldexp(e->own * (1.0 + eps), c->shift[attr.self ? SPMM_X : SPMM_Z] - c->shift_out);
-	return at(c, SPMM_BIAS, 0, b->col, &e->bias);
-}
 
 /* The element behind one part. Activations only bring it nearer to zero, dropout divides. */
 static double behind(const struct hg__part *part, const struct ending *e, double x)
 {
-	if (part->op == &hg__op_add || part->op == &hg__op_combine)
-		return x + e->own;
-	if (part->op == &hg__op_bias_add)
-		return x + e->bias;
-	return part->op == &hg__op_dropout ? x / (1.0 - (double)e->then.p) : x;
+	const struct hg__about *about = hg__about(part->op);
+	if (about->brings)
+		return x + (about->brings == HG__BRINGS_BIAS ? e->bias : e->self);
+	return about->kept ? x / e->kept : x;
 }
 
 static int crossing(const struct parts *parts, const struct ending *e, double x, int first)
@@ -90,20 +62,26 @@ static int crossing(const struct parts *parts, const struct ending *e, double x,
 	return guilty;
 }
 
-static hg_status blame_forward(const struct hg__blame *b, const struct parts *parts, int *guilty)
+static hg_status added(const struct hg__call *c, const struct hg__added *what, double *value)
+{
+	double factor = 0.0, operand = 0.0;
+	HG__TRY(hg__added_value(c->ctx, what, &factor, &operand));
+	*value = factor * operand;
+	return HG_OK;
+}
+
+/* An aggregation comes first where there is one, and is at fault where no part behind it is. */
+static hg_status blame_forward(const struct hg__blame *b, const struct hg__terms *t,
+                               const struct parts *parts, int *guilty)
 {
 	const struct hg__call *c = &b->launch->call;
-	struct ending e = {0};
+	struct ending e = {.kept = hg__about(c->node->op)->kept(c->node)};
 	double x = b->sum;
-	if (c->node->op == &hg__op_spmm_epilogue) {
-		HG__TRY(ending_of_sum(b, &e));
-		*guilty = crossing(parts, &e, x, 1); /* the sum itself, where nobody crosses */
-	} else if (c->node->op == &hg__op_epilogue) {
-		hg__attr_get(c->node, &e.then, sizeof e.then);
-		HG__TRY(at(c, ENDS_X, b->row, b->col, &x));
-		HG__TRY(at(c, ENDS_BIAS, 0, b->col, &e.bias));
-		*guilty = crossing(parts, &e, x, 0);
-	}
+	HG__TRY(added(c, &t->self, &e.self));
+	HG__TRY(added(c, &t->bias, &e.bias));
+	if (t->over == HG__OVER_NOTHING)
+		HG__TRY(hg__fetch_element(c->ctx, &c->in[0], b->row, b->col, &x));
+	*guilty = crossing(parts, &e, x, t->over != HG__OVER_NOTHING);
 	return HG_OK;
 }
 
@@ -113,43 +91,51 @@ static int last_factor(const struct parts *parts)
 {
 	int guilty = parts->count - 1;
 	for (int i = 0; i < parts->count; i++)
-		if (parts->part[i].op == &hg__op_dropout)
+		if (hg__about(parts->part[i].op)->kept)
 			guilty = i;
 	return guilty;
 }
 
-static int find(const struct parts *parts, const struct hg__op *op)
+static int find(const struct parts *parts, enum hg__brings brings)
 {
 	for (int i = 0; i < parts->count; i++)
-		if (parts->part[i].op == op)
+		if (hg__about(parts->part[i].op)->brings == brings)
 			return i;
 	return 0;
 }
 
-static int own_term_crosses(const struct hg__blame *b)
+static int blame_backward(const struct hg__blame *b, const struct hg__terms *t,
+                          const struct parts *parts)
 {
-	struct hg__spmm_epilogue_attr attr;
-	hg__attr_get(b->launch->call.node, &attr, sizeof attr);
-	return attr.self && fabs(b->wide - b->sum) >= hg_dtype_get(HG_F16)->overflow;
+	const struct hg__about *about = hg__about(b->launch->call.node->op);
+	const enum hg__brings brings =
+	    b->operand < 0 ? HG__BRINGS_NOTHING : about->operand_brings[b->operand];
+	const int self_crosses =
+	    t->self.x.data && fabs(b->wide - b->sum) >= hg_dtype_get(HG_F16)->overflow;
+	if (brings)
+		return find(parts, brings);
+	if (b->operand < 0 || t->over == HG__OVER_NOTHING)
+		return last_factor(parts);
+	return self_crosses ? find(parts, HG__BRINGS_SELF) : 0;
 }
 
-static int blame_backward(const struct hg__blame *b, const struct parts *parts)
+/* A node that adds to what one op makes, or multiplies it, as others that it took in would do. */
+static int is_chain(const struct hg__task *launch)
 {
-	const struct hg__op *op = b->launch->call.node->op;
-	if (op == &hg__op_epilogue)
-		return b->operand == ENDS_BIAS ? find(parts, &hg__op_bias_add) : last_factor(parts);
-	if (op != &hg__op_spmm_epilogue)
-		return 0;
-	if (b->operand < 0)
-		return last_factor(parts);
-	if (b->operand == SPMM_BIAS)
-		return find(parts, &hg__op_bias_add);
-	const int own = b->operand == SPMM_Z || b->operand == SPMM_EPS ||
-	                (b->operand == SPMM_X && own_term_crosses(b));
-	return own ? find(parts, b->operand == SPMM_EPS || b->launch->call.in[SPMM_EPS].data
-	                             ? &hg__op_combine
-	                             : &hg__op_add)
-	           : 0;
+	const struct hg__about *about = hg__about(launch->call.node->op);
+	return about->sum && about->kept;
+}
+
+static hg_status blame_chain(const struct hg__blame *b, const struct parts *parts, int *guilty)
+{
+	const struct hg__element e = {b->backward ? b->operand : -1, b->row, b->col};
+	struct hg__terms terms = {.over = HG__OVER_NOTHING};
+	if (!b->backward || b->operand >= 0)
+		HG__TRY(hg__terms_of(&b->launch->call, &e, &terms));
+	if (!b->backward)
+		return blame_forward(b, &terms, parts, guilty);
+	*guilty = blame_backward(b, &terms, parts);
+	return HG_OK;
 }
 
 /* ---- casts that nobody wrote ---- */
@@ -187,10 +173,8 @@ hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg_
 	if (line)
 		return blame_line(exam, line, part);
 	HG__TRY(list_parts(exam, b->launch, &parts));
-	if (b->backward)
-		guilty = blame_backward(b, &parts);
-	else
-		HG__TRY(blame_forward(b, &parts, &guilty));
+	if (is_chain(b->launch))
+		HG__TRY(blame_chain(b, &parts, &guilty));
 	*part = parts.part[guilty];
 	return HG_OK;
 }

@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "autograd/attr.h"
 #include "doctor/exam.h"
 
 /* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1
@@ -29,92 +28,66 @@ static hg_status operand_at(const struct hg__exam *exam, const struct hg__fault 
 	                         mat.cols == 1 ? 0 : f->col, x);
 }
 
-static hg_status divides(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
-{
-	double y = 1.0;
-	HG__TRY(operand_at(exam, f, 1, &y));
-	*zero = fabs(y) < nearly_zero();
-	return HG_OK;
-}
-
-static hg_status takes_log(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+/* A logarithm and a root have no value below 0, either. */
+static hg_status reads_zero(const struct hg__exam *exam, const struct hg__fault *f,
+                            const struct hg__about *about, int *zero)
 {
 	double x = 1.0;
-	HG__TRY(operand_at(exam, f, 0, &x));
-	*zero = x < nearly_zero();
+	HG__TRY(operand_at(exam, f, about->critical_operand, &x));
+	*zero = (about->critical == HG__DIVISOR ? fabs(x) : x) < nearly_zero();
 	return HG_OK;
 }
 
 /* A variance beside which eps is not small: var <= 1024 eps, so that 1 / rstd^2 = var + eps <= 1025
  * eps. By choice: the norm then multiplies by 1/32 of 1 / sqrt(eps) or more, which eps, not the
  * data, has made. */
-static int vanishes(double rstd, float eps)
+static int vanishes(double rstd, double eps)
 {
-	return rstd * rstd * 1025.0 * (double)eps >= 1.0;
+	return rstd * rstd * 1025.0 * eps >= 1.0;
 }
 
 /* And one that is nothing beside eps, var <= eps / 499: of what is constant. Whatever the loss
  * scale is, its gradient is multiplied by 1 / sqrt(eps) for nothing. */
-static int is_constant(double rstd, float eps)
+static int is_constant(double rstd, double eps)
 {
-	return rstd * rstd * (double)eps >= 0.998;
+	return rstd * rstd * eps >= 0.998;
 }
 
-static hg_status norms_columns(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
+static hg_status norm_vanishes(const struct hg__exam *exam, const struct hg__fault *f,
+                               const struct hg__about *about, int *zero)
 {
-	struct hg__batch_norm_attr attr;
+	const struct hg__call *c = &f->result->launch->call;
+	const struct hg__element e = {f->result->operand, f->row, f->col};
+	const struct hg__mat statistics = hg__value_mat(exam->tape, c->node->aux[0]);
+	struct hg__norm_at at;
 	double rstd = 0.0;
-	const struct hg__node *node = f->result->launch->call.node;
-	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
-	hg__attr_get(node, &attr, sizeof attr);
-	HG__TRY(hg__fetch_element(exam->ctx, &statistics, 1, f->col, &rstd));
-	rstd = ldexp(rstd, -f->result->launch->call.shift[0]); /* it is that of what is stored */
-	*zero = vanishes(rstd, attr.eps) + is_constant(rstd, attr.eps);
-	return HG_OK;
-}
-
-static hg_status norms_rows(const struct hg__exam *exam, const struct hg__fault *f, int *zero)
-{
-	struct hg__layer_norm_attr attr;
-	double rstd = 0.0;
-	const struct hg__node *node = f->result->launch->call.node;
-	const struct hg__mat statistics = hg__value_mat(exam->tape, node->aux[0]);
-	hg__attr_get(node, &attr, sizeof attr);
-	if (f->result->operand > 0) /* sums over all rows */
+	if (!about->norm(c, &e, &at))
 		return HG_OK;
-	HG__TRY(hg__fetch_element(exam->ctx, &statistics, statistics.rows / 2 + f->row, 0, &rstd));
-	*zero = vanishes(rstd, attr.eps) + is_constant(rstd, attr.eps);
+	HG__TRY(hg__fetch_element(exam->ctx, &statistics, at.row, at.col, &rstd));
+	rstd = ldexp(rstd, -at.shift);
+	*zero = vanishes(rstd, at.eps) + is_constant(rstd, at.eps);
 	return HG_OK;
 }
-
-/* Ops that divide, or are not defined everywhere. */
-static const struct {
-	const struct hg__op *op;
-	hg_zero of;
-	hg_status (*zero)(const struct hg__exam *exam, const struct hg__fault *f, int *zero);
-} dividers[] = {
-    {&hg__op_div, HG_ZERO_QUOTIENT, divides},
-    {&hg__op_log, HG_ZERO_LOGARITHM, takes_log},
-    {&hg__op_sqrt, HG_ZERO_ROOT, takes_log},
-    {&hg__op_batch_norm, HG_ZERO_VARIANCE, norms_columns},
-    {&hg__op_layer_norm, HG_ZERO_VARIANCE, norms_rows},
-};
-#define DIVIDERS (sizeof dividers / sizeof *dividers)
 
 /* constant: it is a norm of what is constant. */
 static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f,
                                  hg_zero *of, int *constant)
 {
+	static const hg_zero zero_of[] = {[HG__NOT_CRITICAL] = HG_ZERO_NONE,
+	                                  [HG__DIVISOR] = HG_ZERO_QUOTIENT,
+	                                  [HG__LOGARITHM] = HG_ZERO_LOGARITHM,
+	                                  [HG__ROOT] = HG_ZERO_ROOT,
+	                                  [HG__VARIANCE] = HG_ZERO_VARIANCE};
+	const struct hg__about *about = hg__about(f->result->launch->call.node->op);
 	int zero = 0;
 	*constant = 0;
 	*of = HG_ZERO_NONE;
-	for (size_t i = 0; i < DIVIDERS; i++) {
-		if (dividers[i].op != f->result->launch->call.node->op)
-			continue;
-		HG__TRY(dividers[i].zero(exam, f, &zero));
-		*of = zero ? dividers[i].of : HG_ZERO_NONE;
-		*constant = zero > 1;
-	}
+	if (about->critical == HG__VARIANCE)
+		HG__TRY(norm_vanishes(exam, f, about, &zero));
+	else if (about->critical)
+		HG__TRY(reads_zero(exam, f, about, &zero));
+	*of = zero ? zero_of[about->critical] : HG_ZERO_NONE;
+	*constant = zero > 1;
 	return HG_OK;
 }
 

@@ -10,26 +10,6 @@
  * seen by the sizes when the doctor was made, or by those of its steps: the first one of Adam
  * moves a weight by the rate, and none by more than some rates (growth.c). */
 
-/* Operands that an op adds to something. */
-static const struct {
-	const struct hg__op *op;
-	unsigned operands; /* bit i: operand i */
-} adders[] = {
-    {&hg__op_linear, 1u << 2},   {&hg__op_bias_add, 1u << 1},
-    {&hg__op_epilogue, 1u << 1}, {&hg__op_spmm_epilogue, 1u << 4},
-    {&hg__op_add, 3u},           {&hg__op_combine, 7u},
-    {&hg__op_mse, 3u},
-};
-#define ADDERS (sizeof adders / sizeof *adders)
-
-static int adds(const struct hg__op *op, int operand)
-{
-	for (size_t i = 0; i < ADDERS; i++)
-		if (adders[i].op == op)
-			return (int)(adders[i].operands >> operand & 1u);
-	return 0;
-}
-
 /* Does an op of the step multiply by this copy? */
 static int is_factor(const hg_tape *tape, const hg_param *param)
 {
@@ -38,7 +18,7 @@ static int is_factor(const hg_tape *tape, const hg_param *param)
 		for (int i = 0; i < node->n_in && tape->entry[k].alive; i++) {
 			const struct hg__value *in = node->in[i] >= 0 ? &tape->value[node->in[i]] : NULL;
 			if (in && in->kind == HG__PARAM && in->param == param && in->dtype == HG_F16 &&
-			    !adds(node->op, i))
+			    !(hg__about(node->op)->addends >> i & 1u))
 				return 1;
 		}
 	}

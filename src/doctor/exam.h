@@ -1,6 +1,7 @@
 #ifndef HG_DOCTOR_EXAM_H
 #define HG_DOCTOR_EXAM_H
 
+#include "autograd/about.h"
 #include "autograd/tape.h"
 #include "doctor/growth.h"
 #include "doctor/look.h"
@@ -264,7 +265,7 @@ HG_NODISCARD hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *
 static inline int hg__is_own_cast(const hg_tape *tape, int64_t line)
 {
 	const struct hg__node *node = &tape->entry[line].node;
-	if (node->op != &hg__op_cast)
+	if (!(node->op->traits & HG__CASTS))
 		return 0;
 	return tape->value[node->in[0]].cast_view[tape->value[node->out].dtype] == node->out;
 }

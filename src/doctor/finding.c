@@ -80,7 +80,7 @@ static void count_terms(struct hg__found *found, const struct hg__sum *sum)
 {
 	hg_finding *f = &found->finding;
 	f->terms = sum->count;
-	for (int64_t k = 0; k < sum->count && found->op == &hg__op_spmm; k++)
+	for (int64_t k = 0; k < sum->count && found->op->traits & HG__GRAPH; k++)
 		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
 }
 

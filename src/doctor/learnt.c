@@ -57,7 +57,7 @@ int hg__is_learnt(const struct hg__exam *exam, double size)
 {
 	const int32_t node = exam->tape->value[exam->tape->output].node;
 	const struct hg__op *op = node >= 0 ? exam->tape->entry[node].node.op : NULL;
-	const int entropy = op == &hg__op_softmax_xent || op == &hg__op_bce_logits;
+	const int entropy = op && hg__about(op)->traits & HG__ENTROPY;
 	return exam->loss == 0.0 || (entropy && exam->loss >= 0.0 && exam->loss < RESOLUTION) ||
 	       size < RESOLUTION * exam->steepest * (double)exam->step.scale.scale ||
 	       moves_nothing(exam);

@@ -2,37 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "autograd/attr.h"
 #include "doctor/exam.h"
 
 /* What an op that is no sum had at the element at fault: its operands there, one for the
  * element, its row, its column or all, and its constants. Of a backward pass the gradient first. */
-
-static const struct {
-	const struct hg__op *op;
-	const char *role[HG__MAX_IN]; /* NULL: it tells nothing of one element */
-} roles[] = { /* a function of one operand calls it x */
-    {&hg__op_div, {"dividend", "divisor"}},
-    {&hg__op_scale, {"x"}},
-    {&hg__op_add, {"x", "y"}},
-    {&hg__op_sub, {"x", "y"}},
-    {&hg__op_mul, {"x", "y"}},
-    {&hg__op_combine, {"own term", "neighbours", "eps"}},
-    {&hg__op_bias_add, {"x", "bias"}},
-    {&hg__op_epilogue, {"x", "bias"}},
-    {&hg__op_dropout, {"x"}},
-    {&hg__op_cast, {"x"}},
-    {&hg__op_softmax, {"x"}},
-    {&hg__op_log_softmax, {"x"}},
-    {&hg__op_edge_softmax, {"score"}},
-    {&hg__op_batch_norm, {"x", "gamma", "beta"}},
-    {&hg__op_layer_norm, {"x", "gamma", "beta"}},
-    {&hg__op_row_norm, {"x"}},
-    {&hg__op_softmax_xent, {"logit"}},
-    {&hg__op_bce_logits, {"logit", "target"}},
-    {&hg__op_mse, {"x", "target"}},
-};
-#define ROLES (sizeof roles / sizeof *roles)
 
 struct telling {
 	struct hg__exam *exam;
@@ -78,22 +51,13 @@ static const char *name_of(const struct telling *t, int32_t value, char *text, s
 	return v->kind == HG__PARAM ? v->param->name : hg__value_name(tape, v, text, size);
 }
 
-/* What operand i is to the op; NULL: it tells nothing of one element. */
-static const char *role_of(const struct hg__op *op, int i)
-{
-	for (size_t k = 0; k < ROLES; k++)
-		if (roles[k].op == op)
-			return roles[k].role[i];
-	return op->act ? "x" : NULL;
-}
-
 static hg_status tell_operands(struct telling *t)
 {
 	const struct hg__call *c = &t->r->launch->call;
 	char name[160];
 	for (int i = 0; i < c->node->n_in; i++) {
 		const int32_t in = c->node->in[i];
-		const char *role = role_of(c->node->op, i);
+		const char *role = hg__operand_role(c->node->op, i);
 		if (in < 0 || !role)
 			continue;
 		const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
@@ -118,65 +82,38 @@ static hg_status tell_ends(struct telling *t)
 		const int64_t col = together && i ? t->col + h : t->col;
 		double value = 0.0;
 		HG__TRY(hg__fetch_element(t->exam->ctx, &mat, ends[i], col, &value));
-		HG__TRY(tell(t, i ? "score of the source" : "score of the destination",
-		             name_of(t, in, name, sizeof name), ends[i], col, value));
+		HG__TRY(tell(t, hg__operand_role(c->node->op, i), name_of(t, in, name, sizeof name),
+		             ends[i], col, value));
 	}
 	return HG_OK;
 }
 
 /* ---- constants ---- */
 
-static hg_status tell_norm(struct telling *t, float eps, double rstd)
+static hg_status tell_norm(struct telling *t)
 {
-	HG__TRY(tell_constant(t, "variance", fmax(1.0 / (rstd * rstd) - (double)eps, 0.0)));
-	return tell_constant(t, "eps", (double)eps);
-}
-
-static hg_status tell_batch_norm(struct telling *t)
-{
-	const struct hg__node *node = t->r->launch->call.node;
-	const struct hg__mat statistics = hg__value_mat(t->exam->tape, node->aux[0]);
-	struct hg__batch_norm_attr attr;
+	const struct hg__call *c = &t->r->launch->call;
+	const struct hg__element e = {t->r->operand, t->row, t->col};
+	const struct hg__mat statistics = hg__value_mat(t->exam->tape, c->node->aux[0]);
+	struct hg__norm_at at;
 	double rstd = 0.0;
-	hg__attr_get(node, &attr, sizeof attr);
-	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, 1, t->col, &rstd));
-	return tell_norm(t, attr.eps, ldexp(rstd, -t->r->launch->call.shift[0]));
-}
-
-static hg_status tell_layer_norm(struct telling *t)
-{
-	const struct hg__node *node = t->r->launch->call.node;
-	const struct hg__mat statistics = hg__value_mat(t->exam->tape, node->aux[0]);
-	struct hg__layer_norm_attr attr;
-	double rstd = 0.0;
-	hg__attr_get(node, &attr, sizeof attr);
-	if (t->r->operand > 0) /* sums over all rows */
+	if (!hg__about(c->node->op)->norm(c, &e, &at))
 		return HG_OK;
-	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, statistics.rows / 2 + t->row, 0, &rstd));
-	return tell_norm(t, attr.eps, rstd);
+	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, at.row, at.col, &rstd));
+	rstd = ldexp(rstd, -at.shift);
+	HG__TRY(tell_constant(t, "variance", fmax(1.0 / (rstd * rstd) - at.eps, 0.0)));
+	return tell_constant(t, "eps", at.eps);
 }
 
 static hg_status tell_constants(struct telling *t)
 {
 	const struct hg__node *node = t->r->launch->call.node;
-	if (node->op == &hg__op_scale) {
-		struct hg__scale_attr attr;
-		hg__attr_get(node, &attr, sizeof attr);
-		return tell_constant(t, "factor", (double)attr.factor);
-	}
-	if (node->op == &hg__op_dropout) {
-		struct hg__dropout_attr attr;
-		hg__attr_get(node, &attr, sizeof attr);
-		return tell_constant(t, "factor", 1.0 / (1.0 - (double)attr.p));
-	}
-	if (node->op->constant.name) {
-		struct hg__act_attr attr;
-		hg__attr_get(node, &attr, sizeof attr);
-		return tell_constant(t, node->op->constant.name, (double)attr.p);
-	}
-	if (node->op == &hg__op_batch_norm)
-		return tell_batch_norm(t);
-	return node->op == &hg__op_layer_norm ? tell_layer_norm(t) : HG_OK;
+	const struct hg__about *about = hg__about(node->op);
+	struct hg__named named[HG__MOST_NAMED];
+	const int count = hg__constants_of(node, named);
+	for (int i = 0; i < count; i++)
+		HG__TRY(tell_constant(t, named[i].name, named[i].value));
+	return about->norm ? tell_norm(t) : HG_OK;
 }
 
 /* The gradient that the backward pass began with, if it has an element here. */
@@ -197,8 +134,8 @@ hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *r, h
 	if (r->operand == HG__BETWEEN || f->terms)
 		return HG_OK;
 	HG__TRY(tell_gradient(&t));
-	if (r->launch->call.node->op == &hg__op_sddmm_add && !r->backward)
-		return tell_ends(&t);
+	if (hg__about(r->launch->call.node->op)->traits & HG__JOINS_ENDS)
+		return r->backward ? HG_OK : tell_ends(&t);
 	HG__TRY(tell_operands(&t));
 	return tell_constants(&t);
 }

@@ -43,8 +43,8 @@ static int full_precision(const struct hg__patient *p, char option[HG__OPTION])
 static int fp32_holds(const struct hg__patient *p, char option[HG__OPTION])
 {
 	const double f32_ends = hg_dtype_get(HG_F32)->overflow;
-	return p->found->op != &hg__op_cast && p->f->limit < f32_ends && fabs(p->f->wide) < f32_ends &&
-	       full_precision(p, option);
+	return !(p->found->op && p->found->op->traits & HG__CASTS) && p->f->limit < f32_ends &&
+	       fabs(p->f->wide) < f32_ends && full_precision(p, option);
 }
 
 /* The f32 quotient of the same operands is a number, or they were rounded to 0. */
@@ -57,11 +57,12 @@ static int fp32_divides(const struct hg__patient *p, char option[HG__OPTION])
  * exp is as large as the exp, and a gradient is promoted by nobody. */
 static int promoted(const struct hg__patient *p, char option[HG__OPTION])
 {
-	if (p->found->op == &hg__op_exp)
+	if (p->found->op && hg__about(p->found->op)->traits & HG__EXPONENTIAL)
 		return 0;
 	return state_is_half(p) && p->exam->params->policy.accumulate == HG_ACC_F32 &&
 	       p->exam->params->policy.unproved == HG_UNPROVED_GUARD &&
-	       p->found->line->node.verdict == HG_GUARDED && p->found->op != &hg__op_cast &&
+	       p->found->line->node.verdict == HG_GUARDED &&
+	       !(p->found->op && p->found->op->traits & HG__CASTS) &&
 	       hg__write_option(option, "--unproved promote");
 }
 
@@ -69,8 +70,7 @@ static int promoted(const struct hg__patient *p, char option[HG__OPTION])
 
 static int is_aggregation(const struct hg__patient *p)
 {
-	const struct hg__op *op = p->found->op;
-	return op == &hg__op_spmm || op == &hg__op_add || op == &hg__op_combine;
+	return p->found->op && hg__about(p->found->op)->traits & HG__NEIGHBOURS;
 }
 
 static int unscaled(const struct hg__patient *p)
@@ -108,11 +108,9 @@ static int lambda(const struct hg__patient *p, char option[HG__OPTION])
 
 /* ---- features, weights, updates ---- */
 
-/* Ops whose result is as large as their first operand makes it. */
 static int is_linear(const struct hg__op *op)
 {
-	return op == &hg__op_linear || op == &hg__op_spmm || op == &hg__op_dropout ||
-	       op == &hg__op_cast;
+	return hg__about(op)->traits & HG__PROPORTIONAL;
 }
 
 /* The sizes of a row of the features, together, that the op at fault reads as they are or by way of

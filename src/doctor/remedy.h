@@ -28,8 +28,8 @@ struct hg__patient {
 	const struct hg__found *found;
 	const hg_finding *f;
 };
-/* remedy_calls.c. Both return 1. x as a person types it: "0.001", not the
- * 0.00100000005 of a float. */
+/* remedy_calls.c. Both return 1. x as a person types it: "0.001", not the 0.00100000005 of a
+ * float. */
 int hg__write_option(char option[HG__OPTION], const char *text);
 int hg__write_number(char option[HG__OPTION], const char *name, double x);
 /* remedy_ops.c */

@@ -1,6 +1,6 @@
 #include <math.h>
+#include <stdio.h>
 
-#include "autograd/attr.h"
 #include "doctor/remedy.h"
 
 /* Another op in the place of the one at fault: one that does in f32, and with the maximum taken
@@ -24,22 +24,16 @@ static int is_normalised(const hg_tape *tape, const struct hg__entry *line)
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
 		const int reads = node->n_in > 0 && node->in[0] == line->node.out;
-		if (reads && (node->op == &hg__op_row_sum || node->op == &hg__op_div))
+		const struct hg__about *about = hg__about(node->op);
+		if (reads && (about->traits & HG__SUMS_ROW || about->critical == HG__DIVISOR))
 			return 1;
 	}
 	return 0;
 }
 
-static int is_plain_sum(const struct hg__entry *line)
-{
-	struct hg__spmm_attr attr;
-	hg__attr_get(&line->node, &attr, sizeof attr);
-	return attr.norm == HG_NORM_NONE;
-}
-
 static int is_softmax(const struct hg__op *op)
 {
-	return op == &hg__op_softmax || op == &hg__op_div;
+	return op && (hg__about(op)->traits & HG__SHARES || hg__about(op)->critical == HG__DIVISOR);
 }
 
 void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, const char **call,
@@ -57,10 +51,11 @@ void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, c
 		*call = "hg_log_softmax(tape, x)";
 		*why = "the logarithm of a softmax in one op, of x: no probability is rounded to 0 on the "
 		       "way to it";
-	} else if (overflows && line->node.op == &hg__op_exp && is_normalised(exam->tape, line)) {
+	} else if (overflows && hg__about(line->node.op)->traits & HG__EXPONENTIAL &&
+	           is_normalised(exam->tape, line)) {
 		*call = "hg_softmax(tape, x)";
 		*why = "a softmax takes the largest x of the row off before it is raised: at most 1";
-	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && found->op == &hg__op_cast) {
+	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && found->op->traits & HG__CASTS) {
 		*call = "hg_cast(tape, x, HG_F32)";
 		*why = "the cast to fp16 is your own, and fp32 holds the number";
 	}
@@ -73,9 +68,11 @@ int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 	const int is_less = p->f->terms > 0 && fabs(p->f->wide) / (double)p->f->terms < p->f->limit;
 	if (p->exam->config || !line || !is_less)
 		return 0;
-	if (p->found->op == &hg__op_spmm && is_plain_sum(line))
-		return hg__write_option(option, "op spmm_mean(tape, graph, x)");
-	return line->node.op == &hg__op_row_sum && hg__write_option(option, "op row_mean(tape, x)");
+	const struct hg__about *about = hg__about(p->found->op);
+	const char *mean = about->mean ? about->mean(&line->node) : NULL;
+	if (mean)
+		(void)snprintf(option, HG__OPTION, "op %s", mean);
+	return mean != NULL;
 }
 
 /* ---- what an op reads ---- */

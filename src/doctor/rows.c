@@ -3,18 +3,10 @@
 /* What the rows of each value are: said by the ops that read or make it, handed on by those that
  * keep rows as they are. */
 
-/* What an op of a graph makes, and what it reads there. */
-static const struct {
-	const struct hg__op *op;
-	hg_row_kind out;
-	int operand; /* its rows are edges; -1: none */
-} graph_ops[] = {
-    {&hg__op_spmm, HG_ROW_NODE, 1},       {&hg__op_spmm_epilogue, HG_ROW_NODE, 1},
-    {&hg__op_spmm_max, HG_ROW_NODE, -1},  {&hg__op_sddmm_dot, HG_ROW_EDGE, -1},
-    {&hg__op_sddmm_add, HG_ROW_EDGE, -1}, {&hg__op_edge_softmax, HG_ROW_EDGE, 0},
-    {&hg__op_readout, HG_ROW_GRAPH, -1},
-};
-#define GRAPH_OPS (sizeof graph_ops / sizeof *graph_ops)
+static const hg_row_kind row_kind[] = {[HG__ROWS_INHERITED] = HG_ROW_NODE,
+                                       [HG__ROWS_NODES] = HG_ROW_NODE,
+                                       [HG__ROWS_EDGES] = HG_ROW_EDGE,
+                                       [HG__ROWS_GRAPHS] = HG_ROW_GRAPH};
 
 static void know(struct hg__rows *rows, hg_row_kind kind, hg_graph *graph)
 {
@@ -40,13 +32,11 @@ static void pass(struct hg__exam *exam)
 		struct hg__rows *out = &exam->rows[node->out];
 		if (node->op->traits & HG__LOSS)
 			know(out, HG_ROW_SCALAR, NULL);
-		for (size_t i = 0; i < GRAPH_OPS; i++) {
-			if (graph_ops[i].op != node->op)
-				continue;
-			know(out, graph_ops[i].out, node->graph);
-			if (graph_ops[i].operand >= 0 && node->in[graph_ops[i].operand] >= 0)
-				know(&exam->rows[node->in[graph_ops[i].operand]], HG_ROW_EDGE, node->graph);
-		}
+		if (hg__about(node->op)->rows)
+			know(out, row_kind[hg__about(node->op)->rows], node->graph);
+		for (int i = 0; i < node->n_in; i++)
+			if (node->in[i] >= 0 && hg__about(node->op)->edges >> i & 1u)
+				know(&exam->rows[node->in[i]], HG_ROW_EDGE, node->graph);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0 && tape->value[node->in[i]].rows == tape->value[node->out].rows &&
 			    tape->value[node->in[i]].kind != HG__PARAM &&

@@ -19,31 +19,19 @@
 #define MANY_IGNORED 16
 #define BEYOND_NOISE 4.0
 
-/* Where numbers of the size of the operand cancel each other, what is left may be nothing but their
- * rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a softmax of a few terms. That
- * it vanishes is no loss. */
-static const struct {
-	const struct hg__op *op;
-	double noise;
-} cancelling[] = {
-    {&hg__op_batch_norm, 0x1p-14}, {&hg__op_layer_norm, 0x1p-14},  {&hg__op_edge_softmax, 0x1p-20},
-    {&hg__op_softmax, 0x1p-20},    {&hg__op_log_softmax, 0x1p-20},
-};
-#define CANCELLING (sizeof cancelling / sizeof *cancelling)
-
 int hg__fades(const struct hg__look *look)
 {
 	return look->lost > SHARE_LOST * look->mass;
 }
 
+/* Where numbers of the size of the operand cancel each other, what is left may be nothing but their
+ * rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a softmax of a few terms. That
+ * it vanishes is no loss. */
 static int is_noise(const struct hg__exam *exam, const struct hg__result *r, double size)
 {
 	const struct hg__node *node = r->launch->call.node;
 	const int place = exam->grad[node->out].tensor;
-	for (size_t i = 0; i < CANCELLING; i++)
-		if (r->backward && place && cancelling[i].op == node->op)
-			return size < cancelling[i].noise * exam->tensor[place - 1].amax;
-	return 0;
+	return r->backward && place && size < hg__about(node->op)->noise * exam->tensor[place - 1].amax;
 }
 
 /* ---- rows and columns of which most is lost ---- */
@@ -53,8 +41,7 @@ static int is_noise(const struct hg__exam *exam, const struct hg__result *r, dou
  * make 0 beside 1 is meant to be 0, so they are not asked. */
 static int shrinks_rows(const struct hg__result *r)
 {
-	const struct hg__op *op = r->launch->call.node->op;
-	return !r->backward && (op == &hg__op_scale || op == &hg__op_linear) &&
+	return !r->backward && hg__about(r->launch->call.node->op)->traits & HG__RESCALES &&
 	       r->operand == HG__OUTPUT;
 }
 
@@ -67,8 +54,9 @@ static int shrinks_rows(const struct hg__result *r)
 
 static int moves_units(const struct hg__exam *exam, const struct hg__result *r)
 {
-	return r->backward && r->operand == 0 && r->launch->call.node->op == &hg__op_linear &&
-	       exam->optim && exam->optim->config.kind != HG_SGD && !(r->launch->call.adds & 1u);
+	return r->backward && r->operand == 0 &&
+	       hg__about(r->launch->call.node->op)->traits & HG__UNITS && exam->optim &&
+	       exam->optim->config.kind != HG_SGD && !(r->launch->call.adds & 1u);
 }
 
 static double largest_gradient(const struct hg__exam *exam)

@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "autograd/attr.h"
 #include "autograd/param.h"
 #include "doctor/exam.h"
 
@@ -135,13 +134,15 @@ static void note_column(struct statistic *s, int64_t col, double got, double wid
 }
 
 /* x NULL: nothing is known of what the norm reads. */
-static hg_status examine_columns(struct hg__exam *exam, const struct hg__node *node,
+static hg_status examine_columns(struct hg__exam *exam, const struct hg__call *call,
                                  const struct moments *x, struct statistic *means,
                                  struct statistic *vars)
 {
-	struct hg__batch_norm_attr attr;
+	const struct hg__node *node = call->node;
+	const struct hg__element e = {.operand = -1};
+	struct hg__norm_at at;
 	struct hg__fetched mean = {0}, var = {0};
-	hg__attr_get(node, &attr, sizeof attr);
+	(void)hg__about(node->op)->norm(call, &e, &at);
 	hg_status status = hg__fetch_rows(exam->ctx, &node->buffer[0]->master->mat, 0, 1, &mean);
 	if (status >= 0)
 		status = hg__fetch_rows(exam->ctx, &node->buffer[1]->master->mat, 0, 1, &var);
@@ -149,8 +150,8 @@ static hg_status examine_columns(struct hg__exam *exam, const struct hg__node *n
 		const struct column c = {.mean = x ? x->mean[col] : (double)NAN,
 		                         .var = x ? x->squares[col] / (double)x->rows : (double)NAN,
 		                         .n = x ? (double)x->rows : 0.0,
-		                         .momentum = (double)attr.momentum,
-		                         .eps = (double)attr.eps,
+		                         .momentum = at.momentum,
+		                         .eps = at.eps,
 		                         .running_mean = hg__fetched_at(&mean, 0, col),
 		                         .running_var = hg__fetched_at(&var, 0, col)};
 		if (mean_is_impossible(&c) || (x && mean_is_far(&c)))
@@ -174,7 +175,7 @@ static hg_status examine_norm(struct hg__exam *exam, const struct hg__task *laun
 	struct moments x = {.rows = 0};
 	if (compare)
 		HG__TRY(moments_of(exam->ctx, &launch->call.in[0], launch->call.shift[0], &x));
-	hg_status status = examine_columns(exam, node, x.rows ? &x : NULL, &means, &vars);
+	hg_status status = examine_columns(exam, &launch->call, x.rows ? &x : NULL, &means, &vars);
 	hg__buffer_free(exam->ctx, &x.memory);
 	*bad = means.bad || vars.bad;
 	if (status >= 0)
@@ -184,7 +185,7 @@ static hg_status examine_norm(struct hg__exam *exam, const struct hg__task *laun
 
 static int has_statistics(const struct hg__node *node)
 {
-	return node->op == &hg__op_batch_norm;
+	return node->buffer[0] && hg__about(node->op)->norm;
 }
 
 int hg__is_running_statistic(const struct hg__exam *exam, const hg_param *param)

@@ -1,48 +1,66 @@
 #include "doctor/sum_of.h"
 
 /* exact = sum of factor * operand, in f64: 53 bits hold each product of two floats, and a sum of a
- * million of them to 2^-33 of its mass. */
+ * million of them to 2^-33 of its mass. What is summed is said by the op (autograd/about.h). */
 
-enum { OUT = -1 };
-static const struct {
-	const struct hg__op *op;
-	int operand;
-	hg__sum_fn sum;
-} sums[] = {
-    {&hg__op_spmm, OUT, hg__sum_spmm},
-    {&hg__op_spmm, 0, hg__sum_spmm_dx},
-    {&hg__op_spmm, 1, hg__sum_spmm_dw},
-    {&hg__op_spmm_epilogue, OUT, hg__sum_spmm},
-    {&hg__op_spmm_epilogue, 0, hg__sum_spmm_dx},
-    {&hg__op_spmm_epilogue, 1, hg__sum_spmm_dw},
-    {&hg__op_sddmm_dot, OUT, hg__sum_sddmm_dot},
-    {&hg__op_sddmm_dot, 0, hg__sum_sddmm_dot_da},
-    {&hg__op_sddmm_dot, 1, hg__sum_sddmm_dot_db},
-    {&hg__op_sddmm_add, 0, hg__sum_sddmm_add_da},
-    {&hg__op_sddmm_add, 1, hg__sum_sddmm_add_db},
-    {&hg__op_linear, OUT, hg__sum_linear},
-    {&hg__op_linear, 0, hg__sum_linear_dx},
-    {&hg__op_linear, 1, hg__sum_linear_dw},
-    {&hg__op_linear, 2, hg__sum_of_rows},
-    {&hg__op_bias_add, 1, hg__sum_of_rows},
-    {&hg__op_head_dot, OUT, hg__sum_head_dot},
-    {&hg__op_head_dot, 1, hg__sum_head_dot_da},
-    {&hg__op_head_dot, 2, hg__sum_head_dot_db},
-    {&hg__op_readout, OUT, hg__sum_readout},
-    {&hg__op_row_sum, OUT, hg__sum_along_row},
-    {&hg__op_row_mean, OUT, hg__sum_along_row},
-};
-#define SUMS (sizeof sums / sizeof *sums)
+hg_status hg__terms_of(const struct hg__call *call, const struct hg__element *e,
+                       struct hg__terms *terms)
+{
+	const struct hg__about *about = hg__about(call->node->op);
+	*terms = (struct hg__terms){.over = HG__OVER_NOTHING};
+	return about->sum ? about->sum(call, e, terms) : HG_OK;
+}
+
+hg_status hg__added_value(hg_context *ctx, const struct hg__added *added, double *factor,
+                          double *operand)
+{
+	double eps = 0.0;
+	*factor = *operand = 0.0;
+	if (!added->x.data)
+		return HG_OK;
+	if (added->eps.data)
+		HG__TRY(hg__fetch_element(ctx, &added->eps, 0, 0, &eps));
+	*factor = added->factor * (1.0 + eps);
+	return hg__fetch_element(ctx, &added->x, added->row, added->col, operand);
+}
+
+static hg_status append_added(const struct hg__added *added, hg_term_kind is, struct hg__sum *sum)
+{
+	struct hg__addend a = {.row = added->row, .col = added->col, .f = 1.0f, .is = is};
+	HG__TRY(hg__added_value(sum->ctx, added, &a.factor, &a.operand));
+	return a.operand != 0.0 ? hg__sum_append(sum, &a) : HG_OK;
+}
+
+static hg_status enumerate(const struct hg__call *call, const struct hg__terms *t,
+                           struct hg__sum *sum)
+{
+	switch (t->over) {
+	case HG__OVER_COLUMNS:
+		return hg__sum_over_columns(t, sum);
+	case HG__OVER_ROWS:
+		return hg__sum_over_rows(t, sum);
+	case HG__OVER_ENDS:
+		return hg__sum_over_ends(t, sum);
+	case HG__OVER_SLOPES:
+		return hg__sum_over_slopes(t, sum);
+	case HG__OVER_EDGES:
+		HG__TRY(hg__sum_over_edges(t, call->node->accumulate, sum));
+		HG__TRY(append_added(&t->self, HG_TERM_OWN, sum));
+		return append_added(&t->bias, HG_TERM_BIAS, sum);
+	case HG__OVER_NOTHING:
+		break;
+	}
+	return HG_OK;
+}
 
 hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row, int64_t col,
                        struct hg__sum *sum)
 {
-	const struct hg__asked asked = {call, row, col};
-	hg_status status = HG_OK;
+	const struct hg__element element = {operand, row, col};
+	struct hg__terms terms;
 	*sum = (struct hg__sum){.ctx = call->ctx, .accumulate = HG_ACC_F32, .after = 1.0f};
-	for (size_t i = 0; i < SUMS; i++)
-		if (sums[i].op == call->node->op && sums[i].operand == operand)
-			status = sums[i].sum(&asked, sum);
+	HG__TRY(hg__terms_of(call, &element, &terms));
+	const hg_status status = enumerate(call, &terms, sum);
 	if (status < 0) {
 		hg__sum_close(sum);
 		return status;

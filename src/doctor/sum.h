@@ -1,6 +1,7 @@
 #ifndef HG_DOCTOR_SUM_H
 #define HG_DOCTOR_SUM_H
 
+#include "autograd/about.h"
 #include "autograd/tape.h"
 #include "halfgraph/doctor.h"
 
@@ -28,6 +29,12 @@ struct hg__sum {
 	int known;                /* 0: no sum, or none that is enumerated here */
 };
 
+/* What the op says of an element; of a node that says nothing, HG__OVER_NOTHING. */
+HG_NODISCARD hg_status hg__terms_of(const struct hg__call *call, const struct hg__element *e,
+                                    struct hg__terms *terms);
+/* What a fused node adds: factor * operand, both 0 where it is absent. */
+HG_NODISCARD hg_status hg__added_value(hg_context *ctx, const struct hg__added *added,
+                                       double *factor, double *operand);
 /* The sum behind element (row, col) of a result: operand -1: of the node's output; else of the
  * gradient of that operand. */
 HG_NODISCARD hg_status hg__sum_open(const struct hg__call *call, int operand, int64_t row,

@@ -1,19 +1,14 @@
 #ifndef HG_DOCTOR_SUM_OF_H
 #define HG_DOCTOR_SUM_OF_H
 
+#include "autograd/about.h"
 #include "doctor/host.h"
 #include "doctor/sum.h"
 
 HG_EXTERN_C_BEGIN
 
-/* What the ops' sums (sum_graph.c, sum_rows.c) are written with: addends.c. */
-
-/* The element that is asked for. */
-struct hg__asked {
-	const struct hg__call *call;
-	int64_t row, col;
-};
-typedef hg_status (*hg__sum_fn)(const struct hg__asked *asked, struct hg__sum *sum);
+/* The sums that ops describe (autograd/about.h), addend by addend: sum_rows.c, sum_graph.c. Below
+ * them, addends.c. */
 
 HG_NODISCARD hg_status hg__sum_room(struct hg__sum *sum, int64_t count);
 /* exact, mass and alone, of the addends as they are. */
@@ -49,24 +44,14 @@ static inline int64_t hg__entry_edge(const struct hg__entries *e, int64_t k)
 	return e->edge.data ? (int64_t)((const uint32_t *)e->edge.data)[k] : e->begin + k;
 }
 
-/* The ops' sums: result, or gradient of an operand. */
-hg_status hg__sum_spmm(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_spmm_dx(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_spmm_dw(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_sddmm_dot(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_sddmm_dot_da(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_sddmm_dot_db(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_sddmm_add_da(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_sddmm_add_db(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_linear(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_linear_dx(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_linear_dw(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_of_rows(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_head_dot(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_head_dot_da(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_head_dot_db(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_along_row(const struct hg__asked *asked, struct hg__sum *sum);
-hg_status hg__sum_readout(const struct hg__asked *asked, struct hg__sum *sum);
+/* sum_rows.c: along a row, and along a column. */
+HG_NODISCARD hg_status hg__sum_over_columns(const struct hg__terms *t, struct hg__sum *sum);
+HG_NODISCARD hg_status hg__sum_over_rows(const struct hg__terms *t, struct hg__sum *sum);
+/* sum_graph.c. accumulate: that of the node, for sums of halves. */
+HG_NODISCARD hg_status hg__sum_over_edges(const struct hg__terms *t, hg_accumulate accumulate,
+                                          struct hg__sum *sum);
+HG_NODISCARD hg_status hg__sum_over_ends(const struct hg__terms *t, struct hg__sum *sum);
+HG_NODISCARD hg_status hg__sum_over_slopes(const struct hg__terms *t, struct hg__sum *sum);
 
 HG_EXTERN_C_END
 #endif

@@ -4,12 +4,12 @@
  * wider
  * type mends it; else nothing but another number does. */
 
-/* The operand that must not be 0, of an op of cause.c's table that reads one; -1: none. */
+/* The operand that must not be 0; -1: none. */
 static int critical_operand(const struct hg__op *op)
 {
-	if (op == &hg__op_div)
-		return 1;
-	return op == &hg__op_log || op == &hg__op_sqrt ? 0 : -1;
+	const struct hg__about *about = hg__about(op);
+	const int reads = about->critical && about->critical != HG__VARIANCE;
+	return reads ? about->critical_operand : -1;
 }
 
 /* Behind a cast that was made for the types' sake stands what it was made of. */
@@ -72,7 +72,7 @@ static hg_status vanished_above(const struct hg__exam *exam, int32_t value, int6
 /* A root and a logarithm want more than another number than 0. */
 static int is_good(const struct hg__op *op, double x)
 {
-	return op == &hg__op_div ? x != 0.0 : x > 0.0;
+	return hg__about(op)->critical == HG__DIVISOR ? x != 0.0 : x > 0.0;
 }
 
 hg_status hg__operand_vanished(const struct hg__exam *exam, const struct hg__result *r, int64_t row,

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "autograd/op.h"
+#include "autograd/about.h"
 #include "harness.h"
 
 /* The table of ops: every record is complete, and a record with a hole is refused by name. */
@@ -145,6 +145,32 @@ static void plant_empty_range_back(struct hg__op *op)
 	op->range_back = leaves_unset;
 }
 
+static void plant_role_beyond(struct hg__op *op)
+{
+	static const struct hg__about about = {.operand = {"x", "y"}};
+	op->about = &about;
+}
+static void plant_addend_beyond(struct hg__op *op)
+{
+	static const struct hg__about about = {.addends = 2u};
+	op->about = &about;
+}
+static void plant_variance_without_norm(struct hg__op *op)
+{
+	static const struct hg__about about = {.critical = HG__VARIANCE};
+	op->about = &about;
+}
+static void plant_edges_without_graph(struct hg__op *op)
+{
+	static const struct hg__about about = {.rows = HG__ROWS_EDGES};
+	op->about = &about;
+}
+static void plant_ends_without_names(struct hg__op *op)
+{
+	static const struct hg__about about = {.traits = HG__JOINS_ENDS};
+	op->about = &about;
+}
+
 static void a_hole_is_refused_by_name(void)
 {
 	static const struct {
@@ -166,6 +192,11 @@ static void a_hole_is_refused_by_name(void)
 	    {plant_samples_without_graph, "is said to be good"},
 	    {plant_empty_range, "range sets no bound"},
 	    {plant_empty_range_back, "range_back sets no bound"},
+	    {plant_role_beyond, "operand 1 is named, of 1"},
+	    {plant_addend_beyond, "about names operands beyond the 1"},
+	    {plant_variance_without_norm, "VARIANCE and norm go together"},
+	    {plant_edges_without_graph, "rows or edges without GRAPH"},
+	    {plant_ends_without_names, "scores of both ends have names"},
 	};
 	for (size_t i = 0; i < sizeof holes / sizeof holes[0]; i++) {
 		struct hg__op op = hg__op_relu;

@@ -10,6 +10,7 @@
  * Cost      3 n d elements;  n d flops.
  * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, Y };
@@ -89,6 +90,11 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static const struct hg__about about = {.traits = HG__NEIGHBOURS,
+                                       .operand = {"x", "y"},
+                                       .addends = 1u << X | 1u << Y,
+                                       .brings = HG__BRINGS_SELF};
+
 const struct hg__op hg__op_add = {
     .name = "add",
     .words = "sum of two tensors",
@@ -107,6 +113,7 @@ const struct hg__op hg__op_add = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_add(hg_tape *tape, hg_var x, hg_var y)

@@ -31,6 +31,7 @@
  * an operand or a buffer is missing, momentum
  *           outside [0, 1], eps not positive.
  * Source    Ioffe, Szegedy 2015. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "autograd/param.h"
 #include "precision/bound.h"
@@ -195,6 +196,17 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->bytes += hg__mat_bytes(&c->in[X]);
 }
 
+/* Statistics are those of what is stored. */
+static int norm(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at)
+{
+	const struct hg__batch_norm_attr attr = attr_of(c->node);
+	*at = (struct hg__norm_at){1, e->col, c->shift[X], (double)attr.eps, (double)attr.momentum};
+	return 1;
+}
+
+static const struct hg__about about = {
+    .operand = {"x", "gamma", "beta"}, .critical = HG__VARIANCE, .noise = 0x1p-14, .norm = norm};
+
 const struct hg__op hg__op_batch_norm = {
     .name = "batch_norm",
     .words = "batch norm",
@@ -210,6 +222,7 @@ const struct hg__op hg__op_batch_norm = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_batch_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, hg_param *running_mean,

@@ -17,6 +17,7 @@
  * Errors
  * HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/ops/loss.h"
 
 enum { X, TARGET };
@@ -58,6 +59,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	loss_cost(c, 8.0, cost);
 }
 
+static const struct hg__about about = {.traits = HG__ENTROPY, .operand = {"logit", "target"}};
+
 const struct hg__op hg__op_bce_logits = {
     .name = "bce_logits",
     .words = "binary cross-entropy loss",
@@ -73,6 +76,7 @@ const struct hg__op hg__op_bce_logits = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_bce_logits(hg_tape *tape, hg_var logits, hg_var targets, hg_var mask)

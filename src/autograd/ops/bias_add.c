@@ -10,6 +10,7 @@
  * Cost      2 n d + d elements;  n d flops.
  * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, B };
@@ -92,6 +93,18 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+/* db: the sum over the rows of dY. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	if (e->operand == B)
+		*t = (struct hg__terms){
+		    .over = HG__OVER_ROWS, .a = c->dout, .i = e->col, .count = c->dout.rows, .factor = 1.0};
+	return HG_OK;
+}
+
+static const struct hg__about about = {
+    .operand = {"x", "bias"}, .addends = 1u << B, .brings = HG__BRINGS_BIAS, .sum = sum};
+
 const struct hg__op hg__op_bias_add = {
     .name = "bias_add",
     .words = "adding the bias",
@@ -107,6 +120,7 @@ const struct hg__op hg__op_bias_add = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_bias_add(hg_tape *tape, hg_var x, hg_var b)

@@ -10,6 +10,7 @@
  * Cost      2 n d elements.
  * Errors    HG_ERR_DTYPE X or the type asked for is not a float;  HG_ERR_ARG X is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static hg_dtype dtype_of(const struct hg__node *node)
@@ -90,6 +91,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 0.0, cost);
 }
 
+static const struct hg__about about = {.traits = HG__PROPORTIONAL};
+
 const struct hg__op hg__op_cast = {
     .name = "cast",
     .words = "conversion between fp16 and fp32",
@@ -105,6 +108,7 @@ const struct hg__op hg__op_cast = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_cast(hg_tape *tape, hg_var x, hg_dtype dtype)

@@ -13,6 +13,7 @@
  * HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG an operand is
  * missing.
  * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, Z, EPS };
@@ -109,6 +110,11 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 2.0, cost);
 }
 
+static const struct hg__about about = {.traits = HG__NEIGHBOURS,
+                                       .operand = {"own term", "neighbours", "eps"},
+                                       .addends = 1u << X | 1u << Z | 1u << EPS,
+                                       .brings = HG__BRINGS_SELF};
+
 const struct hg__op hg__op_combine = {
     .name = "combine",
     .words = "(1 + eps) x own features + neighbours' sum",
@@ -126,6 +132,7 @@ const struct hg__op hg__op_combine = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_combine(hg_tape *tape, hg_var x, hg_var z, hg_var eps)

@@ -14,6 +14,7 @@
  * Cost      2 n d elements, and B;  n d flops.
  * Errors    HG_ERR_SHAPE B none of the three;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { A, B };
@@ -128,6 +129,9 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static const struct hg__about about = {
+    .operand = {"dividend", "divisor"}, .critical = HG__DIVISOR, .critical_operand = 1};
+
 const struct hg__op hg__op_div = {
     .name = "div",
     .words = "division",
@@ -143,6 +147,7 @@ const struct hg__op hg__op_div = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_div(hg_tape *tape, hg_var a, hg_var b)

@@ -13,6 +13,7 @@
  * Cost      2 n d elements;  one product and a quarter of a Philox block each.
  * Errors    HG_ERR_ARG p outside [0, 1), X is missing;  HG_ERR_DTYPE.
  * Source    Srivastava et al. 2014; Salmon et al. 2011 (counter-based numbers). */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static float p_of(const struct hg__node *node)
@@ -105,6 +106,22 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static double kept(const struct hg__node *node)
+{
+	struct hg__dropout_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	return 1.0 - (double)attr.p;
+}
+
+static int constants(const struct hg__node *node, struct hg__named *named)
+{
+	named[0] = (struct hg__named){"factor", 1.0 / kept(node)};
+	return 1;
+}
+
+static const struct hg__about about = {
+    .traits = HG__PROPORTIONAL, .constants = constants, .kept = kept};
+
 const struct hg__op hg__op_dropout = {
     .name = "dropout",
     .words = "dropout",
@@ -120,6 +137,7 @@ const struct hg__op hg__op_dropout = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_dropout(hg_tape *tape, hg_var x, float p)

@@ -12,6 +12,7 @@
  * 3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
  * Errors    HG_ERR_SHAPE rows(E) != m;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static hg_status infer(struct hg__infer *s)
@@ -93,6 +94,9 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 5.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
+static const struct hg__about about = {
+    .operand = {"score"}, .rows = HG__ROWS_EDGES, .edges = 1u, .noise = 0x1p-20};
+
 const struct hg__op hg__op_edge_softmax = {
     .name = "edge_softmax",
     .words = "softmax over the edges of a node",
@@ -108,6 +112,7 @@ const struct hg__op hg__op_edge_softmax = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_edge_softmax(hg_tape *tape, hg_graph *graph, hg_var e)

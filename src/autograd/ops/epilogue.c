@@ -23,6 +23,7 @@
  * of its part.
  * Source    - */
 #include "autograd/ops/epilogue.h"
+#include "autograd/about.h"
 
 enum { X, B };
 /* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
@@ -196,6 +197,23 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 3.0, cost); /* one for each part */
 }
 
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	t->bias = (struct hg__added){.x = c->in[B], .col = e->col, .factor = 1.0};
+	return HG_OK;
+}
+
+static double kept(const struct hg__node *node)
+{
+	return 1.0 - (double)attr_of(node).p;
+}
+
+static const struct hg__about about = {.operand = {"x", "bias"},
+                                       .addends = 1u << B,
+                                       .operand_brings = {[B] = HG__BRINGS_BIAS},
+                                       .sum = sum,
+                                       .kept = kept};
+
 const struct hg__op hg__op_epilogue = {
     .name = "epilogue",
     .words = "bias, activation and dropout in one pass",
@@ -211,4 +229,5 @@ const struct hg__op hg__op_epilogue = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };

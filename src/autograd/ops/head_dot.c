@@ -17,6 +17,7 @@
  * HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG heads < 1, X or
  * a is missing;  HG_ERR_DTYPE. Source
  * Velickovic et al. 2018: half of GAT's attention score, with b both halves. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, A, B };
@@ -147,6 +148,42 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost);
 }
 
+/* S[i, k] = sum over c of X[i, k d + c] a[0, k d + c], from column h on with b;
+ * da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c]. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const int heads = heads_of(c->node);
+	const int64_t d = c->in[X].cols / heads;
+	if (e->operand < 0)
+		*t = (struct hg__terms){.over = HG__OVER_COLUMNS,
+		                        .a = c->in[X],
+		                        .b = c->in[e->col < heads ? A : B],
+		                        .transposed = 1,
+		                        .i = e->row,
+		                        .first = e->col % heads * d,
+		                        .count = d,
+		                        .factor = 1.0};
+	else if (e->operand != X)
+		*t = (struct hg__terms){.over = HG__OVER_ROWS,
+		                        .a = c->dout,
+		                        .b = c->in[X],
+		                        .i = e->col / d + (e->operand == B ? heads : 0),
+		                        .j = e->col,
+		                        .count = c->dout.rows,
+		                        .factor = 1.0};
+	return HG_OK;
+}
+
+static int heads_in(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in)
+{
+	(void)cols;
+	in->heads = heads_of(node);
+	in->of = node->in[B] >= 0 ? HG__OF_BOTH : HG__OF_NEITHER;
+	return operand < 0;
+}
+
+static const struct hg__about about = {.sum = sum, .heads = heads_in};
+
 const struct hg__op hg__op_head_dot = {
     .name = "head_dot",
     .words = "dot product with the attention vector",
@@ -163,6 +200,7 @@ const struct hg__op hg__op_head_dot = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads)

@@ -19,6 +19,7 @@
  * HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand
  * is missing, eps not positive. Source
  * Ba, Kiros, Hinton 2016. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
@@ -153,6 +154,16 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 8.0, cost);
 }
 
+/* gamma and beta get sums over all rows. */
+static int norm(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at)
+{
+	*at = (struct hg__norm_at){c->in[X].rows + e->row, 0, 0, (double)eps_of(c->node), 0.0};
+	return e->operand <= X;
+}
+
+static const struct hg__about about = {
+    .operand = {"x", "gamma", "beta"}, .critical = HG__VARIANCE, .noise = 0x1p-14, .norm = norm};
+
 const struct hg__op hg__op_layer_norm = {
     .name = "layer_norm",
     .words = "layer norm",
@@ -167,6 +178,7 @@ const struct hg__op hg__op_layer_norm = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_layer_norm(hg_tape *tape, hg_var x, hg_var gamma, hg_var beta, float eps)

@@ -12,6 +12,7 @@
  * Errors
  * HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
@@ -142,6 +143,41 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 2.0 * (double)c->in[X].cols, cost);
 }
 
+/* Y = X W, dX = dY W^T, dW = X^T dY, db: the sum over the rows of dY. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const struct hg__terms of[] = {
+	    {.over = HG__OVER_COLUMNS,
+	     .a = c->in[X],
+	     .b = c->in[W],
+	     .i = e->row,
+	     .j = e->col,
+	     .count = c->in[X].cols,
+	     .factor = ldexp(1.0, c->shift[X] - c->shift_out)},
+	    {.over = HG__OVER_COLUMNS,
+	     .a = c->dout,
+	     .b = c->in[W],
+	     .transposed = 1,
+	     .i = e->row,
+	     .j = e->col,
+	     .count = c->dout.cols,
+	     .factor = 1.0},
+	    {.over = HG__OVER_ROWS,
+	     .a = c->dout,
+	     .b = c->in[X],
+	     .i = e->col,
+	     .j = e->row,
+	     .count = c->dout.rows,
+	     .factor = ldexp(1.0, c->shift[X])},
+	    {.over = HG__OVER_ROWS, .a = c->dout, .i = e->col, .count = c->dout.rows, .factor = 1.0},
+	};
+	*t = of[1 + e->operand];
+	return HG_OK;
+}
+
+static const struct hg__about about = {
+    .traits = HG__RESCALES | HG__UNITS | HG__PROPORTIONAL, .addends = 1u << B, .sum = sum};
+
 const struct hg__op hg__op_linear = {
     .name = "linear",
     .words = "matrix product with the weights",
@@ -158,6 +194,7 @@ const struct hg__op hg__op_linear = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_linear(hg_tape *tape, hg_var x, hg_var w, hg_var b)

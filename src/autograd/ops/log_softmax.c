@@ -16,6 +16,7 @@
  * 2 n d elements (a row is read once into cache);  6 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/ops/softmax.h"
 
 static void range(struct hg__range *r)
@@ -47,6 +48,8 @@ static hg_status backward(const struct hg__call *c)
 	return c->k->log_softmax_back(c->ctx, &args);
 }
 
+static const struct hg__about about = {.operand = {"x"}, .noise = 0x1p-20};
+
 const struct hg__op hg__op_log_softmax = {
     .name = "log_softmax",
     .words = "log-softmax over the columns",
@@ -61,6 +64,7 @@ const struct hg__op hg__op_log_softmax = {
     .scratch = hg__no_scratch,
     .sample = softmax_sample,
     .cost = softmax_cost,
+    .about = &about,
 };
 
 hg_var hg_log_softmax(hg_tape *tape, hg_var x)

@@ -17,6 +17,7 @@
  * Errors
  * HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/ops/loss.h"
 
 enum { X, TARGET };
@@ -59,6 +60,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	loss_cost(c, 3.0, cost);
 }
 
+static const struct hg__about about = {.operand = {"x", "target"}, .addends = 3u};
+
 const struct hg__op hg__op_mse = {
     .name = "mse",
     .words = "mean squared error",
@@ -74,6 +77,7 @@ const struct hg__op hg__op_mse = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_mse(hg_tape *tape, hg_var x, hg_var targets, hg_var mask)

@@ -10,6 +10,7 @@
  * Cost      3 n d elements;  n d flops.
  * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, Y };
@@ -93,6 +94,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static const struct hg__about about = {.operand = {"x", "y"}};
+
 const struct hg__op hg__op_mul = {
     .name = "mul",
     .words = "product of two tensors",
@@ -108,6 +111,7 @@ const struct hg__op hg__op_mul = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_mul(hg_tape *tape, hg_var x, hg_var y)

@@ -17,6 +17,7 @@
  * Cost      n d + b d elements;  n d flops.
  * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such reduction.
  * Source    Xu, Hu, Leskovec, Jegelka 2019. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static hg_reduce reduce_of(const struct hg__node *node)
@@ -122,6 +123,26 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = (double)c->in[0].rows * (double)c->in[0].cols;
 }
 
+/* Rows first .. first + count - 1 are the nodes of a graph; a maximum is no sum. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const hg_reduce reduce = reduce_of(c->node);
+	int64_t ptr[2];
+	if (e->operand >= 0 || reduce == HG_REDUCE_MAX)
+		return HG_OK;
+	HG__TRY(c->ctx->backend->copy_out(c->ctx, ptr, c->batch_ptr + e->row, sizeof ptr));
+	const int64_t n = ptr[1] - ptr[0];
+	*t = (struct hg__terms){.over = HG__OVER_ROWS,
+	                        .a = c->in[0],
+	                        .i = e->col,
+	                        .first = ptr[0],
+	                        .count = n,
+	                        .factor = reduce == HG_REDUCE_MEAN ? 1.0 / (double)n : 1.0};
+	return HG_OK;
+}
+
+static const struct hg__about about = {.rows = HG__ROWS_GRAPHS, .sum = sum};
+
 const struct hg__op hg__op_readout = {
     .name = "readout",
     .words = "sum or mean over the nodes of a graph",
@@ -137,6 +158,7 @@ const struct hg__op hg__op_readout = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_readout(hg_tape *tape, hg_graph *graph, hg_var x, hg_reduce reduce)

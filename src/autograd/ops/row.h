@@ -1,7 +1,7 @@
 #ifndef HG_AUTOGRAD_OPS_ROW_H
 #define HG_AUTOGRAD_OPS_ROW_H
 
-#include "autograd/opkit.h"
+#include "autograd/about.h"
 
 /* What the reductions of a row share: X [n, d] to Y [n, 1]. */
 
@@ -68,6 +68,19 @@ static inline int row_sample(int i, const struct hg__extent *x, struct hg__sampl
 		hg__sample_add(s, x->n, x->d + rows[i].wider, x->state, rows[i].fill, rows[i].scale,
 		               rows[i].of == FLOATS);
 	return 1;
+}
+
+/* An element as its sum. */
+static inline hg_status row_terms(const struct hg__call *c, const struct hg__element *e,
+                                  double factor, struct hg__terms *t)
+{
+	if (e->operand < 0)
+		*t = (struct hg__terms){.over = HG__OVER_COLUMNS,
+		                        .a = c->in[0],
+		                        .i = e->row,
+		                        .count = c->in[0].cols,
+		                        .factor = factor};
+	return HG_OK;
 }
 
 static inline void row_cost(const struct hg__call *c, double flops, struct hg__cost *cost)

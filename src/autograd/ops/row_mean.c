@@ -42,6 +42,13 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	row_cost(c, 1.0, cost);
 }
 
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	return row_terms(c, e, 1.0 / (double)c->in[0].cols, t);
+}
+
+static const struct hg__about about = {.sum = sum};
+
 const struct hg__op hg__op_row_mean = {
     .name = "row_mean",
     .words = "mean of the columns of a row",
@@ -57,6 +64,7 @@ const struct hg__op hg__op_row_mean = {
     .scratch = hg__no_scratch,
     .sample = row_sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_row_mean(hg_tape *tape, hg_var x)

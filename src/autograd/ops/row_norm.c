@@ -14,6 +14,7 @@
  * Cost      n d + n elements;  2 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/ops/row.h"
 
 static hg_status infer(struct hg__infer *s)
@@ -55,6 +56,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	row_cost(c, 2.0, cost);
 }
 
+static const struct hg__about about = {.operand = {"x"}};
+
 const struct hg__op hg__op_row_norm = {
     .name = "row_norm",
     .words = "length of a row",
@@ -69,6 +72,7 @@ const struct hg__op hg__op_row_norm = {
     .scratch = hg__no_scratch,
     .sample = row_sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_row_norm(hg_tape *tape, hg_var x)

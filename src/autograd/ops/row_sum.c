@@ -40,6 +40,19 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	row_cost(c, 1.0, cost);
 }
 
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	return row_terms(c, e, 1.0, t);
+}
+
+static const char *mean(const struct hg__node *node)
+{
+	(void)node;
+	return "row_mean(tape, x)";
+}
+
+static const struct hg__about about = {.traits = HG__SUMS_ROW, .sum = sum, .mean = mean};
+
 const struct hg__op hg__op_row_sum = {
     .name = "row_sum",
     .words = "sum of the columns of a row",
@@ -55,6 +68,7 @@ const struct hg__op hg__op_row_sum = {
     .scratch = hg__no_scratch,
     .sample = row_sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_row_sum(hg_tape *tape, hg_var x)

@@ -10,6 +10,7 @@
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_ARG factor not finite, X is missing;  HG_ERR_DTYPE.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static float factor_of(const struct hg__node *node)
@@ -85,6 +86,16 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static int constants(const struct hg__node *node, struct hg__named *named)
+{
+	struct hg__scale_attr attr;
+	hg__attr_get(node, &attr, sizeof attr);
+	named[0] = (struct hg__named){"factor", (double)attr.factor};
+	return 1;
+}
+
+static const struct hg__about about = {.traits = HG__RESCALES, .constants = constants};
+
 const struct hg__op hg__op_scale = {
     .name = "scale",
     .words = "product with a constant",
@@ -102,6 +113,7 @@ const struct hg__op hg__op_scale = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_scale(hg_tape *tape, hg_var x, float factor)

@@ -19,6 +19,7 @@
  * HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd
  * or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph. Source
  * Velickovic et al. 2018: the attention score of GAT, leaky with its leaky_relu. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { A, B };
@@ -192,6 +193,42 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 2.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
+/* dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k], dB on the transpose. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const struct hg__sddmm_add_attr attr = attr_of(c->node);
+	const int64_t h = c->dout.cols;
+	const int together = c->node->in[B] < 0, of_b = e->operand == B || e->col >= h;
+	if (e->operand < 0)
+		return HG_OK;
+	*t = (struct hg__terms){.over = HG__OVER_SLOPES,
+	                        .edges = {.csr = of_b ? &c->csr_t : &c->csr},
+	                        .a = c->dout,
+	                        .own = c->in[e->operand],
+	                        .b = c->in[together || of_b ? A : B],
+	                        .i = e->row,
+	                        .j = together && of_b ? e->col - h : e->col,
+	                        .own_j = e->col,
+	                        .slope = attr.leaky ? attr.slope : 1.0f};
+	t->other_j = together && !of_b ? e->col + h : t->j;
+	return HG_OK;
+}
+
+static int heads_in(const struct hg__node *node, int operand, int64_t cols, struct hg__heads_in *in)
+{
+	const int together = node->in[B] < 0;
+	in->heads = together ? cols / 2 : cols;
+	in->of = together ? HG__OF_BOTH : operand == A ? HG__OF_DESTINATION : HG__OF_SOURCE;
+	return operand >= 0;
+}
+
+static const struct hg__about about = {
+    .traits = HG__JOINS_ENDS,
+    .operand = {"score of the destination", "score of the source"},
+    .rows = HG__ROWS_EDGES,
+    .sum = sum,
+    .heads = heads_in};
+
 const struct hg__op hg__op_sddmm_add = {
     .name = "sddmm_add",
     .words = "sum of an edge's two ends",
@@ -207,6 +244,7 @@ const struct hg__op hg__op_sddmm_add = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_sddmm_add(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b)

@@ -18,6 +18,7 @@
  * HG_ERR_DTYPE;
  *           HG_ERR_ARG no graph, heads < 1, scale not finite.
  * Source    Vaswani et al. 2017, on the edges of a graph. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
@@ -153,6 +154,35 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 2.0 * gathered;
 }
 
+/* E[e, k] = scale sum over c in head k of A[i, c] B[j, c];  dA[i, c] = scale sum over the edges of
+ * row i of dE[e, head] B[j, c], dB on the transpose, both in f32. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const struct hg__sddmm_dot_attr attr = attr_of(c->node);
+	const int64_t width = c->in[A].cols / attr.heads;
+	if (e->operand < 0)
+		*t = (struct hg__terms){.over = HG__OVER_ENDS,
+		                        .edges = {.csr = &c->csr},
+		                        .a = c->in[A],
+		                        .b = c->in[B],
+		                        .i = e->row,
+		                        .first = e->col * width,
+		                        .count = width,
+		                        .factor = (double)attr.scale};
+	else
+		*t = (struct hg__terms){.over = HG__OVER_EDGES,
+		                        .edges = {.csr = e->operand == A ? &c->csr : &c->csr_t,
+		                                  .x = c->in[e->operand == A ? B : A],
+		                                  .w = c->dout,
+		                                  .heads = attr.heads,
+		                                  .alpha = attr.scale},
+		                        .i = e->row,
+		                        .j = e->col};
+	return HG_OK;
+}
+
+static const struct hg__about about = {.rows = HG__ROWS_EDGES, .sum = sum};
+
 const struct hg__op hg__op_sddmm_dot = {
     .name = "sddmm_dot",
     .words = "dot product of an edge's two ends",
@@ -168,6 +198,7 @@ const struct hg__op hg__op_sddmm_dot = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_sddmm_dot(hg_tape *tape, hg_graph *graph, hg_var a, hg_var b, int heads, float scale)

@@ -15,6 +15,7 @@
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/ops/softmax.h"
+#include "autograd/about.h"
 
 static void range(struct hg__range *r)
 {
@@ -47,6 +48,8 @@ static hg_status backward(const struct hg__call *c)
 	return c->k->softmax_back(c->ctx, &args);
 }
 
+static const struct hg__about about = {.traits = HG__SHARES, .operand = {"x"}, .noise = 0x1p-20};
+
 const struct hg__op hg__op_softmax = {
     .name = "softmax",
     .words = "softmax over the columns",
@@ -61,6 +64,7 @@ const struct hg__op hg__op_softmax = {
     .scratch = hg__no_scratch,
     .sample = softmax_sample,
     .cost = softmax_cost,
+    .about = &about,
 };
 
 hg_var hg_softmax(hg_tape *tape, hg_var x)

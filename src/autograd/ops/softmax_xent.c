@@ -19,6 +19,7 @@
  * HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * A label >= d: HG_ERR_RANGE when compiled. Source
  * - */
+#include "autograd/about.h"
 #include "autograd/ops/loss.h"
 
 enum { X, LABEL, MASK };
@@ -109,6 +110,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	loss_cost(c, 6.0, cost);
 }
 
+static const struct hg__about about = {.traits = HG__ENTROPY, .operand = {"logit"}};
+
 const struct hg__op hg__op_softmax_xent = {
     .name = "softmax_xent",
     .words = "cross-entropy loss",
@@ -124,6 +127,7 @@ const struct hg__op hg__op_softmax_xent = {
     .scratch = hg__reduction_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_softmax_xent(hg_tape *tape, hg_var logits, hg_var labels, hg_var mask)

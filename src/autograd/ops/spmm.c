@@ -218,51 +218,85 @@ static int scale_first(const struct hg__call *c)
 	return hg__norm_is_root(norm) || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 }
 
-hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
+/* The aggregation of the result, or of the gradient of X, from dy. */
+static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg__mat dy,
+                              struct hg__aggregate *a)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
-	struct hg__aggregate a = {.csr = &c->csr,
-	                          .x = c->in[X],
-	                          .y = c->out,
-	                          .alpha = hg__rescaled(c, X, attr.alpha),
-	                          .scale_first = scale_first(c),
-	                          .ending = ending};
-	HG__TRY(weights(c, &a.w));
-	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &a.row_scale, &a.col_scale));
-	a.heads = (int)a.w.cols;
+	const float *row_scale = NULL, *col_scale = NULL;
+	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
+	*a = (struct hg__aggregate){.csr = backward ? &c->csr_t : &c->csr,
+	                            .x = backward ? dy : c->in[X],
+	                            .y = backward ? c->din[X] : c->out,
+	                            .row_scale = backward ? col_scale : row_scale,
+	                            .col_scale = backward ? row_scale : col_scale,
+	                            .scale_first = scale_first(c),
+	                            .alpha = backward ? attr.alpha : hg__rescaled(c, X, attr.alpha)};
+	HG__TRY(weights(c, &a->w));
+	a->heads = (int)a->w.cols;
+	return HG_OK;
+}
+
+hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
+{
+	struct hg__aggregate a;
+	HG__TRY(aggregate_of(c, 0, c->in[X], &a));
+	a.ending = ending;
 	return hg__aggregate(c, &a);
+}
+
+/* The gradient of w: products of two rows, at each edge. */
+static hg_status dot_of(const struct hg__call *c, struct hg__mat dy,
+                        struct hg__sddmm_dot_args *args)
+{
+	const struct hg__spmm_attr attr = attr_of(c->node);
+	*args = (struct hg__sddmm_dot_args){.csr = c->csr,
+	                                    .a = dy,
+	                                    .b = c->in[X],
+	                                    .e = c->din[W],
+	                                    .heads = (int)c->din[W].cols,
+	                                    .scale = ldexpf(attr.alpha, c->shift[X])};
+	return hg__graph_norm(c->node->graph, attr.norm, &args->row_scale, &args->col_scale);
 }
 
 hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
                             const struct hg__ending *ending)
 {
-	const struct hg__spmm_attr attr = attr_of(c->node);
-	const float *row_scale = NULL, *col_scale = NULL;
-	HG__TRY(hg__graph_norm(c->node->graph, attr.norm, &row_scale, &col_scale));
 	if (c->din[X].data) {
-		struct hg__aggregate a = {.csr = &c->csr_t,
-		                          .x = dy,
-		                          .y = c->din[X],
-		                          .row_scale = col_scale,
-		                          .col_scale = row_scale,
-		                          .scale_first = scale_first(c),
-		                          .alpha = attr.alpha,
-		                          .ending = ending};
-		HG__TRY(weights(c, &a.w));
-		a.heads = (int)a.w.cols;
+		struct hg__aggregate a;
+		HG__TRY(aggregate_of(c, 1, dy, &a));
+		a.ending = ending;
 		HG__TRY(hg__aggregate(c, &a));
 	}
 	if (c->din[W].data) {
-		const struct hg__sddmm_dot_args args = {.csr = c->csr,
-		                                        .a = dy,
-		                                        .b = c->in[X],
-		                                        .e = c->din[W],
-		                                        .heads = (int)c->din[W].cols,
-		                                        .scale = ldexpf(attr.alpha, c->shift[X]),
-		                                        .row_scale = row_scale,
-		                                        .col_scale = col_scale};
+		struct hg__sddmm_dot_args args;
+		HG__TRY(dot_of(c, dy, &args));
 		HG__TRY(c->k->sddmm_dot(c->ctx, &args));
 	}
+	return HG_OK;
+}
+
+hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e, struct hg__mat dy,
+                       struct hg__terms *t)
+{
+	if (e->operand != W) {
+		t->over = HG__OVER_EDGES;
+		t->i = e->row;
+		t->j = e->col;
+		return aggregate_of(c, e->operand == X, dy, &t->edges);
+	}
+	struct hg__sddmm_dot_args args;
+	const int64_t width = c->in[X].cols / c->din[W].cols;
+	HG__TRY(dot_of(c, dy, &args));
+	*t = (struct hg__terms){
+	    .over = HG__OVER_ENDS,
+	    .edges = {.csr = &c->csr, .row_scale = args.row_scale, .col_scale = args.col_scale},
+	    .a = dy,
+	    .b = c->in[X],
+	    .i = e->row,
+	    .first = e->col * width,
+	    .count = width,
+	    .factor = (double)args.scale};
 	return HG_OK;
 }
 
@@ -367,6 +401,25 @@ void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 2.0 * gathered;
 }
 
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	HG__TRY(hg__spmm_sum(c, e, c->dout, t));
+	t->halves = t->over == HG__OVER_EDGES && c->node->accumulate != HG_ACC_F32 &&
+	            t->edges.x.dtype == HG_F16 && t->edges.y.dtype == HG_F16;
+	return HG_OK;
+}
+
+static const char *mean(const struct hg__node *node)
+{
+	return attr_of(node).norm == HG_NORM_NONE ? "spmm_mean(tape, graph, x)" : NULL;
+}
+
+static const struct hg__about about = {.traits = HG__PROPORTIONAL | HG__NEIGHBOURS,
+                                       .rows = HG__ROWS_NODES,
+                                       .edges = 1u << W,
+                                       .sum = sum,
+                                       .mean = mean};
+
 const struct hg__op hg__op_spmm = {
     .name = "spmm",
     .words = "sum over neighbours",
@@ -387,6 +440,7 @@ const struct hg__op hg__op_spmm = {
     .sample = sample,
     .cost = hg__spmm_cost,
     .probe = probe,
+    .about = &about,
 };
 
 hg_var hg_spmm(hg_tape *tape, hg_graph *graph, hg_var x, hg_var edge_weight, hg_norm norm,

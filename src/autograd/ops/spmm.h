@@ -1,7 +1,7 @@
 #ifndef HG_AUTOGRAD_OPS_SPMM_H
 #define HG_AUTOGRAD_OPS_SPMM_H
 
-#include "autograd/opkit.h"
+#include "autograd/about.h"
 
 /* What spmm and spmm_epilogue have in common. X is operand 0, w is operand 1, and struct
  * hg__spmm_attr comes first among the constants. */
@@ -16,5 +16,8 @@ HG_NODISCARD hg_status hg__spmm_forward(const struct hg__call *c, const struct h
 /* dX, with an ending or NULL, and dw, where they are wanted; dy: of what the aggregation gave. */
 HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
                                          const struct hg__ending *ending);
+/* An element of the aggregation, or of the gradient of X or w, as its sum; dy: as above. */
+HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
+                                    struct hg__mat dy, struct hg__terms *t);
 
 #endif

@@ -27,6 +27,7 @@
  * spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;  HG_ERR_ARG eps
  * without Z, self with Z, a constant outside the range of its part. Source
  * - */
+#include "autograd/about.h"
 #include "autograd/ops/epilogue.h"
 #include "autograd/ops/spmm.h"
 
@@ -427,6 +428,42 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops += 5.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
+/* Before its ending: dS where there is one, else dY. */
+static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
+{
+	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
+	const struct hg__mat ds = c->aux[DS].data ? c->aux[DS] : c->dout;
+	const int z = attr.self ? X : Z;
+	if (e->operand <= W)
+		HG__TRY(hg__spmm_sum(c, e, ds, t));
+	if (e->operand < 0) {
+		t->self = (struct hg__added){.x = c->in[z],
+		                             .eps = c->in[EPS],
+		                             .row = e->row,
+		                             .col = e->col,
+		                             .factor = ldexp(1.0, c->shift[z] - c->shift_out)};
+		t->bias = (struct hg__added){
+		    .x = c->in[B], .col = e->col, .factor = ldexp(1.0, c->shift[B] - c->shift_out)};
+	} else if (e->operand == X && attr.self) {
+		t->self = (struct hg__added){
+		    .x = ds, .eps = c->in[EPS], .row = e->row, .col = e->col, .factor = 1.0};
+	}
+	return HG_OK;
+}
+
+static double kept(const struct hg__node *node)
+{
+	return 1.0 - (double)attr_of(node).then.p;
+}
+
+static const struct hg__about about = {
+    .rows = HG__ROWS_NODES,
+    .edges = 1u << W,
+    .addends = 1u << B,
+    .operand_brings = {[Z] = HG__BRINGS_SELF, [EPS] = HG__BRINGS_SELF, [B] = HG__BRINGS_BIAS},
+    .sum = sum,
+    .kept = kept};
+
 const struct hg__op hg__op_spmm_epilogue = {
     .name = "spmm_epilogue",
     .words = "sum over neighbours with what follows it",
@@ -445,4 +482,5 @@ const struct hg__op hg__op_spmm_epilogue = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };

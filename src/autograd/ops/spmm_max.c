@@ -14,6 +14,7 @@
  * m d + rows d elements of state, 4 rows d bytes of arg, the CSR;  m d flops.
  * Errors    HG_ERR_SHAPE rows(X) != cols(A);  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Hamilton, Ying, Leskovec 2017, pooling aggregator. */
+#include "autograd/about.h"
 #include "autograd/opkit.h"
 
 static hg_status infer(struct hg__infer *s)
@@ -95,6 +96,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = gathered;
 }
 
+static const struct hg__about about = {.rows = HG__ROWS_NODES};
+
 const struct hg__op hg__op_spmm_max = {
     .name = "spmm_max",
     .words = "maximum over neighbours",
@@ -110,6 +113,7 @@ const struct hg__op hg__op_spmm_max = {
     .scratch = scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_spmm_max(hg_tape *tape, hg_graph *graph, hg_var x)

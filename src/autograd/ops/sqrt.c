@@ -12,6 +12,7 @@
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
+#include "autograd/about.h"
 #include "autograd/ops/act.h"
 
 static void range(struct hg__range *r)
@@ -54,6 +55,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 1.0, cost);
 }
 
+static const struct hg__about about = {.critical = HG__ROOT, .critical_operand = 0};
+
 const struct hg__op hg__op_sqrt = {
     .name = "sqrt",
     .words = "square root",
@@ -70,6 +73,7 @@ const struct hg__op hg__op_sqrt = {
     .scratch = hg__no_scratch,
     .sample = sample,
     .cost = cost,
+    .about = &about,
 };
 
 hg_var hg_sqrt(hg_tape *tape, hg_var x)
