@@ -40,7 +40,8 @@ typedef enum hg_cause {
 	 * number that has none */
 	HG_CAUSE_ZERO = 7,
 	/** good gradients, and bad weights or moments after the update; or an overflow of what reads
-	 * weights that the updates of this run have enlarged beyond all measure (grown) */
+	 * weights that the updates of this run have enlarged so far that f16 does not hold it
+	 * (grown) */
 	HG_CAUSE_OPTIMISER = 8,
 	HG_CAUSE_COUNT = 9 /**< number of the above */
 } hg_cause;
@@ -364,7 +365,7 @@ HG_API void hg_doctor_free(hg_doctor *doctor);
  * @param report  receives the report, borrowed until the doctor's next call.
  * @return HG_OK; HG_ERR_ARG (a pointer is NULL, or back is neither 0 nor 1); HG_ERR_STATE (back 1
  *         and the last step was not skipped or none was taken, the watcher asked to stop, or the
- *         run has no tape because recording it anew failed); HG_ERR_NOMEM;
+ *         run has no tape because recording it again failed); HG_ERR_NOMEM;
  *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_doctor_examine(hg_doctor *doctor, int back,
                                                 const hg_doctor_report **report);

@@ -103,7 +103,7 @@ HG_API HG_NODISCARD hg_status hg_optim_set_lr(hg_optim *optim, int group, float 
 /** One optimiser step. It updates every parameter, also one that is on no tape that ran: that one
  * with the gradient it still has. A step whose gradients are not finite, or in which a guard found
  * an overflow, is skipped and changes nothing but the loss scale and the counters; hg_optim_info
- * tells.
+ * reports it.
  *
  * Cost      Two kernel launches, no host synchronisation. Asynchronous on a GPU.
  * @param optim  the optimiser.

@@ -1,5 +1,5 @@
 /** @file
- * What a run wants of its precision: the policy, the loss scale, and the words of a verdict. Plain
+ * What a run asks of its precision: the policy, the loss scale, and the words of a verdict. Plain
  * data and pure functions: no context, no allocation, safe from any thread. */
 #ifndef HALFGRAPH_POLICY_H
 #define HALFGRAPH_POLICY_H
@@ -116,8 +116,9 @@ typedef enum hg_unproved {
 	HG_UNPROVED_REFUSE = 2   /**< HG_ERR_RANGE when the op is recorded */
 } hg_unproved;
 
-/** What a run wants. A policy never names an op, and an op never reads a policy. Start from one of
- * the functions below. It is part of hg_train_config by value, so its size must be exact.
+/** What a run asks of its precision. A policy never names an op, and an op never reads a policy.
+ * Start from one of the functions below. It is part of hg_train_config by value, so its size must
+ * be exact.
  *
  * With replan, an op node whose result overflowed (hg_step_info.tripped) is stored differently once
  * the tapes are recorded again: hg_train does so by itself, a loop of your own calls

@@ -145,13 +145,13 @@ HG_API HG_NODISCARD hg_status hg_optim_get_state(hg_optim *optim, hg_state **sta
 
 /** Puts a state into an optimiser and its parameters, to go on from there. Everything is checked
  * and allocated before anything changes. Promotions take effect on tapes that are recorded
- * afterwards (an hg_train records its own anew). Working copies are narrowed from the masters as in
- * a step: what f16 cannot hold becomes infinite in them, and is no error.
+ * afterwards (an hg_train records its own again). Working copies are narrowed from the masters as
+ * in a step: what f16 cannot hold becomes infinite in them, and is no error.
  * @param optim  the optimiser.
  * @param state  the state, copied.
  * @return HG_OK; HG_INFO_DIFFERS (it is in place, but a setting differs: hg_context_error names the
- *         first one with both values; where one of the loss scale differs, the scale begins anew by
- *         this run's policy and its counters go on); HG_ERR_ARG (a pointer is NULL, or
+ *         first one with both values; where one of the loss scale differs, the scale starts at
+ *         this run's init_scale and its counters go on); HG_ERR_ARG (a pointer is NULL, or
  *         hg_state_fault); HG_ERR_SHAPE (parameters do not fit: another shape, missing or
  *         additional ones, other moments: the message names them); HG_ERR_UNSUPPORTED (it promotes
  *         an op that this library lacks); HG_ERR_NOMEM; HG_ERR_DEVICE. */

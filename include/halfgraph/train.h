@@ -116,7 +116,7 @@ typedef struct hg_train_report {
 	int64_t nonfinite_logits; /**< at the best epoch, as in hg_train_event */
 	int captured;             /**< 1: the last epoch was launched as captured work (step.h) */
 	int epochs_together;      /**< most epochs that were queued without a wait between them */
-	/** times an op node overflowed behind its guard and was recorded anew, rescaled or in f32
+	/** times an op node overflowed behind its guard and was recorded again, rescaled or in f32
 	 * (hg_policy.replan) */
 	int replans;
 	int casts; /**< conversions of whole tensors in a forward pass (hg_plan_info.casts) */
@@ -162,7 +162,8 @@ HG_API void hg_train_free(hg_train *train);
  * @return HG_OK, also where steps were skipped or the loss is not finite (see the report);
  *         HG_INFO_STOPPED (progress asked for it; the report is complete); HG_ERR_ARG (a pointer is
  *         NULL, or report's size is not set); HG_ERR_STATE (called from its progress function, or
- *         an earlier call failed while it recorded its tapes anew); HG_ERR_NOMEM; HG_ERR_DEVICE. */
+ *         an earlier call failed while it recorded its tapes again); HG_ERR_NOMEM;
+ *         HG_ERR_DEVICE. */
 HG_API HG_NODISCARD hg_status hg_train_run(hg_train *train, hg_train_report *report);
 
 /** Copies where training stands (state.h): after a run, behind its last step, not at its best
@@ -205,14 +206,14 @@ HG_API hg_model *hg_train_model(hg_train *train);
 
 /** The step of a run, to read what the observer saw (observe.h).
  * @param train  a run or NULL.
- * @return the step, borrowed until hg_train_run or hg_train_set_state records the tapes anew; NULL
+ * @return the step, borrowed until hg_train_run or hg_train_set_state records the tapes again; NULL
  *         for NULL. */
 HG_API hg_step *hg_train_step(hg_train *train);
 
 /** The training tape of a run, for hg_tape_print and hg_tape_explain. Its values do not outlive an
  * evaluation.
  * @param train  a run or NULL.
- * @return the tape, borrowed until hg_train_run or hg_train_set_state records it anew; NULL for
+ * @return the tape, borrowed until hg_train_run or hg_train_set_state records it again; NULL for
  *         NULL. */
 HG_API const hg_tape *hg_train_tape(const hg_train *train);
 
