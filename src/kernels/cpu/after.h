@@ -1,16 +1,17 @@
+/* The last part of an epilogue, applied in f32 to elements of a row before a kernel stores them
+ * (struct hg__epilogue):
+ *
+ *     y = dropout(f(x)) */
 #ifndef HG_KERNELS_CPU_AFTER_H
 #define HG_KERNELS_CPU_AFTER_H
 
 #include "kernels/cpu/acts.h"
 #include "kernels/cpu/draw.h"
 
-/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for elements of a
- * row in f32. */
-
 struct hg__after {
 	struct hg__epilogue then;
 	struct hg__stream stream;
-	const struct hg__activation *act; /* NULL: none */
+	const struct hg__activation *act; /* NULL: no activation */
 	int drops;
 	uint32_t threshold;
 	float keep; /* 1 - p */
@@ -27,7 +28,7 @@ HG__INLINE struct hg__after hg__after_of(const struct hg__epilogue *then, int64_
 	                          .keep = 1.0f - then->p};
 }
 
-/* x / (1 - p) where the word reaches the threshold, else 0 */
+/* x / (1 - p) where the random word reaches the threshold, otherwise 0 */
 HG__INLINE void hg__after_drop(const struct hg__after *after, int64_t n, const uint32_t *word,
                                float *x)
 {
@@ -38,7 +39,7 @@ HG__INLINE void hg__after_drop(const struct hg__after *after, int64_t n, const u
 		x[c] = word[c] >= threshold ? x[c] / keep : 0.0f;
 }
 
-/* word: those of the elements, where it drops */
+/* word [n]: the random words of the elements. It is read only if the epilogue has dropout. */
 HG__INLINE void hg__after_value(const struct hg__after *after, int64_t n, const uint32_t *word,
                                 float *x)
 {

@@ -1,3 +1,4 @@
+/* The CPU backend: its copies of the kernels, and the functions that are compiled only once. */
 #ifndef HG_KERNELS_CPU_BACKEND_H
 #define HG_KERNELS_CPU_BACKEND_H
 
@@ -6,19 +7,19 @@
 
 HG_EXTERN_C_BEGIN
 
-/* One compiled copy of the CPU kernels. */
+/* One copy of the CPU kernels, compiled for one instruction set. */
 struct hg__cpu_isa {
 	const char *name;
 	int (*runs_here)(void);
 	const struct hg__kernels *kernels;
 };
-/* Fastest first; the last one runs everywhere. */
+/* All copies, the fastest first. The last one runs on every machine. */
 const struct hg__cpu_isa *hg__cpu_isas(size_t *count);
 
-/* The CPU backend with the fastest kernels that run on this machine. */
+/* The CPU backend with the fastest copy that runs on this machine. */
 const struct hg__backend *hg__cpu_backend(void);
 
-/* coo.c: the graph-building functions of the backend (core/backend.h). */
+/* coo.c: the functions of the backend that build graphs (core/backend.h). */
 HG_NODISCARD hg_status hg__cpu_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int64_t m,
                                             const int32_t *dst, const int32_t *src, int64_t *rowptr,
                                             int32_t *col, int64_t *order);
@@ -27,7 +28,7 @@ HG_NODISCARD hg_status hg__cpu_csr_transpose(hg_context *ctx, const struct hg__c
 HG_NODISCARD hg_status hg__cpu_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr);
 HG_NODISCARD hg_status hg__cpu_gather_f32(hg_context *ctx, int64_t m, const float *in,
                                           const int64_t *index, float *out);
-/* facts.c */
+/* facts.c: the survey of a graph (core/backend.h). */
 HG_NODISCARD hg_status hg__cpu_survey(hg_context *ctx, const struct hg__csr *csr,
                                       const float *weight, hg_graph_facts *facts, int *pattern);
 

@@ -1,17 +1,17 @@
+/* The random numbers of dropout (core/rng.h), eight quads at a time. A quad is the four 32-bit
+ * words of one call of Philox, which serve four neighbouring columns. */
 #ifndef HG_KERNELS_CPU_DRAW_H
 #define HG_KERNELS_CPU_DRAW_H
 
 #include "core/rng.h"
 #include "kernels/cpu/rows.h"
 
-/* The random words of dropout, eight quads at a time. */
-
-/* Philox for eight quads of columns at once: each 64-bit lane holds one 32-bit word of one quad.
- * Word for word hg__philox. */
+/* Computes Philox for eight quads of columns at once. Each 64-bit lane holds one 32-bit word of one
+ * quad. The words are the same as those of hg__philox. */
 #define HG__DRAW 8
 typedef uint64_t hg__words __attribute__((vector_size(64)));
 
-/* Full products of the low 32 bits of each lane. */
+/* The 64-bit products of the low 32 bits of each lane. */
 HG__INLINE hg__words hg__multiply(hg__words a, uint64_t b)
 {
 #if defined(__AVX512F__)
@@ -31,7 +31,8 @@ HG__INLINE struct hg__quads hg__philox_8(uint64_t key, struct hg__quads x)
 	for (int round = 0; round < 10; round++) {
 		const hg__words a = hg__multiply(x.w[0], 0xD2511F53u),
 		                b = hg__multiply(x.w[2], 0xCD9E8D57u);
-		x.w[0] = (b >> 32) ^ x.w[1] ^ k0; /* bits 32 and up are not read: no masks */
+		x.w[0] =
+		    (b >> 32) ^ x.w[1] ^ k0; /* bits 32 and up are never read, so no masks are needed */
 		x.w[1] = b;
 		x.w[2] = (a >> 32) ^ x.w[3] ^ k1;
 		x.w[3] = a;
@@ -41,14 +42,14 @@ HG__INLINE struct hg__quads hg__philox_8(uint64_t key, struct hg__quads x)
 	return x;
 }
 
-/* One stream of words: of a node, at a step, over rows of `quads` quads. */
+/* The random words of one tape node in one training step. Its rows have `quads` quads. */
 struct hg__stream {
 	uint64_t key;
 	int64_t step, quads;
 };
 
-/* The words of `count` quads from quad `quad` of row `row` on, one row after the other: out
- * [count rounded up to 8][4]. */
+/* Computes the words of `count` quads, beginning with quad `quad` of row `row` and going on with
+ * the next row at its end. out [count rounded up to 8][4] */
 HG__INLINE void hg__draw(const struct hg__stream *stream, int64_t row, int64_t quad, int64_t count,
                          uint32_t *out)
 {

@@ -1,3 +1,5 @@
+/* Sets the overflow flag if an element of x overflows in f16. It runs behind kernels that do not
+ * check what they store. */
 #include "kernels/cpu/guard.h"
 
 hg_status HG__CPU(guard)(hg_context *ctx, const struct hg__guard_args *a)

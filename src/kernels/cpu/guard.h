@@ -1,9 +1,12 @@
+/* The overflow flag on the CPU. A maximum does not depend on the order of threads, so neither does
+ * the flag. */
 #ifndef HG_KERNELS_CPU_GUARD_H
 #define HG_KERNELS_CPU_GUARD_H
 
 #include "kernels/cpu/rows.h"
 
-/* Numbers on their way into halves (kernels/overflow.h): n elements. */
+/* Checks n numbers that are about to be stored in f16, and sets the overflow flag if one does not
+ * fit (kernels/overflow.h). */
 HG__INLINE void hg__guard_look(const struct hg__overflow_flag *overflow, int64_t n, const float *x)
 {
 	hg__i16 most = {0};
@@ -22,7 +25,8 @@ HG__INLINE void hg__guard_look(const struct hg__overflow_flag *overflow, int64_t
 	memcpy(&largest, &bits, sizeof largest);
 	if (!hg__overflows_half(largest))
 		return;
-	/* Where one number does not fit there may be millions: who changes nothing only looks. */
+	/* Where one number overflows there may be millions of them. Reading the flag first avoids the
+	 * lock for every number that would not change the flag. */
 	const uint64_t mine = hg__overflow_word(overflow->node, largest);
 	uint64_t word;
 #pragma omp atomic read

@@ -1,11 +1,13 @@
+/* Names for the copies of the CPU kernels, one copy for each instruction set. */
 #ifndef HG_KERNELS_CPU_ISA_H
 #define HG_KERNELS_CPU_ISA_H
 
 #include "kernels/kernels.h"
 
-/* Every file of this folder but backend.c and coo.c is compiled once per instruction set, with
- * HG_ISA naming the copy. HG__CPU(spmm) is hg__cpu_avx512_spmm in one of them: external names of
- * this folder are always written so. */
+/* Every file of this folder except backend.c, coo.c and facts.c is compiled once for each
+ * instruction set, and HG_ISA names the copy. In the AVX-512 copy, for example, HG__CPU(spmm)
+ * expands to hg__cpu_avx512_spmm. External names of those files are always written with HG__CPU, so
+ * that the copies do not collide. */
 #define HG__CPU_JOIN(isa, name) hg__cpu_##isa##_##name
 #define HG__CPU_EXPAND(isa, name) HG__CPU_JOIN(isa, name)
 #define HG__CPU(name) HG__CPU_EXPAND(HG_ISA, name)

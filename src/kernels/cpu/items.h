@@ -1,14 +1,13 @@
+/* Iteration over the work items of a CSR (core/csr.h). An item is a sequence of row parts. Loops
+ * over items use schedule(dynamic, 4): items have equal work, but cache misses make their times
+ * differ. An atomic operation of the schedule then serves at least 4 * 4 rows and edges. */
 #ifndef HG_KERNELS_CPU_ITEMS_H
 #define HG_KERNELS_CPU_ITEMS_H
 
 #include "kernels/cpu/rows.h"
 
-/* Walk over the work items of a CSR (core/csr.h): each item is a run of row parts. Loops over items
- * run with schedule(dynamic, 4): items have equal work but not equal luck with the caches, and one
- * atomic operation serves at least 4 * 4 rows and edges. */
-
-/* Edges begin .. end-1 of a row. slot < 0: all of the row's edges; else a part of a split row and
- * its staging slot. */
+/* Edges begin .. end-1 of a row. slot < 0: these are all edges of the row. Otherwise this is a part
+ * of a split row, and slot is its staging slot. */
 struct hg__part {
 	int64_t row, begin, end, slot;
 };
@@ -19,7 +18,7 @@ struct hg__item {
 
 HG__INLINE int64_t hg__items(const struct hg__csr *csr)
 {
-	/* without a plan: one item, no split rows */
+	/* without a plan there is one item and no split row */
 	return csr->plan ? csr->plan->items : csr->rows > 0;
 }
 
@@ -56,7 +55,7 @@ HG__INLINE int hg__part_next(const struct hg__csr *csr, struct hg__item *it, str
 	return 0;
 }
 
-/* Slot of split row s in item k, split_first <= k <= split_last. */
+/* The staging slot of split row s in item k, where split_first <= k <= split_last. */
 HG__INLINE int64_t hg__split_slot(const struct hg__plan *plan, int64_t s, int64_t k)
 {
 	return k < plan->split_last[s] ? 2 * k + 1 : 2 * k;

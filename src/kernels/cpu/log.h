@@ -3,27 +3,28 @@
 
 #include "kernels/cpu/simd.h"
 
-/* log on sixteen lanes, with products, sums and one division, so that every instruction set gives
- * the same bits.
+/* log of sixteen lanes. It uses only products, sums and one division, so every instruction set
+ * gives the same bits.
  *
  *     x = 2^k m,  sqrt(1/2) <= m < sqrt(2),  f = m - 1 (exact),  log x = k ln 2 + log(1 + f)
- *     s = f / (2 + f):  log(1 + f) = 2 atanh s = 2 s + s R,  R = 2 s^2 (1/3 + s^2/5 + s^4/7 +
- *                       s^6/9)
- *     2 s = f - s f,  s f = f^2 / (2 + f) = f^2/2 - s f^2/2:  log(1 + f) = f - (f^2/2 - s
- *                     (f^2/2 + R))
+ *     s = f / (2 + f):  log(1 + f) = 2 atanh s = 2 s + s R,
+ *                       R = 2 s^2 (1/3 + s^2/5 + s^4/7 + s^6/9)
+ *     2 s = f - s f,  s f = f^2 / (2 + f) = f^2/2 - s f^2/2:
+ *                       log(1 + f) = f - (f^2/2 - s (f^2/2 + R))
  *
- * f itself is exact, so only the correction in brackets, at most a quarter of f, carries roundings.
- * |s| < 0.172: what R leaves out is below 2 s^11 / 11 = 7e-10, 2e-9 of the result. ln 2 is split as
- * in exp.h; with k != 0 the result is at least ln(2) / 2, so nothing cancels. Together below 2
- * ulp = 4 u of the result (1.38 u measured over all positive floats). Below 0 NaN, log 0 = -inf,
- * log inf = inf, NaN stays NaN; subnormal numbers are normal ones times 2^-24. */
+ * f itself is exact, so only the correction in brackets has rounding errors, and it is at most a
+ * quarter of f. |s| < 0.172, so the terms that R leaves out are below 2 s^11 / 11 = 7e-10, which is
+ * 2e-9 of the result. ln 2 is split as in exp.h. If k != 0 the result is at least ln(2) / 2, so
+ * nothing cancels. Together the error is below 2 ulp = 4 u of the result (1.38 u measured over all
+ * positive floats). A negative x gives NaN, log 0 = -inf, log inf = inf, and NaN stays NaN. A
+ * subnormal x is multiplied by 2^24 first, and k is corrected. */
 HG__INLINE hg__v16 hg__vlog(hg__v16 x)
 {
 	const int32_t root_half = 0x3F3504F3; /* the bits of sqrt(1/2) */
 	const hg__v16 zero = {0};
 	const hg__i16 small = x < hg__vset(0x1p-126f);
-	/* without the sign, whose number would be out of range below; what is below 0 is replaced in
-	 * the end */
+	/* The sign is cleared, because the integers below would be out of range with it. Negative x are
+	 * replaced at the end. */
 	const hg__i16 raised = (hg__i16)hg__vselect(small, x * hg__vset(0x1p24f), x) & 0x7FFFFFFF;
 	const hg__i16 bits = raised - root_half;
 	const hg__v16 k = __builtin_convertvector((bits >> 23) - (small & 24), hg__v16);
@@ -35,7 +36,7 @@ HG__INLINE hg__v16 hg__vlog(hg__v16 x)
 	q = q * z + hg__vset(2.0f / 3.0f);
 	const hg__v16 low = k * hg__vset(0x1.7f7d1cp-20f),
 	              y = k * hg__vset(0x1.62e4p-1f) + (f - (half - (s * (half + q * z) + low)));
-	/* inf, NaN: x */
+	/* zero, negative, infinite and NaN x */
 	const hg__v16 other =
 	    hg__vselect(x == zero, hg__vset(-INFINITY), hg__vselect(x < zero, hg__vset(NAN), x));
 	return hg__vselect((x > zero) & (x < hg__vset(INFINITY)), y, other);

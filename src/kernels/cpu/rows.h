@@ -1,11 +1,10 @@
+/* Access to rows of matrices that are stored in f16 or f32. Kernels compute on f32 rows, and these
+ * functions convert from and to storage, so that each kernel is written only once. */
 #ifndef HG_KERNELS_CPU_ROWS_H
 #define HG_KERNELS_CPU_ROWS_H
 
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/team.h"
-
-/* Kernel bodies see f32 rows. These functions stand between them and storage of either type, so
- * that a body is written once. */
 
 HG__INLINE size_t hg__element(const struct hg__mat *m)
 {
@@ -17,8 +16,8 @@ HG__INLINE void *hg__at(const struct hg__mat *m, int64_t row, int64_t col)
 	return (char *)m->data + (size_t)(row * m->ld + col) * hg__element(m);
 }
 
-/* Elements col .. col+n-1 of a row as floats: in place where storage is f32, else widened into
- * scratch [n]. */
+/* Returns elements col .. col+n-1 of a row as f32. If storage is f32 this is a pointer into
+ * storage; otherwise the elements are widened into scratch [n]. */
 HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t col, int64_t n,
                                 float *scratch)
 {
@@ -28,8 +27,8 @@ HG__INLINE const float *hg__row(const struct hg__mat *m, int64_t row, int64_t co
 	return scratch;
 }
 
-/* Where to compute those elements: storage itself, or scratch. hg__row_put then takes them home:
- * narrows once, or does nothing. */
+/* Returns where to compute elements of a row: in storage if it is f32, otherwise in scratch.
+ * hg__row_put then stores them: it narrows once from scratch, or does nothing. */
 HG__INLINE float *hg__row_begin(const struct hg__mat *m, int64_t row, int64_t col, float *scratch)
 {
 	return m->dtype == HG_F16 ? scratch : (float *)hg__at(m, row, col);
@@ -45,7 +44,7 @@ HG__INLINE void hg__row_put(const struct hg__mat *m, int64_t row, int64_t col, i
 		memcpy(home, values, (size_t)n * sizeof(float));
 }
 
-/* One element: without masks, and without a trip through scratch. */
+/* Access to one element, which needs neither masks nor scratch. */
 HG__INLINE float hg__get(const struct hg__mat *m, int64_t row, int64_t col)
 {
 	const void *at = hg__at(m, row, col);
@@ -61,8 +60,8 @@ HG__INLINE void hg__set(const struct hg__mat *m, int64_t row, int64_t col, float
 		*(float *)at = x;
 }
 
-/* Columns that a body holds at a time: 1 kB of floats a scratch row, so that a handful of them
- * stays in the first-level cache. */
+/* The number of columns that a kernel processes at a time. A scratch row then has 1 kB, and a few
+ * of them stay in the first-level cache. */
 #define HG__WIDTH 256
 
 HG__INLINE int64_t hg__min(int64_t a, int64_t b)
@@ -75,7 +74,7 @@ HG__INLINE int64_t hg__ceil_div(int64_t a, int64_t b)
 	return (a + b - 1) / b;
 }
 
-/* Columns col .. col+15 of a row as a vector; lanes past the last column take `fill`. */
+/* Columns col .. col+15 of a row as a vector. Lanes past the last column are set to `fill`. */
 HG__INLINE hg__v16 hg__lanes(const struct hg__mat *m, int64_t row, int64_t col, float fill)
 {
 	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -83,7 +82,7 @@ HG__INLINE hg__v16 hg__lanes(const struct hg__mat *m, int64_t row, int64_t col, 
 	const void *at = hg__at(m, row, col);
 	const hg__v16 v = m->dtype == HG_F16 ? hg__vload_half_n((const hg_half *)at, n)
 	                                     : hg__vload_n((const float *)at, n);
-	/* they were loaded as zeros */
+	/* The load has set these lanes to zero. */
 	return n == HG__LANES || fill == 0.0f ? v : hg__vselect(lane < n, v, hg__vset(fill));
 }
 

@@ -1,3 +1,5 @@
+/* Vectors of sixteen floats for all instruction sets: loads and stores with conversion from and to
+ * f16, and sums in a fixed order. */
 #ifndef HG_KERNELS_CPU_SIMD_H
 #define HG_KERNELS_CPU_SIMD_H
 
@@ -13,19 +15,19 @@
 #include <immintrin.h>
 #endif
 
-/* Sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic is written
- * with the compilers' vector types; every lane does the same IEEE operations in the same order
- * whatever the register, so that results do not depend on the instruction set (those of gemm do: a
- * BLAS takes its place where there are no vectors of 8, gemm.c). */
+/* A vector of sixteen floats: one register with AVX-512, two with AVX2, four with SSE2. Arithmetic
+ * uses the compilers' vector types. Every lane does the same IEEE operations in the same order
+ * whatever the register width is, so results do not depend on the instruction set. Only gemm is an
+ * exception: where no FMA instruction is available a BLAS takes its place (tile.h). */
 #define HG__LANES 16
 typedef float hg__v16 __attribute__((vector_size(64)));
 typedef int32_t hg__i16 __attribute__((vector_size(64)));
 typedef float hg__v16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t hg__i16_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* Vectors are never passed by value to a function that is not inlined: the calling convention for
- * them depends on the instruction set (which is what the warning says), and gcc 12 does not align
- * the stack for them where a register is narrower. */
+/* A vector is never passed by value to a function that is not inlined. The calling convention for
+ * vectors depends on the instruction set (this is what -Wpsabi warns of), and gcc 12 does not align
+ * the stack for them where registers are narrower. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 HG__INLINE hg__v16 hg__vset(float x)
@@ -43,13 +45,13 @@ HG__INLINE void hg__vstore(float *p, hg__v16 v)
 	*(hg__v16_unaligned *)p = v;
 }
 
-/* mask lane all ones: a, else b. */
+/* In each lane: a where all bits of the mask are one, b where they are zero. */
 HG__INLINE hg__v16 hg__vselect(hg__i16 mask, hg__v16 a, hg__v16 b)
 {
 	return (hg__v16)(((hg__i16)a & mask) | ((hg__i16)b & ~mask));
 }
 
-/* a * b + c in every lane, rounded once. */
+/* a * b + c in every lane, with one rounding. */
 HG__INLINE hg__v16 hg__vfma(hg__v16 a, hg__v16 b, hg__v16 c)
 {
 	hg__v16 y;
@@ -75,7 +77,7 @@ HG__INLINE void hg__vstore_half(hg_half *p, hg__v16 v)
 	                    _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-/* The value after one rounding to half. */
+/* Rounds every lane to f16 once and widens it again. */
 HG__INLINE hg__v16 hg__vround_half(hg__v16 v)
 {
 	return (hg__v16)_mm512_cvtph_ps(
@@ -160,7 +162,7 @@ HG__INLINE hg__v16 hg__vsqrt(hg__v16 v)
 #endif
 }
 
-/* One element. */
+/* Conversions of one element. */
 HG__INLINE float hg__widen1(hg_half h)
 {
 #if defined(__F16C__)
@@ -179,7 +181,8 @@ HG__INLINE hg_half hg__narrow1(float x)
 #endif
 }
 
-/* n <= 16 elements from p, the rest zero; nothing past them is read. */
+/* Loads n <= 16 elements from p and sets the other lanes to zero. Nothing behind the n elements is
+ * read, so p may end there. */
 HG__INLINE hg__v16 hg__vload_n(const float *p, int n)
 {
 #if defined(__AVX512F__)
@@ -211,7 +214,7 @@ HG__INLINE hg__v16 hg__vload_half_n(const hg_half *p, int n)
 #endif
 }
 
-/* The first n <= 16 lanes to p. */
+/* Stores the first n <= 16 lanes at p. */
 HG__INLINE void hg__vstore_n(float *p, hg__v16 v, int n)
 {
 #if defined(__AVX512F__)
@@ -240,7 +243,7 @@ HG__INLINE void hg__vstore_half_n(hg_half *p, hg__v16 v, int n)
 #endif
 }
 
-/* Lane i takes table[index[i]], 0 <= index < 16; table has 16 entries. */
+/* Lane i becomes table[index[i]], where 0 <= index < 16 and the table has 16 entries. */
 HG__INLINE hg__v16 hg__vspread(const float *table, hg__i16 index)
 {
 #if defined(__AVX512F__)
@@ -253,7 +256,7 @@ HG__INLINE hg__v16 hg__vspread(const float *table, hg__i16 index)
 #endif
 }
 
-/* Lanes that are 4, 2, 1 apart (in aligned groups of 8, 4, 2) change places. */
+/* Lanes that are 4, 2 or 1 apart are exchanged, within aligned groups of 8, 4 or 2 lanes. */
 HG__INLINE hg__v16 hg__vswap4(hg__v16 v)
 {
 	return __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
@@ -269,7 +272,7 @@ HG__INLINE hg__v16 hg__vswap1(hg__v16 v)
 	return __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
 }
 
-/* Sum of the lanes as a tree: lane i joins lane i + 8, then + 4, + 2, + 1. */
+/* The sum of the lanes as a tree: lane i adds lane i + 8, then i + 4, i + 2 and i + 1. */
 typedef float hg__v8 __attribute__((vector_size(32)));
 typedef float hg__v4 __attribute__((vector_size(16)));
 HG__INLINE float hg__vsum(hg__v16 v)
@@ -282,13 +285,13 @@ HG__INLINE float hg__vsum(hg__v16 v)
 	return c[0] + c[1];
 }
 
-/* Lane by lane the larger; a NaN wins. */
+/* The larger value in every lane. A NaN counts as the largest. */
 HG__INLINE hg__v16 hg__vmax(hg__v16 a, hg__v16 b)
 {
 	return hg__vselect((a > b) | (a != a), a, b);
 }
 
-/* The largest lane; a NaN wins. */
+/* The largest of the lanes. A NaN counts as the largest. */
 HG__INLINE float hg__vlargest(hg__v16 v)
 {
 	v = hg__vmax(
@@ -299,7 +302,7 @@ HG__INLINE float hg__vlargest(hg__v16 v)
 	return v[0];
 }
 
-/* halves -> floats, floats -> halves. */
+/* Convert n elements: hg__widen from f16 to f32, hg__narrow from f32 to f16. */
 HG__INLINE void hg__widen(int64_t n, const hg_half *in, float *out)
 {
 	int64_t i = 0;
@@ -318,7 +321,8 @@ HG__INLINE void hg__narrow(int64_t n, const float *in, hg_half *out)
 		hg__vstore_half_n(out + i, hg__vload_n(in + i, (int)(n - i)), (int)(n - i));
 }
 
-/* Sums of n terms: lane i % 16 takes term i, then the lanes join as a tree. Depth n / 16 + 4. */
+/* Sums of n terms. Lane i % 16 adds term i, and then the lanes are added as a tree, so an error
+ * bound for them has depth n / 16 + 4. */
 HG__INLINE float hg__sum(int64_t n, const float *x)
 {
 	hg__v16 acc = {0};
@@ -341,7 +345,7 @@ HG__INLINE float hg__dot(int64_t n, const float *x, const float *y)
 	return hg__vsum(acc);
 }
 
-/* Heads of 8 columns, two to a vector: the lanes of a head join as a tree. */
+/* Heads of 8 columns: a vector holds two heads, and the 8 lanes of each are added as a tree. */
 HG__INLINE void hg__dot_eights(int64_t cols, const float *a, const float *b, float *out)
 {
 	for (int64_t c = 0; c < cols; c += HG__LANES) {
@@ -356,7 +360,7 @@ HG__INLINE void hg__dot_eights(int64_t cols, const float *a, const float *b, flo
 	}
 }
 
-/* out[k] = sum over c of a[k * d + c] b[k * d + c] for every head. */
+/* For every head k: out[k] = sum over c of a[k * d + c] b[k * d + c]. */
 HG__INLINE void hg__dot_heads(int64_t heads, int64_t d, const float *a, const float *b, float *out)
 {
 	if (d == 8)

@@ -1,3 +1,4 @@
+/* Statistics of rows that softmax, the cross-entropy loss and the scores share. */
 #ifndef HG_KERNELS_CPU_SOFTMAX_H
 #define HG_KERNELS_CPU_SOFTMAX_H
 
@@ -6,7 +7,8 @@
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/rows.h"
 
-/* max and sum of exp(x - max) of a row of any length; lanes past its end add 0. */
+/* The maximum of a row and the sum of exp(x - maximum), for a row of any length. Lanes past the end
+ * of the row add 0. */
 struct hg__softmax {
 	float max, sum;
 };
@@ -21,7 +23,8 @@ HG__INLINE struct hg__softmax hg__softmax_row(const struct hg__mat *x, int64_t r
 	return (struct hg__softmax){largest, hg__vsum(sum)};
 }
 
-/* Rows that count: label >= 0 (label absent: all), mask != 0 (absent: all). */
+/* Whether a row counts for a loss or a score: its label is >= 0 and its mask is not 0. An absent
+ * label or mask excludes no row. */
 HG__INLINE int hg__counts(const struct hg__mat *label, const struct hg__mat *mask, int64_t row)
 {
 	return (!label || ((const int32_t *)label->data)[row] >= 0) &&

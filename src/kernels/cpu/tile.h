@@ -1,17 +1,18 @@
+/* The innermost part of GEMM: a strip of C with at most HG__STRIP columns.
+ *
+ *     C[i, j] (+)= sum over p < depth of A[i * row + p * step] * B[p * pitch + j]
+ *
+ * where i < rows, j < cols <= pitch, and B is padded with zeros up to its pitch.
+ *
+ * With FMA instructions the loops below compute it. A tile has as many rows and vectors as
+ * accumulators fit in the registers. Without FMA, OpenBLAS computes it. OpenBLAS alone is not
+ * enough, because a release that is older than the processor falls back to its oldest kernels:
+ * 0.3.21 on a 2023 server ran SSE3 code at 35 GFLOP/s a core, a quarter of what this loop
+ * reaches. */
 #ifndef HG_KERNELS_CPU_TILE_H
 #define HG_KERNELS_CPU_TILE_H
 
 #include "kernels/cpu/rows.h"
-
-/* The innermost part of GEMM: a strip of C of at most HG__STRIP columns.
- *
- *     C[i, j] (+)= sum over p < depth of A[i * row + p * step] * B[p * pitch + j],   i < rows, j <
- *     cols <= pitch, B padded with zeros to its pitch
- *
- * With FMA it is done here, in registers: a tile has as many rows and vectors as accumulators fit.
- * Elsewhere OpenBLAS does it. (OpenBLAS alone is not enough: a release that is older than the
- * processor falls back to its oldest kernels; 0.3.21 on a 2023 server ran SSE3 code at 35 GFLOP/s a
- * core, a quarter of what this loop reaches.) */
 
 struct hg__strip {
 	const float *a, *b;
@@ -24,7 +25,8 @@ struct hg__strip {
 
 typedef __m512 hg__fma_vector;
 #define HG__FMA_LANES 16
-#define HG__STRIP 64 /* 6 rows of 4 vectors: 24 of 32 registers accumulate, 4 hold B, one A */
+#define HG__STRIP \
+	64 /* 6 rows of 4 vectors: 24 of 32 registers accumulate, 4 hold B and one holds A */
 #define hg__fma_load _mm512_loadu_ps
 #define hg__fma_store _mm512_storeu_ps
 #define hg__fma_set _mm512_set1_ps
@@ -44,8 +46,8 @@ typedef __m256 hg__fma_vector;
 
 #if defined(HG__STRIP)
 
-/* Rows i .. i+height-1; rows past the end repeat the last one and are not stored. height and
- * vectors are constants where this is inlined. */
+/* Computes rows i .. i+height-1. Rows past the end repeat the last row and are not stored. height
+ * and vectors are constants at every call, so that the loops unroll and acc stays in registers. */
 HG__INLINE void hg__tile(const int height, const int vectors, const struct hg__strip *s, int64_t i)
 {
 	const float *a[12];

@@ -3,14 +3,16 @@
 
 #include "kernels/cpu/rows.h"
 
-/* A sum over rows in f64 and a count: blocks of rows in order, then the blocks in order. */
+/* A sum over rows in f64 and a count. The rows are divided into blocks of fixed size; each block is
+ * summed in order, and then the blocks are added in order, whatever the number of threads is. */
 struct hg__totals {
 	double sum;
 	int64_t count;
 };
 typedef void (*hg__totals_fn)(const void *env, int64_t row, struct hg__totals *totals);
 
-/* Asks for workspace. work: element operations in all. */
+/* Calls f for every row and adds up. It uses the workspace. work: the number of element
+ * operations. */
 HG_NODISCARD hg_status HG__CPU(totals)(hg_context *ctx, int64_t rows, int64_t work, hg__totals_fn f,
                                        const void *env, struct hg__totals *result);
 
