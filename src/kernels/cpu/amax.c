@@ -1,7 +1,10 @@
+/* out[0] = max |X| over the finite elements, out[1] = the number of elements that are not
+ * finite. */
 #include "kernels/cpu/rows.h"
 
-/* {max |x| over the finite elements, number of the others} of n elements */
-static void measure(int64_t n, const float *x, float *largest, int64_t *others)
+/* Updates *largest with max |x| over the n elements that are finite, and adds the number of the
+ * others to *others. */
+static void update_amax(int64_t n, const float *x, float *largest, int64_t *others)
 {
 	hg__v16 best = {0};
 	hg__i16 bad = {0};
@@ -27,14 +30,14 @@ hg_status HG__CPU(amax)(hg_context *ctx, const struct hg__amax_args *a)
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	float largest = 0.0f;
 	int64_t others = 0;
-	/* a maximum and a count do not depend on the order */
+	/* A maximum and a count do not depend on the order of the rows. */
 #pragma omp parallel for num_threads(hg__team(ctx, rows * cols)) \
     schedule(static) reduction(max : largest) reduction(+ : others)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < cols; c += HG__WIDTH) {
 			float scratch[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, cols - c);
-			measure(n, hg__row(&a->x, r, c, n, scratch), &largest, &others);
+			update_amax(n, hg__row(&a->x, r, c, n, scratch), &largest, &others);
 		}
 	((float *)a->out.data)[0] = largest;
 	((float *)a->out.data)[1] = (float)others;

@@ -1,6 +1,6 @@
+/* Y = alpha (1 + *alpha_p) X + beta Z, element by element. alpha_p may be NULL and Z absent. */
 #include "kernels/cpu/map.h"
 
-/* Y = alpha (1 + alpha_p) X + beta Z */
 static void axpby(const void *env, int64_t n, const float *x, const float *z, float *y)
 {
 	const float *factor = env;

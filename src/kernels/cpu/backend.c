@@ -1,4 +1,6 @@
-#define _DEFAULT_SOURCE /* sysconf's physical pages */
+/* The CPU backend: the choice between the copies of the kernels for the instruction sets, and
+ * memory. All calls are synchronous. */
+#define _DEFAULT_SOURCE /* for sysconf(_SC_PHYS_PAGES) */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +12,11 @@
 
 #include "kernels/cpu/backend.h"
 
-/* ---- which copy of the kernels ---- */
+/* ---- the choice between the copies of the kernels ---- */
 
 extern const struct hg__kernels hg__cpu_generic_table;
 
-static int always(void)
+static int runs_everywhere(void)
 {
 	return 1;
 }
@@ -22,8 +24,8 @@ static int always(void)
 #ifdef HG_HAVE_X86_ISAS
 extern const struct hg__kernels hg__cpu_avx2_table, hg__cpu_avx512_table;
 
-/* F16C is bit 29 of ecx, leaf 1; not every compiler knows its name. That the system saves the
- * registers follows from AVX2. */
+/* F16C is bit 29 of ecx in leaf 1. It is read directly because not every compiler knows its name.
+ * That the system saves the vector registers follows from AVX2. */
 static int has_avx2(void)
 {
 	unsigned a, b, c, d;
@@ -38,13 +40,13 @@ static int has_avx512(void)
 }
 #endif
 
-/* Fastest first. */
+/* The fastest copy first. best_isa takes the first one that runs on this machine. */
 static const struct hg__cpu_isa isas[] = {
 #ifdef HG_HAVE_X86_ISAS
     {"avx512", has_avx512, &hg__cpu_avx512_table},
     {"avx2", has_avx2, &hg__cpu_avx2_table},
 #endif
-    {"generic", always, &hg__cpu_generic_table},
+    {"generic", runs_everywhere, &hg__cpu_generic_table},
 };
 
 const struct hg__cpu_isa *hg__cpu_isas(size_t *count)
@@ -80,19 +82,19 @@ static void close_context(hg_context *ctx)
 
 /* ---- memory ---- */
 
-static void *allocate(hg_context *ctx, size_t bytes)
+static void *allocate_memory(hg_context *ctx, size_t bytes)
 {
 	(void)ctx;
 	return bytes > SIZE_MAX - 63 ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
-static void release(hg_context *ctx, void *memory)
+static void release_memory(hg_context *ctx, void *memory)
 {
 	(void)ctx;
 	free(memory);
 }
 
-static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
+static hg_status copy_memory(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
 	(void)ctx;
 	if (bytes)
@@ -100,7 +102,7 @@ static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 	return HG_OK;
 }
 
-static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
+static hg_status fill_memory(hg_context *ctx, void *memory, int byte, size_t bytes)
 {
 	(void)ctx;
 	if (bytes)
@@ -108,21 +110,21 @@ static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 	return HG_OK;
 }
 
-static hg_status synchronize(hg_context *ctx)
+static hg_status synchronize_nothing(hg_context *ctx)
 {
 	(void)ctx;
 	return HG_OK;
 }
 
-static hg_status stream_ignore(hg_context *ctx, void *foreign_stream)
+static hg_status ignore_stream(hg_context *ctx, void *foreign_stream)
 {
 	(void)ctx;
 	(void)foreign_stream;
 	return HG_OK;
 }
 
-/* Linux counts pages that hold copies of files as used, but gives them up for the asking, and moves
- * others to the swap space: free is what /proc says. 0 where there is no such file. */
+/* MemAvailable + SwapFree, or 0 where there is no /proc. sysconf counts pages that cache files as
+ * used, but Linux gives these pages up on demand and can move others to the swap space. */
 static size_t meminfo_bytes(void)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
@@ -150,15 +152,16 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 	return HG_OK;
 }
 
-/* ---- the interface, once per copy of the kernels ---- */
+/* ---- the interface, once for each copy of the kernels ---- */
 
-/* Calls that have returned are done: there is nothing to capture. */
-#define CPU_BACKEND(table)                                                                         \
-	{                                                                                              \
-		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate, release, copy, copy, copy, \
-		    fill, synchronize, stream_ignore, stream_ignore, memory_info, NULL, NULL, NULL, NULL,  \
-		    NULL, hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr,                 \
-		    hg__cpu_gather_f32, hg__cpu_survey, NULL, NULL, table                                  \
+/* Every call has finished its work when it returns, so this backend has no graphs to capture. */
+#define CPU_BACKEND(table)                                                                       \
+	{                                                                                            \
+		HG_DEVICE_CPU, "cpu", 0, open_context, close_context, allocate_memory, release_memory,   \
+		    copy_memory, copy_memory, copy_memory, fill_memory, synchronize_nothing,             \
+		    ignore_stream, ignore_stream, memory_info, NULL, NULL, NULL, NULL, NULL,             \
+		    hg__cpu_csr_from_coo, hg__cpu_csr_transpose, hg__cpu_column_ptr, hg__cpu_gather_f32, \
+		    hg__cpu_survey, NULL, NULL, table                                                    \
 	}
 
 static const struct hg__backend backends[] = {

@@ -1,16 +1,23 @@
+/* Batch normalisation, with relu if a->relu is set:
+ *
+ *     Y = gamma xhat + beta,   xhat = (X - mean) rstd,   rstd = 1 / sqrt(var + eps)
+ *     dX = gamma rstd (dY - dbeta / n - xhat dgamma / n)
+ *
+ * With a shift, X is 2^shift = `unit` times what is stored. mean and rstd are then those of the
+ * stored numbers (with eps / unit^2), and the running statistics are those of X. */
 #include <math.h>
 
 #include "kernels/cpu/columns.h"
 
-struct stats {
+struct batch_norm_stats {
 	const struct hg__mat *x, *dy;
-	const float *mean, *rstd, *gamma, *beta; /* beta: with relu, else NULL */
+	const float *mean, *rstd, *gamma, *beta; /* beta: NULL without relu */
 };
 
 static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
                   float *unused)
 {
-	const struct stats *s = env;
+	const struct batch_norm_stats *s = env;
 	(void)unused;
 	for (int64_t r = r0; r < r1; r++) {
 		float scratch[HG__WIDTH];
@@ -21,11 +28,12 @@ static void sum_x(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n
 	}
 }
 
-/* sum of (x - mean)^2: the second pass */
-static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
-                       float *unused)
+/* The sum of (x - mean)^2, in a second pass over X: it has no cancellation, unlike the mean of
+ * squares. */
+static void sum_squares(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                        float *unused)
 {
-	const struct stats *s = env;
+	const struct batch_norm_stats *s = env;
 	const float *mean = s->mean + c0;
 	(void)unused;
 	for (int64_t r = r0; r < r1; r++) {
@@ -37,21 +45,24 @@ static void sum_square(const void *env, int64_t r0, int64_t r1, int64_t c0, int6
 	}
 }
 
-/* mean, rstd of each column; running <- (1 - momentum) running + momentum (mean, var n / (n - 1)),
- * which a batch with a number that is not finite leaves alone */
-static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
+/* Computes mean and rstd of each column of the batch, and updates the running statistics:
+ *
+ *     running <- (1 - momentum) running + momentum (mean, var n / (n - 1))
+ *
+ * A column whose mean or variance is not finite does not change its running statistics. */
+static hg_status batch_statistics(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const int64_t cols = a->x.cols;
 	const float n = (float)a->x.rows, unbiased = n > 1.0f ? n / (n - 1.0f) : 1.0f,
 	            unit = ldexpf(1.0f, a->shift), eps = a->eps / (unit * unit);
 	float *mean = a->mean.data, *rstd = a->rstd.data, *running_mean = a->running_mean.data,
 	      *running_var = a->running_var.data;
-	const struct stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
+	const struct batch_norm_stats s = {&a->x, NULL, mean, NULL, NULL, NULL};
 	const int stopped = a->stop && *a->stop;
 	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_x, &s, mean, NULL));
 	for (int64_t c = 0; c < cols; c++)
 		mean[c] /= n;
-	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_square, &s, rstd, NULL));
+	HG__TRY(HG__CPU(columns)(ctx, a->x.rows, cols, sum_squares, &s, rstd, NULL));
 	for (int64_t c = 0; c < cols; c++) {
 		const float var = rstd[c] / n;
 		rstd[c] = 1.0f / sqrtf(var + eps);
@@ -67,8 +78,8 @@ static hg_status measure(hg_context *ctx, const struct hg__batch_norm_args *a)
 	return HG_OK;
 }
 
-/* Evaluation: the running statistics take the places of mean and rstd. */
-static void recall(const struct hg__batch_norm_args *a)
+/* In evaluation the running statistics are used as mean and rstd. */
+static void running_statistics(const struct hg__batch_norm_args *a)
 {
 	const float *running_mean = a->running_mean.data, *running_var = a->running_var.data;
 	const float unit = ldexpf(1.0f, a->shift);
@@ -79,9 +90,9 @@ static void recall(const struct hg__batch_norm_args *a)
 	}
 }
 
-/* Y = gamma (X - mean) rstd + beta, then relu */
-static void normalise(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
-                      const float *rstd)
+/* One row of Y = gamma (X - mean) rstd + beta, then relu. */
+static void normalise_row(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
+                          const float *rstd)
 {
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ys[HG__WIDTH];
@@ -110,18 +121,19 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 	if (rows == 0)
 		return HG_OK;
 	if (a->train)
-		HG__TRY(measure(ctx, a));
+		HG__TRY(batch_statistics(ctx, a));
 	else
-		recall(a);
+		running_statistics(a);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		normalise(a, r, a->mean.data, a->rstd.data);
+		normalise_row(a, r, a->mean.data, a->rstd.data);
 	return HG_OK;
 }
 
-/* n elements of dY from column c0 on, 0 where relu was: gamma xhat + beta, computed as it was. */
-static const float *passed(const struct stats *s, const float *x, const float *dy, int64_t c0,
-                           int64_t n, float *scratch)
+/* Returns n elements of dY from column c0 on, with 0 where relu returned 0. For this gamma xhat +
+ * beta is recomputed by the same operations as in the forward pass. */
+static const float *dy_behind_relu(const struct batch_norm_stats *s, const float *x,
+                                   const float *dy, int64_t c0, int64_t n, float *scratch)
 {
 	if (!s->beta)
 		return dy;
@@ -133,16 +145,16 @@ static const float *passed(const struct stats *s, const float *x, const float *d
 	return scratch;
 }
 
-/* dgamma = sum dY xhat, dbeta = sum dY */
+/* dgamma = sum of dY xhat over the rows, dbeta = sum of dY */
 static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
                      float *dbeta)
 {
-	const struct stats *s = env;
+	const struct batch_norm_stats *s = env;
 	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
 	for (int64_t r = r0; r < r1; r++) {
 		float xs[HG__WIDTH], ds[HG__WIDTH];
 		const float *x = hg__row(s->x, r, c0, n, xs),
-		            *dy = passed(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
+		            *dy = dy_behind_relu(s, x, hg__row(s->dy, r, c0, n, ds), c0, n, ds);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++) {
 			dgamma[c] += dy[c] * ((x[c] - mean[c]) * rstd[c]);
@@ -151,15 +163,16 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 	}
 }
 
-/* dX = gamma rstd (dY - dbeta / n - xhat dgamma / n) */
-static void grad_row(const struct hg__batch_norm_back_args *a, const struct stats *s, int64_t row)
+/* One row of dX = gamma rstd (dY - dbeta / n - xhat dgamma / n). */
+static void grad_row(const struct hg__batch_norm_back_args *a, const struct batch_norm_stats *s,
+                     int64_t row)
 {
 	const float n_rows = (float)a->x.rows, over_unit = ldexpf(1.0f, -a->shift);
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ds[HG__WIDTH], gs[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - col);
 		const float *x = hg__row(&a->x, row, col, n, xs),
-		            *dy = passed(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
+		            *dy = dy_behind_relu(s, x, hg__row(&a->dy, row, col, n, ds), col, n, ds);
 		const float *mean = (const float *)a->mean.data + col,
 		            *rstd = (const float *)a->rstd.data + col,
 		            *gamma = (const float *)a->gamma.data + col;
@@ -183,8 +196,8 @@ hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_
 	                 hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data &&
 	                     (a->beta.data || !a->relu || cols == 0),
 	                 "batch_norm_back: operands do not fit"));
-	const struct stats s = {&a->x,        &a->dy,        a->mean.data,
-	                        a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
+	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
+	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
 	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, &s, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;

@@ -1,8 +1,10 @@
+/* Y[0, c] = sum over the rows r of X[r, c]. If copy is present, X is also copied to it, in the same
+ * pass. */
 #include "kernels/cpu/columns.h"
 
-/* Y[0, c] = sum over rows of X[r, c];  copy = X */
-static void add_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
-                     float *unused)
+/* The sums of rows r0 .. r1-1 for the columns c0 .. c0+n-1. */
+static void colsum_rows(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *sum,
+                        float *unused)
 {
 	const struct hg__colsum_args *a = env;
 	(void)unused;
@@ -23,5 +25,5 @@ hg_status HG__CPU(colsum)(hg_context *ctx, const struct hg__colsum_args *a)
 	                 hg__is_state(&a->x) && a->y.dtype == HG_F32 && a->y.cols == a->x.cols &&
 	                     (!a->copy.data || hg__same(&a->x, &a->copy)),
 	                 "colsum: operands do not fit"));
-	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, add_rows, a, a->y.data, NULL);
+	return HG__CPU(columns)(ctx, a->x.rows, a->x.cols, colsum_rows, a, a->y.data, NULL);
 }

@@ -1,12 +1,14 @@
+/* Sums over the rows for every column (columns.h): first by blocks of rows, then over the
+ * blocks. */
 #include "kernels/cpu/columns.h"
 
-/* Blocks: at least 128 rows, so that the second pass is short beside the first; at most 128 of
- * them, so that the scratch stays small and a machine with many cores is kept busy. The number
- * depends on the rows alone, never on the threads. */
+/* A block has at least 128 rows, so that the second pass is short compared with the first. There
+ * are at most 128 blocks, so that the scratch memory stays small but many cores are busy. The
+ * number of blocks depends on the number of rows alone and never on the threads. */
 #define BLOCK_ROWS 128
 #define BLOCKS 128
 
-static void fold(int64_t blocks, int64_t cols, int64_t pitch, const float *part, float *sum)
+static void add_blocks(int64_t blocks, int64_t cols, int64_t pitch, const float *part, float *sum)
 {
 	memcpy(sum, part, (size_t)cols * sizeof(float));
 	for (int64_t b = 1; b < blocks; b++)
@@ -23,7 +25,7 @@ hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__colu
 	const int64_t blocks = rows > block ? hg__ceil_div(rows, block) : 1,
 	              chunks = hg__ceil_div(cols, HG__WIDTH), pitch = 2 * cols;
 	void *memory;
-	/* [blocks, 2, cols] */
+	/* part [blocks, 2, cols] */
 	HG__TRY(hg__workspace(ctx, (size_t)(blocks * pitch) * sizeof(float), &memory));
 	float *part = memory;
 	if (cols == 0)
@@ -38,8 +40,8 @@ hg_status HG__CPU(columns)(hg_context *ctx, int64_t rows, int64_t cols, hg__colu
 			memset(two, 0, (size_t)n * sizeof(float));
 		f(env, b * block, hg__min((b + 1) * block, rows), col, n, one, two);
 	}
-	fold(blocks, cols, pitch, part, first);
+	add_blocks(blocks, cols, pitch, part, first);
 	if (second)
-		fold(blocks, cols, pitch, part + cols, second);
+		add_blocks(blocks, cols, pitch, part + cols, second);
 	return HG_OK;
 }

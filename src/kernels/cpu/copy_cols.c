@@ -1,6 +1,6 @@
+/* dst[:, dst_col + c] = src[:, src_col + c], for 0 <= c < cols. The types may differ. */
 #include "kernels/cpu/rows.h"
 
-/* dst[:, dst_col + c] = src[:, src_col + c] */
 hg_status HG__CPU(copy_cols)(hg_context *ctx, const struct hg__copy_cols_args *a)
 {
 	HG__TRY(hg__need(ctx,

@@ -1,8 +1,10 @@
+/* Y = A / B, where B has the shape of A, one column, or one element.
+ *
+ *     dB = -dY (A / B) / B, summed over the elements that share a divisor */
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/totals.h"
 
-/* Y = A / B */
-static void quotient(const void *env, int64_t n, const float *a, const float *b, float *y)
+static void divide_elements(const void *env, int64_t n, const float *a, const float *b, float *y)
 {
 	(void)env;
 #pragma omp simd
@@ -10,16 +12,16 @@ static void quotient(const void *env, int64_t n, const float *a, const float *b,
 		y[i] = a[i] / b[i];
 }
 
-/* What elements col .. col+15 of a row are divided by. Lanes past the end take 1. */
-HG__INLINE hg__v16 divisors(const struct hg__mat *a, const struct hg__mat *b, int64_t row,
-                            int64_t col)
+/* The divisors of elements col .. col+15 of a row. Lanes past the end are set to 1. */
+HG__INLINE hg__v16 load_divisors(const struct hg__mat *a, const struct hg__mat *b, int64_t row,
+                                 int64_t col)
 {
 	if (hg__same(a, b))
 		return hg__lanes(b, row, col, 1.0f);
 	return hg__vset(hg__get(b, b->rows == 1 ? 0 : row, 0));
 }
 
-static int fits(const struct hg__mat *a, const struct hg__mat *b)
+static int divisor_fits(const struct hg__mat *a, const struct hg__mat *b)
 {
 	return hg__same(a, b) ||
 	       (hg__is_state(b) && b->cols == 1 && (b->rows == 1 || b->rows == a->rows));
@@ -28,68 +30,71 @@ static int fits(const struct hg__mat *a, const struct hg__mat *b)
 hg_status HG__CPU(div)(hg_context *ctx, const struct hg__div_args *a)
 {
 	const int64_t rows = a->a.rows, cols = a->a.cols;
-	HG__TRY(
-	    hg__need(ctx, hg__same(&a->a, &a->y) && fits(&a->a, &a->b), "div: operands do not fit"));
+	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->y) && divisor_fits(&a->a, &a->b),
+	                 "div: operands do not fit"));
 	if (hg__same(&a->a, &a->b))
-		return HG__CPU(map)(ctx, quotient, NULL, 0, a->a, a->b, a->y);
+		return HG__CPU(map)(ctx, divide_elements, NULL, 0, a->a, a->b, a->y);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < cols; c += HG__LANES)
-			hg__lanes_put(&a->y, r, c, hg__lanes(&a->a, r, c, 0.0f) / divisors(&a->a, &a->b, r, c));
+			hg__lanes_put(&a->y, r, c,
+			              hg__lanes(&a->a, r, c, 0.0f) / load_divisors(&a->a, &a->b, r, c));
 	return HG_OK;
 }
 
-/* dY (A / B) of 16 elements; lanes past the end are 0. */
-HG__INLINE hg__v16 term(const struct hg__div_back_args *a, int64_t row, int64_t col, hg__v16 b)
+/* dY (A / B) for 16 elements. Lanes past the end are 0. */
+HG__INLINE hg__v16 dy_quotient(const struct hg__div_back_args *a, int64_t row, int64_t col,
+                               hg__v16 b)
 {
 	return hg__lanes(&a->dy, row, col, 0.0f) * (hg__lanes(&a->a, row, col, 0.0f) / b);
 }
 
-/* dB = -dY (A / B) / B */
-static void each(const struct hg__div_back_args *a, int64_t row)
+/* dB = -dY (A / B) / B, where B has the shape of A */
+static void db_elements(const struct hg__div_back_args *a, int64_t row)
 {
 	for (int64_t c = 0; c < a->a.cols; c += HG__LANES) {
-		const hg__v16 b = divisors(&a->a, &a->b, row, c);
-		hg__lanes_put(&a->db, row, c, -(term(a, row, c, b) / b));
+		const hg__v16 b = load_divisors(&a->a, &a->b, row, c);
+		hg__lanes_put(&a->db, row, c, -(dy_quotient(a, row, c, b) / b));
 	}
 }
 
-/* sum over a row of dY (A / B), b the one divisor of the row */
-static float row_sum(const struct hg__div_back_args *a, int64_t row, float b)
+/* The sum over a row of dY (A / B), where b is the only divisor of the row. */
+static float sum_dy_quotient(const struct hg__div_back_args *a, int64_t row, float b)
 {
 	hg__v16 sum = {0};
 	for (int64_t c = 0; c < a->a.cols; c += HG__LANES)
-		sum += term(a, row, c, hg__vset(b));
+		sum += dy_quotient(a, row, c, hg__vset(b));
 	return hg__vsum(sum);
 }
 
-static void one_row(const struct hg__div_back_args *a, int64_t row)
+static void db_of_row(const struct hg__div_back_args *a, int64_t row)
 {
 	const float b = hg__get(&a->b, row, 0);
-	hg__set(&a->db, row, 0, -(row_sum(a, row, b) / b));
+	hg__set(&a->db, row, 0, -(sum_dy_quotient(a, row, b) / b));
 }
 
-static void add_row(const void *env, int64_t row, struct hg__totals *totals)
+static void add_row_to_total(const void *env, int64_t row, struct hg__totals *totals)
 {
 	const struct hg__div_back_args *a = env;
-	totals->sum += (double)row_sum(a, row, hg__get(&a->b, 0, 0));
+	totals->sum += (double)sum_dy_quotient(a, row, hg__get(&a->b, 0, 0));
 }
 
 hg_status HG__CPU(div_back)(hg_context *ctx, const struct hg__div_back_args *a)
 {
 	const int64_t rows = a->a.rows, work = rows * a->a.cols;
-	HG__TRY(hg__need(ctx, hg__same(&a->a, &a->dy) && fits(&a->a, &a->b) && hg__same(&a->b, &a->db),
-	                 "div_back: operands do not fit"));
+	HG__TRY(hg__need(
+	    ctx, hg__same(&a->a, &a->dy) && divisor_fits(&a->a, &a->b) && hg__same(&a->b, &a->db),
+	    "div_back: operands do not fit"));
 	const int by_element = hg__same(&a->a, &a->b);
 	if (!by_element && a->b.rows != rows) {
 		struct hg__totals total;
-		HG__TRY(HG__CPU(totals)(ctx, rows, work, add_row, a, &total));
+		HG__TRY(HG__CPU(totals)(ctx, rows, work, add_row_to_total, a, &total));
 		const float b = hg__get(&a->b, 0, 0);
 		hg__set(&a->db, 0, 0, -((float)total.sum / b));
 		return HG_OK;
 	}
 #pragma omp parallel for num_threads(hg__team(ctx, work)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		(by_element ? each : one_row)(a, r);
+		(by_element ? db_elements : db_of_row)(a, r);
 	return HG_OK;
 }

@@ -1,7 +1,10 @@
+/* y = sum over all r, c of A[r, c] B[r, c]. A row is added in f32 in pieces of HG__WIDTH columns,
+ * the pieces and rows of a block in f64, and then the blocks in order. */
 #include "kernels/cpu/rows.h"
 
-/* y = sum over all r, c of A * B, one row after the other within a block, f64 across rows */
-#define BLOCK_ROWS 64 /* 8 bytes a block: the 32 bytes for 256 rows of hg__reduction_bytes */
+/* The size of a block. A block needs 8 bytes of workspace, so 256 rows need the 32 bytes that
+ * hg__reduction_bytes reserves for them. */
+#define BLOCK_ROWS 64
 
 static double dot_row(const struct hg__dot_all_args *a, int64_t row)
 {

@@ -1,19 +1,18 @@
+/* The survey of a graph: the facts that the proofs use, computed in two passes over its edges, in
+ * f64. It is compiled only once, because the loops wait for memory and not for arithmetic. */
 #include <math.h>
 
 #include "core/graph.h"
 #include "core/rounding.h"
 #include "kernels/cpu/backend.h"
 
-/* Everything the proofs want to know of a graph, in two passes over its edges, in f64. Compiled
- * once: the loops wait for memory, not for arithmetic. */
-
-/* Work arrays of the passes. */
+/* The graph and the arrays that the passes use. */
 struct survey {
 	const struct hg__csr *csr;
 	const float *weight;
 	int64_t *colptr, *cursor;                               /* [cols+1] */
 	float *inverse_row, *root_row, *inverse_col, *root_col; /* [rows], [rows], [cols], [cols] */
-	double *colsum; /* [HG_NORMS][cols]: sums of |scaled entries|, by hg_norm */
+	double *colsum; /* [HG_NORMS][cols]: column sums of |scaled entries| for every hg_norm */
 };
 
 static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
@@ -27,8 +26,8 @@ static int64_t max_degree(int64_t n, const int64_t *ptr, int64_t *empty)
 	return most;
 }
 
-/* sum_j |w_ij| r_i c_j and sum_i |w_ij| r_i c_j for each normalisation, with the very f32 factors
- * that kernels use. */
+/* Computes sum_j |w_ij| r_i c_j and sum_i |w_ij| r_i c_j for every normalisation, with the same f32
+ * factors as the kernels use. */
 static void sum_rows(const struct survey *s, hg_graph_facts *f)
 {
 	const int64_t cols = s->csr->cols;
@@ -61,10 +60,10 @@ static void sum_rows(const struct survey *s, hg_graph_facts *f)
 	f->max_col_sum = f->norm_col_sum[HG_NORM_NONE];
 }
 
-/* Walking the entries (i, j) row by row deals each transposed row j its columns i in ascending
- * order. So the pattern is symmetric exactly if the next entry of row j not yet met is (j, i),
- * every time, and that entry has to have the same weight for A = A^T. (Duplicates are compared in
- * their order.) */
+/* Whether the pattern of A is symmetric, and whether A = A^T. The entries (i, j) are visited row by
+ * row, so those of each column j are met in ascending order of i. The pattern is therefore
+ * symmetric exactly if the next unvisited entry of row j is (j, i) for every entry (i, j). For A =
+ * A^T these two entries also need the same weight. Duplicates are compared in their order. */
 static void compare_transpose(const struct survey *s, int *pattern, int *values)
 {
 	const struct hg__csr *c = s->csr;

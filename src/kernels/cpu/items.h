@@ -1,6 +1,7 @@
 /* Iteration over the work items of a CSR (core/csr.h). An item is a sequence of row parts. Loops
  * over items use schedule(dynamic, 4): items have equal work, but cache misses make their times
- * differ. An atomic operation of the schedule then serves at least 4 * 4 rows and edges. */
+ * differ. With four at a time one atomic operation of the schedule serves at least 4 * 4
+ * rows and edges. */
 #ifndef HG_KERNELS_CPU_ITEMS_H
 #define HG_KERNELS_CPU_ITEMS_H
 

@@ -1,8 +1,3 @@
-#ifndef HG_KERNELS_CPU_LOG_H
-#define HG_KERNELS_CPU_LOG_H
-
-#include "kernels/cpu/simd.h"
-
 /* log of sixteen lanes. It uses only products, sums and one division, so every instruction set
  * gives the same bits.
  *
@@ -18,6 +13,11 @@
  * nothing cancels. Together the error is below 2 ulp = 4 u of the result (1.38 u measured over all
  * positive floats). A negative x gives NaN, log 0 = -inf, log inf = inf, and NaN stays NaN. A
  * subnormal x is multiplied by 2^24 first, and k is corrected. */
+#ifndef HG_KERNELS_CPU_LOG_H
+#define HG_KERNELS_CPU_LOG_H
+
+#include "kernels/cpu/simd.h"
+
 HG__INLINE hg__v16 hg__vlog(hg__v16 x)
 {
 	const int32_t root_half = 0x3F3504F3; /* the bits of sqrt(1/2) */
