@@ -65,14 +65,14 @@ static void usage_errors(void)
 	    {"", "no input"},
 	    {"@/in.txt", "no output: add -o"},
 	    {"@/in.txt -o", "-o needs a value: OUT.h5"},
-	    {"@/in.txt -o \"\"", "-o needs a value, found nothing: OUT.h5"},
-	    {"--from= @/in.txt -o @/o.h5", "--from needs a value, found nothing: FORMAT"},
-	    {"--inspect=", "--inspect needs a value, found nothing: FILE.h5"},
-	    {"--name \"\" @/in.txt -o @/o.h5", "--name needs a value, found nothing: NAME"},
+	    {"@/in.txt -o \"\"", "-o needs a value, found an empty one: OUT.h5"},
+	    {"--from= @/in.txt -o @/o.h5", "--from needs a value, found an empty one: FORMAT"},
+	    {"--inspect=", "--inspect needs a value, found an empty one: FILE.h5"},
+	    {"--name \"\" @/in.txt -o @/o.h5", "--name needs a value, found an empty one: NAME"},
 	    {"\"\" -o @/o.h5", "the name of input 1 is empty"},
-	    {"--nonsense", "there is no option \"--nonsense\""},
+	    {"--nonsense", "unknown option \"--nonsense\""},
 	    {"--from csv @/in.txt -o @/o.h5", "--from csv is not known"},
-	    {"@/in.dat -o @/o.h5", "the ending does not tell its format"},
+	    {"@/in.dat -o @/o.h5", "its ending does not identify the format"},
 	    {"--symmetrize=yes @/in.txt -o @/o.h5", "--symmetrize takes no value, found \"yes\""},
 	    {"--synthetic star -o @/o.h5", "--synthetic is \"star\", expected one of planted"},
 	    {"--synthetic planted @/in.txt -o @/o.h5", "reads no input"},
@@ -88,9 +88,9 @@ static void usage_errors(void)
 	    {"--inspect @/a.h5 @/in.txt", "--inspect takes one file"},
 	    {"--seal @/a.h5 @/in.txt", "--seal takes one file and no other option"},
 	    {"@/in.txt -o -", "-o is \"-\", expected the name of a file"},
-	    {"--fr\033[31mom", "there is no option \"--fr\\x1b[31mom\""},
+	    {"--fr\033[31mom", "unknown option \"--fr\\x1b[31mom\""},
 	    {"--nodes '1\n2' --synthetic planted -o @/o.h5", "--nodes is \"1\\x0a2\", expected"},
-	    {"'@/in.dat\033]0;x\007' -o @/o.h5", "in.dat\\x1b]0;x\\x07: the ending does not tell"},
+	    {"'@/in.dat\033]0;x\007' -o @/o.h5", "in.dat\\x1b]0;x\\x07: its ending does not identify"},
 	    {"--seal @/a.h5 --json", "--seal takes one file and no other option"},
 	    {"--seal @/absent.h5", "No such file or directory"},
 	    {"--fold 2 @/in.txt -o @/o.h5", "--fold is \"2\", expected F/K"},
@@ -188,7 +188,7 @@ static void inputs_are_not_overwritten(void)
 	CHECK(symlink("self.h5", scratch(1, "soft.h5")) == 0);
 	for (size_t k = 0; k < sizeof commands / sizeof commands[0]; k++) {
 		CHECK_EQ_I(run_convert(commands[k]), 2);
-		CHECK_CONTAINS(convert_err, "is also an input: it is left as it is");
+		CHECK_CONTAINS(convert_err, "is also an input: it is not overwritten");
 		one_line(convert_err);
 	}
 	hg_dataset_free(must_read(scratch(0, "self.h5")));

@@ -158,7 +158,7 @@ expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --feat
 # mistakes are named
 expect 2 "say what to measure" --graph tiny
 expect 2 'cannot measure "spam"' spam
-expect 2 'no option "--grpah"' spmm --grpah tiny
+expect 2 'unknown option "--grpah"' spmm --grpah tiny
 expect 2 "features needs a value: LIST" spmm --features
 expect 2 'no use for "sddmm" beside spmm' spmm sddmm
 expect 2 'features is "8,"' spmm --features 8,

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	    "--lr 0.001         trains: loss 2 to 0.5\n",
 	    "policy = hg_policy_fp32()\n                    one op for both\n",
 	    "by hand\n                    add eps\n",
-	    "exp: exponential, in scores, forward, op 3 of the step, in the evaluation behind the\n",
+	    "exp: exponential, in scores, forward, op 3 of the step, in the evaluation after the\n",
 	    "node 5, source head 2; 2 of 12 elements of scores/exp have this fault",
 	    "w0, 300 times what it was when the run began",
 	    "made of       11.5   x: scores/linear\n",

@@ -28,12 +28,12 @@ contains version out '[0-9]\.[0-9]'
 
 refused 'no arguments' '--data is missing'
 refused 'no model' '--model is missing' --data data.h5
-refused 'unknown option' 'no option "--epoch"' --data data.h5 --model gcn --epoch 3
-refused 'two names of one number' '--steps and --epochs are one number' \
+refused 'unknown option' 'unknown option "--epoch"' --data data.h5 --model gcn --epoch 3
+refused 'two names of one number' '--steps and --epochs mean the same' \
   --data data.h5 --model gcn --epochs 3 --steps 3
 refused 'no steps' '--steps is "0", expected a whole number from 1' --data data.h5 --model gcn \
   --steps 0
-refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 \
+refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
   --model gcn
 refused 'half a try' '--try is "maybe", expected one of on|off' --data data.h5 --model gcn --try \
   maybe
@@ -50,12 +50,12 @@ refused 'the dataset as JSON' '--json link.h5 is the dataset itself' --data twin
   --json link.h5
 refused 'the dataset as a page' '--html twin.h5 is the dataset itself' --data twin.h5 --model gcn \
   --html twin.h5
-refused 'one file for both' '--html both is where --json goes' --data twin.h5 --model gcn --json \
-  both --html both
-refused 'one new file for both, by two names' '--html both is where --json goes' --data twin.h5 \
-  --model gcn --json ../$(basename "$dir")/both --html both
-refused 'one new file for both' '--html ./none.html is where --json goes' --data twin.h5 --model \
-  gcn --json none.html --html ./none.html
+refused 'one file for both' '--html both is also the file of --json' --data twin.h5 --model gcn \
+  --json both --html both
+refused 'one new file for both, by two names' '--html both is also the file of --json' --data \
+  twin.h5 --model gcn --json ../$(basename "$dir")/both --html both
+refused 'one new file for both' '--html ./none.html is also the file of --json' --data twin.h5 \
+  --model gcn --json none.html --html ./none.html
 [ ! -e none.html ] || fail 'one new file for both: it was made'
 cmp -s data.h5 twin.h5 || fail 'the dataset: overwritten'
 refused 'JSON into a missing directory' 'missing/x.jsonl' --data data.h5 --model gcn --json \
@@ -139,7 +139,7 @@ for model in gcn gin gat; do
     contains "$model $precision" last '"verdict":"healthy"'
     contains "$model $precision" good.jsonl '"event":"tensor".*"name":"gradient of conv1'
     [ $precision = fp32 ] ||
-      contains "$model $precision" out 'headroom *[0-9.]* bits at the least: '
+      contains "$model $precision" out 'headroom *[0-9.]* bits at least: '
   done
   shows "$model" good.html '<h1>Healthy</h1>'
 done
@@ -397,7 +397,7 @@ is optimiser step optimiser.jsonl 5
 is optimiser cause optimiser.jsonl '"optimiser"'
 is optimiser op optimiser.jsonl '"adam"'
 contains optimiser out '--lr 0.01 '
-shows optimiser optimiser.html 'What came of what'
+shows optimiser optimiser.html 'What it was made of'
 contains optimiser optimiser.html 'stored as fp16'
 plain optimiser
 
@@ -419,8 +419,9 @@ contains 'hg-train --doctor' out 'test accuracy'
 "$train" --data hub.h5 --model gcn --epochs 6 --doctor >out 2>err </dev/null ||
   fail 'hg-train --doctor, healthy: not exit code 0'
 if grep -q 'is bad' out; then fail 'hg-train --doctor: a finding in a healthy run'; fi
-contains 'hg-train --doctor, healthy' out 'headroom *[0-9.]* bits at the least: .* in every step'
-contains 'hg-train --doctor, healthy' out 'no step of 6 went bad, and 5 of them, replayed op by op,'
+contains 'hg-train --doctor, healthy' out 'headroom *[0-9.]* bits at least: .* of every step'
+contains 'hg-train --doctor, healthy' out \
+  'none of 6 steps went bad, and 5 of them, replayed op by op,'
 # What is silent is looked for as well: 50,000 ones that make 2048, and no loss that is not finite.
 name='hg-train --doctor, silent'
 "$train" --data star.h5 --model gin --precision fp16-naive --hidden 8 --dropout 0 --epochs 5 \

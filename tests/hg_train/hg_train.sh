@@ -29,8 +29,8 @@ contains version out '[0-9]\.[0-9]'
 
 refused 'no arguments' '--data is missing'
 refused 'no model' '--model is missing' --data data.h5
-refused 'unknown option' 'no option "--modle"' --modle gcn
-refused 'stray word' 'no use for "data.h5"' data.h5
+refused 'unknown option' 'unknown option "--modle"' --modle gcn
+refused 'stray word' 'unexpected argument "data.h5"' data.h5
 refused 'missing value' '--model needs a value' --data data.h5 --model
 refused 'unknown model' 'gcn|gin|gat' --data data.h5 --model mlp
 refused 'unknown precision' 'fp16-naive' --data data.h5 --model gcn --precision fp8
@@ -39,9 +39,9 @@ refused 'half a number' '--epochs' --data data.h5 --model gcn --epochs 10x
 refused 'too many threads' '1 to 1024' --data data.h5 --model gcn --threads 1025
 refused 'out of range' '--dropout' --data data.h5 --model gcn --dropout 1
 refused 'empty choice' '--device' --data data.h5 --model gcn --device ''
-refused 'empty file name' '--data needs a value, found nothing: FILE.h5' --data= --model gcn
-refused 'empty JSON file name' '--json needs a value, found nothing: FILE' --data data.h5 --model \
-  gcn --json ''
+refused 'empty file name' '--data needs a value, found an empty one: FILE.h5' --data= --model gcn
+refused 'empty JSON file name' '--json needs a value, found an empty one: FILE' --data data.h5 \
+  --model gcn --json ''
 refused 'clipped to nothing' '--clip is "0", expected a number from 1e-30' --data data.h5 --model \
   gcn --clip 0
 refused 'unproved and refused' 'refuses what is not proved (layer conv' --data data.h5 --model gin \
@@ -53,15 +53,15 @@ refused 'more together than are remembered' 'from 1 to 64' --data data.h5 --mode
 refused 'limits are whole numbers' 'from 1 to 1048576' --data data.h5 --model gcn --hidden 0
 refused 'more seeds than anybody waits for' 'from 1 to 100000' --data data.h5 --model gcn --seeds \
   1000000000
-refused 'heads of gcn' '--heads is an option of gat, and --model is gcn' --data data.h5 --heads 4 \
+refused 'heads of gcn' '--heads is an option of gat, but --model is gcn' --data data.h5 --heads 4 \
   --model gcn
 refused 'attention of gin' '--attention-dropout is an option of gat' --data data.h5 --model gin \
   --attention-dropout 0
 refused 'norm of gat' '--norm is an option of gcn' --data data.h5 --model gat --norm both
 refused 'lambda of gcn' '--lambda is an option of gin' --data data.h5 --model gcn --lambda -1
-refused 'readout of one graph' 'data.h5: is one graph, and --readout' --data data.h5 --model gin \
+refused 'readout of one graph' 'data.h5: is one graph, but --readout' --data data.h5 --model gin \
   --readout sum
-refused 'last layer of many graphs' 'pairs.h5: holds many graphs, and --out-heads' --data pairs.h5 \
+refused 'last layer of many graphs' 'pairs.h5: holds many graphs, but --out-heads' --data pairs.h5 \
   --model gat --out-heads 2
 refused 'patience without a validation set' '--patience needs one' --data empty_validation.h5 \
   --model gcn --patience 3
@@ -166,7 +166,8 @@ contains promote out promoted
 # What is refused is explained all the same: the table, then the sentence.
 run 2 'refusal explained' --data data.h5 --model gin --precision fp16-naive --unproved refuse \
   --explain=full
-contains 'refusal explained' out 'refused is what is guarded, but not by the weights'
+contains 'refusal explained' out \
+  'refused are the guarded tensors, except those guarded by the weights'
 contains 'refusal explained' out 'spmm.* measured .*guard: the step.s finite check'
 contains 'refusal explained' out '^forward: '
 contains 'refusal explained' err 'refuses what is not proved (layer conv'
@@ -176,9 +177,9 @@ sed -n 1p out >line
 contains explain line '^[0-9]* of [0-9]* fp16 tensors can never overflow (proved); '
 contains explain line '; [0-9]* are watched in every step (guarded)\.$'
 sed -n 2p out >line
-contains explain line '^The least room: conv1/head_dot may reach [0-9.e+]* at worst; '
+contains explain line '^Closest to overflow: conv1/head_dot may reach [0-9.e+]* at worst; '
 sed -n 3p out >line
-contains explain line '^If one overflows its step is skipped, and it is stored scaled down or in '
+contains explain line '^If one overflows, the step is skipped, and it is stored scaled down or in '
 sed -n '1,/^headroom: /p' out >table
 [ "$(wc -L <table)" -le 100 ] || fail "explain: a line of $(wc -L <table) columns"
 # Headroom ascends within the forward pass, and within the gradients.
@@ -217,13 +218,13 @@ run 0 'features' --data data.h5 --model gcn --epochs 1 --sparse-features on
 contains 'features' out '16 features (stored dense, used sparse)'
 run 0 'features' --data data.h5 --model gcn --epochs 1
 contains 'features' out '16 features (dense)'
-refused 'a doctor and many epochs together' '--doctor looks at every step' --data data.h5 --model \
+refused 'a doctor and many epochs together' '--doctor checks every step' --data data.h5 --model \
   gcn --doctor --together 4
 run 0 observe --data data.h5 --model gat --epochs 3 --observe 1 --json observed.jsonl
 contains observe out \
-  'headroom *[0-9.]* bits at the least: conv.*; of the forward pass, in every step'
+  'headroom *[0-9.]* bits at least: conv.*; measured in the forward pass of every step'
 run 0 'observe seldom' --data data.h5 --model gat --epochs 3
-contains 'observe seldom' out 'in one step in 16 (--observe 1: every one)'
+contains 'observe seldom' out 'of one step in 16 (--observe 1: every step)'
 contains observe observed.jsonl '"headroom":[0-9.]*,"headroom_at":"conv'
 run 0 unobserved --data data.h5 --model gat --epochs 3 --observe 0 --json unobserved.jsonl
 contains unobserved unobserved.jsonl '"headroom":null,"headroom_at":null'
@@ -321,20 +322,21 @@ contains 'other storage' err 'data.features_sparse is 0 in rows.h5, the run has 
   --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
 hub='--data hub.h5 --model gin --dropout 0 --device cpu'
 run 0 'guards' $hub --epochs 9 --explain --save whole.h5
-contains 'guards' err 'reached [0-9]*, more than f16 holds; the step was skipped, and it is stored x 2^-[0-9]* from now on'
+contains 'guards' err \
+  'reached [0-9]*, more than f16 holds; the step was skipped, and it is stored x 2^-[0-9]* from now on'
 contains 'guards' out 'overflows *in the forward pass of 2 steps, which were skipped$'
-contains 'guards' out 'guards *2 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+contains 'guards' out 'guards *2 overflowed; at the end 2 results stored x 2^-k, 0 in fp32'
 run 3 'one guard' $hub --epochs 1 --save first.h5
 contains 'one guard' out 'NOTHING LEARNT  every step was skipped$'
 contains 'one guard' out 'overflows *in the forward pass of 1 step, which was skipped$'
-contains 'one guard' out 'guards *1 tripped; at the end 1 result stored x 2^-k, 0 in fp32'
+contains 'one guard' out 'guards *1 overflowed; at the end 1 result stored x 2^-k, 0 in fp32'
 run 0 'guards, resumed between' $hub --epochs 8 --resume first.h5 --save second.h5
 contains 'guards, resumed between' out \
-  'guards *1 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+  'guards *1 overflowed; at the end 2 results stored x 2^-k, 0 in fp32'
 cmp whole.h5 second.h5 || fail 'guards, resumed between: another checkpoint'
 run 0 'guards, resumed behind' $hub --epochs 1 --resume second.h5
 contains 'guards, resumed behind' out \
-  'guards *0 tripped; at the end 2 results stored x 2^-k, 0 in fp32'
+  'guards *0 overflowed; at the end 2 results stored x 2^-k, 0 in fp32'
 [ ! -s err ] || fail 'guards, resumed behind:' "$(cat err)"
 # Done, but for nothing.
 run 3 'no number' --data hub.h5 --model gcn --norm right --no-self-loops --precision fp16-naive \
@@ -356,7 +358,7 @@ for name in epochs steps; do
   grep '"event":"epoch"' out | sed 's/"epoch_ms":[^,]*,//' >by_$name
 done
 [ "$(wc -l <by_steps)" -eq 7 ] && cmp by_epochs by_steps || fail 'steps: they are no epochs'
-refused 'two names of one number' '--steps and --epochs are one number' \
+refused 'two names of one number' '--steps and --epochs mean the same' \
   --data data.h5 --model gcn --epochs 3 --steps 3
 # One stream at a time: what is printed does not break off where a message begins.
 "$train" $hub --epochs 2 --explain >both 2>&1
@@ -378,9 +380,9 @@ refused 'a dataset as a checkpoint' \
 refused 'a checkpoint as a dataset' \
   'half.h5: /: attribute format is halfgraph-checkpoint, expected halfgraph' --data half.h5 \
   --model gcn
-refused 'many seeds in one file' '--save is for one run, and --seeds asks for 3' --data data.h5 \
+refused 'many seeds in one file' '--save is for one run, but --seeds is 3' --data data.h5 \
   --model gcn --seeds 3 --save many.h5
-refused 'many seeds from one file' '--resume is for one run, and --seeds asks for 3' --data \
+refused 'many seeds from one file' '--resume is for one run, but --seeds is 3' --data \
   data.h5 --model gcn --seeds 3 --resume half.h5
 refused 'a checkpoint on standard output' '--save is "-", expected the name of a file' \
   --data data.h5 --model gcn --save -
@@ -399,12 +401,13 @@ run 0 'an older report, replaced' --data data.h5 --model gcn --epochs 1 --json o
 [ "$(wc -l <older.jsonl)" -eq 2 ] || fail 'an older report: not replaced'
 refused 'JSON over the checkpoint' '--json half.h5 is the checkpoint to begin from' --data data.h5 \
   --model gat --resume half.h5 --json half.h5
-refused 'JSON where the checkpoint goes' '--json new.h5 is where --save goes' --data data.h5 \
+refused 'JSON where the checkpoint goes' '--json new.h5 is also the file of --save' --data data.h5 \
   --model gat --save new.h5 --json new.h5
 mkdir folder.h5
 ln -s . here
-refused 'JSON where the checkpoint goes, another name' '--json here/new.h5 is where --save goes' \
-  --data data.h5 --model gat --save ./new.h5 --json here/new.h5
+refused 'JSON where the checkpoint goes, another name' \
+  '--json here/new.h5 is also the file of --save' --data data.h5 --model gat --save ./new.h5 \
+  --json here/new.h5
 [ ! -e new.h5 ] || fail 'JSON where the checkpoint goes: it was made'
 refused 'save over a folder' 'folder.h5: cannot be written: it exists and is not a regular file' \
   --data data.h5 --model gcn --save folder.h5
@@ -446,16 +449,16 @@ interrupt interrupt INT '[ -s long.jsonl ]' --data data.h5 --model gcn --epochs 
 tail -n 1 long.jsonl >last
 contains interrupt last '"event":"summary"'
 contains interrupt last '"interrupted":true'
-done=$(sed -n 's/^  interrupted  *behind epoch \([0-9]*\) of 10000000.*/\1/p' out)
-[ "$done" = "$(grep -c '"event":"epoch"' long.jsonl)" ] || fail "interrupt: behind epoch $done?"
-contains interrupt out "saved  *long.h5: the state behind epoch $done\$"
-contains interrupt out "to go on .*--resume long.h5 --epochs $((10000000 - done))\$"
+done=$(sed -n 's/^  interrupted  *after epoch \([0-9]*\) of 10000000.*/\1/p' out)
+[ "$done" = "$(grep -c '"event":"epoch"' long.jsonl)" ] || fail "interrupt: after epoch $done?"
+contains interrupt out "saved  *long.h5: the state after epoch $done\$"
+contains interrupt out "to continue .*--resume long.h5 --epochs $((10000000 - done))\$"
 contains interrupt last '"saved":true'
 interrupt 'interrupted seeds' TERM "grep -q '\"seed\":1,\"epoch\":1,' seeds.jsonl 2>/dev/null" \
   --data data.h5 --model gcn --epochs 200 --seeds 1000 --json seeds.jsonl
 # A fast device may just have ended a seed.
 contains 'interrupted seeds' out \
-  'interrupted  *[ib].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
+  'interrupted  *[ia].* epoch [0-9]* of .*seed [0-9]*.*: the figures are of [0-9]* of 1000 seeds'
 run 0 'resume behind an interrupt' --data data.h5 --model gcn --epochs 1 --resume long.h5
 [ ! -s err ] || fail 'resume behind an interrupt: something differs:' "$(cat err)"
 

@@ -15,7 +15,7 @@ int tool_refuse(struct tool_line *line, const char *format, ...)
 	return -1;
 }
 
-/* The number of `word` in a list whose words `separator` parts; -1: it is not there. */
+/* The index of `word` in a list with this separator, or -1. */
 static int word_in(const char *list, const char *word, char separator)
 {
 	const size_t length = strlen(word);
@@ -31,21 +31,21 @@ static int word_in(const char *list, const char *word, char separator)
 
 /* ---- values ---- */
 
-static void *place_of(const struct tool_line *line, const struct tool_option *option)
+static void *field_of(const struct tool_line *line, const struct tool_option *option)
 {
-	return (char *)line->at + option->place;
+	return (char *)line->target + option->offset;
 }
 
 int tool_read_flag(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	(void)text;
-	*(int *)place_of(line, option) = 1;
+	*(int *)field_of(line, option) = 1;
 	return 0;
 }
 
 int tool_read_text(struct tool_line *line, const struct tool_option *option, const char *text)
 {
-	*(const char **)place_of(line, option) = text;
+	*(const char **)field_of(line, option) = text;
 	return 0;
 }
 
@@ -65,14 +65,14 @@ int tool_read_word(struct tool_line *line, const struct tool_option *option, con
 int tool_read_choice(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	const int choice = choice_of(line, option, text);
-	*(int *)place_of(line, option) = choice;
+	*(int *)field_of(line, option) = choice;
 	return choice < 0 ? -1 : 0;
 }
 
 int tool_read_level(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	const int choice = text ? choice_of(line, option, text) : -1;
-	*(int *)place_of(line, option) = choice + 2;
+	*(int *)field_of(line, option) = choice + 2;
 	return text && choice < 0 ? -1 : 0;
 }
 
@@ -94,7 +94,7 @@ int tool_whole(struct tool_line *line, const struct tool_option *option, const c
 int tool_read_integer(struct tool_line *line, const struct tool_option *option, const char *text)
 {
 	const char *rest;
-	return tool_whole(line, option, text, text, '\0', (int64_t *)place_of(line, option), &rest);
+	return tool_whole(line, option, text, text, '\0', (int64_t *)field_of(line, option), &rest);
 }
 
 int tool_read_real(struct tool_line *line, const struct tool_option *option, const char *text)
@@ -105,7 +105,7 @@ int tool_read_real(struct tool_line *line, const struct tool_option *option, con
 	    !(value >= option->low && value <= option->high))
 		return tool_refuse(line, "%s is \"%s\", expected a number from %.8g to %.8g", option->name,
 		                   text, option->low, option->high);
-	*(double *)place_of(line, option) = value;
+	*(double *)field_of(line, option) = value;
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static const struct tool_option *option_at(const struct tool_line *line, size_t 
 	return k < line->count ? &line->options[k] : &line->shared[k - line->count];
 }
 
-/* Its number; option_count: there is none. */
+/* The index of the option with this name; option_count if there is none. */
 static size_t option_named(const struct tool_line *line, const char *name, size_t length)
 {
 	size_t k = 0;
@@ -131,7 +131,7 @@ static size_t option_named(const struct tool_line *line, const char *name, size_
 	return k;
 }
 
-/* The option argv[*i] and its value, which may be the next word. */
+/* Read the option argv[*i] and its value, which may be the next word. */
 static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 {
 	const char *word = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i],
@@ -139,7 +139,7 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 	const size_t k = option_named(line, word, equals ? (size_t)(equals - word) : strlen(word));
 	const char *value = equals ? equals + 1 : NULL;
 	if (k == option_count(line))
-		return tool_refuse(line, "there is no option \"%s\": --help lists them", word);
+		return tool_refuse(line, "unknown option \"%s\": --help lists the options", word);
 	const struct tool_option *option = option_at(line, k);
 	if (!option->argument && value && !option->choices)
 		return tool_refuse(line, "%s takes no value, found \"%s\"", option->name, value);
@@ -147,9 +147,9 @@ static int option_read(struct tool_line *line, int argc, char **argv, int *i)
 		value = argv[++*i];
 	if (option->argument && (!value || !*value))
 		return tool_refuse(line, "%s needs a value%s: %s", option->name,
-		                   value ? ", found nothing" : "", option->argument);
+		                   value ? ", found an empty one" : "", option->argument);
 	line->given |= (uint64_t)1 << k;
-	line->at = k < line->count ? line->to : line->shared_to;
+	line->target = k < line->count ? line->to : line->shared_to;
 	return option->read(line, option, value);
 }
 
@@ -166,7 +166,7 @@ int tool_line_read(struct tool_line *line, int argc, char **argv)
 		else if (line->operand)
 			bad = line->operand(line, word);
 		else
-			bad = tool_refuse(line, "there is no use for \"%s\": --help lists the options", word);
+			bad = tool_refuse(line, "unexpected argument \"%s\": --help lists the options", word);
 		if (bad)
 			return -1;
 	}

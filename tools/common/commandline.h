@@ -7,42 +7,43 @@
 
 #include "halfgraph/export.h"
 
-/* The command line of a tool: one table of its options makes parsing, checking and --help. */
+/* The command line of a tool. One table of options serves parsing, checking and --help. */
 
 struct tool_line;
 struct tool_option;
-/* Puts the value's text where the option says. 0, or -1 through tool_refuse. */
+/* Parses the text of a value and stores the value at the option's offset. Returns 0, or -1 through
+ * tool_refuse. */
 typedef int (*tool_read)(struct tool_line *line, const struct tool_option *option,
                          const char *text);
 
 struct tool_option {
-	const char *name;     /* as it is typed: "--nodes", "-o" */
-	const char *argument; /* what --help calls its value; NULL: a flag */
+	const char *name;     /* as typed: "--nodes", "-o" */
+	const char *argument; /* the name of the value in --help; NULL: the option is a flag */
 	const char *help;
-	size_t place; /* in the tool's own struct */
+	size_t offset; /* in the tool's own struct */
 	tool_read read;
-	double low, high;    /* of a number, both included */
+	double low, high;    /* the range of a number, both ends included */
 	const char *choices; /* "a|b|c" */
-	size_t count;        /* of a list: the place of its length */
-	/* what alone has it: commands, a model; blanks part them. NULL: everything */
+	size_t count;        /* of a list: the offset of its length */
+	/* the commands or models that have the option, separated by blanks; NULL: all */
 	const char *only;
 };
 
-/* What a place holds: int 1; const char *; one of the choices, as const char * or as its number, an
- * int; int64_t; double. */
+/* The type of the field at the offset: an int that becomes 1; const char *; a choice as const char
+ * *, or as its index, an int; int64_t; double. */
 #define TOOL_FLAG .read = tool_read_flag
 #define TOOL_TEXT .read = tool_read_text
 #define TOOL_WORD(list) .read = tool_read_word, .choices = (list)
 #define TOOL_CHOICE(list) .read = tool_read_choice, .choices = (list)
-/* A flag that may be given with one of the choices, "--explain=full": 1, or 2 and more by its
- * number. */
+/* A flag with an optional choice, "--explain=full": 1 without a choice, 2 plus the index with
+ * one. */
 #define TOOL_LEVEL(list) .read = tool_read_level, .choices = (list)
 #define TOOL_INTEGER(least, most) .read = tool_read_integer, .low = (least), .high = (most)
 #define TOOL_REAL(least, most) .read = tool_read_real, .low = (least), .high = (most)
-/* A method of halfgraph/order.h, or TOOL_ORIGINAL: the order as it is, or was. Text. */
+/* A method of halfgraph/order.h as text, or TOOL_ORIGINAL: the order in which the nodes came. */
 #define TOOL_ORDER .read = tool_read_order
 #define TOOL_ORIGINAL "original"
-/* 2^53: up to here every whole number is a double. */
+/* 2^53: up to here a double represents every integer exactly. */
 #define TOOL_WHOLE 9007199254740992.0
 
 int tool_read_flag(struct tool_line *line, const struct tool_option *option, const char *text);
@@ -58,33 +59,35 @@ struct tool_line {
 	const struct tool_option *options;
 	size_t count;
 	void *to; /* the tool's own struct */
-	/* Options that several tools have, and what they fill; NULL: none. With the tool's own at most
-	 * 64. */
+	/* Options that several tools share, and the struct that they fill; NULL: none. Together with
+	 * the tool's own options at most 64. */
 	const struct tool_option *shared;
 	size_t shared_count;
 	void *shared_to;
-	/* A word that is no option. 0, or -1 through tool_refuse. NULL: there are none. */
+	/* Handles a word that is not an option. Returns 0, or -1 through tool_refuse. NULL: such words
+	 * are refused. */
 	int (*operand)(struct tool_line *line, const char *word);
-	void *at;          /* what the option that is being read fills */
-	uint64_t given;    /* bit k: option k was given, the shared ones after the tool's own */
-	char message[512]; /* why a word was refused */
+	void *target;      /* the struct that the current option fills */
+	uint64_t given;    /* bit k: option k was given; shared options follow the tool's own */
+	char message[512]; /* why the command line was refused */
 };
 
-/* 0, or -1 with one sentence in line->message. A value follows its option as the next word or after
- * '='; "--" ends the options; -h is --help. */
+/* Parse the command line. Returns 0, or -1 with one sentence in line->message. A value follows its
+ * option as the next word or after '='; "--" ends the options; -h means --help. */
 int tool_line_read(struct tool_line *line, int argc, char **argv);
 int tool_refuse(struct tool_line *line, const char *format, ...) HG_PRINTF(2, 3);
-/* A whole number in the option's range, up to `stop` or the end; *rest is what follows. `whole` is
- * the option's text, for the sentence. */
+/* Parse an integer in the option's range, up to `stop` or the end of the text; *rest is what
+ * follows. `whole` is the complete text of the option, for the message. */
 int tool_whole(struct tool_line *line, const struct tool_option *option, const char *whole,
                const char *text, char stop, int64_t *value, const char **rest);
 /* Was the option of this name given? */
 int tool_given(const struct tool_line *line, const char *name);
-/* An option that was given and that `name` does not have; NULL: there is none. */
+/* An option that was given although the command or model `name` does not have it; NULL: there is
+ * none. */
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name);
 
-/* The options' part of --help; with `owners`, the name of what alone has an option goes before its
- * text. */
+/* Print the options for --help. With `owners`, the commands or models that have the option are
+ * named before its text. */
 void tool_options_print(FILE *out, const struct tool_option *options, size_t count, int owners);
 
 #endif

@@ -13,21 +13,22 @@ static int same_entry(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The folder of a path, as a path; the name in it is returned. */
-static const char *split(const char *path, char *folder, size_t size)
+/* Copy the folder of a path, as a path, and return the file name in it. */
+static const char *split_path(const char *path, char *folder, size_t size)
 {
 	const char *slash = strrchr(path, '/');
 	(void)snprintf(folder, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 	return slash ? slash + 1 : path;
 }
 
-/* Two names of one file, that is there (the same path, a symbolic or a hard link) or would be. */
+/* Do both paths name the same file? The file may exist (the same path, a symbolic or a hard link),
+ * or not yet. */
 static int same_file(const char *a, const char *b)
 {
 	char in[2][4096];
 	if (strcmp(a, b) == 0 || same_entry(a, b))
 		return 1;
-	return strcmp(split(a, in[0], sizeof in[0]), split(b, in[1], sizeof in[1])) == 0 &&
+	return strcmp(split_path(a, in[0], sizeof in[0]), split_path(b, in[1], sizeof in[1])) == 0 &&
 	       same_entry(in[0], in[1]);
 }
 
@@ -41,7 +42,7 @@ static int is_read(const struct tool_file *f)
 	return f->use == TOOL_READ || f->use == TOOL_RENEWED;
 }
 
-/* May `out` be written although there is `other`? */
+/* May `out` be written although `other` is in use? */
 static hg_status check_pair(const struct tool_file *out, const struct tool_file *other,
                             char *message)
 {
@@ -49,10 +50,10 @@ static hg_status check_pair(const struct tool_file *out, const struct tool_file 
 	    !same_file(out->path, other->path))
 		return HG_OK;
 	if (is_read(other))
-		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is %s: it is left as it is", out->option,
+		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is %s: it is not overwritten", out->option,
 		               out->path, other->what);
 	else
-		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is where %s goes: one file cannot be both",
+		(void)snprintf(message, HG_DATA_MESSAGE, "%s %s is also the file of %s: expected two files",
 		               out->option, out->path, other->option);
 	return HG_ERR_ARG;
 }

@@ -1,4 +1,4 @@
-/* The orders of nodes as a value on the command line. */
+/* Read the name of an order of the nodes from the command line. */
 #include <string.h>
 
 #include "commandline.h"

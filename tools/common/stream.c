@@ -31,7 +31,7 @@ int stream_open(struct stream *stream, const char *path)
 	return stream->out ? 0 : -1;
 }
 
-/* A pipe or a device has nothing to lose. */
+/* Empty a regular file; pipes and devices have no content to remove. */
 int stream_begin(struct stream *stream)
 {
 	struct stat there;

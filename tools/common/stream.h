@@ -3,19 +3,21 @@
 
 #include <stdio.h>
 
-/* Lines for other programs, which grow while the work goes on. That they can be written is known
- * before the work; what was there before stays until it has begun. */
+/* An output of lines for other programs, which is written while the work goes on. Opening it shows
+ * before the work whether it can be written; the old content stays until stream_begin. */
 struct stream {
-	FILE *out; /* NULL: none was asked for */
+	FILE *out; /* NULL: no output was requested */
 	const char *path;
-	int made, begun; /* made: there was no such file before */
+	int made, begun; /* made: the file did not exist before */
 };
-/* path NULL: none; "-": standard output. 0, or -1 with errno. */
+/* Open an output. path NULL: none; "-": standard output. Returns 0, or -1 with errno set. */
 int stream_open(struct stream *stream, const char *path);
-/* Before the first line; again it does nothing. 0, or -1 with errno. */
+/* Remove the old content before the first line; a second call does nothing. Returns 0, or -1 with
+ * errno set. */
 int stream_begin(struct stream *stream);
-/* One that has not begun leaves what was there, or nothing. 0, or -1 with errno: not every line
- * arrived. Standard output stays open (tool_finish). */
+/* Close the output. If it was never begun, the old file stays, and a new file is removed. Returns
+ * 0, or -1 with errno set if a line could not be written. Standard output stays open until
+ * tool_finish. */
 int stream_close(struct stream *stream);
 
 #endif

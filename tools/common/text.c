@@ -5,9 +5,9 @@
 
 #include "tool.h"
 
-/* Bytes of the printable UTF-8 character that begins here; 0: control characters, overlong forms,
- * surrogates, and what is no UTF-8 at all. */
-static size_t character(const unsigned char *at)
+/* The length of the printable UTF-8 character that begins here. Returns 0 for control characters,
+ * overlong forms, surrogates, and bytes that are not UTF-8. */
+static size_t utf8_length(const unsigned char *at)
 {
 	/* of 2 bytes: 0x80 to 0x9f are control characters */
 	static const unsigned long least[] = {0, 0, 0xa0, 0x800, 0x10000};
@@ -40,12 +40,12 @@ void tool_say(const char *tool, const char *format, ...)
 
 char *tool_printable(const char *text)
 {
-	/* "\xHH" is the longest */
+	/* "\xHH" is the longest replacement */
 	char *const printable = malloc(4 * strlen(text) + 1), *out = printable;
 	if (!printable)
 		return NULL;
 	while (*text) {
-		const size_t length = character((const unsigned char *)text);
+		const size_t length = utf8_length((const unsigned char *)text);
 		if (length > 0)
 			memcpy(out, text, length);
 		else

@@ -1,6 +1,6 @@
-/* Threads beside other programs. An epoch has dozens of parallel regions, and at the end of each
- * all threads wait for the
- * last: what holds up one of them for a moment holds up all. */
+/* How OpenMP threads share the machine with other programs. An epoch has dozens of parallel
+ * regions, and all threads wait for the last one at the end of each, so a delay of one thread
+ * delays all of them. */
 #define _GNU_SOURCE /* syscall */
 #include "threads.h"
 
@@ -9,16 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Threads of OpenMP wait at full speed for the next parallel region, and so take from other work,
- * and from the very
- * thread they wait for, the core that it needs. Better is to look for about as long as falling
- * asleep and waking up take
- * (300 looks are 5 to 15 us), and then to sleep. libgomp reads how to wait when the program is
- * loaded, before main, so the
- * program is loaded once more, with that said; LLVM's OpenMP knows the policy alone. Where this
- * fails the tool works all
- * the same. */
-static void wait_asleep(char **argv)
+/* OpenMP threads wait for the next parallel region by spinning. That takes time from other
+ * programs, and even the core that the awaited thread needs. It is better to spin for about as long
+ * as going to sleep and waking up take (300 spins are 5 to 15 us) and then to sleep. libgomp reads
+ * how to wait when the program is loaded, before main, so the program sets the variables and
+ * executes itself once more. LLVM's OpenMP knows only the policy. If this fails, the tool still
+ * works. */
+static void set_passive_waiting(char **argv)
 {
 	if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME"))
 		return;
@@ -26,16 +23,13 @@ static void wait_asleep(char **argv)
 		(void)execv("/proc/self/exe", argv);
 }
 
-/* What sleeps must also wake up in time. A thread that asks for its share of a core in shorter
- * slices than others have
- * (1.4 ms on 2 cores, more on more) gets no more of it, but sooner: Linux takes a slice from 6.12
- * on and takes no notice
- * before. GCN on Cora, 2 threads
- * beside 2 busy programs, 10 runs of each in turn: 4.1 ms an epoch with slices of 1 ms and 6.5
- * without, the medians (alone
- * 2.1 at the least). Threads that are made later have it from this one. */
+/* A sleeping thread must also wake up in time. A thread that requests its share of a core in
+ * shorter slices than others (1.4 ms on 2 cores, more on more cores) gets no larger share, but gets
+ * it sooner. Linux accepts a slice from 6.12 on and ignores it before. GCN on Cora, 2 threads,
+ * beside 2 busy programs, medians of 10 alternating runs: 4.1 ms per epoch with slices of 1 ms and
+ * 6.5 ms without (alone at least 2.1 ms). Threads that are created later inherit the slice. */
 #if defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
-static void wake_soon(void)
+static void set_short_slices(void)
 {
 	struct {
 		uint32_t size, policy;
@@ -52,13 +46,13 @@ static void wake_soon(void)
 	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 #else
-static void wake_soon(void)
+static void set_short_slices(void)
 {
 }
 #endif
 
 void tool_threads(char **argv)
 {
-	wait_asleep(argv);
-	wake_soon();
+	set_passive_waiting(argv);
+	set_short_slices();
 }

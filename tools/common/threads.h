@@ -1,8 +1,8 @@
 #ifndef HG_TOOL_THREADS_H
 #define HG_TOOL_THREADS_H
 
-/* Makes threads get on with other programs, and with each other beside them: the part of tool_begin
- * that comes first. */
+/* Configure how threads wait and how they are scheduled, so that the tool runs well beside other
+ * programs. tool_begin calls this first. */
 void tool_threads(char **argv);
 
 #endif

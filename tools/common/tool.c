@@ -15,8 +15,8 @@ void tool_begin(char **argv)
 {
 	tool_threads(argv);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		/* open gives the lowest free number, which is this one; the wrong direction makes its use
-		 * fail */
+		/* open returns the lowest free descriptor, which is this one; the wrong direction makes
+		 * every use of it fail */
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -25,7 +25,7 @@ void tool_begin(char **argv)
 
 int tool_finish(const char *tool, int code)
 {
-	const int failed_before = ferror(stdout); /* by then errno belongs to something else */
+	const int failed_before = ferror(stdout); /* errno may since have changed */
 	errno = 0;
 	if (!fclose(stdout) && !failed_before)
 		return code;

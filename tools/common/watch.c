@@ -12,7 +12,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
 static volatile sig_atomic_t interrupted;
-static struct sigaction before[SIGNALS];
+static struct sigaction old_actions[SIGNALS];
 
 static struct {
 	int show, shown;
@@ -26,8 +26,8 @@ static void on_signal(int number)
 	interrupted = 1;
 }
 
-/* The same work for a second: say so, ten times a second at most. */
-static int step(void *user, const char *what, int64_t done, int64_t total)
+/* Show progress ten times a second at most, once the same work has taken a second. */
+static int show_step(void *user, const char *what, int64_t done, int64_t total)
 {
 	(void)user;
 	const double t = state.show ? tool_seconds() : 0;
@@ -48,7 +48,7 @@ static int step(void *user, const char *what, int64_t done, int64_t total)
 	return interrupted;
 }
 
-static void listen(int flags, struct sigaction *old)
+static void install_handlers(int flags, struct sigaction *old)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
 	sigemptyset(&action.sa_mask);
@@ -56,34 +56,35 @@ static void listen(int flags, struct sigaction *old)
 		sigaction(signals[k], &action, old ? &old[k] : NULL);
 }
 
-static void listen_no_more(void)
+static void restore_handlers(void)
 {
 	for (size_t k = 0; k < SIGNALS; k++)
-		sigaction(signals[k], &before[k], NULL);
+		sigaction(signals[k], &old_actions[k], NULL);
 }
 
 void watch_begin(int show)
 {
-	listen((int)SA_RESETHAND, before); /* the second Ctrl-C ends the program at once */
+	install_handlers((int)SA_RESETHAND,
+	                 old_actions); /* the second Ctrl-C ends the program at once */
 	state.show = show && isatty(STDERR_FILENO);
 }
 
 void watch_hold(void)
 {
-	listen(0, NULL);
+	install_handlers(0, NULL);
 }
 
 void watch_release(void)
 {
 	if (interrupted)
-		listen_no_more();
+		restore_handlers();
 	else
-		listen((int)SA_RESETHAND, NULL);
+		install_handlers((int)SA_RESETHAND, NULL);
 }
 
 void watch_end(void)
 {
-	listen_no_more();
+	restore_handlers();
 	if (state.shown)
 		fputs("\r\033[K", stderr);
 	state.shown = 0;
@@ -91,7 +92,7 @@ void watch_end(void)
 
 const hg_progress *watch_progress(void)
 {
-	static const hg_progress watcher = {step, NULL};
+	static const hg_progress watcher = {show_step, NULL};
 	return &watcher;
 }
 

@@ -3,13 +3,13 @@
 
 #include "halfgraph/progress.h"
 
-/* A line on stderr with percentage and ETA while something takes long; only where stderr is a
- * terminal and `show` is not 0. Also the way a Ctrl-C reaches the library, which asks between two
- * pieces of work whether to go on. After watch_end signals do what they did before. */
+/* Show a line with percentage and remaining time on stderr during long work, if stderr is a
+ * terminal and `show` is not 0. A Ctrl-C sets a flag that the library checks between two pieces of
+ * work. watch_end restores the signal handlers. */
 void watch_begin(int show);
 void watch_end(void);
-/* Between these two a second Ctrl-C does not end the program either: a file is being written, and
- * no half of it stays. Only after watch_begin. */
+/* Between these two calls a second Ctrl-C does not end the program either, because a file is being
+ * written. They may be called only after watch_begin. */
 void watch_hold(void);
 void watch_release(void);
 const hg_progress *watch_progress(void);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Lines of more than 100 columns in C and CUDA sources (a tab counts 4): usage: columns.sh DIRECTORY.
-# Prints each and exits 1 if there is one. clang-format breaks code there; comments it leaves alone.
+# Find lines of more than 100 columns (a tab counts 4) in C and CUDA sources. Usage: columns.sh
+# DIRECTORY. Prints each line and exits with 1 if there is one. clang-format breaks code at 100
+# columns but leaves comments alone.
 set -eu
 [ $# -eq 1 ] || {
   echo "usage: columns.sh DIRECTORY" >&2

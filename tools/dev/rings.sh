@@ -1,7 +1,7 @@
 #!/bin/sh
-# Rings of object files: usage: rings.sh BUILD-DIRECTORY. Prints each ring of src/ in which every file
-# needs a symbol of the next, and exits 1 if there is one. The CPU kernels are compiled once for each
-# instruction set; the generic copy speaks for all.
+# Find dependency cycles between object files. Usage: rings.sh BUILD-DIRECTORY. Prints each cycle in
+# src/ in which every file needs a symbol of the next, and exits with 1 if there is one. The CPU
+# kernels are compiled once per instruction set; only the generic copy is checked.
 set -eu
 [ $# -eq 1 ] || {
   echo "usage: rings.sh BUILD-DIRECTORY" >&2
@@ -15,7 +15,7 @@ find "$1/src" -name '*.c.o' ! -path '*hg_cpu_avx*' -exec nm -A -P {} + |
   echo "rings.sh: no objects below $1/src: build first" >&2
   exit 2
 }
-# "user maker" for every symbol that one file uses and another defines.
+# One line "user definer" for every symbol that one file uses and another one defines.
 awk '$3 ~ /^[TDRB]$/ { maker[$2] = $1 } $3 == "U" { user[++n] = $1; name[n] = $2 }
      END { for (i = 1; i <= n; i++)
              if (name[i] in maker && maker[name[i]] != user[i]) print user[i], maker[name[i]] }' \

@@ -1,4 +1,4 @@
-/* A model of your own from public ops, and the loop spelled out: GraphSAGE, H = relu(X W + mean(X)
+/* A model built from public ops, with an explicit training loop: GraphSAGE, H = relu(X W + mean(X)
  * U + b), logits = H V. */
 #include "planted.h"
 
@@ -30,12 +30,12 @@ int main(void)
 	struct planted data = {0};
 	struct sage model = {0};
 	hg_tensor *labels = NULL;
-	/* f32 masters with f16 working copies: the policy is fp16 unless said otherwise */
+	/* f32 master weights with f16 working copies: fp16 is the default policy */
 	hg_params *params = NULL;
 	hg_tape *tape = NULL;
 	hg_optim *optim = NULL;
 	const hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
-	/* forward, backward and update as one piece of work: on a GPU a captured graph */
+	/* forward, backward and update as one unit: on a GPU a captured graph */
 	hg_step *step = NULL;
 	hg_step_info info = HG_STEP_INFO_INIT;
 	double value = 1.0;
@@ -51,7 +51,7 @@ int main(void)
 		    sage_record(&model, tape, data.graph, hg_tape_input(tape, data.features, "x", -1.0));
 		const hg_var loss =
 		    hg_softmax_xent(tape, logits, hg_tape_input(tape, labels, "labels", -1.0), HG_NONE);
-		ok = hg_tape_compile(tape, loss) >= 0; /* every mistake of the recording is reported here */
+		ok = hg_tape_compile(tape, loss) >= 0; /* every mistake in the recording is reported here */
 	}
 	ok = ok && hg_step_create(tape, optim, NULL, &step) >= 0;
 	for (int epoch = 20; ok && epoch <= 100; epoch += 20) {

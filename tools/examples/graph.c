@@ -1,8 +1,8 @@
-/* Graphs: from an edge list, with facts and a neighbourhood mean. */
+/* Graphs: make one from an edge list, query its facts, compute the mean over neighbours. */
 #include <halfgraph/halfgraph.h>
 #include <stdio.h>
 
-/* Every call's status is looked at; the context keeps the sentence. */
+/* Every status is checked; the context keeps the error message. */
 static int ok(hg_context *ctx, hg_status s)
 {
 	if (s < 0)
@@ -12,8 +12,8 @@ static int ok(hg_context *ctx, hg_status s)
 
 int main(void)
 {
-	/* A star: nodes 1 to 4 around node 0. An edge goes from src to dst; symmetrising adds the way
-	 * back. */
+	/* A star: nodes 1 to 4 around node 0. An edge goes from src to dst; symmetrising adds the
+	 * reverse edges. */
 	const int32_t src[] = {1, 2, 3, 4}, dst[] = {0, 0, 0, 0};
 	const float feature[5] = {10, 1, 2, 3, 6};
 	float mean[5];
@@ -33,7 +33,8 @@ int main(void)
 		       (long long)hg_graph_edges(graph), (long long)facts.max_row_degree,
 		       facts.norm_row_sum[HG_NORM_BOTH]);
 
-	/* Y[i] = mean over the neighbours j of X[j]: recorded once, run as often as you like. */
+	/* Y[i] = mean over the neighbours j of X[j]. It is recorded once and can run any number of
+	 * times. */
 	fine = fine && ok(ctx, hg_tensor_create(ctx, HG_F16, 5, 1, &x)) &&
 	       ok(ctx, hg_tensor_upload(x, feature, HG_F32));
 	fine = fine && ok(ctx, hg_params_create(ctx, NULL, &params)) &&

@@ -1,10 +1,10 @@
-/* Inference: weights learnt on one graph, used on another that the training has never seen. */
+/* Inference: weights trained on one graph are used on another graph that training did not see. */
 #include "planted.h"
 
 #include <stdio.h>
 
-/* Right answers of a model on a graph: an EVAL tape has no dropout, plans no gradients, and runs as
- * often as the features change. */
+/* The number of nodes that the model classifies correctly. An EVAL tape has no dropout, plans no
+ * gradients, and can run again whenever the features change. */
 static int count_right(hg_model *model, hg_params *params, const struct planted *data)
 {
 	static float logits[NODES][CLASSES];

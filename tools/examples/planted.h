@@ -1,5 +1,5 @@
-/* Data for the examples: four planted communities. Class of node i = i mod 4, three of four edges
- * stay in their class, features are the class plus noise. */
+/* Data for the examples: four planted communities. The class of node i is i mod 4, three of four
+ * edges stay inside a class, and features are the class plus noise. */
 #ifndef PLANTED_H
 #define PLANTED_H
 
@@ -14,7 +14,7 @@ struct planted {
 	int32_t label[NODES];
 };
 
-/* Non-zero if it worked; the context has the sentence if not. */
+/* Returns non-zero on success; on failure the context has the error message. */
 static inline int planted_make(hg_context *ctx, struct planted *p)
 {
 	static int32_t dst[EDGES], src[EDGES];

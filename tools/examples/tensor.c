@@ -9,7 +9,7 @@ int main(void)
 	const float in[2][3] = {{1.0f, 2.5f, -3.0f}, {0.1f, 65504.0f, 1e-7f}};
 	float out[2][3];
 
-	hg_status s = hg_context_create(NULL, &ctx); /* a GPU if one answers, else the CPU */
+	hg_status s = hg_context_create(NULL, &ctx); /* a GPU if there is one, else the CPU */
 	if (s < 0) {
 		fprintf(stderr, "%s\n", hg_context_error(NULL));
 		return 1;
@@ -30,7 +30,8 @@ int main(void)
 			printf("%12g %12g %12g\n", (double)out[i][0], (double)out[i][1], (double)out[i][2]);
 	}
 
-	/* What fp16 cannot hold is refused with a sentence, never silently made infinite. */
+	/* A value that fp16 cannot hold is refused with a message; it never becomes infinite
+	 * silently. */
 	const float big[2][3] = {{0, 0, 0}, {0, 70000.0f, 0}};
 	if (s >= 0 && hg_tensor_upload(x, big, HG_F32) == HG_ERR_RANGE)
 		printf("refused: %s\n", hg_context_error(ctx));

@@ -6,7 +6,7 @@
 
 #include "halfgraph/data.h"
 
-/* What the command line asks for. */
+/* The parsed command line. */
 struct options {
 	const char *from, *output, *synthetic, *inspect, *seal;
 	const char *name, *features_dtype, *reorder, *folds;
@@ -17,23 +17,24 @@ struct options {
 	    list_formats;
 	hg_planted_config planted;
 	int64_t classes;  /* planted.classes */
-	int64_t fold, of; /* of folds, "F/K" */
+	int64_t fold, of; /* the parts of `folds`, "F/K" */
 };
 
-/* 0, or -1 with one line in message. options->inputs points into argv and a new array: free it. */
+/* Returns 0, or -1 with one line in message. options->inputs is a new array of pointers into argv,
+ * which the caller frees. */
 int options_parse(int argc, char **argv, struct options *options, char *message);
 void options_help(void);
 
-/* What a file holds, for people or as one JSON object. Returns an exit code. */
+/* Describe a file, for people or as one JSON object. Returns an exit code. */
 int inspect(const char *path, int json);
 
-/* What a reordering did: lines for people, nothing where nothing was searched for; or one JSON
- * object with the counts of the dataset. 0 without memory. */
+/* Report a reordering: lines for people, none where no search was made; or one JSON object with the
+ * counts of the dataset, which returns 0 if memory ran out. */
 void order_print(const hg_order_report *report);
 int order_json(const hg_dataset *d, const hg_order_report *report, const char *path);
-/* {"near_miss": ..., ...}; NULL without memory. */
+/* {"near_miss": ..., ...}; NULL if memory ran out. */
 json_t *locality_json(const hg_locality *locality);
-/* JSON knows no text but UTF-8; NULL becomes null. */
+/* Text as a JSON string. JSON allows only UTF-8, so other bytes are escaped; NULL becomes null. */
 json_t *json_text(const char *text);
 
 #endif

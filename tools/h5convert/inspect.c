@@ -1,4 +1,4 @@
-/* --inspect: a dataset, checked and described. */
+/* --inspect: check a dataset and describe it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,20 +8,20 @@
 #include "h5convert.h"
 #include "tool.h"
 
-/* A file may declare 2^31 classes; nobody reads more than these. */
+/* A file may declare 2^31 classes; no more than these are listed. */
 #define LISTED 1000000
 
 struct facts {
 	int64_t max_degree, max_node, isolated, self_loops, labelled, unlabelled, stored;
 	int symmetric;
-	double max_sum; /* largest sum of |weight| of a row */
+	double max_sum; /* largest sum of |weight| over a row */
 	int64_t train, val, test;
 	int64_t *per_class;    /* [listed] */
-	int32_t listed, empty; /* empty: of those listed */
+	int32_t listed, empty; /* empty: classes without a label, of those listed */
 	hg_locality locality;
 };
 
-/* Is (i, j) stored? Rows are ascending. */
+/* Is (i, j) stored with this weight? The columns of a row are ascending. */
 static int has_edge(const hg_dataset *d, int64_t i, int32_t j, float weight)
 {
 	int64_t low = d->rowptr[i], high = d->rowptr[i + 1];
@@ -35,20 +35,20 @@ static int has_edge(const hg_dataset *d, int64_t i, int32_t j, float weight)
 	return low < d->rowptr[i + 1] && d->col[low] == j && (d->weight ? d->weight[low] : 1) == weight;
 }
 
-/* A node is isolated if it has neither edges in nor out, loops aside. */
+/* A node is isolated if it has no edge in either direction, self loops aside. */
 static int64_t count_isolated(const hg_dataset *d)
 {
-	unsigned char *tied = calloc((size_t)d->nodes + 1, 1);
+	unsigned char *connected = calloc((size_t)d->nodes + 1, 1);
 	int64_t isolated = 0;
-	if (!tied)
+	if (!connected)
 		return -1;
 	for (int64_t i = 0; i < d->nodes; i++)
 		for (int64_t e = d->rowptr[i]; e < d->rowptr[i + 1]; e++)
 			if (d->col[e] != i)
-				tied[i] = tied[d->col[e]] = 1;
+				connected[i] = connected[d->col[e]] = 1;
 	for (int64_t i = 0; i < d->nodes; i++)
-		isolated += !tied[i];
-	free(tied);
+		isolated += !connected[i];
+	free(connected);
 	return isolated;
 }
 
@@ -80,7 +80,7 @@ static int64_t count_mask(const uint8_t *mask, int64_t n)
 	return count;
 }
 
-static int measure(const hg_dataset *d, struct facts *f)
+static int measure_dataset(const hg_dataset *d, struct facts *f)
 {
 	*f = (struct facts){.locality = HG_LOCALITY_INIT};
 	f->labelled = d->graph_ptr ? d->graphs : d->nodes;
@@ -119,10 +119,11 @@ static void print_features(const hg_dataset *d, const struct facts *f)
 		       100.0 * (double)f->stored / ((double)d->nodes * (double)d->features));
 	const double bound = f->max_sum * d->feat_amax;
 	printf("\n  fp16       a neighbourhood sum of features is at most %.6g: %s\n", bound,
-	       bound <= 65504 ? "it always fits" : "it may pass 65504 when summed before it is scaled");
+	       bound <= 65504 ? "it always fits"
+	                      : "it may exceed 65504 if it is summed before it is scaled");
 }
 
-/* The classes, the first dozen of them. */
+/* Print the sizes of the first twelve classes. */
 static void print_labels(const hg_dataset *d, const struct facts *f)
 {
 	if (!d->label) {
@@ -162,7 +163,7 @@ static int print_table(const char *path, const hg_dataset *d, const struct facts
 	if (f->max_degree > 0)
 		printf(" (node %" PRId64 ")", hg_dataset_node(d, f->max_node));
 	putchar('\n');
-	printf("  order      %s; %.1f %% of the gathers leave L1, %.1f %% leave L2, about %.1f ps an "
+	printf("  order      %s; %.1f %% of the gathers miss L1, %.1f %% miss L2, about %.1f ps per "
 	       "edge\n",
 	       d->order ? "reordered" : "original", 100 * f->locality.near_miss,
 	       100 * f->locality.far_miss, f->locality.gather_ps);
@@ -212,7 +213,7 @@ int inspect(const char *path, int json)
 		tool_say("h5convert", "%s", message);
 		return tool_code_of(status);
 	}
-	int ok = measure(d, &f);
+	int ok = measure_dataset(d, &f);
 	if (ok && json)
 		ok = print_json(path, d, &f);
 	else if (ok)

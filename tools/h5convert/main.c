@@ -1,4 +1,4 @@
-/* h5convert: read or make a dataset, transform it, write it as HDF5. */
+/* h5convert: read or generate a dataset, transform it, and write it as HDF5. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,11 +50,11 @@ static const hg_importer *find_importer(const struct options *o, char *message)
 		         o->from);
 	else
 		snprintf(message, HG_DATA_MESSAGE,
-		         "%s: the ending does not tell its format: add --from FORMAT", o->inputs[0]);
+		         "%s: its ending does not identify the format: add --from FORMAT", o->inputs[0]);
 	return NULL;
 }
 
-/* What the importer decided or left out. */
+/* Print what the importer decided or left out. */
 static void on_note(void *user, const char *sentence)
 {
 	const struct options *o = user;
@@ -62,7 +62,7 @@ static void on_note(void *user, const char *sentence)
 		fprintf(stderr, "h5convert: %s\n", sentence);
 }
 
-static hg_status load(struct options *o, hg_dataset **d, char *message)
+static hg_status load_dataset(struct options *o, hg_dataset **d, char *message)
 {
 	if (o->synthetic) {
 		o->planted.progress = watch_progress();
@@ -89,19 +89,19 @@ static hg_status load(struct options *o, hg_dataset **d, char *message)
 	return importer->import(o->inputs, o->input_count, &config, d, message);
 }
 
-static hg_status features(const struct options *o, hg_dataset *d, char *message)
+static hg_status convert_features(const struct options *o, hg_dataset *d, char *message)
 {
 	const int f16 = o->features_dtype && strcmp(o->features_dtype, "f16") == 0;
 	if (o->features_dtype)
 		return hg_dataset_features_to(d, f16 ? HG_F16 : HG_F32, o->clip, message);
 	if (o->clip)
 		return hg_dataset_features_to(d, d->feat_dtype, 1, message);
-	/* what would become infinite in the first step is said here */
+	/* refused here, because it would become infinite in the first step */
 	return hg_dataset_check_f16(d, message);
 }
 
-static hg_status transform(const struct options *o, hg_dataset *d, hg_order_report *order,
-                           char *message)
+static hg_status apply_transforms(const struct options *o, hg_dataset *d, hg_order_report *order,
+                                  char *message)
 {
 	const struct {
 		int wanted;
@@ -116,7 +116,7 @@ static hg_status transform(const struct options *o, hg_dataset *d, hg_order_repo
 			if (status < 0)
 				return status;
 		}
-	hg_status status = features(o, d, message);
+	hg_status status = convert_features(o, d, message);
 	if (status == HG_OK && o->folds)
 		status = hg_dataset_fold(d, o->fold, o->of, message);
 	return status == HG_OK && o->reorder
@@ -138,8 +138,8 @@ static hg_status rename_dataset(hg_dataset *d, const char *name, char *message)
 	return HG_OK;
 }
 
-/* A file that cannot be read is the input's fault, one that cannot be written is not; the state
- * that something may be in is the dataset's. */
+/* A file that cannot be read is an error of the input; a file that cannot be written is not.
+ * HG_ERR_STATE means that the dataset is not in the state that a transform needs. */
 static int exit_code(hg_status status, int writing)
 {
 	if (watch_interrupted())
@@ -149,7 +149,7 @@ static int exit_code(hg_status status, int writing)
 	return writing && status == HG_ERR_IO ? TOOL_FAILED : tool_code_of(status);
 }
 
-/* Before an hour of reading, not behind it. */
+/* The output is checked before the input is read, which may take long. */
 static hg_status check_output(const struct options *o, char *message)
 {
 	const size_t count = (size_t)o->input_count + 1;
@@ -166,8 +166,9 @@ static hg_status check_output(const struct options *o, char *message)
 	return status;
 }
 
-/* What was written. */
-static hg_status report(const struct options *o, const hg_dataset *d, const hg_order_report *order)
+/* Report what was written. */
+static hg_status print_report(const struct options *o, const hg_dataset *d,
+                              const hg_order_report *order)
 {
 	if (o->json && !order_json(d, order, o->output)) {
 		tool_say("h5convert", "%s: out of memory", o->output);
@@ -192,11 +193,11 @@ static int convert(struct options *o)
 	hg_status status = check_output(o, message);
 	int writing = status == HG_ERR_IO;
 	if (status == HG_OK)
-		status = load(o, &d, message);
+		status = load_dataset(o, &d, message);
 	if (status == HG_OK)
 		status = rename_dataset(d, o->name, message);
 	if (status == HG_OK)
-		status = transform(o, d, &order, message);
+		status = apply_transforms(o, d, &order, message);
 	if (status == HG_OK) {
 		writing = 1;
 		watch_hold();
@@ -207,13 +208,13 @@ static int convert(struct options *o)
 	if (status < 0)
 		tool_say("h5convert", "%s", message);
 	else
-		status = report(o, d, &order);
+		status = print_report(o, d, &order);
 	hg_dataset_free(d);
 	return status < 0 ? exit_code(status, writing) : TOOL_DONE;
 }
 
-/* In place, or not at all. */
-static int seal(const char *path)
+/* Seal a file in place, or leave it unchanged. */
+static int seal_file(const char *path)
 {
 	char message[HG_DATA_MESSAGE] = "";
 	const hg_status status = hg_file_seal(path, message);
@@ -239,7 +240,7 @@ int main(int argc, char **argv)
 	} else if (options.list_formats) {
 		list_formats();
 	} else if (options.seal) {
-		code = seal(options.seal);
+		code = seal_file(options.seal);
 	} else {
 		code = options.inspect ? inspect(options.inspect, options.json) : convert(&options);
 	}

@@ -1,4 +1,4 @@
-/* The command line: one table makes parsing and --help. */
+/* The command line: one table serves parsing and --help. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +12,15 @@
 
 static const struct tool_option table[] = {
     {"--from", "FORMAT",
-     "format of the inputs (--list-formats); left out: by the first one's ending", AT(from),
+     "format of the inputs (--list-formats); default: by the ending of the first one", AT(from),
      TOOL_TEXT},
     {"--header", "yes|no|auto",
-     "edge lists: the first line counts what follows, or is an edge; auto (default): as it fits",
+     "edge lists: is the first line a header with counts? auto (default): yes if the counts fit",
      AT(header), TOOL_CHOICE("auto|yes|no")},
     {"-o", "OUT.h5", "file to write; it appears complete or not at all", AT(output), TOOL_TEXT},
-    {"--name", "NAME", "name of the dataset; left out: the first input's", AT(name), TOOL_TEXT},
-    {"--symmetrize", NULL, "add every edge's reverse; of two weights the larger stays",
+    {"--name", "NAME", "name of the dataset; default: the name of the first input", AT(name),
+     TOOL_TEXT},
+    {"--symmetrize", NULL, "add the reverse of every edge; of two weights the larger stays",
      AT(symmetrize), TOOL_FLAG},
     {"--largest-component", NULL, "keep the largest connected component (directions ignored)",
      AT(largest_component), TOOL_FLAG},
@@ -28,20 +29,20 @@ static const struct tool_option table[] = {
     {"--row-normalize", NULL, "divide each node's features by their absolute sum",
      AT(row_normalize), TOOL_FLAG},
     {"--clip", NULL,
-     "clip features to +-65504, all that fp16 can hold; without it they are refused", AT(clip),
-     TOOL_FLAG},
+     "clip features to +-65504, the range of fp16; without it larger features are refused",
+     AT(clip), TOOL_FLAG},
     {"--features-dtype", "f16|f32",
-     "type of dense features in the file; f32 also allows values beyond 65504", AT(features_dtype),
+     "type of dense features in the file; f32 also allows values above 65504", AT(features_dtype),
      TOOL_WORD("f16|f32")},
     {"--fold", "F/K",
-     "split for cross-validation: fold F (from 0) of K is the test set, the next one for "
-     "validation; classes dealt out evenly",
+     "split for cross-validation: fold F (from 0) of K is the test set, the next fold "
+     "validates; every fold has about the same share of each class",
      AT(folds), TOOL_TEXT},
     {"--reorder", "METHOD",
-     "nodes that share neighbours side by side: auto, community, leading, rcm, degree; original "
-     "undoes it",
+     "put nodes that share neighbours side by side: auto, community, leading, rcm, degree; "
+     "original restores the first order",
      AT(reorder), TOOL_ORDER},
-    {"--synthetic", "planted", "make a graph instead of reading one: planted communities",
+    {"--synthetic", "planted", "generate a graph instead of reading one: planted communities",
      AT(synthetic), TOOL_WORD("planted")},
     {"--nodes", "N", "nodes (10000)", AT(planted.nodes), TOOL_INTEGER(0, TOOL_WHOLE),
      .only = "planted"},
@@ -51,21 +52,21 @@ static const struct tool_option table[] = {
      TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
     {"--degree", "X", "mean degree without hubs; power law of exponent 2.5 (10)",
      AT(planted.degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
-    {"--hubs", "N", "nodes tied to very many others (8)", AT(planted.hubs),
+    {"--hubs", "N", "nodes with very many neighbours (8)", AT(planted.hubs),
      TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--hub-degree", "X", "neighbours of a hub, about (4000, or half the nodes)",
+    {"--hub-degree", "X", "approximate number of neighbours of a hub (4000, or half the nodes)",
      AT(planted.hub_degree), TOOL_REAL(-1e300, 1e300), .only = "planted"},
     {"--scale", "X",
-     "features are about 0 to 2, times this (1); from 17 on a hub of 4000 sums past 65504",
+     "factor on features of about 0 to 2 (1); from 17 on the sum at a hub of 4000 exceeds 65504",
      AT(planted.scale), TOOL_REAL(-1e300, 1e300), .only = "planted"},
-    {"--seed", "S", "the same seed gives the same file's content on every machine (0)",
-     AT(planted.seed), TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
-    {"--inspect", "FILE.h5", "check a dataset and show what is in it", AT(inspect), TOOL_TEXT},
-    {"--seal", "FILE.h5", "check a dataset or checkpoint of another program, put a checksum on it",
-     AT(seal), TOOL_TEXT},
+    {"--seed", "S", "the same seed gives the same file on every machine (0)", AT(planted.seed),
+     TOOL_INTEGER(0, TOOL_WHOLE), .only = "planted"},
+    {"--inspect", "FILE.h5", "check a dataset and describe it", AT(inspect), TOOL_TEXT},
+    {"--seal", "FILE.h5", "check a dataset or checkpoint and put a new checksum on it", AT(seal),
+     TOOL_TEXT},
     {"--json", NULL, "with --inspect, or --reorder: one JSON object", AT(json), TOOL_FLAG},
     {"--list-formats", NULL, "the formats of --from", AT(list_formats), TOOL_FLAG},
-    {"--quiet", NULL, "say nothing but errors", AT(quiet), TOOL_FLAG},
+    {"--quiet", NULL, "print nothing but errors", AT(quiet), TOOL_FLAG},
     {"--version", NULL, "the version", AT(version), TOOL_FLAG},
     {"--help", NULL, "this text", AT(help), TOOL_FLAG},
 };
@@ -73,7 +74,7 @@ static const struct tool_option table[] = {
 
 void options_help(void)
 {
-	puts("h5convert: graph datasets into HalfGraph's HDF5 format\n\n"
+	puts("h5convert: converts graph datasets to HalfGraph's HDF5 format\n\n"
 	     "  h5convert [--from FORMAT] INPUT... -o OUT.h5 [transforms]\n"
 	     "  h5convert --synthetic planted -o OUT.h5 [--nodes N ...]\n"
 	     "  h5convert --inspect FILE.h5 [--json]\n"
@@ -89,13 +90,14 @@ void options_help(void)
 	     "  h5convert --inspect planted.h5\n\n"
 	     "Options");
 	tool_options_print(stdout, table, OPTIONS, 1);
-	puts("\nTraining on reordered nodes is the same up to rounding; with dropout, which draws by "
-	     "place,\n"
-	     "it is another run, as with another seed.\n");
-	puts("Transforms are applied in the order of this list, whatever the order on the command "
-	     "line.\n"
-	     "Exit code: 0 done, 2 the input or the command line is wrong, 1 anything else (no memory, "
-	     "no disk), 130 interrupted.");
+	puts("\nTraining on reordered nodes gives the same results up to rounding. With dropout, which "
+	     "draws by\n"
+	     "position, the run differs as with another seed.\n");
+	puts(
+	    "Transforms are applied in the order of this list, whatever the order on the command "
+	    "line.\n"
+	    "Exit code: 0 done, 2 the input or the command line is wrong, 1 any other failure (memory, "
+	    "disk),\n130 interrupted.");
 }
 
 /* "3/10" */
@@ -111,7 +113,7 @@ static int parse_folds(struct tool_line *line, struct options *o)
 	return 0;
 }
 
-static int check(struct tool_line *line, const struct options *o)
+static int check_options(struct tool_line *line, const struct options *o)
 {
 	const struct tool_option *misfit = tool_misfit(line, o->synthetic ? o->synthetic : "");
 	if (o->help || o->version || o->list_formats)
@@ -142,7 +144,7 @@ static int check(struct tool_line *line, const struct options *o)
 	return 0;
 }
 
-static int input(struct tool_line *line, const char *word)
+static int add_input(struct tool_line *line, const char *word)
 {
 	struct options *o = line->to;
 	o->inputs[o->input_count++] = word;
@@ -151,15 +153,15 @@ static int input(struct tool_line *line, const char *word)
 
 int options_parse(int argc, char **argv, struct options *o, char *message)
 {
-	struct tool_line line = {.options = table, .count = OPTIONS, .to = o, .operand = input};
+	struct tool_line line = {.options = table, .count = OPTIONS, .to = o, .operand = add_input};
 	*o = (struct options){.planted = HG_PLANTED_CONFIG_INIT};
 	const double usual = o->planted.hub_degree;
-	o->planted.hub_degree = (double)NAN; /* until it is given */
+	o->planted.hub_degree = (double)NAN; /* until the option is given */
 	o->classes = o->planted.classes;
 	o->inputs = calloc((size_t)argc + 1, sizeof *o->inputs);
 	int bad = o->inputs ? tool_line_read(&line, argc, argv) : tool_refuse(&line, "out of memory");
 	if (!bad)
-		bad = check(&line, o) || parse_folds(&line, o) ? -1 : 0;
+		bad = check_options(&line, o) || parse_folds(&line, o) ? -1 : 0;
 	if (isnan(o->planted.hub_degree))
 		o->planted.hub_degree = fmin(usual, (double)o->planted.nodes / 2);
 	o->planted.classes = (int32_t)o->classes;

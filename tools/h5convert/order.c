@@ -1,4 +1,4 @@
-/* What --reorder found, for people and for programs. */
+/* Print what --reorder found, for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ json_t *locality_json(const hg_locality *l)
 
 static void print_locality(const char *name, const hg_locality *l)
 {
-	printf("  %-8s %5.1f %% of the gathers leave L1, %5.1f %% leave L2, %.2f edges for each source "
-	       "of 16 rows; about %.1f ps an edge\n",
+	printf("  %-8s %5.1f %% of the gathers miss L1, %5.1f %% miss L2, %.2f edges per source of 16 "
+	       "rows; about %.1f ps per edge\n",
 	       name, 100 * l->near_miss, 100 * l->far_miss, l->tile_reuse, l->gather_ps);
 }
 

@@ -13,7 +13,7 @@
 static int list_read(struct tool_line *line, const struct tool_option *o, const char *text)
 {
 	struct options *to = line->to;
-	int64_t *values = (int64_t *)(void *)((char *)to + o->place);
+	int64_t *values = (int64_t *)(void *)((char *)to + o->offset);
 	int *count = (int *)(void *)((char *)to + o->count);
 	const char *at = text;
 	for (*count = 0; *count == 0 || *at == ','; ++*count) {

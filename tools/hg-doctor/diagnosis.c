@@ -13,7 +13,7 @@ const char *diagnosis_headline(const struct diagnosis *d, char *buffer)
 	if (d->findings)
 		return name_headline(d->dataset, &d->finding[0], buffer);
 	(void)snprintf(buffer, SENTENCE_SIZE, "%s",
-	               d->bad           ? "A bad step without a cause"
+	               d->bad           ? "A bad step without a known cause"
 	               : d->interrupted ? "Interrupted"
 	                                : "Healthy");
 	return buffer;
@@ -21,7 +21,7 @@ const char *diagnosis_headline(const struct diagnosis *d, char *buffer)
 
 void diagnosis_sentence(const struct diagnosis *d, char *buffer)
 {
-	const struct course *c = &d->course;
+	const struct history *c = &d->history;
 	if (d->findings)
 		(void)name_sentence(d->dataset, &d->finding[0], buffer);
 	else if (d->bad)
@@ -31,7 +31,7 @@ void diagnosis_sentence(const struct diagnosis *d, char *buffer)
 	else if (c->skipped)
 		(void)snprintf(buffer, SENTENCE_SIZE,
 		               "Nothing was wrong in %lld step%s; %lld %s skipped on the way, and the run "
-		               "mended that by itself.",
+		               "recovered by itself.",
 		               (long long)c->count, c->count == 1 ? "" : "s", (long long)c->skipped,
 		               c->skipped == 1 ? "was" : "were");
 	else if (!c->count)

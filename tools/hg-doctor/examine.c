@@ -1,9 +1,9 @@
-/* The loop.
+/* The loop of an examination:
  *
- *     every step: train; if it went bad, replay it and stop; else replay the next one, if its
- *     number is 1, 2, 4, 8, ... or the last, before it is made
+ *    every step: train; if the step went bad, replay it and stop; otherwise, if the number of the
+ *    next step is 1, 2, 4, 8, ... or the last, replay that step before it is made
  *
- * A replay changes nothing: the run goes on as if nobody had looked. */
+ * A replay changes nothing: the run continues as it would without replays. */
 #include "examine.h"
 
 #include <errno.h>
@@ -27,17 +27,18 @@ static hg_status findings_take(struct examination *e, const hg_doctor_report *re
 	return HG_OK;
 }
 
-static hg_status replay(struct examination *e, int back)
+static hg_status replay_step(struct examination *e, int back)
 {
 	struct diagnosis *d = e->diagnosis;
 	const hg_doctor_report *report = NULL;
-	const hg_status status = hg_doctor_examine(e->run[e->turn].doctor, back, &report);
+	const hg_status status = hg_doctor_examine(e->run[e->current].doctor, back, &report);
 	d->report = report;
 	if (status < 0)
 		return status == HG_ERR_STATE && watch_interrupted() ? HG_INFO_STOPPED : status;
 	d->replayed++;
 	const hg_status taken = findings_take(e, report);
-	/* what the run will mend has no room, and says nothing of it */
+	/* a tensor from whose overflow the run will recover has no headroom, which is not worth
+	 * reporting */
 	if (d->findings == report->findings && !isnan(report->headroom) &&
 	    !(report->headroom >= d->headroom)) {
 		d->headroom = report->headroom;
@@ -48,13 +49,12 @@ static hg_status replay(struct examination *e, int back)
 	return taken;
 }
 
-/* What the run has learnt is looked at as it is used: the forward pass of an evaluation, by a
- * doctor of its own, so that the last step's replay can still be told of where this one shows
- * nothing. */
+/* Replay the forward pass of an evaluation with the final weights. A separate doctor does this, so
+ * that the report of the last step stays valid if the evaluation shows nothing. */
 static hg_status replay_evaluation(struct examination *e)
 {
 	const hg_doctor_report *report = NULL;
-	hg_status status = hg_doctor_create_train(e->run[e->turn].train, NULL, &e->evaluator);
+	hg_status status = hg_doctor_create_train(e->run[e->current].train, NULL, &e->evaluator);
 	if (status >= 0)
 		status = hg_doctor_examine_evaluation(e->evaluator, &report);
 	if (status < 0 || !report->findings)
@@ -63,16 +63,16 @@ static hg_status replay_evaluation(struct examination *e)
 	return findings_take(e, report);
 }
 
-/* Replay the next step, which has `done` before it. */
-static hg_status look(struct examination *e, int64_t done)
+/* Replay the next step; `done` steps come before it. */
+static hg_status replay_next(struct examination *e, int64_t done)
 {
-	const hg_status status = replay(e, 0);
+	const hg_status status = replay_step(e, 0);
 	if (status == HG_OK && !e->diagnosis->findings)
-		e->clean = done;
+		e->last_clean = done;
 	return status;
 }
 
-static void note_write(struct examination *e, int failed)
+static void keep_write_error(struct examination *e, int failed)
 {
 	if (failed && !e->write_error)
 		e->write_error = errno ? errno : EIO;
@@ -83,31 +83,31 @@ static int on_step(void *user, const hg_train_event *event)
 	struct examination *e = user;
 	struct diagnosis *d = e->diagnosis;
 	progress_show(&e->progress, event);
-	if (course_note(&d->course, event)) {
+	if (history_add(&d->history, event)) {
 		e->status = HG_ERR_NOMEM;
 		return 1;
 	}
-	note_write(e, diagnosis_json_step(e->json.out, &d->course));
+	keep_write_error(e, diagnosis_json_step(e->json.out, &d->history));
 	d->bad = health_note(&e->health, event);
 	if (d->bad)
-		e->status = replay(e, !event->step.applied);
+		e->status = replay_step(e, !event->step.applied);
 	else if (health_due(event->epoch, event->epochs))
-		e->status = look(e, event->epoch);
+		e->status = replay_next(e, event->epoch);
 	return e->status < 0 || d->bad || d->findings || watch_interrupted() || e->write_error;
 }
 
-/* Read once: every run begins from it, also those that try a remedy. */
+/* Read the checkpoint once; every run begins from it, also the runs that try a remedy. */
 static hg_status checkpoint_load(struct examination *e)
 {
-	char said[HG_DATA_MESSAGE] = "";
+	char text[HG_DATA_MESSAGE] = "";
 	hg_status status = HG_OK;
 	if (!e->state)
-		status = hg_checkpoint_read(e->diagnosis->options->checkpoint, &e->state, said);
+		status = hg_checkpoint_read(e->diagnosis->options->checkpoint, &e->state, text);
 	if (status < 0) {
-		(void)snprintf(e->message, sizeof e->message, "%s", said);
+		(void)snprintf(e->message, sizeof e->message, "%s", text);
 		return status;
 	}
-	status = hg_train_set_state(e->run[e->turn].train, e->state);
+	status = hg_train_set_state(e->run[e->current].train, e->state);
 	if (status != HG_OK)
 		(void)snprintf(status < 0 ? e->message : e->notice, sizeof e->notice, "%s",
 		               hg_context_error(e->ctx));
@@ -124,33 +124,33 @@ static hg_status run_begin(struct examination *e, const hg_train_data *data, hg_
 	examined.features_dtype = e->diagnosis->dataset->feat_dtype;
 	examined.progress = watch_progress();
 	progress_begin(&e->progress, 1);
-	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->turn].train);
+	hg_status status = hg_train_create(e->ctx, &config, data, &e->run[e->current].train);
 	if (status >= 0 && e->diagnosis->options->checkpoint)
 		status = checkpoint_load(e);
-	return status < 0
-	           ? status
-	           : hg_doctor_create_train(e->run[e->turn].train, &examined, &e->run[e->turn].doctor);
+	return status < 0 ? status
+	                  : hg_doctor_create_train(e->run[e->current].train, &examined,
+	                                           &e->run[e->current].doctor);
 }
 
 static hg_status run_train(struct examination *e)
 {
 	hg_train_report report = HG_TRAIN_REPORT_INIT;
-	const hg_status status = hg_train_run(e->run[e->turn].train, &report);
+	const hg_status status = hg_train_run(e->run[e->current].train, &report);
 	return e->status < 0 ? e->status : status;
 }
 
-static hg_status train(struct examination *e, const hg_train_data *data)
+static hg_status run_until_bad(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
 	hg_status status = run_begin(e, data, on_step);
-	e->clean = -1;
+	e->last_clean = -1;
 	if (status >= 0 && !watch_interrupted())
-		status = look(e, 0);
+		status = replay_next(e, 0);
 	if (status < 0)
 		return status;
-	note_write(e, stream_begin(&e->json));
+	keep_write_error(e, stream_begin(&e->json));
 	if (d->report)
-		course_begin(&d->course, d->report->step, d->report->loss_scale);
+		history_begin(&d->history, d->report->step, d->report->loss_scale);
 	if (d->findings || e->write_error || watch_interrupted())
 		return status;
 	status = run_train(e);
@@ -162,31 +162,32 @@ static hg_status train(struct examination *e, const hg_train_data *data)
 
 /* ---- a weight that was bad before the step ---- */
 
-static int on_retrace(void *user, const hg_train_event *event)
+static int on_repeated_step(void *user, const hg_train_event *event)
 {
 	struct examination *e = user;
 	progress_show(&e->progress, event);
-	if (event->epoch > e->clean)
-		e->status = replay(e, 0);
-	return e->status < 0 || e->diagnosis->findings || event->epoch >= e->diagnosis->course.count ||
+	if (event->epoch > e->last_clean)
+		e->status = replay_step(e, 0);
+	return e->status < 0 || e->diagnosis->findings || event->epoch >= e->diagnosis->history.count ||
 	       watch_interrupted();
 }
 
-/* Weights that are bad before a step were spoilt by an earlier one. It is over, but the same run
- * makes the same steps: train again, and replay every step behind the last one whose replay showed
- * nothing. Where this does not work out, what was found before is still true. */
-static void retrace(struct examination *e, const hg_train_data *data)
+/* A weight that is bad before a step was spoilt by an earlier step. That step is over, but the same
+ * run makes the same steps again. So train again, and replay every step after the last one whose
+ * replay showed nothing. If this finds nothing, the earlier findings are kept. */
+static void find_spoiling_step(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
 	const struct diagnosis before = *d;
 	const hg_finding *first = d->findings ? d->finding : NULL;
-	if (!first || first->cause != HG_CAUSE_INPUT || first->row_is != HG_ROW_WEIGHT || e->clean < 0)
+	if (!first || first->cause != HG_CAUSE_INPUT || first->row_is != HG_ROW_WEIGHT ||
+	    e->last_clean < 0)
 		return;
 	d->finding = NULL;
 	d->findings = 0;
 	d->bad = NULL;
-	e->turn = 1;
-	hg_status status = run_begin(e, data, on_retrace);
+	e->current = 1;
+	hg_status status = run_begin(e, data, on_repeated_step);
 	if (status >= 0)
 		status = run_train(e);
 	if (status < 0 || !d->findings) {
@@ -197,14 +198,14 @@ static void retrace(struct examination *e, const hg_train_data *data)
 	d->bad = before.bad;
 }
 
-/* A run that tries a remedy ends when the user wants it to. */
-static int on_trial(void *user, const hg_train_event *event)
+/* Stop a run that tries a remedy when the user interrupts. */
+static int on_remedy_step(void *user, const hg_train_event *event)
 {
 	progress_show(user, event);
 	return watch_interrupted();
 }
 
-/* Those of the first finding first: what went wrong first is to be mended first. */
+/* Try the remedies of the findings in order, so that those of the first fault come first. */
 static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 {
 	struct diagnosis *d = e->diagnosis;
@@ -214,7 +215,7 @@ static hg_status remedies_try(struct examination *e, const hg_train_data *data)
 		return HG_OK;
 	e->trying = 1;
 	progress_begin(&e->progress, 1);
-	config.progress = on_trial;
+	config.progress = on_remedy_step;
 	config.user = &e->progress;
 	trial.config = &config;
 	trial.data = data;
@@ -234,9 +235,9 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 	e->health.replan = d->config.policy.replan;
 	e->health.steps = d->config.epochs;
 	d->headroom = (double)NAN;
-	hg_status status = train(e, &data);
+	hg_status status = run_until_bad(e, &data);
 	if (status >= 0) {
-		retrace(e, &data);
+		find_spoiling_step(e, &data);
 		status = remedies_try(e, &data);
 	}
 	progress_end(&e->progress);
@@ -244,14 +245,14 @@ hg_status examination_run(struct examination *e, hg_context *ctx, const struct d
 	return status;
 }
 
-hg_status examination_run_beyond(struct examination *e, hg_context *ctx,
-                                 const struct device_data *device)
+hg_status examination_run_features(struct examination *e, hg_context *ctx,
+                                   const struct device_data *device)
 {
 	struct diagnosis *d = e->diagnosis;
 	const hg_train_data data = dataset_to_train(d->dataset, device, &d->rows);
 	e->ctx = ctx;
 	d->headroom = (double)NAN;
-	note_write(e, stream_begin(&e->json));
+	keep_write_error(e, stream_begin(&e->json));
 	const hg_status status = remedies_try(e, &data);
 	progress_end(&e->progress);
 	d->interrupted = watch_interrupted() != 0;
@@ -267,5 +268,5 @@ void examination_end(struct examination *e)
 	}
 	hg_state_free(e->state);
 	free(e->diagnosis->finding);
-	course_end(&e->diagnosis->course);
+	history_end(&e->diagnosis->history);
 }

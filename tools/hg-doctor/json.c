@@ -1,25 +1,25 @@
-/* The diagnosis for programs. */
+/* Write the diagnosis as JSON lines, for programs. */
 #include <math.h>
 
 #include "diagnosis.h"
 #include "jsonl.h"
 
-int diagnosis_json_step(FILE *out, const struct course *course)
+int diagnosis_json_step(FILE *out, const struct history *history)
 {
-	const struct course_step *s = &course->step[course->count - 1];
+	const struct history_step *s = &history->step[history->count - 1];
 	if (!out)
 		return 0;
 	return jsonl_write(out, json_pack("{ss sI so so so sb ss}", "event", "step", "step",
-	                                  (json_int_t)(course->first + course->count - 1), "loss",
+	                                  (json_int_t)(history->first + history->count - 1), "loss",
 	                                  jsonl_number(s->loss), "loss_scale", jsonl_number(s->scale),
 	                                  "grad_norm", jsonl_number(s->grad_norm), "applied",
 	                                  s->applied, "outcome", hg_step_reason_text(s->reason)));
 }
 
-static int summary(FILE *out, const struct diagnosis *d)
+static int write_summary(FILE *out, const struct diagnosis *d)
 {
 	const hg_model_config *m = &d->config.model;
-	const struct course *c = &d->course;
+	const struct history *c = &d->history;
 	char headline[SENTENCE_SIZE], sentence[SENTENCE_SIZE];
 	diagnosis_sentence(d, sentence);
 	return jsonl_write(
@@ -43,5 +43,5 @@ int diagnosis_json(FILE *out, const struct diagnosis *d)
 		failed |= tensor_json(out, d->report->step, &d->report->tensor[i]);
 	for (int i = 0; i < d->findings; i++)
 		failed |= finding_json(out, d->dataset, &d->finding[i]);
-	return failed | summary(out, d);
+	return failed | write_summary(out, d);
 }

@@ -1,4 +1,4 @@
-/* hg-doctor: what went wrong first, from the command line. */
+/* hg-doctor: find out what went wrong first in a training run, from the command line. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@ struct command {
 	FILE *text;
 };
 
-static int complain(const char *sentence, hg_status status)
+static int report_error(const char *sentence, hg_status status)
 {
-	(void)fflush(stdout); /* of both in one file what came first stands first */
+	(void)fflush(stdout); /* keeps the order of both streams where they go to one file */
 	tool_say("hg-doctor", "%s", sentence && *sentence ? sentence : hg_status_text(status));
 	return tool_code_of(status);
 }
 
-/* Why a GPU that is there is not used, for one. */
+/* Log, for example, why a GPU that is present is not used. */
 static void on_log(void *user, hg_log_level level, const char *message)
 {
 	struct command *c = user;
@@ -48,10 +48,10 @@ static int outputs_check(const struct options *o)
 	    {"--html", o->html, TOOL_REPLACED, NULL},
 	};
 	const hg_status status = tool_files_check(files, sizeof files / sizeof *files, message);
-	return status < 0 ? complain(message, status) : DOCTOR_HEALTHY;
+	return status < 0 ? report_error(message, status) : DOCTOR_HEALTHY;
 }
 
-/* What cannot be written is known before the work begins. */
+/* Open the output before the work, so that a file that cannot be written is reported early. */
 static int outputs_open(struct command *c)
 {
 	struct stream *json = &c->examination.json;
@@ -62,7 +62,7 @@ static int outputs_open(struct command *c)
 	return failed ? DOCTOR_BAD_INPUT : DOCTOR_HEALTHY;
 }
 
-/* The page is made in memory: it appears complete or not at all. */
+/* The page is built in memory, so that the file appears complete or not at all. */
 static int page_write(const struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "", *text = NULL;
@@ -80,7 +80,8 @@ static int page_write(const struct command *c)
 	free(text);
 	if (status >= 0)
 		return DOCTOR_HEALTHY;
-	(void)complain(message, status); /* no fault of the command line: it could be written before */
+	/* not an error of the command line: the file could be written before */
+	(void)report_error(message, status);
 	return DOCTOR_FAILED;
 }
 
@@ -92,7 +93,7 @@ static int json_end(struct command *c)
 		e->write_error = errno;
 	if (!e->write_error)
 		return DOCTOR_HEALTHY;
-	if (!to_stdout) /* tool_finish says so */
+	if (!to_stdout) /* tool_finish reports it */
 		tool_say("hg-doctor", "%s: %s", c->options.json, strerror(e->write_error));
 	return DOCTOR_FAILED;
 }
@@ -105,21 +106,21 @@ static int prepare(struct command *c)
 	char message[HG_DATA_MESSAGE] = "";
 	hg_status status = dataset_load(&c->options.training, &c->dataset, &d->rows, message);
 	if (status < 0)
-		return complain(message, status);
+		return report_error(message, status);
 	status = training_config(&c->options.training, c->dataset, &d->config);
 	if (status < 0)
-		return complain(NULL, status);
+		return report_error(NULL, status);
 	d->options = &c->options;
 	d->dataset = c->dataset;
-	d->config.eval_every = d->config.epochs; /* nobody asks how well it learns */
+	d->config.eval_every = d->config.epochs; /* accuracy is not reported */
 	d->config.step.per_launch = 1;
-	d->config.step.observe_every = -1; /* replays see more */
+	d->config.step.observe_every = -1; /* replays measure more */
 	c->examination.diagnosis = d;
 	const int code = outputs_check(&c->options);
 	return code == DOCTOR_HEALTHY ? outputs_open(c) : code;
 }
 
-/* Facts about the run that only the device side knows. */
+/* Record facts about the run that only the device knows. */
 static void facts_note(struct diagnosis *d, hg_context *ctx, const struct device_data *data)
 {
 	d->nodes = hg_graph_rows(data->graph);
@@ -128,7 +129,7 @@ static void facts_note(struct diagnosis *d, hg_context *ctx, const struct device
 	(void)snprintf(d->device_name, sizeof d->device_name, "%s", hg_context_device_name(ctx));
 }
 
-static int report(struct command *c)
+static int print_report(struct command *c)
 {
 	struct diagnosis *d = &c->diagnosis;
 	struct examination *e = &c->examination;
@@ -143,31 +144,31 @@ static int report(struct command *c)
 	                               : DOCTOR_HEALTHY;
 }
 
-static int examine(struct command *c)
+static int examine_run(struct command *c)
 {
 	hg_context *ctx = NULL;
 	struct device_data data;
 	const struct training *t = &c->options.training;
 	hg_status status = training_context(t, (uint64_t)t->seed, on_log, c, &ctx);
 	if (status < 0)
-		return complain(hg_context_error(NULL), status);
+		return report_error(hg_context_error(NULL), status);
 	status = dataset_upload(c->dataset, t, ctx, c->diagnosis.config.policy.state, &data);
-	if (status == HG_ERR_RANGE && examination_beyond(&c->examination)) {
+	if (status == HG_ERR_RANGE && examination_check_features(&c->examination)) {
 		dataset_release(&data);
 		status = dataset_upload(c->dataset, t, ctx, HG_F32, &data);
 		facts_note(&c->diagnosis, ctx, &data);
 		if (status >= 0)
-			status = examination_run_beyond(&c->examination, ctx, &data);
+			status = examination_run_features(&c->examination, ctx, &data);
 	} else if (status >= 0) {
 		facts_note(&c->diagnosis, ctx, &data);
 		status = examination_run(&c->examination, ctx, &data);
 	}
 	if (*c->examination.notice)
 		tool_say("hg-doctor", "%s", c->examination.notice);
-	const int code = status < 0 ? complain(*c->examination.message ? c->examination.message
-	                                                               : hg_context_error(ctx),
-	                                       status)
-	                            : report(c);
+	const int code = status < 0 ? report_error(*c->examination.message ? c->examination.message
+	                                                                   : hg_context_error(ctx),
+	                                           status)
+	                            : print_report(c);
 	examination_end(&c->examination);
 	dataset_release(&data);
 	hg_context_free(ctx);
@@ -190,11 +191,11 @@ static int command_run(int argc, char **argv)
 		printf("hg-doctor (HalfGraph) %s\n", hg_version_string());
 		return DOCTOR_HEALTHY;
 	}
-	/* Ctrl-C ends the training, not the report; a progress line it has of its own */
+	/* Ctrl-C ends the training but not the report; this tool shows its own progress line */
 	watch_begin(0);
 	int code = prepare(&command);
 	if (code == DOCTOR_HEALTHY)
-		code = examine(&command);
+		code = examine_run(&command);
 	if (json_end(&command))
 		code = DOCTOR_FAILED;
 	hg_dataset_free(command.dataset);

@@ -1,4 +1,4 @@
-/* The options of hg-doctor alone; those of every training run are in tools/training. */
+/* The options of hg-doctor alone; options of every training run are in tools/training. */
 #include "options.h"
 
 #include <string.h>
@@ -6,26 +6,29 @@
 #define AT(field) offsetof(struct options, field)
 
 static const struct tool_option table[] = {
-    {"--checkpoint", "FILE", "begin where a run stood when hg-train saved it, the remedies, too",
+    {"--checkpoint", "FILE",
+     "begin from a checkpoint of hg-train; runs that try remedies begin from it, too",
      AT(checkpoint), TOOL_TEXT},
     {"--try", "WHEN",
-     "train with the remedies, to say which help: on (default; at most 12 runs of --epochs, what "
-     "went wrong first is mended first), off",
+     "train with the remedies to find out which help: on (default; at most 12 runs of --epochs, "
+     "those for the first fault first), off",
      AT(no_try), TOOL_CHOICE("on|off")},
     {"--json", "FILE",
-     "write one JSON object for every step, tensor and finding, and a last one with "
+     "write one JSON object for every step, tensor and finding, then one with "
      "\"event\":\"summary\"; - for standard output",
      AT(json), TOOL_TEXT},
-    {"--html", "FILE", "write the report as one page that needs no network", AT(html), TOOL_TEXT},
-    {"--help", NULL, "this page", AT(help), TOOL_FLAG},
-    {"--version", NULL, "the library's version", AT(version), TOOL_FLAG},
+    {"--html", "FILE", "write the report as one HTML page that needs no network", AT(html),
+     TOOL_TEXT},
+    {"--help", NULL, "print this text", AT(help), TOOL_FLAG},
+    {"--version", NULL, "print the version", AT(version), TOOL_FLAG},
 };
 #define OPTIONS (sizeof table / sizeof *table)
 
-static int check(struct tool_line *line, const struct options *o)
+static int check_options(struct tool_line *line, const struct options *o)
 {
 	return training_check(line, &o->training) ? -1
-	                                          : 0; /* files are looked at when they are all known */
+	                                          /* files are checked once all of them are known */
+	                                          : 0;
 }
 
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size)
@@ -38,7 +41,7 @@ int options_parse(struct options *o, int argc, char **argv, char *message, size_
 	training_defaults(&o->training);
 	int bad = tool_line_read(&line, argc, argv);
 	if (!bad && !o->help && !o->version)
-		bad = check(&line, o);
+		bad = check_options(&line, o);
 	(void)snprintf(message, size, "%s", line.message);
 	return bad;
 }

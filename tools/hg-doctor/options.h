@@ -4,7 +4,7 @@
 #include "tool.h"
 #include "training.h"
 
-/* Exit codes of hg-doctor, those of all tools: a finding is no failure of the tool. */
+/* The exit codes of hg-doctor are those of all tools: a finding is not a failure of the tool. */
 enum doctor_code {
 	DOCTOR_HEALTHY = TOOL_DONE,
 	DOCTOR_FAILED = TOOL_FAILED,
@@ -16,10 +16,10 @@ enum doctor_code {
 struct options {
 	struct training training;
 	const char *checkpoint, *json, *html;
-	int no_try, help, version; /* no_try: 1 of "on|off" */
+	int no_try, help, version; /* no_try: 1 stands for "off" in "on|off" */
 };
 
-/* 0, or -1 after writing one line that names the option into message. */
+/* Returns 0, or -1 with one line that names the option in `message`. */
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size);
 void options_help(FILE *out);
 

@@ -1,4 +1,4 @@
-/* The page: the verdict, the findings, and what led to them. */
+/* The HTML page: the verdict, the findings, and the run that led to them. */
 #include "page.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static void print_begin(FILE *out, const struct diagnosis *d)
 	(void)fputs("</style>\n</head>\n<body>\n", out);
 }
 
-/* A pulse that runs through half a disc. */
+/* The logo: a pulse that runs through half a disc. */
 static void print_brand(FILE *out, const struct diagnosis *d)
 {
 	const int bad = d->findings || d->bad;
@@ -42,7 +42,7 @@ static void print_brand(FILE *out, const struct diagnosis *d)
 	(void)fputs("</span></div>\n", out);
 }
 
-/* What to do, behind the last full stop of the headline: "Fix: --precision fp16". */
+/* The remedy after the last full stop of the headline: "Fix: --precision fp16". */
 static void print_fix(FILE *out, const char *fix)
 {
 	const char *colon = strchr(fix, ':');
@@ -113,7 +113,7 @@ static void print_headroom(FILE *out, const struct diagnosis *d)
 
 static void print_strip(FILE *out, const struct diagnosis *d)
 {
-	const struct course *c = &d->course;
+	const struct history *c = &d->history;
 	(void)fputs("<div class=\"strip\"><div><b>", out);
 	page_count(out, c->count);
 	(void)fputs("</b><span>steps trained, ", out);
@@ -132,7 +132,7 @@ static void print_strip(FILE *out, const struct diagnosis *d)
 	print_headroom(out, d);
 	(void)fputs("<div><b>", out);
 	page_count(out, d->replayed);
-	(void)fputs("</b><span>steps looked into, op by op</span></div></div>\n", out);
+	(void)fputs("</b><span>steps replayed, op by op</span></div></div>\n", out);
 }
 
 void diagnosis_html(FILE *out, const struct diagnosis *d)
@@ -146,11 +146,11 @@ void diagnosis_html(FILE *out, const struct diagnosis *d)
 	(void)fputs("</header>\n<main>\n", out);
 	for (int i = 0; i < d->findings; i++)
 		page_finding(out, d, &d->finding[i]);
-	page_course(out, d);
+	page_history(out, d);
 	page_tape(out, d);
 	page_tensors(out, d);
 	(void)fprintf(out,
-	              "</main>\n<footer>HalfGraph %s. Looking into a step left the run as it was, bit "
-	              "for bit.</footer>\n</body>\n</html>\n",
+	              "</main>\n<footer>HalfGraph %s. Replaying steps does not change the run, not by "
+	              "one bit.</footer>\n</body>\n</html>\n",
 	              hg_version_string());
 }

@@ -1,17 +1,17 @@
-/* The sum on its way, as a curve: what fp16 had beside what is true, and where fp16 ends. */
+/* The running sum as a curve: the sum in fp16, the true sum, and the limit of fp16. */
 #include <math.h>
 
 #include "page.h"
 
-/* From this many terms on a curve says more than the terms themselves. */
+/* From this many terms on a curve shows more than the terms themselves. */
 enum { LEAST_TERMS = 12 };
 
-/* Where it is drawn, in pixels: once for a wide window, once for a telephone. */
+/* The picture, in pixels: drawn once for a wide window and once for a telephone. */
 struct frame {
 	FILE *out;
 	const hg_finding *f;
 	int wide, left, right, top, bottom, high;
-	double low, most; /* values at bottom and top */
+	double low, most; /* values at the bottom and at the top */
 	int ticks;
 };
 
@@ -35,8 +35,8 @@ static int has_half(const hg_finding *f)
 	return 0;
 }
 
-/* Where the running sum overflows, in the measure of the result; 0: the curve does not come near
- * it. */
+/* The value at which the running sum overflows, on the scale of the result; 0: the curve stays far
+ * below it. */
 static double limit_of(const hg_finding *f)
 {
 	const double end = ldexp(65504.0, f->shift) * f->partial_factor;
@@ -75,7 +75,7 @@ static void frame_fit(struct frame *p)
 
 /* ---- axes ---- */
 
-/* 1, 2 or 5 times a power of ten, of which `most` at the most fit into the range. */
+/* 1, 2 or 5 times a power of ten, so that at most `most` ticks fit into the range. */
 static double tick_step(double range, int most)
 {
 	const double least = range / most, power = pow(10, floor(log10(least)));
@@ -151,7 +151,7 @@ static void print_limit(const struct frame *p)
 	            p->out);
 }
 
-/* Below the point on its right, where a sum that ended leaves room; else above it on its left. */
+/* The label stands below the point on its right if there is room, else above it on its left. */
 static void print_end(const struct frame *p, double x, double y)
 {
 	const int fits = x + 110 < p->right && y + 40 < p->bottom;
@@ -165,7 +165,7 @@ static void print_end(const struct frame *p, double x, double y)
 	(void)fputs("</tspan></text>\n", p->out);
 }
 
-/* Above the middle of what the sum still goes. */
+/* The label stands above the middle of the rest of the sum. */
 static void print_stuck(const struct frame *p, double x, double y)
 {
 	const double middle = fmin((x + p->right) / 2, p->right - 105);
@@ -176,7 +176,7 @@ static void print_stuck(const struct frame *p, double x, double y)
 	(void)fputs(" on</text>\n", p->out);
 }
 
-/* The point at which fp16 left the true sum. */
+/* Mark the point at which the fp16 sum leaves the true sum. */
 static void print_point(const struct frame *p)
 {
 	const hg_finding *f = p->f;
@@ -232,7 +232,7 @@ static void print_caption(FILE *out, const hg_finding *f)
 		                                              : "; the sum itself does not fit.",
 		            out);
 	} else {
-		(void)fputs("The sum is made in fp32; its result is more than fp16 holds.", out);
+		(void)fputs("The sum is computed in fp32; its result is larger than fp16 can hold.", out);
 	}
 	(void)fputs("</p>\n<div class=\"legend\"><span><svg width=\"22\" height=\"10\"><path d=\"M1 "
 	            "5H21\" class=\"true\"/></svg>"

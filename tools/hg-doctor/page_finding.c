@@ -1,10 +1,10 @@
-/* One finding: what to change, where and what, the sum it comes from, and how it spread. */
+/* One finding: the remedies, the location and the values, the sum behind it, and how it spread. */
 #include <math.h>
 #include <string.h>
 
 #include "page.h"
 
-/* ---- what to change ---- */
+/* ---- remedies ---- */
 
 static const char *remedy_class(const hg_remedy *r)
 {
@@ -14,7 +14,7 @@ static const char *remedy_class(const hg_remedy *r)
 static const char *remedy_word(const hg_remedy *r)
 {
 	if (r->tried)
-		return r->worked ? "it trains" : "no help";
+		return r->worked ? "it trains" : "does not help";
 	return *r->option ? "not tried" : *r->call ? "in C" : "by hand";
 }
 
@@ -94,7 +94,7 @@ static void print_op(FILE *out, const hg_finding *f)
 	}
 	if (f->node >= 0)
 		(void)fputs(f->backward ? ", backward" : ", forward", out);
-	(void)fputs(f->evaluation ? ", in the evaluation behind the step</dd>\n" : "</dd>\n", out);
+	(void)fputs(f->evaluation ? ", in the evaluation after the step</dd>\n" : "</dd>\n", out);
 }
 
 static void print_facts(FILE *out, const struct diagnosis *d, const hg_finding *f)
@@ -150,7 +150,7 @@ static void print_links(FILE *out, const hg_finding *f, int from, int to)
 	(void)fputs("</ol>\n", out);
 }
 
-/* Of a long way only the beginning is unfolded. */
+/* Only the beginning of a long chain is unfolded. */
 enum { UNFOLDED = 6 };
 
 static void print_weights(FILE *out, const hg_finding *f, int ops)
@@ -163,7 +163,7 @@ static void print_weights(FILE *out, const hg_finding *f, int ops)
 	(void)fputs(".</p>\n", out);
 }
 
-/* Ops in the order of the step, and at last the weights. */
+/* The ops of the chain, in the order of the step, then the weights. */
 static void print_chain(FILE *out, const hg_finding *f)
 {
 	int ops = 0;

@@ -1,5 +1,5 @@
-/* Where there is no sum: what went in, the op, and what came out. Boxes that stand side by side,
- * or below each other where there is no room. */
+/* A picture for findings without a sum: the operands, the op, and the result. The boxes stand side
+ * by side, or below each other where there is no room. */
 #include <math.h>
 #include <string.h>
 
@@ -33,13 +33,13 @@ static void print_operands(FILE *out, const hg_finding *f)
 	print_arrow(out);
 }
 
-/* What is there before anything is computed: a number that fp16 does not hold. */
+/* A number that is already there before the op computes anything, and that fp16 cannot hold. */
 static void print_stored(FILE *out, const hg_finding *f)
 {
 	char number[NAME_SIZE];
 	const char *from = f->cause == HG_CAUSE_OPTIMISER ? "after the update, in fp32"
 	                   : f->row_is == HG_ROW_WEIGHT   ? "the weight, in fp32"
-	                                                  : "as it was given";
+	                                                  : "as given";
 	(void)fputs("<div class=\"inputs\">\n", out);
 	print_box(out, "card", from, name_number(f->wide, number), f->tensor);
 	(void)fputs("</div>\n", out);
@@ -54,7 +54,7 @@ void page_flow(FILE *out, const struct diagnosis *d, const hg_finding *f)
 	const int stored = f->node < 0 && isfinite(f->wide);
 	if (f->terms > 1 || (!stored && f->node < 0))
 		return;
-	(void)fputs("<h3>What came of what</h3>\n<div class=\"flow\">\n", out);
+	(void)fputs("<h3>What it was made of</h3>\n<div class=\"flow\">\n", out);
 	if (stored)
 		print_stored(out, f);
 	else {
@@ -62,7 +62,7 @@ void page_flow(FILE *out, const struct diagnosis *d, const hg_finding *f)
 			print_operands(out, f);
 		print_box(out, "op", f->layer, f->op, strcmp(f->op, f->op_words) ? f->op_words : "");
 		print_arrow(out);
-		(void)snprintf(wide, sizeof wide, "in truth %s", name_number(f->wide, name));
+		(void)snprintf(wide, sizeof wide, "true value %s", name_number(f->wide, name));
 	}
 	print_box(out, "result", name_element(d->dataset, f, element), name_number(f->got, number),
 	          wide);

@@ -1,5 +1,5 @@
-/* How the page looks: two schemes of colours, one column, no font of its own. Narrow is 820 pixels
- * and less: columns become one, tables become blocks, and pictures have a form of their own. */
+/* The style of the page: two colour schemes, one column, system fonts. At 820 pixels and less the
+ * columns become one, tables become blocks, and pictures use their narrow form. */
 #include "page.h"
 
 #define SANS \

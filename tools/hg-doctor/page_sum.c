@@ -1,5 +1,5 @@
-/* The sum that an element comes from: its largest terms around it, or, where there is no room,
- * below each other. */
+/* The sum behind an element: its largest terms in a circle around it, or in a list where there is
+ * no room. */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 static const int WIDE = 560, HIGH = 346, MIDDLE_X = 280, MIDDLE_Y = 182, RADIUS_X = 150,
                  RADIUS_Y = 128;
 
-/* The part of a name that fits beside a dot: before its row in brackets and its graph, which all
- * have in common. */
+/* The part of a name that fits beside a dot: without the row in brackets and the graph, which all
+ * names share. */
 static void print_short(FILE *out, char *name)
 {
 	static const char *const rest[] = {" (", " of graph "};
@@ -19,15 +19,15 @@ static void print_short(FILE *out, char *name)
 	page_text(out, name);
 }
 
-/* Place k of `count` around the hub, clockwise from the top. */
-static void place(int k, int count, double *x, double *y)
+/* Position k of `count` around the hub, clockwise from the top. */
+static void term_position(int k, int count, double *x, double *y)
 {
 	const double angle = 2 * acos(-1.0) * k / count;
 	*x = MIDDLE_X + RADIUS_X * sin(angle);
 	*y = MIDDLE_Y - RADIUS_Y * cos(angle);
 }
 
-/* Above or below the dot where it is in the middle, else on its outer side. */
+/* The label stands above or below the dot if the dot is in the middle, else on its outer side. */
 static void print_label(FILE *out, double x, double y, int line, const char *class)
 {
 	const int side = x > MIDDLE_X + 20 ? 1 : x < MIDDLE_X - 20 ? -1 : 0;
@@ -39,7 +39,7 @@ static void print_label(FILE *out, double x, double y, int line, const char *cla
 	                          : "");
 }
 
-/* Of the size of the largest; 1 where that is none to compare with. */
+/* The size of a term relative to the largest one; 1 if the largest is zero or not finite. */
 static double share_of(const hg_finding *f, const hg_term *t)
 {
 	const double largest = fabs(f->top[0].value);
@@ -58,7 +58,7 @@ static void print_peer(FILE *out, const struct diagnosis *d, const hg_finding *f
 	const hg_term *t = &f->top[k];
 	char name[NAME_SIZE];
 	double x, y;
-	place(k, count, &x, &y);
+	term_position(k, count, &x, &y);
 	(void)fprintf(out, "<g><title>");
 	page_text(out, name_term(d->dataset, f, t, name));
 	(void)fprintf(out, ": %.8g x %.8g = %.8g</title>", t->factor, t->operand, t->value);
@@ -78,7 +78,7 @@ static void print_peer(FILE *out, const struct diagnosis *d, const hg_finding *f
 static void print_rest(FILE *out, const hg_finding *f, int count)
 {
 	double x, y;
-	place(f->tops, count, &x, &y);
+	term_position(f->tops, count, &x, &y);
 	(void)fprintf(out,
 	              "<line x1=\"%d\" y1=\"%d\" x2=\"%.1f\" y2=\"%.1f\" class=\"more\"/>"
 	              "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"9\" class=\"card more\"/>",
@@ -113,7 +113,7 @@ static void print_around(FILE *out, const struct diagnosis *d, const hg_finding 
 	(void)fputs("</text>\n</svg>\n", out);
 }
 
-/* The same as lines with bars. */
+/* The same as a list with bars. */
 static void print_list(FILE *out, const struct diagnosis *d, const hg_finding *f)
 {
 	char name[NAME_SIZE];

@@ -1,25 +1,25 @@
-/* The step as a picture: one row an op, its result on the left, from top to bottom, the gradient of
- * that on the right, from bottom to top.
+/* The step as a picture. Each row is an op: its result on the left, from top to bottom, and the
+ * gradient of its result on the right, from bottom to top.
  *
- *     left arcs     results that later ops read
- *     right arcs    gradients that flow back the same ways
- */
+ *    left arcs     results that later ops read
+ *    right arcs    gradients that flow back along the same edges */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "page.h"
 
-/* Where things stand, in pixels: once for a wide window, once for a telephone. */
+/* The layout in pixels: once for a wide window, once for a telephone. */
 struct layout {
 	const char *class;
-	int row, box, top;     /* heights: of a row, of a box in it, of what stands above the first */
-	int forward, backward; /* where boxes begin */
-	int box_wide, wide;    /* widths: of a box, of all */
-	double arc, arcs; /* an arc that passes one row reaches so far, and none farther than that */
-	int letters;      /* of a name that fit into a box */
-	int above;        /* what a layer's name takes above its first row; 0: it stands beside it */
-	int two_lines;    /* the state of a tensor stands below its name, not behind it */
+	int row, box, top;     /* heights: of a row, of a box in it, of the space above the first row */
+	int forward, backward; /* left edges of the boxes */
+	int box_wide, wide;    /* widths: of a box, of the picture */
+	double arc, arcs;      /* the reach of an arc per row that it passes, and its maximum */
+	int letters;           /* letters of a name that fit into a box */
+	/* space for a layer's name above its first row; 0: the name stands beside the row */
+	int above;
+	int two_lines; /* the state of a tensor stands below its name instead of after it */
 };
 static const struct layout layouts[] = {
     {"only-wide", 50, 34, 40, 150, 560, 320, 1046, 12, 110, 33, 0, 0},
@@ -30,10 +30,10 @@ struct picture {
 	FILE *out;
 	const struct diagnosis *d;
 	const struct layout *l;
-	int *row;  /* [nodes] of a tape node; -1: it has none */
-	int *band; /* [rows + 1] the layers above a row */
+	int *row;  /* [nodes] the row of a tape node; -1: none */
+	int *band; /* [rows + 1] the number of layers above a row */
 	int nodes, rows;
-	const hg_doctor_tensor **forward, **backward; /* [rows]: result, its gradient; NULL: none */
+	const hg_doctor_tensor **forward, **backward; /* [rows] result and its gradient; NULL: none */
 };
 
 static int largest_node(const hg_doctor_report *r)
@@ -63,7 +63,7 @@ static void side_fill(struct picture *p, int backward)
 	}
 }
 
-/* 0, or -1: out of memory. */
+/* Returns 0, or -1 if memory ran out. */
 static int arrange(struct picture *p)
 {
 	const size_t room = (size_t)p->d->report->tensors + 1;
@@ -86,8 +86,9 @@ static int arrange(struct picture *p)
 	return 0;
 }
 
-/* The place of a node in the chain of the first finding, from 1; 0: it is not there. */
-static int link_of(const struct picture *p, int node, int backward)
+/* The position of a tape node in the chain of the first finding, from 1; 0: it is not in the
+ * chain. */
+static int chain_position(const struct picture *p, int node, int backward)
 {
 	const hg_finding *f = p->d->findings ? p->d->finding : NULL;
 	for (int i = 0; f && i < f->links; i++)
@@ -132,9 +133,9 @@ static void print_tip(const struct picture *p, double x, double y, int dx, int d
 		              2 * wy, hot ? "hottip" : "tip");
 }
 
-/* From the box of row `from` to that of row `to`, in the forward column (side -1) or the backward
- * one (side 1). Neighbours are joined straight, others by an arc on the column's outer side, the
- * farther apart the wider. */
+/* Draw an edge from the box of row `from` to the box of row `to`, in the forward column (side -1)
+ * or the backward column (side 1). Adjacent rows are joined by a straight line, others by an arc on
+ * the outer side of the column, which is the wider the farther apart they are. */
 static void print_edge(const struct picture *p, int from, int to, int side, int hot)
 {
 	const double x = side < 0 ? p->l->forward : p->l->backward + p->l->box_wide;
@@ -159,17 +160,18 @@ static void print_edge(const struct picture *p, int from, int to, int side, int 
 /* Does the fault go from one to the other? */
 static int is_hot(const struct picture *p, int from, int to, int backward)
 {
-	const int a = link_of(p, p->forward[from]->node, backward),
-	          b = link_of(p, p->forward[to]->node, backward);
+	const int a = chain_position(p, p->forward[from]->node, backward),
+	          b = chain_position(p, p->forward[to]->node, backward);
 	return a && b > a;
 }
 
-/* The loss has no gradient: from its result the way turns round, to the gradient of row `to`. */
+/* The loss has no gradient box: draw an edge from its result to the gradient of row `to`. */
 static void print_turn(const struct picture *p, int loss, int to)
 {
 	const double y0 = row_y(p, loss) + p->l->box / 2.0, x1 = p->l->backward + p->l->box_wide / 2.0,
 	             y1 = row_y(p, to) + p->l->box;
-	const int hot = link_of(p, p->forward[loss]->node, 0) && link_of(p, p->forward[to]->node, 1);
+	const int hot =
+	    chain_position(p, p->forward[loss]->node, 0) && chain_position(p, p->forward[to]->node, 1);
 	(void)fprintf(p->out, "<path d=\"M%d %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1f\" class=\"%s\"/>",
 	              p->l->forward + p->l->box_wide, y0, x1 - 12, x1, y0, x1, y0 - 12, y1 + 3,
 	              hot ? "hot" : "edge");
@@ -190,7 +192,7 @@ static void print_operands(const struct picture *p, int row)
 	}
 }
 
-/* The part of the range of a half, from 2^-24 on, that the largest value leaves free. */
+/* The part of fp16's range, from 2^-24 on, that the largest value uses. */
 static void print_meter(const struct picture *p, const hg_doctor_tensor *t, double x, double y)
 {
 	const double used = t->amax > 0 ? fmin(fmax((log2(t->amax) + 24) / 40, 0.02), 1) : 0,
@@ -226,7 +228,7 @@ static void print_state(const struct picture *p, const hg_doctor_tensor *t)
 		(void)fputs(page_type(t->dtype), p->out);
 }
 
-/* The place on the way of the fault. Red is where it began. */
+/* The position in the chain of the fault. Red is where it began. */
 static void print_number(const struct picture *p, int link, double x, double y)
 {
 	if (!link)
@@ -237,7 +239,7 @@ static void print_number(const struct picture *p, int link, double x, double y)
 	              x, y, link == 1 ? "bad" : "way", x, y + 3.5, link == 1 ? " first" : "", link);
 }
 
-/* What the op is called within its layer: "linear (mlp1.weight)", as much of it as fits. */
+/* The name of the op within its layer, "linear (mlp1.weight)", cut to fit. */
 static void print_title(const struct picture *p, int row, int backward)
 {
 	const hg_doctor_tensor *t = p->forward[row];
@@ -259,7 +261,7 @@ static void print_box(const struct picture *p, int row, int backward)
 {
 	const hg_doctor_tensor *t = backward ? p->backward[row] : p->forward[row];
 	const double x = backward ? p->l->backward : p->l->forward, y = row_y(p, row);
-	const int link = t ? link_of(p, t->node, backward) : 0, below = p->l->two_lines;
+	const int link = t ? chain_position(p, t->node, backward) : 0, below = p->l->two_lines;
 	if (!t)
 		return;
 	(void)fputs("<g>", p->out);
@@ -320,7 +322,7 @@ static void print_section(struct picture *p)
 	            "fp16's range that its largest value takes",
 	            p->out);
 	if (p->d->findings && p->d->finding->links)
-		(void)fputs("; red is where the fault began, and numbers are the way that it took", p->out);
+		(void)fputs("; red is where the fault began, and the numbers show how it spread", p->out);
 	(void)fputs(".</p>\n", p->out);
 	for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
 		p->l = &layouts[i];

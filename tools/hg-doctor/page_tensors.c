@@ -1,8 +1,8 @@
-/* Every tensor of the step as a histogram over the range of a half.
+/* Every tensor of the step as a histogram over the range of fp16.
  *
- *     x: 32 bins of 13: bin 0 the subnormals, 1 to 30 one power of two each, 31 what is beyond
- *     y: the logarithm of how many elements, so that one bad element among a million is seen
- */
+ *    x: 32 bins of 13 pixels: bin 0 holds the subnormals, bins 1 to 30 one power of two each,
+ *       bin 31 everything larger
+ *    y: the logarithm of the count, so that one bad element among a million is visible */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 static const int BIN = 13, LEFT = 44, PLOT = 32 * 13, WIDE = 44 + 32 * 13 + 16, TOP = 8, LOW = 54,
                  HIGH = 74;
 
-/* Where |x| stands. Bin 0 has 10 powers of two in it, all others one. */
-static double along(double x)
+/* The x coordinate of |x|. Bin 0 covers 10 powers of two, all other bins one. */
+static double x_of(double x)
 {
 	const double bits = log2(x);
 	if (!(bits > -24))
@@ -20,7 +20,7 @@ static double along(double x)
 	return LEFT + (bits < -14 ? BIN * (bits + 24) / 10 : BIN * fmin(bits + 15, 32));
 }
 
-static int64_t most_of(const hg_doctor_tensor *t)
+static int64_t largest_count(const hg_doctor_tensor *t)
 {
 	int64_t most = 1;
 	for (int k = 0; k < 32; k++)
@@ -28,8 +28,9 @@ static int64_t most_of(const hg_doctor_tensor *t)
 	return most;
 }
 
-/* One element is a bar of the height of ten times as many. */
-static double up(double count, int64_t most)
+/* The y coordinate of a count. A count of one has the height of one decade, so that it is
+ * visible. */
+static double y_of(double count, int64_t most)
 {
 	return LOW - (LOW - TOP) * (1 + log10(count)) / (1 + log10((double)most));
 }
@@ -37,20 +38,20 @@ static double up(double count, int64_t most)
 static void print_bar(FILE *out, const hg_doctor_tensor *t, int k, int64_t most)
 {
 	if (t->bin[k])
-		(void)fprintf(out, "M%d %.1fh%dV%dh-%dz", LEFT + k * BIN + 1, up((double)t->bin[k], most),
+		(void)fprintf(out, "M%d %.1fh%dV%dh-%dz", LEFT + k * BIN + 1, y_of((double)t->bin[k], most),
 		              BIN - 2, LOW, BIN - 2);
 }
 
 static void print_mark(FILE *out, double x, const char *class)
 {
 	if (x > 0 && x < 0x1p17)
-		(void)fprintf(out, "<path d=\"M%.1f %dV%d\" class=\"%s\"/>", along(x), TOP - 3, LOW, class);
+		(void)fprintf(out, "<path d=\"M%.1f %dV%d\" class=\"%s\"/>", x_of(x), TOP - 3, LOW, class);
 	else if (x > 0)
 		(void)fprintf(out, "<path d=\"M%d %dl5 4-5 4\" class=\"%s\"/>", LEFT + PLOT - 7, TOP,
 		              class);
 }
 
-/* The powers of two that bins begin with. */
+/* Labels of the powers of two at which some bins begin. */
 static void print_sizes(FILE *out)
 {
 	static const struct {
@@ -74,7 +75,7 @@ static void print_power(FILE *out, int power, int64_t most)
 {
 	static const char *const unit[] = {"", "k", "M", "G", "T"};
 	static const int whole[] = {1, 10, 100};
-	const double y = up(pow(10, power), most);
+	const double y = y_of(pow(10, power), most);
 	(void)fprintf(out,
 	              "<path d=\"M%d %.1fH%d\" class=\"grid\"/><text x=\"%d\" y=\"%.1f\" class=\"t2 "
 	              "end\">%d%s</text>",
@@ -82,7 +83,7 @@ static void print_power(FILE *out, int power, int64_t most)
 	              unit[power / 3 < 4 ? power / 3 : 4]);
 }
 
-/* One, the largest power of ten that there is, and what is halfway. */
+/* Ticks at 1, at the largest power of ten below the largest count, and halfway. */
 static void print_counts(FILE *out, int64_t most)
 {
 	const int top = (int)floor(log10((double)most));
@@ -108,7 +109,7 @@ static void print_ground(FILE *out, const hg_doctor_tensor *t, int64_t most)
 
 static void print_histogram(FILE *out, const hg_doctor_tensor *t)
 {
-	const int64_t most = most_of(t);
+	const int64_t most = largest_count(t);
 	print_ground(out, t, most);
 	(void)fputs("<path class=\"sub\" d=\"", out);
 	print_bar(out, t, 0, most);
@@ -138,7 +139,7 @@ static void print_headroom(FILE *out, const hg_doctor_tensor *t)
 	(void)fputs("</td>", out);
 }
 
-/* What a histogram has no bar for. */
+/* What has no bar in the histogram: zeros and values that are not finite. */
 static void print_rest(FILE *out, const hg_doctor_tensor *t)
 {
 	const double all = (double)t->rows * (double)t->cols,
@@ -196,7 +197,7 @@ static void print_table(FILE *out, const struct diagnosis *d, enum part part)
 	    "<h3>%s</h3>\n<table class=\"tensors\">\n<colgroup><col/><col style=\"width:98px\"/>"
 	    "<col style=\"width:486px\"/><col style=\"width:128px\"/><col "
 	    "style=\"width:74px\"/></colgroup>\n"
-	    "<tr><th>tensor</th><th>verdict</th><th>how many elements, by their size</th><th>largest "
+	    "<tr><th>tensor</th><th>verdict</th><th>number of elements, by size</th><th>largest "
 	    "|x|</th>"
 	    "<th class=\"r\">headroom</th></tr>\n",
 	    title[part]);
@@ -220,20 +221,20 @@ static void print_key(FILE *out)
 	     "height=\"7\" class=\"over\"/>",
 	     "beyond 65504"},
 	    {"<path d=\"M7 0V14\" class=\"amax\"/>", "largest value"},
-	    {"<path d=\"M7 0V14\" class=\"bound\"/>", "at most, by proof or assumption"},
+	    {"<path d=\"M7 0V14\" class=\"bound\"/>", "upper bound, proved or assumed"},
 	};
 	(void)fputs("<div class=\"legend\">", out);
 	for (size_t i = 0; i < sizeof key / sizeof *key; i++)
 		(void)fprintf(out, "<span><svg width=\"14\" height=\"14\">%s</svg>%s</span>\n",
 		              key[i].drawn, key[i].text);
-	(void)fputs(
-	    "</div>\n<div class=\"legend\">"
-	    "<span><span class=\"badge good\">proved</span>cannot overflow, whatever the weights</span>"
-	    "<span><span class=\"badge plain\">guarded</span>watched in every step</span>"
-	    "<span><span class=\"badge plain\">promoted</span>kept in fp32, since no proof was "
-	    "found</span>"
-	    "<span><span class=\"badge plain\">exact</span>fp32 by choice</span></div>\n",
-	    out);
+	(void)fputs("</div>\n<div class=\"legend\">"
+	            "<span><span class=\"badge good\">proved</span>cannot overflow, whatever the "
+	            "weights are</span>"
+	            "<span><span class=\"badge plain\">guarded</span>checked in every step</span>"
+	            "<span><span class=\"badge plain\">promoted</span>kept in fp32, since no proof was "
+	            "found</span>"
+	            "<span><span class=\"badge plain\">exact</span>fp32 by choice</span></div>\n",
+	            out);
 }
 
 void page_tensors(FILE *out, const struct diagnosis *d)
@@ -244,8 +245,7 @@ void page_tensors(FILE *out, const struct diagnosis *d)
 	              "<section>\n<h2>Headroom of every tensor</h2>\n<p class=\"soft\">Step %lld, loss "
 	              "scale %.8g. A bar is a "
 	              "power of two. Headroom, in bits, is how many times the largest value can double "
-	              "before fp16 holds it "
-	              "no more.</p>\n",
+	              "before it overflows fp16.</p>\n",
 	              (long long)d->report->step, d->report->loss_scale);
 	print_key(out);
 	print_table(out, d, READ);

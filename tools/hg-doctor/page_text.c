@@ -1,4 +1,4 @@
-/* What is written on the page. */
+/* Text and numbers on the page. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The diagnosis for people. */
+/* Print the diagnosis for people. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static void print_run(FILE *out, const struct diagnosis *d)
 	free(name);
 }
 
-static void print_course(FILE *out, const struct diagnosis *d)
+static void print_history(FILE *out, const struct diagnosis *d)
 {
-	const struct course *c = &d->course;
+	const struct history *c = &d->history;
 	char first[NAME_SIZE], last[NAME_SIZE];
 	if (c->count)
 		(void)fprintf(
@@ -32,16 +32,16 @@ static void print_course(FILE *out, const struct diagnosis *d)
 		    (long long)c->count, c->count == 1 ? "" : "s", (long long)c->skipped, c->scale);
 	if (d->control.tried)
 		(void)fprintf(out, "  control       nothing changed, from the checkpoint: %s%s\n",
-		              d->control.worked ? "it trains as well, so what trains proves nothing"
+		              d->control.worked ? "it trains, too, so remedies that train prove nothing"
 		                                : "it does not train: ",
 		              d->control.worked ? "" : d->control.failure);
 	if (d->headroom > 0)
-		(void)fprintf(out, "  headroom      %.1f bits at the least: %s, step %lld\n", d->headroom,
+		(void)fprintf(out, "  headroom      %.1f bits at least: %s, step %lld\n", d->headroom,
 		              d->headroom_at, (long long)d->headroom_step);
 	else if (!isnan(d->headroom))
 		(void)fprintf(out, "  headroom      none: %s, step %lld\n", d->headroom_at,
 		              (long long)d->headroom_step);
-	(void)fprintf(out, "  looked into   %lld step%s, op by op\n", (long long)d->replayed,
+	(void)fprintf(out, "  replayed      %lld step%s, op by op\n", (long long)d->replayed,
 	              d->replayed == 1 ? "" : "s");
 }
 
@@ -59,5 +59,5 @@ void diagnosis_print(FILE *out, const struct diagnosis *d)
 	if (d->bad && d->findings)
 		(void)fprintf(out, "  the step      is bad: %s\n", d->bad);
 	print_run(out, d);
-	print_course(out, d);
+	print_history(out, d);
 }

@@ -1,4 +1,4 @@
-/* The files that a run begins from and leaves. */
+/* The files that a run reads at its start and writes at its end. */
 #include "checkpoint.h"
 
 #include "files.h"

@@ -1,6 +1,6 @@
-/* What is known of a run before its first step: three plain lines, and a line for each tensor
- * that is stored in fp16, the one with the least room first. In full: hg_tape_explain, with
- * every rule. */
+/* What is known of a run before its first step: three plain sentences, then a row for each tensor
+ * that is stored in fp16, the one closest to overflow first. --explain=full prints hg_tape_explain,
+ * with the rule of every bound. */
 #include "explain.h"
 
 #include <math.h>
@@ -15,14 +15,15 @@ static void print_line(void *user, const char *text)
 	fprintf(user, "%s%s", text, length && text[length - 1] == '\n' ? "" : "\n");
 }
 
-/* ---- in brief ---- */
+/* ---- brief ---- */
 
-/* All narrowings of a step, those with the least room first. */
+/* All narrowings of a step, those closest to overflow first. */
 struct rows {
 	hg_narrowing *row;
 	int64_t count;
 	int half, proved, guarded, promoted; /* of the forward pass */
-	const hg_narrowing *nearest;         /* of the forward pass, in fp16; NULL: there is none */
+	/* the fp16 tensor of the forward pass closest to overflow; NULL: none */
+	const hg_narrowing *nearest;
 };
 
 static int by_headroom(const void *a, const void *b)
@@ -34,7 +35,7 @@ static int by_headroom(const void *a, const void *b)
 	                            : strcmp(x->name, y->name);
 }
 
-static void count(struct rows *rows)
+static void count_verdicts(struct rows *rows)
 {
 	for (int64_t i = 0; i < rows->count; i++) {
 		const hg_narrowing *r = &rows->row[i];
@@ -64,11 +65,11 @@ static hg_status rows_read(const hg_tape *tape, struct rows *rows)
 			return status;
 	}
 	qsort(rows->row, (size_t)rows->count, sizeof *rows->row, by_headroom);
-	count(rows);
+	count_verdicts(rows);
 	return HG_OK;
 }
 
-static void say_counts(const struct rows *r, FILE *out)
+static void print_counts(const struct rows *r, FILE *out)
 {
 	if (!r->half) {
 		fputs("No tensor is stored in fp16: none can overflow it.\n", out);
@@ -80,40 +81,42 @@ static void say_counts(const struct rows *r, FILE *out)
 	        r->proved, r->half, r->guarded);
 }
 
-static void say_nearest(const struct rows *r, FILE *out)
+static void print_nearest(const struct rows *r, FILE *out)
 {
 	const hg_narrowing *n = r->nearest;
 	if (!n)
-		fputs("What fp32 holds ends at 3.4e38.\n", out);
+		fputs("The largest number in fp32 is 3.4e38.\n", out);
 	else if (!isfinite(n->bound))
-		fprintf(out, "The least room: %.44s, for which no bound is known.\n", n->name);
+		fprintf(out, "Closest to overflow: %.44s, for which no bound is known.\n", n->name);
 	else if (n->headroom < 0)
-		fprintf(out, "The least room: %.44s may reach %.3g at worst; fp16 ends at 65504.\n",
+		fprintf(out, "Closest to overflow: %.44s may reach %.3g at worst; fp16 ends at 65504.\n",
 		        n->name, n->bound);
 	else
-		fprintf(out, "The least room: %.44s, at most %.3g, which is 1/%.3g of what fp16 holds.\n",
+		fprintf(out,
+		        "Closest to overflow: %.44s, at most %.3g, which is 1/%.3g of fp16's maximum.\n",
 		        n->name, n->bound, exp2(n->headroom));
 }
 
-static void say_otherwise(const struct rows *r, const hg_policy *policy, FILE *out)
+static void print_consequence(const struct rows *r, const hg_policy *policy, FILE *out)
 {
 	if (!r->half)
-		fputs("Gradients are fp32, too, and need no loss scale.\n", out);
+		fputs("Gradients are fp32 as well and need no loss scale.\n", out);
 	else if (!r->guarded && !r->promoted)
-		fputs("Nothing needs watching in the forward pass; gradients have the loss scale and its "
+		fputs("Nothing needs a guard in the forward pass; gradients have the loss scale and its "
 		      "check.\n",
 		      out);
 	else if (r->promoted)
-		fprintf(out,
-		        "%d kept in fp32, because no proof was found; gradients have the loss scale and "
-		        "its check.\n",
-		        r->promoted);
+		fprintf(
+		    out,
+		    "%d are kept in fp32, because no proof was found; gradients have the loss scale and "
+		    "its check.\n",
+		    r->promoted);
 	else if (policy->replan)
-		fputs("If one overflows its step is skipped, and it is stored scaled down or in fp32 from "
+		fputs("If one overflows, the step is skipped, and it is stored scaled down or in fp32 from "
 		      "then on.\n",
 		      out);
 	else
-		fputs("If one overflows the step is skipped, or the loss is not a number: hg-doctor says "
+		fputs("If one overflows, the step is skipped, or the loss is not a number: hg-doctor says "
 		      "why.\n",
 		      out);
 }
@@ -124,10 +127,10 @@ static const char *watched_by(const hg_narrowing *r)
 	                                    [HG_GUARD_WEIGHTS] = "the weights' size",
 	                                    [HG_GUARD_STORED] = "each element, as stored",
 	                                    [HG_GUARD_STEP] = "the check of the step"};
-	return r->verdict == HG_PROVED ? "nothing has to" : r->state != HG_F16 ? "-" : watch[r->guard];
+	return r->verdict == HG_PROVED ? "no guard needed" : r->state != HG_F16 ? "-" : watch[r->guard];
 }
 
-/* At most 100 columns. */
+/* A row has at most 100 columns. */
 enum { NAME = 39 };
 
 static void print_row(const hg_narrowing *r, FILE *out)
@@ -164,12 +167,12 @@ static hg_status explain_brief(const hg_tape *tape, const hg_policy *policy, FIL
 	struct rows rows;
 	const hg_status status = rows_read(tape, &rows);
 	if (status >= 0) {
-		say_counts(&rows, out);
-		say_nearest(&rows, out);
-		say_otherwise(&rows, policy, out);
+		print_counts(&rows, out);
+		print_nearest(&rows, out);
+		print_consequence(&rows, policy, out);
 		print_rows(&rows, 0, out);
 		print_rows(&rows, 1, out);
-		fputs("\nheadroom: how often it could double before fp16 ends. --explain=full has the "
+		fputs("\nheadroom: how often it could double before it overflows. --explain=full has the "
 		      "rules.\n\n",
 		      out);
 	}
@@ -177,15 +180,15 @@ static hg_status explain_brief(const hg_tape *tape, const hg_policy *policy, FIL
 	return status;
 }
 
-/* ---- of a run ---- */
+/* ---- a run ---- */
 
 static hg_status explain(const struct options *o, const hg_train *train, const hg_policy *policy,
                          FILE *out)
 {
 	if (o->resume)
 		fprintf(out,
-		        "resumed from %s: weights are bounded by four times what that run last measured, "
-		        "and so are they here\n",
+		        "resumed from %s: weights are bounded by four times the values last measured in "
+		        "that run\n",
 		        o->resume);
 	const hg_tape *tape = hg_train_tape(train);
 	return o->explain == FULL ? hg_tape_explain(tape, print_line, out)
@@ -214,9 +217,11 @@ void explain_refused(const struct options *o, hg_context *ctx, const hg_train_co
 	if (status >= 0 && o->resume)
 		status = hg_checkpoint_load(o->resume, train, message);
 	if (status >= 0) {
-		fputs("with --unproved guard; refused is what is guarded, but not by the weights:\n", out);
+		fputs("with --unproved guard; refused are the guarded tensors, except those guarded by the "
+		      "weights:\n",
+		      out);
 		status = explain(o, train, &config.policy, out);
 	}
 	hg_train_free(train);
-	(void)status; /* the sentence follows in any case */
+	(void)status; /* the error message follows in any case */
 }

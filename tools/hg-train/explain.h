@@ -3,11 +3,11 @@
 
 #include "options.h"
 
-/* --print-plan and --explain, where they were given. */
+/* Print what --print-plan and --explain ask for. */
 hg_status explain_run(const struct options *o, const hg_train *train, const hg_policy *policy,
                       FILE *out);
-/* --explain of a run that --unproved refuse does not begin: it has no tape; the same one with
- * guards has. Prints nothing where that cannot be made either. */
+/* --explain for a run that --unproved refuse does not allow to begin. Such a run has no tape, so
+ * this records the same run with guards. Prints nothing where that fails, too. */
 void explain_refused(const struct options *o, hg_context *ctx, const hg_train_config *refused,
                      const hg_train_data *data, FILE *out);
 

@@ -1,4 +1,4 @@
-/* What came out, for programs: JSON lines. */
+/* The results of a run as JSON lines, for programs. */
 #include <math.h>
 
 #include "jsonl.h"
@@ -20,7 +20,7 @@ int json_epoch(FILE *out, int64_t seed, const hg_train_event *e)
 	                                  "outcome", hg_step_reason_text(e->step.reason)));
 }
 
-/* NULL (out of memory) makes the object that it goes into fail. */
+/* Returns NULL if memory ran out; then the enclosing json_pack fails. */
 static json_t *seeds(const struct results *r)
 {
 	json_t *list = json_array();
@@ -41,7 +41,7 @@ static json_t *seeds(const struct results *r)
 	return NULL;
 }
 
-/* hg-doctor's words; null: nobody asked. */
+/* The verdict in hg-doctor's terms; null without --doctor. */
 static json_t *verdict(const struct results *r)
 {
 	return r->options->doctor ? json_string(r->bad.findings ? "findings"

@@ -30,8 +30,8 @@ enum learnt learning_verdict(const struct learning *l)
 		return LEARNT_ALL_SKIPPED;
 	if (!l->moved && l->last > 0)
 		return LEARNT_NO_GRADIENT;
-	/* the loss of a step is of the weights before it: LEARNT_STEPS of them have been judged by the
-	 * one after the last */
+	/* A step reports the loss of the weights before it. So with more than LEARNT_STEPS applied
+	 * steps, the losses show the effect of at least LEARNT_STEPS of them. */
 	const int judged = !l->resumed && l->applied > LEARNT_STEPS && l->first > 0;
 	return judged && l->least >= l->first ? LEARNT_NO_GAIN : LEARNT;
 }

@@ -5,32 +5,31 @@
 
 #include "halfgraph/train.h"
 
-/* Did a run learn anything? The tool's exit code rests on the answer, so only what cannot be a
- * healthy run counts:
+/* Did a run learn anything? The tool's exit code depends on the answer, so only signs that a
+ * healthy run cannot show count:
  *
- *     the last loss is not a number
- *     every step was skipped                       no weight has moved
- *     every gradient was 0, and the loss is not    weight decay alone has moved them
- *     no loss is below the first                   of a run that began with fresh weights and made
- *                                                  LEARNT_STEPS
- *                                                  steps, and whose first loss is not 0
+ *    the last loss is not a number
+ *    every step was skipped                       no weight has changed
+ *    every gradient was 0, and the loss is not    only weight decay has changed weights
+ *    no loss is below the first                   if the run began with fresh weights, made more
+ *                                                 than LEARNT_STEPS steps, and its first loss is
+ *                                                 not 0
  *
- * Losses are those of training, dropout included. Without any learning, by chance alone, one of
- * LEARNT_STEPS noisy
- * losses is below the first in 20 runs of 21, so the last line seldom speaks where a single small
- * step has helped. */
+ * The losses are those of training, dropout included. Without any learning, by chance alone, one of
+ * LEARNT_STEPS noisy losses is below the first in 20 runs of 21, so the last rule seldom applies to
+ * a run in which even a single small step has helped. */
 #define LEARNT_STEPS 20
 
 enum learnt { LEARNT, LEARNT_NOT_FINITE, LEARNT_ALL_SKIPPED, LEARNT_NO_GRADIENT, LEARNT_NO_GAIN };
 
 struct learning {
 	int resumed;
-	int64_t steps, applied, moved; /* moved: applied with a gradient that is not 0 */
-	/* losses: the first that is finite, the least behind an applied step, the last */
+	int64_t steps, applied, moved; /* moved: applied, with a gradient that is not 0 */
+	/* the first finite loss, the least loss after an applied step, the last loss */
 	double first, least, last;
 };
 void learning_begin(struct learning *l, int resumed);
-/* For every step in order. */
+/* Call it for every step in order. */
 void learning_note(struct learning *l, const hg_train_event *event);
 enum learnt learning_verdict(const struct learning *l);
 

@@ -1,4 +1,4 @@
-/* hg-train: train a model on a dataset file, from the command line. */
+/* hg-train: train a model on a dataset file from the command line. */
 #define _POSIX_C_SOURCE 200809L
 #include "checkpoint.h"
 #include "explain.h"
@@ -23,24 +23,24 @@ struct command {
 	struct progress progress;
 	struct stream json;
 	FILE *text;
-	int write_error; /* errno of the first JSON line that did not arrive; 0: all did */
-	/* of the seed that is being trained: */
+	int write_error; /* errno of the first JSON line that could not be written; 0: none */
+	/* of the current seed: */
 	hg_train *train;
 	struct health health;
 	struct learning learning;
-	/* a bad step was, in this run: what follows from it is no news */
+	/* a bad step of this run was reported; later faults follow from it and are not reported */
 	int examined;
-	hg_doctor *doctor;     /* NULL: nobody asked */
-	hg_status examination; /* of a doctor that failed */
-	/* why a checkpoint was not read or written; "": it was, or none was asked for */
+	hg_doctor *doctor;     /* NULL without --doctor */
+	hg_status examination; /* the failure of the doctor, if any */
+	/* why a checkpoint was not read or written; "" if it was, or if none was requested */
 	char unread[HG_DATA_MESSAGE], unsaved[HG_DATA_MESSAGE];
-	/* why a run was not begun; "": it was */
+	/* why the run could not begin; "" if it did */
 	char refused[HG_DATA_MESSAGE];
 };
 
-static int complain(const char *sentence, hg_status status)
+static int report_error(const char *sentence, hg_status status)
 {
-	(void)fflush(stdout); /* of both in one file what came first stands first */
+	(void)fflush(stdout); /* keeps the order of both streams where they go to one file */
 	tool_say("hg-train", "%s", sentence && *sentence ? sentence : hg_status_text(status));
 	return tool_code_of(status);
 }
@@ -61,7 +61,7 @@ static int64_t seed_of(const struct command *c)
 	return c->options.training.seed + c->results.runs;
 }
 
-static void note_write(struct command *c, int failed)
+static void keep_write_error(struct command *c, int failed)
 {
 	if (failed && !c->write_error)
 		c->write_error = errno ? errno : EIO;
@@ -69,15 +69,15 @@ static void note_write(struct command *c, int failed)
 
 /* ---- --doctor ---- */
 
-/* What is said of a step before its findings. why NULL: nothing about it went wrong in sight. */
-static void step_tell(struct command *c, const char *why, int evaluation, int findings)
+/* Introduce the findings of a step. why NULL: the step itself showed nothing wrong. */
+static void print_step_verdict(struct command *c, const char *why, int evaluation, int findings)
 {
 	const struct bad_step *bad = &c->results.bad;
 	progress_end(&c->progress);
 	if (c->options.seeds > 1)
 		fprintf(c->text, "seed %lld, ", (long long)seed_of(c));
 	if (evaluation)
-		fputs("an evaluation of what was learnt, replayed op by op, is wrong:\n\n", c->text);
+		fputs("the evaluation of the trained model, replayed op by op, is wrong:\n\n", c->text);
 	else if (why)
 		fprintf(c->text, "epoch %d (step %lld) is bad: %s%s\n\n", bad->epoch, (long long)bad->step,
 		        why, findings ? "" : "; its replay shows nothing");
@@ -88,14 +88,15 @@ static void step_tell(struct command *c, const char *why, int evaluation, int fi
 		    bad->epoch, (long long)bad->step);
 }
 
-/* Where nothing went wrong in sight, what the run mends by itself is none. */
-static int counts(const struct command *c, const char *why, const hg_finding *f)
+/* If the step itself showed nothing wrong, findings from which the run recovers by itself do not
+ * count. */
+static int is_reported(const struct command *c, const char *why, const hg_finding *f)
 {
 	return why || !health_mends(&c->health, &c->results.config.policy, f);
 }
 
-static void report_tell(struct command *c, const hg_doctor_report *report, int epoch, int64_t step,
-                        const char *why, int evaluation)
+static void print_replay(struct command *c, const hg_doctor_report *report, int epoch, int64_t step,
+                         const char *why, int evaluation)
 {
 	struct bad_step *bad = &c->results.bad;
 	const hg_finding *before = NULL;
@@ -103,37 +104,37 @@ static void report_tell(struct command *c, const hg_doctor_report *report, int e
 	if (!why && !evaluation && !isfinite(report->loss)) /* the step itself will show it */
 		return;
 	for (int i = 0; i < report->findings; i++)
-		findings += counts(c, why, &report->finding[i]);
+		findings += is_reported(c, why, &report->finding[i]);
 	if (!findings && !why)
 		return;
 	c->examined = 1;
 	*bad = (struct bad_step){bad->runs + 1, bad->findings + findings, epoch, step, bad->replayed};
-	step_tell(c, why, evaluation, findings);
+	print_step_verdict(c, why, evaluation, findings);
 	for (int i = 0; i < report->findings; i++) {
-		if (!counts(c, why, &report->finding[i]))
+		if (!is_reported(c, why, &report->finding[i]))
 			continue;
 		finding_print(c->text, c->dataset, &report->finding[i], before);
 		before = &report->finding[i];
 		(void)fputc('\n', c->text);
-		note_write(c, finding_json(c->json.out, c->dataset, &report->finding[i]));
+		keep_write_error(c, finding_json(c->json.out, c->dataset, &report->finding[i]));
 	}
 }
 
-/* The step behind `epoch` epochs; or, if it went bad, the last of them. */
-static hg_status replay(struct command *c, int back, int epoch, const hg_train_event *bad,
-                        const char *why)
+/* Replay the next step (bad NULL), or the last one because it went bad. `epoch` epochs are done. */
+static hg_status replay_step(struct command *c, int back, int epoch, const hg_train_event *bad,
+                             const char *why)
 {
 	const hg_doctor_report *report = NULL;
 	const hg_status status = hg_doctor_examine(c->doctor, back, &report);
 	if (status < 0)
 		return status == HG_ERR_STATE && watch_interrupted() ? HG_OK : status;
 	c->results.bad.replayed++;
-	report_tell(c, report, bad ? epoch : epoch + 1, bad ? bad->step.steps - 1 : report->step, why,
-	            0);
+	print_replay(c, report, bad ? epoch : epoch + 1, bad ? bad->step.steps - 1 : report->step, why,
+	             0);
 	return HG_OK;
 }
 
-/* Before the first step. */
+/* Create the doctor and replay the step that is about to begin. */
 static hg_status doctor_begin(struct command *c)
 {
 	hg_doctor_config config = HG_DOCTOR_CONFIG_INIT;
@@ -143,22 +144,23 @@ static hg_status doctor_begin(struct command *c)
 	config.features_dtype = c->dataset->feat_dtype;
 	config.progress = watch_progress();
 	const hg_status status = hg_doctor_create_train(c->train, &config, &c->doctor);
-	return status < 0 ? status : replay(c, 0, 0, NULL, NULL);
+	return status < 0 ? status : replay_step(c, 0, 0, NULL, NULL);
 }
 
-/* The first bad step of a run, replayed op by op; while all goes well the next one, now and
- * then. The run goes on as if nobody had looked. */
-static hg_status doctor_look(struct command *c, const hg_train_event *event)
+/* Replay the first bad step of a run op by op; while nothing goes wrong, replay a step now and
+ * then. A replay does not change the run. */
+static hg_status doctor_check_step(struct command *c, const hg_train_event *event)
 {
 	const char *why = health_note(&c->health, event);
 	if (!c->doctor || c->examined)
 		return HG_OK;
 	if (why)
-		return replay(c, !event->step.applied, event->epoch, event, why);
-	return health_due(event->epoch, event->epochs) ? replay(c, 0, event->epoch, NULL, NULL) : HG_OK;
+		return replay_step(c, !event->step.applied, event->epoch, event, why);
+	return health_due(event->epoch, event->epochs) ? replay_step(c, 0, event->epoch, NULL, NULL)
+	                                               : HG_OK;
 }
 
-/* What was learnt, as it is used. */
+/* Replay an evaluation with the final weights. */
 static hg_status doctor_end(struct command *c, const hg_train_report *trained)
 {
 	const hg_doctor_report *report = NULL;
@@ -166,7 +168,7 @@ static hg_status doctor_end(struct command *c, const hg_train_report *trained)
 		return HG_OK;
 	const hg_status status = hg_doctor_examine_evaluation(c->doctor, &report);
 	if (status >= 0)
-		report_tell(c, report, trained->epochs_run, report->step, NULL, 1);
+		print_replay(c, report, trained->epochs_run, report->step, NULL, 1);
 	return status == HG_ERR_STATE && watch_interrupted() ? HG_OK : status;
 }
 
@@ -176,13 +178,13 @@ static int on_epoch(void *user, const hg_train_event *event)
 	progress_show(&c->progress, event);
 	learning_note(&c->learning, event);
 	c->results.overflows += event->step.reason == HG_STEP_SKIPPED_FORWARD;
-	note_write(c, json_epoch(c->json.out, seed_of(c), event));
-	c->examination = doctor_look(c, event);
+	keep_write_error(c, json_epoch(c->json.out, seed_of(c), event));
+	c->examination = doctor_check_step(c, event);
 	return watch_interrupted() || c->write_error || c->examination < 0;
 }
 
-/* Why a GPU that is there is not used, for one. What every seed's context has to say is said
- * once. */
+/* Log, for example, why a GPU that is present is not used. Each seed has a context of its own, so
+ * later seeds do not repeat the message. */
 static void on_log(void *user, hg_log_level level, const char *message)
 {
 	struct command *c = user;
@@ -193,7 +195,7 @@ static void on_log(void *user, hg_log_level level, const char *message)
 	tool_say("hg-train", "%s", message);
 }
 
-/* Facts about the run that only the device side knows. */
+/* Record facts about the run that only the device knows. */
 static void results_note(struct results *r, hg_context *ctx, const struct device_data *data)
 {
 	r->device = hg_context_device(ctx);
@@ -203,7 +205,7 @@ static void results_note(struct results *r, hg_context *ctx, const struct device
 	(void)snprintf(r->device_name, sizeof r->device_name, "%s", hg_context_device_name(ctx));
 }
 
-/* The least of all runs, with a name that outlives its run. */
+/* Keep the smallest headroom of all runs, with a copy of the name, which must outlive its run. */
 static hg_status headroom_note(struct results *r, hg_step *step, hg_train_report *report)
 {
 	hg_observer observer = HG_OBSERVER_INIT;
@@ -247,7 +249,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	if (status >= 0 && !r->runs)
 		status = explain_run(&c->options, c->train, &config.policy, c->text);
 	if (status >= 0)
-		note_write(c, stream_begin(&c->json));
+		keep_write_error(c, stream_begin(&c->json));
 	if (status >= 0)
 		status = doctor_begin(c);
 	if (status >= 0)
@@ -263,7 +265,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	} else if (status >= 0) {
 		r->report[r->runs++] = report;
 		learnt_note(r, &c->learning);
-		/* what was learnt is told also where it cannot be kept */
+		/* the results are printed even where the checkpoint cannot be written */
 		r->saved = checkpoint_save(&c->options, c->train, c->unsaved) < 0 ? NULL : c->options.save;
 	}
 	hg_doctor_free(c->doctor);
@@ -272,7 +274,7 @@ static hg_status train_one(struct command *c, hg_context *ctx, const struct devi
 	return status;
 }
 
-/* One seed: a context of its own, because the seed is the context's. */
+/* Train one seed in a context of its own, because a context has one seed. */
 static int seed_run(struct command *c)
 {
 	hg_context *ctx = NULL;
@@ -280,7 +282,7 @@ static int seed_run(struct command *c)
 	hg_status status =
 	    training_context(&c->options.training, (uint64_t)seed_of(c), on_log, c, &ctx);
 	if (status < 0)
-		return complain(hg_context_error(NULL), status);
+		return report_error(hg_context_error(NULL), status);
 	status = dataset_upload(c->dataset, &c->options.training, ctx, c->results.config.policy.state,
 	                        &data);
 	if (status >= 0) {
@@ -288,10 +290,10 @@ static int seed_run(struct command *c)
 		status = train_one(c, ctx, &data);
 	}
 	progress_end(&c->progress);
-	const int code = status < 0 ? complain(*c->refused  ? c->refused
-	                                       : *c->unread ? c->unread
-	                                                    : hg_context_error(ctx),
-	                                       status)
+	const int code = status < 0 ? report_error(*c->refused  ? c->refused
+	                                           : *c->unread ? c->unread
+	                                                        : hg_context_error(ctx),
+	                                           status)
 	                            : TOOL_DONE;
 	dataset_release(&data);
 	hg_context_free(ctx);
@@ -311,11 +313,11 @@ static int seeds_run(struct command *c)
 	c->results.interrupted = watch_interrupted() != 0;
 	if (code != TOOL_DONE)
 		return code;
-	note_write(c, stream_begin(&c->json)); /* of a run that was interrupted before it began */
-	note_write(c, json_summary(c->json.out, &c->results));
+	keep_write_error(c, stream_begin(&c->json)); /* of a run that was interrupted before it began */
+	keep_write_error(c, json_summary(c->json.out, &c->results));
 	results_print(&c->results, c->text);
 	if (c->write_error && c->json.out == stdout)
-		return TOOL_FAILED; /* tool_finish says so */
+		return TOOL_FAILED; /* tool_finish reports it */
 	if (c->write_error) {
 		tool_say("hg-train", "%s: %s", c->options.json, strerror(c->write_error));
 		return TOOL_FAILED;
@@ -327,7 +329,7 @@ static int seeds_run(struct command *c)
 	return watch_interrupted() ? TOOL_INTERRUPTED : c->results.unlearnt ? TOOL_BAD_RUN : TOOL_DONE;
 }
 
-/* What is wrong is known before the work begins. */
+/* Check everything that can be checked before the work begins. */
 static int command_prepare(struct command *c)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -336,18 +338,18 @@ static int command_prepare(struct command *c)
 	if (status >= 0 && c->options.patience > 0 && !dataset_has_validation(c->dataset))
 		status = dataset_refuse(t, "has no validation set, and --patience needs one", message);
 	if (status < 0)
-		return complain(message, status);
+		return report_error(message, status);
 	status = config_make(&c->options, c->dataset, &c->results.config);
 	if (status < 0)
-		return complain(NULL, status);
+		return report_error(NULL, status);
 	c->results.options = &c->options;
 	c->results.dataset = c->dataset;
 	c->results.report = calloc((size_t)c->options.seeds, sizeof *c->results.report);
 	if (!c->results.report)
-		return complain(NULL, HG_ERR_NOMEM);
+		return report_error(NULL, HG_ERR_NOMEM);
 	status = files_check(&c->options, message);
 	if (status < 0)
-		return complain(message, status);
+		return report_error(message, status);
 	const int failed = stream_open(&c->json, c->options.json);
 	c->text = c->json.out == stdout ? stderr : stdout;
 	if (!failed)
@@ -383,7 +385,7 @@ static int command_run(int argc, char **argv)
 		printf("hg-train (HalfGraph) %s\n", hg_version_string());
 		return TOOL_DONE;
 	}
-	/* Ctrl-C ends the training, not the summary; a progress line it has of its own */
+	/* Ctrl-C ends the training but not the summary; this tool shows its own progress line */
 	watch_begin(0);
 	int code = command_prepare(&command);
 	if (code == TOOL_DONE)

@@ -14,9 +14,9 @@ struct options {
 	int print_plan, explain, doctor, help, version;
 };
 
-/* 0, or -1 after writing one line that names the option into message. */
+/* Returns 0, or -1 with one line that names the option in `message`. */
 int options_parse(struct options *o, int argc, char **argv, char *message, size_t size);
-/* The page that --help shows. */
+/* Print the text of --help. */
 void options_help(FILE *out);
 
 #endif

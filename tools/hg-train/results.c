@@ -1,4 +1,4 @@
-/* What came out, for people. */
+/* The results of a run as text, for people. */
 #include "results.h"
 
 #include <math.h>
@@ -79,17 +79,17 @@ static void print_header(const struct results *r, FILE *out)
 	fprintf(out, "\nfeatures: %s: %s\n\n", rows_note(&r->rows), r->rows.why);
 }
 
-/* Whom to ask, where nobody has been asked. */
+/* A hint at hg-doctor, unless --doctor was given. */
 static const char *why_of(const struct results *r)
 {
-	return r->options->doctor ? "" : ": hg-doctor, with the same options, says why";
+	return r->options->doctor ? "" : ": hg-doctor, with the same options, explains why";
 }
 
 static void print_accuracy(const struct results *r, const struct statistics *s, FILE *out)
 {
 	const hg_train_report *last = &r->report[r->runs - 1];
 	if (isnan(s->accuracy_mean))
-		fputs("  test accuracy   there is no test set\n", out);
+		fputs("  test accuracy   none: there is no test set\n", out);
 	else if (r->runs > 1)
 		fprintf(out, "  test accuracy   %.2f %% +- %.2f over %d seeds\n", 100 * s->accuracy_mean,
 		        100 * s->accuracy_std, r->runs);
@@ -108,11 +108,11 @@ static void print_accuracy(const struct results *r, const struct statistics *s, 
 	if (s->nonfinite_logits)
 		fprintf(out,
 		        "  OVERFLOW        %lld logits are not finite at the best epoch: the accuracy "
-		        "rests on them\n",
+		        "is not reliable\n",
 		        (long long)s->nonfinite_logits);
 }
 
-/* The first loss that was not a number has its line already, which names whom to ask. */
+/* A loss that is not a number has been reported above, with the hint at hg-doctor. */
 static void print_unlearnt(const struct results *r, FILE *out)
 {
 	const struct learning *l = &r->learning;
@@ -141,17 +141,17 @@ static void print_epoch(const struct statistics *s, FILE *out)
 	fputc('\n', out);
 }
 
-/* Of values alone: the loss scale brings gradients near the limit on purpose. */
+/* This is about values only: the loss scale raises gradients close to the limit on purpose. */
 static void print_headroom(const struct results *r, FILE *out)
 {
 	const int known = *r->headroom_at != 0, none = known && r->headroom <= 0;
 	if (known && !none)
-		fprintf(out, "  headroom        %.1f bits at the least: %s; of the forward pass, in ",
+		fprintf(out, "  headroom        %.1f bits at least: %s; measured in the forward pass of ",
 		        r->headroom, r->headroom_at);
 	if (known && !none && r->observe_every == 1)
 		fputs("every step\n", out);
 	else if (known && !none)
-		fprintf(out, "one step in %d (--observe 1: every one)\n", r->observe_every);
+		fprintf(out, "one step in %d (--observe 1: every step)\n", r->observe_every);
 	if (none)
 		fprintf(out, "  no headroom     in %s: it was not finite\n", r->headroom_at);
 	if (r->overflows)
@@ -166,10 +166,11 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 		return;
 	fputs("  doctor          ", out);
 	if (!bad->runs)
-		fprintf(out,
-		        "no step of %lld went bad, and %lld of them, replayed op by op, show nothing%s\n",
-		        (long long)s->steps, (long long)bad->replayed,
-		        s->skipped ? "; the run mended by itself what was skipped" : "");
+		fprintf(
+		    out,
+		    "none of %lld steps went bad, and %lld of them, replayed op by op, show nothing%s\n",
+		    (long long)s->steps, (long long)bad->replayed,
+		    s->skipped ? "; the run recovered from the skipped steps by itself" : "");
 	else if (r->options->seeds > 1)
 		fprintf(out,
 		        "%d of %d runs had a bad step, with %d findings: see above; hg-doctor tries the "
@@ -182,7 +183,7 @@ static void print_doctor(const struct results *r, const struct statistics *s, FI
 		        bad->epoch, (long long)bad->step, bad->findings, bad->findings == 1 ? "" : "s");
 }
 
-/* Where the run stands, and what is left of it. */
+/* Where the run ended, and how to continue it. */
 static void print_end(const struct results *r, FILE *out)
 {
 	const int last = r->report[r->runs - 1].epochs_run, left = r->config.epochs - last;
@@ -194,19 +195,19 @@ static void print_end(const struct results *r, FILE *out)
 		        r->left_out, (long long)seed, r->runs, (long long)r->options->seeds);
 	else if (r->interrupted && r->options->seeds > 1)
 		fprintf(out,
-		        "  interrupted     behind epoch %d of %d of seed %lld: the figures are of %d of "
+		        "  interrupted     after epoch %d of %d of seed %lld: the figures are of %d of "
 		        "%lld seeds\n",
 		        last, r->config.epochs, (long long)seed - 1, r->runs, (long long)r->options->seeds);
 	else if (r->interrupted)
-		fprintf(out, "  interrupted     behind epoch %d of %d: the figures are of what was done\n",
+		fprintf(out, "  interrupted     after epoch %d of %d: the figures are of these epochs\n",
 		        last, r->config.epochs);
 	char *saved = r->saved ? tool_printable(r->saved) : NULL;
 	if (saved)
-		fprintf(out, "  saved           %s: the state behind epoch %d\n", saved, last);
+		fprintf(out, "  saved           %s: the state after epoch %d\n", saved, last);
 	else if (r->interrupted && !r->options->save && r->options->seeds == 1)
-		fputs("  saved           nothing: --save FILE keeps the state to go on from\n", out);
+		fputs("  saved           nothing: --save FILE writes the state to continue from\n", out);
 	if (r->interrupted && saved && left > 0)
-		fprintf(out, "  to go on        the same command with --resume %s --epochs %d\n", saved,
+		fprintf(out, "  to continue     the same command with --resume %s --epochs %d\n", saved,
 		        left);
 	free(saved);
 }
@@ -216,9 +217,7 @@ void results_print(const struct results *r, FILE *out)
 	const double mib = 1024.0 * 1024.0;
 	const struct statistics s = results_statistics(r);
 	if (!r->runs) {
-		fputs(
-		    "interrupted before the first epoch was over: nothing was learnt, and nothing saved\n",
-		    out);
+		fputs("interrupted before the end of the first epoch: nothing was learnt or saved\n", out);
 		return;
 	}
 	print_header(r, out);
@@ -229,10 +228,11 @@ void results_print(const struct results *r, FILE *out)
 	        (double)s.peak_bytes / mib, (double)s.state_bytes / mib, (double)s.arena_bytes / mib);
 	print_headroom(r, out);
 	fprintf(out, "  casts           %d between fp16 and fp32 in a forward pass\n", s.casts);
-	if (s.replans || s.rescaled) /* a run that is resumed may have begun with some */
-		fprintf(out,
-		        "  guards          %d tripped; at the end %d result%s stored x 2^-k, %d in fp32\n",
-		        s.replans, s.rescaled, s.rescaled == 1 ? "" : "s", s.promoted);
+	if (s.replans || s.rescaled) /* a resumed run may have begun with some */
+		fprintf(
+		    out,
+		    "  guards          %d overflowed; at the end %d result%s stored x 2^-k, %d in fp32\n",
+		    s.replans, s.rescaled, s.rescaled == 1 ? "" : "s", s.promoted);
 	fprintf(out, "  loss scale      %.8g at the end, %lld of %lld steps skipped\n",
 	        (double)r->report[r->runs - 1].loss_scale_final, (long long)s.skipped,
 	        (long long)s.steps);

@@ -1,10 +1,10 @@
-/* From options to what the library asks for. */
+/* Turn the options into the library's configuration structures. */
 #include <math.h>
 #include <string.h>
 
 #include "training.h"
 
-static int choice(const char *text, const char *const *names, int count)
+static int index_of_choice(const char *text, const char *const *names, int count)
 {
 	int i = 0;
 	while (i < count && strcmp(text, names[i]) != 0)
@@ -29,7 +29,7 @@ static hg_status policy_make(const struct training *t, hg_policy *policy)
 	static const char *const unproved[] = {"guard", "promote", "refuse"};
 	const hg_status status = hg_policy_parse(t->precision, policy);
 	if (t->unproved)
-		policy->unproved = (hg_unproved)choice(t->unproved, unproved, 3);
+		policy->unproved = (hg_unproved)index_of_choice(t->unproved, unproved, 3);
 	training_set_float(&policy->loss_scale.init_scale, t->loss_scale);
 	return status;
 }
@@ -46,11 +46,11 @@ static void model_make(const struct training *t, const hg_dataset *d, hg_model_c
 	training_set_float(&model->attention_dropout, t->attention_dropout);
 	training_set_float(&model->lambda, t->lambda);
 	if (t->norm)
-		model->norm = (hg_norm)choice(t->norm, norms, 5);
+		model->norm = (hg_norm)index_of_choice(t->norm, norms, 5);
 	if (t->aggregate)
 		model->aggregate = strcmp(t->aggregate, "mean") == 0 ? HG_NORM_RIGHT : HG_NORM_NONE;
 	model->readout =
-	    d->graph_ptr ? choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
+	    d->graph_ptr ? index_of_choice(t->readout ? t->readout : reductions[0], reductions, 3) : -1;
 	model->in_features = d->features;
 	model->out_features = d->classes;
 }
@@ -74,7 +74,7 @@ hg_status training_context(const struct training *t, uint64_t seed, hg_log_fn lo
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	config.log = log; /* warnings and errors */
 	config.log_user = user;
-	config.device = (hg_device)choice(t->device, devices, 3);
+	config.device = (hg_device)index_of_choice(t->device, devices, 3);
 	config.threads = (int)t->threads;
 	config.seed = seed;
 	return hg_context_create(&config, ctx);

@@ -1,14 +1,14 @@
-/* From a file to tensors on a device. */
+/* Read a dataset file and copy it to tensors on a device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "training.h"
 
-/* Up to this share of stored features the sparse product is the faster one. A training epoch of a
- * GCN of width 64 on one AVX-512 core costs 44 ns for each stored entry with sparse features and
- * 4.1 ns for each cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon
- * Computers, 34.8 %): they break even at 9 %. */
+/* Below this share of stored features the sparse product is faster. A training epoch of a GCN of
+ * width 64 on one AVX-512 core costs 44 ns per stored entry with sparse features and 4.1 ns per
+ * cell with dense ones (solved from the epochs of Cora, 1.3 % stored, and Amazon Computers, 34.8
+ * %): they break even at 9 %. */
 #define SPARSE_BELOW 0.09
 
 double dataset_density(const hg_dataset *d)
@@ -47,14 +47,14 @@ int dataset_has_validation(const hg_dataset *d)
 	return d->val_mask && i < rows;
 }
 
-/* An option that this dataset has no use for would change nothing in silence. NULL: there is
- * none. */
+/* An option that does not apply to this dataset is refused, because it would silently have no
+ * effect. NULL: all options apply. */
 static const char *misfit(const hg_dataset *d, const struct training *t)
 {
 	if (t->readout && !d->graph_ptr)
-		return "is one graph, and --readout is for datasets of many graphs";
+		return "is one graph, but --readout is for datasets of many graphs";
 	if (t->out_heads >= 0 && d->graph_ptr)
-		return "holds many graphs, and --out-heads is for the last layer on one graph";
+		return "holds many graphs, but --out-heads is for the last layer on one graph";
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ static float dense_at(const hg_dataset *d, int64_t i)
 	                               : ((const float *)d->feat)[i];
 }
 
-/* x [nodes, features] f32 on the host from stored sparse entries */
+/* x [nodes, features], f32 on the host, from stored sparse entries */
 static float *densify(const hg_dataset *d)
 {
 	float *x = calloc((size_t)d->nodes * (size_t)d->features + 1, sizeof *x);
@@ -121,7 +121,7 @@ static hg_status upload_dense(const hg_dataset *d, hg_context *ctx, hg_dtype sta
 	return status;
 }
 
-/* The non-zero entries of dense features as CSR; arrays of the sizes counted before. */
+/* The non-zero entries of dense features as CSR, into arrays whose sizes were counted before. */
 static void sparsify(const hg_dataset *d, int64_t *rowptr, int32_t *col, float *value)
 {
 	int64_t m = 0;

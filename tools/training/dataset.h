@@ -7,14 +7,14 @@
 
 struct training;
 
-/* Read the file and prepare what does not depend on the device; rows: what became of the features.
- * One line into message[HG_DATA_MESSAGE] on failure. */
+/* Read the file and prepare everything that does not depend on the device; *rows says how the
+ * features were prepared. On failure one line is in message[HG_DATA_MESSAGE]. */
 hg_status dataset_load(const struct training *t, hg_dataset **dataset, struct feature_rows *rows,
                        char *message);
-/* "FILE: WHY" into message[HG_DATA_MESSAGE]. */
+/* Write "FILE: WHY" into message[HG_DATA_MESSAGE]. */
 hg_status dataset_refuse(const struct training *t, const char *why, char *message);
 
-/* A dataset on a context's device. */
+/* A dataset on the device of a context. */
 struct device_data {
 	hg_graph *graph, *x_sparse;
 	hg_tensor *x;
@@ -22,14 +22,14 @@ struct device_data {
 hg_status dataset_upload(const hg_dataset *d, const struct training *t, hg_context *ctx,
                          hg_dtype state, struct device_data *out);
 void dataset_release(struct device_data *data);
-/* What hg_train_create asks for; borrows both. */
+/* The data for hg_train_create, which borrows both arguments. */
 hg_train_data dataset_to_train(const hg_dataset *d, const struct device_data *data,
                                const struct feature_rows *rows);
 
-/* Share of the features that are not zero, as stored: 1 for dense ones. */
+/* The share of the features that are not zero, as stored: 1 for dense ones. */
 double dataset_density(const hg_dataset *d);
 int dataset_is_sparse(const hg_dataset *d, const struct training *t);
-/* How they are stored and, where that differs, trained on: "sparse", "dense", "stored sparse, used
+/* How the features are stored and, if that differs, used: "sparse", "dense", "stored sparse, used
  * dense". */
 const char *dataset_features_text(const hg_dataset *d, int sparse);
 int dataset_has_validation(const hg_dataset *d);

@@ -1,20 +1,20 @@
-/* A finding for programs. */
+/* Write a finding as JSON, for programs. */
 #include <math.h>
 
 #include "findings.h"
 #include "jsonl.h"
 #include "names.h"
 
-/* JSON has no infinity and no NaN, and here it matters which it was: "inf", "-inf", "nan" are
- * texts. */
+/* JSON has no infinity and no NaN, but here the difference matters, so "inf", "-inf" and "nan" are
+ * strings. */
 static json_t *any_number(double x)
 {
 	char text[NAME_SIZE];
 	return isfinite(x) ? json_real(x) : json_string(name_number(x, text));
 }
 
-/* Takes item's reference. Where memory ran out the list is gone, and the object that it goes into
- * fails. */
+/* Takes over the reference to `item`. If memory runs out, *list becomes NULL, and the enclosing
+ * json_pack fails. */
 static void append(json_t **list, json_t *item)
 {
 	if (json_array_append_new(*list, item) == 0)
@@ -23,7 +23,7 @@ static void append(json_t **list, json_t *item)
 	*list = NULL;
 }
 
-/* Node numbers as the file's source has them; where the row is none, null. */
+/* The number of a node in the file's source; null where the row is not a node. */
 static json_t *node_id(const hg_dataset *d, hg_row_kind kind, int64_t row)
 {
 	return kind == HG_ROW_NODE && row >= 0 && row < d->nodes
@@ -38,10 +38,10 @@ static json_t *top_list(const hg_dataset *d, const hg_finding *f)
 	                                 [HG_TERM_BIAS] = "bias",
 	                                 [HG_TERM_BEFORE] = "before"};
 	json_t *list = json_array();
-	char who[NAME_SIZE];
+	char name[NAME_SIZE];
 	for (int i = 0; i < f->tops; i++) {
 		const hg_term *t = &f->top[i];
-		append(&list, json_pack("{ss ss sI sI so so so}", "name", name_term(d, f, t, who), "is",
+		append(&list, json_pack("{ss ss sI sI so so so}", "name", name_term(d, f, t, name), "is",
 		                        is[t->is], "row", (json_int_t)t->row, "col", (json_int_t)t->col,
 		                        "factor", any_number(t->factor), "operand", any_number(t->operand),
 		                        "value", any_number(t->value)));
@@ -99,7 +99,7 @@ static json_t *remedy_list(const hg_finding *f)
 	return list;
 }
 
-static json_t *place(const hg_dataset *d, const hg_finding *f)
+static json_t *location_json(const hg_dataset *d, const hg_finding *f)
 {
 	static const char *const kind[] = {[HG_ROW_NODE] = "node",
 	                                   [HG_ROW_EDGE] = "edge",
@@ -114,7 +114,7 @@ static json_t *place(const hg_dataset *d, const hg_finding *f)
 	                 (int)f->head, "head_of", f->head_of, "evaluation", f->evaluation);
 }
 
-static json_t *sum(const hg_finding *f)
+static json_t *sum_json(const hg_finding *f)
 {
 	return json_pack("{sI sI so so sI so}", "terms", (json_int_t)f->terms, "partial_at",
 	                 (json_int_t)f->partial_at, "partial", any_number(f->partial), "partial_factor",
@@ -122,8 +122,8 @@ static json_t *sum(const hg_finding *f)
 	                 "ignored_share", any_number(f->ignored_share));
 }
 
-/* Moves the fields of `from` over. 0 or -1. */
-static int join(json_t *to, json_t *from)
+/* Move the fields of `from` to `to`. Returns 0 or -1. */
+static int move_fields(json_t *to, json_t *from)
 {
 	const int failed = !to || !from || json_object_update(to, from);
 	json_decref(from);
@@ -140,18 +140,18 @@ int finding_json(FILE *out, const hg_dataset *d, const hg_finding *f)
 	                      "sentence", name_sentence(d, f, sentence), "step", (json_int_t)f->step,
 	                      "backward", f->backward, "node", (int)f->node, "op", f->op, "op_words",
 	                      f->op_words, "layer", f->layer, "tensor", f->tensor);
-	int failed = join(o, place(d, f));
-	failed |= join(o, json_pack("{so so so sI sI so si}", "got", any_number(f->got), "wide",
-	                            any_number(f->wide), "limit", any_number(f->limit), "bad",
-	                            (json_int_t)f->bad, "count", (json_int_t)f->count, "loss_scale",
-	                            any_number(f->scale), "shift", (int)f->shift));
-	failed |= join(o, sum(f));
-	failed |=
-	    join(o, json_pack("{sI ss so so so}", "columns", (json_int_t)f->columns, "grown", f->grown,
-	                      "grown_by", jsonl_number(*f->grown ? f->grown_by : (double)NAN),
-	                      "operands", operand_list(f), "running", running_list(f)));
-	failed |= join(o, json_pack("{so so so}", "top", top_list(d, f), "chain", chain_list(f),
-	                            "remedies", remedy_list(f)));
+	int failed = move_fields(o, location_json(d, f));
+	failed |= move_fields(o, json_pack("{so so so sI sI so si}", "got", any_number(f->got), "wide",
+	                                   any_number(f->wide), "limit", any_number(f->limit), "bad",
+	                                   (json_int_t)f->bad, "count", (json_int_t)f->count,
+	                                   "loss_scale", any_number(f->scale), "shift", (int)f->shift));
+	failed |= move_fields(o, sum_json(f));
+	failed |= move_fields(o, json_pack("{sI ss so so so}", "columns", (json_int_t)f->columns,
+	                                   "grown", f->grown, "grown_by",
+	                                   jsonl_number(*f->grown ? f->grown_by : (double)NAN),
+	                                   "operands", operand_list(f), "running", running_list(f)));
+	failed |= move_fields(o, json_pack("{so so so}", "top", top_list(d, f), "chain", chain_list(f),
+	                                   "remedies", remedy_list(f)));
 	if (!failed)
 		return jsonl_write(out, o);
 	json_decref(o);

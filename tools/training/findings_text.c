@@ -1,4 +1,5 @@
-/* A finding for people: what happened and what to do, what helps, then one line a fact. */
+/* Print a finding for people: what happened and what to do, the remedies, then one fact per
+ * line. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "names.h"
 
 #define WIDTH 100 /* columns */
-#define FACT 16   /* where a fact begins */
+#define FACT 16   /* the column at which the text of a fact begins */
 
-/* Words of a sentence, broken at WIDTH; what follows a break begins at `indent`. */
+/* Print the words of a sentence, broken at WIDTH; continuation lines begin at `indent`. */
 static void print_wrapped(FILE *out, const char *text, int column, int indent)
 {
 	while (*text) {
@@ -24,7 +25,7 @@ static void print_wrapped(FILE *out, const char *text, int column, int indent)
 	(void)fputc('\n', out);
 }
 
-/* What to do stays in one piece where the line is too long for both. */
+/* If the line is too long, the remedy goes to a line of its own in one piece. */
 static void print_headline(FILE *out, const char *text, int indent)
 {
 	const char *doing = strstr(text, ": --") ? strstr(text, ": --") : text;
@@ -44,14 +45,14 @@ static void print_fact(FILE *out, const char *name, const char *text)
 	print_wrapped(out, text, FACT, FACT);
 }
 
-/* A fact that is made as it is told. */
+/* A fact whose text is composed piece by piece. */
 struct fact {
 	char text[768];
 	size_t length;
 };
 
-static void add(struct fact *fact, const char *format, ...) HG_PRINTF(2, 3);
-static void add(struct fact *fact, const char *format, ...)
+static void add_text(struct fact *fact, const char *format, ...) HG_PRINTF(2, 3);
+static void add_text(struct fact *fact, const char *format, ...)
 {
 	const size_t room = sizeof fact->text - fact->length;
 	va_list args;
@@ -68,12 +69,12 @@ static void add_outcome(struct fact *fact, const hg_remedy *r)
 {
 	char first[NAME_SIZE], last[NAME_SIZE];
 	if (!r->tried)
-		add(fact, *r->failure ? "not tried: %s" : "not tried", r->failure);
+		add_text(fact, *r->failure ? "not tried: %s" : "not tried", r->failure);
 	else if (r->worked)
-		add(fact, "trains: loss %s to %s", name_rounded(r->loss_first, first),
-		    name_rounded(r->loss_last, last));
+		add_text(fact, "trains: loss %s to %s", name_rounded(r->loss_first, first),
+		         name_rounded(r->loss_last, last));
 	else
-		add(fact, "does not help: %s", *r->failure ? r->failure : "the fault is still there");
+		add_text(fact, "does not help: %s", *r->failure ? r->failure : "the fault is still there");
 }
 
 static int longest_option(const hg_finding *f)
@@ -84,7 +85,7 @@ static int longest_option(const hg_finding *f)
 	return most;
 }
 
-/* What came of it stands beside an option, or below it where the line is too long for both. */
+/* The outcome stands beside the option, or below it if the line would be too long. */
 static void print_remedy(FILE *out, const hg_remedy *r, int options)
 {
 	struct fact outcome = {0};
@@ -127,21 +128,22 @@ static void print_place(FILE *out, const hg_dataset *d, const hg_finding *f)
 	char element[NAME_SIZE];
 	struct fact op = {0}, where = {0};
 	if (*f->op) {
-		add(&op, "%s", f->op);
+		add_text(&op, "%s", f->op);
 		if (*f->op_words && strcmp(f->op, f->op_words) != 0)
-			add(&op, ": %s", f->op_words);
+			add_text(&op, ": %s", f->op_words);
 		if (*f->layer)
-			add(&op, ", in %s", f->layer);
+			add_text(&op, ", in %s", f->layer);
 		if (f->node >= 0)
-			add(&op, ", %s, op %d of the step", f->backward ? "backward" : "forward", (int)f->node);
+			add_text(&op, ", %s, op %d of the step", f->backward ? "backward" : "forward",
+			         (int)f->node);
 		if (f->evaluation)
-			add(&op, ", in the evaluation behind the step");
+			add_text(&op, ", in the evaluation after the step");
 		print_fact(out, "op", op.text);
 	}
-	add(&where, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element),
-	    (long long)f->bad, (long long)f->count, f->tensor);
+	add_text(&where, "%s; %lld of %lld elements of %s have this fault", name_element(d, f, element),
+	         (long long)f->bad, (long long)f->count, f->tensor);
 	if (f->columns)
-		add(&where, "; %lld columns lost most of what they held", (long long)f->columns);
+		add_text(&where, "; %lld columns lost most of what they held", (long long)f->columns);
 	print_fact(out, "element", where.text);
 }
 
@@ -150,21 +152,22 @@ static const char *type_name(double limit)
 	return limit > 0x1p127 ? "fp32" : "fp16";
 }
 
-/* What a number had to stay below, or above. */
+/* The limit that the number had to stay below or above. */
 static void print_limit(FILE *out, const hg_finding *f)
 {
 	struct fact fact = {0};
 	if (!isfinite(f->limit) || !(f->limit > 0) || f->cause == HG_CAUSE_ZERO)
 		return;
 	if (f->cause == HG_CAUSE_SWAMPING)
-		add(&fact, "%.8g: where the sum stood, fp16 drops terms below it", f->limit);
+		add_text(&fact, "%.8g: terms below it do not change the fp16 sum", f->limit);
 	else if (f->cause == HG_CAUSE_UNDERFLOW)
-		add(&fact, "%.8g: the smallest number in fp16", f->limit);
+		add_text(&fact, "%.8g: the smallest number in fp16", f->limit);
 	else if (f->limit < 65504)
-		add(&fact, "%.8g classes", f->limit);
+		add_text(&fact, "%.8g classes", f->limit);
 	else
-		add(&fact, "%.8g: the largest number in %s",
-		    f->limit > 0x1p127 ? 0x1.fffffep127 : f->limit * 65504 / 65520, type_name(f->limit));
+		add_text(&fact, "%.8g: the largest number in %s",
+		         f->limit > 0x1p127 ? 0x1.fffffep127 : f->limit * 65504 / 65520,
+		         type_name(f->limit));
 	print_fact(out, "limit", fact.text);
 }
 
@@ -173,47 +176,47 @@ static void print_numbers(FILE *out, const hg_finding *f)
 	char number[NAME_SIZE];
 	struct fact wide = {0};
 	print_fact(out, "stored", name_number(f->got, number));
-	add(&wide, "%s%s", name_number(f->wide, number),
-	    f->node < 0 ? "" : ", from the same operands in fp64");
+	add_text(&wide, "%s%s", name_number(f->wide, number),
+	         f->node < 0 ? "" : ", from the same operands in fp64");
 	print_fact(out, "true value", wide.text);
 	print_limit(out, f);
 	if (f->backward)
 		print_fact(out, "loss scale", name_number(f->scale, number));
 	if (*f->grown) {
 		struct fact grown = {0};
-		add(&grown, "%s, %.3g times what it was when the run began", f->grown, f->grown_by);
+		add_text(&grown, "%s, %.3g times what it was when the run began", f->grown, f->grown_by);
 		print_fact(out, "has grown", grown.text);
 	}
 }
 
-/* ---- what it was made of ---- */
+/* ---- operands ---- */
 
 static void print_term(FILE *out, const char *name, const hg_dataset *d, const hg_finding *f,
                        const hg_term *t)
 {
-	char who[NAME_SIZE], value[NAME_SIZE], factor[NAME_SIZE], operand[NAME_SIZE];
+	char name_text[NAME_SIZE], value[NAME_SIZE], factor[NAME_SIZE], operand[NAME_SIZE];
 	(void)snprintf(value, sizeof value, "%.6g", t->value == 0 ? 0.0 : t->value);
 	(void)snprintf(factor, sizeof factor, "%.6g", t->factor);
 	(void)snprintf(operand, sizeof operand, "%.6g", t->operand == 0 ? 0.0 : t->operand);
 	(void)fprintf(out, "  %-*s%12s = %s x %s   %s\n", FACT - 2, name, value, factor, operand,
-	              name_term(d, f, t, who));
+	              name_term(d, f, t, name_text));
 }
 
-/* "5024 terms; the fp16 sum ended with the 3806th, at 65504, before its factor 0.000199045". */
+/* "5024 terms; in fp16 it ended after 3806 of them, at 65504, before its factor 0.000199045". */
 static void print_sum(FILE *out, const hg_dataset *d, const hg_finding *f)
 {
 	struct fact sum = {0};
 	if (!f->terms)
 		return;
-	add(&sum, "%lld terms", (long long)f->terms);
+	add_text(&sum, "%lld terms", (long long)f->terms);
 	if (f->ignored)
-		add(&sum, ", of which %lld changed nothing in fp16", (long long)f->ignored);
+		add_text(&sum, ", of which %lld changed nothing in fp16", (long long)f->ignored);
 	if (f->partial_at > 0)
-		add(&sum, "; %s %lld of them, at %.8g",
-		    f->ignored ? "it stood, after" : "in fp16 it ended after", (long long)f->partial_at,
-		    f->partial);
+		add_text(&sum, "; %s %lld of them, at %.8g",
+		         f->ignored ? "it stopped after" : "in fp16 it ended after",
+		         (long long)f->partial_at, f->partial);
 	if (f->partial_at > 0 && f->partial_factor != 1.0)
-		add(&sum, ", before its factor %.6g", f->partial_factor);
+		add_text(&sum, ", before its factor %.6g", f->partial_factor);
 	print_fact(out, "sum", sum.text);
 	for (int i = 0; i < f->tops; i++)
 		print_term(out, i ? "" : "largest", d, f, &f->top[i]);
@@ -226,15 +229,15 @@ static void print_operands(FILE *out, const hg_finding *f)
 	for (int i = 0; i < f->operands; i++) {
 		char name[NAME_SIZE], number[NAME_SIZE];
 		struct fact fact = {0};
-		add(&fact, "%s   %s", name_number(f->operand[i].value, number),
-		    name_operand(f, &f->operand[i], name));
+		add_text(&fact, "%s   %s", name_number(f->operand[i].value, number),
+		         name_operand(f, &f->operand[i], name));
 		print_fact(out, i ? "" : "made of", fact.text);
 	}
 }
 
 /* ---- how it spread ---- */
 
-/* Of a long way the beginning and the end are shown; of many weights the first. */
+/* Of a long chain the beginning and the end are shown; of many weights the first ones. */
 enum { HEAD = 3, SHOWN = 5, WEIGHTS = 4 };
 
 static int is_weight(const hg_chain_link *link)
@@ -242,16 +245,16 @@ static int is_weight(const hg_chain_link *link)
 	return link->node < 0 && link->backward;
 }
 
-/* "conv0/spmm (1 of 32000)", or without the numbers where nothing is infinite. Never broken
- * within. */
+/* "conv0/spmm (1 of 32000)", or without the numbers where nothing is infinite. It is never
+ * broken. */
 static void print_link(FILE *out, const char *before, const hg_chain_link *link, const char *after,
                        int *column)
 {
 	struct fact fact = {0};
-	add(&fact, "%s%s", before, link->name);
+	add_text(&fact, "%s%s", before, link->name);
 	if (link->bad)
-		add(&fact, " (%lld of %lld)", (long long)link->bad, (long long)link->count);
-	add(&fact, "%s", after);
+		add_text(&fact, " (%lld of %lld)", (long long)link->bad, (long long)link->count);
+	add_text(&fact, "%s", after);
 	if (*column + 1 + (int)fact.length > WIDTH) {
 		(void)fprintf(out, "\n%*s", FACT - 1, "");
 		*column = FACT - 1;
@@ -268,8 +271,8 @@ static void print_note(FILE *out, const char *text, int *column)
 	*column += fprintf(out, " %s", text);
 }
 
-/* Ops in the order of the step. */
-static void print_way(FILE *out, const hg_finding *f, int ops, int *column)
+/* The ops of the chain, in the order of the step. */
+static void print_ops(FILE *out, const hg_finding *f, int ops, int *column)
 {
 	char note[64];
 	const int folded = ops > SHOWN ? ops - HEAD - 1 : 0;
@@ -283,7 +286,7 @@ static void print_way(FILE *out, const hg_finding *f, int ops, int *column)
 	}
 }
 
-/* And at last the weights. */
+/* The chain ends with the weights. */
 static void print_chain(FILE *out, const hg_finding *f)
 {
 	int column = FACT - 1, ops = 0;
@@ -294,7 +297,7 @@ static void print_chain(FILE *out, const hg_finding *f)
 	if (f->links < 2)
 		return;
 	(void)fprintf(out, "  %-*s", FACT - 3, "spread");
-	print_way(out, f, ops, &column);
+	print_ops(out, f, ops, &column);
 	if (weights)
 		print_note(out, "-> the weights", &column);
 	for (int i = 0; i < shown; i++)

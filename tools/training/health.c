@@ -2,14 +2,14 @@
 
 #include <math.h>
 
-/* A forward pass that overflowed: another node than the last time is one that will be stored
- * otherwise. */
+/* Count consecutive overflows of the forward pass. If another op node than before overflowed and
+ * its largest value is known, that node will be rescaled or promoted, so the count starts again. */
 static void note_overflow(struct health *h, const hg_step_info *step)
 {
-	const int news = step->tripped >= 0 && !isnan(step->tripped_amax) &&
-	                 (!h->in_row || step->tripped != h->tripped);
-	h->in_row = news ? 1 : h->in_row + 1;
-	h->tripped = step->tripped;
+	const int is_new = step->tripped >= 0 && !isnan(step->tripped_amax) &&
+	                   (!h->in_row || step->tripped != h->overflowed);
+	h->in_row = is_new ? 1 : h->in_row + 1;
+	h->overflowed = step->tripped;
 }
 
 static void note_loss(struct health *h, double loss)
@@ -33,17 +33,19 @@ const char *health_note(struct health *h, const hg_train_event *event)
 	if (event->step.reason == HG_STEP_SKIPPED_AT_FLOOR)
 		return "its gradients are not finite although the loss scale cannot fall further";
 	if (h->in_row > HEALTH_TOLERATED)
-		return "it is the fifth in a row whose forward pass overflowed, and nothing mends it";
+		return "it is the fifth in a row whose forward pass overflowed, and the run does not "
+		       "recover";
 	if (event->epoch == event->epochs && !isfinite(event->loss))
 		return "it is the last one, and its loss is not finite";
 	if (event->epoch == event->epochs && h->skipped &&
 	    (!h->applied || h->skipped > HEALTH_TOLERATED))
-		return "it is the last one, and it was skipped, as those before it";
+		return "it is the last one, and it was skipped like those before it";
 	return NULL;
 }
 
-/* The steps that are skipped until the largest gradient of a finding fits; -1: it never does. The
- * scale falls with every skipped step once `hysteresis` of them have used up the tolerance. */
+/* The number of skipped steps until the largest gradient of a finding fits; -1: it never does. The
+ * first hysteresis - 1 skipped steps use up the tolerance; after that every skipped step lowers the
+ * scale. */
 static int64_t steps_to_fit(const hg_loss_scale_config *c, const hg_finding *f)
 {
 	const double largest = fmax(fabs(f->wide), f->largest) / f->scale;

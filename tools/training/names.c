@@ -58,8 +58,8 @@ static void name_edge(const hg_dataset *d, const hg_finding *f, char *buffer)
 	(void)snprintf(buffer, NAME_SIZE, "edge %.40s -> %.40s", from, to);
 }
 
-/* The row of the element at fault. */
-static void name_place(const hg_dataset *d, const hg_finding *f, char *buffer)
+/* The row of the faulty element. */
+static void name_fault_row(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
 	if (f->row_is == HG_ROW_EDGE && f->edge_row >= 0)
 		name_edge(d, f, buffer);
@@ -73,7 +73,7 @@ const char *name_element(const hg_dataset *d, const hg_finding *f, char *buffer)
 	                                     [HG_ROW_EDGE] = "head",
 	                                     [HG_ROW_GRAPH] = "feature",
 	                                     [HG_ROW_WEIGHT] = "column"};
-	name_place(d, f, buffer);
+	name_fault_row(d, f, buffer);
 	const size_t length = strlen(buffer);
 	if (f->row_is == HG_ROW_SCALAR)
 		return buffer;
@@ -112,16 +112,16 @@ const char *name_operand(const hg_finding *f, const hg_operand *operand, char *b
 	return buffer;
 }
 
-static void place(void *user, const hg_finding *f, char *name, size_t room)
+static void write_row_name(void *user, const hg_finding *f, char *name, size_t room)
 {
 	char all[NAME_SIZE];
-	name_place(user, f, all);
+	name_fault_row(user, f, all);
 	(void)snprintf(name, room, "%s", all);
 }
 
 const char *name_headline(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
-	(void)hg_finding_headline(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE);
+	(void)hg_finding_headline(f, write_row_name, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE);
 	return buffer;
 }
 
@@ -135,13 +135,13 @@ const char *name_cause(hg_cause cause, char *buffer)
 const char *name_sentence(const hg_dataset *d, const hg_finding *f, char *buffer)
 {
 	const int length =
-	    hg_finding_sentence(f, place, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
+	    hg_finding_sentence(f, write_row_name, (void *)(uintptr_t)d, buffer, SENTENCE_SIZE - 1);
 	(void)snprintf(buffer + (length < SENTENCE_SIZE - 2 ? length : SENTENCE_SIZE - 2), 2, ".");
 	*buffer = (char)toupper((unsigned char)*buffer);
 	return buffer;
 }
 
-/* 0 has no sign that means anything either. */
+/* The sign of 0 is dropped, because it has no meaning for users. */
 const char *name_number(double x, char *buffer)
 {
 	if (isnan(x))

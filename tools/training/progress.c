@@ -9,7 +9,7 @@
 
 #include "tool.h"
 
-/* Ten times a second: as fast as an eye reads, and nothing beside a training step. */
+/* Seconds between two updates: as fast as people read, and negligible beside a training step. */
 #define INTERVAL 0.1
 
 void progress_begin(struct progress *p, int64_t runs)
@@ -17,7 +17,7 @@ void progress_begin(struct progress *p, int64_t runs)
 	*p = (struct progress){isatty(STDERR_FILENO), runs, 0, tool_seconds(), 0.0};
 }
 
-/* A line that wraps cannot be written over. */
+/* A line that is wider than the terminal would wrap and could not be overwritten. */
 struct line {
 	char text[256];
 	size_t length, room;
@@ -29,7 +29,7 @@ static struct line line_begin(void)
 	struct line line = {.room = 80};
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
 		line.room = size.ws_col;
-	/* the last column is the cursor's */
+	/* the cursor takes the last column */
 	line.room = line.room < sizeof line.text ? line.room - 1 : sizeof line.text - 1;
 	return line;
 }
@@ -43,14 +43,14 @@ HG_PRINTF(2, 3) static void line_add(struct line *line, const char *format, ...)
 	va_end(args);
 	const size_t gap = line->length ? 2 : 0, size = length > 0 ? (size_t)length : 0;
 	if (size >= sizeof part || line->length + gap + size > line->room)
-		line->room = 0; /* nor what matters less */
+		line->room = 0; /* nothing less important follows */
 	else
 		line->length +=
 		    (size_t)snprintf(line->text + line->length, sizeof line->text - line->length, "%*s%s",
 		                     (int)gap, "", part);
 }
 
-/* What matters most comes first: the rest is left out where there is no room. */
+/* The most important parts come first; what does not fit is left out. */
 void progress_show(struct progress *p, const hg_train_event *e)
 {
 	const double t = tool_seconds();

@@ -5,10 +5,11 @@
 
 #include "halfgraph/halfgraph.h"
 
-/* One line on a terminal that is written over and over; silent where standard error is not one. */
+/* A progress line that is overwritten in place on a terminal; nothing if stderr is not a
+ * terminal. */
 struct progress {
 	int on;
-	int64_t runs, run;   /* seeds in all; the one being trained, from 0 */
+	int64_t runs, run;   /* number of seeds; the current one, from 0 */
 	double begun, shown; /* seconds */
 };
 void progress_begin(struct progress *p, int64_t runs);

@@ -1,38 +1,38 @@
-/* Are the features a bag of words, whose rows are to be divided by their sums?
+/* Are the features a bag of words whose rows should be divided by their sums?
  *
- * The row sums are the length of a text or how active a customer was. Dividing takes that out, and
- * makes every entry small, 1/sum: at the usual learning rate and weight decay that helps where rows
- * are short and share little, and hides what there is to learn where they are long and alike.
- * Whether values are stored sparse or dense has nothing to do with it. What decides, for features
- * that are not negative and mostly zero:
+ * A row sum is the length of a text, or how active a customer was. Division removes that, and makes
+ * every entry small, 1/sum. At the usual learning rate and weight decay this helps if rows are
+ * short and share few entries, and hides the signal if rows are long and alike. Whether the values
+ * are stored sparse or dense does not matter. For features that are not negative and mostly zero,
+ * these decide:
  *
- *     entries    of a row that are not zero, on average
- *     overlap    mean cosine of two rows: |mean of x_i / |x_i||^2, in one pass
- *     counts     whole numbers, some of them above 1
+ *    entries    of a row that are not zero, on average
+ *    overlap    mean cosine of two rows: |mean of x_i / |x_i||^2, in one pass
+ *    counts     integers, some of them above 1
  *
- * Validation accuracy with rows divided less that without, in points (GCN and GAT, the models'
- * defaults, 200 and 300 epochs, 3 to 5 seeds; planted sets of 2,400 to 3,000 nodes, 20 labels a
- * class):
+ * Validation accuracy with division minus that without, in points (GCN and GAT with the models'
+ * defaults, 200 and 300 epochs, 3 to 5 seeds; planted datasets of 2,400 to 3,000 nodes, 20 labels
+ * per class):
  *
- *     set                       entries  overlap    GCN           GAT
- *     Citeseer                       32      .05   +2.8          +4.3
- *     Cora                           18      .06   +1.3          +0.9
- *     planted words               19-26  .04-.05   +0.2 to +0.9  +0.9 to +2.0
- *     planted purchases           23-55  .04-.09   -0.8 to -0.1
- *     planted words               15-19  .15-.33    0.0 to +0.2
- *     Twitch DE                      20      .20   -1.0          -1.4
- *     planted words                  65      .40   +0.2
- *     planted purchases          89-126  .17-.21   -2.7 to  0.0  -6.3
- *     planted words             105-165  .06-.26   -0.2 to +0.6
- *     planted purchases             164      .08   -14.2
- *     Amazon Computers              270      .34   -15.2         -7.8
- *     planted purchases         242-358  .40-.61   -21 to -6.5   -74 to -69
- *     planted counts, words       81-95  .11-.15   +2.0 to +5.7  +2.0
- *     planted counts, purchases  34-241  .15-.56   -0.6 to +39
+ *    dataset                   entries  overlap    GCN           GAT
+ *    Citeseer                       32      .05   +2.8          +4.3
+ *    Cora                           18      .06   +1.3          +0.9
+ *    planted words               19-26  .04-.05   +0.2 to +0.9  +0.9 to +2.0
+ *    planted purchases           23-55  .04-.09   -0.8 to -0.1
+ *    planted words               15-19  .15-.33    0.0 to +0.2
+ *    Twitch DE                      20      .20   -1.0          -1.4
+ *    planted words                  65      .40   +0.2
+ *    planted purchases          89-126  .17-.21   -2.7 to  0.0  -6.3
+ *    planted words             105-165  .06-.26   -0.2 to +0.6
+ *    planted purchases             164      .08   -14.2
+ *    Amazon Computers              270      .34   -15.2         -7.8
+ *    planted purchases         242-358  .40-.61   -21 to -6.5   -74 to -69
+ *    planted counts, words       81-95  .11-.15   +2.0 to +5.7  +2.0
+ *    planted counts, purchases  34-241  .15-.56   -0.6 to +39
  *
- * Counts gain whatever the overlap, or lose little: large numbers hurt more than small ones. How
- * far row sums are apart decides nothing: their deviation is 0.75 of the mean in Computers, 0.32 in
- * Cora and 0.19 in Citeseer. */
+ * Counts gain whatever their overlap, or lose little, because large numbers hurt more than small
+ * ones. The spread of the row sums does not matter: their standard deviation is 0.75 of the mean in
+ * Computers, 0.32 in Cora and 0.19 in Citeseer. */
 #include "rows.h"
 
 #include <math.h>
@@ -41,17 +41,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between the sets that gain and those that lose, in the table above. */
+/* Between the datasets that gain and those that lose in the table above. */
 #define MOST_ENTRIES 64.0
 #define MOST_OVERLAP 0.1
-/* Values in more than half of the cells are measurements, no words. */
+/* If more than half of the cells are not zero, the values are measurements rather than words. */
 #define MOST_DENSITY 0.5
-/* Sums of 1 that f16 has rounded, 2^-11 relatively in each entry, and f32 values of them. */
+/* Sums that are 1 except for rounding: f16 rounds each entry by 2^-11 relatively, also where the
+ * values are then stored as f32. */
 #define ROUNDED 0x1p-10
 
-struct look {
-	int64_t entries, rows; /* not zero; rows that have some */
-	double least, most;    /* row sums of those */
+struct row_facts {
+	int64_t entries, rows; /* entries that are not zero; rows that have some */
+	double least, most;    /* the least and largest sum of such a row */
 	double overlap;
 	int negative, fractions, above_1;
 };
@@ -74,8 +75,8 @@ static float entry_of(const hg_dataset *d, int64_t i, int64_t k, int64_t *column
 	return d->feat_value ? d->feat_value[e] : 1.0f;
 }
 
-/* mean [features]: sum of the rows, each of length 1. */
-static void look_at_row(const hg_dataset *d, int64_t i, struct look *l, double *mean)
+/* mean [features] += row i, scaled to length 1. */
+static void measure_row(const hg_dataset *d, int64_t i, struct row_facts *l, double *mean)
 {
 	const int64_t count = d->feat ? d->features : d->feat_rowptr[i + 1] - d->feat_rowptr[i];
 	const int64_t before = l->entries;
@@ -100,14 +101,14 @@ static void look_at_row(const hg_dataset *d, int64_t i, struct look *l, double *
 	}
 }
 
-static hg_status look_at(const hg_dataset *d, struct look *l)
+static hg_status measure_rows(const hg_dataset *d, struct row_facts *l)
 {
 	double *mean = calloc((size_t)d->features + 1, sizeof *mean);
-	*l = (struct look){.entries = 0};
+	*l = (struct row_facts){.entries = 0};
 	if (!mean)
 		return HG_ERR_NOMEM;
 	for (int64_t i = 0; i < d->nodes; i++)
-		look_at_row(d, i, l, mean);
+		measure_row(d, i, l, mean);
 	for (int64_t c = 0; l->rows && c < d->features; c++)
 		l->overlap += mean[c] / (double)l->rows * (mean[c] / (double)l->rows);
 	free(mean);
@@ -130,38 +131,38 @@ static int adds_up_to_1(double sum)
 	return fabs(sum - 1.0) <= ROUNDED;
 }
 
-/* auto */
-static void judge(const hg_dataset *d, const struct look *l, struct feature_rows *rows)
+/* Decide for --row-normalize auto. */
+static void decide_auto(const hg_dataset *d, const struct row_facts *l, struct feature_rows *rows)
 {
 	const double cells = (double)l->rows * (double)d->features;
 	const double entries = l->rows ? (double)l->entries / (double)l->rows : 0.0;
 	const int short_rows = entries <= MOST_ENTRIES, few_shared = l->overlap <= MOST_OVERLAP;
 	if (!l->rows)
-		decide(rows, 0, "they are all zero");
+		decide(rows, 0, "all are zero");
 	else if (l->negative)
-		decide(rows, 0, "no bag of words: some are below 0");
+		decide(rows, 0, "not a bag of words: some are negative");
 	else if (adds_up_to_1(l->least) && adds_up_to_1(l->most))
 		decide(rows, 0, "each row adds up to 1 already");
 	else if ((double)l->entries > MOST_DENSITY * cells)
-		decide(rows, 0, "no bag of words: most are not zero");
+		decide(rows, 0, "not a bag of words: most are not zero");
 	else if (!l->fractions && l->above_1)
 		decide(rows, 1, "counts, whose rows add up to %.6g to %.6g", l->least, l->most);
 	else
 		decide(rows, short_rows && few_shared,
-		       "%s bag of words: %.1f entries a row%s, overlap %.2f%s",
-		       short_rows && few_shared ? "a" : "no", entries, short_rows ? "" : " (many)",
+		       "%s bag of words: %.1f entries per row%s, overlap %.2f%s",
+		       short_rows && few_shared ? "a" : "not a", entries, short_rows ? "" : " (many)",
 		       l->overlap, few_shared ? "" : " (much)");
 }
 
 hg_status rows_decide(const hg_dataset *d, const char *when, struct feature_rows *rows)
 {
-	struct look l;
+	struct row_facts l;
 	decide(rows, strcmp(when, "on") == 0, "--row-normalize %s", when);
 	if (strcmp(when, "auto") != 0)
 		return HG_OK;
-	const hg_status status = look_at(d, &l);
+	const hg_status status = measure_rows(d, &l);
 	if (status >= 0)
-		judge(d, &l, rows);
+		decide_auto(d, &l, rows);
 	return status;
 }
 

@@ -9,9 +9,9 @@ struct feature_rows {
 	char why[160];
 };
 
-/* when: "on", "off" or "auto", which looks at the values. HG_ERR_NOMEM. */
+/* when: "on", "off", or "auto", which inspects the values. May return HG_ERR_NOMEM. */
 hg_status rows_decide(const hg_dataset *d, const char *when, struct feature_rows *rows);
-/* What hg_train_data.features_note says of the features. */
+/* The text for hg_train_data.features_note. */
 const char *rows_note(const struct feature_rows *rows);
 
 #endif

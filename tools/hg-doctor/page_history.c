@@ -6,29 +6,29 @@
 static const int LEFT = 64, LOSS_TOP = 30, LOSS_LOW = 160, SCALE_TOP = 204, SCALE_LOW = 258,
                  HIGH = 288;
 
-/* Drawn once for a wide window, once for a telephone. */
+/* The picture is drawn once for a wide window and once for a telephone. */
 struct picture {
 	FILE *out;
-	const struct course *c;
+	const struct history *c;
 	int right;
 };
 
-/* A value's height in a panel: the logarithm where values spread over a factor of 8, since then the
- * small ones are what one wants to see. */
+/* The vertical axis of a panel. It is logarithmic if the values spread over a factor of more than
+ * 8, because small values would otherwise be invisible. */
 struct axis {
 	double low, high;
 	int logarithm, top, bottom;
 };
 
-static double moved(const struct axis *a, double x)
+static double axis_value(const struct axis *a, double x)
 {
 	return a->logarithm ? log(x) : x;
 }
 
 static double height(const struct axis *a, double x)
 {
-	const double low = moved(a, a->low), high = moved(a, a->high);
-	return high > low ? a->bottom - (a->bottom - a->top) * (moved(a, x) - low) / (high - low)
+	const double low = axis_value(a, a->low), high = axis_value(a, a->high);
+	return high > low ? a->bottom - (a->bottom - a->top) * (axis_value(a, x) - low) / (high - low)
 	                  : (a->top + a->bottom) / 2.0;
 }
 
@@ -39,7 +39,7 @@ static double at_step(const struct picture *p, int64_t k)
 	                 : (LEFT + p->right) / 2.0;
 }
 
-static struct axis loss_axis(const struct course *c)
+static struct axis loss_axis(const struct history *c)
 {
 	struct axis a = {INFINITY, -INFINITY, 0, LOSS_TOP, LOSS_LOW};
 	for (int64_t k = 0; k < c->count; k++)
@@ -51,7 +51,7 @@ static struct axis loss_axis(const struct course *c)
 	return a;
 }
 
-static struct axis scale_axis(const struct course *c)
+static struct axis scale_axis(const struct history *c)
 {
 	struct axis a = {c->scale, c->scale, 1, SCALE_TOP, SCALE_LOW};
 	for (int64_t k = 0; k < c->count; k++) {
@@ -72,7 +72,8 @@ static void print_tick(const struct picture *p, const struct axis *a, double x)
 	(void)fputs("</text>\n", p->out);
 }
 
-/* Least, most and what is between them; one where they are the same; none where there is none. */
+/* Ticks at the least and the largest value and between them; one tick where both are the same; none
+ * without values. */
 static void print_ticks(const struct picture *p, const struct axis *a, int middle)
 {
 	if (!(a->low <= a->high))
@@ -84,7 +85,7 @@ static void print_ticks(const struct picture *p, const struct axis *a, int middl
 		print_tick(p, a, a->high);
 }
 
-/* More points than pixels show nothing more. */
+/* Steps per point: more points than pixels would show nothing more. */
 static int64_t stride(const struct picture *p)
 {
 	return 1 + p->c->count / (2 * p->right);
@@ -99,7 +100,7 @@ static void print_loss(const struct picture *p, const struct axis *a)
 		if (isfinite(loss))
 			(void)fprintf(p->out, "%c%.1f %.1f", open ? 'L' : 'M', at_step(p, k), height(a, loss));
 		if (isfinite(loss) && !open)
-			(void)fputs("h.01", p->out); /* one point alone is to be seen */
+			(void)fputs("h.01", p->out); /* makes a single point visible */
 		open = isfinite(loss);
 	}
 	(void)fputs("\" stroke-linecap=\"round\"/>\n", p->out);
@@ -116,7 +117,7 @@ static void print_scale(const struct picture *p, const struct axis *a)
 
 static void print_mark(const struct picture *p, int64_t k, double x)
 {
-	const struct course_step *s = &p->c->step[k];
+	const struct history_step *s = &p->c->step[k];
 	const int near_end = x > p->right - 140;
 	char loss[NAME_SIZE];
 	(void)fprintf(p->out, "<g class=\"hit\"><title>step %lld: loss %s, loss scale %.8g, ",
@@ -134,12 +135,12 @@ static void print_mark(const struct picture *p, int64_t k, double x)
 	(void)fputs("</g>\n", p->out);
 }
 
-/* Skipped steps, and losses that are no number, at most one a pixel. */
+/* Mark skipped steps and losses that are not finite, at most one mark per pixel. */
 static void print_marks(const struct picture *p)
 {
 	double before = -1;
 	for (int64_t k = 0; k < p->c->count; k++) {
-		const struct course_step *s = &p->c->step[k];
+		const struct history_step *s = &p->c->step[k];
 		const double x = at_step(p, k);
 		if ((s->applied && isfinite(s->loss)) || x - before < 1)
 			continue;
@@ -148,20 +149,20 @@ static void print_marks(const struct picture *p)
 	}
 }
 
-/* Why, in words, of the first ones. */
-static void print_reasons(FILE *out, const struct course *c)
+/* List the reasons of the first skipped steps. */
+static void print_reasons(FILE *out, const struct history *c)
 {
-	int64_t told = 0;
+	int64_t listed = 0;
 	if (!c->skipped)
 		return;
 	(void)fputs("<h3>Skipped steps</h3>\n<table><tr><th>step</th><th>loss</th><th>loss "
 	            "scale</th><th>why</th></tr>\n",
 	            out);
-	for (int64_t k = 0; k < c->count && told < 12; k++) {
-		const struct course_step *s = &c->step[k];
+	for (int64_t k = 0; k < c->count && listed < 12; k++) {
+		const struct history_step *s = &c->step[k];
 		if (s->applied)
 			continue;
-		told++;
+		listed++;
 		(void)fprintf(out, "<tr><td>%lld</td><td>", (long long)(c->first + k));
 		page_number(out, s->loss);
 		(void)fputs("</td><td>", out);
@@ -171,14 +172,14 @@ static void print_reasons(FILE *out, const struct course *c)
 		(void)fputs("</td></tr>\n", out);
 	}
 	(void)fputs("</table>\n", out);
-	if (c->skipped > told)
+	if (c->skipped > listed)
 		(void)fprintf(out, "<p class=\"soft small\">and %lld more</p>\n",
-		              (long long)(c->skipped - told));
+		              (long long)(c->skipped - listed));
 }
 
 static void print_picture(const struct picture *p, const char *class)
 {
-	const struct course *c = p->c;
+	const struct history *c = p->c;
 	const struct axis loss = loss_axis(c), scale = scale_axis(c);
 	(void)fprintf(p->out,
 	              "<svg viewBox=\"0 0 %d %d\" width=\"%d\" class=\"%s\" role=\"img\" "
@@ -198,10 +199,10 @@ static void print_picture(const struct picture *p, const char *class)
 	              (long long)(c->first + c->count - 1));
 }
 
-void page_course(FILE *out, const struct diagnosis *d)
+void page_history(FILE *out, const struct diagnosis *d)
 {
-	const struct picture wide = {out, &d->course, 1038}, narrow = {out, &d->course, 322};
-	if (!d->course.count)
+	const struct picture wide = {out, &d->history, 1038}, narrow = {out, &d->history, 322};
+	if (!d->history.count)
 		return;
 	(void)fputs("<section>\n<h2>The run</h2>\n<p class=\"soft\">Loss and loss scale of every step. "
 	            "Marks below: steps that "
@@ -209,6 +210,6 @@ void page_course(FILE *out, const struct diagnosis *d)
 	            out);
 	print_picture(&wide, "only-wide");
 	print_picture(&narrow, "only-narrow");
-	print_reasons(out, &d->course);
+	print_reasons(out, &d->history);
 	(void)fputs("</section>\n", out);
 }
