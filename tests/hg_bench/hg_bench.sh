@@ -156,11 +156,11 @@ done
 expect 1 "WRONG RESULT" spmm --device cpu --repeat 1 --graph molecules-4k --features 8 --spoil
 
 # mistakes are named
-expect 2 "say what to measure" --graph tiny
+expect 2 "the command is missing" --graph tiny
 expect 2 'cannot measure "spam"' spam
 expect 2 'unknown option "--grpah"' spmm --grpah tiny
 expect 2 "features needs a value: LIST" spmm --features
-expect 2 'no use for "sddmm" beside spmm' spmm sddmm
+expect 2 'unexpected argument "sddmm" after spmm' spmm sddmm
 expect 2 'features is "8,"' spmm --features 8,
 expect 2 'features is "8x"' spmm --features 8x
 expect 2 'precision is "fp8"' spmm --precision fp8
@@ -189,10 +189,10 @@ expect 2 "data.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.
   "$scratch/data.h5"
 expect 2 "linked.h5 is the graph itself" spmm --device cpu --graph "$scratch/data.h5" --json \
   "$scratch/linked.h5"
-expect 2 "data.h5: it holds something else than results" spmm $fast --json "$scratch/data.h5"
-expect 2 "notes.txt: it holds something else than results" spmm $fast --json "$scratch/notes.txt"
+expect 2 "data.h5: its content is not benchmark results" spmm $fast --json "$scratch/data.h5"
+expect 2 "notes.txt: its content is not benchmark results" spmm $fast --json "$scratch/notes.txt"
 printf '{"graph": "ti' >"$scratch/cut.json"
-expect 2 "cut.json: its last line does not end" spmm $fast --json "$scratch/cut.json"
+expect 2 "cut.json: its last line is incomplete" spmm $fast --json "$scratch/cut.json"
 expect 2 "pipe: it is not a regular file" spmm $fast --json "$scratch/pipe"
 expect 2 "null: it is not a regular file" spmm $fast --json /dev/null
 cmp "$scratch/data.h5" "$scratch/data.before" || fail "--json wrote into a dataset"

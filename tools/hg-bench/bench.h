@@ -9,13 +9,13 @@
 #include "reorder.h"
 #include "report.h"
 
-/* One run of the tool. */
+/* The state of one run of the tool. */
 struct bench {
 	struct options options;
 	hg_context *ctx;
 	const struct device *device;
 	struct report report;
-	const hg_policy *policy; /* at hand */
+	const hg_policy *policy; /* the current policy */
 
 	/* the workload */
 	char graph_name[64];
@@ -23,7 +23,7 @@ struct bench {
 	struct hg__csr csr;
 	struct reorder reorder;
 	int64_t *rowptr; /* host, [rows + 1] */
-	int64_t longest; /* the row with most edges */
+	int64_t longest; /* the row with the most edges */
 	int64_t features, stored;
 	int classes;
 };
@@ -31,27 +31,27 @@ struct bench {
 /* Median, least and most of the samples, in ms. */
 typedef hg_status (*run_fn)(void *what);
 hg_status measure(struct bench *b, run_fn run, void *what, struct timing *timing);
-/* The same of times at hand; sorts. */
+/* The same for given times, which this sorts. */
 struct timing timing_of(double *ms, int count);
 
-/* Rate of a copy on the device, bytes read and written, TB/s. */
+/* The rate of a copy on the device, bytes read plus bytes written, TB/s. */
 hg_status copy_rate(struct bench *b, double *tb_s);
-/* The gather ceiling of a matrix, reported: over the workload's edges and, where --reorder moved
- * them, over those of the graph as it came. NAN where the device has none. */
+/* Measure and report the gather ceiling of a matrix: over the workload's edges and, if --reorder
+ * moved the nodes, over the edges in the original order. NAN if the device has no ceiling. */
 struct ceiling {
 	double ms, unordered;
 };
 #define CEILING_NONE ((struct ceiling){(double)NAN, (double)NAN})
 hg_status ceiling(struct bench *b, const char *op, struct hg__mat x, struct ceiling *ceiling);
 
-/* Matrices of one case, freed together. */
+/* The matrices of one case, freed together. */
 struct mats {
 	hg_tensor *tensor[12];
 	int count;
 };
 hg_status mat_new(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
                   struct hg__mat *mat);
-/* Filled with numbers uniform in [low, high); `stream` tells matrices apart. */
+/* A matrix of numbers uniform in [low, high); `stream` selects the random numbers. */
 hg_status mat_random(struct bench *b, struct mats *mats, hg_dtype dtype, int64_t rows, int64_t cols,
                      uint64_t stream, double low, double high, struct hg__mat *mat);
 void mats_free(struct mats *mats);

@@ -9,8 +9,8 @@ struct check check_new(void)
 	return (struct check){0, 0, 0, 0, -1, -1, 0};
 }
 
-/* A number that is not one is wrong by any bound, unless the bound is infinite: then nothing is
- * promised. */
+/* A number that is not finite is wrong by any bound, unless the bound is infinite: then nothing is
+ * guaranteed. */
 void check_number(struct check *c, int64_t row, int64_t col, double found, double exact,
                   double bound)
 {
@@ -23,7 +23,7 @@ void check_number(struct check *c, int64_t row, int64_t col, double found, doubl
 		*c = (struct check){ratio, found, exact, bound, row, col, c->compared};
 }
 
-void check_say(struct bench *b, const struct check *c, const char *op, const char *variant)
+void check_report(struct bench *b, const struct check *c, const char *op, const char *variant)
 {
 	if (c->ratio <= 1)
 		return;

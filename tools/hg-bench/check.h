@@ -3,10 +3,10 @@
 
 #include "bench.h"
 
-/* Checks of what was timed: some 2,000 rows in f64 from the inputs as they lie in device memory,
- * each number against a derived bound. */
+/* Checks of the timed results: some 2,000 rows are computed again in f64 from the inputs in device
+ * memory, and each number is compared with a derived bound. */
 
-/* The largest err / bound so far, and where. */
+/* The largest err / bound so far, and where it is. */
 struct check {
 	double ratio, found, exact, bound;
 	int64_t row, col, compared;
@@ -14,15 +14,15 @@ struct check {
 struct check check_new(void);
 void check_number(struct check *c, int64_t row, int64_t col, double found, double exact,
                   double bound);
-/* Is it a wrong result? Then it is said aloud, and counted: exit code 1. */
-void check_say(struct bench *b, const struct check *c, const char *op, const char *variant);
+/* If the result is wrong, print it and count it: the exit code becomes 1. */
+void check_report(struct bench *b, const struct check *c, const char *op, const char *variant);
 
-/* A row to check: the longest first, then drawn by seed; of all rows where there are few. */
+/* The rows to check: all if there are few, else the longest one and rows drawn by the seed. */
 #define CHECK_ROWS 2000
 int64_t check_rows(const struct bench *b, int64_t rows);
 int64_t check_row(const struct bench *b, int64_t rows, int64_t k);
 
-/* A matrix in host memory, as it lay on the device: whole, or `count` rows from row `first` on. */
+/* A copy of a device matrix in host memory: the whole, or `count` rows from row `first` on. */
 struct copy {
 	struct hg__mat mat; /* data is host memory */
 	int64_t capacity;   /* bytes */
@@ -33,8 +33,8 @@ hg_status copy_mat(struct bench *b, struct hg__mat device, struct copy *copy);
 void copy_free(struct copy *copy);
 double copy_at(const struct copy *copy, int64_t row, int64_t col);
 
-/* The entries of one row of the graph, host memory: columns and, in `weight`, f32 weights
- * (NULL where unit). */
+/* The entries of one row of the graph in host memory: columns and f32 weights (all 1 where the
+ * graph has none). */
 struct row {
 	int64_t index, begin, degree;
 	int32_t *col;
@@ -44,7 +44,7 @@ struct row {
 hg_status row_get(struct bench *b, int64_t index, const float *device_weight, struct row *row);
 void row_free(struct row *row);
 
-/* --spoil: one number of the longest row that is checked is changed on the device. */
+/* --spoil: change one number in the first row that is checked, on the device. */
 hg_status spoil(struct bench *b, struct hg__mat mat, int64_t row);
 
 #endif

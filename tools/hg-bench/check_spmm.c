@@ -6,12 +6,12 @@
 #include "kernels/kernels.h"
 #include "precision/bound.h"
 
-/* Y[i, c] = r_i * sum over the edges (i, j) of w_e s_j X[j, c], in f64 from what lies in device
- * memory.
+/* Check Y[i, c] = r_i * sum over the edges (i, j) of w_e s_j X[j, c] in f64, from the operands in
+ * device memory. The bounds:
  *
  *     f32 sums   B = "sum narrowed once", depth = degree + batches + pieces + 6 factors; a kernel
- *                may round s_j X[j, c] to f16 before the sum: u16 sum|..| more, and eta16/2 a term
- *                near 0 (|w| <= 1)
+ *                may round s_j X[j, c] to f16 before the sum, which adds u16 sum|..| and, per term
+ *                near 0, eta16/2 (|w| <= 1)
  *     tiles      the same, depth = hg__depth_tiles(degree) + 6
  *     f16 sums   precision/bound.h, "a neighbourhood sum in f16 arithmetic" */
 
@@ -26,13 +26,13 @@ static hg_status vector_get(struct bench *b, const float *device, int64_t count,
 }
 
 struct inputs {
-	struct copy x, w; /* w: rows of the row at hand */
+	struct copy x, w; /* w: the rows of the current row's edges */
 	int64_t head_cols;
 	float *row_scale, *col_scale;
 	double *exact, *magnitude, *tiny; /* [cols] */
 };
 
-/* Columns `from` to `to` of a row. */
+/* Sum columns `from` to `to` of a row. */
 static void columns_sum(const struct inputs *in, const struct row *row, int64_t from, int64_t to,
                         int factors)
 {
@@ -52,7 +52,7 @@ static void columns_sum(const struct inputs *in, const struct row *row, int64_t 
 	}
 }
 
-/* A thread takes 8 columns: a piece of each neighbour's row that is read whole. */
+/* A thread takes 8 columns, so that it reads a contiguous piece of each neighbour's row. */
 static void row_sum(const struct inputs *in, const struct row *row, int64_t cols, int factors)
 {
 #pragma omp parallel for schedule(static) if (row->degree * cols > 4096)
@@ -63,7 +63,7 @@ static void row_sum(const struct inputs *in, const struct row *row, int64_t cols
 static double bound_of(const struct bench *b, const struct aggregation *a, const struct inputs *in,
                        const struct row *row, double factor, int64_t c)
 {
-	/* the least edges of an item inside a row */
+	/* the fewest edges of an item inside a row */
 	const int64_t item = b->csr.plan && b->csr.plan->item_work > 3 ? b->csr.plan->item_work / 2 : 1;
 	const int64_t batch = a->accumulate == HG_ACC_F16_NAIVE ? 0 : HG_BATCH_EDGES,
 	              pieces = batch ? row->degree / item + 3 : 1;

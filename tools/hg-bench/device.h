@@ -9,14 +9,14 @@
 
 HG_EXTERN_C_BEGIN
 
-/* What the benchmark asks of a device besides the library: numbers made in place, a clock of the
- * stream, and the two rates that a result is held against. host.c and cuda/device.cu implement it.
- * All functions report through the context. */
-struct marks; /* points in the stream's time */
+/* What the benchmark needs of a device besides the library: numbers generated in place, time stamps
+ * in the stream, and the two rates that results are compared with. host.c and cuda/device.cu
+ * implement it. All functions report errors through the context. */
+struct marks; /* time stamps in the stream */
 
 struct gather {
-	double ms_each[64]; /* samples, as many as were asked for */
-	int shapes;         /* launch shapes tried; the fastest one was sampled */
+	double ms_each[64]; /* the requested samples */
+	int shapes;         /* number of launch shapes tried; the fastest one was sampled */
 	char shape[64];
 };
 
@@ -30,14 +30,14 @@ struct device {
 	hg_status (*marks_create)(hg_context *ctx, int count, struct marks **marks);
 	void (*marks_free)(struct marks *marks);
 	hg_status (*mark)(hg_context *ctx, struct marks *marks, int i);
-	/* from mark i to mark j; waits for j */
+	/* the time from mark i to mark j; waits for j */
 	hg_status (*elapsed)(hg_context *ctx, struct marks *marks, int i, int j, double *ms);
-	/* The gather ceiling, checked: `repeat` (at most 64) samples of the fastest launch shape. NULL:
-	 * this device has none. */
+	/* The gather ceiling, with a check: `repeat` (at most 64) samples of the fastest launch shape.
+	 * NULL: this device has none. */
 	hg_status (*gather)(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat,
 	                    struct gather *result);
 	const struct peers *peers; /* NULL: none */
-	/* versions of driver and toolkit, "" where there are none */
+	/* versions of driver and toolkit, "" if there are none */
 	void (*versions)(char *driver, char *toolkit, size_t size);
 };
 

@@ -8,12 +8,13 @@
 /* hg-bench edge-softmax: P[e, k] = exp(E[e, k] - max of the row) / sum over the row, and dE = P (dP
  * - sum over the row of P dP). */
 
-/* Relative error of exp in f32, in u: 2 ulp by CUDA's table, of an ulp of at most 2 u; the
- * subtraction before it is off by u (|E| + |max|), which exp turns into a relative error. */
+/* The relative error of exp in f32, in units of u: 2 ulp by CUDA's table, of an ulp of at most 2 u.
+ * The subtraction before it has an error of u (|E| + |max|), which exp turns into a relative
+ * error. */
 #define EXP_ROUNDINGS 4.0
 
-/* One row and head forward: numbers within a relative error that the sum of `degree` terms adds
- * to. */
+/* Check one row and head of the forward pass. The bound is the relative error of each exp plus that
+ * of the sum of `degree` terms. */
 static void forward_row(const struct copy *e, const struct copy *p, int64_t begin, int64_t degree,
                         int64_t head, struct check *check)
 {
@@ -26,7 +27,7 @@ static void forward_row(const struct copy *e, const struct copy *p, int64_t begi
 	for (int64_t k = 0; k < degree; k++)
 		sum += exp(copy_at(e, k, head) - most);
 	const double one =
-	    /* of numerator and of each term of the denominator, the sum, the quotient */
+	    /* of the numerator, of each term of the denominator, of the sum, and of the quotient */
 	    hg__gamma(2 * (EXP_ROUNDINGS + 2 * far) + (double)degree + 2, u32);
 	for (int64_t k = 0; k < degree; k++) {
 		const double exact = exp(copy_at(e, k, head) - most) / sum, bound = one * exact;
@@ -35,8 +36,8 @@ static void forward_row(const struct copy *e, const struct copy *p, int64_t begi
 	}
 }
 
-/* dE from P and dP as they lie in memory: s = sum P dP is off by gamma_degree sum|P dP|, then one
- * difference and one product. */
+/* Check dE, computed again from P and dP in memory: s = sum P dP has an error of gamma_degree sum|P
+ * dP|; one difference and one product follow. */
 static void backward_row(const struct copy *p, const struct copy *dp, const struct copy *de,
                          int64_t begin, int64_t degree, int64_t head, struct check *check)
 {
@@ -99,12 +100,12 @@ static hg_status direction_run(struct bench *b, struct softmax *s, int backward)
 	HG__TRY(rows_check(b, s, backward, &check));
 	r.heads = (int)s->p.cols;
 	r.error = check.ratio;
-	/* E is needed for the maximum, the sum and the result; P and dP for the sum and the result */
+	/* E is read for the maximum, the sum and the result; P and dP for the sum and the result */
 	r.bytes = backward ? 5.0 * (double)(s->p.rows * s->p.cols) * (double)hg_dtype_size(s->p.dtype) +
 	                         (double)(b->csr.rows + 1) * 8.0
 	                   : call_cost(&s->call).bytes;
 	report_result(b, &r);
-	check_say(b, &check, name, "auto");
+	check_report(b, &check, name, "auto");
 	return HG_OK;
 }
 

@@ -6,18 +6,18 @@
 
 #include "precision/hostdevice.h"
 
-/* The named synthetic graphs, edge by edge: pure functions of rule, seed and edge number, one text
- * for host and device. (pow may differ in its last bit between the two, which moves an endpoint
- * about once in 10^10 edges.)
+/* The named synthetic graphs, edge by edge: pure functions of rule, seed and edge number, with the
+ * same source for host and device. (pow may differ in its last bit between the two, which moves an
+ * endpoint about once in 10^10 edges.)
  *
- *     POWER      dst = scatter(floor(n u^a)), src drawn likewise; local: for 70 % of the edges
- *                src = dst + floor(2000 u) mod n
- *     RMAT       bit by bit, quadrant probabilities .57 .19 .19 .05, ids scattered
- *     PLANTED    n / block communities; dst uniform, src in the same one for 80 % of the edges,
- *                else anywhere; ids scattered unless local
- *     MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t, what bonds
- *                are left close rings
- *     CLIQUES    n / block graphs, both ends uniform in one of them */
+ *    POWER      dst = scatter(floor(n u^a)), src drawn likewise; local: for 70 % of the edges
+ *               src = dst + floor(2000 u) mod n
+ *    RMAT       bit by bit, quadrant probabilities .57 .19 .19 .05, ids scattered
+ *    PLANTED    n / block communities; dst uniform, src in the same community for 80 % of the
+ *               edges, else anywhere; ids scattered unless local
+ *    MOLECULE   n / block chains with branches, node t + 1 bonded to one of t-2 .. t; the remaining
+ *               bonds close rings
+ *    CLIQUES    n / block graphs, both ends uniform in one of them */
 enum edge_kind { EDGE_POWER, EDGE_RMAT, EDGE_PLANTED, EDGE_MOLECULE, EDGE_CLIQUES, EDGE_KINDS };
 
 struct edge_rule {
@@ -26,7 +26,7 @@ struct edge_rule {
 	int64_t block;   /* nodes of a community or a graph */
 	double exponent; /* a of POWER */
 	int local;
-	int symmetric; /* edges 2k and 2k+1 are one pair both ways */
+	int symmetric; /* edges 2k and 2k+1 are the two directions of one pair */
 };
 
 /* SplitMix64 as a function of its counter. */
@@ -51,8 +51,8 @@ HG_HD static inline uint64_t edge_below(uint64_t limit, double u)
 	return id < limit ? id : limit - 1;
 }
 
-/* Knuth's multiplier is prime and no factor of any n here, so this is a permutation: no two nodes
- * get one id, and neighbours by number are not neighbours. */
+/* Knuth's multiplier is a prime and does not divide any n used here, so this is a permutation:
+ * different nodes get different ids, and ids that were adjacent are scattered. */
 HG_HD static inline int32_t edge_scatter(const struct edge_rule *r, uint64_t id)
 {
 	return (int32_t)(id * 2654435761u % (uint64_t)r->nodes);
@@ -122,7 +122,7 @@ HG_HD static inline void edge_cliques(const struct edge_rule *r, uint64_t seed, 
 typedef void (*edge_fn)(const struct edge_rule *r, uint64_t seed, uint64_t e, int32_t *dst,
                         int32_t *src);
 
-/* Edge e of a graph: a symmetric one draws pairs. */
+/* Draw edge e of a graph; a symmetric graph draws pairs. */
 HG_HD static inline void edge_draw(edge_fn draw, const struct edge_rule *r, uint64_t seed,
                                    uint64_t e, int32_t *dst, int32_t *src)
 {
@@ -130,7 +130,7 @@ HG_HD static inline void edge_draw(edge_fn draw, const struct edge_rule *r, uint
 	draw(r, seed, r->symmetric ? e / 2 : e, back ? src : dst, back ? dst : src);
 }
 
-/* Element k of a random matrix: uniform in [low, high), or with `steps` one of low + (high - low)
+/* Element k of a random matrix: uniform in [low, high), or, with `steps`, one of low + (high - low)
  * s / steps, s = 1 .. steps. */
 struct fill_rule {
 	double low, high;

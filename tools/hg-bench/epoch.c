@@ -9,9 +9,9 @@
 #include "nn/train.h"
 
 /* hg-bench epoch, step: whole training epochs (forward, loss, backward, Adam) as hg_train runs
- * them, on the tapes that it has once all that overflowed is recorded again; then one more epoch
- * with a point in time after every node of the tape, for the time of each op; the peak of device
- * memory beside what the tape's plan said. */
+ * them, on the tapes that it has after every result that overflowed was replanned. Then one more
+ * epoch runs with a time stamp after every op node, for the time of each op. The peak of device
+ * memory is reported beside the tape's plan. */
 
 #define WARM_UPS 3
 
@@ -30,12 +30,12 @@ static void inputs_free(struct inputs *in)
 	free(in->mask);
 }
 
-static uint64_t stream(const struct bench *b, uint64_t k)
+static uint64_t stream_of_seed(const struct bench *b, uint64_t k)
 {
 	return (uint64_t)b->options.seed + k;
 }
 
-/* `stored` features of each node, all of one size: rows sum up to 1. */
+/* `stored` features of each node, all with the same value, so that rows sum up to 1. */
 static hg_status sparse_make(struct bench *b, int64_t width, hg_graph **graph)
 {
 	const int64_t n = b->csr.rows, m = n * b->stored;
@@ -48,7 +48,8 @@ static hg_status sparse_make(struct bench *b, int64_t width, hg_graph **graph)
 	for (int64_t i = 0; status == HG_OK && i <= n; i++)
 		ptr[i] = i * b->stored;
 	for (int64_t e = 0; status == HG_OK && e < m; e++) {
-		col[e] = (int32_t)edge_below((uint64_t)width, edge_uniform(stream(b, 4), (uint64_t)e));
+		col[e] =
+		    (int32_t)edge_below((uint64_t)width, edge_uniform(stream_of_seed(b, 4), (uint64_t)e));
 		value[e] = 1.0f / (float)b->stored;
 	}
 	if (status == HG_OK)
@@ -63,7 +64,7 @@ static hg_status dense_make(struct bench *b, int64_t width, hg_tensor **x)
 {
 	static const struct fill_rule rule = {-1.0, 1.0, 0};
 	HG__TRY(hg_tensor_create(b->ctx, b->policy->state, b->csr.rows, width, x));
-	return b->device->fill(b->ctx, (*x)->mat, stream(b, 2), &rule);
+	return b->device->fill(b->ctx, (*x)->mat, stream_of_seed(b, 2), &rule);
 }
 
 static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, struct inputs *in)
@@ -74,8 +75,8 @@ static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, st
 		return hg__fail(b->ctx, HG_ERR_NOMEM, "no memory for %lld labels", (long long)targets);
 	memset(in->mask, 1, (size_t)targets);
 	for (int64_t i = 0; i < targets; i++)
-		in->label[i] =
-		    (int32_t)edge_below((uint64_t)b->classes, edge_uniform(stream(b, 3), (uint64_t)i));
+		in->label[i] = (int32_t)edge_below((uint64_t)b->classes,
+		                                   edge_uniform(stream_of_seed(b, 3), (uint64_t)i));
 	return b->stored && !b->options.dense && !b->options.widths
 	           ? sparse_make(b, width, &in->x_sparse)
 	           : dense_make(b, width, &in->x);
@@ -83,9 +84,9 @@ static hg_status inputs_make(struct bench *b, int64_t width, int64_t targets, st
 
 /* ---- the time of a step ---- */
 
-/* A sample is as many steps as fill about 20 ms, in one call, so that those of a small graph are
- * launched together; from an idle device to an idle device by the host's clock, so that everything
- * counts. */
+/* A sample is as many steps as take about 20 ms, in one call, so that steps of a small graph are
+ * launched together. It is timed by the host's clock from an idle device to an idle device, so that
+ * everything counts. */
 #define SAMPLE_MS 20.0
 
 static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step, int64_t count,
@@ -104,7 +105,7 @@ static hg_status steps_time(struct bench *b, struct marks *marks, hg_step *step,
 static hg_status steps_sample(struct bench *b, struct marks *marks, hg_step *step, double *ms)
 {
 	double one = 0;
-	/* growing runs, so that launches of several steps are made as well */
+	/* runs of growing length, so that launches of several steps are captured as well */
 	for (int i = 0; i < WARM_UPS; i++)
 		HG__TRY(steps_time(b, marks, step, (int64_t)1 << (3 * i), &one));
 	const int64_t count = one < SAMPLE_MS ? (int64_t)(SAMPLE_MS / fmax(one, 0.002)) + 1 : 1;
@@ -138,7 +139,7 @@ struct profile {
 	struct {
 		int32_t line;
 		int backward;
-	} * at; /* what ran before mark k + 1 */
+	} * at; /* the tape line that ran before mark k + 1 */
 };
 
 static hg_status profile_note(void *user, const hg_tape *tape, int32_t line, int backward,
@@ -171,7 +172,7 @@ static hg_status profile_run(struct profile *p, hg_train *train)
 	return p->b->device->mark(p->b->ctx, p->marks, p->count + 1);
 }
 
-/* One part of the epoch as a line of its own. */
+/* Report one part of the epoch as a line of its own. */
 static hg_status part_report(struct profile *p, const hg_tape *tape, int k, double epoch_ms,
                              double *sum)
 {
@@ -200,7 +201,7 @@ static hg_status profile_parts(struct profile *p, hg_train *train, double epoch_
 	double sum = 0;
 	char note[64];
 	struct result r = result_new("parts", "sum", p->b->policy->name);
-	/* once more than is looked at: what is chosen at the first run is then chosen */
+	/* the first run is not reported: it makes the choices that are made at a first run */
 	HG__TRY(profile_run(p, train));
 	HG__TRY(profile_run(p, train));
 	for (int k = 0; k <= p->count; k++)
@@ -247,12 +248,12 @@ static hg_train_config config_of(const struct bench *b, const char *model, int h
 	return c;
 }
 
-/* What there is to say of a run besides its time. */
+/* The results of a run besides its time. */
 struct outcome {
 	size_t peak;
 	double loss;
 	int64_t lost;   /* steps that changed no weight */
-	int64_t rounds; /* hg_train_run and a measurement behind it */
+	int64_t rounds; /* calls of hg_train_run, each followed by a measurement */
 	hg_train_report report;
 	hg_step_launch launch;
 	struct memory_plan plan;
@@ -312,14 +313,14 @@ static void outcome_report(struct bench *b, const char *model, const struct timi
 	report_result(b, &r);
 }
 
-/* hg_train_run first, because that is what people call: it evaluates, it captures, and it records
- * its tapes again where a result does not fit in f16 or the weights outgrow their bounds. Then its
- * step is measured by itself. That does none of this: where it overflows, every step behind it does
- * as well. So hg_train_run takes over there, and the measurement begins again; steps that it
- * condemned are none that a user of hg_train_run loses, and are not counted.
+/* hg_train_run comes first, because that is what users call: it evaluates, captures, and replans
+ * its tapes if a result does not fit in f16 or the weights outgrow their bounds. Then its step is
+ * measured alone, which does none of this: once it overflows, every later step does so as well. In
+ * that case hg_train_run continues, and the measurement is repeated. The steps that were skipped in
+ * the discarded measurement are not counted, because a user of hg_train_run would not lose them.
  *
- * A round without a new tape changes nothing, and a result is recorded again twice at most,
- * rescaled and in f32. */
+ * A round without a new tape changes nothing, and a result is replanned at most twice: rescaled,
+ * then in f32. So there are at most two rounds per tape line. */
 static int ends_well(const struct bench *b, const hg_step_info *last)
 {
 	return !(b->policy->replan && last->reason == HG_STEP_SKIPPED_FORWARD) && !last->outgrown;
@@ -374,7 +375,7 @@ static hg_status model_run(struct bench *b, const char *model, int heads, int64_
 	inputs_free(&in);
 	if (status != HG_ERR_NOMEM)
 		return status;
-	report_absent(b, "epoch", model, hg_context_error(b->ctx)); /* a result too */
+	report_absent(b, "epoch", model, hg_context_error(b->ctx)); /* a result, too */
 	return HG_OK;
 }
 
@@ -392,7 +393,7 @@ static hg_status policies_run(struct bench *b, const char *model)
 hg_status bench_epoch(struct bench *b)
 {
 	const char *wanted = b->options.model;
-	reorder_forget(b); /* memory is that of training */
+	reorder_free(b); /* the peak is that of training alone */
 	if (b->classes < 2 || b->features < 1)
 		return hg__fail(b->ctx, HG_ERR_ARG, "%s has %lld features and %d classes: nothing to train",
 		                b->graph_name, (long long)b->features, b->classes);

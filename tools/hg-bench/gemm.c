@@ -7,11 +7,12 @@
 
 /* hg-bench gemm: the three products of a linear layer on the nodes of a graph.
  *
- *     forward  Y = X W    [n, k] [k, d]        dX = dY W^T   [n, d] [d, k]        dW = X^T dY
- *              [k, n] [n, d], f32
+ *    forward  Y = X W        [n, k] [k, d]
+ *             dX = dY W^T    [n, d] [d, k]
+ *             dW = X^T dY    [k, n] [n, d], f32
  *
- * Each is the op `linear` with the other gradients not wanted; dW once more with the gradient of a
- * bias beside it. */
+ * Each is the op `linear` without the other gradients; dW is measured once more together with the
+ * gradient of a bias. */
 
 struct layer {
 	struct hg__mat x, w, b, dy, y, dx, dw, db;
@@ -39,8 +40,8 @@ struct product {
 	int64_t inner;
 };
 
-/* Elements drawn by seed: 5,000, and fewer where each is a sum over all nodes: 40 M terms take a
- * fraction of a second. */
+/* Check elements drawn by the seed: 5,000, or fewer if each is a sum over all nodes, because 40 M
+ * terms already take a fraction of a second. */
 static hg_status product_check(struct bench *b, const struct product *p, struct check *check)
 {
 	struct copy x = {.capacity = 0}, y = {.capacity = 0}, c = {.capacity = 0};
@@ -87,35 +88,35 @@ static hg_status product_line(struct bench *b, const char *name, run_fn run, voi
 	r.flops = 2.0 * (double)p->c.rows * (double)p->c.cols * (double)p->inner;
 	r.error = check.ratio;
 	report_result(b, &r);
-	check_say(b, &check, name, shape);
+	check_report(b, &check, name, shape);
 	return HG_OK;
 }
 
-struct picked {
+struct algorithm_run {
 	hg_context *ctx;
 	struct hg__gemm_args args;
 };
-static hg_status picked_run(void *what)
+static hg_status run_algorithm(void *what)
 {
-	const struct picked *p = what;
+	const struct algorithm_run *p = what;
 	return p->ctx->backend->kernels->gemm(p->ctx, &p->args);
 }
 
-/* The product by every algorithm that the library proposes, in its order: what the kernel's rule
- * chooses from. */
+/* Measure the product with every algorithm that the library proposes, in its order: these are the
+ * candidates of the kernel's rule. */
 static hg_status algorithms_run(struct bench *b, const struct product *p)
 {
-	struct picked picked = {
+	struct algorithm_run algorithm_run = {
 	    .ctx = b->ctx,
 	    .args = {.a = p->a, .b = p->b, .c = p->c, .trans_a = p->trans_a, .trans_b = p->trans_b}};
-	for (picked.args.pick = 1; b->options.algorithms; picked.args.pick++) {
+	for (algorithm_run.args.pick = 1; b->options.algorithms; algorithm_run.args.pick++) {
 		char name[32] = "";
-		const hg_status status = picked_run(&picked);
-		if (status == HG_ERR_UNSUPPORTED) /* the list ends */
+		const hg_status status = run_algorithm(&algorithm_run);
+		if (status == HG_ERR_UNSUPPORTED) /* the end of the list */
 			return HG_OK;
 		HG__TRY(status);
-		snprintf(name, sizeof name, "%s #%d", p->name, picked.args.pick);
-		HG__TRY(product_line(b, name, picked_run, &picked, p));
+		snprintf(name, sizeof name, "%s #%d", p->name, algorithm_run.args.pick);
+		HG__TRY(product_line(b, name, run_algorithm, &algorithm_run, p));
 	}
 	return HG_OK;
 }

@@ -5,8 +5,8 @@
 #define REDDIT 232965, 114848857
 #define PRODUCTS 2449029, 123718280
 
-/* Sizes of the molecule and pattern batches: 2.1 and 51.1 directed edges a node; of the collab one:
- * 65 of its 75 nodes. */
+/* The molecule and pattern batches have 2.1 and 51.1 directed edges per node; in the collab batch a
+ * node has edges to 65 of its 75 nodes. */
 static const struct named_graph graphs[] = {
     {"tiny",
      "2,000 nodes, 20,000 edges: for trying the tool",

@@ -4,7 +4,7 @@
 #include "device.h"
 #include "tool.h"
 
-/* The CPU as the benchmark sees it. */
+/* The device functions of the benchmark on a CPU. */
 
 static hg_status edges(hg_context *ctx, const struct edge_rule *rule, uint64_t seed, int32_t *dst,
                        int32_t *src)
@@ -37,7 +37,7 @@ static hg_status fill(hg_context *ctx, struct hg__mat x, uint64_t seed,
 	return HG_OK;
 }
 
-/* In pieces that all threads share: one thread does not reach what the memory can do. */
+/* All threads share the copy, because a single thread does not reach the memory's bandwidth. */
 static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
 	const int64_t piece = 1 << 20, pieces = ((int64_t)bytes + piece - 1) / piece;

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Counts on when the text is full, so that the end can tell. */
+/* Counts on when the text is full, so that json_end can report it. */
 static void put(struct json *j, const char *text)
 {
 	for (; *text; text++, j->length++)
@@ -80,7 +80,7 @@ int json_end(struct json *j)
 	return 0;
 }
 
-/* Why lines may not be appended to what was opened; NULL if they may. */
+/* The reason why lines may not be appended to this file; NULL if they may. */
 static const char *file_fault(int file)
 {
 	struct stat facts;
@@ -93,13 +93,13 @@ static const char *file_fault(int file)
 	    (pread(file, &first, 1, 0) < 0 || pread(file, &last, 1, facts.st_size - 1) < 0))
 		return strerror(errno);
 	if (first != '{')
-		return "it holds something else than results, and is left as it is";
-	return last == '\n' ? NULL : "its last line does not end, and it is left as it is";
+		return "its content is not benchmark results, so it is left unchanged";
+	return last == '\n' ? NULL : "its last line is incomplete, so it is left unchanged";
 }
 
 int json_open(const char *path, const char **why)
 {
-	/* O_NONBLOCK: a pipe is refused, not waited for */
+	/* O_NONBLOCK: a pipe is refused, without waiting for a reader */
 	const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY, 0666);
 	*why = file < 0 ? strerror(errno) : file_fault(file);
 	if (!*why)
@@ -120,7 +120,7 @@ int json_append(int file, const struct json *j)
 		return 0;
 	if (done > 0) {
 		if (end >= 0 && ftruncate(file, end) == 0)
-			/* a write that ends early has met the end of the disk, or of what the user may have */
+			/* a short write means that the disk or the user's quota is full */
 			errno = ENOSPC;
 		else
 			errno = EIO;

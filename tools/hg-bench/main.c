@@ -10,7 +10,7 @@
 #include "watch.h"
 
 struct command {
-	hg_status (*run)(struct bench *b);
+	hg_status (*run_command)(struct bench *b);
 };
 static const struct command_name names[] = {
     {"spmm", "one aggregation, Y = A X, beside the gather ceiling of this device"},
@@ -43,7 +43,7 @@ static hg_status measure_all(struct bench *b)
 	HG__TRY(workload_make(b, b->options.graph, b->options.weights));
 	HG__TRY(copy_rate(b, &b->report.copy_tb_s));
 	report_head(b);
-	return commands[b->options.command].run(b);
+	return commands[b->options.command].run_command(b);
 }
 
 static int peer_check(const struct bench *b)
@@ -55,13 +55,13 @@ static int peer_check(const struct bench *b)
 	return TOOL_BAD_INPUT;
 }
 
-static int complain(const char *sentence, hg_status status)
+static int report_error(const char *sentence, hg_status status)
 {
 	tool_say("hg-bench", "%s", sentence);
 	return watch_interrupted() ? TOOL_INTERRUPTED : tool_code_of(status);
 }
 
-static int run(struct bench *b)
+static int run_command(struct bench *b)
 {
 	hg_context_config config = HG_CONTEXT_CONFIG_INIT;
 	config.device = (hg_device)b->options.device;
@@ -69,7 +69,7 @@ static int run(struct bench *b)
 	config.seed = (uint64_t)b->options.seed;
 	hg_status status = hg_context_create(&config, &b->ctx);
 	if (status < 0)
-		return complain(hg_context_error(NULL), status);
+		return report_error(hg_context_error(NULL), status);
 	b->device = device_of(b->ctx);
 	int code = peer_check(b);
 	if (!code)
@@ -77,14 +77,14 @@ static int run(struct bench *b)
 	if (!code)
 		status = measure_all(b);
 	if (status < 0)
-		code = complain(hg_context_error(b->ctx), status);
+		code = report_error(hg_context_error(b->ctx), status);
 	report_end(b);
 	workload_free(b);
 	hg_context_free(b->ctx);
 	return code ? code : b->report.wrong || b->report.lost;
 }
 
-/* What a command means where nothing was said. */
+/* Defaults that depend on the command. */
 static void defaults(struct options *o)
 {
 	if (!o->graph)
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 		b.policy = &b.options.policy[0];
 		code = variant_check(b.options.variant);
 		if (!code)
-			code = run(&b);
+			code = run_command(&b);
 	}
 	return tool_finish("hg-bench", code);
 }

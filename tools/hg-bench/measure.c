@@ -4,8 +4,9 @@
 #include "bench.h"
 #include "core/graph.h"
 
-/* Time. Three runs warm up (choices of algorithms, workspaces, clocks); then each sample is a batch
- * of runs that lasts about 20 ms, so that neither a launch nor the clock counts. */
+/* Timing. Three runs warm up (choice of algorithms, workspaces, clocks); then each sample is a
+ * batch of runs that lasts about 20 ms, so that the overhead of a launch and of the clock does not
+ * matter. */
 #define WARM_UPS 3
 #define SAMPLE_MS 20.0
 
@@ -22,7 +23,7 @@ struct timing timing_of(double *ms, int count)
 	                       ms[0], ms[count - 1], count};
 }
 
-/* One sample: ms a run. */
+/* Take one sample, in ms per run. */
 static hg_status sample(struct bench *b, struct marks *marks, run_fn run, void *what, int runs,
                         double *ms)
 {
@@ -75,7 +76,7 @@ static hg_status copy_run(void *what)
 	return c->b->device->copy(c->b->ctx, c->to, c->from, c->bytes);
 }
 
-/* Far more than any cache holds, so that memory answers. */
+/* Copies far more than any cache holds, so that the rate is that of the memory. */
 hg_status copy_rate(struct bench *b, double *tb_s)
 {
 	const size_t bytes = (size_t)(hg_context_device(b->ctx) == HG_DEVICE_CUDA ? 1024 : 128) << 20;

@@ -20,8 +20,8 @@ static size_t plan_bytes(const struct hg__plan *p)
 	       splits * (sizeof *p->split_row + sizeof *p->split_first + sizeof *p->split_last);
 }
 
-/* Both orientations, weights in both types, degree factors, work plans: what the graph has come to
- * cache. */
+/* Everything that the graph has cached by now: both orientations, weights in both types, degree
+ * factors, work plans. */
 static size_t graph_bytes(const hg_graph *g)
 {
 	if (!g)
@@ -55,7 +55,7 @@ struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *
 	add(&plan, "parameters", hg_tape_plan(train->tape, &info) < 0 ? 0 : info.param_bytes);
 	add(&plan, "moments, best weights", train->optim->moments_bytes + train->best.bytes);
 	add(&plan, "training arena", train->tape->arena_bytes);
-	/* 0: in that of the training */
+	/* 0 if it shares the training arena */
 	add(&plan, "evaluation arena", hg__tape_own_bytes(train->evaluator.tape));
 	add(&plan, "workspace", b->ctx->workspace_bytes);
 	/* cuBLASLt's 32 MiB, the optimiser's lists */

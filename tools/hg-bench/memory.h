@@ -4,8 +4,8 @@
 #include "bench.h"
 #include "nn/train.h"
 
-/* Where the device memory of a training run is, known as soon as the run is made: the plan that its
- * peak is held against. */
+/* The device memory of a training run by purpose, known as soon as the run is created. The peak is
+ * compared with this plan. */
 #define MEMORY_PARTS 9
 struct memory_plan {
 	const char *name[MEMORY_PARTS];
@@ -14,7 +14,7 @@ struct memory_plan {
 };
 struct memory_plan memory_plan_of(const struct bench *b, const struct hg_train *train,
                                   const hg_tensor *x, const hg_graph *x_sparse);
-/* One line each, and the peak beside the sum. */
+/* Report one line per part, and the peak beside the sum. */
 void memory_report(struct bench *b, const char *model, const struct memory_plan *plan, size_t peak);
 
 #endif

@@ -5,10 +5,10 @@
 #include "autograd/tape.h"
 #include "bench.h"
 
-/* hg-bench ops: every op of the table on its own first good sample, at the size of the graph,
- * forward and backward. Nothing here knows an op: samples, costs and functions come from the
- * records. Results are not checked here; the battery of the tests does that, op by op, from the
- * same samples. */
+/* hg-bench ops: every op of the table on its first valid sample, at the size of the graph, forward
+ * and backward. This file knows nothing about any single op: samples, costs and functions come from
+ * the op records. Results are not checked here, because the battery of the tests checks every op on
+ * the same samples. */
 
 #define WIDTH 64
 
@@ -43,7 +43,7 @@ static hg_status labels_fill(struct bench *b, hg_tensor *tensor, double classes)
 	return status;
 }
 
-/* Numbers of about the size that the sample asks for: times do not depend on more. */
+/* Numbers of about the size that the sample requests; the time does not depend on more. */
 static hg_status operand_fill(struct bench *b, const struct hg__sample *s, int i, hg_tensor *tensor)
 {
 	const int positive = s->in[i].fill == HG__FILL_UNIFORM01 || s->in[i].fill == HG__FILL_POSITIVE;
@@ -81,7 +81,7 @@ static hg_status buffers_make(struct trial *t)
 	return HG_OK;
 }
 
-/* A loss behind an op that is none, so that the op has a backward: the mean square of its
+/* If the op is not a loss, append one so that the op has a backward pass: the mean square of its
  * result. */
 static hg_status loss_make(struct bench *b, struct trial *t, hg_var out, hg_var *loss)
 {
@@ -114,14 +114,14 @@ static hg_status trial_make(struct bench *b, struct trial *t)
 	return hg_tape_backward(t->tape);
 }
 
-/* The launch of the op itself among those of the tape; NULL: it is not run. */
-static const struct hg__task *launch_of(const struct trial *t, int backward)
+/* The task of the op itself among the tasks of the tape; NULL: it is not run. */
+static const struct hg__task *task_of(const struct trial *t, int backward)
 {
-	const struct hg__task *launch = backward ? t->tape->backward : t->tape->forward;
+	const struct hg__task *task = backward ? t->tape->backward : t->tape->forward;
 	const int64_t count = backward ? t->tape->backwards : t->tape->forwards;
 	for (int64_t i = 0; i < count; i++)
-		if (launch[i].call.node->op == t->op)
-			return &launch[i];
+		if (task[i].call.node->op == t->op)
+			return &task[i];
 	return NULL;
 }
 
@@ -139,11 +139,11 @@ static hg_status backward_run(void *what)
 
 static hg_status direction_run(struct bench *b, const struct trial *t, int backward)
 {
-	const struct hg__task *launch = launch_of(t, backward);
+	const struct hg__task *task = task_of(t, backward);
 	struct result r = result_new(t->op->name, backward ? "back" : "forward", b->policy->name);
-	if (!launch)
+	if (!task)
 		return HG_OK;
-	struct hg__call call = launch->call;
+	struct hg__call call = task->call;
 	HG__TRY(measure(b, backward ? backward_run : forward_run, &call, &r.ms));
 	if (!backward) {
 		struct hg__cost cost = {0, 0};

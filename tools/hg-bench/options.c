@@ -9,7 +9,7 @@
 
 /* The command line, from a table. */
 
-/* Up to MOST whole numbers, parted by commas. */
+/* Read up to MOST integers separated by commas. */
 static int list_read(struct tool_line *line, const struct tool_option *o, const char *text)
 {
 	struct options *to = line->to;
@@ -39,7 +39,7 @@ static int policies_read(struct tool_line *line, const struct tool_option *o, co
 		if (hg_policy_parse(name, &to->policy[to->policies]) < 0)
 			return tool_refuse(line,
 			                   "%s is \"%s\", expected some of fp16, fp32, fp16-discretized, "
-			                   "fp16-naive, parted by commas",
+			                   "fp16-naive, separated by commas",
 			                   o->name, text);
 		at += length;
 	}
@@ -56,24 +56,25 @@ static const struct tool_option table[] = {
      .read = list_read, .low = 1, .high = 1 << 16, .count = AT(widths),
      .only = "spmm sddmm gemm epoch step ops"},
     {"--heads", "LIST",
-     "attention heads (1,4; epoch and step: 1); spmm: weights that are an operand, for each head",
+     "attention heads (1,4; epoch and step: 1); spmm: edge weights per head as an operand",
      AT(heads), .read = list_read, .low = 1, .high = 64, .count = AT(head_counts),
      .only = "spmm sddmm edge-softmax epoch step ops"},
     {"--reorder", "METHOD",
-     "nodes in another order: auto, community, leading, rcm, degree, or original, which only looks "
-     "at the one at hand",
+     "order of the nodes: auto, community, leading, rcm, degree, or original, which only measures "
+     "the current one",
      AT(reorder), TOOL_ORDER, .only = "spmm sddmm epoch step"},
-    {"--precision", "LIST", "of fp16 (default), fp32, fp16-discretized, fp16-naive", AT(policy),
-     .read = policies_read},
-    {"--variant", "NAME|all", "how the kernel sums (--variant list shows them)", AT(variant),
+    {"--precision", "LIST", "some of fp16 (default), fp32, fp16-discretized, fp16-naive",
+     AT(policy), .read = policies_read},
+    {"--variant", "NAME|all", "variant of the kernel (--variant list prints them)", AT(variant),
      TOOL_TEXT, .only = "spmm"},
-    {"--algorithms", NULL, "each product also by every algorithm that the library proposes",
-     AT(algorithms), TOOL_FLAG, .only = "gemm"},
-    {"--weights", NULL, "the graph has a weight, f32, on each edge", AT(weights), TOOL_FLAG,
+    {"--algorithms", NULL,
+     "measure each product also with every algorithm that the library proposes", AT(algorithms),
+     TOOL_FLAG, .only = "gemm"},
+    {"--weights", NULL, "give each edge of the graph an f32 weight", AT(weights), TOOL_FLAG,
      .only = "spmm"},
     {"--norm", "NAME", "degree normalisation: right (default, the mean), none, left, both, in",
      AT(norm), TOOL_CHOICE("none|left|right|both|in"), .only = "spmm"},
-    {"--peer", "cusparse", "the same by cuSPARSE, in f32 and f16, every algorithm", AT(peer),
+    {"--peer", "cusparse", "also measure cuSPARSE, in f32 and f16, with every algorithm", AT(peer),
      TOOL_TEXT, .only = "spmm sddmm"},
     {"--model", "NAME", "gcn (default), gin, gat, or all", AT(model), TOOL_TEXT,
      .only = "epoch step"},
@@ -85,25 +86,23 @@ static const struct tool_option table[] = {
      .only = "epoch step"},
     {"--lambda", "X", "gin: factor on the neighbours' sum (1)", AT(lambda), TOOL_REAL(1e-6, 1e6),
      .only = "epoch step"},
-    {"--observe", "WHEN",
-     "the observer looks at a step in 16 (on, default), at each, or never (off)", AT(observe),
-     TOOL_CHOICE("on|off|each"), .only = "epoch step"},
-    {"--dense", NULL, "dense features, also where the graph's are sparse", AT(dense), TOOL_FLAG,
-     .only = "epoch step"},
-    {"--repeat", "N", "samples after three runs to warm up (7)", AT(repeat),
-     TOOL_INTEGER(1, 100000)},
-    {"--seed", "S", "of graph and numbers (1)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
-    {"--device", "NAME", "auto (default: a GPU if one answers), cpu, cuda", AT(device),
+    {"--observe", "WHEN", "observe one step in 16 (on, default), each step, or none (off)",
+     AT(observe), TOOL_CHOICE("on|off|each"), .only = "epoch step"},
+    {"--dense", NULL, "use dense features even if those of the graph are sparse", AT(dense),
+     TOOL_FLAG, .only = "epoch step"},
+    {"--repeat", "N", "samples after three warm-up runs (7)", AT(repeat), TOOL_INTEGER(1, 100000)},
+    {"--seed", "S", "seed of graph and numbers (1)", AT(seed), TOOL_INTEGER(0, TOOL_WHOLE)},
+    {"--device", "NAME", "auto (default: a GPU if there is one), cpu, cuda", AT(device),
      TOOL_CHOICE("auto|cpu|cuda")},
     {"--threads", "N", "CPU threads (all)", AT(threads), TOOL_INTEGER(1, HG_THREADS_MAX)},
     {"--json", "FILE|-",
-     "append one JSON object for each result to FILE, which is new or has such lines; -: to "
-     "stdout, in place of the table",
+     "append one JSON object per result to FILE, which must be new or hold such lines; -: print "
+     "them instead of the table",
      AT(json), TOOL_TEXT},
     {"--spoil", NULL,
      "change one number of every result before it is checked: the run must then fail", AT(spoil),
      TOOL_FLAG, .only = "spmm sddmm gemm edge-softmax"},
-    {"--help", NULL, "this page", AT(help), TOOL_FLAG},
+    {"--help", NULL, "print this text", AT(help), TOOL_FLAG},
 };
 #define OPTIONS (sizeof table / sizeof table[0])
 
@@ -115,12 +114,12 @@ static int model_exists(const char *wanted)
 	return strcmp(wanted, "all") == 0;
 }
 
-/* The first word says what to measure, and there is no other. */
+/* The first operand is the command; there is no other. */
 static int command_read(struct tool_line *line, const char *word)
 {
 	struct options *to = line->to;
 	if (to->command >= 0)
-		return tool_refuse(line, "there is no use for \"%s\" beside %s", word,
+		return tool_refuse(line, "unexpected argument \"%s\" after %s", word,
 		                   to->commands[to->command].name);
 	for (int c = 0; c < to->command_count; c++)
 		if (strcmp(word, to->commands[c].name) == 0)
@@ -128,17 +127,16 @@ static int command_read(struct tool_line *line, const char *word)
 	return to->command >= 0 ? 0 : tool_refuse(line, "cannot measure \"%s\"", word);
 }
 
-/* What only the whole of a command line tells; an option that the command has no use for would
- * change nothing in silence. */
-static int check(struct tool_line *line, const struct options *o)
+/* Check the combination of options. An option that the command does not have is refused, because it
+ * would silently have no effect. */
+static int check_options(struct tool_line *line, const struct options *o)
 {
 	if (o->command < 0)
-		return tool_refuse(line, "say what to measure, such as spmm");
+		return tool_refuse(line, "the command is missing, for example spmm");
 	const char *command = o->commands[o->command].name;
 	const struct tool_option *misfit = tool_misfit(line, command);
 	if (misfit)
-		return tool_refuse(line, "%s is for %s; %s has no use for it", misfit->name, misfit->only,
-		                   command);
+		return tool_refuse(line, "%s is for %s, not for %s", misfit->name, misfit->only, command);
 	if (o->peer && strcmp(o->peer, "cusparse") != 0)
 		return tool_refuse(
 		    line,
@@ -169,7 +167,7 @@ int options_parse(int argc, char **argv, const struct command_name *commands, in
 	to->command_count = count;
 	to->policy[0] = hg_policy_fp16();
 	to->policies = 1;
-	if (tool_line_read(&line, argc, argv) == 0 && (to->help || check(&line, to) == 0))
+	if (tool_line_read(&line, argc, argv) == 0 && (to->help || check_options(&line, to) == 0))
 		return 0;
 	tool_say("hg-bench", "%s", line.message);
 	(void)fputs("Try hg-bench --help.\n", stderr);
@@ -180,8 +178,9 @@ void options_help(const struct command_name *commands, int count)
 {
 	int graphs;
 	const struct named_graph *graph = graph_list(&graphs);
-	fputs("hg-bench: how fast is HalfGraph here? Kernels are checked against f64 in the same "
-	      "run.\n\nUsage: hg-bench WHAT [options]\n\n",
+	fputs("hg-bench: measures the speed of HalfGraph on this machine. Results of kernels are "
+	      "checked\n"
+	      "against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n",
 	      stdout);
 	for (int i = 0; i < count; i++)
 		printf("  %-14s %s\n", commands[i].name, commands[i].help);
@@ -191,17 +190,18 @@ void options_help(const struct command_name *commands, int count)
 	for (int i = 0; i < graphs; i++)
 		printf("  %-16s %s\n", graph[i].name, graph[i].help);
 	fputs(
-	    "\nColumns: median (least .. most) of the samples; TB/s of all bytes the op asks for, rows "
-	    "that a cache serves included; roof = TB/s over the copy "
-	    "rate\n"
-	    "of this device, measured in the same run; gather = time over that of a kernel that only "
-	    "reads ids and gathers rows; unordered = the same\n"
-	    "of the graph as it came, where --reorder moved its nodes; peer = time of the fastest peer "
-	    "over\n"
-	    "this one's; err/bound = largest error over its bound, about 2,000 rows in f64, the "
-	    "longest row among them.\n"
+	    "\nColumns:\n"
+	    "  ms         median (least .. most) of the samples\n"
+	    "  TB/s       all bytes that the op requests, those served by a cache included\n"
+	    "  roof       TB/s divided by the copy rate of this device, measured in the same run\n"
+	    "  gather     time divided by that of a kernel that only reads ids and gathers rows\n"
+	    "  unordered  the same for the graph in its original order, if --reorder moved its nodes\n"
+	    "  peer       time of the fastest peer divided by this time\n"
+	    "  err/bound  largest error divided by its bound, over about 2,000 rows in f64, the "
+	    "longest\n"
+	    "             row among them\n"
 	    "\nExit codes: 0 done, 1 a wrong result, or the library or the machine failed, 2 bad usage "
-	    "or bad input, 130 interrupted.\n"
+	    "or\nbad input, 130 interrupted.\n"
 	    "\nExamples:\n"
 	    "  hg-bench spmm --graph reddit-like --features 64 --peer cusparse --json results.json\n"
 	    "  hg-bench spmm --graph kron-21 --variant all\n"

@@ -7,16 +7,16 @@
 
 #define MOST 16 /* values of one list */
 
-/* The names of the commands, and a line on each, in the order of options.command. */
+/* The names and help texts of the commands, in the order of options.command. */
 struct command_name {
 	const char *name, *help;
 };
 
-/* What the command line says. */
+/* The parsed command line. */
 struct options {
 	const struct command_name *commands;
 	int command_count;
-	int command; /* place in the table of commands */
+	int command; /* index into the table of commands */
 	const char *graph, *variant, *peer, *json, *model, *reorder;
 	hg_policy policy[MOST];
 	int64_t features[MOST], heads[MOST], hidden, layers, repeat, threads, seed;
@@ -27,7 +27,7 @@ struct options {
 	int weights, dense, algorithms, spoil, help;
 };
 
-/* 0, or 2 after a sentence on stderr that names the option. */
+/* Returns 0, or 2 after a sentence on stderr that names the option. */
 int options_parse(int argc, char **argv, const struct command_name *commands, int count,
                   struct options *options);
 void options_help(const struct command_name *commands, int count);

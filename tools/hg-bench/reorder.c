@@ -10,8 +10,8 @@
 #include "tool.h"
 #include "watch.h"
 
-/* The order as it came has a locality, too. */
-static hg_status original(struct bench *b)
+/* Measure the locality of the original order. */
+static hg_status measure_original(struct bench *b)
 {
 	hg_order_report *r = &b->reorder.report;
 	const hg_locality none = HG_LOCALITY_INIT;
@@ -51,20 +51,20 @@ static hg_status order_find(struct bench *b, const char *method, int32_t *order)
 hg_status reorder_make(struct bench *b, const char *method)
 {
 	if (strcmp(method, TOOL_ORIGINAL) == 0)
-		return original(b);
+		return measure_original(b);
 	const int64_t n = hg_graph_rows(b->graph);
 	int32_t *order = malloc((size_t)n * sizeof *order + 1);
 	hg_status status = order ? order_find(b, method, order)
 	                         : hg__fail(b->ctx, HG_ERR_NOMEM,
 	                                    "no memory for an order of %lld nodes", (long long)n);
-	/* auto found nothing better */
+	/* auto may find nothing better */
 	if (status == HG_OK && strcmp(b->reorder.report.method, TOOL_ORIGINAL) != 0)
 		status = permute(b, order);
 	free(order);
 	return status;
 }
 
-void reorder_forget(struct bench *b)
+void reorder_free(struct bench *b)
 {
 	hg_graph_free(b->reorder.unordered);
 	b->reorder.unordered = NULL;
@@ -72,8 +72,8 @@ void reorder_forget(struct bench *b)
 
 static void print_locality(const char *when, const hg_locality *l)
 {
-	printf("#   %-7s near miss %.3f, far miss %.3f, tile reuse %.2f, about %.1f ps an edge\n", when,
-	       l->near_miss, l->far_miss, l->tile_reuse, l->gather_ps);
+	printf("#   %-7s near miss %.3f, far miss %.3f, tile reuse %.2f, about %.1f ps per edge\n",
+	       when, l->near_miss, l->far_miss, l->tile_reuse, l->gather_ps);
 }
 
 void reorder_print(const struct reorder *r)

@@ -6,19 +6,21 @@
 struct bench;
 struct json;
 
-/* --reorder METHOD: the workload's nodes in another order, and what gathering costs before and
+/* --reorder METHOD: the workload's nodes in another order, and the cost of gathering before and
  * after. */
 struct reorder {
-	hg_order_report report; /* report.method NULL: nothing was asked for */
+	hg_order_report report; /* report.method NULL: no order was requested */
 	double permute_seconds;
-	hg_graph *unordered; /* the graph as it came, beside the workload's; NULL: they are one */
+	/* the graph in its original order, beside the workload's; NULL: the workload has that order */
+	hg_graph *unordered;
 };
 
-/* Puts a graph in that order in the place of b->graph, which stays as `unordered`. */
+/* Replace b->graph by a graph in the new order; the old graph becomes `unordered`. */
 hg_status reorder_make(struct bench *b, const char *method);
-/* The graph as it came is no longer needed. */
-void reorder_forget(struct bench *b);
-/* Lines above the table, fields of a line of JSON; nothing where nothing was asked for. */
+/* Free the graph in its original order. */
+void reorder_free(struct bench *b);
+/* Print lines above the table, or write fields of a JSON line; nothing if no order was
+ * requested. */
 void reorder_print(const struct reorder *r);
 void reorder_json(const struct reorder *r, struct json *j);
 

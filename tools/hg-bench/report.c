@@ -79,7 +79,7 @@ void report_head(struct bench *b)
 	fflush(stdout);
 }
 
-/* A figure in a column; "-" where there is none. */
+/* Print a figure in a column, "-" for NAN. */
 static void put_figure(int width, int decimals, double value)
 {
 	if (isnan(value))
@@ -90,7 +90,7 @@ static void put_figure(int width, int decimals, double value)
 		printf(" %*.2g", width, value);
 }
 
-/* A width or a number of heads, where there is one. */
+/* Print a width or a number of heads, "-" for 0. */
 static void put_count(int width, int64_t count)
 {
 	if (count)

@@ -8,7 +8,7 @@
 /* hg-bench sddmm: E[e, k] = <A[i, head k], B[j, head k]> and E[e, k] = a[i, k] + b[j, k] for each
  * edge e = (i, j). */
 
-/* Of one edge and head: the result in f64 and its bound. */
+/* The result of one edge and head in f64, and its bound. */
 typedef void (*expect_fn)(const struct copy *a, const struct copy *b, int64_t i, int64_t j,
                           int64_t head, int64_t width, hg_dtype dtype, double *exact,
                           double *bound);
@@ -41,7 +41,7 @@ struct edges_check {
 	expect_fn expect;
 };
 
-/* What the edges of a row should have: exact [degree, heads] and bound beside it. */
+/* The expected results of a row's edges: exact [degree, heads] and the bounds. */
 static void row_expect(const struct edges_check *s, const struct copy *x, const struct copy *y,
                        const struct row *row, double *exact, double *bound)
 {
@@ -92,7 +92,7 @@ static hg_status check_edges(struct bench *b, const struct edges_check *s, struc
 	return status;
 }
 
-/* Time it, check it, report it. */
+/* Time the op, check it, report it. */
 static hg_status op_measure(struct bench *b, struct call *call, const struct edges_check *s,
                             const char *name, struct ceiling gather, double peer)
 {
@@ -110,7 +110,7 @@ static hg_status op_measure(struct bench *b, struct call *call, const struct edg
 	r.peer_ms = peer;
 	r.error = check.ratio;
 	report_result(b, &r);
-	check_say(b, &check, name, "auto");
+	check_report(b, &check, name, "auto");
 	return HG_OK;
 }
 
@@ -146,22 +146,23 @@ static hg_status add_run(struct bench *b, int64_t heads, struct mats *mats)
 	return op_measure(b, &call, &s, "sddmm add", CEILING_NONE, (double)NAN);
 }
 
-static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way,
-                              int64_t cols, struct mats *mats, double *best)
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph,
+                              const struct peer_variant *variant, int64_t cols, struct mats *mats,
+                              double *best)
 {
 	struct edges_check s = {.heads = 1, .width = cols, .expect = expect_dot};
 	struct peer *peer = NULL;
 	struct check check;
-	struct result r = result_new("sddmm dot", way->name, hg_dtype_name(way->dtype));
-	HG__TRY(mat_random(b, mats, way->dtype, b->csr.rows, cols, 1, -1.0, 1.0, &s.a));
-	HG__TRY(mat_random(b, mats, way->dtype, b->csr.cols, cols, 2, -1.0, 1.0, &s.b));
-	HG__TRY(mat_new(b, mats, way->dtype, b->csr.m, 1, &s.e));
-	hg_status status = b->device->peers->sddmm(graph, way, s.e.data, s.a, s.b, &peer);
+	struct result r = result_new("sddmm dot", variant->name, hg_dtype_name(variant->dtype));
+	HG__TRY(mat_random(b, mats, variant->dtype, b->csr.rows, cols, 1, -1.0, 1.0, &s.a));
+	HG__TRY(mat_random(b, mats, variant->dtype, b->csr.cols, cols, 2, -1.0, 1.0, &s.b));
+	HG__TRY(mat_new(b, mats, variant->dtype, b->csr.m, 1, &s.e));
+	hg_status status = b->device->peers->sddmm(graph, variant, s.e.data, s.a, s.b, &peer);
 	if (status == HG_OK)
 		status = measure(b, b->device->peers->run, peer, &r.ms);
 	b->device->peers->free(peer);
 	if (status == HG_ERR_UNSUPPORTED) {
-		report_absent(b, "sddmm dot", way->name, hg_context_error(b->ctx));
+		report_absent(b, "sddmm dot", variant->name, hg_context_error(b->ctx));
 		return HG_OK;
 	}
 	HG__TRY(status);
@@ -174,21 +175,21 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 	return HG_OK;
 }
 
-static hg_status peers(struct bench *b, int64_t cols, double *best)
+static hg_status measure_peers(struct bench *b, int64_t cols, double *best)
 {
 	struct peer_graph *graph = NULL;
 	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
-	for (const struct peer_way *way = b->device->peers->sddmm_ways; status == HG_OK && way->name;
-	     way++) {
+	for (const struct peer_variant *variant = b->device->peers->sddmm_variants;
+	     status == HG_OK && variant->name; variant++) {
 		struct mats mats = {.count = 0};
-		status = peer_measure(b, graph, way, cols, &mats, best);
+		status = peer_measure(b, graph, variant, cols, &mats, best);
 		mats_free(&mats);
 	}
 	b->device->peers->close(graph);
 	return status;
 }
 
-/* The rows that are gathered are those of B; A's are read once a row. */
+/* The rows of B are gathered; a row of A is read once. */
 static hg_status gather_run(struct bench *b, int64_t cols, struct ceiling *gather)
 {
 	struct mats mats = {.count = 0};
@@ -240,7 +241,7 @@ hg_status bench_sddmm(struct bench *b)
 	for (int i = 0; i < count; i++) {
 		double peer = (double)NAN;
 		if (b->options.peer)
-			HG__TRY(peers(b, widths[i], &peer));
+			HG__TRY(measure_peers(b, widths[i], &peer));
 		for (int p = 0; p < b->options.policies; p++) {
 			b->policy = &b->options.policy[p];
 			HG__TRY(dots_run(b, widths[i], heads, head_count, peer));

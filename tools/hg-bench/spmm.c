@@ -3,16 +3,16 @@
 
 #include "call.h"
 #include "check_spmm.h"
-#include "spmm_way.h"
+#include "spmm_direct.h"
 #include "variants.h"
 
-/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant; beside it the
- * gather ceiling and the peer. Edges count 1, or have the graph's own weights (--weights: f32), or
- * those of an operand [m, heads] in the state type (--heads), as attention has them. */
+/* hg-bench spmm: one aggregation, Y = r A s X, by width, precision and variant, beside the gather
+ * ceiling and the peer. Edge weights are all 1, or the graph's own (--weights: f32), or an operand
+ * [m, heads] in the state type (--heads), as in attention. */
 
-/* What was measured besides: the gather ceiling by type, the fastest peer, what training uses in
- * the precision at hand. */
-struct beside {
+/* The figures to compare with: the gather ceiling by type, the fastest peer, and the variant that
+ * training uses in the current precision. */
+struct references {
 	struct ceiling gather[2];
 	double peer, automatic;
 };
@@ -31,60 +31,60 @@ static hg_status result_check(struct bench *b, const struct call *call, hg_norm 
 	return check_spmm(b, &a, check);
 }
 
-/* What there is to say of a variant of the kernel. */
-static void way_note(const struct hg__spmm_way *way, const struct beside *beside, char *note,
-                     size_t size, struct result *r)
+/* Compose the remark on a variant of the kernel. */
+static void variant_note(const struct hg__spmm_way *row, const struct references *references,
+                         char *note, size_t size, struct result *r)
 {
-	const double over = r->ms.median / beside->automatic;
-	snprintf(note, size, "%.2fx auto%s%s", over, way->flags & HG__UNSAFE ? ", unsafe" : "",
-	         way->flags & HG__UNORDERED ? ", unordered" : "");
+	const double over = r->ms.median / references->automatic;
+	snprintf(note, size, "%.2fx auto%s%s", over, row->flags & HG__UNSAFE ? ", unsafe" : "",
+	         row->flags & HG__UNORDERED ? ", unordered" : "");
 	r->note = note;
 	r->more[0] = over;
 	r->more_name[0] = "over_auto";
 }
 
-/* Measured, checked and reported: through the op, or past it by a variant of the kernel. What does
- * not keep its bound is not wrong, it is there to be seen. */
+/* Measure, check and report, through the op or by calling a variant of the kernel directly. An
+ * unsafe variant may exceed its bound; it is reported, but does not count as wrong. */
 static hg_status variant_measure(struct bench *b, const struct variant *v, struct call *call,
-                                 struct spmm_way *kernel, struct beside *beside)
+                                 struct spmm_direct *direct, struct references *references)
 {
-	const struct hg__spmm_way *way = &hg__spmm_ways[v->way];
+	const struct hg__spmm_way *row = &hg__spmm_ways[v->kernel];
 	const struct hg__mat x = call->call.in[0], w = call->call.in[1];
 	struct check check;
 	struct result r = result_new("spmm", v->name, b->policy->name);
 	char note[64];
-	HG__TRY(measure(b, v->way ? spmm_way_run : call_forward, v->way ? (void *)kernel : (void *)call,
-	                &r.ms));
-	const int tiles = v->way ? way->share == HG__SHARE_TILES
-	                         : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
+	HG__TRY(measure(b, v->kernel ? spmm_direct_run : call_forward,
+	                v->kernel ? (void *)direct : (void *)call, &r.ms));
+	const int tiles = v->kernel ? row->share == HG__SHARE_TILES
+	                            : x.dtype == HG_F16 && call->call.csr.plan->tiles != NULL;
 	HG__TRY(result_check(b, call, (hg_norm)b->options.norm,
-	                     v->way ? way->bound : call->node.accumulate, tiles, &check));
+	                     v->kernel ? row->bound : call->node.accumulate, tiles, &check));
 	const struct hg__cost cost = call_cost(call);
 	r.features = x.cols;
 	r.heads = (int)w.cols;
 	r.bytes = cost.bytes +
-	          /* the cost counts operands; the graph's own weights are none */
+	          /* the cost counts operands only, without the graph's own weights */
 	          (b->options.weights && !w.data ? (double)b->csr.m * (double)sizeof(float) : 0);
 	r.error = check.ratio;
-	r.gather_ms = beside->gather[b->policy->state].ms;
-	r.unordered_ms = beside->gather[b->policy->state].unordered;
-	r.peer_ms = w.cols > 1 ? (double)NAN : beside->peer; /* the peer has one weight an edge */
-	if (v->way)
-		way_note(way, beside, note, sizeof note, &r);
+	r.gather_ms = references->gather[b->policy->state].ms;
+	r.unordered_ms = references->gather[b->policy->state].unordered;
+	r.peer_ms = w.cols > 1 ? (double)NAN : references->peer; /* the peer has one weight per edge */
+	if (v->kernel)
+		variant_note(row, references, note, sizeof note, &r);
 	else if (v->accumulate < 0)
-		beside->automatic = r.ms.median;
+		references->automatic = r.ms.median;
 	report_result(b, &r);
-	if (!(way->flags & HG__UNSAFE))
-		check_say(b, &check, "spmm", v->name);
+	if (!(row->flags & HG__UNSAFE))
+		check_report(b, &check, "spmm", v->name);
 	return HG_OK;
 }
 
 static hg_status variant_run(struct bench *b, const struct variant *v, struct hg__mat x,
-                             struct hg__mat w, struct hg__mat y, struct beside *beside)
+                             struct hg__mat w, struct hg__mat y, struct references *references)
 {
 	const struct hg__spmm_attr attr = {(hg_norm)b->options.norm, 1.0f};
 	struct call call;
-	struct spmm_way way = {.ctx = b->ctx};
+	struct spmm_direct direct = {.ctx = b->ctx};
 	const char *why = NULL;
 	HG__TRY(call_new(b, &hg__op_spmm, 1, &attr, sizeof attr, &call));
 	if (v->accumulate >= 0)
@@ -96,32 +96,34 @@ static hg_status variant_run(struct bench *b, const struct variant *v, struct hg
 	HG__TRY(call_prepare(&call));
 	if (x.dtype == HG_F16 && !w.data && !b->options.weights && call.node.accumulate == HG_ACC_F32)
 		HG__TRY(hg__graph_tiles(b->graph, 0, 0, x.cols));
-	/* NaN: what is not written shows */
+	/* NaN in every element shows elements that are not written */
 	HG__TRY(b->ctx->backend->fill(b->ctx, y.data, 0xFF,
 	                              (size_t)(y.rows * y.ld) * hg_dtype_size(y.dtype)));
-	hg_status status = v->way ? spmm_way_open(b, v->way, attr.norm, x, w, y, &way, &why) : HG_OK;
+	hg_status status =
+	    v->kernel ? spmm_direct_open(b, v->kernel, attr.norm, x, w, y, &direct, &why) : HG_OK;
 	if (status == HG_OK && why)
 		report_absent(b, "spmm", v->name, why);
 	else if (status == HG_OK)
-		status = variant_measure(b, v, &call, &way, beside);
-	spmm_way_close(&way);
+		status = variant_measure(b, v, &call, &direct, references);
+	spmm_direct_close(&direct);
 	return status;
 }
 
-/* One way of the peer, on numbers of its own type. */
-static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const struct peer_way *way,
-                              int64_t cols, struct mats *mats, struct beside *beside)
+/* Measure one variant of the peer, on numbers of its own type. */
+static hg_status peer_measure(struct bench *b, struct peer_graph *graph,
+                              const struct peer_variant *variant, int64_t cols, struct mats *mats,
+                              struct references *references)
 {
 	static const struct fill_rule ones = {1.0, 1.0, 0};
 	struct aggregation a = {.accumulate = HG_ACC_F32};
 	struct hg__mat values;
 	const void *weight = NULL;
 	struct peer *peer = NULL;
-	struct result r = result_new("spmm", way->name, hg_dtype_name(way->dtype));
-	HG__TRY(mat_random(b, mats, way->dtype, b->csr.cols, cols, 1, -1.0, 1.0, &a.x));
-	HG__TRY(mat_new(b, mats, way->dtype, b->csr.rows, cols, &a.y));
-	HG__TRY(mat_new(b, mats, way->dtype, b->csr.m, 1, &values));
-	HG__TRY(hg__graph_weight(b->graph, way->dtype, &weight));
+	struct result r = result_new("spmm", variant->name, hg_dtype_name(variant->dtype));
+	HG__TRY(mat_random(b, mats, variant->dtype, b->csr.cols, cols, 1, -1.0, 1.0, &a.x));
+	HG__TRY(mat_new(b, mats, variant->dtype, b->csr.rows, cols, &a.y));
+	HG__TRY(mat_new(b, mats, variant->dtype, b->csr.m, 1, &values));
+	HG__TRY(hg__graph_weight(b->graph, variant->dtype, &weight));
 	if (weight)
 		HG__TRY(b->ctx->backend->copy(b->ctx, values.data, weight,
 		                              (size_t)values.rows * hg_dtype_size(values.dtype)));
@@ -129,12 +131,12 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 		HG__TRY(b->device->fill(b->ctx, values, 0, &ones));
 	HG__TRY(hg__graph_weight(b->graph, HG_F32, &weight));
 	a.weight = weight;
-	hg_status status = b->device->peers->spmm(graph, way, values.data, a.x, a.y, &peer);
+	hg_status status = b->device->peers->spmm(graph, variant, values.data, a.x, a.y, &peer);
 	if (status == HG_OK)
 		status = measure(b, b->device->peers->run, peer, &r.ms);
 	b->device->peers->free(peer);
 	if (status == HG_ERR_UNSUPPORTED) {
-		report_absent(b, "spmm", way->name, hg_context_error(b->ctx));
+		report_absent(b, "spmm", variant->name, hg_context_error(b->ctx));
 		return HG_OK;
 	}
 	HG__TRY(status);
@@ -142,48 +144,49 @@ static hg_status peer_measure(struct bench *b, struct peer_graph *graph, const s
 	HG__TRY(check_spmm(b, &a, &check));
 	r.features = cols;
 	r.error = check.ratio;
-	r.gather_ms = beside->gather[way->dtype].ms;
-	r.unordered_ms = beside->gather[way->dtype].unordered;
-	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(way->dtype) +
+	r.gather_ms = references->gather[variant->dtype].ms;
+	r.unordered_ms = references->gather[variant->dtype].unordered;
+	r.bytes = (double)b->csr.m * (double)(cols + 1) * (double)hg_dtype_size(variant->dtype) +
 	          (double)b->csr.m * 4.0;
 	report_result(b, &r);
-	beside->peer = fmin(beside->peer, r.ms.median);
+	references->peer = fmin(references->peer, r.ms.median);
 	return HG_OK;
 }
 
-static hg_status peers(struct bench *b, int64_t cols, struct beside *beside)
+static hg_status measure_peers(struct bench *b, int64_t cols, struct references *references)
 {
 	struct peer_graph *graph = NULL;
 	hg_status status = b->device->peers->open(b->ctx, &b->csr, b->rowptr, &graph);
-	beside->peer = (double)INFINITY;
-	for (const struct peer_way *way = b->device->peers->spmm_ways; status == HG_OK && way->name;
-	     way++) {
+	references->peer = (double)INFINITY;
+	for (const struct peer_variant *variant = b->device->peers->spmm_variants;
+	     status == HG_OK && variant->name; variant++) {
 		struct mats mats = {.count = 0};
-		status = peer_measure(b, graph, way, cols, &mats, beside);
+		status = peer_measure(b, graph, variant, cols, &mats, references);
 		mats_free(&mats);
 	}
 	b->device->peers->close(graph);
-	if (isinf(beside->peer))
-		beside->peer = (double)NAN;
+	if (isinf(references->peer))
+		references->peer = (double)NAN;
 	return status;
 }
 
-/* The ceiling, of the type the policy at hand gathers. */
-static hg_status gather(struct bench *b, int64_t cols, hg_dtype dtype, struct beside *beside)
+/* The gather ceiling for the given type. */
+static hg_status measure_ceiling(struct bench *b, int64_t cols, hg_dtype dtype,
+                                 struct references *references)
 {
 	struct mats mats = {.count = 0};
 	struct hg__mat x;
-	if (!isnan(beside->gather[dtype].ms))
+	if (!isnan(references->gather[dtype].ms))
 		return HG_OK;
 	hg_status status = mat_random(b, &mats, dtype, b->csr.cols, cols, 1, -1.0, 1.0, &x);
 	if (status == HG_OK)
-		status = ceiling(b, "spmm", x, &beside->gather[dtype]);
+		status = ceiling(b, "spmm", x, &references->gather[dtype]);
 	mats_free(&mats);
 	return status;
 }
 
 static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, struct mats *mats,
-                              struct beside *beside)
+                              struct references *references)
 {
 	static const struct fill_rule weights = {0.0, 1.0, 1024}; /* the same numbers in f16 and f32 */
 	int count;
@@ -197,35 +200,37 @@ static hg_status variants_run(struct bench *b, int64_t cols, int64_t heads, stru
 		HG__TRY(b->device->fill(b->ctx, w, (uint64_t)b->options.seed + 5, &weights));
 	for (int i = 0; i < count; i++)
 		if (variant_wanted(b, &variant[i]))
-			HG__TRY(variant_run(b, &variant[i], x, w, y, beside));
+			HG__TRY(variant_run(b, &variant[i], x, w, y, references));
 	return HG_OK;
 }
 
 /* heads 0: with the graph's own weights, or none. */
-static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads, struct beside *beside)
+static hg_status heads_run(struct bench *b, int64_t cols, int64_t heads,
+                           struct references *references)
 {
 	struct mats mats = {.count = 0};
 	if (heads && cols % heads) {
 		report_absent(b, "spmm", b->options.variant, "the heads do not divide the width");
 		return HG_OK;
 	}
-	const hg_status status = variants_run(b, cols, heads, &mats, beside);
+	const hg_status status = variants_run(b, cols, heads, &mats, references);
 	mats_free(&mats);
 	return status;
 }
 
 static hg_status width_run(struct bench *b, int64_t cols)
 {
-	struct beside beside = {{CEILING_NONE, CEILING_NONE}, (double)NAN, (double)NAN};
+	struct references references = {{CEILING_NONE, CEILING_NONE}, (double)NAN, (double)NAN};
 	for (int i = 0; i < b->options.policies; i++)
-		HG__TRY(gather(b, cols, b->options.policy[i].state, &beside));
+		HG__TRY(measure_ceiling(b, cols, b->options.policy[i].state, &references));
 	if (b->options.peer)
-		HG__TRY(peers(b, cols, &beside));
+		HG__TRY(measure_peers(b, cols, &references));
 	for (int i = 0; i < b->options.policies; i++) {
 		b->policy = &b->options.policy[i];
-		beside.automatic = (double)NAN;
+		references.automatic = (double)NAN;
 		for (int h = 0; h < b->options.head_counts || h == 0; h++)
-			HG__TRY(heads_run(b, cols, b->options.head_counts ? b->options.heads[h] : 0, &beside));
+			HG__TRY(
+			    heads_run(b, cols, b->options.head_counts ? b->options.heads[h] : 0, &references));
 	}
 	return HG_OK;
 }

@@ -25,7 +25,7 @@ const struct variant *variant_list(int *count)
 	return variants;
 }
 
-static int is_way(const char *name)
+static int is_kernel_variant(const char *name)
 {
 	for (int v = 1; v < HG__SPMM_VARIANTS; v++)
 		if (strcmp(name, hg__spmm_ways[v].name) == 0)
@@ -37,7 +37,7 @@ int variant_wanted(const struct bench *b, const struct variant *variant)
 {
 	const char *name = b->options.variant;
 	const int named = strcmp(name, "all") == 0 || strcmp(name, variant->name) == 0 ||
-	                  (variant == variants && is_way(name));
+	                  (variant == variants && is_kernel_variant(name));
 	return named && (variant->state < 0 || variant->state == (int)b->policy->state);
 }
 

@@ -6,10 +6,10 @@
 #include "graphs.h"
 #include "halfgraph/data.h"
 
-/* From a name to a graph on the device. */
+/* Make the graph of a run, on the device, from its name. */
 
-/* The edges of a named graph, sorted into its CSR: all on the device, so that 100 M edges take a
- * second where that is a GPU. */
+/* Sort the edges of a named graph into its CSR matrix. Everything stays on the device, so that 100
+ * M edges take a second on a GPU. */
 static hg_status sort_edges(struct bench *b, const struct edge_rule *rule, hg_graph *g,
                             struct hg__buffer *dst, struct hg__buffer *src)
 {
@@ -33,7 +33,7 @@ static hg_status graph_make(struct bench *b, const struct edge_rule *rule)
 	return status;
 }
 
-/* Multiples of 1/1024 in (0, 1]: the same numbers in f16 and f32. */
+/* Multiples of 1/1024 in (0, 1], which are the same numbers in f16 and f32. */
 static hg_status weights_make(struct bench *b)
 {
 	static const struct fill_rule rule = {0.0, 1.0, 1024};
@@ -111,7 +111,7 @@ hg_status workload_make(struct bench *b, const char *graph, int weights)
 void workload_free(struct bench *b)
 {
 	free(b->rowptr);
-	reorder_forget(b);
+	reorder_free(b);
 	hg_graph_free(b->graph);
 	b->rowptr = NULL;
 	b->graph = NULL;

@@ -6,7 +6,7 @@
 #include "core/context.h"
 #include "peer.h"
 
-/* cuSPARSE as a fair peer: row-major, 32-bit indices, f32 sums, generic API with preprocess. */
+/* cuSPARSE as a fair peer: row-major, 32-bit indices, f32 sums, the generic API with preprocess. */
 
 struct peer_graph {
 	hg_context *ctx;
@@ -27,22 +27,22 @@ struct peer {
 	cusparseStatus_t (*run)(const struct peer *p);
 };
 
-static const struct peer_way spmm_ways[] = {
+static const struct peer_variant spmm_variants[] = {
     {"cusparse fp32 ALG2", HG_F32, CUSPARSE_SPMM_CSR_ALG2},
     {"cusparse fp32 ALG3", HG_F32, CUSPARSE_SPMM_CSR_ALG3},
     {"cusparse fp16 ALG2", HG_F16, CUSPARSE_SPMM_CSR_ALG2},
     {"cusparse fp16 ALG3", HG_F16, CUSPARSE_SPMM_CSR_ALG3},
     {NULL, HG_F32, 0},
 };
-static const struct peer_way sddmm_ways[] = {
+static const struct peer_variant sddmm_variants[] = {
     {"cusparse fp32", HG_F32, CUSPARSE_SDDMM_ALG_DEFAULT},
     {"cusparse fp16", HG_F16, CUSPARSE_SDDMM_ALG_DEFAULT},
     {NULL, HG_F32, 0},
 };
 
-/* Whatever cuSPARSE refuses is "unsupported": a row of the table that says so, not the end of the
+/* Every refusal of cuSPARSE becomes "unsupported", which is a row of the table and does not end the
  * run. A device that fails shows at the next synchronisation. */
-static hg_status answer(hg_context *ctx, cusparseStatus_t status, const char *what)
+static hg_status status_of(hg_context *ctx, cusparseStatus_t status, const char *what)
 {
 	if (status == CUSPARSE_STATUS_SUCCESS)
 		return HG_OK;
@@ -51,10 +51,10 @@ static hg_status answer(hg_context *ctx, cusparseStatus_t status, const char *wh
 	                cusparseGetErrorString(status), cusparseGetErrorName(status));
 }
 
-/* Preparation is an offer: an algorithm that has none runs without. */
-static hg_status prepared(hg_context *ctx, cusparseStatus_t status, const char *what)
+/* Preprocessing is optional: an algorithm that does not support it runs without. */
+static hg_status status_of_optional(hg_context *ctx, cusparseStatus_t status, const char *what)
 {
-	return status == CUSPARSE_STATUS_NOT_SUPPORTED ? HG_OK : answer(ctx, status, what);
+	return status == CUSPARSE_STATUS_NOT_SUPPORTED ? HG_OK : status_of(ctx, status, what);
 }
 
 static void graph_close(struct peer_graph *g)
@@ -94,8 +94,8 @@ static hg_status graph_open(hg_context *ctx, const struct hg__csr *csr, const in
 		return hg__fail(ctx, HG_ERR_NOMEM, "cusparse: no memory");
 	g->ctx = ctx;
 	g->csr = csr;
-	HG__TRY(answer(ctx, cusparseCreate(&g->handle), "create"));
-	HG__TRY(answer(ctx, cusparseSetStream(g->handle, (cudaStream_t)ctx->stream), "set stream"));
+	HG__TRY(status_of(ctx, cusparseCreate(&g->handle), "create"));
+	HG__TRY(status_of(ctx, cusparseSetStream(g->handle, (cudaStream_t)ctx->stream), "set stream"));
 	return rowptr_upload(g, host_rowptr);
 }
 
@@ -112,7 +112,7 @@ static void peer_free(struct peer *p)
 	free(p);
 }
 
-static hg_status peer_new(struct peer_graph *g, const struct peer_way *way, void *values,
+static hg_status peer_new(struct peer_graph *g, const struct peer_variant *variant, void *values,
                           struct hg__mat a, struct hg__mat b, struct peer **peer)
 {
 	const struct hg__mat dense[] = {a, b};
@@ -121,19 +121,21 @@ static hg_status peer_new(struct peer_graph *g, const struct peer_way *way, void
 	if (!p)
 		return hg__fail(g->ctx, HG_ERR_NOMEM, "cusparse: no memory");
 	p->graph = g;
-	p->type = way->dtype == HG_F16 ? CUDA_R_16F : CUDA_R_32F;
-	p->algorithm = way->algorithm;
+	p->type = variant->dtype == HG_F16 ? CUDA_R_16F : CUDA_R_32F;
+	p->algorithm = variant->algorithm;
 	p->alpha = 1.0f;
-	HG__TRY(answer(g->ctx,
-	               cusparseCreateCsr(&p->sparse, g->csr->rows, g->csr->cols, g->csr->m, g->rowptr,
-	                                 (void *)(uintptr_t)g->csr->col, values, CUSPARSE_INDEX_32I,
-	                                 CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
-	               "CSR"));
+	HG__TRY(
+	    status_of(g->ctx,
+	              cusparseCreateCsr(&p->sparse, g->csr->rows, g->csr->cols, g->csr->m, g->rowptr,
+	                                (void *)(uintptr_t)g->csr->col, values, CUSPARSE_INDEX_32I,
+	                                CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
+	              "CSR"));
 	for (int i = 0; i < 2; i++)
-		HG__TRY(answer(g->ctx,
-		               cusparseCreateDnMat(&p->dense[i], dense[i].rows, dense[i].cols, dense[i].ld,
-		                                   dense[i].data, p->type, CUSPARSE_ORDER_ROW),
-		               "matrix"));
+		HG__TRY(
+		    status_of(g->ctx,
+		              cusparseCreateDnMat(&p->dense[i], dense[i].rows, dense[i].cols, dense[i].ld,
+		                                  dense[i].data, p->type, CUSPARSE_ORDER_ROW),
+		              "matrix"));
 	return HG_OK;
 }
 
@@ -151,26 +153,27 @@ static cusparseStatus_t spmm_run(const struct peer *p)
 	                    p->dense[1], CUDA_R_32F, (cusparseSpMMAlg_t)p->algorithm, p->workspace);
 }
 
-static hg_status spmm(struct peer_graph *g, const struct peer_way *way, void *values,
+static hg_status spmm(struct peer_graph *g, const struct peer_variant *variant, void *values,
                       struct hg__mat x, struct hg__mat y, struct peer **peer)
 {
-	HG__TRY(peer_new(g, way, values, x, y, peer));
+	HG__TRY(peer_new(g, variant, values, x, y, peer));
 	struct peer *p = *peer;
 	p->run = spmm_run;
-	HG__TRY(answer(g->ctx,
-	               cusparseSpMM_bufferSize(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
-	                                       p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
-	                                       (cusparseSpMMAlg_t)p->algorithm, &p->workspace_bytes),
-	               "SpMM workspace"));
+	HG__TRY(status_of(g->ctx,
+	                  cusparseSpMM_bufferSize(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
+	                                          p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
+	                                          (cusparseSpMMAlg_t)p->algorithm, &p->workspace_bytes),
+	                  "SpMM workspace"));
 	HG__TRY(workspace(p));
-	return prepared(g->ctx,
-	                cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
-	                                        p->dense[0], &p->beta, p->dense[1], CUDA_R_32F,
-	                                        (cusparseSpMMAlg_t)p->algorithm, p->workspace),
-	                "SpMM preprocess");
+	return status_of_optional(g->ctx,
+	                          cusparseSpMM_preprocess(g->handle, PLAIN, PLAIN, &p->alpha, p->sparse,
+	                                                  p->dense[0], &p->beta, p->dense[1],
+	                                                  CUDA_R_32F, (cusparseSpMMAlg_t)p->algorithm,
+	                                                  p->workspace),
+	                          "SpMM preprocess");
 }
 
-/* values = (A B^T) where the CSR has entries */
+/* values = (A B^T) at the entries of the CSR matrix */
 #define TURNED CUSPARSE_OPERATION_TRANSPOSE
 
 static cusparseStatus_t sddmm_run(const struct peer *p)
@@ -180,30 +183,33 @@ static cusparseStatus_t sddmm_run(const struct peer *p)
 	                     p->workspace);
 }
 
-static hg_status sddmm(struct peer_graph *g, const struct peer_way *way, void *values,
+static hg_status sddmm(struct peer_graph *g, const struct peer_variant *variant, void *values,
                        struct hg__mat a, struct hg__mat b, struct peer **peer)
 {
-	HG__TRY(peer_new(g, way, values, a, b, peer));
+	HG__TRY(peer_new(g, variant, values, a, b, peer));
 	struct peer *p = *peer;
 	p->run = sddmm_run;
-	HG__TRY(answer(g->ctx,
-	               cusparseSDDMM_bufferSize(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0],
-	                                        p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
-	                                        (cusparseSDDMMAlg_t)p->algorithm, &p->workspace_bytes),
-	               "SDDMM workspace"));
+	HG__TRY(
+	    status_of(g->ctx,
+	              cusparseSDDMM_bufferSize(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0],
+	                                       p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
+	                                       (cusparseSDDMMAlg_t)p->algorithm, &p->workspace_bytes),
+	              "SDDMM workspace"));
 	HG__TRY(workspace(p));
-	return prepared(g->ctx,
-	                cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0],
-	                                         p->dense[1], &p->beta, p->sparse, CUDA_R_32F,
-	                                         (cusparseSDDMMAlg_t)p->algorithm, p->workspace),
-	                "SDDMM preprocess");
+	return status_of_optional(
+	    g->ctx,
+	    cusparseSDDMM_preprocess(g->handle, PLAIN, TURNED, &p->alpha, p->dense[0], p->dense[1],
+	                             &p->beta, p->sparse, CUDA_R_32F, (cusparseSDDMMAlg_t)p->algorithm,
+	                             p->workspace),
+	    "SDDMM preprocess");
 }
 
 static hg_status run(void *peer)
 {
 	const struct peer *p = peer;
-	return answer(p->graph->ctx, p->run(p), "run");
+	return status_of(p->graph->ctx, p->run(p), "run");
 }
 
-const struct peers peers_cusparse = {"cusparse", spmm_ways, sddmm_ways, graph_open, graph_close,
-                                     spmm,       sddmm,     run,        peer_free};
+const struct peers peers_cusparse = {"cusparse", spmm_variants, sddmm_variants,
+                                     graph_open, graph_close,   spmm,
+                                     sddmm,      run,           peer_free};

@@ -6,9 +6,9 @@
 #include "device.h"
 #include "kernels/cuda/launch.cuh"
 
-/* A GPU as the benchmark sees it. */
+/* The device functions of the benchmark on a GPU. */
 
-/* ---- numbers made in place ---- */
+/* ---- numbers generated on the device ---- */
 
 template <edge_fn DRAW>
 static __global__ void edges_kernel(const struct edge_rule rule, uint64_t seed, int32_t *dst,
@@ -71,7 +71,7 @@ static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 	                   "copying on the device");
 }
 
-/* ---- points in the stream's time ---- */
+/* ---- time stamps in the stream ---- */
 
 struct marks {
 	int count;
@@ -120,10 +120,10 @@ static hg_status elapsed(hg_context *ctx, struct marks *marks, int i, int j, dou
 	return HG_OK;
 }
 
-/* ---- who it is ---- */
+/* ---- versions ---- */
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...": the first word of that line
- * that is digits and dots. */
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module 580.65.06 ...": the first word of that line that
+ * consists of digits and dots. */
 static void driver_version(char *text, size_t size)
 {
 	char line[256] = "";

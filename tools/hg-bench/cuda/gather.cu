@@ -9,21 +9,22 @@
 #include "precision/bound.h"
 
 /* The gather ceiling: the time of a kernel that only reads column ids and gathers rows, whatever is
- * done with them afterwards.
+ * done with the rows afterwards.
  *
- *     out[part, chunk] = sum over the edges of a chunk, over the columns of a part, of X[col e, c]
- *         (f32; one number a chunk, so that nothing is optimised away)
+ *    out[part, chunk] = sum over the edges of a chunk, over the columns of a part, of X[col e, c]
+ *        (f32; one number per chunk, so that the compiler cannot remove the loads)
  *
- * Edge-parallel: equal chunks of edges, no rows, no balancing, no output. A sub-warp of L lanes
- * takes a chunk; a lane owns 16 bytes of the row and has U gathers in flight. A row that is wider
- * than L lanes is gathered in parts, one after the other, so that a part of the table may fit the
- * cache. Which launch shape is fastest depends on graph and width, so all are tried. */
+ * Work is divided by edges: equal chunks of edges, no rows, no balancing, no output. A sub-warp of
+ * L lanes takes a chunk; a lane owns 16 bytes of the row and has U gathers in flight. A row that is
+ * wider than L lanes is gathered in parts, one after the other, so that a part of the table may fit
+ * into the cache. Which launch shape is fastest depends on graph and width, so all shapes are
+ * tried. */
 
-constexpr double SAMPLE_MS = 20; /* of one sample: long beside a launch and the clock */
+constexpr double SAMPLE_MS = 20; /* of one sample: long compared with a launch and the clock */
 constexpr int LANES = 6;         /* L = 1, 2, 4 .. 32 */
 constexpr int DEPTHS = 3;
 static const int depth_of[DEPTHS] = {4, 8, 16};
-/* multiples of 32 and of every depth: only the last chunk has a rest */
+/* multiples of 32 and of every depth, so that only the last chunk has a remainder */
 static const int64_t chunk_of[] = {128, 512, 2048};
 
 struct problem {
@@ -35,7 +36,7 @@ struct problem {
 	float *out;
 };
 
-/* What a lane keeps of its rows: f32 registers, as many as it has columns. */
+/* The f32 sums of a lane, one per column that it owns. */
 template <typename T> struct columns;
 template <> struct columns<__half> {
 	float v[8] = {};
@@ -69,11 +70,12 @@ template <> struct columns<float> {
 	}
 };
 
-/* The next ids of a sub-warp. SHUFFLED: each lane loads its share, coalesced, and hands it round.
- * Else every lane loads all, 16 bytes at a time: one request, since the addresses are the same. */
+/* The next ids of a sub-warp. SHUFFLED: each lane loads its share, coalesced, and the lanes
+ * exchange them by shuffles. Otherwise every lane loads all ids, 16 bytes at a time; this is one
+ * request, because the addresses are equal. */
 template <int L, int U, bool SHUFFLED> struct ids {
 	static constexpr int AHEAD = SHUFFLED && L > U ? L : U; /* ids loaded at a time */
-	static constexpr int HELD = SHUFFLED ? AHEAD / L : U;   /* of them in a lane's registers */
+	static constexpr int HELD = SHUFFLED ? AHEAD / L : U;   /* ids in a lane's registers */
 	int32_t id[HELD];
 
 	__device__ void load(const int32_t *col, int lane)
@@ -99,24 +101,24 @@ template <int L, int U, bool SHUFFLED> struct ids {
 	}
 };
 
-/* [part = blockIdx.y]; sub-warps walk over the chunks, so that those at work at one time are
- * neighbours. */
+/* [part = blockIdx.y]; sub-warps stride over the chunks, so that chunks processed at the same time
+ * are adjacent. */
 template <typename T, int L, int U, bool SHUFFLED>
 static __global__ void __launch_bounds__(BLOCK) gather_kernel(const struct problem p)
 {
-	using held = ids<L, U, SHUFFLED>;
-	constexpr int B = held::AHEAD;
+	using id_buffer = ids<L, U, SHUFFLED>;
+	constexpr int B = id_buffer::AHEAD;
 	const int lane = threadIdx.x % L, unit = blockIdx.y * L + lane;
 	const unsigned mask = (L == 32 ? 0xFFFFFFFFu : (1u << L) - 1) << (threadIdx.x % 32 / L * L);
 	const char *x =
-	    /* a lane past the row repeats the last piece: no traffic of its own */
+	    /* a lane beyond the row repeats the last piece, which causes no additional traffic */
 	    p.x + static_cast<int64_t>(unit < p.units ? unit : p.units - 1) * 16;
 	const int64_t stride = static_cast<int64_t>(gridDim.x) * (BLOCK / L);
 	for (int64_t chunk = static_cast<int64_t>(blockIdx.x) * (BLOCK / L) + threadIdx.x / L;
 	     chunk < p.chunks; chunk += stride) {
 		const int64_t begin = chunk * p.edges, end = min(begin + p.edges, p.m);
 		columns<T> sum;
-		held now, next;
+		id_buffer now, next;
 		int64_t e = begin;
 		if (e + B <= end)
 			now.load(p.col + e, lane);
@@ -174,10 +176,10 @@ template <typename T> static constexpr struct forms forms_of()
 /* By type, in the order of hg_dtype. */
 static const struct forms kernels[2] = {forms_of<__half>(), forms_of<float>()};
 
-/* One way to launch it. */
+/* A launch shape. */
 struct shape {
-	int lanes, depth, shuffled, chunk; /* places in the lists above */
-	/* as many blocks as the device holds at once, instead of one for each piece of work */
+	int lanes, depth, shuffled, chunk; /* indices into the lists above */
+	/* as many blocks as fit on the device at once, instead of one per piece of work */
 	int resident;
 };
 
@@ -207,17 +209,18 @@ static hg_status launch_of(const struct setting *s, const struct shape *shape,
 	const unsigned parts = static_cast<unsigned>((s->units + lanes - 1) / lanes);
 	unsigned blocks = grid_for(launch->problem.chunks, BLOCK / lanes);
 	if (shape->resident) {
-		int held = 1;
+		int per_processor = 1;
 		HG__CUDA(s->ctx, "gather: occupancy",
-		         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, launch->kernel, BLOCK, 0));
-		blocks = std::min(blocks, static_cast<unsigned>(held * s->processors));
+		         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, launch->kernel,
+		                                                       BLOCK, 0));
+		blocks = std::min(blocks, static_cast<unsigned>(per_processor * s->processors));
 	}
 	launch->grid = dim3(blocks, parts);
 	return HG_OK;
 }
 
-/* Samples of `runs` launches each, in ms a launch; the least is returned, all are kept where `each`
- * is given. */
+/* Take samples of `runs` launches each, in ms per launch. Returns the least; all are stored if
+ * `each` is given. */
 static hg_status sample(hg_context *ctx, const struct launch *launch, int samples, int runs,
                         double *each, double *least)
 {
@@ -245,8 +248,8 @@ static hg_status sample(hg_context *ctx, const struct launch *launch, int sample
 	return status;
 }
 
-/* The fastest of all shapes: two samples each. Parts of a half or a quarter of the row are tried
- * too. */
+/* Find the fastest of all shapes with two samples each. Parts of a half or a quarter of the row are
+ * tried, too. */
 static hg_status fastest(const struct setting *s, struct shape *best, int *tried)
 {
 	double best_ms = INFINITY;
@@ -270,7 +273,7 @@ static hg_status fastest(const struct setting *s, struct shape *best, int *tried
 	return HG_OK;
 }
 
-/* Columns of one row in f64: the sum and the sum of magnitudes. */
+/* Add the columns of one row in f64: the sum and the sum of magnitudes. */
 static void row_sum(hg_dtype dtype, const unsigned char *row, int64_t bytes, double *sum,
                     double *magnitude)
 {
@@ -288,8 +291,8 @@ static void row_sum(hg_dtype dtype, const unsigned char *row, int64_t bytes, dou
 	}
 }
 
-/* One chunk again in f64, from the same memory. A sum of N terms in f32 is off by at most
- * gamma_N(2^-24) sum|x|. */
+/* Compute one chunk again in f64 from the same memory. An f32 sum of N terms has an error of at
+ * most gamma_N(2^-24) sum|x|. */
 static hg_status verify_chunk(const struct setting *s, const struct launch *launch, int64_t chunk)
 {
 	const struct problem &p = launch->problem;
@@ -354,7 +357,7 @@ hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__
 	HG__CUDA(ctx, "gather: device",
 	         cudaDeviceGetAttribute(&s.processors, cudaDevAttrMultiProcessorCount,
 	                                static_cast<const hg__cuda_state *>(ctx->state)->device));
-	/* the most chunks, the most parts */
+	/* room for the most chunks and the most parts */
 	const size_t bytes =
 	    static_cast<size_t>((csr->m + chunk_of[0] - 1) / chunk_of[0] * used) * sizeof(float);
 	void *out = nullptr;

@@ -3,7 +3,7 @@
 
 #include "device.h"
 
-/* gather.cu */
+/* Implemented in gather.cu; device.h documents it. */
 hg_status gather_measure(hg_context *ctx, const struct hg__csr *csr, struct hg__mat x, int repeat,
                          struct gather *result);
 

@@ -1,6 +1,6 @@
-#include "spmm_way.h"
+#include "spmm_direct.h"
 
-/* The graph's own weights, f32 where sums are, as the op takes them. */
+/* The graph's own weights in the type that the op would choose: f32 if sums are f32. */
 static hg_status own_weights(struct bench *b, hg_accumulate accumulate, struct hg__mat *w)
 {
 	const hg_dtype dtype = accumulate == HG_ACC_F32 ? HG_F32 : HG_F16;
@@ -10,24 +10,24 @@ static hg_status own_weights(struct bench *b, hg_accumulate accumulate, struct h
 	return HG_OK;
 }
 
-/* Whatever they are worth, and if they take all the memory there is. */
-static hg_status add_tiles(struct bench *b, struct spmm_way *way)
+/* Build tiles even if they do not pay, and even if they take all memory. */
+static hg_status add_tiles(struct bench *b, struct spmm_direct *direct)
 {
-	const struct hg__tile_terms any = {0, 0, way->args.y.cols};
-	HG__TRY(hg__tiles_build(b->ctx, &b->csr, b->rowptr, &any, &way->tiles));
-	way->plan = *b->csr.plan;
-	way->plan.tiles = way->tiles;
-	way->args.csr.plan = &way->plan;
+	const struct hg__tile_terms any = {0, 0, direct->args.y.cols};
+	HG__TRY(hg__tiles_build(b->ctx, &b->csr, b->rowptr, &any, &direct->tiles));
+	direct->plan = *b->csr.plan;
+	direct->plan.tiles = direct->tiles;
+	direct->args.csr.plan = &direct->plan;
 	return HG_OK;
 }
 
-hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm norm,
-                        struct hg__mat x, struct hg__mat w, struct hg__mat y, struct spmm_way *way,
-                        const char **why)
+hg_status spmm_direct_open(struct bench *b, enum hg__spmm_variant variant, hg_norm norm,
+                           struct hg__mat x, struct hg__mat w, struct hg__mat y,
+                           struct spmm_direct *direct, const char **why)
 {
 	const struct hg__spmm_way *row = &hg__spmm_ways[variant];
-	*way = (struct spmm_way){.ctx = b->ctx};
-	struct hg__spmm_args *a = &way->args;
+	*direct = (struct spmm_direct){.ctx = b->ctx};
+	struct hg__spmm_args *a = &direct->args;
 	*a = (struct hg__spmm_args){.csr = b->csr,
 	                            .x = x,
 	                            .w = w,
@@ -42,24 +42,24 @@ hg_status spmm_way_open(struct bench *b, enum hg__spmm_variant variant, hg_norm 
 	a->heads = a->w.data ? (int)a->w.cols : 1;
 	HG__TRY(hg__graph_norm(b->graph, norm, &a->row_scale, &a->col_scale));
 	if (row->group && b->ctx->backend->kind == HG_DEVICE_CUDA)
-		HG__TRY(hg__spmm_groups(b->ctx, b->csr.rows, b->rowptr, row->group, &way->groups));
-	a->groups = way->groups;
+		HG__TRY(hg__spmm_groups(b->ctx, b->csr.rows, b->rowptr, row->group, &direct->groups));
+	a->groups = direct->groups;
 	if (row->share == HG__SHARE_TILES && !a->w.data)
-		HG__TRY(add_tiles(b, way));
+		HG__TRY(add_tiles(b, direct));
 	*why = hg__spmm_refuses(b->ctx, a, variant);
 	return HG_OK;
 }
 
-hg_status spmm_way_run(void *way)
+hg_status spmm_direct_run(void *direct)
 {
-	const struct spmm_way *w = way;
+	const struct spmm_direct *w = direct;
 	return w->ctx->backend->kernels->spmm(w->ctx, &w->args);
 }
 
-void spmm_way_close(struct spmm_way *way)
+void spmm_direct_close(struct spmm_direct *direct)
 {
-	hg__plan_free(way->ctx, way->groups);
-	hg__tiles_free(way->ctx, way->tiles);
-	way->groups = NULL;
-	way->tiles = NULL;
+	hg__plan_free(direct->ctx, direct->groups);
+	hg__tiles_free(direct->ctx, direct->tiles);
+	direct->groups = NULL;
+	direct->tiles = NULL;
 }
