@@ -1,4 +1,5 @@
-# Shared by quickstart.sh and test.sh: find out what is missing, install it or say how, choose the backends. Sourced, not run.
+# Shared by quickstart.sh and test.sh, which source it: find missing packages, install them or print
+# how to, choose the backend, run commands with progress.
 
 say() {
   printf '%s\n' "$*"
@@ -9,7 +10,7 @@ die() {
   exit 1
 }
 
-# Packages by what they give: a program or a header to look for, and the Debian/Ubuntu package that brings it.
+# What to look for, a program or a header, and the Debian/Ubuntu package that contains it.
 hg_needs='
 cc:gcc
 make:make
@@ -23,30 +24,35 @@ zip.h:libzip-dev
 zlib.h:zlib1g-dev
 '
 
-hg_any() { # is one of these a file?
+hg_any() { # does one of these files exist?
   for file in "$@"; do
     [ -e "$file" ] && return 0
   done
   return 1
 }
 
-# Any build of OpenBLAS will do that cmake/HgOpenBLAS.cmake finds: header and library. hg_root is for tests.
+# Any OpenBLAS that cmake/HgOpenBLAS.cmake finds is accepted, with header and library. Tests set
+# hg_root.
 hg_root=${hg_root:-}
 hg_has() {
   include=$hg_root/usr/include own=$hg_root/usr/local lib=$hg_root/usr/lib
   case $1 in
     cblas.h)
-      hg_any "$include"/*/openblas-*/cblas.h "$include"/*/cblas.h "$include"/openblas*/cblas.h "$include"/cblas.h \
-        "$own"/include/cblas.h "$own"/include/openblas*/cblas.h &&
-        hg_any "$lib"/*/openblas-*/libopenblas.so "$lib"/*/libopenblas.so "$lib"*/libopenblas.so "$own"/lib*/libopenblas.so
+      hg_any "$include"/*/openblas-*/cblas.h "$include"/*/cblas.h "$include"/openblas*/cblas.h \
+        "$include"/cblas.h "$own"/include/cblas.h "$own"/include/openblas*/cblas.h &&
+        hg_any "$lib"/*/openblas-*/libopenblas.so "$lib"/*/libopenblas.so \
+          "$lib"*/libopenblas.so "$own"/lib*/libopenblas.so
       ;;
-    hdf5.h) hg_any "$include/hdf5.h" "$include/hdf5/serial/hdf5.h" "$include"/*/hdf5.h "$own/include/hdf5.h" ;;
+    hdf5.h)
+      hg_any "$include/hdf5.h" "$include/hdf5/serial/hdf5.h" "$include"/*/hdf5.h \
+        "$own/include/hdf5.h"
+      ;;
     *.h) hg_any "$include/$1" "$include"/*/"$1" "$own/include/$1" ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
   esac
 }
 
-# Does a compiler come with OpenMP, header and library? (Debian's clang alone does not.)
+# Does this compiler have OpenMP, header and library? (Debian's clang alone does not.)
 hg_has_openmp() {
   folder=$(mktemp -d)
   printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' >"$folder/try.c"
@@ -56,7 +62,7 @@ hg_has_openmp() {
   return $found
 }
 
-# hg_install [EXTRA...]: EXTRA entries look like the ones above.
+# hg_install [EXTRA...]: install missing packages; EXTRA entries look like those of hg_needs.
 hg_install() {
   missing=
   for need in $hg_needs "$@"; do
@@ -65,7 +71,8 @@ hg_install() {
   [ -z "$missing" ] && return 0
   if ! command -v apt-get >/dev/null 2>&1; then
     die "these are missing; install what your system calls them:$missing
-       (a C17 compiler, CMake >= 3.22, Ninja, HDF5 >= 1.10, OpenBLAS, OpenMP, Jansson, libzip, zlib, each with its headers)"
+       (a C17 compiler, CMake >= 3.22, Ninja, HDF5 >= 1.10, OpenBLAS, OpenMP, Jansson, libzip,
+       zlib, each with its headers)"
   fi
   if [ "$(id -u)" -ne 0 ]; then
     die "packages are missing. Type this, then run this script again:
@@ -76,7 +83,9 @@ hg_install() {
   say "installing:$missing"
   log=$(mktemp)
   # shellcheck disable=SC2086
-  if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+  if ! { apt-get update -qq &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } \
+    >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"
     die "apt-get could not install:$missing"
@@ -84,17 +93,18 @@ hg_install() {
   rm -f "$log"
 }
 
-# A GPU answers and a CUDA compiler is there: preset cuda, else cpu.
+# Preset cuda if there is a GPU and a CUDA compiler, else cpu.
 hg_preset() {
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
-  if [ -n "$nvcc" ] && command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU; then
+  if [ -n "$nvcc" ] && command -v nvidia-smi >/dev/null 2>&1 &&
+    nvidia-smi -L 2>/dev/null | grep -q GPU; then
     echo cuda
   else
     echo cpu
   fi
 }
 
-# hg_run WHAT COMMAND...: quiet unless it fails, with the time it took.
+# hg_run WHAT COMMAND...: run quietly and print the time; print the output if the command fails.
 hg_run() {
   what=$1
   shift
@@ -109,7 +119,8 @@ hg_run() {
   say "$what: $(($(date +%s) - begin)) s"
 }
 
-# hg_watch WHAT COMMAND...: hg_run that counts on the way what ninja has done: in place on a terminal, else every tenth of it.
+# hg_watch WHAT COMMAND...: hg_run that also shows how much ninja has done, in place on a terminal,
+# else after every tenth.
 hg_watch() {
   what=$1
   shift
@@ -125,7 +136,7 @@ hg_watch() {
   say "$what: $(($(date +%s) - begin)) s"
 }
 
-# hg_count WHAT LOG: keeps the lines that come in, and shows of "[done/all] ..." how far it is.
+# hg_count WHAT LOG: copy standard input to LOG, and show the progress in "[done/all] ...".
 hg_count() {
   tenth=0
   while IFS= read -r line; do

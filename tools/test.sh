@@ -1,6 +1,8 @@
 #!/bin/sh
-# All tests: Release with gcc, Debug with address and undefined-behaviour sanitizers; where clang is installed with OpenMP, it compiles and links everything. With a GPU, both backends.
-# Real datasets are used if HG_DATA names their directory (see data/FORMAT.md); otherwise those tests say "Skipped".
+# Run all tests: Debug with the address and undefined-behaviour sanitizers, then Release with gcc,
+# with a GPU on both backends. If clang is installed with OpenMP, it compiles and links everything.
+# Real datasets are used if HG_DATA names their directory (see data/FORMAT.md); otherwise those
+# tests say "Skipped".
 set -eu
 cd "$(dirname "$0")/.."
 . tools/setup.sh
@@ -8,7 +10,8 @@ cd "$(dirname "$0")/.."
 hg_install
 preset=$(hg_preset)
 
-# As many tests at a time as there are cores; two threads each, so that teams are tested on the way, and those that wait sleep. A GPU takes one test at a time.
+# As many tests run at a time as there are cores, each with two threads, so that teams of threads
+# are tested, too; waiting threads sleep. A GPU runs one test at a time.
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}" OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 at_once=$jobs
 [ "$preset" = cpu ] || at_once=1
@@ -16,7 +19,10 @@ at_once=$jobs
 hg_run "configure (asan)" cmake --preset asan
 hg_watch "build (asan)" cmake --build --preset asan -j "$jobs"
 say "testing (asan) ..."
-ctest --preset asan -j "$jobs" -LE slow --quiet -O build/asan/ctest.log || { cat build/asan/ctest.log; die "the tests under the sanitizers failed"; }
+ctest --preset asan -j "$jobs" -LE slow --quiet -O build/asan/ctest.log || {
+  cat build/asan/ctest.log
+  die "the tests under the sanitizers failed"
+}
 tail -n 4 build/asan/ctest.log
 
 if ! command -v clang >/dev/null 2>&1; then
@@ -24,12 +30,12 @@ if ! command -v clang >/dev/null 2>&1; then
 elif ! hg_has_openmp clang; then
   say "clang has no OpenMP here (on Debian: libomp-dev): its build is skipped"
 else
-  # for its warnings: nothing of this is run, and need not be fast
+  # This build is only for warnings; its programs are not run, so it is not optimised.
   hg_run "configure (clang)" cmake --preset clang -B build/clang-O0 -DCMAKE_C_FLAGS_RELEASE=-O0
   hg_watch "build (clang)" cmake --build build/clang-O0 -j "$jobs"
 fi
 
-# as the quickstart has it, which may have built most of it
+# the same configuration as in the quickstart, which may have built most of it
 hg_run "configure ($preset)" cmake --preset "$preset" -DHG_WERROR=OFF
 hg_watch "build ($preset)" cmake --build --preset "$preset" -j "$jobs"
 ctest --preset "$preset" -j "$at_once"

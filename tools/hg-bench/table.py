@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The tables of figures from the JSON lines of hg-bench and tools/peers/pyg_epoch.py.
 
-    python3 tools/hg-bench/table.py results/*.json                print the tables
+    python3 tools/hg-bench/table.py results/*.json    print the tables
     ... --into docs/benchmarks.md     put them between the two marker lines of that file
-    ... --check docs/benchmarks.md    exit code 1 if they are not what stands there
+    ... --check docs/benchmarks.md    exit with 1 if the file does not contain them
     ... --short --into README.md      the five rows of the README
 
-Later lines replace earlier ones of the same thing, so a file can be appended to. Standard library only.
+A later line replaces an earlier line of the same measurement, so results can be appended to a file.
+Needs the standard library only.
 """
+
 import json
 import math
 import sys
@@ -17,12 +19,12 @@ SHORT_BEGIN, SHORT_END = "<!-- figures in short: begin -->", "<!-- figures in sh
 
 
 def order(row):
-    """Of the nodes: by a method of --reorder, or as they came."""
+    """The order of the nodes: a method of --reorder, or the original one."""
     return row.get("order", "original")
 
 
 def load(paths):
-    """Rows by what they measure; the last one of a kind counts."""
+    """Load the rows; of rows for the same measurement the last one counts."""
     rows = {}
     for path in paths:
         with open(path, encoding="utf-8") as lines:
@@ -31,7 +33,18 @@ def load(paths):
                     row = json.loads(line)
                 except ValueError as error:
                     sys.exit(f"{path}:{number}: not a line of JSON: {error}")
-                keys = ("peer", "op", "variant", "graph", "precision", "features", "heads", "norm", "weights", "device")
+                keys = (
+                    "peer",
+                    "op",
+                    "variant",
+                    "graph",
+                    "precision",
+                    "features",
+                    "heads",
+                    "norm",
+                    "weights",
+                    "device",
+                )
                 rows[tuple(str(row.get(key)) for key in keys) + (order(row),)] = row
     return list(rows.values())
 
@@ -56,30 +69,50 @@ def geomean(values):
 
 
 def place(row):
-    """What is gathered: graph, order of its nodes, width."""
+    """What is gathered: the graph, the order of its nodes, the width."""
     return row["graph"], order(row), row.get("features")
 
 
 def is_weighted(row):
-    """Aggregations: with the graph's weights, or with an operand's, one for each head."""
+    """Is this an aggregation with edge weights, of the graph or per head as an operand?"""
     return row["op"] == "spmm" and bool(row.get("weights") or row.get("heads"))
 
 
-# The pairs of graph and width that the geometric means are over.
-NINE = {(graph, width) for graph in ("reddit-like", "products-like", "kron-21") for width in (32, 64, 128)}
+# The geometric means are taken over these pairs of graph and width.
+NINE = {
+    (graph, width)
+    for graph in ("reddit-like", "products-like", "kron-21")
+    for width in (32, 64, 128)
+}
 
 
 def peers_best(rows, like):
-    """The fastest cuSPARSE at what `like` measures, ms: of the same weights."""
-    times = [r["ms"] for r in rows if r["op"] == like["op"] and r["variant"].startswith("cusparse") and r.get("ms") and is_weighted(r) == is_weighted(like)
-             and place(r) == place(like)]
+    """The time of the fastest cuSPARSE variant on the same operands and weights, in ms."""
+    times = [
+        r["ms"]
+        for r in rows
+        if r["op"] == like["op"]
+        and r["variant"].startswith("cusparse")
+        and r.get("ms")
+        and is_weighted(r) == is_weighted(like)
+        and place(r) == place(like)
+    ]
     return min(times) if times else None
 
 
 def ceiling(rows, like, variant="gather ceiling"):
-    """That of the same op and run, or else of the same gather: ms."""
-    found = [r for r in rows if r["variant"] == variant and r.get("precision") == "f16" and place(r) == place(like)]
-    found.sort(key=lambda r: (r["op"] == like["op"].split()[0], (r.get("weights") or 0) == (like.get("weights") or 0)))
+    """The gather ceiling, preferably from the same op and run, in ms."""
+    found = [
+        r
+        for r in rows
+        if r["variant"] == variant and r.get("precision") == "f16" and place(r) == place(like)
+    ]
+    found.sort(
+        key=lambda r: (
+            r["op"] == like["op"].split()[0],
+            (r.get("weights") or 0) == (like.get("weights") or 0),
+        )
+    )
     return found[-1]["ms"] if found else None
 
 
@@ -88,14 +121,27 @@ def ratio(a, b):
 
 
 def ours(rows, op, weighted):
-    """(fp16, fp32 or None), sorted: those of one graph, order, width, number of heads and norm."""
+    """Sorted pairs (fp16 row, fp32 row or None), one per graph, order, width, heads and norm."""
     groups = {}
     for row in rows:
-        if row["op"] == op and row["variant"] == "auto" and not row.get("absent") and is_weighted(row) == weighted:
+        if (
+            row["op"] == op
+            and row["variant"] == "auto"
+            and not row.get("absent")
+            and is_weighted(row) == weighted
+        ):
             scaled = row.get("norm") if op == "spmm" and row.get("norm") in ("left", "both") else ""
-            key = (row["graph"], order(row), row.get("features") or 0, row.get("heads") or 0, scaled)
+            key = (
+                row["graph"],
+                order(row),
+                row.get("features") or 0,
+                row.get("heads") or 0,
+                scaled,
+            )
             groups.setdefault(key, {})[row["precision"]] = row
-    return [(group["fp16"], group.get("fp32")) for _, group in sorted(groups.items()) if "fp16" in group]
+    return [
+        (group["fp16"], group.get("fp32")) for _, group in sorted(groups.items()) if "fp16" in group
+    ]
 
 
 def heads(row):
@@ -103,46 +149,132 @@ def heads(row):
 
 
 def name(row):
-    scaled = f', norm {row["norm"]}' if row["op"] == "spmm" and row.get("norm") in ("left", "both") else ""
+    scaled = (
+        f', norm {row["norm"]}'
+        if row["op"] == "spmm" and row.get("norm") in ("left", "both")
+        else ""
+    )
     return row["graph"] + scaled
 
 
 def kernels(rows, op, weighted=False):
-    """One line for each graph and width: the floor, ours, the best peer."""
+    """One line for each graph and width: the gather ceiling, HalfGraph, the best peer."""
     body, over, faster = [], {}, {}
     for half, full in ours(rows, op, weighted):
         if order(half) != "original":
             continue
-        gather, peer, pair = ceiling(rows, half), peers_best(rows, half), (half["graph"], half.get("features"))
-        if pair in NINE and (half.get("heads") or 1) == 1 and half.get("norm") in (None, "none", "right"):
+        gather, peer, pair = (
+            ceiling(rows, half),
+            peers_best(rows, half),
+            (half["graph"], half.get("features")),
+        )
+        if (
+            pair in NINE
+            and (half.get("heads") or 1) == 1
+            and half.get("norm") in (None, "none", "right")
+        ):
             over.setdefault(pair, ratio(half["ms"], gather))
             faster.setdefault(pair, ratio(peer, half["ms"]))
-        body.append([name(half), str(half.get("features")), heads(half), figure(half["ms"], 3), figure(gather, 3), figure(ratio(half["ms"], gather)),
-                     figure(peer), figure(ratio(peer, half["ms"])), figure(full["ms"], 3) if full else "-", figure(half.get("err_over_bound"))])
-    head = ["graph", "F", "heads", "fp16, ms", "gather alone", "ratio", "best cuSPARSE", "faster by", "fp32, ms", "err/bound"]
+        body.append(
+            [
+                name(half),
+                str(half.get("features")),
+                heads(half),
+                figure(half["ms"], 3),
+                figure(gather, 3),
+                figure(ratio(half["ms"], gather)),
+                figure(peer),
+                figure(ratio(peer, half["ms"])),
+                figure(full["ms"], 3) if full else "-",
+                figure(half.get("err_over_bound")),
+            ]
+        )
+    head = [
+        "graph",
+        "F",
+        "heads",
+        "fp16, ms",
+        "gather alone",
+        "ratio",
+        "best cuSPARSE",
+        "faster by",
+        "fp32, ms",
+        "err/bound",
+    ]
     means = [[value for value in kind.values() if value] for kind in (over, faster)]
     if max(map(len, means)) > 1:
         counts = " and ".join(str(count) for count in sorted({len(kind) for kind in means if kind}))
-        body.append([f"geometric mean of {counts}", "", "", "", "", figure(geomean(means[0])), "", figure(geomean(means[1])), "", ""])
+        body.append(
+            [
+                f"geometric mean of {counts}",
+                "",
+                "",
+                "",
+                "",
+                figure(geomean(means[0])),
+                "",
+                figure(geomean(means[1])),
+                "",
+                "",
+            ]
+        )
     return table(head, body) if body else ""
 
 
 def reordered(rows, op, weighted=False):
-    """One line for each graph, order and width of --reorder: both ceilings, and what the order did to misses and tiles."""
+    """One line for each graph, order and width of --reorder: both gather ceilings, and how the
+    order changes misses and tiles.
+    """
     body = []
     for half, _ in ours(rows, op, weighted):
         if order(half) == "original":
             continue
-        gather, unordered, peer = ceiling(rows, half), ceiling(rows, half, "unordered ceiling"), peers_best(rows, half)
-        change = [f'{figure(half.get(f"{what}_before"))} to {figure(half.get(what))}' for what in ("near_miss", "far_miss", "tile_reuse")]
-        body.append([name(half), order(half), figure(half.get("order_seconds"), 1), *change, str(half.get("features")), figure(half["ms"], 3), figure(gather, 3),
-                     figure(ratio(half["ms"], gather)), figure(unordered, 3), figure(ratio(half["ms"], unordered)), figure(ratio(peer, half["ms"]))])
-    head = ["graph", "order", "found in, s", "near miss", "far miss", "edges a source in 16 rows", "F", "fp16, ms", "gather alone", "ratio", "gather, old order", "ratio", "faster than cuSPARSE by"]
+        gather, unordered, peer = (
+            ceiling(rows, half),
+            ceiling(rows, half, "unordered ceiling"),
+            peers_best(rows, half),
+        )
+        change = [
+            f'{figure(half.get(f"{what}_before"))} to {figure(half.get(what))}'
+            for what in ("near_miss", "far_miss", "tile_reuse")
+        ]
+        body.append(
+            [
+                name(half),
+                order(half),
+                figure(half.get("order_seconds"), 1),
+                *change,
+                str(half.get("features")),
+                figure(half["ms"], 3),
+                figure(gather, 3),
+                figure(ratio(half["ms"], gather)),
+                figure(unordered, 3),
+                figure(ratio(half["ms"], unordered)),
+                figure(ratio(peer, half["ms"])),
+            ]
+        )
+    head = [
+        "graph",
+        "order",
+        "found in, s",
+        "near miss",
+        "far miss",
+        "edges a source in 16 rows",
+        "F",
+        "fp16, ms",
+        "gather alone",
+        "ratio",
+        "gather, old order",
+        "ratio",
+        "faster than cuSPARSE by",
+    ]
     return table(head, body) if body else ""
 
 
 def epochs(rows):
-    """One line for each graph and model: ours in both precisions, PyTorch Geometric's best forms."""
+    """One line for each graph and model: HalfGraph in both precisions and PyTorch Geometric's
+    best forms.
+    """
     groups = {}
     for row in rows:
         if row["op"] == "epoch":
@@ -160,17 +292,27 @@ def epochs(rows):
                 words = [f"{figure(best['ms'])} ms"]
                 words += [size(peak)] if peak else []
                 words += [f"{best['steps_lost']:.0f} steps lost"] if best.get("steps_lost") else []
-                words += [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
+                words += (
+                    [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
+                )
                 words += ["loss not finite"] if best.get("loss", 0.0) is None else []
                 cells.append(", ".join(words))
             else:
-                cells.append(found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-")
+                cells.append(
+                    found[0].get("absent", "fails").split(" when ")[0][:40] if found else "-"
+                )
         body.append(cells)
-    return table(["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"], body) if body else ""
+    return (
+        table(["graph", "model", "HalfGraph fp16", "HalfGraph fp32", "PyG fp32", "PyG AMP"], body)
+        if body
+        else ""
+    )
 
 
 def mean_over(rows, op):
-    """The geometric mean, over the nine pairs, of how much faster this op is than cuSPARSE's best."""
+    """How much faster this op is than the best cuSPARSE: the geometric mean over the nine
+    pairs.
+    """
     faster = {}
     for half, _ in ours(rows, op, False):
         pair = half["graph"], half.get("features")
@@ -180,19 +322,33 @@ def mean_over(rows, op):
 
 
 def short(rows):
-    """README's five rows: epochs on one large graph, and the two sparse kernels."""
+    """The five rows of the README: epochs on one large graph, and the two sparse kernels."""
     body = []
     for model in ("gcn", "gin", "gat"):
-        runs = [r for r in rows if r["op"] == "epoch" and r["graph"] == "reddit-like" and r.get("ms")
-                and r["variant"].split()[0] == model]
+        runs = [
+            r
+            for r in rows
+            if r["op"] == "epoch"
+            and r["graph"] == "reddit-like"
+            and r.get("ms")
+            and r["variant"].split()[0] == model
+        ]
         half = [r for r in runs if not r.get("peer") and r["precision"] == "fp16"]
         peers = [r["ms"] for r in runs if r.get("peer") == "pyg"]
         if half and peers:
             took, best = half[0]["ms"], min(peers)
-            body.append([f"{model.upper()}, an epoch on 115 M edges", f"{figure(took)} ms",
-                         f"PyTorch Geometric {figure(best)} ms", f"{best / took:.0f} times"])
-    for words, op in (("aggregation (SpMM), mean of 9", "spmm"),
-                      ("dot products on edges (SDDMM), mean of 9", "sddmm dot")):
+            body.append(
+                [
+                    f"{model.upper()}, an epoch on 115 M edges",
+                    f"{figure(took)} ms",
+                    f"PyTorch Geometric {figure(best)} ms",
+                    f"{best / took:.0f} times",
+                ]
+            )
+    for words, op in (
+        ("aggregation (SpMM), mean of 9", "spmm"),
+        ("dot products on edges (SDDMM), mean of 9", "sddmm dot"),
+    ):
         mean = mean_over(rows, op)
         if mean:
             body.append([words, "", "the best cuSPARSE", f"{figure(mean, 1)} times"])
@@ -201,18 +357,27 @@ def short(rows):
 
 
 def machine(rows):
-    machines = sorted({f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}"
-                       for r in rows if not r.get("peer") and r.get("driver")})
+    machines = sorted(
+        {
+            f"{r['device']}, driver {r['driver']}, CUDA {r['cuda']}, commit {r['commit']}"
+            for r in rows
+            if not r.get("peer") and r.get("driver")
+        }
+    )
     return f"({'; '.join(machines)})\n" if machines else ""
 
 
 def page(rows):
     parts = []
-    for title, text in (("Aggregation, unit weights:", kernels(rows, "spmm")), ("Aggregation with edge weights:", kernels(rows, "spmm", True)),
-                        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot")),
-                        ("Aggregation, nodes reordered, unit weights:", reordered(rows, "spmm")),
-                        ("Aggregation, nodes reordered, with edge weights:", reordered(rows, "spmm", True)),
-                        ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")), ("Training epochs, 2 layers, hidden 64:", epochs(rows))):
+    for title, text in (
+        ("Aggregation, unit weights:", kernels(rows, "spmm")),
+        ("Aggregation with edge weights:", kernels(rows, "spmm", True)),
+        ("Dot products on edges (SDDMM):", kernels(rows, "sddmm dot")),
+        ("Aggregation, nodes reordered, unit weights:", reordered(rows, "spmm")),
+        ("Aggregation, nodes reordered, with edge weights:", reordered(rows, "spmm", True)),
+        ("Dot products, nodes reordered:", reordered(rows, "sddmm dot")),
+        ("Training epochs, 2 layers, hidden 64:", epochs(rows)),
+    ):
         if text:
             parts.append(f"{title}\n\n{text}\n")
     told = machine(rows)
@@ -228,9 +393,9 @@ def main():
     if mode:
         at = arguments.index(mode)
         if at + 1 >= len(arguments):
-            sys.exit(f"{mode} wants a file")
+            sys.exit(f"{mode} needs a file")
         target = arguments[at + 1]
-        del arguments[at:at + 2]
+        del arguments[at : at + 2]
     brief = "--short" in arguments
     begin, end = (SHORT_BEGIN, SHORT_END) if brief else (BEGIN, END)
     rows = load([argument for argument in arguments if argument != "--short"])
@@ -242,9 +407,13 @@ def main():
         old = file.read()
     if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
         sys.exit(f"{target}: expected one line {begin} and after it one line {end}")
-    new = old[:old.index(begin)] + begin + "\n" + text + old[old.index(end):]
+    new = old[: old.index(begin)] + begin + "\n" + text + old[old.index(end) :]
     if mode == "--check":
-        sys.exit(0 if new == old else f"{target}: the figures are not those of the results: run table.py --into")
+        sys.exit(
+            0
+            if new == old
+            else f"{target}: the figures differ from the results: run table.py --into"
+        )
     with open(target, "w", encoding="utf-8") as file:
         file.write(new)
 

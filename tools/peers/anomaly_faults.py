@@ -1,4 +1,8 @@
-"""The faults of tests/faults/faults.def once more, by the same mathematics: PLANT[id](world). What cannot exist in PyTorch is in ABSENT, with the reason."""
+"""The faults of tests/faults/faults.def in PyTorch, by the same mathematics: PLANT[id](world).
+
+Faults that cannot exist in PyTorch are in ABSENT, with the reason.
+"""
+
 import math
 
 import torch
@@ -8,7 +12,7 @@ from anomaly_ops import trace
 from anomaly_world import CLASSES, HIDDEN, IN, LONER, NODES, Graph, fan, full, paths, ring, star
 
 PLANT = {}
-ABSENT = {"acc_batch_gcn": "sums in batches, scaled one by one, are HalfGraph's"}
+ABSENT = {"acc_batch_gcn": "only HalfGraph has sums in separately scaled batches"}
 
 
 def plants(*ids):
@@ -16,6 +20,7 @@ def plants(*ids):
         for i in ids:
             PLANT[i] = (f, i)
         return f
+
     return keep
 
 
@@ -28,13 +33,15 @@ def town(w, model, layers=2, graph=None, **kw):
     w.varied()
 
 
-# ---- something was bad before the step began ----
+# ---- inputs that are bad before the step begins ----
+
 
 def feature(model, row, col, value):
     def f(w, i):
         town(w, model)
         w.x[row, col] = value
         w.build()
+
     return f
 
 
@@ -49,6 +56,7 @@ def parameter(model, layers, name, row, col, value, dtype=torch.half):
         town(w, model, layers)
         w.build()
         w.set(name, row, col, value)
+
     return f
 
 
@@ -76,7 +84,11 @@ def label(w, i):
 def custom_input(w, i):
     g = ring().to(w.device)
     w.param("w", 4, 3, 0.25)
-    x, a, t = w.tensor(NODES, 4, 1), w.tensor(len(g.dst), 1, 0.5), w.tensor(NODES, 3, 0, torch.float32)
+    x, a, t = (
+        w.tensor(NODES, 4, 1),
+        w.tensor(len(g.dst), 1, 0.5),
+        w.tensor(NODES, 3, 0, torch.float32),
+    )
     if i == "input_edge_weight_nan":
         a[6] = math.nan
     elif i == "input_target_nan":
@@ -88,7 +100,14 @@ def custom_input(w, i):
 
 # ---- partial sums ----
 
-@plants("acc_hub_gcn_conv0", "acc_hub_gcn_conv1", "acc_hub_gcn_conv2", "store_hub_gcn_conv0", "store_hub_naive_gcn_conv1")
+
+@plants(
+    "acc_hub_gcn_conv0",
+    "acc_hub_gcn_conv1",
+    "acc_hub_gcn_conv2",
+    "store_hub_gcn_conv0",
+    "store_hub_naive_gcn_conv1",
+)
 def hub_mean(w, i):
     layer, store = layer_of(i), i.startswith("store")
     w.naive = "acc" in i or "naive" in i
@@ -147,13 +166,20 @@ def cancel(w, i):
         y = ops.spmm(g, x, naive=True)
         trace.layer = "after"
         return ops.mse(ops.linear(y, w.get("w")), t)
+
     w.loss = loss
 
 
 @plants("acc_backward")
 def cancel_back(w, i):
     w.scale = 1.0
-    copies(w, fan(4), w.tensor(5, 1), torch.tensor([[0.0]] + [[-2.5 * c] for c in CANCEL], device=w.device), True)
+    copies(
+        w,
+        fan(4),
+        w.tensor(5, 1),
+        torch.tensor([[0.0]] + [[-2.5 * c] for c in CANCEL], device=w.device),
+        True,
+    )
 
 
 def copies(w, g, x, t, naive=False):
@@ -165,6 +191,7 @@ def copies(w, g, x, t, naive=False):
         h = ops.linear(x, w.get("w"))
         trace.layer = "copies"
         return ops.mse(ops.spmm(g, h, naive=naive), t)
+
     w.loss = loss
 
 
@@ -183,6 +210,7 @@ def edge_weights(w, i):
         y = ops.spmm(g, x, alpha=1 / 300, weight=a, naive=True)
         trace.layer = "after"
         return ops.mse(ops.linear(y, w.get("w")), t)
+
     w.loss = loss
 
 
@@ -196,13 +224,16 @@ def sparse(w, features, entries):
 def sparse_cancel(w, i):
     w.naive, w.scale = True, 64.0
     w.model("gcn", 2, ring())
-    sparse(w, IN, [(4, k, 1.0) for k in range(4)] + [(r, r + 4, 1.0) for r in range(NODES) if r != 4])
+    sparse(
+        w, IN, [(4, k, 1.0) for k in range(4)] + [(r, r + 4, 1.0) for r in range(NODES) if r != 4]
+    )
     w.build()
     for k in range(4):
         w.set("conv0.weight", k, 5, CANCEL[k])
 
 
 # ---- results ----
+
 
 @plants("store_feature_gcn")
 def big_feature(w, i):
@@ -238,7 +269,14 @@ def no_attention(w, layer):
     w.set("conv%d.att_src" % layer, -1, -1, 0)
 
 
-@plants("store_weight_gcn_conv1", "store_weight_gcn_conv2", "store_weight_gat_conv1", "store_weight_gat_conv2", "store_fp32_gcn", "store_odd_gcn")
+@plants(
+    "store_weight_gcn_conv1",
+    "store_weight_gcn_conv2",
+    "store_weight_gat_conv1",
+    "store_weight_gat_conv2",
+    "store_fp32_gcn",
+    "store_odd_gcn",
+)
 def big_weight(w, i):
     layer = 2 if i.endswith("conv2") else 1
     model, odd, fp32 = "gat" if "gat" in i else "gcn", "odd" in i, "fp32" in i
@@ -297,7 +335,11 @@ def big_mlp(w, i):
     w.scale = 64.0
     town(w, "gin")
     w.build()
-    norm, weight, col = ("conv1.bn1", "conv1.mlp2.weight", 3) if i == "store_mlp_gin" else ("conv1.bn2", "head.weight", 1)
+    norm, weight, col = (
+        ("conv1.bn1", "conv1.mlp2.weight", 3)
+        if i == "store_mlp_gin"
+        else ("conv1.bn2", "head.weight", 1)
+    )
     w.set(norm + ".gamma", -1, -1, 0)
     w.set(norm + ".beta", -1, -1, 1)
     w.set(weight, -1, col, 10000)
@@ -346,7 +388,7 @@ def big_dropout(w, i):
 
 
 def one_op(w, layer, op, x=1.0, large=1.0, dtype=None):
-    """mse(op(X) W, 0), X [6, 4], element (2, 1) large"""
+    """loss = mse(op(X) W, 0), X [6, 4] with a large element (2, 1)"""
     w.scale = 16.0
     a, t = w.tensor(6, 4, x, dtype), w.tensor(6, 4)
     a[2, 1] = large
@@ -357,6 +399,7 @@ def one_op(w, layer, op, x=1.0, large=1.0, dtype=None):
         y = op(a)
         trace.layer = "after"
         return ops.mse(ops.linear(y, w.get("w")), t)
+
     a.requires_grad_()
     w.loss = loss
     return a
@@ -378,7 +421,7 @@ def big_log_softmax(w, i):
 @plants("store_div")
 def big_ratio(w, i):
     y = w.tensor(6, 4, 1)
-    y[2, 1] = 2.0 ** -10
+    y[2, 1] = 2.0**-10
     one_op(w, "ratio", lambda x: ops.div(x, y), 1, 100)
 
 
@@ -402,6 +445,7 @@ def big_row_sum(w, i):
     def loss():
         trace.layer = "total"
         return ops.mse(ops.row_sum(ops.linear(x, w.get("w"))) / 8, t)
+
     w.loss = loss
 
 
@@ -416,6 +460,7 @@ def big_sddmm(w, i):
         a = ops.linear(x, w.get("w"))
         trace.layer = "edges"
         return ops.mse(ops.sddmm_dot(g, a, a), w.tensor(len(g.dst), 1))
+
     w.loss = loss
 
 
@@ -430,6 +475,7 @@ def big_wide(w, i):
     def loss():
         trace.layer = "wide"
         return ops.mse(ops.linear(x, w.get("w")), t)
+
     w.loss = loss
 
 
@@ -442,7 +488,8 @@ def big_loss(w, i):
     w.loss = lambda: ops.mse(ops.linear(x, w.get("w")), t)
 
 
-# ---- gradients: one labelled node, the loner; a faint unit with weights (-v, v) ----
+# ---- gradients: one labelled node, the loner, and a small unit with weights (-v, v) ----
+
 
 def loner(w, model, layers=2):
     town(w, model, layers)
@@ -458,7 +505,7 @@ def scale_xent(w, i):
 
 def faint_unit(w, layer, v):
     w.set("conv%d.weight" % (layer - 1), -1, 3, 0)
-    w.set("conv%d.bias" % (layer - 1), 0, 3, 2.0 ** -10)
+    w.set("conv%d.bias" % (layer - 1), 0, 3, 2.0**-10)
     w.set("conv%d.weight" % layer, 3, 0, -v)
     w.set("conv%d.weight" % layer, 3, 1, v)
 
@@ -468,11 +515,18 @@ def wrong(w, bias):
     w.set(bias, 0, 1, 10)
 
 
-@plants("scale_linear_gcn_conv1", "scale_linear_gcn_conv2", "scale_linear_gat", "explode_linear_gcn_conv1", "explode_linear_gcn_conv2", "explode_linear_gat")
+@plants(
+    "scale_linear_gcn_conv1",
+    "scale_linear_gcn_conv2",
+    "scale_linear_gat",
+    "explode_linear_gcn_conv1",
+    "explode_linear_gcn_conv2",
+    "explode_linear_gat",
+)
 def linear_back(w, i):
     layer, explode = 2 if i.endswith("conv2") else 1, i.startswith("explode")
     loner(w, "gat" if "gat" in i else "gcn", layer + 1)
-    w.scale = (4.0 if layer == 2 else 1.0) if explode else 2.0 ** 14
+    w.scale = (4.0 if layer == 2 else 1.0) if explode else 2.0**14
     faint_unit(w, layer, 60000 if explode else 40)
     if explode:
         wrong(w, "conv%d.bias" % layer)
@@ -482,9 +536,9 @@ def linear_back(w, i):
 def head_back(w, i):
     explode = i.startswith("explode")
     loner(w, "gin")
-    w.scale = 2.0 if explode else 2.0 ** 14
+    w.scale = 2.0 if explode else 2.0**14
     w.set("conv1.bn2.gamma", 0, 3, 0)
-    w.set("conv1.bn2.beta", 0, 3, 2.0 ** -10)
+    w.set("conv1.bn2.beta", 0, 3, 2.0**-10)
     w.set("head.weight", 3, 0, -60000 if explode else -40)
     w.set("head.weight", 3, 1, 60000 if explode else 40)
     if explode:
@@ -494,21 +548,21 @@ def head_back(w, i):
 @plants("scale_mlp_gin")
 def scale_mlp(w, i):
     loner(w, "gin")
-    w.scale = 2.0 ** 14
+    w.scale = 2.0**14
     w.set("conv0.bn2.gamma", 0, 3, 0)
-    w.set("conv0.bn2.beta", 0, 3, 2.0 ** -10)
+    w.set("conv0.bn2.beta", 0, 3, 2.0**-10)
     w.set("conv1.mlp1.weight", 3, -1, 0)
     w.set("conv1.mlp1.weight", 3, 2, 20000)
 
 
 @plants("scale_readout_gcn")
 def scale_readout(w, i):
-    w.scale, w.readout = 2.0 ** 14, "mean"
+    w.scale, w.readout = 2.0**14, "mean"
     town(w, "gcn", graph=paths([8, 12, 6]))
     w.label_only(1, 0)
     w.build()
     w.set("conv1.weight", -1, 3, 0)
-    w.set("conv1.bias", 0, 3, 2.0 ** -10)
+    w.set("conv1.bias", 0, 3, 2.0**-10)
     w.set("conv1.head.weight", 3, 0, -40)
     w.set("conv1.head.weight", 3, 1, 40)
 
@@ -518,17 +572,23 @@ def scale_dropout(w, i):
     w.dropout = 0.5
     loner(w, "gcn")
     w.set("conv0.weight", -1, -1, 0)
-    w.set("conv0.bias", -1, -1, 2.0 ** -10)
+    w.set("conv0.bias", -1, -1, 2.0**-10)
     w.set("conv1.weight", -1, 0, -20)
     w.set("conv1.weight", -1, 1, 20)
     wrong(w, "conv1.bias")
 
 
-@plants("scale_hub_gcn", "scale_hub_naive_gcn", "scale_hub_gat", "swamp_backward_gcn", "swamp_backward_gat")
+@plants(
+    "scale_hub_gcn",
+    "scale_hub_naive_gcn",
+    "scale_hub_gat",
+    "swamp_backward_gcn",
+    "swamp_backward_gat",
+)
 def hub_back(w, i):
     swamp = i.startswith("swamp")
     leaves = 4096 if swamp else 1000
-    w.naive, w.scale = swamp or "naive" in i, 2.0 * (leaves + 1) if swamp else 2.0 ** 18
+    w.naive, w.scale = swamp or "naive" in i, 2.0 * (leaves + 1) if swamp else 2.0**18
     town(w, "gat" if "gat" in i else "gcn", graph=fan(leaves))
     w.norm = "none"
     w.label[:] = 0
@@ -549,7 +609,7 @@ def scale_edge(w, i):
 
 
 def targets(w, scale, layer, op, loss=ops.mse, t=None, x=None, cols=4):
-    """loss(op(X W), T), W = 1, X zeros [8, 4]"""
+    """loss = loss(op(X W), T), W = 1, X [8, 4] zeros"""
     w.scale = scale
     x = w.tensor(8, 4) if x is None else x
     t = w.tensor(8, cols) if t is None else t
@@ -562,6 +622,7 @@ def targets(w, scale, layer, op, loss=ops.mse, t=None, x=None, cols=4):
         y = op(y)
         trace.layer = ""
         return loss(y, t)
+
     w.loss = step
     return t
 
@@ -572,9 +633,11 @@ def off(w, scale, layer, op, value, at=(2, 1), loss=ops.mse, others=0.0, cols=4)
     t[at] = value
 
 
-plants("scale_mse")(lambda w, i: off(w, 2.0 ** 16, "", lambda y: y, -100))
-plants("scale_bce")(lambda w, i: off(w, 2.0 ** 23, "", lambda y: y, 1, loss=ops.bce_logits, others=0.5))
-plants("scale_scale")(lambda w, i: off(w, 2.0 ** 14, "scaled", lambda y: ops.scale(y, 100.0), -1))
+plants("scale_mse")(lambda w, i: off(w, 2.0**16, "", lambda y: y, -100))
+plants("scale_bce")(
+    lambda w, i: off(w, 2.0**23, "", lambda y: y, 1, loss=ops.bce_logits, others=0.5)
+)
+plants("scale_scale")(lambda w, i: off(w, 2.0**14, "scaled", lambda y: ops.scale(y, 100.0), -1))
 
 
 @plants("scale_two_ways")
@@ -584,6 +647,7 @@ def two_ways(w, i):
         left = ops.scale(y, 100.0)
         trace.layer = "right"
         return left + ops.scale(y, 100.0)
+
     off(w, 6400.0, "", op, -1)
 
 
@@ -596,14 +660,15 @@ def scale_combine(w, i):
         z = ops.spmm(g, y)
         trace.layer = "self"
         return ops.combine(y, z, eps)
-    off(w, 2.0 ** 11, "", op, -1)
+
+    off(w, 2.0**11, "", op, -1)
 
 
 @plants("scale_head_dot")
 def scale_head_dot(w, i):
     a = w.tensor(1, 4, 1)
     a[0, 3] = 1000
-    off(w, 2.0 ** 10, "dots", lambda y: ops.head_dot(y, a, 2), -1, cols=2)
+    off(w, 2.0**10, "dots", lambda y: ops.head_dot(y, a, 2), -1, cols=2)
 
 
 @plants("scale_spmm_max")
@@ -611,17 +676,17 @@ def scale_spmm_max(w, i):
     g = fan(1000).to(w.device)
     t = w.tensor(1001, 4)
     t[:, 2] = -1
-    targets(w, 2.0 ** 18, "most", lambda y: ops.spmm_max(g, y), t=t, x=w.tensor(1001, 4))
+    targets(w, 2.0**18, "most", lambda y: ops.spmm_max(g, y), t=t, x=w.tensor(1001, 4))
 
 
 @plants("scale_batch_norm")
 def scale_batch_norm(w, i):
-    spread = 2.0 ** -10
+    spread = 2.0**-10
     sign = torch.tensor([1.0, -1.0] * 4, device=w.device).unsqueeze(1)
     x = (sign * torch.ones(1, 4, device=w.device)).to(w.dtype)
     t = x.clone()
     x[:, 2] = (1 + spread * sign[:, 0]).to(w.dtype)
-    t[:, 2] = (sign[:, 0] * spread / math.sqrt(spread ** 2 + 1e-5)).to(w.dtype)
+    t[:, 2] = (sign[:, 0] * spread / math.sqrt(spread**2 + 1e-5)).to(w.dtype)
     t[2, 2] -= 16
     one, zero = w.tensor(1, 4, 1, torch.float32), w.tensor(1, 4, 0, torch.float32)
     targets(w, 512.0, "norm", lambda y: ops.batch_norm(y, one, zero), t=t, x=x)
@@ -653,6 +718,7 @@ def explode_mlp(w, i):
         y = ops.linear(y, w.get("second"))
         trace.layer = ""
         return ops.mse(y, t)
+
     w.loss = loss
 
 
@@ -667,6 +733,7 @@ def explode_weight(w, i):
 
 # ---- rounded to zero ----
 
+
 def small_weights(w, name, v):
     w.set(name, -1, 0, -v)
     w.set(name, -1, 1, v)
@@ -678,7 +745,9 @@ def under_large(w, i):
     w.scale = 1.0
     town(w, model, graph=ring(4001))
     w.build()
-    small_weights(w, "head.weight" if model == "gin" else "conv1.weight", 3e-6 if model == "gat" else 1e-4)
+    small_weights(
+        w, "head.weight" if model == "gin" else "conv1.weight", 3e-6 if model == "gat" else 1e-4
+    )
 
 
 @plants("under_xent_gcn")
@@ -710,6 +779,7 @@ def simple(w, layer, x, t, value, op):
         y = op(h)
         trace.layer = ""
         return ops.mse(y, t)
+
     w.loss = loss
 
 
@@ -719,18 +789,32 @@ def under_mse(w, i):
     simple(w, "", w.tensor(64, 64), w.tensor(64, 64, 2e-5, torch.float32), 0.1, lambda y: y)
 
 
-plants("under_scale")(lambda w, i: simple(w, "scaled", w.tensor(8, 8, 0.01), w.tensor(8, 8, 1), 0.1, lambda y: ops.scale(y, 1e-6)))
-plants("under_exp")(lambda w, i: simple(w, "powers", w.tensor(8, 8, -10), w.tensor(8, 8), 0.25, ops.exp))
+plants("under_scale")(
+    lambda w, i: simple(
+        w, "scaled", w.tensor(8, 8, 0.01), w.tensor(8, 8, 1), 0.1, lambda y: ops.scale(y, 1e-6)
+    )
+)
+plants("under_exp")(
+    lambda w, i: simple(w, "powers", w.tensor(8, 8, -10), w.tensor(8, 8), 0.25, ops.exp)
+)
 
 
 @plants("under_factor")
 def under_factor(w, i):
     w.scale = 64.0
     g = full(4, 2000).to(w.device)
-    simple(w, "sum", w.tensor(2000, 2, 8), w.tensor(4, 2), 1, lambda y: ops.spmm(g, y, "right", 5e-5, naive=True))
+    simple(
+        w,
+        "sum",
+        w.tensor(2000, 2, 8),
+        w.tensor(4, 2),
+        1,
+        lambda y: ops.spmm(g, y, "right", 5e-5, naive=True),
+    )
 
 
-# ---- sums that stop ----
+# ---- sums that stop growing (swamping) ----
+
 
 @plants("swamp_hub_gcn_conv0", "swamp_hub_gcn_conv1", "swamp_hub_gin", "swamp_hub_gat")
 def swamp_hub(w, i):
@@ -758,7 +842,9 @@ def swamp_hub(w, i):
 def swamp_sparse(w, i):
     w.naive, w.scale = True, 64.0
     w.model("gcn", 2, ring())
-    sparse(w, 4096, [(4, k, 1.0) for k in range(4096)] + [(r, r, 1.0) for r in range(NODES) if r != 4])
+    sparse(
+        w, 4096, [(4, k, 1.0) for k in range(4096)] + [(r, r, 1.0) for r in range(NODES) if r != 4]
+    )
     w.build(4096)
     w.set("conv0.weight", -1, -1, 0)
     w.set("conv0.weight", -1, 1, 1)
@@ -792,20 +878,22 @@ def swamp_among(w, i):
     w.scale = 1.0
     g = slices([4096 if r == 9 else 500 for r in range(64)]).to(w.device)
     x = (200 * torch.rand(g.cols, 16, device=w.device) - 100).to(w.dtype)
-    x[:, 5] = 2.0 ** -8
+    x[:, 5] = 2.0**-8
     w.expect = (9, 5, 16.0)
     simple(w, "sum", x, w.tensor(64, 16), 0, lambda y: ops.spmm(g, y, naive=True))
     for c in range(16):
         w.set("w", c, c, 1)
 
 
-# ---- zeros ----
+# ---- division, log or root of zero ----
+
 
 def zero(layer, op, others, value, t=0.0):
     def f(w, i):
         x = w.tensor(8, 4, others)
         x[2, 1] = value
         targets(w, 16.0, layer, op, x=x, t=w.tensor(8, 4, t))
+
     return f
 
 
@@ -839,7 +927,11 @@ def zero_sum(w, i):
 @plants("zero_variance", "zero_variance_row")
 def zero_variance(w, i):
     x = (1.0 - 2.0 * ((torch.arange(8).unsqueeze(1) + torch.arange(4)) % 2)).to(w.device, w.dtype)
-    t, one, none = w.tensor(8, 4), w.tensor(1, 4, 1, torch.float32), w.tensor(1, 4, 0, torch.float32)
+    t, one, none = (
+        w.tensor(8, 4),
+        w.tensor(1, 4, 1, torch.float32),
+        w.tensor(1, 4, 0, torch.float32),
+    )
     if i == "zero_variance":
         x[:, 2], t[3, 2] = 1, -1
         targets(w, 16.0, "norm", lambda y: ops.batch_norm(y, one, none, 1e-30), x=x, t=t)
@@ -849,6 +941,7 @@ def zero_variance(w, i):
 
 
 # ---- the optimiser ----
+
 
 @plants("optim_lr_sgd", "optim_lr_fp32", "optim_decay", "optim_moment_fp32")
 def one_weight(w, i):
@@ -876,7 +969,9 @@ def optim_model(w, i):
     w.build()
     if i == "optim_eps_gcn":
         w.set("conv0.weight", -1, -1, 0.05)
-    w.optim = {"optim_lr_gcn": lambda p: torch.optim.Adam(p, lr=1e6),
-               "optim_lr_gin": lambda p: torch.optim.SGD(p, lr=1e30),
-               "optim_eps_gcn": lambda p: torch.optim.Adam(p, lr=0.01, eps=0.0),
-               "optim_decay_gat": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=1e10)}[i]
+    w.optim = {
+        "optim_lr_gcn": lambda p: torch.optim.Adam(p, lr=1e6),
+        "optim_lr_gin": lambda p: torch.optim.SGD(p, lr=1e30),
+        "optim_eps_gcn": lambda p: torch.optim.Adam(p, lr=0.01, eps=0.0),
+        "optim_decay_gat": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=1e10),
+    }[i]

@@ -1,11 +1,17 @@
-"""The ops of HalfGraph in PyTorch, state in half, as somebody would write them who keeps activations in half and sums where told. Each is a function of its own name: that is what
-the traceback of torch's anomaly mode shows, and so what it can name. Each call is remembered with its operands, under the layer in force, to see whether a fault has happened."""
+"""The ops of HalfGraph in PyTorch, written as by a user who keeps the state in half and chooses the
+type of each sum.
+
+Each op is a function with a name of its own, because the traceback of torch's anomaly mode shows
+function names and nothing else. Each call is recorded with its operands, under the current layer,
+so that happened() can check whether a fault exists.
+"""
+
 import torch
 import torch.nn.functional as F
 
 
 class Trace:
-    """What ran in this step: (layer, op, operands, result)."""
+    """The calls of this step: (layer, op, operands, result)."""
 
     def __init__(self):
         self.layer, self.calls = "", []
@@ -30,7 +36,9 @@ def bias_add(x, b):
 
 
 def spmm(g, x, norm="none", alpha=1.0, weight=None, naive=False):
-    """Y_i = alpha r_i sum of w_e s_j X_j: in f32 and rounded once, or (naive) in half all the way, scaled after the sum."""
+    """Y_i = alpha r_i sum of w_e s_j X_j: summed in f32 and rounded once, or (naive) summed in half
+    and scaled after the sum.
+    """
     r, s = g.factors(norm, x.device)
     rows = x if naive else x.float()
     if s is not None:
@@ -38,8 +46,12 @@ def spmm(g, x, norm="none", alpha=1.0, weight=None, naive=False):
     rows = rows[g.src]
     if weight is not None:
         heads = weight.shape[1]
-        rows = (rows.view(rows.shape[0], heads, -1) * weight.to(rows.dtype).unsqueeze(2)).view(rows.shape[0], -1)
-    y = torch.zeros(g.rows, rows.shape[1], dtype=rows.dtype, device=x.device).index_add(0, g.dst, rows)
+        rows = (rows.view(rows.shape[0], heads, -1) * weight.to(rows.dtype).unsqueeze(2)).view(
+            rows.shape[0], -1
+        )
+    y = torch.zeros(g.rows, rows.shape[1], dtype=rows.dtype, device=x.device).index_add(
+        0, g.dst, rows
+    )
     if r is not None or alpha != 1.0:
         y = y * (alpha * (torch.ones(1, device=x.device) if r is None else r)).to(y.dtype)
     return trace.add("spmm", [x] + ([weight] if weight is not None else []), y.to(x.dtype))
@@ -47,8 +59,12 @@ def spmm(g, x, norm="none", alpha=1.0, weight=None, naive=False):
 
 def spmm_max(g, x):
     rows = x[g.src]
-    nothing = torch.full((g.rows, x.shape[1]), -1.0, dtype=x.dtype, device=x.device)  # no tie with what is there before
-    y = nothing.scatter_reduce(0, g.dst.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+    nothing = torch.full(
+        (g.rows, x.shape[1]), -1.0, dtype=x.dtype, device=x.device
+    )  # below every value, so that the initial value never ties
+    y = nothing.scatter_reduce(
+        0, g.dst.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False
+    )
     return trace.add("spmm_max", [x], y)
 
 
@@ -58,36 +74,50 @@ def combine(x, z, eps):
 
 def batch_norm(x, gamma, beta, eps=1e-5):
     mean, var = x.float().mean(0), x.float().var(0, unbiased=False)
-    return trace.add("batch_norm", [x], ((x.float() - mean) / torch.sqrt(var + eps) * gamma + beta).to(x.dtype))
+    return trace.add(
+        "batch_norm", [x], ((x.float() - mean) / torch.sqrt(var + eps) * gamma + beta).to(x.dtype)
+    )
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
     mean, var = x.float().mean(1, keepdim=True), x.float().var(1, unbiased=False, keepdim=True)
-    return trace.add("layer_norm", [x], ((x.float() - mean) / torch.sqrt(var + eps) * gamma + beta).to(x.dtype))
+    return trace.add(
+        "layer_norm", [x], ((x.float() - mean) / torch.sqrt(var + eps) * gamma + beta).to(x.dtype)
+    )
 
 
 def head_dot(x, a, heads):
-    return trace.add("head_dot", [x], (x.float() * a.float()).view(x.shape[0], heads, -1).sum(2).to(x.dtype))
+    return trace.add(
+        "head_dot", [x], (x.float() * a.float()).view(x.shape[0], heads, -1).sum(2).to(x.dtype)
+    )
 
 
 def sddmm_add(g, a, b, slope=0.2):
-    return trace.add("sddmm_add", [a, b], F.leaky_relu(a[g.dst].float() + b[g.src].float(), slope).to(a.dtype))
+    return trace.add(
+        "sddmm_add", [a, b], F.leaky_relu(a[g.dst].float() + b[g.src].float(), slope).to(a.dtype)
+    )
 
 
 def sddmm_dot(g, a, b):
-    return trace.add("sddmm_dot", [a, b], (a[g.dst].float() * b[g.src].float()).sum(1, keepdim=True).to(a.dtype))
+    return trace.add(
+        "sddmm_dot", [a, b], (a[g.dst].float() * b[g.src].float()).sum(1, keepdim=True).to(a.dtype)
+    )
 
 
 def edge_softmax(g, e):
     index = g.dst.unsqueeze(1).expand_as(e)
-    most = torch.zeros(g.rows, e.shape[1], device=e.device).scatter_reduce(0, index, e.detach().float(), "amax", include_self=False)
+    most = torch.zeros(g.rows, e.shape[1], device=e.device).scatter_reduce(
+        0, index, e.detach().float(), "amax", include_self=False
+    )
     power = torch.exp(e.float() - most[g.dst])
     total = torch.zeros(g.rows, e.shape[1], device=e.device).index_add(0, g.dst, power)
     return trace.add("edge_softmax", [e], (power / total[g.dst]).to(e.dtype))
 
 
 def readout(g, x, mean):
-    total = torch.zeros(int(g.batch.max()) + 1, x.shape[1], device=x.device).index_add(0, g.batch, x.float())
+    total = torch.zeros(int(g.batch.max()) + 1, x.shape[1], device=x.device).index_add(
+        0, g.batch, x.float()
+    )
     if mean:
         total = total / torch.bincount(g.batch).unsqueeze(1)
     return trace.add("readout", [x], total.to(x.dtype))
@@ -150,4 +180,6 @@ def mse(x, target):
 
 
 def bce_logits(x, target):
-    return trace.add("bce_logits", [x], F.binary_cross_entropy_with_logits(x.float(), target.float()))
+    return trace.add(
+        "bce_logits", [x], F.binary_cross_entropy_with_logits(x.float(), target.float())
+    )

@@ -1,25 +1,45 @@
 #!/usr/bin/env python3
-"""Who names what: planted faults by cause, from the lines of anomaly.py and the output of the test `test_faults`.
+"""A table of planted faults by cause, from the lines of anomaly.py and the output of the test
+`test_faults`.
 
-    test_faults > faults.txt;  python3 tools/peers/anomaly.py --device cuda --json anomaly.jsonl
+    test_faults > faults.txt
+    python3 tools/peers/anomaly.py --device cuda --json anomaly.jsonl
     python3 tools/peers/anomaly_table.py anomaly.jsonl faults.txt [--all | --into README.md]
 
-PyTorch is counted where the fault exists there too and happens. "op": the anomaly mode shows the forward call of the op and layer at fault, or an exception names the value;
-"another op"; "loss": only that it is not finite; "skipped": only that the scaler lowered its scale. --all: a row for each fault. --into: between a file's two marks.
+PyTorch is counted where the fault exists there as well and happens. "op": the anomaly mode shows
+the forward call of the faulty op and layer, or an exception names the value. "another op": it shows
+another one. "loss": only the loss is not finite. "skipped": only the scaler lowered its scale.
+--all: a row for each fault. --into: put the table between the two marker lines of a file.
 """
+
 import argparse
 import json
 import re
 
 from anomaly import faults
 
-SAYS = (("op", "op"), ("other", "another op"), ("loss", "loss only"), ("skipped", "step skipped"), ("nothing", "nothing"))
-CAUSE = {"INPUT": "input already bad", "ACCUMULATION": "overflow of a partial sum", "STORE": "overflow at the store", "LOSS_SCALE": "loss scale too high",
-         "EXPLOSION": "gradient explosion", "UNDERFLOW": "underflow to zero", "SWAMPING": "swamping", "ZERO": "division, log or root of zero", "OPTIMISER": "optimiser"}
+SAYS = (
+    ("op", "op"),
+    ("other", "another op"),
+    ("loss", "loss only"),
+    ("skipped", "step skipped"),
+    ("nothing", "nothing"),
+)
+CAUSE = {
+    "INPUT": "input already bad",
+    "ACCUMULATION": "overflow of a partial sum",
+    "STORE": "overflow at the store",
+    "LOSS_SCALE": "loss scale too high",
+    "EXPLOSION": "gradient explosion",
+    "UNDERFLOW": "underflow to zero",
+    "SWAMPING": "swamping",
+    "ZERO": "division, log or root of zero",
+    "OPTIMISER": "optimiser",
+}
 
 
 def doctor(path):
-    """id -> what it said, where that was right"""
+    """id -> (whether hg-doctor was right, what it reported)"""
     line = re.compile(r"^(named|MISSED) +(\w+) +[\w-]+ +(.*)$")
     with open(path) as f:
         found = [m.groups() for m in map(line.match, f) if m]
@@ -34,14 +54,18 @@ def row(cells):
 
 
 def counts(rows, named):
-    """planted, named by the doctor, in PyTorch, and what it says of those."""
+    """Counts: planted, named by the doctor, existing in PyTorch, and what it reports of those."""
     there = [t for _, t in rows if "says" in t and t.get("happened") is not False]
-    return [len(rows), sum(named.get(f["id"], (False, ""))[0] for f, _ in rows), len(there)] + [sum(t["says"] == key for t in there) for key, _ in SAYS]
+    return [len(rows), sum(named.get(f["id"], (False, ""))[0] for f, _ in rows), len(there)] + [
+        sum(t["says"] == key for t in there) for key, _ in SAYS
+    ]
 
 
 def by_cause(lines, named):
     says = ["detect_anomaly: " + text if i < 2 else text for i, (_, text) in enumerate(SAYS)]
-    out = row(["cause", "planted", "hg-doctor: op, layer, element and cause", "happen in PyTorch"] + says) + row(["---"] * (4 + len(SAYS)))
+    out = row(
+        ["cause", "planted", "hg-doctor: op, layer, element and cause", "happen in PyTorch"] + says
+    ) + row(["---"] * (4 + len(SAYS)))
     total = None
     for key, text in CAUSE.items():
         rows = [(f, lines.get(f["id"], {})) for f in faults() if f["cause"] == key]
@@ -56,12 +80,28 @@ def every(lines, named):
     for f in faults():
         t = lines.get(f["id"], {})
         anomaly, loss = t.get("anomaly"), t.get("loss") or []
-        says = t.get("error") or (anomaly and "%s in %s" % (anomaly["function"], "/".join(filter(None, (anomaly["layer"], anomaly["op"]))))) or "nothing"
+        says = (
+            t.get("error")
+            or (
+                anomaly
+                and "%s in %s"
+                % (anomaly["function"], "/".join(filter(None, (anomaly["layer"], anomaly["op"]))))
+            )
+            or "nothing"
+        )
         if "absent" in t or t.get("happened") is False:
             says = "does not exist there" if "absent" in t else "does not happen there"
         right, text = named.get(f["id"], (False, "not run"))
-        out += row([f["id"], f["what"], text if right else "MISSED: " + text, says, next((x for x in loss if not isinstance(x, float)), "finite"),
-                    "skipped" if t.get("skipped") else "-"])
+        out += row(
+            [
+                f["id"],
+                f["what"],
+                text if right else "MISSED: " + text,
+                says,
+                next((x for x in loss if not isinstance(x, float)), "finite"),
+                "skipped" if t.get("skipped") else "-",
+            ]
+        )
     return out
 
 
@@ -82,7 +122,9 @@ def main():
     args = parser.parse_args()
     with open(args.anomaly) as f:
         lines = {x["id"]: x for x in map(json.loads, f)}
-    text = (every if args.all else by_cause)(lines, doctor(args.doctor)) + "\n(PyTorch %s)\n" % next((x["torch"] for x in lines.values()), "")
+    text = (every if args.all else by_cause)(
+        lines, doctor(args.doctor)
+    ) + "\n(PyTorch %s)\n" % next((x["torch"] for x in lines.values()), "")
     if args.into:
         put(args.into, text)
     else:

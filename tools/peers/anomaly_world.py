@@ -1,4 +1,8 @@
-"""Small set-ups to plant faults in: graphs, and GCN, GIN and GAT from the ops of anomaly_ops.py with HalfGraph's names of parameters. Masters are f32, working copies half."""
+"""Small set-ups to plant faults in: graphs, and GCN, GIN and GAT from the ops of anomaly_ops.py.
+
+Parameters have the names that HalfGraph gives them. Master weights are f32, working copies half.
+"""
+
 import torch
 
 import anomaly_ops as ops
@@ -12,7 +16,9 @@ class Graph:
     def __init__(self, rows, cols, edges, batch=None):
         edges = sorted(edges)
         self.rows, self.cols = rows, cols
-        self.dst, self.src = torch.tensor([e[0] for e in edges]), torch.tensor([e[1] for e in edges])
+        self.dst, self.src = torch.tensor([e[0] for e in edges]), torch.tensor(
+            [e[1] for e in edges]
+        )
         self.batch = batch
 
     def to(self, device):
@@ -21,19 +27,35 @@ class Graph:
         return self
 
     def factors(self, norm, device):
-        d = torch.bincount(self.dst, minlength=self.rows).clamp(min=1).float().to(device).unsqueeze(1)
-        c = torch.bincount(self.src, minlength=self.cols).clamp(min=1).float().to(device).unsqueeze(1)
+        d = (
+            torch.bincount(self.dst, minlength=self.rows)
+            .clamp(min=1)
+            .float()
+            .to(device)
+            .unsqueeze(1)
+        )
+        c = (
+            torch.bincount(self.src, minlength=self.cols)
+            .clamp(min=1)
+            .float()
+            .to(device)
+            .unsqueeze(1)
+        )
         return {"none": (None, None), "right": (1 / d, None), "both": (d.rsqrt(), c.rsqrt())}[norm]
 
 
 def ring(n=NODES):
-    """n - 1 nodes in a ring with self loops, and the loner."""
+    """n - 1 nodes in a ring with self loops, and the loner, which has only a self loop."""
     m = n - 1
     return Graph(n, n, [(i, j % m) for i in range(m) for j in (i - 1, i, i + 1)] + [(m, m)])
 
 
 def star(leaves):
-    return Graph(leaves + 1, leaves + 1, [(0, i) for i in range(1, leaves + 1)] + [(i, 0) for i in range(1, leaves + 1)])
+    return Graph(
+        leaves + 1,
+        leaves + 1,
+        [(0, i) for i in range(1, leaves + 1)] + [(i, 0) for i in range(1, leaves + 1)],
+    )
 
 
 def fan(leaves):
@@ -47,13 +69,16 @@ def full(rows, cols):
 def paths(sizes):
     edges, at, batch = [], 0, []
     for g, size in enumerate(sizes):
-        edges += [(i, j) for i in range(at, at + size) for j in (i - 1, i, i + 1) if at <= j < at + size]
+        edges += [
+            (i, j) for i in range(at, at + size) for j in (i - 1, i, i + 1) if at <= j < at + size
+        ]
         batch += [g] * size
         at += size
     return Graph(at, at, edges, torch.tensor(batch))
 
 
-# A frame for each layer, as a model has that is written out layer by layer: the traceback then tells them apart.
+# A stack frame for each layer, as in a model that is written layer by layer, so that the traceback
+# distinguishes the layers.
 def conv0(f, *args):
     return f(*args)
 
@@ -77,20 +102,33 @@ class World:
         self.sick, self.device = sick, device
         self.scale, self.naive, self.dtype = 1024.0, False, torch.half
         self.params, self.optim, self.late = {}, lambda p: torch.optim.Adam(p, lr=0.01), None
-        self.norm, self.dropout, self.alpha, self.out_heads, self.readout, self.sparse = "right", 0.0, 1.0, 1, None, None
-        self.expect = None  # (row, col, exact): to see whether a silent fault has happened
+        self.norm, self.dropout, self.alpha, self.out_heads, self.readout, self.sparse = (
+            "right",
+            0.0,
+            1.0,
+            1,
+            None,
+            None,
+        )
+        self.expect = None  # (row, col, exact): to check whether a silent fault exists
         torch.manual_seed(1)
 
     # ---- parts ----
 
     def param(self, name, rows, cols, value=None):
         a = (6.0 / (rows + cols)) ** 0.5
-        data = (2 * torch.rand(rows, cols) - 1) * a if value is None else torch.full((rows, cols), float(value))
+        data = (
+            (2 * torch.rand(rows, cols) - 1) * a
+            if value is None
+            else torch.full((rows, cols), float(value))
+        )
         self.params[name] = torch.nn.Parameter(data.to(self.device))
 
     def set(self, name, row, col, value):
         with torch.no_grad():
-            self.params[name][slice(None) if row < 0 else row, slice(None) if col < 0 else col] = value
+            self.params[name][
+                slice(None) if row < 0 else row, slice(None) if col < 0 else col
+            ] = value
 
     def get(self, name):
         """The working copy."""
@@ -107,9 +145,17 @@ class World:
     # ---- a model ----
 
     def model(self, name, layers, graph, out_heads=1, out=CLASSES, hidden=HIDDEN):
-        self.name, self.layers, self.graph, self.out_heads = name, layers, graph.to(self.device), out_heads
+        self.name, self.layers, self.graph, self.out_heads = (
+            name,
+            layers,
+            graph.to(self.device),
+            out_heads,
+        )
         self.x = torch.zeros(graph.rows, IN)
-        self.label = torch.arange(graph.rows if graph.batch is None else int(graph.batch.max()) + 1) % CLASSES
+        self.label = (
+            torch.arange(graph.rows if graph.batch is None else int(graph.batch.max()) + 1)
+            % CLASSES
+        )
         self.hidden, self.out = hidden, out
 
     def constant(self):
@@ -167,20 +213,32 @@ class World:
 
     def _gcn(self, at, x, last):
         u = self._multiply(x, self.get(at + "weight"))
-        y = ops.bias_add(ops.spmm(self.graph, u, self.norm, naive=self.naive), self.get(at + "bias"))
+        y = ops.bias_add(
+            ops.spmm(self.graph, u, self.norm, naive=self.naive), self.get(at + "bias")
+        )
         return y if last else torch.relu(y)
 
     def _gin(self, at, x, last):
         u = self._multiply(x, self.get(at + "mlp1.weight"))
-        z = ops.combine(u, ops.spmm(self.graph, u, self.norm, self.alpha, naive=self.naive), self.params[at + "eps"])
-        z = torch.relu(ops.batch_norm(z, self.params[at + "bn1.gamma"], self.params[at + "bn1.beta"]))
+        z = ops.combine(
+            u,
+            ops.spmm(self.graph, u, self.norm, self.alpha, naive=self.naive),
+            self.params[at + "eps"],
+        )
+        z = torch.relu(
+            ops.batch_norm(z, self.params[at + "bn1.gamma"], self.params[at + "bn1.beta"])
+        )
         z = ops.linear(z, self.get(at + "mlp2.weight"))
-        return torch.relu(ops.batch_norm(z, self.params[at + "bn2.gamma"], self.params[at + "bn2.beta"]))
+        return torch.relu(
+            ops.batch_norm(z, self.params[at + "bn2.gamma"], self.params[at + "bn2.beta"])
+        )
 
     def _gat(self, at, x, last):
         heads = self.out_heads if last else 2
         u = self._multiply(x, self.get(at + "weight"))
-        a, b = ops.head_dot(u, self.get(at + "att_dst"), heads), ops.head_dot(u, self.get(at + "att_src"), heads)
+        a, b = ops.head_dot(u, self.get(at + "att_dst"), heads), ops.head_dot(
+            u, self.get(at + "att_src"), heads
+        )
         p = ops.edge_softmax(self.graph, ops.sddmm_add(self.graph, a, b))
         y = ops.spmm(self.graph, u, weight=p, naive=self.naive)
         if last and heads > 1:
@@ -202,7 +260,11 @@ class World:
             frame = (conv0, conv1, conv2)[l]
             x = frame(getattr(self, "_" + self.name), at + ".", x, last)
             if self.readout:
-                s = frame(self._scores, at + ".head.", frame(ops.readout, self.graph, x, self.readout == "mean"))
+                s = frame(
+                    self._scores,
+                    at + ".head.",
+                    frame(ops.readout, self.graph, x, self.readout == "mean"),
+                )
                 scores = s if scores is None else scores + s
         if self.readout:
             x = scores

@@ -1,15 +1,18 @@
-"""The named synthetic graphs of hg-bench (tools/hg-bench/edges.h, graphs.c) in PyTorch, on any device: the same edges from the same seed.
+"""The named synthetic graphs of hg-bench (tools/hg-bench/edges.h, graphs.c) in PyTorch, on any
+device: the same edges from the same seed.
 
 pow may differ in its last bit between devices, which moves an endpoint about once in 10^10 edges.
 
-    python3 tools/peers/graphs.py tiny 3      prints the first edges of a graph, for comparison
+    python3 tools/peers/graphs.py tiny 3    print the first edges of a graph, for comparison
 """
+
 import sys
 
 import torch
 
 REDDIT, PRODUCTS = (232965, 114848857), (2449029, 123718280)
-# name: kind, nodes, edges, block, exponent, local, symmetric, features, classes, stored features of a node (0: dense)
+# name: kind, nodes, edges, block, exponent, local, symmetric, features, classes, non-zero features
+# of a node (0: dense)
 GRAPHS = {
     "tiny": ("power", 2000, 20000, 0, 1.6, 0, 0, 32, 5, 0),
     "cora-like": ("power", 2708, 10556, 0, 1.4, 0, 1, 1433, 7, 18),
@@ -31,7 +34,7 @@ GRAPHS = {
 
 
 def signed(x):
-    """A constant of 64 bits as int64 holds it."""
+    """A 64-bit constant as the int64 with the same bits."""
     return x - (1 << 64) if x >= 1 << 63 else x
 
 
@@ -41,7 +44,7 @@ def shift(z, bits):
 
 
 def uniform(seed, k):
-    """SplitMix64 as a function of its counter, 53 bits in [0, 1). int64 products wrap, as they should."""
+    """SplitMix64 as a function of its counter, 53 bits in [0, 1). int64 products wrap."""
     z = signed(seed) + (k + 1) * signed(0x9E3779B97F4A7C15)
     z = (z ^ shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
     z = (z ^ shift(z, 27)) * signed(0x94D049BB133111EB)
@@ -92,12 +95,16 @@ def molecule(n, block, exponent, local, seed, e):
     reach = torch.where(t < 2, t + 1, torch.full_like(t, 3))
     parent = t - torch.minimum((u * reach).to(torch.int64), reach - 1)
     chain = t + 1 < block
-    return first + torch.where(chain, t + 1, below(block, u)), first + torch.where(chain, parent, below(block, v))
+    return first + torch.where(chain, t + 1, below(block, u)), first + torch.where(
+        chain, parent, below(block, v)
+    )
 
 
 def cliques(n, block, exponent, local, seed, e):
     first = e % (n // block) * block
-    return first + below(block, uniform(seed, e * 4)), first + below(block, uniform(seed, e * 4 + 1))
+    return first + below(block, uniform(seed, e * 4)), first + below(
+        block, uniform(seed, e * 4 + 1)
+    )
 
 
 DRAW = {"power": power, "rmat": rmat, "planted": planted, "molecule": molecule, "cliques": cliques}
@@ -119,7 +126,7 @@ def graph(name, seed=1, device="cpu", piece=1 << 24):
     for first in range(0, m, piece):
         count = min(piece, m - first)
         dst, src = edges(name, seed, device, first, count)
-        keys[first:first + count] = dst * n + src
+        keys[first : first + count] = dst * n + src
     keys = keys.sort().values
     rowptr = torch.zeros(n + 1, dtype=torch.int64, device=device)
     rowptr[1:] = torch.cumsum(torch.bincount(keys // n, minlength=n), 0)
