@@ -146,7 +146,7 @@ hg_status hg__seal_begin(int fd, const char *path, int64_t *begin, char *message
 	*begin = signature_at(head, count, 0) ? 0 : HG__SEAL_BYTES;
 	return signature_at(head, count, (size_t)*begin)
 	           ? HG_OK
-	           : hg__data_fail(
-	                 message, HG_ERR_FORMAT,
-	                 "%s: HDF5's signature is neither its first byte nor behind 512 bytes", path);
+	           : hg__data_fail(message, HG_ERR_FORMAT,
+	                           "%s: HDF5's signature is neither at its beginning nor at byte 512",
+	                           path);
 }

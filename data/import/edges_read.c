@@ -196,11 +196,11 @@ static hg_status compare_columns(struct first_line *o, struct edge_list *list,
 /* Remove the first line, which is a header, from the list. */
 static void remove_edge(struct edge_list *list, int64_t at)
 {
-	const size_t behind = (size_t)(list->m - at - 1);
-	memmove(list->source + at, list->source + at + 1, behind * sizeof *list->source);
-	memmove(list->destination + at, list->destination + at + 1, behind * sizeof *list->destination);
+	const size_t after = (size_t)(list->m - at - 1);
+	memmove(list->source + at, list->source + at + 1, after * sizeof *list->source);
+	memmove(list->destination + at, list->destination + at + 1, after * sizeof *list->destination);
 	if (list->weight)
-		memmove(list->weight + at, list->weight + at + 1, behind * sizeof *list->weight);
+		memmove(list->weight + at, list->weight + at + 1, after * sizeof *list->weight);
 	list->m--;
 	list->largest = -1;
 	for (int64_t e = 0; e < list->m; e++) {

@@ -178,7 +178,7 @@ static void files_of_others_can_be_sealed(void)
 	free(bytes);
 	write_text(path, "no HDF5");
 	CHECK_STATUS(hg_file_seal(path, message), HG_ERR_FORMAT);
-	CHECK_CONTAINS(message, "HDF5's signature is neither its first byte nor behind 512 bytes");
+	CHECK_CONTAINS(message, "HDF5's signature is neither at its beginning nor at byte 512");
 	CHECK_STATUS(hg_file_seal(scratch(0, "absent.h5"), message), HG_ERR_IO);
 	CHECK_STATUS(hg_file_seal(NULL, message), HG_ERR_ARG);
 }

@@ -22,7 +22,7 @@ cd "$dir" || exit 1
 run 0 help --help
 contains help out 'usage: hg-doctor'
 contains help out '--weight-decay X'
-contains help out 'exit code: 0 healthy, 1 the library'
+contains help out '0  *healthy'
 run 0 version --version
 contains version out '[0-9]\.[0-9]'
 

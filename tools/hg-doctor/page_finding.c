@@ -1,4 +1,5 @@
-/* One finding: the remedies, the location and the values, the sum behind it, and how it spread. */
+/* One finding: the remedies, the location and the values, the sum that it comes from, and how it
+ * spread. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The sum behind an element: its largest terms in a circle around it, or in a list where there is
- * no room. */
+/* The sum that an element comes from: its largest terms in a circle around it, or in a list where
+ * there is no room. */
 #include <math.h>
 #include <string.h>
 
