@@ -7,7 +7,7 @@
  * O(k^2) for k buffers, of which a deep model has a few hundred. */
 
 /* Larger first. Ties are broken by index, so that the plan does not depend on the sort. */
-static int larger(const void *a, const void *b)
+static int compare_size(const void *a, const void *b)
 {
 	const struct hg__span *const *x = a, *const *y = b;
 	if ((*x)->bytes != (*y)->bytes)
@@ -15,7 +15,7 @@ static int larger(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static int meet(const struct hg__span *a, const struct hg__span *b)
+static int live_together(const struct hg__span *a, const struct hg__span *b)
 {
 	return a->first <= b->last && b->first <= a->last;
 }
@@ -25,7 +25,7 @@ static size_t best_fit(const struct hg__span *span, struct hg__span *const *plac
 {
 	size_t end = 0, best = 0, best_gap = SIZE_MAX;
 	for (int64_t i = 0; i < count; i++) {
-		if (!meet(span, placed[i]))
+		if (!live_together(span, placed[i]))
 			continue;
 		const size_t gap = placed[i]->offset > end ? placed[i]->offset - end : 0,
 		             after = placed[i]->offset + placed[i]->bytes;
@@ -38,7 +38,7 @@ static size_t best_fit(const struct hg__span *span, struct hg__span *const *plac
 	return best_gap < SIZE_MAX ? best : end;
 }
 
-static void insert(struct hg__span *span, struct hg__span **placed, int64_t count)
+static void insert_by_offset(struct hg__span *span, struct hg__span **placed, int64_t count)
 {
 	int64_t i = count;
 	for (; i > 0 && placed[i - 1]->offset > span->offset; i--)
@@ -57,10 +57,10 @@ hg_status hg__arena_place(hg_context *ctx, struct hg__span *span, int64_t count,
 	struct hg__span **order = memory, **placed = order + count;
 	for (int64_t i = 0; i < count; i++)
 		order[i] = &span[i];
-	qsort(order, (size_t)count, sizeof *order, larger);
+	qsort(order, (size_t)count, sizeof *order, compare_size);
 	for (int64_t i = 0; i < count; i++) {
 		order[i]->offset = best_fit(order[i], placed, i);
-		insert(order[i], placed, i);
+		insert_by_offset(order[i], placed, i);
 		const size_t end = order[i]->offset + order[i]->bytes;
 		*bytes = end > *bytes ? end : *bytes;
 	}

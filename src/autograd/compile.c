@@ -35,7 +35,7 @@ static hg_status check_labels(hg_tape *tape, const struct hg__entry *entry,
 
 /* Sets counts[r] = 0 for the rows that a loss leaves out: those with a negative class number or a
  * mask of 0. */
-static hg_status strike_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
+static hg_status clear_masked_rows(hg_tape *tape, const struct hg__value *operand, uint8_t *counts)
 {
 	void *memory = NULL;
 	const size_t size = hg_dtype_size(operand->dtype),
@@ -68,7 +68,7 @@ hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node)
 		if (!operand || hg__is_float(operand->dtype))
 			continue;
 		constant &= operand->kind == HG__INPUT;
-		status = constant ? strike_rows(tape, operand, counts) : HG_OK;
+		status = constant ? clear_masked_rows(tape, operand, counts) : HG_OK;
 	}
 	node->counted = 0;
 	for (size_t r = 0; r < rows && constant; r++)
@@ -122,7 +122,8 @@ static double depth_back(const hg_tape *tape, const struct hg__range *r,
 /* The bound on a gradient as it is stored in `dtype`, divided by the loss scale; it holds at any
  * scale of 1 or more. If a partial sum in f16 arithmetic may overflow, the result counts as one
  * that may overflow, too. */
-static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_dtype dtype)
+static double bound_stored_gradient(const hg_tape *tape, const struct hg__range *r, int i,
+                                    hg_dtype dtype)
 {
 	const hg_accumulate accumulate = i == 0 ? r->node->accumulate : HG_ACC_F32;
 	const struct hg__narrowing n = {
@@ -146,7 +147,7 @@ static double stored(const hg_tape *tape, const struct hg__range *r, int i, hg_d
  * magnitude. Here the bound must also hold, times k, for gradients k times as large, k >= 1. So it
  * counts six roundings relative to a term, and four near 0 (bound.h) that a larger loss scale does
  * not increase. */
-static double inside(const struct hg__range *r)
+static double bound_partial_sums(const struct hg__range *r)
 {
 	const double u = hg_dtype_get(HG_F16)->u, near_zero = 0x1p-25 * (1.0 + 2.0 * r->dout + r->term);
 	if (r->node->accumulate == HG_ACC_F32 || r->terms == 0)
@@ -169,8 +170,9 @@ hg_status hg__tape_range_back(const hg_tape *tape, const struct hg__node *node,
 	for (int i = 0; i < node->n_in; i++) {
 		if (node->in[i] < 0)
 			continue;
-		r->din[i] = stored(tape, r, i, part[i]);
-		r->reach[i] = part[i] == HG_F16 ? fmax(r->din[i], i == 0 ? inside(r) : 0.0) : 0.0;
+		r->din[i] = bound_stored_gradient(tape, r, i, part[i]);
+		r->reach[i] =
+		    part[i] == HG_F16 ? fmax(r->din[i], i == 0 ? bound_partial_sums(r) : 0.0) : 0.0;
 		r->reach[i] = fmax(r->reach[i], r->held);
 	}
 	return HG_OK;
@@ -253,7 +255,7 @@ static hg_status check_output(hg_tape *tape, hg_var output)
 	return HG_OK;
 }
 
-static hg_status compile(hg_tape *tape, hg_var output)
+static hg_status compile_recorded(hg_tape *tape, hg_var output)
 {
 	HG__TRY(check_output(tape, output));
 	HG__TRY(hg__tape_fuse(tape));
@@ -275,7 +277,7 @@ hg_status hg_tape_compile(hg_tape *tape, hg_var output)
 	if (tape->stage != HG__RECORDING)
 		return hg__fail(tape->ctx, HG_ERR_STATE, "hg_tape_compile: the tape is compiled already");
 	tape->scope = "";
-	HG__TRY(hg__tape_stick(tape, compile(tape, output)));
+	HG__TRY(hg__tape_stick(tape, compile_recorded(tape, output)));
 	tape->stage = HG__COMPILED;
 	return HG_OK;
 }

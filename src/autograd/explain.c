@@ -43,7 +43,7 @@ static hg_evidence evidence_of(const struct hg__value *value)
 
 /* A leaf was narrowed when it was uploaded, so it is finite, or its owner made a mistake. A weight
  * is narrowed in every step. */
-static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
+static void describe_leaf(const struct hg__value *value, hg_narrowing *out)
 {
 	const struct hg__narrowing n = {
 	    .bound = value->bound, .depth = 1.0, .state = value->dtype, .unproved = HG_UNPROVED_GUARD};
@@ -56,7 +56,7 @@ static void tell_leaf(const struct hg__value *value, hg_narrowing *out)
 	out->verdict = verdict == HG_PROVED && value->kind == HG__PARAM ? HG_GUARDED : verdict;
 }
 
-static void tell_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
+static void describe_result(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
 	const struct hg__entry *entry = &tape->entry[value->node];
 	out->bound = entry->node.rule_bound;
@@ -94,9 +94,9 @@ hg_verdict hg__gradient_verdict(const hg_tape *tape, const struct hg__value *val
 
 /* Gradients carry the loss scale. A bound at scale 1 holds up to scale 65520 / bound; beyond it the
  * step's finite check guards the gradient. */
-static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
+static void describe_gradient(const hg_tape *tape, const struct hg__value *value, hg_narrowing *out)
 {
-	tell_result(tape, value, out);
+	describe_result(tape, value, out);
 	out->backward = 1;
 	const int inside = value->reach_grad > value->bound_grad;
 	out->bound = value->dtype == HG_F16 ? value->reach_grad : value->bound_grad;
@@ -108,7 +108,7 @@ static void tell_gradient(const hg_tape *tape, const struct hg__value *value, hg
 	out->verdict = hg__gradient_verdict(tape, value);
 }
 
-static hg_guard guard_of(const hg_tape *tape, const hg_narrowing *row)
+static hg_guard guard_kind(const hg_tape *tape, const hg_narrowing *row)
 {
 	if (row->verdict != HG_GUARDED)
 		return HG_GUARD_NONE;
@@ -128,7 +128,8 @@ static void name_row(const hg_tape *tape, const struct hg__value *value, hg_narr
 	               hg__value_name(tape, value, own, sizeof own));
 }
 
-static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enum part part)
+static hg_narrowing describe_narrowing(const hg_tape *tape, const struct hg__value *value,
+                                       enum part part)
 {
 	hg_narrowing out = HG_NARROWING_INIT;
 	out.node = value->node;
@@ -137,13 +138,13 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 	out.sure = value->unconditional;
 	out.evidence = evidence_of(value);
 	if (part == LEAVES)
-		tell_leaf(value, &out);
+		describe_leaf(value, &out);
 	else if (part == RESULTS)
-		tell_result(tape, value, &out);
+		describe_result(tape, value, &out);
 	else
-		tell_gradient(tape, value, &out);
+		describe_gradient(tape, value, &out);
 	out.shift = part == RESULTS ? value->shift : 0;
-	out.guard = guard_of(tape, &out);
+	out.guard = guard_kind(tape, &out);
 	name_row(tape, value, &out);
 	out.headroom =
 	    out.state == HG_F16 ? hg__headroom(HG_F16, ldexp(out.bound, -out.shift)) : (double)INFINITY;
@@ -153,15 +154,16 @@ static hg_narrowing tell(const hg_tape *tape, const struct hg__value *value, enu
 /* Calls `row` for each narrowing and stops when it returns non-zero. */
 typedef int (*row_fn)(void *user, const hg_narrowing *row);
 
-static void walk(const hg_tape *tape, row_fn row, void *user)
+static void for_each_narrowing(const hg_tape *tape, row_fn row, void *user)
 {
 	for (int part = LEAVES; part <= GRADIENTS; part++)
 		for (int64_t i = 0; i < tape->values; i++) {
 			const int64_t v = part == GRADIENTS ? tape->values - 1 - i : i;
 			if (!is_listed(tape, &tape->value[v], (enum part)part))
 				continue;
-			const hg_narrowing told = tell(tape, &tape->value[v], (enum part)part);
-			if (row(user, &told))
+			const hg_narrowing described =
+			    describe_narrowing(tape, &tape->value[v], (enum part)part);
+			if (row(user, &described))
 				return;
 		}
 }
@@ -171,7 +173,7 @@ struct search {
 	hg_narrowing found;
 };
 
-static int look(void *user, const hg_narrowing *row)
+static int take_nth_row(void *user, const hg_narrowing *row)
 {
 	struct search *s = user;
 	s->found = *row;
@@ -183,7 +185,7 @@ int64_t hg_tape_narrowings(const hg_tape *tape)
 	struct search s = {.left = INT64_MAX};
 	if (!tape || tape->stage == HG__RECORDING)
 		return 0;
-	walk(tape, look, &s);
+	for_each_narrowing(tape, take_nth_row, &s);
 	return INT64_MAX - s.left;
 }
 
@@ -199,7 +201,7 @@ hg_status hg_tape_narrowing(const hg_tape *tape, int64_t index, hg_narrowing *na
 		                "hg_tape_narrowing: index is %" PRId64 ", there are %" PRId64, index,
 		                count);
 	struct search s = {.left = index};
-	walk(tape, look, &s);
+	for_each_narrowing(tape, take_nth_row, &s);
 	return narrowing && hg__struct_write(narrowing, &s.found, sizeof s.found)
 	           ? HG_OK
 	           : hg__fail(tape->ctx, HG_ERR_ARG,
@@ -218,7 +220,7 @@ struct table {
 	int rows, tally[HG_EXACT + 1];
 };
 
-static int measure(void *user, const hg_narrowing *row)
+static int measure_columns(void *user, const hg_narrowing *row)
 {
 	struct table *t = user;
 	const int layer = (int)strlen(row->layer), op = (int)strlen(row->op);
@@ -227,7 +229,7 @@ static int measure(void *user, const hg_narrowing *row)
 	return 0;
 }
 
-static void head(const struct table *t, const char *what)
+static void print_head(const struct table *t, const char *what)
 {
 	char text[256];
 	snprintf(text, sizeof text, "%5s  %-*s  %-*s  %-5s %-9s %10s  %-8s  %8s  %-8s  %s", "node",
@@ -250,12 +252,12 @@ static const char *guard_text(const hg_tape *tape, const hg_narrowing *row)
 	           : text[row->guard];
 }
 
-static int print(void *user, const hg_narrowing *row)
+static int print_row(void *user, const hg_narrowing *row)
 {
 	struct table *t = user;
 	char text[768], node[16] = "-", room[24] = "-";
 	if (row->backward && !t->backward++)
-		head(t, "gradient of");
+		print_head(t, "gradient of");
 	if (row->node >= 0)
 		snprintf(node, sizeof node, "%d", (int)row->node);
 	if (row->state == HG_F16)
@@ -282,13 +284,13 @@ hg_status hg_tape_explain(const hg_tape *tape, hg_write_fn write, void *user)
 	hg_plan_info info = HG_PLAN_INFO_INIT;
 	HG__TRY(hg_tape_plan(tape, &info));
 	struct table table = {.tape = tape, .write = write, .user = user, .layer = 5, .op = 11};
-	walk(tape, measure, &table);
+	for_each_narrowing(tape, measure_columns, &table);
 	snprintf(text, sizeof text,
 	         "policy %s: bound is on |x| with its rounding, headroom in bits to 65520",
 	         tape->params->policy.name);
 	write(user, text);
-	head(&table, "op");
-	walk(tape, print, &table);
+	print_head(&table, "op");
+	for_each_narrowing(tape, print_row, &table);
 	if (info.rescaled)
 		snprintf(rescaled, sizeof rescaled, "; %d stored rescaled", (int)info.rescaled);
 	snprintf(text, sizeof text,

@@ -38,15 +38,15 @@ static void count_uses(hg_tape *tape)
 
 /* The entry that makes operand i, if this node is its only reader and its value is not kept; else
  * -1. */
-static int32_t maker(const hg_tape *tape, const struct hg__node *node, int i)
+static int32_t sole_maker(const hg_tape *tape, const struct hg__node *node, int i)
 {
 	const struct hg__value *x = &tape->value[node->in[i]];
 	return x->kind == HG__RESULT && x->uses == 1 && !x->keep ? x->node : -1;
 }
 
-static int32_t before(const hg_tape *tape, const struct hg__node *node)
+static int32_t previous_entry(const hg_tape *tape, const struct hg__node *node)
 {
-	return maker(tape, node, 0);
+	return sole_maker(tape, node, 0);
 }
 
 /* The entries of a chain, the last one first. */
@@ -59,7 +59,7 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
 	int stage = EPILOGUE_STAGES;
-	for (int32_t k = last; k >= 0; k = before(tape, &tape->entry[k].node)) {
+	for (int32_t k = last; k >= 0; k = previous_entry(tape, &tape->entry[k].node)) {
 		const int own = epilogue_stage(tape->entry[k].node.op);
 		if (own < 0 || own >= stage)
 			break;
@@ -70,8 +70,8 @@ static struct chain chain_at(const hg_tape *tape, int32_t last)
 }
 
 /* Copies the operand and the constants of one part into the fused node. */
-static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
-                 const struct hg__node *node)
+static void take_part(struct hg__node *whole, struct hg__epilogue_attr *attr,
+                      const struct hg__node *node)
 {
 	const int stage = epilogue_stage(node->op);
 	whole->in[0] = node->in[0];
@@ -88,7 +88,7 @@ static void take(struct hg__node *whole, struct hg__epilogue_attr *attr,
 
 /* ---- an aggregation with an epilogue ---- */
 
-static int sums(const hg_tape *tape, int32_t entry)
+static int is_f32_aggregation(const hg_tape *tape, int32_t entry)
 {
 	return entry >= 0 && tape->entry[entry].node.op == &hg__op_spmm &&
 	       tape->entry[entry].node.accumulate == HG_ACC_F32;
@@ -96,11 +96,11 @@ static int sums(const hg_tape *tape, int32_t entry)
 
 /* The operand of this sum of two that an aggregation makes; -1: none. Of combine only operand 1 can
  * be one, because combine multiplies its operand 0 by 1 + eps. */
-static int summed(const hg_tape *tape, const struct hg__node *node)
+static int aggregated_operand(const hg_tape *tape, const struct hg__node *node)
 {
 	for (int i = 1; i >= 0; i--)
 		if ((node->op == &hg__op_add || (node->op == &hg__op_combine && i == 1)) &&
-		    sums(tape, maker(tape, node, i)))
+		    is_f32_aggregation(tape, sole_maker(tape, node, i)))
 			return i;
 	return -1;
 }
@@ -120,14 +120,15 @@ static int may_end(const hg_tape *tape, const struct chain *parts)
 static struct chain aggregation_at(const hg_tape *tape, int32_t last, const struct chain *parts)
 {
 	struct chain chain = *parts;
-	int32_t k =
-	    chain.length ? before(tape, &tape->entry[chain.entry[chain.length - 1]].node) : last;
-	const int i = k < 0 ? -1 : summed(tape, &tape->entry[k].node);
+	int32_t k = chain.length
+	                ? previous_entry(tape, &tape->entry[chain.entry[chain.length - 1]].node)
+	                : last;
+	const int i = k < 0 ? -1 : aggregated_operand(tape, &tape->entry[k].node);
 	if (i >= 0) {
 		chain.entry[chain.length++] = k;
-		k = maker(tape, &tape->entry[k].node, i);
+		k = sole_maker(tape, &tape->entry[k].node, i);
 	}
-	if (!chain.length || !may_end(tape, parts) || !sums(tape, k))
+	if (!chain.length || !may_end(tape, parts) || !is_f32_aggregation(tape, k))
 		chain.length = 0;
 	else
 		chain.entry[chain.length++] = k;
@@ -137,10 +138,10 @@ static struct chain aggregation_at(const hg_tape *tape, int32_t last, const stru
 /* Operands of ops/spmm_epilogue.c: X, w, Z, eps, b. */
 enum { Z = 2, EPS, B };
 
-static void take_sum(const hg_tape *tape, struct hg__node *whole,
-                     struct hg__spmm_epilogue_attr *attr, const struct hg__node *node)
+static void take_sum_operand(const hg_tape *tape, struct hg__node *whole,
+                             struct hg__spmm_epilogue_attr *attr, const struct hg__node *node)
 {
-	const int other = 1 - summed(tape, node);
+	const int other = 1 - aggregated_operand(tape, node);
 	attr->self = node->in[other] == whole->in[0];
 	whole->in[Z] = attr->self ? -1 : node->in[other];
 	whole->in[EPS] = node->op == &hg__op_combine ? node->in[2] : -1;
@@ -150,7 +151,7 @@ static void take_sum(const hg_tape *tape, struct hg__node *whole,
 static struct chain norm_at(const hg_tape *tape, int32_t last)
 {
 	struct chain chain = {0};
-	const int32_t first = before(tape, &tape->entry[last].node);
+	const int32_t first = previous_entry(tape, &tape->entry[last].node);
 	if (tape->entry[last].node.op == &hg__op_relu && first >= 0 &&
 	    tape->entry[first].node.op == &hg__op_batch_norm)
 		chain = (struct chain){2, {last, first}};
@@ -177,7 +178,7 @@ static struct hg__entry epilogue_of(const hg_tape *tape, const struct chain *cha
 	entry.node.n_in = 1;
 	for (int i = 0; i < chain->length; i++) {
 		const struct hg__node *node = &tape->entry[chain->entry[i]].node;
-		take(&entry.node, &attr, node);
+		take_part(&entry.node, &attr, node);
 		entry.node.verdict = hg__verdict_worse(entry.node.verdict, node->verdict);
 	}
 	memset(entry.node.attr, 0, sizeof entry.node.attr);
@@ -206,9 +207,9 @@ static struct hg__entry aggregation_of(const hg_tape *tape, const struct chain *
 		const struct hg__node *part = &tape->entry[chain->entry[i]].node;
 		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
 		if (epilogue_stage(part->op) >= 0)
-			take(&parts, &attr.then, part);
+			take_part(&parts, &attr.then, part);
 		else if (part != sum)
-			take_sum(tape, node, &attr, part);
+			take_sum_operand(tape, node, &attr, part);
 	}
 	node->in[B] = parts.in[1];
 	for (int i = 0; i < HG__MAX_AUX; i++)
@@ -219,7 +220,7 @@ static struct hg__entry aggregation_of(const hg_tape *tape, const struct chain *
 }
 
 /* "bias_add+relu+dropout" */
-static hg_status title(hg_tape *tape, const struct chain *chain, const char **text)
+static hg_status fused_title(hg_tape *tape, const struct chain *chain, const char **text)
 {
 	char name[96] = "";
 	for (int i = chain->length - 1; i >= 0; i--) {
@@ -232,13 +233,14 @@ static hg_status title(hg_tape *tape, const struct chain *chain, const char **te
 
 /* Replaces the last entry of the chain by the fused one and appends what it keeps for backward.
  * *done 0: the policy does not accept it, and nothing has changed. */
-static hg_status fuse(hg_tape *tape, const struct chain *chain, struct hg__entry entry, int *done)
+static hg_status fuse_chain(hg_tape *tape, const struct chain *chain, struct hg__entry entry,
+                            int *done)
 {
 	const int32_t last = chain->entry[0];
 	HG__TRY(hg__tape_refit(tape, &entry, done));
 	if (!*done)
 		return HG_OK;
-	HG__TRY(title(tape, chain, &entry.title));
+	HG__TRY(fused_title(tape, chain, &entry.title));
 	for (int i = 1; i < chain->length; i++) {
 		struct hg__entry *part = &tape->entry[chain->entry[i]];
 		part->fused_into = last;
@@ -259,11 +261,11 @@ static hg_status fuse_at(hg_tape *tape, int32_t last)
 	                   norm = norm_at(tape, last);
 	int done = 0;
 	if (sum.length)
-		HG__TRY(fuse(tape, &sum, aggregation_of(tape, &sum), &done));
+		HG__TRY(fuse_chain(tape, &sum, aggregation_of(tape, &sum), &done));
 	if (!done && parts.length > 1)
-		HG__TRY(fuse(tape, &parts, epilogue_of(tape, &parts), &done));
+		HG__TRY(fuse_chain(tape, &parts, epilogue_of(tape, &parts), &done));
 	if (!done && norm.length)
-		HG__TRY(fuse(tape, &norm, norm_of(tape, &norm), &done));
+		HG__TRY(fuse_chain(tape, &norm, norm_of(tape, &norm), &done));
 	return HG_OK;
 }
 

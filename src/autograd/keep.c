@@ -34,7 +34,7 @@ static void forget_plan(hg_tape *tape)
 	}
 }
 
-static hg_status fill(const hg_tape *from, hg_tape *made)
+static hg_status copy_and_plan(const hg_tape *from, hg_tape *made)
 {
 	void *memory = NULL;
 	HG__TRY(copy_array(made->ctx, from->value, from->values, sizeof *from->value, &memory));
@@ -64,7 +64,7 @@ hg_status hg__tape_copy_kept(const hg_tape *from, hg_tape **copy)
 	made->random = from->random;
 	made->keeps = 1;
 	made->scope = made->largest_name = "";
-	const hg_status status = fill(from, made);
+	const hg_status status = copy_and_plan(from, made);
 	if (status < 0) {
 		hg_tape_free(made);
 		return status;

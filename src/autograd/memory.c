@@ -74,24 +74,24 @@ void hg__tape_memory(const hg_tape *tape, hg_plan_info *info)
 	info->total_bytes = known + info->library_bytes + info->other_bytes;
 }
 
-#define TOLD 3 /* tensors that the message names */
+#define NAMED_TENSORS 3 /* tensors that the message names */
 
 /* Would the message name both in the same way? A value that is recomputed has two spans. */
-static int alike(const struct hg__span *a, const struct hg__span *b)
+static int is_same_tensor(const struct hg__span *a, const struct hg__span *b)
 {
 	return b && a->value == b->value && (a->use == HG__USE_VALUE) == (b->use == HG__USE_VALUE);
 }
 
 /* The largest tensor that is not named yet. */
 static const struct hg__span *next_largest(const hg_tape *tape,
-                                           const struct hg__span *const told[TOLD])
+                                           const struct hg__span *const named[NAMED_TENSORS])
 {
 	const struct hg__span *best = NULL;
 	for (int64_t i = 0; i < tape->spans; i++) {
 		const struct hg__span *span = &tape->span[i];
 		int known = 0;
-		for (int n = 0; n < TOLD; n++)
-			known |= alike(span, told[n]);
+		for (int n = 0; n < NAMED_TENSORS; n++)
+			known |= is_same_tensor(span, named[n]);
 		if (!known && (!best || span->bytes > best->bytes))
 			best = span;
 	}
@@ -99,7 +99,7 @@ static const struct hg__span *next_largest(const hg_tape *tape,
 }
 
 /* "gradient of conv1/spmm f16 [2708, 64] 346624" */
-static int describe(const hg_tape *tape, const struct hg__span *span, char *text, size_t size)
+static int describe_span(const hg_tape *tape, const struct hg__span *span, char *text, size_t size)
 {
 	char name[80];
 	const struct hg__value *value = &tape->value[span->value];
@@ -111,14 +111,15 @@ static int describe(const hg_tape *tape, const struct hg__span *span, char *text
 
 hg_status hg__tape_no_memory(hg_tape *tape, size_t needed, size_t free_bytes)
 {
-	char text[TOLD * 112] = "";
-	const struct hg__span *told[TOLD] = {NULL};
+	char text[NAMED_TENSORS * 112] = "";
+	const struct hg__span *named[NAMED_TENSORS] = {NULL};
 	size_t length = 0;
-	for (int n = 0;
-	     n < TOLD && (told[n] = next_largest(tape, told)) != NULL && length < sizeof text; n++) {
+	for (int n = 0; n < NAMED_TENSORS && (named[n] = next_largest(tape, named)) != NULL &&
+	                length < sizeof text;
+	     n++) {
 		length += (size_t)snprintf(text + length, sizeof text - length, "%s", n ? ", " : "");
 		if (length < sizeof text)
-			length += (size_t)describe(tape, told[n], text + length, sizeof text - length);
+			length += (size_t)describe_span(tape, named[n], text + length, sizeof text - length);
 	}
 	if (free_bytes == SIZE_MAX)
 		return hg__fail(tape->ctx, HG_ERR_NOMEM,

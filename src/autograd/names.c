@@ -27,7 +27,7 @@ static const char *weight_of(const hg_tape *tape, const struct hg__entry *entry)
 }
 
 /* A parameter's name without its layer: "mlp1.weight" of "conv0.mlp1.weight". */
-static const char *within(const char *layer, const char *name)
+static const char *strip_layer(const char *layer, const char *name)
 {
 	const size_t length = strlen(layer);
 	return length && strncmp(name, layer, length) == 0 && name[length] == '.' ? name + length + 1
@@ -50,7 +50,7 @@ static void tell_apart(const hg_tape *tape, const struct hg__entry *entry, char 
 		unique &= strcmp(weight_of(tape, other), weight) != 0;
 	}
 	if (others && unique)
-		snprintf(buffer, size, " (%s)", within(entry->node.scope, weight));
+		snprintf(buffer, size, " (%s)", strip_layer(entry->node.scope, weight));
 	else if (others)
 		snprintf(buffer, size, " #%d", before + 1);
 }

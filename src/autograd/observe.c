@@ -126,27 +126,28 @@ static int32_t position_of(const hg_tape *tape, int64_t i)
 }
 
 /* Probes are in the order of the spots that they record to. */
-static hg_status add_look(struct hg__watch *w, int64_t after, int64_t first, int64_t end)
+static hg_status add_inspection(struct hg__watch *w, int64_t after, int64_t first, int64_t end)
 {
-	const struct hg__watch_look *before = w->looks ? &w->look[w->looks - 1] : NULL;
-	struct hg__watch_look look = {
+	const struct hg__inspection *before =
+	    w->inspections ? &w->inspection[w->inspections - 1] : NULL;
+	struct hg__inspection inspection = {
 	    .after = after, .first = (int32_t)first, .count = (int32_t)(end - first)};
-	look.probe_first = before ? before->probe_first + before->probe_count : 0;
-	while (look.probe_first + look.probe_count < w->probes &&
-	       w->probe[look.probe_first + look.probe_count].record < end)
-		look.probe_count++;
-	void *list = w->look;
-	const hg_status grown =
-	    hg__tape_grow(w->tape, &list, sizeof *w->look, w->looks, &w->look_capacity);
-	w->look = list;
+	inspection.probe_first = before ? before->probe_first + before->probe_count : 0;
+	while (inspection.probe_first + inspection.probe_count < w->probes &&
+	       w->probe[inspection.probe_first + inspection.probe_count].record < end)
+		inspection.probe_count++;
+	void *list = w->inspection;
+	const hg_status grown = hg__tape_grow(w->tape, &list, sizeof *w->inspection, w->inspections,
+	                                      &w->inspection_capacity);
+	w->inspection = list;
 	HG__TRY(grown);
-	w->look[w->looks++] = look;
+	w->inspection[w->inspections++] = inspection;
 	return HG_OK;
 }
 
 /* Delays each inspection as long as possible: complete tensors wait until the next task would
  * overwrite one of them. */
-static hg_status find_looks(struct hg__watch *w)
+static hg_status find_inspections(struct hg__watch *w)
 {
 	const hg_tape *tape = w->tape;
 	const int64_t launches = tape->forwards + tape->backwards;
@@ -159,16 +160,16 @@ static hg_status find_looks(struct hg__watch *w)
 			dies = w->spot[end].dies < dies ? w->spot[end].dies : dies;
 		if (dies >= then)
 			continue;
-		HG__TRY(add_look(w, i, first, end));
+		HG__TRY(add_inspection(w, i, first, end));
 		first = end;
 		dies = INT32_MAX;
 	}
-	return add_look(w, launches, first, end);
+	return add_inspection(w, launches, first, end);
 }
 
 hg_status hg__watch_plan(struct hg__watch *w)
 {
 	HG__TRY(find_spots(w));
 	HG__TRY(hg__watch_sums(w));
-	return find_looks(w);
+	return find_inspections(w);
 }

@@ -35,7 +35,7 @@ struct hg__spot {
 
 /* One inspection: spots first .. first + count - 1 and their probes, after task number `after`.
  * Tasks of the forward pass come first, then those of the backward pass. */
-struct hg__watch_look {
+struct hg__inspection {
 	int64_t after, chunks; /* chunks: of the kernel's table */
 	int32_t first, count, probe_first, probe_count;
 };
@@ -45,8 +45,8 @@ struct hg__watch {
 	int64_t every;
 	struct hg__spot *spot; /* [spots], in the order in which they become ready */
 	int64_t spots, spot_capacity;
-	struct hg__watch_look *look; /* [inspections]; the last one closes the step */
-	int64_t looks, look_capacity;
+	struct hg__inspection *inspection; /* [inspections]; the last one closes the step */
+	int64_t inspections, inspection_capacity;
 	struct hg__probe *probe; /* [probes], in the order of the spots they record to */
 	int64_t probes, probe_capacity;
 	int64_t next; /* the next inspection, while the tape runs */

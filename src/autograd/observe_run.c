@@ -5,39 +5,40 @@
 
 /* All counts lie in one piece of memory: ring, counts [spots], kept [HG__OBSERVED_STEPS, spots],
  * most [spots]. */
-static size_t place_of_counts(void)
+static size_t offset_of_counts(void)
 {
 	return hg__aligned(sizeof(struct hg__observed_ring));
 }
 
-static size_t place_of_kept(const struct hg__watch *w)
+static size_t offset_of_kept(const struct hg__watch *w)
 {
-	return place_of_counts() + (size_t)w->spots * sizeof(struct hg__observed);
+	return offset_of_counts() + (size_t)w->spots * sizeof(struct hg__observed);
 }
 
-static size_t place_of_most(const struct hg__watch *w)
+static size_t offset_of_most(const struct hg__watch *w)
 {
-	return place_of_kept(w) + (size_t)(w->spots * HG__OBSERVED_STEPS) * sizeof(struct hg__observed);
+	return offset_of_kept(w) +
+	       (size_t)(w->spots * HG__OBSERVED_STEPS) * sizeof(struct hg__observed);
 }
 
 static size_t state_bytes(const struct hg__watch *w)
 {
-	return place_of_most(w) + (size_t)w->spots * sizeof(uint32_t);
+	return offset_of_most(w) + (size_t)w->spots * sizeof(uint32_t);
 }
 
 static struct hg__observed *counts_of(const struct hg__buffer *state)
 {
-	return (struct hg__observed *)(void *)((char *)state->data + place_of_counts());
+	return (struct hg__observed *)(void *)((char *)state->data + offset_of_counts());
 }
 
 static struct hg__observed *kept_of(const struct hg__watch *w, const struct hg__buffer *state)
 {
-	return (struct hg__observed *)(void *)((char *)state->data + place_of_kept(w));
+	return (struct hg__observed *)(void *)((char *)state->data + offset_of_kept(w));
 }
 
 static uint32_t *most_of(const struct hg__watch *w, const struct hg__buffer *state)
 {
-	return (uint32_t *)(void *)((char *)state->data + place_of_most(w));
+	return (uint32_t *)(void *)((char *)state->data + offset_of_most(w));
 }
 
 /* The kernel's table: the tensors of each inspection, and one more row that holds the number of
@@ -46,20 +47,21 @@ static hg_status make_table(struct hg__watch *w)
 {
 	hg_context *ctx = w->tape->ctx;
 	struct hg__buffer host = {NULL, 0, 0};
-	HG__TRY(hg__buffer_host(ctx, w->spots + w->looks, sizeof(struct hg__watched),
+	HG__TRY(hg__buffer_host(ctx, w->spots + w->inspections, sizeof(struct hg__watched),
 	                        "observer: a table", &host));
 	struct hg__watched *row = host.data;
-	for (int64_t k = 0; k < w->looks; k++, row++) {
-		struct hg__watch_look *look = &w->look[k];
-		look->chunks = 0;
-		for (int32_t i = 0; i < look->count; i++, row++) {
-			*row = (struct hg__watched){w->spot[look->first + i].mat, look->chunks};
-			look->chunks += hg__observe_chunks(&row->mat);
+	for (int64_t k = 0; k < w->inspections; k++, row++) {
+		struct hg__inspection *inspection = &w->inspection[k];
+		inspection->chunks = 0;
+		for (int32_t i = 0; i < inspection->count; i++, row++) {
+			*row = (struct hg__watched){w->spot[inspection->first + i].mat, inspection->chunks};
+			inspection->chunks += hg__observe_chunks(&row->mat);
 		}
-		row->first = look->chunks;
+		row->first = inspection->chunks;
 	}
-	const hg_status status = hg__buffer_upload(ctx, w->spots + w->looks, sizeof(struct hg__watched),
-	                                           host.data, "observer: a table", &w->table);
+	const hg_status status =
+	    hg__buffer_upload(ctx, w->spots + w->inspections, sizeof(struct hg__watched), host.data,
+	                      "observer: a table", &w->table);
 	hg__buffer_free(ctx, &host);
 	return status;
 }
@@ -110,18 +112,18 @@ void hg__watch_free(struct hg__watch *w)
 	for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
 		hg__buffer_free(ctx, buffers[i]);
 	hg__host_free(ctx, w->spot, (size_t)w->spot_capacity * sizeof *w->spot);
-	hg__host_free(ctx, w->look, (size_t)w->look_capacity * sizeof *w->look);
+	hg__host_free(ctx, w->inspection, (size_t)w->inspection_capacity * sizeof *w->inspection);
 	hg__host_free(ctx, w->probe, (size_t)w->probe_capacity * sizeof *w->probe);
 	hg__host_free(ctx, w, sizeof *w);
 }
 
 /* ---- inspections ---- */
 
-static hg_status look(const struct hg__watch *w, int64_t k)
+static hg_status queue_inspection(const struct hg__watch *w, int64_t k)
 {
 	hg_context *ctx = w->tape->ctx;
-	const struct hg__watch_look *l = &w->look[k];
-	const struct hg__due due = {w->tape->params->step, w->every, w->looks == 1};
+	const struct hg__inspection *l = &w->inspection[k];
+	const struct hg__due due = {w->tape->params->step, w->every, w->inspections == 1};
 	struct hg__observed *counts = counts_of(&w->state);
 	const struct hg__spmm_probe_args sums = {
 	    due, (const struct hg__probe *)w->probe_device.data + l->probe_first, l->probe_count,
@@ -136,7 +138,7 @@ static hg_status look(const struct hg__watch *w, int64_t k)
 	                                      .most = most_of(w, &w->state) + l->first,
 	                                      .stride = w->spots,
 	                                      .ring = w->state.data,
-	                                      .closes = k == w->looks - 1};
+	                                      .closes = k == w->inspections - 1};
 	if (l->probe_count)
 		HG__TRY(ctx->backend->kernels->spmm_probe(ctx, &sums));
 	return ctx->backend->kernels->observe(ctx, &args);
@@ -150,13 +152,14 @@ void hg__watch_begin(struct hg__watch *w)
 
 hg_status hg__watch_after(struct hg__watch *w, int64_t task)
 {
-	return w && w->next < w->looks - 1 && w->look[w->next].after == task ? look(w, w->next++)
-	                                                                     : HG_OK;
+	return w && w->next < w->inspections - 1 && w->inspection[w->next].after == task
+	           ? queue_inspection(w, w->next++)
+	           : HG_OK;
 }
 
 hg_status hg__watch_close(struct hg__watch *w)
 {
-	return look(w, w->looks - 1);
+	return queue_inspection(w, w->inspections - 1);
 }
 
 /* ---- reading ---- */

@@ -23,7 +23,7 @@ void hg_tape_observe(hg_tape *tape, int on)
 
 /* ---- when each span is ready ---- */
 
-static void ready_at(hg_tape *tape, int32_t span, int32_t position)
+static void mark_ready(hg_tape *tape, int32_t span, int32_t position)
 {
 	if (span >= 0 && tape->span[span].ready < 0)
 		tape->span[span].ready = position;
@@ -39,19 +39,19 @@ static void find_ready(hg_tape *tape)
 	}
 	for (int64_t k = 0; k < tape->entries; k++)
 		if (hg__is_watched(tape, &tape->entry[k]))
-			ready_at(tape, tape->value[tape->entry[k].node.out].span, tape->entry[k].position);
+			mark_ready(tape, tape->value[tape->entry[k].node.out].span, tape->entry[k].position);
 	for (int64_t k = tape->entries - 1; k >= 0; k--)
 		for (int i = 0; i < tape->entry[k].node.n_in; i++)
 			if (hg__completes(tape, k, i))
-				ready_at(tape, tape->value[hg__root_of(tape, k, i)].grad_span,
-				         2 * tape->alive - tape->entry[k].position);
+				mark_ready(tape, tape->value[hg__root_of(tape, k, i)].grad_span,
+				           2 * tape->alive - tape->entry[k].position);
 }
 
 /* ---- placing ---- */
 
 /* Spans that become ready after position `from` and up to `to` stay up to `to`. Spans that become
  * ready later stay no longer than the step needs them; earlier ones have their length already. */
-static hg_status place(hg_tape *tape, int32_t from, int32_t to)
+static hg_status place_stretch(hg_tape *tape, int32_t from, int32_t to)
 {
 	tape->stays = 0;
 	for (int64_t i = 0; i < tape->spans; i++) {
@@ -65,11 +65,11 @@ static hg_status place(hg_tape *tape, int32_t from, int32_t to)
 
 hg_status hg__tape_tighten(hg_tape *tape)
 {
-	return place(tape, -1, -1);
+	return place_stretch(tape, -1, -1);
 }
 
 /* The position by which the next inspection must come if no span stays for it. */
-static int32_t first_to_go(const hg_tape *tape, int32_t from)
+static int32_t next_inspection_due(const hg_tape *tape, int32_t from)
 {
 	int32_t position = 2 * tape->alive + 1;
 	for (int64_t i = 0; i < tape->spans; i++)
@@ -83,16 +83,16 @@ static int32_t first_to_go(const hg_tape *tape, int32_t from)
  * fits. */
 static hg_status find_stretch(hg_tape *tape, int32_t from, size_t limit, int32_t *to)
 {
-	int32_t fits = first_to_go(tape, from), fails = 2 * tape->alive + 2;
+	int32_t fits = next_inspection_due(tape, from), fails = 2 * tape->alive + 2;
 	for (int32_t tried = fails - 1; fails - fits > 1; tried = fits + (fails - fits) / 2) {
-		HG__TRY(place(tape, from, tried));
+		HG__TRY(place_stretch(tape, from, tried));
 		if (tape->arena_bytes <= limit)
 			fits = tried;
 		else
 			fails = tried;
 	}
 	*to = fits;
-	return place(tape, from, fits);
+	return place_stretch(tape, from, fits);
 }
 
 hg_status hg__tape_place(hg_tape *tape)
@@ -103,7 +103,7 @@ hg_status hg__tape_place(hg_tape *tape)
 	if (!tape->trains || tape->room == HG__ROOM_NONE)
 		return HG_OK;
 	if (tape->room == HG__ROOM_ALL)
-		return place(tape, -1, end);
+		return place_stretch(tape, -1, end);
 	const size_t limit = tape->arena_bytes + tape->arena_bytes / STAY_SHARE;
 	for (int32_t from = -1; from < end;)
 		HG__TRY(find_stretch(tape, from, limit, &from));

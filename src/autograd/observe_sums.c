@@ -61,7 +61,7 @@ static hg_status add_probe(struct hg__watch *w, const struct hg__probe *probe)
 
 /* The last position at which the operands of a sum are still in place. The features of a backward
  * sum are the gradient of the node's result. */
-static int32_t operands_die(const hg_tape *tape, const struct hg__entry *entry, int backward)
+static int32_t operands_last(const hg_tape *tape, const struct hg__entry *entry, int backward)
 {
 	const struct hg__node *node = &entry->node;
 	const int32_t x = backward ? tape->value[node->out].grad_span : tape->value[node->in[0]].span;
@@ -72,7 +72,8 @@ static int32_t operands_die(const hg_tape *tape, const struct hg__entry *entry, 
 
 /* Does the sum of this task alone make the tensor of this spot, and does it still have its
  * weights? */
-static int makes(const hg_tape *tape, const struct hg__task *task, const struct hg__spot *spot)
+static int makes_spot_alone(const hg_tape *tape, const struct hg__task *task,
+                            const struct hg__spot *spot)
 {
 	const struct hg__entry *entry = &tape->entry[task->entry];
 	if (!spot->gradient)
@@ -81,13 +82,13 @@ static int makes(const hg_tape *tape, const struct hg__task *task, const struct 
 	       tape->value[spot->value].parts == 1 && !task->add[0].data && entry->recompute[1] < 0;
 }
 
-static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__task *task)
+static hg_status plan_probe(struct hg__watch *w, int32_t index, const struct hg__task *task)
 {
 	struct hg__spot *spot = &w->spot[index];
 	struct hg__probe probe = {.record = index};
 	HG__TRY(task->call.node->op->probe(&task->call, spot->gradient, &probe));
 	probe.record = index;
-	const int32_t dies = operands_die(w->tape, &w->tape->entry[task->entry], spot->gradient);
+	const int32_t dies = operands_last(w->tape, &w->tape->entry[task->entry], spot->gradient);
 	if (!probe.rowptr || dies < spot->ready)
 		return HG_OK;
 	spot->dies = dies < spot->dies ? dies : spot->dies;
@@ -95,7 +96,7 @@ static hg_status look_at(struct hg__watch *w, int32_t index, const struct hg__ta
 }
 
 /* Chooses the rows of all probes, in one array on the device. */
-static hg_status give_rows(struct hg__watch *w)
+static hg_status choose_probe_rows(struct hg__watch *w)
 {
 	hg_context *ctx = w->tape->ctx;
 	struct hg__buffer host = {NULL, 0, 0};
@@ -122,8 +123,8 @@ hg_status hg__watch_sums(struct hg__watch *w)
 		const struct hg__task *task = w->spot[i].gradient ? tape->backward : tape->forward;
 		const int64_t count = w->spot[i].gradient ? tape->backwards : tape->forwards;
 		for (int64_t k = 0; k < count; k++)
-			if (task[k].call.node->op->probe && makes(tape, &task[k], &w->spot[i]))
-				HG__TRY(look_at(w, (int32_t)i, &task[k]));
+			if (task[k].call.node->op->probe && makes_spot_alone(tape, &task[k], &w->spot[i]))
+				HG__TRY(plan_probe(w, (int32_t)i, &task[k]));
 	}
-	return give_rows(w);
+	return choose_probe_rows(w);
 }

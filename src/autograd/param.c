@@ -156,7 +156,7 @@ static hg_status check_add(const hg_params *params, const char *name, int64_t ro
 }
 
 /* Makes room for one more; the list doubles. */
-static hg_status reserve(hg_params *params)
+static hg_status reserve_param(hg_params *params)
 {
 	if (params->count < params->capacity)
 		return HG_OK;
@@ -174,8 +174,8 @@ static hg_status reserve(hg_params *params)
 
 /* Storage of a parameter: the master, a working copy if its type differs, and a gradient unless it
  * is a buffer. */
-static hg_status build(hg_param *param, const char *name, int64_t rows, int64_t cols,
-                       unsigned flags)
+static hg_status build_param(hg_param *param, const char *name, int64_t rows, int64_t cols,
+                             unsigned flags)
 {
 	hg_context *ctx = param->params->ctx;
 	const hg_dtype working = flags & HG_PARAM_F32 ? HG_F32 : param->params->policy.state;
@@ -212,14 +212,14 @@ hg_status hg_params_add(hg_params *params, const char *name, int64_t rows, int64
 	if (!params)
 		return HG_ERR_ARG;
 	HG__TRY(check_add(params, name, rows, cols, init, flags));
-	HG__TRY(reserve(params));
+	HG__TRY(reserve_param(params));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(params->ctx, 1, sizeof(hg_param), name, &memory));
 	hg_param *made = memory;
 	made->params = params;
 	made->index = params->count;
 	made->reach = INFINITY;
-	hg_status status = build(made, name, rows, cols, flags);
+	hg_status status = build_param(made, name, rows, cols, flags);
 	if (status >= 0)
 		status = fill_initial(made, init);
 	if (status < 0) {

@@ -77,7 +77,7 @@ static hg_status add_span(hg_tape *tape, enum hg__use use, int32_t value, int32_
 	return HG_OK;
 }
 
-static void extend(hg_tape *tape, int32_t span, int32_t position)
+static void extend_span(hg_tape *tape, int32_t span, int32_t position)
 {
 	if (span >= 0 && tape->span[span].last < position)
 		tape->span[span].last = position;
@@ -109,14 +109,14 @@ static hg_status save_operand(hg_tape *tape, struct hg__entry *entry, int i, int
 {
 	struct hg__value *value = &tape->value[entry->node.in[i]];
 	if (!is_recomputed(tape, value)) {
-		extend(tape, value->span, back);
+		extend_span(tape, value->span, back);
 		return HG_OK;
 	}
 	const struct hg__node *maker = &tape->entry[value->node].node;
-	extend(tape, value->span, entry->position);
+	extend_span(tape, value->span, entry->position);
 	for (int k = 0; k < maker->n_in; k++)
 		if (maker->in[k] >= 0)
-			extend(tape, tape->value[maker->in[k]].span, back);
+			extend_span(tape, tape->value[maker->in[k]].span, back);
 	tape->recomputes++;
 	return add_span(tape, HG__USE_VALUE, entry->node.in[i], back, value->dtype,
 	                &entry->recompute[i]);
@@ -139,15 +139,15 @@ static hg_status value_spans(hg_tape *tape, struct hg__entry *entry)
 		HG__TRY(add_span(tape, HG__USE_VALUE, made[i], later[i] ? back : now, value->dtype,
 		                 &value->span));
 		if (value->keep)
-			extend(tape, value->span, 2 * tape->alive + 1);
+			extend_span(tape, value->span, 2 * tape->alive + 1);
 		if (entry->back && saved[i])
-			extend(tape, value->span, back);
+			extend_span(tape, value->span, back);
 	}
 	for (int i = 0; i < node->n_in; i++)
 		if (node->in[i] >= 0 && entry->back && entry->saves & HG__SAVE_IN(i))
 			HG__TRY(save_operand(tape, entry, i, back));
 		else if (node->in[i] >= 0)
-			extend(tape, tape->value[node->in[i]].span, now);
+			extend_span(tape, tape->value[node->in[i]].span, now);
 	return HG_OK;
 }
 
@@ -178,9 +178,9 @@ static hg_status contribute(hg_tape *tape, struct hg__entry *entry, int i)
 		else
 			HG__TRY(
 			    add_span(tape, HG__USE_GRAD, root, now, hg__grad_dtype(value), &value->grad_span));
-		extend(tape, value->grad_span,
-		       value->node < 0 ? 2 * tape->alive + 1
-		                       : 2 * tape->alive - tape->entry[value->node].position);
+		extend_span(tape, value->grad_span,
+		            value->node < 0 ? 2 * tape->alive + 1
+		                            : 2 * tape->alive - tape->entry[value->node].position);
 	}
 	const int same = part == hg__grad_dtype(value);
 	if (same && !entry->first[i])
@@ -210,6 +210,6 @@ hg_status hg__tape_lives(hg_tape *tape)
 			HG__TRY(value_spans(tape, &tape->entry[k]));
 	HG__TRY(grad_spans(tape));
 	for (int64_t i = 0; i < tape->spans && tape->keeps; i++)
-		extend(tape, (int32_t)i, 2 * tape->alive + 1);
+		extend_span(tape, (int32_t)i, 2 * tape->alive + 1);
 	return HG_OK;
 }

@@ -18,7 +18,7 @@ const char *hg__accumulate_name(hg_accumulate accumulate)
 
 /* An operand or result in the table: a leaf's name, or #k for the result of node k and #k' for what
  * that node saves. */
-static void refer(const hg_tape *tape, int32_t index, char *buffer, size_t size)
+static void operand_text(const hg_tape *tape, int32_t index, char *buffer, size_t size)
 {
 	const struct hg__value *value = &tape->value[index];
 	if (value->node >= 0)
@@ -41,7 +41,7 @@ static void operands_text(const hg_tape *tape, const struct hg__node *node, char
 		char name[64];
 		if (node->in[i] < 0)
 			continue;
-		refer(tape, node->in[i], name, sizeof name);
+		operand_text(tape, node->in[i], name, sizeof name);
 		length +=
 		    (size_t)snprintf(buffer + length, size - length, "%s%s", length ? ", " : "", name);
 	}
@@ -70,7 +70,7 @@ struct table {
 	int layer, op, operands; /* column widths */
 };
 
-static void measure(const hg_tape *tape, struct table *table)
+static void measure_columns(const hg_tape *tape, struct table *table)
 {
 	table->layer = 5;
 	table->op = 14;
@@ -169,7 +169,7 @@ hg_status hg_tape_print(const hg_tape *tape, hg_write_fn write, void *user)
 	if (!write)
 		return hg__fail(tape->ctx, HG_ERR_ARG, "hg_tape_print: write is NULL");
 	struct table table = {.write = write, .user = user};
-	measure(tape, &table);
+	measure_columns(tape, &table);
 	print_head(tape, &table);
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;

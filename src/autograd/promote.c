@@ -9,7 +9,7 @@
  * keep the list of these nodes. A node is named by layer, op and its number among nodes of that
  * layer and op, so that tapes for training and for evaluation find it again. */
 
-static hg_status list(hg_tape *tape, int64_t k, int shift, int *news)
+static hg_status list_promotion(hg_tape *tape, int64_t k, int shift, int *news)
 {
 	hg_params *params = tape->params;
 	struct hg__promotion name =
@@ -62,7 +62,7 @@ static int readers_agree(const hg_tape *tape, int32_t entry)
  * ops takes the largest k that one of them needs. Where no k restores the proof, the largest k is
  * tried once, behind a guard: bounds are often a thousand times larger than the numbers, and a
  * result in f32 doubles the bytes that its readers gather. */
-static int choose(const hg_tape *tape, int32_t entry)
+static int choose_shift(const hg_tape *tape, int32_t entry)
 {
 	int shift = 0;
 	if (tape->value[tape->entry[entry].node.out].dtype != HG_F16 || !readers_agree(tape, entry))
@@ -86,11 +86,11 @@ hg_status hg__tape_promote(hg_tape *tape, int32_t entry, int *shift, int *news)
 	while (tape->entry[entry].node.op->traits & HG__CASTS &&
 	       tape->value[tape->entry[entry].node.in[0]].node >= 0)
 		entry = tape->value[tape->entry[entry].node.in[0]].node;
-	*shift = choose(tape, entry);
+	*shift = choose_shift(tape, entry);
 	*news = 0;
 	for (int64_t k = 0; k < tape->entries; k++)
 		if (k == entry || tape->entry[k].fused_into == entry)
-			HG__TRY(list(tape, k, *shift, news));
+			HG__TRY(list_promotion(tape, k, *shift, news));
 	return HG_OK;
 }
 
@@ -118,7 +118,7 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 struct search {
 	hg_tensor *amax; /* [1, 2] */
 	int32_t found;
-	int over; /* the search has ended: a node was found, or an input is not finite */
+	int ended; /* the search has ended: a node was found, or an input is not finite */
 };
 
 static hg_status count_bad(const struct search *s, hg_context *ctx, const struct hg__mat *x,
@@ -137,17 +137,17 @@ static hg_status count_bad(const struct search *s, hg_context *ctx, const struct
 
 /* All nodes before this one were good. So if an operand is bad, it is an input or a weight, and no
  * other type of the result would help. */
-static hg_status look(void *user, const hg_tape *tape, int32_t entry, int backward,
-                      const struct hg__call *call)
+static hg_status check_node(void *user, const hg_tape *tape, int32_t entry, int backward,
+                            const struct hg__call *call)
 {
 	struct search *s = user;
 	int bad = 0, given = 0;
-	if (backward || s->over)
+	if (backward || s->ended)
 		return HG_OK;
 	HG__TRY(count_bad(s, tape->ctx, &call->out, &bad));
 	for (int i = 0; i < call->node->n_in && bad && !given; i++)
 		HG__TRY(count_bad(s, tape->ctx, &call->in[i], &given));
-	s->over = bad;
+	s->ended = bad;
 	if (bad && !given)
 		s->found = entry;
 	return HG_OK;
@@ -156,7 +156,7 @@ static hg_status look(void *user, const hg_tape *tape, int32_t entry, int backwa
 hg_status hg__tape_first_bad(hg_tape *tape, int32_t *entry)
 {
 	struct search s = {.found = -1};
-	const struct hg__hook hook = {look, &s}, *outer = tape->hook;
+	const struct hg__hook hook = {check_node, &s}, *outer = tape->hook;
 	*entry = -1;
 	HG__TRY(hg_tensor_create(tape->ctx, HG_F32, 1, 2, &s.amax));
 	hg__tape_hook(tape, &hook);

@@ -61,13 +61,6 @@ static hg_status check_buffers(hg_tape *tape, struct hg__node *node, hg_param *c
 	return HG_OK;
 }
 
-/* Is operand i stored x 2^-k although this op cannot read that? */
-static int reads_badly(const hg_tape *tape, const struct hg__node *node, int i)
-{
-	return node->in[i] >= 0 && tape->value[node->in[i]].shift &&
-	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
-}
-
 /* A shadow op must read halves and store a half. Only its result may be narrowed. */
 static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 {
@@ -84,7 +77,7 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 	for (int i = 0; i < node->n_in; i++) {
 		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
 		const int promoted = x && x->node >= 0 && tape->entry[x->node].node.verdict == HG_PROMOTED;
-		if (x && reads_badly(tape, node, i))
+		if (x && hg__cannot_read(tape, node, i))
 			return hg__tape_fail(tape, HG_ERR_DTYPE,
 			                     "%s: operand %d, %s, is stored x 2^-%d, since it overflowed in an "
 			                     "earlier step, and a shadow op reads halves",
@@ -99,83 +92,6 @@ static hg_status check_shadow(hg_tape *tape, const struct hg__node *node)
 	return HG_OK;
 }
 
-/* Can this f32 value be narrowed although nobody asked for it? Yes where its bound proves that it
- * fits. Yes also for a result that the policy guards, with one exception: if an operand of it
- * overflowed earlier, only a guard on the weights will do. With a guard on the result itself one
- * node after the other would overflow, each at the cost of a step, until all of them are f32. What
- * the user cast to f32 stays f32. Scalars stay f32, too: narrowing them saves nothing. */
-static int narrows(const hg_tape *tape, const struct hg__value *value)
-{
-	const hg_unproved unproved = tape->params->policy.unproved;
-	const struct hg__narrowing
-	    sure = {.bound = value->unconditional, .depth = 1.0, .state = HG_F16, .unproved = unproved},
-	    assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
-	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
-	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT &&
-	                   (r.by_weights || !(value->f32_reasons & HG__F32_OPERAND));
-	return !(value->f32_reasons & (HG__F32_CAST | HG__F32_PROMOTED)) &&
-	       value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
-}
-
-/* The type in which a node runs: the policy's, or f32 if an operand is f32 and cannot be narrowed,
- * or has to be widened because the op cannot read it as it is stored. */
-static hg_dtype node_type(const hg_tape *tape, const struct hg__node *node)
-{
-	for (int i = 0; i < node->n_in; i++) {
-		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
-			continue;
-		const struct hg__value *value = &tape->value[node->in[i]];
-		if ((value->dtype == HG_F32 && value->cast_view[HG_F16] < 0 && !narrows(tape, value)) ||
-		    reads_badly(tape, node, i))
-			return HG_F32;
-	}
-	return tape->params->policy.state;
-}
-
-/* Is the result f32 because the user cast it, or an operand of it, to f32? */
-static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
-{
-	int by_cast = (node->op->traits & HG__CASTS) != 0;
-	for (int i = 0; i < node->n_in; i++)
-		by_cast |= node->in[i] >= 0 && node->op->same >> i & 1u &&
-		           tape->value[node->in[i]].f32_reasons & HG__F32_CAST;
-	return by_cast;
-}
-
-/* The value with the same numbers in another float type: one that exists, the f32 master of a
- * parameter, or a cast that is recorded here. That cast is not the user's, so it does not count as
- * one. */
-static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
-{
-	const struct hg__value *value = &tape->value[index];
-	if (value->cast_view[dtype] >= 0)
-		*out = value->cast_view[dtype];
-	else if (value->kind == HG__PARAM && dtype == HG_F32)
-		return hg__tape_master(tape, index, out);
-	else {
-		*out = hg__tape_index(tape, tape->cast(tape, hg__tape_var(tape, index), dtype));
-		if (*out < 0)
-			return tape->status;
-		tape->value[*out].f32_reasons &= ~(unsigned)HG__F32_CAST;
-		tape->value[index].cast_view[dtype] = *out;
-		tape->value[*out].cast_view[tape->value[index].dtype] = index;
-	}
-	return HG_OK;
-}
-
-/* Brings the operands in op->same to one type. Other operands stay as they are, unless the op
- * cannot read how they are stored: then they become f32. */
-static hg_status unify(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
-{
-	for (int i = 0; i < node->n_in; i++)
-		if (node->in[i] >= 0 && node->op->same >> i & 1u &&
-		    hg__is_float(tape->value[node->in[i]].dtype))
-			HG__TRY(find_cast_view(tape, node->in[i], dtype, &node->in[i]));
-		else if (reads_badly(tape, node, i))
-			HG__TRY(find_cast_view(tape, node->in[i], HG_F32, &node->in[i]));
-	return HG_OK;
-}
-
 static struct hg__shape shape_of(const hg_tape *tape, int32_t index)
 {
 	const struct hg__shape none = {0, 0, HG_F32, 0};
@@ -186,8 +102,8 @@ static struct hg__shape shape_of(const hg_tape *tape, int32_t index)
 	return shape;
 }
 
-static hg_status infer(hg_tape *tape, const struct hg__node *node, hg_dtype state,
-                       struct hg__infer *s)
+static hg_status infer_shapes(hg_tape *tape, const struct hg__node *node, hg_dtype state,
+                              struct hg__infer *s)
 {
 	memset(s, 0, sizeof *s);
 	s->tape = tape;
@@ -310,12 +226,13 @@ static double stored_least(const struct hg__range *r, hg_dtype dtype, int shift)
 }
 
 /* Operands, shapes and verdict for a node that runs in `state`. */
-static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, struct attempt *a)
+static hg_status attempt_type(hg_tape *tape, struct hg__node *node, hg_dtype state,
+                              struct attempt *a)
 {
 	struct hg__range r;
 	struct hg__narrowing sure, assumed;
-	HG__TRY(unify(tape, node, state));
-	HG__TRY(infer(tape, node, state, &a->s));
+	HG__TRY(hg__unify_operands(tape, node, state));
+	HG__TRY(infer_shapes(tape, node, state, &a->s));
 	node->shift = a->s.out.dtype == HG_F16 ? node->shift : 0;
 	HG__TRY(narrowing_of(tape, node, &a->s, HG__UNCONDITIONAL, &r, &sure));
 	node->unconditional_least = stored_least(&r, a->s.out.dtype, node->shift);
@@ -347,13 +264,13 @@ static hg_status attempt(hg_tape *tape, struct hg__node *node, hg_dtype state, s
  *
  * An unproved result that the policy promotes is attempted again in f32. If it is still a half, the
  * user asked for the narrowing by name (a cast); it is guarded instead. */
-static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
+static hg_status decide_verdict(hg_tape *tape, struct hg__node *node, struct attempt *a)
 {
 	const struct hg__promotion *listed = hg__promotion_of(tape, node);
 	node->shift = listed && hg__may_rescale(tape, node) ? listed->shift : 0;
 	const int promoted = listed && !node->shift;
-	const hg_dtype state = promoted ? HG_F32 : node_type(tape, node);
-	HG__TRY(attempt(tape, node, state, a));
+	const hg_dtype state = promoted ? HG_F32 : hg__node_type(tape, node);
+	HG__TRY(attempt_type(tape, node, state, a));
 	if (promoted && node->verdict == HG_EXACT)
 		node->verdict = HG_PROMOTED;
 	if (node->verdict == HG_REFUSED && node->shadow)
@@ -369,7 +286,7 @@ static hg_status decide(hg_tape *tape, struct hg__node *node, struct attempt *a)
 	if (node->verdict != HG_PROMOTED || promoted)
 		return HG_OK;
 	if (state == HG_F16)
-		HG__TRY(attempt(tape, node, HG_F32, a));
+		HG__TRY(attempt_type(tape, node, HG_F32, a));
 	const int narrow = a->s.out.dtype == HG_F16;
 	node->verdict = narrow ? HG_GUARDED : HG_PROMOTED;
 	if (narrow)
@@ -413,11 +330,11 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 {
 	const hg_verdict before = entry->node.verdict;
 	struct attempt a;
-	HG__TRY(attempt(tape, &entry->node, tape->value[entry->node.out].dtype, &a));
+	HG__TRY(attempt_type(tape, &entry->node, tape->value[entry->node.out].dtype, &a));
 	*fits = entry->node.verdict != HG_REFUSED && entry->node.verdict != HG_PROMOTED &&
 	        (!entry->node.shift || hg__may_rescale(tape, &entry->node));
 	for (int i = 0; i < entry->node.n_in; i++)
-		*fits &= !reads_badly(tape, &entry->node, i);
+		*fits &= !hg__cannot_read(tape, &entry->node, i);
 	if (entry->node.verdict == HG_EXACT)
 		entry->node.verdict = before;
 	entry->grads = a.s.grads;
@@ -428,28 +345,7 @@ hg_status hg__tape_refit(hg_tape *tape, struct hg__entry *entry, int *fits)
 	return *fits ? hg__tape_text(tape, a.because, &entry->because) : HG_OK;
 }
 
-/* Is an operand of this node promoted or rescaled, or f32 because one of its own operands is? */
-static int is_f32_by_operand(const hg_tape *tape, const struct hg__node *node)
-{
-	int by_operand = 0;
-	for (int i = 0; i < node->n_in; i++) {
-		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
-		by_operand |= x && (x->f32_reasons & (HG__F32_PROMOTED | HG__F32_OPERAND) || x->shift);
-	}
-	return by_operand;
-}
-
-static unsigned f32_reasons_of(const hg_tape *tape, const struct hg__node *node, hg_dtype dtype)
-{
-	unsigned reasons = node->verdict == HG_PROMOTED ? HG__F32_PROMOTED : 0u;
-	if (dtype == HG_F32 && is_f32_by_cast(tape, node))
-		reasons |= HG__F32_CAST;
-	if (dtype == HG_F32 && is_f32_by_operand(tape, node))
-		reasons |= HG__F32_OPERAND;
-	return reasons;
-}
-
-static hg_status append(hg_tape *tape, struct hg__entry *entry, const struct attempt *a)
+static hg_status append_entry(hg_tape *tape, struct hg__entry *entry, const struct attempt *a)
 {
 	const struct hg__infer *s = &a->s;
 	struct hg__node *node = &entry->node;
@@ -471,13 +367,13 @@ static hg_status append(hg_tape *tape, struct hg__entry *entry, const struct att
 	HG__TRY(append_value(tape, HG__RESULT, &s->out, node, &node->out));
 	entry->op = node->op;
 	entry->scope = node->scope;
-	tape->value[node->out].f32_reasons = f32_reasons_of(tape, node, s->out.dtype);
+	tape->value[node->out].f32_reasons = hg__f32_reasons_of(tape, node, s->out.dtype);
 	tape->entry[tape->entries++] = *entry;
 	return HG_OK;
 }
 
-static hg_status record(hg_tape *tape, struct hg__entry *entry, const hg_var *in, int n_in,
-                        hg_param *const *buffers)
+static hg_status record_entry(hg_tape *tape, struct hg__entry *entry, const hg_var *in, int n_in,
+                              hg_param *const *buffers)
 {
 	struct attempt a;
 	HG__TRY(check_graph(tape, entry->node.op, entry->node.graph));
@@ -487,14 +383,14 @@ static hg_status record(hg_tape *tape, struct hg__entry *entry, const hg_var *in
 		HG__TRY(check_shadow(tape, &entry->node));
 	if (entry->node.op->traits & HG__DIVIDES && n_in > 0 && entry->node.in[n_in - 1] >= 0)
 		HG__TRY(hg__tape_least(tape, entry->node.in[n_in - 1]));
-	HG__TRY(decide(tape, &entry->node, &a));
-	return append(tape, entry, &a);
+	HG__TRY(decide_verdict(tape, &entry->node, &a));
+	return append_entry(tape, entry, &a);
 }
 
 static hg_var record_op(hg_tape *tape, struct hg__entry *entry, const hg_var *in, int n_in,
                         hg_param *const *buffers)
 {
-	return hg__tape_stick(tape, record(tape, entry, in, n_in, buffers)) < 0
+	return hg__tape_stick(tape, record_entry(tape, entry, in, n_in, buffers)) < 0
 	           ? hg__tape_var(tape, -1)
 	           : hg__tape_var(tape, entry->node.out);
 }

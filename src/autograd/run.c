@@ -8,7 +8,7 @@ void hg__tape_hook(hg_tape *tape, const struct hg__hook *hook)
 	tape->hook = hook;
 }
 
-static hg_status tell(const hg_tape *tape, const struct hg__task *task, int backward)
+static hg_status call_hook(const hg_tape *tape, const struct hg__task *task, int backward)
 {
 	return tape->hook
 	           ? tape->hook->after(tape->hook->user, tape, task->entry, backward, &task->call)
@@ -16,7 +16,7 @@ static hg_status tell(const hg_tape *tape, const struct hg__task *task, int back
 }
 
 /* The guard of a result whose own kernel does not compare what it stores. */
-static hg_status guard(const struct hg__call *call)
+static hg_status guard_stored(const struct hg__call *call)
 {
 	const struct hg__guard_args args = {call->out, call->overflow};
 	return call->overflow.word && !(call->node->op->traits & HG__GUARDS_STORE)
@@ -35,7 +35,7 @@ hg_status hg__overflow_clear(hg_params *params)
 
 /* A step consumes the overflow flag. So there is something to clear only if a guarded forward pass
  * was not followed by a step. */
-static hg_status begin_guards(const hg_tape *tape)
+static hg_status begin_overflow_flag(const hg_tape *tape)
 {
 	if (!tape->store_guards)
 		return HG_OK;
@@ -56,12 +56,12 @@ hg_status hg_tape_forward(hg_tape *tape)
 	if (tape->arena_owner)
 		tape->arena_owner->stage = HG__COMPILED; /* its values are overwritten */
 	hg__watch_begin(tape->watch);
-	HG__TRY(begin_guards(tape));
+	HG__TRY(begin_overflow_flag(tape));
 	for (int64_t i = 0; i < tape->forwards; i++) {
 		const struct hg__task *task = &tape->forward[i];
 		HG__TRY(task->call.node->op->forward(&task->call));
-		HG__TRY(guard(&task->call));
-		HG__TRY(tell(tape, task, 0));
+		HG__TRY(guard_stored(&task->call));
+		HG__TRY(call_hook(tape, task, 0));
 		HG__TRY(hg__watch_after(tape->watch, i));
 	}
 	tape->stage = HG__FORWARDED;
@@ -135,7 +135,7 @@ hg_status hg_tape_backward(hg_tape *tape)
 		} else {
 			HG__TRY(task->call.node->op->backward(&task->call));
 			HG__TRY(hg__tape_add_parts(tape, task));
-			HG__TRY(tell(tape, task, 1));
+			HG__TRY(call_hook(tape, task, 1));
 		}
 		HG__TRY(hg__watch_after(tape->watch, tape->forwards + i));
 	}

@@ -122,7 +122,7 @@ int hg__tape_open(hg_tape *tape, const char *what)
 }
 
 /* max |x| of a tensor, measured on the device; INFINITY where an element is not finite. */
-static hg_status measure(hg_context *ctx, const hg_tensor *x, double *amax)
+static hg_status measure_amax(hg_context *ctx, const hg_tensor *x, double *amax)
 {
 	*amax = 0.0;
 	if (x->mat.rows == 0 || x->mat.cols == 0)
@@ -175,7 +175,7 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 	if (leaf->kind == HG__VARIABLE || !hg__is_float(x->mat.dtype))
 		leaf->bound = type_bound(x->mat.dtype);
 	else if (!(leaf->bound >= 0.0))
-		status = measure(tape->ctx, x, &leaf->bound);
+		status = measure_amax(tape->ctx, x, &leaf->bound);
 	leaf->unconditional = leaf->bound;
 	int32_t index = -1;
 	if (status >= 0)
@@ -185,7 +185,7 @@ static hg_var record_leaf(hg_tape *tape, struct hg__value *leaf, const char *wha
 
 /* The smallest magnitude and the common sign of n numbers. An empty matrix may claim any: no
  * element contradicts it. */
-static void survey(const float *x, int64_t n, double *least, int *sign)
+static void find_least_and_sign(const float *x, int64_t n, double *least, int *sign)
 {
 	int below = 0, above = 0;
 	*least = n > 0 ? (double)INFINITY : 1.0;
@@ -207,7 +207,7 @@ hg_status hg__tape_least(hg_tape *tape, int32_t index)
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)count + 1, sizeof(float), "a constant", &memory));
 	const hg_status status = count ? hg_tensor_download(value->tensor, memory, HG_F32) : HG_OK;
 	if (status >= 0)
-		survey(memory, count, &value->least, &value->sign);
+		find_least_and_sign(memory, count, &value->least, &value->sign);
 	value->unconditional_least = value->least;
 	hg__host_free(tape->ctx, memory, ((size_t)count + 1) * sizeof(float));
 	return status;
@@ -231,11 +231,11 @@ hg_var hg_tape_variable(hg_tape *tape, const hg_tensor *x, const char *name)
 
 /* Assumes how large the elements of a parameter may become (policy.h). An earlier tape's assumption
  * is kept while it holds. Rounding to f16 raises an element by at most its u. */
-static hg_status assume(hg_tape *tape, struct hg__value *leaf)
+static hg_status assume_weight_bound(hg_tape *tape, struct hg__value *leaf)
 {
 	hg_param *param = leaf->param;
 	double amax = 0.0;
-	HG__TRY(measure(tape->ctx, param->master, &amax));
+	HG__TRY(measure_amax(tape->ctx, param->master, &amax));
 	if (!(amax <= param->reach) || !(param->reach < (double)INFINITY)) {
 		param->reach = (double)(float)fmax(HG_WEIGHT_ROOM * amax, HG_WEIGHT_LEAST);
 		param->params->reaches++;
@@ -263,7 +263,7 @@ hg_var hg_tape_param(hg_tape *tape, hg_param *param)
 	                         .tensor = param->working,
 	                         .unconditional = type_bound(param->working->mat.dtype)};
 	int32_t index = -1;
-	hg_status status = assume(tape, &leaf);
+	hg_status status = assume_weight_bound(tape, &leaf);
 	if (status >= 0)
 		status = add_leaf(tape, &leaf, param->name, &index);
 	return hg__tape_stick(tape, status) < 0 ? invalid : hg__tape_var(tape, index);

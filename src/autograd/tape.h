@@ -8,11 +8,12 @@ HG_EXTERN_C_BEGIN
 
 /* The inside of a tape, and the functions that the files of this folder share.
  *
- * life.c makes and frees a tape; tape.c adds its leaves; record.c records op nodes. Then compile.c
- * calls, in this order: fuse.c, which joins chains of nodes into one; plan.c, which finds the nodes
- * that run, the values that get a gradient, and how long each buffer lives; observe_stay.c and
- * arena.c, which place the buffers; tasks.c, which turns entries into calls. run.c replays the
- * calls. memory.c adds up the device memory of a run; print.c and explain.c show the result.
+ * life.c makes and frees a tape; tape.c adds its leaves; record.c and types.c record op nodes. Then
+ * compile.c calls, in this order: fuse.c, which joins chains of nodes into one; plan.c, which finds
+ * the nodes that run, the values that get a gradient, and how long each buffer lives;
+ * observe_stay.c and arena.c, which place the buffers; tasks.c, which turns entries into calls.
+ * run.c replays the calls. memory.c adds up the device memory of a run; print.c and explain.c show
+ * the result.
  *
  * Time is counted in positions. With F nodes that run, numbered 0 .. F-1 in recording order:
  *
@@ -41,7 +42,7 @@ struct hg__span {
 };
 
 /* Why a value is f32 although the policy stores halves: a set, because several reasons can hold at
- * once and each of them limits where the value may be narrowed again (narrows in record.c). */
+ * once and each of them limits where the value may be narrowed again (can_narrow in types.c). */
 enum hg__f32_reason {
 	/* The user asked for it: the result of hg_cast, or of a node that reads such a result. It is
 	 * never narrowed. */
@@ -208,6 +209,16 @@ HG_NODISCARD hg_status hg__tape_least(hg_tape *tape, int32_t index);
 enum hg__assumption { HG__UNCONDITIONAL = 0, HG__ASSUMED = 1 };
 HG_NODISCARD hg_status hg__tape_range(const hg_tape *tape, const struct hg__node *node,
                                       enum hg__assumption assumption, struct hg__range *r);
+
+/* types.c: is operand i stored x 2^-k although the op of this node cannot read that? */
+int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i);
+/* types.c: the type in which a node runs; and a set of enum hg__f32_reason for its result. */
+hg_dtype hg__node_type(const hg_tape *tape, const struct hg__node *node);
+unsigned hg__f32_reasons_of(const hg_tape *tape, const struct hg__node *node, hg_dtype dtype);
+/* types.c: brings the operands in op->same to one type, with casts where none exist yet. Other
+ * operands stay as they are, unless the op cannot read how they are stored: then they become
+ * f32. */
+HG_NODISCARD hg_status hg__unify_operands(hg_tape *tape, struct hg__node *node, hg_dtype dtype);
 
 /* compile.c: sets node->counted of a loss. */
 HG_NODISCARD hg_status hg__tape_count_rows(hg_tape *tape, struct hg__node *node);

@@ -9,7 +9,7 @@ void hg__tape_borrow(hg_tape *tape, hg_tape *arena_owner)
 }
 
 /* The arena starts as zeros, because kernels read the padding of rows and it must hold numbers. */
-static hg_status allocate(hg_tape *tape)
+static hg_status allocate_arena(hg_tape *tape)
 {
 	if (tape->arena_bytes == 0)
 		tape->arena_bytes = HG__ALIGN;
@@ -79,7 +79,7 @@ static void build_views(hg_tape *tape)
 
 /* Does the backward of this node need the transpose? *edge: it also needs the position of each edge
  * in the original graph, to find the edge's value. */
-static int wants_transpose(const struct hg__entry *entry, int *edge)
+static int needs_transpose(const struct hg__entry *entry, int *edge)
 {
 	const struct hg__node *node = &entry->node;
 	*edge = !(node->op->traits & HG__UNIT_EDGES && (node->n_in < 2 || node->in[1] < 0) &&
@@ -94,7 +94,7 @@ static hg_status set_graph(const struct hg__entry *entry, struct hg__call *call)
 		return HG_OK;
 	HG__TRY(hg__graph_csr(node->graph, &call->csr));
 	int edge = 0;
-	if (wants_transpose(entry, &edge))
+	if (needs_transpose(entry, &edge))
 		HG__TRY(hg__graph_csr_t(node->graph, edge, &call->csr_t));
 	return node->op->traits & HG__BATCH
 	           ? hg__graph_batch(node->graph, &call->batch_ptr, &call->batch_id)
@@ -178,7 +178,7 @@ static void backward_call(hg_tape *tape, const struct hg__entry *entry, struct h
 }
 
 /* Builds the graph's caches and measures the workspace, so that a run allocates nothing. */
-static hg_status prepare(const struct hg__call *call, size_t *scratch)
+static hg_status prepare_call(const struct hg__call *call, size_t *scratch)
 {
 	const struct hg__op *op = call->node->op;
 	if (op->prepare)
@@ -194,18 +194,18 @@ static hg_status missing_bytes(const hg_tape *tape, size_t *bytes)
 	*bytes = 0;
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__entry *entry = &tape->entry[k];
-		int edge = 0, wider = 0, told = 0;
+		int edge = 0, wider = 0, counted = 0;
 		size_t more = 0;
-		if (!entry->alive || !entry->node.graph || !wants_transpose(entry, &edge))
+		if (!entry->alive || !entry->node.graph || !needs_transpose(entry, &edge))
 			continue;
 		/* counted already for an earlier entry, or for one that needs the edges as well */
 		for (int64_t i = 0; i < tape->entries; i++) {
 			const int same = i != k && tape->entry[i].alive &&
 			                 tape->entry[i].node.graph == entry->node.graph &&
-			                 wants_transpose(&tape->entry[i], &wider);
-			told |= same && (wider > edge || (wider == edge && i < k));
+			                 needs_transpose(&tape->entry[i], &wider);
+			counted |= same && (wider > edge || (wider == edge && i < k));
 		}
-		if (!told)
+		if (!counted)
 			HG__TRY(hg__graph_missing(entry->node.graph, edge, &more));
 		*bytes += more;
 	}
@@ -220,7 +220,7 @@ static int sums_neighbours(const hg_tape *tape, const struct hg__entry *entry)
 	int edge = 0;
 	if (!entry->alive || !(node->op->traits & HG__UNIT_EDGES) || node->accumulate != HG_ACC_F32)
 		return 0;
-	(void)wants_transpose(entry, &edge);
+	(void)needs_transpose(entry, &edge);
 	return !edge && tape->value[node->in[0]].dtype == HG_F16;
 }
 
@@ -239,7 +239,7 @@ static hg_status add_tiles(const hg_tape *tape)
 		if (!sums_neighbours(tape, entry))
 			continue;
 		HG__TRY(hg__graph_tiles(entry->node.graph, 0, needed, cols));
-		if (wants_transpose(entry, &edge))
+		if (needs_transpose(entry, &edge))
 			HG__TRY(hg__graph_tiles(entry->node.graph, 1, needed, cols));
 	}
 	return HG_OK;
@@ -257,7 +257,7 @@ static hg_status prepare_graphs(hg_tape *tape)
 		if (!tape->entry[k].alive)
 			continue;
 		HG__TRY(forward_call(tape, &tape->entry[k], &call));
-		HG__TRY(prepare(&call, &tape->workspace_bytes));
+		HG__TRY(prepare_call(&call, &tape->workspace_bytes));
 	}
 	HG__TRY(hg__tape_room(tape, 0));
 	return tape->keeps ? HG_OK : add_tiles(tape); /* a copy must not change shared graphs */
@@ -272,7 +272,7 @@ static hg_status build_forward(hg_tape *tape)
 		task->entry = (int32_t)k;
 		HG__TRY(forward_call(tape, &tape->entry[k], &task->call));
 		tape->store_guards += task->call.overflow.word != NULL;
-		HG__TRY(prepare(&task->call, &tape->workspace_bytes));
+		HG__TRY(prepare_call(&task->call, &tape->workspace_bytes));
 	}
 	return HG_OK;
 }
@@ -314,7 +314,7 @@ hg_status hg__tape_tasks(hg_tape *tape)
 	if (tape->arena_owner && tape->arena_bytes > tape->arena_owner->arena_bytes)
 		tape->arena_owner = NULL;
 	HG__TRY(prepare_graphs(tape));
-	HG__TRY(allocate(tape));
+	HG__TRY(allocate_arena(tape));
 	build_views(tape);
 	HG__TRY(hg__host_alloc(tape->ctx, (size_t)tape->alive, sizeof *tape->forward,
 	                       "the tape's calls", &forward));

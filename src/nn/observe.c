@@ -12,7 +12,7 @@
 _Static_assert(HG_STEP_OBSERVED == HG__OBSERVED_STEPS && HG_OBSERVED_BINS == HG__BINS,
                "what is counted is what can be read");
 
-static hg_status fetch(hg_step *s)
+static hg_status fetch_counts(hg_step *s)
 {
 	if (!s->watch || s->seen)
 		return HG_OK;
@@ -82,7 +82,8 @@ static void fill_counts(const struct hg__observed *seen, hg_observation *o)
 	o->swamping_row = seen->swamped ? (int64_t)(UINT32_MAX - (uint32_t)seen->swamped) : -1;
 }
 
-static hg_status check(const hg_step *s, const void *result, const char *what, const char *name)
+static hg_status check_present(const hg_step *s, const void *result, const char *what,
+                               const char *name)
 {
 	return result ? HG_OK : hg__fail(s->ctx, HG_ERR_ARG, "%s: %s is NULL", what, name);
 }
@@ -96,11 +97,11 @@ hg_status hg_step_observed(hg_step *s, int64_t back, int64_t index, hg_observati
 {
 	if (!s)
 		return HG_ERR_ARG;
-	HG__TRY(check(s, observation, "step_observed", "observation"));
+	HG__TRY(check_present(s, observation, "step_observed", "observation"));
 	if (!s->watch)
 		return hg__fail(s->ctx, HG_ERR_STATE, "step_observed: nobody observes: observe_every is %d",
 		                s->config.observe_every);
-	HG__TRY(fetch(s));
+	HG__TRY(fetch_counts(s));
 	const int64_t place = back < 0 ? -1 : place_of(s->watch, back);
 	if (place < 0)
 		return hg__fail(s->ctx, HG_ERR_STATE,
@@ -143,15 +144,15 @@ hg_status hg_step_observer(hg_step *s, hg_observer *observer)
 {
 	if (!s)
 		return HG_ERR_ARG;
-	HG__TRY(check(s, observer, "step_observer", "observer"));
-	HG__TRY(fetch(s));
+	HG__TRY(check_present(s, observer, "step_observer", "observer"));
+	HG__TRY(fetch_counts(s));
 	hg_observer ours = HG_OBSERVER_INIT;
 	ours.headroom = INFINITY;
 	if (s->watch) {
 		ours.every = (int)s->watch->every;
-		ours.whole = s->watch->looks == 1;
+		ours.whole = s->watch->inspections == 1;
 		ours.tensors = s->watch->spots;
-		ours.looks = s->watch->looks;
+		ours.looks = s->watch->inspections;
 		ours.steps = steps_of(s->watch);
 		fill_headroom(s->watch, &ours);
 	}

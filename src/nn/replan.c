@@ -45,7 +45,7 @@ static hg_status masters_move(hg_train *t, unsigned char *host, int back)
 /* A batch norm moves its running statistics in every forward pass, but this repeated pass must not
  * change anything. So all masters are saved, on the host, because a run takes no more device memory
  * than its plan says. */
-static hg_status find(hg_train *t, int32_t *entry)
+static hg_status find_overflow(hg_train *t, int32_t *entry)
 {
 	size_t bytes = 0;
 	void *before = NULL;
@@ -76,14 +76,14 @@ hg_status hg__train_record_again(hg_train *t)
 }
 
 /* Lets the node that overflowed first be stored x 2^-k, or run in f32, on later tapes. */
-static hg_status promote(hg_train *t, const hg_step_info *bad, int *changed)
+static hg_status promote_overflowed(hg_train *t, const hg_step_info *bad, int *changed)
 {
 	char name[80], reached[48] = "overflowed in f16", how[32] = "runs in f32";
 	int32_t entry = isnan(bad->tripped_amax) ? -1 : bad->tripped;
 	if (!t->params->policy.replan)
 		return HG_OK;
 	if (entry < 0)
-		HG__TRY(find(t, &entry));
+		HG__TRY(find_overflow(t, &entry));
 	if (entry < 0 || t->tape->value[t->tape->entry[entry].node.out].dtype != HG_F16)
 		return HG_OK;
 	hg__value_name(t->tape, &t->tape->value[t->tape->entry[entry].node.out], name, sizeof name);
@@ -112,7 +112,7 @@ hg_status hg__train_replan(hg_train *t, const char *outgrown, const hg_step_info
 		        "train: %s has grown beyond what was assumed of it; the bounds are made again",
 		        outgrown);
 	else if (overflowed)
-		HG__TRY(promote(t, overflowed, changed));
+		HG__TRY(promote_overflowed(t, overflowed, changed));
 	*changed |= outgrown != NULL;
 	return *changed ? hg__train_record_again(t) : HG_OK;
 }

@@ -1,7 +1,7 @@
 #include "nn/snapshot.h"
 
 /* Each tensor is aligned like an allocation of its own. */
-static size_t place(const hg_param *p)
+static size_t aligned_bytes(const hg_param *p)
 {
 	return hg__aligned(p->master->bytes);
 }
@@ -17,7 +17,7 @@ static hg_status make_pieces(struct hg__snapshot *s)
 		const hg_param *p = s->params->item[i];
 		piece[i] = (struct hg__piece){(float *)(void *)at, p->master->mat.data,
 		                              (int64_t)(p->master->bytes / sizeof(float))};
-		at += place(p);
+		at += aligned_bytes(p);
 	}
 	return hg__buffer_upload(ctx, s->params->count, sizeof *piece, piece,
 	                         "train: a table of weights", &s->pieces);
@@ -28,7 +28,7 @@ hg_status hg__snapshot_init(struct hg__snapshot *s, hg_params *params)
 	s->params = params;
 	s->bytes = 0;
 	for (int64_t i = 0; i < params->count; i++)
-		s->bytes += place(params->item[i]);
+		s->bytes += aligned_bytes(params->item[i]);
 	HG__TRY(hg__device_alloc(params->ctx, s->bytes, "train: best weights", &s->memory));
 	return make_pieces(s);
 }
@@ -57,7 +57,7 @@ hg_status hg__snapshot_save(struct hg__snapshot *s)
 	for (int64_t i = 0; i < s->params->count; i++) {
 		const hg_param *p = s->params->item[i];
 		HG__TRY(ctx->backend->copy(ctx, at, p->master->mat.data, p->master->bytes));
-		at += place(p);
+		at += aligned_bytes(p);
 	}
 	return HG_OK;
 }
@@ -77,7 +77,7 @@ hg_status hg__snapshot_restore(const struct hg__snapshot *s)
 		const hg_param *p = s->params->item[i];
 		HG__TRY(ctx->backend->copy(ctx, p->master->mat.data, at, p->master->bytes));
 		HG__TRY(hg__param_narrow(p));
-		at += place(p);
+		at += aligned_bytes(p);
 	}
 	return HG_OK;
 }
@@ -87,7 +87,7 @@ struct hg__mat hg__snapshot_mat(const struct hg__snapshot *s, int64_t index)
 	struct hg__mat mat = s->params->item[index]->master->mat;
 	unsigned char *at = s->memory;
 	for (int64_t i = 0; i < index; i++)
-		at += place(s->params->item[i]);
+		at += aligned_bytes(s->params->item[i]);
 	mat.data = at;
 	return mat;
 }

@@ -37,7 +37,7 @@ void hg_state_free(hg_state *state)
 
 /* Makes room for one more element after `count`. The capacity is a power of two, so n elements are
  * copied fewer than n times. */
-static void *reserve(void *list, int64_t count, size_t size)
+static void *reserve_one(void *list, int64_t count, size_t size)
 {
 	const int full = (count & (count - 1)) == 0;
 	return full ? realloc(list, (count ? 2 * (size_t)count : 1) * size) : list;
@@ -75,7 +75,7 @@ hg_status hg_state_add_tensor(hg_state *state, const char *name, int64_t rows, i
 	if (cols > INT64_MAX / (int64_t)sizeof(float) ||
 	    rows > INT64_MAX / (int64_t)sizeof(float) / cols)
 		return HG_ERR_NOMEM;
-	hg_state_tensor *list = reserve(state->tensor, state->tensors, sizeof *list), made;
+	hg_state_tensor *list = reserve_one(state->tensor, state->tensors, sizeof *list), made;
 	if (!list)
 		return HG_ERR_NOMEM;
 	state->tensor = list;
@@ -95,7 +95,7 @@ hg_status hg_state_add_setting(hg_state *state, const hg_setting *setting)
 	    !memchr(setting->text, 0, sizeof setting->text) ||
 	    hg_state_find_setting(state, setting->name))
 		return HG_ERR_ARG;
-	hg_setting *list = reserve(state->setting, state->settings, sizeof *list);
+	hg_setting *list = reserve_one(state->setting, state->settings, sizeof *list);
 	if (!list)
 		return HG_ERR_NOMEM;
 	state->setting = list;
@@ -118,7 +118,7 @@ hg_status hg_state_add_promotion(hg_state *state, const hg_promotion *promotion)
 	for (int64_t i = 0; i < state->promotions; i++)
 		if (same_node(&state->promotion[i], promotion))
 			return HG_ERR_ARG;
-	hg_promotion *list = reserve(state->promotion, state->promotions, sizeof *list);
+	hg_promotion *list = reserve_one(state->promotion, state->promotions, sizeof *list);
 	if (!list)
 		return HG_ERR_NOMEM;
 	state->promotion = list;

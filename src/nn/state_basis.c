@@ -43,7 +43,7 @@ static hg_status ops_check(hg_context *ctx, const hg_state *state)
 	return HG_OK;
 }
 
-static hg_status fill(const hg_params *params, const hg_state *state, struct hg__basis *b)
+static hg_status fill_basis(const hg_params *params, const hg_state *state, struct hg__basis *b)
 {
 	void *memory = NULL;
 	if (b->capacity)
@@ -71,7 +71,7 @@ hg_status hg__basis_make(const hg_params *params, const hg_state *state, struct 
 	HG__TRY(ops_check(params->ctx, state));
 	*basis = (struct hg__basis){
 	    .promotions = state->promotions, .capacity = state->promotions, .params = params->count};
-	const hg_status status = fill(params, state, basis);
+	const hg_status status = fill_basis(params, state, basis);
 	if (status < 0)
 		hg__basis_fini(params->ctx, basis);
 	return status;

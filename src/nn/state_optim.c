@@ -28,7 +28,7 @@ static int moments_of(const hg_optim *o, const hg_param *p, float *at[HG_STATE_M
 
 /* ---- saving ---- */
 
-static hg_status download(hg_context *ctx, struct hg__mat mat, void *data, float *host)
+static hg_status download_matrix(hg_context *ctx, struct hg__mat mat, void *data, float *host)
 {
 	mat.data = data;
 	const struct hg_tensor view = hg__tensor_view(ctx, mat);
@@ -49,10 +49,10 @@ static hg_status tensor_get(const hg_optim *o, int64_t index, const struct hg__s
 		return hg__fail(ctx, status, "state: %s [%lld, %lld]: %s", p->name, (long long)mat.rows,
 		                (long long)mat.cols, hg_status_text(status));
 	t->reach = p->reach;
-	HG__TRY(
-	    download(ctx, mat, masters ? hg__snapshot_mat(masters, index).data : mat.data, t->master));
+	HG__TRY(download_matrix(ctx, mat, masters ? hg__snapshot_mat(masters, index).data : mat.data,
+	                        t->master));
 	for (int k = 0; k < moments; k++)
-		HG__TRY(download(ctx, mat, at[k], t->moment[k]));
+		HG__TRY(download_matrix(ctx, mat, at[k], t->moment[k]));
 	return HG_OK;
 }
 
@@ -182,8 +182,8 @@ hg_status hg__state_check(hg_optim *o, const hg_state *ours, const hg_state *the
 /* ---- restoring ---- */
 
 /* Uploads a matrix in its device layout, through `staging`. The padding of a row becomes zero. */
-static hg_status upload(hg_context *ctx, const struct hg__mat *mat, void *data, const float *host,
-                        float *staging)
+static hg_status upload_matrix(hg_context *ctx, const struct hg__mat *mat, void *data,
+                               const float *host, float *staging)
 {
 	for (int64_t r = 0; r < mat->rows; r++)
 		for (int64_t c = 0; c < mat->ld; c++)
@@ -199,9 +199,9 @@ static hg_status tensors_put(const hg_optim *o, const hg_state *theirs, float *s
 		const hg_state_tensor *t = hg_state_find_tensor(theirs, p->name);
 		float *at[HG_STATE_MOMENTS];
 		const int moments = moments_of(o, p, at);
-		HG__TRY(upload(ctx, &p->master->mat, p->master->mat.data, t->master, staging));
+		HG__TRY(upload_matrix(ctx, &p->master->mat, p->master->mat.data, t->master, staging));
 		for (int k = 0; k < moments; k++)
-			HG__TRY(upload(ctx, &p->master->mat, at[k], t->moment[k], staging));
+			HG__TRY(upload_matrix(ctx, &p->master->mat, at[k], t->moment[k], staging));
 		HG__TRY(hg__param_narrow(p));
 	}
 	return HG_OK;

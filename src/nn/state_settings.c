@@ -61,7 +61,7 @@ static const struct field model_fields[] = {MODEL(name, TEXT),
 _Static_assert(sizeof(hg_norm) == sizeof(int) && sizeof(hg_dtype) == sizeof(int),
                "enumerators are read as int");
 
-static hg_status added(hg_context *ctx, hg_status status, const char *name)
+static hg_status check_added(hg_context *ctx, hg_status status, const char *name)
 {
 	return status < 0 ? hg__fail(ctx, status, "state: setting %s: %s", name, hg_status_text(status))
 	                  : HG_OK;
@@ -97,7 +97,7 @@ static hg_status note_fields(hg_state *state, hg_context *ctx, const struct fiel
 {
 	for (size_t k = 0; k < count; k++) {
 		const hg_setting s = read_field(&fields[k], from);
-		HG__TRY(added(ctx, hg_state_add_setting(state, &s), s.name));
+		HG__TRY(check_added(ctx, hg_state_add_setting(state, &s), s.name));
 	}
 	return HG_OK;
 }

@@ -40,13 +40,13 @@ static hg_status queue_run(hg_step *s)
 	return hg_tape_backward(s->tape);
 }
 
-static hg_status queue(hg_step *s)
+static hg_status queue_step(hg_step *s)
 {
 	s->tape->watch = s->watch;
 	const hg_status status = queue_run(s);
 	s->tape->watch = NULL;
 	HG__TRY(status);
-	HG__TRY(hg__optim_look(s->optim));
+	HG__TRY(hg__optim_check_grads(s->optim));
 	if (s->watch)
 		HG__TRY(hg__watch_close(s->watch));
 	HG__TRY(hg__optim_apply(s->optim, s->loss, s->kept, s->stops));
@@ -64,11 +64,11 @@ static hg_status queue_several(void *user)
 {
 	const struct several *several = user;
 	for (int64_t i = 0; i < several->count; i++)
-		HG__TRY(queue(several->step));
+		HG__TRY(queue_step(several->step));
 	return HG_OK;
 }
 
-static void drop(const hg_step *s, struct hg__caught *c)
+static void drop_captured(const hg_step *s, struct hg__captured_steps *c)
 {
 	hg__capture_drop(s->ctx, &c->capture);
 	c->steps = 0;
@@ -81,7 +81,7 @@ static int capturable(const hg_step *s)
 }
 
 /* A step that cannot be captured still runs call by call, so this function does not fail. */
-static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
+static void try_capture(hg_step *s, int64_t steps, struct hg__captured_steps *c)
 {
 	struct several several = {s, steps};
 	const hg_status status = hg__capture(s->ctx, queue_several, &several, &c->capture);
@@ -94,7 +94,7 @@ static void try_capture(hg_step *s, int64_t steps, struct hg__caught *c)
 	}
 	hg__log(s->ctx, HG_LOG_WARN, "step: %lld could not be captured and will be queued %s: %s",
 	        (long long)steps, steps == 1 ? "call by call" : "one by one", s->ctx->message);
-	drop(s, c);
+	drop_captured(s, c);
 	s->refused |= steps == 1;
 	s->most = 1;
 }
@@ -105,9 +105,9 @@ static void drop_stale(hg_step *s)
 {
 	const int moved = s->groups != s->optim->group_device;
 	if (moved || !hg__captured(s->ctx, &s->one.capture))
-		drop(s, &s->one);
+		drop_captured(s, &s->one);
 	if (moved || !hg__captured(s->ctx, &s->many.capture))
-		drop(s, &s->many);
+		drop_captured(s, &s->many);
 	s->groups = s->optim->group_device;
 }
 
@@ -135,7 +135,7 @@ static int64_t per_launch(const hg_step *s)
 }
 
 /* Captures what the next `count` steps will launch. */
-static void prepare(hg_step *s, int64_t count)
+static void prepare_launch(hg_step *s, int64_t count)
 {
 	if (!s->warm || !capturable(s))
 		return;
@@ -144,20 +144,20 @@ static void prepare(hg_step *s, int64_t count)
 		try_capture(s, 1, &s->one);
 	const int64_t full = per_launch(s);
 	if (s->one.steps && full > 1 && count >= full && s->many.steps != full) {
-		drop(s, &s->many);
+		drop_captured(s, &s->many);
 		try_capture(s, full, &s->many);
 	}
 }
 
 /* The largest captured piece that fits into `count` steps; NULL: queue call by call. */
-static const struct hg__caught *fitting(const hg_step *s, int64_t count)
+static const struct hg__captured_steps *fitting(const hg_step *s, int64_t count)
 {
 	if (!s->one.steps || !capturable(s))
 		return NULL;
 	return s->many.steps && s->many.steps <= count ? &s->many : &s->one;
 }
 
-static hg_status launch(hg_step *s, const struct hg__caught *c)
+static hg_status launch_captured(hg_step *s, const struct hg__captured_steps *c)
 {
 	HG__TRY(s->ctx->backend->work_launch(s->ctx, c->capture.work));
 	s->tape->stage = HG__COMPILED; /* as after a backward */
@@ -173,8 +173,8 @@ int64_t hg__step_ready(hg_step *s, int64_t most)
 {
 	if (!s->warm && capturable(s))
 		return 1;
-	prepare(s, 1);
-	prepare(s, at_most(per_launch(s), most));
+	prepare_launch(s, 1);
+	prepare_launch(s, at_most(per_launch(s), most));
 	return at_most(without_wait(s), at_most(most, HG_STEP_REMEMBERED));
 }
 
@@ -194,10 +194,10 @@ hg_status hg__step_queue(hg_step *s, int64_t count)
 	HG__TRY(hg__overflow_clear(s->tape->params));
 	s->tape->params->may_stop |= s->stops != 0;
 	while (count > 0 && !hg__step_stopped(s)) {
-		prepare(s, count);
-		const struct hg__caught *c = fitting(s, count);
+		prepare_launch(s, count);
+		const struct hg__captured_steps *c = fitting(s, count);
 		s->fresh = s->seen = 0;
-		HG__TRY(c ? launch(s, c) : queue(s));
+		HG__TRY(c ? launch_captured(s, c) : queue_step(s));
 		s->warm = 1;
 		s->launched = c != NULL;
 		count -= c ? c->steps : 1;
@@ -207,7 +207,7 @@ hg_status hg__step_queue(hg_step *s, int64_t count)
 
 /* ---- reading ---- */
 
-static hg_status fetch(hg_step *s)
+static hg_status fetch_notes(hg_step *s)
 {
 	if (s->fresh)
 		return HG_OK;
@@ -220,7 +220,7 @@ hg_status hg_step_read(hg_step *s, int64_t back, double *loss, hg_step_info *inf
 {
 	if (!s)
 		return HG_ERR_ARG;
-	HG__TRY(fetch(s));
+	HG__TRY(fetch_notes(s));
 	const int64_t known = at_most(s->read->taken, HG__NOTES);
 	if (back < 0 || back >= known)
 		return hg__fail(s->ctx, HG_ERR_STATE,
@@ -230,7 +230,7 @@ hg_status hg_step_read(hg_step *s, int64_t back, double *loss, hg_step_info *inf
 	const struct hg__step_note *note = &s->read->note[(s->read->taken - 1 - back) % HG__NOTES];
 	if (loss)
 		*loss = (double)note->loss;
-	return info ? hg__optim_tell(s->optim, note, "step_read", info) : HG_OK;
+	return info ? hg__optim_report(s->optim, note, "step_read", info) : HG_OK;
 }
 
 hg_status hg_step_get_launch(const hg_step *s, hg_step_launch *launch_out)
@@ -264,8 +264,8 @@ static hg_status stop_clear(hg_step *s)
 void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
 {
 	if (s->behind != behind || s->behind_user != user) { /* captured work contains the old calls */
-		drop(s, &s->one);
-		drop(s, &s->many);
+		drop_captured(s, &s->one);
+		drop_captured(s, &s->many);
 	}
 	s->behind = behind;
 	s->behind_user = user;
@@ -274,8 +274,8 @@ void hg__step_behind(hg_step *s, hg__queue_fn behind, void *user)
 hg_status hg__step_begin_group(hg_step *s, unsigned stops)
 {
 	if (s->stops != stops) { /* captured work contains the old set */
-		drop(s, &s->one);
-		drop(s, &s->many);
+		drop_captured(s, &s->one);
+		drop_captured(s, &s->many);
 	}
 	s->stops = stops;
 	HG__TRY(hg__optim_ready(s->optim));
@@ -289,7 +289,7 @@ hg_status hg__step_end_group(hg_step *s)
 
 hg_status hg__step_taken(hg_step *s, int64_t *taken)
 {
-	HG__TRY(fetch(s));
+	HG__TRY(fetch_notes(s));
 	*taken = s->read->taken;
 	return HG_OK;
 }
@@ -301,7 +301,8 @@ int hg__step_stopped(const hg_step *s)
 
 /* ---- creating ---- */
 
-static hg_status check(const hg_tape *tape, const hg_optim *optim, const hg_step_config *config)
+static hg_status check_arguments(const hg_tape *tape, const hg_optim *optim,
+                                 const hg_step_config *config)
 {
 	hg_context *ctx = tape->ctx;
 	if (optim->params != tape->params)
@@ -331,7 +332,7 @@ static double traffic(const hg_tape *tape)
 	return bytes;
 }
 
-static hg_status build(hg_step *s)
+static hg_status build_step(hg_step *s)
 {
 	void *memory = NULL;
 	s->loss = s->tape->value[s->tape->output].view.mat.data;
@@ -364,7 +365,7 @@ hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *c
 		return hg__fail(ctx, HG_ERR_ARG,
 		                "step: config.size is not set (start from HG_STEP_CONFIG_INIT), or a field "
 		                "unknown to this version is used");
-	HG__TRY(check(tape, optim, &ours));
+	HG__TRY(check_arguments(tape, optim, &ours));
 	void *memory = NULL;
 	HG__TRY(hg__host_alloc(ctx, 1, sizeof(hg_step), "step", &memory));
 	hg_step *step = memory;
@@ -372,7 +373,7 @@ hg_status hg_step_create(hg_tape *tape, hg_optim *optim, const hg_step_config *c
 	step->tape = tape;
 	step->optim = optim;
 	step->config = ours;
-	const hg_status status = build(step);
+	const hg_status status = build_step(step);
 	if (status < 0) {
 		hg_step_free(step);
 		return status;
@@ -386,8 +387,8 @@ void hg_step_free(hg_step *step)
 	if (!step)
 		return;
 	hg_context *ctx = step->ctx;
-	drop(step, &step->one);
-	drop(step, &step->many);
+	drop_captured(step, &step->one);
+	drop_captured(step, &step->many);
 	hg__watch_free(step->watch);
 	hg__device_free(ctx, step->kept, sizeof *step->kept);
 	hg__host_free(ctx, step->read, sizeof *step->read);

@@ -8,7 +8,7 @@
 HG_EXTERN_C_BEGIN
 
 /* Captured steps that are ready to launch. */
-struct hg__caught {
+struct hg__captured_steps {
 	struct hg__capture capture;
 	int64_t steps; /* 0: none */
 };
@@ -30,11 +30,11 @@ struct hg_step {
 	/* queues what belongs to a step and comes after it; NULL: nothing */
 	hg__queue_fn behind;
 	void *behind_user;
-	int64_t most;                /* the most steps in one launch */
-	double bytes;                /* memory traffic of a step, estimated */
-	struct hg__caught one, many; /* a single step; a full launch */
-	struct hg__watch *watch;     /* NULL: steps are not observed */
-	int seen;                    /* the host's copy of the watch is up to date */
+	int64_t most;                        /* the most steps in one launch */
+	double bytes;                        /* memory traffic of a step, estimated */
+	struct hg__captured_steps one, many; /* a single step; a full launch */
+	struct hg__watch *watch;             /* NULL: steps are not observed */
+	int seen;                            /* the host's copy of the watch is up to date */
 	/* the optimiser's group table when the work was captured; it may move */
 	const void *groups;
 };

@@ -160,7 +160,7 @@ hg_status hg__train_record(hg_train *t)
 	return begin_init(t);
 }
 
-static hg_status build(hg_train *t, const hg_train_data *d)
+static hg_status build_train(hg_train *t, const hg_train_data *d)
 {
 	const int64_t rows = target_rows(&t->config, d);
 	hg_model_config *model = &t->config.model;
@@ -207,7 +207,7 @@ hg_status hg_train_create(hg_context *ctx, const hg_train_config *config, const 
 	train->edges = hg_graph_edges(d.input.graph);
 	(void)snprintf(train->features_note, sizeof train->features_note, "%s",
 	               d.features_note ? d.features_note : "");
-	const hg_status status = build(train, &d);
+	const hg_status status = build_train(train, &d);
 	if (status < 0) {
 		hg_train_free(train);
 		return status;

@@ -27,7 +27,7 @@ struct hg_train {
 	struct hg__snapshot best;
 	struct hg__board *board; /* on the device: scores of the evaluations of a run */
 	struct hg__board seen;   /* the host's copy of the board */
-	int telling;             /* 1 while the caller's progress function runs */
+	int in_progress;         /* 1 while the caller's progress function runs */
 	/* 1: a run is over. The masters are those of the best epoch, and `best` holds those of the last
 	 * step. */
 	int swapped;

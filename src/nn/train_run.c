@@ -81,7 +81,7 @@ static hg_status group_begin(hg_train *t)
 }
 
 /* Saves the state before a group that the caller may stop in the middle. */
-static hg_status begin_note(hg_train *t, int64_t count)
+static hg_status begin_save(hg_train *t, int64_t count)
 {
 	if (count == 1 || !t->config.progress)
 		return HG_OK;
@@ -101,7 +101,7 @@ static hg_status group_run(hg_train *t, struct group *g)
 	int64_t before, after;
 	HG__TRY(hg__step_taken(t->step, &before));
 	HG__TRY(group_begin(t));
-	HG__TRY(begin_note(t, g->count));
+	HG__TRY(begin_save(t, g->count));
 	if (!t->step->behind)
 		hg__evaluate_ready(&t->evaluator);
 	HG__TRY(hg_context_synchronize(t->ctx));
@@ -162,8 +162,8 @@ static const struct hg__score_note *note_of(const hg_train *t, const struct grou
 }
 
 /* Reports one epoch of a group. HG_INFO_STOPPED: the caller's function asks to stop. */
-static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch,
-                            hg_train_event *event)
+static hg_status epoch_report(hg_train *t, const struct group *g, int64_t epoch,
+                              hg_train_event *event)
 {
 	const hg_train_config *c = &t->config;
 	const hg_step_info info = HG_STEP_INFO_INIT;
@@ -179,15 +179,15 @@ static hg_status epoch_tell(hg_train *t, const struct group *g, int64_t epoch,
 	event->nonfinite_logits = note ? note->counts.nonfinite : 0;
 	HG__TRY(epoch_note(t, event->epoch, g->ms));
 	HG__TRY(hg_step_read(t->step, g->first + g->ran - 1 - epoch, &event->loss, &event->step));
-	t->telling = 1;
+	t->in_progress = 1;
 	const int stop = c->progress && c->progress(c->user, event);
-	t->telling = 0;
+	t->in_progress = 0;
 	return stop ? HG_INFO_STOPPED : HG_OK;
 }
 
 /* Changes the tapes if the last epoch requires it. It does so also where the caller stops, so that
  * a later run starts with tapes that fit. */
-static hg_status replan(hg_train *t, const hg_train_event *event)
+static hg_status replan_if_needed(hg_train *t, const hg_train_event *event)
 {
 	const int overflowed = event->step.reason == HG_STEP_SKIPPED_FORWARD;
 	int replanned = 0;
@@ -218,12 +218,12 @@ static hg_status epochs_run(hg_train *t, struct progress *p, hg_train_event *eve
 		length_note(p, &g);
 		hg_status status = HG_OK;
 		for (int64_t i = 1; status == HG_OK && i <= g.ran; i++) {
-			status = epoch_tell(t, &g, ++done, event);
+			status = epoch_report(t, &g, ++done, event);
 			if (status == HG_INFO_STOPPED)
 				HG__TRY(group_undo(t, &g, i));
 		}
 		HG__TRY(status);
-		HG__TRY(replan(t, event));
+		HG__TRY(replan_if_needed(t, event));
 		if (status != HG_OK)
 			return status;
 	}
@@ -328,7 +328,7 @@ hg_status hg_train_run(hg_train *train, hg_train_report *report)
 		return hg__fail(
 		    train->ctx, HG_ERR_ARG,
 		    "train_run: report is NULL or its size is not set: start from HG_TRAIN_REPORT_INIT");
-	if (train->telling)
+	if (train->in_progress)
 		return hg__fail(train->ctx, HG_ERR_STATE,
 		                "train_run: the run is in its progress function: it cannot begin another");
 	if (!train->step)

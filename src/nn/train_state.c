@@ -34,8 +34,8 @@ hg_status hg_train_get_state(hg_train *train, hg_state **out)
 /* Restores a state. If it has other promotions or weight bounds than the tapes assume, the tapes
  * are recorded again first, before anything else changes. On an error the old assumptions are
  * restored. */
-static hg_status put_on(hg_train *t, const hg_state *ours, const hg_state *theirs,
-                        struct hg__basis *basis)
+static hg_status restore_on_basis(hg_train *t, const hg_state *ours, const hg_state *theirs,
+                                  struct hg__basis *basis)
 {
 	const int moves = !hg__basis_same(t->params, basis);
 	hg_status status = HG_OK;
@@ -57,7 +57,7 @@ static hg_status put_checked(hg_train *t, const hg_state *ours, const hg_state *
 	struct hg__basis basis;
 	HG__TRY(hg__state_check(t->optim, ours, theirs));
 	HG__TRY(hg__basis_make(t->params, theirs, &basis));
-	const hg_status status = put_on(t, ours, theirs, &basis);
+	const hg_status status = restore_on_basis(t, ours, theirs, &basis);
 	hg__basis_fini(t->ctx, &basis);
 	if (status >= 0)
 		t->swapped = 0;
@@ -71,7 +71,7 @@ hg_status hg_train_set_state(hg_train *train, const hg_state *theirs)
 		return HG_ERR_ARG;
 	if (!theirs)
 		return hg__fail(train->ctx, HG_ERR_ARG, "train_set_state: state is NULL");
-	if (train->telling)
+	if (train->in_progress)
 		return hg__fail(train->ctx, HG_ERR_STATE,
 		                "train_set_state: the run is in its progress function: stop it first");
 	if (hg_state_create(&ours) < 0)

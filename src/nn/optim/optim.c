@@ -27,7 +27,7 @@ static size_t moment_bytes(const struct hg__optim_tensor *t)
 }
 
 /* One row of the table: the addresses of the parameter's master, working copy and gradient. */
-static struct hg__optim_tensor describe(const hg_param *p)
+static struct hg__optim_tensor table_row(const hg_param *p)
 {
 	const struct hg__mat *master = &p->master->mat;
 	return (struct hg__optim_tensor){.master = master->data,
@@ -57,7 +57,7 @@ static hg_status tensors_collect(hg_optim *o)
 		if (p->flags & HG_PARAM_BUFFER)
 			continue;
 		o->param[o->count] = p;
-		o->tensor[o->count++] = describe(p);
+		o->tensor[o->count++] = table_row(p);
 	}
 	return HG_OK;
 }
@@ -133,7 +133,7 @@ static void warn_of_eps(const hg_optim *o)
 		    "number; PyTorch's eps is 1e-8");
 }
 
-static hg_status build(hg_optim *o)
+static hg_status build_optim(hg_optim *o)
 {
 	hg_context *ctx = o->params->ctx;
 	HG__TRY(tensors_collect(o));
@@ -165,7 +165,7 @@ hg_status hg_optim_create(hg_params *params, const hg_optim_config *config, hg_o
 	hg_optim *optim = memory;
 	optim->params = params;
 	optim->config = ours;
-	const hg_status status = build(optim);
+	const hg_status status = build_optim(optim);
 	if (status < 0) {
 		hg_optim_free(optim);
 		return status;
@@ -279,7 +279,7 @@ static struct hg__optim_args args_of(const hg_optim *optim)
 	return args;
 }
 
-hg_status hg__optim_look(hg_optim *optim)
+hg_status hg__optim_check_grads(hg_optim *optim)
 {
 	hg_context *ctx = optim->params->ctx;
 	const struct hg__optim_args args = args_of(optim);
@@ -303,12 +303,12 @@ hg_status hg_optim_step(hg_optim *optim)
 {
 	if (!optim)
 		return HG_ERR_ARG;
-	HG__TRY(hg__optim_look(optim));
+	HG__TRY(hg__optim_check_grads(optim));
 	return hg__optim_apply(optim, NULL, NULL, 0);
 }
 
-hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note, const char *who,
-                         hg_step_info *info)
+hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *note, const char *who,
+                           hg_step_info *info)
 {
 	hg_context *ctx = optim->params->ctx;
 	hg_step_info ours = HG_STEP_INFO_INIT;
@@ -342,5 +342,5 @@ hg_status hg_optim_info(hg_optim *optim, hg_step_info *info)
 	struct hg__step step;
 	HG__TRY(ctx->backend->copy_out(ctx, &step, optim->params->step, sizeof step));
 	const struct hg__step_note note = hg__step_note_of(&step, 0.0f);
-	return hg__optim_tell(optim, &note, "optim_info", info);
+	return hg__optim_report(optim, &note, "optim_info", info);
 }

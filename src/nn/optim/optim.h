@@ -27,7 +27,7 @@ struct hg_optim {
 /* The two halves of hg_optim_step. The first checks the gradients. The second applies or skips the
  * step and, if `notes` is not NULL, leaves a note with the loss. loss, notes: device memory. stops:
  * kernels/optim.h. */
-HG_NODISCARD hg_status hg__optim_look(hg_optim *optim);
+HG_NODISCARD hg_status hg__optim_check_grads(hg_optim *optim);
 HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss,
                                        struct hg__step_notes *notes, unsigned stops);
 /* HG_ERR_STATE if parameters were added after the optimiser was made. If a tape was recorded in
@@ -36,8 +36,8 @@ HG_NODISCARD hg_status hg__optim_apply(hg_optim *optim, const float *loss,
 HG_NODISCARD hg_status hg__optim_ready(hg_optim *optim);
 /* Fills info from a note. HG_ERR_ARG if info is NULL or has no size. `who`: the calling function,
  * for the message. */
-HG_NODISCARD hg_status hg__optim_tell(const hg_optim *optim, const struct hg__step_note *note,
-                                      const char *who, hg_step_info *info);
+HG_NODISCARD hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *note,
+                                        const char *who, hg_step_info *info);
 
 /* HG_OK, or HG_ERR_ARG with the name of the bad field. */
 HG_NODISCARD hg_status hg__optim_check(hg_context *ctx, const hg_optim_config *config);

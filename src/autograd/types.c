@@ -1,0 +1,109 @@
+/* The float type in which a node runs: the policy's, unless an operand is f32 and has to stay so.
+ * Operands in another type are cast first. */
+#include "autograd/tape.h"
+#include "precision/range.h"
+
+/* Is operand i stored x 2^-k although this op cannot read that? */
+int hg__cannot_read(const hg_tape *tape, const struct hg__node *node, int i)
+{
+	return node->in[i] >= 0 && tape->value[node->in[i]].shift &&
+	       !(node->op->rescaled >> i & 1u && tape->params->policy.accumulate == HG_ACC_F32);
+}
+
+/* Can this f32 value be narrowed although nobody asked for it? Yes where its bound proves that it
+ * fits. Yes also for a result that the policy guards, with one exception: if an operand of it
+ * overflowed earlier, only a guard on the weights will do. With a guard on the result itself one
+ * node after the other would overflow, each at the cost of a step, until all of them are f32. What
+ * the user cast to f32 stays f32. Scalars stay f32, too: narrowing them saves nothing. */
+static int can_narrow(const hg_tape *tape, const struct hg__value *value)
+{
+	const hg_unproved unproved = tape->params->policy.unproved;
+	const struct hg__narrowing
+	    sure = {.bound = value->unconditional, .depth = 1.0, .state = HG_F16, .unproved = unproved},
+	    assumed = {.bound = value->bound, .depth = 1.0, .state = HG_F16, .unproved = unproved};
+	const struct hg__resolved r = hg__resolve_assuming(&sure, &assumed);
+	const int guards = r.verdict == HG_GUARDED && value->kind == HG__RESULT &&
+	                   (r.by_weights || !(value->f32_reasons & HG__F32_OPERAND));
+	return !(value->f32_reasons & (HG__F32_CAST | HG__F32_PROMOTED)) &&
+	       value->rows * value->cols > 1 && (r.verdict == HG_PROVED || guards);
+}
+
+/* The type in which a node runs: the policy's, or f32 if an operand is f32 and cannot be narrowed,
+ * or has to be widened because the op cannot read it as it is stored. */
+hg_dtype hg__node_type(const hg_tape *tape, const struct hg__node *node)
+{
+	for (int i = 0; i < node->n_in; i++) {
+		if (node->in[i] < 0 || !(node->op->same >> i & 1u))
+			continue;
+		const struct hg__value *value = &tape->value[node->in[i]];
+		if ((value->dtype == HG_F32 && value->cast_view[HG_F16] < 0 && !can_narrow(tape, value)) ||
+		    hg__cannot_read(tape, node, i))
+			return HG_F32;
+	}
+	return tape->params->policy.state;
+}
+
+/* Is the result f32 because the user cast it, or an operand of it, to f32? */
+static int is_f32_by_cast(const hg_tape *tape, const struct hg__node *node)
+{
+	int by_cast = (node->op->traits & HG__CASTS) != 0;
+	for (int i = 0; i < node->n_in; i++)
+		by_cast |= node->in[i] >= 0 && node->op->same >> i & 1u &&
+		           tape->value[node->in[i]].f32_reasons & HG__F32_CAST;
+	return by_cast;
+}
+
+/* The value with the same numbers in another float type: one that exists, the f32 master of a
+ * parameter, or a cast that is recorded here. That cast is not the user's, so it does not count as
+ * one. */
+static hg_status find_cast_view(hg_tape *tape, int32_t index, hg_dtype dtype, int32_t *out)
+{
+	const struct hg__value *value = &tape->value[index];
+	if (value->cast_view[dtype] >= 0)
+		*out = value->cast_view[dtype];
+	else if (value->kind == HG__PARAM && dtype == HG_F32)
+		return hg__tape_master(tape, index, out);
+	else {
+		*out = hg__tape_index(tape, tape->cast(tape, hg__tape_var(tape, index), dtype));
+		if (*out < 0)
+			return tape->status;
+		tape->value[*out].f32_reasons &= ~(unsigned)HG__F32_CAST;
+		tape->value[index].cast_view[dtype] = *out;
+		tape->value[*out].cast_view[tape->value[index].dtype] = index;
+	}
+	return HG_OK;
+}
+
+/* Brings the operands in op->same to one type. Other operands stay as they are, unless the op
+ * cannot read how they are stored: then they become f32. */
+hg_status hg__unify_operands(hg_tape *tape, struct hg__node *node, hg_dtype dtype)
+{
+	for (int i = 0; i < node->n_in; i++)
+		if (node->in[i] >= 0 && node->op->same >> i & 1u &&
+		    hg__is_float(tape->value[node->in[i]].dtype))
+			HG__TRY(find_cast_view(tape, node->in[i], dtype, &node->in[i]));
+		else if (hg__cannot_read(tape, node, i))
+			HG__TRY(find_cast_view(tape, node->in[i], HG_F32, &node->in[i]));
+	return HG_OK;
+}
+
+/* Is an operand of this node promoted or rescaled, or f32 because one of its own operands is? */
+static int is_f32_by_operand(const hg_tape *tape, const struct hg__node *node)
+{
+	int by_operand = 0;
+	for (int i = 0; i < node->n_in; i++) {
+		const struct hg__value *x = node->in[i] < 0 ? NULL : &tape->value[node->in[i]];
+		by_operand |= x && (x->f32_reasons & (HG__F32_PROMOTED | HG__F32_OPERAND) || x->shift);
+	}
+	return by_operand;
+}
+
+unsigned hg__f32_reasons_of(const hg_tape *tape, const struct hg__node *node, hg_dtype dtype)
+{
+	unsigned reasons = node->verdict == HG_PROMOTED ? HG__F32_PROMOTED : 0u;
+	if (dtype == HG_F32 && is_f32_by_cast(tape, node))
+		reasons |= HG__F32_CAST;
+	if (dtype == HG_F32 && is_f32_by_operand(tape, node))
+		reasons |= HG__F32_OPERAND;
+	return reasons;
+}
