@@ -69,6 +69,18 @@ int64_t test_below(int64_t n)
 	return n > 0 ? (int64_t)(test_u64() % (uint64_t)n) : 0;
 }
 
+void test_shuffle(int64_t n, int32_t *order)
+{
+	for (int64_t i = 0; i < n; i++)
+		order[i] = (int32_t)i;
+	for (int64_t i = n - 1; i > 0; i--) {
+		const int64_t k = test_below(i + 1);
+		const int32_t x = order[i];
+		order[i] = order[k];
+		order[k] = x;
+	}
+}
+
 void test_fail(const char *file, int line, const char *format, ...)
 {
 	char text[800];

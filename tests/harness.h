@@ -61,6 +61,7 @@ uint64_t test_u64(void);
 double test_uniform(void); /* [0, 1) */
 double test_normal(void);
 int64_t test_below(int64_t n);
+void test_shuffle(int64_t n, int32_t *order); /* a random order of 0 .. n-1 */
 
 /* A context for this test run: device from HG_TEST_DEVICE (cpu | cuda; default cpu). Skips the case
  * if the device is asked for and absent. */

@@ -1,0 +1,44 @@
+#ifndef HG_TESTS_STATES_H
+#define HG_TESTS_STATES_H
+
+#include <math.h>
+#include <string.h>
+
+#include "small_run.h"
+#include "support.h"
+
+/* A state with odd numbers, written to and read from files, for the tests of checkpoints. */
+
+/* Two epochs of a GCN in fp16, and what else a state may hold: NaN, infinity, a denormal, -0. */
+static inline hg_state *odd_state(void)
+{
+	static struct small_run r;
+	static const float odd[] = {NAN, -INFINITY, 1e-45f, -0.0f, 3e38f};
+	hg_train_config c = small_config("gcn", "fp16");
+	c.epochs = 2;
+	small_open(&r, test_context(), c);
+	small_go(&r);
+	hg_state *state = small_state(&r);
+	memcpy(state->tensor[0].master, odd, sizeof odd);
+	memcpy(state->tensor[1].moment[1], odd, sizeof odd);
+	small_close(&r);
+	return state;
+}
+
+static inline void must_write_state(const hg_state *state, const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	const hg_status status = hg_checkpoint_write(state, path, message);
+	CHECK_MSG(status == HG_OK, "write: %s", message);
+}
+
+static inline hg_state *must_read_state(const char *path)
+{
+	char message[HG_DATA_MESSAGE] = "";
+	hg_state *state = NULL;
+	const hg_status status = hg_checkpoint_read(path, &state, message);
+	CHECK_MSG(status == HG_OK, "read: %s", message);
+	return state;
+}
+
+#endif

@@ -1,0 +1,404 @@
+/* The CPU kernels among themselves: every copy (instruction set) and every number of threads gives
+ * the same bits. */
+#include <math.h>
+
+#include "unit/operands.h"
+
+/* ---- cases: each runs kernels on the same inputs and keeps what they write ---- */
+
+typedef void (*case_fn)(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype);
+
+static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	static const int widths[] = {1, 7, 8, 16, 24, 40, 64, 72, 130};
+	for (int w = 0; w < 9; w++)
+		for (int weights = 0; weights < 4; weights++)
+			for (int mode = 0; mode < (dtype == HG_F16 ? 3 : 1); mode++) {
+				const int heads = weights == 2 && widths[w] % 8 == 0 ? 8 : 1;
+				struct hg__mat x = normal(dtype, NODES, widths[w]),
+				               y = empty(dtype, NODES, widths[w]);
+				struct hg__mat e = weights == 1 || weights == 2 ? normal(dtype, EDGES, heads)
+				                                                : (struct hg__mat){0};
+				struct hg__spmm_args a = {.csr = weights == 2 ? g.csr_t : g.csr,
+				                          .x = x,
+				                          .w = e,
+				                          .y = y,
+				                          .heads = heads,
+				                          .alpha = 0.5f,
+				                          .accumulate = (hg_accumulate)mode};
+				a.row_scale = weights ? g.row_scale : NULL;
+				a.col_scale = weights >= 2 ? g.col_scale : NULL;
+				CHECK_OK(k->spmm(ctx, &a));
+				keep(&y);
+				if (mode)
+					continue;
+				const float eps = 0.25f;
+				const int64_t step = 9;
+				a.ending = (struct hg__ending){x,
+				                               normal(dtype, 1, widths[w]),
+				                               -2.0f,
+				                               &eps,
+				                               {w % (1 + HG__ACT_RIDERS), w % 4 > 1 ? 0.2f : 0.0f,
+				                                w % 2 ? 0.4f : 0.0f, 77, &step}};
+				CHECK_OK(k->spmm(ctx, &a));
+				keep(&y);
+			}
+	hg_graph_free(g.graph);
+}
+
+static void run_spmm_ones(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	for (int heads = 1; heads <= 20; heads += 6) {
+		struct hg__mat e = normal(dtype, EDGES, heads), y = empty(dtype, NODES, heads);
+		const struct hg__spmm_args a = {
+		    .csr = g.csr, .w = e, .y = y, .heads = heads, .col_scale = g.col_scale, .alpha = 1.0f};
+		CHECK_OK(k->spmm(ctx, &a));
+		keep(&y);
+	}
+	hg_graph_free(g.graph);
+}
+
+static void run_spmm_max(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	for (int cols = 1; cols < 300; cols += 90) {
+		struct hg__mat x = normal(dtype, NODES, cols), y = empty(dtype, NODES, cols),
+		               arg = empty(HG_I32, NODES, cols), dx = empty(dtype, NODES, cols);
+		set(&x, 11, 0, NAN);
+		CHECK_OK(k->spmm_max(ctx, &(struct hg__spmm_max_args){g.csr, x, y, arg}));
+		keep(&y);
+		keep(&arg);
+		CHECK_OK(
+		    k->spmm_max_back(ctx, &(struct hg__spmm_max_back_args){g.csr, g.csr_t, x, arg, dx}));
+		keep(&dx);
+	}
+	hg_graph_free(g.graph);
+}
+
+static void run_edges(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	struct graph g = make_graph(ctx);
+	static const int head_counts[] = {1, 2, 3, 8, 12, 17};
+	for (int i = 0; i < 6; i++) {
+		const int heads = head_counts[i];
+		struct hg__mat a = normal(dtype, NODES, heads), b = normal(dtype, NODES, heads),
+		               e = empty(dtype, EDGES, heads), p = empty(dtype, EDGES, heads);
+		struct hg__mat dp = normal(dtype, EDGES, heads), de = empty(dtype, EDGES, heads),
+		               dot = empty(dtype, EDGES, heads);
+		struct hg__mat x = normal(dtype, NODES, heads * 8), y = normal(dtype, NODES, heads * 8);
+		CHECK_OK(k->sddmm_add(
+		    ctx, &(struct hg__sddmm_add_args){
+		             .csr = g.csr, .a = a, .b = b, .e = e, .leaky = i % 2, .slope = 0.25f}));
+		keep(&e);
+		CHECK_OK(k->edge_softmax(ctx, &(struct hg__edge_softmax_args){g.csr, e, p}));
+		keep(&p);
+		CHECK_OK(k->edge_softmax_back(ctx, &(struct hg__edge_softmax_back_args){g.csr, p, dp, de}));
+		keep(&de);
+		CHECK_OK(k->sddmm_dot(ctx, &(struct hg__sddmm_dot_args){g.csr, x, y, dot, heads, 0.25f,
+		                                                        g.row_scale, g.col_scale}));
+		keep(&dot);
+	}
+	hg_graph_free(g.graph);
+}
+
+static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	const int64_t step = 3;
+	const float eps = 0.25f;
+	for (int cols = 1; cols < 400; cols += 133) {
+		struct hg__mat x = normal(dtype, 500, cols), z = normal(dtype, 500, cols),
+		               y = empty(dtype, 500, cols), b = normal(dtype, 1, cols);
+		struct hg__mat wide = empty(dtype, 500, cols + 5), dx = empty(dtype, 500, cols),
+		               other = empty(dtype == HG_F16 ? HG_F32 : HG_F16, 500, cols);
+		set(&x, 0, 0, NAN);
+		set(&x, 1, 0, INFINITY);
+		for (int act = 0; act < HG__ACT_COUNT; act++) {
+			CHECK_OK(k->act(ctx, &(struct hg__act_args){(hg__act)act, 0.2f, x, y}));
+			keep(&y);
+			CHECK_OK(k->act_back(ctx, &(struct hg__act_back_args){(hg__act)act, 0.2f, x, z, y}));
+			keep(&y);
+		}
+		CHECK_OK(k->dropout(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
+		keep(&y);
+		for (int i = 0; i < 2 * (1 + HG__ACT_RIDERS); i++) {
+			const struct hg__epilogue then = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f, 77,
+			                                  &step};
+			struct hg__mat db = empty(HG_F32, 1, cols);
+			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, then}));
+			keep(&y);
+			CHECK_OK(k->epilogue_back(ctx, &(struct hg__epilogue_back_args){y, z, dx, db, then}));
+			keep(&dx);
+			keep(&db);
+		}
+		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){x, z, y, 0.5f, 2.0f, &eps}));
+		keep(&y);
+		CHECK_OK(k->axpby(ctx, &(struct hg__axpby_args){.x = x, .y = other, .alpha = 3.0f}));
+		keep(&other);
+		CHECK_OK(k->bias_add(ctx, &(struct hg__bias_add_args){x, b, y}));
+		keep(&y);
+		struct hg__mat by[] = {z, normal(dtype, 500, 1), normal(dtype, 1, 1)};
+		for (int i = 0; i < 3; i++) {
+			struct hg__mat db = empty(dtype, by[i].rows, by[i].cols);
+			CHECK_OK(k->div(ctx, &(struct hg__div_args){x, by[i], y}));
+			keep(&y);
+			CHECK_OK(k->div_back(ctx, &(struct hg__div_back_args){x, by[i], z, db}));
+			keep(&db);
+		}
+		memset(wide.data, 0, (size_t)(wide.rows * wide.ld) * size_of(dtype));
+		CHECK_OK(k->copy_cols(ctx, &(struct hg__copy_cols_args){x, wide, 0, 3, cols}));
+		keep(&wide);
+	}
+}
+
+static void run_reductions(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	for (int cols = 6; cols < 400; cols += 132) {
+		struct hg__mat x = normal(dtype, 1000, cols), z = normal(dtype, 1000, cols),
+		               sum = empty(HG_F32, 1, cols), one = empty(HG_F32, 1, 1);
+		struct hg__mat two = empty(HG_F32, 1, 2), mean = empty(dtype, 1000, cols / 6),
+		               dx = empty(dtype, 1000, cols), a = normal(dtype, 1, cols);
+		struct hg__mat s = empty(dtype, 1000, 6), da = empty(HG_F32, 1, cols);
+		CHECK_OK(k->colsum(ctx, &(struct hg__colsum_args){.x = x, .y = sum, .copy = dx}));
+		keep(&sum);
+		keep(&dx);
+		CHECK_OK(k->dot_all(ctx, &(struct hg__dot_all_args){x, z, one}));
+		keep(&one);
+		CHECK_OK(k->head_mean(ctx, &(struct hg__head_mean_args){x, mean, 6}));
+		keep(&mean);
+		CHECK_OK(k->head_mean_back(ctx, &(struct hg__head_mean_args){dx, mean, 6}));
+		keep(&dx);
+		for (int reduce = 0; reduce < HG__ROW_COUNT; reduce++) {
+			struct hg__mat y = empty(dtype, 1000, 1);
+			CHECK_OK(
+			    k->row_reduce(ctx, &(struct hg__row_reduce_args){(hg__row_reduce)reduce, x, y}));
+			keep(&y);
+			CHECK_OK(k->row_reduce_back(
+			    ctx, &(struct hg__row_reduce_back_args){(hg__row_reduce)reduce, x, y, dx}));
+			keep(&dx);
+		}
+		CHECK_OK(k->softmax(ctx, &(struct hg__softmax_args){x, dx}));
+		keep(&dx);
+		CHECK_OK(k->softmax_back(ctx, &(struct hg__softmax_back_args){dx, z, dx}));
+		keep(&dx);
+		CHECK_OK(k->head_dot(ctx, &(struct hg__head_dot_args){.x = x, .a = a, .s = s, .heads = 6}));
+		keep(&s);
+		CHECK_OK(
+		    k->head_dot_back(ctx, &(struct hg__head_dot_back_args){
+		                              .x = x, .a = a, .ds = s, .dx = dx, .da = da, .heads = 6}));
+		keep(&dx);
+		keep(&da);
+		set(&x, 5, 1, INFINITY);
+		CHECK_OK(k->amax(ctx, &(struct hg__amax_args){x, two}));
+		keep(&two);
+	}
+}
+
+static void run_norms(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	for (int cols = 1; cols < 400; cols += 133) {
+		const int rows = 700;
+		struct hg__mat x = normal(dtype, rows, cols), dy = normal(dtype, rows, cols),
+		               y = empty(dtype, rows, cols), dx = empty(dtype, rows, cols);
+		struct hg__mat gamma = normal(HG_F32, 1, cols), beta = normal(HG_F32, 1, cols),
+		               mean = empty(HG_F32, 1, cols), rstd = empty(HG_F32, 1, cols);
+		struct hg__mat rm = filled(HG_F32, 1, cols, 0.0), rv = filled(HG_F32, 1, cols, 1.0),
+		               dg = empty(HG_F32, 1, cols), db = empty(HG_F32, 1, cols);
+		struct hg__mat row_mean = empty(HG_F32, rows, 1), row_rstd = empty(HG_F32, rows, 1);
+		for (int train = 3; train >= 0; train--) {
+			CHECK_OK(k->batch_norm(
+			    ctx, &(struct hg__batch_norm_args){x, gamma, beta, y, mean, rstd, rm, rv, 0.1f,
+			                                       1e-5f, train % 2, train / 2, 0, NULL}));
+			keep(&y);
+			keep(&rv);
+		}
+		for (int relu = 0; relu < 2; relu++) {
+			CHECK_OK(
+			    k->batch_norm_back(ctx, &(struct hg__batch_norm_back_args){
+			                                x, gamma, mean, rstd, dy, dx, dg, db, beta, relu, 0}));
+			keep(&dx);
+			keep(&dg);
+		}
+		CHECK_OK(k->layer_norm(
+		    ctx, &(struct hg__layer_norm_args){x, gamma, beta, y, row_mean, row_rstd, 1e-5f}));
+		keep(&y);
+		CHECK_OK(k->layer_norm_back(
+		    ctx, &(struct hg__layer_norm_back_args){x, gamma, row_mean, row_rstd, dy, dx, dg, db}));
+		keep(&dx);
+		keep(&db);
+	}
+}
+
+static void run_losses(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	for (int cols = 2; cols < 400; cols += 133) {
+		const int rows = 900;
+		struct hg__mat x = normal(dtype, rows, cols), y = empty(dtype, rows, cols),
+		               dx = empty(dtype, rows, cols), t = filled(HG_F32, rows, cols, 0.75);
+		struct hg__mat label = below(HG_I32, rows, 1, -1, cols), mask = below(HG_U8, rows, 1, 0, 2),
+		               loss = empty(HG_F32, 1, 1), count = empty(HG_F32, 1, 1);
+		struct hg__mat dloss = filled(HG_F32, 1, 1, 1024.0);
+		CHECK_OK(k->log_softmax(ctx, &(struct hg__log_softmax_args){x, y}));
+		keep(&y);
+		CHECK_OK(k->log_softmax_back(ctx, &(struct hg__log_softmax_back_args){y, x, dx}));
+		keep(&dx);
+		CHECK_OK(
+		    k->softmax_xent(ctx, &(struct hg__softmax_xent_args){x, label, mask, loss, count}));
+		keep(&loss);
+		CHECK_OK(k->softmax_xent_back(
+		    ctx, &(struct hg__softmax_xent_back_args){x, label, mask, count, dloss, dx}));
+		keep(&dx);
+		for (int kind = 0; kind < HG__POINTWISE_COUNT; kind++) {
+			CHECK_OK(k->pointwise_loss(ctx, &(struct hg__pointwise_loss_args){
+			                                    (hg__pointwise)kind, x, t, mask, loss, count}));
+			keep(&loss);
+			CHECK_OK(k->pointwise_loss_back(
+			    ctx, &(struct hg__pointwise_loss_back_args){(hg__pointwise)kind, x, t, mask, count,
+			                                                dloss, dx}));
+			keep(&dx);
+		}
+		struct hg__board board = {
+		    .every = 1, .first_step = -1, .top_accuracy = -INFINITY, .low_loss = INFINITY};
+		struct hg__step step = {.step = 0};
+		CHECK_OK(k->scores(
+		    ctx, &(struct hg__scores_args){x, label, {mask, mask}, HG__SPLIT_VAL, &board, &step}));
+		struct hg__mat scores = {&board.best.counts, 1,
+		                         (int64_t)(sizeof board.best.counts / sizeof(float)),
+		                         (int64_t)(sizeof board.best.counts / sizeof(float)), HG_F32};
+		CHECK(board.taken == 1 && board.best.epoch == 1 &&
+		      board.best.counts.counted[HG__SPLIT_TEST] == 0);
+		keep(&scores);
+	}
+}
+
+static void run_readout(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	static const int64_t ptr[] = {0, 10, 10, 300, 1000};
+	int32_t *id = take(1000 * sizeof(*id));
+	for (int i = 0; i < 1000; i++)
+		id[i] = i < 10 ? 0 : i < 300 ? 2 : 3;
+	for (int cols = 1; cols < 200; cols += 66)
+		for (int reduce = 0; reduce < 3; reduce++) {
+			struct hg__mat x = normal(dtype, 1000, cols), y = empty(dtype, 4, cols),
+			               arg = empty(HG_I32, 4, cols), dx = empty(dtype, 1000, cols);
+			CHECK_OK(
+			    k->readout(ctx, &(struct hg__readout_args){ptr, x, y, arg, (hg_reduce)reduce}));
+			keep(&y);
+			CHECK_OK(k->readout_back(
+			    ctx, &(struct hg__readout_back_args){ptr, id, y, arg, dx, (hg_reduce)reduce}));
+			keep(&dx);
+		}
+}
+
+static void run_optim(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtype)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		struct hg__mat p = normal(HG_F32, 70, 300), grad = normal(HG_F32, 70, 300),
+		               m = filled(HG_F32, 70, 300, 0.0), v = filled(HG_F32, 70, 300, 0.0);
+		struct hg__mat working = empty(dtype, 70, 300);
+		const struct hg__optim_tensor t = {p.data, grad.data, m.data, v.data, working.data, 70,
+		                                   300,    p.ld,      dtype,  0,      INFINITY};
+		const struct hg__optim_group group = {0.01f, 0.1f};
+		struct hg__step step = {.config = HG_LOSS_SCALE_CONFIG_INIT};
+		CHECK_OK(hg_loss_scale_init(&step.scale, &step.config));
+		struct hg__optim_args a = {.config = HG_OPTIM_CONFIG_INIT,
+		                           .tensors = &t,
+		                           .host = &t,
+		                           .count = 1,
+		                           .groups = &group,
+		                           .step = &step};
+		a.config.kind = (hg_optim_kind)kind;
+		a.config.momentum = 0.9f;
+		for (int i = 0; i < 3; i++) {
+			if (i == 1)
+				set(&grad, 3, 3, NAN);
+			CHECK_OK(k->grad_check(ctx, &a));
+			CHECK_EQ_I(step.nonfinite, i == 1);
+			CHECK_OK(k->optim_update(ctx, &a));
+			set(&grad, 3, 3, 1.0);
+		}
+		CHECK_EQ_I(step.scale.applied, 2);
+		CHECK_EQ_I(step.step, 3);
+		keep(&p);
+		keep(&working);
+		keep_bytes(&step.grad_sq, sizeof(step.grad_sq));
+	}
+}
+
+static void same_bits(const char *name, case_fn run)
+{
+	size_t count;
+	const struct hg__cpu_isa *isa = hg__cpu_isas(&count);
+	for (int dtype = HG_F16; dtype <= HG_F32; dtype++) {
+		unsigned char *first = NULL;
+		size_t bytes = 0;
+		for (size_t i = 0; i < count; i++)
+			for (int threads = 1; threads <= 3 && isa[i].runs_here(); threads += 2) {
+				hg_context *ctx = context_with(threads);
+				test_reseed(17);
+				run(ctx, isa[i].kernels, (hg_dtype)dtype);
+				if (!first) {
+					bytes = pool.bytes;
+					first = malloc(bytes);
+					CHECK(first);
+					memcpy(first, pool.out, bytes);
+				}
+				CHECK_EQ_I(pool.bytes, bytes);
+				for (size_t b = 0; b < bytes; b++)
+					CHECK_MSG(pool.out[b] == first[b],
+					          "%s: %s, %d threads, %s: byte %zu of %zu differs", name, isa[i].name,
+					          threads, hg_dtype_name((hg_dtype)dtype), b, bytes);
+				pool_clear();
+				hg_context_free(ctx);
+			}
+		free(first);
+	}
+}
+
+static void same_bits_everywhere(void)
+{
+	static const struct {
+		const char *name;
+		case_fn run;
+	} groups[] = {
+	    {"spmm", run_spmm},   {"spmm of ones", run_spmm_ones},  {"spmm_max", run_spmm_max},
+	    {"edges", run_edges}, {"elementwise", run_elementwise}, {"sums", run_reductions},
+	    {"norms", run_norms}, {"losses", run_losses},           {"readout", run_readout},
+	    {"optim", run_optim},
+	};
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		same_bits(groups[i].name, groups[i].run);
+}
+
+/* Large enough for two threads, and for k to be cut. */
+static void gemm_threads_same(void)
+{
+	for (int form = 0; form < 4; form++) {
+		struct hg__mat out[2];
+		for (int threads = 1; threads <= 2; threads++) {
+			hg_context *ctx = context_with(threads);
+			const hg_dtype dtype = form & 1 ? HG_F16 : HG_F32;
+			test_reseed(5);
+			struct hg__mat a = normal(dtype, 1500, 300),
+			               b = form & 2 ? normal(dtype, 1500, 64) : normal(dtype, 300, 64);
+			out[threads - 1] = form & 2 ? empty(HG_F32, 300, 64) : empty(dtype, 1500, 64);
+			const struct hg__gemm_args args = {
+			    .a = a, .b = b, .c = out[threads - 1], .trans_a = form >> 1};
+			CHECK_OK(ctx->backend->kernels->gemm(ctx, &args));
+			hg_context_free(ctx);
+		}
+		CHECK(memcmp(out[0].data, out[1].data,
+		             (size_t)(out[0].rows * out[0].ld) * size_of(out[0].dtype)) == 0);
+		pool_clear();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_case cases[] = {
+	    TEST(same_bits_everywhere),
+	    TEST(gemm_threads_same),
+	};
+	return RUN_TESTS(argc, argv, cases);
+}
