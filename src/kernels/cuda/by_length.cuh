@@ -1,39 +1,44 @@
+/* Iteration over the parts of a plan in order of length (core/csr.h). The sub-warps of a warp take
+ * parts with equal numbers of steps, so they execute the same code together, and each has UNROLL
+ * gathers in flight. Parts that are short enough share a step: two parts of 4 entries, four of 2,
+ * or eight of 1.
+ *
+ * A sub-warp is blockDim.x threads, 4 or 8. Column ids, and other values of which each entry has
+ * one, are loaded by lane k for entry k of a step of UNROLL entries, and shuffled when they are
+ * used. Those of the next step are requested before the gathers of this step.
+ *
+ * Why parts are sorted by length: measured on an H200, f16, unit weights, F = 32 / 64 / 128. Parts
+ * in the order of rows, with row ends in the middle of steps (commit e16ade0), against this scheme
+ * (c9b22df, in another run):
+ *
+ *     Kron-21         0.95 / 1.33 / 2.23 ms   0.62 / 0.91 / 1.79 ms
+ *     reddit-like     1.02 / 1.71 / 3.34      0.86 / 1.52 / 3.03
+ *     products-like   2.90 / 3.68 / 7.19      2.72 / 3.54 / 7.13
+ *
+ * With row ends inside steps, Kron-21 at F = 64 took 743 million instructions, of which the gathers
+ * alone need 457. */
 #ifndef HG_KERNELS_CUDA_BY_LENGTH_CUH
 #define HG_KERNELS_CUDA_BY_LENGTH_CUH
 
-/* A walk over the parts of a plan by length (core/csr.h): the sub-warps of a warp take parts of
- * equally many steps, so they go through the same code together, and DEEP gathers of each are under
- * way at once. A part that fits into one step shares it with others: two parts of 4 entries, four
- * of 2, eight of one.
- *
- * A sub-warp is blockDim.x threads, 4 or 8. Column ids, and what else there is one of for each
- * entry, are loaded by lane k for entry k of a step of DEEP, and shuffled when they are used; those
- * of the next step are asked for before this one's gathers.
- *
- * Why sorted: H200, f16, unit weights, F = 32 / 64 / 128, parts in the order of rows with row ends
- * in the middle of steps (commit e16ade0), and this (c9b22df, another run): Kron-21 0.95 / 1.33 /
- * 2.23 ms and 0.62 / 0.91 / 1.79; reddit-like 1.02 / 1.71 / 3.34 and 0.86 / 1.52 / 3.03;
- * products-like 2.90 / 3.68 / 7.19 and 2.72 / 3.54 / 7.13. With row ends inside steps Kron-21, F =
- * 64, took 743 million instructions, of which the gathers alone need 457. */
-
 #include "kernels/cuda/parts.cuh"
 
-/* The parts, and how many blocks there are for those that need steps of their own and for each
- * class of the short ones. */
+/* The parts, and the number of blocks: those for long parts, which take steps of their own, and
+ * those for each class of short parts. */
 struct part_list {
 	const struct hg__plan_part *part; /* NULL: part i is row i of rowptr */
 	const int64_t *rowptr;
-	const float *row_scale; /* NULL: 1 */
+	const float *row_scale; /* NULL: all 1 */
 	int64_t first[HG__PART_CLASSES + 1];
 	int long_classes;
 	unsigned blocks, short_blocks[HG__PART_CLASSES];
-	uint64_t long_share; /* of all blocks, times 2^32, rounded up */
+	uint64_t long_share; /* long blocks / all blocks * 2^32, rounded up */
 };
 
-/* Class 2 has up to 8 entries, then 4, 2, 1; the last has none. */
+/* Class 2 has parts of up to 8 entries; the next ones up to 4, 2 and 1; the last has empty rows. */
 constexpr int EMPTY_CLASS = HG__PART_CLASSES - 1;
 
-/* Parts that a sub-warp takes at once, of a class whose parts fit into a step. */
+/* Parts of a class that a sub-warp takes at once, where the parts of the class fit into one step.
+ */
 static __host__ __device__ inline int parts_at_once(int deep, int part_class)
 {
 	return part_class == EMPTY_CLASS ? deep : deep >> (EMPTY_CLASS - 1 - part_class);
@@ -44,7 +49,8 @@ static inline unsigned blocks_for(int64_t parts, int64_t per_block)
 	return static_cast<unsigned>((parts + per_block - 1) / per_block);
 }
 
-/* listed: the plan's parts; else every row is a part of its own. share: short parts share steps. */
+/* listed: uses the parts of the plan; otherwise every row is one part. share: short parts share
+ * steps. */
 static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale,
                                             bool listed, int deep, bool share, unsigned sub_warps)
 {
@@ -67,9 +73,9 @@ static inline struct part_list part_list_of(const struct hg__csr &csr, const flo
 	return list;
 }
 
-/* What a block does: which of the blocks of a class it is (0: of the long ones). Short parts wait
- * for memory more than they use it, so they go along with long ones all the time; all of them at
- * the end made Kron-21 2 % slower. */
+/* The work of a block: its number within its class (class 0 stands for all long parts). Short parts
+ * wait for memory more than they use it, so their blocks are spread evenly among those of the long
+ * parts. With all short blocks at the end, Kron-21 was 2 % slower. */
 struct block_share {
 	int part_class;
 	unsigned block;
@@ -87,7 +93,7 @@ static __device__ inline struct block_share share_of(const struct part_list &lis
 	return {k, s};
 }
 
-/* A part, as a thread knows it. row -1: none. */
+/* A part, unpacked by one thread. row -1: there is no such part. */
 struct own_part {
 	int64_t begin;
 	int count, row, slot;
@@ -116,44 +122,43 @@ static __device__ inline float scale_at(const struct part_list &list, const stru
 	return list.row_scale && own.row >= 0 ? __ldg(list.row_scale + own.row) : 1.0f;
 }
 
-/* Where entry u of a step lies: in register u / span of lane u % span. FEW: a sub-warp has only 4
- * lanes. */
+/* Where entry u of a step is held: in register u / span of lane u % span. FEW: a sub-warp has only
+ * 4 lanes. */
 template <int DEEP, bool FEW> struct step_of {
 	static constexpr int span = FEW && DEEP > 4 ? 4 : DEEP, held = DEEP / span;
 
-	static __device__ int own(int k) /* this thread's entry in register k */
+	static __device__ int own(int k) /* the entry of this thread in register k */
 	{
 		return k * span + static_cast<int>(threadIdx.x) % span;
 	}
-	/* a sub-warp of more than `span` lanes has each entry more than once */
+	/* In a sub-warp of more than `span` lanes, several lanes hold the same entry. */
 	template <typename T> static __device__ T given(const T (&v)[held], int u)
 	{
 		return __shfl_sync(0xffffffffu, v[u / span], u % span, span);
 	}
 };
 
-/* The walk. What it asks of its caller `c`; entries are numbered as in the CSR. A step that is not
- * full goes on with zeros, which change no sum (no sum is -0).
+/* The iteration, and the functions of `c` that it calls. Entry numbers are those of the CSR. The
+ * missing entries of an incomplete step count as zeros, which change no sum, because no sum is -0.
  *
- *     c.ahead(k, entry)              start loads of what register k is to hold of `entry` in the
- *                                    next step
- *     c.nothing_ahead(k)             it is to hold nothing
- *     c.turn()                       the next step is this one
- *     c.look_up(live, k, id)         start loads that need the column id of this thread's entry, if
- *                                    it has one
+ *     c.ahead(k, entry)              start the loads for register k of the next step, for `entry`
+ *     c.nothing_ahead(k)             register k of the next step has no entry
+ *     c.turn()                       the next step becomes the current one
+ *     c.look_up(live, k, id)         start the loads that need the column id of this thread's
+ *                                    entry; live: the entry exists
  *     c.factor(u)                    the factor of entry u, from the lane that holds it
- *     c.load(u, entry, id)           start the gathers of the step's entry u (`entry` only if
- *                                    ENTRIES)
- *     c.load_if(live, u, entry, id)  if there is one; else it is 0
- *     c.add(u, factor)               add it to the sum
- *     c.passed(entry, scale)         the sum now holds what lies before `entry` in a row of this
- *                                    scale (only if ENTRIES)
- *     c.put(row, slot, scale)        the part is complete: its sum goes to the row, or to a staging
- *                                    slot (>= 0); start again from 0
+ *     c.load(u, entry, id)           start the gathers of entry u of the step (`entry` is valid
+ *                                    only with ENTRIES)
+ *     c.load_if(live, u, entry, id)  the same if the entry exists; otherwise its value is 0
+ *     c.add(u, factor)               add entry u to the sum
+ *     c.passed(entry, scale)         the sum now contains everything before `entry`, in a row with
+ *                                    this scale (only with ENTRIES)
+ *     c.put(row, slot, scale)        the part is complete: store its sum in the row, or in staging
+ *                                    slot `slot` if that is >= 0, and restart from 0
  *     c.zero(row)                    the row is empty
  *
- * C::SHARES_STEPS false: short parts have steps of their own, so that put comes when no gathers are
- * under way and finds the registers that they had. */
+ * If C::SHARES_STEPS is false, short parts have steps of their own. put is then called only when no
+ * gathers are in flight, and can use their registers. */
 
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void long_part(const struct part_list &list, const struct own_part &own,
@@ -182,7 +187,8 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
 			id[k] = next[k];
-		/* before the gathers: behind them it is not issued until they are there */
+		/* This stands before the gathers: behind them, it would not be issued until they complete.
+		 */
 		look_ahead(e + DEEP);
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
@@ -191,7 +197,7 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 #pragma unroll
 			for (int u = 0; u < DEEP; u++)
 				c.load(u, ENTRIES ? own.begin + e + u : 0, step::given(id, u));
-		} else { /* the last step of a part, or of the longer ones of a warp */
+		} else { /* the last step of a part, or of the longest parts of the warp */
 #pragma unroll
 			for (int u = 0; u < DEEP; u++) {
 				const int32_t j = step::given(id, u);
@@ -213,13 +219,13 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 		c.zero(own.row);
 }
 
-/* Parts i, i + 1, ... of at most 2^shift entries each, as many as fill a step. */
+/* Parts i, i + 1, ... with at most 2^shift entries each, as many as fill a step. */
 template <int DEEP, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void short_parts(const struct part_list &list, int64_t i, int64_t end,
                                           int shift, const int32_t *cols, C &c)
 {
 	using step = step_of<DEEP, FEW>;
-	const int last = (1 << shift) - 1; /* entry of a part */
+	const int last = (1 << shift) - 1; /* the last entry number of a part */
 	int32_t id[step::held];
 	float scale[step::held];
 	long long entry[step::held];
@@ -254,7 +260,8 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 		if (ENTRIES)
 			c.passed(e + 1, s);
 		if ((u & last) == last) {
-			/* again: kept since the loads it would take registers from them */
+			/* part_at is called a second time, because keeping its result would take registers from
+			 * the gathers. */
 			const struct own_part done = part_at(list, i + (u >> shift), end);
 			if (done.row >= 0)
 				c.put(done.row, done.slot, s);

@@ -1,11 +1,10 @@
+/* How the edge-parallel kernels iterate over a graph. A sub-warp (threadIdx.x is the lane,
+ * threadIdx.y the sub-warp) takes one item of the plan (core/csr.h) and goes through its edges in
+ * CSR order, part by part. A part is the edges of one row in one item. If the item has the whole
+ * row, the result is written at once. Parts of a split row go to staging slots, and a second, small
+ * kernel adds them in slot order. There are no atomics. */
 #ifndef HG_KERNELS_CUDA_PARTS_CUH
 #define HG_KERNELS_CUDA_PARTS_CUH
-
-/* How the edge-parallel kernels walk a graph: one sub-warp (threadIdx.x = lane, threadIdx.y = which
- * sub-warp) takes one item of the plan of core/csr.h and goes through its edges in CSR order, part
- * by part. A part is what one item holds of one row: a row that the item has alone is written at
- * once; the parts of a split row go to staging slots, which a second, small kernel folds in slot
- * order. No atomics. */
 
 #include "kernels/cuda/launch.cuh"
 
@@ -24,8 +23,9 @@ static inline struct item_plan plan_of(const struct hg__csr &csr)
 	        p.split_first, p.split_last, p.item_row, p.split_row};
 }
 
-/* Threads for `units` lanes of work a row (a power of two, at most a warp), the rest of the block
- * over items or split rows; grid.y covers what 32 lanes do not. */
+/* A grid with one thread for each of `units` lanes of work per item: a power of two of lanes, at
+ * most a warp. The rest of a block covers further items or split rows, and grid.y covers the units
+ * above 32. */
 struct edge_grid {
 	dim3 grid, block;
 };
@@ -59,20 +59,21 @@ static __device__ inline int64_t own_unit()
 	return static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
 }
 
-/* ---- the walk ---- */
+/* ---- iteration over one item ---- */
 
-/* Place in an item. Offsets count edges from the item's first one, so that they fit in 32 bits. */
+/* A position within an item. Offsets count edges from the first edge of the item, so that they fit
+ * in 32 bits. */
 struct cursor {
-	int64_t item, base; /* base: the item's first edge */
-	/* end of the next row's part, as an edge number: loaded a row early and not touched until
-	 * then */
+	int64_t item, base; /* base: number of the item's first edge */
+	/* End of the next row's part, as an edge number. It is loaded one row early, so that its
+	 * latency is hidden. */
 	int64_t ahead;
-	int e, begin, end; /* next edge; the part */
+	int e, begin, end; /* e: the next edge; begin, end: the current part */
 	int stop;          /* end of the item */
-	int32_t row, last; /* row of the part; the row that the item does not finish */
-	bool head;         /* the part's row began in an earlier item */
+	int32_t row, last; /* row: that of the part; last: the row that the item does not finish */
+	bool head;         /* the row of the part began in an earlier item */
 
-	/* False if the item has nothing. */
+	/* Moves to the first part of item i. Returns false if the item is empty. */
 	__device__ bool open(const struct item_plan &p, int64_t i)
 	{
 		item = i;
@@ -86,17 +87,17 @@ struct cursor {
 		head = row < last && p.rowptr[row] < base;
 		return row < last || stop > 0;
 	}
-	/* Edges of the next step, at most `most`: 0 for an empty row. */
+	/* Number of edges in the next step, at most `most`; 0 for an empty row. */
 	__device__ int step(int most) const
 	{
 		return end - e < most ? end - e : most;
 	}
-	/* Where this part's result goes: a staging slot, or -1 for a row that the item has alone. */
+	/* Where the result of this part goes: a staging slot, or -1 if the item has the whole row. */
 	__device__ int64_t slot() const
 	{
 		return row == last ? 2 * item + 1 : head ? 2 * item : -1;
 	}
-	/* On to the next part; false at the end of the item. */
+	/* Moves to the next part. Returns false at the end of the item. */
 	__device__ bool next(const struct item_plan &p)
 	{
 		if (row == last)
@@ -114,19 +115,19 @@ struct cursor {
 	}
 };
 
-/* ---- the fold: slots of split row s are slot_of(first, last) .. slot_of(last, last), in this
- * order ---- */
+/* ---- the fold: split row s has the slots slot_of(first, last) .. slot_of(last, last), added in
+ * this order ---- */
 
 static __device__ inline int64_t slot_of(int64_t item, int64_t last)
 {
 	return 2 * item + (item < last ? 1 : 0);
 }
 
-/* Staging slots read at once: their addresses are known, so a hub's hundreds of slots cost
- * bandwidth, not latency. */
+/* Staging slots that are read together. Their addresses do not depend on each other, so hundreds of
+ * slots of a hub cost bandwidth and not latency. */
 constexpr int FOLD_UNROLL = 16;
 
-/* f(value) for each slot of split row s, column c, in slot order. */
+/* Calls f(value) for each slot of split row s in column c, in slot order. */
 template <typename V, typename F>
 static __device__ inline void each_slot(const struct item_plan &p, int64_t s, const V *staging,
                                         int64_t lead, int64_t c, F f)
@@ -144,8 +145,8 @@ static __device__ inline void each_slot(const struct item_plan &p, int64_t s, co
 	}
 }
 
-/* ---- gathers: the bits that one lane loads of a neighbour's row, unpacked only when they are
- * used, so that several loads are in flight ---- */
+/* ---- gathers: a lane loads bits of a neighbour's row and unpacks them only when they are used, so
+ * that several loads are in flight ---- */
 
 template <typename T, int W> struct raw {
 	T v;
@@ -210,16 +211,22 @@ static __device__ inline void unpack(const raw<float, 8> &r, float (&x)[8])
 	}
 }
 
-/* Edges whose gathers are in flight together, for packs of `bytes` bytes: eight 16-byte loads a
- * lane hide the latency of device memory (Little's law on an H200: 4.8 TB/s * 1 us / 132 SMs = 36
- * kB in flight an SM, reached by 290 lanes of 8 * 16 bytes). Divides HG_BATCH_EDGES. */
+/* Edges whose gathers are in flight together, for packs of W elements of T. Eight 16-byte loads a
+ * lane hide the latency of device memory. By Little's law an H200 needs 4.8 TB/s * 1 us / 132 SMs =
+ * 36 kB in flight per SM, which 290 lanes of 8 * 16 bytes reach. The number divides HG_BATCH_EDGES.
+ */
 template <typename T, int W> constexpr int gathers = sizeof(T) * W > 16 ? 4 : 8;
 
-/* Walk one item: bits = load(edge number, column id) for up to U edges at once, then add(bits,
- * live, place) for each in order (place: edges of the part before this one; not live: a step's
- * unused slot, its bits are zero), then after(done, place) once a step: done says that the part is
- * complete, place how many edges it has so far. The column ids of the next step are loaded while
- * this step's gathers are under way. */
+/* Iterates over one item in steps of at most U edges of one part. A step calls
+ *
+ *     bits = load(edge number, column id)   for each of its edges
+ *     add(bits, live, place)                for each of U slots, in order. place: edges of the part
+ *                                           before this one. If not live, the slot is unused and
+ *                                           its bits are zero
+ *     after(done, place)                    once. done: the part is complete; place: its edges so
+ *                                           far
+ *
+ * The column ids of the next step are loaded while the gathers of this step are in flight. */
 template <int U, typename Load, typename Add, typename After>
 static __device__ inline void walk_item(const struct item_plan &p, const int32_t *cols,
                                         struct cursor &at, Load load, Add add, After after)

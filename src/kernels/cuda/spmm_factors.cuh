@@ -1,15 +1,14 @@
+/* The arguments of the aggregation kernels (spmm), and how a term f X[j, c] gets its factor f[p,
+ * head of c], which is w[edge p, head] * s_j, or w, or s_j, or 1. */
 #ifndef HG_KERNELS_CUDA_SPMM_FACTORS_CUH
 #define HG_KERNELS_CUDA_SPMM_FACTORS_CUH
-
-/* What spmm's kernels are told, and how a term f X[j, c] gets its factor: f[p, head of c] =
- * w[edge p, head] * s_j, or w, or s_j, or 1. */
 
 #include "kernels/cuda/by_length.cuh"
 #include "kernels/cuda/ending.cuh"
 
 struct spmm_problem {
 	struct part_list parts;
-	struct item_plan plan; /* for the fold */
+	struct item_plan plan; /* used by the fold of split rows */
 	const int32_t *col;
 	const uint32_t *edge;
 	const void *x, *w;
@@ -17,20 +16,26 @@ struct spmm_problem {
 	int64_t ldw, ldy, cols, head_cols;
 	uint32_t pitch; /* bytes from one row of X to the next */
 	int heads, w_half;
-	bool y_full;                        /* Y is f32, whatever X is */
-	const float *row_scale, *col_scale; /* col_scale: NULL if that came first */
+	bool y_full;                        /* Y is f32, whatever the type of X */
+	const float *row_scale, *col_scale; /* col_scale is NULL if X was scaled before */
 	float alpha;
 	float *staging; /* [2 * items, lead] */
 	int64_t lead;
 	struct ending ending;
 	struct guard guard;
-	const unsigned *spoiled; /* NULL; or device memory, 0: tiles have done it all */
+	/* NULL, or in device memory: if it is 0, the tiles have computed the whole result */
+	const unsigned *spoiled;
 };
 
-/* How a term is weighted: not at all; by the weight of the edge, which lies beside those of its
- * neighbours; by the scale of its column, also rounding the product (X := narrow(s X) on the way);
- * by a factor for the head of a lane; by a factor for each column of a lane (heads that do not lie
- * on pack borders). */
+/* How a term is weighted:
+ *
+ * - UNIT: not at all.
+ * - WEIGHT_F16, WEIGHT_F32: by an edge weight. The weights of neighbouring entries are contiguous.
+ * - SCALED: by the scale of the column.
+ * - ROUNDED: the same, but the product with X is narrowed before it is added (scale_first).
+ * - BY_LANE: by one factor for all columns of a lane, that of its head.
+ * - BY_COLUMN: by one factor for each column of a lane, where heads do not begin at multiples of
+ *   the pack. */
 enum {
 	UNIT = 0,
 	WEIGHT_F16 = 1,
@@ -42,8 +47,8 @@ enum {
 	FACTORS = 7
 };
 
-/* ---- arithmetic in the accumulator's type: one rounding each, never contracted but where it says
- * so ---- */
+/* ---- arithmetic in the accumulator's type: one rounding for each operation; only `fused`
+ * contracts, and only in f32 ---- */
 
 template <int MODE> struct accumulator {
 	using type = __half;
@@ -68,7 +73,7 @@ static __device__ inline __half mul(__half a, __half b)
 {
 	return __hmul_rn(a, b);
 }
-/* a * b + c: one rounding in f32, two in f16 */
+/* a * b + c, with one rounding in f32 and two in f16 */
 static __device__ inline float fused(float a, float b, float c)
 {
 	return __fmaf_rn(a, b, c);
@@ -83,8 +88,8 @@ static __device__ inline float row_factor(const struct spmm_problem &p, int32_t 
 	return p.row_scale ? p.row_scale[row] : 1.0f;
 }
 
-/* Weights of CSR entry e for the heads head[0 .. K-1] of a lane. Where every column is a head of
- * its own they lie side by side: one load. */
+/* The weights of CSR entry e for heads head[0 .. K-1] of a lane. Where every column has its own
+ * head, they are contiguous and take one load. */
 template <int K>
 static __device__ inline void weights(const struct spmm_problem &p, int64_t e, const int (&head)[K],
                                       float (&w)[K])
@@ -104,7 +109,7 @@ static __device__ inline void weights(const struct spmm_problem &p, int64_t e, c
 		w[i] = p.w_half ? __half2float(half[head[i]]) : full[head[i]];
 }
 
-/* f[i] = w * s of CSR entry e = (i, j) */
+/* f[i] = w * s for CSR entry e = (i, j). */
 template <typename N, int K>
 static __device__ inline void factors(const struct spmm_problem &p, int64_t e, int32_t j,
                                       const int (&head)[K], N (&f)[K])
@@ -122,8 +127,8 @@ static __device__ inline void factors(const struct spmm_problem &p, int64_t e, i
 
 /* ---- factors that the lanes of a sub-warp share ---- */
 
-/* What there is one of for each entry beside its column, loaded by the lane that has the entry: a
- * weight, a step ahead; or the scale of the column. HELD: registers. */
+/* Values of which each entry has one besides its column id. The lane that holds the entry loads
+ * them: a weight one step ahead, or the scale of the column. HELD: registers per lane. */
 template <typename T, int HELD> struct shared_weights {
 	T now[HELD], next[HELD];
 	__device__ void ahead(const struct spmm_problem &p, int k, int64_t entry)

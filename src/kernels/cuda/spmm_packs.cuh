@@ -1,9 +1,9 @@
+/* Packs of W = 1, 2, 4 or 8 halves, which a lane loads and stores in one access, and of as many
+ * floats in scratch memory. The measured variants of spmm (spmm_variants.cu) use them. */
 #ifndef HG_KERNELS_CUDA_SPMM_PACKS_CUH
 #define HG_KERNELS_CUDA_SPMM_PACKS_CUH
 
 #include "kernels/cuda/launch.cuh"
-
-/* W = 1, 2, 4 or 8 halves that a lane loads and stores at once; as many floats in scratch. */
 
 template <int W> struct halves;
 template <> struct halves<1> {
@@ -55,8 +55,8 @@ template <int W> static __device__ inline void store_floats(float *p, const floa
 	}
 }
 
-/* *p += x, in whatever order others do the same: eight numbers, a multiple of 16 or 32 bytes into
- * an allocation. */
+/* *p += x for eight numbers, atomically, in an order that changes from run to run. p is a multiple
+ * of 16 bytes (halves) or 32 bytes (floats). */
 static __device__ inline void atomic_add(__half *p, const float (&x)[8])
 {
 #pragma unroll

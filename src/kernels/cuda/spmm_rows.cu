@@ -1,18 +1,21 @@
+/* Aggregation on a small graph. A sub-warp takes a whole row, a lane eight columns of it:
+ *
+ *     Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c]
+ *     f_p = w[edge p, head of c] s_j, without the factors that the call does not have
+ *
+ * With scale_first, X[j, c] is replaced by narrow(s_j X[j, c]) and f_p = w.
+ *
+ * On a small graph the time is latency: one load that takes a thousand cycles costs as much as all
+ * the arithmetic. A sub-warp therefore processes up to ROUND entries of its row per round, and a
+ * round has three loads that depend on each other, whatever the call asks for: the row pointers;
+ * the column ids and the indices of the weights; the gathered rows, weights and scales. The first
+ * two read only the graph, so they begin while the previous kernel still runs. A row of up to ROUND
+ * entries takes one round, where a loop over four entries at a time would wait once per iteration.
+ * The sums are computed in CSR order. */
 #include "kernels/cuda/spmm_rows.cuh"
 
 #include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/parts.cuh"
-
-/* Y[i, c] = alpha r_i sum over entries p of row i of f_p X[col p, c],  f = w[edge p, head of c] s_j
- * or what there is of it;  scale_first: X := narrow(s_j X[j, c]), f = w.
- *
- * On a small graph nothing is short but time: one load of a thousand cycles takes as long as all
- * the arithmetic. So a sub-warp takes a row, and a round of ROUND entries has three loads that wait
- * for each other, whatever is asked for: row pointers; column ids, and places of weights; gathered
- * rows, weights and scales. The first two ask the graph, and begin while the kernel before this one
- * still runs. A row of up to
- * ROUND entries is one round, where a walk in steps of four waits once for each step. The sums run
- * in CSR order. */
 
 namespace
 {
@@ -28,35 +31,36 @@ struct row_problem {
 	bool scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
-	bool y_full; /* Y is f32, whatever X is */
+	bool y_full; /* Y is f32, whatever the type of X */
 	bool ends;
 	struct ending ending;
 	struct guard guard;
 };
 
-/* Entries that are asked for together: a round goes no further than the longest row of the warp. */
+/* Entries that are loaded together. A round stops at the chunk in which the longest row of the warp
+ * ends. */
 constexpr int CHUNK = 8;
-/* Threads of a block: few, so that 2,708 rows of 8 lanes are on all 132 multiprocessors, each with
- * room for two blocks of 255 registers a thread. */
+/* Threads of a block. The number is small, so that 2,708 rows of 8 lanes spread over all 132
+ * multiprocessors, each with room for two blocks of 255 registers a thread. */
 constexpr int ROW_BLOCK = 128;
 
-/* No weights. */
+/* The type of the weights where the call has none. */
 struct nothing {
 };
 template <typename W> constexpr bool weighs = true;
 template <> constexpr bool weighs<nothing> = false;
 
-/* Entries of a round: 512 bytes of gathers for each lane, half of the registers that a thread can
- * have, or less where entries have more than their row: as much as keeps everything in registers. A
- * multiple of CHUNK. */
+/* Entries of a round, a multiple of CHUNK. The gathers of a lane take 512 bytes, half of the
+ * registers that a thread can have, or less where an entry also has a weight or a scale, so that
+ * everything stays in registers. */
 template <typename T, typename W, bool SCALE>
 constexpr int ROUND = (weighs<W> && SCALE            ? 256
                        : weighs<W> && sizeof(T) == 2 ? 384
                                                      : 512) /
                       (8 * static_cast<int>(sizeof(T)));
 
-/* What the entries of a round have, asked for and not looked at. W: the type of the weights; SCALE:
- * columns have a factor. */
+/* The loads of one round. Loading is separate from use, so that all loads are in flight together.
+ * W: the type of the weights. SCALE: columns have a factor. */
 template <typename T, typename W, bool SCALE> struct row_round {
 	static constexpr bool WEIGHT = weighs<W>;
 	static constexpr int MOST = ROUND<T, W, SCALE>;
@@ -65,7 +69,7 @@ template <typename T, typename W, bool SCALE> struct row_round {
 	W w[MOST];
 	float s[MOST];
 
-	/* chunk(k) for the chunks that a row of the warp reaches into */
+	/* Calls chunk(k) for each chunk that some row of the warp reaches. */
 	template <typename F> static __device__ void each(int left, F chunk)
 	{
 #pragma unroll
@@ -73,7 +77,7 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if (__any_sync(0xffffffffu, left > k))
 				chunk(k);
 	}
-	/* What the graph alone knows. */
+	/* Loads what depends on the graph alone: column ids and indices of weights. */
 	__device__ void ask(const struct row_problem &p, int64_t first, int left)
 	{
 		each(left, [&](int k) {
@@ -87,7 +91,8 @@ template <typename T, typename W, bool SCALE> struct row_round {
 					                              : static_cast<int32_t>(first) + u;
 		});
 	}
-	/* Loads of one kind together: the compiler then makes no branches of them. */
+	/* Loads everything else. Loads of one kind stand together, because the compiler then uses
+	 * predicates and no branches. */
 	__device__ void read(const struct row_problem &p, int left, int64_t c, int64_t head)
 	{
 		each(left, [&](int k) {
@@ -115,8 +120,8 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			f = widen(w[u]);
 		return SCALE && !p.scale_first ? __fmul_rn(f, s[u]) : f;
 	}
-	/* An entry that is not there is a sum with 0, which changes nothing: no sum that began with +0
-	 * is ever -0. */
+	/* Entries beyond the end of the row add 0. That changes no sum, because a sum that begins with
+	 * +0 is never -0. */
 	__device__ void add(const struct row_problem &p, int left, float (&acc)[8]) const
 	{
 		each(left, [&](int k) {
@@ -125,7 +130,7 @@ template <typename T, typename W, bool SCALE> struct row_round {
 				add_term(p, u, acc);
 		});
 	}
-	/* One term more: a product with 1 is exact, so that without a factor this is a sum. */
+	/* Adds one entry. A product with 1 is exact, so without factors this is a plain sum. */
 	__device__ void add_term(const struct row_problem &p, int u, float (&acc)[8]) const
 	{
 		float v[8];
@@ -160,7 +165,7 @@ __global__ void __launch_bounds__(ROW_BLOCK, 2)
 	float acc[8] = {};
 	struct row_round<T, W, SCALE> round;
 	round.ask(p, begin, left(begin));
-	after_previous(); /* what the graph knows is read before */
+	after_previous(); /* reads only the graph, so it may precede */
 	for (int64_t at = begin; __any_sync(0xffffffffu, at < end); at += MOST) {
 		if (at > begin)
 			round.ask(p, at, left(at));
@@ -185,7 +190,8 @@ __global__ void __launch_bounds__(ROW_BLOCK, 2)
 	}
 }
 
-/* Lanes of a row: at least four, so that a narrow matrix is not on a handful of multiprocessors. */
+/* Lanes per row: at least four, so that a matrix with few columns does not end up on a handful of
+ * multiprocessors. */
 unsigned lanes_for(const struct hg__spmm_args *a)
 {
 	const int64_t packs = (a->y.cols + 7) / 8;
@@ -195,9 +201,10 @@ unsigned lanes_for(const struct hg__spmm_args *a)
 	return lanes;
 }
 
-/* Lanes that are on a GPU at once: two blocks on each of 132 multiprocessors. Beyond twice as many
- * there is other work to do while one row waits, and what counts is how many rows a multiprocessor
- * has, not how deep each of them looks ahead. Derived, not measured. */
+/* The limit of this kernel, in lanes: twice as many as a GPU runs at once, which is two blocks on
+ * each of 132 multiprocessors. Above that, other rows run while one row waits, and the number of
+ * rows per multiprocessor matters more than how many loads each of them has in flight. Derived, not
+ * measured. */
 constexpr int64_t MOST_LANES = 2 * 2 * 132 * ROW_BLOCK;
 
 template <typename T, typename W>

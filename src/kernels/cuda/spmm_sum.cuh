@@ -1,12 +1,12 @@
+/* What one lane of the aggregation kernels (spmm) does with the parts that its sub-warp takes: it
+ * gathers values of X, adds them in the arithmetic of the mode (F32, F16_DISCRETIZED or F16_NAIVE),
+ * and writes the sum of each part to Y or to a staging slot. */
 #ifndef HG_KERNELS_CUDA_SPMM_SUM_CUH
 #define HG_KERNELS_CUDA_SPMM_SUM_CUH
 
-/* What a lane of spmm does with the parts that its sub-warp takes: gathers, sums in the arithmetic
- * asked for, and where the sum of a part goes. */
-
 #include "kernels/cuda/spmm_factors.cuh"
 
-/* A batch is over: scaled, its sum joins the total. */
+/* Ends a batch of F16_DISCRETIZED: adds the scaled sum of the batch to the total. */
 template <typename N, int W>
 static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scale)
 {
@@ -17,7 +17,7 @@ static __device__ inline void close_batch(N (&acc)[W], N (&total)[W], float scal
 	}
 }
 
-/* What a row's total becomes in Y. */
+/* The total of a row as Y receives it, scaled where the mode has not scaled it before. */
 template <int MODE>
 static __device__ inline float finished(typename accumulator<MODE>::type total, float scale)
 {
@@ -28,7 +28,7 @@ static __device__ inline float finished(typename accumulator<MODE>::type total, 
 	                 : total);
 }
 
-/* What f32 sums of a row, scaled, become in Y. */
+/* Stores scaled f32 sums of columns c .. c + W - 1 of a row, after the epilogue if ENDS. */
 template <typename T, bool ENDS, int W>
 static __device__ inline void put_row(const struct spmm_problem &p, int32_t row, int64_t c,
                                       float (&out)[W])
@@ -44,8 +44,8 @@ static __device__ inline void put_row(const struct spmm_problem &p, int32_t row,
 	}
 }
 
-/* A part is over: its sum goes to Y, or unscaled (F16_DISCRETIZED: as it is) to its staging
- * slot. */
+/* Stores the sum of a finished part. A part that is a whole row (slot < 0) goes to Y. Any other
+ * goes to its staging slot, without the scale; F16_DISCRETIZED has already scaled each batch. */
 template <typename T, int MODE, bool ENDS, typename N, int W>
 static __device__ inline void put_part(const struct spmm_problem &p, int32_t row, int64_t slot,
                                        int64_t c, const N (&sum)[W], float scale)
@@ -64,20 +64,22 @@ static __device__ inline void put_part(const struct spmm_problem &p, int32_t row
 	}
 }
 
-/* Gathers of a step: 8, but 4 where an entry takes 8 registers or more. */
+/* Gathers that a lane has in flight in one step: 8, or 4 where one entry takes at least 8
+ * registers. */
 template <typename T, int W, int FACTOR>
 constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
 
-/* Blocks that a multiprocessor is to hold, of its 65,536 registers: as many as the loads of a step
- * leave registers for. */
+/* Blocks that a multiprocessor should hold at once (__launch_bounds__), out of its 65,536
+ * registers. It is the largest number that leaves enough registers for the loads of a step. */
 template <typename T, int W, int FACTOR>
 constexpr int RESIDENT = W == 1                                ? 4
                          : FACTOR == BY_COLUMN                 ? 2
                          : sizeof(T) == 4 || FACTOR == BY_LANE ? 3
                                                                : 4;
 
-/* A lane's columns of the parts that its sub-warp takes: the caller of walk_by_length. A lane
- * without columns goes along: the lanes of a sub-warp share entries. */
+/* The columns of one lane, for all parts that its sub-warp takes. walk_by_length calls these
+ * functions. A lane beyond the last column takes part as well, because it loads column ids and
+ * factors for the other lanes of its sub-warp; its own sums are not stored. */
 template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct lane_sum {
 	using N = typename accumulator<MODE>::type;
 	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
@@ -101,7 +103,7 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 		const int64_t c = own_column() < p.cols ? own_column() : (p.cols - 1) / W * W;
 		x = reinterpret_cast<const char *>(static_cast<const T *>(p.x) + c);
 #pragma unroll
-		/* padding columns read the last head's weight and are never looked at */
+		/* Padding columns read the weight of the last head; their sums are not used. */
 		for (int i = 0; i < K; i++)
 			head[i] = FACTOR < BY_LANE
 			              ? 0

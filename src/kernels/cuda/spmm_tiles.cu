@@ -1,28 +1,28 @@
+/* Sums of unit weights over tiles (core/plan_tiles.h), computed by tensor cores:
+ *
+ *     Y[i, :] = alpha * r_i * sum over the columns k of i's window of count(mask k, i) * X[id k, :]
+ *
+ * A warp takes one item. For each group of 16 listed columns it gathers 16 rows of X and multiplies
+ * them, as a matrix [features, 16], by the counts [16, 16 rows of the window]. A row of X that
+ * several rows of the window use is gathered only once, which is the whole advantage over the other
+ * kernels. The rest of the design keeps the gathers the only thing that takes time.
+ *
+ * The layout: lane 4 g + t loads W features, from feature W g on, of the four rows of X that
+ * columns 4 t .. 4 t + 3 of the group name, each in one load. W = 8 covers 64 features per pass, W
+ * = 4 covers 32. Features 2 q and 2 q + 1 of the lane become rows g and g + 8 of a left operand.
+ * The four rows of X become the lane's k indices 2 t, 2 t + 1, 2 t + 8 and 2 t + 9. Any assignment
+ * of columns to k is correct as long as the counts use the same one. So a lane ends with W
+ * neighbouring features of rows 2 t and 2 t + 1 of both halves of the window.
+ *
+ * A count of 0 times a value that is not finite would be NaN, in rows that do not have this
+ * neighbour. The caller therefore checks X beforehand and sets `spoiled` if it finds such a value;
+ * the kernels here then do nothing. */
 #include "kernels/cuda/spmm_tiles.cuh"
 
 #include "core/plan_tiles.h"
 #include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/parts.cuh"
 #include "kernels/cuda/tensor_core.cuh"
-
-/* Sums of unit weights over tiles (core/plan_tiles.h), by tensor cores:
- *
- *     Y[i, :] = alpha * r_i * sum over the columns k of i's window of count(mask k, i) * X[id k, :]
- *
- * A warp takes one item: for each group of 16 columns it gathers 16 rows of X, and multiplies them,
- * [features, 16], by the counts, [16, 16 rows of the window]. A row of X that the window uses
- * several times is gathered once, which nothing else can do; all else is arranged so that gathers
- * are all that takes time.
- *
- * Lane 4 g + t loads W columns of four rows of X, columns 4 t .. 4 t + 3 of the group, from feature
- * W g on, in one load each: W = 8 for 64 features a pass, or 4 for 32. Features 2 q and 2 q + 1 of
- * a lane's W, of two rows each, are rows g and g + 8 of a left operand, and its four rows are the k
- * of a lane: k = 2 t and 2 t + 1, 2 t + 8 and 2 t + 9. Which column of the group is which k is
- * free, if the counts agree. So a lane ends with W neighbouring features of rows 2 t and 2 t + 1 of
- * both halves of the window.
- *
- * A product with 0 is 0 for what is finite; for all else it is NaN, in rows that have no such
- * neighbour. Whoever calls has looked for it: `spoiled`. */
 
 struct tile_problem {
 	const struct hg__tile_item *item;
@@ -35,7 +35,7 @@ struct tile_problem {
 	__half *y;
 	int64_t ldy;
 	int32_t rows, cols;
-	const float *row_scale; /* NULL: 1 */
+	const float *row_scale; /* NULL: all 1 */
 	float alpha;
 	float *staging; /* [16 slots, lead] */
 	int64_t lead;
@@ -44,7 +44,7 @@ struct tile_problem {
 	struct guard guard;
 };
 
-/* ---- a lane's operands ---- */
+/* ---- the operands of a lane ---- */
 
 template <int W> struct tile_pack {
 	unsigned pair[W / 2];
@@ -60,7 +60,7 @@ static __device__ inline void gather_pack(const char *p, tile_pack<4> &r)
 	r.pair[0] = q.x, r.pair[1] = q.y;
 }
 
-/* From the W features at x of four rows. */
+/* Loads the W features at x of four rows. */
 template <int W>
 static __device__ inline void gather_rows(const char *x, uint32_t pitch, const int4 &id,
                                           tile_pack<W> (&rows)[4])
@@ -71,8 +71,8 @@ static __device__ inline void gather_rows(const char *x, uint32_t pitch, const i
 		gather_pack(x + static_cast<uint64_t>(static_cast<uint32_t>(row[k])) * pitch, rows[k]);
 }
 
-/* Bits s and s + 1 of two masks as two halves. 0x6400 is 1024, whose last place is 1: 1024 + n has
- * n in its lowest bits. */
+/* Bits s and s + 1 of two masks, as two halves. 0x6400 is 1024 as a half, whose last mantissa bit
+ * is worth 1, so 1024 + n has n in its lowest bits. */
 static __device__ inline unsigned counts_at(unsigned mask0, unsigned mask1, int s)
 {
 	const unsigned n = (__byte_perm(mask0 >> s, mask1 >> s, 0x5410) & 0x00030003u) | 0x64006400u;
@@ -80,7 +80,7 @@ static __device__ inline unsigned counts_at(unsigned mask0, unsigned mask1, int 
 	return *reinterpret_cast<const unsigned *>(&counts);
 }
 
-/* sums += rows * counts; sums[q][h][..]: features 2 q and 2 q + 1, half h of the window. */
+/* sums += rows * counts. sums[q][h] holds features 2 q and 2 q + 1 for half h of the window. */
 template <int W>
 static __device__ inline void add_group(const tile_pack<W> (&rows)[4], const uint4 &mask,
                                         float (&sums)[W / 2][2][4])
@@ -111,7 +111,7 @@ static __device__ inline float row_factor(const struct tile_problem &p, int32_t 
 	return __fmul_rn(p.alpha, p.row_scale ? __ldg(p.row_scale + row) : 1.0f);
 }
 
-/* Scaled sums of a row into Y, as they are or as the call's ending makes them. */
+/* Stores scaled sums of a row in Y, after the epilogue if ENDS. */
 template <bool ENDS, int W>
 static __device__ inline void put_row(const struct tile_problem &p, int32_t row, int32_t c,
                                       float (&out)[W])
@@ -128,8 +128,8 @@ static __device__ inline void put_row(const struct tile_problem &p, int32_t row,
 	}
 }
 
-/* W features from column c on of row `place` of the window: to Y, or unscaled to the item's
- * slot. */
+/* Stores W features, from column c on, of row `place` of the window: in Y, or without the scale in
+ * the item's staging slot. */
 template <int W, bool ENDS>
 static __device__ inline void put_part(const struct tile_problem &p,
                                        const struct hg__tile_item &item, int place, int32_t c,
@@ -155,12 +155,12 @@ static __device__ inline void put_part(const struct tile_problem &p,
 
 /* ---- pass 1: items ---- */
 
-/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: sums take 32
- * registers a lane (W = 8) or 16, two groups of gathers as many. */
+/* Blocks of eight warps that a multiprocessor should hold, out of its 65,536 registers. The sums
+ * take 32 registers a lane (W = 8) or 16, and the gathers of two groups take as many again. */
 template <int W> constexpr int TILE_RESIDENT = W == 8 ? 2 : 3;
 
-/* The gathers of a group are under way while the one before is multiplied, ids and masks are a
- * group further ahead. */
+/* A software pipeline: while one group is multiplied, the gathers of the next group are in flight,
+ * and the ids and masks of the group after that. */
 template <int W, bool ENDS>
 static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>)
     sum_tiles(const __grid_constant__ struct tile_problem p)
@@ -225,7 +225,8 @@ static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>)
 static_assert(sizeof(struct hg__tile_item) == sizeof(int4), "an item is one load");
 static_assert(HG__TILE_ROWS == 16 && HG__TILE_COLUMNS == 16, "the shape of a multiplication");
 
-/* ---- pass 2: windows of several items, slots in order, one column of one row a thread ---- */
+/* ---- pass 2: windows of several items. A thread adds the slots of one column of one row, in order
+ * ---- */
 
 template <bool ENDS>
 static __global__ void __launch_bounds__(BLOCK)

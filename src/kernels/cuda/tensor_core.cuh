@@ -1,10 +1,12 @@
+/* One tensor-core product of a warp, with the layout of its operands. */
 #ifndef HG_KERNELS_CUDA_TENSOR_CORE_CUH
 #define HG_KERNELS_CUDA_TENSOR_CORE_CUH
 
 #include "kernels/cuda/launch.cuh"
 
-/* C += A B, [16, 16] by [16, 8], of a warp. Products are exact, sums as kernels.h says. Volatile:
- * not to be moved to where not all lanes are. Lane 4 g + t, pairs of halves:
+/* C += A B with A [16, 16] and B [16, 8], by one warp. Products are exact; sums are aligned and
+ * truncated as kernels.h says for sddmm_dot. The asm is volatile, because the compiler must not
+ * move it into code that only some lanes execute. Lane 4 g + t holds pairs of halves:
  *
  *     A    a.x = [g, 2t and 2t + 1], a.y = [g + 8, the same], a.z and a.w = [g and g + 8, 2t + 8
  *          and 2t + 9]
