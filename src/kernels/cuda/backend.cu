@@ -1,15 +1,17 @@
+/* The CUDA backend behind core/backend.h: opening a context, memory, the order of streams, and
+ * captured work. */
+
 #include <cstdio>
 
 #include "kernels/cuda/launch.cuh"
-
-/* The CUDA device as core sees it. */
 
 static hg__cuda_state *state_of(hg_context *ctx)
 {
 	return static_cast<hg__cuda_state *>(ctx->state);
 }
 
-/* In a fork nothing of the device is ours to use or to give back. */
+/* Whether this is a fork of the process that opened the context. A fork can neither use nor free
+ * what belongs to the device. */
 static bool is_forked(const hg_context *ctx)
 {
 	return ctx->process != hg__process();
@@ -21,19 +23,19 @@ static __global__ void probe()
 {
 }
 
-/* Blocks in clusters, and kernels that begin while the one before them ends: from sm_90 on, where
- * the code was made for that: PTX for an older one has no word for them. */
+/* Whether clusters of blocks and overlapping kernels can be used. Both need sm_90 and code compiled
+ * for it, because PTX for older architectures does not have the instructions. */
 static bool is_for_sm_90(const cudaFuncAttributes &code, const cudaDeviceProp &properties)
 {
 	return properties.major >= 9 && code.ptxVersion >= 90;
 }
-/* false: kernels are queued one behind the other. */
+/* false: a kernel starts only after the previous one has ended. */
 constexpr bool OVERLAP = true;
-/* false: each block is alone. */
+/* false: no clusters. */
 constexpr bool CLUSTERS = true;
 
-/* Is there a device `index` that this build has code for? Every reason why not is "unsupported", so
- * that AUTO can go on to the CPU. */
+/* Finds device `index` and checks that this build has code for it. If there is no usable device the
+ * status is "unsupported", so that AUTO can fall back to the CPU. */
 static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *properties,
                              cudaFuncAttributes *code)
 {
@@ -80,8 +82,8 @@ static hg_status open_stream(hg_context *ctx, const hg_context_config *config,
 	return HG_OK;
 }
 
-/* They belong to the context as its stream and event do: not an allocation of its user, and not
- * counted among them. */
+/* The counters belong to the context, like its stream and its event. They are not counted among the
+ * allocations of its user. */
 static hg_status open_counters(hg_context *ctx, hg__cuda_state *state)
 {
 	HG__CUDA(ctx, "context: counters",
@@ -115,7 +117,7 @@ static void close_context(hg_context *ctx)
 		ctx->state = nullptr;
 		return;
 	}
-	/* nothing below can be reported any more: the context goes away */
+	/* errors below are ignored, because the context ends and nothing can report them */
 	(void)cudaSetDevice(state->device);
 	if (ctx->stream || !state->owns_stream)
 		(void)cudaStreamSynchronize(static_cast<cudaStream_t>(ctx->stream));
@@ -158,8 +160,8 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 
 /* ---- memory ---- */
 
-/* Plain cudaMalloc: the tape has one arena and one workspace, so allocations are few, and cudaFree
- * waits for the kernels that still use the memory. */
+/* Memory comes from plain cudaMalloc. A tape has one arena and one workspace, so allocations are
+ * few, and cudaFree waits for kernels that still use the memory. */
 static void *device_alloc(hg_context *ctx, size_t bytes)
 {
 	void *memory = nullptr;
@@ -177,12 +179,12 @@ static void device_free(hg_context *ctx, void *memory)
 	if (is_forked(ctx))
 		return;
 	(void)stream_of(ctx);
-	/* an earlier kernel's error shows here too; the next synchronize reports it */
+	/* an error of an earlier kernel shows here as well, and the next synchronize reports it */
 	(void)cudaFree(memory);
 }
 
-/* The host's memory is pageable or not, as its owner likes: waiting for the stream covers both, and
- * earlier work of this context that touches `device`. */
+/* The host memory may be pageable or not. Waiting for the stream is correct for both, and also
+ * waits for earlier work of this context that uses `device`. */
 static hg_status copy_in(hg_context *ctx, void *device, const void *host, size_t bytes)
 {
 	if (bytes == 0)
@@ -222,7 +224,8 @@ static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
 	                   "fill device memory");
 }
 
-/* Without a context: does a device answer that this build has code for? (hg__backend_find) */
+/* Without a context this checks only whether there is a device that this build has code for
+ * (hg__backend_find). */
 static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 {
 	if (ctx) {
@@ -235,13 +238,14 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 	return cuda_status(ctx, cudaMemGetInfo(available, total), "device memory");
 }
 
-/* One workspace for cuBLASLt, from the first product on. */
+/* Bytes that the library still has to allocate: one workspace for cuBLASLt, at the first product.
+ */
 static size_t library_bytes(const hg_context *ctx)
 {
 	return static_cast<const hg__cuda_state *>(ctx->state)->lt_workspace ? 0 : LT_WORKSPACE_BYTES;
 }
 
-/* ---- order of work ---- */
+/* ---- order of streams ---- */
 
 static hg_status synchronize(hg_context *ctx)
 {
@@ -249,8 +253,8 @@ static hg_status synchronize(hg_context *ctx)
 	return cuda_status(ctx, cudaStreamSynchronize(stream_of(ctx)), "synchronize");
 }
 
-/* `after` waits for what is queued on `before` now. One event serves: a wait refers to the record
- * that is the latest when it is queued. */
+/* Makes `after` wait for all work that is queued on `before` now. One event is enough, because a
+ * wait refers to the latest record at the time the wait is queued. */
 static hg_status chain(hg_context *ctx, cudaStream_t before, cudaStream_t after)
 {
 	if (before == after)
@@ -271,11 +275,11 @@ static hg_status stream_await(hg_context *ctx, void *foreign_stream)
 	return chain(ctx, static_cast<cudaStream_t>(foreign_stream), own);
 }
 
-/* ---- work caught once, launched often ---- */
+/* ---- captured work ---- */
 
-/* Thread-local: what other threads do with their contexts, allocations included, does not disturb
- * the capture. A stream that its owner captures is left alone: what is queued then becomes part of
- * the owner's work. */
+/* The capture is thread-local, so that calls of other threads on their contexts, allocations
+ * included, do not disturb it. If the owner of the stream is already capturing it, the call is
+ * refused, because the work would become part of the owner's capture. */
 static hg_status capture_begin(hg_context *ctx)
 {
 	HG__TRY(hg__same_process(ctx));
@@ -288,8 +292,8 @@ static hg_status capture_begin(hg_context *ctx)
 	    ctx, cudaStreamBeginCapture(stream_of(ctx), cudaStreamCaptureModeThreadLocal), "capture");
 }
 
-/* The operations counted, and the graph made ready to launch: on the device as well, so that the
- * first launch is like the others. */
+/* Counts the operations of a graph and instantiates it. It is also uploaded to the device, so that
+ * the first launch takes no longer than the others. */
 static hg_status make_ready(hg_context *ctx, cudaGraph_t graph, cudaGraphExec_t *ready,
                             int64_t *operations)
 {
@@ -307,11 +311,11 @@ static hg_status capture_end(hg_context *ctx, void **work, int64_t *operations)
 	cudaGraphExec_t ready = nullptr;
 	hg_status status = HG_OK;
 	if (!work)
-		(void)cudaGetLastError(); /* the call that broke the capture has reported it */
+		(void)cudaGetLastError(); /* the call that broke the capture has reported the error */
 	else if ((status = cuda_status(ctx, error, "capture")) >= 0)
 		status = make_ready(ctx, graph, &ready, operations);
 	if (graph)
-		(void)cudaGraphDestroy(graph); /* the ready form is a copy */
+		(void)cudaGraphDestroy(graph); /* the instantiated graph is a copy */
 	if (status < 0 && ready) {
 		(void)cudaGraphExecDestroy(ready);
 		ready = nullptr;
@@ -328,12 +332,12 @@ static hg_status work_launch(hg_context *ctx, void *work)
 	                   "captured work");
 }
 
-/* A launch may still be running. */
+/* Waits first, because a launch may still be running. */
 static void work_free(hg_context *ctx, void *work)
 {
 	if (is_forked(ctx))
 		return;
-	/* an error of the work shows at the next synchronize too */
+	/* an error of the work shows at the next synchronize as well */
 	(void)cudaStreamSynchronize(stream_of(ctx));
 	(void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(work));
 }

@@ -1,13 +1,12 @@
+/* Reductions over a cluster: neighbouring blocks in x that run at the same time and write to each
+ * other's shared memory. Clusters exist from sm_90 on. On older devices, and where a kernel is
+ * launched without clusters, each block is a cluster of one. */
 #ifndef HG_KERNELS_CUDA_CLUSTER_CUH
 #define HG_KERNELS_CUDA_CLUSTER_CUH
 
-/* Blocks that add up together: a cluster of neighbours in x, which run at the same time and write
- * to each other's shared memory. From sm_90 on; before, and where a kernel is launched without,
- * each block is a cluster of its own. */
-
 #include "kernels/cuda/columns.cuh"
 
-/* Blocks of a cluster, at most: what every device with clusters runs. */
+/* The largest number of blocks of a cluster that every device with clusters supports. */
 constexpr int CLUSTER = 8;
 static inline int cluster_limit(const hg_context *ctx)
 {
@@ -31,8 +30,8 @@ static __device__ inline unsigned cluster_rank()
 	return rank;
 }
 
-/* A barrier of all threads of a cluster in two halves: what a thread wrote to shared memory before
- * it arrived can be read by those that have waited. */
+/* A barrier of all threads of a cluster, in two halves: what a thread wrote to shared memory before
+ * it arrived can be read by the threads that have waited. */
 static __device__ inline void cluster_arrive()
 {
 #if __CUDA_ARCH__ >= 900
@@ -47,8 +46,8 @@ static __device__ inline void cluster_wait()
 	__syncthreads();
 #endif
 }
-/* The first arrival of a kernel, before anybody has written: a block that has come here exists, and
- * its shared memory with it. */
+/* The first arrival of a kernel, before any block has written. It proves that the block has
+ * started, so that its shared memory exists. */
 static __device__ inline void cluster_begin()
 {
 #if __CUDA_ARCH__ >= 900
@@ -56,7 +55,7 @@ static __device__ inline void cluster_begin()
 #endif
 }
 
-/* To where block `rank` has the variable that this block has at `shared`. */
+/* Writes to the variable of block `rank` that is at `shared` in this block. */
 static __device__ inline void cluster_put(float *shared, unsigned rank, float value)
 {
 #if __CUDA_ARCH__ >= 900
@@ -69,13 +68,14 @@ static __device__ inline void cluster_put(float *shared, unsigned rank, float va
 #endif
 }
 
-/* What the blocks of a cluster have told this one: K sums of each column of a pack. */
+/* The values that the blocks of a cluster have sent to this one: K sums of each column of a pack.
+ */
 template <int K, int W> struct inbox {
 	float sum[CLUSTER][K][W];
 };
 
-/* over_warps of a block with blockDim.x == 1, of at most 16 warps: all loads together, however many
- * there are. */
+/* over_warps of a block with blockDim.x == 1 and at most 16 warps. The loop has a fixed length, so
+ * that all loads are in flight together. */
 template <int K, int W>
 static __device__ float over_few_warps(const struct warp_columns<K, W> &part, int k, unsigned i)
 {
@@ -88,12 +88,14 @@ static __device__ float over_few_warps(const struct warp_columns<K, W> &part, in
 	return sum;
 }
 
-/* Sums over the threads of a cluster of blocks with blockDim.x == 1 and at most 16 warps, as
- * block_column: the blocks in order of their ranks, the same bits in all of them; column
- * threadIdx.y, valid where threadIdx.y < W. All threads of the cluster call it, after
- * cluster_begin() and cluster_wait(), each time with another inbox: a block may write the next sums
- * while a slower one still reads these. Each block tells all, so one barrier is enough, and after
- * the last one nobody writes to a block that may have ended. */
+/* Sums over the threads of a cluster, as block_column, for blocks with blockDim.x == 1 and at most
+ * 16 warps. The sums of the blocks are added in the order of their ranks, so every block has the
+ * same bits. The result is that of column threadIdx.y, valid where threadIdx.y < W.
+ *
+ * All threads of the cluster must call it, after cluster_begin() and cluster_wait(), and with a
+ * different inbox each time, because a block may write its next sums while a slower one still reads
+ * these. Each block sends to all others, so one barrier is enough, and after the last barrier no
+ * block writes to one that may have ended. */
 template <int K, int W>
 static __device__ void cluster_column(const float (&acc)[K][W], struct inbox<K, W> &in,
                                       float (&sum)[K])

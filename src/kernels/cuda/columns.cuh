@@ -1,18 +1,17 @@
+/* K f32 sums for each column of a matrix. The matrix is cut into blocks of rows; each block adds
+ * its rows in a fixed order, and the block that finishes last adds the blocks (totals.cuh). */
 #ifndef HG_KERNELS_CUDA_COLUMNS_CUH
 #define HG_KERNELS_CUDA_COLUMNS_CUH
 
-/* K sums for each column of a matrix, f32: blocks of rows, each summed in a fixed order, then the
- * blocks, by the last of them to be ready (totals.cuh). */
-
 #include "kernels/cuda/totals.cuh"
 
-/* The way from the threads of a block to sums of its columns: lanes of a warp first, then the warps
- * in order. Each step between lanes halves what a lane holds as long as it holds more than one
- * number: 4 + 2 + 1 + 1 + 1 exchanges for a pack of 8 in a warp of 32 rows, where whole packs would
- * need 40. */
+/* From the values of the threads of a block to sums of its columns: first over the lanes of a warp,
+ * then over the warps in order. Each step between lanes halves the number of values that a lane
+ * holds, as long as it holds more than one. A pack of 8 in a warp of 32 rows takes 4 + 2 + 1 + 1 +
+ * 1 exchanges, where whole packs would need 40. */
 
-/* Numbers that the lanes of a warp which differ in a multiple of x hold, added up to `out`
- * (as many); step: half a warp to begin with. */
+/* Adds the N values over the lanes of a warp whose numbers differ by multiples of blockDim.x, and
+ * writes the N sums to `out`. step: half a warp in the first call. */
 template <int N> static __device__ void add_lanes(const float (&v)[N], unsigned step, float *out)
 {
 	const unsigned lane = static_cast<unsigned>(thread_in_block()) % 32;
@@ -41,18 +40,19 @@ template <int N> static __device__ void add_lanes(const float (&v)[N], unsigned 
 	}
 }
 
-/* Packs that the warps of a block have side by side, at most: 8 warps of 32 or 16 of 16. */
+/* The largest number of packs that the warps of a block hold side by side: 8 warps of 32, or 16 of
+ * 16. */
 constexpr int WARP_PACKS = BLOCK;
 template <int K, int W> struct warp_columns {
 	float sum[K][WARP_PACKS * W]; /* [warp][x][W] */
 };
-/* All threads of a block call it; may be called again at once. */
+/* All threads of a block must call it. No barrier is needed between two calls. */
 template <int K, int W>
 static __device__ const struct warp_columns<K, W> &columns_of_warps(const float (&acc)[K][W])
 {
 	__shared__ struct warp_columns<K, W> part;
 	const unsigned pack = static_cast<unsigned>(thread_in_block()) / 32 * blockDim.x + threadIdx.x;
-	__syncthreads(); /* an earlier call may still be reading */
+	__syncthreads(); /* another thread may still be reading the result of an earlier call */
 #pragma unroll
 	for (int k = 0; k < K; k++)
 		add_lanes(acc[k], 16, part.sum[k] + pack * W);
@@ -70,7 +70,7 @@ static __device__ float over_warps(const struct warp_columns<K, W> &part, int k,
 	return sum;
 }
 
-/* Sums over the y threads of a block: of a whole pack, valid where threadIdx.y == 0. */
+/* Sums over the y threads of a block for a whole pack, valid where threadIdx.y == 0. */
 template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
 {
 	const struct warp_columns<K, W> &part = columns_of_warps(acc);
@@ -82,8 +82,8 @@ template <int K, int W> static __device__ void block_columns(float (&acc)[K][W])
 		for (int i = 0; i < W; i++)
 			acc[k][i] = over_warps(part, k, threadIdx.x * W + i);
 }
-/* The same, one column a thread, so that what follows is not done W times in a row: column
- * threadIdx.y of the pack, valid where threadIdx.y < W. */
+/* The same with one column per thread, so that later work is not repeated W times in one thread:
+ * column threadIdx.y of the pack, valid where threadIdx.y < W. */
 template <int K, int W>
 static __device__ void block_column(const float (&acc)[K][W], float (&sum)[K])
 {
@@ -96,9 +96,10 @@ static __device__ void block_column(const float (&acc)[K][W], float (&sum)[K])
 }
 static_assert(BLOCK / 32 >= 8, "a thread for each column of a pack");
 
-/* A pack as it comes from memory, through the read-only path: the compiler may then read the next
- * rows before it has stored the copy of this one, which it must not where a store could change what
- * is read. Not widened before it is used: half as many registers are on their way. */
+/* A pack as loaded, through the read-only path. The compiler may then load the next rows before it
+ * stores a copy of this one; with ordinary loads it must assume that the store changes them. The
+ * values are widened only when they are used, so the loads in flight take half as many registers.
+ */
 template <typename T, int W> struct held {
 	static constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(uint4));
 	uint4 word[WORDS];
@@ -137,37 +138,37 @@ template <int W, typename T> static __device__ void load_fixed(const T *p, float
 	pack.get(x);
 }
 
-/* Rows that a thread has in flight at once. */
+/* Rows whose loads a thread has in flight together. */
 constexpr int FLIGHT = 4;
 
-/* Blocks in all, at most. Four for each of 108 to 148 multiprocessors, each thread with FLIGHT
- * packs of 16 bytes on their way, are 64 kB for every multiprocessor, more than bandwidth times
- * latency (4.3 TB/s * 0.7 us / 132 = 23 kB); more blocks would only leave more for the last one to
- * add up. */
+/* The largest number of blocks. Four blocks on each of 108 to 148 multiprocessors, with FLIGHT
+ * packs of 16 bytes in flight per thread, are 64 kB per multiprocessor, more than bandwidth times
+ * latency (4.3 TB/s * 0.7 us / 132 = 23 kB). More blocks would only give the last block more to
+ * add. */
 constexpr int64_t COLUMN_BLOCKS = 512;
-/* With more than one part there are at most COLUMN_BLOCKS / 2 tiles, each of which has its own
+/* With more than one part there are at most COLUMN_BLOCKS / 2 column tiles, and each has its own
  * counter. */
 static_assert(COUNTERS >= COLUMN_BLOCKS / 2, "a counter for each tile");
 
-/* Threads of a block that has its columns to itself, and rounds of loads that it may take: with two
- * of them and nothing to fold [2708, 7] is shorter than with one, a fence, a count and a second
- * round (each about as long as a round). */
+/* A small matrix is summed by one block per column tile, of ALONE_THREADS threads, in at most
+ * ALONE_ROUNDS rounds of loads. For [2708, 7], two rounds without a fold are faster than one round
+ * with a fence, a counter and a second round, each of which takes about as long as a round. */
 constexpr int ALONE_THREADS = 2 * BLOCK;
 constexpr int ALONE_ROUNDS = 2;
 
-/* A matrix as stripes of columns (blockIdx.x), each cut into `parts` blocks of `each` rows
- * (blockIdx.y). Where a block puts its sums: partial[part][k][column], columns `pitch` wide. */
+/* A matrix as column tiles (blockIdx.x), each cut into `parts` blocks of `each` rows (blockIdx.y).
+ * A block stores its sums in partial[part][k][column], where rows are `pitch` elements apart. */
 struct column_parts {
 	int64_t parts, each, pitch;
 	float *partial;
 	unsigned *counters;
 };
 
-/* A functor that changes rows as it adds them up, or has branches between its loads, says so here.
- * It sees each row once, and does in steps what others do in one: f.numbers<W>(col) has what all
- * rows need, f.fetch<W>(row, col, held) starts a row's loads into a `held<W>` of its own,
- * f.use<W>(row, col, numbers, held, acc) adds and stores, which no load of another row then waits
- * for. */
+/* Specialised as true for a functor that changes rows while it adds them, or that has branches
+ * between its loads. Such a functor sees each row once, and does in three steps what others do in
+ * `add`: f.numbers<W>(col) returns values that all rows need; f.fetch<W>(row, col, held) starts the
+ * loads of a row into the functor's own `held<W>`; f.use<W>(row, col, numbers, held, acc) adds and
+ * stores. So no load waits for the store of another row. */
 template <typename F> constexpr bool fetches_first = false;
 
 template <int W, int K, typename F, typename N>
@@ -188,9 +189,9 @@ static __device__ void use_rows(const F &f, const N &numbers, int64_t row, int64
 	}
 }
 
-/* Rows row, row + blockDim.y, ... as far as they are before `end`. All FLIGHT loads start together:
- * what is past the end loads the last row once more, so that no branch stands between them, and
- * does not count. */
+/* Adds rows row, row + blockDim.y, ... before `end`. All FLIGHT loads start together. A position
+ * past the end loads the last row instead and does not count, so that there is no branch between
+ * the loads. */
 template <int W, int K, typename F>
 static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t col,
                                 float (&acc)[K][W])
@@ -208,7 +209,7 @@ static __device__ void add_rows(const F &f, int64_t row, int64_t end, int64_t co
 	}
 }
 
-/* The parts as rows to be added. */
+/* The parts, read as rows of a matrix that is to be summed. */
 template <int K> struct parts_as_rows {
 	const float *partial;
 	int64_t pitch;
@@ -226,7 +227,7 @@ template <int K> struct parts_as_rows {
 	}
 };
 
-/* Sums over rows begin .. end-1: one column a thread, as in block_column. */
+/* Sums over rows begin .. end-1, with one column per thread, as in block_column. */
 template <int W, int K, typename F>
 static __device__ void sum_rows(const F &f, int64_t begin, int64_t end, int64_t col, bool live,
                                 float (&sum)[K])
@@ -253,7 +254,7 @@ static __global__ void __launch_bounds__(ALONE_THREADS)
 	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
 	              col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = begin + p.each < rows ? begin + p.each : rows;
-	/* of the padding, too: what is read later has been written */
+	/* This includes padding, because the second sum_rows reads it. */
 	const bool mine = threadIdx.y < W && pack < cols;
 	float sum[K];
 	sum_rows<W>(f, begin, end, pack, pack < cols, sum);
@@ -270,8 +271,8 @@ static __global__ void __launch_bounds__(ALONE_THREADS)
 		f.finish(col, sum);
 }
 
-/* How columns_kernel, or one that meets in the same way, is laid out over a matrix: `numbers` f32 a
- * column and part, a block of at most `threads`. */
+/* The grid of columns_kernel, or of a kernel that combines blocks in the same way. `numbers`: f32
+ * values per column and part; `threads`: the largest number of threads in a block. */
 struct column_layout {
 	dim3 grid, block;
 	struct column_parts of;
@@ -301,10 +302,10 @@ static inline hg_status lay_columns(hg_context *ctx, int64_t rows, int64_t cols,
 	return HG_OK;
 }
 
-/* f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be called twice for the same one;
- * f.finish(col, sum[K]) receives the sums of one column, also when there are no rows. Every thread
- * adds about rows / (parts * y) packs, at least the FLIGHT that it has on their way at once where
- * the matrix has them. */
+/* Sums columns with a functor: f.add<W>(row, col, acc[K][W]) adds a pack of a row, and may be
+ * called twice for the same row; f.finish(col, sum[K]) receives the sums of one column, also if
+ * there are no rows. Every thread adds about rows / (parts * y) packs, and at least FLIGHT if the
+ * matrix has enough rows. */
 template <int K, typename F>
 static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                          bool by_eight, const F &f)
@@ -319,8 +320,8 @@ static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int6
 	});
 }
 
-/* ---- columns that stay: a thread looks its columns' numbers up once, for FLIGHT rows whose loads
- * start together ---- */
+/* ---- element-wise kernels with per-column values: a thread loads the values of its columns once,
+ * for FLIGHT rows whose loads start together ---- */
 
 template <int W, typename F>
 static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
@@ -344,9 +345,9 @@ static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_
 			f.write(row, col, numbers, v[u]);
 	}
 }
-/* f.read(row, col, pack<W> &), f.numbers<W>(col), then f.write(row, col, numbers, pack): for every
- * pack of a [rows, cols] matrix. read may be called for a row that is not written. Blocks in x, of
- * which there may be 2^31, go down the rows. */
+/* Calls f.read(row, col, pack<W> &), f.numbers<W>(col) and then f.write(row, col, numbers, pack)
+ * for every pack of a [rows, cols] matrix. read may be called for a row that is not written. The
+ * rows are along x of the grid, which may have 2^31 blocks. */
 template <typename F>
 static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                       bool by_eight, const F &f)

@@ -1,10 +1,12 @@
-#include "kernels/cuda/edge_softmax.cuh"
+/* Softmax over the edges of each row, for each head k:
+ *
+ *     P[e, k] = exp(E[e, k] - max over the row) / sum over the row */
 
-/* P[e, k] = exp(E[e, k] - max over the row) / sum over the row. */
+#include "kernels/cuda/edge_softmax.cuh"
 
 enum { MAX = 0, SUM = 1 };
 
-/* As join_sum. */
+/* The maximum over a sub-warp, in the same way as join_sum. */
 template <int H> static __device__ inline void join_max(float (&x)[H], int lanes)
 {
 	for (int step = lanes / 2; step > 0; step /= 2)
@@ -13,7 +15,7 @@ template <int H> static __device__ inline void join_max(float (&x)[H], int lanes
 			x[h] = fmaxf(x[h], __shfl_xor_sync(ALL_LANES, x[h], step));
 }
 
-/* f(q, x) for the packs q that a lane has of a part, KEPT loads in flight. */
+/* Calls f(q, x) for the packs q of one lane in a part. KEPT loads are in flight. */
 template <typename T, int H, typename F>
 static __device__ inline void each_pack(const void *data, const struct softmax_item<H> &item,
                                         const struct sub_warp &s, const struct pack_range<H> &r,
@@ -34,7 +36,8 @@ static __device__ inline void each_pack(const void *data, const struct softmax_i
 	}
 }
 
-/* A NaN need not win: it makes the sum NaN, and with it the whole row, as it should. */
+/* fmaxf ignores a NaN, which is harmless: the NaN makes the sum NaN, and so the whole row, as
+ * required. */
 template <int H> static __device__ inline void add_max(float (&max)[H], const float (&x)[8])
 {
 #pragma unroll
@@ -42,8 +45,8 @@ template <int H> static __device__ inline void add_max(float (&max)[H], const fl
 		max[j % H] = fmaxf(max[j % H], x[j]);
 }
 
-/* x = exp(x - max), sum += x. A part of -inf alone has the sum 0, since other parts of its row may
- * have more; a whole row of them is 0 / 0. */
+/* x = exp(x - max), sum += x. A part that contains only -inf has the sum 0, because other parts of
+ * its row may have larger values. If the whole row is -inf, the result is 0 / 0. */
 template <int H>
 static __device__ inline void add_exp(float (&sum)[H], float (&x)[8], const float (&max)[H])
 {
@@ -109,7 +112,7 @@ static __device__ inline void softmax_short(const struct softmax_problem &p,
 	}
 }
 
-/* P of a part by its row's maximum and inverse sum. */
+/* Stores P of a part, from the maximum and the inverse sum of its row. */
 template <typename T, int H>
 static __device__ inline void put_softmax(const struct softmax_problem &p,
                                           const struct softmax_item<H> &item,
@@ -124,7 +127,8 @@ static __device__ inline void put_softmax(const struct softmax_problem &p,
 	});
 }
 
-/* A part of any length: read for the maximum, for the sum, and to write. */
+/* A part of any length. It is read three times: for the maximum, for the sum, and for the output.
+ */
 template <typename T, int H>
 static __device__ inline void softmax_long(const struct softmax_problem &p,
                                            const struct softmax_item<H> &item,
@@ -147,8 +151,8 @@ static __device__ inline void softmax_long(const struct softmax_problem &p,
 	}
 }
 
-/* Pass 1: whole rows entirely; of split rows the maximum of each part, and its sum by this
- * maximum. */
+/* Pass 1: whole rows completely; of split rows the maximum of each part, and its sum relative to
+ * that maximum. */
 template <typename T, int H>
 static __global__ void __launch_bounds__(BLOCK, H == 1 ? 4 : 3)
     softmax_items(const struct softmax_problem p)
@@ -183,8 +187,8 @@ static __global__ void __launch_bounds__(BLOCK) softmax_put_parts(const struct s
 	});
 }
 
-/* Pass 2: the row's maximum M and the inverse of its sum, sum over the parts of sum_part
- * exp(max_part - M), for every part of split row s, head k. */
+/* Pass 2, for split row s and head k: computes the row's maximum M and the inverse of its sum,
+ * which is the sum over the parts of sum_part exp(max_part - M), and stores them for every part. */
 static __global__ void __launch_bounds__(BLOCK) softmax_fold(const struct softmax_problem p)
 {
 	after_previous();

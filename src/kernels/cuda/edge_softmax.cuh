@@ -1,36 +1,36 @@
+/* How edge_softmax and its gradient iterate over a graph.
+ *
+ * A warp takes an item, and sub-warps, whose size depends on the item's rows, take its parts.
+ * Memory is accessed in packs of 8 elements, whatever the number of heads H. With 1, 2 or 4 heads a
+ * pack has 8 / H edges, and the elements at its ends may belong to other rows. With more heads it
+ * is 8 heads of one edge. A part that fits the registers of its sub-warp is read once. Rows that
+ * lie in one item are finished at once. For a split row, pass 1 stages the statistics of its parts,
+ * pass 2 combines them and gives the result to every part, and pass 3 reads the parts again and
+ * writes the output. So as many warps work on a hub as it has items. */
 #ifndef HG_KERNELS_CUDA_EDGE_SOFTMAX_CUH
 #define HG_KERNELS_CUDA_EDGE_SOFTMAX_CUH
 
 #include "kernels/cuda/edges.cuh"
 
-/* How edge_softmax and its gradient walk a graph.
- *
- * A warp takes an item; sub-warps, sized by the item's rows, take its parts of rows. Memory is read
- * and written in packs of 8 elements, whatever the number of heads H: with 1, 2 or 4 heads a pack
- * has 8 / H edges and its ends may belong to other rows, with more it is 8 heads of one edge. A
- * part that fits the sub-warp's registers is read once. Rows that an item has alone are finished at
- * once; the parts of a split row stage their statistics, a fold gives the row's back to every part,
- * and a last pass reads them again and writes: a hub is shared by as many warps as it has items. */
-
 struct softmax_problem {
 	struct item_plan plan;
 	const void *e, *p, *dp; /* forward: e; backward: p, dp */
 	void *out;              /* forward: P; backward: dE */
-	int64_t ld, limit;      /* of all of them; limit: elements of storage */
+	int64_t ld, limit;      /* ld: of all operands; limit: elements of storage */
 	int heads, slices;      /* slices of 8 heads; neighbouring warps take the slices of an item */
-	/* [2 * items, lead]: a row's values of statistic s at columns s * heads + k */
+	/* [2 * items, lead]: statistic s of a row is in columns s * heads + k */
 	float *staging;
 	int64_t lead;
 };
 
 /* ---- packs ---- */
 
-/* The packs of an item, numbered from the one that its first edge is in. H: heads of a pack. */
+/* The packs of an item, numbered from the pack that contains its first edge. H: heads of a pack. */
 template <int H> struct item_packs {
-	int64_t origin; /* where pack 0 lies, in elements */
-	int64_t pitch;  /* from pack to pack */
+	int64_t origin; /* element at which pack 0 begins */
+	int64_t pitch;  /* elements from pack to pack */
 	int shift;      /* elements of pack 0 before the item's first edge */
-	int room;       /* elements of storage from pack 0 on, if they are few */
+	int room;       /* elements of storage from pack 0 on, at most INT_MAX */
 
 	__device__ item_packs(const struct softmax_problem &p, const struct warp_item &it, int slice)
 	    : origin(H == 8 ? it.base * p.ld + 8 * slice : it.base * H / 8 * 8),
@@ -41,8 +41,8 @@ template <int H> struct item_packs {
 	}
 };
 
-/* The packs first .. stop-1 that hold edges of a part, and the part's elements low .. high-1 from
- * pack 0 on. */
+/* The packs first .. stop-1 that contain edges of a part, and the elements low .. high-1 of the
+ * part, counted from pack 0. */
 template <int H> struct pack_range {
 	int first, stop, low, high;
 
@@ -62,7 +62,7 @@ template <int H> struct pack_range {
 	}
 };
 
-/* The bits of pack q, zeros where the range has ended. Nothing is done to them here, so that the
+/* The bits of pack q, or zeros after the end of the range. The bits are not used here, so that the
  * loads of several packs are in flight together. */
 template <typename T, int H>
 static __device__ inline raw<T, 8> look(const void *data, const struct item_packs<H> &packs,
@@ -73,7 +73,7 @@ static __device__ inline raw<T, 8> look(const void *data, const struct item_pack
 	if (q >= r.stop)
 		return bits;
 	if constexpr (H < 8)
-		if (8 * q + 8 > packs.room) { /* the storage's last pack, cut short */
+		if (8 * q + 8 > packs.room) { /* the last pack of the storage, which may be incomplete */
 			T x[8];
 #pragma unroll
 			for (int j = 0; j < 8; j++)
@@ -84,7 +84,7 @@ static __device__ inline raw<T, 8> look(const void *data, const struct item_pack
 	return fetch<8>(from);
 }
 
-/* Pack q as numbers; what is not the part's is `fill`. */
+/* Pack q as numbers. Elements outside the part become `fill`. */
 template <typename T, int H>
 static __device__ inline void open(const raw<T, 8> &bits, const struct pack_range<H> &r, int q,
                                    float fill, float (&x)[8])
@@ -113,7 +113,7 @@ static __device__ inline void put(void *data, const struct item_packs<H> &packs,
 
 /* ---- sub-warps ---- */
 
-/* `lanes` neighbouring lanes (a power of two) take a part; a warp has 32 / lanes sub-warps. */
+/* `lanes` neighbouring lanes (a power of two) that take a part. A warp has 32 / lanes sub-warps. */
 struct sub_warp {
 	int lanes, lane, number;
 
@@ -127,7 +127,7 @@ struct sub_warp {
 	}
 };
 
-/* As many lanes as the item's rows have packs, on average. */
+/* As many lanes as the rows of the item have packs on average. */
 template <int H> static __device__ inline int lanes_for(const struct warp_item &it)
 {
 	const int rows = it.last - it.row + 1, packs = (it.stop * H + 7) / 8;
@@ -137,7 +137,7 @@ template <int H> static __device__ inline int lanes_for(const struct warp_item &
 	return lanes;
 }
 
-/* Join over a sub-warp: the same bits in each lane. The whole warp takes part. */
+/* Sums over a sub-warp, with the same bits in each lane. The whole warp must take part. */
 template <int H> static __device__ inline void join_sum(float (&x)[H], int lanes)
 {
 	for (int step = lanes / 2; step > 0; step /= 2)
@@ -152,7 +152,7 @@ template <int H> static __device__ inline void fill_heads(float (&x)[H], float v
 		x[h] = value;
 }
 
-/* Has a warp an item, and a slice of its heads? */
+/* Whether this warp has an item and a slice of its heads. */
 static __device__ inline bool has_item(const struct softmax_problem &p)
 {
 	return own_warp() < p.plan.items * p.slices;
@@ -200,15 +200,15 @@ static __device__ inline void unstage(const struct softmax_problem &p, int64_t s
 		x[h] = 8 * slice + h < p.heads ? staged(p, slot, statistic, 8 * slice + h) : 0.0f;
 }
 
-/* Packs that a lane keeps in registers, of each operand. With one head of halves three packs of 32
- * lanes hold a row of 760 edges, about as many as an item has on large graphs; with more heads two
- * leave registers for the statistics of each. */
+/* Packs of each operand that a lane keeps in registers. With one head of halves, three packs in 32
+ * lanes hold a row of 760 edges, which is about the size of an item on large graphs. With more
+ * heads, two packs leave registers for the statistics of each head. */
 template <typename T, int H> constexpr int KEPT = H == 1 && sizeof(T) == 2 ? 3 : 2;
 
 /* ---- parts ---- */
 
-/* short_part where the parts that the warp's sub-warps have fit their registers, long_part
- * elsewhere: for all parts of an item. */
+/* Calls short_part for those parts of an item whose packs fit the registers of their sub-warps (all
+ * sub-warps of the warp decide together), and long_part for the others. */
 template <typename T, int H, typename Short, typename Long>
 static __device__ inline void each_part(const struct softmax_problem &p,
                                         const struct softmax_item<H> &item, Short short_part,
@@ -219,7 +219,7 @@ static __device__ inline void each_part(const struct softmax_problem &p,
 	struct edge_part next = part_of(p.plan, it, it.row + s.number);
 	for (int32_t row = it.row; row <= it.last; row += s.count()) {
 		const struct edge_part part = next;
-		next = part_of(p.plan, it, row + s.count() + s.number); /* read ahead */
+		next = part_of(p.plan, it, row + s.count() + s.number); /* loaded ahead */
 		const struct pack_range<H> r(item.packs, part);
 		if (__all_sync(ALL_LANES, r.stop - r.first <= KEPT<T, H> * s.lanes))
 			short_part(s, part);
@@ -228,8 +228,8 @@ static __device__ inline void each_part(const struct softmax_problem &p,
 	}
 }
 
-/* f(s, part) for the parts of split rows in an item, at most two, by a half-warp each: its head and
- * its tail. */
+/* Calls f(s, part) for the parts of split rows in an item. There are at most two, the head and the
+ * tail of the item, and each is taken by half a warp. */
 template <typename F>
 static __device__ inline void each_split(const struct softmax_problem &p,
                                          const struct warp_item &it, F f)
@@ -272,8 +272,8 @@ HG_NODISCARD static inline hg_status prepare(hg_context *ctx, const char *kernel
 	return HG_OK;
 }
 
-/* Call f(T{}, H) with the element type and the heads of a pack: 1, 2 or 4 where they are the whole
- * row, else 8. */
+/* Calls f(T{}, H) with the element type and the heads of a pack: 1, 2 or 4 if a row has exactly
+ * that many elements, otherwise 8. */
 template <typename F>
 static inline hg_status with_packs(hg_context *ctx, const char *kernel, const struct hg__mat &m,
                                    F f)

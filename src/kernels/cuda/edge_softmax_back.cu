@@ -1,6 +1,8 @@
-#include "kernels/cuda/edge_softmax.cuh"
+/* The backward pass of the softmax over the edges of each row:
+ *
+ *     dE = P * (dP - sum over the row of P * dP) */
 
-/* dE = P * (dP - sum over the row of P * dP). */
+#include "kernels/cuda/edge_softmax.cuh"
 
 template <int H>
 static __device__ inline void add_dot(float (&dot)[H], const float (&x)[8], const float (&y)[8])
@@ -10,7 +12,7 @@ static __device__ inline void add_dot(float (&dot)[H], const float (&x)[8], cons
 		dot[j % H] = fmaf(x[j], y[j], dot[j % H]);
 }
 
-/* f(q, x, y) for the packs that a lane has of a part of P and dP. */
+/* Calls f(q, x, y) for the packs of one lane in a part of P and dP. */
 template <typename T, int H, typename F>
 static __device__ inline void
 each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item,
@@ -34,7 +36,7 @@ each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item,
 	}
 }
 
-/* dE of one pack, from P and dP. */
+/* Stores dE of one pack. */
 template <typename T, int H>
 static __device__ inline void put_gradient(const struct softmax_problem &p,
                                            const struct softmax_item<H> &item,
@@ -47,7 +49,7 @@ static __device__ inline void put_gradient(const struct softmax_problem &p,
 	put<T>(p.out, item.packs, r, q, x);
 }
 
-/* The bits stay in registers, and are unpacked once for the sum and once for the gradient. */
+/* The loaded bits stay in registers and are unpacked twice, for the sum and for the gradient. */
 template <typename T, int H>
 static __device__ inline void back_short(const struct softmax_problem &p,
                                          const struct softmax_item<H> &item,
@@ -110,7 +112,7 @@ static __device__ inline void back_long(const struct softmax_problem &p,
 		stage(p, item.slot(part), 0, item.slice, dot);
 }
 
-/* Pass 1: whole rows entirely, of split rows the sum of each part. */
+/* Pass 1: whole rows completely; of split rows only the sum of each part. */
 template <typename T, int H>
 static __global__ void __launch_bounds__(BLOCK, 3)
     softmax_back_items(const struct softmax_problem p)
@@ -145,8 +147,8 @@ static __global__ void __launch_bounds__(BLOCK)
 	});
 }
 
-/* Pass 2: the parts' sums of split row s, head k, meet in slot order, and every slot receives the
- * row's. */
+/* Pass 2: adds the sums of the parts of split row s, head k, in slot order, and writes the result
+ * into every slot of the row. */
 static __global__ void __launch_bounds__(BLOCK) softmax_back_fold(const struct softmax_problem p)
 {
 	after_previous();

@@ -1,12 +1,14 @@
+/* Sums of edge values over each row:
+ *
+ *     Y[i, k] = alpha * r_i * sum over entries p of row i of w[edge p, k]
+ *
+ * A warp takes an item. Its lanes form a rectangle of neighbouring heads and neighbouring entries,
+ * so that whole lines of memory are read. Each lane adds its entries in order, a butterfly adds the
+ * lanes of a head, and a second kernel adds the parts of a split row. */
+
 #include "kernels/cuda/edge_sum.cuh"
 
 #include "kernels/cuda/parts.cuh"
-
-/* Y[i, k] = alpha * r_i * sum over entries p of row i of w[edge p, k].
- *
- * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries,
- * so that whole lines are read; each lane sums its entries in order, the lanes of a head meet in a
- * butterfly, the parts of a split row in a fold. */
 
 struct sum_problem {
 	struct item_plan plan;

@@ -1,9 +1,9 @@
+/* How the kernels that compute a value per edge iterate over a graph. A warp takes one item of the
+ * plan (core/csr.h) in batches of 32 neighbouring edges, lane l the l-th of them. So column ids are
+ * read, and the results of one head written, as whole lines of memory. A batch may contain edges of
+ * several rows. */
 #ifndef HG_KERNELS_CUDA_EDGES_CUH
 #define HG_KERNELS_CUDA_EDGES_CUH
-
-/* How the kernels that make a value for each edge walk a graph: one warp takes one item of the plan
- * (core/csr.h), in batches of 32 neighbouring edges, lane l the l-th. Column ids are then read, and
- * results of one head written, as whole lines of memory; batches cross the ends of rows. */
 
 #include <climits>
 
@@ -12,9 +12,9 @@
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr int WARPS = BLOCK / 32;
 
-/* The warp's number in the grid; blocks have BLOCK threads in x. From lane 0, so that the compiler
- * knows that a warp's lanes go the same way: what they share is then kept once, and no shuffle is
- * guarded. All lanes call it. */
+/* The number of the warp in the grid; blocks have BLOCK threads in x. The shuffle from lane 0 shows
+ * the compiler that the value is the same in all lanes, so it keeps it once per warp and does not
+ * guard later shuffles. All lanes must call it. */
 static __device__ inline int64_t own_warp()
 {
 	return static_cast<int64_t>(blockIdx.x) * WARPS + __shfl_sync(ALL_LANES, threadIdx.x / 32, 0);
@@ -27,8 +27,8 @@ static __device__ inline int own_lane()
 /* ---- an item ---- */
 
 struct warp_item {
-	int64_t item, base; /* base: its first edge */
-	int stop;           /* its edges */
+	int64_t item, base; /* base: number of its first edge */
+	int stop;           /* number of its edges */
 	int32_t row, last;  /* row of its first edge; the row that it does not finish (core/csr.h) */
 
 	__device__ warp_item(const struct item_plan &p, int64_t i) : item(i), base(p.item_edge[i])
@@ -39,17 +39,17 @@ struct warp_item {
 	}
 };
 
-/* ---- which row an edge is of ---- */
+/* ---- finding the row of an edge ---- */
 
-/* The ends of 32 neighbouring rows, lane l that of row first + l, as offsets from the item's first
- * edge; a row that the item does not finish, and those behind it, end nowhere. The ends never fall,
- * so a row is found by counting those at or before an edge. An item mostly has fewer rows than the
- * window: they are then read once. The ends of the 32 rows behind are read a window ahead, so that
- * a run of short rows does not wait for them. */
+/* The ends of 32 neighbouring rows: lane l has the end of row first + l, as an offset from the
+ * item's first edge. Rows that the item does not finish have the end INT_MAX. The ends ascend, so
+ * the row of an edge follows from the number of ends at or before it. Most items have fewer rows
+ * than the window, and their ends are read only once. The ends of the next 32 rows are loaded one
+ * window ahead, so that a sequence of short rows does not wait for them. */
 struct row_window {
 	int32_t first;
 	int end;
-	uint32_t later; /* as it lies in memory, its lower half: what is computed with is waited for */
+	uint32_t later; /* the lower half as loaded: arithmetic on it here would wait for the load */
 
 	static __device__ uint32_t look(const struct item_plan &p, const struct warp_item &it,
 	                                int32_t from)
@@ -80,7 +80,8 @@ struct row_window {
 	{
 		return __shfl_sync(ALL_LANES, end, 31);
 	}
-	/* How many of the first 31 rows end at or before `edge`, each lane's own: bisection. */
+	/* The number of rows among the first 31 that end at or before `edge`, which may differ between
+	 * lanes, by bisection. */
 	__device__ int count(int edge) const
 	{
 		int below = 0;
@@ -89,8 +90,8 @@ struct row_window {
 			below += __shfl_sync(ALL_LANES, end, below + step - 1) <= edge ? step : 0;
 		return below;
 	}
-	/* The row of edge e + lane, for lanes below n; `one`: all n edges are of one row. From call to
-	 * call e may only grow. */
+	/* The row of edge e + lane, for lanes below n. *one is set if all n edges belong to one row. e
+	 * must not decrease from call to call. */
 	__device__ int32_t rows_of(const struct item_plan &p, const struct warp_item &it, int e, int n,
 	                           bool *one)
 	{
@@ -105,7 +106,7 @@ struct row_window {
 			return first + at;
 		const int edge = e + own_lane();
 		int32_t row = first + count(edge);
-		while (far < e + n) { /* many short or empty rows: on to the next window */
+		while (far < e + n) { /* many short or empty rows: move to the next window */
 			forward(p, it);
 			const int32_t later = first + count(edge);
 			row = edge < far ? row : later;
@@ -117,14 +118,14 @@ struct row_window {
 
 /* ---- parts of rows ---- */
 
-/* What an item has of a row: edges begin .. end-1, counted from the item's first. */
+/* The edges of a row that lie in an item: begin .. end-1, counted from the item's first edge. */
 struct edge_part {
 	int begin, end;
-	/* -1: the item has the whole row; else the part's staging slot is 2 * item + split */
+	/* -1: the item has the whole row; otherwise the part's staging slot is 2 * item + split */
 	int split;
 };
 
-/* A row past the item's last one has no edges. */
+/* The part of `row` in an item; a row after the item's last one has no edges. */
 static __device__ inline struct edge_part part_of(const struct item_plan &p,
                                                   const struct warp_item &it, int32_t row)
 {

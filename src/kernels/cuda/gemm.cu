@@ -1,36 +1,36 @@
+/* Matrix products: C = 2^shift op(A) op(B) + bias with op(A) [m, k], op(B) [k, n], C [m, n], bias
+ * [1, n], and sums[c] = sum over k of B[k, c].
+ *
+ * There are three variants; the first one that accepts the call computes it:
+ *
+ *     tall       halves, with thousands of rows and short other sides: gemm_tall.cu, column sums
+ *                included
+ *     cuBLASLt   the library is column-major, so it computes C^T = op(B)^T op(A)^T on the same
+ *                memory: a row-major [r, c] matrix is a column-major [c, r] one. B is its first
+ *                operand, and the bias runs along the rows of its result, where the BIAS epilogue
+ *                adds it before the one narrowing
+ *     generic    one warp per element; for k = 0, for a bias whose type differs from C's, and for
+ *                shapes or alignments that cuBLASLt declines
+ *
+ * f32 operands are multiplied in full f32, not in TF32. Partial sums of a split k stay in f32
+ * (reduction scheme "compute type").
+ *
+ * The algorithm follows from rules on shape and alignment, never from a timing at run time: two
+ * runs whose timings differ would choose differently, and their sums would then differ in the last
+ * bits. Measurements are made beforehand, by hg-bench over the list that `pick` selects from, and
+ * their results are the rules here:
+ *
+ *     in general   the algorithm that the library proposes first
+ *     long k       the same algorithm with k split into more pieces, where it would otherwise leave
+ *                  more than half of the GPU idle (more_pieces)
+ *     sums         a separate kernel. cuBLASLt's own epilogue for them (BGRADA) excludes every
+ *                  algorithm that splits k well. On an H200, dW [64, 2.4 M] [2.4 M, 47] with db
+ *                  takes 3.96 ms that way, and 0.72 ms with a separate pass over B */
+
 #include <cstring>
 
 #include "kernels/cuda/gemm_tall.cuh"
 #include "kernels/cuda/launch.cuh"
-
-/* C = 2^shift op(A) op(B) + bias.  op(A) [m, k], op(B) [k, n], C [m, n], bias [1, n].  sums[c] =
- * sum over k of B[k, c].
- *
- * Three variants, the first that accepts wins:
- *
- *     tall       halves, thousands of rows and short other sides: gemm_tall.cu, column sums
- *                included
- *     cuBLASLt   column-major, so it computes C^T = op(B)^T op(A)^T on the same memory: a row-major
- *                [r, c] matrix is a column-major [c, r] one, B is its first operand, and the bias
- *                runs along the rows of its result, where the BIAS epilogue adds it before the one
- *                narrowing
- *     generic    a warp an element; for k = 0, a bias whose type is not C's, and shapes or
- *                alignments that cuBLASLt declines
- *
- * f32 operands are multiplied in f32 proper, not in TF32. Partial sums of a split k stay in f32
- * (reduction scheme "compute type").
- *
- * The algorithm is chosen by rules from shape and alignment, never by a timing: two runs that time
- * differently would choose differently, and then their sums would differ in the last bits. A
- * measurement therefore comes before, in hg-bench, from the list that `pick` walks, and its result
- * is a rule here:
- *
- *     in general   the first that the library proposes
- *     long k       the same algorithm with k split into more pieces, where it would leave more than
- *                  half of the GPU idle (more_pieces)
- *     sums         a kernel of their own. cuBLASLt's epilogue for them (BGRADA) admits no algorithm
- *                  that splits k well: H200, dW [64, 2.4 M] [2.4 M, 47] with db 3.96 ms, 0.72 with
- *                  a pass over B of its own */
 
 struct shape {
 	int64_t m, n, k;
@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(BLOCK)
 {
 	after_previous();
 	const T *x = static_cast<const T *>(a.a.data), *y = static_cast<const T *>(a.b.data);
-	/* from one k to the next */
+	/* elements from one k to the next */
 	const int64_t step_x = a.trans_a ? a.a.ld : 1, step_y = a.trans_b ? 1 : a.b.ld;
 	const int lane = static_cast<int>(threadIdx.x % 32);
 	for (int64_t i = global_thread() / 32; i < s.m * s.n; i += global_threads() / 32) {
@@ -80,10 +80,10 @@ static hg_status run_generic(hg_context *ctx, const struct hg__gemm_args *a, str
 	});
 }
 
-/* ---- cuBLASLt: descriptors and algorithm by problem, found once ---- */
+/* ---- cuBLASLt: descriptors and algorithm of each problem, found once and kept ---- */
 
-/* All that the choice of an algorithm may depend on. Integers of one size, so that memcmp compares
- * keys. */
+/* Everything that the choice of an algorithm may depend on. All members are integers of one size,
+ * so that memcmp can compare keys. */
 struct key {
 	int64_t m, n, k, lda, ldb, ldc, type, type_c, trans_a, trans_b, bias, pick, align_a, align_b,
 	    align_c, align_bias;
@@ -94,13 +94,14 @@ struct hg__gemm_plans {
 	cublasLtMatmulDesc_t op;
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulAlgo_t algo;
-	/* part of the GPU that the algorithm keeps busy; above 1: how often it fills it */
+	/* Fraction of the GPU that the algorithm keeps busy; above 1, the number of times it fills the
+	 * GPU. */
 	float waves;
-	bool accepted; /* false: cuBLASLt has no algorithm, remembered as well */
+	bool accepted; /* false: cuBLASLt has no algorithm; this is kept as well */
 	struct hg__gemm_plans *next;
 };
 
-/* The largest power of two, up to cuBLASLt's own 256, that divides an address. */
+/* The largest power of two that divides an address, at most 256, which is cuBLASLt's own limit. */
 static int64_t alignment(const void *p)
 {
 	const uintptr_t bits = reinterpret_cast<uintptr_t>(p) | 256u;
@@ -210,7 +211,7 @@ static hg_status set_preference(hg_context *ctx, cublasLtMatmulPreference_t pref
 	return HG_OK;
 }
 
-/* A setting of an algorithm; 0 where it has none of that name. */
+/* A setting of an algorithm, or 0 if it has none of that name. */
 static int32_t setting(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t name)
 {
 	int32_t value = 0;
@@ -221,16 +222,17 @@ static int32_t setting(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfi
 	           : 0;
 }
 
-/* A split of k needs a second kernel, about 3 us, that adds up the pieces. A multiprocessor that
- * gets its share of the memory's rate (4.3 TB/s / 132 = 33 kB a us) reads the 128 halves of one k
- * of a 64 x 64 tile in 8 ns: from this k on, one block alone walks for 130 us, and half of its walk
- * pays for the second kernel many times. */
+/* The k from which a split is considered. A split of k needs a second kernel, about 3 us, that adds
+ * the pieces. A multiprocessor that gets its share of the memory bandwidth (4.3 TB/s / 132 = 33 kB
+ * per us) reads the 128 halves of one k of a 64 x 64 tile in 8 ns. With this k, one block alone
+ * takes 130 us, and half of that pays for the second kernel many times over. */
 constexpr int64_t LONG_K = 16384;
-/* Of k in a piece, at least: 8 us of walk against the 3 us. */
+/* The smallest k of a piece: 8 us of work, against the 3 us of the second kernel. */
 constexpr int64_t LEAST_RUN = 1024;
 
-/* The heuristic's algorithm with k in as many pieces as fill the GPU once; left alone where it
- * already keeps half of it busy, or where the library refuses. */
+/* Splits k in the algorithm of the heuristic into as many pieces as fill the GPU once. The
+ * algorithm stays unchanged if it already keeps half of the GPU busy, or if the library refuses the
+ * split. */
 static void more_pieces(hg__cuda_state *state, struct hg__gemm_plans *plan)
 {
 	const int64_t most = plan->key.k / LEAST_RUN,
@@ -257,7 +259,7 @@ static void more_pieces(hg__cuda_state *state, struct hg__gemm_plans *plan)
 	plan->waves = result.wavesCount;
 }
 
-/* Algorithms to choose from in a measurement. */
+/* The number of algorithms that a measurement can choose from. */
 constexpr int PICKS = 16;
 
 static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_plans *plan)
@@ -273,7 +275,7 @@ static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_
 	                                                  plan->c, plan->c, preference, wanted, results,
 	                                                  &found) != CUBLAS_STATUS_SUCCESS)
 		found = 0;
-	/* an object in host memory: cannot fail usefully */
+	/* an object in host memory, whose destruction cannot fail in a way that matters */
 	(void)cublasLtMatmulPreferenceDestroy(preference);
 	plan->accepted = place < found;
 	if (!plan->accepted)
@@ -315,8 +317,8 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
 	}
 }
 
-/* cuBLASLt's workspace, where tall products leave their parts as well: calls of one stream follow
- * one another. */
+/* cuBLASLt's workspace. Tall products store their parts in it as well, which is safe because calls
+ * on one stream follow one another. */
 static_assert(TALL_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of a tall product");
 static hg_status reserve(hg_context *ctx, hg__cuda_state *state)
 {
@@ -325,8 +327,8 @@ static hg_status reserve(hg_context *ctx, hg__cuda_state *state)
 	                                              &state->lt_workspace);
 }
 
-/* The plan of a problem, from the context's list or new. A model has some dozens of problems, so a
- * list is walked in less time than a launch takes. */
+/* The plan of a problem, from the context's list or new. A model has a few dozen problems, so
+ * searching the list takes less time than a launch. */
 static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a,
                            struct shape s, struct hg__gemm_plans **plan)
 {
@@ -354,8 +356,8 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	return HG_OK;
 }
 
-/* CUBLAS_STATUS_NOT_SUPPORTED comes back as `accepted` = false: the heuristic may have promised too
- * much. */
+/* Runs the product. CUBLAS_STATUS_NOT_SUPPORTED sets `accepted` to false and is no error, because
+ * the heuristic can propose an algorithm that does not run. */
 static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg__gemm_args *a,
                         struct hg__gemm_plans *plan)
 {
@@ -390,9 +392,10 @@ static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, struct sh
 	return HG_OK;
 }
 
-/* Whole vectors of columns: where C is state its padding is nobody's, so the product may run over
- * it, and rows of 47 halves (ld 48) are then read and written 16 bytes at a time instead of 2. Only
- * where ld says that what lies behind the last column is padding. */
+/* Rounds the width of the product up to whole vectors of columns. The padding of a state matrix
+ * holds no values, so the product may write it. Rows of 47 halves (ld 48) are then read and written
+ * 16 bytes at a time instead of 2. This is done only where ld shows that the columns behind the
+ * last one are padding. */
 static bool is_padded(const struct hg__mat &m, int64_t whole)
 {
 	return !m.data || (m.ld == hg__leading(m.cols) && m.ld >= whole);
@@ -410,7 +413,7 @@ static struct hg__gemm_args in_whole_vectors(const struct hg__gemm_args *a, stru
 	return padded;
 }
 
-/* C alone. */
+/* The product without column sums. */
 static hg_status product(hg_context *ctx, const struct hg__gemm_args *given, struct shape s)
 {
 	const struct hg__gemm_args padded = in_whole_vectors(given, &s), *a = &padded;

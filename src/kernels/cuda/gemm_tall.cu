@@ -1,22 +1,25 @@
-/* Products of halves with one long side n and short ones k, d of at most 128, on tensor cores:
- * every matrix is read or written once, at the speed of a copy.
+/* Products of halves with one long side n and short sides k, d of at most 128, on tensor cores.
+ * Every matrix is read or written once, at the speed of a copy.
  *
- *     rows       C [n, d] = 2^shift A [n, k] op(B) + bias     Y = X W,  dX = dY W^T
- *     columns    C [k, d] = 2^shift A [n, k]^T B [n, d],  sums[c] = sum of B[., c]     dW = X^T dY,
- *                db
+ *     rows       C [n, d] = 2^shift A [n, k] op(B) + bias
+ *                used for Y = X W and dX = dY W^T
+ *     columns    C [k, d] = 2^shift A [n, k]^T B [n, d],  sums[c] = sum of B[., c]
+ *                used for dW = X^T dY and db
  *
- * cuBLASLt wants whole vectors of columns, also along k: at 47 columns it loads 2 bytes at a time.
- * Here a lane loads packs of 8 columns whatever k and d are, and what lies behind the last column
- * does not count.
+ * cuBLASLt needs whole vectors of columns, also along k: with 47 columns it loads 2 bytes at a
+ * time. Here a lane loads packs of 8 columns whatever k and d are, and ignores what is behind the
+ * last column.
  *
- * mma.m16n8k16 multiplies A [16, 16] B [16, 8] in a warp. Lane 4 g + t, g < 8, t < 4, has of
+ * mma.m16n8k16 multiplies A [16, 16] by B [16, 8] in one warp. Lane 4 g + t, with g < 8 and t < 4,
+ * holds
  *
- *     A  rows g, g + 8,  columns 2t, 2t + 1, 2t + 8, 2t + 9      B  the same rows 2t, ... of column
- *        g      C  rows g, g + 8,  columns 2t, 2t + 1
+ *     A    rows g and g + 8, columns 2t, 2t + 1, 2t + 8, 2t + 9
+ *     B    rows 2t, 2t + 1, 2t + 8, 2t + 9 of column g
+ *     C    rows g and g + 8, columns 2t, 2t + 1
  *
- * Which number of the sum is called 2t + 1, and which column of B is called g, is free as long as
- * both operands agree: here they are called so that the numbers a lane needs, and those it ends
- * with, are neighbours in memory. f32 sums; a fixed order for each element. */
+ * Which term of the sum has which index k, and which column of B is column g, may be chosen freely
+ * as long as both operands agree. The choice here makes the values that a lane loads, and those
+ * that it ends with, contiguous in memory. Sums are f32, in a fixed order for each element. */
 
 #include "kernels/cuda/gemm_tall.cuh"
 
@@ -32,13 +35,13 @@ __device__ uint4 load_pack(const __half *p)
 
 /* ---- rows ----
  *
- * A warp takes 16 rows of A at a time. 32 numbers of a row are a chunk: lane t has 8t .. 8t + 7 of
- * rows g and g + 8, the operand A of two products. 32 columns of C are a block, four products j
- * side by side: lane t ends with columns 8t + 2j, 8t + 2j + 1, one pack. op(B) lies in shared
- * memory as the lanes ask for it. */
+ * A warp takes 16 rows of A at a time. 32 columns of a row are a chunk: lane t has columns 8t .. 8t
+ * + 7 of rows g and g + 8, which is the operand A of two products. 32 columns of C are a block,
+ * which takes four products j side by side: lane t ends with columns 8t + 2j and 8t + 2j + 1, for
+ * all j one pack. op(B) is in shared memory in the order in which lanes load it. */
 
 constexpr int CHUNK = 32;
-constexpr int MOST = TALL_SIDE / CHUNK; /* chunks, and blocks */
+constexpr int MOST = TALL_SIDE / CHUNK; /* both of chunks and of blocks */
 
 struct tall_rows {
 	const __half *a, *b, *bias;
@@ -49,8 +52,8 @@ struct tall_rows {
 	float factor;
 };
 
-/* What lane (g, t) wants of op(B) for chunk c, block b, product j: 8 numbers of column 32 b + 8
- * (g / 2) + 2 j + g % 2. Zeros beyond k and d. */
+/* The operand of lane (g, t) from op(B) for chunk c, block b and product j: 8 values of column 32 b
+ * + 8 (g / 2) + 2 j + g % 2. It is zero outside k and d. */
 __device__ uint4 operand(const struct tall_rows &m, int c, int b, int j, int lane)
 {
 	const int g = lane / 4, t = lane % 4, k = CHUNK * c + 8 * t,
@@ -66,7 +69,7 @@ __device__ uint4 operand(const struct tall_rows &m, int c, int b, int j, int lan
 	return bits;
 }
 
-/* Rows g and g + 8 of a step. */
+/* Rows g and g + 8 of one step. */
 template <int CHUNKS> struct row_pair {
 	uint4 low[CHUNKS], high[CHUNKS];
 
@@ -82,7 +85,7 @@ template <int CHUNKS> struct row_pair {
 			high[c] = exists ? load_pack(q + CHUNK * c) : make_uint4(0, 0, 0, 0);
 		}
 	}
-	/* What lies behind column k is not a number that counts, nor need it be one: 0 for it. */
+	/* Sets the columns from k on to 0. They are padding and may hold any bits, NaNs included. */
 	__device__ void trim(const uint4 &keep)
 	{
 		uint4 &p = low[CHUNKS - 1], &q = high[CHUNKS - 1];
@@ -91,7 +94,7 @@ template <int CHUNKS> struct row_pair {
 	}
 };
 
-/* All bits of the halves of a pack that are among `count` first ones. */
+/* A mask that keeps the first `count` halves of a pack. */
 __device__ uint4 keep_first(int count)
 {
 	unsigned word[4];
@@ -101,8 +104,8 @@ __device__ uint4 keep_first(int count)
 	return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* Blocks of rows_kernel<1 + i> that a multiprocessor holds, by their registers. All are there at
- * once, so that op(B) is laid out once in each. */
+/* Blocks of rows_kernel<1 + i> that fit on a multiprocessor, by their registers. The grid has no
+ * more blocks than fit at once, so each block writes op(B) to shared memory only once. */
 constexpr int RESIDENT[MOST] = {4, 3, 2, 2};
 
 template <int CHUNKS> __global__ void __launch_bounds__(BLOCK) rows_kernel(const struct tall_rows m)
@@ -186,11 +189,12 @@ hg_status run_rows(hg_context *ctx, const struct hg__gemm_args *a)
 
 /* ---- columns ----
  *
- * A warp adds up a tile [64, 64] of C over steps of 16 rows. Lane (g, t) loads columns 8g .. 8g + 7
- * of A and of B in rows t, 4 + t, 8 + t, 12 + t: the rows that it calls 2t, 2t + 1, 2t + 8, 2t + 9.
- * Pairs of rows in one word, which is how the product wants them, are made of words of two rows.
- * Word w of A's packs serves product w down C (column 8g + 2w as row g, 8g + 2w + 1 as row g + 8),
- * half j of B's packs product j across (column 8g + j as column g). */
+ * A warp adds a tile [64, 64] of C over steps of 16 rows. Lane (g, t) loads columns 8g .. 8g + 7 of
+ * A and of B in rows t, 4 + t, 8 + t and 12 + t; in the products these are rows 2t, 2t + 1, 2t + 8
+ * and 2t + 9. The products need pairs of rows in one register, which are assembled from the
+ * registers of two rows. Register w of A's packs belongs to product w down C (column 8g + 2w is row
+ * g, column 8g + 2w + 1 is row g + 8), and half j of B's packs to product j across C (column 8g + j
+ * is column g). */
 
 constexpr int COLUMN_WARPS = 4;
 static_assert(TALL_SIDE == 128, "at most as many tiles as warps");
@@ -199,11 +203,11 @@ struct tall_columns {
 	const __half *a, *b;
 	float *part; /* [gridDim.x][tiles][TALL_TILE] */
 	int64_t n, lda, ldb;
-	int k, d, across, tiles; /* tiles of C: across one row of them, in all */
+	int k, d, across, tiles; /* tiles of C: in one row of tiles, and in total */
 	float factor;
 };
 
-/* One column pack of the four rows of a lane. */
+/* One pack of columns in the four rows of a lane. */
 struct four_rows {
 	unsigned word[4][4];
 
@@ -216,7 +220,7 @@ struct four_rows {
 			memcpy(word[i], &bits, sizeof bits);
 		}
 	}
-	/* Half `upper` of word w in rows i and i + 1. */
+	/* Half `upper` of register w in rows i and i + 1. */
 	__device__ unsigned pair(int i, int w, bool upper) const
 	{
 		return __byte_perm(word[i][w], word[i + 1][w], upper ? 0x7632 : 0x5410);
@@ -235,7 +239,7 @@ struct four_rows {
 	}
 };
 
-/* A tile's sums in one lane: [word of A][half of B], and the column sums of B. */
+/* The sums of a tile in one lane, by register of A and half of B, and the column sums of B. */
 template <bool SUMS> struct tile_sums {
 	float c[4][8][4], column[8];
 
@@ -252,7 +256,7 @@ template <bool SUMS> struct tile_sums {
 		if constexpr (SUMS)
 			b.add_to(column);
 	}
-	/* Of the four lanes t, in all of them. */
+	/* Adds the column sums of the four lanes t, in each of them. */
 	__device__ void meet()
 	{
 #pragma unroll
@@ -261,8 +265,8 @@ template <bool SUMS> struct tile_sums {
 			column[i] += __shfl_xor_sync(0xffffffffu, column[i], 2);
 		}
 	}
-	/* to = these, or to += these: element c[i][j][q] of a lane is number (8 i + j) 4 + q, its place
-	 * 32 times that and the lane; then 64 column sums. */
+	/* Stores the sums (FIRST) or adds them to `to`. Element c[i][j][q] of a lane is number r = (8 i
+	 * + j) 4 + q, at position 32 r + lane. The 64 column sums follow. */
 	template <bool FIRST> __device__ void put(float *to, int lane) const
 	{
 #pragma unroll
@@ -276,13 +280,14 @@ template <bool SUMS> struct tile_sums {
 	}
 };
 
-/* Warps share the tiles; those of one tile take turns with the steps, and add up in shared memory,
- * in order. */
+/* The warps of a block share the tiles. The warps of one tile alternate between the steps, and add
+ * their sums in shared memory, in order. */
 template <bool SUMS>
 __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const struct tall_columns m)
 {
 	after_previous();
-	__shared__ float together[2][TALL_TILE]; /* with four tiles each warp has one to itself */
+	/* with four tiles each warp has its own, and this is not used */
+	__shared__ float together[2][TALL_TILE];
 	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32),
 	          g = lane / 4, t = lane % 4;
 	const int tile = warp % m.tiles, turn = warp / m.tiles, turns = COLUMN_WARPS / m.tiles;
@@ -295,7 +300,7 @@ __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const str
 	struct four_rows a, b, next_a, next_b;
 	next_a.read(m.a + col_a, m.lda, row, m.n, has_a);
 	next_b.read(m.b + col_b, m.ldb, row, m.n, has_b);
-	for (; row - t < m.n; row += stride) { /* the same in all lanes */
+	for (; row - t < m.n; row += stride) { /* uniform over the warp */
 		a = next_a;
 		b = next_b;
 		next_a.read(m.a + col_a, m.lda, row + stride, m.n, has_a);
@@ -319,8 +324,8 @@ __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const str
 		part[i] = together[tile][i];
 }
 
-/* The parts in order: a block has 32 numbers of a tile, and as many threads for each as it has
- * warps. */
+/* Adds the parts in order. A block computes 32 numbers of a tile, and has one thread per warp for
+ * each of them. */
 template <bool SUMS>
 __global__ void __launch_bounds__(BLOCK)
     fold_kernel(const struct tall_columns m, int64_t parts, struct hg__mat c, struct hg__mat sums)
@@ -384,7 +389,7 @@ hg_status run_columns(hg_context *ctx, const struct hg__gemm_args *a, void *scra
 	              m, parts, a->c, a->sums);
 }
 
-/* Can rows be read in packs of 8 halves? */
+/* Whether rows can be read in packs of 8 halves. */
 bool in_packs(const struct hg__mat &m)
 {
 	return m.dtype == HG_F16 && m.ld % 8 == 0 && reinterpret_cast<uintptr_t>(m.data) % 16 == 0;
@@ -392,11 +397,15 @@ bool in_packs(const struct hg__mat &m)
 
 } // namespace
 
-/* Does it gain? cuBLASLt needs widths of whole packs. H200, n = 2,449,029, against the best of
- * eight of its algorithms, ms: [n, 47] [47, 64] 0.147 and 0.361, [n, 100] [100, 64] 0.211 and
- * 0.382, [64, n] [n, 47] 0.155 and 0.257; but [n, 64] [64, 64] 0.159 and 0.156, [n, 64] [64, 47]
- * 0.148 and 0.134, [64, n] [n, 64] 0.169 and 0.147, [100, n] [n, 64] 0.284 and 0.202. Column sums
- * beside the product save a reading of B, which takes 0.08. */
+/* Whether this kernel is faster than cuBLASLt, which needs widths of whole packs. Measured on an
+ * H200, n = 2,449,029, this kernel against the best of eight algorithms of the library, in ms:
+ *
+ *     [n, 47] [47, 64]     0.147   0.361       [n, 64] [64, 64]     0.159   0.156
+ *     [n, 100] [100, 64]   0.211   0.382       [n, 64] [64, 47]     0.148   0.134
+ *     [64, n] [n, 47]      0.155   0.257       [64, n] [n, 64]      0.169   0.147
+ *                                              [100, n] [n, 64]     0.284   0.202
+ *
+ * Column sums beside the product save one pass over B, which takes 0.08 ms. */
 static bool gains(const struct hg__gemm_args *a)
 {
 	return a->trans_a ? a->b.cols % 8 != 0 || a->sums.data != nullptr : a->a.cols % 8 != 0;

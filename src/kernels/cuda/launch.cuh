@@ -1,9 +1,8 @@
+/* What all CUDA kernels share: errors as messages, launches, grids, access to elements, and
+ * reductions. All work is queued on the context's stream and can be captured in a CUDA graph, so
+ * nothing here allocates memory or synchronises with the host. */
 #ifndef HG_KERNELS_CUDA_LAUNCH_CUH
 #define HG_KERNELS_CUDA_LAUNCH_CUH
-
-/* The vocabulary of the CUDA kernels: errors as sentences, grids, element access, reductions.
- * Everything is queued on the context's stream and may be captured in a CUDA graph: no allocation,
- * no host synchronisation. */
 
 #include <cstdint>
 #include <cstring>
@@ -14,8 +13,8 @@
 #include "kernels/cuda/state.cuh"
 #include "kernels/kernels.h"
 
-/* The launchers, one a line of kernels.def; declared here with C linkage, so a definition needs no
- * more than its name. */
+/* The launchers, one per line of kernels.def. They are declared here with C linkage, so that their
+ * definitions need no `extern "C"`. */
 HG_EXTERN_C_BEGIN
 #define HG_KERNEL(name, args) \
 	HG_NODISCARD hg_status hg__cuda_##name(hg_context *ctx, const struct hg__##args *a);
@@ -26,24 +25,23 @@ HG_EXTERN_C_END
 
 /* ---- host side ---- */
 
-/* The context's stream. The current device belongs to the thread, not to the context: it is set
- * here, since every launch passes by. */
+/* The context's stream. The current device belongs to the calling thread and not to the context, so
+ * it is set here, where every launch passes. */
 static inline cudaStream_t stream_of(const hg_context *ctx)
 {
-	/* known good since open; a lost device shows at the launch */
+	/* the device was valid when the context was opened; a lost device shows at the launch */
 	(void)cudaSetDevice(static_cast<const hg__cuda_state *>(ctx->state)->device);
 	return static_cast<cudaStream_t>(ctx->stream);
 }
 
-/* A CUDA error as a status and a sentence; `what` says who was doing what. In a fork of the process
- * that made the context
- * every call of CUDA fails, and that is the sentence then. */
+/* Turns a CUDA error into a status and a message. `what` names the operation. In a fork of the
+ * process that made the context every CUDA call fails, and the message then says so. */
 HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t error,
                                                  const char *what)
 {
 	if (error == cudaSuccess)
 		return HG_OK;
-	/* the error has been reported: do not let the next call find it again */
+	/* clear the error, because it is reported here and the next call must not find it again */
 	(void)cudaGetLastError();
 	if (ctx)
 		HG__TRY(hg__same_process(ctx));
@@ -51,7 +49,7 @@ HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t er
 	                "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* Return early with the sentence of a failing CUDA call: HG__CUDA(ctx, "backend: copy",
+/* Returns early with the message of a failing CUDA call: HG__CUDA(ctx, "backend: copy",
  * cudaMemcpyAsync(...)). */
 #define HG__CUDA(ctx, what, call)                                              \
 	do {                                                                       \
@@ -60,24 +58,27 @@ HG_NODISCARD static inline hg_status cuda_status(hg_context *ctx, cudaError_t er
 			return hg__cuda_status_;                                           \
 	} while (0)
 
-/* After <<<...>>>, which the building of graphs uses. */
+/* The status of a launch with <<<...>>>, which the code that builds graphs uses. */
 HG_NODISCARD static inline hg_status launched(hg_context *ctx, const char *kernel)
 {
 	return cuda_status(ctx, cudaGetLastError(), kernel);
 }
 
-/* Kernels of a step follow each other closely: each may be launched while the one before it runs,
- * has its blocks placed and its first lines run as room becomes free, and waits with
- * after_previous() for all that the one before has written. `launch` asks for that, so the first
- * line of a kernel that is launched so is after_previous(): it neither reads nor writes memory that
- * a kernel may be writing or reading before that. (The arrays of a graph are complete before
- * anything is queued that walks it, and nobody writes them then: its plan, and memory that is given
- * back, have waited for them.) That is enough for kernels further back, too: when the one before is
- * complete, it has waited itself. What is launched otherwise (libraries, copies, fills, <<<...>>>)
- * waits for the end of what is before it, and what follows it, for its end.
+/* Queues a kernel so that it overlaps with its neighbours in the stream (programmatic dependent
+ * launch). A kernel may be launched while the previous one still runs: its blocks are placed and
+ * its first lines execute as room becomes free, and after_previous() then waits for everything that
+ * the previous kernel writes. So the first line of such a kernel is after_previous(). Before that
+ * line it must not read or write memory that another kernel may be writing or reading. (The arrays
+ * of a graph are an exception: they are complete before any kernel that reads them is queued, and
+ * they do not change while kernels run. Work that frees memory or a plan waits for those kernels
+ * first.)
  *
- * cluster: blocks, neighbours in x, that run at the same time and reach each other's shared memory
- * (cluster.cuh); 1: each alone. */
+ * Waiting for one kernel is enough to wait for all earlier ones, because the previous kernel has
+ * itself waited before it completes. Work that is queued in other ways (libraries, copies, fills,
+ * <<<...>>>) waits for the end of the work before it, and the work after it waits for its end.
+ *
+ * cluster: number of blocks, neighbours in x, that run at the same time and can access each other's
+ * shared memory (cluster.cuh); 1: no cluster. */
 HG_NODISCARD static inline cudaError_t queue_kernel(const hg_context *ctx, const void *kernel,
                                                     unsigned cluster, dim3 grid, dim3 block,
                                                     void **args)
@@ -115,8 +116,8 @@ HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char
 	};
 	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
 }
-/* Queue a kernel: `return launch(ctx, "colsum", colsum_kernel<T>, grid, block, args...);`. `what`
- * is for the sentence of a failure. */
+/* Queues a kernel: `return launch(ctx, "colsum", colsum_kernel<T>, grid, block, args...);`. `what`
+ * appears in the error message. */
 template <typename... P, typename... A>
 HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, void (*kernel)(P...),
                                             dim3 grid, dim3 block, A &&...args)
@@ -124,13 +125,14 @@ HG_NODISCARD static inline hg_status launch(hg_context *ctx, const char *what, v
 	return launch_clusters(ctx, what, kernel, 1, grid, block, static_cast<A &&>(args)...);
 }
 
-/* Threads of a block where nothing asks for another number: eight warps, so that eight blocks fill
- * a multiprocessor. */
+/* Threads of a block unless a kernel needs another number: eight warps, so that eight blocks fill a
+ * multiprocessor. */
 constexpr int BLOCK = 256;
 
-/* Blocks for `items` pieces of work, `per_block` in each; at least one and at most what a grid
- * holds. Kernels over rows, elements and nodes walk with a grid stride; the edge kernels take one
- * item a sub-warp: 2^31 blocks of items are more edges than memory holds. */
+/* Number of blocks for `items` pieces of work with `per_block` in each: at least one, and at most
+ * what a grid can hold. The limit is harmless: kernels over rows, elements and nodes iterate with a
+ * grid stride, and for the edge kernels, with one item per sub-warp, 2^31 blocks would be more
+ * edges than memory holds. */
 static inline unsigned grid_for(int64_t items, int64_t per_block)
 {
 	const int64_t blocks = (items + per_block - 1) / per_block;
@@ -139,11 +141,13 @@ static inline unsigned grid_for(int64_t items, int64_t per_block)
 	                            : static_cast<unsigned>(blocks);
 }
 
-/* Call f(T{}) with T = __half or float for a floating dtype: the one place where a kernel's element
- * type is chosen.
+/* Calls f(T{}) with T = __half or float for a floating-point dtype. Element types of kernels are
+ * chosen only here.
  *
- *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) { using T = decltype(zero); return
- *     launch(ctx, "act", kernel<T>, ...); }); */
+ *     return with_float(ctx, "act", a->x.dtype, [&](auto zero) {
+ *         using T = decltype(zero);
+ *         return launch(ctx, "act", kernel<T>, ...);
+ *     }); */
 template <typename F>
 static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype dtype, F f)
 {
@@ -155,16 +159,16 @@ static inline hg_status with_float(hg_context *ctx, const char *kernel, hg_dtype
 	                kernel, static_cast<int>(dtype));
 }
 
-/* Can rows be read in packs of 8? True for all leading dimensions but 1, 2 and 4. Absent operands
- * (ld 0) do not object; a matrix without rows has no data either, but its width still speaks for
- * the vectors beside it. */
+/* Whether rows can be read in packs of 8, which is true for all leading dimensions but 1, 2 and 4.
+ * An absent operand (ld 0) counts as wide. A matrix without rows has no data, but its ld still
+ * decides, because it also holds for the vectors that go with the matrix. */
 static inline bool wide(const struct hg__mat &m)
 {
 	return m.ld % 8 == 0;
 }
 
-/* Call f(W) with W an integral constant: 8 if `by_eight`, else 1. Use: `[&](auto width) { constexpr
- * int W = decltype(width)::value; ... }`. */
+/* Calls f(W) with W an integral constant: 8 if by_eight, otherwise 1. Use: `[&](auto width) {
+ * constexpr int W = decltype(width)::value; ... }`. */
 template <int N> struct int_constant {
 	static constexpr int value = N;
 };
@@ -178,9 +182,9 @@ template <typename T> static inline T *data_of(const struct hg__mat &m)
 	return static_cast<T *>(m.data);
 }
 
-/* ---- device side: the kernel before ---- */
+/* ---- device side: waiting for the previous kernel ---- */
 
-/* All that was queued before has been done, and its results can be read. From here on the next
+/* Waits until all earlier work is complete and its results can be read. From this line on the next
  * kernel may be placed beside this one. */
 static __device__ inline void after_previous()
 {
@@ -190,7 +194,7 @@ static __device__ inline void after_previous()
 #endif
 }
 
-/* ---- device side: where am I ---- */
+/* ---- device side: position in the grid ---- */
 
 static __device__ inline int64_t global_thread()
 {
@@ -221,8 +225,8 @@ template <> __device__ inline __half narrow<__half>(float x)
 	return __float2half_rn(x);
 }
 
-/* W = 8: one 16-byte access of halves, two of floats; the address is a multiple of 16 bytes. W = 2:
- * one access, the address a multiple of its size. W = 1: one element. */
+/* W = 8: one 16-byte access for halves, two for floats; the address is a multiple of 16 bytes. W =
+ * 2: one access, the address a multiple of its size. W = 1: one element. */
 template <int W> static __device__ inline void load(const float *p, float (&x)[W])
 {
 	static_assert(W == 1 || W == 2 || W == 8, "packs are 1, 2 or 8 wide");
@@ -239,8 +243,8 @@ template <int W> static __device__ inline void load(const float *p, float (&x)[W
 	}
 }
 
-/* Eight halves travel as one uint4: a struct of __half2, which has its own assignment, would be
- * copied in four 4-byte accesses. */
+/* Eight halves are moved as one uint4. A struct of __half2 would be copied in four 4-byte accesses,
+ * because __half2 has its own assignment operator. */
 static_assert(sizeof(uint4) == 4 * sizeof(__half2), "a pack of 8 halves");
 
 template <int W> static __device__ inline void load(const __half *p, float (&x)[W])
@@ -295,8 +299,8 @@ template <int W> static __device__ inline void store(__half *p, const float (&x)
 	}
 }
 
-/* One element of a matrix whose type is known only at run time: for small operands such as a bias
- * or per-column parameters. */
+/* One element of a matrix whose type is known only at run time. It is meant for small operands such
+ * as a bias or per-column parameters. */
 static __device__ inline float element(const struct hg__mat &m, int64_t row, int64_t col)
 {
 	const int64_t i = row * m.ld + col;
@@ -304,11 +308,11 @@ static __device__ inline float element(const struct hg__mat &m, int64_t row, int
 	                         : static_cast<const float *>(m.data)[i];
 }
 
-/* ---- device side: reductions. Butterflies: every lane ends with the same bits, in an order fixed
- * by LANES ---- */
+/* ---- device side: reductions. All are butterflies: every lane ends with the same bits, and the
+ * order depends only on LANES ---- */
 
-/* Lanes whose numbers agree above the last log2(LANES) bits reduce together. All of `mask` must
- * take part. */
+/* Reduces over LANES neighbouring lanes, whose numbers differ only in the lowest log2(LANES) bits.
+ * All lanes of `mask` must take part. */
 template <int LANES> static __device__ inline float lanes_sum(float x, unsigned mask = 0xffffffffu)
 {
 #pragma unroll
@@ -332,19 +336,19 @@ static __device__ inline int64_t lanes_sum(int64_t x, unsigned mask = 0xffffffff
 		x += static_cast<int64_t>(__shfl_xor_sync(mask, static_cast<long long>(x), step));
 	return x;
 }
-/* The larger; a NaN wins. */
+/* The larger number; NaN if either is a NaN. */
 static __device__ inline float max_nan(float a, float b)
 {
 	return a > b || a != a ? a : b;
 }
 
-/* Sum over a block of BLOCK threads, the same bits in every thread; V = float, double or int64_t.
- * All threads call it; it may be called again at once. */
+/* Sum over a block of BLOCK threads, with the same bits in every thread; V is float, double or
+ * int64_t. All threads must call it. No barrier is needed between two calls. */
 template <typename V> static __device__ inline V block_sum(V x)
 {
 	__shared__ V part[BLOCK / 32];
 	x = lanes_sum<32>(x);
-	__syncthreads(); /* an earlier call may still be reading */
+	__syncthreads(); /* another thread may still be reading the result of an earlier call */
 	if (threadIdx.x % 32 == 0)
 		part[threadIdx.x / 32] = x;
 	__syncthreads();

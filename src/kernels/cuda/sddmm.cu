@@ -1,16 +1,16 @@
-#include "kernels/cuda/sddmm.cuh"
-
-/* Sampled products: one number (or one a head) for each edge (i, j) from row i of A and row j of B.
+/* Sampled products: one number per head for each edge (i, j), from row i of A and row j of B.
  *
  *     dot   E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
  *           sddmm_tiles.cu, sddmm_packs.cu, sddmm_elements.cu
  *     add   E[edge p, k] = f(A[i, k] + B[j, k])
  *           sddmm_add.cu
  *
- * A warp takes an item of the plan in batches of 32 edges (edges.cuh): lane l holds column id and
- * row of the batch's edge l, and with one head it ends with that edge's value: a batch is one line
- * of ids in and one line of values out. Ids and values pass by once: streaming accesses leave the
- * caches to A and B. */
+ * A warp takes an item of the plan in batches of 32 edges (edges.cuh). Lane l holds the column id
+ * and the row of edge l of the batch, and with one head it ends with the value of that edge. So a
+ * batch reads its ids, and writes its values, as whole lines of memory. Ids and values are used
+ * once; they are accessed with streaming loads and stores, which leave the caches to A and B. */
+
+#include "kernels/cuda/sddmm.cuh"
 
 static struct sddmm_problem problem_of(const struct hg__csr &csr, const struct hg__mat &a,
                                        const struct hg__mat &b, const struct hg__mat &e)

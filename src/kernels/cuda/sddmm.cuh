@@ -1,12 +1,11 @@
-#ifndef HG_KERNELS_CUDA_SDDMM_CUH
-#define HG_KERNELS_CUDA_SDDMM_CUH
-
-#include "kernels/cuda/edges.cuh"
-
 /* What the kernels of the sampled products share.
  *
  *     dot   E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
  *     add   E[edge p, k] = f(A[i, k] + B[j, k]) */
+#ifndef HG_KERNELS_CUDA_SDDMM_CUH
+#define HG_KERNELS_CUDA_SDDMM_CUH
+
+#include "kernels/cuda/edges.cuh"
 
 struct sddmm_problem {
 	struct item_plan plan;
@@ -15,14 +14,15 @@ struct sddmm_problem {
 	const void *a, *b;
 	void *e;
 	int64_t lda, ldb, lde, cols, head_cols;
-	uint32_t pitch_a, pitch_b; /* bytes from row to row, where they fit */
+	uint32_t pitch_a, pitch_b; /* bytes from row to row, if they fit 32 bits */
 	int heads, e_half;
-	int plain; /* no factors of rows or columns; one value an edge, in the order of the entries */
+	/* 1: no factors of rows or columns, and one value per edge, in the order of the entries */
+	int plain;
 	float scale;
 	const float *row_scale, *col_scale;
 };
 
-/* Where the edge value of CSR entry p lies. */
+/* The index of the edge value of a CSR entry. */
 static __device__ inline int64_t edge_of(const struct sddmm_problem &p, int64_t entry)
 {
 	return p.edge ? p.edge[entry] : entry;
@@ -46,8 +46,8 @@ static __device__ inline void put_dot(const struct sddmm_problem &p, int64_t ent
 		__stcs(static_cast<float *>(p.e) + at, value);
 }
 
-/* Sums over `lanes` neighbouring lanes (a power of two), the same bits in each. The whole warp
- * takes part. */
+/* Sums over `lanes` neighbouring lanes (a power of two), with the same bits in each of them. The
+ * whole warp must take part. */
 template <int U> static __device__ inline void lanes_total(float (&x)[U], int lanes)
 {
 	for (int step = lanes / 2; step > 0; step /= 2)
@@ -56,15 +56,15 @@ template <int U> static __device__ inline void lanes_total(float (&x)[U], int la
 			x[u] += __shfl_xor_sync(0xffffffffu, x[u], step);
 }
 
-/* A batch of n edges, lane l edge l: its column id and its row. */
+/* A batch of n edges. Lane l has the column id and the row of edge l. */
 struct edge_batch {
 	int64_t first;
 	int n;
 	int32_t id, row;
-	bool one; /* all of one row */
+	bool one; /* all edges belong to one row */
 };
 
-/* f(batch) for the batches of a warp's item. Column ids are read a batch ahead. */
+/* Calls f(batch) for the batches of a warp's item. Column ids are loaded one batch ahead. */
 template <typename F> static __device__ inline void each_batch(const struct sddmm_problem &p, F f)
 {
 	if (own_warp() >= p.plan.items)
@@ -83,7 +83,8 @@ template <typename F> static __device__ inline void each_batch(const struct sddm
 	}
 }
 
-/* The ways to make dot products, best first; sddmm.cu chooses. Each says what it can take. */
+/* The kernels for dot products, the fastest first. sddmm.cu takes the first whose `fit` function
+ * accepts the call. */
 HG_NODISCARD bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a);
 HG_NODISCARD hg_status hg__sddmm_tiles(hg_context *ctx, const struct sddmm_problem &p);
 HG_NODISCARD bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a);

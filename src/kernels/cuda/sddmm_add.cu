@@ -1,9 +1,11 @@
+/* Sampled sums, with one value per head and edge. Lane l takes edge l of a batch and W neighbouring
+ * heads of it:
+ *
+ *     E[edge p, k] = f(A[i, k] + B[j, k]),    f(x) = x > 0 ? x : slope x */
+
 #include "kernels/cuda/sddmm.cuh"
 
-/* E[edge p, k] = f(A[i, k] + B[j, k]), f(x) = x > 0 ? x : slope x: lane l takes edge l of a batch
- * and W neighbouring heads of it. */
-
-/* W numbers as they lie in memory: one access of up to 16 bytes, or two of 16. */
+/* W numbers as they are in memory: one access of up to 16 bytes, or two of 16. */
 template <int BYTES> struct word_of {
 	using type = uint4;
 };
@@ -35,7 +37,7 @@ template <typename T, int W> struct heads_of {
 		for (int i = 0; i < WORDS; i++)
 			__stcs(reinterpret_cast<word *>(p) + i, q[i]);
 	}
-	/* f(this + b), in f32, narrowed once */
+	/* f(this + b), computed in f32 and narrowed once */
 	__device__ heads_of plus(const heads_of &b, float slope) const
 	{
 		T x[W], y[W];
@@ -52,9 +54,9 @@ template <typename T, int W> struct heads_of {
 	}
 };
 
-/* Batches whose ids, then whose gathers, are in flight together: the ids alone are 8 * 128 bytes a
- * warp, 32 kB for the 32 warps that a multiprocessor has at least, what the latency of device
- * memory asks for (parts.cuh). */
+/* Batches whose ids, and then whose gathers, are in flight together. The ids of 8 batches are 8 *
+ * 128 bytes a warp and 32 kB for the 32 warps that a multiprocessor has at least, which hides the
+ * latency of device memory (parts.cuh). */
 template <typename T, int W> constexpr int ADD_BATCHES = sizeof(T) * W > 8 ? 4 : 8;
 
 template <typename T, int W>
@@ -74,7 +76,7 @@ static __global__ void __launch_bounds__(BLOCK)
 	T *out = static_cast<T *>(p.e) + c;
 	struct row_window window;
 	window.open(p.plan, it);
-	int32_t held = -1; /* the row whose numbers x has */
+	int32_t held = -1; /* the row whose values x holds */
 	bits x = {};
 	for (int start = 0; start < it.stop; start += 32 * U) {
 		int32_t id[U];
@@ -106,8 +108,8 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* ---- launch ---- */
 
-/* Do rows begin at multiples of `width` elements? A and B may be columns in the middle of wider
- * rows. */
+/* Whether rows begin at multiples of `width` elements. A and B may be some columns of wider
+ * matrices. */
 static bool in_packs(const struct hg__mat &m, int64_t width)
 {
 	return m.ld % width == 0 && reinterpret_cast<uintptr_t>(m.data) %
@@ -115,9 +117,9 @@ static bool in_packs(const struct hg__mat &m, int64_t width)
 	                                0;
 }
 
-/* Call f(W): all heads of an edge in one access where they lie without padding, else packs of 8,
- * else one by one. A last pack of 8 may reach into what stands beside its columns, and what is made
- * of that goes into E's padding. */
+/* Calls f(W). W is the number of heads where all heads of an edge fit one access without padding,
+ * otherwise 8 where rows allow it, otherwise 1. The last pack of 8 may read columns beside those of
+ * A and B; the results of these go into E's padding. */
 template <typename F> static hg_status with_heads(const struct hg__sddmm_add_args *a, F f)
 {
 	const int64_t ld = a->e.ld;

@@ -1,19 +1,21 @@
+/* The backward pass of sddmm_add, where f' is 1 or slope:
+ *
+ *     dA[i, k] = sum over entries p of row i of f'(A[i, k] + B[j, k]) dE[edge p, k]
+ *     dB[j, k] = the same sum over column j, which is row j of the transpose
+ *
+ * A warp takes an item. Its lanes form a rectangle of neighbouring heads and neighbouring entries,
+ * so that whole lines of memory are read. Each lane adds its entries in order, a butterfly adds the
+ * lanes of a head, and a second kernel adds the parts of a split row. dA and dB are computed in one
+ * grid, so neither waits for the other. */
+
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/parts.cuh"
-
-/* dA[i, k] = sum over entries p of row i of f'(A[i, k] + B[j, k]) dE[edge p, k],  dB[j, k] the same
- * over column j, as row j of the transpose;  f' = 1 or slope.
- *
- * A warp walks an item. Its lanes are a rectangle of neighbouring heads and neighbouring entries,
- * so that whole lines are read; each lane sums its entries in order, the lanes of a head meet in a
- * butterfly, the parts of a split row in a fold. Both sides are one grid: neither waits for the
- * other. */
 
 namespace
 {
 
-/* One orientation: `own` is added to each of its rows, `other` gathered. out absent: not asked
- * for. */
+/* One orientation. `own` has the rows of the orientation, and `other` is gathered. out is absent if
+ * this gradient is not needed. */
 struct side {
 	struct item_plan plan;
 	const int32_t *col;
@@ -96,8 +98,8 @@ __global__ void __launch_bounds__(BLOCK) fold_side(const struct side s, int head
 	put_sum(s, s.plan.split_row[split], static_cast<int>(head), sum);
 }
 
-/* A warp a row on small graphs whose plan splits none, as in spmm: fewer loads wait for each
- * other. */
+/* On small graphs without split rows each warp takes a row, as in spmm, because fewer loads then
+ * depend on each other. This is the largest number of rows of such a graph. */
 constexpr int64_t SMALL = 32768;
 
 struct side side_of(const struct hg__csr &given, const struct hg__mat &own,

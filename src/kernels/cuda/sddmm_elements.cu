@@ -1,10 +1,11 @@
+/* Dot products on edges for any shape. The lanes of a sub-warp share the columns of one head, and
+ * read one element at a time. */
+
 #include "kernels/cuda/sddmm.cuh"
 
-/* Dot products of any shape: the lanes of a sub-warp share the columns of one head, an element at a
- * time. */
-
-/* Every lane of the warp goes on until the last sub-warp is through its item, so that shuffles
- * always see whole warps; who is through has steps of 0 edges. */
+/* Whether any sub-warp still has edges. All lanes of a warp stay in the loop until the last
+ * sub-warp has finished its item, because the shuffles need whole warps. A finished sub-warp has
+ * steps of 0 edges. */
 static __device__ inline bool any_lane(bool more)
 {
 	return __any_sync(0xffffffffu, more);
@@ -53,7 +54,7 @@ static __global__ void __launch_bounds__(BLOCK, 2) dot_elements(const struct sdd
 hg_status hg__sddmm_elements(hg_context *ctx, const struct sddmm_problem &p, hg_dtype dtype)
 {
 	struct edge_grid g = edge_grid_of(p.plan.items, p.head_cols);
-	g.grid.y = 1; /* the kernel loops over what 32 lanes do not cover */
+	g.grid.y = 1; /* the kernel itself loops over the columns beyond 32 lanes */
 	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
 		return launch(ctx, "sddmm_dot", dot_elements<decltype(zero)>, g.grid, g.block, p);
 	});

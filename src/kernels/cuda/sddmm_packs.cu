@@ -1,9 +1,10 @@
+/* Dot products on edges in packs: a lane has 8 columns of A and B, L lanes take one edge at a time,
+ * and `group` of them share a head. */
+
 #include "kernels/cuda/sddmm.cuh"
 
-/* Dot products by packs: a lane owns 8 columns of A and B; L lanes own an edge at a time, `group`
- * of them a head. */
-
-/* Padding past the last column is masked bit by bit: it may hold anything, NaN too. */
+/* Clears padding after the last column, bit by bit, because padding may hold anything, NaNs
+ * included. `left`: columns before the end. */
 template <typename T> static __device__ inline void mask_padding(raw<T, 8> &r, int64_t left)
 {
 	constexpr int elements = 4 / sizeof(T);
@@ -21,7 +22,7 @@ template <typename T> static __device__ inline void mask_padding(raw<T, 8> &r, i
 	}
 }
 
-/* What a lane reads of A and B: 8 columns from column c on, `left` of them real. */
+/* The columns of one lane: 8 columns of A and B from column c on, of which `left` exist. */
 template <typename T> struct dot_columns {
 	const char *a, *b;
 	uint32_t pitch_a, pitch_b; /* bytes from row to row */
@@ -48,7 +49,7 @@ template <typename T> struct dot_columns {
 	{
 		return row(b, j, pitch_b, live && left > 0);
 	}
-	/* For a width that 8 does not divide, the last lane's packs have padding. */
+	/* Clears padding. Only the last lane has some, and only if 8 does not divide the width. */
 	template <int V> __device__ void mask(raw<T, 8> (&r)[V], bool ragged) const
 	{
 		if (ragged && left < 8)
@@ -65,12 +66,13 @@ static __device__ inline void add_products(float &dot, const float (&x)[8], cons
 	unpack(bits, y);
 #pragma unroll
 	for (int i = 0; i < 8; i++)
-		dot = fmaf(x[i], y[i], dot); /* a product of halves is exact: one rounding either way */
+		/* a product of halves is exact in f32, so this rounds once, as separate operations would */
+		dot = fmaf(x[i], y[i], dot);
 }
 
-/* Sums over sub-warps of L lanes, of one number for each of V edges: lane l ends with edge l % V's.
- * Each step halves the edges that a lane still has, so V - 1 shuffles (and log2(L / V) more) do
- * what V butterflies of log2(L) would. */
+/* Sums of V values over sub-warps of L lanes, one value for each of V edges. Lane l ends with the
+ * sum of edge l % V. Each step halves the number of edges that a lane still has, so V - 1 shuffles
+ * (and log2(L / V) more) replace V butterflies of log2(L) shuffles. */
 template <int L, int V> static __device__ inline float lanes_transposed(float (&x)[V])
 {
 	const int lane = own_lane();
@@ -89,15 +91,15 @@ template <int L, int V> static __device__ inline float lanes_transposed(float (&
 	return x[0];
 }
 
-/* Row i of A in registers, from batch to batch; i < 0: none. */
+/* A row of A, kept in registers between batches; i < 0: none. */
 struct dot_row {
 	int32_t i;
 	float x[8];
 };
 
-/* dot[v] += the lane's columns of edge k + v of the batch. The V gathers of B are in flight
- * together. While a batch is of one row, that row of A stays in registers; else each edge fetches
- * its own, which the first-level cache mostly has. */
+/* dot[v] += the lane's part of the product of edge k + v of the batch. The V gathers of B are in
+ * flight together. While all edges of a batch are in one row, that row of A stays in registers.
+ * Otherwise each edge loads its own row, which is mostly in the first-level cache. */
 template <typename T, int V>
 static __device__ inline void dot_step(const struct dot_columns<T> &lane,
                                        const struct edge_batch &batch, int k, bool ragged,
@@ -132,7 +134,8 @@ static __device__ inline void dot_step(const struct dot_columns<T> &lane,
 	}
 }
 
-/* The heads of edge k + v, each summed over its `group` lanes, which share the stores. */
+/* Stores the heads of edges k .. k + V - 1. Each head is summed over its `group` lanes, which share
+ * the stores. */
 template <int V>
 static __device__ inline void put_heads(const struct sddmm_problem &p,
                                         const struct edge_batch &batch, int k, int seat, int c,
@@ -151,8 +154,9 @@ static __device__ inline void put_heads(const struct sddmm_problem &p,
 	}
 }
 
-/* Gathers in flight a lane: 128 bytes, of which 290 lanes hide the latency of device memory
- * (parts.cuh); half of it with 32 lanes, whose walk over the columns needs the registers. */
+/* Gathers that a lane has in flight: 128 bytes, of which 290 lanes hide the latency of device
+ * memory (parts.cuh). With 32 lanes it is half of that, because the loop over columns needs the
+ * registers. */
 template <typename T, int L> constexpr int DOT_GATHERS = sizeof(T) == 2 && L < 32 ? 8 : 4;
 
 /* All edges of a batch. Sub-warp s of L lanes takes edges s * L .. s * L + L - 1, V at a time. */
@@ -166,10 +170,10 @@ static __device__ inline void dot_edges(const struct sddmm_problem &p,
 	const bool ragged = p.cols % 8 != 0;
 	float mine = 0.0f;
 #pragma unroll 1
-	/* where the first sub-warp has no edge left, none has */
+	/* when the first sub-warp has no edge left, no sub-warp has one */
 	for (int t = 0; t < L && t < batch.n; t += V) {
 		float dot[V] = {};
-		/* 32 lanes go over wider rows several times */
+		/* rows of more than 256 columns take several passes of 32 lanes */
 		for (int start = 0; start == 0 || (L == 32 && start < p.cols); start += 8 * L) {
 			if (L == 32 && p.cols > 8 * L)
 				held.i = -1;
@@ -187,8 +191,8 @@ static __device__ inline void dot_edges(const struct sddmm_problem &p,
 		put_dot(p, batch.first + own_lane(), batch.row, batch.id, 0, mine);
 }
 
-/* Three blocks of eight warps a multiprocessor leave 80 registers a lane: 8 packs in flight take 32
- * of them. */
+/* Three blocks of eight warps per multiprocessor leave 80 registers a lane, of which 8 packs in
+ * flight take 32. */
 template <typename T, int L, bool ONE>
 static __global__ void __launch_bounds__(BLOCK, 3)
     dot_packs(const struct sddmm_problem p, int group)
@@ -206,8 +210,8 @@ static bool is_power_of_two(int64_t x)
 	return x > 0 && (x & (x - 1)) == 0;
 }
 
-/* Call f(L) with L an integral constant, the smallest power of two up to 32 that has `units` lanes,
- * or 32. */
+/* Calls f(L), where the integral constant L is the smallest power of two that is at least `units`,
+ * and at most 32. */
 template <int L = 1, typename F> static hg_status with_lanes(int64_t units, F f)
 {
 	if constexpr (L < 32)
@@ -216,9 +220,9 @@ template <int L = 1, typename F> static hg_status with_lanes(int64_t units, F f)
 	return f(int_constant<L>{});
 }
 
-/* Heads of 8 to 256 columns, a power of two, or one head of any width; rows whose length in bytes
- * fits 32 bits. Without columns there are no packs: the empty sums are written element by
- * element. */
+/* The kernel takes heads of 8 to 256 columns, a power of two, or one head of any width. The length
+ * of a row in bytes must fit 32 bits. Without columns there are no packs, and the empty sums are
+ * stored by sddmm_elements.cu. */
 bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a)
 {
 	constexpr int64_t MOST = UINT32_MAX / sizeof(float) / 2;
@@ -229,7 +233,7 @@ bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a)
 	       (a->a.cols / a->heads % 8 == 0 && is_power_of_two(lanes_a_head) && lanes_a_head <= 32);
 }
 
-/* One head of halves is for tiles. */
+/* One head of halves is never computed here, because sddmm_tiles.cu takes it. */
 template <typename T, int L> static hg_status run(hg_context *ctx, const struct sddmm_problem &p)
 {
 	const unsigned blocks = grid_for(p.plan.items, WARPS);

@@ -1,34 +1,36 @@
-#include "kernels/cuda/sddmm.cuh"
-#include "kernels/cuda/tensor_core.cuh"
-
-/* Dot products of rows of halves, by tensor cores.
+/* Dot products on edges for rows of halves, by tensor cores:
  *
  *     E[edge p, k] = scale * r_i * s_j * sum over c in head k of A[i, c] * B[j, c]
  *
- * A multiplication of matrices makes the products of eight rows of A with eight rows of B, and one
- * of the eight is an edge's: seven are thrown away, but it is still one instruction for the sums of
- * eight edges over 16 columns, where a lane's own arithmetic takes 16 and the sum over the lanes
- * more. So the kernel is as long as its loads.
+ * A matrix product computes the dot products of eight rows of A with eight rows of B, and each edge
+ * needs one of eight. Seven are thrown away. It is still a gain: one instruction makes the sums of
+ * eight edges over 16 columns, for which a lane's own arithmetic takes 16 instructions, and then
+ * the sum over lanes. So loads alone determine the time of this kernel.
  *
- * A warp takes a batch of 32 neighbouring edges, L lanes an edge: 4 for up to 32 columns, else 8
- * for chunks of 64. A lane loads 16 bytes of B, and lies with them where the instruction wants
- * them. Lane 4 g + q, its fragments (the order of columns within a sum is free, if A and B agree):
+ * A warp takes a batch of 32 neighbouring edges, with L lanes per edge: 4 for up to 32 columns,
+ * otherwise 8 for chunks of 64 columns. A lane loads 16 bytes of B, and they are already where the
+ * instruction needs them. The operands of lane 4 g + q (the order of columns within a sum is free,
+ * as long as A and B agree):
  *
- *     A: row first + g, 8 columns from 8 q on (L = 4), or from 8 q and from 32 + 8 q on (L = 8)
- *     rows g and g + 8 of the left operand B: 8 columns of an edge. L = 4: edge g from 8 q on. L =
- *     8: edge g / 2, from 8 q (g even) or from 32 + 8 q (g odd) on         column g of the right
- *     operand C: c0 = [g, 2 q], c1 = [g, 2 q + 1], c3 = [g + 8, 2 q + 1]. L = 4: row first + g by
- *     edges 2 q and 2 q + 1.
+ *     A, rows g and g + 8 of the left operand: row first + g, 8 columns from 8 q on (L = 4), or
+ *        from 8 q and from 32 + 8 q on (L = 8)
+ *     B, column g of the right operand: 8 columns of an edge. L = 4: edge g, from 8 q on.
+ *        L = 8: edge g / 2, from 8 q (g even) or from 32 + 8 q (g odd) on
+ *     C, c0 = [g, 2 q], c1 = [g, 2 q + 1], c3 = [g + 8, 2 q + 1]
+ *        L = 4: c0 and c1 are row first + g by edges 2 q and 2 q + 1
  *        L = 8: c0 is the lower half of row first + g by edge q, c3 the upper half
  *
- * Rows first .. first + 7 are all that a batch has, mostly; where it has more, it is done again for
- * the next eight. */
+ * Most batches have edges of at most eight rows, first .. first + 7. For a batch with more rows the
+ * product is computed again for the next eight. */
+
+#include "kernels/cuda/sddmm.cuh"
+#include "kernels/cuda/tensor_core.cuh"
 
 /* ---- operands ---- */
 
-/* The 8 columns from `at` on of rows of a matrix, `left` of them before the end. EXACT: all; else a
- * lane behind the end reads the first columns instead, and what is no column may be anything, NaN
- * too: it becomes 0. */
+/* The 8 columns from `at` on of the rows of a matrix; `left` of them are before `end`. EXACT: all
+ * of them are. Otherwise a lane behind the end reads the first columns instead, and everything that
+ * is not a column is replaced by 0, because it may hold anything, NaNs included. */
 template <bool EXACT> struct tile_columns {
 	const char *data;
 	uint32_t pitch;
@@ -42,7 +44,7 @@ template <bool EXACT> struct tile_columns {
 	}
 	__device__ uint4 row(int32_t i) const
 	{
-		uint64_t offset; /* the compiler, left to itself, multiplies 64 bits by 64 */
+		uint64_t offset; /* left to itself, the compiler multiplies two 64-bit numbers */
 		asm("mul.wide.u32 %0, %1, %2;" : "=l"(offset) : "r"(i), "r"(pitch));
 		return __ldg(reinterpret_cast<const uint4 *>(data + offset));
 	}
@@ -57,14 +59,15 @@ template <bool EXACT> struct tile_columns {
 	}
 };
 
-/* Rows first .. last of A, at most eight, in registers: C chunks of 8 L columns, as left operands
- * of two multiplications. */
+/* Rows first .. last of A, at most eight, in registers: C chunks of 8 L columns, as the left
+ * operands of two products. */
 template <int L, int C> struct tile_rows {
 	int32_t first, last; /* first < 0: none */
 	uint4 left[C][2];
 
-	/* Rows behind the last are zeros. (A choice for each register also puts the two operands where
-	 * they are used, once: mere copies are made at each use.) */
+	/* Loads the rows. Rows after the last are zeros. (The selection in each register also makes the
+	 * compiler put the two operands where they are used, once. With plain copies it would copy them
+	 * again at each use.) */
 	template <bool EXACT>
 	__device__ void take(const struct sddmm_problem &p, int32_t from, int32_t to, int start,
 	                     int end)
@@ -84,7 +87,7 @@ template <int L, int C> struct tile_rows {
 			left[c][1] = make_uint4(live ? x.z : 0, live ? y.z : 0, live ? x.w : 0, live ? y.w : 0);
 		}
 	}
-	/* sum += chunk c of these rows by that of 32 / L edges */
+	/* sum += chunk c of these rows times that of 32 / L edges */
 	__device__ void multiply_by(int c, const uint4 &y, float (&sum)[4]) const
 	{
 		multiply(sum, left[c][0], y.x, y.y);
@@ -94,8 +97,8 @@ template <int L, int C> struct tile_rows {
 
 /* ---- a batch ---- */
 
-/* Of step s, with the edges s * 32 / L and on: a lane whose edge is among them takes its total from
- * the lanes of its row. `row`: counted from the first. */
+/* Takes the results of step s, which has the edges from s * 32 / L on. A lane whose edge is among
+ * them gets its total from the lanes that hold the row. `row` counts from the first row. */
 template <int L>
 static __device__ inline void pick(const float (&sum)[4], int s, int row, float &mine)
 {
@@ -111,7 +114,8 @@ static __device__ inline void pick(const float (&sum)[4], int s, int row, float 
 	}
 }
 
-/* The chunks from `start` on of steps s .. s + V - 1. The V C gathers are in flight together. */
+/* Loads the chunks from `start` on for steps s .. s + V - 1. The V C gathers are in flight
+ * together. */
 template <int L, int C, bool EXACT, int V>
 static __device__ inline void gather(const struct sddmm_problem &p, const struct edge_batch &batch,
                                      int s, int start, int end, uint4 (&y)[V][C])
@@ -128,12 +132,13 @@ static __device__ inline void gather(const struct sddmm_problem &p, const struct
 }
 
 /* Steps whose gathers are in flight together: 4 gathers, or 8 where a row is two chunks. With the
- * warps that fit a multiprocessor it is 64 kB and more, of which 36 kB hide the latency of device
+ * warps that fit a multiprocessor this is 64 kB or more, and 36 kB hide the latency of device
  * memory (parts.cuh). Derived, not measured. */
 constexpr int TILE_STEPS = 4;
 
-/* Rows first .. last by all edges of a batch, one head of at most C chunks (EXACT: no less): each
- * lane's own total, where its row is one of them. The rows stay in registers. */
+/* The products of rows first .. last with all edges of a batch, for one head of at most C chunks
+ * (EXACT: exactly C). A lane returns the total of its own edge if the edge's row is one of these.
+ * The rows stay in registers. */
 template <int L, int C, bool EXACT>
 static __device__ inline float
 kept_totals(const struct sddmm_problem &p, const struct edge_batch &batch,
@@ -197,7 +202,7 @@ static __device__ inline float any_totals(const struct sddmm_problem &p,
 	return mine;
 }
 
-/* One head of all edges of a batch, eight rows at a time: totals(first, last) for each eight. */
+/* One head of all edges of a batch. Calls totals(first, last) for each group of eight rows. */
 template <typename F>
 static __device__ inline void tile_batch(const struct sddmm_problem &p,
                                          const struct edge_batch &batch, int head, F totals)
@@ -216,9 +221,9 @@ static __device__ inline void tile_batch(const struct sddmm_problem &p,
 		put_dot(p, batch.first + own_lane(), batch.row, batch.id, head, value);
 }
 
-/* Blocks of eight warps that a multiprocessor is to hold, of its 65,536 registers: a step's gathers
- * take 16 registers a lane or 32, its rows of A 8 or 16, masks 4 a chunk and operand. Derived, not
- * measured. */
+/* Blocks of eight warps that a multiprocessor should hold, out of its 65,536 registers. The gathers
+ * of a step take 16 or 32 registers a lane, the rows of A 8 or 16, and masks 4 per chunk and
+ * operand. Derived, not measured. */
 template <int C, bool EXACT> constexpr int TILE_BLOCKS = C == 1 ? 4 : EXACT ? 3 : 2;
 
 /* One head of C chunks. */
@@ -253,7 +258,8 @@ static __global__ void __launch_bounds__(BLOCK, 3)
 
 /* ---- launch ---- */
 
-/* Rows of halves in whole vectors; one head, or heads that fill the four lanes of an edge. */
+/* The kernels need rows of halves in whole vectors, and one head, or heads whose columns fill the
+ * four lanes of an edge. */
 bool hg__sddmm_tiles_fit(const struct hg__sddmm_dot_args *a)
 {
 	constexpr int64_t MOST = INT32_MAX / 2;

@@ -1,3 +1,26 @@
+/* Aggregation:
+ *
+ *     Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c]
+ *     f = w[edge p, head] * s_j,    j = col p
+ *
+ * With scale_first, X is replaced by narrow(s_j X[j, c]) first, and f = w.
+ *
+ * There are four implementations, chosen at the end of this file: a variant that the call names
+ * (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small graphs
+ * (spmm_rows.cu); and otherwise the parts of the plan by length, in this file. The last one also
+ * computes what tiles cannot, where X is not finite.
+ *
+ * A lane has W = 8 columns (one 16-byte load of halves), or one column where rows have 1, 2 or 4
+ * elements. In every column sums are added strictly in CSR order, so the CPU kernel produces the
+ * same bits (except for tiles).
+ *
+ *     F32              acc = fma(f, x, acc);  Y = narrow(alpha * r * acc)
+ *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and
+ *                      at the end of a part, total += narrow(alpha * r) * acc, acc = 0
+ *     F16_NAIVE        one f16 sum for the whole row, so one item per row; scaled once at the end
+ *
+ * In F32 a call may have an epilogue, which put_row applies. */
+
 #include "kernels/cuda/edge_sum.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_rows.cuh"
@@ -5,27 +28,9 @@
 #include "kernels/cuda/spmm_tiles.cuh"
 #include "kernels/cuda/spmm_variants.cuh"
 
-/* Y[i, c] = alpha * r_i * sum over entries p of row i of f[p, head of c] * X[j, c],  f =
- * w[edge p, head] * s_j,  j = col p;  or X := narrow(s_j X[j, c]) first, f = w.
- *
- * Four ways, chosen at the end of this file: a variant that is asked for by name
- * (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small graphs
- * (spmm_rows.cu); else, and where X spoils tiles, the parts of the plan by length, here.
- *
- * A lane owns W = 8 columns (one 16-byte load of halves) or, where rows are 1, 2 or 4 elements,
- * one. Sums run strictly in CSR order in every column, so the CPU twin has the same bits
- * (but for tiles).
- *
- *     F32              acc = fma(f, x, acc);  Y = narrow(alpha * r * acc)
- *     F16_DISCRETIZED  acc += f * x in f16; at every entry number divisible by HG_BATCH_EDGES, and
- *                      at a part's end, total += narrow(alpha * r) * acc, acc = 0
- *     F16_NAIVE        one f16 sum for the whole row, so one item a row; scaled once at the end
- *
- * A call may have an ending, in F32: put_row is where it happens. */
-
 /* ---- pass 1: parts ---- */
 
-/* Does this arithmetic stand in where tiles cannot be used? */
+/* Whether this kernel runs after tiles, to compute what they could not. */
 template <typename T, int MODE>
 constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
 
@@ -41,7 +46,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>)
 	    p.parts, p.col, lane);
 }
 
-/* ---- pass 2: rows that lie in several items, slots in order, one column a lane ---- */
+/* ---- pass 2: rows that lie in several items. A lane adds the slots of one column in order ---- */
 
 template <typename T, int MODE, bool ENDS>
 static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_problem p)
@@ -63,10 +68,10 @@ static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_prob
 
 typedef void (*spmm_kernel)(struct spmm_problem);
 
-constexpr int64_t LEAST_LANES = 4; /* of a sub-warp: by_length.cuh */
+constexpr int64_t LEAST_LANES = 4; /* of a sub-warp, as by_length.cuh needs */
 
-/* A kernel for sub-warps of 4 lanes and one for more, and the gathers of their steps. NULL: BY_LANE
- * does it. */
+/* A kernel for sub-warps of 4 lanes, one for more lanes, and the number of gathers in their steps.
+ * If they are NULL, the BY_LANE kernels compute the call. */
 struct walker {
 	spmm_kernel few, many;
 	int deep;
@@ -78,7 +83,8 @@ static constexpr struct walker walker_of()
 	        DEEP<T, W, FACTOR>};
 }
 
-/* Arithmetic in f16 is there to be compared, not to be fast. */
+/* All kernels of one type and accumulation. f16 accumulation exists for comparisons and not for
+ * speed, so it has fewer specialisations. */
 struct variant {
 	struct walker wide[FACTORS], narrow[2];
 	spmm_kernel fold;
@@ -107,8 +113,8 @@ template <int MODE> static constexpr struct variant variant_in_f16()
 	        {walker_of<__half, 1, MODE, UNIT>(), walker_of<__half, 1, MODE, BY_LANE>()},
 	        spmm_fold<__half, MODE, false>};
 }
-/* By type and accumulation, in the order of hg_dtype and hg_accumulate; and those with an ending,
- * by type. */
+/* The kernels by type and accumulation, in the order of hg_dtype and hg_accumulate, and those with
+ * an epilogue by type. */
 static const struct variant variants[2][HG_ACC_COUNT] = {
     {variant_in_f32<__half, false>(), variant_in_f16<HG_ACC_F16_DISCRETIZED>(),
      variant_in_f16<HG_ACC_F16_NAIVE>()},
@@ -117,7 +123,7 @@ static const struct variant variants[2][HG_ACC_COUNT] = {
 static const struct variant ended[2] = {variant_in_f32<__half, true>(),
                                         variant_in_f32<float, true>()};
 
-/* NULL: there is no such arithmetic. */
+/* The table entry for a call, or NULL if the call's combination of types does not exist. */
 static const struct variant *variant_of(const struct hg__spmm_args *a)
 {
 	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT ||
@@ -165,8 +171,8 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	return p;
 }
 
-/* The kernel for the factors at hand. Weights that lie in the order of the entries, one an edge,
- * are loaded in vectors. */
+/* The kernels for the factors of a call. Weights in the order of the entries, one per edge, are
+ * loaded in vectors. */
 static const struct walker *walker_for(const struct variant *v, const struct spmm_problem &p,
                                        bool by_eight, bool rounded)
 {
@@ -184,11 +190,12 @@ static const struct walker *walker_for(const struct variant *v, const struct spm
 	return v->wide[factor].many ? &v->wide[factor] : &v->wide[BY_LANE];
 }
 
-/* Lanes of a sub-warp at most: wide rows are done in passes. H200, f16, F = 128, one run, in one
- * pass of 256 bytes and in two of 128: reddit-like 3.12 and 2.99 ms, Kron-21 1.83 and 1.77,
- * reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 passes have 256 bytes, but 128
- * where the rows that are gathered do not stay in the second-level cache and so much of each would:
- * a line that is gathered for one half of the chip is kept by that half, so 30 MB of 60 count. */
+/* The largest number of lanes of a sub-warp. Wider rows take several passes. Measured on an H200,
+ * f16, F = 128, in one run, with one pass of 256 bytes against two of 128: reddit-like 3.12 and
+ * 2.99 ms, Kron-21 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 a
+ * pass has 256 bytes, but 128 if the rows that are gathered do not fit the second-level cache and 128 bytes of each do. Only half of
+ * that cache counts, 30 MB of 60, because a line that is gathered for one half of the chip is kept
+ * by that half. */
 static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p,
                            const struct hg__spmm_args *a)
 {
@@ -200,9 +207,10 @@ static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p,
 	           : 8;
 }
 
-/* X in scratch, its rows scaled; close together where they then stay in the cache, else apart so
- * that a row touches as few lines as it can. H200, GCN with 41 columns (96 or 128 bytes) on
- * reddit-like 1.47 and 1.56 ms, with 47 columns on products-like 4.61 and 4.06. */
+/* Writes X with scaled rows to scratch memory. The rows are dense if they then stay in the cache.
+ * Otherwise they are padded, so that a row touches as few lines as possible. Measured on an H200,
+ * dense against padded: GCN with 41 columns (96 or 128 bytes) on reddit-like 1.47 and 1.56 ms, with
+ * 47 columns on products-like 4.61 and 4.06. */
 static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p,
                              void *memory, unsigned *spoiled)
 {
@@ -217,7 +225,7 @@ static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, str
 	return HG_OK;
 }
 
-/* One weight an edge, in scratch in the order of the entries. */
+/* Writes the weights, one per edge, to scratch memory in the order of the entries. */
 static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p,
                          void *memory)
 {
@@ -227,12 +235,14 @@ static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct 
 	return HG_OK;
 }
 
-/* Below so many bytes of X a launch of its own to scale it should cost more than scaling it again
- * for every edge; below so many entries one to lay weights out. Derived, not measured: a launch
- * takes about 2 us, in which an H200 moves 4 MiB twice, or looks up half a million weights. */
+/* Below SMALL_X bytes of X, a separate kernel that scales X should cost more than scaling again for
+ * every edge. Below FEW_ENTRIES entries the same holds for a kernel that orders the weights.
+ * Derived, not measured: a launch takes about 2 us, in which an H200 moves 4 MiB twice, or looks up
+ * half a million weights. */
 constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
-/* X, scaled or not, may have an element that is not finite: p->spoiled will say so. */
+/* Clears the flag p->spoiled, which a later kernel sets if an element of X, scaled or not, is not
+ * finite. */
 static hg_status watch(hg_context *ctx, struct spmm_problem *p, unsigned *spoiled)
 {
 	p->spoiled = spoiled;
@@ -240,8 +250,8 @@ static hg_status watch(hg_context *ctx, struct spmm_problem *p, unsigned *spoile
 	                   "spmm: flag");
 }
 
-/* What can be done once instead of for every edge. Scratch: X scaled, weights laid out, staging
- * rows; for tiles a flag. */
+/* Does once what would otherwise be done for every edge. Scratch memory holds X scaled, the ordered
+ * weights, the staging rows and, for tiles, the flag. */
 static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct variant *v,
                          struct spmm_problem *p, bool by_eight, bool tiled, bool *rounded)
 {
@@ -271,8 +281,8 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	return HG_OK;
 }
 
-/* Tiles do it if all of X is finite; what comes behind does it if not. Neither asks the host, so
- * captured work stays right. */
+/* Queues the tiles. They compute the result if all of X is finite, and the kernels queued after
+ * them compute it if not. The decision is made on the device, so captured work stays correct. */
 static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
                           const struct spmm_problem &p)
 {
@@ -281,8 +291,8 @@ static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 	return hg__cuda_spmm_tiles(ctx, a, &x, p.spoiled, p.staging);
 }
 
-/* Ways that do not look at what they store: sums of edge values, and those that are there to be
- * measured. */
+/* Checks a stored f16 result for overflow. This is for the implementations that do not check while
+ * they store: sums of edge values, and the measured variants. */
 static hg_status look_behind(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
 {
 	const struct hg__guard_args guard = {a->y, a->overflow};

@@ -1,23 +1,25 @@
-#include "kernels/cuda/parts.cuh"
-
-/* Y[i, c] = max over entries of row i of X[col, c], a NaN wins, 0 for an empty row; arg[i, c] =
- * place in the row of the first entry that attains it, or -1.
+/* Maximum aggregation and its gradient:
  *
- * A split row stages places alone (one i32 a column and slot): the fold looks the values up again,
- * and the first of equal values wins because slots come in CSR order. */
+ *     Y[i, c] = max over entries of row i of X[col, c]; a NaN wins; 0 for an empty row
+ *     arg[i, c] = index within the row of the first entry that attains the maximum, or -1
+ *
+ * Parts of a split row stage only indices (one i32 per column and slot). The fold reads the values
+ * again. Slots are in CSR order, so the first of equal values wins. */
+
+#include "kernels/cuda/parts.cuh"
 
 struct max_problem {
 	struct item_plan plan;
 	const int32_t *col;
 	const void *x;
 	void *y;
-	int32_t *arg; /* NULL: not wanted */
+	int32_t *arg; /* NULL: not needed */
 	int64_t ldx, ldy, ldarg, cols;
 	int32_t *staging; /* [2 * items, lead] */
 	int64_t lead;
 };
 
-/* Does x displace the best so far, which has place `where` (-1: there is none)? */
+/* Whether x replaces the best value so far, whose index is `where` (-1: there is none). */
 static __device__ inline bool displaces(float x, float best, int where)
 {
 	return where < 0 || x > best || (x != x && best == best);
@@ -81,7 +83,7 @@ static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_probl
 	walk_item<gathers<T, W>>(p.plan, p.col, at, load_term, add_term, after);
 }
 
-/* One column of a split row: the values of 16 slots are looked up together. */
+/* One column of a split row. The values of 16 slots are read together. */
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_problem p)
 {
@@ -155,8 +157,8 @@ hg_status hg__cuda_spmm_max(hg_context *ctx, const struct hg__spmm_max_args *a)
 
 /* ---- gradient ----
  *
- * dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of
- * dY[i, c]: f32, in the order of the transpose, narrowed once. */
+ * dX[j, c] = sum of dY[i, c] over the entries (j, i) of the transpose with arg[i, c] == edge -
+ * rowptr[i]. The sum is f32, in the order of the transpose, and is narrowed once. */
 
 struct max_back_problem {
 	struct item_plan plan; /* of the transpose */
@@ -171,8 +173,8 @@ struct max_back_problem {
 	int64_t lead;
 };
 
-/* What a lane loads for one entry: its gradient, and the winners' places relative to this entry's
- * (0: it won). */
+/* What a lane loads for one entry: the gradient, the winning indices of its row, and the index of
+ * this entry (where they are equal, it won). */
 template <typename T, int W> struct won {
 	raw<T, W> dy;
 	int arg[W], place;
@@ -204,13 +206,14 @@ static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_
 		}
 		return t;
 	};
-	const auto add_term = [&](const struct won<T, W> &t, bool, int) { /* an unused slot adds +0 */
-		                                                              float v[W];
-		                                                              unpack(t.dy, v);
+	/* an unused slot adds +0 */
+	const auto add_term = [&](const struct won<T, W> &t, bool, int) {
+		float v[W];
+		unpack(t.dy, v);
 #pragma unroll
-		                                                              for (int i = 0; i < W; i++)
-			                                                              if (t.arg[i] == t.place)
-				                                                              sum[i] += v[i];
+		for (int i = 0; i < W; i++)
+			if (t.arg[i] == t.place)
+				sum[i] += v[i];
 	};
 	const auto after = [&](bool done, int) {
 		if (!done)

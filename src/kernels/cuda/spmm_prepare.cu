@@ -1,10 +1,13 @@
+/* Preparations of aggregation: X scaled, a check whether X is finite, and weights in the order of
+ * the entries. */
+
 #include "kernels/cuda/spmm_prepare.cuh"
 
 #include "kernels/cuda/launch.cuh"
 
 /* ---- Z[j, c] = narrow(s_j X[j, c]) ---- */
 
-/* The least number that T rounds to infinity. */
+/* The smallest number that rounds to infinity in T. */
 template <typename T> constexpr float LEAST_INFINITE = INFINITY;
 template <> constexpr float LEAST_INFINITE<__half> = 65520.0f;
 
@@ -48,10 +51,10 @@ hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const fl
 	});
 }
 
-/* ---- is X finite? ---- */
+/* ---- check whether X is finite ---- */
 
-/* Exponents of all ones, of the first `halves` halves of a pack: such a one carries into its sign
- * when the exponent's last place is added. */
+/* Whether one of the first `halves` halves of a pack is not finite. The exponent of such a half is
+ * all ones, so adding 1 to its last bit carries into the sign. */
 static __device__ inline bool any_spoiled(const uint4 &pack, int64_t halves)
 {
 	const unsigned pair[4] = {pack.x, pack.y, pack.z, pack.w};
@@ -87,8 +90,8 @@ hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x, un
 
 /* ---- out[p] = w[edge p] ---- */
 
-/* Entries a thread looks up together: every one is a line of its own, so bandwidth is a matter of
- * loads in flight. */
+/* Entries that a thread looks up together. Each weight is in a different line, so bandwidth depends
+ * on the number of loads in flight. */
 constexpr int LOOKUPS = 8;
 
 template <typename T>

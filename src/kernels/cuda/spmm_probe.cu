@@ -1,7 +1,10 @@
-/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t =
- * alpha r_i w s_j X[j, c], in f64.
+/* Measures the rounding error of an aggregation on a sample of rows, in f64:
  *
- * A block takes a row of a sample: a lane has a column, 32 at a time, a warp every eighth edge. */
+ *     swamped = max over rows i of the sample and columns c of
+ *               |Y[i, c] - sum of t| / sum of |t|,    t = alpha r_i w s_j X[j, c]
+ *
+ * A block takes one row of the sample. A lane has a column, 32 at a time, and a warp takes every
+ * eighth edge. */
 
 #include "kernels/observe.h"
 
@@ -13,10 +16,11 @@ namespace
 constexpr int WARPS = BLOCK / 32;
 
 struct shadow {
-	double sum, size; /* of t, of |t|, without alpha r */
+	double sum, size; /* sum of t and of |t|, without alpha r */
 };
 
-/* The part of this warp's edges. UNROLL gathers in flight: hubs are what a sample is for. */
+/* The sums over the edges of this warp. UNROLL gathers are in flight, because samples contain hubs.
+ */
 __device__ struct shadow add_edges(const struct hg__probe &p, int32_t row, int64_t col)
 {
 	constexpr int UNROLL = 4;
@@ -35,7 +39,7 @@ __device__ struct shadow add_edges(const struct hg__probe &p, int32_t row, int64
 	return s;
 }
 
-/* 0 where nothing can be told. */
+/* The relative error in one column, or 0 if it is not defined. */
 __device__ float deviation(const struct hg__probe &p, int32_t row, int64_t col,
                            const struct shadow &s)
 {
@@ -72,11 +76,11 @@ __global__ void __launch_bounds__(BLOCK)
 			}
 			most = fmaxf(most, deviation(p, row, col, s));
 		}
-		__syncthreads(); /* before the next columns take its place */
+		__syncthreads(); /* the next columns use the same shared memory */
 	}
 	if (threadIdx.y != 0)
 		return;
-	/* of numbers >= 0: in their order */
+	/* non-negative floats compare like their bits */
 	const unsigned bits = __reduce_max_sync(0xffffffffu, __float_as_uint(most));
 	if (threadIdx.x == 0)
 		atomicMax(reinterpret_cast<unsigned long long *>(&a.counts[p.record].swamped),

@@ -12,6 +12,7 @@
  * two read only the graph, so they begin while the previous kernel still runs. A row of up to ROUND
  * entries takes one round, where a loop over four entries at a time would wait once per iteration.
  * The sums are computed in CSR order. */
+
 #include "kernels/cuda/spmm_rows.cuh"
 
 #include "kernels/cuda/ending.cuh"

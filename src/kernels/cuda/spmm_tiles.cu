@@ -17,6 +17,7 @@
  * A count of 0 times a value that is not finite would be NaN, in rows that do not have this
  * neighbour. The caller therefore checks X beforehand and sets `spoiled` if it finds such a value;
  * the kernels here then do nothing. */
+
 #include "kernels/cuda/spmm_tiles.cuh"
 
 #include "core/plan_tiles.h"
