@@ -1,8 +1,7 @@
+/* The epilogue of an element-wise kernel, applied to a pack of W columns of a row in f32 before the
+ * store (struct hg__epilogue): y = dropout(f(x)). */
 #ifndef HG_KERNELS_CUDA_AFTER_CUH
 #define HG_KERNELS_CUDA_AFTER_CUH
-
-/* y = dropout(f(x)): what rides on the store of a kernel (struct hg__epilogue), for a pack of W
- * columns of a row in f32. */
 
 #include <type_traits>
 
@@ -20,8 +19,8 @@ struct identity {
 	}
 };
 
-/* f, then dropout. READS: the gradient asks for y. DRAWS: it asks for the words, too; relu finds
- * both in y > 0. */
+/* f, then dropout. READS: the gradient needs y. DRAWS: it also needs the random numbers. Relu does
+ * not, because y > 0 tells it both. */
 template <typename A, bool DROPS> struct after {
 	static constexpr bool READS = !std::is_same<A, identity>::value,
 	                      DRAWS = DROPS && !std::is_same<A, acts::relu>::value;
@@ -36,7 +35,7 @@ template <typename A, bool DROPS> struct after {
 		if constexpr (DROPS)
 			d.pack<W>(row, col, v);
 	}
-	/* g = dy on the way in */
+	/* g is dY on entry, and the gradient on return */
 	template <int W>
 	__device__ void gradient(int64_t row, int64_t col, const float (&y)[W], float (&g)[W]) const
 	{

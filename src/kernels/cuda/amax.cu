@@ -1,5 +1,5 @@
-/* out = {max |x| over the finite elements, number of non-finite ones}. Both are independent of the
- * order. */
+/* out = {max |x| over the finite elements, number of elements that are not finite}. Both are
+ * independent of the order of the elements. */
 
 #include "kernels/cuda/totals.cuh"
 

@@ -1,6 +1,6 @@
-/* Y = alpha (1 + *alpha_p) X + beta Z, in f32, narrowed once; the operands may have different float
- * types, so this is also the cast.
- * Y may be X or Z: every thread reads its elements before it writes them. */
+/* Y = alpha (1 + *alpha_p) X + beta Z, in f32, narrowed once. The operands may have different float
+ * types, so this is also the cast. Y may be X or Z, because every thread reads its elements before
+ * it writes them. */
 
 #include "kernels/cuda/map.cuh"
 

@@ -1,30 +1,34 @@
-/* Y = gamma * (X - mean) * rstd + beta, mean and variance of each column in f32.
+/* Batch normalisation, with mean and variance of each column in f32:
  *
- *     train   mean = 1/n sum X,  var = 1/n sum (X - mean)^2  (no cancellation: two passes over
- *             registers, or moments),  rstd = 1 / sqrt(var + eps) running <- (1 - momentum)
- *             running + momentum (mean, var n / (n - 1)) of the columns where both are finite
- *     else    mean and var are the running ones
+ *     Y = gamma * (X - mean) * rstd + beta,    rstd = 1 / sqrt(var + eps)
  *
- * Back: xhat = (X - mean) rstd,  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY -
- * dbeta / n - xhat dgamma / n).
+ *     training    mean = 1/n sum X,  var = 1/n sum (X - mean)^2, without cancellation (two passes
+ *                 over registers, or moments);  running <- (1 - momentum) running + momentum
+ *                 (mean, var n / (n - 1)), for columns where both are finite
+ *     otherwise   mean and var are the running ones
  *
- * Where a stripe of columns fits the registers of a block, or of a cluster of them, they do all of
- * it in one kernel (batch_norm_stripe.cu); else sums and elements take turns: forward X is read
- * twice and Y written, back X and dY are read twice and dX written.
+ * Backward, with xhat = (X - mean) rstd:
  *
- * With relu Y = max(., 0), and dY counts where gamma xhat + beta > 0: computed again as it was,
- * from X, which is read anyway. */
+ *     dgamma = sum dY xhat,  dbeta = sum dY
+ *     dX = gamma rstd (dY - dbeta / n - xhat dgamma / n)
+ *
+ * Where a column tile fits the registers of a block, or of a cluster of blocks, one kernel does
+ * everything (batch_norm_tile.cu). Otherwise sums and element-wise kernels alternate: the forward
+ * pass reads X twice and writes Y, the backward pass reads X and dY twice and writes dX.
+ *
+ * With relu, Y = max(., 0), and dY counts where gamma xhat + beta > 0. The backward pass recomputes
+ * this value from X, which it reads anyway, with the same operations. */
 
 #include "kernels/cuda/batch_norm.cuh"
 
 namespace
 {
 
-/* Not training: the statistics of the run before. */
+/* Not training: rstd and mean from the running statistics. */
 struct use_running {
 	const float *running_mean, *running_var;
 	float *mean, *rstd;
-	float eps, unit; /* eps: of X */
+	float eps, unit; /* eps: that of X */
 
 	template <int W> __device__ void at(int64_t, int64_t col) const
 	{
@@ -41,27 +45,30 @@ struct use_running {
 	}
 };
 
-/* ---- moments: mean and sum of squares about it, in one reading ----
+/* ---- moments: mean and sum of squares about it, in one pass ----
  *
- * A thread takes its rows in runs of c, relatively to the first of each, k:  s = sum (x - k),  q =
- * sum (x - k)^2,  mean = k + s / c,  squares = q - s^2 / c. Since k is one of the c numbers,
- * (k - mean)^2 <= squares and q <= (1 + c) squares: what the difference loses is at most c + 2
- * times the c roundings of q; likewise s and sum |x|. That is below the gamma_n(u32) of two passes
- * where c (c + 2) <= n: at most RUN rows, and a thread has runs of n / 32 rows at most. Two runs
- * are merged (Chan, Golub, LeVeque 1979) by
+ * A thread processes its rows in runs of c rows, relative to the first value k of each run: s = sum
+ * (x - k), q = sum (x - k)^2, mean = k + s / c, squares = q - s^2 / c.
  *
- *     d = mean_b - mean_a,   mean = mean_a + d c_b / (c_a + c_b),   squares = squares_a +
- *                            squares_b + d^2 c_a c_b / (c_a + c_b)
+ * The difference is accurate enough: k is one of the c values, so (k - mean)^2 <= squares and q <=
+ * (1 + c) squares. The difference therefore amplifies the c roundings of q at most c + 2 times, and
+ * the same holds for s and sum |x|. This is below the bound gamma_n(u32) of two passes where c (c +
+ * 2) <= n, which is why a run has at most RUN rows; a thread has runs of n / 32 rows at most. Two
+ * runs a and b are merged (Chan, Golub, LeVeque 1979) by
  *
- * where no two large numbers cancel: a merge rounds the mean by u32 |mean|, and there are fewer
- * than n of them. */
+ *     d = mean_b - mean_a
+ *     mean = mean_a + d c_b / (c_a + c_b)
+ *     squares = squares_a + squares_b + d^2 c_a c_b / (c_a + c_b)
+ *
+ * No two large numbers cancel here. A merge rounds the mean by u32 |mean|, and there are fewer than
+ * n merges. */
 constexpr int RUN = 32;
 static_assert(RUN % FLIGHT == 0, "whole flights");
 
 template <int W> struct moments {
 	float count, mean[W], squares[W];
 
-	/* b comes after this one. */
+	/* Merges moments of rows that follow these. */
 	__device__ void merge(const moments &b)
 	{
 		const float both = count + b.count, share = both > 0.0f ? b.count / both : 0.0f;
@@ -75,7 +82,7 @@ template <int W> struct moments {
 	}
 };
 
-/* The run from row `own` on, blockDim.y rows apart, before `end`; own < end. */
+/* The moments of one run: rows own, own + blockDim.y, ... before `end`, where own < end. */
 template <int W, typename T>
 __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t end, int64_t col) {
 	const int64_t all = (end - own + blockDim.y - 1) / blockDim.y, pitch = blockDim.y * ld;
@@ -91,7 +98,7 @@ __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t
 			h[u].read(at + (k + u < rows ? u * pitch : 0));
 #pragma unroll
 		for (int u = 0; u < FLIGHT; u++)
-			/* a branch, over which the compiler does not move the loads apart */
+			/* The branch keeps the compiler from moving the loads apart. */
 			if (k + u < rows) {
 				float v[W];
 				h[u].get(v);
@@ -114,7 +121,7 @@ __device__ struct moments<W> run_of(const T *x, int64_t ld, int64_t own, int64_t
 	return m;
 }
 
-/* Rows begin + y, begin + y + blockDim.y, ... before `end`. */
+/* The moments of rows begin + y, begin + y + blockDim.y, ... before `end`. */
 template <int W, typename T>
 __device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, int64_t end,
                                         int64_t col) {
@@ -126,13 +133,14 @@ __device__ struct moments<W> moments_of(const T *x, int64_t ld, int64_t begin, i
 	return m;
 }
 
-/* What the threads of a block have, one after the other: column threadIdx.y of the pack, valid
- * where threadIdx.y < W. All threads call it; it may be called again at once. */
+/* Merges the moments of the threads of a block in order. The result is that of column threadIdx.y
+ * of the pack, valid where threadIdx.y < W. All threads must call it. No barrier is needed between
+ * two calls. */
 template <int W>
 __device__ struct moments<1> block_moments(const struct moments<W> &mine) {
 	__shared__ float count[BLOCK], mean[BLOCK * W], squares[BLOCK * W]; /* [y][x], [y][x][W] */
 	const unsigned width = blockDim.x, here = threadIdx.y * width + threadIdx.x;
-	__syncthreads(); /* an earlier call may still be reading */
+	__syncthreads(); /* another thread may still be reading the result of an earlier call */
 	count[here] = mine.count;
 #pragma unroll
 	for (int i = 0; i < W; i++) {
@@ -149,8 +157,8 @@ __device__ struct moments<1> block_moments(const struct moments<W> &mine) {
 	return all;
 }
 
-/* As columns_kernel: parts leave mean and squares of each column, and the last block of a tile
- * merges them, a thread every blockDim.y-th of them. */
+/* As in columns_kernel, a part stores mean and squares of each column, and the last block of a
+ * column tile merges the parts: a thread takes every blockDim.y-th part. */
 __device__ int64_t
 end_of(const struct column_parts &p, int64_t part, int64_t rows)
 {
@@ -181,7 +189,7 @@ __global__ void __launch_bounds__(BLOCK, 4)
 	              pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * W,
 	              col = pack + threadIdx.y;
 	const int64_t begin = part * p.each, end = pack < cols ? end_of(p, part, f.rows) : begin;
-	/* of the padding, too: what is read later has been written */
+	/* This includes padding, because moments_of_parts reads it. */
 	const bool mine = threadIdx.y < W && pack < cols;
 	struct moments<1> m = block_moments(moments_of<W>(x, ld, begin, end, pack));
 	if (p.parts > 1) {
@@ -214,7 +222,7 @@ hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statist
 
 /* ---- launchers ---- */
 
-/* mean and rstd of this batch, or of the running statistics; then Y. */
+/* Computes mean and rstd of this batch, or from the running statistics, and then Y. */
 template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const struct statistics stats = statistics_of(a);
@@ -237,7 +245,7 @@ template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch
 	           : HG_OK;
 }
 
-/* Of X's type and layout, or absent. */
+/* Whether m is absent, or has X's type and layout. */
 bool same(const struct hg__mat &x, const struct hg__mat &m)
 {
 	return alike(x, m) && (!m.data || x.dtype == m.dtype);

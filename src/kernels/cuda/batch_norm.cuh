@@ -1,44 +1,45 @@
+/* What the implementations of batch normalisation share: the statistics of a batch, and the
+ * formulas that turn them and the gradients into elements. */
 #ifndef HG_KERNELS_CUDA_BATCH_NORM_CUH
 #define HG_KERNELS_CUDA_BATCH_NORM_CUH
-
-/* What the ways of batch_norm.cu share: statistics of a batch, and what they and the gradients make
- * of an element. */
 
 #include "kernels/cuda/columns.cuh"
 
 namespace
 {
 
-/* Running statistics of a column. */
+/* The running statistics of a column. stay: they must not change. */
 struct running {
 	float mean, var;
 	bool stay;
 };
 
-/* Where the statistics of a batch go. */
+/* Where the statistics of a batch are stored. */
 struct statistics {
 	int64_t rows;
 	float *mean, *rstd, *running_mean, *running_var;
-	float momentum, eps; /* eps: of what is stored */
-	float unit;          /* X is so many times what is stored */
-	const int32_t *stop; /* not 0: running statistics stay */
+	float momentum, eps; /* eps: that of the stored values */
+	float unit;          /* X is `unit` times the stored value */
+	const int32_t *stop; /* if not 0, running statistics do not change */
 
 	__device__ float variance(float squares) const
 	{
 		return rows > 0 ? squares / static_cast<float>(rows) : 0.0f;
 	}
-	/* rstd from the sum of squares about the centre. */
+	/* rstd, from the sum of squares about the mean. */
 	__device__ float scale(float squares) const
 	{
 		return 1.0f / sqrtf(variance(squares) + eps);
 	}
-	/* Of the batches before; to be asked for early. */
+	/* The running statistics of earlier batches. The caller loads them early, to hide the latency.
+	 */
 	__device__ struct running before(int64_t col) const
 	{
 		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f,
 		        stop && *stop};
 	}
-	/* One row has no unbiased variance: its (zero) biased one is recorded. */
+	/* Stores the statistics of a column. A single row has no unbiased variance, so its biased one
+	 * (zero) is recorded. */
 	__device__ void record(int64_t col, float centre, float squares,
 	                       const struct running &old) const
 	{
@@ -56,7 +57,7 @@ struct statistics {
 	}
 };
 
-/* What a pack of columns multiplies and adds. */
+/* The coefficients of a pack of columns. */
 template <int W> struct column_pack {
 	float mean[W], rstd[W], gamma[W], beta[W];
 
@@ -75,7 +76,7 @@ template <int W> struct column_pack {
 			for (int i = 0; i < W; i++)
 				v[i] = v[i] <= 0.0f ? 0.0f : v[i];
 	}
-	/* Takes from dY what relu has kept back. */
+	/* The gradient of relu: sets d to 0 where the output was not positive. */
 	__device__ void pass(bool relu, const float (&v)[W], float (&d)[W]) const
 	{
 		if (relu)
@@ -92,7 +93,7 @@ template <int W> struct column_pack {
 			acc[1][i] += d[i];
 		}
 	}
-	/* x -> dx, from the means over rows of dY xhat and dY */
+	/* x -> dx, from the means over the rows of dY xhat (dgamma) and of dY (dbeta) */
 	__device__ void input_gradient(const float (&d)[W], const float (&dgamma)[W],
 	                               const float (&dbeta)[W], float over_unit, float (&v)[W]) const
 	{
@@ -103,7 +104,7 @@ template <int W> struct column_pack {
 	}
 };
 
-/* Where they are; beta NULL: not needed. */
+/* Pointers to the coefficients of the columns; beta NULL: not needed. */
 struct column_facts {
 	const float *mean, *rstd, *gamma, *beta;
 
@@ -144,7 +145,7 @@ template <typename T> struct normalise {
 	}
 };
 
-/* Packs of X and dY. */
+/* One pack of X and one of dY. */
 template <typename T, int W> struct both {
 	struct held<T, W> x, dy;
 
@@ -283,9 +284,10 @@ template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch
 
 } // namespace
 
-/* batch_norm_stripe.cu: all of it in one kernel, X read once. Does it take this matrix? */
+/* Whether batch_norm_tile.cu takes this matrix: it does everything in one kernel and reads X once.
+ */
 bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x);
-/* Training; mean and rstd have room, the operands fit. */
+/* Only for training. mean and rstd have memory, and the operands have been checked. */
 HG_NODISCARD hg_status hg__cuda_batch_norm_stripe(hg_context *ctx,
                                                   const struct hg__batch_norm_args *a);
 HG_NODISCARD hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx,

@@ -1,10 +1,12 @@
-/* batch_norm.cu for a few thousand rows: a stripe of W columns in the registers of one block, or of
- * a cluster of blocks. One kernel each way, X (and dY) read once.
+/* Batch normalisation (batch_norm.cu) of a few thousand rows. A column tile, W columns of all rows,
+ * is kept in the registers of one block or of a cluster of blocks. One kernel does a whole pass and
+ * reads X (and dY) once.
  *
- *     block b of B has rows (k B + b) threads + t of its stripe, k < R;  each sum: over k, lanes,
- *         warps, blocks, in this order
+ *     block b of B has rows (k B + b) threads + t of its tile, k < R
+ *     each sum adds over k, then lanes, warps and blocks, in this order
  *
- * Forward the mean first, then the squares about it: two passes over registers. */
+ * The forward pass computes the mean first and then the squares about it, in two passes over
+ * registers. */
 
 #include "kernels/cuda/batch_norm.cuh"
 #include "kernels/cuda/cluster.cuh"
@@ -12,12 +14,12 @@
 namespace
 {
 
-/* 512 threads have 128 registers each: forward at most 32 of them hold rows, backward twice that, x
- * and dy. */
+/* 512 threads have 128 registers each. In the forward pass at most 32 of them hold rows; in the
+ * backward pass 64 do, for x and dy. */
 constexpr int STRIPE_THREADS = 512;
 template <typename T> constexpr int STRIPE_ROWS = 16 / static_cast<int>(sizeof(T));
 
-/* What is held of a row, in one access or, of 8 floats, two. */
+/* The type of one access to a row: the W columns of a row are one access, or two for 8 floats. */
 template <int BYTES> struct stripe_word {
 	using type = uint4;
 };
@@ -38,7 +40,7 @@ template <typename T, int W, int R> struct stripe {
 		                            blockDim.y +
 		                        threadIdx.y);
 	}
-	/* All loads together. */
+	/* Loads all rows; all loads are in flight together. */
 	__device__ void read(const T *x, int64_t ld, int64_t rows, int64_t col)
 	{
 #pragma unroll
@@ -57,13 +59,14 @@ template <typename T, int W, int R> struct stripe {
 			v[i] = widen(values[i]);
 	}
 };
-/* First column of the stripe. */
+/* The first column of the tile. */
 template <int W> __device__ int64_t stripe_column()
 {
 	return static_cast<int64_t>(blockIdx.x / cluster_blocks()) * W;
 }
 
-/* One number a column, from thread threadIdx.y = column to all. */
+/* Reads one value per column from shared memory, where thread threadIdx.y = column has written it.
+ */
 template <int W> __device__ void spread(const float *shared, float (&v)[W])
 {
 #pragma unroll
@@ -79,7 +82,8 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 	__shared__ struct inbox<1, W> sums, squares;
 	__shared__ float means[W], rstds[W];
 	const int64_t first = stripe_column<W>(), col = first + threadIdx.y, rows = stats.rows;
-	/* of a column; for all blocks */
+	/* owner: the thread has a column; records: it also stores the statistics, for all blocks of the
+	 * cluster */
 	const bool owner = threadIdx.y < W, records = owner && col < cols && cluster_rank() == 0;
 	struct stripe<T, W, R> x;
 	struct column_pack<W> p;
@@ -181,23 +185,24 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 		}
 }
 
-/* ---- how a matrix is laid out ---- */
+/* ---- the layout of a matrix ---- */
 
-/* Rows of a block that has others beside it: 8 warps, two a scheduler, hide half of each other's
- * waits, and fewer leave most to add up between blocks. Derived, not measured. */
+/* Rows per block in a cluster. 8 warps, two per scheduler, hide half of each other's waits, and
+ * fewer rows would leave most of the sum to the combination of blocks. Derived, not measured. */
 constexpr int64_t SHARE = 256;
-/* Columns that clusters take with more than one row a thread: their blocks, which then fill a
- * multiprocessor each, run all at once. In several rounds nothing would be loaded while the sums of
- * a round are added up, and taking turns as in batch_norm.cu keeps memory busier. Derived, not
+/* Columns up to which clusters take more than one row per thread: all their blocks then run at
+ * once, with a multiprocessor each. In several rounds nothing would be loaded while the sums of a
+ * round are combined, and the alternating kernels of batch_norm.cu keep memory busier. Derived, not
  * measured. */
 constexpr int64_t ONE_ROUND_COLUMNS = 132 / CLUSTER * 8;
-/* Without clusters, stripes of two columns as long as each has a multiprocessor for itself: a
- * thread then has a quarter of the arithmetic between its loads. Beyond that stripes of 8, which
- * read whole sectors of memory. Derived from counting instructions, not measured: 900 of them a
- * thread for 8 columns and 6 rows are 2 us of 4 warps a scheduler. */
+/* Columns up to which tiles have two columns, where there are no clusters: as long as each tile has
+ * its own multiprocessor. A thread then has a quarter of the arithmetic between its loads. Wider
+ * matrices have tiles of 8 columns, which read whole sectors of memory. Derived from counting
+ * instructions, not measured: 900 instructions per thread for 8 columns and 6 rows take 2 us with 4
+ * warps per scheduler. */
 constexpr int64_t NARROW_COLUMNS = 132 * 2;
 
-/* Rows that fit the registers. */
+/* The number of rows that fit the registers. */
 template <typename T> int64_t most_rows(const hg_context *ctx, int64_t cols)
 {
 	const int64_t limit = cluster_limit(ctx);
@@ -205,13 +210,13 @@ template <typename T> int64_t most_rows(const hg_context *ctx, int64_t cols)
 }
 
 struct stripe_layout {
-	unsigned blocks; /* of a cluster */
+	unsigned blocks; /* blocks of a cluster */
 	dim3 block;
 };
 struct stripe_layout lay_stripe(const hg_context *ctx, int64_t rows)
 {
 	const int64_t limit = cluster_limit(ctx);
-	int64_t blocks = limit > 1 ? 2 : 1; /* a cluster wherever there are clusters */
+	int64_t blocks = limit > 1 ? 2 : 1; /* a cluster wherever the device has them */
 	while (blocks < limit && blocks * SHARE < rows)
 		blocks *= 2;
 	const int64_t warps = (rows + 32 * blocks - 1) / (32 * blocks), most = STRIPE_THREADS / 32;
@@ -219,7 +224,7 @@ struct stripe_layout lay_stripe(const hg_context *ctx, int64_t rows)
 	        dim3(1, static_cast<unsigned>(32 * (warps < most ? warps : most)))};
 }
 
-/* Call f(layout, W, R). */
+/* Calls f(layout, W, R). */
 template <typename T, typename F>
 hg_status with_stripe(const hg_context *ctx, const struct hg__mat &x, F f)
 {

@@ -1,4 +1,4 @@
-/* Y = X + b, one b for all rows, state or f32. */
+/* Y = X + b with one row b for all rows. The operands are state or f32. */
 
 #include "kernels/cuda/map.cuh"
 

@@ -1,5 +1,5 @@
-/* Y[0, c] = sum over rows of X[r, c], f32: the gradient of a bias (columns.cuh);  copy = X: what a
- * bias hands on of its gradient. */
+/* Column sums, which are the gradient of a bias: Y[0, c] = sum over rows of X[r, c], in f32
+ * (columns.cuh). `copy` optionally receives X, as the gradient that passes through the bias. */
 
 #include "kernels/cuda/columns.cuh"
 

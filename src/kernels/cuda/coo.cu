@@ -1,31 +1,32 @@
+/* Building graphs: COO to CSR and transposition, with little memory beside the result. Edges (dst,
+ * src) are processed in chunks, in two passes, and then sorted:
+ *
+ *     count    d(i) = edges of row i;  rowptr = running sum of d
+ *     deal     each edge takes the next free position of its row: col = src, and order = its
+ *              position in the input
+ *     sort     slices of whole rows, by (row, col); if order is needed, first by order, so that
+ *              equal edges keep the order of the input
+ *
+ * Dealing takes positions with atomics, so the state before the sort depends on timing. The state
+ * after it does not: equal entries of col are interchangeable, and order has no equal entries.
+ *
+ * Positions P have 64 bits for the order of a list, which is returned to the caller, and 32 bits
+ * for a transpose.
+ *
+ * Peak memory beside the result, for m edges with chunks and slices of k: 8 bytes a row, and 8 k to
+ * stream edges from host memory; then 16 k (24 or 32 with order) for a slice and the scratch of
+ * CUB. A row of more than k edges is a slice by itself, and k its length. A sort of all edges at
+ * once would take 16 (24) bytes an edge: 1.8 GB for 115 M. */
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include "kernels/cuda/search.cuh"
 
-/* Building graphs: COO to CSR and transposition, with little memory beside the result. Edges
- * (dst, src) come in chunks, twice:
- *
- *     count    d(i) = edges of row i;  rowptr = running sum of d
- *     deal     each edge to the next free place of its row, col = src (and order = its place in the
- *              input)
- *     sort     slices of whole rows, by (row, col); where order is asked for, first by it, so that
- *              equal edges keep the input's order
- *
- * Dealing takes places with atomics, so what comes before the sort depends on timing; what comes
- * after does not: equal entries of col are interchangeable, and order has none.
- *
- * Places P are 64 bits of a list's order, which is handed out, and 32 of a transpose.
- *
- * Peak beside the result, m edges in chunks and slices of k: 8 bytes a row, 8 k to stream edges out
- * of host memory; then 16 k (24 or 32 with order) for a slice (a row of more than k edges is a
- * slice, and k its length), and what CUB asks for. A sort of all edges at once takes 16 (24) bytes
- * an edge: 1.8 GB for 115 M. */
-
-/* Edges on their way in, and edges sorted at once. At most 2^22: launches and the fixed cost of a
- * copy (some 10 us) vanish beside its 1.6 ms at 10 GB/s, and a sort fills the device. A sixteenth
- * of smaller lists, so that scratch is small beside them too: 1 byte an edge, 4 for each column id.
- * At least 2^18: 4 MiB. */
+/* Edges of a chunk, and edges sorted at once. At most 2^22: launches and the fixed cost of a copy
+ * (about 10 us) are small beside its 1.6 ms at 10 GB/s, and a sort fills the device. For smaller
+ * lists it is a sixteenth of the list, so that scratch is small beside them too: 1 byte an edge,
+ * against 4 for each column id. At least 2^18: 4 MiB. */
 static int64_t chunk_of(int64_t m)
 {
 	const int64_t most = int64_t(1) << 22, least = int64_t(1) << 18,
@@ -33,16 +34,16 @@ static int64_t chunk_of(int64_t m)
 	return m < least ? m : part < least ? least : part;
 }
 
-/* what atomics on 64-bit counts are declared for; row pointers are never negative */
+/* the type that 64-bit atomics need; row pointers are never negative */
 using count_t = unsigned long long;
 
-/* m edges; rows: of the result. COO: two arrays, on the device or, streamed, in host memory. Of a
- * CSR, transposed: entry e = (i, j) is the edge (j, i). */
+/* m edges and the number of rows of the result. For COO, two arrays on the device or, if streamed,
+ * in host memory. For a CSR to be transposed, entry e = (i, j) is the edge (j, i). */
 struct edge_list {
 	int64_t rows, cols, m;
 	const int32_t *dst, *src;
 	bool streamed;
-	const int64_t *rowptr; /* of that CSR [cols + 1], which gives src; else NULL */
+	const int64_t *rowptr; /* that of the CSR [cols + 1], from which src follows; else NULL */
 };
 
 /* ---- kernels ---- */
@@ -74,8 +75,8 @@ static __global__ void deal(int64_t begin, int64_t m, const int32_t *dst, const 
 	}
 }
 
-/* Rows first .. end-1 and their edges begin .. begin+m-1. Key of (i, j): (i - first) 2^col_bits +
- * j, below 2^62 since ids are int32. */
+/* Rows first .. end-1 and their edges begin .. begin+m-1. The key of (i, j) is (i - first)
+ * 2^col_bits + j, which is below 2^62 because ids are int32. */
 struct slice {
 	int64_t first, end, begin, m;
 	int col_bits, key_bits;
@@ -97,7 +98,7 @@ static __global__ void split_keys(struct slice s, const uint64_t *key, int32_t *
 		col[s.begin + e] = static_cast<int32_t>(key[e] & mask);
 }
 
-/* in holds numbers begin .. begin+count-1 of an array; order [m]. */
+/* `in` holds elements begin .. begin+count-1 of an array; order [m]. */
 static __global__ void gather(int64_t m, int64_t begin, int64_t count, const float *in,
                               const int64_t *order, float *out)
 {
@@ -115,7 +116,7 @@ static size_t bytes_of(int64_t count, size_t size)
 	return hg__aligned(static_cast<size_t>(count) * size);
 }
 
-/* Bits that a radix sort of numbers up to `largest` has to look at; at least one. */
+/* Bits that a radix sort of numbers up to `largest` must process; at least one. */
 static int bits_of(uint64_t largest)
 {
 	int bits = 1;
@@ -133,8 +134,8 @@ static bool on_device(const void *memory)
 	return false;
 }
 
-/* Edges begin .. begin+m-1 as arrays on the device. room: two chunks, used only where they are not
- * there as they are. */
+/* Edges begin .. begin+m-1 as arrays on the device. room: memory for two chunks, used only if the
+ * arrays do not exist on the device. */
 struct chunk {
 	int64_t begin, m;
 	const int32_t *dst, *src;
@@ -164,7 +165,7 @@ static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32
 	return HG_OK;
 }
 
-/* Scratch: next free place of each row, room for a chunk, CUB's own. */
+/* Scratch: the next free position of each row, room for a chunk, and CUB's own. */
 struct deal_scratch {
 	count_t *next;
 	int32_t *room;
@@ -190,7 +191,8 @@ static hg_status deal_lay_out(hg_context *ctx, const edge_list *in, char *memory
 	return HG_OK;
 }
 
-/* rowptr [rows + 1]: counts one place on, so that their running sum is what it is called. */
+/* rowptr [rows + 1]. The counts are stored one position later, so that their running sum is the row
+ * pointers. */
 static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scratch s,
                            int64_t *rowptr)
 {
@@ -230,7 +232,7 @@ static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_sc
 	return HG_OK;
 }
 
-/* col NULL: the row pointers alone. */
+/* col NULL: computes the row pointers alone. */
 template <typename P>
 static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col,
                              P *order)
@@ -249,8 +251,8 @@ static hg_status place_edges(hg_context *ctx, const edge_list *in, int64_t *rowp
 
 /* ---- sort ---- */
 
-/* The slice that begins with row `first`, which begins at edge rowptr[first]: rows as long as their
- * edges are at most a chunk, and at least one. */
+/* The slice that begins with row `first`: at least one row, and further rows while they have at
+ * most a chunk of edges together. */
 static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t first)
 {
 	const int64_t length = chunk_of(in->m);
@@ -263,7 +265,7 @@ static struct slice slice_at(const edge_list *in, const int64_t *rowptr, int64_t
 	        col_bits,      col_bits + bits_of(static_cast<uint64_t>(end - first - 1))};
 }
 
-/* Keys twice; with order, places twice. */
+/* Two buffers of keys and, with order, two of positions. */
 template <typename P> struct sort_scratch {
 	uint64_t *key[2];
 	P *place[2];
@@ -302,7 +304,7 @@ static hg_status sort_lay_out(hg_context *ctx, int64_t longest, bool ordered, ch
 	return HG_OK;
 }
 
-/* Stable sorts, the less important key first: by place, then by (row, col). */
+/* Stable sorts, the less significant key first: by position, then by (row, col). */
 template <typename P>
 static hg_status sort_pairs(hg_context *ctx, struct slice s, struct sort_scratch<P> t,
                             int place_bits, P *order, const uint64_t **sorted)
@@ -348,7 +350,7 @@ static hg_status sort_slice(hg_context *ctx, struct slice s, struct sort_scratch
 	return launched(ctx, "graph: columns");
 }
 
-/* host_rowptr: the row pointers once more, where the host can cut slices. */
+/* host_rowptr: a copy of the row pointers in host memory, where slices are cut. */
 template <typename P>
 static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *host_rowptr,
                            const int64_t *rowptr, int32_t *col, P *order)
@@ -424,8 +426,8 @@ hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_
 	return place_edges<uint32_t>(ctx, &in, ptr, nullptr, nullptr);
 }
 
-/* Out of host memory a chunk at a time, each in a pass of its own over the places: some 30 passes
- * of 8 bytes an edge cost less than the copy. */
+/* Gathers from host memory, one chunk at a time. Each chunk takes a pass over all positions; about
+ * 30 passes of 8 bytes an edge cost less than the copy. */
 static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, float *room,
                                const int64_t *index, float *out)
 {

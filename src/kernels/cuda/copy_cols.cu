@@ -1,4 +1,4 @@
-/* dst[:, dst_col + c] = src[:, src_col + c], c < cols: concatenation and its gradient. */
+/* dst[:, dst_col + c] = src[:, src_col + c] for c < cols: concatenation and its gradient. */
 
 #include "kernels/cuda/map.cuh"
 
@@ -17,8 +17,8 @@ struct copy_cols {
 	}
 };
 
-/* A pack must not reach into columns of dst that are not its own: whole packs, or a last pack that
- * ends in dst's padding. */
+/* Whether packs of 8 can be used. A pack must not write other columns of dst, so all packs are
+ * whole, or the last one ends in dst's padding. */
 bool whole_packs(const struct hg__copy_cols_args *a)
 {
 	return wide(a->src) && wide(a->dst) && a->src_col % 8 == 0 && a->dst_col % 8 == 0 &&

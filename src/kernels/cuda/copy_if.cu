@@ -1,6 +1,5 @@
-/* Piece by piece to[i] = from[i], if a flag on the device says so: weights are kept without a word
- * from
- * the host. Blocks stand in rows, one row a piece; where the flag is 0 all of them leave at
+/* Copies pieces of memory, to[i] = from[i], if a flag on the device is not 0. It keeps the best
+ * weights without asking the host. blockIdx.y is the piece; if the flag is 0 all blocks return at
  * once. */
 
 #include "kernels/cuda/map.cuh"
@@ -8,7 +7,7 @@
 namespace
 {
 
-/* Elements a thread copies in one go. */
+/* Elements that a thread copies at once. */
 constexpr int64_t STRIDE = 4;
 
 __global__ void __launch_bounds__(BLOCK)
@@ -41,7 +40,7 @@ extern "C" hg_status hg__cuda_copy_if(hg_context *ctx, const struct hg__copy_if_
 	if (longest == 0)
 		return HG_OK;
 	const int64_t blocks = (longest + PER_BLOCK - 1) / PER_BLOCK;
-	/* a grid has so many rows at most */
+	/* the largest gridDim.y */
 	for (int64_t first = 0; first < a->count; first += UINT16_MAX) {
 		const int64_t rows = a->count - first < UINT16_MAX ? a->count - first : UINT16_MAX;
 		const dim3 grid(static_cast<unsigned>(blocks < MOST ? blocks : MOST),

@@ -1,15 +1,16 @@
-/* Y = A / B, B of A's shape, one for a row, or one for all;  back: dB = - (sum of dY (A / B)) / B.
- * Traffic: A, Y and B once each; back A and dY once each. */
+/* Y = A / B, where B has A's shape, one value per row, or one value in all. Backward: dB = - (sum
+ * of dY (A / B)) / B. Memory traffic is one pass over A, Y and B, and backward one pass over A and
+ * dY. */
 
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
 
-/* B as A sees it. */
+/* B, broadcast to the shape of A. */
 struct divisor {
 	struct floats b;
-	bool each, all; /* one for each element; one for all rows */
+	bool each, all; /* each: one per element; all: one for all rows */
 
 	template <int W> __device__ void get(int64_t row, int64_t col, float (&v)[W]) const
 	{
@@ -42,7 +43,7 @@ bool divides(const struct hg__mat &a, const struct hg__mat &b)
 	return alike(a, b) || (is_float(b) && b.cols == 1 && (b.rows == 1 || b.rows == a.rows));
 }
 
-/* Padding stays 0: 0 / 0 is none. */
+/* Padding stays 0, where it would otherwise be 0 / 0. */
 struct quotient {
 	struct floats a, y;
 	struct divisor by;
@@ -60,7 +61,7 @@ struct quotient {
 	}
 };
 
-/* dY (A / B) of a pack, 0 in padding */
+/* dY (A / B) of a pack; 0 in padding. */
 struct terms {
 	struct floats a, dy;
 	struct divisor by;
@@ -116,7 +117,8 @@ struct back_row {
 	}
 };
 
-/* Over millions of elements: in f64, as good as exact, so its order does not show. */
+/* The sum of millions of elements is f64, which is accurate enough that the order of the sum does
+ * not affect the f32 result. */
 struct total {
 	double sum;
 
@@ -166,7 +168,7 @@ extern "C" hg_status hg__cuda_div_back(hg_context *ctx, const struct hg__div_bac
 	const struct terms of = {floats_of(a->a), floats_of(a->dy), divisor_of(a->a, a->b), cols};
 	if (of.by.each)
 		return walk(ctx, "div_back", rows, cols, wide(a->a), back_each{of, floats_of(a->db)});
-	if (a->b.rows == rows) /* also a row without columns has a gradient: 0 */
+	if (a->b.rows == rows) /* a row without columns also has a gradient, 0 */
 		return each_row(ctx, "div_back", rows, cols > 0 ? cols : 1, wide(a->a),
 		                back_row{of, floats_of(a->db)});
 	return totals<total>(ctx, "div_back", rows, cols, wide(a->a), back_all{of, floats_of(a->db)});

@@ -1,5 +1,5 @@
-/* y = sum over all r, c of A[r, c] * B[r, c]. Products are exact in f64 (they have at most 48 bits)
- * and summed there; narrowed once to f32. */
+/* y = sum over all r, c of A[r, c] * B[r, c]. Products are exact in f64 (at most 48 bits), are
+ * summed in f64, and narrowed once to f32. */
 
 #include "kernels/cuda/totals.cuh"
 

@@ -1,11 +1,11 @@
+/* Dropout of elements: x / (1 - p) where the element's random number is at least the threshold,
+ * else 0.
+ *
+ * The number of element (row, c) is word c % 4 of hg__rng_quad(key, row, c / 4, *step). It is a
+ * pure function and equal on every device, so the backward pass computes it again and keeps no
+ * mask. *step is read on the device, so a captured step stays valid. */
 #ifndef HG_KERNELS_CUDA_DROP_CUH
 #define HG_KERNELS_CUDA_DROP_CUH
-
-/* x / (1 - p) where the element's random word >= threshold, else 0.
- *
- * The word of element (row, c) is word c % 4 of hg__rng_quad(key, row, c / 4, *step): a pure
- * function, the same on every device, so backward draws it again instead of keeping a mask. *step
- * is read on the device: a captured step stays valid. */
 
 #include "core/rng.h"
 #include "kernels/cuda/launch.cuh"

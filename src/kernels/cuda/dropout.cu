@@ -1,7 +1,8 @@
-/* Y = X / (1 - p) where the element's random word >= threshold, else 0 (drop.cuh).
+/* Dropout (drop.cuh): Y = X / (1 - p) where the element's random number is at least the threshold,
+ * else 0.
  *
- * Rows of 1, 2 or 4 elements (edge values of as many heads) are taken 8 elements at a time, across
- * rows: memory moves in packs of 16 bytes. */
+ * Rows of 1, 2 or 4 elements (edge values with as many heads) are processed 8 elements at a time,
+ * across rows, so that memory moves in packs of 16 bytes. */
 
 #include "kernels/cuda/drop.cuh"
 #include "kernels/cuda/map.cuh"
@@ -22,7 +23,8 @@ struct dropout {
 	}
 };
 
-/* The same over storage of rows of D elements, D = 1, 2 or 4: each row draws its own quad. */
+/* The same for storage with rows of D = 1, 2 or 4 elements. Each row draws its own quad of random
+ * numbers. */
 template <int D> struct dropout_narrow {
 	struct floats x, y;
 	struct drop d;

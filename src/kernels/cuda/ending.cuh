@@ -1,17 +1,18 @@
+/* The epilogue of an aggregation, applied to f32 sums before their one narrowing (struct
+ * hg__ending):
+ *
+ *     y = dropout(f((x + beta Z) + b))
+ *
+ * It runs once per row, whatever the degree of the row, so the choice of f and of dropout is made
+ * at run time and one kernel serves all epilogues. It processes four columns at a time, in a loop,
+ * because it needs registers beside those of the sums. */
 #ifndef HG_KERNELS_CUDA_ENDING_CUH
 #define HG_KERNELS_CUDA_ENDING_CUH
-
-/* y = dropout(f((x + beta Z) + b)): what an aggregation becomes before its one narrowing (struct
- * hg__ending), for columns of a row in f32.
- *
- * A row ends once, whatever its degree: which f and whether it drops is asked when it does, and one
- * kernel serves all. Four columns at a time, in a loop: an ending must find its registers beside
- * those of the sums. */
 
 #include "kernels/cuda/after.cuh"
 #include "kernels/cuda/guard.cuh"
 
-/* Four columns: one access of 8 or 16 bytes, one quad of random words. */
+/* Four columns: one access of 8 or 16 bytes, and one quad of random numbers. */
 static __device__ inline void load_four(const float *p, float (&x)[4])
 {
 	const float4 a = *reinterpret_cast<const float4 *>(p);
@@ -38,7 +39,7 @@ static __device__ inline void store_four(__half *p, const float (&x)[4])
 }
 
 struct ending {
-	const void *z, *b; /* of Y's type, or NULL; Z lies as Y does */
+	const void *z, *b; /* of Y's type, or NULL; Z has Y's layout */
 	const float *beta_p;
 	float beta;
 	int act;
@@ -51,7 +52,7 @@ struct ending {
 		for (int i = 0; i < W; i++)
 			v[i] = A::value(v[i], then.act_p);
 	}
-	/* v = the sums of columns col .. col+W-1 of a row, `at` their place in Y and Z. */
+	/* v: the sums of columns col .. col + W - 1 of a row; at: their position in Y and Z. */
 	template <int W, typename T>
 	__device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W],
 	                    const struct guard &guard) const

@@ -1,32 +1,35 @@
+/* Everything about a graph that the range proofs need. The bits are always the same: sums are
+ * computed in an order fixed by the graph, or in integers, for which the order does not matter.
+ *
+ * With p = |w_ij| and the factors r, c of a normalisation (graph.h), rounded to f32 as kernels use
+ * them:
+ *
+ *     rows       sum over j of p r_i c_j in f64. A warp takes a row; a block takes a row of more
+ *                than LONG_ROW edges. Also t = max over edges of p r_i.
+ *     columns    c_j * sum over i of p r_i. There is no transpose here, so each edge adds to its
+ *                column, in fixed point: x = p r_i / 2^k <= 1, with 2^k >= t, as the integer
+ *                x 2^62 in two halves of 31 bits. No sum of up to 2^32 edges overflows. The error
+ *                is below 2^-62 2^k per edge, while the largest sum is at least 2^(k-1) c_j.
+ *     symmetry   the twin of entry (i, j), the d-th of its kind in row i, is the d-th (j, i) in
+ *                row j. Distinct entries have distinct twins, so the pattern is symmetric if every
+ *                entry has one.
+ *
+ * LEFT, 1/d'(j), has r = 1, so its column sums are those of NONE times c_j. IN has the r of BOTH,
+ * and c_j from the degree of row j. */
+
 #include <cmath>
 
 #include "kernels/cuda/search.cuh"
 
-/* Everything the proofs want to know of a graph, bitwise the same always: sums are taken in an
- * order fixed by the graph, or in integers, which have none.
- *
- * With p = |w_ij| and r, c of the normalisation (graph.h), the factors rounded to f32 as kernels
- * use them:
- *
- *     rows       sum over j of p r_i c_j in f64, a warp a row; rows of more than LONG_ROW edges, a
- * block.  Also t = max over edges of p r_i columns    c_j * sum over i of p r_i.  There is no
- * transpose to walk along, so each edge adds to its column, in fixed point: x = p r_i / 2^k <= 1,
- * 2^k >= t, as the integer x 2^62 in two halves of 31 bits: no sum of up to 2^32 edges overflows,
- * and the error is below 2^-62 2^k an edge, where the largest sum is at least 2^(k-1) c_j. symmetry
- * entry (i, j), the d-th one of its kind in row i, has a twin: the d-th (j, i) in row j. Distinct
- * entries have distinct twins, so if every one has one the pattern is symmetric.
- *
- * LEFT, 1/d'(j), has r = 1: its column sums are those of NONE times c_j. IN has the r of BOTH, and
- * c_j from the row of j. */
-
 using count_t = unsigned long long;
 
 constexpr int WARPS = BLOCK / 32;
-constexpr int64_t LONG_ROW = 4096;       /* a warp takes 128 rounds; 8 warps share what is longer */
+/* a warp takes 128 rounds; longer rows are shared by 8 warps */
+constexpr int64_t LONG_ROW = 4096;
 constexpr double FIXED_ONE = 0x1p62;     /* 1 in fixed point */
 constexpr count_t LOW_HALF = 0x7fffffff; /* 31 bits */
 
-/* What the kernels find, maxima and counts alone. Doubles that are not negative have the order of
+/* The results of the kernels, maxima and counts only. Doubles that are not negative compare like
  * their bits. */
 struct found {
 	count_t row_sum[HG_NORMS], col_sum[HG_NORMS], term[HG_NORMS]; /* f64 bits, by hg_norm */
@@ -39,10 +42,10 @@ struct view {
 	int64_t rows, cols, m;
 	const int64_t *rowptr, *colptr;
 	const int32_t *col;
-	const float *weight; /* NULL: ones */
+	const float *weight; /* NULL: all 1 */
 };
 
-/* It only grows, so whoever sees as much already has nothing to say. */
+/* Raises a maximum. The value only grows, so a thread that reads a larger one has nothing to do. */
 static __device__ inline void raise(count_t *most, count_t x)
 {
 	if (x > *static_cast<volatile count_t *>(most))
@@ -64,7 +67,7 @@ static __device__ inline double degree(const int64_t *ptr, int64_t i)
 	return static_cast<double>(d > 0 ? d : 1);
 }
 
-/* r_i or c_j as core computes them (graph_facts.c): powers of the degree in f64, rounded to f32. */
+/* r_i or c_j as core/graph_facts.c computes them: powers of the degree in f64, rounded to f32. */
 static __device__ inline double inverse(double degree)
 {
 	return static_cast<double>(static_cast<float>(1.0 / degree));
@@ -79,7 +82,7 @@ static __device__ inline double magnitude(const struct view &g, int64_t e)
 	return g.weight ? fabs(static_cast<double>(g.weight[e])) : 1.0;
 }
 
-/* r_i of a normalisation and c_j of one; of IN the degree is that of the row in both cases. */
+/* r_i and c_j of a normalisation. IN takes both from the degrees of rows. */
 static __device__ inline double row_factor(int norm, double degree)
 {
 	return norm == HG_NORM_RIGHT                        ? inverse(degree)
@@ -108,7 +111,8 @@ static __global__ void look_at_degrees(int64_t n, const int64_t *ptr, count_t *m
 		atomicAdd(empty, none);
 }
 
-/* Nodes whose row and column differ in length: with one of them the pattern is not symmetric. */
+/* Sets *differ if a node's row and column differ in length, because the pattern is then not
+ * symmetric. */
 static __global__ void compare_degrees(int64_t n, const int64_t *rowptr, const int64_t *colptr,
                                        count_t *differ)
 {
@@ -139,7 +143,7 @@ static __device__ inline void add_edges(const struct view &g, int64_t row, int64
 	}
 }
 
-/* The sums of a row, in the hands of one thread: r_i is a common factor. */
+/* Adds the sums of a row to the results; r_i is a common factor. One thread calls it. */
 static __device__ inline void tell_row(const struct view &g, int64_t row, const struct row_sums &s,
                                        struct found *f)
 {
@@ -162,7 +166,7 @@ static __device__ inline double lanes_most(double x)
 	return x;
 }
 
-/* Eight rows a block: each warp takes one, then all of them take those that are long. */
+/* A block takes eight rows: each warp takes one, and then all warps share each long one. */
 static __global__ void sum_rows(struct view g, struct found *f)
 {
 	const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -181,7 +185,7 @@ static __global__ void sum_rows(struct view g, struct found *f)
 		}
 		for (int64_t row = base; row < base + WARPS && row < g.rows; row++) {
 			if (g.rowptr[row + 1] - g.rowptr[row] <= LONG_ROW)
-				continue; /* the same for all threads */
+				continue; /* uniform over the block */
 			struct row_sums s = {};
 			add_edges(g, row, threadIdx.x, BLOCK, &s);
 			for (int i = 0; i < HG_NORMS; i++)
@@ -199,8 +203,8 @@ static __global__ void sum_rows(struct view g, struct found *f)
 
 /* ---- columns ---- */
 
-/* 2^-k with 2^k >= t, from the largest term; 1 where all weights are 0. Products with it are exact,
- * but for what is too small to count. */
+/* 2^-k with 2^k >= t, from the largest term; 1 if all weights are 0. Products with it are exact,
+ * except for values too small to count. */
 static __device__ inline double unit_of(const count_t *term)
 {
 	int exponent = 0;
@@ -255,15 +259,15 @@ static __global__ void find_twins(struct view g, struct found *f)
 
 /* ---- launches ---- */
 
-/* Enough blocks for any device; the loops take the rest. */
+/* Enough blocks for any device; the kernels loop over the rest. */
 static unsigned few(int64_t items)
 {
 	const unsigned blocks = grid_for(items, BLOCK);
 	return blocks < 4096u ? blocks : 4096u;
 }
 
-/* Column sums of NONE (and with it LEFT), RIGHT and BOTH (and with it IN), one after the other in
- * the same two arrays. */
+/* Column sums of NONE (which also gives LEFT), RIGHT and BOTH (which also gives IN), one after the
+ * other in the same two arrays. */
 static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *halves,
                              struct found *f)
 {
@@ -307,8 +311,8 @@ static hg_status launch_all(hg_context *ctx, const struct view &g, count_t *halv
 	return sum_columns(ctx, g, halves, f);
 }
 
-/* Twins are looked for only where all degrees agree: on most graphs that are not symmetric they do
- * not. */
+/* Searches for twins only if all degrees agree, which they do not on most graphs that are not
+ * symmetric. */
 static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct found *f,
                                 struct found *host)
 {
@@ -350,7 +354,7 @@ static void translate(const struct view &g, const struct found &found, hg_graph_
 	f->symmetric = *pattern && !found.not_values;
 }
 
-/* Beside the graph: 24 bytes a column. */
+/* Memory beside the graph: 24 bytes a column. */
 hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const float *weight,
                           hg_graph_facts *facts, int *pattern)
 {

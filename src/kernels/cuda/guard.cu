@@ -1,6 +1,7 @@
-/* overflow.word = max(overflow.word, the words of the elements of X that overflow a half)
+/* The overflow check as a separate pass over a stored matrix, for kernels that do not check while
+ * they store:
  *
- * One more pass over a stored result, for kernels that do not compare what they store. */
+ *     overflow.word = max(overflow.word, the words of the elements of X that overflow a half) */
 
 #include "kernels/cuda/guard.cuh"
 #include "kernels/cuda/map.cuh"

@@ -1,8 +1,8 @@
+/* The overflow check of values that are about to be stored as halves (kernels/overflow.h): W
+ * neighbouring columns of a row. Columns after the last one are padding, may hold anything, and are
+ * ignored. */
 #ifndef HG_KERNELS_CUDA_GUARD_CUH
 #define HG_KERNELS_CUDA_GUARD_CUH
-
-/* Numbers on their way into halves (kernels/overflow.h): W neighbouring columns of a row, of which
- * those beyond the last one are padding and may be anything. */
 
 #include "kernels/cuda/launch.cuh"
 
@@ -23,8 +23,8 @@ struct guard {
 		}
 		if (most < __float_as_uint(HG__OVERFLOW_LEAST))
 			return;
-		/* Where one number does not fit there may be millions: who changes nothing only looks. The
-		 * largest wins, in whatever order. */
+		/* Where one number overflows there may be millions, so a thread that would not change the
+		 * flag only reads it. The result is a maximum and does not depend on the order. */
 		const unsigned long long mine = hg__overflow_word(line, __uint_as_float(most));
 		if (__ldcg(word) < mine)
 			atomicMax(word, mine);

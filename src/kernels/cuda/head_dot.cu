@@ -1,13 +1,17 @@
-/* S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c], products and sums in f32: half of additive
- * attention, or with a second vector B both halves.
+/* Dot products of each head of a row with a vector, in f32. This is half of additive attention, or
+ * both halves if there is a second vector B.
  *
- *     dX[i, k*d + c] = sum over vectors v of dS[i, v*h + k] * v[0, k*d + c]        dv[0, k*d + c] =
- *         sum over i of dS[i, v*h + k] * X[i, k*d + c]  (f32)
+ *     S[i, k] = sum over c of X[i, k*d + c] * A[0, k*d + c]
  *
- * X is read once for both vectors, forward and back, and back its gradient is made on the way: one
- * kernel each.
+ * Backward, for vectors v with h heads:
  *
- * A pack of 8 columns never spans two heads: packs are used where 8 divides d, or where there is
+ *     dX[i, k*d + c] = sum over vectors v of dS[i, v*h + k] * v[0, k*d + c]
+ *     dv[0, k*d + c] = sum over i of dS[i, v*h + k] * X[i, k*d + c]    (f32)
+ *
+ * The forward and the backward pass are one kernel each. It reads X once for both vectors, and the
+ * backward kernel writes dX in the same pass.
+ *
+ * A pack of 8 columns never spans two heads. Packs are used where 8 divides d, or where there is
  * one head, whose last pack may have padding. */
 
 #include "kernels/cuda/columns.cuh"
@@ -16,8 +20,8 @@
 namespace
 {
 
-/* a / b of numbers that are not negative: half as many bits where both have no more are divided in
- * a fifth of the time. */
+/* a / b of numbers that are not negative. If both fit 32 bits, the division takes a fifth of the
+ * time. */
 static __device__ inline int64_t quotient(int64_t a, int64_t b)
 {
 	return (a | b) <= UINT32_MAX
@@ -25,8 +29,7 @@ static __device__ inline int64_t quotient(int64_t a, int64_t b)
 	           : a / b;
 }
 
-/* The head of a column; without a division where there is one head, whose padding belongs to it
- * too. */
+/* The head of a column. One head needs no division, and its padding counts as part of it. */
 static __device__ inline int64_t head_of(int64_t col, int64_t d, int heads)
 {
 	return heads == 1 ? 0 : quotient(col, d);
@@ -37,7 +40,7 @@ static bool packs_fit(const struct hg__mat &x, int64_t d, int heads)
 	return d % 8 == 0 || (heads == 1 && wide(x));
 }
 
-/* One sub-warp for each row and head: item = row * heads + k. V: vectors. */
+/* The forward pass, with one sub-warp for each row and head: item = row * heads + k. V: vectors. */
 template <typename T, int V> struct head_dot {
 	const T *x;
 	int64_t ld, d;
@@ -69,7 +72,7 @@ template <typename T, int V> struct head_dot {
 	}
 };
 
-/* Of a pack: what is loaded, as it lies in memory. */
+/* A pack as loaded. */
 template <typename T, int V, int W> struct pack_of_row {
 	struct alignas(W == 8 ? 16 : sizeof(T)) bits {
 		T v[W];
@@ -94,7 +97,7 @@ template <typename T, int V, int W> struct pack_of_row {
 	}
 };
 
-/* dX, where there is one, and the sums for the vectors, where they are wanted. */
+/* The backward pass: dX if it is needed, and the gradients of the vectors if they are. */
 template <typename T, int V> struct head_dot_back {
 	const T *x;
 	int64_t ld_x, ld_dx, d;
@@ -106,7 +109,7 @@ template <typename T, int V> struct head_dot_back {
 
 	template <int W> using held = pack_of_row<T, V, W>;
 
-	/* The vectors' columns. */
+	/* The columns of the vectors. */
 	template <int W> struct columns_of {
 		float by[V][W];
 	};
@@ -161,7 +164,7 @@ template <typename T, int V> struct head_dot_back {
 				v[i] = fmaf(h.ds[n], c.by[n][i], v[i]);
 		store<W>(dx + row * ld_dx + col, v);
 	}
-	/* dX alone: an element-wise kernel (map.cuh). */
+	/* dX alone, as an element-wise kernel (map.cuh). */
 	template <int W> __device__ void at(int64_t row, int64_t col) const
 	{
 		held<W> h;
@@ -184,7 +187,7 @@ template <typename T, int V> constexpr bool fetches_first<head_dot_back<T, V>> =
 namespace
 {
 
-/* One vector or two? 0: neither, the operands do not fit. */
+/* The number of vectors, 1 or 2; 0: the operands do not fit. */
 int vectors_of(const struct hg__mat &s, const struct hg__mat &b, int heads)
 {
 	const int count = heads > 0 && s.cols == heads                             ? 1
@@ -193,7 +196,7 @@ int vectors_of(const struct hg__mat &s, const struct hg__mat &b, int heads)
 	return count == 2 && !is_float(b) ? 0 : count;
 }
 
-/* Call f(V). */
+/* Calls f(V). */
 template <typename F> hg_status with_vectors(int count, F f)
 {
 	return count == 2 ? f(int_constant<2>{}) : f(int_constant<1>{});
@@ -250,7 +253,7 @@ extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_do
 	});
 }
 
-/* Of x and the vectors, only those that the wanted gradients need have to be present. */
+/* Of x and the vectors, only those that the requested gradients need must be present. */
 extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
 {
 	const int vectors = vectors_of(a->ds, a->b, a->heads);

@@ -1,5 +1,5 @@
-/* Y[i, c] = 1/h * sum over heads k of X[i, k*d + c];  back: dX[i, k*d + c] = dY[i, c] / h. The
- * heads are added in order. */
+/* The mean over heads: Y[i, c] = 1/h * sum over heads k of X[i, k*d + c], added in order. Backward:
+ * dX[i, k*d + c] = dY[i, c] / h. */
 
 #include "kernels/cuda/map.cuh"
 
@@ -44,7 +44,7 @@ struct head_mean_back {
 	}
 };
 
-/* `many` has the heads side by side, `one` their mean. */
+/* Whether `many` has the heads side by side and `one` has their mean. */
 bool fits(const struct hg__mat &many, const struct hg__mat &one, int heads)
 {
 	return many.rows == one.rows && is_float(many) && is_float(one) && heads > 0 &&

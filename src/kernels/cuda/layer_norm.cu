@@ -1,8 +1,12 @@
-/* Y = gamma * (X - mean) * rstd + beta, mean and variance of each row in f32: mean, then centred
- * squares, then the result; a row is read three times, from the cache after the first.
+/* Layer normalisation, with mean and variance of each row in f32:
  *
- * Back: g = gamma dY,  dX = rstd (g - 1/d sum g - xhat 1/d sum g xhat),  dgamma = sum over rows of
- * dY xhat,  dbeta = sum over rows of dY. */
+ *     Y = gamma * (X - mean) * rstd + beta
+ *
+ * A row is read three times: for the mean, for the centred squares and for the result. The second
+ * and third time it is in the cache. Backward, with d columns and g = gamma dY:
+ *
+ *     dX = rstd (g - 1/d sum g - xhat 1/d sum g xhat)
+ *     dgamma = sum over rows of dY xhat,  dbeta = sum over rows of dY */
 
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/rows.cuh"

@@ -1,5 +1,5 @@
-/* Y = X - max - log(sum exp(X - max)) per row, in f32;  back: dX = dY - exp(Y) * sum over the row
- * of dY. */
+/* Log-softmax of each row, in f32: Y = X - max - log(sum exp(X - max)). Backward: dX = dY - exp(Y)
+ * * sum over the row of dY. */
 
 #include "kernels/cuda/softmax.cuh"
 

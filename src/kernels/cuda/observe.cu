@@ -1,14 +1,16 @@
-/* bin, zeros, nonfinite, rank, amax of every tensor (kernels.h): integers, so that atomic additions
- * and maxima give the same bits in any order.
+/* Statistics of many tensors: bin, zeros, nonfinite, rank and amax of each (kernels.h). All are
+ * integers, so atomic additions and maxima give the same bits in any order.
  *
- * A warp has the 32 bins in its 32 lanes: 32 elements vote bit by bit of their bins, lane b finds
- * those that have bin b by and-ing five votes (or their complements) and adds their number to a
- * count in a register. That is some 38 instructions for 32 elements, however they are spread:
- * exponents of a tensor crowd in a few bins, where counters in memory would wait for one another.
+ * The 32 lanes of a warp have the 32 bins. For 32 elements the warp votes on each of the 5 bits of
+ * their bin numbers. Lane b finds the elements of bin b as the conjunction of five votes (or their
+ * complements), and adds their number to a count in a register. This takes about 38 instructions
+ * for 32 elements, whatever their distribution. Exponents of a tensor concentrate in a few bins,
+ * where counters in memory would wait for one another.
  *
- * A block takes neighbouring chunks of the table, mostly of one tensor; what its warps have counted
- * of a tensor joins in shared memory and then in counts. The last block of all takes counts to the
- * ring and leaves zeros. Elements that are 0 are in no bin; what no bin has is their number. */
+ * A block takes neighbouring chunks of the table, mostly of one tensor. The counts of its warps for
+ * a tensor are combined in shared memory and then added to `counts`. The last block of all moves
+ * `counts` to the ring and leaves zeros. Elements that are 0 are in no bin, so their number is the
+ * rest. */
 
 #include "kernels/observe.h"
 
@@ -22,11 +24,11 @@ constexpr int PACK = 8, PACKS = HG__OBSERVE_CHUNK / (PACK * BLOCK);
 static_assert(PACKS * PACK * BLOCK == HG__OBSERVE_CHUNK, "a chunk is whole packs");
 static_assert(HG__BINS == 32, "a bin for each lane");
 
-/* Blocks at most: four a multiprocessor (64 registers a thread) on 132 of them, so that a step that
- * is not due has one wave of blocks to let go. */
+/* The largest number of blocks: four per multiprocessor (64 registers a thread) on 132 of them, so
+ * that a step that is not due has only one wave of blocks, which return at once. */
 constexpr int64_t OBSERVE_BLOCKS = 512;
 
-/* A pack as it was loaded, and what an element type says of a magnitude. */
+/* A pack as loaded, and how the element type stores a magnitude. */
 template <typename T> struct pack;
 template <> struct pack<__half> {
 	static constexpr unsigned INFINITE = HG__HALF_INFINITE;
@@ -83,33 +85,33 @@ template <> struct pack<float> {
 	}
 };
 
-/* What one thread has of a tensor: lane b the count of bin b, the rest its own. */
+/* What one thread has counted of a tensor: in lane b the elements of bin b that the warp has seen;
+ * the other members for its own elements. */
 struct tally {
 	unsigned bin, most, bad;
 	uint64_t rank;
 };
 
-/* Elements of the pack at storage i that are elements, not padding. A pack lies in one row where
- * there is padding (ld is a multiple of 8 then). */
+/* The number of elements, without padding, in the pack at storage index i. If there is padding, ld
+ * is a multiple of 8 and a pack lies in one row. */
 __device__ int live_of(const struct hg__mat &m, int64_t i, int64_t n)
 {
 	if (i >= n)
 		return 0;
-	/* half as many bits are divided in a fifth of the time */
+	/* a 32-bit division takes a fifth of the time */
 	const int64_t col =
 	    n <= INT32_MAX ? static_cast<unsigned>(i) % static_cast<unsigned>(m.ld) : i % m.ld;
 	const int64_t left = m.ld == m.cols ? n - i : m.cols - col;
 	return left < 0 ? 0 : left < PACK ? static_cast<int>(left) : PACK;
 }
 
-/* From the element at storage i to the tensor's last, row by row. */
+/* The number of elements from the one at storage index i to the last of the tensor, row by row. */
 __device__ uint64_t rank_of(const struct hg__mat &m, int64_t i)
 {
 	return static_cast<uint64_t>(m.rows * m.cols - (i / m.ld * m.cols + i % m.ld));
 }
 
-/* The first `live` elements of storage i .. i+7; zeros in the place of the others, which are not
- * read. */
+/* The first `live` elements of storage i .. i+7. The others are zeros and are not read. */
 template <typename T> __device__ pack<T> read(const T *data, int64_t i, int live)
 {
 	pack<T> x = {};
@@ -124,8 +126,8 @@ template <typename T> __device__ pack<T> read(const T *data, int64_t i, int live
 	return x;
 }
 
-/* One element of each lane: how many have this lane's bin? All lanes of a warp come here
- * together. */
+/* Each lane passes one element. Returns how many of the 32 are in the bin of this lane. All lanes
+ * of a warp must call it together. */
 __device__ unsigned vote(unsigned m, unsigned bin)
 {
 	const unsigned all = 0xffffffffu, lane = threadIdx.x % 32;
@@ -148,14 +150,14 @@ template <typename T> __device__ void look(const pack<T> &x, struct tally &mine)
 	}
 }
 
-/* Storage of this thread's pack k of a chunk. */
+/* Storage index of pack k of this thread in a chunk. */
 __device__ int64_t place_of(int64_t chunk, int k)
 {
 	return chunk * HG__OBSERVE_CHUNK + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * PACK;
 }
 
-/* This thread's packs once more, since one is not finite: how many, and the first. Seldom, and
- * apart from the loop that needs the registers. */
+/* Reads this thread's packs again after one of them was not finite: counts such elements and finds
+ * the first. This is rare, and separate from the main loop, which needs the registers. */
 template <typename T>
 __device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
 {
@@ -199,7 +201,7 @@ __device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, stru
 	mine.most = pack<T>::wide(mine.most);
 }
 
-/* ---- the block's ---- */
+/* ---- per block ---- */
 
 struct block_tally {
 	unsigned bin[HG__BINS], most;
@@ -211,7 +213,8 @@ __device__ unsigned long long *wide_word(uint64_t *p)
 	return reinterpret_cast<unsigned long long *>(p);
 }
 
-/* All threads come here together, once a tensor. `ours` is all zero before and after. */
+/* Adds what the threads of a block have counted of one tensor. All threads must call it together.
+ * `ours` is all zero before and after. */
 __device__ void add_block(const struct tally &mine, struct block_tally &ours,
                           struct hg__observed *to)
 {
@@ -243,8 +246,8 @@ __device__ void add_block(const struct tally &mine, struct block_tally &ours,
 	__syncthreads();
 }
 
-/* The tensor that has this chunk: the one row of the table that begins at or before it and whose
- * next one begins after it. */
+/* The tensor of this chunk: the only row of the table that begins at or before it while the next
+ * row begins after it. */
 __device__ int64_t tensor_of(const struct hg__observe_args &a, int64_t chunk)
 {
 	__shared__ int64_t found;
@@ -255,9 +258,9 @@ __device__ int64_t tensor_of(const struct hg__observe_args &a, int64_t chunk)
 	return found;
 }
 
-/* ---- the last block's ---- */
+/* ---- in the last block ---- */
 
-/* Elements that no bin has. */
+/* The number of elements that are in no bin. */
 __device__ uint64_t zeros_of(const struct hg__mat &mat, struct hg__observed *counts)
 {
 	uint64_t zeros = static_cast<uint64_t>(mat.rows * mat.cols);
@@ -266,7 +269,7 @@ __device__ uint64_t zeros_of(const struct hg__mat &mat, struct hg__observed *cou
 	return zeros;
 }
 
-/* counts to their place in the ring, word by word, zeros behind them. */
+/* Moves the counts to the ring, in words of 8 bytes, and sets them to zero. */
 __device__ void keep(const struct hg__observe_args &a)
 {
 	constexpr int64_t WORDS = sizeof(struct hg__observed) / sizeof(uint64_t);

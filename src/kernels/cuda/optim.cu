@@ -1,25 +1,24 @@
-/* The two kernels of an optimiser step, for all parameters at once and without a word from the
- * host:
+/* The two kernels of an optimiser step, for all parameters at once and without the host:
  *
  *     grad_check    g = grad / scale;  nonfinite, first_nonfinite, grad_sq = sum g^2 (f64); clip
  *                   and bias corrections (kernels/optim.h)
- *     optim_update  if nonfinite == 0 and no overflow_found, with g = grad / scale * clip and
- *                   t = applied + 1
+ *     optim_update  if nonfinite == 0 and no guard has found an overflow, with
+ *                   g = grad / scale * clip and t = applied + 1:
  *         SGD       g += decay p;  m = momentum m + g;  p -= lr (nesterov ? g + momentum m : m)
  *                   (m starts at 0)
- *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;  p -= lr /
- *                   (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+ *         Adam      g += decay p;  m += (1 - b1)(g - m);  v = b2 v + (1 - b2) g^2;
+ *                   p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *         AdamW     p *= 1 - lr decay, then Adam without decay
- *                   then the loss scale's transition; step += 1; a note of it all
+ *                   and then the loss scale's transition, step += 1, and a note of all this
  *
- * Whether a step is skipped, and how much it is clipped, follows from all gradients, so there are
- * two kernels; in the first the last block to finish has the last word (totals.cuh). Work is cut
- * into chunks of CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding
- * is not changed.
+ * Whether a step is skipped, and how much it is clipped, depends on all gradients, so there are two
+ * kernels. In the first, the last block to finish decides (totals.cuh). Work is cut into chunks of
+ * CHUNK elements of storage, one block each; a chunk belongs to one tensor. Padding does not
+ * change.
  *
- * What is one thread's work and needs no gradient has a block of its own, block 0, beside the
- * others instead of behind them: bias corrections in the first kernel, the transition and the note
- * in the second. */
+ * Work of one thread that does not depend on gradients runs in block 0, beside the other blocks
+ * instead of after them: bias corrections in the first kernel, the transition and the note in the
+ * second. */
 
 #include "kernels/cuda/totals.cuh"
 #include "kernels/optim.h"
@@ -27,8 +26,8 @@
 namespace
 {
 
-/* Four elements a thread, 16 bytes where rows are whole packs: 90,000 parameters are 90 blocks, and
- * no thread waits for more than one round of loads. */
+/* Four elements per thread, 16 bytes where rows are whole packs. 90,000 parameters are 90 blocks,
+ * and no thread waits for more than one round of loads. */
 constexpr int PER_THREAD = 4;
 constexpr int64_t CHUNK = static_cast<int64_t>(BLOCK) * PER_THREAD;
 static_assert(CHUNK == HG__OPTIM_CHUNK, "a block takes a chunk");
@@ -61,7 +60,7 @@ template <int W> __device__ void write(__half *p, const float (&x)[W])
 	}
 }
 
-/* Blocks of both kernels: block 0, then one a chunk. */
+/* Blocks of both kernels: block 0, and one per chunk. */
 unsigned blocks_of(const struct hg__optim_args *a)
 {
 	int64_t blocks = 1;
@@ -70,8 +69,8 @@ unsigned blocks_of(const struct hg__optim_args *a)
 	return grid_for(blocks, 1);
 }
 
-/* A block's chunk: its tensor and first element. Each warp looks for itself, 32 tensors at a time:
- * the first whose chunks, and those before it, reach beyond. */
+/* The tensor and first element of a block's chunk. Each warp searches by itself, 32 tensors at a
+ * time, for the first tensor whose chunks, added to those before it, exceed the chunk number. */
 struct place {
 	int64_t tensor, first;
 };
@@ -96,8 +95,8 @@ __device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t
 	}
 }
 
-/* This thread's pack k of the chunk: storage i .. i+W-1, of which the first `live` are elements,
- * not padding; none: there is no such pack. */
+/* Pack k of this thread in the chunk: storage i .. i+W-1, of which the first `live` are elements
+ * and not padding. live 0: there is no such pack. */
 struct span {
 	int64_t i;
 	int live;
@@ -110,7 +109,7 @@ __device__ struct span span_of(const struct hg__optim_tensor &t, int64_t first, 
 		return {i, 0};
 	if (t.cols == t.ld)
 		return {i, W};
-	/* Half as many bits are divided in a fifth of the time. */
+	/* A 32-bit division takes a fifth of the time. */
 	const int64_t col =
 	    i <= INT32_MAX && t.ld <= INT32_MAX
 	        ? static_cast<int64_t>(static_cast<unsigned>(i) % static_cast<unsigned>(t.ld))
@@ -123,7 +122,8 @@ __device__ struct span span_of(const struct hg__optim_tensor &t, int64_t first, 
 
 struct grad_total {
 	double square;
-	/* tensors from the first one with a non-finite gradient to the last; 0: there is none */
+	/* number of tensors from the first one with a non-finite gradient to the last; 0: there is none
+	 */
 	int64_t nonfinite, rank;
 
 	__device__ void add(const grad_total &o)
@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* ---- update ---- */
 
-/* Each returns the new p and updates m and v in place. Without a moment (m = 0, momentum = 0, see
- * rates_for) m is g. */
+/* Each returns the new p and updates m and v in place. If a tensor has no moment (m = 0, momentum =
+ * 0, see rates_for), m becomes g. */
 struct sgd {
 	static __device__ float update(const struct hg__rates &r, float p, float grad, float &m,
 	                               float &)
@@ -238,8 +238,8 @@ __device__ struct hg__rates rates_for(const hg_optim_config &config,
 	return r;
 }
 
-/* The master's new value, and the working copy narrowed from it once. What is no element keeps its
- * value. All loads are on their way before the first number is looked at. */
+/* Updates the master weights, and narrows the working copy from them once. Padding keeps its value.
+ * All loads are in flight before the first value is used. */
 template <typename M, int W>
 __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t,
                       int64_t tensor, int64_t first)
@@ -283,12 +283,12 @@ __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_ten
 		else if (t.working)
 			write<W>(static_cast<float *>(t.working) + s[k].i, p[k]);
 	}
-	if (beyond) /* seldom; the smallest number wins, in whatever order */
+	if (beyond) /* rare; the smallest tensor number wins, in any order */
 		atomicMin(&a.step->outgrown, static_cast<int>(tensor));
 }
 
-/* Bring the line of *p near: hg__step_close reads one number after the other, and would wait for
- * memory each time. */
+/* Prefetches the cache line of *p. hg__step_close reads one value after the other, and would
+ * otherwise wait for memory each time. */
 __device__ void fetch(const void *p)
 {
 	asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(p)));

@@ -1,23 +1,25 @@
+/* Builds the tiles of a graph (core/plan_tiles.h), in slices of whole windows:
+ *
+ *     keys     entry (i, j) of window w = i / 16 becomes (w, j, i % 16), in one 64-bit number
+ *     sort     afterwards all entries of one column of a window are consecutive (a run), and within
+ *              the run those of one row
+ *     list     the first entry of a run lists its column ceil(most entries of a row / 3) times;
+ *              every other entry does not list it
+ *     place    a running sum: the position in the slice where an entry's column is listed
+ *
+ * This runs twice: once to count the columns of each window, and again, when the first group of
+ * each window is known, to write ids and masks. Sorting 100 M keys again costs less than the memory
+ * to keep them all. The bits are always the same, because sorted keys that are equal are
+ * interchangeable. */
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include "core/plan_tiles.h"
 #include "kernels/cuda/search.cuh"
 
-/* Tiles of a graph (core/plan_tiles.h), slice by slice of whole windows:
- *
- *     keys     entry (i, j) of window w = i / 16:  (w, j, i % 16), in one number of 64 bits
- *     sort     then all entries of one column of a window are a run, and in it those of one row
- *     list     the first entry of a run lists its column ceil(most entries of a row / 3) times,
- *              every other entry not at all
- *     place    running sum: where in its slice an entry's column is listed
- *
- * Once to count the columns of each window, and once more, when it is known where its groups begin,
- * to write ids and masks: a sort of 100 M keys takes less than memory for all of them would cost.
- * All of it is bitwise the same always: sorted keys that are equal are interchangeable. */
-
-/* Entries sorted at once, and scratch: two keys and a place each, 20 bytes; 42 MB and what CUB asks
- * for. A longer window is a slice of its own. */
+/* Entries sorted at once. Scratch is two keys and a position for each, 20 bytes: 42 MB, and CUB's
+ * own. A longer window is a slice by itself. */
 constexpr int64_t SLICE = int64_t(1) << 21;
 
 /* Windows first .. end-1, their entries begin .. begin+m-1. */
@@ -54,8 +56,8 @@ static __global__ void tile_keys(struct tile_slice s, const int64_t *rowptr, con
 }
 static_assert(HG__TILE_ROWS == 1 << 4, "a row of a window is 4 bits of a key");
 
-/* f(row, n) for the entries of the run that begins at i: the n-th of its row, from 0. False where
- * no run begins there. */
+/* Calls f(row, n) for each entry of the run that begins at i; n counts the entries of a row from 0.
+ * Returns false if no run begins there. */
 template <typename F>
 static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_t i, F f)
 {
@@ -69,7 +71,7 @@ static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_
 	return true;
 }
 
-/* place [m + 1] <- how often entry i lists its column; 0 behind the last. */
+/* place [m + 1]: the number of times entry i lists its column; 0 after the last entry. */
 static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *place)
 {
 	for (int64_t i = global_thread(); i <= m; i += global_threads()) {
@@ -82,7 +84,7 @@ static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *pla
 	}
 }
 
-/* Where the columns of window s.first + w begin in the slice. */
+/* Position in the slice where the columns of window s.first + w begin. */
 static __device__ inline uint32_t window_place(const struct tile_slice &s, const int64_t *rowptr,
                                                const uint32_t *place, int64_t w)
 {
@@ -97,7 +99,7 @@ static __global__ void tile_window_counts(struct tile_slice s, const int64_t *ro
 		                                 window_place(s, rowptr, place, w));
 }
 
-/* The columns of a slice and their masks, each run by one thread. */
+/* Writes the columns of a slice and their masks. One thread writes a run. */
 static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, const uint64_t *key,
                                   const uint32_t *place, const int32_t *first, int32_t *id,
                                   uint32_t *mask)
@@ -114,7 +116,7 @@ static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, co
 			id[at + k] = static_cast<int32_t>(column & ((uint64_t(1) << s.col_bits) - 1));
 			mask[at + k] = 0;
 		}
-		int open = 0; /* which of them `bits` are for */
+		int open = 0; /* the listing that `bits` belongs to */
 		uint32_t bits = 0;
 		each_of_run(key, s.m, i, [&](int row, int n) {
 			if (n / HG__TILE_MOST != open) {
@@ -128,7 +130,7 @@ static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, co
 	}
 }
 
-/* The last column again, with nothing to count, up to a whole group. */
+/* Fills a group with the last column again, with a mask of 0. */
 static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, const uint32_t *place,
                                 const int32_t *first, int32_t *id, uint32_t *mask)
 {
@@ -146,8 +148,8 @@ static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, cons
 
 /* ---- slices ---- */
 
-/* The slice that begins with window `first`: at least one, and as many as have SLICE entries
- * together. */
+/* The slice that begins with window `first`: at least one window, and further windows while they
+ * have at most SLICE entries together. */
 static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host_rowptr,
                                   int64_t first)
 {
@@ -164,7 +166,7 @@ static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host
 struct tile_scratch {
 	uint64_t *key[2];
 	uint32_t *place;
-	int32_t *listed; /* of a slice's windows */
+	int32_t *listed; /* for the windows of a slice */
 	void *cub;
 	size_t cub_bytes, bytes;
 };
@@ -192,7 +194,7 @@ static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows,
 	return HG_OK;
 }
 
-/* Keys sorted, places known; *sorted is where the keys are. */
+/* Sorts the keys of a slice and computes the positions. *sorted points to the keys. */
 static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const struct tile_slice &s,
                             const struct tile_scratch &t, const uint64_t **sorted)
 {
@@ -212,7 +214,7 @@ static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const st
 	    "tiles: places");
 }
 
-/* f(slice, scratch, keys) for each slice with entries. */
+/* Calls f(slice, scratch, keys) for each slice that has entries. */
 template <typename F>
 static hg_status walk(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
                       const struct tile_scratch &t, F f)

@@ -1,9 +1,9 @@
-/* Mean over the rows that count and all columns of
+/* Losses per element: the mean, over the rows that count and all columns, of
  *
  *     BCE with logits   max(x, 0) - x t + log(1 + exp(-|x|))      dx = sigmoid(x) - t
  *     MSE               (x - t)^2                                 dx = 2 (x - t)
  *
- * each times dloss / count in the gradient, 0 in rows that do not count. */
+ * The gradient is multiplied by dloss / count, and is 0 in rows that do not count. */
 
 #include "kernels/cuda/softmax.cuh"
 
@@ -15,7 +15,7 @@ struct bce {
 	{
 		return (fmaxf(x, 0.0f) - x * t) + log1pf(expf(-fabsf(x)));
 	}
-	/* With e = exp(-|x|) <= 1 nothing overflows. */
+	/* e = exp(-|x|) is at most 1, so nothing overflows. */
 	static __device__ float gradient(float x, float t)
 	{
 		const float e = expf(-fabsf(x));

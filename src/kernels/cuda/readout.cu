@@ -1,18 +1,18 @@
-/* Y[g, c] = sum, mean or maximum over the rows ptr[g] .. ptr[g+1]-1 of X; 0 (and arg -1) for an
- * empty graph. A NaN wins the maximum; equals: the first.
+/* Readout: Y[g, c] is the sum, mean or maximum over the rows ptr[g] .. ptr[g+1]-1 of X; 0 (and arg
+ * -1) for an empty graph. A NaN wins the maximum; of equal values the first wins.
  *
- *     back  dX[i, c] = dY[g, c],  dY[g, c] / size,  or dY[g, c] where arg[g, c] is the row
+ *     backward  dX[i, c] = dY[g, c],  dY[g, c] / size,  or dY[g, c] where arg[g, c] is the row
  *
- * A block takes one graph and a tile of columns. Where there are few graphs each is cut into parts
- * (their number depends on the shape alone), which a second kernel joins in order. */
+ * A block takes one graph and a column tile. If there are few graphs, each is cut into parts, whose
+ * number depends on the shape alone, and a second kernel combines them in order. */
 
 #include "kernels/cuda/columns.cuh"
 
 namespace
 {
 
-/* Two blocks for each of 108 to 148 multiprocessors; more parts do not pay: the second kernel walks
- * a graph's parts one after the other. */
+/* Two blocks for each of 108 to 148 multiprocessors. More parts do not pay, because the second
+ * kernel processes the parts of a graph one after the other. */
 constexpr int64_t READOUT_BLOCKS = 256;
 
 struct pieces {
@@ -20,8 +20,8 @@ struct pieces {
 	int64_t graphs, parts, tiles, cols;
 };
 
-/* One block's work: rows begin .. end-1 of graph g from column col; `slot` is its row among all
- * parts. */
+/* The work of one block: rows begin .. end-1 of graph `graph`, from column col on. `slot` is its
+ * index among all parts. */
 struct piece {
 	int64_t graph, slot, first, begin, end, col;
 };
@@ -90,7 +90,7 @@ struct join_sums {
 	}
 };
 
-/* The first largest of a column, and its row within the graph; -1: nothing seen. */
+/* The first largest value of a column, and its row within the graph; -1: no value seen. */
 struct largest {
 	float value;
 	int32_t row;
@@ -106,8 +106,8 @@ struct largest {
 	}
 };
 
-/* The winner of each column of a block's tile, valid where threadIdx.y == 0. May be called again at
- * once. */
+/* The winner of each column of a block's tile, valid where threadIdx.y == 0. No barrier is needed
+ * between two calls. */
 template <int W> __device__ void block_largest(struct largest (&best)[W])
 {
 	__shared__ struct largest part[W][BLOCK];
@@ -129,7 +129,7 @@ template <int W> __device__ void block_largest(struct largest (&best)[W])
 		best[i] = part[i][t];
 }
 
-/* Values and rows of the winners of a pack; a pack may be cut by the last column. */
+/* Values and rows of the winners. The last pack may have columns that do not exist. */
 struct winners {
 	struct floats value;
 	int32_t *row;
@@ -195,7 +195,7 @@ struct join_winners {
 	}
 };
 
-/* How the graphs are cut, for blocks of this rectangle. */
+/* How the graphs are cut, for blocks of this shape. */
 struct pieces cut(const struct hg__readout_args *a, dim3 block, int width)
 {
 	const int64_t graphs = a->y.rows, cols = a->y.cols,
@@ -250,7 +250,7 @@ template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg_
 	return walk(ctx, "readout", p.graphs, p.cols, W == 8, join_winners{p.parts, part, out});
 }
 
-/* Sum and mean: every row of a graph gets the same. */
+/* The gradient of sum and mean: every row of a graph gets the same. */
 struct spread {
 	const int64_t *ptr;
 	const int32_t *id;
@@ -270,7 +270,7 @@ struct spread {
 	}
 };
 
-/* Maximum: the winner takes it. */
+/* The gradient of the maximum: only the winning row gets it. */
 struct pick {
 	const int64_t *ptr;
 	const int32_t *id, *arg;

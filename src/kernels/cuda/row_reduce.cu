@@ -1,13 +1,14 @@
-/* Sum, mean and Euclidean norm of each row, in f32;  back: dX = dY, dY / cols, (X / norm) dY. A row
- * is read once; the norm's gradient reads it twice, from the cache the second time. */
+/* Sum, mean and Euclidean norm of each row, in f32. The gradients are dX = dY, dY / cols and (X /
+ * norm) dY. A row is read once, but twice by the gradient of the norm, from the cache the second
+ * time. */
 
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
 
-/* A row's sum of term(x) becomes finish(sum, cols); its gradient is gradient(x, norm, dy, cols),
- * where READS says that it asks for x and the norm. */
+/* A reduction: finish(sum of term(x), cols) over a row. Its gradient is gradient(x, norm, dy,
+ * cols); READS says that it needs x and the norm. */
 struct sum {
 	static constexpr bool READS = false;
 	static __device__ float term(float x)
@@ -49,7 +50,7 @@ struct norm {
 	}
 };
 
-/* In all lanes of the row. */
+/* The result, in all lanes of the row. */
 template <typename R, int W, typename T>
 __device__ float reduced(const T *x, int64_t end, int64_t cols)
 {
@@ -102,7 +103,7 @@ template <typename T, typename R> struct reduce_back {
 	}
 };
 
-/* A row without columns has a result, too. */
+/* A row without columns has a result as well, so there is at least one column of threads. */
 template <typename R> hg_status run(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	return with_float(ctx, "row_reduce", a->x.dtype, [&](auto zero) {
@@ -131,7 +132,7 @@ constexpr struct {
                                {run<mean>, run_back<mean>, mean::READS},
                                {run<norm>, run_back<norm>, norm::READS}};
 
-/* `one` has a number for each row of `many`. */
+/* Whether `one` has one value for each row of `many`. */
 bool fits(const struct hg__mat &many, const struct hg__mat &one)
 {
 	return many.rows == one.rows && one.cols == 1 && is_float(many) && is_float(one);

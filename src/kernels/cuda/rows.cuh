@@ -1,14 +1,13 @@
+/* Row-wise kernels. A sub-warp of 1 to 32 neighbouring lanes, a power of two, has a row:
+ * threadIdx.x is the lane, blockDim.x the number of lanes, threadIdx.y the row within the block.
+ * All threads of a block take every step together, so that shuffles see whole warps. Rows past the
+ * end are not `live` and read nothing. */
 #ifndef HG_KERNELS_CUDA_ROWS_CUH
 #define HG_KERNELS_CUDA_ROWS_CUH
 
-/* Row-wise kernels: a sub-warp (1 to 32 neighbouring lanes, a power of two) owns a row. threadIdx.x
- * is the lane, blockDim.x the number of lanes, threadIdx.y the row within the block. All threads of
- * a block take every step together, so the shuffles see whole warps; rows past the end are not
- * `live` and have nothing to read. */
-
 #include "kernels/cuda/totals.cuh"
 
-/* Butterflies over the sub-warp: the same bits in every lane. */
+/* Butterflies over the sub-warp, with the same bits in every lane. */
 static __device__ inline float row_sum(float x)
 {
 	for (int step = static_cast<int>(blockDim.x) / 2; step > 0; step /= 2)
@@ -32,7 +31,7 @@ template <int W, typename F> static __global__ void rows_kernel(int64_t rows, F 
 		f.template row<W>(row, row < rows);
 	}
 }
-/* f.row<W>(row, live) for every row, in sub-warps sized for cols columns. */
+/* Calls f.row<W>(row, live) for every row, in sub-warps sized for `cols` columns. */
 template <typename F>
 static hg_status each_row(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                           bool by_eight, const F &f)
@@ -59,8 +58,8 @@ static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at
 	}
 	fold(mine, at, blockIdx.x, gridDim.x, f);
 }
-/* f.row<W>(row, live, mine): what the row adds, in lane 0 alone. f.finish(total) writes the result,
- * also when there are no rows. */
+/* f.row<W>(row, live, mine) adds the contribution of a row, in lane 0 alone. f.finish(total) writes
+ * the result, also if there are no rows. */
 template <typename P, typename F>
 static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                             bool by_eight, const F &f)

@@ -1,19 +1,18 @@
-/* One evaluation: for each split the rows whose first largest logit is at the label, and the rows
- * that
- * count; of all rows the logits that are not finite; and the cross-entropy of one split, as
- * softmax_xent.cu has it. The thread that has the last word enters them on the board
- * (kernels/scores.h). A row with a NaN logit is wrong. */
+/* The scores of one evaluation. For each split it counts the rows that count and those of them
+ * whose first largest logit is at the label; over all rows it counts logits that are not finite;
+ * and it computes the cross-entropy of one split, as softmax_xent.cu does. The last thread to
+ * finish enters the results on the board (kernels/scores.h). A row with a NaN logit is wrong. */
 
 #include "kernels/cuda/softmax.cuh"
 
 namespace
 {
 
-/* Rows are numbered in 32 bits, elements are not. */
+/* Counts of rows fit 32 bits; counts of elements do not. */
 struct score_total {
 	unsigned right[HG__SPLITS], counted[HG__SPLITS];
 	uint64_t nonfinite;
-	double loss; /* sum over the rows that count in the loss's split */
+	double loss; /* sum over the rows that count in the split of the loss */
 
 	__device__ void add(const score_total &o)
 	{
@@ -27,11 +26,11 @@ struct score_total {
 	}
 };
 
-/* The first largest of what was seen, as a pair: a NaN is larger than all, so a row with one ends
- * with value NaN. */
+/* The first largest of the values seen, and its column. A NaN is larger than all numbers, so a row
+ * that contains one ends with the value NaN. */
 struct first_largest {
 	float value;
-	long long col; /* -1: nothing seen */
+	long long col; /* -1: no value seen */
 
 	__device__ void see(float v, long long c)
 	{

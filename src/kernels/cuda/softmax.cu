@@ -1,5 +1,5 @@
-/* Y = exp(X - max) / sum exp(X - max) per row, in f32;  back: dX = Y (dY - sum over the row of Y
- * dY). */
+/* Softmax of each row, in f32: Y = exp(X - max) / sum exp(X - max). Backward: dX = Y (dY - sum over
+ * the row of Y dY). */
 
 #include "kernels/cuda/softmax.cuh"
 

@@ -1,12 +1,11 @@
+/* What the softmax kernels, the losses and the scores share: the softmax of a row, the rows that
+ * count, and means over them. */
 #ifndef HG_KERNELS_CUDA_SOFTMAX_CUH
 #define HG_KERNELS_CUDA_SOFTMAX_CUH
 
-/* What log-softmax, the losses and the accuracy share: the softmax of a row, rows that count, means
- * over them. */
-
 #include "kernels/cuda/rows.cuh"
 
-/* max and sum exp(x - max) of a row, in all its lanes. A NaN makes both NaN. */
+/* max and sum exp(x - max) of a row, in all its lanes. If a value is NaN, both are NaN. */
 struct softmax_row {
 	float max, sum;
 };
@@ -35,15 +34,15 @@ static __device__ struct softmax_row softmax_of(const T *x, int64_t cols)
 	return s;
 }
 
-/* label i32 [n, 1] or NULL, mask u8 [n, 1] or NULL. A row counts if mask != 0 and label >= 0, each
- * where present. */
+/* Which rows count: those with mask != 0 and label >= 0, if there is a mask or label. label: i32
+ * [n, 1] or NULL; mask: u8 [n, 1] or NULL. */
 struct counted_rows {
 	const int32_t *label;
 	const uint8_t *mask;
 	int64_t ld_label, ld_mask;
 
-	/* The label, below 0 if the row does not count. Label and mask are read side by side: one would
-	 * otherwise wait for the other. */
+	/* The label, or a negative number if the row does not count. Label and mask are loaded
+	 * unconditionally, so that neither waits for the other. */
 	__device__ int64_t label_of(int64_t row) const
 	{
 		const int64_t found = label[row * ld_label];
@@ -60,8 +59,7 @@ static inline struct counted_rows counted_of(const struct hg__mat &label,
 	return {data_of<const int32_t>(label), data_of<const uint8_t>(mask), label.ld, mask.ld};
 }
 
-/* dloss / count, 0 if nothing counts: what the gradient of each number that counts is multiplied
- * by. */
+/* dloss / count, the factor of all gradients; 0 if nothing counts. */
 struct loss_factor {
 	const float *count, *dloss;
 
@@ -72,8 +70,8 @@ struct loss_factor {
 	}
 };
 
-/* Values are f32, their sum is f64: over millions of rows it is as good as exact, so its order does
- * not show. */
+/* A sum of f32 values in f64. Over millions of rows it is accurate enough that the order of the sum
+ * does not affect the f32 result. */
 struct loss_total {
 	double sum;
 	int64_t count;
@@ -83,7 +81,7 @@ struct loss_total {
 		sum += o.sum;
 		count += o.count;
 	}
-	/* The mean over `each` numbers a counted row. */
+	/* Writes the mean, where each counted row has `each` values. */
 	__device__ void write(float *loss, float *out_count, int64_t each) const
 	{
 		const double n = static_cast<double>(count * each);

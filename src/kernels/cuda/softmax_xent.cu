@@ -1,20 +1,23 @@
-/* loss = mean over the rows that count of  log(sum exp(x - max)) - (x[label] - max);
- * back: dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count, 0 in rows that do not
- * count.
- * Labels are below the number of classes: recording has looked. */
+/* Cross-entropy with softmax, over the rows that count:
+ *
+ *     loss = mean of log(sum exp(x - max)) - (x[label] - max)
+ *     dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count, 0 in rows that do not count
+ *
+ * Labels are below the number of classes, which is checked when the op is recorded. */
 
 #include "kernels/cuda/softmax.cuh"
 
 namespace
 {
 
-/* Packs of a row that a lane holds in registers, at most: up to 4 * 32 lanes * 8 = 1024 columns are
- * read once. Few lanes with several packs each share the work that is done once a row, and leave
- * fewer lanes idle: 47 columns are 6 packs for 2 lanes, not for 8. */
+/* The largest number of packs of a row that a lane keeps in registers: up to 4 * 32 lanes * 8 =
+ * 1024 columns are read once. Few lanes with several packs each share the work per row, and leave
+ * fewer lanes idle: 47 columns are 6 packs, for 2 lanes and not for 8. */
 constexpr int HELD = 4;
 
 struct grip {
-	/* packs a lane, more than HELD: the row is walked; columns that lanes of one pack would have */
+	/* packs: per lane; with more than HELD the kernel loops over the row instead. cols: the columns
+	 * of the row if each lane had one pack */
 	int64_t packs, cols;
 };
 struct grip grip_of(int64_t cols, bool by_eight)
@@ -26,7 +29,7 @@ struct grip grip_of(int64_t cols, bool by_eight)
 	return {(packs + lanes - 1) / lanes, lanes * width};
 }
 
-/* Call f(P) with P an integral constant: packs up to HELD, 0 beyond. */
+/* Calls f(P) with P an integral constant: `packs` if it is at most HELD, otherwise 0. */
 template <int P, typename F> hg_status with_packs(int64_t packs, F f)
 {
 	if constexpr (P == 0)
@@ -35,8 +38,8 @@ template <int P, typename F> hg_status with_packs(int64_t packs, F f)
 		return packs == P ? f(int_constant<P>{}) : with_packs<P - 1>(packs, f);
 }
 
-/* P packs of a row: lane, lane + lanes, ... Only the last of them can have padding, or not exist.
- * Padding is -inf: it neither is a maximum nor adds to a sum. */
+/* P packs of a row: lane, lane + lanes, ... Only the last one can have padding, or not exist.
+ * Padding becomes -inf, which changes neither the maximum nor the sum. */
 template <int P, int W> struct held_row {
 	float x[P][W];
 
@@ -57,7 +60,7 @@ template <int P, int W> struct held_row {
 					x[p][i] = col + i < cols ? x[p][i] : -INFINITY;
 		}
 	}
-	/* x := exp(x - max). A NaN is no maximum, but makes the sum NaN. */
+	/* x := exp(x - max). fmaxf ignores a NaN, but the NaN makes the sum NaN. */
 	__device__ struct softmax_row exponentials()
 	{
 		struct softmax_row s = {-INFINITY, 0.0f};
@@ -79,8 +82,8 @@ template <int P, int W> struct held_row {
 	}
 };
 
-/* Rows that do not count need not be read; but where all fit in a cache, to wait for the label
- * first costs more than to read them. H200: half of 50 MB. */
+/* Rows that do not count need not be read. But if all rows fit in a cache, waiting for the label
+ * costs more than reading them. On an H200: half of 50 MB. */
 constexpr int64_t CACHED = 24 << 20;
 
 template <typename T> struct logits {
@@ -96,7 +99,7 @@ struct logits<T> logits_of(const struct hg__mat &x, const struct hg__mat &label,
 	        x.rows *x.ld *static_cast<int64_t>(sizeof(T)) <= CACHED};
 }
 
-/* P packs a lane, or any number of them: P = 0. A row that is not live reads row 0, so that all
+/* P packs per lane, or any number of them if P = 0. A row that is not live reads row 0, so that all
  * loads can start before anything is known. */
 template <typename T, int P>
 struct softmax_xent {
@@ -138,7 +141,7 @@ template <typename T, int P> struct softmax_xent_back {
 	struct floats dx;
 	struct loss_factor loss;
 
-	/* e = exp(x - max) of a pack -> its gradient */
+	/* Turns e = exp(x - max) of a pack into its gradient, and stores it. */
 	template <int W>
 	__device__ void put(int64_t row, int64_t col, int64_t label, float over_sum, float factor,
 	                    float (&e)[W]) const

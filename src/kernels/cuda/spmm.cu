@@ -193,9 +193,9 @@ static const struct walker *walker_for(const struct variant *v, const struct spm
 /* The largest number of lanes of a sub-warp. Wider rows take several passes. Measured on an H200,
  * f16, F = 128, in one run, with one pass of 256 bytes against two of 128: reddit-like 3.12 and
  * 2.99 ms, Kron-21 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 a
- * pass has 256 bytes, but 128 if the rows that are gathered do not fit the second-level cache and 128 bytes of each do. Only half of
- * that cache counts, 30 MB of 60, because a line that is gathered for one half of the chip is kept
- * by that half. */
+ * pass has 256 bytes, but 128 if the rows that are gathered do not fit the second-level cache and
+ * 128 bytes of each do. Only half of that cache counts, 30 MB of 60, because a line that is gathered
+ * for one half of the chip is kept by that half. */
 static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p,
                            const struct hg__spmm_args *a)
 {

@@ -1,18 +1,18 @@
+/* The variants of spmm_variants.def, for f16 features and at most one weight per edge:
+ *
+ *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,
+ *     f = w or 1
+ *
+ * The variants that give each sub-warp an equal share of the edges have one loop
+ * (spmm_variants_walk.cuh), and all use the staging slots and the prepared operands of spmm.cu. So
+ * two of them differ only in what their names say. */
+
 #include "kernels/cuda/spmm_variants.cuh"
 
 #include "kernels/cuda/search.cuh"
 #include "kernels/cuda/spmm_packs.cuh"
 #include "kernels/cuda/spmm_prepare.cuh"
 #include "kernels/cuda/spmm_variants_walk.cuh"
-
-/* The variants of spmm_variants.def, of f16 features and at most one weight an edge:
- *
- *     Y[i, c] = a_i * sum over entries p of row i of f_p X[col p, c],   a_i = alpha r_i,  f = w or
- *         1
- *
- * Those that share edges equally have one walk (spmm_variants_walk.cuh), and all the staging slots
- * and the prepared operands of spmm.cu, so that what differs between two of them is what their
- * names say. */
 
 struct sum {
 	struct item_plan plan;
@@ -22,7 +22,7 @@ struct sum {
 	const void *w;  /* [m], in the order of the entries */
 	__half *y;
 	int64_t ldy;
-	int cols; /* a grid holds no more */
+	int cols; /* int, because a grid has no more columns */
 	const float *row_scale;
 	float alpha;
 	float *staging; /* [2 * items, lead]; ATOMIC_F32: [splits, lead] */
@@ -34,8 +34,8 @@ static __device__ inline float row_factor(const struct sum &p, int32_t row)
 	return p.row_scale ? p.row_scale[row] : 1.0f;
 }
 
-/* The column where a lane of W begins; lanes behind the last column go along with it, and write
- * nothing. */
+/* The column where a lane of W columns begins. Lanes after the last column compute as well, but
+ * write nothing. */
 template <int W> static __device__ inline int own_column(const struct sum &p, bool *owner)
 {
 	const int own = static_cast<int>(own_unit()) * W;
@@ -50,7 +50,7 @@ template <int W> static __device__ inline word<W> fetch_row(const struct sum &p,
 	return fetch_word<W>(reinterpret_cast<const __half *>(row) + c);
 }
 
-/* Weights of a step, one an edge: loaded a step ahead, four at a time, by all lanes alike. */
+/* The weights of a step, one per edge. All lanes load the same four weights, one step ahead. */
 struct unit_weights {
 	__device__ void look_ahead(const struct sum &, int64_t, int)
 	{
@@ -90,8 +90,8 @@ template <typename T, typename Four> struct edge_weights {
 		return widen(w[u]);
 	}
 };
-/* Four blocks a multiprocessor, as spmm.cu has them; the compiler spills weights for sm_80 then, so
- * three there. */
+/* Four blocks per multiprocessor, as in spmm.cu. For sm_80 the compiler would then spill weights,
+ * so there it is three. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
 template <typename Weights> constexpr int RESIDENT = 3;
 template <> constexpr int RESIDENT<unit_weights> = 4;
@@ -142,8 +142,8 @@ static __device__ inline void put_zero(const struct sum &p, int32_t row, int c, 
 		store_word<W>(p.y + row * p.ldy + c, nothing);
 }
 
-/* A part of a split row: to its slot; or scaled into Y; or into the sum of its row, found among the
- * split ones. */
+/* Writes a part of a split row: to its slot; or scaled, by atomics, into Y; or by atomics into the
+ * f32 sum of its row, which is found among the split rows. */
 template <int W, int WRITE>
 static __device__ inline void put_part(const struct sum &p, int32_t row, int64_t slot, int c,
                                        const float (&sum)[W], float r)
@@ -194,10 +194,10 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load, add, batch, zero, put);
 }
 
-/* ---- GROUPS and ROWS, sums in f32: an item lies in one row ---- */
+/* ---- GROUPS and ROWS, sums in f32: an item lies within one row ---- */
 
-/* Where an item's sum goes: the row is its own, or it is the last part of the row, or one
- * before. */
+/* Where the sum of an item goes: -1 if the item is the whole row, otherwise the slot of the row's
+ * last part, or of an earlier part. */
 static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item, int32_t row)
 {
 	if (p.plan.item_row && p.plan.item_row[item + 1] == row)
@@ -205,7 +205,7 @@ static __device__ inline int64_t slot_of_item(const struct sum &p, int64_t item,
 	return p.plan.rowptr[row] < p.plan.item_edge[item] ? 2 * item : -1;
 }
 
-/* Rows from .. to-1 := 0: those that an item finishes without an edge of theirs. */
+/* Sets rows from .. to-1 to 0: those that an item finishes without having an edge of them. */
 template <int W>
 static __device__ inline void put_empty_rows(const struct sum &p, int32_t from, int32_t to, int c,
                                              bool owner)
@@ -264,9 +264,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 		put_part<W, HG__WRITE_STAGED>(p, row, slot, c, acc, 1.0f);
 }
 
-/* ---- EDGES, sums in f16: two columns an instruction, weights mirrored ---- */
+/* ---- EDGES, sums in f16: two columns per instruction, both with the same weight ---- */
 
-/* The first row from `row` on that has edges; the last row if none has. */
+/* The first row from `row` on that has edges, or the last row if none has. */
 static __device__ inline int32_t row_with_edges(const struct item_plan &p, int32_t row)
 {
 	while (row + 1 < p.rows && p.rowptr[row] == p.rowptr[row + 1])
@@ -334,7 +334,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	const int c = own_column<8>(p, &owner);
 	if (item >= p.plan.items)
 		return;
-	/* a: of the row at hand, where terms want it */
+	/* a: that of the current row, if terms are scaled */
 	__half2 acc[4] = {}, total[4] = {}, a = __float2half2_rn(1.0f);
 	Weights weights = {};
 	word<8> bits[STEP];
@@ -371,9 +371,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT<Weights>)
 	stream_item(p.plan, p.col, p.row_scale, item, me, ahead, step, load, add, batch, zero, put);
 }
 
-/* ---- split rows: one column a lane ---- */
+/* ---- split rows: one column per lane ---- */
 
-/* Slots in order, in the arithmetic of the sums. */
+/* Adds the slots in order, in the arithmetic of the sums. */
 template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(const struct sum p)
 {
 	after_previous();
@@ -397,7 +397,7 @@ template <int SCALE> static __global__ void __launch_bounds__(BLOCK) fold_slots(
 	}
 }
 
-/* Before half2 atomics: split rows := 0. */
+/* Sets split rows to 0, before half2 atomics. */
 static __global__ void __launch_bounds__(BLOCK) zero_split_rows(const struct sum p)
 {
 	after_previous();
@@ -406,7 +406,7 @@ static __global__ void __launch_bounds__(BLOCK) zero_split_rows(const struct sum
 		p.y[p.plan.split_row[s] * p.ldy + c] = __float2half_rn(0.0f);
 }
 
-/* After f32 atomics: narrowed once. */
+/* Narrows split rows once, after f32 atomics. */
 static __global__ void __launch_bounds__(BLOCK) narrow_split_rows(const struct sum p)
 {
 	after_previous();
@@ -422,7 +422,7 @@ static __global__ void __launch_bounds__(BLOCK) narrow_split_rows(const struct s
 
 typedef void (*sum_kernel)(struct sum);
 
-/* before, after: what split rows need on either side of the items; NULL: nothing. */
+/* before, after: kernels for split rows that run before and after the items; NULL: none. */
 struct kernels {
 	sum_kernel items[3]; /* without weights, with weights in f16, in f32 */
 	sum_kernel before, after;
@@ -430,7 +430,7 @@ struct kernels {
 template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernels kernels_of()
 {
 	if constexpr (SHARE == HG__SHARE_TILES || SHARE == HG__SHARE_PARTS)
-		return {}; /* spmm_tiles.cu, spmm.cu */
+		return {}; /* in spmm_tiles.cu and spmm.cu */
 	else if constexpr (SHARE != HG__SHARE_EDGES)
 		return {{sum_groups<unit_weights>, sum_groups<half_weights>, sum_groups<full_weights>},
 		        nullptr,
@@ -449,7 +449,7 @@ template <int SHARE, int W, int WRITE, int SCALE> static constexpr struct kernel
 		                                        : nullptr};
 }
 static const struct kernels table[HG__SPMM_VARIANTS] = {
-    {}, /* AUTO is spmm.cu */
+    {}, /* AUTO is in spmm.cu */
 #define HG_SPMM_VARIANT(id, name, share, columns, write, scale, ...) \
 	kernels_of<HG__SHARE_##share, columns, HG__WRITE_##write, HG__SCALE_##scale>(),
 #include "kernels/spmm_variants.def"
@@ -478,8 +478,8 @@ static struct sum sum_of(const struct hg__spmm_args *a, const struct hg__csr &cs
 	return p;
 }
 
-/* Scratch as spmm.cu has it: X with scaled rows, weights in the order of the entries, staging
- * rows. */
+/* Prepares scratch memory as spmm.cu does: X with scaled rows, weights in the order of the entries,
+ * and staging rows. */
 static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const struct hg__csr &csr,
                          struct sum *p)
 {

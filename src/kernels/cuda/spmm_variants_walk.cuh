@@ -1,21 +1,20 @@
+/* The loop of the variants that share edges equally (spmm_variants.cu). It goes over the entries of
+ * one item without stopping at the ends of rows: STEP gathers are always in flight together,
+ * whatever rows they belong to, and rows are separated when the sums are made. So short rows and
+ * hubs keep the memory equally busy.
+ *
+ * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry
+ * numbers divisible by STEP, so that column ids and weights are read in whole vectors. Entries
+ * before the item in its first step, and after it in its last, are not used. */
 #ifndef HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
 #define HG_KERNELS_CUDA_SPMM_VARIANTS_WALK_CUH
 
-/* How the variants that share edges equally walk (spmm_variants.cu): over the entries of one item
- * without a stop at a row's end. STEP gathers are always under way together, whatever rows they
- * belong to, and the rows are told apart when the sums are made. Short rows and hubs keep the
- * memory equally busy.
- *
- * A sub-warp (threadIdx.x of blockDim.x lanes, a power of two) takes the item. Steps begin at entry
- * numbers divisible by U, so that column ids and weights are read in whole vectors; what lies
- * before the item in its first step, and behind it in its last, is not touched. */
-
 #include "kernels/cuda/parts.cuh"
 
-/* Entries a step. Measured when training aggregated by this walk, too: H200, f16, unit weights, F =
- * 64, one run, with as many blocks as registers allow: 4 entries and 4 blocks against 8 and 3:
- * reddit-like 1.74 and 1.72 ms, products-like 3.81 and 3.80, Kron-21 1.40 and 1.49, whose short
- * rows leave more of a longer step unused. */
+/* Entries per step. Measured when training used this loop as well, on an H200, f16, unit weights, F
+ * = 64, in one run, with as many blocks as registers allow. 4 entries and 4 blocks against 8 and 3:
+ * reddit-like 1.74 and 1.72 ms, products-like 3.81 and 3.80, Kron-21 1.40 and 1.49, because its
+ * short rows leave more of a longer step unused. */
 constexpr int STEP = 4;
 
 struct sub_warp {
@@ -31,11 +30,12 @@ static __device__ inline struct sub_warp own_sub_warp()
 	        (lanes == 32 ? 0xffffffffu : (1u << lanes) - 1u) << first};
 }
 
-/* Rows of an item, a window of `lanes` of them at a time: lane k holds the end of row first + k as
- * an offset from `origin`, and its scale. Rows that the item does not finish end nowhere. */
+/* The rows of an item, in a window of `lanes` rows: lane k holds the end of row first + k as an
+ * offset from `origin`, and its scale. Rows that the item does not finish have the end INT32_MAX.
+ */
 struct end_window {
 	const int64_t *rowptr;
-	const float *row_scale; /* NULL: 1 */
+	const float *row_scale; /* NULL: all 1 */
 	int64_t origin, rows;
 	int32_t last; /* the row that the item does not finish */
 	int32_t first;
@@ -52,13 +52,13 @@ struct end_window {
 		end = end_of(row + me.lane);
 		scale = row_scale && row + me.lane < rows ? row_scale[row + me.lane] : 1.0f;
 	}
-	/* Of a row in the window. */
+	/* The scale of a row in the window. */
 	__device__ float scale_of(const struct sub_warp &me, int32_t row) const
 	{
 		return row_scale ? __shfl_sync(me.mask, scale, row - first, me.lanes) : 1.0f;
 	}
-	/* The first row of the window or behind it that ends after entry e; its end. Rows in between
-	 * are empty. */
+	/* Finds the first row, in the window or after it, that ends after entry e, and returns its end.
+	 * Rows in between are empty. */
 	__device__ int seek(const struct sub_warp &me, int e, int32_t *row)
 	{
 		for (;;) {
@@ -88,18 +88,18 @@ static __device__ inline void load_ids(const int32_t *col, int e, int stop, int 
 			id[u] = __ldg(col + e + u);
 }
 
-/* What the walk asks of its caller, all with entry numbers:
+/* The loop, and the functions that it calls, all with entry numbers:
  *
- *     ahead(entry, live)    the next step begins at `entry`, its first `live` entries are inside
- *                           the item: start loads that its own loads depend on
+ *     ahead(entry, live)    the next step begins at `entry`, and its first `live` entries are in
+ *                           the item: start loads on which the other loads of that step depend
  *     step()                that step begins: start loads that its lanes share
- *     load(u, entry, id)    start the loads of the step's entry u
+ *     load(u, entry, id)    start the loads of entry u of the step
  *     add(u)                add it to the sum
- *     batch(scale)          an entry number divisible by HG_BATCH_EDGES has been reached inside a
- *                           row of this scale
+ *     batch(scale)          an entry number divisible by HG_BATCH_EDGES was reached inside a row
+ *                           with this scale
  *     zero(row)             the row is empty
- *     put(row, slot, scale) the part is complete: its sum goes to the row, or to a staging slot
- *     (>= 0); start again from 0 */
+ *     put(row, slot, scale) the part is complete: store its sum in the row, or in staging slot
+ *                           `slot` if that is >= 0, and restart from 0 */
 template <typename Ahead, typename Step, typename Load, typename Add, typename Batch, typename Zero,
           typename Put>
 static __device__ inline void stream_item(const struct item_plan &p, const int32_t *cols,
@@ -117,7 +117,7 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 	    0,        0,         1.0f};
 	bool head = row < rows.last && p.rowptr[row] < base;
 	rows.open(me, row);
-	/* on to the first row from `next` on that has entries behind e */
+	/* moves to the first row from `next` on that has entries after e */
 	const auto seek = [&](int e, int32_t next) {
 		const int end = rows.seek(me, e, &row);
 		for (; next < row; next++)
@@ -148,14 +148,14 @@ static __device__ inline void stream_item(const struct item_plan &p, const int32
 			ahead(origin + next, stop - next < STEP ? stop - next : STEP);
 		}
 		const bool plain = e >= begin && end > next && next <= stop;
-		/* no row ends here: nearly always where rows are long */
+		/* no row ends here, which is the common case where rows are long */
 		if (__all_sync(__activemask(), plain)) {
 #pragma unroll
 			for (int u = 0; u < STEP; u++)
 				add(u);
 		} else {
-			/* Entry by entry, so that sub-warps with a row end and those without go through the
-			 * same sums. */
+			/* Entry by entry, so that sub-warps with and without a row end execute the same
+			 * additions. */
 #pragma unroll
 			for (int u = 0; u < STEP; u++) {
 				if (e + u >= begin && e + u < stop)

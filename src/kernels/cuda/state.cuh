@@ -1,3 +1,5 @@
+/* The state that the CUDA backend keeps for each context (ctx->state), and its functions that are
+ * defined in other files. */
 #ifndef HG_KERNELS_CUDA_STATE_CUH
 #define HG_KERNELS_CUDA_STATE_CUH
 
@@ -9,31 +11,30 @@
 
 struct hg__gemm_plans;
 
-/* What the CUDA backend keeps for a context (ctx->state). */
 struct hg__cuda_state {
 	int device;
 	int64_t l2_bytes; /* second-level cache */
 	bool owns_stream;
-	bool overlaps;     /* a kernel may begin while the one before it ends (launch.cuh) */
-	bool clusters;     /* blocks may reach each other (cluster.cuh) */
+	bool overlaps;     /* a kernel may begin before the previous one ends (launch.cuh) */
+	bool clusters;     /* blocks may access each other's shared memory (cluster.cuh) */
 	cudaEvent_t event; /* orders this stream and a foreign one */
 	cublasLtHandle_t lt;
-	/* LT_WORKSPACE_BYTES of device memory, from the first product on: one a stream, so that calls
-	 * never share it */
+	/* LT_WORKSPACE_BYTES of device memory, allocated at the first product. There is one per stream,
+	 * so calls never use it at the same time. */
 	void *lt_workspace;
-	struct hg__gemm_plans *plans; /* gemm.cu: descriptors and algorithms by problem */
-	/* COUNTERS of device memory, all 0 between kernels (totals.cuh) */
+	struct hg__gemm_plans *plans; /* gemm.cu: descriptors and algorithm of each problem */
+	/* COUNTERS counters in device memory, all 0 between kernels (totals.cuh) */
 	unsigned *counters;
 };
 
-/* As many as a kernel may need; columns.cuh needs most. 1 kB. */
+/* As many as a kernel can need, which is what columns.cuh needs. 1 kB. */
 constexpr int64_t COUNTERS = 256;
 
-/* The default preference of cuBLASLt is no workspace at all, which excludes split-K for the
- * products with k = millions of rows; 32 MiB is what its documentation recommends for Hopper. */
+/* By default cuBLASLt gets no workspace, which excludes split-K for products with k = millions of
+ * rows. 32 MiB is the size that its documentation recommends for Hopper. */
 constexpr size_t LT_WORKSPACE_BYTES = size_t(32) << 20;
 
-/* Release what gemm.cu keeps in the state. */
+/* Frees what gemm.cu keeps in the state. */
 void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plans);
 
 /* coo.cu: the graph-building functions of the backend (core/backend.h). */

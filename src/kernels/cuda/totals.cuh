@@ -1,18 +1,17 @@
+/* One number (or a small struct) for a whole matrix, in one kernel. The size of the grid follows
+ * from the shape alone. Each block writes one partial result, and the block that finishes last adds
+ * all of them in a fixed order, so the result depends neither on timing nor on the device.
+ *
+ * Timing decides which block is the last, but not what it adds or in which order. The only atomic
+ * operation of this file counts blocks, never values. */
 #ifndef HG_KERNELS_CUDA_TOTALS_CUH
 #define HG_KERNELS_CUDA_TOTALS_CUH
 
-/* One number (or a small struct) for a whole matrix, in one kernel: a grid whose size follows from
- * the shape alone writes one partial result a block, and the block that is the last to do so adds
- * them up in a fixed order. The result depends neither on timing nor on the device.
- *
- * Which block is the last depends on timing; what it adds, and in which order, does not. So the one
- * atomic operation of this file counts blocks, never values. */
-
 #include "kernels/cuda/map.cuh"
 
-/* Blocks of a reduction, at most: a multiprocessor holds 2048 / BLOCK = 8 blocks, a large GPU has
- * 108 to 148 of them; 1024 fill it about once, and the last block has four partial results a thread
- * to read. */
+/* The largest number of blocks of a reduction. A multiprocessor holds 2048 / BLOCK = 8 blocks and a
+ * large GPU has 108 to 148 multiprocessors, so 1024 blocks fill it about once, and the last block
+ * reads four partial results per thread. */
 constexpr int64_t REDUCE_BLOCKS = 1024;
 static_assert(COUNTERS >= 1, "a total needs one counter");
 
@@ -21,31 +20,32 @@ static __device__ inline int thread_in_block()
 	return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
 }
 
-/* ---- the last block folds ---- */
+/* ---- the last block adds the partial results ---- */
 
-/* Counters of the context (state.cuh): all 0 between kernels. One serves a reduction; a kernel
- * comes to it behind after_previous(),
- * when the one before is complete, so they can all use the same. */
+/* Counters of the context (state.cuh), all 0 between kernels. All reductions can use the same one,
+ * because a kernel accesses it only after after_previous(), when the previous kernel is complete.
+ */
 static inline unsigned *counters_of(const hg_context *ctx)
 {
 	return static_cast<const hg__cuda_state *>(ctx->state)->counters;
 }
 
-/* Has every one of `blocks` blocks come here, this one last? The same answer in all threads of a
- * block; all of them call it, once a kernel.
+/* is_last: whether all of `blocks` blocks have called it and this block is the last. All threads of
+ * a block get the same answer, and all of them must call it, once per kernel. It orders memory
+ * accesses:
  *
- *     what a block wrote before the call can be read after it by the block that gets `true`; what a
- *     block read before the call that block may overwrite
+ * - The block that gets `true` can read what other blocks wrote before their calls.
+ * - It may overwrite what other blocks read before their calls.
  *
- * Before: the barrier puts the accesses of all threads of the block before thread 0's count, which
- * releases them. After: the count that makes the answer true follows all other counts and acquires
- * what they released; the barrier passes that on to all threads. One fence in all: a count between
- * two __threadfence(), each of which is the costlier, sequentially consistent kind, makes two long
- * waits more. The data must be read with plain loads: a read-only cache would not see the other
- * blocks' stores.
+ * The barrier before the count orders the accesses of all threads of the block before thread 0's
+ * count, which releases them. The count that makes the answer true follows all other counts and
+ * acquires what they released; the second barrier passes this on to all threads. One
+ * acquire-release operation is enough. A count between two __threadfence() would wait twice more,
+ * and each fence is the costlier, sequentially consistent kind. The data must be read with plain
+ * loads, because a read-only cache does not see the stores of other blocks.
  *
- * The count wraps: 0, 1, ..., blocks - 1, 0. The last block leaves the counter as the kernel found
- * it, so a replayed graph finds it so too. */
+ * The count wraps around: 0, 1, ..., blocks - 1, 0. So the last block leaves the counter as the
+ * kernel found it, and a replayed graph finds it at 0 as well. */
 static __device__ inline unsigned count_one(unsigned *counter, unsigned most)
 {
 	unsigned before;
@@ -65,7 +65,7 @@ static __device__ inline bool is_last(unsigned *counter, unsigned blocks)
 	return last;
 }
 
-/* The same struct of the lane whose number differs in `step`, word by word. */
+/* The struct of the lane whose number differs in the bit `step`. */
 template <typename P> static __device__ P of_lane(const P &mine, int step)
 {
 	static_assert(sizeof(P) % sizeof(unsigned) == 0, "a struct of whole words");
@@ -80,9 +80,9 @@ template <typename P> static __device__ P of_lane(const P &mine, int step)
 	return other;
 }
 
-/* Total over a block of BLOCK threads: a butterfly in each warp, then the warps in order; the same
- * bits in every thread. P has add(const P &), and all bits zero is its neutral element. All threads
- * call it; it may be called again at once. */
+/* Total over a block of BLOCK threads: a butterfly in each warp, then the warps in order, with the
+ * same bits in every thread. P has add(const P &), and all bits zero is its neutral element. All
+ * threads must call it. No barrier is needed between two calls. */
 template <typename P> static __device__ P block_total(P mine)
 {
 	__shared__ P part[BLOCK / 32];
@@ -90,7 +90,7 @@ template <typename P> static __device__ P block_total(P mine)
 #pragma unroll
 	for (int step = 16; step > 0; step /= 2)
 		mine.add(of_lane(mine, step));
-	__syncthreads(); /* an earlier call may still be reading */
+	__syncthreads(); /* another thread may still be reading the result of an earlier call */
 	if (t % 32 == 0)
 		part[t / 32] = mine;
 	__syncthreads();
@@ -101,13 +101,13 @@ template <typename P> static __device__ P block_total(P mine)
 	return total;
 }
 
-/* Where the blocks of a reduction meet: a partial result of each, and the counter. */
+/* Where the blocks of a reduction combine: a partial result of each, and the counter. */
 template <typename P> struct meeting {
 	P *partial;
 	unsigned *counter;
 };
-/* Block `block` of `blocks` brings what its threads have; f.finish(total) runs in one thread of the
- * last block. All threads call it, once a kernel. */
+/* Adds `mine` over all threads of all blocks; this is block `block` of `blocks`. f.finish(total)
+ * runs in one thread of the last block. All threads must call it, once per kernel. */
 template <typename P, typename F>
 static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned block,
                             unsigned blocks, const F &f)
@@ -127,7 +127,7 @@ static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned
 		f.finish(total);
 }
 
-/* Room for the partial results of at most `blocks` blocks. */
+/* Allocates workspace for the partial results of at most `blocks` blocks. */
 template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, struct meeting<P> *at)
 {
 	void *memory;
@@ -152,8 +152,8 @@ static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct mee
 			f.template add<W>(row, col, mine);
 	fold(mine, at, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, f);
 }
-/* f.add<W>(row, col, mine) adds one pack, masking its padding; f.finish(total) writes the result,
- * also for an empty matrix. */
+/* Reduces a matrix with a functor: f.add<W>(row, col, mine) adds one pack, without its padding;
+ * f.finish(total) writes the result, also for an empty matrix. */
 template <typename P, typename F>
 static hg_status totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                         bool by_eight, const F &f)
