@@ -19,7 +19,7 @@ static bool is_forked(const hg_context *ctx)
 
 /* ---- opening and closing ---- */
 
-static __global__ void probe()
+static __global__ void probe_kernel()
 {
 }
 
@@ -57,7 +57,7 @@ static hg_status find_device(hg_context *ctx, int index, cudaDeviceProp *propert
 		                count);
 	HG__CUDA(ctx, "context: device properties", cudaGetDeviceProperties(properties, index));
 	HG__CUDA(ctx, "context: cudaSetDevice", cudaSetDevice(index));
-	error = cudaFuncGetAttributes(code, probe);
+	error = cudaFuncGetAttributes(code, probe_kernel);
 	if (error != cudaSuccess) {
 		(void)cudaGetLastError();
 		return hg__fail(ctx, HG_ERR_UNSUPPORTED,
@@ -207,7 +207,7 @@ static hg_status copy_out(hg_context *ctx, void *host, const void *device, size_
 	return HG_OK;
 }
 
-static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
+static hg_status copy_on_device(hg_context *ctx, void *to, const void *from, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
@@ -216,7 +216,7 @@ static hg_status copy(hg_context *ctx, void *to, const void *from, size_t bytes)
 	                   "copy on the device");
 }
 
-static hg_status fill(hg_context *ctx, void *memory, int byte, size_t bytes)
+static hg_status fill_memory(hg_context *ctx, void *memory, int byte, size_t bytes)
 {
 	if (bytes == 0)
 		return HG_OK;
@@ -233,7 +233,7 @@ static hg_status memory_info(hg_context *ctx, size_t *total, size_t *available)
 		(void)stream_of(ctx);
 	} else {
 		cudaFuncAttributes attributes;
-		HG__CUDA(ctx, "device memory", cudaFuncGetAttributes(&attributes, probe));
+		HG__CUDA(ctx, "device memory", cudaFuncGetAttributes(&attributes, probe_kernel));
 	}
 	return cuda_status(ctx, cudaMemGetInfo(available, total), "device memory");
 }
@@ -255,7 +255,7 @@ static hg_status synchronize(hg_context *ctx)
 
 /* Makes `after` wait for all work that is queued on `before` now. One event is enough, because a
  * wait refers to the latest record at the time the wait is queued. */
-static hg_status chain(hg_context *ctx, cudaStream_t before, cudaStream_t after)
+static hg_status order_streams(hg_context *ctx, cudaStream_t before, cudaStream_t after)
 {
 	if (before == after)
 		return HG_OK;
@@ -266,13 +266,13 @@ static hg_status chain(hg_context *ctx, cudaStream_t before, cudaStream_t after)
 
 static hg_status stream_publish(hg_context *ctx, void *foreign_stream)
 {
-	return chain(ctx, stream_of(ctx), static_cast<cudaStream_t>(foreign_stream));
+	return order_streams(ctx, stream_of(ctx), static_cast<cudaStream_t>(foreign_stream));
 }
 
 static hg_status stream_await(hg_context *ctx, void *foreign_stream)
 {
 	const cudaStream_t own = stream_of(ctx);
-	return chain(ctx, static_cast<cudaStream_t>(foreign_stream), own);
+	return order_streams(ctx, static_cast<cudaStream_t>(foreign_stream), own);
 }
 
 /* ---- captured work ---- */
@@ -355,8 +355,8 @@ const struct hg__backend hg__backend_cuda = {
     device_free,
     copy_in,
     copy_out,
-    copy,
-    fill,
+    copy_on_device,
+    fill_memory,
     synchronize,
     stream_publish,
     stream_await,

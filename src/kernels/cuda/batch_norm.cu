@@ -203,11 +203,11 @@ __global__ void __launch_bounds__(BLOCK, 4)
 		m = block_moments(pack < cols ? moments_of_parts<W>(p, f.rows, pack) : moments<W>{});
 	}
 	if (mine && col < cols)
-		f.record(col, m.mean[0], m.squares[0], f.before(col));
+		f.record(col, m.mean[0], m.squares[0], f.load_running(col));
 }
 
 template <typename T>
-hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
+hg_status launch_moments(hg_context *ctx, const struct hg__mat &x, const struct statistics &f)
 {
 	if (x.cols == 0)
 		return HG_OK;
@@ -223,30 +223,31 @@ hg_status measure(hg_context *ctx, const struct hg__mat &x, const struct statist
 /* ---- launchers ---- */
 
 /* Computes mean and rstd of this batch, or from the running statistics, and then Y. */
-template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm_args *a)
+template <typename T> hg_status run_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	const struct statistics stats = statistics_of(a);
 	if (a->train)
-		HG__TRY(measure<T>(ctx, a->x, stats));
+		HG__TRY(launch_moments<T>(ctx, a->x, stats));
 	else
 		HG__TRY(walk(ctx, "batch_norm", 1, a->x.cols, wide(a->x),
 		             use_running{stats.running_mean, stats.running_var, stats.mean, stats.rstd,
 		                         a->eps, stats.unit}));
-	return stay(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x), normalise_of<T>(a));
+	return each_by_column(ctx, "batch_norm", a->x.rows, a->x.cols, wide(a->x), normalise_of<T>(a));
 }
 
-template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+template <typename T>
+hg_status run_batch_norm_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	const int64_t rows = a->x.rows, cols = a->x.cols;
 	HG__TRY(
 	    columns<2>(ctx, "batch_norm_back", rows, cols, wide(a->x), parameter_gradients_of<T>(a)));
-	return a->dx.data
-	           ? stay(ctx, "batch_norm_back", rows, cols, wide(a->x), input_gradient_of<T>(a))
-	           : HG_OK;
+	return a->dx.data ? each_by_column(ctx, "batch_norm_back", rows, cols, wide(a->x),
+	                                   input_gradient_of<T>(a))
+	                  : HG_OK;
 }
 
 /* Whether m is absent, or has X's type and layout. */
-bool same(const struct hg__mat &x, const struct hg__mat &m)
+bool has_layout(const struct hg__mat &x, const struct hg__mat &m)
 {
 	return alike(x, m) && (!m.data || x.dtype == m.dtype);
 }
@@ -255,7 +256,7 @@ bool same(const struct hg__mat &x, const struct hg__mat &m)
 
 extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	if (!same(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
+	if (!has_layout(a->x, a->y) || a->gamma.cols != a->x.cols || a->beta.cols != a->x.cols)
 		return misfit(ctx, "batch_norm", a->x, a->y);
 	struct hg__batch_norm_args b = *a;
 	if (!a->mean.data || !a->rstd.data) {
@@ -268,19 +269,19 @@ extern "C" hg_status hg__cuda_batch_norm(hg_context *ctx, const struct hg__batch
 		b.rstd.data = static_cast<float *>(memory) + a->x.ld;
 	}
 	if (a->train && hg__cuda_batch_norm_is_short(ctx, a->x))
-		return hg__cuda_batch_norm_stripe(ctx, &b);
+		return hg__cuda_batch_norm_tile(ctx, &b);
 	return with_float(ctx, "batch_norm", a->x.dtype,
-	                  [&](auto zero) { return run<decltype(zero)>(ctx, &b); });
+	                  [&](auto zero) { return run_batch_norm<decltype(zero)>(ctx, &b); });
 }
 
 extern "C" hg_status hg__cuda_batch_norm_back(hg_context *ctx,
                                               const struct hg__batch_norm_back_args *a)
 {
-	if (!same(a->x, a->dy) || !same(a->x, a->dx) || a->gamma.cols != a->x.cols || !a->dgamma.data ||
-	    !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
+	if (!has_layout(a->x, a->dy) || !has_layout(a->x, a->dx) || a->gamma.cols != a->x.cols ||
+	    !a->dgamma.data || !a->dbeta.data || (a->relu && a->beta.cols != a->x.cols))
 		return misfit(ctx, "batch_norm_back", a->x, a->dy);
 	if (hg__cuda_batch_norm_is_short(ctx, a->x))
-		return hg__cuda_batch_norm_stripe_back(ctx, a);
+		return hg__cuda_batch_norm_tile_back(ctx, a);
 	return with_float(ctx, "batch_norm_back", a->x.dtype,
-	                  [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
+	                  [&](auto zero) { return run_batch_norm_back<decltype(zero)>(ctx, a); });
 }

@@ -8,10 +8,10 @@
 namespace
 {
 
-/* The running statistics of a column. stay: they must not change. */
+/* The running statistics of a column. frozen: they must not change. */
 struct running {
 	float mean, var;
-	bool stay;
+	bool frozen;
 };
 
 /* Where the statistics of a batch are stored. */
@@ -33,7 +33,7 @@ struct statistics {
 	}
 	/* The running statistics of earlier batches. The caller loads them early, to hide the latency.
 	 */
-	__device__ struct running before(int64_t col) const
+	__device__ struct running load_running(int64_t col) const
 	{
 		return {running_mean ? running_mean[col] : 0.0f, running_var ? running_var[col] : 0.0f,
 		        stop && *stop};
@@ -45,7 +45,7 @@ struct statistics {
 	{
 		const float n = static_cast<float>(rows), var = variance(squares),
 		            unbiased = rows > 1 ? var * (n / (n - 1.0f)) : var;
-		if (rows > 0 && !old.stay && isfinite(centre) && isfinite(unbiased)) {
+		if (rows > 0 && !old.frozen && isfinite(centre) && isfinite(unbiased)) {
 			if (running_mean)
 				running_mean[col] = (1.0f - momentum) * old.mean + momentum * (unit * centre);
 			if (running_var)
@@ -77,7 +77,7 @@ template <int W> struct column_pack {
 				v[i] = v[i] <= 0.0f ? 0.0f : v[i];
 	}
 	/* The gradient of relu: sets d to 0 where the output was not positive. */
-	__device__ void pass(bool relu, const float (&v)[W], float (&d)[W]) const
+	__device__ void relu_gradient(bool relu, const float (&v)[W], float (&d)[W]) const
 	{
 		if (relu)
 #pragma unroll
@@ -177,7 +177,7 @@ template <typename T> struct parameter_gradients {
 		float v[W], d[W];
 		h.x.get(v);
 		h.dy.get(d);
-		p.pass(relu, v, d);
+		p.relu_gradient(relu, v, d);
 		p.add_gradients(v, d, acc);
 	}
 	__device__ void finish(int64_t col, const float (&sum)[2]) const
@@ -230,7 +230,7 @@ template <typename T> struct input_gradient {
 		float v[W], d[W];
 		held.x.get(v);
 		held.dy.get(d);
-		n.of.pass(relu, v, d);
+		n.of.relu_gradient(relu, v, d);
 		n.of.input_gradient(d, n.dgamma, n.dbeta, over_unit, v);
 		store<W>(dx + row * ld + col, v);
 	}
@@ -288,9 +288,9 @@ template <typename T> input_gradient<T> input_gradient_of(const struct hg__batch
  */
 bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x);
 /* Only for training. mean and rstd have memory, and the operands have been checked. */
-HG_NODISCARD hg_status hg__cuda_batch_norm_stripe(hg_context *ctx,
-                                                  const struct hg__batch_norm_args *a);
-HG_NODISCARD hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx,
-                                                       const struct hg__batch_norm_back_args *a);
+HG_NODISCARD hg_status hg__cuda_batch_norm_tile(hg_context *ctx,
+                                                const struct hg__batch_norm_args *a);
+HG_NODISCARD hg_status hg__cuda_batch_norm_tile_back(hg_context *ctx,
+                                                     const struct hg__batch_norm_back_args *a);
 
 #endif

@@ -39,9 +39,9 @@ constexpr int EMPTY_CLASS = HG__PART_CLASSES - 1;
 
 /* Parts of a class that a sub-warp takes at once, where the parts of the class fit into one step.
  */
-static __host__ __device__ inline int parts_at_once(int deep, int part_class)
+static __host__ __device__ inline int parts_at_once(int unroll, int part_class)
 {
-	return part_class == EMPTY_CLASS ? deep : deep >> (EMPTY_CLASS - 1 - part_class);
+	return part_class == EMPTY_CLASS ? unroll : unroll >> (EMPTY_CLASS - 1 - part_class);
 }
 
 static inline unsigned blocks_for(int64_t parts, int64_t per_block)
@@ -52,13 +52,13 @@ static inline unsigned blocks_for(int64_t parts, int64_t per_block)
 /* listed: uses the parts of the plan; otherwise every row is one part. share: short parts share
  * steps. */
 static inline struct part_list part_list_of(const struct hg__csr &csr, const float *row_scale,
-                                            bool listed, int deep, bool share, unsigned sub_warps)
+                                            bool listed, int unroll, bool share, unsigned sub_warps)
 {
 	struct part_list list = {};
 	list.rowptr = csr.rowptr;
 	list.row_scale = row_scale;
 	list.part = listed ? csr.plan->part : nullptr;
-	list.long_classes = !listed ? HG__PART_CLASSES : !share ? EMPTY_CLASS : deep < 8 ? 3 : 2;
+	list.long_classes = !listed ? HG__PART_CLASSES : !share ? EMPTY_CLASS : unroll < 8 ? 3 : 2;
 	for (int k = 1; k <= HG__PART_CLASSES; k++)
 		list.first[k] = listed ? csr.plan->part_class[k] : csr.rows;
 	const unsigned long_blocks = blocks_for(list.first[list.long_classes], sub_warps);
@@ -66,7 +66,7 @@ static inline struct part_list part_list_of(const struct hg__csr &csr, const flo
 	for (int k = list.long_classes; k < HG__PART_CLASSES; k++)
 		list.blocks += list.short_blocks[k] =
 		    blocks_for(list.first[k + 1] - list.first[k],
-		               static_cast<int64_t>(sub_warps) * parts_at_once(deep, k));
+		               static_cast<int64_t>(sub_warps) * parts_at_once(unroll, k));
 	list.long_share =
 	    list.blocks ? ((static_cast<uint64_t>(long_blocks) << 32) + list.blocks - 1) / list.blocks
 	                : 0;
@@ -124,8 +124,8 @@ static __device__ inline float scale_at(const struct part_list &list, const stru
 
 /* Where entry u of a step is held: in register u / span of lane u % span. FEW: a sub-warp has only
  * 4 lanes. */
-template <int DEEP, bool FEW> struct step_of {
-	static constexpr int span = FEW && DEEP > 4 ? 4 : DEEP, held = DEEP / span;
+template <int UNROLL, bool FEW> struct step_of {
+	static constexpr int span = FEW && UNROLL > 4 ? 4 : UNROLL, held = UNROLL / span;
 
 	static __device__ int own(int k) /* the entry of this thread in register k */
 	{
@@ -160,11 +160,11 @@ template <int DEEP, bool FEW> struct step_of {
  * If C::SHARES_STEPS is false, short parts have steps of their own. put is then called only when no
  * gathers are in flight, and can use their registers. */
 
-template <int DEEP, bool FEW, bool ENTRIES, typename C>
+template <int UNROLL, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void long_part(const struct part_list &list, const struct own_part &own,
                                         const int32_t *cols, C &c)
 {
-	using step = step_of<DEEP, FEW>;
+	using step = step_of<UNROLL, FEW>;
 	const int most = __reduce_max_sync(0xffffffffu, own.count);
 	const int32_t *col = cols + own.begin;
 	int32_t next[step::held];
@@ -181,7 +181,7 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 	};
 	look_ahead(0);
 	const float scale = scale_at(list, own);
-	for (int e = 0; e < most; e += DEEP) {
+	for (int e = 0; e < most; e += UNROLL) {
 		int32_t id[step::held];
 		c.turn();
 #pragma unroll
@@ -189,23 +189,23 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 			id[k] = next[k];
 		/* This stands before the gathers: behind them, it would not be issued until they complete.
 		 */
-		look_ahead(e + DEEP);
+		look_ahead(e + UNROLL);
 #pragma unroll
 		for (int k = 0; k < step::held; k++)
 			c.look_up(e + step::own(k) < own.count, k, id[k]);
-		if (__all_sync(0xffffffffu, e + DEEP <= own.count)) {
+		if (__all_sync(0xffffffffu, e + UNROLL <= own.count)) {
 #pragma unroll
-			for (int u = 0; u < DEEP; u++)
+			for (int u = 0; u < UNROLL; u++)
 				c.load(u, ENTRIES ? own.begin + e + u : 0, step::given(id, u));
 		} else { /* the last step of a part, or of the longest parts of the warp */
 #pragma unroll
-			for (int u = 0; u < DEEP; u++) {
+			for (int u = 0; u < UNROLL; u++) {
 				const int32_t j = step::given(id, u);
 				c.load_if(e + u < own.count, u, ENTRIES ? own.begin + e + u : 0, j);
 			}
 		}
 #pragma unroll
-		for (int u = 0; u < DEEP; u++) {
+		for (int u = 0; u < UNROLL; u++) {
 			c.add(u, c.factor(u));
 			if (ENTRIES)
 				c.passed(own.begin + e + u + 1, scale);
@@ -220,11 +220,11 @@ static __device__ inline void long_part(const struct part_list &list, const stru
 }
 
 /* Parts i, i + 1, ... with at most 2^shift entries each, as many as fill a step. */
-template <int DEEP, bool FEW, bool ENTRIES, typename C>
+template <int UNROLL, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void short_parts(const struct part_list &list, int64_t i, int64_t end,
                                           int shift, const int32_t *cols, C &c)
 {
-	using step = step_of<DEEP, FEW>;
+	using step = step_of<UNROLL, FEW>;
 	const int last = (1 << shift) - 1; /* the last entry number of a part */
 	int32_t id[step::held];
 	float scale[step::held];
@@ -247,13 +247,13 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 	for (int k = 0; k < step::held; k++)
 		c.look_up(id[k] >= 0, k, id[k]);
 #pragma unroll
-	for (int u = 0; u < DEEP; u++) {
+	for (int u = 0; u < UNROLL; u++) {
 		const int32_t j = step::given(id, u);
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
 		c.load_if(j >= 0, u, e, j);
 	}
 #pragma unroll
-	for (int u = 0; u < DEEP; u++) {
+	for (int u = 0; u < UNROLL; u++) {
 		const float s = step::given(scale, u);
 		const int64_t e = ENTRIES ? step::given(entry, u) : 0;
 		c.add(u, c.factor(u));
@@ -269,24 +269,24 @@ static __device__ inline void short_parts(const struct part_list &list, int64_t 
 	}
 }
 
-template <int DEEP, bool FEW, bool ENTRIES, typename C>
+template <int UNROLL, bool FEW, bool ENTRIES, typename C>
 static __device__ inline void walk_by_length(const struct part_list &list, const int32_t *cols,
                                              C &c)
 {
 	const struct block_share share = share_of(list, blockIdx.x);
 	const int64_t sub_warp = static_cast<int64_t>(share.block) * blockDim.y + threadIdx.y;
 	if (share.part_class == 0) {
-		long_part<DEEP, FEW, ENTRIES>(list, part_at(list, sub_warp, list.first[list.long_classes]),
-		                              cols, c);
+		long_part<UNROLL, FEW, ENTRIES>(
+		    list, part_at(list, sub_warp, list.first[list.long_classes]), cols, c);
 		return;
 	}
-	const int at_once = parts_at_once(DEEP, share.part_class);
+	const int at_once = parts_at_once(UNROLL, share.part_class);
 	const int64_t i = list.first[share.part_class] + sub_warp * at_once,
 	              end = list.first[share.part_class + 1];
 	if constexpr (C::SHARES_STEPS)
 		if (share.part_class < EMPTY_CLASS) {
-			short_parts<DEEP, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class, cols,
-			                                c);
+			short_parts<UNROLL, FEW, ENTRIES>(list, i, end, EMPTY_CLASS - 1 - share.part_class,
+			                                  cols, c);
 			return;
 		}
 	for (int64_t r = i; r < end && r < i + at_once; r++)

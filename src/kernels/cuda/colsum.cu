@@ -28,7 +28,8 @@ template <typename T, bool COPY> struct colsum {
 	}
 };
 
-template <typename T, bool COPY> hg_status sum(hg_context *ctx, const struct hg__colsum_args *a)
+template <typename T, bool COPY>
+hg_status launch_colsum(hg_context *ctx, const struct hg__colsum_args *a)
 {
 	return columns<1>(ctx, "colsum", a->x.rows, a->x.cols, wide(a->x),
 	                  colsum<T, COPY>{data_of<const T>(a->x), a->x.ld, data_of<float>(a->y),
@@ -48,6 +49,6 @@ extern "C" hg_status hg__cuda_colsum(hg_context *ctx, const struct hg__colsum_ar
 	}
 	return with_float(ctx, "colsum", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return copies ? sum<T, true>(ctx, a) : sum<T, false>(ctx, a);
+		return copies ? launch_colsum<T, true>(ctx, a) : launch_colsum<T, false>(ctx, a);
 	});
 }

@@ -324,7 +324,7 @@ static hg_status columns(hg_context *ctx, const char *kernel, int64_t rows, int6
  * for FLIGHT rows whose loads start together ---- */
 
 template <int W, typename F>
-static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_t cols, F f)
+static __global__ void __launch_bounds__(BLOCK) by_column_kernel(int64_t rows, int64_t cols, F f)
 {
 	after_previous();
 	const int64_t col = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
@@ -349,8 +349,8 @@ static __global__ void __launch_bounds__(BLOCK) stay_kernel(int64_t rows, int64_
  * for every pack of a [rows, cols] matrix. read may be called for a row that is not written. The
  * rows are along x of the grid, which may have 2^31 blocks. */
 template <typename F>
-static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
-                      bool by_eight, const F &f)
+static hg_status each_by_column(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
+                                bool by_eight, const F &f)
 {
 	if (rows == 0 || cols == 0)
 		return HG_OK;
@@ -359,7 +359,7 @@ static hg_status stay(hg_context *ctx, const char *kernel, int64_t rows, int64_t
 		const dim3 block = tile_of(rows, cols, W, INT32_MAX).block;
 		const dim3 grid(grid_for(rows, static_cast<int64_t>(block.y) * FLIGHT),
 		                grid_for(cols, static_cast<int64_t>(block.x) * W));
-		return launch(ctx, kernel, stay_kernel<W, F>, grid, block, rows, cols, f);
+		return launch(ctx, kernel, by_column_kernel<W, F>, grid, block, rows, cols, f);
 	});
 }
 

@@ -99,8 +99,8 @@ static __global__ void split_keys(struct slice s, const uint64_t *key, int32_t *
 }
 
 /* `in` holds elements begin .. begin+count-1 of an array; order [m]. */
-static __global__ void gather(int64_t m, int64_t begin, int64_t count, const float *in,
-                              const int64_t *order, float *out)
+static __global__ void gather_weights(int64_t m, int64_t begin, int64_t count, const float *in,
+                                      const int64_t *order, float *out)
 {
 	for (int64_t e = global_thread(); e < m; e += global_threads()) {
 		const int64_t from = order[e] - begin;
@@ -141,8 +141,8 @@ struct chunk {
 	const int32_t *dst, *src;
 };
 
-static hg_status load(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room,
-                      bool want_src, struct chunk *c)
+static hg_status load_chunk(hg_context *ctx, const edge_list *in, int64_t begin, int32_t *room,
+                            bool want_src, struct chunk *c)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	const int64_t length = chunk_of(in->m), left = in->m - begin, m = left < length ? left : length;
@@ -202,7 +202,7 @@ static hg_status find_rows(hg_context *ctx, const edge_list *in, struct deal_scr
 	    ctx, "graph: row pointers",
 	    cudaMemsetAsync(rowptr, 0, static_cast<size_t>(in->rows + 1) * sizeof *rowptr, stream));
 	for (int64_t begin = 0; begin < in->m; begin += c.m) {
-		HG__TRY(load(ctx, in, begin, s.room, false, &c));
+		HG__TRY(load_chunk(ctx, in, begin, s.room, false, &c));
 		count_rows<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(
 		    c.m, c.dst, reinterpret_cast<count_t *>(rowptr + 1));
 		HG__TRY(launched(ctx, "graph: degrees"));
@@ -224,7 +224,7 @@ static hg_status deal_edges(hg_context *ctx, const edge_list *in, struct deal_sc
 	         cudaMemcpyAsync(s.next, rowptr, static_cast<size_t>(in->rows) * sizeof *rowptr,
 	                         cudaMemcpyDeviceToDevice, stream));
 	for (int64_t begin = 0; begin < in->m && col; begin += c.m) {
-		HG__TRY(load(ctx, in, begin, s.room, true, &c));
+		HG__TRY(load_chunk(ctx, in, begin, s.room, true, &c));
 		deal<<<grid_for(c.m, BLOCK), BLOCK, 0, stream>>>(c.begin, c.m, c.dst, c.src, s.next, col,
 		                                                 order);
 		HG__TRY(launched(ctx, "graph: edges"));
@@ -380,8 +380,8 @@ static hg_status sort_rows(hg_context *ctx, const edge_list *in, const int64_t *
 }
 
 template <typename P>
-static hg_status build(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col,
-                       P *order)
+static hg_status build_csr(hg_context *ctx, const edge_list *in, int64_t *rowptr, int32_t *col,
+                           P *order)
 {
 	const size_t bytes = static_cast<size_t>(in->rows + 1) * sizeof *rowptr;
 	void *memory = nullptr;
@@ -405,7 +405,8 @@ hg_status hg__cuda_csr_from_coo(hg_context *ctx, int64_t rows, int64_t cols, int
 {
 	const edge_list in = {rows,   cols, m, dst, src, m > 0 && !(on_device(dst) && on_device(src)),
 	                      nullptr};
-	return build(ctx, &in, rowptr, col, reinterpret_cast<uint64_t *>(order)); /* never negative */
+	return build_csr(ctx, &in, rowptr, col,
+	                 reinterpret_cast<uint64_t *>(order)); /* never negative */
 }
 
 static edge_list transposed(const struct hg__csr *csr)
@@ -417,7 +418,7 @@ hg_status hg__cuda_csr_transpose(hg_context *ctx, const struct hg__csr *csr, int
                                  int32_t *col, uint32_t *edge)
 {
 	const edge_list in = transposed(csr);
-	return build(ctx, &in, rowptr, col, edge);
+	return build_csr(ctx, &in, rowptr, col, edge);
 }
 
 hg_status hg__cuda_column_ptr(hg_context *ctx, const struct hg__csr *csr, int64_t *ptr)
@@ -437,7 +438,8 @@ static hg_status gather_chunks(hg_context *ctx, int64_t m, const float *in, floa
 		HG__CUDA(ctx, "graph: weights to the device",
 		         cudaMemcpyAsync(room, in + begin, static_cast<size_t>(count) * sizeof *in,
 		                         cudaMemcpyHostToDevice, stream_of(ctx)));
-		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, begin, count, room, index, out);
+		gather_weights<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, begin, count, room,
+		                                                                 index, out);
 		HG__TRY(launched(ctx, "graph: gather"));
 	}
 	return HG_OK;
@@ -449,7 +451,7 @@ hg_status hg__cuda_gather_f32(hg_context *ctx, int64_t m, const float *in, const
 	if (m == 0)
 		return HG_OK;
 	if (on_device(in)) {
-		gather<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, 0, m, in, index, out);
+		gather_weights<<<grid_for(m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(m, 0, m, in, index, out);
 		return launched(ctx, "graph: gather");
 	}
 	const size_t bytes = static_cast<size_t>(chunk_of(m)) * sizeof *in;

@@ -25,11 +25,11 @@ static __device__ inline void each_pack(const void *data, const struct softmax_i
 		raw<T, 8> bits[KEPT<T, H>];
 #pragma unroll
 		for (int i = 0; i < KEPT<T, H>; i++)
-			bits[i] = look<T>(data, item.packs, r, q + i * s.lanes);
+			bits[i] = load_pack<T>(data, item.packs, r, q + i * s.lanes);
 #pragma unroll
 		for (int i = 0; i < KEPT<T, H>; i++) {
 			float x[8];
-			open(bits[i], r, q + i * s.lanes, fill, x);
+			unpack_part(bits[i], r, q + i * s.lanes, fill, x);
 			if (q + i * s.lanes < r.stop)
 				f(q + i * s.lanes, x);
 		}
@@ -84,11 +84,11 @@ static __device__ inline void softmax_short(const struct softmax_problem &p,
 	fill_heads(sum, 0.0f);
 #pragma unroll
 	for (int i = 0; i < KEPT<T, H>; i++)
-		bits[i] = look<T>(p.e, item.packs, r, r.first + s.lane + i * s.lanes);
+		bits[i] = load_pack<T>(p.e, item.packs, r, r.first + s.lane + i * s.lanes);
 #pragma unroll
 	for (int i = 0; i < KEPT<T, H>; i++) {
 		const int q = r.first + s.lane + i * s.lanes;
-		open(bits[i], r, q, -INFINITY, x[i]);
+		unpack_part(bits[i], r, q, -INFINITY, x[i]);
 		if (q < r.stop)
 			add_max(max, x[i]);
 	}

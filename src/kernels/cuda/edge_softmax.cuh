@@ -65,8 +65,8 @@ template <int H> struct pack_range {
 /* The bits of pack q, or zeros after the end of the range. The bits are not used here, so that the
  * loads of several packs are in flight together. */
 template <typename T, int H>
-static __device__ inline raw<T, 8> look(const void *data, const struct item_packs<H> &packs,
-                                        const struct pack_range<H> &r, int q)
+static __device__ inline raw<T, 8> load_pack(const void *data, const struct item_packs<H> &packs,
+                                             const struct pack_range<H> &r, int q)
 {
 	const T *from = static_cast<const T *>(data) + packs.origin + q * packs.pitch;
 	raw<T, 8> bits = {};
@@ -86,8 +86,8 @@ static __device__ inline raw<T, 8> look(const void *data, const struct item_pack
 
 /* Pack q as numbers. Elements outside the part become `fill`. */
 template <typename T, int H>
-static __device__ inline void open(const raw<T, 8> &bits, const struct pack_range<H> &r, int q,
-                                   float fill, float (&x)[8])
+static __device__ inline void unpack_part(const raw<T, 8> &bits, const struct pack_range<H> &r,
+                                          int q, float fill, float (&x)[8])
 {
 	unpack(bits, x);
 	if (!r.whole(q))

@@ -22,14 +22,14 @@ each_pair(const struct softmax_problem &p, const struct softmax_item<H> &item,
 		raw<T, 8> a[2], b[2];
 #pragma unroll
 		for (int i = 0; i < 2; i++) {
-			a[i] = look<T>(p.p, item.packs, r, q + i * s.lanes);
-			b[i] = look<T>(p.dp, item.packs, r, q + i * s.lanes);
+			a[i] = load_pack<T>(p.p, item.packs, r, q + i * s.lanes);
+			b[i] = load_pack<T>(p.dp, item.packs, r, q + i * s.lanes);
 		}
 #pragma unroll
 		for (int i = 0; i < 2; i++) {
 			float x[8], y[8];
-			open(a[i], r, q + i * s.lanes, 0.0f, x);
-			open(b[i], r, q + i * s.lanes, 0.0f, y);
+			unpack_part(a[i], r, q + i * s.lanes, 0.0f, x);
+			unpack_part(b[i], r, q + i * s.lanes, 0.0f, y);
 			if (q + i * s.lanes < r.stop)
 				f(q + i * s.lanes, x, y);
 		}
@@ -61,13 +61,13 @@ static __device__ inline void back_short(const struct softmax_problem &p,
 	fill_heads(dot, 0.0f);
 #pragma unroll
 	for (int i = 0; i < KEPT<T, H>; i++) {
-		a[i] = look<T>(p.p, item.packs, r, r.first + s.lane + i * s.lanes);
-		b[i] = look<T>(p.dp, item.packs, r, r.first + s.lane + i * s.lanes);
+		a[i] = load_pack<T>(p.p, item.packs, r, r.first + s.lane + i * s.lanes);
+		b[i] = load_pack<T>(p.dp, item.packs, r, r.first + s.lane + i * s.lanes);
 	}
 #pragma unroll
 	for (int i = 0; i < KEPT<T, H>; i++) {
-		open(a[i], r, r.first + s.lane + i * s.lanes, 0.0f, x);
-		open(b[i], r, r.first + s.lane + i * s.lanes, 0.0f, y);
+		unpack_part(a[i], r, r.first + s.lane + i * s.lanes, 0.0f, x);
+		unpack_part(b[i], r, r.first + s.lane + i * s.lanes, 0.0f, y);
 		if (r.first + s.lane + i * s.lanes < r.stop)
 			add_dot(dot, x, y);
 	}

@@ -51,30 +51,30 @@ struct row_window {
 	int end;
 	uint32_t later; /* the lower half as loaded: arithmetic on it here would wait for the load */
 
-	static __device__ uint32_t look(const struct item_plan &p, const struct warp_item &it,
-	                                int32_t from)
+	static __device__ uint32_t load_ends(const struct item_plan &p, const struct warp_item &it,
+	                                     int32_t from)
 	{
 		const int64_t r = static_cast<int64_t>(from) + own_lane();
 		return r < it.last ? static_cast<uint32_t>(p.rowptr[r + 1]) : 0;
 	}
-	__device__ void settle(const struct warp_item &it, uint32_t looked)
+	__device__ void settle(const struct warp_item &it, uint32_t loaded)
 	{
 		end = static_cast<int64_t>(first) + own_lane() < it.last
-		          ? static_cast<int>(looked - static_cast<uint32_t>(it.base))
+		          ? static_cast<int>(loaded - static_cast<uint32_t>(it.base))
 		          : INT_MAX;
 	}
 	__device__ void open(const struct item_plan &p, const struct warp_item &it)
 	{
 		first = it.row;
-		const uint32_t now = look(p, it, first);
-		later = look(p, it, first + 32);
+		const uint32_t now = load_ends(p, it, first);
+		later = load_ends(p, it, first + 32);
 		settle(it, now);
 	}
 	__device__ void forward(const struct item_plan &p, const struct warp_item &it)
 	{
 		first += 32;
 		settle(it, later);
-		later = look(p, it, first + 32);
+		later = load_ends(p, it, first + 32);
 	}
 	__device__ int reach() const
 	{

@@ -98,7 +98,7 @@ static __device__ inline double col_factor(int norm, double degree)
 
 /* ---- degrees ---- */
 
-static __global__ void look_at_degrees(int64_t n, const int64_t *ptr, count_t *most, count_t *empty)
+static __global__ void find_degrees(int64_t n, const int64_t *ptr, count_t *most, count_t *empty)
 {
 	count_t longest = 0, none = 0;
 	for (int64_t i = global_thread(); i < n; i += global_threads()) {
@@ -144,8 +144,8 @@ static __device__ inline void add_edges(const struct view &g, int64_t row, int64
 }
 
 /* Adds the sums of a row to the results; r_i is a common factor. One thread calls it. */
-static __device__ inline void tell_row(const struct view &g, int64_t row, const struct row_sums &s,
-                                       struct found *f)
+static __device__ inline void record_row(const struct view &g, int64_t row,
+                                         const struct row_sums &s, struct found *f)
 {
 	const double d = degree(g.rowptr, row);
 	raise(&f->row_sum[HG_NORM_NONE], s.sum[HG_NORM_NONE]);
@@ -181,7 +181,7 @@ static __global__ void sum_rows(struct view g, struct found *f)
 			s.largest = lanes_most(s.largest);
 			s.loops = lanes_sum<32>(s.loops);
 			if (lane == 0)
-				tell_row(g, own, s, f);
+				record_row(g, own, s, f);
 		}
 		for (int64_t row = base; row < base + WARPS && row < g.rows; row++) {
 			if (g.rowptr[row + 1] - g.rowptr[row] <= LONG_ROW)
@@ -193,7 +193,7 @@ static __global__ void sum_rows(struct view g, struct found *f)
 			s.loops = block_sum(s.loops);
 			s.largest = lanes_most(s.largest);
 			if (threadIdx.x == 0)
-				tell_row(g, row, s, f);
+				record_row(g, row, s, f);
 			else if (lane == 0)
 				for (int norm = 0; norm < HG_NORMS; norm++)
 					raise(&f->term[norm], s.largest * row_factor(norm, degree(g.rowptr, row)));
@@ -260,7 +260,7 @@ static __global__ void find_twins(struct view g, struct found *f)
 /* ---- launches ---- */
 
 /* Enough blocks for any device; the kernels loop over the rest. */
-static unsigned few(int64_t items)
+static unsigned few_blocks(int64_t items)
 {
 	const unsigned blocks = grid_for(items, BLOCK);
 	return blocks < 4096u ? blocks : 4096u;
@@ -287,22 +287,24 @@ static hg_status sum_columns(hg_context *ctx, const struct view &g, count_t *hal
 		for (int by : pass[k].scaled_by) {
 			if (by < 0 || (by == HG_NORM_IN && g.rows != g.cols))
 				continue;
-			find_col_sum<<<few(g.cols), BLOCK, 0, stream>>>(g, pass[k].norm, by, halves, low, f);
+			find_col_sum<<<few_blocks(g.cols), BLOCK, 0, stream>>>(g, pass[k].norm, by, halves, low,
+			                                                       f);
 			HG__TRY(launched(ctx, "graph facts: column sums"));
 		}
 	}
 	return HG_OK;
 }
 
-static hg_status launch_all(hg_context *ctx, const struct view &g, count_t *halves, struct found *f)
+static hg_status launch_facts(hg_context *ctx, const struct view &g, count_t *halves,
+                              struct found *f)
 {
 	const cudaStream_t stream = stream_of(ctx);
 	HG__CUDA(ctx, "graph facts", cudaMemsetAsync(f, 0, sizeof *f, stream));
-	look_at_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, &f->row_degree,
-	                                                   &f->empty_rows);
+	find_degrees<<<few_blocks(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, &f->row_degree,
+	                                                       &f->empty_rows);
 	HG__TRY(launched(ctx, "graph facts: degrees"));
-	look_at_degrees<<<few(g.cols), BLOCK, 0, stream>>>(g.cols, g.colptr, &f->col_degree,
-	                                                   &f->empty_cols);
+	find_degrees<<<few_blocks(g.cols), BLOCK, 0, stream>>>(g.cols, g.colptr, &f->col_degree,
+	                                                       &f->empty_cols);
 	HG__TRY(launched(ctx, "graph facts: degrees"));
 	if (g.m == 0)
 		return HG_OK;
@@ -319,7 +321,8 @@ static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct fo
 	const cudaStream_t stream = stream_of(ctx);
 	if (g.rows != g.cols)
 		return ctx->backend->copy_out(ctx, host, f, sizeof *f);
-	compare_degrees<<<few(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, g.colptr, &f->not_pattern);
+	compare_degrees<<<few_blocks(g.rows), BLOCK, 0, stream>>>(g.rows, g.rowptr, g.colptr,
+	                                                          &f->not_pattern);
 	HG__TRY(launched(ctx, "graph facts: degrees"));
 	HG__TRY(ctx->backend->copy_out(ctx, host, f, sizeof *f));
 	if (host->not_pattern || g.m == 0)
@@ -329,15 +332,15 @@ static hg_status check_symmetry(hg_context *ctx, const struct view &g, struct fo
 	return ctx->backend->copy_out(ctx, host, f, sizeof *f);
 }
 
-static double number(count_t bits)
+static double double_of(count_t bits)
 {
 	double x;
 	memcpy(&x, &bits, sizeof x);
 	return x;
 }
 
-static void translate(const struct view &g, const struct found &found, hg_graph_facts *f,
-                      int *pattern)
+static void write_facts(const struct view &g, const struct found &found, hg_graph_facts *f,
+                        int *pattern)
 {
 	f->max_row_degree = static_cast<int64_t>(found.row_degree);
 	f->max_col_degree = static_cast<int64_t>(found.col_degree);
@@ -345,8 +348,8 @@ static void translate(const struct view &g, const struct found &found, hg_graph_
 	f->empty_cols = static_cast<int64_t>(found.empty_cols);
 	f->self_loops = static_cast<int64_t>(found.self_loops);
 	for (int norm = 0; norm < HG_NORMS; norm++) {
-		f->norm_row_sum[norm] = number(found.row_sum[norm]);
-		f->norm_col_sum[norm] = number(found.col_sum[norm]);
+		f->norm_row_sum[norm] = double_of(found.row_sum[norm]);
+		f->norm_col_sum[norm] = double_of(found.col_sum[norm]);
 	}
 	f->max_row_sum = f->norm_row_sum[HG_NORM_NONE];
 	f->max_col_sum = f->norm_col_sum[HG_NORM_NONE];
@@ -370,11 +373,11 @@ hg_status hg__cuda_survey(hg_context *ctx, const struct hg__csr *csr, const floa
 	const struct view g = {csr->rows, csr->cols, csr->m, csr->rowptr, colptr, csr->col, weight};
 	hg_status status = hg__cuda_column_ptr(ctx, csr, colptr);
 	if (status >= 0)
-		status = launch_all(ctx, g, reinterpret_cast<count_t *>(at + columns), f);
+		status = launch_facts(ctx, g, reinterpret_cast<count_t *>(at + columns), f);
 	if (status >= 0)
 		status = check_symmetry(ctx, g, f, &host);
 	hg__device_free(ctx, memory, bytes);
 	if (status >= 0)
-		translate(g, host, facts, pattern);
+		write_facts(g, host, facts, pattern);
 	return status;
 }

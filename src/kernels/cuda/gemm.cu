@@ -152,8 +152,8 @@ static hg_status set_bias(hg_context *ctx, const struct hg__gemm_args *a,
 	                 "bias");
 }
 
-static hg_status describe(hg_context *ctx, const struct hg__gemm_args *a,
-                          struct hg__gemm_plans *plan)
+static hg_status describe_problem(hg_context *ctx, const struct hg__gemm_args *a,
+                                  struct hg__gemm_plans *plan)
 {
 	const struct key &k = plan->key;
 	const cublasOperation_t first = k.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -262,10 +262,11 @@ static void more_pieces(hg__cuda_state *state, struct hg__gemm_plans *plan)
 /* The number of algorithms that a measurement can choose from. */
 constexpr int PICKS = 16;
 
-static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_plans *plan)
+static hg_status choose_algorithm(hg_context *ctx, hg__cuda_state *state,
+                                  struct hg__gemm_plans *plan)
 {
 	const int wanted = plan->key.pick > 0 ? PICKS : 1,
-	          place = plan->key.pick > 0 ? static_cast<int>(plan->key.pick) - 1 : 0;
+	          index = plan->key.pick > 0 ? static_cast<int>(plan->key.pick) - 1 : 0;
 	cublasLtMatmulPreference_t preference = nullptr;
 	HG__LT(ctx, "preference", cublasLtMatmulPreferenceCreate(&preference));
 	cublasLtMatmulHeuristicResult_t results[PICKS] = {};
@@ -277,17 +278,17 @@ static hg_status choose(hg_context *ctx, hg__cuda_state *state, struct hg__gemm_
 		found = 0;
 	/* an object in host memory, whose destruction cannot fail in a way that matters */
 	(void)cublasLtMatmulPreferenceDestroy(preference);
-	plan->accepted = place < found;
+	plan->accepted = index < found;
 	if (!plan->accepted)
 		return status;
-	plan->algo = results[place].algo;
-	plan->waves = results[place].wavesCount;
+	plan->algo = results[index].algo;
+	plan->waves = results[index].wavesCount;
 	if (plan->key.pick == 0)
 		more_pieces(state, plan);
 	return status;
 }
 
-static void tell(hg_context *ctx, const struct hg__gemm_plans *plan)
+static void log_choice(hg_context *ctx, const struct hg__gemm_plans *plan)
 {
 	const long long m = plan->key.m, n = plan->key.n, k = plan->key.k;
 	if (plan->accepted)
@@ -320,7 +321,7 @@ void hg__gemm_plans_free(hg_context *ctx, struct hg__gemm_plans *plan)
 /* cuBLASLt's workspace. Tall products store their parts in it as well, which is safe because calls
  * on one stream follow one another. */
 static_assert(TALL_SCRATCH_BYTES <= LT_WORKSPACE_BYTES, "parts of a tall product");
-static hg_status reserve(hg_context *ctx, hg__cuda_state *state)
+static hg_status reserve_workspace(hg_context *ctx, hg__cuda_state *state)
 {
 	return state->lt_workspace ? HG_OK
 	                           : hg__device_alloc(ctx, LT_WORKSPACE_BYTES, "workspace of products",
@@ -336,20 +337,20 @@ static hg_status find_plan(hg_context *ctx, hg__cuda_state *state, const struct 
 	for (*plan = state->plans; *plan; *plan = (*plan)->next)
 		if (memcmp(&(*plan)->key, &key, sizeof key) == 0)
 			return HG_OK;
-	HG__TRY(reserve(ctx, state));
+	HG__TRY(reserve_workspace(ctx, state));
 	void *memory = nullptr;
 	HG__TRY(
 	    hg__host_alloc(ctx, 1, sizeof(struct hg__gemm_plans), "plan of a matrix product", &memory));
 	struct hg__gemm_plans *made = static_cast<struct hg__gemm_plans *>(memory);
 	made->key = key;
-	hg_status status = describe(ctx, a, made);
+	hg_status status = describe_problem(ctx, a, made);
 	if (status >= 0)
-		status = choose(ctx, state, made);
+		status = choose_algorithm(ctx, state, made);
 	if (status < 0) {
 		hg__gemm_plans_free(ctx, made);
 		return status;
 	}
-	tell(ctx, made);
+	log_choice(ctx, made);
 	made->next = state->plans;
 	state->plans = made;
 	*plan = made;
@@ -372,7 +373,7 @@ static hg_status run_lt(hg_context *ctx, hg__cuda_state *state, const struct hg_
 	return plan->accepted ? lt_status(ctx, status, "product") : HG_OK;
 }
 
-static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+static hg_status check_shapes(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
 	if (k != s.k || a->c.rows != s.m || a->c.cols != s.n || a->a.dtype != a->b.dtype ||
@@ -414,7 +415,7 @@ static struct hg__gemm_args in_whole_vectors(const struct hg__gemm_args *a, stru
 }
 
 /* The product without column sums. */
-static hg_status product(hg_context *ctx, const struct hg__gemm_args *given, struct shape s)
+static hg_status run_product(hg_context *ctx, const struct hg__gemm_args *given, struct shape s)
 {
 	const struct hg__gemm_args padded = in_whole_vectors(given, &s), *a = &padded;
 	if (s.m == 0 || s.n == 0)
@@ -434,10 +435,10 @@ static hg_status product(hg_context *ctx, const struct hg__gemm_args *given, str
 	return plan->accepted ? HG_OK : run_generic(ctx, a, s);
 }
 
-static hg_status tall(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
+static hg_status run_tall(hg_context *ctx, const struct hg__gemm_args *a, struct shape s)
 {
 	hg__cuda_state *state = static_cast<hg__cuda_state *>(ctx->state);
-	HG__TRY(reserve(ctx, state));
+	HG__TRY(reserve_workspace(ctx, state));
 	hg__log(ctx, HG_LOG_DEBUG, "gemm: %lld x %lld x %lld: tall", static_cast<long long>(s.m),
 	        static_cast<long long>(s.n), static_cast<long long>(s.k));
 	return hg__cuda_gemm_tall(ctx, a, state->lt_workspace);
@@ -446,14 +447,14 @@ static hg_status tall(hg_context *ctx, const struct hg__gemm_args *a, struct sha
 hg_status hg__cuda_gemm(hg_context *ctx, const struct hg__gemm_args *a)
 {
 	const struct shape s = shape_of(a);
-	HG__TRY(check(ctx, a, s));
+	HG__TRY(check_shapes(ctx, a, s));
 	if (hg__cuda_gemm_is_tall(a))
-		return tall(ctx, a, s);
+		return run_tall(ctx, a, s);
 	if (!a->sums.data)
-		return product(ctx, a, s);
+		return run_product(ctx, a, s);
 	struct hg__gemm_args without = *a;
 	without.sums = {};
 	const struct hg__colsum_args sums = {a->b, a->sums, {}};
-	HG__TRY(product(ctx, &without, s));
+	HG__TRY(run_product(ctx, &without, s));
 	return hg__cuda_colsum(ctx, &sums);
 }

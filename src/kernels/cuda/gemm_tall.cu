@@ -257,7 +257,7 @@ template <bool SUMS> struct tile_sums {
 			b.add_to(column);
 	}
 	/* Adds the column sums of the four lanes t, in each of them. */
-	__device__ void meet()
+	__device__ void join_lanes()
 	{
 #pragma unroll
 		for (int i = 0; SUMS && i < 8; i++) {
@@ -307,7 +307,7 @@ __global__ void __launch_bounds__(32 * COLUMN_WARPS, 2) columns_kernel(const str
 		next_b.read(m.b + col_b, m.ldb, row + stride, m.n, has_b);
 		sums.add(a, b);
 	}
-	sums.meet();
+	sums.join_lanes();
 	float *part = m.part + (static_cast<int64_t>(blockIdx.x) * m.tiles + tile) * TALL_TILE;
 	if (turns == 1) {
 		sums.template put<true>(part, lane);
@@ -335,11 +335,11 @@ __global__ void __launch_bounds__(BLOCK)
 	const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
 	const int blocks = (SUMS ? TALL_TILE : 64 * 64) / 32,
 	          tile = static_cast<int>(blockIdx.x) / blocks,
-	          place = static_cast<int>(blockIdx.x) % blocks * 32 + lane;
+	          index = static_cast<int>(blockIdx.x) % blocks * 32 + lane;
 	float sum = 0.0f;
 #pragma unroll 8
 	for (int64_t p = warp; p < parts; p += BLOCK / 32)
-		sum += m.part[(p * m.tiles + tile) * TALL_TILE + place];
+		sum += m.part[(p * m.tiles + tile) * TALL_TILE + index];
 	some[warp][lane] = sum;
 	__syncthreads();
 	if (warp > 0)
@@ -347,13 +347,13 @@ __global__ void __launch_bounds__(BLOCK)
 	for (int k = 1; k < BLOCK / 32; k++)
 		sum += some[k][lane];
 	const int down = 64 * (tile / m.across), across = 64 * (tile % m.across);
-	if (place >= 64 * 64) {
-		const int col = across + place - 64 * 64;
+	if (index >= 64 * 64) {
+		const int col = across + index - 64 * 64;
 		if (down == 0 && col < m.d)
 			static_cast<float *>(sums.data)[col] = sum;
 		return;
 	}
-	const int number = place / 32, i = number / 32, j = number / 4 % 8, q = number % 4,
+	const int number = index / 32, i = number / 32, j = number / 4 % 8, q = number % 4,
 	          g = lane / 4, t = lane % 4;
 	const int row = down + 8 * g + 2 * i + q / 2, col = across + 8 * (2 * t + q % 2) + j;
 	if (row >= m.k || col >= m.d)

@@ -18,7 +18,7 @@ template <typename T> struct watch_for {
 	{
 		float v[W];
 		load<W>(x + row * ld + col, v);
-		guard.look(col, v);
+		guard.check(col, v);
 	}
 };
 

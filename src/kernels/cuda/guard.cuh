@@ -11,7 +11,7 @@ struct guard {
 	int64_t cols;
 	int32_t line;
 
-	template <int W> __device__ void look(int64_t col, const float (&x)[W]) const
+	template <int W> __device__ void check(int64_t col, const float (&x)[W]) const
 	{
 		if (!word)
 			return;

@@ -202,7 +202,8 @@ template <typename F> hg_status with_vectors(int count, F f)
 	return count == 2 ? f(int_constant<2>{}) : f(int_constant<1>{});
 }
 
-template <typename T, int V> hg_status run(hg_context *ctx, const struct hg__head_dot_args *a)
+template <typename T, int V>
+hg_status run_head_dot(hg_context *ctx, const struct hg__head_dot_args *a)
 {
 	const int64_t d = a->x.cols / a->heads;
 	struct head_dot<T, V> f = {
@@ -216,7 +217,7 @@ template <typename T, int V> hg_status run(hg_context *ctx, const struct hg__hea
 }
 
 template <typename T, int V>
-hg_status run_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
+hg_status run_head_dot_back(hg_context *ctx, const struct hg__head_dot_back_args *a)
 {
 	const struct hg__mat &shape = a->dx.data ? a->dx : a->x;
 	const int64_t d = shape.cols / a->heads;
@@ -248,7 +249,7 @@ extern "C" hg_status hg__cuda_head_dot(hg_context *ctx, const struct hg__head_do
 		return misfit(ctx, "head_dot", a->x, a->s);
 	return with_float(ctx, "head_dot", a->x.dtype, [&](auto zero) {
 		return with_vectors(vectors, [&](auto count) {
-			return run<decltype(zero), decltype(count)::value>(ctx, a);
+			return run_head_dot<decltype(zero), decltype(count)::value>(ctx, a);
 		});
 	});
 }
@@ -265,7 +266,7 @@ extern "C" hg_status hg__cuda_head_dot_back(hg_context *ctx, const struct hg__he
 		return misfit(ctx, "head_dot_back", a->x, a->dx);
 	return with_float(ctx, "head_dot_back", shape.dtype, [&](auto zero) {
 		return with_vectors(vectors, [&](auto count) {
-			return run_back<decltype(zero), decltype(count)::value>(ctx, a);
+			return run_head_dot_back<decltype(zero), decltype(count)::value>(ctx, a);
 		});
 	});
 }

@@ -110,9 +110,9 @@ HG_NODISCARD static inline hg_status launch_clusters(hg_context *ctx, const char
                                                      dim3 grid, dim3 block, A &&...args)
 {
 	const auto queue = [&](P... values) {
-		void *places[] = {const_cast<void *>(static_cast<const void *>(&values))...};
+		void *pointers[] = {const_cast<void *>(static_cast<const void *>(&values))...};
 		return queue_kernel(ctx, reinterpret_cast<const void *>(kernel), cluster, grid, block,
-		                    places);
+		                    pointers);
 	};
 	return cuda_status(ctx, queue(static_cast<A &&>(args)...), what);
 }

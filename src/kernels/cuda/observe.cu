@@ -138,7 +138,7 @@ __device__ unsigned vote(unsigned m, unsigned bin)
 	return __popc(same);
 }
 
-template <typename T> __device__ void look(const pack<T> &x, struct tally &mine)
+template <typename T> __device__ void count_pack(const pack<T> &x, struct tally &mine)
 {
 #pragma unroll
 	for (int j = 0; j < PACK; j++) {
@@ -151,7 +151,7 @@ template <typename T> __device__ void look(const pack<T> &x, struct tally &mine)
 }
 
 /* Storage index of pack k of this thread in a chunk. */
-__device__ int64_t place_of(int64_t chunk, int k)
+__device__ int64_t index_of_pack(int64_t chunk, int k)
 {
 	return chunk * HG__OBSERVE_CHUNK + (static_cast<int64_t>(k) * BLOCK + threadIdx.x) * PACK;
 }
@@ -159,14 +159,15 @@ __device__ int64_t place_of(int64_t chunk, int k)
 /* Reads this thread's packs again after one of them was not finite: counts such elements and finds
  * the first. This is rare, and separate from the main loop, which needs the registers. */
 template <typename T>
-__device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+__device__ void find_nonfinite(const struct hg__mat &mat, int64_t begin, int64_t end,
+                               struct tally &mine)
 {
 	const T *data = static_cast<const T *>(mat.data);
 	const int64_t n = mat.rows * mat.ld;
 	mine.bad = 0;
 	for (int64_t chunk = begin; chunk < end; chunk++)
 		for (int k = 0; k < PACKS; k++) {
-			const int64_t i = place_of(chunk, k);
+			const int64_t i = index_of_pack(chunk, k);
 			const int live = live_of(mat, i, n);
 			for (int j = 0; j < live; j++) {
 				pack<T> x = {};
@@ -181,7 +182,8 @@ __device__ void find(const struct hg__mat &mat, int64_t begin, int64_t end, stru
 
 /* Chunks begin .. end-1 of a tensor. */
 template <typename T>
-__device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, struct tally &mine)
+__device__ void count_chunks(const struct hg__mat &mat, int64_t begin, int64_t end,
+                             struct tally &mine)
 {
 	const T *data = static_cast<const T *>(mat.data);
 	const int64_t n = mat.rows * mat.ld;
@@ -189,15 +191,15 @@ __device__ void walk(const struct hg__mat &mat, int64_t begin, int64_t end, stru
 		pack<T> x[PACKS];
 #pragma unroll
 		for (int k = 0; k < PACKS; k++) {
-			const int64_t i = place_of(chunk, k);
+			const int64_t i = index_of_pack(chunk, k);
 			x[k] = read(data, i, live_of(mat, i, n));
 		}
 #pragma unroll
 		for (int k = 0; k < PACKS; k++)
-			look(x[k], mine);
+			count_pack(x[k], mine);
 	}
 	if (mine.bad)
-		find<T>(mat, begin, end, mine);
+		find_nonfinite<T>(mat, begin, end, mine);
 	mine.most = pack<T>::wide(mine.most);
 }
 
@@ -270,7 +272,7 @@ __device__ uint64_t zeros_of(const struct hg__mat &mat, struct hg__observed *cou
 }
 
 /* Moves the counts to the ring, in words of 8 bytes, and sets them to zero. */
-__device__ void keep(const struct hg__observe_args &a)
+__device__ void move_to_ring(const struct hg__observe_args &a)
 {
 	constexpr int64_t WORDS = sizeof(struct hg__observed) / sizeof(uint64_t);
 	static_assert(WORDS * sizeof(uint64_t) == sizeof(struct hg__observed), "whole words");
@@ -311,15 +313,15 @@ __global__ void __launch_bounds__(BLOCK, 4)
 		const int64_t next = a.table[i + 1].first, stop = next < end ? next : end;
 		struct tally mine = {};
 		if (t.mat.dtype == HG_F16)
-			walk<__half>(t.mat, chunk - t.first, stop - t.first, mine);
+			count_chunks<__half>(t.mat, chunk - t.first, stop - t.first, mine);
 		else
-			walk<float>(t.mat, chunk - t.first, stop - t.first, mine);
+			count_chunks<float>(t.mat, chunk - t.first, stop - t.first, mine);
 		if (stop > chunk) /* a tensor without elements has no chunk */
 			add_block(mine, ours, &a.counts[i]);
 		chunk = stop;
 	}
 	if (is_last(counter, gridDim.x))
-		keep(a);
+		move_to_ring(a);
 }
 
 } // namespace

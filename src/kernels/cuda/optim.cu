@@ -71,10 +71,11 @@ unsigned blocks_of(const struct hg__optim_args *a)
 
 /* The tensor and first element of a block's chunk. Each warp searches by itself, 32 tensors at a
  * time, for the first tensor whose chunks, added to those before it, exceed the chunk number. */
-struct place {
+struct chunk_start {
 	int64_t tensor, first;
 };
-__device__ struct place place_of(const struct hg__optim_tensor *tensors, int64_t count, int chunk)
+__device__ struct chunk_start chunk_of(const struct hg__optim_tensor *tensors, int64_t count,
+                                       int chunk)
 {
 	const int lane = static_cast<int>(threadIdx.x % 32);
 	for (int64_t base = 0;; base += 32) {
@@ -137,7 +138,8 @@ static_assert(sizeof(grad_total) == sizeof(double) + 2 * sizeof(int64_t),
               "what hg__optim_bytes counts");
 
 template <int W>
-__device__ void look(const struct hg__optim_tensor &t, int64_t first, float scale, grad_total &mine)
+__device__ void check_chunk(const struct hg__optim_tensor &t, int64_t first, float scale,
+                            grad_total &mine)
 {
 #pragma unroll
 	for (int k = 0; k < PER_THREAD / W; k++) {
@@ -172,23 +174,24 @@ struct record_check {
 
 __global__ void __launch_bounds__(BLOCK)
     check_kernel(const struct hg__optim_tensor *tensors, struct record_check record,
-                 struct meeting<grad_total> at)
+                 struct partial_results<grad_total> at)
 {
 	after_previous();
 	grad_total mine = {};
 	const float scale = record.step->scale.scale;
 	if (blockIdx.x > 0) {
-		const struct place p = place_of(tensors, record.count, static_cast<int>(blockIdx.x) - 1);
+		const struct chunk_start p =
+		    chunk_of(tensors, record.count, static_cast<int>(blockIdx.x) - 1);
 		const struct hg__optim_tensor t = tensors[p.tensor];
 		if (t.ld % 4 == 0)
-			look<4>(t, p.first, scale, mine);
+			check_chunk<4>(t, p.first, scale, mine);
 		else
-			look<1>(t, p.first, scale, mine);
+			check_chunk<1>(t, p.first, scale, mine);
 		mine.rank = mine.nonfinite > 0 ? record.count - p.tensor : 0;
 	} else if (threadIdx.x == 0) {
 		hg__step_begin(record.step, &record.config);
 	}
-	fold(mine, at, blockIdx.x, gridDim.x, record);
+	fold_blocks(mine, at, blockIdx.x, gridDim.x, record);
 }
 
 /* ---- update ---- */
@@ -241,8 +244,8 @@ __device__ struct hg__rates rates_for(const hg_optim_config &config,
 /* Updates the master weights, and narrows the working copy from them once. Padding keeps its value.
  * All loads are in flight before the first value is used. */
 template <typename M, int W>
-__device__ void renew(const struct hg__optim_args &a, const struct hg__optim_tensor &t,
-                      int64_t tensor, int64_t first)
+__device__ void update_chunk(const struct hg__optim_args &a, const struct hg__optim_tensor &t,
+                             int64_t tensor, int64_t first)
 {
 	constexpr int PACKS = PER_THREAD / W;
 	struct span s[PACKS];
@@ -289,19 +292,19 @@ __device__ void renew(const struct hg__optim_args &a, const struct hg__optim_ten
 
 /* Prefetches the cache line of *p. hg__step_close reads one value after the other, and would
  * otherwise wait for memory each time. */
-__device__ void fetch(const void *p)
+__device__ void prefetch(const void *p)
 {
 	asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(p)));
 }
-__device__ void close(const struct hg__optim_args &a)
+__device__ void close_step(const struct hg__optim_args &a)
 {
-	fetch(&a.step->scale.steps);
-	fetch(&a.step->config.growth_interval);
-	fetch(&a.step->nonfinite);
+	prefetch(&a.step->scale.steps);
+	prefetch(&a.step->config.growth_interval);
+	prefetch(&a.step->nonfinite);
 	if (a.notes)
-		fetch(&a.notes->taken);
+		prefetch(&a.notes->taken);
 	if (a.loss)
-		fetch(a.loss);
+		prefetch(a.loss);
 	hg__step_close(a.step, a.loss, a.notes, a.stops);
 }
 
@@ -312,33 +315,33 @@ __global__ void __launch_bounds__(BLOCK)
 	after_previous();
 	if (blockIdx.x == 0) {
 		if (threadIdx.x == 0)
-			close(a);
+			close_step(a);
 		return;
 	}
-	const struct place p = place_of(a.tensors, a.count, static_cast<int>(blockIdx.x) - 1);
+	const struct chunk_start p = chunk_of(a.tensors, a.count, static_cast<int>(blockIdx.x) - 1);
 	const struct hg__optim_tensor t = a.tensors[p.tensor];
 	if (t.ld % 4 == 0)
-		renew<M, 4>(a, t, p.tensor, p.first);
+		update_chunk<M, 4>(a, t, p.tensor, p.first);
 	else
-		renew<M, 1>(a, t, p.tensor, p.first);
+		update_chunk<M, 1>(a, t, p.tensor, p.first);
 }
 
-template <typename M> hg_status update(hg_context *ctx, const struct hg__optim_args *a)
+template <typename M> hg_status launch_update(hg_context *ctx, const struct hg__optim_args *a)
 {
 	return launch(ctx, "optim_update", update_kernel<M>, blocks_of(a), BLOCK, *a);
 }
 
 /* In the order of hg_optim_kind. */
 constexpr hg_status (*updates[])(hg_context *, const struct hg__optim_args *) = {
-    update<sgd>, update<adam>, update<adamw>};
+    launch_update<sgd>, launch_update<adam>, launch_update<adamw>};
 
 } // namespace
 
 extern "C" hg_status hg__cuda_grad_check(hg_context *ctx, const struct hg__optim_args *a)
 {
 	const unsigned blocks = blocks_of(a);
-	struct meeting<grad_total> at;
-	HG__TRY(meet(ctx, blocks, &at));
+	struct partial_results<grad_total> at;
+	HG__TRY(reserve_partials(ctx, blocks, &at));
 	return launch(ctx, "grad_check", check_kernel, blocks, BLOCK, a->tensors,
 	              record_check{a->step, a->config, a->count}, at);
 }

@@ -220,10 +220,10 @@ template <typename T, int W> constexpr int gathers = sizeof(T) * W > 16 ? 4 : 8;
 /* Iterates over one item in steps of at most U edges of one part. A step calls
  *
  *     bits = load(edge number, column id)   for each of its edges
- *     add(bits, live, place)                for each of U slots, in order. place: edges of the part
+ *     add(bits, live, index)                for each of U slots, in order. index: edges of the part
  *                                           before this one. If not live, the slot is unused and
  *                                           its bits are zero
- *     after(done, place)                    once. done: the part is complete; place: its edges so
+ *     after(done, index)                    once. done: the part is complete; index: its edges so
  *                                           far
  *
  * The column ids of the next step are loaded while the gathers of this step are in flight. */
@@ -239,7 +239,7 @@ static __device__ inline void walk_item(const struct item_plan &p, const int32_t
 		id[u] = u < at.stop ? __ldg(col + u) : 0;
 	for (bool more = true; more;) {
 		__syncwarp(); /* the sub-warps of a warp take each step together */
-		const int n = at.step(U), place = at.e - at.begin;
+		const int n = at.step(U), index = at.e - at.begin;
 		bits g[U];
 #pragma unroll
 		for (int u = 0; u < U; u++) {
@@ -253,9 +253,9 @@ static __device__ inline void walk_item(const struct item_plan &p, const int32_t
 			id[u] = at.e + u < at.stop ? __ldg(col + at.e + u) : 0;
 #pragma unroll
 		for (int u = 0; u < U; u++)
-			add(g[u], u < n, place + u);
+			add(g[u], u < n, index + u);
 		const bool done = at.e == at.end;
-		after(done, place + n);
+		after(done, index + n);
 		if (done)
 			more = at.next(p);
 	}

@@ -50,8 +50,8 @@ static __global__ void tile_keys(struct tile_slice s, const int64_t *rowptr, con
 	for (int64_t e = global_thread(); e < s.m; e += global_threads()) {
 		const int64_t row = row_of(rowptr, first_row(s, s.first), first_row(s, s.end), s.begin + e);
 		const uint64_t window = static_cast<uint64_t>(row / HG__TILE_ROWS - s.first),
-		               place = static_cast<uint64_t>(row % HG__TILE_ROWS);
-		key[e] = (window << s.col_bits | static_cast<uint64_t>(col[s.begin + e])) << 4 | place;
+		               position = static_cast<uint64_t>(row % HG__TILE_ROWS);
+		key[e] = (window << s.col_bits | static_cast<uint64_t>(col[s.begin + e])) << 4 | position;
 	}
 }
 static_assert(HG__TILE_ROWS == 1 << 4, "a row of a window is 4 bits of a key");
@@ -72,7 +72,7 @@ static __device__ inline bool each_of_run(const uint64_t *key, int64_t m, int64_
 }
 
 /* place [m + 1]: the number of times entry i lists its column; 0 after the last entry. */
-static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *place)
+static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *position)
 {
 	for (int64_t i = global_thread(); i <= m; i += global_threads()) {
 		int most = 0;
@@ -80,38 +80,38 @@ static __global__ void tile_listed(int64_t m, const uint64_t *key, uint32_t *pla
 			each_of_run(key, m, i, [&](int, int n) {
 				most = n / HG__TILE_MOST + 1 > most ? n / HG__TILE_MOST + 1 : most;
 			});
-		place[i] = static_cast<uint32_t>(most);
+		position[i] = static_cast<uint32_t>(most);
 	}
 }
 
 /* Position in the slice where the columns of window s.first + w begin. */
-static __device__ inline uint32_t window_place(const struct tile_slice &s, const int64_t *rowptr,
-                                               const uint32_t *place, int64_t w)
+static __device__ inline uint32_t window_position(const struct tile_slice &s, const int64_t *rowptr,
+                                                  const uint32_t *position, int64_t w)
 {
-	return place[rowptr[first_row(s, s.first + w)] - s.begin];
+	return position[rowptr[first_row(s, s.first + w)] - s.begin];
 }
 
 static __global__ void tile_window_counts(struct tile_slice s, const int64_t *rowptr,
-                                          const uint32_t *place, int32_t *listed)
+                                          const uint32_t *position, int32_t *listed)
 {
 	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads())
-		listed[w] = static_cast<int32_t>(window_place(s, rowptr, place, w + 1) -
-		                                 window_place(s, rowptr, place, w));
+		listed[w] = static_cast<int32_t>(window_position(s, rowptr, position, w + 1) -
+		                                 window_position(s, rowptr, position, w));
 }
 
 /* Writes the columns of a slice and their masks. One thread writes a run. */
 static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, const uint64_t *key,
-                                  const uint32_t *place, const int32_t *first, int32_t *id,
+                                  const uint32_t *position, const int32_t *first, int32_t *id,
                                   uint32_t *mask)
 {
 	for (int64_t i = global_thread(); i < s.m; i += global_threads()) {
-		const uint32_t times = place[i + 1] - place[i];
+		const uint32_t times = position[i + 1] - position[i];
 		if (times == 0)
 			continue;
 		const uint64_t column = key[i] >> 4;
 		const int64_t w = static_cast<int64_t>(column >> s.col_bits);
-		const int64_t at = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS + place[i] -
-		                   window_place(s, rowptr, place, w);
+		const int64_t at = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS +
+		                   position[i] - window_position(s, rowptr, position, w);
 		for (uint32_t k = 0; k < times; k++) {
 			id[at + k] = static_cast<int32_t>(column & ((uint64_t(1) << s.col_bits) - 1));
 			mask[at + k] = 0;
@@ -131,14 +131,15 @@ static __global__ void tile_write(struct tile_slice s, const int64_t *rowptr, co
 }
 
 /* Fills a group with the last column again, with a mask of 0. */
-static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr, const uint32_t *place,
-                                const int32_t *first, int32_t *id, uint32_t *mask)
+static __global__ void tile_pad(struct tile_slice s, const int64_t *rowptr,
+                                const uint32_t *position, const int32_t *first, int32_t *id,
+                                uint32_t *mask)
 {
 	for (int64_t w = global_thread(); w < s.end - s.first; w += global_threads()) {
 		const int64_t begin = static_cast<int64_t>(first[s.first + w]) * HG__TILE_COLUMNS,
 		              end = static_cast<int64_t>(first[s.first + w + 1]) * HG__TILE_COLUMNS;
 		const int64_t listed =
-		    window_place(s, rowptr, place, w + 1) - window_place(s, rowptr, place, w);
+		    window_position(s, rowptr, position, w + 1) - window_position(s, rowptr, position, w);
 		for (int64_t k = begin + listed; k < end; k++) {
 			id[k] = id[begin + listed - 1];
 			mask[k] = 0;
@@ -165,17 +166,17 @@ static struct tile_slice slice_at(const struct hg__csr *csr, const int64_t *host
 
 struct tile_scratch {
 	uint64_t *key[2];
-	uint32_t *place;
+	uint32_t *position;
 	int32_t *listed; /* for the windows of a slice */
 	void *cub;
 	size_t cub_bytes, bytes;
 };
 
-static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows, char *memory,
-                         struct tile_scratch *s)
+static hg_status tile_lay_out(hg_context *ctx, int64_t longest, int64_t most_windows, char *memory,
+                              struct tile_scratch *s)
 {
 	const size_t keys = hg__aligned(static_cast<size_t>(longest) * sizeof(uint64_t)),
-	             places = hg__aligned(static_cast<size_t>(longest + 1) * sizeof(uint32_t));
+	             positions = hg__aligned(static_cast<size_t>(longest + 1) * sizeof(uint32_t));
 	const size_t listed = hg__aligned(static_cast<size_t>(most_windows) * sizeof(int32_t));
 	size_t sort = 0, scan = 0;
 	cub::DoubleBuffer<uint64_t> key;
@@ -186,11 +187,11 @@ static hg_status lay_out(hg_context *ctx, int64_t longest, int64_t most_windows,
 	         cub::DeviceScan::ExclusiveSum(nullptr, scan, sums, sums, longest + 1, stream_of(ctx)));
 	s->key[0] = reinterpret_cast<uint64_t *>(memory);
 	s->key[1] = reinterpret_cast<uint64_t *>(memory + keys);
-	s->place = reinterpret_cast<uint32_t *>(memory + 2 * keys);
-	s->listed = reinterpret_cast<int32_t *>(memory + 2 * keys + places);
-	s->cub = memory + 2 * keys + places + listed;
+	s->position = reinterpret_cast<uint32_t *>(memory + 2 * keys);
+	s->listed = reinterpret_cast<int32_t *>(memory + 2 * keys + positions);
+	s->cub = memory + 2 * keys + positions + listed;
 	s->cub_bytes = sort > scan ? sort : scan;
-	s->bytes = 2 * keys + places + listed + hg__aligned(s->cub_bytes);
+	s->bytes = 2 * keys + positions + listed + hg__aligned(s->cub_bytes);
 	return HG_OK;
 }
 
@@ -206,18 +207,18 @@ static hg_status list_slice(hg_context *ctx, const struct hg__csr *csr, const st
 	HG__CUDA(ctx, "tiles: sort",
 	         cub::DeviceRadixSort::SortKeys(t.cub, bytes, key, s.m, 0, s.key_bits, stream));
 	*sorted = key.Current();
-	tile_listed<<<grid_for(s.m + 1, BLOCK), BLOCK, 0, stream>>>(s.m, *sorted, t.place);
+	tile_listed<<<grid_for(s.m + 1, BLOCK), BLOCK, 0, stream>>>(s.m, *sorted, t.position);
 	HG__TRY(launched(ctx, "tiles: columns"));
 	bytes = t.cub_bytes;
 	return cuda_status(
-	    ctx, cub::DeviceScan::ExclusiveSum(t.cub, bytes, t.place, t.place, s.m + 1, stream),
+	    ctx, cub::DeviceScan::ExclusiveSum(t.cub, bytes, t.position, t.position, s.m + 1, stream),
 	    "tiles: places");
 }
 
 /* Calls f(slice, scratch, keys) for each slice that has entries. */
 template <typename F>
-static hg_status walk(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
-                      const struct tile_scratch &t, F f)
+static hg_status list_slices(hg_context *ctx, const struct hg__csr *csr, const int64_t *host_rowptr,
+                             const struct tile_scratch &t, F f)
 {
 	for (int64_t w = 0; w < hg__tile_windows(csr->rows);) {
 		const struct tile_slice s = slice_at(csr, host_rowptr, w);
@@ -244,12 +245,12 @@ static hg_status each_slice(hg_context *ctx, const struct hg__csr *csr, const in
 	}
 	struct tile_scratch t;
 	void *memory = nullptr;
-	HG__TRY(lay_out(ctx, longest, most_windows, nullptr, &t));
+	HG__TRY(tile_lay_out(ctx, longest, most_windows, nullptr, &t));
 	const size_t bytes = t.bytes;
 	HG__TRY(hg__device_alloc(ctx, bytes, "scratch for tiles", &memory));
-	hg_status status = lay_out(ctx, longest, most_windows, static_cast<char *>(memory), &t);
+	hg_status status = tile_lay_out(ctx, longest, most_windows, static_cast<char *>(memory), &t);
 	if (status >= 0)
-		status = walk(ctx, csr, host_rowptr, t, f);
+		status = list_slices(ctx, csr, host_rowptr, t, f);
 	hg__device_free(ctx, memory, bytes);
 	return status;
 }
@@ -264,7 +265,7 @@ hg_status hg__cuda_tiles_count(hg_context *ctx, const struct hg__csr *csr,
 	    [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *) {
 		    const int64_t windows = s.end - s.first;
 		    tile_window_counts<<<grid_for(windows, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
-		        s, csr->rowptr, t.place, t.listed);
+		        s, csr->rowptr, t.position, t.listed);
 		    HG__TRY(launched(ctx, "tiles: windows"));
 		    return ctx->backend->copy_out(ctx, listed + s.first, t.listed,
 		                                  static_cast<size_t>(windows) * sizeof *listed);
@@ -279,10 +280,10 @@ hg_status hg__cuda_tiles_fill(hg_context *ctx, const struct hg__csr *csr,
 	    ctx, csr, host_rowptr,
 	    [&](const struct tile_slice &s, const struct tile_scratch &t, const uint64_t *key) {
 		    tile_write<<<grid_for(s.m, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
-		        s, csr->rowptr, key, t.place, first, id, mask);
+		        s, csr->rowptr, key, t.position, first, id, mask);
 		    HG__TRY(launched(ctx, "tiles: masks"));
 		    tile_pad<<<grid_for(s.end - s.first, BLOCK), BLOCK, 0, stream_of(ctx)>>>(
-		        s, csr->rowptr, t.place, first, id, mask);
+		        s, csr->rowptr, t.position, first, id, mask);
 		    return launched(ctx, "tiles: padding");
 	    });
 }

@@ -78,7 +78,8 @@ template <typename L> struct pointwise_loss_back {
 	}
 };
 
-template <typename L> hg_status run(hg_context *ctx, const struct hg__pointwise_loss_args *a)
+template <typename L>
+hg_status run_pointwise_loss(hg_context *ctx, const struct hg__pointwise_loss_args *a)
 {
 	return totals<loss_total>(ctx, "pointwise_loss", a->x.rows, a->x.cols, wide(a->x),
 	                          pointwise_loss<L>{floats_of(a->x), floats_of(a->target), a->x.cols,
@@ -87,7 +88,7 @@ template <typename L> hg_status run(hg_context *ctx, const struct hg__pointwise_
 }
 
 template <typename L>
-hg_status run_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
+hg_status run_pointwise_loss_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a)
 {
 	return walk(
 	    ctx, "pointwise_loss_back", a->x.rows, a->x.cols, wide(a->x),
@@ -102,7 +103,8 @@ hg_status run_back(hg_context *ctx, const struct hg__pointwise_loss_back_args *a
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__pointwise_loss_args *);
 	hg_status (*backward)(hg_context *, const struct hg__pointwise_loss_back_args *);
-} losses[HG__POINTWISE_COUNT] = {{run<bce>, run_back<bce>}, {run<mse>, run_back<mse>}};
+} losses[HG__POINTWISE_COUNT] = {{run_pointwise_loss<bce>, run_pointwise_loss_back<bce>},
+                                 {run_pointwise_loss<mse>, run_pointwise_loss_back<mse>}};
 
 } // namespace
 

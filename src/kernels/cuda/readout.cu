@@ -196,7 +196,7 @@ struct join_winners {
 };
 
 /* How the graphs are cut, for blocks of this shape. */
-struct pieces cut(const struct hg__readout_args *a, dim3 block, int width)
+struct pieces cut_graphs(const struct hg__readout_args *a, dim3 block, int width)
 {
 	const int64_t graphs = a->y.rows, cols = a->y.cols,
 	              tiles = grid_for(cols, static_cast<int64_t>(block.x) * width);
@@ -208,7 +208,7 @@ struct pieces cut(const struct hg__readout_args *a, dim3 block, int width)
 template <int W, typename T> hg_status run_sum(hg_context *ctx, const struct hg__readout_args *a)
 {
 	const dim3 block = tile_of(a->x.rows, a->y.cols, W, INT32_MAX).block;
-	const struct pieces p = cut(a, block, W);
+	const struct pieces p = cut_graphs(a, block, W);
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const bool mean = a->reduce == HG_REDUCE_MEAN;
 	if (p.parts == 1) {
@@ -229,7 +229,7 @@ template <int W, typename T> hg_status run_sum(hg_context *ctx, const struct hg_
 template <int W, typename T> hg_status run_max(hg_context *ctx, const struct hg__readout_args *a)
 {
 	const dim3 block = tile_of(a->x.rows, a->y.cols, W, INT32_MAX).block;
-	const struct pieces p = cut(a, block, W);
+	const struct pieces p = cut_graphs(a, block, W);
 	const unsigned grid = grid_for(p.graphs * p.parts * p.tiles, 1);
 	const struct winners out = {floats_of(a->y), data_of<int32_t>(a->arg), a->arg.ld, p.cols};
 	if (p.parts == 1) {
@@ -303,7 +303,8 @@ hg_status back_pick(hg_context *ctx, const struct hg__readout_back_args *a)
 	                 floats_of(a->dy), floats_of(a->dx)});
 }
 
-template <int W, typename T> hg_status run(hg_context *ctx, const struct hg__readout_args *a)
+template <int W, typename T>
+hg_status run_readout(hg_context *ctx, const struct hg__readout_args *a)
 {
 	/* In the order of hg_reduce. */
 	static constexpr hg_status (*runs[])(hg_context *, const struct hg__readout_args *) = {
@@ -325,8 +326,8 @@ extern "C" hg_status hg__cuda_readout(hg_context *ctx, const struct hg__readout_
 		return HG_OK;
 	return with_float(ctx, "readout", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return with_width(wide(a->x),
-		                  [&](auto width) { return run<decltype(width)::value, T>(ctx, a); });
+		return with_width(
+		    wide(a->x), [&](auto width) { return run_readout<decltype(width)::value, T>(ctx, a); });
 	});
 }
 

@@ -104,7 +104,7 @@ template <typename T, typename R> struct reduce_back {
 };
 
 /* A row without columns has a result as well, so there is at least one column of threads. */
-template <typename R> hg_status run(hg_context *ctx, const struct hg__row_reduce_args *a)
+template <typename R> hg_status run_row_reduce(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
 	return with_float(ctx, "row_reduce", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
@@ -113,7 +113,8 @@ template <typename R> hg_status run(hg_context *ctx, const struct hg__row_reduce
 	});
 }
 
-template <typename R> hg_status run_back(hg_context *ctx, const struct hg__row_reduce_back_args *a)
+template <typename R>
+hg_status run_row_reduce_back(hg_context *ctx, const struct hg__row_reduce_back_args *a)
 {
 	return with_float(ctx, "row_reduce_back", a->dx.dtype, [&](auto zero) {
 		using T = decltype(zero);
@@ -128,12 +129,12 @@ constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__row_reduce_args *);
 	hg_status (*backward)(hg_context *, const struct hg__row_reduce_back_args *);
 	bool reads;
-} reductions[HG__ROW_COUNT] = {{run<sum>, run_back<sum>, sum::READS},
-                               {run<mean>, run_back<mean>, mean::READS},
-                               {run<norm>, run_back<norm>, norm::READS}};
+} reductions[HG__ROW_COUNT] = {{run_row_reduce<sum>, run_row_reduce_back<sum>, sum::READS},
+                               {run_row_reduce<mean>, run_row_reduce_back<mean>, mean::READS},
+                               {run_row_reduce<norm>, run_row_reduce_back<norm>, norm::READS}};
 
 /* Whether `one` has one value for each row of `many`. */
-bool fits(const struct hg__mat &many, const struct hg__mat &one)
+bool shapes_fit(const struct hg__mat &many, const struct hg__mat &one)
 {
 	return many.rows == one.rows && one.cols == 1 && is_float(many) && is_float(one);
 }
@@ -142,7 +143,7 @@ bool fits(const struct hg__mat &many, const struct hg__mat &one)
 
 extern "C" hg_status hg__cuda_row_reduce(hg_context *ctx, const struct hg__row_reduce_args *a)
 {
-	if (!fits(a->x, a->y))
+	if (!shapes_fit(a->x, a->y))
 		return misfit(ctx, "row_reduce", a->x, a->y);
 	return reductions[a->reduce].forward(ctx, a);
 }
@@ -150,7 +151,7 @@ extern "C" hg_status hg__cuda_row_reduce(hg_context *ctx, const struct hg__row_r
 extern "C" hg_status hg__cuda_row_reduce_back(hg_context *ctx,
                                               const struct hg__row_reduce_back_args *a)
 {
-	if (!fits(a->dx, a->dy))
+	if (!shapes_fit(a->dx, a->dy))
 		return misfit(ctx, "row_reduce_back", a->dx, a->dy);
 	if (reductions[a->reduce].reads && (!alike(a->dx, a->x) || a->x.dtype != a->dx.dtype))
 		return misfit(ctx, "row_reduce_back", a->dx, a->x);

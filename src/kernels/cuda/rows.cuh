@@ -46,7 +46,7 @@ static hg_status each_row(hg_context *ctx, const char *kernel, int64_t rows, int
 }
 
 template <int W, typename P, typename F>
-static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at)
+static __global__ void row_totals_kernel(int64_t rows, F f, struct partial_results<P> at)
 {
 	after_previous();
 	const int64_t down = static_cast<int64_t>(gridDim.x) * blockDim.y;
@@ -56,7 +56,7 @@ static __global__ void row_totals_kernel(int64_t rows, F f, struct meeting<P> at
 		const int64_t row = first + threadIdx.y;
 		f.template row<W>(row, row < rows, mine);
 	}
-	fold(mine, at, blockIdx.x, gridDim.x, f);
+	fold_blocks(mine, at, blockIdx.x, gridDim.x, f);
 }
 /* f.row<W>(row, live, mine) adds the contribution of a row, in lane 0 alone. f.finish(total) writes
  * the result, also if there are no rows. */
@@ -64,8 +64,8 @@ template <typename P, typename F>
 static hg_status row_totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                             bool by_eight, const F &f)
 {
-	struct meeting<P> at;
-	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));
+	struct partial_results<P> at;
+	HG__TRY(reserve_partials(ctx, REDUCE_BLOCKS, &at));
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const dim3 block = tile_of(rows, cols, W, REDUCE_BLOCKS).block;

@@ -123,7 +123,7 @@ struct side side_of(const struct hg__csr &given, const struct hg__mat &own,
 	return s;
 }
 
-hg_status fold(hg_context *ctx, const struct side &s, int heads, int64_t lead)
+hg_status launch_fold(hg_context *ctx, const struct side &s, int heads, int64_t lead)
 {
 	if (s.plan.splits == 0)
 		return HG_OK;
@@ -132,8 +132,8 @@ hg_status fold(hg_context *ctx, const struct side &s, int heads, int64_t lead)
 	              lead);
 }
 
-bool fits(const struct hg__csr &csr, const struct hg__mat &own, const struct hg__mat &out,
-          const struct hg__mat &de)
+bool shapes_fit(const struct hg__csr &csr, const struct hg__mat &own, const struct hg__mat &out,
+                const struct hg__mat &de)
 {
 	return !out.data || (csr.plan && is_float(out) && out.rows == csr.rows && out.cols == de.cols &&
 	                     own.rows == csr.rows && own.cols == de.cols && own.dtype == de.dtype);
@@ -145,7 +145,7 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
                                              const struct hg__sddmm_add_back_args *a)
 {
 	const int heads = static_cast<int>(a->de.cols);
-	if (!fits(a->csr, a->a, a->da, a->de) || !fits(a->csr_t, a->b, a->db, a->de) ||
+	if (!shapes_fit(a->csr, a->a, a->da, a->de) || !shapes_fit(a->csr_t, a->b, a->db, a->de) ||
 	    a->a.dtype != a->b.dtype)
 		return misfit(ctx, "sddmm_add_back", a->a, a->de);
 	if (heads == 0)
@@ -177,6 +177,6 @@ extern "C" hg_status hg__cuda_sddmm_add_back(hg_context *ctx,
 	HG__TRY(with_float(ctx, "sddmm_add_back", a->de.dtype, [&](auto zero) {
 		return launch(ctx, "sddmm_add_back", sum_sides<decltype(zero)>, grid, block, p);
 	}));
-	HG__TRY(fold(ctx, p.of[0], heads, p.lead));
-	return fold(ctx, p.of[1], heads, p.lead);
+	HG__TRY(launch_fold(ctx, p.of[0], heads, p.lead));
+	return launch_fold(ctx, p.of[1], heads, p.lead);
 }

@@ -234,7 +234,8 @@ bool hg__sddmm_packs_fit(const struct hg__sddmm_dot_args *a)
 }
 
 /* One head of halves is never computed here, because sddmm_tiles.cu takes it. */
-template <typename T, int L> static hg_status run(hg_context *ctx, const struct sddmm_problem &p)
+template <typename T, int L>
+static hg_status launch_packs(hg_context *ctx, const struct sddmm_problem &p)
 {
 	const unsigned blocks = grid_for(p.plan.items, WARPS);
 	if constexpr (sizeof(T) == sizeof(float))
@@ -248,7 +249,7 @@ hg_status hg__sddmm_packs(hg_context *ctx, const struct sddmm_problem &p, hg_dty
 {
 	return with_float(ctx, "sddmm_dot", dtype, [&](auto zero) {
 		return with_lanes((p.cols + 7) / 8, [&](auto lanes) {
-			return run<decltype(zero), decltype(lanes)::value>(ctx, p);
+			return launch_packs<decltype(zero), decltype(lanes)::value>(ctx, p);
 		});
 	});
 }

@@ -15,12 +15,12 @@ namespace
  * fewer lanes idle: 47 columns are 6 packs, for 2 lanes and not for 8. */
 constexpr int HELD = 4;
 
-struct grip {
+struct row_split {
 	/* packs: per lane; with more than HELD the kernel loops over the row instead. cols: the columns
 	 * of the row if each lane had one pack */
 	int64_t packs, cols;
 };
-struct grip grip_of(int64_t cols, bool by_eight)
+struct row_split row_split_of(int64_t cols, bool by_eight)
 {
 	const int64_t width = by_eight ? 8 : 1, packs = cols > 0 ? (cols + width - 1) / width : 1;
 	int64_t lanes = 1;
@@ -189,7 +189,7 @@ extern "C" hg_status hg__cuda_softmax_xent(hg_context *ctx, const struct hg__sof
 	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 ||
 	    (a->mask.data && a->mask.rows != a->x.rows))
 		return misfit(ctx, "softmax_xent", a->x, a->label);
-	const struct grip g = grip_of(a->x.cols, wide(a->x));
+	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_packs<HELD>(g.packs, [&](auto packs) {
@@ -206,7 +206,7 @@ extern "C" hg_status hg__cuda_softmax_xent_back(hg_context *ctx,
 {
 	if (a->label.rows != a->x.rows || a->label.dtype != HG_I32 || !alike(a->x, a->dx))
 		return misfit(ctx, "softmax_xent_back", a->x, a->dx);
-	const struct grip g = grip_of(a->x.cols, wide(a->x));
+	const struct row_split g = row_split_of(a->x.cols, wide(a->x));
 	return with_float(ctx, "softmax_xent_back", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		return with_packs<HELD>(g.packs, [&](auto packs) {

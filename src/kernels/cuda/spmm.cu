@@ -8,7 +8,7 @@
  * There are four implementations, chosen at the end of this file: a variant that the call names
  * (spmm_variants.cu); tiles, where the plan has them (spmm_tiles.cu); whole rows, on small graphs
  * (spmm_rows.cu); and otherwise the parts of the plan by length, in this file. The last one also
- * computes what tiles cannot, where X is not finite.
+ * computes what tiles cannot, where X is not finite. A call without X goes to edge_sum.cu.
  *
  * A lane has W = 8 columns (one 16-byte load of halves), or one column where rows have 1, 2 or 4
  * elements. In every column sums are added strictly in CSR order, so the CPU kernel produces the
@@ -34,21 +34,21 @@
 template <typename T, int MODE>
 constexpr bool AFTER_TILES = sizeof(T) == sizeof(__half) && MODE == HG_ACC_F32;
 
-template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS>
+template <typename T, int W, int MODE, int FACTOR, bool FEW, bool EPILOGUE>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT<T, W, FACTOR>)
     spmm_parts(const __grid_constant__ struct spmm_problem p)
 {
 	after_previous();
 	if (AFTER_TILES<T, MODE> && W == 8 && FACTOR == UNIT && p.spoiled && *p.spoiled == 0)
 		return;
-	struct lane_sum<T, W, MODE, FACTOR, FEW, ENDS> lane(p);
-	walk_by_length<DEEP<T, W, FACTOR>, FEW, (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(
-	    p.parts, p.col, lane);
+	struct lane_sum<T, W, MODE, FACTOR, FEW, EPILOGUE> lane(p);
+	walk_by_length<UNROLL<T, W, FACTOR>, FEW,
+	               (FACTOR >= BY_LANE || MODE == HG_ACC_F16_DISCRETIZED)>(p.parts, p.col, lane);
 }
 
 /* ---- pass 2: rows that lie in several items. A lane adds the slots of one column in order ---- */
 
-template <typename T, int MODE, bool ENDS>
+template <typename T, int MODE, bool EPILOGUE>
 static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_problem p)
 {
 	after_previous();
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(BLOCK) spmm_fold(const struct spmm_prob
 	each_slot(p.plan, s, p.staging, p.lead, c,
 	          [&](float part) { total = add(total, narrow<N>(part)); });
 	float out[1] = {finished<MODE>(total, mul(p.alpha, row_factor(p, row)))};
-	put_row<T, ENDS>(p, row, c, out);
+	put_row<T, EPILOGUE>(p, row, c, out);
 }
 
 /* ---- launch ---- */
@@ -72,45 +72,51 @@ constexpr int64_t LEAST_LANES = 4; /* of a sub-warp, as by_length.cuh needs */
 
 /* A kernel for sub-warps of 4 lanes, one for more lanes, and the number of gathers in their steps.
  * If they are NULL, the BY_LANE kernels compute the call. */
-struct walker {
+struct kernel_pair {
 	spmm_kernel few, many;
-	int deep;
+	int unroll;
 };
-template <typename T, int W, int MODE, int FACTOR, bool ENDS = false>
-static constexpr struct walker walker_of()
+template <typename T, int W, int MODE, int FACTOR, bool EPILOGUE = false>
+static constexpr struct kernel_pair kernel_pair_of()
 {
-	return {spmm_parts<T, W, MODE, FACTOR, true, ENDS>, spmm_parts<T, W, MODE, FACTOR, false, ENDS>,
-	        DEEP<T, W, FACTOR>};
+	return {spmm_parts<T, W, MODE, FACTOR, true, EPILOGUE>,
+	        spmm_parts<T, W, MODE, FACTOR, false, EPILOGUE>, UNROLL<T, W, FACTOR>};
 }
 
 /* All kernels of one type and accumulation. f16 accumulation exists for comparisons and not for
  * speed, so it has fewer specialisations. */
 struct variant {
-	struct walker wide[FACTORS], narrow[2];
+	struct kernel_pair wide[FACTORS], narrow[2];
 	spmm_kernel fold;
 };
-template <typename T, bool ENDS> static constexpr struct variant variant_in_f32()
+template <typename T, bool EPILOGUE> static constexpr struct variant variant_in_f32()
 {
 	constexpr int ACC = HG_ACC_F32;
-	constexpr struct walker none = {}, halves = sizeof(T) == sizeof(__half)
-	                                                ? walker_of<__half, 8, ACC, WEIGHT_F16, ENDS>()
-	                                                : none;
-	return {{walker_of<T, 8, ACC, UNIT, ENDS>(), halves, walker_of<T, 8, ACC, WEIGHT_F32, ENDS>(),
-	         walker_of<T, 8, ACC, SCALED, ENDS>(), walker_of<T, 8, ACC, ROUNDED, ENDS>(),
-	         walker_of<T, 8, ACC, BY_LANE, ENDS>(), walker_of<T, 8, ACC, BY_COLUMN, ENDS>()},
-	        {walker_of<T, 1, ACC, UNIT, ENDS>(), walker_of<T, 1, ACC, BY_LANE, ENDS>()},
-	        spmm_fold<T, ACC, ENDS>};
+	constexpr struct kernel_pair none = {},
+	                             halves =
+	                                 sizeof(T) == sizeof(__half)
+	                                     ? kernel_pair_of<__half, 8, ACC, WEIGHT_F16, EPILOGUE>()
+	                                     : none;
+	return {{kernel_pair_of<T, 8, ACC, UNIT, EPILOGUE>(), halves,
+	         kernel_pair_of<T, 8, ACC, WEIGHT_F32, EPILOGUE>(),
+	         kernel_pair_of<T, 8, ACC, SCALED, EPILOGUE>(),
+	         kernel_pair_of<T, 8, ACC, ROUNDED, EPILOGUE>(),
+	         kernel_pair_of<T, 8, ACC, BY_LANE, EPILOGUE>(),
+	         kernel_pair_of<T, 8, ACC, BY_COLUMN, EPILOGUE>()},
+	        {kernel_pair_of<T, 1, ACC, UNIT, EPILOGUE>(),
+	         kernel_pair_of<T, 1, ACC, BY_LANE, EPILOGUE>()},
+	        spmm_fold<T, ACC, EPILOGUE>};
 }
 template <int MODE> static constexpr struct variant variant_in_f16()
 {
-	return {{walker_of<__half, 8, MODE, UNIT>(),
+	return {{kernel_pair_of<__half, 8, MODE, UNIT>(),
 	         {},
 	         {},
 	         {},
 	         {},
-	         walker_of<__half, 8, MODE, BY_LANE>(),
-	         walker_of<__half, 8, MODE, BY_COLUMN>()},
-	        {walker_of<__half, 1, MODE, UNIT>(), walker_of<__half, 1, MODE, BY_LANE>()},
+	         kernel_pair_of<__half, 8, MODE, BY_LANE>(),
+	         kernel_pair_of<__half, 8, MODE, BY_COLUMN>()},
+	        {kernel_pair_of<__half, 1, MODE, UNIT>(), kernel_pair_of<__half, 1, MODE, BY_LANE>()},
 	        spmm_fold<__half, MODE, false>};
 }
 /* The kernels by type and accumulation, in the order of hg_dtype and hg_accumulate, and those with
@@ -120,8 +126,8 @@ static const struct variant variants[2][HG_ACC_COUNT] = {
      variant_in_f16<HG_ACC_F16_NAIVE>()},
     {variant_in_f32<float, false>(), {}, {}},
 };
-static const struct variant ended[2] = {variant_in_f32<__half, true>(),
-                                        variant_in_f32<float, true>()};
+static const struct variant with_epilogue[2] = {variant_in_f32<__half, true>(),
+                                                variant_in_f32<float, true>()};
 
 /* The table entry for a call, or NULL if the call's combination of types does not exist. */
 static const struct variant *variant_of(const struct hg__spmm_args *a)
@@ -137,7 +143,7 @@ static const struct variant *variant_of(const struct hg__spmm_args *a)
 	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows &&
 	                                 e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
 	                  (!e.b.data || (e.b.dtype == a->y.dtype && e.b.cols == a->y.cols));
-	return same && fits && a->accumulate == HG_ACC_F32 ? &ended[a->y.dtype] : nullptr;
+	return same && fits && a->accumulate == HG_ACC_F32 ? &with_epilogue[a->y.dtype] : nullptr;
 }
 
 static uint32_t pitch_of(const struct hg__mat &x)
@@ -166,15 +172,15 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	p.col_scale = a->col_scale;
 	p.alpha = a->alpha;
 	p.lead = hg__leading(p.cols);
-	p.ending = ending_of(a->ending);
+	p.epilogue = sum_epilogue_of(a->ending);
 	p.guard = guard_of(a->overflow, a->y.cols);
 	return p;
 }
 
 /* The kernels for the factors of a call. Weights in the order of the entries, one per edge, are
  * loaded in vectors. */
-static const struct walker *walker_for(const struct variant *v, const struct spmm_problem &p,
-                                       bool by_eight, bool rounded)
+static const struct kernel_pair *
+kernel_pair_for(const struct variant *v, const struct spmm_problem &p, bool by_eight, bool rounded)
 {
 	const bool plain = !p.w && !p.col_scale,
 	           in_order = p.ldw == 1 && !p.edge && reinterpret_cast<uintptr_t>(p.w) % 16 == 0;
@@ -194,8 +200,8 @@ static const struct walker *walker_for(const struct variant *v, const struct spm
  * f16, F = 128, in one run, with one pass of 256 bytes against two of 128: reddit-like 3.12 and
  * 2.99 ms, Kron-21 1.83 and 1.77, reddit-local 2.26 and 2.11, products-like 7.09 and 7.10. In f32 a
  * pass has 256 bytes, but 128 if the rows that are gathered do not fit the second-level cache and
- * 128 bytes of each do. Only half of that cache counts, 30 MB of 60, because a line that is gathered
- * for one half of the chip is kept by that half. */
+ * 128 bytes of each do. Only half of that cache counts, 30 MB of 60, because a line that is
+ * gathered for one half of the chip is kept by that half. */
 static unsigned most_lanes(const hg_context *ctx, const struct spmm_problem &p,
                            const struct hg__spmm_args *a)
 {
@@ -226,10 +232,10 @@ static hg_status scale_first(hg_context *ctx, const struct hg__spmm_args *a, str
 }
 
 /* Writes the weights, one per edge, to scratch memory in the order of the entries. */
-static hg_status lay_out(hg_context *ctx, const struct hg__spmm_args *a, struct spmm_problem *p,
-                         void *memory)
+static hg_status order_weights(hg_context *ctx, const struct hg__spmm_args *a,
+                               struct spmm_problem *p, void *memory)
 {
-	HG__TRY(hg__cuda_lay_out(ctx, &a->csr, &a->w, memory));
+	HG__TRY(hg__cuda_order_weights(ctx, &a->csr, &a->w, memory));
 	p->w = memory;
 	p->edge = nullptr;
 	return HG_OK;
@@ -243,7 +249,7 @@ constexpr int64_t SMALL_X = 1 << 22, FEW_ENTRIES = 1 << 19;
 
 /* Clears the flag p->spoiled, which a later kernel sets if an element of X, scaled or not, is not
  * finite. */
-static hg_status watch(hg_context *ctx, struct spmm_problem *p, unsigned *spoiled)
+static hg_status clear_spoiled(hg_context *ctx, struct spmm_problem *p, unsigned *spoiled)
 {
 	p->spoiled = spoiled;
 	return cuda_status(ctx, cudaMemsetAsync(spoiled, 0, sizeof *spoiled, stream_of(ctx)),
@@ -268,16 +274,16 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 	                                                       hg__spmm_staging_bytes(&a->csr, p->cols))
 	                        : nullptr;
 	if (tiled)
-		HG__TRY(watch(ctx, p, spoiled));
+		HG__TRY(clear_spoiled(ctx, p, spoiled));
 	*rounded = scaled && by_eight && !tiled && !p->w && v->wide[ROUNDED].many &&
 	           a->x.rows * p->pitch <= SMALL_X;
 	if (scaled && !*rounded)
 		HG__TRY(scale_first(ctx, a, p, memory, spoiled));
 	else if (tiled)
-		HG__TRY(hg__cuda_look_for_spoiled(ctx, &a->x, spoiled));
+		HG__TRY(hg__cuda_check_finite(ctx, &a->x, spoiled));
 	if (one_weight && p->edge && !p->col_scale && by_eight &&
 	    v->wide[p->w_half ? WEIGHT_F16 : WEIGHT_F32].many && a->csr.m > FEW_ENTRIES)
-		HG__TRY(lay_out(ctx, a, p, weights));
+		HG__TRY(order_weights(ctx, a, p, weights));
 	return HG_OK;
 }
 
@@ -293,7 +299,7 @@ static hg_status by_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 
 /* Checks a stored f16 result for overflow. This is for the implementations that do not check while
  * they store: sums of edge values, and the measured variants. */
-static hg_status look_behind(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
+static hg_status check_stored(hg_context *ctx, const struct hg__spmm_args *a, hg_status status)
 {
 	const struct hg__guard_args guard = {a->y, a->overflow};
 	return status >= 0 && a->overflow.word ? hg__cuda_guard(ctx, &guard) : status;
@@ -303,19 +309,19 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	const bool ends = hg__has_ending(&a->ending), no_x = !a->x.data && a->csr.cols > 0;
-	if (no_x && !ends)
-		return look_behind(ctx, a, hg__cuda_edge_sum(ctx, a));
+	const bool has_epilogue = hg__has_ending(&a->ending), no_x = !a->x.data && a->csr.cols > 0;
+	if (no_x && !has_epilogue)
+		return check_stored(ctx, a, hg__cuda_edge_sum(ctx, a));
 	const struct variant *v = variant_of(a);
 	if (!v || no_x || !a->csr.plan || a->y.rows != a->csr.rows)
 		return hg__fail(ctx, HG_ERR_INTERNAL,
 		                "spmm: no kernel for X type %d, Y type %d, accumulation %d%s",
 		                static_cast<int>(a->x.dtype), static_cast<int>(a->y.dtype),
-		                static_cast<int>(a->accumulate), ends ? " and its ending" : "");
+		                static_cast<int>(a->accumulate), has_epilogue ? " and its epilogue" : "");
 	const enum hg__spmm_variant variant = hg__spmm_pick(ctx, a);
 	const bool tiled = variant == HG__SPMM_TILES || hg__cuda_spmm_tiles_pay(ctx, a);
 	if (variant != HG__SPMM_AUTO && variant != HG__SPMM_PARTS && !tiled)
-		return look_behind(ctx, a, hg__cuda_spmm_variant(ctx, a, variant));
+		return check_stored(ctx, a, hg__cuda_spmm_variant(ctx, a, variant));
 	if (!tiled && hg__cuda_spmm_rows_takes(a))
 		return hg__cuda_spmm_rows(ctx, a);
 	struct spmm_problem p = problem_of(a);
@@ -330,7 +336,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 	if (tiled)
 		HG__TRY(by_tiles(ctx, a, p));
 
-	const struct walker *walker = walker_for(v, p, by_eight, rounded);
+	const struct kernel_pair *pair = kernel_pair_for(v, p, by_eight, rounded);
 	const int64_t units = by_eight ? (p.cols + 7) / 8 : p.cols;
 	const bool whole_rows = a->accumulate == HG_ACC_F16_NAIVE;
 	if (!whole_rows && !a->csr.plan->part)
@@ -338,10 +344,11 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		                static_cast<long long>(a->csr.rows));
 	struct edge_grid shape =
 	    edge_grid_of(1, units < LEAST_LANES ? LEAST_LANES : units, most_lanes(ctx, p, a));
-	p.parts = part_list_of(a->csr, a->row_scale, !whole_rows, walker->deep, !ends, shape.block.y);
+	p.parts =
+	    part_list_of(a->csr, a->row_scale, !whole_rows, pair->unroll, !has_epilogue, shape.block.y);
 	shape.grid.x = p.parts.blocks;
-	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? walker->few : walker->many),
-	               shape.grid, shape.block, p));
+	HG__TRY(launch(ctx, "spmm", (shape.block.x == LEAST_LANES ? pair->few : pair->many), shape.grid,
+	               shape.block, p));
 	if (whole_rows || p.plan.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.plan.splits, p.cols);

@@ -4,7 +4,7 @@
 #define HG_KERNELS_CUDA_SPMM_FACTORS_CUH
 
 #include "kernels/cuda/by_length.cuh"
-#include "kernels/cuda/ending.cuh"
+#include "kernels/cuda/sum_epilogue.cuh"
 
 struct spmm_problem {
 	struct part_list parts;
@@ -21,7 +21,7 @@ struct spmm_problem {
 	float alpha;
 	float *staging; /* [2 * items, lead] */
 	int64_t lead;
-	struct ending ending;
+	struct sum_epilogue epilogue;
 	struct guard guard;
 	/* NULL, or in device memory: if it is 0, the tiles have computed the whole result */
 	const unsigned *spoiled;

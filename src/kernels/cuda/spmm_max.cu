@@ -25,7 +25,7 @@ static __device__ inline bool displaces(float x, float best, int where)
 	return where < 0 || x > best || (x != x && best == best);
 }
 
-template <int W> static __device__ inline void store_places(int32_t *p, const int (&x)[W])
+template <int W> static __device__ inline void store_indices(int32_t *p, const int (&x)[W])
 {
 	if constexpr (W == 1) {
 		*p = x[0];
@@ -52,14 +52,14 @@ static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_probl
 	for (int i = 0; i < W; i++)
 		where[i] = -1;
 	const auto load_term = [&](int64_t, int32_t j) { return fetch<W>(x + j * p.ldx); };
-	const auto add_term = [&](const raw<T, W> &g, bool live, int place) {
+	const auto add_term = [&](const raw<T, W> &g, bool live, int index) {
 		float v[W];
 		unpack(g, v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			if (live && displaces(v[i], best[i], where[i])) {
 				best[i] = v[i];
-				where[i] = before + place;
+				where[i] = before + index;
 			}
 	};
 	const auto after = [&](bool done, int) {
@@ -69,9 +69,9 @@ static __global__ void __launch_bounds__(BLOCK) max_items(const struct max_probl
 		if (slot < 0) {
 			store<W>(static_cast<T *>(p.y) + at.row * p.ldy + c, best);
 			if (p.arg)
-				store_places<W>(p.arg + at.row * p.ldarg + c, where);
+				store_indices<W>(p.arg + at.row * p.ldarg + c, where);
 		} else {
-			store_places<W>(p.staging + slot * p.lead + c, where);
+			store_indices<W>(p.staging + slot * p.lead + c, where);
 		}
 		before = 0;
 #pragma unroll
@@ -97,20 +97,20 @@ static __global__ void __launch_bounds__(BLOCK) max_fold(const struct max_proble
 	float best = 0.0f;
 	int where = -1;
 	for (int64_t k = first; k <= last; k += FOLD_UNROLL) {
-		int place[FOLD_UNROLL];
+		int index[FOLD_UNROLL];
 		float value[FOLD_UNROLL];
 #pragma unroll
 		for (int u = 0; u < FOLD_UNROLL; u++)
-			place[u] = k + u <= last ? p.staging[slot_of(k + u, last) * p.lead + c] : -1;
+			index[u] = k + u <= last ? p.staging[slot_of(k + u, last) * p.lead + c] : -1;
 #pragma unroll
 		for (int u = 0; u < FOLD_UNROLL; u++)
 			value[u] =
-			    place[u] < 0 ? 0.0f : widen(static_cast<const T *>(p.x)[col[place[u]] * p.ldx + c]);
+			    index[u] < 0 ? 0.0f : widen(static_cast<const T *>(p.x)[col[index[u]] * p.ldx + c]);
 #pragma unroll
 		for (int u = 0; u < FOLD_UNROLL; u++)
-			if (place[u] >= 0 && displaces(value[u], best, where)) {
+			if (index[u] >= 0 && displaces(value[u], best, where)) {
 				best = value[u];
-				where = place[u];
+				where = index[u];
 			}
 	}
 	static_cast<T *>(p.y)[row * p.ldy + c] = narrow<T>(best);
@@ -177,7 +177,7 @@ struct max_back_problem {
  * this entry (where they are equal, it won). */
 template <typename T, int W> struct won {
 	raw<T, W> dy;
-	int arg[W], place;
+	int arg[W], index;
 };
 
 template <typename T, int W>
@@ -194,7 +194,7 @@ static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_
 		struct won<T, W> t = {
 		};
 		t.dy = fetch<W>(dy + i * p.lddy);
-		t.place = static_cast<int>((p.edge ? p.edge[e] : e) - p.rowptr[i]);
+		t.index = static_cast<int>((p.edge ? p.edge[e] : e) - p.rowptr[i]);
 		const int32_t *arg = p.arg + i * p.ldarg + c;
 		if constexpr (W == 1) {
 			t.arg[0] = *arg;
@@ -212,7 +212,7 @@ static __global__ void __launch_bounds__(BLOCK) max_back_items(const struct max_
 		unpack(t.dy, v);
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			if (t.arg[i] == t.place)
+			if (t.arg[i] == t.index)
 				sum[i] += v[i];
 	};
 	const auto after = [&](bool done, int) {

@@ -68,7 +68,7 @@ static __device__ inline bool any_spoiled(const uint4 &pack, int64_t halves)
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    look_for_spoiled(const __half *x, int64_t ld, int64_t rows, int64_t cols, unsigned *spoiled)
+    check_finite(const __half *x, int64_t ld, int64_t rows, int64_t cols, unsigned *spoiled)
 {
 	after_previous();
 	const int64_t packs = (cols + 7) / 8;
@@ -81,9 +81,9 @@ static __global__ void __launch_bounds__(BLOCK)
 		*spoiled = 1;
 }
 
-hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x, unsigned *spoiled)
+hg_status hg__cuda_check_finite(hg_context *ctx, const struct hg__mat *x, unsigned *spoiled)
 {
-	return launch(ctx, "spmm: is X finite", look_for_spoiled,
+	return launch(ctx, "spmm: is X finite", check_finite,
 	              grid_for(x->rows * ((x->cols + 7) / 8), BLOCK), BLOCK, data_of<const __half>(*x),
 	              x->ld, x->rows, x->cols, spoiled);
 }
@@ -96,7 +96,7 @@ constexpr int LOOKUPS = 8;
 
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
-    lay_out(const T *w, const uint32_t *edge, int64_t m, T *out)
+    order_weights(const T *w, const uint32_t *edge, int64_t m, T *out)
 {
 	after_previous();
 	const int64_t first = static_cast<int64_t>(blockIdx.x) * BLOCK * LOOKUPS + threadIdx.x;
@@ -114,12 +114,13 @@ static __global__ void __launch_bounds__(BLOCK)
 			out[first + i * BLOCK] = value[i];
 }
 
-hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr, const struct hg__mat *w,
-                           void *out)
+hg_status hg__cuda_order_weights(hg_context *ctx, const struct hg__csr *csr,
+                                 const struct hg__mat *w, void *out)
 {
 	return with_float(ctx, "spmm", w->dtype, [&](auto zero) {
 		using T = decltype(zero);
-		return launch(ctx, "spmm: weights in order", lay_out<T>, grid_for(csr->m, BLOCK * LOOKUPS),
-		              BLOCK, data_of<T>(*w), csr->edge, csr->m, static_cast<T *>(out));
+		return launch(ctx, "spmm: weights in order", order_weights<T>,
+		              grid_for(csr->m, BLOCK * LOOKUPS), BLOCK, data_of<T>(*w), csr->edge, csr->m,
+		              static_cast<T *>(out));
 	});
 }

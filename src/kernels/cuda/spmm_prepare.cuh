@@ -9,10 +9,10 @@
 HG_NODISCARD hg_status hg__cuda_scale_rows(hg_context *ctx, const struct hg__mat *x, const float *s,
                                            const struct hg__mat *z, unsigned *spoiled);
 /* Sets *spoiled to 1 if an element of X is not finite. x is f16, with rows in packs of 8. */
-HG_NODISCARD hg_status hg__cuda_look_for_spoiled(hg_context *ctx, const struct hg__mat *x,
-                                                 unsigned *spoiled);
+HG_NODISCARD hg_status hg__cuda_check_finite(hg_context *ctx, const struct hg__mat *x,
+                                             unsigned *spoiled);
 /* out[p] = w[edge p]. w is [m, 1] with ld 1, and out has its type. */
-HG_NODISCARD hg_status hg__cuda_lay_out(hg_context *ctx, const struct hg__csr *csr,
-                                        const struct hg__mat *w, void *out);
+HG_NODISCARD hg_status hg__cuda_order_weights(hg_context *ctx, const struct hg__csr *csr,
+                                              const struct hg__mat *w, void *out);
 
 #endif

@@ -15,8 +15,8 @@
 
 #include "kernels/cuda/spmm_rows.cuh"
 
-#include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/parts.cuh"
+#include "kernels/cuda/sum_epilogue.cuh"
 
 namespace
 {
@@ -33,8 +33,8 @@ struct row_problem {
 	const float *row_scale, *col_scale;
 	float alpha;
 	bool y_full; /* Y is f32, whatever the type of X */
-	bool ends;
-	struct ending ending;
+	bool has_epilogue;
+	struct sum_epilogue epilogue;
 	struct guard guard;
 };
 
@@ -46,26 +46,26 @@ constexpr int CHUNK = 8;
 constexpr int ROW_BLOCK = 128;
 
 /* The type of the weights where the call has none. */
-struct nothing {
+struct no_weights {
 };
-template <typename W> constexpr bool weighs = true;
-template <> constexpr bool weighs<nothing> = false;
+template <typename W> constexpr bool has_weights = true;
+template <> constexpr bool has_weights<no_weights> = false;
 
 /* Entries of a round, a multiple of CHUNK. The gathers of a lane take 512 bytes, half of the
  * registers that a thread can have, or less where an entry also has a weight or a scale, so that
  * everything stays in registers. */
 template <typename T, typename W, bool SCALE>
-constexpr int ROUND = (weighs<W> && SCALE            ? 256
-                       : weighs<W> && sizeof(T) == 2 ? 384
-                                                     : 512) /
+constexpr int ROUND = (has_weights<W> && SCALE            ? 256
+                       : has_weights<W> && sizeof(T) == 2 ? 384
+                                                          : 512) /
                       (8 * static_cast<int>(sizeof(T)));
 
 /* The loads of one round. Loading is separate from use, so that all loads are in flight together.
  * W: the type of the weights. SCALE: columns have a factor. */
 template <typename T, typename W, bool SCALE> struct row_round {
-	static constexpr bool WEIGHT = weighs<W>;
+	static constexpr bool WEIGHT = has_weights<W>;
 	static constexpr int MOST = ROUND<T, W, SCALE>;
-	int32_t id[MOST], place[MOST];
+	int32_t id[MOST], index[MOST];
 	raw<T, 8> bits[MOST];
 	W w[MOST];
 	float s[MOST];
@@ -88,7 +88,7 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if (WEIGHT)
 #pragma unroll
 				for (int u = k; u < k + CHUNK; u++)
-					place[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u))
+					index[u] = u < left && p.edge ? static_cast<int32_t>(__ldg(p.edge + first + u))
 					                              : static_cast<int32_t>(first) + u;
 		});
 	}
@@ -106,7 +106,7 @@ template <typename T, typename W, bool SCALE> struct row_round {
 			if constexpr (WEIGHT)
 #pragma unroll
 				for (int u = k; u < k + CHUNK; u++)
-					w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + place[u] * p.ldw + head)
+					w[u] = u < left ? __ldg(static_cast<const W *>(p.w) + index[u] * p.ldw + head)
 					                : W(0.0f);
 			if constexpr (SCALE)
 #pragma unroll
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(ROW_BLOCK, 2)
 	const int64_t begin = row < p.rows ? p.rowptr[row] : 0,
 	              end = row < p.rows ? p.rowptr[row + 1] : 0;
 	const float r = p.row_scale && row < p.rows ? p.row_scale[row] : 1.0f;
-	const int64_t head = weighs<W> && p.head_cols < p.cols
+	const int64_t head = has_weights<W> && p.head_cols < p.cols
 	                         ? static_cast<uint32_t>(c) / static_cast<uint32_t>(p.head_cols)
 	                         : 0;
 	const auto left = [&](int64_t at) {
@@ -180,13 +180,13 @@ __global__ void __launch_bounds__(ROW_BLOCK, 2)
 	for (int i = 0; i < 8; i++)
 		acc[i] = begin < end ? __fmul_rn(scale, acc[i]) : 0.0f;
 	const int64_t at = row * p.ldy + c;
-	if (p.ends)
-		p.ending.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row), static_cast<int32_t>(c),
-		             acc, p.guard);
+	if (p.has_epilogue)
+		p.epilogue.put(static_cast<T *>(p.y), at, static_cast<int32_t>(row),
+		               static_cast<int32_t>(c), acc, p.guard);
 	else if (sizeof(T) < sizeof(float) && p.y_full)
 		store<8>(static_cast<float *>(p.y) + at, acc);
 	else {
-		p.guard.look(c, acc);
+		p.guard.check(c, acc);
 		store<8>(static_cast<T *>(p.y) + at, acc);
 	}
 }
@@ -209,7 +209,7 @@ unsigned lanes_for(const struct hg__spmm_args *a)
 constexpr int64_t MOST_LANES = 2 * 2 * 132 * ROW_BLOCK;
 
 template <typename T, typename W>
-hg_status run(hg_context *ctx, const struct row_problem &p, unsigned lanes)
+hg_status launch_rows(hg_context *ctx, const struct row_problem &p, unsigned lanes)
 {
 	const dim3 block(lanes, ROW_BLOCK / lanes),
 	    grid(grid_for(p.rows, block.y), grid_for((p.cols + 7) / 8, lanes));
@@ -250,14 +250,14 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	                              a->alpha,
 	                              a->y.dtype == HG_F32,
 	                              hg__has_ending(&a->ending) != 0,
-	                              ending_of(a->ending),
+	                              sum_epilogue_of(a->ending),
 	                              guard_of(a->overflow, a->y.cols)};
 	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);
 		if (!p.w)
-			return run<T, nothing>(ctx, p, lanes_for(a));
+			return launch_rows<T, no_weights>(ctx, p, lanes_for(a));
 		return with_float(ctx, "spmm", a->w.dtype, [&](auto weight) {
-			return run<T, decltype(weight)>(ctx, p, lanes_for(a));
+			return launch_rows<T, decltype(weight)>(ctx, p, lanes_for(a));
 		});
 	});
 }

@@ -28,25 +28,25 @@ static __device__ inline float finished(typename accumulator<MODE>::type total, 
 	                 : total);
 }
 
-/* Stores scaled f32 sums of columns c .. c + W - 1 of a row, after the epilogue if ENDS. */
-template <typename T, bool ENDS, int W>
+/* Stores scaled f32 sums of columns c .. c + W - 1 of a row, after the epilogue if EPILOGUE. */
+template <typename T, bool EPILOGUE, int W>
 static __device__ inline void put_row(const struct spmm_problem &p, int32_t row, int64_t c,
                                       float (&out)[W])
 {
 	const int64_t at = row * p.ldy + c;
-	if constexpr (ENDS)
-		p.ending.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out, p.guard);
+	if constexpr (EPILOGUE)
+		p.epilogue.put(static_cast<T *>(p.y), at, row, static_cast<int32_t>(c), out, p.guard);
 	else if (sizeof(T) < sizeof(float) && p.y_full)
 		store<W>(static_cast<float *>(p.y) + at, out);
 	else {
-		p.guard.look(c, out);
+		p.guard.check(c, out);
 		store<W>(static_cast<T *>(p.y) + at, out);
 	}
 }
 
 /* Stores the sum of a finished part. A part that is a whole row (slot < 0) goes to Y. Any other
  * goes to its staging slot, without the scale; F16_DISCRETIZED has already scaled each batch. */
-template <typename T, int MODE, bool ENDS, typename N, int W>
+template <typename T, int MODE, bool EPILOGUE, typename N, int W>
 static __device__ inline void put_part(const struct spmm_problem &p, int32_t row, int64_t slot,
                                        int64_t c, const N (&sum)[W], float scale)
 {
@@ -55,7 +55,7 @@ static __device__ inline void put_part(const struct spmm_problem &p, int32_t row
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			out[i] = finished<MODE>(sum[i], scale);
-		put_row<T, ENDS>(p, row, c, out);
+		put_row<T, EPILOGUE>(p, row, c, out);
 	} else {
 #pragma unroll
 		for (int i = 0; i < W; i++)
@@ -67,7 +67,7 @@ static __device__ inline void put_part(const struct spmm_problem &p, int32_t row
 /* Gathers that a lane has in flight in one step: 8, or 4 where one entry takes at least 8
  * registers. */
 template <typename T, int W, int FACTOR>
-constexpr int DEEP = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
+constexpr int UNROLL = W == 8 && (sizeof(T) == 4 || FACTOR == BY_COLUMN) ? 4 : 8;
 
 /* Blocks that a multiprocessor should hold at once (__launch_bounds__), out of its 65,536
  * registers. It is the largest number that leaves enough registers for the loads of a step. */
@@ -80,10 +80,10 @@ constexpr int RESIDENT = W == 1                                ? 4
 /* The columns of one lane, for all parts that its sub-warp takes. walk_by_length calls these
  * functions. A lane beyond the last column takes part as well, because it loads column ids and
  * factors for the other lanes of its sub-warp; its own sums are not stored. */
-template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct lane_sum {
+template <typename T, int W, int MODE, int FACTOR, bool FEW, bool EPILOGUE> struct lane_sum {
 	using N = typename accumulator<MODE>::type;
-	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = DEEP<T, W, FACTOR>;
-	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE, SHARES_STEPS = !ENDS;
+	static constexpr int K = FACTOR == BY_COLUMN ? W : 1, STEP = UNROLL<T, W, FACTOR>;
+	static constexpr bool SHARED = FACTOR != UNIT && FACTOR < BY_LANE, SHARES_STEPS = !EPILOGUE;
 	using step = step_of<STEP, FEW>;
 
 	const struct spmm_problem &p;
@@ -169,8 +169,8 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 		if (MODE == HG_ACC_F16_DISCRETIZED)
 			close_batch(acc, total, scale);
 		if (own_column() < p.cols)
-			put_part<T, MODE, ENDS>(p, row, slot, own_column(),
-			                        MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
+			put_part<T, MODE, EPILOGUE>(p, row, slot, own_column(),
+			                            MODE == HG_ACC_F16_DISCRETIZED ? total : acc, scale);
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			acc[i] = total[i] = N(0.0f);
@@ -179,7 +179,7 @@ template <typename T, int W, int MODE, int FACTOR, bool FEW, bool ENDS> struct l
 	{
 		float nothing[W] = {};
 		if (own_column() < p.cols)
-			put_row<T, ENDS>(p, row, own_column(), nothing);
+			put_row<T, EPILOGUE>(p, row, own_column(), nothing);
 	}
 };
 

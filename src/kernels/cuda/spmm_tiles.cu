@@ -21,8 +21,8 @@
 #include "kernels/cuda/spmm_tiles.cuh"
 
 #include "core/plan_tiles.h"
-#include "kernels/cuda/ending.cuh"
 #include "kernels/cuda/parts.cuh"
+#include "kernels/cuda/sum_epilogue.cuh"
 #include "kernels/cuda/tensor_core.cuh"
 
 struct tile_problem {
@@ -41,7 +41,7 @@ struct tile_problem {
 	float *staging; /* [16 slots, lead] */
 	int64_t lead;
 	const unsigned *spoiled;
-	struct ending ending;
+	struct sum_epilogue epilogue;
 	struct guard guard;
 };
 
@@ -112,16 +112,16 @@ static __device__ inline float row_factor(const struct tile_problem &p, int32_t 
 	return __fmul_rn(p.alpha, p.row_scale ? __ldg(p.row_scale + row) : 1.0f);
 }
 
-/* Stores scaled sums of a row in Y, after the epilogue if ENDS. */
-template <bool ENDS, int W>
+/* Stores scaled sums of a row in Y, after the epilogue if EPILOGUE. */
+template <bool EPILOGUE, int W>
 static __device__ inline void put_row(const struct tile_problem &p, int32_t row, int32_t c,
                                       float (&out)[W])
 {
 	const int64_t at = row * p.ldy + c;
-	if constexpr (ENDS)
-		p.ending.put(p.y, at, row, c, out, p.guard);
+	if constexpr (EPILOGUE)
+		p.epilogue.put(p.y, at, row, c, out, p.guard);
 	else {
-		p.guard.look(c, out);
+		p.guard.check(c, out);
 		if constexpr (W == 4)
 			store_four(p.y + at, out);
 		else
@@ -129,17 +129,17 @@ static __device__ inline void put_row(const struct tile_problem &p, int32_t row,
 	}
 }
 
-/* Stores W features, from column c on, of row `place` of the window: in Y, or without the scale in
+/* Stores W features, from column c on, of row `index` of the window: in Y, or without the scale in
  * the item's staging slot. */
-template <int W, bool ENDS>
+template <int W, bool EPILOGUE>
 static __device__ inline void put_part(const struct tile_problem &p,
-                                       const struct hg__tile_item &item, int place, int32_t c,
+                                       const struct hg__tile_item &item, int index, int32_t c,
                                        const float (&sum)[W])
 {
-	const int64_t row = static_cast<int64_t>(item.window) * HG__TILE_ROWS + place;
+	const int64_t row = static_cast<int64_t>(item.window) * HG__TILE_ROWS + index;
 	if (item.slot >= 0) {
 		float *slot =
-		    p.staging + (static_cast<int64_t>(item.slot) * HG__TILE_ROWS + place) * p.lead + c;
+		    p.staging + (static_cast<int64_t>(item.slot) * HG__TILE_ROWS + index) * p.lead + c;
 #pragma unroll
 		for (int i = 0; i < W; i += 4)
 			*reinterpret_cast<float4 *>(slot + i) =
@@ -150,7 +150,7 @@ static __device__ inline void put_part(const struct tile_problem &p,
 #pragma unroll
 		for (int i = 0; i < W; i++)
 			out[i] = __fmul_rn(scale, sum[i]);
-		put_row<ENDS>(p, static_cast<int32_t>(row), c, out);
+		put_row<EPILOGUE>(p, static_cast<int32_t>(row), c, out);
 	}
 }
 
@@ -162,7 +162,7 @@ template <int W> constexpr int TILE_RESIDENT = W == 8 ? 2 : 3;
 
 /* A software pipeline: while one group is multiplied, the gathers of the next group are in flight,
  * and the ids and masks of the group after that. */
-template <int W, bool ENDS>
+template <int W, bool EPILOGUE>
 static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>)
     sum_tiles(const __grid_constant__ struct tile_problem p)
 {
@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__(BLOCK, TILE_RESIDENT<W>)
 				sum[2 * q] = sums[q][h][odd];
 				sum[2 * q + 1] = sums[q][h][2 + odd];
 			}
-			put_part<W, ENDS>(p, item, 8 * h + 2 * t + odd, c, sum);
+			put_part<W, EPILOGUE>(p, item, 8 * h + 2 * t + odd, c, sum);
 		}
 }
 static_assert(sizeof(struct hg__tile_item) == sizeof(int4), "an item is one load");
@@ -229,20 +229,20 @@ static_assert(HG__TILE_ROWS == 16 && HG__TILE_COLUMNS == 16, "the shape of a mul
 /* ---- pass 2: windows of several items. A thread adds the slots of one column of one row, in order
  * ---- */
 
-template <bool ENDS>
+template <bool EPILOGUE>
 static __global__ void __launch_bounds__(BLOCK)
     fold_tiles(const __grid_constant__ struct tile_problem p)
 {
 	after_previous();
-	const int64_t s = own_piece() / HG__TILE_ROWS, place = own_piece() % HG__TILE_ROWS,
+	const int64_t s = own_piece() / HG__TILE_ROWS, index = own_piece() % HG__TILE_ROWS,
 	              c = own_unit();
 	if (s >= p.splits || c >= p.cols || *p.spoiled)
 		return;
 	const struct hg__tile_split split = p.split[s];
-	const int64_t row = static_cast<int64_t>(split.window) * HG__TILE_ROWS + place;
+	const int64_t row = static_cast<int64_t>(split.window) * HG__TILE_ROWS + index;
 	if (row >= p.rows)
 		return;
-	const float *slot = p.staging + place * p.lead + c;
+	const float *slot = p.staging + index * p.lead + c;
 	float total = 0.0f;
 	for (int64_t k = split.first; k < split.last; k += FOLD_UNROLL) {
 		float v[FOLD_UNROLL];
@@ -254,23 +254,23 @@ static __global__ void __launch_bounds__(BLOCK)
 			total = __fadd_rn(total, v[u]);
 	}
 	float out[1] = {__fmul_rn(row_factor(p, static_cast<int32_t>(row)), total)};
-	put_row<ENDS>(p, static_cast<int32_t>(row), static_cast<int32_t>(c), out);
+	put_row<EPILOGUE>(p, static_cast<int32_t>(row), static_cast<int32_t>(c), out);
 }
 
 /* ---- launch ---- */
 
-template <bool ENDS> static hg_status queue_tiles(hg_context *ctx, const struct tile_problem &p)
+template <bool EPILOGUE> static hg_status queue_tiles(hg_context *ctx, const struct tile_problem &p)
 {
 	const unsigned blocks = grid_for(p.items, BLOCK / 32);
 	if (p.cols > 32)
-		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<8, ENDS>, dim3(blocks, grid_for(p.cols, 64)),
-		               BLOCK, p));
+		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<8, EPILOGUE>,
+		               dim3(blocks, grid_for(p.cols, 64)), BLOCK, p));
 	else
-		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<4, ENDS>, blocks, BLOCK, p));
+		HG__TRY(launch(ctx, "spmm: tiles", sum_tiles<4, EPILOGUE>, blocks, BLOCK, p));
 	if (p.splits == 0)
 		return HG_OK;
 	const struct edge_grid splits = edge_grid_of(p.splits * HG__TILE_ROWS, p.cols);
-	return launch(ctx, "spmm: fold of tiles", fold_tiles<ENDS>, splits.grid, splits.block, p);
+	return launch(ctx, "spmm: fold of tiles", fold_tiles<EPILOGUE>, splits.grid, splits.block, p);
 }
 
 bool hg__cuda_spmm_tiles_pay(hg_context *ctx, const struct hg__spmm_args *a)
@@ -307,7 +307,7 @@ hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 	p.staging = staging;
 	p.lead = (a->y.cols + 7) / 8 * 8;
 	p.spoiled = spoiled;
-	p.ending = ending_of(a->ending);
+	p.epilogue = sum_epilogue_of(a->ending);
 	p.guard = guard_of(a->overflow, a->y.cols);
 	return hg__has_ending(&a->ending) ? queue_tiles<true>(ctx, p) : queue_tiles<false>(ctx, p);
 }

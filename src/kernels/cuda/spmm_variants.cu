@@ -497,7 +497,7 @@ static hg_status prepare(hg_context *ctx, const struct hg__spmm_args *a, const s
 		p->pitch = pitch_of(z);
 	}
 	if (p->w && csr.edge) {
-		HG__TRY(hg__cuda_lay_out(ctx, &csr, &a->w, weights));
+		HG__TRY(hg__cuda_order_weights(ctx, &csr, &a->w, weights));
 		p->w = weights;
 	}
 	return HG_OK;

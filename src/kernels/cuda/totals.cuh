@@ -102,15 +102,15 @@ template <typename P> static __device__ P block_total(P mine)
 }
 
 /* Where the blocks of a reduction combine: a partial result of each, and the counter. */
-template <typename P> struct meeting {
+template <typename P> struct partial_results {
 	P *partial;
 	unsigned *counter;
 };
 /* Adds `mine` over all threads of all blocks; this is block `block` of `blocks`. f.finish(total)
  * runs in one thread of the last block. All threads must call it, once per kernel. */
 template <typename P, typename F>
-static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned block,
-                            unsigned blocks, const F &f)
+static __device__ void fold_blocks(const P &mine, const struct partial_results<P> &at,
+                                   unsigned block, unsigned blocks, const F &f)
 {
 	P total = block_total(mine);
 	if (blocks > 1) {
@@ -128,7 +128,8 @@ static __device__ void fold(const P &mine, const struct meeting<P> &at, unsigned
 }
 
 /* Allocates workspace for the partial results of at most `blocks` blocks. */
-template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, struct meeting<P> *at)
+template <typename P>
+static hg_status reserve_partials(hg_context *ctx, int64_t blocks, struct partial_results<P> *at)
 {
 	void *memory;
 	HG__TRY(hg__workspace(ctx, static_cast<size_t>(blocks) * sizeof(P), &memory));
@@ -139,7 +140,7 @@ template <typename P> static hg_status meet(hg_context *ctx, int64_t blocks, str
 /* ---- totals of a matrix ---- */
 
 template <int W, typename P, typename F>
-static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct meeting<P> at)
+static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct partial_results<P> at)
 {
 	after_previous();
 	const int64_t first = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * W;
@@ -150,7 +151,7 @@ static __global__ void totals_kernel(int64_t rows, int64_t cols, F f, struct mee
 	     row += down)
 		for (int64_t col = first; col < cols; col += across)
 			f.template add<W>(row, col, mine);
-	fold(mine, at, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, f);
+	fold_blocks(mine, at, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, f);
 }
 /* Reduces a matrix with a functor: f.add<W>(row, col, mine) adds one pack, without its padding;
  * f.finish(total) writes the result, also for an empty matrix. */
@@ -158,8 +159,8 @@ template <typename P, typename F>
 static hg_status totals(hg_context *ctx, const char *kernel, int64_t rows, int64_t cols,
                         bool by_eight, const F &f)
 {
-	struct meeting<P> at;
-	HG__TRY(meet(ctx, REDUCE_BLOCKS, &at));
+	struct partial_results<P> at;
+	HG__TRY(reserve_partials(ctx, REDUCE_BLOCKS, &at));
 	return with_width(by_eight, [&](auto width) {
 		constexpr int W = decltype(width)::value;
 		const struct tile t = tile_of(rows, cols, W, REDUCE_BLOCKS);

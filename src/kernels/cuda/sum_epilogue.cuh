@@ -6,8 +6,8 @@
  * It runs once per row, whatever the degree of the row, so the choice of f and of dropout is made
  * at run time and one kernel serves all epilogues. It processes four columns at a time, in a loop,
  * because it needs registers beside those of the sums. */
-#ifndef HG_KERNELS_CUDA_ENDING_CUH
-#define HG_KERNELS_CUDA_ENDING_CUH
+#ifndef HG_KERNELS_CUDA_SUM_EPILOGUE_CUH
+#define HG_KERNELS_CUDA_SUM_EPILOGUE_CUH
 
 #include "kernels/cuda/after.cuh"
 #include "kernels/cuda/guard.cuh"
@@ -38,24 +38,24 @@ static __device__ inline void store_four(__half *p, const float (&x)[4])
 	*reinterpret_cast<uint2 *>(p) = bits;
 }
 
-struct ending {
+struct sum_epilogue {
 	const void *z, *b; /* of Y's type, or NULL; Z has Y's layout */
 	const float *beta_p;
 	float beta;
 	int act;
 	bool drops;
-	struct after<identity, true> then;
+	struct after<identity, true> act_drop;
 
 	template <typename A, int W> __device__ void activate(float (&v)[W]) const
 	{
 #pragma unroll
 		for (int i = 0; i < W; i++)
-			v[i] = A::value(v[i], then.act_p);
+			v[i] = A::value(v[i], act_drop.act_p);
 	}
 	/* v: the sums of columns col .. col + W - 1 of a row; at: their position in Y and Z. */
 	template <int W, typename T>
-	__device__ void end(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W],
-	                    const struct guard &guard) const
+	__device__ void apply(T *y, int64_t at, int32_t row, int32_t col, float (&v)[W],
+	                      const struct guard &guard) const
 	{
 		float more[W];
 		if (z) {
@@ -78,8 +78,8 @@ struct ending {
 		activate<acts::name>(v);
 #include "kernels/functions.def"
 		if (drops)
-			then.d.template pack<W>(static_cast<uint32_t>(row), col, v);
-		guard.look(col, v);
+			act_drop.d.template pack<W>(static_cast<uint32_t>(row), col, v);
+		guard.check(col, v);
 		set(y + at, v);
 	}
 	template <typename T> static __device__ void get(const T *p, float (&x)[4])
@@ -102,13 +102,13 @@ struct ending {
 	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[1],
 	                    const struct guard &guard) const
 	{
-		end<1>(y, at, row, col, v, guard);
+		apply<1>(y, at, row, col, v, guard);
 	}
 	template <typename T>
 	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[4],
 	                    const struct guard &guard) const
 	{
-		end<4>(y, at, row, col, v, guard);
+		apply<4>(y, at, row, col, v, guard);
 	}
 	template <typename T>
 	__device__ void put(T *y, int64_t at, int32_t row, int32_t col, float (&v)[8],
@@ -117,13 +117,13 @@ struct ending {
 		float four[4] = {v[0], v[1], v[2], v[3]};
 #pragma unroll 1
 		for (int i = 0; i < 8; i += 4) {
-			end<4>(y, at + i, row, col + i, four, guard);
+			apply<4>(y, at + i, row, col + i, four, guard);
 			four[0] = v[4], four[1] = v[5], four[2] = v[6], four[3] = v[7];
 		}
 	}
 };
 
-static inline struct ending ending_of(const struct hg__ending &e)
+static inline struct sum_epilogue sum_epilogue_of(const struct hg__ending &e)
 {
 	return {e.z.data,
 	        e.b.data,

@@ -16,21 +16,21 @@ namespace
 
 /* 512 threads have 128 registers each. In the forward pass at most 32 of them hold rows; in the
  * backward pass 64 do, for x and dy. */
-constexpr int STRIPE_THREADS = 512;
-template <typename T> constexpr int STRIPE_ROWS = 16 / static_cast<int>(sizeof(T));
+constexpr int TILE_THREADS = 512;
+template <typename T> constexpr int TILE_ROWS = 16 / static_cast<int>(sizeof(T));
 
 /* The type of one access to a row: the W columns of a row are one access, or two for 8 floats. */
-template <int BYTES> struct stripe_word {
+template <int BYTES> struct tile_word {
 	using type = uint4;
 };
-template <> struct stripe_word<8> {
+template <> struct tile_word<8> {
 	using type = uint2;
 };
-template <> struct stripe_word<4> {
+template <> struct tile_word<4> {
 	using type = unsigned;
 };
-template <typename T, int W, int R> struct stripe {
-	using word_type = typename stripe_word<W *static_cast<int>(sizeof(T))>::type;
+template <typename T, int W, int R> struct column_tile {
+	using word_type = typename tile_word<W *static_cast<int>(sizeof(T))>::type;
 	static constexpr int WORDS = static_cast<int>(W * sizeof(T) / sizeof(word_type));
 	word_type word[R][WORDS];
 
@@ -60,14 +60,14 @@ template <typename T, int W, int R> struct stripe {
 	}
 };
 /* The first column of the tile. */
-template <int W> __device__ int64_t stripe_column()
+template <int W> __device__ int64_t tile_column()
 {
 	return static_cast<int64_t>(blockIdx.x / cluster_blocks()) * W;
 }
 
 /* Reads one value per column from shared memory, where thread threadIdx.y = column has written it.
  */
-template <int W> __device__ void spread(const float *shared, float (&v)[W])
+template <int W> __device__ void read_columns(const float *shared, float (&v)[W])
 {
 #pragma unroll
 	for (int i = 0; i < W; i++)
@@ -75,17 +75,17 @@ template <int W> __device__ void spread(const float *shared, float (&v)[W])
 }
 
 template <typename T, int W, int R>
-__global__ void __launch_bounds__(STRIPE_THREADS)
-    stripe_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
+__global__ void __launch_bounds__(TILE_THREADS)
+    tile_kernel(int64_t cols, struct statistics stats, struct normalise<T> f)
 {
 	after_previous();
 	__shared__ struct inbox<1, W> sums, squares;
 	__shared__ float means[W], rstds[W];
-	const int64_t first = stripe_column<W>(), col = first + threadIdx.y, rows = stats.rows;
+	const int64_t first = tile_column<W>(), col = first + threadIdx.y, rows = stats.rows;
 	/* owner: the thread has a column; records: it also stores the statistics, for all blocks of the
 	 * cluster */
 	const bool owner = threadIdx.y < W, records = owner && col < cols && cluster_rank() == 0;
-	struct stripe<T, W, R> x;
+	struct column_tile<T, W, R> x;
 	struct column_pack<W> p;
 	struct running old = {};
 	float acc[1][W] = {}, sum[1] = {}, centre = 0.0f;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 	load<W>(f.of.gamma + first, p.gamma);
 	load<W>(f.of.beta + first, p.beta);
 	if (records)
-		old = stats.before(col);
+		old = stats.load_running(col);
 #pragma unroll
 	for (int k = 0; k < R; k++)
 		if (x.row(k) < rows) {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 	if (owner)
 		means[threadIdx.y] = centre = sum[0] / static_cast<float>(rows);
 	__syncthreads();
-	spread(means, p.mean);
+	read_columns(means, p.mean);
 	memset(static_cast<void *>(acc), 0, sizeof acc);
 #pragma unroll
 	for (int k = 0; k < R; k++)
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 	if (owner)
 		rstds[threadIdx.y] = col < cols ? stats.scale(sum[0]) : 0.0f;
 	__syncthreads();
-	spread(rstds, p.rstd);
+	read_columns(rstds, p.rstd);
 #pragma unroll
 	for (int k = 0; k < R; k++)
 		if (x.row(k) < rows) {
@@ -138,15 +138,15 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 }
 
 template <typename T, int W, int R>
-__global__ void __launch_bounds__(STRIPE_THREADS)
-    stripe_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g,
-                       struct input_gradient<T> f)
+__global__ void __launch_bounds__(TILE_THREADS)
+    tile_back_kernel(int64_t rows, int64_t cols, struct parameter_gradients<T> g,
+                     struct input_gradient<T> f)
 {
 	after_previous();
 	__shared__ struct inbox<2, W> sums;
 	__shared__ float dgammas[W], dbetas[W];
-	const int64_t first = stripe_column<W>(), col = first + threadIdx.y;
-	struct stripe<T, W, R> x, dy;
+	const int64_t first = tile_column<W>(), col = first + threadIdx.y;
+	struct column_tile<T, W, R> x, dy;
 	cluster_begin();
 	x.read(g.x, g.ld, rows, first);
 	dy.read(g.dy, g.ld, rows, first);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 		if (x.row(k) < rows) {
 			x.get(k, v);
 			dy.get(k, d);
-			p.pass(g.relu, v, d);
+			p.relu_gradient(g.relu, v, d);
 			p.add_gradients(v, d, acc);
 		}
 	cluster_wait();
@@ -172,14 +172,14 @@ __global__ void __launch_bounds__(STRIPE_THREADS)
 		return;
 	__syncthreads();
 	float dg[W], db[W];
-	spread(dgammas, dg);
-	spread(dbetas, db);
+	read_columns(dgammas, dg);
+	read_columns(dbetas, db);
 #pragma unroll
 	for (int k = 0; k < R; k++)
 		if (x.row(k) < rows) {
 			x.get(k, v);
 			dy.get(k, d);
-			p.pass(g.relu, v, d);
+			p.relu_gradient(g.relu, v, d);
 			p.input_gradient(d, dg, db, f.over_unit, v);
 			store<W>(f.dx + x.row(k) * f.ld + first, v);
 		}
@@ -206,50 +206,51 @@ constexpr int64_t NARROW_COLUMNS = 132 * 2;
 template <typename T> int64_t most_rows(const hg_context *ctx, int64_t cols)
 {
 	const int64_t limit = cluster_limit(ctx);
-	return limit * STRIPE_THREADS * (limit == 1 || cols <= ONE_ROUND_COLUMNS ? STRIPE_ROWS<T> : 1);
+	return limit * TILE_THREADS * (limit == 1 || cols <= ONE_ROUND_COLUMNS ? TILE_ROWS<T> : 1);
 }
 
-struct stripe_layout {
+struct tile_layout {
 	unsigned blocks; /* blocks of a cluster */
 	dim3 block;
 };
-struct stripe_layout lay_stripe(const hg_context *ctx, int64_t rows)
+struct tile_layout lay_tile(const hg_context *ctx, int64_t rows)
 {
 	const int64_t limit = cluster_limit(ctx);
 	int64_t blocks = limit > 1 ? 2 : 1; /* a cluster wherever the device has them */
 	while (blocks < limit && blocks * SHARE < rows)
 		blocks *= 2;
-	const int64_t warps = (rows + 32 * blocks - 1) / (32 * blocks), most = STRIPE_THREADS / 32;
+	const int64_t warps = (rows + 32 * blocks - 1) / (32 * blocks), most = TILE_THREADS / 32;
 	return {static_cast<unsigned>(blocks),
 	        dim3(1, static_cast<unsigned>(32 * (warps < most ? warps : most)))};
 }
 
 /* Calls f(layout, W, R). */
 template <typename T, typename F>
-hg_status with_stripe(const hg_context *ctx, const struct hg__mat &x, F f)
+hg_status with_tile(const hg_context *ctx, const struct hg__mat &x, F f)
 {
-	const struct stripe_layout l = lay_stripe(ctx, x.rows);
+	const struct tile_layout l = lay_tile(ctx, x.rows);
 	if (cluster_limit(ctx) == 1 && x.cols <= NARROW_COLUMNS)
-		return f(l, int_constant<2>{}, int_constant<STRIPE_ROWS<T>>{});
+		return f(l, int_constant<2>{}, int_constant<TILE_ROWS<T>>{});
 	if (x.rows <= static_cast<int64_t>(l.blocks) * l.block.y)
 		return f(l, int_constant<8>{}, int_constant<1>{});
-	return f(l, int_constant<8>{}, int_constant<STRIPE_ROWS<T>>{});
+	return f(l, int_constant<8>{}, int_constant<TILE_ROWS<T>>{});
 }
 
-template <typename T> hg_status run(hg_context *ctx, const struct hg__batch_norm_args *a)
+template <typename T> hg_status run_tile(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
-	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
+	return with_tile<T>(ctx, a->x, [&](const struct tile_layout &l, auto width, auto rows) {
 		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
-		return launch_clusters(ctx, "batch_norm", stripe_kernel<T, W, R>, l.blocks,
+		return launch_clusters(ctx, "batch_norm", tile_kernel<T, W, R>, l.blocks,
 		                       l.blocks * grid_for(a->x.cols, W), l.block, a->x.cols,
 		                       statistics_of(a), normalise_of<T>(a));
 	});
 }
-template <typename T> hg_status run_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+template <typename T>
+hg_status run_tile_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
-	return with_stripe<T>(ctx, a->x, [&](const struct stripe_layout &l, auto width, auto rows) {
+	return with_tile<T>(ctx, a->x, [&](const struct tile_layout &l, auto width, auto rows) {
 		constexpr int W = decltype(width)::value, R = decltype(rows)::value;
-		return launch_clusters(ctx, "batch_norm_back", stripe_back_kernel<T, W, R>, l.blocks,
+		return launch_clusters(ctx, "batch_norm_back", tile_back_kernel<T, W, R>, l.blocks,
 		                       l.blocks * grid_for(a->x.cols, W), l.block, a->x.rows, a->x.cols,
 		                       parameter_gradients_of<T>(a), input_gradient_of<T>(a));
 	});
@@ -264,14 +265,14 @@ bool hg__cuda_batch_norm_is_short(const hg_context *ctx, const struct hg__mat &x
 	           (x.dtype == HG_F16 ? most_rows<__half>(ctx, x.cols) : most_rows<float>(ctx, x.cols));
 }
 
-hg_status hg__cuda_batch_norm_stripe(hg_context *ctx, const struct hg__batch_norm_args *a)
+hg_status hg__cuda_batch_norm_tile(hg_context *ctx, const struct hg__batch_norm_args *a)
 {
 	return with_float(ctx, "batch_norm", a->x.dtype,
-	                  [&](auto zero) { return run<decltype(zero)>(ctx, a); });
+	                  [&](auto zero) { return run_tile<decltype(zero)>(ctx, a); });
 }
 
-hg_status hg__cuda_batch_norm_stripe_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
+hg_status hg__cuda_batch_norm_tile_back(hg_context *ctx, const struct hg__batch_norm_back_args *a)
 {
 	return with_float(ctx, "batch_norm_back", a->x.dtype,
-	                  [&](auto zero) { return run_back<decltype(zero)>(ctx, a); });
+	                  [&](auto zero) { return run_tile_back<decltype(zero)>(ctx, a); });
 }
