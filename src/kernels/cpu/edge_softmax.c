@@ -1,22 +1,25 @@
+/* Softmax of edge values over each row of the graph, and its gradient, for every head k:
+ *
+ *     P[e, k] = exp(E[e, k] - max over the row) / sum over the row
+ *     dE = P * (dP - sum over the row of P dP)
+ *
+ * The edge values of a row are contiguous, [edges, heads]. If ld is 1, 2, 4 or 8, sixteen lanes
+ * hold all heads of 16 / ld edges; otherwise they hold sixteen heads of one edge. Each lane has its
+ * own statistic (maximum or sum), and the lanes of one head are combined at the end. For a split
+ * row each part stores its statistics in its staging slot, and after they have been combined a
+ * further pass over the part's edges uses them. */
 #include <math.h>
 
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/items.h"
 
-/* P[e, k] = exp(E[e, k] - max over the row) / sum over the row,  dE = P * (dP - sum over the row of
- * P dP).
- *
- * Edge values of a row are contiguous, [edges, heads]. Sixteen lanes hold 16 / ld edges of all
- * heads where ld is 1, 2, 4 or 8, else one edge of sixteen heads; a statistic is kept by lane and
- * the lanes of one head join at the end. Split rows stage a part's statistic and go once more over
- * their edges. */
-#define CHUNK 64 /* vectors held at a time: 4 kB */
+#define CHUNK 64 /* the number of vectors held at a time: 4 kB */
 
-/* Heads h0 .. of one part: `pitch` lanes an edge. */
+/* The heads from h0 on of one part. An edge takes `pitch` lanes. */
 struct strip {
 	const struct hg__part *part;
 	int64_t h0;
-	int pitch, heads; /* heads <= pitch are real */
+	int pitch, heads; /* only the first `heads` <= pitch of them are heads */
 };
 
 HG__INLINE int64_t strip_edges(const struct strip *s)
@@ -24,9 +27,9 @@ HG__INLINE int64_t strip_edges(const struct strip *s)
 	return (int64_t)CHUNK * HG__LANES / s->pitch;
 }
 
-/* n edges from p into lanes; lanes past the end take `fill`. Returns the number of vectors. */
-static int64_t load(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
-                    float fill, float *lanes)
+/* Loads n edges from p on. Lanes past the end are set to `fill`. Returns the number of vectors. */
+static int64_t load_edges(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
+                          float fill, float *lanes)
 {
 	const int64_t count = n * s->pitch, vectors = hg__ceil_div(count, HG__LANES);
 	for (int64_t i = count; i < vectors * HG__LANES; i++)
@@ -44,8 +47,8 @@ static int64_t load(const struct hg__mat *m, const struct strip *s, int64_t p, i
 	return vectors;
 }
 
-static void store(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
-                  const float *lanes)
+static void store_edges(const struct hg__mat *m, const struct strip *s, int64_t p, int64_t n,
+                        const float *lanes)
 {
 	if (s->pitch < HG__LANES)
 		hg__row_put(m, p, 0, n * s->pitch, lanes);
@@ -54,8 +57,8 @@ static void store(const struct hg__mat *m, const struct strip *s, int64_t p, int
 			hg__row_put(m, p + e, s->h0, s->heads, lanes + e * HG__LANES);
 }
 
-/* The lanes of one head join, as a tree, and every lane gets its head's result. */
-HG__INLINE hg__v16 join_sum(const struct strip *s, hg__v16 v)
+/* Combines the lanes of each head as a tree, and stores the result of a head in all its lanes. */
+HG__INLINE hg__v16 sum_head_lanes(const struct strip *s, hg__v16 v)
 {
 	float f[HG__LANES];
 	hg__vstore(f, v);
@@ -67,7 +70,7 @@ HG__INLINE hg__v16 join_sum(const struct strip *s, hg__v16 v)
 	return hg__vload(f);
 }
 
-HG__INLINE hg__v16 join_max(const struct strip *s, hg__v16 v)
+HG__INLINE hg__v16 max_head_lanes(const struct strip *s, hg__v16 v)
 {
 	float f[HG__LANES];
 	hg__vstore(f, v);
@@ -87,11 +90,11 @@ HG__INLINE hg__v16 pass_max(const struct hg__mat *e, const struct strip *s)
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t vectors =
-		    load(e, s, p, hg__min(strip_edges(s), s->part->end - p), -INFINITY, lanes);
+		    load_edges(e, s, p, hg__min(strip_edges(s), s->part->end - p), -INFINITY, lanes);
 		for (int64_t v = 0; v < vectors; v++)
 			max = hg__vmax(hg__vload(lanes + v * HG__LANES), max);
 	}
-	return join_max(s, max);
+	return max_head_lanes(s, max);
 }
 
 HG__INLINE hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, hg__v16 max)
@@ -100,11 +103,11 @@ HG__INLINE hg__v16 pass_exp_sum(const struct hg__mat *e, const struct strip *s, 
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
-		              vectors = load(e, s, p, n, -INFINITY, lanes);
+		              vectors = load_edges(e, s, p, n, -INFINITY, lanes);
 		for (int64_t v = 0; v < vectors; v++)
 			sum += hg__vexp(hg__vload(lanes + v * HG__LANES) - max);
 	}
-	return join_sum(s, sum);
+	return sum_head_lanes(s, sum);
 }
 
 HG__INLINE void pass_softmax(const struct hg__edge_softmax_args *a, const struct strip *s,
@@ -113,11 +116,11 @@ HG__INLINE void pass_softmax(const struct hg__edge_softmax_args *a, const struct
 	float lanes[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
-		              vectors = load(&a->e, s, p, n, 0.0f, lanes);
+		              vectors = load_edges(&a->e, s, p, n, 0.0f, lanes);
 		for (int64_t v = 0; v < vectors; v++)
 			hg__vstore(lanes + v * HG__LANES,
 			           hg__vexp(hg__vload(lanes + v * HG__LANES) - max) / sum);
-		store(&a->p, s, p, n, lanes);
+		store_edges(&a->p, s, p, n, lanes);
 	}
 }
 
@@ -127,12 +130,12 @@ HG__INLINE hg__v16 pass_dot(const struct hg__edge_softmax_back_args *a, const st
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
-		              vectors = load(&a->p, s, p, n, 0.0f, ps);
-		(void)load(&a->dp, s, p, n, 0.0f, ds);
+		              vectors = load_edges(&a->p, s, p, n, 0.0f, ps);
+		(void)load_edges(&a->dp, s, p, n, 0.0f, ds);
 		for (int64_t v = 0; v < vectors; v++)
 			sum += hg__vload(ps + v * HG__LANES) * hg__vload(ds + v * HG__LANES);
 	}
-	return join_sum(s, sum);
+	return sum_head_lanes(s, sum);
 }
 
 HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const struct strip *s,
@@ -141,12 +144,12 @@ HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const stru
 	float ps[CHUNK * HG__LANES], ds[CHUNK * HG__LANES];
 	for (int64_t p = s->part->begin; p < s->part->end; p += strip_edges(s)) {
 		const int64_t n = hg__min(strip_edges(s), s->part->end - p),
-		              vectors = load(&a->p, s, p, n, 0.0f, ps);
-		(void)load(&a->dp, s, p, n, 0.0f, ds);
+		              vectors = load_edges(&a->p, s, p, n, 0.0f, ps);
+		(void)load_edges(&a->dp, s, p, n, 0.0f, ds);
 		for (int64_t v = 0; v < vectors; v++)
 			hg__vstore(ds + v * HG__LANES,
 			           hg__vload(ps + v * HG__LANES) * (hg__vload(ds + v * HG__LANES) - dot));
-		store(&a->de, s, p, n, ds);
+		store_edges(&a->de, s, p, n, ds);
 	}
 }
 
@@ -155,8 +158,9 @@ HG__INLINE void pass_grad(const struct hg__edge_softmax_back_args *a, const stru
 struct job {
 	const struct hg__csr *csr;
 	const void *a;
-	int64_t ld, heads, width; /* width: heads rounded up to whole vectors */
-	float *stage;             /* [2 * items, 2, width]: max (or sum P dP) and sum */
+	int64_t ld, heads, width; /* width: heads, rounded up to whole vectors */
+	/* [2 * items, 2, width]: the maximum (or the sum of P dP) and the sum of each slot */
+	float *stage;
 };
 
 static float *slot_at(const struct job *job, int64_t slot, int64_t which, int64_t h0)
@@ -166,7 +170,7 @@ static float *slot_at(const struct job *job, int64_t slot, int64_t which, int64_
 
 typedef void (*phase_fn)(const struct job *job, const struct strip *s);
 
-static void item(const struct job *job, phase_fn whole, phase_fn split, int64_t k)
+static void softmax_item(const struct job *job, phase_fn whole, phase_fn split, int64_t k)
 {
 	struct hg__item it = hg__item_begin(job->csr, k);
 	struct hg__part part;
@@ -221,9 +225,9 @@ static void part_grad(const struct job *job, const struct strip *s)
 	pass_grad(job->a, s, hg__vload(slot_at(job, s->part->slot, 0, s->h0)));
 }
 
-/* A statistic of split row s: the parts' values meet in the order of their slots, and every slot
- * receives the row's. */
-static void share(const struct job *job, int64_t s, int64_t which, int is_max)
+/* Combines a statistic of split row s. The values of the parts are combined in the order of their
+ * slots, and every slot of the row receives the result. */
+static void share_statistic(const struct job *job, int64_t s, int64_t which, int is_max)
 {
 	const struct hg__plan *plan = job->csr->plan;
 	for (int64_t h = 0; h < job->width; h += HG__LANES) {
@@ -237,8 +241,8 @@ static void share(const struct job *job, int64_t s, int64_t which, int is_max)
 	}
 }
 
-static hg_status prepare(hg_context *ctx, struct job *job, const struct hg__csr *csr, const void *a,
-                         const struct hg__mat *e)
+static hg_status prepare_job(hg_context *ctx, struct job *job, const struct hg__csr *csr,
+                             const void *a, const struct hg__mat *e)
 {
 	job->csr = csr;
 	job->a = a;
@@ -259,26 +263,26 @@ hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_a
 	    "edge_softmax: operands do not fit the graph"));
 	if (a->e.rows == 0 || a->e.cols == 0)
 		return HG_OK;
-	HG__TRY(prepare(ctx, &job, &a->csr, a, &a->e));
+	HG__TRY(prepare_job(ctx, &job, &a->csr, a, &a->e));
 	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
 #pragma omp parallel num_threads(hg__team(ctx, 8 * a->csr.m * a->e.cols))
 	{
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
-			item(&job, whole_forward, part_max, k);
+			softmax_item(&job, whole_forward, part_max, k);
 		if (splits) {
 #pragma omp for
 			for (int64_t s = 0; s < splits; s++)
-				share(&job, s, 0, 1);
+				share_statistic(&job, s, 0, 1);
 #pragma omp for schedule(dynamic, 4)
 			for (int64_t k = 0; k < items; k++)
-				item(&job, NULL, part_sum, k);
+				softmax_item(&job, NULL, part_sum, k);
 #pragma omp for
 			for (int64_t s = 0; s < splits; s++)
-				share(&job, s, 1, 0);
+				share_statistic(&job, s, 1, 0);
 #pragma omp for schedule(dynamic, 4)
 			for (int64_t k = 0; k < items; k++)
-				item(&job, NULL, part_softmax, k);
+				softmax_item(&job, NULL, part_softmax, k);
 		}
 	}
 	return HG_OK;
@@ -293,20 +297,20 @@ hg_status HG__CPU(edge_softmax_back)(hg_context *ctx, const struct hg__edge_soft
 	                 "edge_softmax_back: operands do not fit the graph"));
 	if (a->p.rows == 0 || a->p.cols == 0)
 		return HG_OK;
-	HG__TRY(prepare(ctx, &job, &a->csr, a, &a->p));
+	HG__TRY(prepare_job(ctx, &job, &a->csr, a, &a->p));
 	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
 #pragma omp parallel num_threads(hg__team(ctx, 4 * a->csr.m * a->p.cols))
 	{
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
-			item(&job, whole_backward, part_dot, k);
+			softmax_item(&job, whole_backward, part_dot, k);
 		if (splits) {
 #pragma omp for
 			for (int64_t s = 0; s < splits; s++)
-				share(&job, s, 0, 0);
+				share_statistic(&job, s, 0, 0);
 #pragma omp for schedule(dynamic, 4)
 			for (int64_t k = 0; k < items; k++)
-				item(&job, NULL, part_grad, k);
+				softmax_item(&job, NULL, part_grad, k);
 		}
 	}
 	return HG_OK;

@@ -1,23 +1,31 @@
+/* C = 2^shift op(A) op(B) + bias, computed in pieces of C, each by one thread. If the caller also
+ * needs the column sums of B, the kernel colsum computes them.
+ *
+ * Each piece copies op(B), widened to f32, into strips of HG__STRIP columns that are padded with
+ * zeros. A is used in place if it is f32 and not transposed, and otherwise copied, widened, into a
+ * panel. C is narrowed once. The division into pieces depends on the shapes alone, and one thread
+ * computes a piece, so the bits are the same for any number of threads.
+ *
+ * Where C has few pieces, k is divided too: `runs` partial sums, each over `run` values of k, are
+ * stored in the workspace and then added in order. */
 #include <limits.h>
 #include <math.h>
 #include <omp.h>
 
 #include "kernels/cpu/tile.h"
 
-/* C = 2^shift op(A) op(B) + bias, in pieces of C, one thread a piece; the column sums of B, if
- * wanted, are colsum's.
- *
- * op(B) is copied, widened, into strips of HG__STRIP columns padded with zeros; A is used where it
- * lies if it is f32 and not transposed, else copied, widened, into a panel. C is narrowed once. How
- * the work is cut depends on the shapes alone, and a piece is computed by one thread: the same bits
- * for any number of threads. */
-
 struct job {
 	const struct hg__gemm_args *a;
-	int64_t m, n, k, tall, wide, deep, run, tiles, runs; /* run: length of a cut of k */
-	float *partial;                                      /* [runs, m, n] where runs > 1 */
-	float *scratch;                                      /* [threads, scratch_size] */
-	/* panels of A and B, and a piece of C after them */
+	int64_t m, n, k;
+	/* A piece of C has `tall` rows. Its thread computes `wide` columns at a time, from `deep`
+	 * values of k at a time. */
+	int64_t tall, wide, deep;
+	/* There are `tiles` pieces along m and `runs` partial sums, each over `run` values of k. */
+	int64_t run, tiles, runs;
+	float *partial; /* [runs, m, n] where runs > 1 */
+	float *scratch; /* [threads, scratch_size] */
+	/* The elements of scratch that a thread needs: for the panel of A, for the strip of B, and for
+	 * both and a piece of C behind them. */
 	int64_t a_size, b_size, scratch_size;
 };
 
@@ -26,9 +34,9 @@ HG__INLINE int64_t round_up(int64_t n)
 	return hg__ceil_div(n, HG__LANES) * HG__LANES;
 }
 
-/* op(A)[m0.., k..] of mn rows and kn columns: where it is and how far rows and steps of k are
- * apart. */
-static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn,
+/* Sets s to the mn rows and kn columns of op(A) from [m0, k] on: the address, and the distances
+ * between rows and between values of k. */
+static void pack_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int64_t kn,
                    float *panel, struct hg__strip *s)
 {
 	const struct hg__mat *a = &job->a->a;
@@ -51,8 +59,8 @@ static void take_a(const struct job *job, int64_t m0, int64_t mn, int64_t k, int
 	s->step = trans ? pitch : 1;
 }
 
-/* op(B)[k.., n0..] of kn rows and nn <= HG__STRIP columns into strip [kn, pitch]. */
-static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int64_t nn,
+/* Copies kn rows and nn <= HG__STRIP columns of op(B) from [k, n0] on into strip [kn, pitch]. */
+static void pack_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int64_t nn,
                    int64_t pitch, float *strip)
 {
 	const struct hg__mat *b = &job->a->b;
@@ -70,8 +78,8 @@ static void take_b(const struct job *job, int64_t k, int64_t kn, int64_t n0, int
 }
 
 /* out [mn, nn] = op(A)[m0.., k0..k1] op(B)[k0..k1, n0..] */
-static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn,
-                     int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
+static void multiply_block(const struct job *job, int64_t m0, int64_t mn, int64_t n0, int64_t nn,
+                           int64_t k0, int64_t k1, float *scratch, float *out, int64_t ld)
 {
 	float *strip = scratch + job->a_size;
 	for (int64_t r = 0; r < mn && k0 == k1; r++)
@@ -79,18 +87,18 @@ static void multiply(const struct job *job, int64_t m0, int64_t mn, int64_t n0, 
 	for (int64_t k = k0; k < k1; k += job->deep) {
 		const int64_t kn = hg__min(job->deep, k1 - k);
 		struct hg__strip s = {.b = strip, .rows = mn, .depth = kn, .ldc = ld, .add = k > k0};
-		take_a(job, m0, mn, k, kn, scratch, &s);
+		pack_a(job, m0, mn, k, kn, scratch, &s);
 		for (int64_t c = 0; c < nn; c += HG__STRIP) {
 			s.cols = (int)hg__min(HG__STRIP, nn - c);
 			s.pitch = round_up(s.cols);
 			s.c = out + c;
-			take_b(job, k, kn, n0 + c, s.cols, s.pitch, strip);
+			pack_b(job, k, kn, n0 + c, s.cols, s.pitch, strip);
 			hg__strip_run(&s);
 		}
 	}
 }
 
-/* C[row, col..] = narrow(2^shift sum + bias) */
+/* C[row, col..] = narrow(2^shift sum + bias), where C may be f32, which is not narrowed. */
 static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n,
                        float *sum)
 {
@@ -113,8 +121,8 @@ static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, 
 	}
 }
 
-/* Piece (tile, run): a block of rows of C over one cut of k, in blocks of columns. */
-static void piece(const struct job *job, int64_t tile, int64_t run, float *scratch)
+/* Computes piece (tile, run), a block of rows of C over one run of k, in blocks of columns. */
+static void compute_piece(const struct job *job, int64_t tile, int64_t run, float *scratch)
 {
 	const struct hg__gemm_args *a = job->a;
 	const int64_t m0 = tile * job->tall, mn = hg__min(job->tall, job->m - m0), k0 = run * job->run,
@@ -122,21 +130,21 @@ static void piece(const struct job *job, int64_t tile, int64_t run, float *scrat
 	for (int64_t n0 = 0; n0 < job->n; n0 += job->wide) {
 		const int64_t nn = hg__min(job->wide, job->n - n0);
 		if (job->runs > 1) {
-			multiply(job, m0, mn, n0, nn, k0, k1, scratch,
-			         job->partial + (run * job->m + m0) * job->n + n0, job->n);
+			multiply_block(job, m0, mn, n0, nn, k0, k1, scratch,
+			               job->partial + (run * job->m + m0) * job->n + n0, job->n);
 			continue;
 		}
 		const int direct = a->c.dtype == HG_F32;
 		float *out = direct ? (float *)hg__at(&a->c, m0, n0) : scratch + job->a_size + job->b_size;
 		const int64_t ld = direct ? a->c.ld : nn;
-		multiply(job, m0, mn, n0, nn, k0, k1, scratch, out, ld);
+		multiply_block(job, m0, mn, n0, nn, k0, k1, scratch, out, ld);
 		for (int64_t r = 0; r < mn && (!direct || a->bias.data || a->shift); r++)
 			finish_row(a, m0 + r, n0, nn, out + r * ld);
 	}
 }
 
-/* Row of C from the partial sums over the cuts of k, in order. */
-static void fold(const struct job *job, int64_t row)
+/* Adds the partial sums of a row of C over the runs of k, in order. */
+static void add_runs(const struct job *job, int64_t row)
 {
 	float *sum = job->partial + row * job->n;
 	for (int64_t r = 1; r < job->runs; r++) {
@@ -148,10 +156,10 @@ static void fold(const struct job *job, int64_t row)
 	finish_row(job->a, row, 0, job->n, sum);
 }
 
-/* How the work is cut. */
-static void cut(struct job *job)
+/* Divides the work into tiles and runs. */
+static void divide_work(struct job *job)
 {
-	/* an even number: two cores get the same */
+	/* An even number of tiles gives two cores equal work. */
 	job->tiles = 2 * hg__ceil_div(job->m, 2 * HG__GEMM_TALL);
 	job->tall = hg__ceil_div(job->m, job->tiles);
 	job->tiles = hg__ceil_div(job->m, job->tall);
@@ -163,7 +171,7 @@ static void cut(struct job *job)
 	job->deep = hg__min(HG__GEMM_DEEP, job->run);
 }
 
-static hg_status reserve(hg_context *ctx, struct job *job, int threads)
+static hg_status reserve_scratch(hg_context *ctx, struct job *job, int threads)
 {
 	const struct hg__gemm_args *a = job->a;
 	const int panel = a->trans_a || a->a.dtype == HG_F16;
@@ -185,7 +193,8 @@ static hg_status reserve(hg_context *ctx, struct job *job, int threads)
 	return HG_OK;
 }
 
-static hg_status check(hg_context *ctx, const struct hg__gemm_args *a, const struct job *job)
+static hg_status check_operands(hg_context *ctx, const struct hg__gemm_args *a,
+                                const struct job *job)
 {
 	const int64_t k = a->trans_b ? a->b.cols : a->b.rows;
 	HG__TRY(hg__need(ctx,
@@ -211,26 +220,27 @@ hg_status HG__CPU(gemm)(hg_context *ctx, const struct hg__gemm_args *a)
 	                  .m = a->trans_a ? a->a.cols : a->a.rows,
 	                  .n = a->trans_b ? a->b.rows : a->b.cols,
 	                  .k = a->trans_a ? a->a.rows : a->a.cols};
-	HG__TRY(check(ctx, a, &job));
+	HG__TRY(check_operands(ctx, a, &job));
 	if (a->sums.data)
 		HG__TRY(HG__CPU(colsum)(ctx, &(struct hg__colsum_args){.x = a->b, .y = a->sums}));
 	if (job.m == 0 || job.n == 0)
 		return HG_OK;
-	cut(&job);
+	divide_work(&job);
 	const int team = hg__team(ctx, job.m * job.n * (job.k + 8) / 8), saved = omp_get_max_threads();
-	HG__TRY(reserve(ctx, &job, team));
+	HG__TRY(reserve_scratch(ctx, &job, team));
 #pragma omp parallel num_threads(team)
 	{
 		float *scratch = job.scratch + omp_get_thread_num() * job.scratch_size;
-		/* where OpenBLAS is called, it stays in this thread, also if the team is one */
+		/* Where OpenBLAS computes the strips it uses this thread only, even if the team has one
+		 * thread. */
 		omp_set_num_threads(1);
 #pragma omp for schedule(dynamic, 1)
 		for (int64_t i = 0; i < job.tiles * job.runs; i++)
-			piece(&job, i % job.tiles, i / job.tiles, scratch);
+			compute_piece(&job, i % job.tiles, i / job.tiles, scratch);
 		if (job.runs > 1) {
 #pragma omp for schedule(static)
 			for (int64_t r = 0; r < job.m; r++)
-				fold(&job, r);
+				add_runs(&job, r);
 		}
 	}
 	omp_set_num_threads(saved);

@@ -1,6 +1,9 @@
+/* The mean over the heads:
+ *
+ *     Y[i, c] = 1/h * sum over k of X[i, k*d + c]
+ *     dX[i, k*d + c] = dY[i, c] / h */
 #include "kernels/cpu/rows.h"
 
-/* Y[i, c] = 1/h * sum over k of X[i, k*d + c] */
 hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->x.rows, d = a->y.cols;
@@ -26,7 +29,7 @@ hg_status HG__CPU(head_mean)(hg_context *ctx, const struct hg__head_mean_args *a
 	return HG_OK;
 }
 
-/* dX[i, k*d + c] = dY[i, c] / h, where x is dX and y is dY */
+/* The arguments have the names of the forward pass: x is dX and y is dY. */
 hg_status HG__CPU(head_mean_back)(hg_context *ctx, const struct hg__head_mean_args *a)
 {
 	const int64_t rows = a->y.rows, d = a->y.cols;

@@ -1,10 +1,16 @@
+/* Layer normalisation. Means are along the row:
+ *
+ *     Y = gamma xhat + beta,   xhat = (X - mean) rstd,   rstd = 1 / sqrt(var + eps)
+ *     dX = rstd (g - mean(g) - xhat mean(g xhat)),   g = gamma dY
+ *
+ * Rows may be longer than the scratch memory, so every pass goes over pieces of HG__WIDTH
+ * columns. */
 #include <math.h>
 
 #include "kernels/cpu/columns.h"
 
-/* Rows may be longer than the scratch: passes go over pieces of HG__WIDTH columns. */
-
-static void statistics(const struct hg__layer_norm_args *a, int64_t row, float *mean, float *rstd)
+static void row_statistics(const struct hg__layer_norm_args *a, int64_t row, float *mean,
+                           float *rstd)
 {
 	const int64_t cols = a->x.cols;
 	float scratch[HG__WIDTH], part[HG__WIDTH], sum = 0.0f, square = 0.0f;
@@ -23,11 +29,11 @@ static void statistics(const struct hg__layer_norm_args *a, int64_t row, float *
 	*rstd = 1.0f / sqrtf(square / (float)cols + a->eps);
 }
 
-/* Y = gamma (X - mean) rstd + beta */
-static void normalise(const struct hg__layer_norm_args *a, int64_t row)
+/* One row of Y, mean and rstd. */
+static void normalise_row(const struct hg__layer_norm_args *a, int64_t row)
 {
 	float mean, rstd;
-	statistics(a, row, &mean, &rstd);
+	row_statistics(a, row, &mean, &rstd);
 	((float *)a->mean.data)[row] = mean;
 	((float *)a->rstd.data)[row] = rstd;
 	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
@@ -51,11 +57,11 @@ hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args 
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		normalise(a, r);
+		normalise_row(a, r);
 	return HG_OK;
 }
 
-/* dgamma = sum over rows of dY xhat, dbeta = sum over rows of dY */
+/* dgamma = sum of dY xhat over the rows, dbeta = sum of dY */
 static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
                      float *dbeta)
 {
@@ -73,9 +79,9 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 	}
 }
 
-/* g = gamma dY, xhat = (X - mean) rstd for one piece of a row */
-static void piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t c, int64_t n,
-                  float *g, float *xhat)
+/* g = gamma dY and xhat = (X - mean) rstd for n columns of a row from c on. */
+static void load_grad_piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t c,
+                            int64_t n, float *g, float *xhat)
 {
 	float xs[HG__WIDTH], ds[HG__WIDTH];
 	const float *x = hg__row(&a->x, row, c, n, xs), *dy = hg__row(&a->dy, row, c, n, ds),
@@ -88,7 +94,7 @@ static void piece(const struct hg__layer_norm_back_args *a, int64_t row, int64_t
 	}
 }
 
-/* dX = rstd (g - mean(g) - xhat mean(g xhat)), means along the row */
+/* One row of dX. */
 static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
 {
 	const int64_t cols = a->x.cols;
@@ -96,7 +102,7 @@ static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
 	float g[HG__WIDTH], xhat[HG__WIDTH], sum = 0.0f, dot = 0.0f;
 	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
 		const int64_t n = hg__min(HG__WIDTH, cols - c);
-		piece(a, row, c, n, g, xhat);
+		load_grad_piece(a, row, c, n, g, xhat);
 		sum += hg__sum(n, g);
 		dot += hg__dot(n, g, xhat);
 	}
@@ -104,7 +110,7 @@ static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
 	dot /= (float)cols;
 	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
 		const int64_t n = hg__min(HG__WIDTH, cols - c);
-		piece(a, row, c, n, g, xhat);
+		load_grad_piece(a, row, c, n, g, xhat);
 		for (int64_t i = 0; i < n; i++)
 			g[i] = rstd * (g[i] - sum - xhat[i] * dot);
 		hg__row_put(&a->dx, row, c, n, g);

@@ -1,7 +1,10 @@
+/* log_softmax along each row:
+ *
+ *     Y = X - max - log(sum exp(X - max))
+ *     dX = dY - exp(Y) * sum over the row of dY */
 #include "kernels/cpu/softmax.h"
 
-/* Y = X - max - log(sum exp(X - max)) per row */
-static void forward(const struct hg__log_softmax_args *a, int64_t row)
+static void log_softmax_row(const struct hg__log_softmax_args *a, int64_t row)
 {
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
 	const float log_sum = logf(s.sum);
@@ -16,12 +19,11 @@ hg_status HG__CPU(log_softmax)(hg_context *ctx, const struct hg__log_softmax_arg
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		forward(a, r);
+		log_softmax_row(a, r);
 	return HG_OK;
 }
 
-/* dX = dY - exp(Y) * sum over the row of dY */
-static void backward(const struct hg__log_softmax_back_args *a, int64_t row)
+static void log_softmax_back_row(const struct hg__log_softmax_back_args *a, int64_t row)
 {
 	hg__v16 lanes = {0};
 	for (int64_t c = 0; c < a->dy.cols; c += HG__LANES)
@@ -40,6 +42,6 @@ hg_status HG__CPU(log_softmax_back)(hg_context *ctx, const struct hg__log_softma
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		backward(a, r);
+		log_softmax_back_row(a, r);
 	return HG_OK;
 }

@@ -1,10 +1,13 @@
+/* The optimizers: grad_check inspects the gradients and decides whether the step is taken, and
+ * optim_update then updates the master weights and narrows them to the working copies. */
 #include "kernels/optim.h"
 
 #include "kernels/cpu/map.h"
 
-/* Gradients are looked at in rows, so that padding stays out. Per tensor: rows in order, f64; then
- * the tensors in order. */
-static int64_t check_tensor(const struct hg__optim_tensor *t, float scale, double *square)
+/* Adds the squares of grad / scale to *square, and returns the number of elements that are not
+ * finite. The elements are visited row by row, so padding is not read. The sums are in f64: the
+ * rows of a tensor in order, then the tensors in order. */
+static int64_t check_gradient(const struct hg__optim_tensor *t, float scale, double *square)
 {
 	int64_t bad = 0;
 	double sum = 0.0;
@@ -33,7 +36,7 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 	step->first_nonfinite = -1;
 	step->grad_sq = 0.0;
 	for (int64_t i = 0; i < a->count; i++) {
-		const int64_t bad = check_tensor(&a->tensors[i], step->in_force, &step->grad_sq);
+		const int64_t bad = check_gradient(&a->tensors[i], step->in_force, &step->grad_sq);
 		if (bad && step->first_nonfinite < 0)
 			step->first_nonfinite = i;
 		step->nonfinite += bad;
@@ -45,8 +48,12 @@ hg_status HG__CPU(grad_check)(hg_context *ctx, const struct hg__optim_args *a)
 typedef void (*update_fn)(const struct hg__rates *r, int64_t n, float *p, const float *grad,
                           float *m, float *v);
 
-/* g = clip grad / scale + decay p;  m = momentum m + g;  p -= lr * (nesterov ? g + momentum m : m).
- * The first m is g, since m starts at 0. */
+/* SGD:
+ *
+ *     g = clip grad / scale + decay p,  m = momentum m + g
+ *     p -= lr * (nesterov ? g + momentum m : m)
+ *
+ * m starts at 0, so in the first step m = g. */
 static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
                 float *v)
 {
@@ -61,10 +68,12 @@ static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *gra
 	}
 }
 
-/* m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g^2;  p -= lr / (1 - beta1^t) * m /
- * (sqrt(v) / sqrt(1 - beta2^t) + eps) */
-static void moments(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
-                    float *v, float decay, float shrink)
+/* The moments of Adam, and the update:
+ *
+ *     m += (1 - beta1)(g - m),  v = beta2 v + (1 - beta2) g^2
+ *     p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps) */
+static void update_moments(const struct hg__rates *r, int64_t n, float *p, const float *grad,
+                           float *m, float *v, float decay, float shrink)
 {
 	for (int64_t i = 0; i < n; i += HG__LANES) {
 		const int count = (int)hg__min(HG__LANES, n - i);
@@ -79,23 +88,23 @@ static void moments(const struct hg__rates *r, int64_t n, float *p, const float 
 	}
 }
 
-/* L2: decay p joins the gradient. */
+/* Adam has L2 regularisation: decay p is added to the gradient. */
 static void adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
                  float *v)
 {
-	moments(r, n, p, grad, m, v, r->decay, 1.0f);
+	update_moments(r, n, p, grad, m, v, r->decay, 1.0f);
 }
 
-/* Decoupled: p shrinks by lr * decay before the step. */
+/* AdamW has decoupled decay: p is multiplied by 1 - lr * decay before the step. */
 static void adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
                   float *v)
 {
-	moments(r, n, p, grad, m, v, 0.0f, 1.0f - r->lr * r->decay);
+	update_moments(r, n, p, grad, m, v, 0.0f, 1.0f - r->lr * r->decay);
 }
 
 static const update_fn updates[] = {[HG_SGD] = sgd, [HG_ADAM] = adam, [HG_ADAMW] = adamw};
 
-static void refresh(const struct hg__optim_tensor *t, int64_t row)
+static void refresh_working_row(const struct hg__optim_tensor *t, int64_t row)
 {
 	if (!t->working)
 		return;
@@ -103,34 +112,35 @@ static void refresh(const struct hg__optim_tensor *t, int64_t row)
 	hg__row_put(&working, row, 0, t->cols, t->master + row * t->ld);
 }
 
-/* Is an element of this row beyond what is assumed of it, or no number? */
-static int outgrows(const struct hg__optim_tensor *t, int64_t row)
+/* Whether an element of this row exceeds the magnitude that the proofs assume for it (t->reach), or
+ * is a NaN. */
+static int row_exceeds_reach(const struct hg__optim_tensor *t, int64_t row)
 {
 	const float *p = t->master + row * t->ld;
-	int beyond = 0;
+	int exceeds = 0;
 	for (int64_t c = 0; c < t->cols; c++)
-		beyond |= !(fabsf(p[c]) <= t->reach);
-	return beyond;
+		exceeds |= !(fabsf(p[c]) <= t->reach);
+	return exceeds;
 }
 
-/* Whether the tensor has outgrown its reach. */
+/* Updates one tensor. Returns whether it exceeds its reach. */
 static int update_tensor(hg_context *ctx, const struct hg__optim_args *a,
                          const struct hg__optim_tensor *t)
 {
-	int beyond = 0;
+	int exceeds = 0;
 	const struct hg__rates rates = hg__rates_of(&a->config, &a->groups[t->group], a->step);
 	const update_fn update = updates[a->config.kind];
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * t->rows * t->cols)) schedule(static) \
     reduction(|                                                                             \
-              : beyond)
+              : exceeds)
 	for (int64_t r = 0; r < t->rows; r++) {
 		const int64_t at = r * t->ld;
 		update(&rates, t->cols, t->master + at, t->grad + at, t->m ? t->m + at : NULL,
 		       t->v ? t->v + at : NULL);
-		refresh(t, r);
-		beyond |= outgrows(t, r);
+		refresh_working_row(t, r);
+		exceeds |= row_exceeds_reach(t, r);
 	}
-	return beyond;
+	return exceeds;
 }
 
 hg_status HG__CPU(optim_update)(hg_context *ctx, const struct hg__optim_args *a)
