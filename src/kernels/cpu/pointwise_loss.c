@@ -1,13 +1,16 @@
+/* Losses that are a mean over the elements of the rows that count: binary cross-entropy with
+ * logits, and the squared error. */
 #include "kernels/cpu/softmax.h"
 #include "kernels/cpu/totals.h"
 
-/* Binary cross-entropy of a logit: max(x, 0) - x t + log(1 + exp(-|x|)); x - x keeps a NaN. */
+/* Binary cross-entropy of a logit: max(x, 0) - x t + log(1 + exp(-|x|)). x - x is 0, except that it
+ * keeps a NaN. */
 static float bce(float x, float t)
 {
 	return (x > 0.0f ? x : x - x) - x * t + log1pf(hg__exp(-fabsf(x)));
 }
 
-/* 1 / (1 + exp(-x)) - t, with an exponential that cannot overflow */
+/* 1 / (1 + exp(-x)) - t. The exponent is never positive, so the exponential cannot overflow. */
 static float bce_grad(float x, float t)
 {
 	const float e = hg__exp(-fabsf(x));

@@ -1,9 +1,11 @@
+/* Readout: the sum, the mean or the maximum of each column over the nodes of each graph of a batch,
+ * and its gradient. The nodes of graph g are rows ptr[g] .. ptr[g+1]-1. */
 #include <math.h>
 
 #include "kernels/cpu/rows.h"
 
-/* One graph's sum (or mean) of the columns c .. c+n-1: rows in order. */
-static void total(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
+/* The sum (or mean) of one graph's rows, in order, for columns c .. c+n-1. */
+static void readout_total(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
 {
 	float sum[HG__WIDTH] = {0}, scratch[HG__WIDTH];
 	const int64_t size = a->ptr[g + 1] - a->ptr[g];
@@ -18,8 +20,9 @@ static void total(const struct hg__readout_args *a, int64_t g, int64_t c, int64_
 	hg__row_put(&a->y, g, c, n, sum);
 }
 
-/* The first largest row of each column; a NaN wins. An empty graph gives 0 and -1. */
-static void largest(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
+/* The maximum of each column and the first row that attains it. A NaN counts as the largest. A
+ * graph without nodes gives 0 and -1. */
+static void readout_max(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n)
 {
 	float best[HG__WIDTH] = {0}, scratch[HG__WIDTH];
 	int32_t *arg = (int32_t *)a->arg.data + g * a->arg.ld + c;
@@ -27,26 +30,27 @@ static void largest(const struct hg__readout_args *a, int64_t g, int64_t c, int6
 		arg[i] = -1;
 	for (int64_t r = a->ptr[g]; r < a->ptr[g + 1]; r++) {
 		const float *x = hg__row(&a->x, r, c, n, scratch);
-		const int32_t place = (int32_t)(r - a->ptr[g]);
+		const int32_t index = (int32_t)(r - a->ptr[g]);
 		for (int64_t i = 0; i < n; i++) {
 			const int wins = arg[i] < 0 || x[i] > best[i] || (x[i] != x[i] && best[i] == best[i]);
 			best[i] = wins ? x[i] : best[i];
-			arg[i] = wins ? place : arg[i];
+			arg[i] = wins ? index : arg[i];
 		}
 	}
 	hg__row_put(&a->y, g, c, n, best);
 }
 
 typedef void (*readout_fn)(const struct hg__readout_args *a, int64_t g, int64_t c, int64_t n);
-static const readout_fn readouts[] = {
-    [HG_REDUCE_SUM] = total, [HG_REDUCE_MEAN] = total, [HG_REDUCE_MAX] = largest};
+static const readout_fn readouts[] = {[HG_REDUCE_SUM] = readout_total,
+                                      [HG_REDUCE_MEAN] = readout_total,
+                                      [HG_REDUCE_MAX] = readout_max};
 
 hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 {
 	HG__TRY(hg__need(ctx, hg__is_state(&a->x) && hg__is_state(&a->y) && a->x.cols == a->y.cols,
 	                 "readout: operands do not fit"));
-	/* 64 columns: two (halves) or four (floats) whole lines of memory a row, and pieces to share
-	 * among threads where there are few graphs */
+	/* A piece has 64 columns, which are two (f16) or four (f32) whole cache lines of a row. Pieces
+	 * of columns let threads share the work where there are few graphs. */
 	const int64_t graphs = a->y.rows, cols = a->x.cols, width = 64,
 	              chunks = hg__ceil_div(cols, width);
 	const readout_fn f = readouts[a->reduce];
@@ -56,12 +60,13 @@ hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 	return HG_OK;
 }
 
-/* dX[i, c] = dY[g, c], / size, or where arg[g, c] is the row */
+/* One row of dX[i, c] = dY[g, c], divided by the graph's size for the mean; for the maximum 0
+ * except where arg[g, c] is the row. */
 static void grad_row(const struct hg__readout_back_args *a, int64_t row)
 {
 	const int64_t g = a->id[row], cols = a->dx.cols;
 	const float size = a->reduce == HG_REDUCE_MEAN ? (float)(a->ptr[g + 1] - a->ptr[g]) : 1.0f;
-	const int32_t place = (int32_t)(row - a->ptr[g]);
+	const int32_t index = (int32_t)(row - a->ptr[g]);
 	for (int64_t c = 0; c < cols; c += HG__WIDTH) {
 		float scratch[HG__WIDTH], dx[HG__WIDTH];
 		const int64_t n = hg__min(HG__WIDTH, cols - c);
@@ -69,7 +74,7 @@ static void grad_row(const struct hg__readout_back_args *a, int64_t row)
 		const int32_t *arg =
 		    a->reduce == HG_REDUCE_MAX ? (const int32_t *)a->arg.data + g * a->arg.ld + c : NULL;
 		for (int64_t i = 0; i < n; i++)
-			dx[i] = arg ? (arg[i] == place ? dy[i] : 0.0f) : dy[i] / size;
+			dx[i] = arg ? (arg[i] == index ? dy[i] : 0.0f) : dy[i] / size;
 		hg__row_put(&a->dx, row, c, n, dx);
 	}
 }

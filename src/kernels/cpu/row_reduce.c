@@ -1,10 +1,13 @@
+/* The sum, the mean or the Euclidean norm of each row, and its gradient:
+ *
+ *     dX = g,   dX = g / cols,   dX = g x / |x|  (0 where |x| = 0) */
 #include <math.h>
 
 #include "kernels/cpu/rows.h"
 
-/* What a row is reduced to. */
+/* The reductions of one row. */
 
-static float sum(const struct hg__mat *x, int64_t row)
+static float row_sum(const struct hg__mat *x, int64_t row)
 {
 	hg__v16 lanes = {0};
 	for (int64_t c = 0; c < x->cols; c += HG__LANES)
@@ -12,12 +15,12 @@ static float sum(const struct hg__mat *x, int64_t row)
 	return hg__vsum(lanes);
 }
 
-static float mean(const struct hg__mat *x, int64_t row)
+static float row_mean(const struct hg__mat *x, int64_t row)
 {
-	return x->cols > 0 ? sum(x, row) / (float)x->cols : 0.0f;
+	return x->cols > 0 ? row_sum(x, row) / (float)x->cols : 0.0f;
 }
 
-static float norm(const struct hg__mat *x, int64_t row)
+static float row_norm(const struct hg__mat *x, int64_t row)
 {
 	hg__v16 lanes = {0};
 	for (int64_t c = 0; c < x->cols; c += HG__LANES) {
@@ -27,29 +30,29 @@ static float norm(const struct hg__mat *x, int64_t row)
 	return sqrtf(hg__vsum(lanes));
 }
 
-/* dX of a row, g = dY[row]. */
+/* The gradients for one row, where g = dY[row]. */
 
-static void fill(const struct hg__mat *dx, int64_t row, float g)
+static void fill_row(const struct hg__mat *dx, int64_t row, float g)
 {
 	for (int64_t c = 0; c < dx->cols; c += HG__LANES)
 		hg__lanes_put(dx, row, c, hg__vset(g));
 }
 
-static void sum_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
+static void row_sum_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
 {
-	fill(&a->dx, row, g);
+	fill_row(&a->dx, row, g);
 }
 
-static void mean_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
+static void row_mean_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
 {
-	fill(&a->dx, row, g / (float)a->dx.cols);
+	fill_row(&a->dx, row, g / (float)a->dx.cols);
 }
 
-static void norm_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
+static void row_norm_back(const struct hg__row_reduce_back_args *a, int64_t row, float g)
 {
-	const float length = norm(&a->x, row);
+	const float length = row_norm(&a->x, row);
 	if (length == 0.0f) {
-		fill(&a->dx, row, 0.0f);
+		fill_row(&a->dx, row, 0.0f);
 		return;
 	}
 	for (int64_t c = 0; c < a->dx.cols; c += HG__LANES)
@@ -59,9 +62,9 @@ static void norm_back(const struct hg__row_reduce_back_args *a, int64_t row, flo
 static const struct {
 	float (*forward)(const struct hg__mat *x, int64_t row);
 	void (*backward)(const struct hg__row_reduce_back_args *a, int64_t row, float g);
-} reductions[HG__ROW_COUNT] = {[HG__ROW_SUM] = {sum, sum_back},
-                               [HG__ROW_MEAN] = {mean, mean_back},
-                               [HG__ROW_NORM] = {norm, norm_back}};
+} reductions[HG__ROW_COUNT] = {[HG__ROW_SUM] = {row_sum, row_sum_back},
+                               [HG__ROW_MEAN] = {row_mean, row_mean_back},
+                               [HG__ROW_NORM] = {row_norm, row_norm_back}};
 
 hg_status HG__CPU(row_reduce)(hg_context *ctx, const struct hg__row_reduce_args *a)
 {

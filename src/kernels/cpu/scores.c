@@ -1,12 +1,13 @@
+/* Loss and accuracy of an epoch: the correct predictions in every split, and the cross-entropy loss
+ * of one split, which go to the score board (kernels.h). */
 #include "kernels/cpu/softmax.h"
 
-/* The place of a row's first largest logit, -1 where one is NaN or there is none; others: logits
- * that
- * are not finite. */
-static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *others)
+/* Returns the column of a row's first largest logit, or -1 if a logit is NaN or there is none. Adds
+ * to *others the number of logits that are not finite. */
+static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *nonfinite_logits)
 {
 	float best = -INFINITY;
-	int64_t place = 0;
+	int64_t argmax = 0;
 	int nan = 0;
 	for (int64_t c = 0; c < x->cols; c += HG__WIDTH) {
 		float scratch[HG__WIDTH];
@@ -14,12 +15,12 @@ static int64_t first_largest(const struct hg__mat *x, int64_t row, int64_t *othe
 		const float *v = hg__row(x, row, c, n, scratch);
 		for (int64_t i = 0; i < n; i++) {
 			nan |= v[i] != v[i];
-			*others += !(fabsf(v[i]) <= 0x1.fffffep127f);
-			place = v[i] > best ? c + i : place;
+			*nonfinite_logits += !(fabsf(v[i]) <= 0x1.fffffep127f);
+			argmax = v[i] > best ? c + i : argmax;
 			best = v[i] > best ? v[i] : best;
 		}
 	}
-	return nan || x->cols == 0 ? -1 : place;
+	return nan || x->cols == 0 ? -1 : argmax;
 }
 
 static int counts_in(const struct hg__scores_args *a, int split, int64_t row)
@@ -42,15 +43,15 @@ hg_status HG__CPU(scores)(hg_context *ctx, const struct hg__scores_args *a)
 	                                           .count = {&rows, 1, 1, 1, HG_F32}};
 	HG__TRY(HG__CPU(softmax_xent)(ctx, &xent));
 	int64_t right[HG__SPLITS] = {0}, counted[HG__SPLITS] = {0}, nonfinite = 0;
-	/* counts do not depend on the order */
+	/* Counts do not depend on the order of the rows. */
 #pragma omp parallel for num_threads(hg__team(ctx, a->x.rows * a->x.cols)) \
     schedule(static) reduction(+ : right, counted, nonfinite)
 	for (int64_t r = 0; r < a->x.rows; r++) {
-		const int64_t place = first_largest(&a->x, r, &nonfinite);
+		const int64_t argmax = first_largest(&a->x, r, &nonfinite);
 		for (int s = 0; s < HG__SPLITS; s++)
 			if (counts_in(a, s, r)) {
 				counted[s]++;
-				right[s] += place == label[r];
+				right[s] += argmax == label[r];
 			}
 	}
 	struct hg__counts counts = {.nonfinite = nonfinite};

@@ -1,10 +1,15 @@
+/* Values of edges from the rows of their two nodes (SDDMM: sampled dense-dense matrix
+ * multiplication):
+ *
+ *     sddmm_dot   E[edge p, k] = scale * sum over c in head k of A[i, c] B[j, c]
+ *                 (times r_i s_j if given)
+ *     sddmm_add   E[edge p, k] = f(A[i, k] + B[j, k]), where f is the identity or leaky_relu
+ *
+ * Entry p is in row i and column j. Every edge has its own value, so the parts of a split row need
+ * no staging. */
 #include "kernels/cpu/items.h"
 
-/* E[edge p, k] = scale * sum over c in head k of A[i, c] B[j, c], times r_i s_j where asked for.
- *
- * The output has a value for each edge, so parts of rows need no staging. */
-
-/* Sum over d columns from col on. */
+/* The dot product of d columns from column col on. */
 static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, int64_t col,
                       int64_t d)
 {
@@ -17,16 +22,16 @@ static float dot_head(const struct hg__sddmm_dot_args *a, int64_t i, int64_t j, 
 	return sum;
 }
 
-/* Row i of A as whole vectors, zeros behind the last column: cols <= HG__WIDTH. */
-static void take_row(const struct hg__mat *a, int64_t i, float *out)
+/* Copies row i of A to whole vectors, with zeros behind the last column. cols <= HG__WIDTH. */
+static void load_row(const struct hg__mat *a, int64_t i, float *out)
 {
 	for (int64_t c = 0; c < a->cols; c += HG__LANES)
 		hg__vstore(out + c, hg__lanes(a, i, c, 0.0f));
 }
 
-/* Heads of 8 columns, the 8 heads from column c on: lane k is head k. Four vectors hold two heads
- * each; in three steps lanes 4, 2 and 1 apart are added, and the first two steps also merge two
- * vectors into one. Columns past the last are zeros. */
+/* For heads of 8 columns: computes the 8 heads from column c on, where lane k is head k. Each of
+ * the four vectors holds two heads. In three steps lanes that are 4, 2 and 1 apart are added, and
+ * the first two steps also merge two vectors into one. Columns past the last are zeros. */
 HG__INLINE hg__v16 dot_eights(const float *a, const struct hg__mat *b, int64_t j, int64_t c)
 {
 	const hg__i16 high4 = {0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, -1, -1, -1, -1},
@@ -42,8 +47,8 @@ HG__INLINE hg__v16 dot_eights(const float *a, const struct hg__mat *b, int64_t j
 	return __builtin_shufflevector(y, y, 0, 8, 4, 12, 2, 10, 6, 14, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
-/* The head of d columns from column `first` on. Both sides are masked at its end: zero times the
- * next head's infinity would be NaN. */
+/* The dot product of the head of d columns from column `first` on. Both operands are masked at the
+ * end of the head, because zero times an infinity of the next head would be NaN. */
 HG__INLINE float dot_columns(const float *a, const struct hg__mat *b, int64_t j, int64_t first,
                              int64_t d)
 {
@@ -55,7 +60,7 @@ HG__INLINE float dot_columns(const float *a, const struct hg__mat *b, int64_t j,
 	return hg__vsum(sum);
 }
 
-/* What every value of edge (i, j) is multiplied by, in this order. */
+/* The factors of every value of edge (i, j), multiplied in this order. */
 struct factors {
 	float scale, r, s;
 };
@@ -66,7 +71,7 @@ HG__INLINE struct factors factors_of(const struct hg__sddmm_dot_args *a, int64_t
 	                        a->col_scale ? a->col_scale[j] : 1.0f};
 }
 
-/* One edge; row: row i of A if it was taken. */
+/* Computes one edge. row: row i of A as load_row copied it, or NULL. */
 HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t p, int64_t d,
                          const float *row)
 {
@@ -86,15 +91,15 @@ HG__INLINE void dot_edge(const struct hg__sddmm_dot_args *a, int64_t i, int64_t 
 			            f.scale * f.r * f.s);
 }
 
-/* All edges of one part; row i of A is taken once where it is short. */
+/* Computes all edges of one part. If row i of A is short it is copied only once. */
 static void dot_part(const struct hg__sddmm_dot_args *a, const struct hg__part *part, int64_t d)
 {
 	float row[HG__WIDTH];
-	const int taken = a->a.cols <= HG__WIDTH;
-	if (taken)
-		take_row(&a->a, part->row, row);
+	const int is_short = a->a.cols <= HG__WIDTH;
+	if (is_short)
+		load_row(&a->a, part->row, row);
 	for (int64_t p = part->begin; p < part->end; p++)
-		dot_edge(a, part->row, p, d, taken ? row : NULL);
+		dot_edge(a, part->row, p, d, is_short ? row : NULL);
 }
 
 hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a)
@@ -115,7 +120,7 @@ hg_status HG__CPU(sddmm_dot)(hg_context *ctx, const struct hg__sddmm_dot_args *a
 	return HG_OK;
 }
 
-/* E[edge p, k] = A[i, k] + B[j, k] */
+/* E[edge p, k] = f(A[i, k] + B[j, k]) for the edges of one part. */
 static void add_part(const struct hg__sddmm_add_args *a, const struct hg__part *part)
 {
 	for (int64_t k = 0; k < a->e.cols; k += HG__LANES) {
@@ -146,7 +151,8 @@ hg_status HG__CPU(sddmm_add)(hg_context *ctx, const struct hg__sddmm_add_args *a
 	return HG_OK;
 }
 
-/* Row `row` of one side: the sum of f'(own + other) dE over its entries. */
+/* The gradient of one operand of sddmm_add for one row: the sum of f'(own + other) dE over the
+ * row's entries. */
 static void sum_side(const struct hg__sddmm_add_back_args *a, const struct hg__csr *csr,
                      const struct hg__mat *own, const struct hg__mat *other,
                      const struct hg__mat *out, int64_t row)

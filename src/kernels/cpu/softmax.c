@@ -1,7 +1,10 @@
+/* Softmax along each row:
+ *
+ *     Y = exp(X - max) / sum exp(X - max)
+ *     dX = Y (dY - sum over the row of Y dY) */
 #include "kernels/cpu/softmax.h"
 
-/* Y = exp(X - max) / sum exp(X - max) per row */
-static void forward(const struct hg__softmax_args *a, int64_t row)
+static void softmax_row(const struct hg__softmax_args *a, int64_t row)
 {
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
 	for (int64_t c = 0; c < a->x.cols; c += HG__LANES)
@@ -15,12 +18,11 @@ hg_status HG__CPU(softmax)(hg_context *ctx, const struct hg__softmax_args *a)
 	const int64_t rows = a->x.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		forward(a, r);
+		softmax_row(a, r);
 	return HG_OK;
 }
 
-/* dX = Y (dY - sum over the row of Y dY) */
-static void backward(const struct hg__softmax_back_args *a, int64_t row)
+static void softmax_back_row(const struct hg__softmax_back_args *a, int64_t row)
 {
 	hg__v16 lanes = {0};
 	for (int64_t c = 0; c < a->y.cols; c += HG__LANES)
@@ -38,6 +40,6 @@ hg_status HG__CPU(softmax_back)(hg_context *ctx, const struct hg__softmax_back_a
 	const int64_t rows = a->y.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, 2 * rows * a->y.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		backward(a, r);
+		softmax_back_row(a, r);
 	return HG_OK;
 }

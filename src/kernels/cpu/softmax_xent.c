@@ -1,7 +1,11 @@
+/* Cross-entropy loss with softmax, a mean over the `count` rows that count:
+ *
+ *     loss[i] = -log softmax(X)[i, label i] = log(sum exp(X - max)) - (X[i, label i] - max)
+ *     dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count */
 #include "kernels/cpu/softmax.h"
 #include "kernels/cpu/totals.h"
 
-/* -log softmax(X)[label] = log(sum exp(X - max)) - (X[label] - max) */
+/* Adds the loss of one row to the totals. */
 static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 {
 	const struct hg__softmax_xent_args *a = env;
@@ -9,7 +13,7 @@ static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 		return;
 	const struct hg__softmax s = hg__softmax_row(&a->x, row);
 	const int64_t label = ((const int32_t *)a->label.data)[row];
-	/* a label that is no class has probability 0 */
+	/* A label past the last class has probability 0, so its loss is infinite. */
 	const float at_label = label < a->x.cols ? hg__get(&a->x, row, label) : -INFINITY;
 	totals->sum += (double)(logf(s.sum) - (at_label - s.max));
 	totals->count++;
@@ -27,7 +31,7 @@ hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_a
 	return HG_OK;
 }
 
-/* dX[i, c] = (softmax(X)[i, c] - [c == label i]) * dloss / count */
+/* One row of dX. */
 static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor)
 {
 	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

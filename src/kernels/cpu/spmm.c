@@ -1,15 +1,19 @@
+/* Aggregation (kernels.h):
+ *
+ *     Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],   f = w s_j
+ *     Y = dropout(f(that + beta Z + b)) if the call has an epilogue
+ *
+ * With scale_first, X is replaced by narrow(s_j X[j, c]) before the sum, and f = w.
+ *
+ * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for
+ * the total where every batch is scaled separately. The factors of a batch are stored first (one
+ * for each edge, or one for each edge and head), so that the inner loop has only loads, products
+ * and sums. */
 #include "kernels/cpu/after.h"
 #include "kernels/cpu/guard.h"
 #include "kernels/cpu/items.h"
 #include "kernels/spmm_variants.h"
 
-/* Y[i, c] = alpha r_i sum over entries p of row i of f[p, head of c] X[j, c],  f = w s_j;  or X :=
- * narrow(s_j X[j, c]) first, f = w
- * Y = dropout(f(that + beta Z + b)) where the call has an ending.
- *
- * A row part is summed for up to 64 columns at a time in registers: four vectors, and four more for
- * the total where batches are scaled one by one. The factors of a batch are laid out first (one an
- * edge, or one a head), so that the inner loop is loads, products and sums alone. */
 #define VECTORS 4
 #define COLUMNS (VECTORS * HG__LANES)
 
@@ -18,22 +22,22 @@ enum weights { W_ONE, W_EDGE, W_COLUMN };
 enum mode { F32 = HG_ACC_F32, DISCRETIZED = HG_ACC_F16_DISCRETIZED, NAIVE = HG_ACC_F16_NAIVE };
 
 struct job {
-	const struct hg__spmm_args *a; /* x is scaled, col_scale NULL if that came first */
+	const struct hg__spmm_args *a; /* with scale_first x is the scaled X and col_scale is NULL */
 	int64_t pitch;                 /* bytes between rows of X */
-	struct hg__mat x;              /* X as it came, */
-	const float *scale;            /* and what its rows are to be scaled by first, or NULL */
+	struct hg__mat x;              /* X before scale_first */
+	const float *scale;            /* with scale_first the factors of its rows, otherwise NULL */
 	float *stage;                  /* [2 * items, stage_ld] */
 	int64_t stage_ld;
-	int32_t *head; /* [cols, and 16 more] head of each column, NULL for one head */
-	int64_t width; /* columns of a block: COLUMNS, fewer where they would have more than 16 heads */
+	int32_t *head; /* [cols + 16] the head of each column; NULL: there is one head */
+	int64_t width; /* columns of a block: COLUMNS, or fewer so that they have at most 16 heads */
 	enum weights weights;
-	int ends;
-	float beta; /* of the ending, with *beta_p */
+	int has_epilogue;
+	float beta; /* the beta of the epilogue, with *beta_p */
 	struct hg__after after;
 };
 
-/* Columns first .. first+count-1 of one row part. factor: alpha r. total [COLUMNS] receives the
- * part's sum. */
+/* Columns first .. first+count-1 of one row part. factor = alpha r_i. A sum_fn stores the part's
+ * sum in total [COLUMNS]. */
 struct block {
 	int64_t begin, end, first;
 	int count;
@@ -41,7 +45,7 @@ struct block {
 };
 typedef void (*sum_fn)(const struct job *job, const struct block *b, float *total);
 
-/* ---- factors of a batch of n edges from p ---- */
+/* ---- the factors of a batch of n edges from p on ---- */
 
 static void round_halves(int64_t n, float *x)
 {
@@ -53,8 +57,8 @@ static void round_halves(int64_t n, float *x)
 	}
 }
 
-/* One head: out[e] = w[edge of p + e, 0]. */
-static void take_weights(const struct hg__spmm_args *a, int64_t p, int n, float *out)
+/* With one head: out[e] = w[edge of p + e, 0]. */
+static void load_weights(const struct hg__spmm_args *a, int64_t p, int n, float *out)
 {
 	if (a->w.dtype == HG_F32) {
 		for (int e = 0; e < n; e++)
@@ -67,12 +71,12 @@ static void take_weights(const struct hg__spmm_args *a, int64_t p, int n, float 
 	hg__widen(n, w, out);
 }
 
-/* One head: out[e] = w s. */
+/* With one head: out[e] = w s_j. */
 static void edge_factors(const struct hg__spmm_args *a, int64_t p, int n, int halves, float *out)
 {
 	const int32_t *col = a->csr.col + p;
 	if (a->w.data)
-		take_weights(a, p, n, out);
+		load_weights(a, p, n, out);
 	else
 		for (int e = 0; e < n; e++)
 			out[e] = 1.0f;
@@ -91,7 +95,7 @@ static void edge_factors(const struct hg__spmm_args *a, int64_t p, int n, int ha
 		round_halves(n, out);
 }
 
-/* Several heads, at most 16 of them in a block: out[e * 16 + h] = w[edge, head0 + h] s. */
+/* With several heads, at most 16 of them in a block: out[e * 16 + h] = w[edge, head0 + h] s_j. */
 static void head_factors(const struct job *job, const struct block *b, int64_t p, int n, int halves,
                          float *out)
 {
@@ -126,11 +130,11 @@ HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
 	return mode == F32 ? v : hg__vround_half(v);
 }
 
-/* acc += f * x over a batch, in CSR order: one rounding in f32, two in halves. nv, source, weights
- * and mode are constants where this is inlined. */
-HG__INLINE void batch(int nv, enum source source, enum weights weights, enum mode mode,
-                      const char *x, int64_t pitch, const int32_t *col, int n, int tail,
-                      const float *f, const hg__i16 *head, hg__v16 *acc)
+/* acc += f * x over a batch, in CSR order, with one rounding in f32 and two in f16. nv, source,
+ * weights and mode are constants at every call, so that the compiler removes the branches. */
+HG__INLINE void add_batch(int nv, enum source source, enum weights weights, enum mode mode,
+                          const char *x, int64_t pitch, const int32_t *col, int n, int tail,
+                          const float *f, const hg__i16 *head, hg__v16 *acc)
 {
 	for (int e = 0; e < n; e++) {
 		const char *row = source == X_ONE ? NULL : x + (int64_t)col[e] * pitch;
@@ -157,7 +161,7 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 	const int tail = b->count - (nv - 1) * HG__LANES;
 	const hg__v16 factor = rounded(mode, hg__vset(b->factor));
 	hg__v16 total[VECTORS] = {{0}};
-	hg__i16 head[VECTORS] = {{0}}; /* of each column, counted from the block's first */
+	hg__i16 head[VECTORS] = {{0}}; /* the head of each column, counted from the block's first */
 	for (int v = 0; v < nv && weights == W_COLUMN; v++)
 		head[v] = *(const hg__i16_unaligned *)(job->head + b->first + v * HG__LANES) -
 		          job->head[b->first];
@@ -170,8 +174,8 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 			edge_factors(a, p, n, mode != F32, f);
 		if (weights == W_COLUMN)
 			head_factors(job, b, p, n, mode != F32, f);
-		batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, f, head,
-		      mode == DISCRETIZED ? acc : total);
+		add_batch(nv, source, weights, mode, x, job->pitch, a->csr.col + p, n, tail, f, head,
+		          mode == DISCRETIZED ? acc : total);
 		for (int v = 0; v < nv && mode == DISCRETIZED; v++)
 			total[v] = hg__vround_half(total[v] + hg__vround_half(acc[v] * factor));
 	}
@@ -239,7 +243,7 @@ static void naive_ones(const struct job *job, const struct block *b, float *tota
 	sum_weighted(X_ONE, NAIVE, job, b, total);
 }
 
-/* f32 features are never summed in halves. */
+/* Features in f32 are never summed in f16. */
 static const sum_fn sums[HG_ACC_COUNT][3] = {
     [F32] = {[X_F32] = sum_f32, [X_F16] = sum_f16, [X_ONE] = sum_ones},
     [DISCRETIZED] = {[X_F16] = discretized_f16, [X_ONE] = discretized_ones},
@@ -253,20 +257,20 @@ HG__INLINE float factor_of(const struct hg__spmm_args *a, int64_t row)
 	return a->row_scale ? a->alpha * a->row_scale[row] : a->alpha;
 }
 
-/* Elements first .. first+n-1 of a row on from its sum, in f32. */
-static void end_row(const struct job *job, int64_t row, int64_t first, int n, float *y)
+/* Applies the epilogue, in f32, to the sums of columns first .. first+n-1 of a row. */
+static void apply_epilogue(const struct job *job, int64_t row, int64_t first, int n, float *y)
 {
-	const struct hg__ending *ending = &job->a->ending;
+	const struct hg__ending *epilogue = &job->a->ending;
 	float more[COLUMNS];
 	uint32_t word[COLUMNS + 4 * HG__DRAW];
-	if (ending->z.data) {
-		const float beta = job->beta, *z = hg__row(&ending->z, row, first, n, more);
+	if (epilogue->z.data) {
+		const float beta = job->beta, *z = hg__row(&epilogue->z, row, first, n, more);
 #pragma omp simd
 		for (int c = 0; c < n; c++)
 			y[c] += beta * z[c];
 	}
-	if (ending->b.data) {
-		const float *b = hg__row(&ending->b, 0, first, n, more);
+	if (epilogue->b.data) {
+		const float *b = hg__row(&epilogue->b, 0, first, n, more);
 #pragma omp simd
 		for (int c = 0; c < n; c++)
 			y[c] += b[c];
@@ -276,21 +280,21 @@ static void end_row(const struct job *job, int64_t row, int64_t first, int n, fl
 	hg__after_value(&job->after, n, word, y);
 }
 
-/* From the total to Y: f32 and naive sums are scaled now, discretized ones have been. n <= COLUMNS;
- * total is padded to whole vectors. */
-static void finish(const struct job *job, int64_t row, int64_t first, int n, float *total)
+/* Stores a total in Y. Sums of the modes F32 and NAIVE are scaled now; those of DISCRETIZED have
+ * been scaled batch by batch. n <= COLUMNS, and total is padded to whole vectors. */
+static void finish_row(const struct job *job, int64_t row, int64_t first, int n, float *total)
 {
 	const struct hg__spmm_args *a = job->a;
 	const hg__v16 factor = rounded((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
 	for (int c = 0; c < n && a->accumulate != HG_ACC_F16_DISCRETIZED; c += HG__LANES)
 		hg__vstore(total + c, factor * hg__vload(total + c));
-	if (job->ends)
-		end_row(job, row, first, n, total);
+	if (job->has_epilogue)
+		apply_epilogue(job, row, first, n, total);
 	hg__guard_look(&a->overflow, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
 
-static void item(const struct job *job, sum_fn sum, int64_t k)
+static void sum_item(const struct job *job, sum_fn sum, int64_t k)
 {
 	const struct hg__spmm_args *a = job->a;
 	const int64_t cols = a->y.cols;
@@ -303,15 +307,16 @@ static void item(const struct job *job, sum_fn sum, int64_t k)
 			float total[COLUMNS];
 			sum(job, &b, total);
 			if (part.slot < 0)
-				finish(job, part.row, first, b.count, total);
+				finish_row(job, part.row, first, b.count, total);
 			else
 				memcpy(job->stage + part.slot * job->stage_ld + first, total,
 				       (size_t)b.count * sizeof(float));
 		}
 }
 
-/* Split row s: the parts in order of their slots, then the same ending. */
-static void fold(const struct job *job, int64_t s)
+/* Adds the parts of split row s in the order of their slots, and then stores the row as finish_row
+ * does for every row. */
+static void fold_split_row(const struct job *job, int64_t s)
 {
 	const struct hg__spmm_args *a = job->a;
 	const struct hg__plan *plan = a->csr.plan;
@@ -326,20 +331,21 @@ static void fold(const struct job *job, int64_t s)
 			if (halves)
 				round_halves(n, total);
 		}
-		finish(job, plan->split_row[s], first, n, total);
+		finish_row(job, plan->split_row[s], first, n, total);
 	}
 }
 
-static void prepare_ending(const struct hg__spmm_args *a, struct job *job)
+static void prepare_epilogue(const struct hg__spmm_args *a, struct job *job)
 {
 	const struct hg__ending *e = &a->ending;
-	job->ends = hg__has_ending(e);
+	job->has_epilogue = hg__has_ending(e);
 	job->beta = e->beta_p ? e->beta * (1.0f + *e->beta_p) : e->beta;
 	job->after = hg__after_of(&e->then, a->y.cols);
 }
 
-/* Scaled X, staging rows, and the head of each column where there are several. */
-static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
+/* Divides the workspace into the scaled X, the staging rows, and the head of each column if there
+ * are several. */
+static hg_status prepare_job(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
 {
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
 	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
@@ -357,7 +363,7 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 		for (int64_t c = 0; c < cols + HG__LANES; c++)
 			job->head[c] = (int32_t)(hg__min(c, cols - 1) / (cols / heads));
 	}
-	prepare_ending(a, job);
+	prepare_epilogue(a, job);
 	job->a = a;
 	job->x = a->x;
 	if (job->scale)
@@ -366,7 +372,7 @@ static hg_status prepare(hg_context *ctx, struct hg__spmm_args *a, struct job *j
 	return HG_OK;
 }
 
-/* X := narrow(s_j X) in row j. */
+/* Row j of narrow(s_j X). */
 static void scale_row(const struct job *job, int64_t j)
 {
 	const hg__v16 s = hg__vset(job->scale[j]);
@@ -380,7 +386,7 @@ static void scale_row(const struct job *job, int64_t j)
 	}
 }
 
-static int ending_fits(const struct hg__spmm_args *a)
+static int epilogue_fits(const struct hg__spmm_args *a)
 {
 	const struct hg__ending *e = &a->ending;
 	return !hg__has_ending(e) || ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 &&
@@ -404,11 +410,11 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	HG__TRY(hg__need(ctx, ending_fits(a), "spmm: the ending does not fit"));
-	/* there is one way here: the log says so to who asked for another */
+	HG__TRY(hg__need(ctx, epilogue_fits(a), "spmm: the ending does not fit"));
+	/* The CPU has one variant. This call only logs it if the caller asked for another. */
 	(void)hg__spmm_pick(ctx, a);
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
-	HG__TRY(prepare(ctx, &args, &job));
+	HG__TRY(prepare_job(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];
 	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
 	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr),
@@ -420,10 +426,10 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 			scale_row(&job, j);
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
-			item(&job, sum, k);
+			sum_item(&job, sum, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold(&job, s);
+			fold_split_row(&job, s);
 	}
 	return HG_OK;
 }

@@ -1,27 +1,31 @@
-#include "kernels/cpu/items.h"
-
-/* Y[i, c] = max over entries of row i of X[col, c], arg = the first place in the row that attains
- * it; a NaN wins.
+/* Aggregation with the maximum, and its gradient:
  *
- * A part of a split row stages its arg alone: the value is found again through it. */
+ *     Y[i, c] = max over the entries of row i of X[col, c]
+ *     arg[i, c] = the index in the row of the first entry that attains it
+ *     dX[j, c] = sum of dY[i, c] over entries (j, i) of the transpose with
+ *                arg[i, c] == edge - rowptr[i]
+ *
+ * A NaN counts as the largest. A part of a split row stages only its arg, and the value is read
+ * again from X. */
+#include "kernels/cpu/items.h"
 
 struct winners {
 	float best[HG__WIDTH];
 	int32_t arg[HG__WIDTH]; /* -1: none yet */
 };
 
-HG__INLINE void challenge(struct winners *w, int64_t n, const float *x, int32_t place)
+HG__INLINE void update_winners(struct winners *w, int64_t n, const float *x, int32_t index)
 {
 #pragma omp simd
 	for (int64_t c = 0; c < n; c++) {
 		const int wins =
 		    (w->arg[c] < 0) | (x[c] > w->best[c]) | ((x[c] != x[c]) & (w->best[c] == w->best[c]));
 		w->best[c] = wins ? x[c] : w->best[c];
-		w->arg[c] = wins ? place : w->arg[c];
+		w->arg[c] = wins ? index : w->arg[c];
 	}
 }
 
-static void start(struct winners *w, int64_t n)
+static void clear_winners(struct winners *w, int64_t n)
 {
 	for (int64_t c = 0; c < n; c++) {
 		w->best[c] = 0.0f;
@@ -29,14 +33,14 @@ static void start(struct winners *w, int64_t n)
 	}
 }
 
-static void finish(const struct hg__spmm_max_args *a, int64_t row, int64_t first, int64_t n,
-                   const struct winners *w)
+static void store_winners(const struct hg__spmm_max_args *a, int64_t row, int64_t first, int64_t n,
+                          const struct winners *w)
 {
 	hg__row_put(&a->y, row, first, n, w->best);
 	memcpy((int32_t *)a->arg.data + row * a->arg.ld + first, w->arg, (size_t)n * sizeof(int32_t));
 }
 
-static void item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t stage_ld, int64_t k)
+static void max_item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t stage_ld, int64_t k)
 {
 	const int64_t cols = a->y.cols;
 	struct hg__item it = hg__item_begin(&a->csr, k);
@@ -46,27 +50,27 @@ static void item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t stag
 			struct winners w;
 			float scratch[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, cols - first), row_begin = a->csr.rowptr[part.row];
-			start(&w, n);
+			clear_winners(&w, n);
 			for (int64_t p = part.begin; p < part.end; p++)
-				challenge(&w, n, hg__row(&a->x, a->csr.col[p], first, n, scratch),
-				          (int32_t)(p - row_begin));
+				update_winners(&w, n, hg__row(&a->x, a->csr.col[p], first, n, scratch),
+				               (int32_t)(p - row_begin));
 			if (part.slot < 0)
-				finish(a, part.row, first, n, &w);
+				store_winners(a, part.row, first, n, &w);
 			else
 				memcpy(stage + part.slot * stage_ld + first, w.arg, (size_t)n * sizeof(int32_t));
 		}
 }
 
-/* The parts' winners of split row s meet in order. */
-static void fold(const struct hg__spmm_max_args *a, const int32_t *stage, int64_t stage_ld,
-                 int64_t s)
+/* Combines the winners of the parts of split row s, in order. */
+static void fold_split_row(const struct hg__spmm_max_args *a, const int32_t *stage,
+                           int64_t stage_ld, int64_t s)
 {
 	const struct hg__plan *plan = a->csr.plan;
 	const int64_t row = plan->split_row[s], row_begin = a->csr.rowptr[row], cols = a->y.cols;
 	for (int64_t first = 0; first < cols; first += HG__WIDTH) {
 		struct winners w;
 		const int64_t n = hg__min(HG__WIDTH, cols - first);
-		start(&w, n);
+		clear_winners(&w, n);
 		for (int64_t k = plan->split_first[s]; k <= plan->split_last[s]; k++) {
 			const int32_t *arg = stage + hg__split_slot(plan, s, k) * stage_ld + first;
 			for (int64_t c = 0; c < n; c++) {
@@ -79,7 +83,7 @@ static void fold(const struct hg__spmm_max_args *a, const int32_t *stage, int64_
 				}
 			}
 		}
-		finish(a, row, first, n, &w);
+		store_winners(a, row, first, n, &w);
 	}
 }
 
@@ -99,35 +103,34 @@ hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 	{
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
-			item(a, memory, stage_ld, k);
+			max_item(a, memory, stage_ld, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold(a, memory, stage_ld, s);
+			fold_split_row(a, memory, stage_ld, s);
 	}
 	return HG_OK;
 }
 
 /* ---- gradient ---- */
 
-/* dX[j, c] = sum over entries (j, i) of the transpose with arg[i, c] == edge - rowptr[i] of
- * dY[i, c]: one part, added to sum [n] */
-static void gather(const struct hg__spmm_max_back_args *a, const struct hg__part *part,
-                   int64_t first, int64_t n, float *sum)
+/* Adds the entries of one part of a row of the transpose to sum [n]. */
+static void gather_gradient(const struct hg__spmm_max_back_args *a, const struct hg__part *part,
+                            int64_t first, int64_t n, float *sum)
 {
 	float scratch[HG__WIDTH];
 	for (int64_t p = part->begin; p < part->end; p++) {
 		const int64_t i = a->csr_t.col[p];
-		const int32_t place = (int32_t)(hg__edge_of(&a->csr_t, p) - a->csr.rowptr[i]);
+		const int32_t index = (int32_t)(hg__edge_of(&a->csr_t, p) - a->csr.rowptr[i]);
 		const int32_t *arg = (const int32_t *)a->arg.data + i * a->arg.ld + first;
 		const float *dy = hg__row(&a->dy, i, first, n, scratch);
 #pragma omp simd
 		for (int64_t c = 0; c < n; c++)
-			sum[c] += arg[c] == place ? dy[c] : 0.0f;
+			sum[c] += arg[c] == index ? dy[c] : 0.0f;
 	}
 }
 
-static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int64_t stage_ld,
-                      int64_t k)
+static void gradient_item(const struct hg__spmm_max_back_args *a, float *stage, int64_t stage_ld,
+                          int64_t k)
 {
 	const int64_t cols = a->dx.cols;
 	struct hg__item it = hg__item_begin(&a->csr_t, k);
@@ -136,7 +139,7 @@ static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int6
 		for (int64_t first = 0; first < cols; first += HG__WIDTH) {
 			float sum[HG__WIDTH] = {0};
 			const int64_t n = hg__min(HG__WIDTH, cols - first);
-			gather(a, &part, first, n, sum);
+			gather_gradient(a, &part, first, n, sum);
 			if (part.slot < 0)
 				hg__row_put(&a->dx, part.row, first, n, sum);
 			else
@@ -144,8 +147,8 @@ static void item_back(const struct hg__spmm_max_back_args *a, float *stage, int6
 		}
 }
 
-static void fold_back(const struct hg__spmm_max_back_args *a, const float *stage, int64_t stage_ld,
-                      int64_t s)
+static void fold_split_gradient(const struct hg__spmm_max_back_args *a, const float *stage,
+                                int64_t stage_ld, int64_t s)
 {
 	const struct hg__plan *plan = a->csr_t.plan;
 	for (int64_t first = 0; first < a->dx.cols; first += HG__WIDTH) {
@@ -176,10 +179,10 @@ hg_status HG__CPU(spmm_max_back)(hg_context *ctx, const struct hg__spmm_max_back
 	{
 #pragma omp for schedule(dynamic, 4)
 		for (int64_t k = 0; k < items; k++)
-			item_back(a, memory, stage_ld, k);
+			gradient_item(a, memory, stage_ld, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold_back(a, memory, stage_ld, s);
+			fold_split_gradient(a, memory, stage_ld, s);
 	}
 	return HG_OK;
 }

@@ -1,18 +1,20 @@
+/* Measures swamping, the loss of terms that are too small to change an f16 sum, on a sample of
+ * rows:
+ *
+ *     swamped = max over rows i of the sample and columns c of |Y[i, c] - sum of t| / sum of |t|
+ *     t = alpha r_i w s_j X[j, c], in f64 */
 #include "kernels/observe.h"
 
 #include "kernels/cpu/rows.h"
 
-/* swamped = max over rows i of a sample, columns c, of |Y[i, c] - sum of t| / sum of |t|,  t =
- * alpha r_i w s_j X[j, c], in f64. */
-
 #define COLUMNS 64
 
-struct shadow {
-	double sum[COLUMNS], size[COLUMNS]; /* of t, of |t|, without alpha r */
+struct probe_sums {
+	double sum[COLUMNS], size[COLUMNS]; /* the sums of t and of |t|, without the factor alpha r_i */
 };
 
-static void add_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_t n,
-                     struct shadow *s)
+static void add_probe_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_t n,
+                           struct probe_sums *s)
 {
 	const int64_t edge = p->edge ? p->edge[e] : e,
 	              per_head = p->heads > 1 ? p->y.cols / p->heads : p->y.cols;
@@ -25,8 +27,8 @@ static void add_edge(const struct hg__probe *p, int64_t e, int64_t first, int64_
 	}
 }
 
-static float worst(const struct hg__probe *p, int64_t row, int64_t first, int64_t n,
-                   const struct shadow *s)
+static float largest_deviation(const struct hg__probe *p, int64_t row, int64_t first, int64_t n,
+                               const struct probe_sums *s)
 {
 	const double factor = (double)p->alpha * (p->row_scale ? (double)p->row_scale[row] : 1.0);
 	float most = 0.0f;
@@ -45,10 +47,10 @@ static uint64_t probe_row(const struct hg__probe *p, int32_t row)
 	float most = 0.0f;
 	for (int64_t first = 0; first < p->y.cols; first += COLUMNS) {
 		const int64_t n = hg__min(COLUMNS, p->y.cols - first);
-		struct shadow s = {{0.0}, {0.0}};
+		struct probe_sums s = {{0.0}, {0.0}};
 		for (int64_t e = p->rowptr[row]; e < p->rowptr[row + 1]; e++)
-			add_edge(p, e, first, n, &s);
-		const float mine = worst(p, row, first, n, &s);
+			add_probe_edge(p, e, first, n, &s);
+		const float mine = largest_deviation(p, row, first, n, &s);
 		most = mine > most ? mine : most;
 	}
 	return hg__swamped(hg__float_bits(most), row);

@@ -1,7 +1,8 @@
+/* The table of the kernels of one copy. Each entry sets the rounding mode around the kernel. */
 #include "core/rounding.h"
 #include "kernels/cpu/isa.h"
 
-/* Every kernel rounds to nearest, whatever the caller does. */
+/* Every kernel rounds to nearest, whatever rounding mode the caller has set. */
 #define HG_KERNEL(name, args)                                                    \
 	static hg_status rounded_##name(hg_context *ctx, const struct hg__##args *a) \
 	{                                                                            \
