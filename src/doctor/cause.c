@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* Why an element is not finite although all that it was made of is. S: the loss scale in force, 1
  * forward; |wide| / S is what it would be without it.
@@ -20,20 +20,21 @@ static double nearly_zero(void)
 }
 
 /* Element of an operand, which may be one for a row, for a column, or for all. */
-static hg_status operand_at(const struct hg__exam *exam, const struct hg__fault *f, int operand,
+static hg_status operand_at(const struct hg__replay *replay, const struct hg__fault *f, int operand,
                             double *x)
 {
-	const struct hg__mat mat = hg__value_mat(exam->tape, f->result->launch->call.node->in[operand]);
-	return hg__fetch_element(exam->ctx, &mat, mat.rows == 1 ? 0 : f->row,
+	const struct hg__mat mat =
+	    hg__value_mat(replay->tape, f->result->launch->call.node->in[operand]);
+	return hg__fetch_element(replay->ctx, &mat, mat.rows == 1 ? 0 : f->row,
 	                         mat.cols == 1 ? 0 : f->col, x);
 }
 
 /* A logarithm and a root have no value below 0, either. */
-static hg_status reads_zero(const struct hg__exam *exam, const struct hg__fault *f,
+static hg_status reads_zero(const struct hg__replay *replay, const struct hg__fault *f,
                             const struct hg__about *about, int *zero)
 {
 	double x = 1.0;
-	HG__TRY(operand_at(exam, f, about->critical_operand, &x));
+	HG__TRY(operand_at(replay, f, about->critical_operand, &x));
 	*zero = (about->critical == HG__DIVISOR ? fabs(x) : x) < nearly_zero();
 	return HG_OK;
 }
@@ -53,24 +54,24 @@ static int is_constant(double rstd, double eps)
 	return rstd * rstd * eps >= 0.998;
 }
 
-static hg_status norm_vanishes(const struct hg__exam *exam, const struct hg__fault *f,
+static hg_status norm_vanishes(const struct hg__replay *replay, const struct hg__fault *f,
                                const struct hg__about *about, int *zero)
 {
 	const struct hg__call *c = &f->result->launch->call;
 	const struct hg__element e = {f->result->operand, f->row, f->col};
-	const struct hg__mat statistics = hg__value_mat(exam->tape, c->node->aux[0]);
+	const struct hg__mat statistics = hg__value_mat(replay->tape, c->node->aux[0]);
 	struct hg__norm_at at;
 	double rstd = 0.0;
 	if (!about->norm(c, &e, &at))
 		return HG_OK;
-	HG__TRY(hg__fetch_element(exam->ctx, &statistics, at.row, at.col, &rstd));
+	HG__TRY(hg__fetch_element(replay->ctx, &statistics, at.row, at.col, &rstd));
 	rstd = ldexp(rstd, -at.shift);
 	*zero = vanishes(rstd, at.eps) + is_constant(rstd, at.eps);
 	return HG_OK;
 }
 
 /* constant: it is a norm of what is constant. */
-static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__fault *f,
+static hg_status divides_by_zero(const struct hg__replay *replay, const struct hg__fault *f,
                                  hg_zero *of, int *constant)
 {
 	static const hg_zero zero_of[] = {[HG__NOT_CRITICAL] = HG_ZERO_NONE,
@@ -83,9 +84,9 @@ static hg_status divides_by_zero(const struct hg__exam *exam, const struct hg__f
 	*constant = 0;
 	*of = HG_ZERO_NONE;
 	if (about->critical == HG__VARIANCE)
-		HG__TRY(norm_vanishes(exam, f, about, &zero));
+		HG__TRY(norm_vanishes(replay, f, about, &zero));
 	else if (about->critical)
-		HG__TRY(reads_zero(exam, f, about, &zero));
+		HG__TRY(reads_zero(replay, f, about, &zero));
 	*of = zero ? zero_of[about->critical] : HG_ZERO_NONE;
 	*constant = zero > 1;
 	return HG_OK;
@@ -102,22 +103,23 @@ static int lost_on_its_way(const struct hg__fault *f, double scale)
 
 /* A feature that the file holds in f32 and that a half cannot: the cast is the tape's, the fault is
  * the file's. */
-static int narrows_input(const struct hg__exam *exam, const struct hg__fault *f)
+static int narrows_input(const struct hg__replay *replay, const struct hg__fault *f)
 {
 	const struct hg__task *launch = f->result->launch;
-	return !f->result->backward && hg__is_own_cast(exam->tape, launch->entry) &&
-	       exam->tape->value[launch->call.node->in[0]].kind == HG__INPUT;
+	return !f->result->backward && hg__is_own_cast(replay->tape, launch->entry) &&
+	       replay->tape->value[launch->call.node->in[0]].kind == HG__INPUT;
 }
 
-hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, struct hg__why *why)
+hg_status hg__cause_of(const struct hg__replay *replay, const struct hg__fault *f,
+                       struct hg__why *why)
 {
 	const int backward = f->result->backward;
-	const double scale = backward ? (double)exam->step.scale.scale : 1.0,
+	const double scale = backward ? (double)replay->step.scale.scale : 1.0,
 	             limit = hg_dtype_get(f->result->got.dtype)->overflow;
 	const int beyond = !(fabs(f->wide) / scale < limit);
 	hg_zero zero = HG_ZERO_NONE;
 	int constant = 0;
-	HG__TRY(divides_by_zero(exam, f, &zero, &constant));
+	HG__TRY(divides_by_zero(replay, f, &zero, &constant));
 	*why = (struct hg__why){.zero = beyond || (backward && constant) ? zero : HG_ZERO_NONE};
 	if (why->zero)
 		why->cause = HG_CAUSE_ZERO;
@@ -126,6 +128,6 @@ hg_status hg__cause_of(const struct hg__exam *exam, const struct hg__fault *f, s
 	else if (backward)
 		why->cause = beyond ? HG_CAUSE_EXPLOSION : HG_CAUSE_LOSS_SCALE;
 	else
-		why->cause = narrows_input(exam, f) ? HG_CAUSE_INPUT : HG_CAUSE_STORE;
+		why->cause = narrows_input(replay, f) ? HG_CAUSE_INPUT : HG_CAUSE_STORE;
 	return HG_OK;
 }

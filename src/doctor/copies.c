@@ -1,7 +1,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* Parameters whose f16 working copy is all 0 although their master is not. A factor of 0 makes
  * everything 0, forward and backward, so such a parameter takes no part, and nothing below it
@@ -34,63 +34,66 @@ static int32_t half_of(const hg_tape *tape, const hg_param *param)
 	return -1;
 }
 
-static hg_status copy_found(struct hg__exam *exam, const hg_param *param,
+static hg_status copy_found(struct hg__replay *replay, const hg_param *param,
                             const struct hg__look *look)
 {
 	const struct hg__rows rows = {HG_ROW_WEIGHT, 1, NULL};
-	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_UNDERFLOW);
+	struct hg__found *found = hg__found_new(replay, 1, HG_CAUSE_UNDERFLOW);
 	if (!found)
 		return HG_OK;
 	hg_finding *f = &found->finding;
-	found->stop = -1;
-	found->value = half_of(exam->tape, param);
-	exam->value[found->value].faint = 1;
+	found->event = -1;
+	found->value = half_of(replay->tape, param);
+	replay->value[found->value].underflowed = 1;
 	f->bad = look->gone;
 	f->count = param->master->mat.rows * param->master->mat.cols;
-	f->got = look->faded.got;
-	f->wide = look->faded.wide;
+	f->got = look->largest_lost.got;
+	f->wide = look->largest_lost.wide;
 	f->limit = hg_dtype_get(HG_F16)->min_subnormal;
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->tensor, "%s", param->name));
-	return hg__found_at(exam, found, &rows, look->faded.row, look->faded.col);
+	HG__TRY(hg__page_text(replay->ctx, replay->pages, &f->tensor, "%s", param->name));
+	return hg__found_at(replay, found, &rows, look->largest_lost.row, look->largest_lost.col);
 }
 
-static int began_at_zero(const struct hg__exam *exam, int64_t i)
+static int began_at_zero(const struct hg__replay *replay, int64_t i)
 {
-	const struct hg__growth *growth = exam->growth;
+	const struct hg__growth *growth = replay->growth;
 	return growth && i < growth->count && ((const double *)growth->size.data)[i] == 0.0;
 }
 
 #define SOME_RATES 4.0
 
-static int is_on_its_way(const struct hg__exam *exam, double size)
+static int is_on_its_way(const struct hg__replay *replay, double size)
 {
-	const hg_optim *optim = exam->optim;
+	const hg_optim *optim = replay->optim;
 	if (!optim || optim->config.kind == HG_SGD)
 		return 0;
 	for (int i = 0; i < optim->groups; i++) {
 		const double rate = (double)optim->group[i].lr;
-		if (rate <= SOME_RATES * size && size <= SOME_RATES * rate * (double)exam->step.step)
+		if (rate <= SOME_RATES * size && size <= SOME_RATES * rate * (double)replay->step.step)
 			return 1;
 	}
 	return 0;
 }
 
 /* What f32 holds as a subnormal alone counts as nothing. */
-static hg_status check_copy(struct hg__exam *exam, const hg_param *param)
+static hg_status check_copy(struct hg__replay *replay, const hg_param *param)
 {
 	struct hg__look look;
-	HG__TRY(hg__look_for(exam->ctx, &param->working->mat, &param->master->mat, 1, &look));
-	const int nothing = look.amax == 0.0 && !look.nonfinite && look.faded.by >= (double)FLT_MIN;
-	return nothing && !is_on_its_way(exam, look.faded.by) ? copy_found(exam, param, &look) : HG_OK;
+	HG__TRY(hg__look_for(replay->ctx, &param->working->mat, &param->master->mat, 1, &look));
+	const int nothing =
+	    look.amax == 0.0 && !look.nonfinite && look.largest_lost.by >= (double)FLT_MIN;
+	return nothing && !is_on_its_way(replay, look.largest_lost.by)
+	           ? copy_found(replay, param, &look)
+	           : HG_OK;
 }
 
-hg_status hg__exam_copies(struct hg__exam *exam)
+hg_status hg__check_copies(struct hg__replay *replay)
 {
-	for (int64_t i = 0; i < exam->params->count && exam->silent; i++) {
-		const hg_param *param = exam->params->item[i];
+	for (int64_t i = 0; i < replay->params->count && replay->silent; i++) {
+		const hg_param *param = replay->params->item[i];
 		if (param->working != param->master && param->working->mat.dtype == HG_F16 &&
-		    !began_at_zero(exam, i) && is_factor(exam->tape, param))
-			HG__TRY(check_copy(exam, param));
+		    !began_at_zero(replay, i) && is_factor(replay->tape, param))
+			HG__TRY(check_copy(replay, param));
 	}
 	return HG_OK;
 }

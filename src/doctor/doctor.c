@@ -160,40 +160,40 @@ static hg_status go_back(hg_context *ctx, struct hg__step *step)
 	return HG_OK;
 }
 
-static hg_status choose_step(struct hg__exam *exam, int back)
+static hg_status choose_step(struct hg__replay *replay, int back)
 {
-	hg_context *ctx = exam->ctx;
-	HG__TRY(ctx->backend->copy_out(ctx, &exam->step, exam->params->step, sizeof exam->step));
+	hg_context *ctx = replay->ctx;
+	HG__TRY(ctx->backend->copy_out(ctx, &replay->step, replay->params->step, sizeof replay->step));
 	if (!back)
 		return HG_OK;
-	HG__TRY(go_back(ctx, &exam->step));
-	return ctx->backend->copy_in(ctx, exam->params->step, &exam->step, sizeof exam->step);
+	HG__TRY(go_back(ctx, &replay->step));
+	return ctx->backend->copy_in(ctx, replay->params->step, &replay->step, sizeof replay->step);
 }
 
 /* ---- the report ---- */
 
 /* Room for what is learnt of each value, each launch and each tensor; it goes with the report. */
-static hg_status make_room(struct hg__exam *exam)
+static hg_status make_room(struct hg__replay *replay)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	const size_t values = (size_t)tape->values,
 	             launches = (size_t)(tape->forwards + tape->backwards);
 	void *memory = NULL;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->value, &memory));
-	exam->value = memory;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->grad, &memory));
-	exam->grad = memory;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, values, sizeof *exam->rows, &memory));
-	exam->rows = memory;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, launches, sizeof *exam->stop, &memory));
-	exam->stop = memory;
-	exam->tensor_room = (int)(2 * values);
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, 2 * values, sizeof *exam->tensor, &memory));
-	exam->tensor = memory;
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, values, sizeof *replay->value, &memory));
+	replay->value = memory;
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, values, sizeof *replay->grad, &memory));
+	replay->grad = memory;
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, values, sizeof *replay->rows, &memory));
+	replay->rows = memory;
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, launches, sizeof *replay->event, &memory));
+	replay->event = memory;
+	replay->tensor_room = (int)(2 * values);
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, 2 * values, sizeof *replay->tensor, &memory));
+	replay->tensor = memory;
 	for (int i = 0; i < 2; i++) {
-		HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof *exam->found[i],
-		                      &memory));
-		exam->found[i] = memory;
+		HG__TRY(hg__page_take(replay->ctx, replay->pages, (size_t)replay->most,
+		                      sizeof *replay->found[i], &memory));
+		replay->found[i] = memory;
 	}
 	return HG_OK;
 }
@@ -211,115 +211,116 @@ static void least_headroom(hg_doctor_report *report)
 	}
 }
 
-static hg_status explain(struct hg__exam *exam, struct hg__found *found)
+static hg_status explain(struct hg__replay *replay, struct hg__found *found)
 {
-	HG__TRY(hg__exam_growth(exam, found));
-	HG__TRY(hg__exam_chain(exam, found));
-	HG__TRY(hg__exam_sentence(exam, found));
-	return hg__exam_remedies(exam, found);
+	HG__TRY(hg__check_growth(replay, found));
+	HG__TRY(hg__trace_chain(replay, found));
+	HG__TRY(hg__write_sentence(replay, found));
+	return hg__list_remedies(replay, found);
 }
 
-/* What happened first stands first, of two of one node what is loud. Both lists are in the order of
- * the step. Where there is no room for all, what is silent stays out. */
-static hg_status list_findings(struct hg__exam *exam, hg_finding *list, int *count)
+/* Findings are listed in the order of the step, as both lists are. Of two findings of one node the
+ * one that is not finite comes first. Where there is no room for all, what is silent stays out. */
+static hg_status list_findings(struct hg__replay *replay, hg_finding *list, int *count)
 {
-	const int room = exam->most - exam->founds[0],
-	          silent = exam->founds[1] < room ? exam->founds[1] : room;
-	for (int l = 0, s = 0; l < exam->founds[0] || s < silent;) {
-		struct hg__found *const loud = l < exam->founds[0] ? &exam->found[0][l] : NULL,
-		                        *const faint = s < silent ? &exam->found[1][s] : NULL;
-		const int takes_loud = loud && (!faint || loud->stop <= faint->stop);
-		struct hg__found *found = takes_loud ? loud : faint;
-		HG__TRY(explain(exam, found));
+	const int room = replay->most - replay->founds[0],
+	          silent = replay->founds[1] < room ? replay->founds[1] : room;
+	for (int l = 0, s = 0; l < replay->founds[0] || s < silent;) {
+		struct hg__found *const nonfinite = l < replay->founds[0] ? &replay->found[0][l] : NULL,
+		                        *const finite = s < silent ? &replay->found[1][s] : NULL;
+		const int takes_nonfinite = nonfinite && (!finite || nonfinite->event <= finite->event);
+		struct hg__found *found = takes_nonfinite ? nonfinite : finite;
+		HG__TRY(explain(replay, found));
 		list[(*count)++] = found->finding;
-		l += takes_loud;
-		s += !takes_loud;
+		l += takes_nonfinite;
+		s += !takes_nonfinite;
 	}
 	return HG_OK;
 }
 
-static hg_status fill_report(struct hg__exam *exam, hg_doctor_report *report)
+static hg_status fill_report(struct hg__replay *replay, hg_doctor_report *report)
 {
 	void *memory = NULL;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, (size_t)exam->most, sizeof(hg_finding), &memory));
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, (size_t)replay->most, sizeof(hg_finding),
+	                      &memory));
 	hg_finding *list = memory;
 	*report = (hg_doctor_report){.size = sizeof *report,
-	                             .step = exam->step.step,
-	                             .loss = exam->loss,
-	                             .loss_scale = (double)exam->step.scale.scale,
+	                             .step = replay->step.step,
+	                             .loss = replay->loss,
+	                             .loss_scale = (double)replay->step.scale.scale,
 	                             .finding = list,
-	                             .tensor = exam->tensor,
-	                             .tensors = exam->tensors};
-	HG__TRY(list_findings(exam, list, &report->findings));
+	                             .tensor = replay->tensor,
+	                             .tensors = replay->tensors};
+	HG__TRY(list_findings(replay, list, &report->findings));
 	least_headroom(report);
 	return HG_OK;
 }
 
-static hg_status look_into(struct hg__exam *exam)
+static hg_status look_into(struct hg__replay *replay)
 {
-	HG__TRY(make_room(exam));
-	hg__rows_learn(exam);
-	HG__TRY(hg__exam_inputs(exam));
-	HG__TRY(hg__exam_moments(exam));
-	HG__TRY(hg__exam_copies(exam));
-	HG__TRY(hg__exam_replay(exam));
-	return exam->evaluation ? HG_OK : hg__exam_update(exam);
+	HG__TRY(make_room(replay));
+	hg__rows_learn(replay);
+	HG__TRY(hg__check_inputs(replay));
+	HG__TRY(hg__check_moments(replay));
+	HG__TRY(hg__check_copies(replay));
+	HG__TRY(hg__replay_run(replay));
+	return replay->evaluation ? HG_OK : hg__check_update(replay);
 }
 
 /* What a later examination holds its gradients against: the loss's own, the first one of
  * backward. */
-static void remember_gradient(hg_doctor *doctor, const struct hg__exam *exam)
+static void remember_gradient(hg_doctor *doctor, const struct hg__replay *replay)
 {
 	int i = 0;
-	while (i < exam->tensors && !exam->tensor[i].backward)
+	while (i < replay->tensors && !replay->tensor[i].backward)
 		i++;
-	if (i < exam->tensors && !exam->founds[0])
+	if (i < replay->tensors && !replay->founds[0])
 		doctor->steepest =
-		    fmax(doctor->steepest, exam->tensor[i].amax / (double)exam->step.scale.scale);
+		    fmax(doctor->steepest, replay->tensor[i].amax / (double)replay->step.scale.scale);
 }
 
 /* Features that an upload may have narrowed. */
-static void know_upload(const hg_doctor *doctor, struct hg__exam *exam)
+static void know_upload(const hg_doctor *doctor, struct hg__replay *replay)
 {
 	const hg_tensor *x = doctor->train ? doctor->train->input.x : NULL;
 	if (!x || !doctor->config.features || doctor->config.features_dtype != HG_F32 ||
 	    hg_tensor_dtype(x) != HG_F16)
 		return;
-	exam->x = x;
-	exam->uploaded = doctor->config.features;
+	replay->x = x;
+	replay->uploaded = doctor->config.features;
 }
 
 /* Everything goes back to where it was, whatever was found and whatever failed. */
 static hg_status examine(hg_doctor *doctor, int back, int evaluation)
 {
-	struct hg__exam exam = {.ctx = doctor->ctx,
-	                        .tape = doctor->tape,
-	                        .params = doctor->params,
-	                        .optim = doctor->optim,
-	                        .features = doctor->train ? doctor->train->input.x_sparse : NULL,
-	                        .config = doctor->train ? &doctor->train->config : NULL,
-	                        .progress = doctor->config.progress,
-	                        .silent = doctor->config.silent && !evaluation,
-	                        .most = doctor->config.most_findings,
-	                        .evaluation = evaluation,
-	                        .growth = &doctor->growth,
-	                        .steepest = doctor->steepest,
-	                        .pages = &doctor->pages};
-	struct hg__sandbox box = {0};
-	know_upload(doctor, &exam);
+	struct hg__replay replay = {.ctx = doctor->ctx,
+	                            .tape = doctor->tape,
+	                            .params = doctor->params,
+	                            .optim = doctor->optim,
+	                            .features = doctor->train ? doctor->train->input.x_sparse : NULL,
+	                            .config = doctor->train ? &doctor->train->config : NULL,
+	                            .progress = doctor->config.progress,
+	                            .silent = doctor->config.silent && !evaluation,
+	                            .most = doctor->config.most_findings,
+	                            .evaluation = evaluation,
+	                            .growth = &doctor->growth,
+	                            .steepest = doctor->steepest,
+	                            .pages = &doctor->pages};
+	struct hg__saved_state saved = {0};
+	know_upload(doctor, &replay);
 	if (doctor->optim) /* as the run's next step will do */
 		HG__TRY(hg__optim_ready(doctor->optim));
-	HG__TRY(hg__sandbox_open(&box, doctor->params, doctor->optim));
-	hg_status status = choose_step(&exam, back);
+	HG__TRY(hg__saved_state_open(&saved, doctor->params, doctor->optim));
+	hg_status status = choose_step(&replay, back);
 	if (status >= 0)
-		status = look_into(&exam);
-	const hg_status closed = hg__sandbox_close(&box);
+		status = look_into(&replay);
+	const hg_status closed = hg__saved_state_close(&saved);
 	HG__TRY(status);
 	HG__TRY(closed);
 	if (!evaluation)
-		HG__TRY(hg__exam_statistics(&exam));
-	remember_gradient(doctor, &exam);
-	return fill_report(&exam, &doctor->report);
+		HG__TRY(hg__check_statistics(&replay));
+	remember_gradient(doctor, &replay);
+	return fill_report(&replay, &doctor->report);
 }
 
 /* A run's own tape, copied for as long as it is looked at. */

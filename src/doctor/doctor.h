@@ -1,8 +1,8 @@
 #ifndef HG_DOCTOR_DOCTOR_H
 #define HG_DOCTOR_DOCTOR_H
 
-#include "doctor/exam.h"
-#include "doctor/sandbox.h"
+#include "doctor/replay.h"
+#include "doctor/saved_state.h"
 #include "nn/train.h"
 
 HG_EXTERN_C_BEGIN

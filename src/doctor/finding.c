@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* A finding at an element of a result: the op at fault, the sum on its way, its largest addends and
  * the operands. All numbers are in the measure of the result, whatever power of two it is stored
@@ -29,32 +29,32 @@ static void list_top(hg_finding *f, const struct hg__sum *sum)
 }
 
 /* The curve of a sum that went wrong on its way, or at its end. */
-static hg_status keep_running(struct hg__exam *exam, hg_finding *f, const struct hg__sum *sum,
+static hg_status keep_running(struct hg__replay *replay, hg_finding *f, const struct hg__sum *sum,
                               const struct hg__half_sum *half, hg_running **running)
 {
 	void *memory = NULL;
 	if (sum->count < 2 || f->cause == HG_CAUSE_UNDERFLOW)
 		return HG_OK;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, HG__RUNNING, sizeof(hg_running), &memory));
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, HG__RUNNING, sizeof(hg_running), &memory));
 	f->runnings = hg__sum_running(sum, half->at, memory);
 	f->running = *running = memory;
 	return HG_OK;
 }
 
-static hg_status name_guilty(struct hg__exam *exam, const struct hg__result *r,
+static hg_status name_guilty(struct hg__replay *replay, const struct hg__result *r,
                              const struct hg__sum *sum, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
-	const struct hg__blame blame = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand,
-	                                f->row,    f->col,      sum->alone,
-	                                f->wide};
+	const struct hg__attribution fault = {r->launch, r->backward, r->operand < 0 ? -1 : r->operand,
+	                                      f->row,    f->col,      sum->alone,
+	                                      f->wide};
 	struct hg__part part;
-	HG__TRY(hg__blame(exam, &blame, &part));
+	HG__TRY(hg__attribute(replay, &fault, &part));
 	found->op = part.op;
 	f->op = part.op->name;
 	f->op_words = part.op->words;
 	f->layer = part.layer;
-	return hg__result_name(exam, r, &f->tensor);
+	return hg__result_name(replay, r, &f->tensor);
 }
 
 /* What was found in a result that is stored x 2^-shift, as numbers of the result itself. */
@@ -84,13 +84,13 @@ static void count_terms(struct hg__found *found, const struct hg__sum *sum)
 		f->terms -= sum->addend[k].is == HG_TERM_OWN || sum->addend[k].is == HG_TERM_BIAS;
 }
 
-hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const struct hg__result *r,
-                       int64_t row, int64_t col, const struct hg__sum *sum,
-                       const struct hg__half_sum *half)
+hg_status hg__found_in(struct hg__replay *replay, struct hg__found *found,
+                       const struct hg__result *r, int64_t row, int64_t col,
+                       const struct hg__sum *sum, const struct hg__half_sum *half)
 {
 	hg_finding *f = &found->finding;
-	found->stop = r->stop;
-	found->line = hg__entry_of(exam, r->launch);
+	found->event = r->event;
+	found->line = hg__entry_of(replay, r->launch);
 	found->value = r->value;
 	f->node = r->launch->entry;
 	f->backward = r->backward;
@@ -103,13 +103,13 @@ hg_status hg__found_in(struct hg__exam *exam, struct hg__found *found, const str
 	}
 	list_top(f, sum);
 	hg_running *running = NULL;
-	HG__TRY(keep_running(exam, f, sum, half, &running));
-	HG__TRY(hg__found_at(exam, found, &exam->rows[r->value], row, col));
-	hg__name_head(exam, r->value, f);
-	HG__TRY(name_guilty(exam, r, sum, found));
+	HG__TRY(keep_running(replay, f, sum, half, &running));
+	HG__TRY(hg__found_at(replay, found, &replay->rows[r->value], row, col));
+	hg__name_head(replay, r->value, f);
+	HG__TRY(name_guilty(replay, r, sum, found));
 	count_terms(found, sum);
-	HG__TRY(hg__tell_operands(exam, r, f));
+	HG__TRY(hg__tell_operands(replay, r, f));
 	if (r->operand == HG__OUTPUT)
-		tell_unscaled(f, running, exam->tape->value[r->value].shift);
+		tell_unscaled(f, running, replay->tape->value[r->value].shift);
 	return HG_OK;
 }

@@ -1,20 +1,20 @@
 #include <math.h>
 #include <string.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 #include "precision/bound.h"
 
 /* Lists of findings and of tensors. */
 
-struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause cause)
+struct hg__found *hg__found_new(struct hg__replay *replay, int silent, hg_cause cause)
 {
-	if (exam->founds[silent] == exam->most)
+	if (replay->founds[silent] == replay->most)
 		return NULL;
-	struct hg__found *found = &exam->found[silent][exam->founds[silent]++];
+	struct hg__found *found = &replay->found[silent][replay->founds[silent]++];
 	*found = (struct hg__found){.value = -1};
 	found->finding = (hg_finding){.size = sizeof found->finding,
 	                              .cause = cause,
-	                              .step = exam->step.step,
+	                              .step = replay->step.step,
 	                              .node = -1,
 	                              .op = "",
 	                              .layer = "",
@@ -22,7 +22,7 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .row_is = HG_ROW_NODE,
 	                              .edge_row = -1,
 	                              .edge_col = -1,
-	                              .evaluation = exam->evaluation,
+	                              .evaluation = replay->evaluation,
 	                              .head = -1,
 	                              .head_of = "",
 	                              .grown = "",
@@ -33,35 +33,35 @@ struct hg__found *hg__found_new(struct hg__exam *exam, int silent, hg_cause caus
 	                              .bad = 1,
 	                              .count = 1,
 	                              .partial_factor = 1.0,
-	                              .scale = (double)exam->step.scale.scale,
+	                              .scale = (double)replay->step.scale.scale,
 	                              .sentence = "",
 	                              .op_words = ""};
 	return found;
 }
 
-hg_status hg__found_at(struct hg__exam *exam, struct hg__found *found, const struct hg__rows *rows,
-                       int64_t row, int64_t col)
+hg_status hg__found_at(struct hg__replay *replay, struct hg__found *found,
+                       const struct hg__rows *rows, int64_t row, int64_t col)
 {
 	hg_finding *f = &found->finding;
 	f->row_is = rows->kind;
 	f->row = row;
 	f->col = col;
 	return rows->kind == HG_ROW_EDGE && rows->graph
-	           ? hg__edge_ends(exam->ctx, rows->graph, row, &f->edge_row, &f->edge_col)
+	           ? hg__edge_ends(replay->ctx, rows->graph, row, &f->edge_row, &f->edge_col)
 	           : HG_OK;
 }
 
-hg_status hg__note_tensor(struct hg__exam *exam, const hg_doctor_tensor *tensor,
+hg_status hg__note_tensor(struct hg__replay *replay, const hg_doctor_tensor *tensor,
                           const struct hg__look *look, int *place)
 {
 	if (!*place) {
-		if (exam->tensors == exam->tensor_room)
-			return hg__fail(exam->ctx, HG_ERR_INTERNAL,
+		if (replay->tensors == replay->tensor_room)
+			return hg__fail(replay->ctx, HG_ERR_INTERNAL,
 			                "doctor: more tensors than a tape of %lld nodes has",
-			                (long long)exam->tape->entries);
-		*place = ++exam->tensors;
+			                (long long)replay->tape->entries);
+		*place = ++replay->tensors;
 	}
-	hg_doctor_tensor *t = &exam->tensor[*place - 1];
+	hg_doctor_tensor *t = &replay->tensor[*place - 1];
 	*t = *tensor;
 	t->zeros = look->zeros;
 	t->subnormals = look->subnormals;

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "doctor/exam.h"
 #include "doctor/growth.h"
+#include "doctor/replay.h"
 
 /* Weights that updates have blown up: a learning rate that is too high shows as an overflow of
  * whatever reads them first, forward or backward, and no loss scale and no sum is to blame for
@@ -60,42 +60,42 @@ void hg__growth_free(hg_context *ctx, struct hg__growth *growth)
 #define GROWN 16.0
 #define ADAM_MOVES 4.0
 
-static int may_have_moved(const struct hg__exam *exam, double by, double steps)
+static int may_have_moved(const struct hg__replay *replay, double by, double steps)
 {
 	double most = 0.0;
-	for (int i = 0; i < exam->optim->groups; i++)
-		most = fmax(most, (double)exam->optim->group[i].lr);
-	return exam->optim->config.kind == HG_SGD || by <= ADAM_MOVES * most * steps;
+	for (int i = 0; i < replay->optim->groups; i++)
+		most = fmax(most, (double)replay->optim->group[i].lr);
+	return replay->optim->config.kind == HG_SGD || by <= ADAM_MOVES * most * steps;
 }
 
-static hg_status find_grown(const struct hg__exam *exam, const struct hg__growth *growth,
+static hg_status find_grown(const struct hg__replay *replay, const struct hg__growth *growth,
                             hg_finding *f)
 {
 	const double *then = growth->size.data, steps = (double)(f->step - growth->step);
-	for (int64_t i = 0; i < growth->count && i < exam->params->count; i++) {
-		const hg_param *param = exam->params->item[i];
+	for (int64_t i = 0; i < growth->count && i < replay->params->count; i++) {
+		const hg_param *param = replay->params->item[i];
 		double now = 0.0;
 		if (param->flags & HG_PARAM_BUFFER || !(then[i] > 0.0))
 			continue;
-		HG__TRY(size_of(exam->ctx, param, &now));
+		HG__TRY(size_of(replay->ctx, param, &now));
 		if (!(now >= GROWN * then[i] && now - then[i] >= steps * then[i] &&
 		      now / then[i] > f->grown_by) ||
-		    !may_have_moved(exam, now - then[i], steps))
+		    !may_have_moved(replay, now - then[i], steps))
 			continue;
 		f->grown_by = now / then[i];
-		HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->grown, "%s", param->name));
+		HG__TRY(hg__page_text(replay->ctx, replay->pages, &f->grown, "%s", param->name));
 	}
 	return HG_OK;
 }
 
-hg_status hg__exam_growth(const struct hg__exam *exam, struct hg__found *found)
+hg_status hg__check_growth(const struct hg__replay *replay, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
 	const int asked = f->cause == HG_CAUSE_STORE || f->cause == HG_CAUSE_LOSS_SCALE ||
 	                  f->cause == HG_CAUSE_EXPLOSION || f->cause == HG_CAUSE_ACCUMULATION;
-	if (!exam->growth || !asked || !exam->optim || f->step <= exam->growth->step)
+	if (!replay->growth || !asked || !replay->optim || f->step <= replay->growth->step)
 		return HG_OK;
-	HG__TRY(find_grown(exam, exam->growth, f));
+	HG__TRY(find_grown(replay, replay->growth, f));
 	if (*f->grown)
 		f->cause = HG_CAUSE_OPTIMISER;
 	return HG_OK;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* A finding as a headline: what happened, for who has never heard of this library, and what to
  * do. */

@@ -1,4 +1,4 @@
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* Which attention head a column is, where it is one: said by the ops that make scores or read
  * them. A tensor with the scores of both ends of the edges has the heads of the destinations
@@ -26,9 +26,9 @@ static void read_by(const hg_tape *tape, const struct hg__node *node, int32_t va
 			name_head(node, i, tape->value[value].cols, f);
 }
 
-void hg__name_head(const struct hg__exam *exam, int32_t value, hg_finding *f)
+void hg__name_head(const struct hg__replay *replay, int32_t value, hg_finding *f)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	if (tape->value[value].node >= 0)
 		name_head(&tape->entry[tape->value[value].node].node, -1, tape->value[value].cols, f);
 	for (int64_t k = 0; k < tape->entries; k++)

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* Is there anything left to learn? That a gradient vanishes in f16 is no loss where in fp32 it
  * would change nothing, either:
@@ -14,21 +14,21 @@
  *     takes lr g away, which is nothing below 2^-24 of the weight. */
 #define RESOLUTION 0x1p-24
 
-static double largest_forward(const struct hg__exam *exam)
+static double largest_forward(const struct hg__replay *replay)
 {
 	double most = 1.0;
-	for (int i = 0; i < exam->tensors; i++)
-		if (!exam->tensor[i].backward)
-			most = fmax(most, exam->tensor[i].amax);
+	for (int i = 0; i < replay->tensors; i++)
+		if (!replay->tensor[i].backward)
+			most = fmax(most, replay->tensor[i].amax);
 	return most;
 }
 
 /* Of the sizes that weights had when the doctor was made, the smallest; 0: nobody knows. */
-static double smallest_weight(const struct hg__exam *exam)
+static double smallest_weight(const struct hg__replay *replay)
 {
-	const double *size = exam->growth ? exam->growth->size.data : NULL;
+	const double *size = replay->growth ? replay->growth->size.data : NULL;
 	double least = 0.0;
-	for (int64_t i = 0; size && i < exam->growth->count; i++)
+	for (int64_t i = 0; size && i < replay->growth->count; i++)
 		least = size[i] > 0.0 && (least == 0.0 || size[i] < least) ? size[i] : least;
 	return least;
 }
@@ -41,24 +41,24 @@ static double highest_rate(const hg_optim *optim)
 	return most;
 }
 
-static int moves_nothing(const struct hg__exam *exam)
+static int moves_nothing(const struct hg__replay *replay)
 {
-	const hg_optim *optim = exam->optim;
-	if (!optim || !(exam->pull > 0.0))
+	const hg_optim *optim = replay->optim;
+	if (!optim || !(replay->pull > 0.0))
 		return 0;
-	const double g = exam->pull / (double)exam->step.scale.scale * largest_forward(exam);
+	const double g = replay->pull / (double)replay->step.scale.scale * largest_forward(replay);
 	if (optim->config.kind != HG_SGD)
 		return g < (double)optim->config.eps;
 	return g * highest_rate(optim) <
-	       (1.0 - (double)optim->config.momentum) * RESOLUTION * smallest_weight(exam);
+	       (1.0 - (double)optim->config.momentum) * RESOLUTION * smallest_weight(replay);
 }
 
-int hg__is_learnt(const struct hg__exam *exam, double size)
+int hg__is_learnt(const struct hg__replay *replay, double size)
 {
-	const int32_t node = exam->tape->value[exam->tape->output].node;
-	const struct hg__op *op = node >= 0 ? exam->tape->entry[node].node.op : NULL;
+	const int32_t node = replay->tape->value[replay->tape->output].node;
+	const struct hg__op *op = node >= 0 ? replay->tape->entry[node].node.op : NULL;
 	const int entropy = op && hg__about(op)->traits & HG__ENTROPY;
-	return exam->loss == 0.0 || (entropy && exam->loss >= 0.0 && exam->loss < RESOLUTION) ||
-	       size < RESOLUTION * exam->steepest * (double)exam->step.scale.scale ||
-	       moves_nothing(exam);
+	return replay->loss == 0.0 || (entropy && replay->loss >= 0.0 && replay->loss < RESOLUTION) ||
+	       size < RESOLUTION * replay->steepest * (double)replay->step.scale.scale ||
+	       moves_nothing(replay);
 }

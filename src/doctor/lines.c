@@ -49,8 +49,9 @@ static void count(const struct hg__lines_ask *ask, const struct line *line, stru
 		return;
 	lines->lost++;
 	lines->gone += line->gone;
-	if (line->largest > lines->faded.by)
-		lines->faded = (struct hg__off){line->row, line->col, 0.0, line->wide, line->largest};
+	if (line->largest > lines->largest_lost.by)
+		lines->largest_lost =
+		    (struct hg__off){line->row, line->col, 0.0, line->wide, line->largest};
 }
 
 static hg_status fetch(hg_context *ctx, const struct hg__lines_ask *ask, int64_t first,

@@ -17,9 +17,9 @@ struct hg__lines_ask {
 	double size; /* and the largest of them exceeds this */
 };
 struct hg__lines {
-	int64_t lines, lost;  /* that should hold anything; of those, that are lost */
-	int64_t gone;         /* elements of the lost ones */
-	struct hg__off faded; /* the largest of them */
+	int64_t lines, lost;         /* that should hold anything; of those, that are lost */
+	int64_t gone;                /* elements of the lost ones */
+	struct hg__off largest_lost; /* the largest of them */
 };
 HG_NODISCARD hg_status hg__lines_lost(hg_context *ctx, const struct hg__lines_ask *ask,
                                       struct hg__lines *lines);

@@ -127,8 +127,8 @@ static void compare(struct hg__look *look, int64_t row, int64_t n, const float *
 		if (got == 0.0 && wide != 0.0) {
 			look->lost += size;
 			look->gone++;
-			if (size > look->faded.by)
-				look->faded = (struct hg__off){row, c, got, wide, size};
+			if (size > look->largest_lost.by)
+				look->largest_lost = (struct hg__off){row, c, got, wide, size};
 		}
 		if (by > look->far[HG__OFFS - 1].by)
 			insert(look->far, row, c, got, wide, by);

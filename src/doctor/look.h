@@ -36,8 +36,8 @@ struct hg__look {
 	/* beside the wide result: */
 	/* sum of |wide|; and of that what is stored as zero */
 	double mass, lost;
-	int64_t gone;         /* elements that are stored as zero and are none */
-	struct hg__off faded; /* the largest of them */
+	int64_t gone;                /* elements that are stored as zero and are none */
+	struct hg__off largest_lost; /* the largest of them */
 	/* the farthest off, first; relatively to the wide one */
 	struct hg__off far[HG__OFFS], rel[HG__OFFS];
 };

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* What an op that is no sum had at the element at fault: its operands there, one for the
  * element, its row, its column or all, and its constants. Of a backward pass the gradient first. */
 
 struct telling {
-	struct hg__exam *exam;
+	struct hg__replay *replay;
 	const struct hg__result *r;
 	hg_finding *f;
 	int64_t row, col;
@@ -22,7 +22,7 @@ static hg_status tell(struct telling *t, const char *role, const char *tensor, i
 		return HG_OK;
 	hg_operand *o = &f->operand[f->operands++];
 	*o = (hg_operand){.role = role, .row = row, .col = col, .value = value};
-	return hg__page_text(t->exam->ctx, t->exam->pages, &o->tensor, "%s", tensor);
+	return hg__page_text(t->replay->ctx, t->replay->pages, &o->tensor, "%s", tensor);
 }
 
 static hg_status tell_constant(struct telling *t, const char *role, double value)
@@ -38,13 +38,13 @@ static hg_status tell_element(struct telling *t, const char *role, const char *t
 	double value = 0.0;
 	if (!mat->data || row >= mat->rows || col >= mat->cols)
 		return HG_OK;
-	HG__TRY(hg__fetch_element(t->exam->ctx, mat, row, col, &value));
+	HG__TRY(hg__fetch_element(t->replay->ctx, mat, row, col, &value));
 	return tell(t, role, tensor, row, col, ldexp(value, shift));
 }
 
 static const char *name_of(const struct telling *t, int32_t value, char *text, size_t size)
 {
-	const hg_tape *tape = t->exam->tape;
+	const hg_tape *tape = t->replay->tape;
 	while (tape->value[value].node >= 0 && hg__is_own_cast(tape, tape->value[value].node))
 		value = tape->entry[tape->value[value].node].node.in[0];
 	const struct hg__value *v = &tape->value[value];
@@ -60,7 +60,7 @@ static hg_status tell_operands(struct telling *t)
 		const char *role = hg__operand_role(c->node->op, i);
 		if (in < 0 || !role)
 			continue;
-		const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
+		const struct hg__mat mat = hg__value_mat(t->replay->tape, in);
 		HG__TRY(tell_element(t, role, name_of(t, in, name, sizeof name), &mat, c->shift[i]));
 	}
 	return HG_OK;
@@ -75,13 +75,13 @@ static hg_status tell_ends(struct telling *t)
 	const int64_t h = c->out.cols;
 	int64_t ends[2] = {0, 0};
 	char name[160];
-	HG__TRY(hg__edge_ends(t->exam->ctx, c->node->graph, t->row, &ends[0], &ends[1]));
+	HG__TRY(hg__edge_ends(t->replay->ctx, c->node->graph, t->row, &ends[0], &ends[1]));
 	for (int i = 0; i < 2; i++) {
 		const int32_t in = c->node->in[together ? 0 : i];
-		const struct hg__mat mat = hg__value_mat(t->exam->tape, in);
+		const struct hg__mat mat = hg__value_mat(t->replay->tape, in);
 		const int64_t col = together && i ? t->col + h : t->col;
 		double value = 0.0;
-		HG__TRY(hg__fetch_element(t->exam->ctx, &mat, ends[i], col, &value));
+		HG__TRY(hg__fetch_element(t->replay->ctx, &mat, ends[i], col, &value));
 		HG__TRY(tell(t, hg__operand_role(c->node->op, i), name_of(t, in, name, sizeof name),
 		             ends[i], col, value));
 	}
@@ -94,12 +94,12 @@ static hg_status tell_norm(struct telling *t)
 {
 	const struct hg__call *c = &t->r->launch->call;
 	const struct hg__element e = {t->r->operand, t->row, t->col};
-	const struct hg__mat statistics = hg__value_mat(t->exam->tape, c->node->aux[0]);
+	const struct hg__mat statistics = hg__value_mat(t->replay->tape, c->node->aux[0]);
 	struct hg__norm_at at;
 	double rstd = 0.0;
 	if (!hg__about(c->node->op)->norm(c, &e, &at))
 		return HG_OK;
-	HG__TRY(hg__fetch_element(t->exam->ctx, &statistics, at.row, at.col, &rstd));
+	HG__TRY(hg__fetch_element(t->replay->ctx, &statistics, at.row, at.col, &rstd));
 	rstd = ldexp(rstd, -at.shift);
 	HG__TRY(tell_constant(t, "variance", fmax(1.0 / (rstd * rstd) - at.eps, 0.0)));
 	return tell_constant(t, "eps", at.eps);
@@ -128,9 +128,9 @@ static hg_status tell_gradient(struct telling *t)
 	return tell_element(t, "gradient", text, &c->dout, 0);
 }
 
-hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *r, hg_finding *f)
+hg_status hg__tell_operands(struct hg__replay *replay, const struct hg__result *r, hg_finding *f)
 {
-	struct telling t = {exam, r, f, f->row, f->col};
+	struct telling t = {replay, r, f, f->row, f->col};
 	if (r->operand == HG__BETWEEN || f->terms)
 		return HG_OK;
 	HG__TRY(tell_gradient(&t));
@@ -141,13 +141,14 @@ hg_status hg__tell_operands(struct hg__exam *exam, const struct hg__result *r, h
 }
 
 /* Two gradients of one tensor, by the nodes that they come from. */
-hg_status hg__tell_gradients(struct hg__exam *exam, hg_finding *f, const struct hg__parts *parts)
+hg_status hg__tell_gradients(struct hg__replay *replay, hg_finding *f,
+                             const struct hg__parts *parts)
 {
-	struct telling t = {exam, NULL, f, f->row, f->col};
+	struct telling t = {replay, NULL, f, f->row, f->col};
 	char name[160], text[192];
 	for (int i = 0; i < 2; i++) {
 		const struct hg__entry *line =
-		    parts->from[i] >= 0 ? &exam->tape->entry[parts->from[i]] : NULL;
+		    parts->from[i] >= 0 ? &replay->tape->entry[parts->from[i]] : NULL;
 		if (line)
 			(void)snprintf(text, sizeof text, "%s", name_of(&t, line->node.out, name, sizeof name));
 		else

@@ -11,25 +11,25 @@ typedef int (*fit_fn)(const struct hg__patient *p, char option[HG__OPTION]);
 
 static int is_model(const struct hg__patient *p, const char *name)
 {
-	return p->exam->config && strcmp(p->exam->config->model.name, name) == 0;
+	return p->replay->config && strcmp(p->replay->config->model.name, name) == 0;
 }
 
 static int state_is_half(const struct hg__patient *p)
 {
-	return p->exam->params->policy.state == HG_F16;
+	return p->replay->params->policy.state == HG_F16;
 }
 
 /* ---- precision ---- */
 
 static int wide_sums(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->params->policy.accumulate != HG_ACC_F32 &&
+	return p->replay->params->policy.accumulate != HG_ACC_F32 &&
 	       hg__write_option(option, "--precision fp16");
 }
 
 static int batched_sums(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->params->policy.accumulate == HG_ACC_F16_NAIVE &&
+	return p->replay->params->policy.accumulate == HG_ACC_F16_NAIVE &&
 	       hg__write_option(option, "--precision fp16-discretized");
 }
 
@@ -59,8 +59,8 @@ static int promoted(const struct hg__patient *p, char option[HG__OPTION])
 {
 	if (p->found->op && hg__about(p->found->op)->traits & HG__EXPONENTIAL)
 		return 0;
-	return state_is_half(p) && p->exam->params->policy.accumulate == HG_ACC_F32 &&
-	       p->exam->params->policy.unproved == HG_UNPROVED_GUARD &&
+	return state_is_half(p) && p->replay->params->policy.accumulate == HG_ACC_F32 &&
+	       p->replay->params->policy.unproved == HG_UNPROVED_GUARD &&
 	       p->found->line->node.verdict == HG_GUARDED &&
 	       !(p->found->op && p->found->op->traits & HG__CASTS) &&
 	       hg__write_option(option, "--unproved promote");
@@ -76,8 +76,8 @@ static int is_aggregation(const struct hg__patient *p)
 static int unscaled(const struct hg__patient *p)
 {
 	return is_model(p, "gcn") && is_aggregation(p) &&
-	       !hg__norm_is_root(p->exam->config->model.norm) &&
-	       p->exam->config->model.norm != HG_NORM_RIGHT;
+	       !hg__norm_is_root(p->replay->config->model.norm) &&
+	       p->replay->config->model.norm != HG_NORM_RIGHT;
 }
 
 static int norm_both(const struct hg__patient *p, char option[HG__OPTION])
@@ -93,7 +93,7 @@ static int norm_right(const struct hg__patient *p, char option[HG__OPTION])
 static int mean(const struct hg__patient *p, char option[HG__OPTION])
 {
 	return is_model(p, "gin") && is_aggregation(p) &&
-	       p->exam->config->model.aggregate != HG_NORM_RIGHT &&
+	       p->replay->config->model.aggregate != HG_NORM_RIGHT &&
 	       hg__write_option(option, "--aggregate mean");
 }
 
@@ -103,7 +103,8 @@ static int lambda(const struct hg__patient *p, char option[HG__OPTION])
 	const double most = p->f->limit / 8.0, size = fabs(p->f->wide);
 	return is_model(p, "gin") && is_aggregation(p) && isfinite(size) && size > most &&
 	       hg__write_number(option, "--lambda",
-	                        (double)p->exam->config->model.lambda * exp2(-ceil(log2(size / most))));
+	                        (double)p->replay->config->model.lambda *
+	                            exp2(-ceil(log2(size / most))));
 }
 
 /* ---- features, weights, updates ---- */
@@ -117,14 +118,14 @@ static int is_linear(const struct hg__op *op)
  * linear ops; 0: it reads none. */
 static double features_sum(const struct hg__patient *p)
 {
-	const hg_tape *tape = p->exam->tape;
+	const hg_tape *tape = p->replay->tape;
 	const struct hg__entry *line = p->f->backward ? NULL : p->found->line;
 	while (line) {
 		const struct hg__value *x = &tape->value[line->node.in[0]];
-		if (line->node.graph && line->node.graph == p->exam->features)
-			return p->exam->features_sum;
+		if (line->node.graph && line->node.graph == p->replay->features)
+			return p->replay->features_sum;
 		if (x->node < 0)
-			return x->kind == HG__INPUT ? p->exam->value[line->node.in[0]].row_sum : 0.0;
+			return x->kind == HG__INPUT ? p->replay->value[line->node.in[0]].row_sum : 0.0;
 		line = is_linear(tape->entry[x->node].node.op) ? &tape->entry[x->node] : NULL;
 	}
 	return 0.0;
@@ -145,7 +146,7 @@ static int row_normalize(const struct hg__patient *p, char option[HG__OPTION])
 
 static const hg_loss_scale_config *loss_scale(const struct hg__patient *p)
 {
-	return &p->exam->params->policy.loss_scale;
+	return &p->replay->params->policy.loss_scale;
 }
 
 static int is_scaled(const struct hg__patient *p)
@@ -273,7 +274,7 @@ static int outgrown(const struct hg__patient *p, char option[HG__OPTION])
  * as they are. */
 static int vanished(const struct hg__patient *p, char option[HG__OPTION])
 {
-	const double sum = p->f->node < 0 ? p->exam->value[p->found->value].row_sum : features_sum(p);
+	const double sum = p->f->node < 0 ? p->replay->value[p->found->value].row_sum : features_sum(p);
 	const int helps =
 	    p->f->node < 0 ? fabs(sum - 1.0) > ROUNDED
 	                   : sum > 0.0 && sum < 1.0 - ROUNDED && fabs(p->f->wide) / sum >= p->f->limit;
@@ -288,7 +289,7 @@ static int scaled_sum(const struct hg__patient *p, char option[HG__OPTION])
 
 static int stored_scaled(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->f->shift > 0 && p->exam->params->policy.unproved == HG_UNPROVED_GUARD &&
+	return p->f->shift > 0 && p->replay->params->policy.unproved == HG_UNPROVED_GUARD &&
 	       hg__write_option(option, "--unproved promote");
 }
 
@@ -391,33 +392,34 @@ static const struct {
 #define TABLE (sizeof table / sizeof *table)
 
 /* Who runs train.h types an option or sets a field; who writes tapes makes calls alone. */
-static hg_status add_remedy(struct hg__exam *exam, hg_finding *f, const char *option,
+static hg_status add_remedy(struct hg__replay *replay, hg_finding *f, const char *option,
                             const char *call, const char *why)
 {
 	hg_remedy *r = &f->remedy[f->remedies++];
 	*r = (hg_remedy){.why = why, .loss_first = NAN, .loss_last = NAN};
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &r->option, "%s", exam->config ? option : ""));
-	return hg__page_text(exam->ctx, exam->pages, &r->call, "%s", call);
+	HG__TRY(
+	    hg__page_text(replay->ctx, replay->pages, &r->option, "%s", replay->config ? option : ""));
+	return hg__page_text(replay->ctx, replay->pages, &r->call, "%s", call);
 }
 
 /* One line of the list for every option that fits; nobody is told twice to type the same. */
-hg_status hg__exam_remedies(struct hg__exam *exam, struct hg__found *found)
+hg_status hg__list_remedies(struct hg__replay *replay, struct hg__found *found)
 {
-	const struct hg__patient p = {exam, found, &found->finding};
+	const struct hg__patient p = {replay, found, &found->finding};
 	hg_finding *f = &found->finding;
 	const char *op = "", *why = NULL;
 	void *memory = NULL;
-	HG__TRY(hg__page_take(exam->ctx, exam->pages, TABLE + 1, sizeof *f->remedy, &memory));
+	HG__TRY(hg__page_take(replay->ctx, replay->pages, TABLE + 1, sizeof *f->remedy, &memory));
 	f->remedy = memory;
-	hg__remedy_op(exam, found, &op, &why);
+	hg__remedy_op(replay, found, &op, &why);
 	if (why)
-		HG__TRY(add_remedy(exam, f, "", op, why));
+		HG__TRY(add_remedy(replay, f, "", op, why));
 	for (size_t i = 0; i < TABLE; i++) {
 		char option[HG__OPTION] = "", call[HG__CALL];
 		if (table[i].cause != f->cause || !table[i].fit(&p, option))
 			continue;
-		hg__remedy_call(option, &exam->params->policy, exam->config != NULL, call);
-		HG__TRY(add_remedy(exam, f, option, call, table[i].why));
+		hg__remedy_call(option, &replay->params->policy, replay->config != NULL, call);
+		HG__TRY(add_remedy(replay, f, option, call, table[i].why));
 	}
 	return HG_OK;
 }

@@ -1,7 +1,7 @@
 #ifndef HG_DOCTOR_REMEDY_H
 #define HG_DOCTOR_REMEDY_H
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 HG_EXTERN_C_BEGIN
 
@@ -14,17 +14,17 @@ void hg__remedy_call(const char *option, const hg_policy *policy, int train, cha
 
 /* remedy_ops.c: another op in the place of the one at fault, for who writes tapes; *why NULL:
  * there is none. */
-void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, const char **call,
-                   const char **why);
+void hg__remedy_op(const struct hg__replay *replay, const struct hg__found *found,
+                   const char **call, const char **why);
 
 /* Does the result of this line depend on a parameter? */
-int hg__reads_weights(const struct hg__exam *exam, const struct hg__entry *line);
+int hg__reads_weights(const struct hg__replay *replay, const struct hg__entry *line);
 
 /* ---- fits: 0 where an option does not fit; else it is written ---- */
 
 #define HG__OPTION 48
 struct hg__patient {
-	const struct hg__exam *exam;
+	const struct hg__replay *replay;
 	const struct hg__found *found;
 	const hg_finding *f;
 };

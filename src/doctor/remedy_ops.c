@@ -36,23 +36,23 @@ static int is_softmax(const struct hg__op *op)
 	return op && (hg__about(op)->traits & HG__SHARES || hg__about(op)->critical == HG__DIVISOR);
 }
 
-void hg__remedy_op(const struct hg__exam *exam, const struct hg__found *found, const char **call,
-                   const char **why)
+void hg__remedy_op(const struct hg__replay *replay, const struct hg__found *found,
+                   const char **call, const char **why)
 {
 	const hg_finding *f = &found->finding;
 	const struct hg__entry *line = found->line;
 	*call = "";
 	*why = NULL;
-	if (exam->config || !line || f->backward)
+	if (replay->config || !line || f->backward)
 		return;
 	const int overflows = f->cause == HG_CAUSE_STORE;
 	if (f->cause == HG_CAUSE_ZERO && f->zero == HG_ZERO_LOGARITHM &&
-	    is_softmax(maker(exam->tape, line, 0))) {
+	    is_softmax(maker(replay->tape, line, 0))) {
 		*call = "hg_log_softmax(tape, x)";
 		*why = "the logarithm of a softmax in one op, of x: no probability is rounded to 0 on the "
 		       "way to it";
 	} else if (overflows && hg__about(line->node.op)->traits & HG__EXPONENTIAL &&
-	           is_normalised(exam->tape, line)) {
+	           is_normalised(replay->tape, line)) {
 		*call = "hg_softmax(tape, x)";
 		*why = "a softmax takes the largest x of the row off before it is raised: at most 1";
 	} else if ((overflows || f->cause == HG_CAUSE_UNDERFLOW) && found->op->traits & HG__CASTS) {
@@ -66,7 +66,7 @@ int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 {
 	const struct hg__entry *line = p->found->line;
 	const int is_less = p->f->terms > 0 && fabs(p->f->wide) / (double)p->f->terms < p->f->limit;
-	if (p->exam->config || !line || !is_less)
+	if (p->replay->config || !line || !is_less)
 		return 0;
 	const struct hg__about *about = hg__about(p->found->op);
 	const char *mean = about->mean ? about->mean(&line->node) : NULL;
@@ -77,20 +77,20 @@ int hg__fit_own_mean(const struct hg__patient *p, char option[HG__OPTION])
 
 /* ---- what an op reads ---- */
 
-int hg__reads_weights(const struct hg__exam *exam, const struct hg__entry *line)
+int hg__reads_weights(const struct hg__replay *replay, const struct hg__entry *line)
 {
-	const hg_tape *tape = exam->tape;
-	struct hg__sight *sight = exam->value;
+	const hg_tape *tape = replay->tape;
+	struct hg__value_info *info = replay->value;
 	for (int64_t v = 0; v < tape->values; v++)
-		sight[v].reached = 0;
+		info[v].reached = 0;
 	for (int64_t k = line - tape->entry; k >= 0; k--) {
 		const struct hg__node *node = &tape->entry[k].node;
 		for (int i = 0; i < node->n_in; i++)
-			if (node->in[i] >= 0 && (&tape->entry[k] == line || sight[node->out].reached))
-				sight[node->in[i]].reached = 1;
+			if (node->in[i] >= 0 && (&tape->entry[k] == line || info[node->out].reached))
+				info[node->in[i]].reached = 1;
 	}
 	for (int64_t v = 0; v < tape->values; v++)
-		if (sight[v].reached && tape->value[v].kind == HG__PARAM)
+		if (info[v].reached && tape->value[v].kind == HG__PARAM)
 			return 1;
 	return 0;
 }

@@ -8,7 +8,8 @@
 
 static double rate(const struct hg__patient *p)
 {
-	return p->exam->optim && p->exam->optim->groups ? (double)p->exam->optim->group[0].lr : 0.0;
+	return p->replay->optim && p->replay->optim->groups ? (double)p->replay->optim->group[0].lr
+	                                                    : 0.0;
 }
 
 int hg__fit_lower_rate(const struct hg__patient *p, char option[HG__OPTION])
@@ -20,7 +21,7 @@ int hg__fit_lower_rate(const struct hg__patient *p, char option[HG__OPTION])
 /* What has been learnt so far may have made the weights what they are, if there are any above. */
 static int is_learnt(const struct hg__patient *p)
 {
-	return p->f->step > 0 && (p->f->backward || hg__reads_weights(p->exam, p->found->line));
+	return p->f->step > 0 && (p->f->backward || hg__reads_weights(p->replay, p->found->line));
 }
 
 int hg__fit_lower_rate_later(const struct hg__patient *p, char option[HG__OPTION])
@@ -30,7 +31,7 @@ int hg__fit_lower_rate_later(const struct hg__patient *p, char option[HG__OPTION
 
 static int clip(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->optim && !(p->exam->optim->config.clip_norm > 0.0f) &&
+	return p->replay->optim && !(p->replay->optim->config.clip_norm > 0.0f) &&
 	       hg__write_option(option, "--clip 1");
 }
 
@@ -44,7 +45,7 @@ int hg__fit_clip_later(const struct hg__patient *p, char option[HG__OPTION])
  * multiplies by rate * curvature - 1 in every step: that shall be below 0, twice over. */
 static double calmer_rate(const struct hg__patient *p, double by, double steps)
 {
-	if (p->exam->optim->config.kind == HG_SGD)
+	if (p->replay->optim->config.kind == HG_SGD)
 		return rate(p) / (2.0 * (pow(by, 1.0 / steps) + 1.0));
 	return rate(p) * steps / (4.0 * (by - 1.0));
 }
@@ -56,7 +57,7 @@ static int write_rate(char option[HG__OPTION], double lr)
 
 int hg__fit_grown_rate(const struct hg__patient *p, char option[HG__OPTION])
 {
-	const double steps = (double)(p->f->step - p->exam->growth->step);
+	const double steps = (double)(p->f->step - p->replay->growth->step);
 	return *p->f->grown && write_rate(option, calmer_rate(p, p->f->grown_by, steps));
 }
 
@@ -64,7 +65,7 @@ int hg__fit_grown_rate(const struct hg__patient *p, char option[HG__OPTION])
  * no size. */
 static int decays(const struct hg__patient *p)
 {
-	const struct hg_optim *optim = p->exam->optim;
+	const struct hg_optim *optim = p->replay->optim;
 	return optim && optim->groups && optim->config.kind != HG_ADAM &&
 	       rate(p) * (double)optim->group[0].weight_decay >= 1.0;
 }
@@ -79,11 +80,11 @@ int hg__fit_lower_decay(const struct hg__patient *p, char option[HG__OPTION])
 /* The smallest that the weights were when the doctor was made; 0: all of them were 0. */
 static double smallest_size(const struct hg__patient *p)
 {
-	const struct hg__growth *growth = p->exam->growth;
+	const struct hg__growth *growth = p->replay->growth;
 	const double *size = growth->size.data;
 	double least = INFINITY;
 	for (int64_t i = 0; i < growth->count; i++)
-		if (size[i] > 0.0 && !(p->exam->params->item[i]->flags & HG_PARAM_BUFFER))
+		if (size[i] > 0.0 && !(p->replay->params->item[i]->flags & HG_PARAM_BUFFER))
 			least = fmin(least, size[i]);
 	return isfinite(least) ? least : 0.0;
 }
@@ -96,7 +97,7 @@ static double smallest_size(const struct hg__patient *p)
 /* How far the gradients of `steps` steps may have moved the element. */
 static double may_move(const struct hg__patient *p, double steps)
 {
-	const hg_optim_config *c = &p->exam->optim->config;
+	const hg_optim_config *c = &p->replay->optim->config;
 	if (c->kind != HG_SGD)
 		return ADAM_MOVES * rate(p) * steps;
 	return c->momentum > 0.0f && steps == 1.0 ? rate(p) * fabs(p->found->gradient)
@@ -105,8 +106,8 @@ static double may_move(const struct hg__patient *p, double steps)
 
 static int is_restored(const struct hg__patient *p)
 {
-	const double steps = (double)(p->f->step - p->exam->growth->step + 1);
-	return p->exam->optim && !*p->f->grown && !p->found->moment && !decays(p) &&
+	const double steps = (double)(p->f->step - p->replay->growth->step + 1);
+	return p->replay->optim && !*p->f->grown && !p->found->moment && !decays(p) &&
 	       isfinite(p->f->wide) &&
 	       fabs(p->f->wide) > may_move(p, steps) + 2.0 * hg_dtype_get(HG_F16)->overflow;
 }
@@ -121,7 +122,7 @@ int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
 {
 	const double most = isfinite(p->f->wide) ? fabs(p->f->wide) : hg_dtype_get(HG_F32)->overflow;
 	const double size = smallest_size(p);
-	const double steps = (double)(p->f->step - p->exam->growth->step + 1);
+	const double steps = (double)(p->f->step - p->replay->growth->step + 1);
 	if (*p->f->grown || p->found->moment || isnan(p->f->wide) || decays(p) || is_restored(p) ||
 	    !(rate(p) > 0.0))
 		return 0;
@@ -133,8 +134,8 @@ int hg__fit_ungrown_rate(const struct hg__patient *p, char option[HG__OPTION])
 /* An Adam's step is as long whatever the gradient's size is. */
 int hg__fit_clip_update(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->optim && p->exam->optim->config.kind == HG_SGD && rate(p) < 1.0 && !decays(p) &&
-	       !is_restored(p) && clip(p, option);
+	return p->replay->optim && p->replay->optim->config.kind == HG_SGD && rate(p) < 1.0 &&
+	       !decays(p) && !is_restored(p) && clip(p, option);
 }
 
 /* A gradient that is clipped has a square. */
@@ -145,15 +146,15 @@ int hg__fit_clip_moment(const struct hg__patient *p, char option[HG__OPTION])
 
 int hg__fit_no_eps(const struct hg__patient *p, char option[HG__OPTION])
 {
-	return p->exam->optim && p->exam->optim->config.kind != HG_SGD &&
-	       !(p->exam->optim->config.eps > 0.0f) && hg__write_option(option, "");
+	return p->replay->optim && p->replay->optim->config.kind != HG_SGD &&
+	       !(p->replay->optim->config.eps > 0.0f) && hg__write_option(option, "");
 }
 
 /* The master holds what the working copy does not. */
 int hg__fit_wider_copy(const struct hg__patient *p, char option[HG__OPTION])
 {
 	return isfinite(p->f->wide) && !*p->f->grown && !is_restored(p) &&
-	       p->exam->params->policy.state == HG_F16 &&
+	       p->replay->params->policy.state == HG_F16 &&
 	       p->f->limit == hg_dtype_get(HG_F16)->overflow &&
 	       hg__write_option(option, "--precision fp32");
 }

@@ -1,33 +1,34 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* Forward and backward as run.c does them, node by node, each node judged as soon as it has run:
  * what it had is still there, and what it made. */
 
 /* A node of a large graph takes seconds here: nobody waits for all of them who wants no answer any
  * more. */
-static hg_status tell(const struct hg__exam *exam, int64_t done)
+static hg_status tell(const struct hg__replay *replay, int64_t done)
 {
-	const hg_progress *watch = exam->progress;
+	const hg_progress *watch = replay->progress;
 	if (!watch || !watch->step ||
-	    !watch->step(watch->user, "replay", done, exam->tape->forwards + exam->tape->backwards))
+	    !watch->step(watch->user, "replay", done, replay->tape->forwards + replay->tape->backwards))
 		return HG_OK;
-	return hg__fail(exam->ctx, HG_ERR_STATE, "doctor_examine: stopped on request");
+	return hg__fail(replay->ctx, HG_ERR_STATE, "doctor_examine: stopped on request");
 }
 
-static hg_status forward(struct hg__exam *exam)
+static hg_status forward(struct hg__replay *replay)
 {
-	for (int64_t i = 0; i < exam->tape->forwards; i++) {
-		HG__TRY(tell(exam, i));
-		const struct hg__task *launch = &exam->tape->forward[i];
+	for (int64_t i = 0; i < replay->tape->forwards; i++) {
+		HG__TRY(tell(replay, i));
+		const struct hg__task *launch = &replay->tape->forward[i];
 		HG__TRY(launch->call.node->op->forward(&launch->call));
-		HG__TRY(hg__judge_forward(exam, launch));
+		HG__TRY(hg__judge_forward(replay, launch));
 	}
-	exam->loss = (double)NAN;
-	if (exam->evaluation) /* its tape ends with the logits */
+	replay->loss = (double)NAN;
+	if (replay->evaluation) /* its tape ends with the logits */
 		return HG_OK;
-	return hg_tape_scalar(exam->tape, hg__tape_var(exam->tape, exam->tape->output), &exam->loss);
+	return hg_tape_scalar(replay->tape, hg__tape_var(replay->tape, replay->tape->output),
+	                      &replay->loss);
 }
 
 /* The gradients that this node's contributions are added to, as they were before: for each operand,
@@ -44,17 +45,17 @@ static void forget(hg_context *ctx, struct before *before)
 	*before = (struct before){0};
 }
 
-static hg_status remember(struct hg__exam *exam, const struct hg__task *launch,
+static hg_status remember(struct hg__replay *replay, const struct hg__task *launch,
                           struct before *before)
 {
-	hg_context *ctx = exam->ctx;
+	hg_context *ctx = replay->ctx;
 	*before = (struct before){0};
 	for (int i = 0; i < HG__MAX_IN; i++) {
 		const int adds =
 		    launch->call.adds >> i & 1u; /* by itself; else what it makes is added later */
 		const struct hg__mat *sum = adds ? &launch->call.din[i] : &launch->add[i];
 		const size_t bytes = (size_t)(sum->rows * sum->ld) * hg_dtype_size(sum->dtype);
-		exam->before[i] = (struct hg__mat){0};
+		replay->before[i] = (struct hg__mat){0};
 		if (!sum->data || (launch->first[i] && !adds) || !bytes)
 			continue;
 		hg_status status = hg__device_alloc(ctx, bytes, "doctor: a gradient", &before->memory[i]);
@@ -66,54 +67,54 @@ static hg_status remember(struct hg__exam *exam, const struct hg__task *launch,
 			return status;
 		}
 		if (adds) {
-			exam->before[i] = *sum;
-			exam->before[i].data = before->memory[i];
+			replay->before[i] = *sum;
+			replay->before[i].data = before->memory[i];
 		}
 	}
 	return HG_OK;
 }
 
 /* What could not be written straight into a gradient is added to it now. */
-static hg_status add_parts(struct hg__exam *exam, const struct hg__task *launch,
+static hg_status add_parts(struct hg__replay *replay, const struct hg__task *launch,
                            struct before before)
 {
-	hg_status status = hg__tape_add_parts(exam->tape, launch);
+	hg_status status = hg__tape_add_parts(replay->tape, launch);
 	for (int i = 0; i < HG__MAX_IN && status >= 0; i++)
 		if (launch->add[i].data) {
 			struct hg__mat old = launch->add[i];
 			old.data = before.memory[i];
-			status = hg__judge_added(exam, launch, i, &old);
+			status = hg__judge_added(replay, launch, i, &old);
 		}
 	return status;
 }
 
-static hg_status back(struct hg__exam *exam, const struct hg__task *launch)
+static hg_status back(struct hg__replay *replay, const struct hg__task *launch)
 {
 	struct hg__wide wide = {0};
 	struct before before;
-	const int good = hg__operands_good(exam, launch, 1);
-	HG__TRY(remember(exam, launch, &before));
-	hg_status status = hg__wide_open(&launch->call, hg__entry_of(exam, launch)->saves, 1, &wide);
+	const int good = hg__operands_good(replay, launch, 1);
+	HG__TRY(remember(replay, launch, &before));
+	hg_status status = hg__wide_open(&launch->call, hg__entry_of(replay, launch)->saves, 1, &wide);
 	if (status >= 0)
 		status = launch->call.node->op->backward(&launch->call);
 	if (status >= 0)
-		status = hg__judge_backward(exam, launch, &wide, good);
+		status = hg__judge_backward(replay, launch, &wide, good);
 	hg__wide_close(&wide);
 	if (status >= 0)
-		status = add_parts(exam, launch, before);
-	forget(exam->ctx, &before);
+		status = add_parts(replay, launch, before);
+	forget(replay->ctx, &before);
 	return status;
 }
 
-hg_status hg__exam_replay(struct hg__exam *exam)
+hg_status hg__replay_run(struct hg__replay *replay)
 {
-	HG__TRY(forward(exam));
-	if (!exam->tape->trains)
+	HG__TRY(forward(replay));
+	if (!replay->tape->trains)
 		return HG_OK;
-	HG__TRY(hg__tape_back_begin(exam->tape));
-	for (int64_t i = 0; i < exam->tape->backwards; i++) {
-		HG__TRY(tell(exam, exam->tape->forwards + i));
-		HG__TRY(back(exam, &exam->tape->backward[i]));
+	HG__TRY(hg__tape_back_begin(replay->tape));
+	for (int64_t i = 0; i < replay->tape->backwards; i++) {
+		HG__TRY(tell(replay, replay->tape->forwards + i));
+		HG__TRY(back(replay, &replay->tape->backward[i]));
 	}
 	return HG_OK;
 }

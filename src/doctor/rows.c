@@ -1,4 +1,4 @@
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* What the rows of each value are: said by the ops that read or make it, handed on by those that
  * keep rows as they are. */
@@ -24,37 +24,37 @@ static void share(struct hg__rows *a, struct hg__rows *b)
 }
 
 /* A weight in the place of rows says nothing of what is made of it. */
-static void pass(struct hg__exam *exam)
+static void pass(struct hg__replay *replay)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	for (int64_t k = 0; k < tape->entries; k++) {
 		const struct hg__node *node = &tape->entry[k].node;
-		struct hg__rows *out = &exam->rows[node->out];
+		struct hg__rows *out = &replay->rows[node->out];
 		if (node->op->traits & HG__LOSS)
 			know(out, HG_ROW_SCALAR, NULL);
 		if (hg__about(node->op)->rows)
 			know(out, row_kind[hg__about(node->op)->rows], node->graph);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0 && hg__about(node->op)->edges >> i & 1u)
-				know(&exam->rows[node->in[i]], HG_ROW_EDGE, node->graph);
+				know(&replay->rows[node->in[i]], HG_ROW_EDGE, node->graph);
 		for (int i = 0; i < node->n_in; i++)
 			if (node->in[i] >= 0 && tape->value[node->in[i]].rows == tape->value[node->out].rows &&
 			    tape->value[node->in[i]].kind != HG__PARAM &&
 			    !(node->op->traits & (HG__GRAPH | HG__LOSS)))
-				share(out, &exam->rows[node->in[i]]);
+				share(out, &replay->rows[node->in[i]]);
 	}
 }
 
-void hg__rows_learn(struct hg__exam *exam)
+void hg__rows_learn(struct hg__replay *replay)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	for (int64_t v = 0; v < tape->values; v++)
 		if (tape->value[v].kind == HG__PARAM)
-			know(&exam->rows[v], HG_ROW_WEIGHT, NULL);
-	pass(exam); /* what ops say reaches what stands behind them; */
-	pass(exam); /* and now what stands before */
+			know(&replay->rows[v], HG_ROW_WEIGHT, NULL);
+	pass(replay); /* what ops say reaches what stands behind them; */
+	pass(replay); /* and now what stands before */
 	for (int64_t v = 0; v < tape->values; v++)
-		know(&exam->rows[v], HG_ROW_NODE, NULL);
+		know(&replay->rows[v], HG_ROW_NODE, NULL);
 }
 
 hg_status hg__edge_ends(hg_context *ctx, hg_graph *graph, int64_t e, int64_t *row, int64_t *col)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* A finding as one sentence: where, what, why. */
 
@@ -245,11 +245,11 @@ int hg_finding_sentence(const hg_finding *f, hg_place_fn place, void *user, char
 	return (int)t.length;
 }
 
-hg_status hg__exam_sentence(struct hg__exam *exam, struct hg__found *found)
+hg_status hg__write_sentence(struct hg__replay *replay, struct hg__found *found)
 {
 	hg_finding *f = &found->finding;
 	char line[LENGTH];
 	(void)hg_finding_sentence(f, NULL, NULL, line, sizeof line);
-	return hg__page_text(exam->ctx, exam->pages, &f->sentence, "%s. %s.", line,
+	return hg__page_text(replay->ctx, replay->pages, &f->sentence, "%s. %s.", line,
 	                     hg_cause_text(f->cause));
 }

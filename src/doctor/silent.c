@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "doctor/exam.h"
 #include "doctor/lines.h"
+#include "doctor/replay.h"
 
 /* Finite and wrong all the same.
  *
@@ -19,7 +19,7 @@
 #define MANY_IGNORED 16
 #define BEYOND_NOISE 4.0
 
-int hg__fades(const struct hg__look *look)
+int hg__underflows(const struct hg__look *look)
 {
 	return look->lost > SHARE_LOST * look->mass;
 }
@@ -27,11 +27,12 @@ int hg__fades(const struct hg__look *look)
 /* Where numbers of the size of the operand cancel each other, what is left may be nothing but their
  * rounding: rstd * 2^-24 of it for a norm with eps 1e-5, 2^-22 for a softmax of a few terms. That
  * it vanishes is no loss. */
-static int is_noise(const struct hg__exam *exam, const struct hg__result *r, double size)
+static int is_noise(const struct hg__replay *replay, const struct hg__result *r, double size)
 {
 	const struct hg__node *node = r->launch->call.node;
-	const int place = exam->grad[node->out].tensor;
-	return r->backward && place && size < hg__about(node->op)->noise * exam->tensor[place - 1].amax;
+	const int place = replay->grad[node->out].tensor;
+	return r->backward && place &&
+	       size < hg__about(node->op)->noise * replay->tensor[place - 1].amax;
 }
 
 /* ---- rows and columns of which most is lost ---- */
@@ -52,72 +53,72 @@ static int shrinks_rows(const struct hg__result *r)
  * largest of all are halves, so that nothing but the scale is to blame. */
 #define UNITS_LOST 8
 
-static int moves_units(const struct hg__exam *exam, const struct hg__result *r)
+static int moves_units(const struct hg__replay *replay, const struct hg__result *r)
 {
 	return r->backward && r->operand == 0 &&
-	       hg__about(r->launch->call.node->op)->traits & HG__UNITS && exam->optim &&
-	       exam->optim->config.kind != HG_SGD && !(r->launch->call.adds & 1u);
+	       hg__about(r->launch->call.node->op)->traits & HG__UNITS && replay->optim &&
+	       replay->optim->config.kind != HG_SGD && !(r->launch->call.adds & 1u);
 }
 
-static double largest_gradient(const struct hg__exam *exam)
+static double largest_gradient(const struct hg__replay *replay)
 {
 	double most = 0.0;
-	for (int i = 0; i < exam->tensors; i++)
-		if (exam->tensor[i].backward)
-			most = fmax(most, exam->tensor[i].amax);
+	for (int i = 0; i < replay->tensors; i++)
+		if (replay->tensor[i].backward)
+			most = fmax(most, replay->tensor[i].amax);
 	return most;
 }
 
-static hg_status find_lines(const struct hg__exam *exam, const struct hg__result *r, int columns,
-                            struct hg__lines *lines)
+static hg_status find_lines(const struct hg__replay *replay, const struct hg__result *r,
+                            int columns, struct hg__lines *lines)
 {
 	const int32_t in = r->launch->call.node->in[0];
-	const struct hg__mat beside = hg__value_mat(exam->tape, in);
+	const struct hg__mat beside = hg__value_mat(replay->tape, in);
 	const hg_dtype_facts *half = hg_dtype_get(HG_F16);
-	const double scale = (double)exam->step.scale.scale;
+	const double scale = (double)replay->step.scale.scale;
 	struct hg__lines_ask ask = {.got = &r->got, .wide = &r->wide, .beside = &beside};
 	ask.columns = columns;
 	if (columns) {
 		ask.operand = half->min_subnormal;
-		ask.mass = scale * (double)exam->optim->config.eps;
-		ask.size = largest_gradient(exam) * half->min_subnormal / half->overflow;
+		ask.mass = scale * (double)replay->optim->config.eps;
+		ask.size = largest_gradient(replay) * half->min_subnormal / half->overflow;
 	} else {
 		ask.operand = half->min_normal;
 	}
-	return hg__lines_lost(exam->ctx, &ask, lines);
+	return hg__lines_lost(replay->ctx, &ask, lines);
 }
 
 /* Their elements take the place of what a look has seen. */
-static hg_status lines_fade(const struct hg__exam *exam, const struct hg__result *r,
-                            struct hg__look *look, int *fades)
+static hg_status lines_underflow(const struct hg__replay *replay, const struct hg__result *r,
+                                 struct hg__look *look, int *underflows)
 {
-	const int rows = shrinks_rows(r), columns = moves_units(exam, r);
+	const int rows = shrinks_rows(r), columns = moves_units(replay, r);
 	struct hg__lines lines = {0};
 	if (!look->gone || look->nonfinite || !(rows || columns))
 		return HG_OK;
-	HG__TRY(find_lines(exam, r, columns, &lines));
-	*fades = lines.lost > 0 && lines.lost * (columns ? UNITS_LOST : 2) >= lines.lines + rows;
-	if (*fades) {
+	HG__TRY(find_lines(replay, r, columns, &lines));
+	*underflows = lines.lost > 0 && lines.lost * (columns ? UNITS_LOST : 2) >= lines.lines + rows;
+	if (*underflows) {
 		look->gone = lines.gone;
-		look->faded = lines.faded;
+		look->largest_lost = lines.largest_lost;
 	}
 	return HG_OK;
 }
 
-static hg_status underflow(struct hg__exam *exam, const struct hg__result *r,
+static hg_status underflow(struct hg__replay *replay, const struct hg__result *r,
                            const struct hg__look *look)
 {
-	const struct hg__off *most = &look->faded;
+	const struct hg__off *most = &look->largest_lost;
 	struct hg__sum sum = {0};
 	const struct hg__half_sum half = {0};
-	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_UNDERFLOW);
+	struct hg__found *found = hg__found_new(replay, 1, HG_CAUSE_UNDERFLOW);
 	if (!found)
 		return HG_OK;
 	found->finding.got = most->got;
 	found->finding.wide = most->wide;
 	found->finding.bad = look->gone;
-	HG__TRY(hg__sum_of_result(exam, r, most->row, most->col, &sum));
-	const hg_status status = hg__found_in(exam, found, r, most->row, most->col, &sum, &half);
+	HG__TRY(hg__sum_of_result(replay, r, most->row, most->col, &sum));
+	const hg_status status = hg__found_in(replay, found, r, most->row, most->col, &sum, &half);
 	found->finding.limit = ldexp(hg_dtype_get(HG_F16)->min_subnormal, found->finding.shift);
 	hg__sum_close(&sum);
 	return status;
@@ -177,12 +178,12 @@ static double half_unit(double x)
 	return ldexp(1.0, (exponent - 11 < -24 ? -24 : exponent - 11) - 1);
 }
 
-static hg_status swamped(struct hg__exam *exam, const struct hg__result *r,
+static hg_status swamped(struct hg__replay *replay, const struct hg__result *r,
                          const struct worst *worst)
 {
 	struct hg__sum sum = {0};
 	struct hg__half_sum half;
-	struct hg__found *found = hg__found_new(exam, 1, HG_CAUSE_SWAMPING);
+	struct hg__found *found = hg__found_new(replay, 1, HG_CAUSE_SWAMPING);
 	if (!found)
 		return HG_OK;
 	HG__TRY(hg__sum_open(&r->launch->call, r->operand, worst->off.row, worst->off.col, &sum));
@@ -191,7 +192,7 @@ static hg_status swamped(struct hg__exam *exam, const struct hg__result *r,
 	found->finding.wide = sum.exact;
 	found->finding.bad = worst->bad;
 	const hg_status status =
-	    hg__found_in(exam, found, r, worst->off.row, worst->off.col, &sum, &half);
+	    hg__found_in(replay, found, r, worst->off.row, worst->off.col, &sum, &half);
 	found->finding.limit = half_unit(half.partial);
 	found->finding.ignored = half.ignored;
 	found->finding.ignored_share = half.share;
@@ -212,8 +213,8 @@ static hg_status find_swamped(const struct hg__result *r, const struct hg__look 
 		if (!seen(look, &look->rel[i]))
 			HG__TRY(weigh(r, &look->rel[i], worst));
 	}
-	if (look->gone && !seen(look, &look->faded))
-		HG__TRY(weigh(r, &look->faded, worst));
+	if (look->gone && !seen(look, &look->largest_lost))
+		HG__TRY(weigh(r, &look->largest_lost, worst));
 	return HG_OK;
 }
 
@@ -222,37 +223,38 @@ static hg_status stood_still(const struct hg__result *r, const struct hg__look *
 {
 	struct worst worst = {.share = 0.0};
 	if (r->operand != HG__BETWEEN)
-		HG__TRY(weigh(r, &look->faded, &worst));
+		HG__TRY(weigh(r, &look->largest_lost, &worst));
 	*stood = worst.bad != 0;
 	return HG_OK;
 }
 
 /* What the loss asks for, all together: sizes of its own gradient, at the loss scale. */
-static void note_pull(struct hg__exam *exam, const struct hg__result *r,
+static void note_pull(struct hg__replay *replay, const struct hg__result *r,
                       const struct hg__look *look)
 {
 	if (r->backward && r->launch->call.node->op->traits & HG__LOSS)
-		exam->pull += look->mass;
+		replay->pull += look->mass;
 }
 
-hg_status hg__judge_silent(struct hg__exam *exam, const struct hg__result *r,
-                           const struct hg__look *look, int faint, int *fades)
+hg_status hg__judge_silent(struct hg__replay *replay, const struct hg__result *r,
+                           const struct hg__look *look, int underflowed, int *underflows)
 {
 	struct worst worst;
 	struct hg__look lost = *look;
 	int stood = 0;
-	note_pull(exam, r, look);
+	note_pull(replay, r, look);
 	if (r->got.dtype != HG_F16)
 		return HG_OK;
 	/* where some of it is infinite, what is left is no measure */
-	*fades = !look->nonfinite && hg__fades(look) && !is_noise(exam, r, look->faded.by) &&
-	         !(r->backward && hg__is_learnt(exam, look->faded.by));
-	if (!*fades)
-		HG__TRY(lines_fade(exam, r, &lost, fades));
-	if (*fades)
+	*underflows = !look->nonfinite && hg__underflows(look) &&
+	              !is_noise(replay, r, look->largest_lost.by) &&
+	              !(r->backward && hg__is_learnt(replay, look->largest_lost.by));
+	if (!*underflows)
+		HG__TRY(lines_underflow(replay, r, &lost, underflows));
+	if (*underflows)
 		HG__TRY(stood_still(r, &lost, &stood));
-	if (*fades && !faint && !stood)
-		HG__TRY(underflow(exam, r, &lost));
+	if (*underflows && !underflowed && !stood)
+		HG__TRY(underflow(replay, r, &lost));
 	HG__TRY(find_swamped(r, look, &worst));
-	return worst.bad ? swamped(exam, r, &worst) : HG_OK;
+	return worst.bad ? swamped(replay, r, &worst) : HG_OK;
 }

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "autograd/param.h"
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* The running statistics of batch norms, which evaluations read and training steps do not. A
  * statistic is bad in one of two ways.
@@ -98,19 +98,19 @@ static hg_status moments_of(hg_context *ctx, const struct hg__mat *x, int shift,
 struct statistic {
 	const struct hg__entry *line;
 	const hg_param *buffer;
-	int64_t stop;     /* where the finding stands among the others */
+	int64_t event;    /* where the finding stands among the others */
 	int64_t col, bad; /* the first bad column, and how many there are */
 	double got, wide; /* wide: of what the norm reads; NaN where nothing was asked */
 };
 
-static hg_status statistic_found(struct hg__exam *exam, const struct statistic *s)
+static hg_status statistic_found(struct hg__replay *replay, const struct statistic *s)
 {
 	const struct hg__rows rows = {HG_ROW_WEIGHT, 1, NULL};
-	struct hg__found *found = s->bad ? hg__found_new(exam, 0, HG_CAUSE_INPUT) : NULL;
+	struct hg__found *found = s->bad ? hg__found_new(replay, 0, HG_CAUSE_INPUT) : NULL;
 	if (!found)
 		return HG_OK;
 	hg_finding *f = &found->finding;
-	found->stop = s->stop;
+	found->event = s->event;
 	f->evaluation = 1;
 	f->op = s->line->node.op->name;
 	f->op_words = s->line->node.op->words;
@@ -119,9 +119,9 @@ static hg_status statistic_found(struct hg__exam *exam, const struct statistic *
 	f->limit = hg_dtype_get(HG_F32)->overflow;
 	f->bad = s->bad;
 	f->count = hg_tensor_cols(s->buffer->master);
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->layer, "%s", s->line->node.scope));
-	HG__TRY(hg__page_text(exam->ctx, exam->pages, &f->tensor, "%s", s->buffer->name));
-	return hg__found_at(exam, found, &rows, 0, s->col);
+	HG__TRY(hg__page_text(replay->ctx, replay->pages, &f->layer, "%s", s->line->node.scope));
+	HG__TRY(hg__page_text(replay->ctx, replay->pages, &f->tensor, "%s", s->buffer->name));
+	return hg__found_at(replay, found, &rows, 0, s->col);
 }
 
 static void note_column(struct statistic *s, int64_t col, double got, double wide)
@@ -134,7 +134,7 @@ static void note_column(struct statistic *s, int64_t col, double got, double wid
 }
 
 /* x NULL: nothing is known of what the norm reads. */
-static hg_status examine_columns(struct hg__exam *exam, const struct hg__call *call,
+static hg_status examine_columns(struct hg__replay *replay, const struct hg__call *call,
                                  const struct moments *x, struct statistic *means,
                                  struct statistic *vars)
 {
@@ -143,9 +143,9 @@ static hg_status examine_columns(struct hg__exam *exam, const struct hg__call *c
 	struct hg__norm_at at;
 	struct hg__fetched mean = {0}, var = {0};
 	(void)hg__about(node->op)->norm(call, &e, &at);
-	hg_status status = hg__fetch_rows(exam->ctx, &node->buffer[0]->master->mat, 0, 1, &mean);
+	hg_status status = hg__fetch_rows(replay->ctx, &node->buffer[0]->master->mat, 0, 1, &mean);
 	if (status >= 0)
-		status = hg__fetch_rows(exam->ctx, &node->buffer[1]->master->mat, 0, 1, &var);
+		status = hg__fetch_rows(replay->ctx, &node->buffer[1]->master->mat, 0, 1, &var);
 	for (int64_t col = 0; status >= 0 && col < mean.mat.cols; col++) {
 		const struct column c = {.mean = x ? x->mean[col] : (double)NAN,
 		                         .var = x ? x->squares[col] / (double)x->rows : (double)NAN,
@@ -159,28 +159,28 @@ static hg_status examine_columns(struct hg__exam *exam, const struct hg__call *c
 		if (var_is_impossible(&c) || (x && var_is_far(&c)))
 			note_column(vars, col, c.running_var, c.var);
 	}
-	hg__fetched_free(exam->ctx, &var);
-	hg__fetched_free(exam->ctx, &mean);
+	hg__fetched_free(replay->ctx, &var);
+	hg__fetched_free(replay->ctx, &mean);
 	return status;
 }
 
 /* compare 0: impossible statistics alone are found. */
-static hg_status examine_norm(struct hg__exam *exam, const struct hg__task *launch, int compare,
-                              int64_t stop, int *bad)
+static hg_status examine_norm(struct hg__replay *replay, const struct hg__task *launch, int compare,
+                              int64_t event, int *bad)
 {
 	const struct hg__node *node = launch->call.node;
-	const struct hg__entry *line = hg__entry_of(exam, launch);
-	struct statistic means = {.line = line, .buffer = node->buffer[0], .stop = stop};
-	struct statistic vars = {.line = line, .buffer = node->buffer[1], .stop = stop};
+	const struct hg__entry *line = hg__entry_of(replay, launch);
+	struct statistic means = {.line = line, .buffer = node->buffer[0], .event = event};
+	struct statistic vars = {.line = line, .buffer = node->buffer[1], .event = event};
 	struct moments x = {.rows = 0};
 	if (compare)
-		HG__TRY(moments_of(exam->ctx, &launch->call.in[0], launch->call.shift[0], &x));
-	hg_status status = examine_columns(exam, &launch->call, x.rows ? &x : NULL, &means, &vars);
-	hg__buffer_free(exam->ctx, &x.memory);
+		HG__TRY(moments_of(replay->ctx, &launch->call.in[0], launch->call.shift[0], &x));
+	hg_status status = examine_columns(replay, &launch->call, x.rows ? &x : NULL, &means, &vars);
+	hg__buffer_free(replay->ctx, &x.memory);
 	*bad = means.bad || vars.bad;
 	if (status >= 0)
-		status = statistic_found(exam, &means);
-	return status >= 0 ? statistic_found(exam, &vars) : status;
+		status = statistic_found(replay, &means);
+	return status >= 0 ? statistic_found(replay, &vars) : status;
 }
 
 static int has_statistics(const struct hg__node *node)
@@ -188,35 +188,35 @@ static int has_statistics(const struct hg__node *node)
 	return node->buffer[0] && hg__about(node->op)->norm;
 }
 
-int hg__is_running_statistic(const struct hg__exam *exam, const hg_param *param)
+int hg__is_running_statistic(const struct hg__replay *replay, const hg_param *param)
 {
-	for (int64_t i = 0; i < exam->tape->forwards; i++) {
-		const struct hg__node *node = exam->tape->forward[i].call.node;
+	for (int64_t i = 0; i < replay->tape->forwards; i++) {
+		const struct hg__node *node = replay->tape->forward[i].call.node;
 		if (has_statistics(node) && (node->buffer[0] == param || node->buffer[1] == param))
 			return 1;
 	}
 	return 0;
 }
 
-hg_status hg__exam_statistics(struct hg__exam *exam)
+hg_status hg__check_statistics(struct hg__replay *replay)
 {
 	int bad = 0;
-	for (int64_t i = 0; i < exam->tape->forwards; i++) {
-		const struct hg__task *launch = &exam->tape->forward[i];
+	for (int64_t i = 0; i < replay->tape->forwards; i++) {
+		const struct hg__task *launch = &replay->tape->forward[i];
 		if (has_statistics(launch->call.node))
-			HG__TRY(
-			    examine_norm(exam, launch, hg__operands_good(exam, launch, 0), INT64_MAX, &bad));
+			HG__TRY(examine_norm(replay, launch, hg__operands_good(replay, launch, 0), INT64_MAX,
+			                     &bad));
 	}
 	return HG_OK;
 }
 
-hg_status hg__judge_statistics(struct hg__exam *exam, const struct hg__task *launch, int *bad)
+hg_status hg__judge_statistics(struct hg__replay *replay, const struct hg__task *launch, int *bad)
 {
 	struct hg__look look;
 	*bad = 0;
-	if (!exam->evaluation || !has_statistics(launch->call.node))
+	if (!replay->evaluation || !has_statistics(launch->call.node))
 		return HG_OK;
-	HG__TRY(hg__look_at(exam->ctx, &launch->call.out, NULL, &look));
-	const int compare = look.nonfinite && hg__operands_good(exam, launch, 0);
-	return examine_norm(exam, launch, compare, exam->stops, bad);
+	HG__TRY(hg__look_at(replay->ctx, &launch->call.out, NULL, &look));
+	const int compare = look.nonfinite && hg__operands_good(replay, launch, 0);
+	return examine_norm(replay, launch, compare, replay->events, bad);
 }

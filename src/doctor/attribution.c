@@ -1,15 +1,15 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
-/* Who did it, of the ops that a fused node does the work of: the user wrote those.
+/* Names the op at fault inside a fused node, because the user wrote the single ops.
  *
- *     forward     the last one that took the element over the limit: all between them is f32, and
- *                 only what comes out is narrowed
- *     backward    the one whose gradient it is; between the aggregation and its ending (aux) it is
- *                 the last one that multiplies: dropout, else the activation. Of what is both a
- *                 neighbour's and the node's own term (GIN) the own term, if it alone is beyond the
- *                 limit */
+ *     forward     the last op that took the element over the limit. Between the ops numbers are
+ *                 f32; only the result is narrowed.
+ *     backward    the op whose operand's gradient it is. Between the aggregation and its ending
+ *                 (aux) it is the last op that multiplies: dropout, else the activation. Where a
+ *                 gradient is that of a neighbour and of the node's own term (GIN), it is the own
+ *                 term if that alone is beyond the limit. */
 
 enum { MOST_PARTS = 8 };
 struct parts {
@@ -17,18 +17,18 @@ struct parts {
 	int count;
 };
 
-/* The lines that this one took in, in order, and at last itself, as they were recorded. */
-static hg_status list_parts(struct hg__exam *exam, const struct hg__task *launch,
+/* The entries that were fused into this one, in order, and at last itself, as recorded. */
+static hg_status list_parts(struct hg__replay *replay, const struct hg__task *launch,
                             struct parts *parts)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	parts->count = 0;
 	for (int64_t k = 0; k < tape->entries && parts->count < MOST_PARTS; k++)
 		if (tape->entry[k].fused_into == launch->entry || k == launch->entry)
 			parts->part[parts->count++] =
 			    (struct hg__part){tape->entry[k].op, tape->entry[k].scope};
 	for (int i = 0; i < parts->count; i++) /* of the tape; the report outlives it */
-		HG__TRY(hg__page_text(exam->ctx, exam->pages, &parts->part[i].layer, "%s",
+		HG__TRY(hg__page_text(replay->ctx, replay->pages, &parts->part[i].layer, "%s",
 		                      parts->part[i].layer));
 	return HG_OK;
 }
@@ -71,8 +71,8 @@ static hg_status added(const struct hg__call *c, const struct hg__added *what, d
 }
 
 /* An aggregation comes first where there is one, and is at fault where no part behind it is. */
-static hg_status blame_forward(const struct hg__blame *b, const struct hg__terms *t,
-                               const struct parts *parts, int *guilty)
+static hg_status attribute_forward(const struct hg__attribution *b, const struct hg__terms *t,
+                                   const struct parts *parts, int *guilty)
 {
 	const struct hg__call *c = &b->launch->call;
 	struct ending e = {.kept = hg__about(c->node->op)->kept(c->node)};
@@ -104,8 +104,8 @@ static int find(const struct parts *parts, enum hg__brings brings)
 	return 0;
 }
 
-static int blame_backward(const struct hg__blame *b, const struct hg__terms *t,
-                          const struct parts *parts)
+static int attribute_backward(const struct hg__attribution *b, const struct hg__terms *t,
+                              const struct parts *parts)
 {
 	const struct hg__about *about = hg__about(b->launch->call.node->op);
 	const enum hg__brings brings =
@@ -126,15 +126,16 @@ static int is_chain(const struct hg__task *launch)
 	return about->sum && about->kept;
 }
 
-static hg_status blame_chain(const struct hg__blame *b, const struct parts *parts, int *guilty)
+static hg_status attribute_in_chain(const struct hg__attribution *b, const struct parts *parts,
+                                    int *guilty)
 {
 	const struct hg__element e = {b->backward ? b->operand : -1, b->row, b->col};
 	struct hg__terms terms = {.over = HG__OVER_NOTHING};
 	if (!b->backward || b->operand >= 0)
 		HG__TRY(hg__terms_of(&b->launch->call, &e, &terms));
 	if (!b->backward)
-		return blame_forward(b, &terms, parts, guilty);
-	*guilty = blame_backward(b, &terms, parts);
+		return attribute_forward(b, &terms, parts, guilty);
+	*guilty = attribute_backward(b, &terms, parts);
 	return HG_OK;
 }
 
@@ -142,10 +143,10 @@ static hg_status blame_chain(const struct hg__blame *b, const struct parts *part
 
 /* Forward, what made the number that does not fit; backward, what reads it in f32, and whose
  * gradient it is. */
-static const struct hg__entry *behind_the_cast(const struct hg__exam *exam,
-                                               const struct hg__blame *b)
+static const struct hg__entry *behind_the_cast(const struct hg__replay *replay,
+                                               const struct hg__attribution *b)
 {
-	const hg_tape *tape = exam->tape;
+	const hg_tape *tape = replay->tape;
 	const struct hg__node *cast = b->launch->call.node;
 	const int32_t maker = tape->value[cast->in[0]].node;
 	if (!b->backward)
@@ -157,24 +158,25 @@ static const struct hg__entry *behind_the_cast(const struct hg__exam *exam,
 	return NULL;
 }
 
-static hg_status blame_line(struct hg__exam *exam, const struct hg__entry *line,
-                            struct hg__part *part)
+static hg_status attribute_to_line(struct hg__replay *replay, const struct hg__entry *line,
+                                   struct hg__part *part)
 {
 	part->op = line->op;
-	return hg__page_text(exam->ctx, exam->pages, &part->layer, "%s", line->scope);
+	return hg__page_text(replay->ctx, replay->pages, &part->layer, "%s", line->scope);
 }
 
-hg_status hg__blame(struct hg__exam *exam, const struct hg__blame *b, struct hg__part *part)
+hg_status hg__attribute(struct hg__replay *replay, const struct hg__attribution *b,
+                        struct hg__part *part)
 {
 	struct parts parts;
 	int guilty = 0;
 	const struct hg__entry *line =
-	    hg__is_own_cast(exam->tape, b->launch->entry) ? behind_the_cast(exam, b) : NULL;
+	    hg__is_own_cast(replay->tape, b->launch->entry) ? behind_the_cast(replay, b) : NULL;
 	if (line)
-		return blame_line(exam, line, part);
-	HG__TRY(list_parts(exam, b->launch, &parts));
+		return attribute_to_line(replay, line, part);
+	HG__TRY(list_parts(replay, b->launch, &parts));
 	if (is_chain(b->launch))
-		HG__TRY(blame_chain(b, &parts, &guilty));
+		HG__TRY(attribute_in_chain(b, &parts, &guilty));
 	*part = parts.part[guilty];
 	return HG_OK;
 }

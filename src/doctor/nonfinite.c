@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "doctor/exam.h"
+#include "doctor/replay.h"
 
 /* What is not finite, of numbers that are. Elements of one result may have gone bad for
  * different reasons, a column that is constant and a hub: of each row and column that has any,
@@ -45,16 +45,16 @@ static void join(struct groups *g, const struct hg__why *why, const struct hg__b
 	g->group[i].count++;
 }
 
-static hg_status ask(struct hg__exam *exam, const struct hg__result *r, const struct hg__bad *bad,
-                     struct groups *groups)
+static hg_status ask(struct hg__replay *replay, const struct hg__result *r,
+                     const struct hg__bad *bad, struct groups *groups)
 {
 	struct hg__sum sum;
 	struct hg__why why = {HG_CAUSE_STORE, HG_ZERO_NONE};
 	struct hg__fault fault = {.result = r, .row = bad->row, .col = bad->col, .sum = &sum};
-	HG__TRY(hg__fetch_element(exam->ctx, &r->wide, bad->row, bad->col, &fault.wide));
-	HG__TRY(hg__sum_of_result(exam, r, bad->row, bad->col, &sum));
+	HG__TRY(hg__fetch_element(replay->ctx, &r->wide, bad->row, bad->col, &fault.wide));
+	HG__TRY(hg__sum_of_result(replay, r, bad->row, bad->col, &sum));
 	fault.wide = widest(fault.wide, &sum);
-	const hg_status status = hg__cause_of(exam, &fault, &why);
+	const hg_status status = hg__cause_of(replay, &fault, &why);
 	const double most = hg__sum_most(&sum);
 	hg__sum_close(&sum);
 	if (status >= 0)
@@ -85,28 +85,28 @@ static void merge(struct groups *g)
 
 /* What bad operands have brought on is no news: of gradients, whose loss scale is all of theirs,
  * the first. */
-static int is_news(const struct hg__exam *exam, const struct hg__result *r, const struct group *g,
-                   int good)
+static int is_news(const struct hg__replay *replay, const struct hg__result *r,
+                   const struct group *g, int good)
 {
-	for (int i = 0; i < exam->founds[0] && !good && r->backward; i++) {
-		const hg_finding *f = &exam->found[0][i].finding;
+	for (int i = 0; i < replay->founds[0] && !good && r->backward; i++) {
+		const hg_finding *f = &replay->found[0][i].finding;
 		if (f->cause != HG_CAUSE_UNDERFLOW && (f->backward || f->cause == g->why.cause))
 			return 0;
 	}
 	return 1;
 }
 
-static hg_status tell(struct hg__exam *exam, const struct hg__result *r, const struct group *g,
+static hg_status tell(struct hg__replay *replay, const struct hg__result *r, const struct group *g,
                       int64_t bad)
 {
 	struct hg__sum sum;
 	struct hg__half_sum half = {0};
-	struct hg__found *found = hg__found_new(exam, 0, g->why.cause);
+	struct hg__found *found = hg__found_new(replay, 0, g->why.cause);
 	if (!found)
 		return HG_OK;
 	if (g->why.zero)
-		HG__TRY(hg__operand_vanished(exam, r, g->first->row, g->first->col, &found->vanished));
-	HG__TRY(hg__sum_of_result(exam, r, g->first->row, g->first->col, &sum));
+		HG__TRY(hg__operand_vanished(replay, r, g->first->row, g->first->col, &found->vanished));
+	HG__TRY(hg__sum_of_result(replay, r, g->first->row, g->first->col, &sum));
 	hg__sum_in_halves(&sum, &half);
 	found->finding.zero = g->why.zero;
 	found->finding.got = g->first->got;
@@ -114,29 +114,29 @@ static hg_status tell(struct hg__exam *exam, const struct hg__result *r, const s
 	found->finding.largest = g->largest;
 	found->finding.bad = bad;
 	const hg_status status =
-	    hg__found_in(exam, found, r, g->first->row, g->first->col, &sum, &half);
+	    hg__found_in(replay, found, r, g->first->row, g->first->col, &sum, &half);
 	hg__sum_close(&sum);
 	return status;
 }
 
 /* Those of the first cause are all that were not asked, too. Where there is no other, the largest
  * of all is one of them. */
-hg_status hg__judge_loud(struct hg__exam *exam, const struct hg__result *r,
-                         const struct hg__look *look, int good)
+hg_status hg__judge_nonfinite(struct hg__replay *replay, const struct hg__result *r,
+                              const struct hg__look *look, int good)
 {
 	struct groups groups = {.count = 0};
 	int64_t others = 0;
 	for (int i = 0; i < look->bads; i++)
-		HG__TRY(ask(exam, r, &look->bad[i], &groups));
+		HG__TRY(ask(replay, r, &look->bad[i], &groups));
 	merge(&groups);
 	if (groups.count == 1)
 		groups.group[0].largest = fmax(groups.group[0].largest, look->largest);
 	for (int i = 1; i < groups.count; i++)
 		others += groups.group[i].count;
 	for (int i = 0; i < groups.count; i++)
-		if (is_news(exam, r, &groups.group[i], good))
+		if (is_news(replay, r, &groups.group[i], good))
 			HG__TRY(
-			    tell(exam, r, &groups.group[i], i ? groups.group[i].count : look->own - others));
+			    tell(replay, r, &groups.group[i], i ? groups.group[i].count : look->own - others));
 	return HG_OK;
 }
 
@@ -176,7 +176,7 @@ static hg_status largest_sum(hg_context *ctx, const struct hg__mat *one,
 }
 
 /* Two finite numbers, and their sum is not. */
-static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
+static hg_status added_found(struct hg__replay *replay, const struct hg__result *r,
                              const struct hg__bad *bad, const struct hg__look *look,
                              const struct hg__parts *parts)
 {
@@ -184,7 +184,7 @@ static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
 	    {bad->row, bad->col, 1.0, parts->value[0], 1.0f, 0.0f, HG_TERM_BEFORE, 0},
 	    {bad->row, bad->col, 1.0, parts->value[1], 1.0f, 0.0f, HG_TERM_ADDEND, 0}};
 	const double sum = parts->value[0] + parts->value[1];
-	const struct hg__sum both = {.ctx = exam->ctx,
+	const struct hg__sum both = {.ctx = replay->ctx,
 	                             .addend = pair,
 	                             .count = 2,
 	                             .accumulate = HG_ACC_F32,
@@ -196,30 +196,30 @@ static hg_status added_found(struct hg__exam *exam, const struct hg__result *r,
 	const struct hg__half_sum half = {.after = 1.0};
 	const struct hg__fault fault = {r, bad->row, bad->col, sum, &both};
 	struct hg__why why;
-	HG__TRY(hg__cause_of(exam, &fault, &why));
-	struct hg__found *found = hg__found_new(exam, 0, why.cause);
+	HG__TRY(hg__cause_of(replay, &fault, &why));
+	struct hg__found *found = hg__found_new(replay, 0, why.cause);
 	if (!found)
 		return HG_OK;
 	found->finding.got = bad->got;
 	found->finding.wide = sum;
 	found->finding.largest = look->largest;
 	found->finding.bad = look->own;
-	HG__TRY(hg__found_in(exam, found, r, bad->row, bad->col, &both, &half));
-	return hg__tell_gradients(exam, &found->finding, parts);
+	HG__TRY(hg__found_in(replay, found, r, bad->row, bad->col, &both, &half));
+	return hg__tell_gradients(replay, &found->finding, parts);
 }
 
-hg_status hg__judge_parts(struct hg__exam *exam, const struct hg__result *r, struct hg__look *look,
-                          const struct hg__mat *old, struct hg__parts *parts)
+hg_status hg__judge_parts(struct hg__replay *replay, const struct hg__result *r,
+                          struct hg__look *look, const struct hg__mat *old, struct hg__parts *parts)
 {
 	const struct hg__mat *part = &r->launch->call.din[r->operand];
 	for (int i = 0; i < look->bads; i++) {
 		const struct hg__bad *bad = &look->bad[i];
-		HG__TRY(hg__fetch_element(exam->ctx, old, bad->row, bad->col, &parts->value[0]));
-		HG__TRY(hg__fetch_element(exam->ctx, part, bad->row, bad->col, &parts->value[1]));
+		HG__TRY(hg__fetch_element(replay->ctx, old, bad->row, bad->col, &parts->value[0]));
+		HG__TRY(hg__fetch_element(replay->ctx, part, bad->row, bad->col, &parts->value[1]));
 		if (!isfinite(parts->value[0]) || !isfinite(parts->value[1]))
 			continue;
-		HG__TRY(largest_sum(exam->ctx, old, part, &look->largest));
-		return added_found(exam, r, bad, look, parts);
+		HG__TRY(largest_sum(replay->ctx, old, part, &look->largest));
+		return added_found(replay, r, bad, look, parts);
 	}
 	return HG_OK;
 }
