@@ -3,11 +3,12 @@
 
 #include "autograd/opkit.h"
 
-/* What the functions of one operand share: Y = f(X) element by element, f and f' by op->act of the
- * list (kernels/functions.def). An op is its equation, its words, what it knows of its range beyond
- * the list's bounds, and samples of its own where it has a constant or takes no number at all. */
+/* The common parts of the functions of one operand, Y = f(X) element by element. op->act selects f
+ * and f' in the list of functions (kernels/functions.def). The file of such an op holds its
+ * equation, its words, what is known of its range besides the bounds of the list, and samples of
+ * its own if it has a constant or is not defined for every number. */
 
-/* The constant of a node: 0 where its op has none. */
+/* The constant of a tape node, or 0 if its op has none. */
 float hg__act_p(const struct hg__node *node);
 
 HG_NODISCARD hg_status hg__act_infer(struct hg__infer *s);
@@ -16,11 +17,11 @@ void hg__act_range(struct hg__range *r);
 void hg__act_range_back(struct hg__range *r);
 HG_NODISCARD hg_status hg__act_forward(const struct hg__call *c);
 HG_NODISCARD hg_status hg__act_backward(const struct hg__call *c);
-/* Of a function that takes every number and has no constant. */
+/* Samples for a function that is defined for every number and has no constant. */
 int hg__act_sample_any(int i, const struct hg__extent *x, struct hg__sample *s);
 
-/* One sample of a function: its width beyond d, the spread of its input, its constant. ALIKE: all
- * elements are the spread, with or without a gradient. */
+/* One sample of a function: the columns beyond d, the spread of its input, and its constant. With
+ * ALIKE all elements are equal to the spread. ALIKE_FORWARD has no gradient. */
 struct act_sample {
 	const char *what;
 	hg_status expect;

@@ -3,7 +3,7 @@
  *     Z = X + Y
  *
  * Shapes    X, Y, Z: [n, d].
- * Dtypes    X, Y, Z: state.  The sum f32, narrowed once.
+ * Dtypes    X, Y, Z: state.  The sum is f32 and is narrowed once.
  * Range     max|Z| <= max|X| + max|Y|.
  * Error     one rounding.
  * Gradient  dX = dY = dZ.
@@ -62,7 +62,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t wider, y_rows, y_cols; /* the last two: too many */
+		int64_t wider, y_rows, y_cols; /* the last two: the number of rows and columns too many */
 		int integer;
 	} rows[] = {
 	    {"plain", HG_OK, 0, 0, 0, 0},

@@ -2,34 +2,35 @@
  *
  *     Y[:, c] = gamma[c] (X[:, c] - mean[c]) / sqrt(var[c] + eps) + beta[c]
  *
- * Where the tape has taken a relu in (fuse.c): Y = max(that, 0).
+ * If the tape has fused a relu with it (fuse.c): Y = max(that, 0).
  *
  * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum
  * (mean, var n / (n - 1)).  EVAL: the running statistics.
  *
- * Shapes
- * X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Kept for backward:
- * mean, rstd f32.
- * Dtypes    X, Y: state.  All else f32, narrowed once.
- * Range
- * TRAIN: |x - mean| rstd <= sqrt(n - 1) for every column, so max|Y| <= sqrt(n) max|gamma| +
- * max|beta|: whatever X holds.  EVAL: none known. Error
- * mean, variance: gamma_n(u32), of sums in two passes or of merged moments; gamma_6(u32) on top,
- * narrowed once.
- * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY -
- * dbeta/n - xhat dgamma/n).
- *           mean|xhat| <= 1, so max|dgamma|, max|dbeta| <= n max|dY|.  dX = gamma rstd (I - 11'/n -
- *               xhat xhat'/n) dY, and the matrix shortens every vector: 1 and xhat are
- *           orthogonal, |xhat|^2 <= n. So max|dX| <= |gamma| rstd |dY|_2 <= sqrt(n) max|gamma|
- *           max|dY| / sqrt(eps), since rstd <= 1/sqrt(eps). Rounded, each of the three parts brings
- *           gamma of its own size, sqrt(n) max|dY| at most.
- *           f32 X is squared on the way: nothing is claimed where n (2 max|X|)^2 overflows.
- *           With relu dY counts where gamma xhat + beta > 0, in f32 and computed again as it was.
+ * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Running mean, variance: buffers [1, d].  Saved
+ *           for the backward pass: mean, rstd f32.
+ * Dtypes    X, Y: state.  Everything else is f32; Y is narrowed once.
+ * Range     TRAIN: |x - mean| rstd <= sqrt(n - 1) in every column, so max|Y| <= sqrt(n)
+ *           max|gamma| + max|beta| for every X. EVAL: no bound is known, because the running
+ *           statistics may be of any size.
+ *           Where n (2 max|X|)^2 overflows f32 there is no bound either, because f32 X is
+ *           squared on the way.
+ * Error     mean, variance: gamma_n(u32), for sums in two passes or merged moments. Then
+ *           gamma_6(u32), and Y is narrowed once.
+ * Gradient  xhat = (X - mean) rstd;  dgamma = sum dY xhat,  dbeta = sum dY,  dX = gamma rstd (dY
+ *           - dbeta/n - xhat dgamma/n).
+ *           mean|xhat| <= 1, so max|dgamma|, max|dbeta| <= n max|dY|.
+ *           dX = gamma rstd (I - 11'/n - xhat xhat'/n) dY. The matrix does not lengthen any
+ *           vector, because 1 and xhat are orthogonal and |xhat|^2 <= n. So max|dX| <= |gamma|
+ *           rstd |dY|_2 <= sqrt(n) max|gamma| max|dY| / sqrt(eps), since rstd <= 1/sqrt(eps).
+ *           Each of the three terms has a rounding error of gamma times its own size, which is
+ *           at most sqrt(n) max|dY|.
+ *           With relu, dY counts only where gamma xhat + beta > 0, which is recomputed in f32 by
+ *           the operations of the forward pass.
  * Cost      3 n d elements (X once for the statistics);  8 n d flops.
- * Errors
- * HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG
- * an operand or a buffer is missing, momentum
- *           outside [0, 1], eps not positive.
+ * Errors    HG_ERR_SHAPE gamma, beta or a buffer not [1, d];  HG_ERR_DTYPE gamma, beta not f32;
+ *           HG_ERR_ARG an operand or a buffer is missing, momentum outside [0, 1], eps not
+ *           positive.
  * Source    Ioffe, Szegedy 2015. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -37,8 +38,8 @@
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
-/* STATISTICS f32 [2, d]: rows mean, rstd.  GRADIENTS f32 [2, d]: dgamma, dbeta where nobody else
- * gives them room; dX needs both. */
+/* STATISTICS f32 [2, d]: the rows mean and rstd. GRADIENTS f32 [2, d]: dgamma and dbeta, if no
+ * gradient tensor receives them. dX needs both. */
 enum { STATISTICS, GRADIENTS };
 
 static struct hg__batch_norm_attr attr_of(const struct hg__node *node)
@@ -82,7 +83,7 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* x - mean is squared, n times. */
+/* x - mean is squared, and n squares are added. */
 static double squares(const struct hg__range *r)
 {
 	return 4.0 * (double)r->shape[X].rows * r->in[X] * r->in[X];
@@ -99,7 +100,7 @@ static void range(struct hg__range *r)
 	        ? "standardised: root of %.0f rows %.3g x |gamma| %.3g + |beta| %.3g"
 	        : "running statistics of %.0f rows say nothing: %.3g x |gamma| %.3g + |beta| %.3g",
 	    (double)r->shape[X].rows, xhat, r->in[GAMMA], r->in[BETA]);
-	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight more */
+	r->depth = (double)r->shape[X].rows + 8.0; /* the statistics' sums, then eight operations */
 }
 
 static void range_back(struct hg__range *r)
@@ -135,7 +136,7 @@ static hg_status forward(const struct hg__call *c)
 
 static hg_status backward(const struct hg__call *c)
 {
-	struct hg__mat none = c->in[X]; /* the shape of a gradient that nobody wants */
+	struct hg__mat none = c->in[X]; /* the shape of a gradient that is not needed */
 	none.data = NULL;
 	const struct hg__batch_norm_back_args args = {
 	    .x = c->in[X],
@@ -159,7 +160,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		hg_status expect;
 		struct hg__batch_norm_attr attr;
 		double sigma;
-		int64_t wider, gamma_cols; /* the last: too many */
+		int64_t wider, gamma_cols; /* the last: columns too many */
 		int integer, buffers;
 	} rows[] = {
 	    {"momentum 0.1", HG_OK, {0.1f, 1e-5f, 0}, 1.0, 0, 0, 0, 2},
@@ -176,7 +177,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))
 		return 0;
-	/* running statistics are parameters, which are not empty */
+	/* running statistics are parameters, which cannot be empty */
 	const int64_t d = (x->d > 0 ? x->d : 1) + rows[i].wider;
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 0);
 	hg__sample_attr(s, &rows[i].attr, sizeof rows[i].attr);
@@ -196,7 +197,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->bytes += hg__mat_bytes(&c->in[X]);
 }
 
-/* Statistics are those of what is stored. */
+/* The statistics are those of the stored numbers. */
 static int norm(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at)
 {
 	const struct hg__batch_norm_attr attr = attr_of(c->node);

@@ -3,7 +3,7 @@
  *     Y[i, c] = X[i, c] + b[0, c]
  *
  * Shapes    X: [n, d].  b: [1, d].  Y: [n, d], created.
- * Dtypes    X, b, Y: state.  The sum f32, narrowed once.
+ * Dtypes    X, b, Y: state.  The sum is f32 and is narrowed once.
  * Range     max|Y| <= max|X| + max|b|.
  * Error     |Y - exact| <= u16 |Y| (+ eta16/2): one rounding; f32 state: u32 |Y|.
  * Gradient  dX = dY,  db = sum over rows of dY;  max|db| <= n max|dY|.
@@ -14,7 +14,7 @@
 #include "autograd/opkit.h"
 
 enum { X, B };
-/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written in the backward pass: db before it is narrowed, if b is not a parameter */
 enum { DB };
 
 static hg_status infer(struct hg__infer *s)

@@ -3,12 +3,12 @@
  *     Y = X
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X: f16 or f32.  Y: the one asked for.
- * Range     max|Y| <= max|X|; a narrowing to f16 gets its verdict from this bound.
- * Error     one rounding if f32 becomes f16, else 0.
+ * Dtypes    X: f16 or f32.  Y: the requested type.
+ * Range     max|Y| <= max|X|. This bound decides whether a narrowing to f16 is proved.
+ * Error     one rounding if f32 is narrowed to f16, else 0.
  * Gradient  dX = dY.
  * Cost      2 n d elements.
- * Errors    HG_ERR_DTYPE X or the type asked for is not a float;  HG_ERR_ARG X is missing.
+ * Errors    HG_ERR_DTYPE X or the requested type is not a float;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -36,7 +36,8 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	r->out = r->in[0];
-	r->sum_out = 2.0 * r->sum[0]; /* what is at least half of the smallest half may become it */
+	/* A number of at least half of the smallest f16 number may be rounded up to it. */
+	r->sum_out = 2.0 * r->sum[0];
 	r->least_out = r->least[0];
 	r->sign_out = r->sign[0];
 	hg__because(r, "|X| %.3g", r->in[0]);

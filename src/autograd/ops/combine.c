@@ -3,15 +3,14 @@
  *     Y = (1 + eps) X + Z
  *
  * Shapes    X, Z, Y: [n, d].  eps: [1, 1].
- * Dtypes    X, Z, Y: state.  eps: f32.  Arithmetic f32, narrowed once.
+ * Dtypes    X, Z, Y: state.  eps: f32.  Arithmetic is f32; Y is narrowed once.
  * Range     max|Y| <= (1 + |eps|) max|X| + max|Z|.
  * Error     gamma_3(u32) (|1 + eps| |X| + |Z|), narrowed once.
  * Gradient  dX = (1 + eps) dY,  dZ = dY,  deps = sum over all of dY X;  max|dX| <= (1 + |eps|)
- * max|dY|;  |deps| <= n d max|dY| max|X|. Cost
- * 3 n d elements;  2 n d flops.
- * Errors
- * HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG an operand is
- * missing.
+ *           max|dY|;  |deps| <= n d max|dY| max|X|.
+ * Cost      3 n d elements;  2 n d flops.
+ * Errors    HG_ERR_SHAPE shapes differ, eps not [1, 1];  HG_ERR_DTYPE eps not f32;  HG_ERR_ARG
+ *           an operand is missing.
  * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -80,7 +79,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t wider, z_rows, z_cols, eps_cols; /* but for the first: too many */
+		int64_t wider, z_rows, z_cols, eps_cols; /* all but the first: too many */
 		int integer;
 	} rows[] = {
 	    {"plain", HG_OK, 0, 0, 0, 0, 0},

@@ -4,9 +4,9 @@
  *
  * Shapes    A: [n, p].  B: [n, q].  Y: [n, p + q], created.
  * Dtypes    A, B, Y: state.  Nothing is rounded.
- * Range     max|Y| <= max(max|A|, max|B|): proved wherever A and B fit.
+ * Range     max|Y| <= max(max|A|, max|B|): proved wherever A and B fit in f16.
  * Error     0.
- * Gradient  dA, dB: the columns of dY they came from.
+ * Gradient  dA, dB: the columns of dY that hold A and B in Y.
  * Cost      2 n (p + q) elements.
  * Errors    HG_ERR_SHAPE rows differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
@@ -64,8 +64,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t a_cols, b_cols; /* more */
-		int64_t b_rows;         /* too many */
+		int64_t a_cols, b_cols; /* columns more */
+		int64_t b_rows;         /* rows or columns too many */
 		int integer, none;
 	} rows[] = {
 	    {"equal widths", HG_OK, 0, 0, 0, 0, 0},

@@ -2,17 +2,18 @@
  *
  *     Y[i, c] = A[i, c] / B[i, c]
  *
- * Shapes    A, Y: [n, d].  B: [n, d]; or [n, 1], one for a row; or [1, 1], one for all.
- * Dtypes    A, B, Y: state.  The quotient f32, narrowed once.
- * Range
- * none from max|A| and max|B| alone: B may be near 0. Where |B| >= l > 0 is known (a constant, an
- * exponential, a sum of such): max|Y| <= max|A| / l. Error
- * one rounding in f32, narrowed once.
- * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that B's one divides:
- * f32 along a row, f64 over all.  max|dA| <= max|dY| / l,
- *           max|dB| <= q max|dY| max|A| / l^2, q the elements that one divides.
+ * Shapes    A, Y: [n, d].  B: [n, d], or [n, 1] with one divisor for each row, or [1, 1] with
+ *           one for all.
+ * Dtypes    A, B, Y: state.  The quotient is f32 and is narrowed once.
+ * Range     max|A| and max|B| alone give no bound, because B may be near 0. Where |B| >= l > 0
+ *           is known (a constant, an exponential, a sum of such): max|Y| <= max|A| / l.
+ * Error     one rounding in f32, narrowed once.
+ * Gradient  dA = dY / B,  dB = - (sum of dY (A / B)) / B over the elements that share a divisor,
+ *           summed in f32 along a row and in f64 over all rows.  max|dA| <= max|dY| / l,
+ *           max|dB| <= q max|dY| max|A| / l^2, where q elements share a divisor.
  * Cost      2 n d elements, and B;  n d flops.
- * Errors    HG_ERR_SHAPE B none of the three;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Errors    HG_ERR_SHAPE B has none of the three shapes;  HG_ERR_DTYPE;  HG_ERR_ARG an operand
+ *           is missing.
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -44,7 +45,7 @@ static void range(struct hg__range *r)
 	            r->in[A], r->least[B]);
 }
 
-/* What one of B divides: as many as there are of A for each of B. */
+/* `each` is the number of elements of A that share one element of B as divisor. */
 static void range_back(struct hg__range *r)
 {
 	const double inverse = r->least[B] > 0.0 ? 1.0 / r->least[B] : (double)INFINITY,
@@ -54,7 +55,9 @@ static void range_back(struct hg__range *r)
 	             quotient = inverse * r->in[A] + lost,
 	             sum = hg__bound_mul(each, quotient * r->dout + lost);
 	r->din[A] = inverse * r->dout;
-	r->din[B] = r->least[B] > 0.0 ? sum * inverse : (double)INFINITY; /* 0/0, of no terms too */
+	r->din[B] = r->least[B] > 0.0
+	                ? sum * inverse
+	                : (double)INFINITY; /* 0/0 is possible, even where no term is added */
 	r->depth_in[B] = each + 8.0;
 	hg__on_the_way(r, fmax(quotient, sum));
 }

@@ -2,11 +2,11 @@
  *
  *     Y = X B / (1 - p),  B[r, c] = 1 with probability 1 - p, else 0;  Y = X on an EVAL tape
  *
- * B is a function of the node's key, the step and the element's place (core/rng.h), so backward
- * draws it again and nothing is saved.
+ * B is a function of the tape node's key, the step and the element's position (core/rng.h), so the
+ * backward pass recomputes it and nothing is saved.
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  The product f32, narrowed once.
+ * Dtypes    X, Y: state.  The product is f32 and is narrowed once.
  * Range     max|Y| <= max|X| / (1 - p).
  * Error     gamma_2(u32), narrowed once.
  * Gradient  dX = dY B / (1 - p);  max|dX| <= max|dY| / (1 - p).
@@ -41,8 +41,8 @@ static double gain(const struct hg__range *r)
 static void range(struct hg__range *r)
 {
 	r->out = hg__bound_mul(gain(r), r->in[0]);
-	/* a half that is not 0 is at least the smallest one: rounding lifts it by half of itself at
-	 * most */
+	/* An f16 number that is not 0 is at least the smallest one, so rounding increases it by at most
+	 * half of itself. */
 	r->sum_out = 1.5 * gain(r) * r->sum[0];
 	hg__because(r, "1/(1 - p) = %.3g x |X| %.3g", gain(r), r->in[0]);
 }

@@ -4,12 +4,13 @@
  *     M[i, k] = max over the edges of row i of E
  *
  * Shapes    G: m edges.  E: [m, h].  P: [m, h], created.
- * Dtypes    E, P: state.  Maximum, exponentials and sums f32, narrowed once.
+ * Dtypes    E, P: state.  The maximum, exponentials and sums are f32; P is narrowed once.
  * Range     P in (0, 1]: proved for every input.
- * Error     relative gamma_{D + 4}(u32) before the narrowing, D the row's degree (exp: 2 ulp).
- * Gradient  dE = P (dP - sum over the row of P dP), with the saved P;  max|dE| <= max|dP| / 2 but
- * for the rounding of P (hg__shares_back). Cost
- * 3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
+ * Error     relative gamma_{D + 4}(u32) before P is narrowed, where D is the row's degree (exp:
+ *           2 ulp).
+ * Gradient  dE = P (dP - sum over the row of P dP), with the saved P;  max|dE| <= max|dP| / 2,
+ *           apart from the rounding of P (hg__shares_back).
+ * Cost      3 m h elements of state (maximum, sum, result), rowptr;  5 m h flops.
  * Errors    HG_ERR_SHAPE rows(E) != m;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Velickovic et al. 2018. */
 #include "autograd/about.h"

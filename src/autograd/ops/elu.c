@@ -3,12 +3,12 @@
  *     Y = X where X > 0, else alpha (exp(X) - 1)        alpha > 0
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  exp and the product f32, narrowed once.
- * Range     max|Y| <= max(max|X|, alpha min(1, max|X|)): proved wherever X and alpha fit.
- * Error
- * |Y - exact| <= alpha gamma_4(u32), narrowed once, on negative elements; 0 on the others.
- * Gradient  dX = dY where Y > 0, else (Y + alpha) dY, since alpha exp(X) = Y + alpha;  max|dX| <=
- * max(1, alpha) max|dY|.
+ * Dtypes    X, Y: state.  exp and the product are f32; Y is narrowed once.
+ * Range     max|Y| <= max(max|X|, alpha min(1, max|X|)): proved wherever X and alpha fit in f16.
+ * Error     |Y - exact| <= alpha gamma_4(u32), narrowed once, on negative elements; 0 on the
+ *           others.
+ * Gradient  dX = dY where Y > 0, else (Y + alpha) dY, since alpha exp(X) = Y + alpha;  max|dX|
+ *           <= max(1, alpha) max|dY|.
  * Cost      2 n d elements;  3 n d flops.
  * Errors    HG_ERR_ARG alpha not positive and finite, X is missing;  HG_ERR_DTYPE.
  * Source    Clevert, Unterthiner, Hochreiter 2016. */
@@ -52,7 +52,7 @@ const struct hg__op hg__op_elu = {
     .min_in = 1,
     .max_in = 1,
     .act = 1 + HG__ACT_elu,
-    /* from the smallest to the largest positive float */
+    /* from the smallest to the largest positive f32 */
     .constant = {"alpha", "alpha > 0", 0x1p-149f, 0x1.fffffep127f},
     .same = 1u,
     .infer = hg__act_infer,

@@ -1,32 +1,33 @@
-/* What follows a product or an aggregation, in one pass: the tape puts it in the place of such
- * chains when it compiles (fuse.c).
+/* Bias, activation and dropout in one pass. When the tape is compiled, this op replaces such chains
+ * of ops behind a product or an aggregation (fuse.c).
  *
- *     Y = dropout(f(X + b))        f: none, or a rider of the list of functions: Y alone gives its
- *                                  gradient; each part may be absent
+ *     Y = dropout(f(X + b))        f: none, or a function whose gradient follows from Y alone
+ *                                  (kernels/functions.def). Each part may be absent.
  *
  * Shapes    X, Y: [n, d].  b: [1, d] or absent.
- * Dtypes    X, b, Y: state.  All between them f32, narrowed once: a chain of k ops narrows k times.
- * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
- * Error
- * |Y - exact| <= the parts' f32 errors (one sum, f's gamma_4 alpha, gamma_2 of 1/(1 - p)), narrowed
- * once. Against the same chain op by op: at most
- *           that chain's roundings, u16 |.| for each value between. In f32 state the same bits, but
- *           for elu's gradient behind dropout.
- * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX in f32, before dX is narrowed.
- * f' by Y alone: Y > 0 exactly where X + b > 0 was kept (a
- *           positive sum of two halves is at least 2^-24, and 1/(1 - p) >= 1); elu's Y + alpha,
- *           and what sigmoid and tanh have, by f = Y (1 - p), which brings Y's rounding, u16 |Y|,
- *           as without dropout.
- * Cost      2 n d + d elements forward, 3 n d backward;  what the parts compute.
- * Errors
- * HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant outside the range
- * of its part.
+ * Dtypes    X, b, Y: state.  All values between them are f32, and only Y is narrowed; a chain of
+ *           k ops would narrow k times.
+ * Range     the rules of the parts, one after the other. The values between the parts are f32,
+ *           so they need no verdict.
+ * Error     |Y - exact| <= the parts' f32 errors (one sum, f's gamma_4 alpha, gamma_2 of 1/(1 -
+ *           p)), narrowed once. The difference from the same chain op by op is at most the
+ *           roundings of that chain, u16 |.| for each value between its ops. With f32 state the
+ *           bits are the same, except for elu's gradient behind dropout.
+ * Gradient  dX = f'(X + b) dropout(dY),  db = sum over rows of dX, added in f32 before dX is
+ *           narrowed.
+ *           f' is computed from Y alone. Y > 0 exactly where X + b > 0 was kept, because a
+ *           positive sum of two f16 numbers is at least 2^-24 and 1/(1 - p) >= 1. For elu,
+ *           sigmoid and tanh, f = Y (1 - p) gives f' (Y + alpha for elu), with the rounding of
+ *           Y, u16 |Y|, as without dropout.
+ * Cost      2 n d + d elements forward, 3 n d backward;  the flops of the parts.
+ * Errors    HG_ERR_SHAPE b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG X is missing, a constant is
+ *           outside the range of its part.
  * Source    - */
 #include "autograd/ops/epilogue.h"
 #include "autograd/about.h"
 
 enum { X, B };
-/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written in the backward pass: db before it is narrowed, if b is not a parameter */
 enum { DB };
 
 static struct hg__epilogue_attr attr_of(const struct hg__node *node)
@@ -106,7 +107,8 @@ static void range(struct hg__range *r)
 {
 	const struct hg__links links = links_of(r);
 	hg__links_range(r, &links);
-	r->depth = 8.0; /* the sum, elu's exponential (4) and product, 1 - p and the division by it */
+	/* the sum, elu's exponential (4 operations) and product, 1 - p, and the division by it */
+	r->depth = 8.0;
 }
 
 static void range_back(struct hg__range *r)
@@ -149,7 +151,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		const char *what;
 		hg_status expect;
 		struct hg__epilogue_attr attr;
-		int64_t wider, b_rows; /* b_rows 0: no b */
+		int64_t wider, b_rows; /* b_rows 0: there is no b */
 		double sigma;
 		int integer;
 	} rows[] = {

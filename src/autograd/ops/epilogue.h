@@ -3,12 +3,13 @@
 
 #include "autograd/ops/links.h"
 
-/* The ops that an epilogue is made of: at most one of each stage, stages in this order. X is
- * operand 0 of each, b is operand 1 of bias_add. */
+/* The ops of an epilogue: at most one of each stage, in this order. X is operand 0 of each op, and
+ * b is operand 1 of bias_add. */
 enum { EPILOGUE_BIAS, EPILOGUE_ACT, EPILOGUE_DROPOUT, EPILOGUE_STAGES };
 
-/* The stage of an op, -1: it is no part. An activation is a rider of the list of functions
- * (kernels/functions.def); its number is the act of struct hg__epilogue. */
+/* The stage of an op, or -1 if it cannot be part of an epilogue. The activations are those
+ * functions of kernels/functions.def whose gradient follows from Y alone. op->act is the act of
+ * struct hg__epilogue. */
 static inline int epilogue_stage(const struct hg__op *op)
 {
 	return op == &hg__op_bias_add                     ? EPILOGUE_BIAS
@@ -17,9 +18,10 @@ static inline int epilogue_stage(const struct hg__op *op)
 	                                                  : -1;
 }
 
-/* What nodes that end with an epilogue share: its constants checked, its function one of the first
- * `acts`; its links (x: operand of the whole or LINK_BEFORE; b: operand or LINK_NONE), at most
- * EPILOGUE_STAGES; what the kernels get. */
+/* Common to ops with an epilogue. hg__epilogue_infer checks the constants; the function must be one
+ * of the first `acts`. hg__epilogue_links adds the parts to a fused chain: x is an operand of the
+ * node or LINK_BEFORE, b is an operand or LINK_NONE, and at most EPILOGUE_STAGES parts are added.
+ * hg__epilogue_of returns the argument of the kernels. */
 HG_NODISCARD hg_status hg__epilogue_infer(const struct hg__infer *s,
                                           const struct hg__epilogue_attr *attr, int acts);
 void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x,
@@ -34,8 +36,8 @@ static inline struct hg__epilogue hg__epilogue_of(const struct hg__call *c,
 	                                  .step = c->step};
 	return then;
 }
-/* db as the kernels write it: the gradient itself if that is f32, else `wide` [1, d] f32; absent if
- * nobody wants it. Then, once written, to where it belongs. */
+/* db as the kernels write it: the gradient itself if it is f32, otherwise `wide` [1, d] f32, or
+ * absent if it is not needed. hg__epilogue_db_done then narrows `wide` to the gradient. */
 static inline struct hg__mat hg__epilogue_db(struct hg__mat db, struct hg__mat wide)
 {
 	return !db.data || db.dtype == HG_F32 ? db : wide;

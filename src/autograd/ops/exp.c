@@ -3,12 +3,11 @@
  *     Y = exp(X)
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  exp f32, narrowed once: below 2^-25 a half is 0.
- * Range
- * 0 < Y <= exp(max|X|): f16 holds it up to |X| <= 11.09; Y <= 1 where X is known not to be above 0:
- * proved.
+ * Dtypes    X, Y: state.  exp is f32; Y is narrowed once: an f16 result is 0 below 2^-25.
+ * Range     0 < Y <= exp(max|X|), which fits in f16 for |X| <= 11.09. Where no X is above 0, Y
+ *           <= 1: proved.
  * Error     4 u32 Y (2 units in the last place), narrowed once.
- * Gradient  dX = Y dY from the stored Y, which f16 has to 11 bits;  max|dX| <= max|Y| max|dY|.
+ * Gradient  dX = Y dY from the stored Y, which has 11 bits in f16;  max|dX| <= max|Y| max|dY|.
  * Cost      2 n d elements;  8 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */

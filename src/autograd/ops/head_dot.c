@@ -1,28 +1,28 @@
-/* One inner product a head, or two with the same rows.
+/* One inner product for each head, or two with the same rows.
  *
- *     S[i, k] = sum over c < d of X[i, k d + c] a[0, k d + c],   S[i, h + k] = sum over c < d of
- *         X[i, k d + c] b[0, k d + c]
+ *     S[i, k]     = sum over c < d of X[i, k d + c] a[0, k d + c]
+ *     S[i, h + k] = sum over c < d of X[i, k d + c] b[0, k d + c]
  *
- * Shapes
- * X: [n, h d].  a: [1, h d].  b: [1, h d] or absent.  S: [n, h], [n, 2 h] with b, created.
- * Dtypes    X, a, b, S: state.  Products and sums f32, narrowed once.
+ * Shapes    X: [n, h d].  a: [1, h d].  b: [1, h d] or absent.  S: [n, h], [n, 2 h] with b,
+ *           created.
+ * Dtypes    X, a, b, S: state.  Products and sums are f32 and are narrowed once.
  * Range     max|S| <= d max|X| max(max|a|, max|b|).
- * Error     "sum narrowed once", depth d.
- * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],  da[0, k d + c] =
- * sum over i of dS[i, k] X[i, k d + c],
- *           db[0, k d + c] = sum over i of dS[i, h + k] X[i, k d + c];  max|dX| <= max|dS|
- *               (max|a| + max|b|),  max|da|, max|db| <= n max|dS| max|X|.
+ * Error     "sum narrowed once" with depth d.
+ * Gradient  dX[i, k d + c] = dS[i, k] a[0, k d + c] + dS[i, h + k] b[0, k d + c],  da[0, k d +
+ *           c] = sum over i of dS[i, k] X[i, k d + c], db[0, k d + c] = sum over i of dS[i, h +
+ *           k] X[i, k d + c];  max|dX| <= max|dS| (max|a| + max|b|),  max|da|, max|db| <= n
+ *           max|dS| max|X|.
  * Cost      n h d + n h + h d elements, with b n h + h d more;  2 n h d flops, with b twice.
- * Errors
- * HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG heads < 1, X or
- * a is missing;  HG_ERR_DTYPE. Source
- * Velickovic et al. 2018: half of GAT's attention score, with b both halves. */
+ * Errors    HG_ERR_SHAPE heads does not divide cols(X), a or b not [1, cols(X)];  HG_ERR_ARG
+ *           heads < 1, X or a is missing;  HG_ERR_DTYPE.
+ * Source    Velickovic et al. 2018: with a alone half of GAT's attention score, with b both
+ *           halves. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { X, A, B };
-/* f32 [1, h d], written backward: da and db before they are narrowed for an a or b that is no
- * parameter */
+/* f32 [1, h d], written in the backward pass: da and db before they are narrowed, if a or b is not
+ * a parameter */
 enum { DA, DB };
 
 static int heads_of(const struct hg__node *node)
@@ -77,7 +77,8 @@ static hg_status forward(const struct hg__call *c)
 	return c->k->head_dot(c->ctx, &args);
 }
 
-/* Where the kernel leaves the gradient of a vector: f32, so perhaps not yet where it belongs. */
+/* Whether the kernel, which writes f32, can store the gradient of a vector in its own tensor. This
+ * is also true if the gradient is not needed. */
 static int is_wide(const struct hg__mat *gradient)
 {
 	return !gradient->data || gradient->dtype == HG_F32;
@@ -105,11 +106,11 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int heads;                   /* 0: those of the extent */
-		int64_t wider, cols, a_cols; /* the last two: too many */
+		int heads;                   /* 0: the heads of the extent */
+		int64_t wider, cols, a_cols; /* the last two: columns too many */
 		int integer, no_heads;
 		int two;        /* 1: with b */
-		int64_t b_cols; /* too many */
+		int64_t b_cols; /* columns too many */
 	} rows[] = {
 	    {"heads", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},
 	    {"one head", HG_OK, 1, 0, 0, 0, 0, 0, 0, 0},
@@ -144,12 +145,12 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {
-	/* of each element of S */
+	/* the operations for each element of S */
 	hg__cost_stream(c, 2.0 * (double)(c->in[X].cols / heads_of(c->node)), cost);
 }
 
-/* S[i, k] = sum over c of X[i, k d + c] a[0, k d + c], from column h on with b;
- * da[0, k d + c] = sum over i of dS[i, k] X[i, k d + c]. */
+/* S[i, k] = sum over c of X[i, k d + c] a[0, k d + c], and from column h on with b. da[0, k d + c]
+ * = sum over i of dS[i, k] X[i, k d + c]. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const int heads = heads_of(c->node);

@@ -3,13 +3,13 @@
  *     Y[i, c] = 1/h * sum over k < h of X[i, k d + c]
  *
  * Shapes    X: [n, h d].  Y: [n, d], created.
- * Dtypes    X, Y: state.  The sum and the division f32, narrowed once.
+ * Dtypes    X, Y: state.  The sum and the division are f32; Y is narrowed once.
  * Range     max|Y| <= max|X|: proved for every input.
  * Error     "sum narrowed once", depth h + 1.
  * Gradient  dX[i, k d + c] = dY[i, c] / h;  max|dX| <= max|dY| / h.
  * Cost      n h d + n d elements;  n h d flops.
- * Errors
- * HG_ERR_SHAPE heads does not divide cols(X);  HG_ERR_ARG heads < 1, X is missing;  HG_ERR_DTYPE.
+ * Errors    HG_ERR_SHAPE heads does not divide cols(X);  HG_ERR_ARG heads < 1, X is missing;
+ *           HG_ERR_DTYPE.
  * Source    Velickovic et al. 2018: the last layer of GAT. */
 #include "autograd/opkit.h"
 
@@ -48,7 +48,7 @@ static hg_status forward(const struct hg__call *c)
 	return c->k->head_mean(c->ctx, &args);
 }
 
-/* The kernel's struct keeps the forward's names: x is the wide side, y the narrow one. */
+/* The arguments have the names of the forward pass: x has h d columns and y has d. */
 static hg_status backward(const struct hg__call *c)
 {
 	if (!c->din[0].data)
@@ -63,8 +63,8 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int heads;           /* 0: those of the extent */
-		int64_t wider, cols; /* the last: too many */
+		int heads;           /* 0: the heads of the extent */
+		int64_t wider, cols; /* the last: columns too many */
 		int integer, no_heads;
 	} rows[] = {
 	    {"heads", HG_OK, 0, 0, 0, 0, 0},

@@ -1,31 +1,32 @@
 /* Normalisation of each row.
  *
- *     Y[i, :] = gamma (X[i, :] - mean[i]) / sqrt(var[i] + eps) + beta,   mean and biased variance
- *         of the row
+ *     Y[i, :] = gamma (X[i, :] - mean[i]) / sqrt(var[i] + eps) + beta
  *
- * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Kept for backward: mean, rstd f32 [n, 1].
- * Dtypes    X, Y: state.  All else f32, narrowed once.
- * Range
- * |x - mean| rstd <= sqrt(d - 1) in every row, so max|Y| <= sqrt(d) max|gamma| + max|beta|:
- * whatever X holds.
- * Error     mean, variance: gamma_d(u32) sums in two passes; gamma_6(u32) on top, narrowed once.
+ * with the mean and the biased variance of the row.
+ *
+ * Shapes    X, Y: [n, d].  gamma, beta: [1, d].  Saved for the backward pass: mean, rstd f32 [n,
+ *           1].
+ * Dtypes    X, Y: state.  Everything else is f32; Y is narrowed once.
+ * Range     |x - mean| rstd <= sqrt(d - 1) in every row, so max|Y| <= sqrt(d) max|gamma| +
+ *           max|beta| for every X.
+ * Error     mean, variance: gamma_d(u32), for sums in two passes. Then gamma_6(u32), and Y is
+ *           narrowed once.
  * Gradient  xhat = (X - mean) rstd, g = gamma dY:  dX = rstd (g - mean(g) - xhat mean(g xhat))
- * along the row,  dgamma = sum over rows of dY xhat,
- *           dbeta = sum over rows of dY.  max|dX| <= sqrt(d) max|gamma| max|dY| / sqrt(eps), as for
- *                                         batch_norm;  max|dgamma| <= n sqrt(d) max|dY|;
- *                                         max|dbeta| <= n max|dY|.
+ *           with means along the row,  dgamma = sum over rows of dY xhat,  dbeta = sum over rows
+ *           of dY.
+ *           max|dX| <= sqrt(d) max|gamma| max|dY| / sqrt(eps), as for batch_norm;  max|dgamma|
+ *           <= n sqrt(d) max|dY|;  max|dbeta| <= n max|dY|.
  * Cost      2 n d elements (a row is read once into registers or cache);  8 n d flops.
- * Errors
- * HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;  HG_ERR_ARG an operand
- * is missing, eps not positive. Source
- * Ba, Kiros, Hinton 2016. */
+ * Errors    HG_ERR_SHAPE gamma or beta not [1, d];  HG_ERR_DTYPE gamma, beta not f32;
+ *           HG_ERR_ARG an operand is missing, eps not positive.
+ * Source    Ba, Kiros, Hinton 2016. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };
-/* STATISTICS f32: mean of row i in element i, rstd in n + i.  GRADIENTS f32 [2, d]: dgamma, dbeta
- * where nobody else gives them room. */
+/* STATISTICS f32: the mean of row i is element i, and its rstd is element n + i. GRADIENTS f32 [2,
+ * d]: dgamma and dbeta, if no gradient tensor receives them. */
 enum { STATISTICS, GRADIENTS };
 
 static float eps_of(const struct hg__node *node)
@@ -53,7 +54,7 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* x - mean is squared, d times. */
+/* x - mean is squared, and d squares are added. */
 static double squares(const struct hg__range *r)
 {
 	return 4.0 * (double)r->shape[X].cols * r->in[X] * r->in[X];
@@ -81,7 +82,7 @@ static void range_back(struct hg__range *r)
 	hg__on_the_way(r, fmax(squares(r), d * root * g));
 }
 
-/* Column `which` of the statistics, [n, 1]: 0 mean, 1 rstd. */
+/* Statistic `which` of all rows, [n, 1]: 0 is the mean, 1 is rstd. */
 static struct hg__mat statistic(const struct hg__call *c, int64_t which)
 {
 	struct hg__mat mat = hg__mat_row(c->aux[STATISTICS], which * c->in[X].rows);
@@ -103,7 +104,7 @@ static hg_status forward(const struct hg__call *c)
 
 static hg_status backward(const struct hg__call *c)
 {
-	struct hg__mat none = c->in[X]; /* the shape of a gradient that nobody wants */
+	struct hg__mat none = c->in[X]; /* the shape of a gradient that is not needed */
 	none.data = NULL;
 	const struct hg__layer_norm_back_args args = {
 	    .x = c->in[X],
@@ -124,7 +125,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		hg_status expect;
 		struct hg__layer_norm_attr attr;
 		double sigma;
-		int64_t wider, gamma_cols; /* the last: too many */
+		int64_t wider, gamma_cols; /* the last: columns too many */
 		int integer;
 	} rows[] = {
 	    {"plain", HG_OK, {1e-5f}, 1.0, 0, 0, 0},
@@ -154,7 +155,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 8.0, cost);
 }
 
-/* gamma and beta get sums over all rows. */
+/* The gradients of gamma and beta are sums over all rows, so no single row's statistics belong to
+ * them. */
 static int norm(const struct hg__call *c, const struct hg__element *e, struct hg__norm_at *at)
 {
 	*at = (struct hg__norm_at){c->in[X].rows + e->row, 0, 0, (double)eps_of(c->node), 0.0};

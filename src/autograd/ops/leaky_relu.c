@@ -3,7 +3,7 @@
  *     Y = X where X > 0, else slope X        0 <= slope <= 1
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  The product f32, narrowed once.
+ * Dtypes    X, Y: state.  The product is f32 and is narrowed once.
  * Range     max|Y| <= max|X|: proved for every input.
  * Error     one rounding of each negative element.
  * Gradient  dX = dY where X > 0, else slope dY;  max|dX| <= max|dY|.

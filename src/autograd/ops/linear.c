@@ -3,21 +3,21 @@
  *     Y = X W + b
  *
  * Shapes    X: [n, k].  W: [k, d].  b: [1, d] or absent.  Y: [n, d], created.
- * Dtypes    X, W, b, Y: state.  Products and sums f32, narrowed once.
+ * Dtypes    X, W, b, Y: state.  Products and sums are f32 and are narrowed once.
  * Range     max|Y| <= k max|X| max|W| + max|b|.
  * Error     |Y - exact| <= E + u16 (|Y| + E) + eta16/2,  E = gamma_{k+1}(u32) (|X||W| + |b|).
  * Gradient  dX = dY W^T,  dW = X^T dY,  db = sum over rows of dY.  max|dX| <= d max|dY| max|W|;
- * max|dW| <= n max|X| max|dY|;  max|db| <= n max|dY|. Cost
- * 2 n k d flops;  every matrix once.
- * Errors
- * HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ *           max|dW| <= n max|X| max|dY|;  max|db| <= n max|dY|.
+ * Cost      2 n k d flops;  every matrix once.
+ * Errors    HG_ERR_SHAPE rows(W) != cols(X), b not [1, d];  HG_ERR_DTYPE;  HG_ERR_ARG an operand
+ *           is missing.
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "precision/bound.h"
 
 enum { X, W, B };
-/* f32 [1, d], written backward: db before it is narrowed for a b that is no parameter */
+/* f32 [1, d], written in the backward pass: db before it is narrowed, if b is not a parameter */
 enum { DB };
 
 static hg_status infer(struct hg__infer *s)
@@ -77,7 +77,7 @@ static hg_status backward(const struct hg__call *c)
 	}
 	if (!c->din[W].data)
 		return c->din[B].data ? hg__sum_rows(c, c->dout, c->aux[DB], c->din[B]) : HG_OK;
-	/* [k, n] [n, d], and db beside it */
+	/* [k, n] [n, d], and db in the same pass */
 	const int through_aux = c->din[B].data && c->din[B].dtype != HG_F32;
 	const struct hg__gemm_args args = {.a = c->in[X],
 	                                   .b = c->dout,
@@ -89,7 +89,7 @@ static hg_status backward(const struct hg__call *c)
 	return through_aux ? hg__copy_scaled(c, c->aux[DB], 1.0f, c->din[B]) : HG_OK;
 }
 
-/* b is added as it is. */
+/* b is added without a factor. */
 static int rescales(const struct hg__node *node)
 {
 	return node->n_in <= B || node->in[B] < 0;
@@ -113,7 +113,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t inner, w_rows, b_cols; /* what differs from k, k, d */
+		int64_t inner, w_rows, b_cols; /* the differences from k, k, d */
 		int bias, integer;
 	} rows[] = {
 	    {"with bias", HG_OK, 0, 0, 0, 1, 0},
@@ -143,7 +143,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	hg__cost_stream(c, 2.0 * (double)c->in[X].cols, cost);
 }
 
-/* Y = X W, dX = dY W^T, dW = X^T dY, db: the sum over the rows of dY. */
+/* Y = X W, dX = dY W^T, dW = X^T dY, and db is the sum over the rows of dY. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const struct hg__terms of[] = {

@@ -12,7 +12,8 @@ void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *g
 		memcpy(link->node.attr, attr, bytes);
 }
 
-/* What the rules of one link may use; before: the bound on what the link before it has made. */
+/* The input of the range rule of one op of the chain. before: the bound on the result of the op
+ * before it. */
 static struct hg__range range_of(const struct hg__range *r, const struct hg__links *links,
                                  const struct hg__link *link, double before)
 {
@@ -31,19 +32,21 @@ static struct hg__range range_of(const struct hg__range *r, const struct hg__lin
 	return own;
 }
 
-/* "row sums 12.3 x |X| 0.5; |X| 6.15 + |b| 1" */
+/* For example "row sums 12.3 x |X| 0.5; |X| 6.15 + |b| 1". */
 static void add_words(char *because, const char *words)
 {
 	const size_t length = strlen(because);
 	(void)snprintf(because + length, HG__BECAUSE - length, "%s%s", length ? "; " : "", words);
 }
 
-/* bound[k]: on what comes before link k; the last one: on Y. because: all rules, one after the
- * other. What lies between is on the way; the longest sum of all is deepest. */
+/* bound[k] is the bound on the operand of op k of the chain, and the last one is the bound on Y.
+ * The reason (because) joins those of all rules. Results between the ops are values on the way, and
+ * r->depth is that of the longest sum. */
 static void bounds_of(struct hg__range *r, const struct hg__links *links,
                       double bound[1 + MOST_LINKS], char *because)
 {
-	bound[0] = r->in[0]; /* of a chain without links; the first of others has nothing before it */
+	/* This is only read if the chain is empty: otherwise its first op has no op before it. */
+	bound[0] = r->in[0];
 	because[0] = 0;
 	for (int k = 0; k < links->count; k++) {
 		struct hg__range own = range_of(r, links, &links->link[k], bound[k]);
@@ -63,8 +66,8 @@ void hg__links_range(struct hg__range *r, const struct hg__links *links)
 	r->out = bound[links->count];
 }
 
-/* A gradient on the way, as the next link gets it: rounded near 0, and where it is stored in f16,
- * to a half. */
+/* A gradient inside the chain as the next op receives it. It is rounded near 0, and to f16 where it
+ * is stored in f16. */
 static double between(struct hg__range *r, double bound, int half)
 {
 	const hg_dtype_facts *f16 = hg_dtype_get(HG_F16);

@@ -3,31 +3,32 @@
 
 #include "autograd/opkit.h"
 
-/* A node that does the work of a chain of ops, each on the result of the one before: its range
- * rules are theirs, one after the other. What lies between is f32 and needs no verdict. */
+/* A fused chain: one tape node that does the work of several ops, each applied to the result of the
+ * one before. Its range rules are those of the ops, one after the other. The values between them
+ * are f32 and need no verdict. */
 
-/* in the place of an operand: what the link before has made; nothing */
+/* instead of an operand: the result of the op before, or no operand */
 enum { LINK_BEFORE = -1, LINK_NONE = -2 };
 #define MOST_LINKS 5
 
 struct hg__link {
 	struct hg__node node;    /* op, number of operands, graph, constants */
-	int operand[HG__MAX_IN]; /* which one of the whole it is */
+	int operand[HG__MAX_IN]; /* the operand's index in the whole node */
 };
 struct hg__links {
 	struct hg__link link[MOST_LINKS];
 	int count;
-	/* backward: the gradient of what comes before this link is stored in the state type; 0: none
-	 * is */
+	/* backward pass: the gradient of this op's input is stored in the state type; 0: it is not
+	 * stored */
 	int stored;
-	struct hg__shape shape; /* of what every link makes */
+	struct hg__shape shape; /* the shape of the result of every op */
 };
 
-/* One link more. */
+/* Adds one op to the chain. */
 void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph,
                    const int *operand, int operands, const void *attr, size_t bytes);
 
-/* r->out and r->depth, that of the deepest link; r->din of all operands. */
+/* Set r->out and r->depth, the depth of the deepest op, and r->din of all operands. */
 void hg__links_range(struct hg__range *r, const struct hg__links *links);
 void hg__links_range_back(struct hg__range *r, const struct hg__links *links);
 

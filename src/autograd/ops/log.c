@@ -3,12 +3,12 @@
  *     Y = log(X)
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  log f32, narrowed once.
- * Range
- * none from max|X| alone: log 0 is -infinity, and below 0 there is none (NaN). Where l <= X <=
- * max|X| is known, l > 0: max(|log l|, |log max|X||). Error
- * 4 u32 |Y| (2 units in the last place), narrowed once.
- * Gradient  dX = dY / X, from X: Y says little of it where X is near 1;  max|dX| <= max|dY| / l.
+ * Dtypes    X, Y: state.  log is f32; Y is narrowed once.
+ * Range     max|X| alone gives no bound: log 0 is -infinity, and a negative X gives NaN. Where l
+ *           <= X <= max|X| is known with l > 0: max(|log l|, |log max|X||).
+ * Error     4 u32 |Y| (2 units in the last place), narrowed once.
+ * Gradient  dX = dY / X, from X, because Y determines X poorly where X is near 1;  max|dX| <=
+ *           max|dY| / l.
  * Cost      2 n d elements;  8 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */

@@ -1,19 +1,18 @@
 /* Logarithm of the softmax of each row.
  *
- *     Y[i, c] = X[i, c] - M_i - log(sum over c' of exp(X[i, c'] - M_i)),   M_i = max over c of
- *         X[i, c]
+ *     Y[i, c] = X[i, c] - M_i - log(sum over c' of exp(X[i, c'] - M_i))
+ *     M_i = max over c of X[i, c]
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  All arithmetic f32, narrowed once.
- * Range
- * -2 max|X| - log(d) <= Y <= 0: a row's sum is at least the 1 of its maximum, so its logarithm,
- * also rounded, is not below 0. Error
- * |Y - exact| <= gamma_{d + 8}(u32) + gamma_4(u32) |Y|, narrowed once; since the range is at least
- * log 2 = 1 / 1.45 (d = 1: exact), that is within the
- *           gamma of 16 + 1.5 d roundings of it.
- * Gradient  dX = dY - exp(Y) * sum over the row of dY;  P = exp(Y) <= 1 weighs dY with 1 - P and
- * the d - 1 others with P, so max|dX| <= max(1, d - 1) max|dY|. Cost
- * 2 n d elements (a row is read once into cache);  6 n d flops.
+ * Dtypes    X, Y: state.  All arithmetic is f32; Y is narrowed once.
+ * Range     -2 max|X| - log(d) <= Y <= 0. The sum of a row is at least the 1 of its maximum, so
+ *           its logarithm is not below 0, also when it is rounded.
+ * Error     |Y - exact| <= gamma_{d + 8}(u32) + gamma_4(u32) |Y|, narrowed once. The range is at
+ *           least log 2 = 1 / 1.45 (for d = 1 the result is exact), so this is within the gamma
+ *           of 16 + 1.5 d roundings of it.
+ * Gradient  dX = dY - exp(Y) * sum over the row of dY. P = exp(Y) <= 1 gives dY the weight 1 - P
+ *           and the d - 1 others the weight P, so max|dX| <= max(1, d - 1) max|dY|.
+ * Cost      2 n d elements (a row is read once into cache);  6 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/about.h"

@@ -3,11 +3,11 @@
 
 #include "autograd/opkit.h"
 
-/* What the losses share. Operands: 0 the model's result X [n, d], 1 labels or targets, 2 mask u8
- * [n, 1] or absent. The loss is f32 [1, 1]; kept for backward: the number of rows (or elements)
- * that count, f32 [1, 1]. */
+/* The common parts of the losses. Operand 0 is the model's result X [n, d], operand 1 is the labels
+ * or targets, and operand 2 is the mask u8 [n, 1] or absent. The loss is f32 [1, 1]. The number of
+ * rows (or elements) that count is saved for the backward pass, f32 [1, 1]. */
 
-/* After the loss has checked operands 0 and 1. */
+/* Called after the loss has checked operands 0 and 1. */
 static inline hg_status loss_infer(struct hg__infer *s)
 {
 	s->saves |= HG__SAVE_IN(0) | HG__SAVE_AUX(0);
@@ -27,7 +27,8 @@ static inline void loss_cost(const struct hg__call *c, double flops, struct hg__
 	cost->flops = flops * (double)c->in[0].rows * (double)c->in[0].cols;
 }
 
-/* The losses of one element and its target, mean over elements: bce_logits and mse. */
+/* For bce_logits and mse, whose loss is a mean over elements of a function of the element and its
+ * target. */
 static inline hg_status pointwise_infer(struct hg__infer *s, const char *x, const char *target)
 {
 	HG__TRY(hg__want_state(s, 0, x));
@@ -63,20 +64,21 @@ static inline hg_status pointwise_backward(const struct hg__call *c, hg__pointwi
 	return c->k->pointwise_loss_back(c->ctx, &args);
 }
 
-/* Rows that count, at least: the loss is a mean over them. */
+/* A lower bound on the number of rows that count. The loss is a mean over them. */
 static inline double loss_rows(const struct hg__range *r)
 {
 	return fmax(1.0, (double)r->node->counted);
 }
 
-/* All of them, if no row is masked: the terms of a loss are added up before their mean is taken. */
+/* An upper bound on the number of elements that count, which is reached without a mask. The terms
+ * of a loss are added before the mean is taken. */
 static inline double pointwise_elements(const struct hg__range *r)
 {
 	return fmax(1.0, (double)r->shape[0].rows * (double)r->shape[0].cols);
 }
 
-/* A slope of the loss of one element times dL / q, which may underflow; a row that counts is `cols`
- * elements that count. */
+/* dX is the slope of the loss of one element times dL / q, which may underflow. A row that counts
+ * has `cols` elements that count. */
 static inline void pointwise_range_back(struct hg__range *r, double slope)
 {
 	const double share =
@@ -91,7 +93,7 @@ static inline int pointwise_sample(int i, const struct hg__extent *x, enum hg__f
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t wider, target_rows, target_cols, mask_rows; /* but for the first: too many */
+		int64_t wider, target_rows, target_cols, mask_rows; /* all but the first: too many */
 		int mask, f32_target, integer, byte_target;
 	} rows[] = {
 	    {"no mask", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0},

@@ -4,18 +4,18 @@
  *
  * A row counts if its mask is not 0; q = rows that count * d.
  *
- * Shapes
- * X, T: [n, d].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for backward: q f32
- * [1, 1].
- * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
+ * Shapes    X, T: [n, d].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Saved for the
+ *           backward pass: q f32 [1, 1].
+ * Dtypes    X: state.  T: f16 or f32.  mask: u8.  L: f32; all arithmetic is f32, in a fixed
+ *           order.
  * Range     0 <= L <= (max|X| + max|T|)^2.  L is not narrowed.
  * Error     gamma_{n d + 4}(u32) L.
- * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0;  max|dX| <= 2 (max|X| + max|T|)
- * |dL| / q, with q of a constant mask, else
- *           q >= d.  None for T.
+ * Gradient  dX = 2 (X - T) dL / q for rows that count, else 0. T has no gradient.  max|dX| <= 2
+ *           (max|X| + max|T|) |dL| / q, where q is known if the mask is constant, and otherwise
+ *           q >= d.
  * Cost      2 n d elements;  3 n d flops.
- * Errors
- * HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
+ * Errors    HG_ERR_SHAPE T not [n, d], mask not [n, 1];  HG_ERR_DTYPE;  HG_ERR_ARG an operand is
+ *           missing.
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/loss.h"

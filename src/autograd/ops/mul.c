@@ -3,9 +3,10 @@
  *     Z = X o Y
  *
  * Shapes    X, Y, Z: [n, d].
- * Dtypes    X, Y, Z: state.  The product f32, narrowed once.
- * Range     max|Z| <= max|X| max|Y|, no |Z| below min|X| min|Y|; the sign is the product of theirs.
- * Error     one rounding in f32 (none of halves), narrowed once.
+ * Dtypes    X, Y, Z: state.  The product is f32 and is narrowed once.
+ * Range     max|Z| <= max|X| max|Y|, and no |Z| is below min|X| min|Y|. The sign of Z is the
+ *           product of the signs of X and Y, where they are known.
+ * Error     one rounding in f32 (none for f16 operands), narrowed once.
  * Gradient  dX = Y o dZ,  dY = X o dZ;  max|dX| <= max|Y| max|dZ|,  max|dY| <= max|X| max|dZ|.
  * Cost      3 n d elements;  n d flops.
  * Errors    HG_ERR_SHAPE shapes differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
@@ -66,7 +67,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t wider, y_rows, y_cols; /* the last two: too many */
+		int64_t wider, y_rows, y_cols; /* the last two: the number of rows and columns too many */
 		int integer;
 	} rows[] = {
 	    {"plain", HG_OK, 0, 0, 0, 0},

@@ -1,21 +1,21 @@
 /* Reduction over the nodes of each graph of a batch.
  *
- *     Y[g, c] = sum, mean or maximum over the nodes i of graph g of X[i, c]        (0 if graph g is
- *         empty)
+ *     Y[g, c] = sum, mean or maximum over the nodes i of graph g of X[i, c]
  *
- * Shapes
- * G: n nodes in b graphs.  X: [n, d].  Y: [b, d], created.  Kept for backward of the maximum: arg
- * i32 [b, d], its place in the graph, -1 if none. Dtypes
- * X, Y: state.  Sums and the division f32, narrowed once.
- * Range
- * max|Y| <= s max|X| for the sum, s nodes in the largest graph; max|Y| <= max|X| for mean and
- * maximum: proved for every batch. Error
- * "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
- * Gradient  dX[i, c] = dY[g, c]; the same / size of g; dY[g, c] where i attains the maximum first,
- * else 0.  max|dX| <= max|dY|, of the mean / the size
- *           of the smallest graph that has nodes.
+ * Y is 0 if graph g has no node.
+ *
+ * Shapes    G: n nodes in b graphs.  X: [n, d].  Y: [b, d], created.  Saved for the backward
+ *           pass of the maximum: arg i32 [b, d], the index of its row within the graph, or -1 if
+ *           the graph has no node.
+ * Dtypes    X, Y: state.  Sums and the division are f32; Y is narrowed once.
+ * Range     max|Y| <= s max|X| for the sum, where the largest graph has s nodes; max|Y| <=
+ *           max|X| for the mean and the maximum: proved for every batch.
+ * Error     "sum narrowed once", depth s (+ 1 for the mean); 0 for the maximum.
+ * Gradient  dX[i, c] = dY[g, c] for the sum; dY[g, c] / size of g for the mean; for the maximum
+ *           dY[g, c] where i is the first row that attains it, else 0.  max|dX| <= max|dY|, for
+ *           the mean divided by the size of the smallest graph that has nodes.
  * Cost      n d + b d elements;  n d flops.
- * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such reduction.
+ * Errors    HG_ERR_SHAPE rows(X) != n;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, unknown reduction.
  * Source    Xu, Hu, Leskovec, Jegelka 2019. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -93,7 +93,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		const char *what;
 		hg_status expect;
 		struct hg__readout_attr attr;
-		int64_t wider, rows; /* the last: too many */
+		int64_t wider, rows; /* the last: rows too many */
 		int integer, no_graph;
 	} rows[] = {
 	    {"sum", HG_OK, {HG_REDUCE_SUM}, 0, 0, 0, 0},
@@ -123,7 +123,7 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = (double)c->in[0].rows * (double)c->in[0].cols;
 }
 
-/* Rows first .. first + count - 1 are the nodes of a graph; a maximum is no sum. */
+/* Rows first .. first + count - 1 are the nodes of a graph. A maximum is not a sum. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const hg_reduce reduce = reduce_of(c->node);

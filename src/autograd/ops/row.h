@@ -3,7 +3,7 @@
 
 #include "autograd/about.h"
 
-/* What the reductions of a row share: X [n, d] to Y [n, 1]. */
+/* The common parts of the reductions of rows, from X [n, d] to Y [n, 1]. */
 
 static inline hg_status row_infer(struct hg__infer *s)
 {
@@ -28,7 +28,8 @@ static inline hg_status row_backward(const struct hg__call *c, hg__row_reduce re
 	return c->k->row_reduce_back(c->ctx, &args);
 }
 
-/* A bound that holds as long as what is added up on the way to it, at most `sum`, is an f32. */
+/* Returns `bound`, or infinity if the sum on the way to it, which is at most `sum`, may overflow
+ * f32. */
 static inline double row_bound(double sum, double bound)
 {
 	return sum < hg_dtype_get(HG_F32)->max / 2.0 ? bound : (double)INFINITY;
@@ -42,7 +43,13 @@ static inline int row_sample(int i, const struct hg__extent *x, struct hg__sampl
 		int64_t wider;
 		enum hg__fill fill;
 		double scale;
-		enum { FLOATS, FORWARD, INTEGERS, BYTES, MISSING } of; /* FORWARD: no gradient */
+		enum {
+			FLOATS,
+			FORWARD,
+			INTEGERS,
+			BYTES,
+			MISSING
+		} of; /* FORWARD: the sample has no gradient */
 	} rows[] = {
 	    {"plain", HG_OK, 0, HG__FILL_NORMAL, 1.0, FLOATS},
 	    {"one column more", HG_OK, 1, HG__FILL_NORMAL, 1.0, FLOATS},
@@ -70,7 +77,7 @@ static inline int row_sample(int i, const struct hg__extent *x, struct hg__sampl
 	return 1;
 }
 
-/* An element as its sum. */
+/* Describes an element as a sum of elements. */
 static inline hg_status row_terms(const struct hg__call *c, const struct hg__element *e,
                                   double factor, struct hg__terms *t)
 {

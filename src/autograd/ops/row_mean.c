@@ -3,9 +3,9 @@
  *     Y[i] = 1/d * sum over c of X[i, c]        (0 of no columns)
  *
  * Shapes    X: [n, d].  Y: [n, 1], created.
- * Dtypes    X, Y: state.  The sum and the division f32, narrowed once.
- * Range
- * a mean is no larger than its largest term: max|Y| <= max|X|, proved wherever f16 holds X.
+ * Dtypes    X, Y: state.  The sum and the division are f32; Y is narrowed once.
+ * Range     a mean is not larger than its largest term: max|Y| <= max|X|, proved wherever X fits
+ *           in f16.
  * Error     "sum narrowed once", depth d + 1.
  * Gradient  dX[i, c] = dY[i] / d;  max|dX| <= max|dY| / d.
  * Cost      n d + n elements;  n d flops.

@@ -3,14 +3,14 @@
  *     Y[i] = sqrt(sum over c of X[i, c]^2)        (0 of no columns)
  *
  * Shapes    X: [n, d].  Y: [n, 1], created.
- * Dtypes    X, Y: state.  Squares, sum and root f32, narrowed once; no square of a half leaves f32.
- * Range     max|Y| <= sqrt(d) max|X|; a square in f32 that underflows may be 2^-150 too large.
- * Error
- * half of "sum narrowed once", depth d + 1, relative to the squares; the root's rounding; narrowed
- * once.
- * Gradient  dX[i, c] = (X[i, c] / Y[i]) dY[i], 0 where Y[i] is 0, with Y[i] made again in f32: no
- * component is longer than its row, so max|dX| <= max|dY|; in f32, where
- *           a square of 1.5 smallest subnormals is stored as 1 of them, 1.23 times that.
+ * Dtypes    X, Y: state.  Squares, the sum and the root are f32; Y is narrowed once. No square
+ *           of an f16 number overflows or underflows in f32.
+ * Range     max|Y| <= sqrt(d) max|X|. In f32 a square that underflows may be 2^-150 too large.
+ * Error     half of "sum narrowed once" with depth d + 1, relative to the squares; then the
+ *           rounding of the root; narrowed once.
+ * Gradient  dX[i, c] = (X[i, c] / Y[i]) dY[i], or 0 where Y[i] is 0, with Y[i] recomputed in
+ *           f32. No component is longer than its row, so max|dX| <= max|dY|. In f32 it is 1.23
+ *           times that, because a square of 1.5 smallest subnormals is stored as 1 of them.
  * Cost      n d + n elements;  2 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -27,7 +27,7 @@ static hg_status infer(struct hg__infer *s)
 static void range(struct hg__range *r)
 {
 	const double d = (double)r->shape[0].cols;
-	/* by the square of an f32, or too much */
+	/* what the square of an f32 number may lose or gain by underflow */
 	const double lost = hg__underflow(r->shape[0].dtype, 1.0, 1.0);
 	r->out = row_bound(hg__bound_mul(d, hg__bound_mul(r->in[0], r->in[0])),
 	                   r->in[0] > 0.0 ? sqrt(d * (r->in[0] * r->in[0] + lost)) : 0.0);

@@ -3,7 +3,7 @@
  *     Y[i] = sum over c of X[i, c]        (0 of no columns)
  *
  * Shapes    X: [n, d].  Y: [n, 1], created.
- * Dtypes    X, Y: state.  The sum f32, narrowed once.
+ * Dtypes    X, Y: state.  The sum is f32 and is narrowed once.
  * Range     max|Y| <= d max|X|.
  * Error     "sum narrowed once", depth d.
  * Gradient  dX[i, c] = dY[i];  max|dX| <= max|dY|.

@@ -3,7 +3,7 @@
  *     Y = factor X
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  The product f32, narrowed once.
+ * Dtypes    X, Y: state.  The product is f32 and is narrowed once.
  * Range     max|Y| <= |factor| max|X|.
  * Error     one rounding.
  * Gradient  dX = factor dY;  max|dX| <= |factor| max|dY|.

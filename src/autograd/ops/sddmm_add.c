@@ -1,30 +1,29 @@
 /* Scores of edges as sums.
  *
- *     E[e, k] = f(A[i, k] + B[j, k])        for edge e = (i, j);  f(x) = x, or leaky: x where x >
- *                                           0, else slope x,  0 <= slope <= 1
+ *     E[e, k] = f(A[i, k] + B[j, k])        for edge e = (i, j)
+ *     f(x) = x, or if leaky: x where x > 0, else slope x,  0 <= slope <= 1
  *
- * Shapes
- * G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  B absent: A:
- * [rows, 2 h], rows = cols, whose last h columns are B. Dtypes
- * A, B, E: state.  The sum f32, narrowed once.
+ * Shapes    G: [rows, cols], m edges.  A: [rows, h].  B: [cols, h].  E: [m, h], created.  If B
+ *           is absent, A is [rows, 2 h], rows = cols, and its last h columns are B.
+ * Dtypes    A, B, E: state.  The sum is f32 and is narrowed once.
  * Range     max|E| <= max|A| + max|B|.
  * Error     one rounding.
- * Gradient  dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k],  dB[j, k] =
- * the same over the edges of column j;  f'(0) = slope. f' is found from
- *           the nodes' numbers again: nothing is kept for an edge.
- *           max|dA| <= D max|dE|, D the largest row degree;  max|dB| with the largest column
- *                                                            degree.
+ * Gradient  dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k],  dB[j, k]
+ *           = the same sum over the edges of column j;  f'(0) = slope. f' is recomputed from A
+ *           and B, so nothing is saved for an edge.
+ *           max|dA| <= D max|dE|, where D is the largest row degree; max|dB| likewise with the
+ *           largest column degree.
  * Cost      3 m h elements of state, the CSR;  2 m h flops.
- * Errors
- * HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent and cols(A) odd
- * or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph. Source
- * Velickovic et al. 2018: the attention score of GAT, leaky with its leaky_relu. */
+ * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), B absent
+ *           and cols(A) odd or G not square;  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
+ * Source    Velickovic et al. 2018: the attention score of GAT, including its leaky_relu if
+ *           leaky. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
 
 enum { A, B };
 
-/* Columns k0 .. k0+h-1 of a matrix as a matrix. */
+/* Columns k0 .. k0+h-1 of a matrix, as a matrix. */
 static struct hg__mat columns_of(struct hg__mat mat, int64_t k0, int64_t h)
 {
 	if (mat.data)
@@ -33,7 +32,7 @@ static struct hg__mat columns_of(struct hg__mat mat, int64_t k0, int64_t h)
 	return mat;
 }
 
-/* A and B, or their gradients, wherever they are. */
+/* A and B, or their gradients. If B is absent it is the second half of A. */
 static void sides(const struct hg__call *c, const struct hg__mat of[HG__MAX_IN], int64_t h,
                   struct hg__mat side[2])
 {
@@ -138,10 +137,10 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		const char *what;
 		hg_status expect;
 		int64_t wider;
-		int64_t a_rows, b_rows, b_cols; /* too many */
+		int64_t a_rows, b_rows, b_cols; /* rows or columns too many */
 		int integer, no_graph;
 		int together;   /* b is absent */
-		int64_t a_cols; /* too many */
+		int64_t a_cols; /* columns too many */
 		struct hg__sddmm_add_attr attr;
 	} rows[] = {
 	    {"a column a head", HG_OK, 0, 0, 0, 0, 0, 0, 0, 0, {0, 0.0f}},
@@ -193,7 +192,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 2.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
-/* dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k], dB on the transpose. */
+/* dA[i, k] = sum over the edges of row i of f'(A[i, k] + B[j, k]) dE[e, k], and dB is the same sum
+ * on the transpose. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const struct hg__sddmm_add_attr attr = attr_of(c->node);

@@ -2,21 +2,18 @@
  *
  *     E[e, k] = scale * sum over c in head k of A[i, c] B[j, c]        for edge e = (i, j)
  *
- * Shapes
- * G: [rows, cols], m edges.  A: [rows, d].  B: [cols, d].  heads divides d.  E: [m, heads],
- * created.
- * Dtypes    A, B, E: state.  Products and sums f32, narrowed once.
+ * Shapes    G: [rows, cols], m edges.  A: [rows, d].  B: [cols, d].  heads divides d.  E: [m,
+ *           heads], created.
+ * Dtypes    A, B, E: state.  Products and sums are f32 and are narrowed once.
  * Range     max|E| <= |scale| (d/heads) max|A| max|B|.
  * Error     "sum narrowed once", depth hg__depth_dot(d/heads) + 1.
- * Gradient  dA[i, c] = scale * sum over e = (i, j) of dE[e, head] B[j, c],  dB the same on the
- * transpose: spmm with dE as weights.
- *           max|dA| <= |scale| D max|dE| max|B|, D the largest row degree;  max|dB| with A and the
- *               largest column degree.
+ * Gradient  dA[i, c] = scale * sum over e = (i, j) of dE[e, head] B[j, c], and dB the same on
+ *           the transpose: spmm with dE as weights.
+ *           max|dA| <= |scale| D max|dE| max|B|, where D is the largest row degree; max|dB|
+ *           likewise with A and the largest column degree.
  * Cost      2 m d elements of state, m heads results, the CSR;  2 m d flops.
- * Errors
- * HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), heads does not divide d;
- * HG_ERR_DTYPE;
- *           HG_ERR_ARG no graph, heads < 1, scale not finite.
+ * Errors    HG_ERR_SHAPE rows(A) != rows(G), rows(B) != cols(G), cols(A) != cols(B), heads does
+ *           not divide d; HG_ERR_DTYPE; HG_ERR_ARG no graph, heads < 1, scale not finite.
  * Source    Vaswani et al. 2017, on the edges of a graph. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
@@ -49,7 +46,7 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* scale times a sum of so many products a b. */
+/* The bound on scale times a sum of `terms` products a b. */
 static double scaled(struct hg__range *r, double terms, double a, double b)
 {
 	const double scale = fabs((double)attr_of(r->node).scale),
@@ -118,7 +115,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		hg_status expect;
 		int many_heads;
 		float scale;
-		int64_t a_rows, b_rows, b_cols; /* too many */
+		int64_t a_rows, b_rows, b_cols; /* rows or columns too many */
 		int integer, no_heads, no_graph;
 	} rows[] = {
 	    {"one head", HG_OK, 0, 1.0f, 0, 0, 0, 0, 0, 0},
@@ -154,8 +151,8 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	cost->flops = 2.0 * gathered;
 }
 
-/* E[e, k] = scale sum over c in head k of A[i, c] B[j, c];  dA[i, c] = scale sum over the edges of
- * row i of dE[e, head] B[j, c], dB on the transpose, both in f32. */
+/* E[e, k] = scale sum over c in head k of A[i, c] B[j, c]. dA[i, c] = scale sum over the edges of
+ * row i of dE[e, head] B[j, c], and dB is the same sum on the transpose. Both gradients are f32. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const struct hg__sddmm_dot_attr attr = attr_of(c->node);

@@ -3,12 +3,12 @@
  *     Y = 1 / (1 + exp(-X))
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  By exp(-|X|) in f32 (formulas.h), narrowed once.
- * Range     0 <= Y <= 1, also as it is computed; Y >= 1/2 where no X is below 0, Y <= 1/2 where
- *           none is above: proved for every input.
- * Error     7 u32 Y, narrowed once: below 2^-25 a half is 0.
- * Gradient  dX = Y (1 - Y) dY from the stored Y, whose rounding, u16 Y, the factor has;  max|dX| <=
- *           max|dY| / 4.
+ * Dtypes    X, Y: state.  Computed from exp(-|X|) in f32 (formulas.h); Y is narrowed once.
+ * Range     0 <= Y <= 1, also as computed: proved for every input. Y >= 1/2 where no X is below
+ *           0, and Y <= 1/2 where none is above 0.
+ * Error     7 u32 Y, narrowed once: an f16 result is 0 below 2^-25.
+ * Gradient  dX = Y (1 - Y) dY from the stored Y, so the factor has the rounding error of Y, u16
+ *           Y;  max|dX| <= max|dY| / 4.
  * Cost      2 n d elements;  12 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */

@@ -3,8 +3,9 @@
  *     Y = X s(X),  s(x) = 1 / (1 + exp(-x))
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  s (formulas.h) and the product f32, narrowed once.
- * Range     max|Y| <= max|X|, since 0 <= s <= 1, also as it is computed: proved for every input.
+ * Dtypes    X, Y: state.  s (formulas.h) and the product are f32; Y is narrowed once.
+ * Range     max|Y| <= max|X|, because 0 <= s <= 1 holds for the computed s, too: proved for
+ *           every input.
  * Error     8 u32 |Y|, narrowed once.  NaN at -infinity.
  * Gradient  dX = s(X) (1 + X s(-X)) dY from X; the factor is off by 18 u32 s(X) (1 + |X| s(-X)).
  *           max|dX| <= 1.1 max|dY|, near X = 2.4.

@@ -1,17 +1,17 @@
 /* Softmax of each row.
  *
- *     Y[i, c] = exp(X[i, c] - M_i) / sum over c' of exp(X[i, c'] - M_i),   M_i = max over c of
- *         X[i, c]
+ *     Y[i, c] = exp(X[i, c] - M_i) / sum over c' of exp(X[i, c'] - M_i)
+ *     M_i = max over c of X[i, c]
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  All arithmetic f32, narrowed once: below 2^-25 a half is 0.
- * Range
- * exp(X - M) is in (0, 1] and 1 where the maximum is, so the sum is at least each term:  0 < Y <=
- * 1, proved for every input. Error
- * |Y - exact| <= gamma_{d + 10}(u32) Y + 2 u32 max|X| Y, narrowed once.
- * Gradient  dX = Y (dY - sum over the row of Y dY), with the saved Y;  max|dX| <= max|dY| / 2 but
- * for the rounding of Y (hg__shares_back). Cost
- * 2 n d elements (a row is read once into cache);  6 n d flops.
+ * Dtypes    X, Y: state.  All arithmetic is f32; Y is narrowed once: an f16 result is 0 below
+ *           2^-25.
+ * Range     exp(X - M) is in (0, 1], and 1 at the maximum, so the sum is at least as large as
+ *           each term: 0 < Y <= 1, proved for every input.
+ * Error     |Y - exact| <= gamma_{d + 10}(u32) Y + 2 u32 max|X| Y, narrowed once.
+ * Gradient  dX = Y (dY - sum over the row of Y dY), with the saved Y;  max|dX| <= max|dY| / 2,
+ *           apart from the rounding of Y (hg__shares_back).
+ * Cost      2 n d elements (a row is read once into cache);  6 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/ops/softmax.h"
@@ -19,8 +19,8 @@
 
 static void range(struct hg__range *r)
 {
-	/* each term of the sum is at most exp(0); the difference of two rounded numbers is within 2 u32
-	 * max|X| of theirs */
+	/* Each term of the sum is at most exp(0). The difference of two rounded numbers is within 2 u32
+	 * max|X| of their own difference. */
 	r->out = 1.0;
 	r->least_out = r->shape[0].cols > 0
 	                   ? exp(-2.0 * r->in[0] * (1.0 + 0x1p-23)) / (double)r->shape[0].cols

@@ -3,7 +3,8 @@
 
 #include "autograd/opkit.h"
 
-/* What the softmax of a row and its logarithm share: X, Y [n, d], backward from Y. */
+/* The common parts of softmax and log_softmax of a row: X, Y are [n, d], and the backward pass
+ * reads Y. */
 
 static inline hg_status softmax_infer(struct hg__infer *s)
 {
@@ -21,7 +22,7 @@ static inline int softmax_sample(int i, const struct hg__extent *x, struct hg__s
 		hg_status expect;
 		int64_t wider;
 		double sigma;
-		int integer, none; /* integer 2: bytes */
+		int integer, none; /* 2: an operand of bytes */
 	} rows[] = {
 	    {"plain", HG_OK, 0, 1.0, 0, 0},
 	    {"one column more", HG_OK, 1, 1.0, 0, 0},

@@ -5,20 +5,18 @@
  *
  * A row counts if its label is not negative and its mask is not 0.
  *
- * Shapes
- * X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  L: [1, 1], created.  Kept for
- * backward: q f32 [1, 1]. Dtypes
- * X: state.  label: i32.  mask: u8.  L: f32; all arithmetic f32 in a fixed order.
+ * Shapes    X: [n, d], d >= 1.  label: [n, 1].  mask: [n, 1] or absent (all).  L: [1, 1],
+ *           created.  Saved for the backward pass: q f32 [1, 1].
+ * Dtypes    X: state.  label: i32.  mask: u8.  L: f32; all arithmetic is f32, in a fixed order.
  * Range     0 <= L <= 2 max|X| + log(d).  L is not narrowed.
  * Error     gamma_{n + d + 6}(u32) (2 max|X| + log(d)).
  * Gradient  dX[i, c] = (softmax(X)[i, c] - [c = label_i]) dL / q for rows that count, else 0;
- * max|dX| <= |dL| / q, with q of the labels and the mask if they are
- *           constant, else with q >= 1, where anything counts.
+ *           max|dX| <= |dL| / q. If the labels and the mask are constant, q is known; otherwise
+ *           q >= 1 if any row counts.
  * Cost      n d elements, 5 n bytes of labels and masks;  6 n d flops.
- * Errors
- * HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
- * A label >= d: HG_ERR_RANGE when compiled. Source
- * - */
+ * Errors    HG_ERR_SHAPE label or mask not [n, 1], d = 0;  HG_ERR_DTYPE;  HG_ERR_ARG an operand
+ *           is missing.  HG_ERR_RANGE, when the tape is compiled: a label >= d.
+ * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/loss.h"
 

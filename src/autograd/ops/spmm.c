@@ -2,27 +2,33 @@
  *
  *     Y[i, c] = alpha r_i * sum over edges e = (i, j) of w[e, head of c] s_j X[j, c]
  *
- * with r, s of the degree normalisation:  NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);
- * BOTH 1/sqrt(d(i)), 1/sqrt(d'(j)); IN 1/sqrt(d(i)), 1/sqrt(d(j)), the row degree of j.
+ * with r_i, s_j of the degree normalisation, where d is the row degree and d' the column degree:
+ * NONE 1, 1;  LEFT 1, 1/d'(j);  RIGHT 1/d(i), 1 (the mean);  BOTH 1/sqrt(d(i)), 1/sqrt(d'(j));
+ * IN 1/sqrt(d(i)), 1/sqrt(d(j)).
  *
  * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h], h divides d, head of c = c /
- * (d/h); absent: the graph's own weights.  Y: [rows, d], created. Dtypes    X, w, Y: state.  Sums
- * f32, scaled when the row is complete, narrowed once; or in f16 arithmetic if the policy says so:
- * scaled batch by batch, or naively after the row. Range     max|Y| <= |alpha| N max|X| (max|w|),
- * or |alpha| max|X| S where the sum of |w| over the edges of a row is at most S (softmax: 1);  N =
- * max over rows of the sum of |r_i a_ij s_j|: measured on the graph; with w, a_ij = 1 and then N <=
- * D, D, 1, sqrt(D), sqrt(D) for NONE, LEFT, RIGHT, BOTH, IN, D the largest row degree.  RIGHT:
- * proved for every unweighted graph. Error     "sum narrowed once", depth = row degree + 3
- * scalings; on a GPU, f16, unit weights, where rows share many neighbours, 4 row degree + 3. BOTH
- * and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 a term. Gradient  dX[j, c] = alpha
- * s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same kernel on the transpose, r and s
- * exchanged; the range uses column sums. Of an X that is a parameter (a dense matrix under sparse
- * features) it is f32, as summed. dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j,
- * c] (sddmm);  r, s <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|. Cost      m d + rows d
- * elements of state, m h weights, the CSR;  2 m d flops. Errors    HG_ERR_SHAPE rows(X) != cols(A),
- * rows(w) != m, IN and A is not square, h does not divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph,
- * no such norm, alpha not finite. Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec
- * 2017 (RIGHT); HalfGNN 2024 (scaling a batch at a time). */
+ *           (d/h); absent: the graph's own weights.  Y: [rows, d], created.
+ * Dtypes    X, w, Y: state.  Sums are f32, scaled when the row is complete, and narrowed once.
+ *           If the policy asks for f16 arithmetic they are f16, scaled batch by batch, or
+ *           naively after the row.
+ * Range     max|Y| <= |alpha| N max|X| (max|w|), or |alpha| max|X| S where the sum of |w| over
+ *           the edges of a row is at most S (softmax: 1). N = max over rows of the sum of |r_i
+ *           a_ij s_j|, measured on the graph. With w, a_ij = 1, and then N <= D, D, 1, sqrt(D),
+ *           sqrt(D) for NONE, LEFT, RIGHT, BOTH, IN, where D is the largest row degree.
+ *           RIGHT: proved for every unweighted graph.
+ * Error     "sum narrowed once" with depth row degree + 3 scalings. On a GPU, with f16 and unit
+ *           weights, where rows share many neighbours: 4 row degree + 3.
+ *           BOTH and IN in f16: s_j X is rounded as well, u16 |s_j X| + 2^-25 for each term.
+ * Gradient  dX[j, c] = alpha s_j * sum over e = (i, j) of w[e, head] r_i dY[i, c]: the same
+ *           kernel on the transpose, with r and s exchanged; the range uses column sums. If X is
+ *           a parameter (a dense matrix under sparse features), dX stays f32.
+ *           dw[e, k] = alpha r_i s_j * sum over c in head k of dY[i, c] X[j, c] (sddmm);  r, s
+ *           <= 1, so max|dw| <= |alpha| (d/h) max|dY| max|X|.
+ * Cost      m d + rows d elements of state, m h weights, the CSR;  2 m d flops.
+ * Errors    HG_ERR_SHAPE rows(X) != cols(A), rows(w) != m, IN and A is not square, h does not
+ *           divide d;  HG_ERR_DTYPE;  HG_ERR_ARG no graph, no such norm, alpha not finite.
+ * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024
+ *           (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
 #include "precision/bound.h"
 
@@ -60,14 +66,15 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-/* Largest sum of |r_i s_j| over the edges of a row (of a column) whose degree is at most D: D^p, p
- * by norm. For BOTH: D(i) * 1/sqrt(D(i)) at s_j <= 1. */
+/* The largest sum of |r_i s_j| over the edges of a row (or column) whose degree is at most D, which
+ * is D^p with p by norm. For BOTH it is D(i) * 1/sqrt(D(i)), because s_j <= 1. */
 static const double row_power[HG_NORMS] = {1.0, 1.0, 0.0, 0.5, 0.5};
-/* IN scales a column by the degree of its row, which says nothing of how long the column is. */
+/* IN scales a column by the degree of the row with the same number, which says nothing about the
+ * column's own degree. */
 static const double col_power[HG_NORMS] = {1.0, 0.0, 1.0, 0.5, 1.0};
 
-/* N of the rows and of the columns: measured on the graph's own entries, or from degrees where an
- * operand takes their place. */
+/* N of the rows and of the columns: measured on the entries of the graph, or derived from degrees
+ * if an operand replaces the entries. */
 static double row_norm(const struct hg__range *r)
 {
 	const hg_norm norm = attr_of(r->node).norm;
@@ -84,21 +91,22 @@ static double col_norm(const struct hg__range *r)
 	return norm == HG_NORM_NONE ? r->facts.max_col_sum : r->facts.norm_col_sum[norm];
 }
 
-/* The sums of an aggregation over one orientation. */
+/* Facts about the sums of an aggregation over the rows of the CSR or of its transpose. */
 struct sums {
-	double terms; /* edges of the longest */
-	double mass;  /* largest sum of the |weights| of one */
+	double terms; /* the number of edges in the longest sum */
+	double mass;  /* the largest sum of the |weights| of one row */
 	double entry; /* largest |weight| */
 	double norm;  /* N w */
 };
 
-/* s_j X is rounded to f16 first: relatively to the sum, absolutely to each term. */
+/* Whether s_j X is rounded to f16 first. The error is relative to the sum, and absolute for each
+ * term where s_j X is small. */
 static int rounds_first(const struct hg__range *r)
 {
 	return r->shape[X].dtype == HG_F16 && hg__norm_is_root(attr_of(r->node).norm);
 }
 
-/* Tensor cores may make sums of unit weights. */
+/* The depth of the sums. Tensor cores may compute those with unit weights. */
 static double depth_of(const struct hg__range *r, double terms)
 {
 	const int unit = r->shape[X].dtype == HG_F16 && !r->shape[W].present &&
@@ -106,16 +114,16 @@ static double depth_of(const struct hg__range *r, double terms)
 	return (unit ? hg__depth_tiles(terms) : terms) + 8.0;
 }
 
-/* One of the graph's own weights is at most the sum of a row or column. */
+/* A weight of the graph is at most the sum of its row or column. */
 static double entry_of(const struct hg__range *r, double w, double sum)
 {
 	return !r->shape[W].present && hg_graph_is_weighted(r->node->graph) ? sum : w;
 }
 
-/* alpha r_i times sums of terms of at most |x|: the bound, and what lies on the way to it. In f16
- * arithmetic rounding near 0 adds 2^-25 each (hg__bound_sum_f16): to a weight, a factor s_j, their
- * product, and that with x, all <= 1 + 2 |x| + |w x| times, to a scaled batch, and to alpha r_i if
- * it is small. */
+/* Returns the bound on alpha r_i times sums of terms of at most |x|, and sets those on the values
+ * on the way to it. In f16 arithmetic every rounding near 0 adds 2^-25 (hg__bound_sum_f16): to a
+ * weight, a factor s_j, their product, and that times x, which together is at most
+ * 1 + 2 |x| + |w x| times 2^-25; to a scaled batch; and to alpha r_i if it is small. */
 static double bound_sums(struct hg__range *r, const struct sums *s, double x)
 {
 	const double alpha = fabs((double)attr_of(r->node).alpha), half = 0x1p-25;
@@ -124,11 +132,12 @@ static double bound_sums(struct hg__range *r, const struct sums *s, double x)
 	                         ? half * s->mass
 	                         : hg__underflow(r->shape[X].dtype, fmax(s->terms, s->mass), 1.0);
 	r->terms = (int64_t)s->terms;
-	/* sums in halves are scaled by alpha r_i as a half, r_i <= 1 */
+	/* f16 sums are scaled by alpha r_i in f16, where r_i <= 1 */
 	if (alpha >= hg_dtype_get(HG_F16)->overflow)
 		r->term = INFINITY;
 	else {
-		/* (w s_j) x, each product and factor rounded, is no more than w x rounded: s_j <= 1. */
+		/* Even with every product and factor rounded, (w s_j) x is at most x times w rounded,
+		 * because s_j <= 1. */
 		r->term = hg__bound_mul((double)hg_half_to_float(hg_half_from_double(s->entry)), x);
 		r->whole = (hg__bound_mul(s->mass, x) + near_zero) * (1.0 + hg__gamma(6.0, 0x1p-11)) *
 		           hg__growth_f16(s->terms);
@@ -179,14 +188,15 @@ static void range_back(struct hg__range *r)
 	r->depth_in[W] = hg__depth_dot(r->shape[X].dtype, columns) + 8.0;
 }
 
-/* The graph's own weights: f32 wherever sums are, so that they are not rounded at all; f16 for
- * arithmetic in f16. */
+/* The weights of the graph: f32 where sums are f32, so that they are not rounded, and f16 for f16
+ * arithmetic. */
 static hg_dtype weight_dtype(const struct hg__call *c)
 {
 	return c->node->accumulate == HG_ACC_F32 ? HG_F32 : c->in[X].dtype;
 }
 
-/* w as the kernel wants it: the operand, the graph's own weights, or absent (all ones). */
+/* w as the kernel reads it: the operand, the weights of the graph, or absent (all weights are
+ * one). */
 static hg_status weights(const struct hg__call *c, struct hg__mat *w)
 {
 	if (c->node->in[W] >= 0) {
@@ -208,17 +218,17 @@ hg_status hg__spmm_prepare(const struct hg__call *c)
 	return hg__graph_norm(c->node->graph, attr_of(c->node).norm, &row_scale, &col_scale);
 }
 
-/* Scaling the columns' features once instead of on every edge is exact but for one rounding. In f16
- * that rounding is absolute where s X < 2^-14: with s = 1/sqrt(d) a feature must be below 2^-14
- * sqrt(d) for it; with s = 1/d it is often, and terms that would vanish one by one count in a
- * sum. */
+/* Scaling the features of each column once, instead of on every edge, is exact except for one
+ * rounding. In f16 this rounding has an absolute error where s X < 2^-14. With s = 1/sqrt(d) this
+ * needs a feature below 2^-14 sqrt(d). With s = 1/d it happens often, and terms that would vanish
+ * one by one matter in a sum. */
 static int scale_first(const struct hg__call *c)
 {
 	const hg_norm norm = attr_of(c->node).norm;
 	return hg__norm_is_root(norm) || (norm != HG_NORM_NONE && c->in[X].dtype == HG_F32);
 }
 
-/* The aggregation of the result, or of the gradient of X, from dy. */
+/* Runs the aggregation for the result, or for the gradient of X from dy. */
 static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg__mat dy,
                               struct hg__aggregate *a)
 {
@@ -245,7 +255,7 @@ hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *en
 	return hg__aggregate(c, &a);
 }
 
-/* The gradient of w: products of two rows, at each edge. */
+/* The gradient of w: inner products of two rows at each edge. */
 static hg_status dot_of(const struct hg__call *c, struct hg__mat dy,
                         struct hg__sddmm_dot_args *args)
 {
@@ -320,7 +330,7 @@ size_t hg__spmm_scratch(const struct hg__call *c)
 	                             weight);
 }
 
-/* Scaled first or edge by edge is the same but for roundings. */
+/* Scaling first and scaling at each edge differ only by roundings. */
 static hg_status probe(const struct hg__call *c, int backward, struct hg__probe *p)
 {
 	const struct hg__spmm_attr attr = attr_of(c->node);
@@ -352,7 +362,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		hg_status expect;
 		struct hg__spmm_attr attr;
 		int weight;             /* 0: none, 1: [m, 1], 2: [m, heads] */
-		int64_t x_rows, w_rows; /* too many */
+		int64_t x_rows, w_rows; /* rows or columns too many */
 		int integer, no_graph;
 	} rows[] = {
 	    {"sum", HG_OK, {HG_NORM_NONE, 1.0f}, 0, 0, 0, 0, 0},

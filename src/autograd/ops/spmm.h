@@ -3,20 +3,21 @@
 
 #include "autograd/about.h"
 
-/* What spmm and spmm_epilogue have in common. X is operand 0, w is operand 1, and struct
- * hg__spmm_attr comes first among the constants. */
+/* The common parts of spmm and spmm_epilogue. X is operand 0, w is operand 1, and struct
+ * hg__spmm_attr is the first member of the constants. */
 enum { SPMM_X, SPMM_W };
 
 HG_NODISCARD hg_status hg__spmm_prepare(const struct hg__call *c);
 size_t hg__spmm_scratch(const struct hg__call *c);
 void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost);
 
-/* Y, with an ending or NULL. */
+/* Computes Y. The epilogue may be NULL. */
 HG_NODISCARD hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending);
-/* dX, with an ending or NULL, and dw, where they are wanted; dy: of what the aggregation gave. */
+/* Computes dX, with an epilogue or NULL, and dw, where they are needed. dy: the gradient of the
+ * aggregation's result. */
 HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
                                          const struct hg__ending *ending);
-/* An element of the aggregation, or of the gradient of X or w, as its sum; dy: as above. */
+/* Describes an element of the aggregation, or of the gradient of X or w, as a sum. dy: as above. */
 HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
                                     struct hg__mat dy, struct hg__terms *t);
 

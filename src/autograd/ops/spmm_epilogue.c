@@ -1,39 +1,38 @@
-/* An aggregation and what follows it, in one pass: the tape puts it in the place of such chains
- * when it compiles (fuse.c), where sums are f32.
+/* An aggregation with an epilogue, in one pass. When the tape is compiled, this op replaces such
+ * chains of ops if sums are f32 (fuse.c).
  *
  *     Y = dropout(f(alpha r_i sum over e = (i, j) of w_e s_j X[j, c] + (1 + eps) Z + b))
  *
- * with r, s, w, alpha of spmm; f: relu, leaky_relu, elu or none. Z may be X itself (self: GIN). eps
- * absent: 0. Each part but the sum may be absent.
+ * with r, s, w, alpha as in spmm.c; f: relu, leaky_relu, elu or none. Z may be X
+ * itself (self: GIN). eps is 0 if it is absent. Each part but the sum may be absent.
  *
- * Shapes
- * G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h] or absent.  Z: [rows, d] or absent.  eps:
- * [1, 1] or absent.  b: [1, d] or absent.  Y: [rows, d], created. Dtypes
- * X, w, Z, b, Y: state.  eps: f32.  All between them f32, narrowed once: a chain of k ops narrows k
- * times.
- * Range     the parts' rules, one after the other; what lies between is f32 and needs no verdict.
- * Error
- * spmm's before its narrowing, then the parts' f32 errors, narrowed once. Where |f's X| is within
- * its error of 0, or so small that Y is 0 in f16, f' may be that of
- *           the other side. In f32 state the same bits as op by op, but for elu's gradient behind
- *           dropout, and for the order in which gradients of a value with three uses or more are
- *           added.
- * Gradient  dS = f'(Y) dropout(dY), narrowed once, as epilogue's;  db = its column sums in f32;
- * then spmm's dX and dw from dS;  dZ = (1 + eps) dS,  deps = sum of dS Z.
- *           self: dX = alpha s_j sum of w r_i dS + (1 + eps) dS, one aggregation with an ending.
- * Cost
- * spmm's, n d elements of Z, d of b forward;  3 n d more backward where there is an f or dropout.
- * Errors
- * spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;  HG_ERR_ARG eps
- * without Z, self with Z, a constant outside the range of its part. Source
- * - */
+ * Shapes    G: A [rows, cols], m edges.  X: [cols, d].  w: [m, h] or absent.  Z: [rows, d] or
+ *           absent.  eps: [1, 1] or absent.  b: [1, d] or absent.  Y: [rows, d], created.
+ * Dtypes    X, w, Z, b, Y: state.  eps: f32.  All values between them are f32, and only Y is
+ *           narrowed; a chain of k ops would narrow k times.
+ * Range     the rules of the parts, one after the other. The values between the parts are f32,
+ *           so they need no verdict.
+ * Error     spmm's error before it narrows, then the parts' f32 errors, and Y is narrowed once.
+ *           Where the operand of f is within its error of 0, or so small that Y is 0 in f16, f'
+ *           may be that of the other side of 0. With f32 state the bits are those of the chain
+ *           op by op, except for elu's gradient behind dropout, and for the order in which the
+ *           gradients of a value with three or more uses are added.
+ * Gradient  dS = f'(Y) dropout(dY), narrowed once, as in epilogue.c;  db = its column sums in
+ *           f32;  then spmm's dX and dw from dS;  dZ = (1 + eps) dS,  deps = sum of dS Z.
+ *           self: dX = alpha s_j sum of w r_i dS + (1 + eps) dS, which is one aggregation with
+ *           an epilogue.
+ * Cost      spmm's, n d elements of Z, d of b forward;  3 n d more backward where there is an f
+ *           or dropout.
+ * Errors    spmm's;  HG_ERR_SHAPE Z, b or eps, rows(X) != rows(A) with self;  HG_ERR_DTYPE;
+ *           HG_ERR_ARG eps without Z, self with Z, a constant outside the range of its part.
+ * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/epilogue.h"
 #include "autograd/ops/spmm.h"
 
 enum { X = SPMM_X, W = SPMM_W, Z, EPS, B };
-/* f32 [1, d]: db before it is narrowed for a b that is no parameter.  dS [rows, d], where it is not
- * dY */
+/* DB f32 [1, d]: db before it is narrowed, if b is not a parameter. DS [rows, d]: dS, if it differs
+ * from dY. */
 enum { DB, DS };
 
 static struct hg__spmm_epilogue_attr attr_of(const struct hg__node *node)
@@ -112,7 +111,8 @@ static void range(struct hg__range *r)
 {
 	const struct hg__links links = links_of(r);
 	hg__links_range(r, &links);
-	r->depth += 11.0; /* of the sum's own: 1 + eps, product and sum with Z; and an epilogue's 8 */
+	/* 1 + eps, the product and the sum with Z, and the 8 operations of an epilogue */
+	r->depth += 11.0;
 }
 
 static void range_back(struct hg__range *r)
@@ -132,7 +132,7 @@ static hg_status forward(const struct hg__call *c)
 	return hg__spmm_forward(c, &ending);
 }
 
-/* dS and db. */
+/* Computes dS and db. */
 static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *then,
                                 struct hg__mat *ds)
 {
@@ -172,7 +172,8 @@ static hg_status backward(const struct hg__call *c)
 	return HG_OK;
 }
 
-/* b is added as it is, and elu is no multiple of itself. */
+/* X can be rescaled unless there is a b, which is added without a factor, or an elu, which does not
+ * commute with a factor. */
 static int rescales(const struct hg__node *node)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(node);
@@ -195,7 +196,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		struct hg__spmm_attr spmm;
 		struct hg__epilogue_attr then;
 		int weight, z, eps, b;            /* weight: 0 none, 1 [m, 1], 2 [m, heads] */
-		int64_t z_rows, b_rows, eps_cols; /* too many */
+		int64_t z_rows, b_rows, eps_cols; /* rows or columns too many */
 		int integer, both;
 	} rows[] = {
 	    {"b", HG_OK, {HG_NORM_BOTH, 1.0f}, {0, 0.0f, 0.0f}, 0, 0, 0, 1, 0, 0, 0, 0, 0},
@@ -424,11 +425,11 @@ static void cost(const struct hg__call *c, struct hg__cost *cost)
 	const int own = attr_of(c->node).self || c->node->in[Z] >= 0;
 	hg__spmm_cost(c, cost);
 	cost->bytes += (own ? hg__mat_bytes(&c->out) : 0.0) + hg__mat_bytes(&c->in[B]);
-	/* two for Z, one for each part */
+	/* two for Z, and one for each part */
 	cost->flops += 5.0 * (double)c->out.rows * (double)c->out.cols;
 }
 
-/* Before its ending: dS where there is one, else dY. */
+/* The gradient behind the aggregation: dS if there is one, otherwise dY. */
 static hg_status sum(const struct hg__call *c, const struct hg__element *e, struct hg__terms *t)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);

@@ -1,17 +1,18 @@
 /* Neighbourhood maximum.
  *
- *     Y[i, c] = max over edges (i, j) of X[j, c]        (0 if row i has no edge; a NaN wins)
+ *     Y[i, c] = max over edges (i, j) of X[j, c]
  *
- * Shapes
- * G: A [rows, cols].  X: [cols, d].  Y: [rows, d], created.  Kept for backward: arg i32 [rows, d],
- * the place in row i of the first edge that
- *           attains the maximum, -1 if none.
+ * Y is 0 if row i has no edge. A NaN counts as the largest.
+ *
+ * Shapes    G: A [rows, cols].  X: [cols, d].  Y: [rows, d], created.  Saved for the backward
+ *           pass: arg i32 [rows, d], the index in row i of the first edge that attains the
+ *           maximum, or -1 if the row has no edge.
  * Dtypes    X, Y: state.  Nothing is rounded.
  * Range     max|Y| <= max|X|: proved for every graph.
  * Error     0.
- * Gradient  dX[j, c] = sum over i whose maximum of column c came from j of dY[i, c];  max|dX| <= D'
- * max|dY|, D' the largest column degree.  Sums f32. Cost
- * m d + rows d elements of state, 4 rows d bytes of arg, the CSR;  m d flops.
+ * Gradient  dX[j, c] = sum of dY[i, c] over the rows i whose maximum of column c is X[j, c], in
+ *           f32.  max|dX| <= D' max|dY|, where D' is the largest column degree.
+ * Cost      m d + rows d elements of state, 4 rows d bytes of arg, the CSR;  m d flops.
  * Errors    HG_ERR_SHAPE rows(X) != cols(A);  HG_ERR_DTYPE;  HG_ERR_ARG no graph.
  * Source    Hamilton, Ying, Leskovec 2017, pooling aggregator. */
 #include "autograd/about.h"
@@ -67,7 +68,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t rows, cols; /* too many; more */
+		int64_t rows, cols; /* rows too many; columns more */
 		int integer, no_graph;
 	} rows[] = {
 	    {"plain", HG_OK, 0, 0, 0, 0},

@@ -3,12 +3,13 @@
  *     Y = sqrt(X)
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  The root f32, narrowed once.
- * Range     max|Y| <= sqrt(max|X|) where X is known not to be below 0: proved wherever f16 holds X.
- *           Of other X none, since there is no root below 0 (NaN).
+ * Dtypes    X, Y: state.  The root is f32 and is narrowed once.
+ * Range     max|Y| <= sqrt(max|X|) where X is known not to be below 0: proved wherever X fits in
+ *           f16. Other X have no bound, because the root of a negative number is NaN.
  * Error     one rounding in f32, narrowed once.
- * Gradient  dX = dY / (2 Y) from the stored Y: the root of a half is no less than 2^-12, so f16 has
- *           it to 11 bits; infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l)) where X >= l > 0.
+ * Gradient  dX = dY / (2 Y) from the stored Y. The root of an f16 number is at least 2^-12, so Y
+ *           has 11 bits in f16. dX is infinite at 0.  max|dX| <= max|dY| / (2 sqrt(l)) where X
+ *           >= l > 0.
  * Cost      2 n d elements;  n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -25,7 +26,7 @@ static void range(struct hg__range *r)
 	            r->in[0]);
 }
 
-/* The stored Y may be shorter by a rounding. */
+/* The stored Y may be smaller by one rounding. */
 static void range_back(struct hg__range *r)
 {
 	r->din[0] = r->sign[0] > 0 && r->least[0] > 0.0 ? (0.5 + 0x1p-10) / sqrt(r->least[0]) * r->dout

@@ -3,8 +3,9 @@
  *     Z = X - Y
  *
  * Shapes    X, Y, Z: [n, d].
- * Dtypes    X, Y, Z: state.  The difference f32, narrowed once.
- * Range     max|Z| <= max|X| + max|Y|; the larger of both where their signs are known to be alike.
+ * Dtypes    X, Y, Z: state.  The difference is f32 and is narrowed once.
+ * Range     max|Z| <= max|X| + max|Y|, or the larger of both where X and Y are known to have the
+ *           same sign.
  * Error     one rounding.
  * Gradient  dX = dZ,  dY = -dZ.
  * Cost      3 n d elements;  n d flops.
@@ -64,7 +65,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	static const struct {
 		const char *what;
 		hg_status expect;
-		int64_t wider, y_rows, y_cols; /* the last two: too many */
+		int64_t wider, y_rows, y_cols; /* the last two: the number of rows and columns too many */
 		int integer;
 	} rows[] = {
 	    {"plain", HG_OK, 0, 0, 0, 0},

@@ -3,12 +3,12 @@
  *     Y = tanh(X)
  *
  * Shapes    X, Y: [n, d].
- * Dtypes    X, Y: state.  By exp(-2 |X|) - 1 in f32 (formulas.h), narrowed once.
- * Range     max|Y| <= min(1, max|X|), |Y| <= 1 also as it is computed; the sign of X: proved for
- *           every input.
+ * Dtypes    X, Y: state.  Computed from exp(-2 |X|) - 1 in f32 (formulas.h); Y is narrowed once.
+ * Range     max|Y| <= min(1, max|X|), and |Y| <= 1 also as computed: proved for every input. Y
+ *           has the sign of X.
  * Error     10 u32 |Y|, narrowed once.
- * Gradient  dX = (1 - Y^2) dY from the stored Y, whose rounding, 2 u16 Y^2, the factor has;
- *           max|dX| <= max|dY|.
+ * Gradient  dX = (1 - Y^2) dY from the stored Y, so the factor has an error of 2 u16 Y^2 from
+ *           its rounding;  max|dX| <= max|dY|.
  * Cost      2 n d elements;  12 n d flops.
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
@@ -17,7 +17,7 @@
 static void range(struct hg__range *r)
 {
 	hg__act_range(r);
-	r->depth = 12.0; /* |Y| <= |X| up to its error */
+	r->depth = 12.0; /* |Y| <= |X|, except for its error */
 	r->least_out = tanh(r->least[0]);
 	r->sign_out = r->sign[0];
 }
