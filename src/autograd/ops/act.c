@@ -1,3 +1,4 @@
+/* The common parts of the functions of one operand (act.h). */
 #include "autograd/ops/act.h"
 
 float hg__act_p(const struct hg__node *node)

@@ -1,12 +1,11 @@
-#ifndef HG_AUTOGRAD_OPS_ACT_H
-#define HG_AUTOGRAD_OPS_ACT_H
-
-#include "autograd/opkit.h"
-
 /* The common parts of the functions of one operand, Y = f(X) element by element. op->act selects f
  * and f' in the list of functions (kernels/functions.def). The file of such an op holds its
  * equation, its words, what is known of its range besides the bounds of the list, and samples of
  * its own if it has a constant or is not defined for every number. */
+#ifndef HG_AUTOGRAD_OPS_ACT_H
+#define HG_AUTOGRAD_OPS_ACT_H
+
+#include "autograd/opkit.h"
 
 /* The constant of a tape node, or 0 if its op has none. */
 float hg__act_p(const struct hg__node *node);

@@ -1,3 +1,4 @@
+/* The common parts of ops with an epilogue: bias, activation and dropout. */
 #ifndef HG_AUTOGRAD_OPS_EPILOGUE_H
 #define HG_AUTOGRAD_OPS_EPILOGUE_H
 

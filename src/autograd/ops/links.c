@@ -1,3 +1,5 @@
+/* The range rules of a fused chain (links.h): the rules of its ops are applied one after the other,
+ * forward for the bound on Y and backward for the bounds on the gradients. */
 #include "autograd/ops/links.h"
 
 #include <stdio.h>

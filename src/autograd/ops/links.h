@@ -1,11 +1,10 @@
+/* A fused chain: one tape node that does the work of several ops, each applied to the result of the
+ * one before. Its range rules are those of the ops, one after the other. The values between them
+ * are f32 and need no verdict. */
 #ifndef HG_AUTOGRAD_OPS_LINKS_H
 #define HG_AUTOGRAD_OPS_LINKS_H
 
 #include "autograd/opkit.h"
-
-/* A fused chain: one tape node that does the work of several ops, each applied to the result of the
- * one before. Its range rules are those of the ops, one after the other. The values between them
- * are f32 and need no verdict. */
 
 /* instead of an operand: the result of the op before, or no operand */
 enum { LINK_BEFORE = -1, LINK_NONE = -2 };

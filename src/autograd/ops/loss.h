@@ -1,11 +1,10 @@
+/* The common parts of the losses. Operand 0 is the model's result X [n, d], operand 1 is the labels
+ * or targets, and operand 2 is the mask u8 [n, 1] or absent. The loss is f32 [1, 1]. The number of
+ * rows (or elements) that count is saved for the backward pass, f32 [1, 1]. */
 #ifndef HG_AUTOGRAD_OPS_LOSS_H
 #define HG_AUTOGRAD_OPS_LOSS_H
 
 #include "autograd/opkit.h"
-
-/* The common parts of the losses. Operand 0 is the model's result X [n, d], operand 1 is the labels
- * or targets, and operand 2 is the mask u8 [n, 1] or absent. The loss is f32 [1, 1]. The number of
- * rows (or elements) that count is saved for the backward pass, f32 [1, 1]. */
 
 /* Called after the loss has checked operands 0 and 1. */
 static inline hg_status loss_infer(struct hg__infer *s)

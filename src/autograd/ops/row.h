@@ -1,9 +1,8 @@
+/* The common parts of the reductions of rows, from X [n, d] to Y [n, 1]. */
 #ifndef HG_AUTOGRAD_OPS_ROW_H
 #define HG_AUTOGRAD_OPS_ROW_H
 
 #include "autograd/about.h"
-
-/* The common parts of the reductions of rows, from X [n, d] to Y [n, 1]. */
 
 static inline hg_status row_infer(struct hg__infer *s)
 {

@@ -1,10 +1,9 @@
+/* The common parts of softmax and log_softmax of a row: X, Y are [n, d], and the backward pass
+ * reads Y. */
 #ifndef HG_AUTOGRAD_OPS_SOFTMAX_H
 #define HG_AUTOGRAD_OPS_SOFTMAX_H
 
 #include "autograd/opkit.h"
-
-/* The common parts of softmax and log_softmax of a row: X, Y are [n, d], and the backward pass
- * reads Y. */
 
 static inline hg_status softmax_infer(struct hg__infer *s)
 {

@@ -1,10 +1,10 @@
+/* The common parts of spmm and spmm_epilogue. */
 #ifndef HG_AUTOGRAD_OPS_SPMM_H
 #define HG_AUTOGRAD_OPS_SPMM_H
 
 #include "autograd/about.h"
 
-/* The common parts of spmm and spmm_epilogue. X is operand 0, w is operand 1, and struct
- * hg__spmm_attr is the first member of the constants. */
+/* X is operand 0, w is operand 1, and struct hg__spmm_attr is the first member of the constants. */
 enum { SPMM_X, SPMM_W };
 
 HG_NODISCARD hg_status hg__spmm_prepare(const struct hg__call *c);

@@ -91,8 +91,8 @@ static void running_statistics(const struct hg__batch_norm_args *a)
 }
 
 /* One row of Y = gamma (X - mean) rstd + beta, then relu. */
-static void normalise_row(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
-                          const float *rstd)
+static void batch_norm_row(const struct hg__batch_norm_args *a, int64_t row, const float *mean,
+                           const float *rstd)
 {
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
 		float xs[HG__WIDTH], ys[HG__WIDTH];
@@ -126,7 +126,7 @@ hg_status HG__CPU(batch_norm)(hg_context *ctx, const struct hg__batch_norm_args 
 		running_statistics(a);
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		normalise_row(a, r, a->mean.data, a->rstd.data);
+		batch_norm_row(a, r, a->mean.data, a->rstd.data);
 	return HG_OK;
 }
 
@@ -146,8 +146,8 @@ static const float *dy_behind_relu(const struct batch_norm_stats *s, const float
 }
 
 /* dgamma = sum of dY xhat over the rows, dbeta = sum of dY */
-static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
-                     float *dbeta)
+static void batch_norm_sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n,
+                                float *dgamma, float *dbeta)
 {
 	const struct batch_norm_stats *s = env;
 	const float *mean = s->mean + c0, *rstd = s->rstd + c0;
@@ -164,8 +164,8 @@ static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_
 }
 
 /* One row of dX = gamma rstd (dY - dbeta / n - xhat dgamma / n). */
-static void grad_row(const struct hg__batch_norm_back_args *a, const struct batch_norm_stats *s,
-                     int64_t row)
+static void batch_norm_back_row(const struct hg__batch_norm_back_args *a,
+                                const struct batch_norm_stats *s, int64_t row)
 {
 	const float n_rows = (float)a->x.rows, over_unit = ldexpf(1.0f, -a->shift);
 	for (int64_t col = 0; col < a->x.cols; col += HG__WIDTH) {
@@ -198,11 +198,12 @@ hg_status HG__CPU(batch_norm_back)(hg_context *ctx, const struct hg__batch_norm_
 	                 "batch_norm_back: operands do not fit"));
 	const struct batch_norm_stats s = {&a->x,        &a->dy,        a->mean.data,
 	                                   a->rstd.data, a->gamma.data, a->relu ? a->beta.data : NULL};
-	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, &s, a->dgamma.data, a->dbeta.data));
+	HG__TRY(
+	    HG__CPU(columns)(ctx, rows, cols, batch_norm_sum_grad, &s, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		grad_row(a, &s, r);
+		batch_norm_back_row(a, &s, r);
 	return HG_OK;
 }

@@ -241,8 +241,8 @@ static void share_statistic(const struct job *job, int64_t s, int64_t which, int
 	}
 }
 
-static hg_status prepare_job(hg_context *ctx, struct job *job, const struct hg__csr *csr,
-                             const void *a, const struct hg__mat *e)
+static hg_status prepare_edge_softmax(hg_context *ctx, struct job *job, const struct hg__csr *csr,
+                                      const void *a, const struct hg__mat *e)
 {
 	job->csr = csr;
 	job->a = a;
@@ -263,7 +263,7 @@ hg_status HG__CPU(edge_softmax)(hg_context *ctx, const struct hg__edge_softmax_a
 	    "edge_softmax: operands do not fit the graph"));
 	if (a->e.rows == 0 || a->e.cols == 0)
 		return HG_OK;
-	HG__TRY(prepare_job(ctx, &job, &a->csr, a, &a->e));
+	HG__TRY(prepare_edge_softmax(ctx, &job, &a->csr, a, &a->e));
 	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
 #pragma omp parallel num_threads(hg__team(ctx, 8 * a->csr.m * a->e.cols))
 	{
@@ -297,7 +297,7 @@ hg_status HG__CPU(edge_softmax_back)(hg_context *ctx, const struct hg__edge_soft
 	                 "edge_softmax_back: operands do not fit the graph"));
 	if (a->p.rows == 0 || a->p.cols == 0)
 		return HG_OK;
-	HG__TRY(prepare_job(ctx, &job, &a->csr, a, &a->p));
+	HG__TRY(prepare_edge_softmax(ctx, &job, &a->csr, a, &a->p));
 	const int64_t items = hg__items(&a->csr), splits = hg__splits(&a->csr);
 #pragma omp parallel num_threads(hg__team(ctx, 4 * a->csr.m * a->p.cols))
 	{

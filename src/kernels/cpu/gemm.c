@@ -99,8 +99,8 @@ static void multiply_block(const struct job *job, int64_t m0, int64_t mn, int64_
 }
 
 /* C[row, col..] = narrow(2^shift sum + bias), where C may be f32, which is not narrowed. */
-static void finish_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n,
-                       float *sum)
+static void store_c_row(const struct hg__gemm_args *a, int64_t row, int64_t col, int64_t n,
+                        float *sum)
 {
 	for (int64_t c = 0; c < n; c += HG__WIDTH) {
 		float scratch[HG__WIDTH];
@@ -139,7 +139,7 @@ static void compute_piece(const struct job *job, int64_t tile, int64_t run, floa
 		const int64_t ld = direct ? a->c.ld : nn;
 		multiply_block(job, m0, mn, n0, nn, k0, k1, scratch, out, ld);
 		for (int64_t r = 0; r < mn && (!direct || a->bias.data || a->shift); r++)
-			finish_row(a, m0 + r, n0, nn, out + r * ld);
+			store_c_row(a, m0 + r, n0, nn, out + r * ld);
 	}
 }
 
@@ -153,7 +153,7 @@ static void add_runs(const struct job *job, int64_t row)
 		for (int64_t c = 0; c < job->n; c++)
 			sum[c] += part[c];
 	}
-	finish_row(job->a, row, 0, job->n, sum);
+	store_c_row(job->a, row, 0, job->n, sum);
 }
 
 /* Divides the work into tiles and runs. */

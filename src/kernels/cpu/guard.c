@@ -11,7 +11,7 @@ hg_status HG__CPU(guard)(hg_context *ctx, const struct hg__guard_args *a)
 		for (int64_t c = 0; c < cols; c += HG__WIDTH) {
 			float scratch[HG__WIDTH];
 			const int64_t n = hg__min(HG__WIDTH, cols - c);
-			hg__guard_look(&a->overflow, n, hg__row(&a->x, r, c, n, scratch));
+			hg__guard_numbers(&a->overflow, n, hg__row(&a->x, r, c, n, scratch));
 		}
 	return HG_OK;
 }

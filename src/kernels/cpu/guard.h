@@ -7,7 +7,8 @@
 
 /* Checks n numbers that are about to be stored in f16, and sets the overflow flag if one does not
  * fit (kernels/overflow.h). */
-HG__INLINE void hg__guard_look(const struct hg__overflow_flag *overflow, int64_t n, const float *x)
+HG__INLINE void hg__guard_numbers(const struct hg__overflow_flag *overflow, int64_t n,
+                                  const float *x)
 {
 	hg__i16 most = {0};
 	if (!overflow->word)

@@ -30,7 +30,7 @@ static void row_statistics(const struct hg__layer_norm_args *a, int64_t row, flo
 }
 
 /* One row of Y, mean and rstd. */
-static void normalise_row(const struct hg__layer_norm_args *a, int64_t row)
+static void layer_norm_row(const struct hg__layer_norm_args *a, int64_t row)
 {
 	float mean, rstd;
 	row_statistics(a, row, &mean, &rstd);
@@ -57,13 +57,13 @@ hg_status HG__CPU(layer_norm)(hg_context *ctx, const struct hg__layer_norm_args 
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		normalise_row(a, r);
+		layer_norm_row(a, r);
 	return HG_OK;
 }
 
 /* dgamma = sum of dY xhat over the rows, dbeta = sum of dY */
-static void sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n, float *dgamma,
-                     float *dbeta)
+static void layer_norm_sum_grad(const void *env, int64_t r0, int64_t r1, int64_t c0, int64_t n,
+                                float *dgamma, float *dbeta)
 {
 	const struct hg__layer_norm_back_args *a = env;
 	for (int64_t r = r0; r < r1; r++) {
@@ -95,7 +95,7 @@ static void load_grad_piece(const struct hg__layer_norm_back_args *a, int64_t ro
 }
 
 /* One row of dX. */
-static void grad_row(const struct hg__layer_norm_back_args *a, int64_t row)
+static void layer_norm_back_row(const struct hg__layer_norm_back_args *a, int64_t row)
 {
 	const int64_t cols = a->x.cols;
 	const float rstd = ((const float *)a->rstd.data)[row];
@@ -124,11 +124,12 @@ hg_status HG__CPU(layer_norm_back)(hg_context *ctx, const struct hg__layer_norm_
 		return HG_OK;
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->dy) && a->dgamma.data && a->dbeta.data,
 	                 "layer_norm_back: operands do not fit"));
-	HG__TRY(HG__CPU(columns)(ctx, rows, cols, sum_grad, a, a->dgamma.data, a->dbeta.data));
+	HG__TRY(
+	    HG__CPU(columns)(ctx, rows, cols, layer_norm_sum_grad, a, a->dgamma.data, a->dbeta.data));
 	if (!a->dx.data)
 		return HG_OK;
 #pragma omp parallel for num_threads(hg__team(ctx, rows *cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		grad_row(a, r);
+		layer_norm_back_row(a, r);
 	return HG_OK;
 }

@@ -54,8 +54,8 @@ typedef void (*update_fn)(const struct hg__rates *r, int64_t n, float *p, const 
  *     p -= lr * (nesterov ? g + momentum m : m)
  *
  * m starts at 0, so in the first step m = g. */
-static void sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
-                float *v)
+static void update_sgd(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                       float *v)
 {
 	(void)v;
 	for (int64_t i = 0; i < n; i++) {
@@ -89,20 +89,21 @@ static void update_moments(const struct hg__rates *r, int64_t n, float *p, const
 }
 
 /* Adam has L2 regularisation: decay p is added to the gradient. */
-static void adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
-                 float *v)
+static void update_adam(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
+                        float *v)
 {
 	update_moments(r, n, p, grad, m, v, r->decay, 1.0f);
 }
 
 /* AdamW has decoupled decay: p is multiplied by 1 - lr * decay before the step. */
-static void adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad, float *m,
-                  float *v)
+static void update_adamw(const struct hg__rates *r, int64_t n, float *p, const float *grad,
+                         float *m, float *v)
 {
 	update_moments(r, n, p, grad, m, v, 0.0f, 1.0f - r->lr * r->decay);
 }
 
-static const update_fn updates[] = {[HG_SGD] = sgd, [HG_ADAM] = adam, [HG_ADAMW] = adamw};
+static const update_fn updates[] = {
+    [HG_SGD] = update_sgd, [HG_ADAM] = update_adam, [HG_ADAMW] = update_adamw};
 
 static void refresh_working_row(const struct hg__optim_tensor *t, int64_t row)
 {

@@ -1,3 +1,4 @@
+/* Functions of two operands, element by element: Y = f(A, B), for each f in kernels/pairs.def. */
 #include "kernels/cpu/map.h"
 
 #define HG_PAIR(name, value)                                                               \

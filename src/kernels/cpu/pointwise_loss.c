@@ -30,12 +30,12 @@ static float mse_grad(float x, float t)
 static const struct pointwise {
 	float (*loss)(float x, float t);
 	float (*grad)(float x, float t);
-} kinds[HG__POINTWISE_COUNT] = {
+} pointwise_losses[HG__POINTWISE_COUNT] = {
     [HG__BCE_LOGITS] = {bce, bce_grad},
     [HG__MSE] = {mse, mse_grad},
 };
 
-static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
+static void pointwise_row_loss(const void *env, int64_t row, struct hg__totals *totals)
 {
 	const struct hg__pointwise_loss_args *a = env;
 	if (!hg__counts(NULL, &a->mask, row))
@@ -45,7 +45,7 @@ static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - c);
 		const float *x = hg__row(&a->x, row, c, n, xs), *t = hg__row(&a->target, row, c, n, ts);
 		for (int64_t i = 0; i < n; i++)
-			totals->sum += (double)kinds[a->kind].loss(x[i], t[i]);
+			totals->sum += (double)pointwise_losses[a->kind].loss(x[i], t[i]);
 	}
 	totals->count += a->x.cols;
 }
@@ -55,13 +55,14 @@ hg_status HG__CPU(pointwise_loss)(hg_context *ctx, const struct hg__pointwise_lo
 	HG__TRY(hg__need(ctx, hg__same(&a->x, &a->target),
 	                 "pointwise_loss: X and target differ in shape or are not floats"));
 	struct hg__totals t;
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, row_loss, a, &t));
+	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 8 * a->x.rows * a->x.cols, pointwise_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
 	*(float *)a->count.data = (float)t.count;
 	return HG_OK;
 }
 
-static void row_grad(const struct hg__pointwise_loss_back_args *a, int64_t row, float factor)
+static void pointwise_row_grad(const struct hg__pointwise_loss_back_args *a, int64_t row,
+                               float factor)
 {
 	const int counts = hg__counts(NULL, &a->mask, row);
 	for (int64_t c = 0; c < a->x.cols; c += HG__WIDTH) {
@@ -69,7 +70,7 @@ static void row_grad(const struct hg__pointwise_loss_back_args *a, int64_t row, 
 		const int64_t n = hg__min(HG__WIDTH, a->x.cols - c);
 		const float *x = hg__row(&a->x, row, c, n, xs), *t = hg__row(&a->target, row, c, n, ts);
 		for (int64_t i = 0; i < n; i++)
-			dx[i] = counts ? kinds[a->kind].grad(x[i], t[i]) * factor : 0.0f;
+			dx[i] = counts ? pointwise_losses[a->kind].grad(x[i], t[i]) * factor : 0.0f;
 		hg__row_put(&a->dx, row, c, n, dx);
 	}
 }
@@ -84,6 +85,6 @@ hg_status HG__CPU(pointwise_loss_back)(hg_context *ctx,
 	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
 #pragma omp parallel for num_threads(hg__team(ctx, 8 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		row_grad(a, r, factor);
+		pointwise_row_grad(a, r, factor);
 	return HG_OK;
 }

@@ -62,7 +62,7 @@ hg_status HG__CPU(readout)(hg_context *ctx, const struct hg__readout_args *a)
 
 /* One row of dX[i, c] = dY[g, c], divided by the graph's size for the mean; for the maximum 0
  * except where arg[g, c] is the row. */
-static void grad_row(const struct hg__readout_back_args *a, int64_t row)
+static void readout_back_row(const struct hg__readout_back_args *a, int64_t row)
 {
 	const int64_t g = a->id[row], cols = a->dx.cols;
 	const float size = a->reduce == HG_REDUCE_MEAN ? (float)(a->ptr[g + 1] - a->ptr[g]) : 1.0f;
@@ -86,6 +86,6 @@ hg_status HG__CPU(readout_back)(hg_context *ctx, const struct hg__readout_back_a
 	const int64_t rows = a->dx.rows;
 #pragma omp parallel for num_threads(hg__team(ctx, rows * a->dx.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		grad_row(a, r);
+		readout_back_row(a, r);
 	return HG_OK;
 }

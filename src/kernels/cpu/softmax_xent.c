@@ -6,7 +6,7 @@
 #include "kernels/cpu/totals.h"
 
 /* Adds the loss of one row to the totals. */
-static void row_loss(const void *env, int64_t row, struct hg__totals *totals)
+static void xent_row_loss(const void *env, int64_t row, struct hg__totals *totals)
 {
 	const struct hg__softmax_xent_args *a = env;
 	if (!hg__counts(&a->label, &a->mask, row))
@@ -25,14 +25,14 @@ hg_status HG__CPU(softmax_xent)(hg_context *ctx, const struct hg__softmax_xent_a
 	                 hg__is_state(&a->x) && a->label.dtype == HG_I32 && a->label.rows == a->x.rows,
 	                 "softmax_xent: operands do not fit"));
 	struct hg__totals t;
-	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, row_loss, a, &t));
+	HG__TRY(HG__CPU(totals)(ctx, a->x.rows, 4 * a->x.rows * a->x.cols, xent_row_loss, a, &t));
 	*(float *)a->loss.data = t.count ? (float)(t.sum / (double)t.count) : 0.0f;
 	*(float *)a->count.data = (float)t.count;
 	return HG_OK;
 }
 
 /* One row of dX. */
-static void row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor)
+static void xent_row_grad(const struct hg__softmax_xent_back_args *a, int64_t row, float factor)
 {
 	const hg__i16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 	const hg__v16 one = hg__vset(1.0f), zero = {0};
@@ -59,6 +59,6 @@ hg_status HG__CPU(softmax_xent_back)(hg_context *ctx, const struct hg__softmax_x
 	            factor = count > 0.0f ? *(const float *)a->dloss.data / count : 0.0f;
 #pragma omp parallel for num_threads(hg__team(ctx, 4 * rows * a->x.cols)) schedule(static)
 	for (int64_t r = 0; r < rows; r++)
-		row_grad(a, r, factor);
+		xent_row_grad(a, r, factor);
 	return HG_OK;
 }

@@ -125,7 +125,7 @@ HG__INLINE hg__v16 load_x(enum source source, const char *row, int v, int last, 
 	                : hg__vload_n((const float *)row + v * HG__LANES, tail);
 }
 
-HG__INLINE hg__v16 rounded(enum mode mode, hg__v16 v)
+HG__INLINE hg__v16 round_if_f16(enum mode mode, hg__v16 v)
 {
 	return mode == F32 ? v : hg__vround_half(v);
 }
@@ -141,7 +141,7 @@ HG__INLINE void add_batch(int nv, enum source source, enum weights weights, enum
 		for (int v = 0; v < nv; v++) {
 			const hg__v16 term = load_x(source, row, v, nv - 1, tail);
 			if (weights == W_ONE) {
-				acc[v] = rounded(mode, acc[v] + term);
+				acc[v] = round_if_f16(mode, acc[v] + term);
 				continue;
 			}
 			const hg__v16 factor =
@@ -159,7 +159,7 @@ HG__INLINE void sum_vectors(int nv, enum source source, enum weights weights, en
 	const char *x =
 	    source == X_ONE ? NULL : (const char *)a->x.data + b->first * (source == X_F16 ? 2 : 4);
 	const int tail = b->count - (nv - 1) * HG__LANES;
-	const hg__v16 factor = rounded(mode, hg__vset(b->factor));
+	const hg__v16 factor = round_if_f16(mode, hg__vset(b->factor));
 	hg__v16 total[VECTORS] = {{0}};
 	hg__i16 head[VECTORS] = {{0}}; /* the head of each column, counted from the block's first */
 	for (int v = 0; v < nv && weights == W_COLUMN; v++)
@@ -282,15 +282,15 @@ static void apply_epilogue(const struct job *job, int64_t row, int64_t first, in
 
 /* Stores a total in Y. Sums of the modes F32 and NAIVE are scaled now; those of DISCRETIZED have
  * been scaled batch by batch. n <= COLUMNS, and total is padded to whole vectors. */
-static void finish_row(const struct job *job, int64_t row, int64_t first, int n, float *total)
+static void store_row(const struct job *job, int64_t row, int64_t first, int n, float *total)
 {
 	const struct hg__spmm_args *a = job->a;
-	const hg__v16 factor = rounded((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
+	const hg__v16 factor = round_if_f16((enum mode)a->accumulate, hg__vset(factor_of(a, row)));
 	for (int c = 0; c < n && a->accumulate != HG_ACC_F16_DISCRETIZED; c += HG__LANES)
 		hg__vstore(total + c, factor * hg__vload(total + c));
 	if (job->has_epilogue)
 		apply_epilogue(job, row, first, n, total);
-	hg__guard_look(&a->overflow, n, total);
+	hg__guard_numbers(&a->overflow, n, total);
 	hg__row_put(&a->y, row, first, n, total);
 }
 
@@ -307,16 +307,15 @@ static void sum_item(const struct job *job, sum_fn sum, int64_t k)
 			float total[COLUMNS];
 			sum(job, &b, total);
 			if (part.slot < 0)
-				finish_row(job, part.row, first, b.count, total);
+				store_row(job, part.row, first, b.count, total);
 			else
 				memcpy(job->stage + part.slot * job->stage_ld + first, total,
 				       (size_t)b.count * sizeof(float));
 		}
 }
 
-/* Adds the parts of split row s in the order of their slots, and then stores the row as finish_row
- * does for every row. */
-static void fold_split_row(const struct job *job, int64_t s)
+/* Adds the parts of split row s in the order of their slots, and then stores the row. */
+static void sum_split_row(const struct job *job, int64_t s)
 {
 	const struct hg__spmm_args *a = job->a;
 	const struct hg__plan *plan = a->csr.plan;
@@ -331,7 +330,7 @@ static void fold_split_row(const struct job *job, int64_t s)
 			if (halves)
 				round_halves(n, total);
 		}
-		finish_row(job, plan->split_row[s], first, n, total);
+		store_row(job, plan->split_row[s], first, n, total);
 	}
 }
 
@@ -345,7 +344,7 @@ static void prepare_epilogue(const struct hg__spmm_args *a, struct job *job)
 
 /* Divides the workspace into the scaled X, the staging rows, and the head of each column if there
  * are several. */
-static hg_status prepare_job(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
+static hg_status prepare_spmm(hg_context *ctx, struct hg__spmm_args *a, struct job *job)
 {
 	const int64_t cols = a->y.cols, heads = a->heads > 1 ? a->heads : 1;
 	const hg_dtype scaled = job->scale ? a->x.dtype : HG_DTYPE_COUNT;
@@ -414,7 +413,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	/* The CPU has one variant. This call only logs it if the caller asked for another. */
 	(void)hg__spmm_pick(ctx, a);
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));
-	HG__TRY(prepare_job(ctx, &args, &job));
+	HG__TRY(prepare_spmm(ctx, &args, &job));
 	const sum_fn sum = sums[a->accumulate][source];
 	HG__TRY(hg__need(ctx, sum != NULL, "spmm: f16 accumulation of f32 features"));
 	const int64_t items = hg__items(&args.csr), splits = hg__splits(&args.csr),
@@ -429,7 +428,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 			sum_item(&job, sum, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold_split_row(&job, s);
+			sum_split_row(&job, s);
 	}
 	return HG_OK;
 }

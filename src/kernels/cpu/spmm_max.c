@@ -62,8 +62,8 @@ static void max_item(const struct hg__spmm_max_args *a, int32_t *stage, int64_t 
 }
 
 /* Combines the winners of the parts of split row s, in order. */
-static void fold_split_row(const struct hg__spmm_max_args *a, const int32_t *stage,
-                           int64_t stage_ld, int64_t s)
+static void max_split_row(const struct hg__spmm_max_args *a, const int32_t *stage, int64_t stage_ld,
+                          int64_t s)
 {
 	const struct hg__plan *plan = a->csr.plan;
 	const int64_t row = plan->split_row[s], row_begin = a->csr.rowptr[row], cols = a->y.cols;
@@ -106,7 +106,7 @@ hg_status HG__CPU(spmm_max)(hg_context *ctx, const struct hg__spmm_max_args *a)
 			max_item(a, memory, stage_ld, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold_split_row(a, memory, stage_ld, s);
+			max_split_row(a, memory, stage_ld, s);
 	}
 	return HG_OK;
 }
@@ -147,8 +147,8 @@ static void gradient_item(const struct hg__spmm_max_back_args *a, float *stage, 
 		}
 }
 
-static void fold_split_gradient(const struct hg__spmm_max_back_args *a, const float *stage,
-                                int64_t stage_ld, int64_t s)
+static void gradient_split_row(const struct hg__spmm_max_back_args *a, const float *stage,
+                               int64_t stage_ld, int64_t s)
 {
 	const struct hg__plan *plan = a->csr_t.plan;
 	for (int64_t first = 0; first < a->dx.cols; first += HG__WIDTH) {
@@ -182,7 +182,7 @@ hg_status HG__CPU(spmm_max_back)(hg_context *ctx, const struct hg__spmm_max_back
 			gradient_item(a, memory, stage_ld, k);
 #pragma omp for schedule(static)
 		for (int64_t s = 0; s < splits; s++)
-			fold_split_gradient(a, memory, stage_ld, s);
+			gradient_split_row(a, memory, stage_ld, s);
 	}
 	return HG_OK;
 }

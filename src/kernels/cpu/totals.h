@@ -1,10 +1,10 @@
+/* A sum over rows in f64 and a count. The rows are divided into blocks of fixed size; each block is
+ * summed in order, and then the blocks are added in order, whatever the number of threads is. */
 #ifndef HG_KERNELS_CPU_TOTALS_H
 #define HG_KERNELS_CPU_TOTALS_H
 
 #include "kernels/cpu/rows.h"
 
-/* A sum over rows in f64 and a count. The rows are divided into blocks of fixed size; each block is
- * summed in order, and then the blocks are added in order, whatever the number of threads is. */
 struct hg__totals {
 	double sum;
 	int64_t count;
