@@ -2,7 +2,7 @@
  *
  *     Y[:, c] = gamma[c] (X[:, c] - mean[c]) / sqrt(var[c] + eps) + beta[c]
  *
- * If the tape has fused a relu with it (fuse.c): Y = max(that, 0).
+ * If the tape has fused a relu with it (batch_norm_fuse.c): Y = max(that, 0).
  *
  * TRAIN: mean and biased variance of the column; running <- (1 - momentum) running + momentum
  * (mean, var n / (n - 1)).  EVAL: the running statistics.

@@ -1,5 +1,5 @@
 /* Bias, activation and dropout in one pass. When the tape is compiled, this op replaces such chains
- * of ops behind a product or an aggregation (fuse.c).
+ * of ops behind a product or an aggregation (epilogue_fuse.c).
  *
  *     Y = dropout(f(X + b))        f: none, or a function whose gradient follows from Y alone
  *                                  (kernels/functions.def). Each part may be absent.

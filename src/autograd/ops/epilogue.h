@@ -4,6 +4,8 @@
 
 #include "autograd/ops/links.h"
 
+struct hg__chain;
+
 /* The ops of an epilogue: at most one of each stage, in this order. X is operand 0 of each op, and
  * b is operand 1 of bias_add. */
 enum { EPILOGUE_BIAS, EPILOGUE_ACT, EPILOGUE_DROPOUT, EPILOGUE_STAGES };
@@ -48,5 +50,11 @@ static inline hg_status hg__epilogue_db_done(const struct hg__call *c, struct hg
 {
 	return !db.data || db.dtype == HG_F32 ? HG_OK : hg__copy_scaled(c, wide, 1.0f, db);
 }
+
+/* epilogue_fuse.c: the longest chain of bias_add, an activation and dropout that ends at this
+ * entry, and what a fused node takes of one part: its operand and its constants. */
+struct hg__chain hg__epilogue_chain(const hg_tape *tape, int32_t last);
+void hg__epilogue_take(struct hg__node *whole, struct hg__epilogue_attr *attr,
+                       const struct hg__node *node);
 
 #endif

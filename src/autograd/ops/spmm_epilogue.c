@@ -1,5 +1,5 @@
 /* An aggregation with an epilogue, in one pass. When the tape is compiled, this op replaces such
- * chains of ops if sums are f32 (fuse.c).
+ * chains of ops if sums are f32 (spmm_epilogue_fuse.c).
  *
  *     Y = dropout(f(alpha r_i sum over e = (i, j) of w_e s_j X[j, c] + (1 + eps) Z + b))
  *

@@ -1,0 +1,31 @@
+/* batch_norm followed by relu becomes a batch_norm that applies the relu. A relu between a batch
+ * norm and a dropout is fused with the dropout instead, which takes as many kernels and less
+ * traffic: that rewrite is tried first. */
+#include <string.h>
+
+#include "autograd/attr.h"
+#include "autograd/fuse.h"
+
+/* A batch_norm followed by relu, the last one first. */
+static struct hg__chain match_norm(const hg_tape *tape, int32_t last)
+{
+	struct hg__chain chain = {0};
+	const int32_t first = hg__previous_entry(tape, &tape->entry[last].node);
+	if (tape->entry[last].node.op == &hg__op_relu && first >= 0 &&
+	    tape->entry[first].node.op == &hg__op_batch_norm)
+		chain = (struct hg__chain){2, {last, first}};
+	return chain;
+}
+
+static struct hg__entry build_norm(const hg_tape *tape, const struct hg__chain *chain)
+{
+	struct hg__entry entry = tape->entry[chain->entry[1]];
+	struct hg__batch_norm_attr attr;
+	hg__attr_get(&entry.node, &attr, sizeof attr);
+	attr.relu = 1;
+	memcpy(entry.node.attr, &attr, sizeof attr);
+	entry.node.out = tape->entry[chain->entry[0]].node.out;
+	return entry;
+}
+
+const struct hg__rewrite hg__rewrite_batch_norm = {match_norm, build_norm};
