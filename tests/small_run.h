@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "graphs.h"
 #include "harness.h"
 
 /* A training run of a few milliseconds: two planted communities, 90 nodes with a hub, 11 features.
@@ -54,16 +55,13 @@ static inline hg_train_config small_config(const char *model, const char *policy
 static inline void small_open_as(struct small_run *r, hg_context *ctx, hg_train_config config,
                                  int columns)
 {
-	static int32_t dst[SMALL_M], src[SMALL_M], label[SMALL_N];
+	static int32_t label[SMALL_N];
 	static float x[SMALL_N * SMALL_D];
 	static uint8_t train[SMALL_N], val[SMALL_N];
 	hg_train_data data = HG_TRAIN_DATA_INIT;
 	*r = (struct small_run){.ctx = ctx, .report = HG_TRAIN_REPORT_INIT};
 	test_reseed(31);
-	for (int e = 0; e < SMALL_M; e++) {
-		dst[e] = (int32_t)(e % 9 ? test_below(SMALL_N) : 0);
-		src[e] = (int32_t)test_below(SMALL_N);
-	}
+	r->graph = coo_graph(ctx, coo_hub(SMALL_N, SMALL_M, 9, 0));
 	for (int i = 0; i < SMALL_N; i++) {
 		label[i] = i % SMALL_C;
 		train[i] = i < 40;
@@ -71,7 +69,6 @@ static inline void small_open_as(struct small_run *r, hg_context *ctx, hg_train_
 		for (int c = 0; c < columns; c++)
 			x[i * columns + c] = (float)(test_normal() + (c % SMALL_C == label[i] ? 1.0 : 0.0));
 	}
-	CHECK_OK(hg_graph_from_coo(ctx, SMALL_N, SMALL_N, SMALL_M, dst, src, NULL, NULL, &r->graph));
 	CHECK_OK(hg_tensor_create(ctx, config.policy.state, SMALL_N, columns, &r->x));
 	CHECK_OK(hg_tensor_upload(r->x, x, HG_F32));
 	data.input.graph = r->graph;

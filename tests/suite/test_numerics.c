@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "graphs.h"
 #include "harness.h"
 #include "oracle/num.h"
 
@@ -11,20 +12,6 @@ static hg_policy policy_named(const char *name)
 	hg_policy policy;
 	CHECK_OK(hg_policy_parse(name, &policy));
 	return policy;
-}
-
-/* Node 0 hears `leaves` others. */
-static hg_graph *star(hg_context *ctx, int64_t leaves)
-{
-	int32_t *dst = calloc((size_t)leaves, sizeof *dst), *src = calloc((size_t)leaves, sizeof *src);
-	CHECK(dst && src);
-	for (int64_t e = 0; e < leaves; e++)
-		src[e] = (int32_t)(e + 1);
-	hg_graph *graph = NULL;
-	CHECK_OK(hg_graph_from_coo(ctx, leaves + 1, leaves + 1, leaves, dst, src, NULL, NULL, &graph));
-	free(dst);
-	free(src);
-	return graph;
 }
 
 /* One aggregation of x [n, d] on a star: the hub's row in y [d], and how many narrowings were
@@ -39,7 +26,7 @@ static struct hub aggregate(const char *policy_name, int64_t leaves, int64_t d,
 {
 	hg_context *ctx = test_context();
 	const hg_policy policy = policy_named(policy_name);
-	hg_graph *graph = star(ctx, leaves);
+	hg_graph *graph = coo_graph(ctx, coo_star(leaves));
 	const int64_t n = leaves + 1;
 	float *x = calloc((size_t)(n * d), sizeof *x);
 	for (int64_t i = 0; i < n * d; i++)
@@ -165,7 +152,7 @@ static void softmax_over_twenty_thousand_edges(void)
 	enum { EDGES = 20000 };
 	hg_context *ctx = test_context();
 	const hg_policy policy = policy_named("fp16");
-	hg_graph *graph = star(ctx, EDGES);
+	hg_graph *graph = coo_graph(ctx, coo_star(EDGES));
 	hg_params *params = NULL;
 	hg_tape *tape = NULL;
 	hg_tensor *logits = NULL, *ones = NULL;

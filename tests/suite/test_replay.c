@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "harness.h"
 
 /* After a tape has compiled and an optimiser has been made, forward, backward and step ask the
@@ -36,17 +37,7 @@ struct bench {
 /* Random edges, a third of them into node 0: rows that span many work items. */
 static hg_graph *hub_graph(hg_context *ctx)
 {
-	int32_t *dst = calloc(EDGES, sizeof *dst), *src = calloc(EDGES, sizeof *src);
-	CHECK(dst && src);
-	for (int64_t e = 0; e < EDGES; e++) {
-		dst[e] = e % 3 ? (int32_t)test_below(NODES) : 0;
-		src[e] = (int32_t)test_below(NODES);
-	}
-	hg_graph *graph = NULL;
-	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &graph));
-	free(dst);
-	free(src);
-	return graph;
+	return coo_graph(ctx, coo_hub(NODES, EDGES, 3, 0));
 }
 
 static void bench_open(struct bench *b, const char *policy_name)

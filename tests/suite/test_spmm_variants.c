@@ -5,6 +5,7 @@
 
 #include "core/context.h"
 #include "core/plan_tiles.h"
+#include "graphs.h"
 #include "kernels/spmm_variants.h"
 #include "precision/bound.h"
 #include "suite/battery.h"
@@ -168,25 +169,19 @@ struct star {
 
 static void star_open(struct star *s, int64_t leaves, double (*value)(int64_t))
 {
-	int32_t *dst = calloc((size_t)leaves, sizeof *dst), *src = calloc((size_t)leaves, sizeof *src);
 	float *x = calloc((size_t)(leaves + 1) * WIDTH, sizeof *x);
-	CHECK(dst && src && x);
-	for (int64_t e = 0; e < leaves; e++)
-		src[e] = (int32_t)(e + 1);
+	CHECK(x);
 	for (int64_t i = 0; i < (leaves + 1) * WIDTH; i++)
 		x[i] = (float)value(i / WIDTH);
 	memset(s, 0, sizeof *s);
 	s->ctx = test_context();
-	CHECK_OK(
-	    hg_graph_from_coo(s->ctx, leaves + 1, leaves + 1, leaves, dst, src, NULL, NULL, &s->graph));
+	s->graph = coo_graph(s->ctx, coo_star(leaves));
 	CHECK_OK(hg_tensor_create(s->ctx, HG_F16, leaves + 1, WIDTH, &s->x));
 	CHECK_OK(hg_tensor_create(s->ctx, HG_F16, leaves + 1, WIDTH, &s->y));
 	CHECK_OK(hg_tensor_upload(s->x, x, HG_F32));
 	s->args = (struct hg__spmm_args){.x = s->x->mat, .y = s->y->mat, .heads = 1, .alpha = 1.0f};
 	CHECK_OK(hg__graph_csr(s->graph, &s->args.csr));
 	CHECK_OK(hg__graph_norm(s->graph, HG_NORM_RIGHT, &s->args.row_scale, &s->args.col_scale));
-	free(dst);
-	free(src);
 	free(x);
 }
 

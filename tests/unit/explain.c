@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "graphs.h"
 #include "nn/train.h"
 #include "unit/tape.h"
 
@@ -99,13 +100,11 @@ static void sums_are_of_one_graph(void)
 {
 	enum { M = 120 };
 	struct bench b;
-	hg_graph *star = NULL;
-	int32_t dst[M] = {0}, src[M];
 	bench_open(&b, test_context(), hg_policy_fp16(), HG_TRAIN);
 	b.graph = ring(b.ctx, M / 3);
-	for (int e = 0; e < M; e++)
-		src[e] = e % (M / 3);
-	CHECK_OK(hg_graph_from_coo(b.ctx, M / 3, M / 3, M, dst, src, NULL, NULL, &star));
+	struct coo edges = coo_fan_in(M / 3, M / 3);
+	coo_repeat(&edges, 3);
+	hg_graph *star = coo_graph(b.ctx, edges);
 	const hg_var e = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M, 1, 10.0), "e", -1.0);
 	const hg_var x = hg_tape_input(b.tape, random_tensor(&b, HG_F16, M / 3, 6, 1.0), "x", 4.0);
 	const hg_var y =
@@ -200,16 +199,13 @@ static void models_are_explained(void)
 enum { HEARD = 256 };
 static hg_narrowing mean_of_gradients(hg_policy policy, float scale, int *ends)
 {
-	static const int32_t source[HEARD], label[HEARD];
+	static const int32_t label[HEARD];
 	static const float x[4];
-	int32_t row[HEARD];
 	struct bench b;
 	hg_narrowing n = HG_NARROWING_INIT;
-	for (int i = 0; i < HEARD; i++)
-		row[i] = i;
 	policy.loss_scale.init_scale = scale;
 	bench_open(&b, test_context(), policy, HG_TRAIN);
-	CHECK_OK(hg_graph_from_coo(b.ctx, HEARD, 1, HEARD, row, source, NULL, NULL, &b.graph));
+	b.graph = coo_graph(b.ctx, coo_fan_out(HEARD));
 	const hg_var of = hg_tape_variable(b.tape, tensor_of(&b, HG_F16, 1, 4, x, HG_F32), "x");
 	const hg_var y =
 	    hg_spmm(b.tape, b.graph, hg_scale(b.tape, of, 1.0f), HG_NONE, HG_NORM_LEFT, 1.0f);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "graphs.h"
 #include "unit/tape.h"
 
 #include "unit/tape.h"
@@ -179,16 +180,11 @@ enum { ENDINGS = (int)(sizeof endings / sizeof endings[0]), GOT = 6 };
 /* Every fifth row is empty; node 3 is heard by most. */
 static hg_graph *uneven(hg_context *ctx)
 {
-	int32_t dst[4 * ROWS], src[4 * ROWS];
-	int64_t m = 0;
-	hg_graph *graph = NULL;
+	struct coo edges = coo_empty(ROWS, ROWS);
 	for (int i = 0; i < ROWS; i++)
-		for (int k = 0; k < i % 5; k++, m++) {
-			dst[m] = i;
-			src[m] = k ? (i * i + 31 * k) % ROWS : 3;
-		}
-	CHECK_OK(hg_graph_from_coo(ctx, ROWS, ROWS, m, dst, src, NULL, NULL, &graph));
-	return graph;
+		for (int k = 0; k < i % 5; k++)
+			coo_add(&edges, i, k ? (i * i + 31 * k) % ROWS : 3);
+	return coo_graph(ctx, edges);
 }
 
 static hg_param *eps_of(struct bench *b)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "core/buffer.h"
+#include "graphs.h"
 #include "kernels/kernels.h"
 #include "precision/half.h"
 #include "unit/tape.h"
@@ -148,18 +149,8 @@ static float hub_bias(const void *env, int64_t row, int64_t col)
 
 static void hub_open(struct scene *s, const struct hub *h)
 {
-	const int64_t m = 2 * h->degree;
-	int32_t *dst = calloc((size_t)m, sizeof *dst), *src = calloc((size_t)m, sizeof *src);
-	CHECK(dst && src);
-	for (int64_t e = 0; e < m; e++) {
-		dst[e] = e < h->degree ? 0 : (int32_t)(e - h->degree + 1);
-		src[e] = (int32_t)(e % h->degree + 1);
-	}
-	CHECK_OK(hg_graph_from_coo(s->ctx, h->degree + 1, h->degree + 1, m, dst, src, NULL, NULL,
-	                           &s->graph));
+	s->graph = coo_graph(s->ctx, coo_star_loops(h->degree + 1));
 	CHECK_OK(hg__graph_csr(s->graph, &s->args.csr));
-	free(dst);
-	free(src);
 }
 
 static void sums_are_looked_at_before_they_are_stored(void)
@@ -265,15 +256,11 @@ static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t coun
                    float alpha, int relu)
 {
 	bench_open(b, test_context(), policy, mode);
-	int32_t *dst = calloc((size_t)count + 1, sizeof *dst),
-	        *src = calloc((size_t)count + 1, sizeof *src);
 	const float weight = 1.0f;
 	const int32_t labels[2] = {-1, 0};
-	CHECK(dst && src);
-	for (int64_t e = 0; e < count; e++)
-		src[e] = (int32_t)e;
-	dst[count] = 1;
-	CHECK_OK(hg_graph_from_coo(b->ctx, 2, count, count + 1, dst, src, NULL, NULL, &b->graph));
+	struct coo edges = coo_fan_in(2, count);
+	coo_add(&edges, 1, 0);
+	b->graph = coo_graph(b->ctx, edges);
 	tensor_of(b, HG_F16, count, 1, NULL, HG_F32);
 	tensor_of(b, HG_I32, 2, 1, labels, HG_I32);
 	fill_x(b, count, x);
@@ -281,8 +268,6 @@ static void record(struct bench *b, hg_policy policy, hg_mode mode, int64_t coun
 	CHECK_OK(hg_params_add(b->params, "w", 1, 1, HG_INIT_ZEROS, 0, &w));
 	CHECK_OK(hg_param_set(w, &weight));
 	record_on(b, b->tape, alpha, relu);
-	free(dst);
-	free(src);
 }
 
 static void what_the_loss_does_not_read_trips_all_the_same(void)

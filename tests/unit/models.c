@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "harness.h"
 #include "nn/layers/layers.h"
 #include "unit/faulty.h"
@@ -21,16 +22,12 @@ struct fixture {
 
 static void open_policy(struct fixture *f, const hg_policy *policy)
 {
-	int32_t dst[M], src[M], row[N * D], col[N * D];
+	int32_t row[N * D], col[N * D];
 	float value[N * D];
 	int64_t m = 0;
 	memset(f, 0, sizeof *f);
 	test_reseed(3);
-	for (int e = 0; e < M; e++) {
-		dst[e] = (int32_t)test_below(N);
-		/* two components: a batch can part them */
-		src[e] = (int32_t)(dst[e] < 10 ? test_below(10) : 10 + test_below(N - 10));
-	}
+	struct coo edges = coo_two_communities(N, M, 10); /* a batch can part them */
 	for (int32_t i = 0; i < N; i++) {
 		for (int32_t c = 0; c < D; c++) {
 			if (test_uniform() < 0.7)
@@ -43,7 +40,7 @@ static void open_policy(struct fixture *f, const hg_policy *policy)
 	}
 	f->ctx = test_context();
 	CHECK_OK(hg_params_create(f->ctx, policy, &f->params));
-	CHECK_OK(hg_graph_from_coo(f->ctx, N, N, M, dst, src, NULL, NULL, &f->graph));
+	f->graph = coo_graph(f->ctx, edges);
 	CHECK_OK(hg_graph_from_coo(f->ctx, N, D, m, row, col, value, NULL, &f->x_sparse));
 	CHECK_OK(hg_tensor_create(f->ctx, policy->state, N, D, &f->x));
 	CHECK_OK(hg_tensor_upload(f->x, f->dense, HG_F32));

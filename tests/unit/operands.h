@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/csr.h"
+#include "graphs.h"
 #include "harness.h"
 #include "kernels/cpu/backend.h"
 
@@ -134,13 +135,13 @@ struct graph {
 
 static inline struct graph make_graph(hg_context *ctx)
 {
-	static int32_t dst[EDGES], src[EDGES];
 	struct graph g;
+	struct coo edges = coo_empty(NODES, NODES);
 	for (int e = 0; e < EDGES; e++) {
-		dst[e] = e % 3 == 0 ? 7 : (int32_t)test_below(NODES - 10);
-		src[e] = e % 5 == 0 ? 11 : (int32_t)test_below(NODES - 10);
+		const int64_t dst = e % 3 == 0 ? 7 : test_below(NODES - 10);
+		coo_add(&edges, dst, e % 5 == 0 ? 11 : test_below(NODES - 10));
 	}
-	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &g.graph));
+	g.graph = coo_graph(ctx, edges);
 	CHECK_OK(hg__graph_csr(g.graph, &g.csr));
 	CHECK_OK(hg__graph_csr_t(g.graph, 1, &g.csr_t));
 	CHECK(g.csr.plan && g.csr.plan->splits > 0);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "unit/faulty.h"
 
 /* ---- graphs on a device ---- */
@@ -101,7 +102,7 @@ static void graphs_refuse_what_does_not_fit(void)
 	CHECK_STATUS(hg_graph_order(g, NULL, NULL, NULL), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(ctx), "order: the pointer for the result is NULL");
 	CHECK_STATUS(hg_graph_locality(g, &locality), HG_ERR_ARG);
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 3, 0, NULL, NULL, NULL, NULL, &wide));
+	wide = coo_graph(ctx, coo_empty(2, 3));
 	CHECK_STATUS(hg_graph_order(wide, NULL, order, NULL), HG_ERR_SHAPE);
 	CHECK_CONTAINS(hg_context_error(ctx), "order: the graph is [2, 3], expected a square one");
 	hg_graph_free(wide);
@@ -207,25 +208,19 @@ static double distance(const double *a, const double *b)
  * distance of a curve in a random order. */
 static void training_is_the_same(void)
 {
-	static struct edges list;
 	static struct task t;
 	double plain[STEPS], scattered[STEPS], ordered[STEPS];
 	int32_t order[NODES], expected[NODES], found[NODES];
 	test_reseed(12);
 	hg_context *ctx = test_context();
-	hg_graph *g = NULL;
-	for (int e = 0; e < EDGES; e++) {
-		list.dst[e] = (int32_t)test_below(NODES);
-		list.src[e] = (int32_t)(e % 4 ? (list.dst[e] + CLASSES * test_below(NODES)) % NODES
-		                              : test_below(NODES));
-	}
+	struct coo edges = coo_communities(NODES, EDGES, CLASSES);
 	for (int i = 0; i < NODES; i++) {
 		t.label[i] = i % CLASSES;
 		t.mask[i] = i % 3 != 0;
 		for (int k = 0; k < FEATURES; k++)
 			t.x[i][k] = (float)(test_normal() + (k % CLASSES == i % CLASSES ? 2.0 : 0.0));
 	}
-	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, list.dst, list.src, NULL, NULL, &g));
+	hg_graph *g = coo_graph(ctx, edges);
 	train(ctx, g, &t, NULL, plain, expected);
 	test_shuffle(NODES, order);
 	train(ctx, g, &t, order, scattered, found);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "small_run.h"
 
 /* What would change a run in silence is said: in the log, by a status, in what a state says. */
@@ -40,10 +41,10 @@ static hg_graph *graph_of(hg_context *ctx, int both_ways)
 {
 	hg_graph *graph = NULL;
 	test_reseed(9);
-	for (int e = 0; e < M; e++) {
-		dst[e] = src[M + e] = (int32_t)(e % 5 ? test_below(N) : 3);
-		src[e] = dst[M + e] = (int32_t)test_below(N);
-	}
+	struct coo edges = coo_hub(N, M, 5, 3);
+	if (both_ways)
+		coo_add_transpose(&edges);
+	coo_move(edges, dst, src);
 	CHECK_OK(hg_graph_from_coo(ctx, N, N, both_ways ? 2 * M : M, dst, src, NULL, NULL, &graph));
 	return graph;
 }
@@ -151,13 +152,13 @@ static void in_is_for_square_graphs(void)
 {
 	struct heard h;
 	hg_context *ctx = loud_context(&h);
-	const int32_t zero[] = {0};
-	hg_graph *wide = NULL;
+	struct coo edge = coo_empty(2, 3);
+	coo_add(&edge, 0, 0);
+	hg_graph *wide = coo_graph(ctx, edge);
 	hg_params *params = NULL;
 	hg_tape *tape = NULL;
 	hg_tensor *features = NULL;
 	const hg_policy policy = hg_policy_fp32();
-	CHECK_OK(hg_graph_from_coo(ctx, 2, 3, 1, zero, zero, NULL, NULL, &wide));
 	CHECK_OK(hg_tensor_create(ctx, HG_F32, 3, 1, &features));
 	CHECK_OK(hg_params_create(ctx, &policy, &params));
 	CHECK_OK(hg_tape_create(params, HG_EVAL, &tape));

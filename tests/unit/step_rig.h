@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "graphs.h"
 #include "harness.h"
 #include "unit/capturing.h"
 
@@ -34,19 +35,15 @@ static const open_fn devices[] = {test_context, capturing_context};
 
 static inline void make_data(struct rig *r)
 {
-	static int32_t dst[M], src[M], label[N];
+	static int32_t label[N];
 	static float x[N][D];
 	test_reseed(21);
-	for (int e = 0; e < M; e++) {
-		dst[e] = (int32_t)(e % 5 ? test_below(N) : 0); /* a hub */
-		src[e] = (int32_t)test_below(N);
-	}
+	r->graph = coo_graph(r->ctx, coo_hub(N, M, 5, 0));
 	for (int i = 0; i < N; i++) {
 		label[i] = i % 7 ? i % C : -1;
 		for (int c = 0; c < D; c++)
 			x[i][c] = (float)(test_normal() + (c % C == i % C ? 1.0 : 0.0));
 	}
-	CHECK_OK(hg_graph_from_coo(r->ctx, N, N, M, dst, src, NULL, NULL, &r->graph));
 	CHECK_OK(hg_tensor_create(r->ctx, HG_F16, N, D, &r->x));
 	CHECK_OK(hg_tensor_upload(r->x, x, HG_F32));
 	CHECK_OK(hg_tensor_create(r->ctx, HG_I32, N, 1, &r->label));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/tape.h"
+#include "graphs.h"
 #include "harness.h"
 
 /* What the tests of the tape share: tape.c records, tape_run.c runs, tape_plan.c looks at memory
@@ -73,23 +74,9 @@ static inline float *download(const hg_tensor *tensor)
 	return host;
 }
 
-/* A ring of n nodes, each hearing its two neighbours and itself. */
 static inline hg_graph *ring(hg_context *ctx, int32_t n)
 {
-	int32_t *dst = calloc((size_t)(3 * n), sizeof *dst),
-	        *src = calloc((size_t)(3 * n), sizeof *src);
-	CHECK(dst && src);
-	for (int32_t i = 0; i < 3 * n; i++) {
-		dst[i] = i / 3;
-		src[i] = (i / 3 + i % 3 + n - 1) % n;
-	}
-	hg_graph *graph = NULL;
-	const hg_status status =
-	    hg_graph_from_coo(ctx, n, n, 3 * (int64_t)n, dst, src, NULL, NULL, &graph);
-	free(dst);
-	free(src);
-	CHECK_OK(status);
-	return graph;
+	return coo_graph(ctx, coo_ring(n));
 }
 
 static inline hg_param *param(struct bench *b, const char *name, int64_t rows, int64_t cols)

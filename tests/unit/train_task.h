@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "harness.h"
 
 /* Training runs on four planted communities: three of four edges stay in their community, features
@@ -22,10 +23,7 @@ static inline void task_make(struct task *t)
 {
 	test_reseed(11);
 	memset(t, 0, sizeof *t);
-	for (int e = 0; e < M; e++) {
-		t->dst[e] = (int32_t)test_below(N);
-		t->src[e] = (int32_t)(e % 4 ? (t->dst[e] + C * test_below(N)) % N : test_below(N));
-	}
+	coo_move(coo_communities(N, M, C), t->dst, t->src);
 	for (int i = 0; i < N; i++) {
 		t->label[i] = i % C;
 		(i < 80 ? t->train : i < 160 ? t->val : t->test)[i] = 1;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graphs.h"
 #include "halfgraph/doctor.h"
 #include "nn/state.h"
 #include "unit/tape.h"
@@ -103,25 +104,9 @@ static inline void ward_rescale(struct ward *w, const char *op, const char *laye
 	hg_state_free(state);
 }
 
-/* A hub, node 0, that hears all others; everybody hears itself. */
 static inline hg_graph *star(hg_context *ctx, int32_t n)
 {
-	int32_t *dst = calloc((size_t)(2 * n), sizeof *dst),
-	        *src = calloc((size_t)(2 * n), sizeof *src);
-	int64_t m = 0;
-	CHECK(dst && src);
-	for (int32_t i = 1; i < n; i++) {
-		dst[m] = 0;
-		src[m++] = i;
-		dst[m] = src[m] = i;
-		m++;
-	}
-	hg_graph *graph = NULL;
-	const hg_status status = hg_graph_from_coo(ctx, n, n, m, dst, src, NULL, NULL, &graph);
-	free(dst);
-	free(src);
-	CHECK_OK(status);
-	return graph;
+	return coo_graph(ctx, coo_star_loops(n));
 }
 
 static inline hg_tensor *constant_tensor(struct bench *b, int64_t rows, int64_t cols, float x)

@@ -6,26 +6,20 @@
 #include "core/buffer.h"
 #include "core/context.h"
 #include "core/csr.h"
+#include "graphs.h"
 #include "halfgraph/halfgraph.h"
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "precision/bound.h"
 
-enum { MOST_EDGES = 60000 };
-
 /* A graph of rows of 0 to 8 edges; `hub`: edges of row 1, more than an item has. */
 static hg_graph *ragged(hg_context *ctx, int64_t rows, int64_t hub)
 {
-	static int32_t row[MOST_EDGES], col[MOST_EDGES];
-	int64_t m = 0;
+	struct coo edges = coo_empty(rows, rows);
 	for (int64_t i = 0; i < rows; i++)
-		for (int64_t k = 0; k < (i == 1 ? hub : i * 7 % 9); k++, m++) {
-			row[m] = (int32_t)i;
-			col[m] = (int32_t)((i * 131 + k * 17) % rows);
-		}
-	hg_graph *graph;
-	CHECK_OK(hg_graph_from_coo(ctx, rows, rows, m, row, col, NULL, NULL, &graph));
-	return graph;
+		for (int64_t k = 0; k < (i == 1 ? hub : i * 7 % 9); k++)
+			coo_add(&edges, i, (i * 131 + k * 17) % rows);
+	return coo_graph(ctx, edges);
 }
 
 static hg_tensor *random_matrix(hg_context *ctx, int64_t rows, int64_t cols)
