@@ -138,16 +138,16 @@ static void values_decide_not_storage(void)
 		const char *why;
 	} sets[] = {
 	    {"words", words, 1000, 1, "a bag of words: 1"},
-	    {"purchases", purchases, 300, 0, "no bag of words: 10"},
+	    {"purchases", purchases, 300, 0, "not a bag of words: 10"},
 	    {"shared words", shared, 1000, 0, "(much)"},
 	    {"many words", many, 3000, 0, "(many)"},
 	    {"counts", counts, 1000, 1, "counts, whose rows add up to"},
 	    {"tf-idf", tf_idf, 1000, 1, "a bag of words"},
-	    {"embedding", embedding, 64, 0, "some are below 0"},
+	    {"embedding", embedding, 64, 0, "some are negative"},
 	    {"measured", measured, 8, 0, "most are not zero"},
 	    {"one-hot", one_hot, 20, 0, "each row adds up to 1 already"},
 	    {"divided", divided, 40, 0, "each row adds up to 1 already"},
-	    {"nothing", nothing, 10, 0, "they are all zero"},
+	    {"nothing", nothing, 10, 0, "all are zero"},
 	};
 	for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
 		for (int kind = 0; kind < 3; kind++) {
