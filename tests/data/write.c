@@ -85,7 +85,7 @@ static void unwritable_places_are_errors(void)
 	hg_dataset_free(d);
 }
 
-/* Whole files: as they were handed over, in place of what was there, or not at all. */
+/* hg_file_write writes the whole content in place of the old file, or changes nothing. */
 static void whole_files(void)
 {
 	char message[HG_DATA_MESSAGE] = "";
@@ -119,7 +119,7 @@ static mode_t mode_of(const char *path)
 	return info.st_mode & 07777;
 }
 
-/* Who could not read it before cannot read it now, and not while it is written. */
+/* Writing keeps the mode of the old file, so that nobody else may read the new one. */
 static void the_mode_of_a_file_is_kept(void)
 {
 	static const mode_t modes[] = {0600, 0640, 0644, 0666, 0700};
@@ -156,7 +156,7 @@ static void a_read_only_file_stays(void)
 	hg_dataset_free(d);
 }
 
-/* 255 bytes are all that a file system has, and a temporary name is another one. */
+/* A name may have at most 255 bytes, and the temporary name of the same file must fit, too. */
 static void the_longest_names_can_be_written(void)
 {
 	static const int lengths[] = {101, 248, 255};
@@ -180,7 +180,8 @@ static void the_longest_names_can_be_written(void)
 
 /* ---- two writers ---- */
 
-/* Stops a writer in the middle: says so, and waits for a word or is killed. */
+/* Progress callback that stops a writer in the middle: it reports to the test by one byte, and
+ * waits for a byte of the test, or is killed. */
 static int wait_inside(void *user, const char *what, int64_t done, int64_t total)
 {
 	int *const pipes = user; /* to the test, from the test; -1: not again */
@@ -227,7 +228,8 @@ static int end_writer(struct writer w, int kills)
 	return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
 }
 
-/* What a killed writer left, the next writer of the same file removes, and of no other. */
+/* The next writer of a file removes what a killed writer of that file left, and touches no other
+ * file. */
 static void what_a_killed_writer_left_is_removed(void)
 {
 	const char *path = scratch(0, "left.h5");
@@ -249,7 +251,7 @@ static void what_a_killed_writer_left_is_removed(void)
 	hg_dataset_free(d);
 }
 
-/* One that lives is not disturbed: both write, and the file is that of the last. */
+/* A second writer does not disturb a living one: both write, and the file is that of the last. */
 static void a_writer_that_lives_goes_on(void)
 {
 	const char *path = scratch(0, "both.h5");

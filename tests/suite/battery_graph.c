@@ -1,55 +1,50 @@
+/* The graphs on which the battery runs every op. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs.h"
 #include "suite/battery.h"
 
-struct edges {
-	int64_t n, m;
-	int32_t *dst, *src;
-};
+/* Fills a list that has its nodes and no edges yet. */
+typedef void (*fill_fn)(struct coo *e);
 
-static void edge(struct edges *e, int64_t dst, int64_t src)
-{
-	e->dst[e->m] = (int32_t)dst;
-	e->src[e->m++] = (int32_t)src;
-}
-
-static void nothing(struct edges *e)
+static void nothing(struct coo *e)
 {
 	(void)e;
 }
 
-static void self_loop(struct edges *e)
+static void self_loop(struct coo *e)
 {
-	edge(e, 0, 0);
+	coo_add(e, 0, 0);
 }
 
-static void ring(struct edges *e)
+static void ring(struct coo *e)
 {
-	for (int64_t i = 0; i < e->n; i++)
-		edge(e, i, (i + 1) % e->n);
+	for (int64_t i = 0; i < e->rows; i++)
+		coo_add(e, i, (i + 1) % e->rows);
 }
 
 /* Random edges among the first three quarters of the nodes: the rest is isolated; every tenth edge
- * stands twice. */
-static void random_edges(struct edges *e)
+ * is there twice. */
+static void random_edges(struct coo *e)
 {
 	for (int k = 0; k < 150; k++) {
-		edge(e, test_below(e->n * 3 / 4), test_below(e->n * 3 / 4));
+		const int64_t src = test_below(e->rows * 3 / 4);
+		coo_add(e, test_below(e->rows * 3 / 4), src);
 		if (k % 10 == 0)
-			edge(e, e->dst[e->m - 1], e->src[e->m - 1]);
+			coo_add(e, e->dst[e->m - 1], e->src[e->m - 1]);
 	}
 }
 
-/* Node 0 hears everybody and node 1 is heard by everybody: rows and columns that span many work
- * items. */
-static void hubs(struct edges *e)
+/* Node 0 has an edge from every other node, and node 1 has one into every other node: a row and a
+ * column that span many work items. */
+static void hubs(struct coo *e)
 {
-	for (int64_t i = 2; i < e->n; i++) {
-		edge(e, 0, i);
-		edge(e, i, 1);
+	for (int64_t i = 2; i < e->rows; i++) {
+		coo_add(e, 0, i);
+		coo_add(e, i, 1);
 		if (i % 3 == 0)
-			edge(e, i, i - 1);
+			coo_add(e, i, i - 1);
 	}
 }
 
@@ -57,7 +52,7 @@ static const struct {
 	const char *name;
 	int64_t n;
 	int weighted;
-	void (*fill)(struct edges *);
+	fill_fn fill;
 	int64_t width;
 } collection[] = {
     {"no nodes", 0, 0, nothing, 0},
@@ -74,7 +69,7 @@ static const struct {
 
 /* The CSR as the library orders it, found independently: rows ascending, then columns, equal ones
  * in input order. */
-static void sort_edges(struct edges *e)
+static void sort_edges(struct coo *e)
 {
 	for (int64_t i = 1; i < e->m; i++) {
 		const int32_t d = e->dst[i], s = e->src[i];
@@ -90,12 +85,10 @@ static void sort_edges(struct edges *e)
 
 int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 {
-	enum { MOST_EDGES = 4000 };
 	memset(g, 0, sizeof *g);
 	if (k >= (int)(sizeof collection / sizeof collection[0]))
 		return 0;
-	struct edges e = {collection[k].n, 0, calloc(MOST_EDGES, sizeof(int32_t)),
-	                  calloc(MOST_EDGES, sizeof(int32_t))};
+	struct coo e = coo_empty(collection[k].n, collection[k].n);
 	test_reseed(1000 + (uint64_t)k);
 	collection[k].fill(&e);
 	sort_edges(&e);
@@ -104,16 +97,16 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 	g->width = collection[k].width;
 	g->dst = e.dst;
 	g->src = e.src;
-	g->rowptr = calloc((size_t)e.n + 1, sizeof *g->rowptr);
+	g->rowptr = calloc((size_t)e.rows + 1, sizeof *g->rowptr);
 	for (int64_t i = 0; i < e.m; i++)
 		g->rowptr[e.dst[i] + 1]++;
-	for (int64_t i = 0; i < e.n; i++)
+	for (int64_t i = 0; i < e.rows; i++)
 		g->rowptr[i + 1] += g->rowptr[i];
 	float *w = calloc((size_t)e.m + 1, sizeof *w);
 	g->weight = calloc((size_t)e.m + 1, sizeof *g->weight);
 	for (int64_t i = 0; i < e.m; i++)
 		g->weight[i] = w[i] = (float)(test_uniform() * 2 - 0.5);
-	CHECK_OK(hg_graph_from_coo(ctx, e.n, e.n, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL,
+	CHECK_OK(hg_graph_from_coo(ctx, e.rows, e.rows, e.m, e.dst, e.src, g->weighted ? w : NULL, NULL,
 	                           &g->graph));
 	free(w);
 	/* a batch of three graphs without edges between them: all nodes up to the last that has an
@@ -124,10 +117,10 @@ int battery_graph_new(hg_context *ctx, int k, struct battery_graph *g)
 			const int64_t node = side ? e.src[i] : e.dst[i];
 			g->ptr[1] = g->ptr[2] = node + 1 > g->ptr[1] ? node + 1 : g->ptr[1];
 		}
-	g->ptr[3] = e.n;
+	g->ptr[3] = e.rows;
 	CHECK_OK(hg_graph_set_batch(g->graph, 3, g->ptr));
 	g->o = (struct oracle_graph){
-	    e.n, e.n, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
+	    e.rows, e.rows, e.m, 3, g->rowptr, g->dst, g->src, g->weighted ? g->weight : NULL, g->ptr};
 	return 1;
 }
 

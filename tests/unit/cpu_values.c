@@ -132,7 +132,7 @@ static void softmax_values(void)
 	pool_clear();
 }
 
-/* The words decide, element by element, as hg__rng_quad says. */
+/* An element is dropped where its random number of hg__rng_quad is below the threshold. */
 static void dropout_words(void)
 {
 	hg_context *ctx = context_with(2);

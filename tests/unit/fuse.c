@@ -177,7 +177,7 @@ static const struct ending endings[] = {
 };
 enum { ENDINGS = (int)(sizeof endings / sizeof endings[0]), GOT = 6 };
 
-/* Every fifth row is empty; node 3 is heard by most. */
+/* Every fifth row is empty, and most rows have an edge from node 3. */
 static hg_graph *uneven(hg_context *ctx)
 {
 	struct coo edges = coo_empty(ROWS, ROWS);
@@ -419,7 +419,7 @@ static void only_endings_ride_on_an_aggregation(void)
 	}
 }
 
-/* ---- what is somebody's stays ---- */
+/* ---- values that the user asked for are not fused away ---- */
 
 enum reason { NOTHING, KEPT, USED_TWICE, OUTPUT, ASKED, ORDER, DEAD_USER, CAST, REASONS };
 static const int nodes_alive[REASONS] = {[NOTHING] = 1, [KEPT] = 2,  [USED_TWICE] = 3, [OUTPUT] = 1,

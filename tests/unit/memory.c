@@ -6,6 +6,7 @@
 
 #include "autograd/tape.h"
 #include "core/csr.h"
+#include "graphs.h"
 #include "halfgraph/halfgraph.h"
 #include "harness.h"
 
@@ -34,28 +35,25 @@ static hg_context *limited_context(size_t limit)
  * transpose. */
 static void scene_data(struct scene *s, hg_context *ctx, hg_dtype state, int symmetric)
 {
-	int32_t *dst = calloc(EDGES, sizeof *dst), *src = calloc(EDGES, sizeof *src);
+	struct coo edges = coo_empty(NODES, NODES);
 	float *x = calloc((size_t)NODES * FEATURES, sizeof *x);
 	memset(s, 0, sizeof *s);
 	s->ctx = ctx;
 	s->label = calloc(NODES, sizeof *s->label);
-	CHECK(dst && src && x && s->label);
+	CHECK(x && s->label);
 	for (int e = 0; e < EDGES; e++) {
 		const int pair = symmetric ? e / 2 : e, back = symmetric && e % 2;
 		const int32_t i = (int32_t)((int64_t)pair * 7919 % NODES),
 		              j = (int32_t)((int64_t)pair * 104729 % 2999 * (pair % 17) % NODES);
-		dst[e] = back ? j : i;
-		src[e] = back ? i : j;
+		coo_add(&edges, back ? j : i, back ? i : j);
 	}
 	for (int i = 0; i < NODES * FEATURES; i++)
 		x[i] = (float)test_normal();
 	for (int i = 0; i < NODES; i++)
 		s->label[i] = i % CLASSES;
-	CHECK_OK(hg_graph_from_coo(ctx, NODES, NODES, EDGES, dst, src, NULL, NULL, &s->graph));
+	s->graph = coo_graph(ctx, edges);
 	CHECK_OK(hg_tensor_create(ctx, state, NODES, FEATURES, &s->x));
 	CHECK_OK(hg_tensor_upload(s->x, x, HG_F32));
-	free(dst);
-	free(src);
 	free(x);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "autograd/observe.h"
+#include "graphs.h"
 #include "nn/step.h"
 #include "precision/half.h"
 #include "unit/capturing.h"
@@ -380,7 +381,6 @@ static void a_bad_step_is_seen(const void *item)
 static void a_sum_that_sticks_is_seen(void)
 {
 	enum { LEAVES = 5000 };
-	static int32_t dst[LEAVES + 10], src[LEAVES + 10];
 	static float ones[LEAVES + 1][2];
 	hg_policy policies[] = {hg_policy_fp16_naive(), hg_policy_fp16_discretized(), hg_policy_fp16()};
 	for (int p = 0; p < 3; p++)
@@ -388,16 +388,16 @@ static void a_sum_that_sticks_is_seen(void)
 			struct rig r;
 			hg_optim_config adam = HG_OPTIM_CONFIG_INIT;
 			memset(&r, 0, sizeof r);
-			for (int32_t e = 0; e < LEAVES + 10; e++) {
-				dst[e] = e < LEAVES ? 7 : e - LEAVES + 100;
-				src[e] = e < LEAVES ? e : 7;
-			}
+			struct coo edges = coo_empty(LEAVES + 1, LEAVES + 1);
+			for (int32_t e = 0; e < LEAVES; e++)
+				coo_add(&edges, 7, e);
+			for (int32_t e = 0; e < 10; e++)
+				coo_add(&edges, 100 + e, 7);
 			for (int i = 0; i <= LEAVES; i++)
 				ones[i][0] = ones[i][1] = 1.0f;
 			bench_open(&r.b, test_context(), policies[p], HG_TRAIN);
 			hg_tape_observe(r.b.tape, stays);
-			CHECK_OK(hg_graph_from_coo(r.b.ctx, LEAVES + 1, LEAVES + 1, LEAVES + 10, dst, src, NULL,
-			                           NULL, &r.b.graph));
+			r.b.graph = coo_graph(r.b.ctx, edges);
 			const hg_var x = hg_tape_input(
 			    r.b.tape, tensor_of(&r.b, HG_F16, LEAVES + 1, 2, ones, HG_F32), "x", 1.0);
 			const hg_var w = hg_tape_param(r.b.tape, param(&r.b, "w", 2, 2));

@@ -204,8 +204,8 @@ static double distance(const double *a, const double *b)
 	return most;
 }
 
-/* Sums are taken in another order and nothing else changes. How much that may be is measured: the
- * distance of a curve in a random order. */
+/* An order of the nodes changes the order of sums and nothing else. The bound for that is measured:
+ * the distance between the loss curves in the given order and in a random one. */
 static void training_is_the_same(void)
 {
 	static struct task t;

@@ -85,8 +85,8 @@ static void sizes_are_honoured(void)
 	run_close(&r);
 }
 
-/* A slip in the labels asks for no memory; what is asked for by name is named where there is
- * none. */
+/* A wrong label must not ask for memory by the gigabyte. Where the configuration itself asks for
+ * too much, the error names what. */
 static void classes_are_counted_with_care(void)
 {
 	static struct task t;
@@ -113,7 +113,8 @@ static void classes_are_counted_with_care(void)
 	CHECK_EQ_I(memory.bytes, 0);
 }
 
-/* A mask without a row is no split: the last epoch counts, and patience has nothing to wait for. */
+/* A mask without a row is no split: the last epoch is the best one, and patience never ends the
+ * run. */
 static void an_empty_split_is_none(void)
 {
 	static struct task t;
@@ -166,7 +167,7 @@ static void run_ready(struct run *r, hg_context *ctx, int sparse)
 	CHECK_OK(hg_train_create(r->ctx, &c, &r->data, &r->train));
 }
 
-/* A training run goes on where its context was freed too early. */
+/* The context stays alive until its last training run is freed. */
 static void the_context_waits_for_a_run(void)
 {
 	struct memory memory = {-1, 0, 0};
@@ -179,7 +180,7 @@ static void the_context_waits_for_a_run(void)
 	CHECK_EQ_I(memory.bytes, 0);
 }
 
-/* And closes with it where the run is the last to go: nothing is given back after the context. */
+/* The run is freed last here, and the context with it: no memory is freed after the context. */
 static void the_context_outlives_a_run(void)
 {
 	struct memory memory = {-1, 0, 0};
@@ -203,7 +204,7 @@ static void every_allocation_may_fail(void)
 		hg_train_config c = config_of(*model, "fp16");
 		int done = 0;
 		c.epochs = 2;
-		/* together, with somebody who might stop in between */
+		/* together, with a callback that may stop the run in between */
 		c.eval_every = c.step.per_launch = 2;
 		c.progress = watch_epoch;
 		for (int64_t k = 0; !done; k++) {

@@ -4,7 +4,7 @@
 
 /* ---- epochs that run together ---- */
 
-/* What a run tells, in full. */
+/* Everything that a run reports. */
 struct story {
 	int stop_at, events;
 	hg_train_event event[EPOCHS];
@@ -73,8 +73,8 @@ static void same_story(const struct story *a, const struct story *b, size_t run,
 	          run, per_launch);
 }
 
-/* Whatever is asked for, it makes no difference how many epochs run together: not to what is told
- * of each, not to where a run stops, not to how it goes on. */
+/* How many epochs run together changes nothing: neither the event of each epoch, nor where the run
+ * stops, nor how it goes on. */
 static void epochs_together_are_the_same_epochs(void)
 {
 	static const struct {
