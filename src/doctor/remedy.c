@@ -27,6 +27,13 @@ static int wide_sums(const struct hg__patient *p, char option[HG__OPTION])
 	       hg__write_option(option, "--precision fp16");
 }
 
+/* Sums in f32 leave a result that does not fit where it was. hg_train then stores it divided by a
+ * power of two, or in f32; a loop of one's own does not, unless it calls hg_tape_replan. */
+static int wide_sums_of_run(const struct hg__patient *p, char option[HG__OPTION])
+{
+	return p->replay->config && wide_sums(p, option);
+}
+
 static int batched_sums(const struct hg__patient *p, char option[HG__OPTION])
 {
 	return p->replay->params->policy.accumulate == HG_ACC_F16_NAIVE &&
@@ -59,7 +66,8 @@ static int promoted(const struct hg__patient *p, char option[HG__OPTION])
 {
 	if (p->found->op && hg__about(p->found->op)->traits & HG__EXPONENTIAL)
 		return 0;
-	return state_is_half(p) && p->replay->params->policy.accumulate == HG_ACC_F32 &&
+	const int sums_are_f32 = p->replay->params->policy.accumulate == HG_ACC_F32;
+	return state_is_half(p) && (sums_are_f32 || !p->replay->config) &&
 	       p->replay->params->policy.unproved == HG_UNPROVED_GUARD &&
 	       p->found->line->node.verdict == HG_GUARDED &&
 	       !(p->found->op && p->found->op->traits & HG__CASTS) &&
@@ -320,10 +328,9 @@ static const struct {
     {HG_CAUSE_ACCUMULATION, lower_scale,
      "the largest scale at which the sum of this gradient has room on its way"},
     {HG_CAUSE_ACCUMULATION, full_precision, "nothing is fp16 then"},
-    {HG_CAUSE_STORE, wide_sums,
+    {HG_CAUSE_STORE, wide_sums_of_run,
      "sums in fp32; a result that overflows all the same is stored divided by a power of two, or "
-     "in fp32, by "
-     "the run itself"},
+     "in fp32, by the run itself"},
     {HG_CAUSE_STORE, promoted,
      "results that nothing proves to fit are fp32, all others stay fp16: the same model"},
     {HG_CAUSE_STORE, norm_both, "a sum divided by the root of the degree"},

@@ -204,6 +204,36 @@ static void no_rate_mends_a_sum_of_raw_features(void)
 		}
 }
 
+/* Nobody stores a result of a tape of one's own in another way by itself, so sums in f32 alone
+ * would
+ * leave it infinite. */
+static void f32_sums_are_no_remedy_of_a_result_that_does_not_fit(void)
+{
+	const hg_policy policies[] = {hg_policy_fp16_naive(), hg_policy_fp16_discretized()};
+	const float one = 1.0f;
+	for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+		for (int promotes = 0; promotes < 2; promotes++) {
+			struct ward w;
+			hg_policy policy = policies[i];
+			policy.unproved = promotes ? HG_UNPROVED_PROMOTE : HG_UNPROVED_GUARD;
+			multiplies = 0;
+			ward_open(&w, policy, sum_scene);
+			w.bench.graph = star(w.bench.ctx, 1201);
+			constant_tensor(&w.bench, 1201, 1, promotes ? 60.0f : 1.0f);
+			constant_tensor(&w.bench, 1201, 1, 0.0f);
+			CHECK_OK(hg_param_set(param(&w.bench, "w", 1, 1), &one));
+			ward_compile(&w);
+			if (promotes) {
+				(void)ward_expect(&w, HG_CAUSE_COUNT, 0, "", "", 0, 0);
+			} else {
+				const hg_finding *f = later(&w, 60.0f);
+				first_is(f, "policy.unproved = HG_UNPROVED_PROMOTE");
+				CHECK(!offers(f, "policy = hg_policy_fp16"));
+			}
+			ward_close(&w);
+		}
+}
+
 /* 60 x 1200 and then -60 x 1199 fit as a sum: a mean of the same is summed in the same way. */
 static void a_mean_is_no_remedy_of_a_running_sum(void)
 {
@@ -414,6 +444,7 @@ int main(int argc, char **argv)
 	    TEST(a_cast_of_ones_own_is_an_op),
 	    TEST(what_fp32_cannot_mend_it_is_not_offered_for),
 	    TEST(no_rate_mends_a_sum_of_raw_features),
+	    TEST(f32_sums_are_no_remedy_of_a_result_that_does_not_fit),
 	    TEST(a_mean_is_no_remedy_of_a_running_sum),
 	    TEST(a_scale_that_erases_the_others_is_named),
 	    TEST(the_rate_that_is_advised_helps),
