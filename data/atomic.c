@@ -166,7 +166,10 @@ hg_status hg__atomic_begin(struct hg__atomic *file, const char *path, char *mess
 {
 	struct stat old;
 	const int is_there = lstat(path, &old) == 0;
+	const int too_long = !is_there && errno == ENAMETOOLONG; /* the temporary name is shorter */
 	*file = (struct hg__atomic){.path = path, .message = message, .fd = -1};
+	if (too_long)
+		return hg__atomic_fail(path, ENAMETOOLONG, message);
 	if (is_there)
 		HG__TRY(check_replaceable(path, &old, message));
 	hg_status status = make_names(file);

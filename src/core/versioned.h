@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <string.h>
 
+/* No struct of any version is larger: a larger size is a mistake, and reading that far would leave
+ * the caller's memory. */
+#define HG__STRUCT_MOST 4096u
+
 /* Copies the caller's struct into `ours`, which holds the defaults. An older, shorter struct leaves
  * the newer members at their defaults. A newer, longer one is accepted if the members that are
  * unknown here are zero. Returns 0 if the struct cannot be understood. */
@@ -13,7 +17,7 @@ static inline int hg__struct_read(void *ours, size_t ours_size, const void *thei
 {
 	size_t size;
 	memcpy(&size, theirs, sizeof size);
-	if (size < sizeof size)
+	if (size < sizeof size || size > HG__STRUCT_MOST)
 		return 0;
 	for (size_t i = ours_size; i < size; i++)
 		if (((const unsigned char *)theirs)[i])

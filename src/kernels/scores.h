@@ -75,8 +75,10 @@ HG_HD static inline void hg__board_note(struct hg__board *b, struct hg__step *st
 	note.counts = *counts;
 	note.loss = loss;
 	note.epoch = step->step - b->first_step;
-	note.is_best = !b->validates || !b->best.epoch || accuracy > best ||
-	               (accuracy >= best && loss < b->best.loss);
+	/* An epoch whose loss is not a number loses every tie, also when it came first. */
+	const int lower = b->best.loss != b->best.loss ? loss == loss : loss < b->best.loss;
+	note.is_best =
+	    !b->validates || !b->best.epoch || accuracy > best || (accuracy >= best && lower);
 	b->note[b->taken++ % HG__NOTES] = note;
 	b->evaluated = note.epoch;
 	b->keep = note.is_best;

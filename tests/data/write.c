@@ -107,6 +107,10 @@ static void whole_files(void)
 	CHECK_STATUS(hg_file_try(scratch(1, "no/such/page.html"), message), HG_ERR_IO);
 	CHECK_STATUS(hg_file_try("/dev/null", message), HG_ERR_IO);
 	CHECK_CONTAINS(message, "not a regular file");
+	char longest[257] = {0}; /* one character more than a name may have; the temporary one fits */
+	memset(longest, 'a', 256);
+	CHECK_STATUS(hg_file_try(longest, message), HG_ERR_IO);
+	CHECK_CONTAINS(message, "too long");
 	CHECK_EQ_I(count_scratch(".tmp"), 0);
 }
 

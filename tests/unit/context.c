@@ -67,6 +67,9 @@ static void each_bad_field_is_named(void)
 	c = defaults();
 	c.size = 0;
 	refused(&c, HG_ERR_ARG, "size");
+	c = defaults();
+	c.size = 100000; /* nothing behind the struct is read */
+	refused(&c, HG_ERR_ARG, "size");
 	CHECK_STATUS(hg_context_create(NULL, NULL), HG_ERR_ARG);
 	CHECK_CONTAINS(hg_context_error(NULL), "NULL");
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "core/context.h"
+#include "kernels/scores.h"
 #include "unit/train_task.h"
 
 static void refuse(struct run *r, const hg_train_config *c, const hg_train_data *d,
@@ -230,6 +231,23 @@ static void every_allocation_may_fail(void)
 	}
 }
 
+/* An evaluation whose loss is not a number loses ties of accuracy, whichever came first. */
+static void a_loss_that_is_not_a_number_is_never_the_better(void)
+{
+	static const float losses[4] = {NAN, 2.0f, NAN, 1.0f};
+	static const int64_t best[4] = {1, 2, 2, 4};
+	const struct hg__counts counts = {.counted = {[HG__SPLIT_VAL] = 4}};
+	struct hg__board board = {
+	    .epochs = 4, .every = 1, .validates = 1, .top_accuracy = -INFINITY, .low_loss = INFINITY};
+	struct hg__step step = {0};
+	for (int k = 0; k < 4; k++) {
+		step.step = k + 1;
+		hg__board_note(&board, &step, &counts, losses[k]);
+		CHECK_EQ_I(board.best.epoch, best[k]);
+		CHECK_EQ_I(board.keep, best[k] == k + 1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_case cases[] = {
@@ -241,6 +259,7 @@ int main(int argc, char **argv)
 	    TEST(the_context_waits_for_a_run),
 	    TEST(the_context_outlives_a_run),
 	    TEST(every_allocation_may_fail),
+	    TEST(a_loss_that_is_not_a_number_is_never_the_better),
 	};
 	return RUN_TESTS(argc, argv, cases);
 }

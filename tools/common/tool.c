@@ -23,6 +23,12 @@ void tool_begin(char **argv)
 	(void)sigaction(SIGXFSZ, &ignore, NULL);
 }
 
+void tool_outlive_reader(void)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
 int tool_finish(const char *tool, int code)
 {
 	const int failed_before = ferror(stdout); /* errno may since have changed */

@@ -24,6 +24,10 @@ int tool_code_of(hg_status status);
  * instead of ending the program and leaving temporary files. */
 void tool_begin(char **argv);
 
+/* For tools that save their work at the end: a reader of stdout that leaves (`| head`) makes a
+ * write fail, which is reported, instead of ending the program by SIGPIPE before it saves. */
+void tool_outlive_reader(void);
+
 /* Call this last in main: `return tool_finish("h5convert", code);`. It closes stdout. If output did
  * not reach stdout (a full disk, a closed pipe), it prints that on stderr and turns the exit code 0
  * into 1. */

@@ -396,5 +396,6 @@ static int command_run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	tool_begin(argv);
+	tool_outlive_reader();
 	return tool_finish("hg-train", command_run(argc, argv));
 }

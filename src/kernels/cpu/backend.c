@@ -70,6 +70,9 @@ static hg_status open_context(hg_context *ctx, const hg_context_config *config)
 	ctx->state = NULL;
 	ctx->stream = NULL;
 	ctx->threads = config->threads > 0 ? config->threads : omp_get_max_threads();
+	if (ctx->threads >
+	    HG_THREADS_MAX) /* OMP_NUM_THREADS=100000: libgomp's stack does not hold it */
+		ctx->threads = HG_THREADS_MAX;
 	snprintf(ctx->device_name, sizeof(ctx->device_name), "CPU (%s, %d thread%s)", best_isa()->name,
 	         ctx->threads, ctx->threads == 1 ? "" : "s");
 	return HG_OK;
