@@ -291,7 +291,8 @@ def epochs(rows):
                 peak = best.get("peak_bytes")
                 words = [f"{figure(best['ms'])} ms"]
                 words += [size(peak)] if peak else []
-                words += [f"{best['steps_lost']:.0f} steps lost"] if best.get("steps_lost") else []
+                lost = best.get("steps_lost") or 0
+                words += [f"{lost:.0f} step{'' if lost == 1 else 's'} lost"] if lost else []
                 words += (
                     [f"{best['steps_skipped']:.0f} skipped"] if best.get("steps_skipped") else []
                 )
