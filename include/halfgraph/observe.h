@@ -91,8 +91,8 @@ typedef struct hg_observer {
 	int every;       /**< inspects every so many steps; 0: there is no observer */
 	int whole;       /**< 1: everything is inspected at the end of a step, and in bad steps too */
 	int64_t tensors; /**< number of tensors it inspects */
-	int64_t looks;   /**< inspections in each step */
-	int64_t steps;   /**< inspected steps that can be read now */
+	int64_t inspections; /**< inspections in each step */
+	int64_t steps;       /**< inspected steps that can be read now */
 	/** least headroom of an f16 value (not of a gradient, which follows the loss scale) since the
 	 * step object was made; 0: an element was not finite; INFINITY: none was seen */
 	double headroom;

@@ -128,10 +128,10 @@ typedef struct hg_step_info {
 	const char *outgrown;
 	/** first op node whose result overflowed f16 behind its own guard (hg_narrowing.node,
 	 * hg_policy.replan); -1: none */
-	int32_t tripped;
+	int32_t overflow_node;
 	/** the largest |x| it was about to store; INFINITY where only the stored value was seen or the
 	 * sums ran in f16; NaN: not a number */
-	float tripped_amax;
+	float overflow_amax;
 } hg_step_info;
 /** An empty hg_step_info with its size set. */
 #define HG_STEP_INFO_INIT                                                            \

@@ -107,10 +107,11 @@ typedef enum hg_accumulate {
  * large as the tape assumes (hg_evidence). */
 typedef enum hg_unproved {
 	/** narrow. On an HG_TRAIN tape every element is compared as it is stored (with
-	 * hg_policy.replan); one that does not fit makes the step be skipped (HG_STEP_SKIPPED_FORWARD,
-	 * hg_step_info.tripped), whether the loss shows it or not. Without replan nothing is compared,
-	 * and the finite check on the gradients finds what reaches them. On an HG_EVAL tape nothing is
-	 * skipped; hg_train reports how many logits are not finite */
+	 * hg_policy.replan); one that does not fit makes the step be skipped
+	 * (HG_STEP_SKIPPED_FORWARD, hg_step_info.overflow_node), whether the loss shows it or not.
+	 * Without replan nothing is compared, and the finite check on the gradients finds what reaches
+	 * them. On an HG_EVAL tape nothing is skipped; hg_train reports how many logits are not finite
+	 */
 	HG_UNPROVED_GUARD = 0,
 	HG_UNPROVED_PROMOTE = 1, /**< keep that result in f32 */
 	HG_UNPROVED_REFUSE = 2   /**< HG_ERR_RANGE when the op is recorded */
@@ -120,10 +121,10 @@ typedef enum hg_unproved {
  * Start from one of the functions below. It is part of hg_train_config by value, so its size must
  * be exact.
  *
- * With replan, an op node whose result overflowed (hg_step_info.tripped) is stored differently once
- * the tapes are recorded again: hg_train does so by itself, a loop of your own calls
- * hg_tape_replan; a loop that does neither should set replan to 0, since the same step would be
- * skipped for ever.
+ * With replan, an op node whose result overflowed (hg_step_info.overflow_node) is stored
+ * differently once the tapes are recorded again: hg_train does so by itself, a loop of your own
+ * calls hg_tape_replan; a loop that does neither should set replan to 0, since the same step would
+ * be skipped for ever.
  *
  *     stored x 2^-k, the least k that makes its bound fit;
  *     where k > HG_SHIFT_MOST: x 2^-HG_SHIFT_MOST behind its guard; if that overflows too, in f32;

@@ -125,7 +125,7 @@ HG_API HG_NODISCARD hg_status hg_tape_compile(hg_tape *tape, hg_var output);
  * stored x 2^-shift or in f32 (hg_policy.replan says which). The tape itself does not change;
  * record and compile a new one. hg_train does all of this by itself.
  * @param tape   the tape of the step that overflowed.
- * @param node   the op node, from hg_step_info.tripped.
+ * @param node   the op node, from hg_step_info.overflow_node.
  * @param shift  receives k of 2^-k, or 0 for f32; may be NULL.
  * @return HG_OK; HG_ERR_ARG (no op node of this number that gives f16); HG_ERR_STATE (the tape is
  *         not compiled); HG_ERR_NOMEM. */

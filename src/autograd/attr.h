@@ -43,7 +43,7 @@ struct hg__layer_norm_attr {
 struct hg__readout_attr {
 	hg_reduce reduce;
 };
-/* of struct hg__epilogue (kernels.h) */
+/* of struct hg__act_drop (kernels.h) */
 struct hg__epilogue_attr {
 	int act;
 	float act_p, p;
@@ -51,7 +51,7 @@ struct hg__epilogue_attr {
 struct hg__spmm_epilogue_attr {
 	struct hg__spmm_attr spmm; /* first: ops/spmm.h */
 	int self;                  /* 1: Z is X */
-	struct hg__epilogue_attr then;
+	struct hg__epilogue_attr act_drop;
 };
 struct hg__cast_attr {
 	hg_dtype dtype;

@@ -116,7 +116,7 @@ hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y)
 hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 {
 	const int halves = a->x.data && a->x.dtype == HG_F16 && a->y.dtype == HG_F16 &&
-	                   !(a->ending && hg__has_ending(a->ending));
+	                   !(a->epilogue && hg__has_sum_epilogue(a->epilogue));
 	struct hg__spmm_args args = {
 	    .csr = *a->csr,
 	    .x = a->x,
@@ -130,8 +130,8 @@ hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a)
 	    .overflow = c->overflow,
 	    .accumulate = halves ? c->node->accumulate : HG_ACC_F32,
 	};
-	if (a->ending)
-		args.ending = *a->ending;
+	if (a->epilogue)
+		args.epilogue = *a->epilogue;
 	return c->k->spmm(c->ctx, &args);
 }
 

@@ -88,7 +88,7 @@ HG_NODISCARD hg_status hg__copy_scaled(const struct hg__call *c, struct hg__mat 
 HG_NODISCARD hg_status hg__restore(const struct hg__call *c, int i, struct hg__mat y);
 
 /* Y = alpha * diag(r) (A o W) diag(s) X over one orientation of the graph, W [m, heads] by edge. X
- * absent: ones. Where X and Y are both f16 and there is no ending, the node says in which type to
+ * absent: ones. Where X and Y are both f16 and there is no epilogue, the node says in which type to
  * sum; otherwise sums are f32. scale_first: as in the spmm kernel. */
 struct hg__aggregate {
 	const struct hg__csr *csr;
@@ -96,7 +96,7 @@ struct hg__aggregate {
 	int heads, scale_first;
 	const float *row_scale, *col_scale;
 	float alpha;
-	const struct hg__ending *ending; /* NULL: none */
+	const struct hg__sum_epilogue *epilogue; /* NULL: none */
 };
 HG_NODISCARD hg_status hg__aggregate(const struct hg__call *c, const struct hg__aggregate *a);
 

@@ -105,7 +105,7 @@ hg_status hg_tape_replan(hg_tape *tape, int32_t node, int *shift)
 	    tape->value[tape->entry[node].node.out].dtype != HG_F16)
 		return hg__fail(tape->ctx, HG_ERR_ARG,
 		                "hg_tape_replan: node is %d, expected one of this tape that runs and gives "
-		                "f16 (hg_step_info.tripped)",
+		                "f16 (hg_step_info.overflow_node)",
 		                (int)node);
 	HG__TRY(hg__tape_promote(tape, node, &chosen, &news));
 	if (shift)

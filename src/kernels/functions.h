@@ -6,23 +6,23 @@
 HG_EXTERN_C_BEGIN
 
 /* The element-wise functions by number: HG__ACT_relu ... in the order of functions.def. The first
- * HG__ACT_RIDERS are activations of an epilogue, too, and the first HG__ACT_ENDINGS of an ending
- * (kernels.h). */
+ * HG__ACT_EPILOGUES can be the activation of an epilogue, and the first HG__ACT_SUM_EPILOGUES that
+ * of an aggregation's epilogue (kernels.h). */
 typedef enum hg__act {
 #define HG_FUNCTION(name, ...) HG__ACT_##name,
 #include "kernels/functions.def"
 	HG__ACT_COUNT
 } hg__act;
 enum {
-	HG__ACT_RIDERS = 0
+	HG__ACT_EPILOGUES = 0
 #define HG_FUNCTION(...)
-#define HG_RIDER(...) +1
+#define HG_EPILOGUE_FUNCTION(...) +1
 #include "kernels/functions.def"
 	,
-	HG__ACT_ENDINGS = 0
+	HG__ACT_SUM_EPILOGUES = 0
 #define HG_FUNCTION(...)
-#define HG_RIDER(...)
-#define HG_ENDING(...) +1
+#define HG_EPILOGUE_FUNCTION(...)
+#define HG_SUM_EPILOGUE_FUNCTION(...) +1
 #include "kernels/functions.def"
 };
 

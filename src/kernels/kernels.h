@@ -57,10 +57,13 @@ struct hg__gemm_args {
 	int pick;
 };
 
-/* The epilogue of a kernel, applied before its store: y = dropout(f(x)) with the activation f,
- * dropout as in hg__dropout_args. All zero: y = x. f is one of the first HG__ACT_RIDERS functions,
- * in an ending one of the first HG__ACT_ENDINGS. */
-struct hg__epilogue {
+/* Activation and dropout, the end of an epilogue, applied before a kernel's store:
+ *
+ *     y = dropout(f(x))
+ *
+ * The activation f is one of the first HG__ACT_EPILOGUES functions, in an aggregation one of the
+ * first HG__ACT_SUM_EPILOGUES. Dropout is as in hg__dropout_args. All zero: y = x. */
+struct hg__act_drop {
 	int act; /* 0: f(x) = x; else 1 + hg__act */
 	float act_p, p;
 	uint64_t key;
@@ -72,15 +75,15 @@ struct hg__epilogue {
  *
  * z: of Y's shape and type, or absent; it may be X, or share Y's memory. b: [1, cols of Y] of Y's
  * type, or absent. beta_p: f32 in device memory, or NULL (0). All zero: y = x. */
-struct hg__ending {
+struct hg__sum_epilogue {
 	struct hg__mat z, b;
 	float beta;
 	const float *beta_p;
-	struct hg__epilogue then;
+	struct hg__act_drop act_drop;
 };
-static inline int hg__has_ending(const struct hg__ending *e)
+static inline int hg__has_sum_epilogue(const struct hg__sum_epilogue *e)
 {
-	return e->z.data || e->b.data || e->then.act || e->then.p > 0.0f;
+	return e->z.data || e->b.data || e->act_drop.act || e->act_drop.p > 0.0f;
 }
 
 /* Aggregation:
@@ -97,7 +100,7 @@ static inline int hg__has_ending(const struct hg__ending *e)
  * normal range).
  * - accumulate: F16_* only where X and Y are f16.
  * - y: of X's type, or f32: then the sum is not narrowed. An epilogue needs Y of X's type.
- * - ending: the epilogue, only with F32 and an X. It is applied to an empty row, too, from a sum of
+ * - epilogue: only with F32 and an X. It is applied to an empty row, too, from a sum of
  * 0.
  * - overflow: checks every element of an f16 Y for overflow, before its last rounding.
  *
@@ -127,7 +130,7 @@ struct hg__spmm_args {
 	int scale_first;
 	float alpha;
 	hg_accumulate accumulate;
-	struct hg__ending ending;
+	struct hg__sum_epilogue epilogue;
 	struct hg__overflow_flag overflow;
 	/* 0: AUTO. Else a variant of the GPU by its number in spmm_variants.h, for measurements. A
 	 * variant that cannot compute this call is replaced by the next one in its table row. */
@@ -223,7 +226,7 @@ struct hg__dropout_args {
 /* Y = dropout(f(X + b)), b [1, cols] of X's type or absent; rounded once, at the store. */
 struct hg__epilogue_args {
 	struct hg__mat x, b, y;
-	struct hg__epilogue then;
+	struct hg__act_drop act_drop;
 };
 /* The gradient of hg__epilogue_args:
  *
@@ -237,7 +240,7 @@ struct hg__epilogue_args {
  * dY. */
 struct hg__epilogue_back_args {
 	struct hg__mat y, dy, dx, db;
-	struct hg__epilogue then;
+	struct hg__act_drop act_drop;
 };
 
 /* Y[i, c] = f(A[i, c], B[i, c]) with a function from pairs.def. Types may differ between f16 and

@@ -67,7 +67,7 @@ const char *hg__spmm_refuses(const hg_context *ctx, const struct hg__spmm_args *
 		return "it is a way of the GPU";
 	if (a->accumulate != way->accumulate)
 		return "sums are asked for in another arithmetic";
-	if (hg__has_ending(&a->ending) && way->share != HG__SHARE_TILES &&
+	if (hg__has_sum_epilogue(&a->epilogue) && way->share != HG__SHARE_TILES &&
 	    way->share != HG__SHARE_PARTS)
 		return "the call has an ending";
 	if (way->share == HG__SHARE_GROUPS && (!a->groups || a->groups->item_work != way->group))

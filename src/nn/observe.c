@@ -152,7 +152,7 @@ hg_status hg_step_observer(hg_step *s, hg_observer *observer)
 		ours.every = (int)s->watch->every;
 		ours.whole = s->watch->inspections == 1;
 		ours.tensors = s->watch->spots;
-		ours.looks = s->watch->inspections;
+		ours.inspections = s->watch->inspections;
 		ours.steps = steps_of(s->watch);
 		fill_headroom(s->watch, &ours);
 	}

@@ -79,7 +79,7 @@ hg_status hg__train_record_again(hg_train *t)
 static hg_status promote_overflowed(hg_train *t, const hg_step_info *bad, int *changed)
 {
 	char name[80], reached[48] = "overflowed in f16", how[32] = "runs in f32";
-	int32_t entry = isnan(bad->tripped_amax) ? -1 : bad->tripped;
+	int32_t entry = isnan(bad->overflow_amax) ? -1 : bad->overflow_node;
 	if (!t->params->policy.replan)
 		return HG_OK;
 	if (entry < 0)
@@ -92,9 +92,9 @@ static hg_status promote_overflowed(hg_train *t, const hg_step_info *bad, int *c
 	HG__TRY(hg__tape_promote(t->tape, entry, &shift, changed));
 	if (!*changed)
 		return HG_OK;
-	if (bad->tripped == entry && isfinite(bad->tripped_amax))
+	if (bad->overflow_node == entry && isfinite(bad->overflow_amax))
 		(void)hg__print(reached, sizeof reached, "reached %.6g, more than f16 holds",
-		                ldexp((double)bad->tripped_amax, before));
+		                ldexp((double)bad->overflow_amax, before));
 	if (shift)
 		(void)snprintf(how, sizeof how, "is stored x 2^-%d", shift);
 	hg__log(t->ctx, HG_LOG_WARN, "train: %s %s; the step was skipped, and it %s from now on", name,

@@ -317,7 +317,7 @@ contains 'other rows' err \
 contains 'other rows' out '^features: rows divided by their sums: --row-normalize on$'
 run 0 'other storage' $rows --row-normalize off --sparse-features on --resume rows.h5
 contains 'other storage' err 'data.features_sparse is 0 in rows.h5, the run has 1'
-# What is stored x 2^-k since a guard tripped stays so in the run that goes on, which says so.
+# What is stored x 2^-k because a guard found that it overflowed stays so in the run that goes on, which says so.
 "$convert" --synthetic planted --nodes 4000 --classes 4 --features 8 --degree 6 --hubs 1 \
   --hub-degree 3500 --scale 32 --seed 1 --features-dtype f16 -o hub.h5 >/dev/null
 hub='--data hub.h5 --model gin --dropout 0 --device cpu'

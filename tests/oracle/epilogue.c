@@ -38,8 +38,8 @@ static void middle(const struct oracle_call *c, struct between *m)
 		oracle_bias_add(&add);
 	else
 		copy(&c->in[0], &m->sum);
-	if (c->then)
-		c->then->forward(&act);
+	if (c->activation)
+		c->activation->forward(&act);
 	else
 		copy(&m->sum, &m->act);
 }
@@ -81,8 +81,8 @@ void oracle_epilogue_back(struct oracle_call *c)
 	act.saved_out = m.act;
 	act.dout = dact;
 	act.din[0] = dsum;
-	if (c->then)
-		c->then->backward(&act);
+	if (c->activation)
+		c->activation->backward(&act);
 	else
 		copy(&dact, &dsum);
 	add.dout = dsum;

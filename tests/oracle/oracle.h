@@ -33,7 +33,7 @@ struct oracle_call {
 	/* options, by meaning */
 	int heads, norm, reduce;
 	int act;                      /* batch_norm: 1 relu; sddmm_add: 2 leaky relu */
-	const struct oracle_op *then; /* epilogues: the activation, NULL: none */
+	const struct oracle_op *activation; /* epilogues: the activation, NULL: none */
 	/* act_p: slope or alpha of `then`, beside another alpha */
 	double alpha, slope, p, eps, momentum, act_p;
 	int self; /* an operand stands for another one, too */

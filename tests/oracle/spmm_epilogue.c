@@ -78,7 +78,7 @@ void oracle_spmm_epilogue_back(struct oracle_call *c)
 	part.din[0] = ds;
 	part.din[1] = c->din[B];
 	oracle_epilogue_back(&part);
-	for (int64_t i = 0; (c->then || c->p > 0) && i < ds.rows * ds.cols; i++)
+	for (int64_t i = 0; (c->activation || c->p > 0) && i < ds.rows * ds.cols; i++)
 		ds.at[i] = num_store(c->is_half, ds.at[i]);
 	spmm.dout = ds;
 	oracle_spmm_back(&spmm);

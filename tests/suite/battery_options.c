@@ -52,7 +52,7 @@ static void from_epilogue(const struct hg__node *node, struct oracle_call *o)
 {
 	struct hg__epilogue_attr a;
 	hg__attr_get(node, &a, sizeof a);
-	o->then = act_of(a.act);
+	o->activation = act_of(a.act);
 	o->slope = o->alpha = (double)a.act_p;
 	o->p = (double)a.p;
 }
@@ -64,9 +64,9 @@ static void from_spmm_epilogue(const struct hg__node *node, struct oracle_call *
 	o->norm = (int)a.spmm.norm;
 	o->alpha = (double)a.spmm.alpha;
 	o->self = a.self;
-	o->then = act_of(a.then.act);
-	o->act_p = (double)a.then.act_p;
-	o->p = (double)a.then.p;
+	o->activation = act_of(a.act_drop.act);
+	o->act_p = (double)a.act_drop.act_p;
+	o->p = (double)a.act_drop.p;
 }
 
 static void from_scale(const struct hg__node *node, struct oracle_call *o)

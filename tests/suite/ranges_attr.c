@@ -90,7 +90,7 @@ static void spmm_epilogue(void *attr)
 {
 	struct hg__spmm_epilogue_attr *a = attr;
 	spmm(&a->spmm);
-	then(&a->then);
+	then(&a->act_drop);
 }
 
 static const struct {

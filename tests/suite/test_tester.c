@@ -44,7 +44,7 @@ static hg_status spmm_forgets_the_permutation(hg_context *ctx, const struct hg__
 static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
-	wrong.ending.b.data = NULL;
+	wrong.epilogue.b.data = NULL;
 	return ctx->backend->kernels->spmm(ctx, &wrong);
 }
 
@@ -52,7 +52,7 @@ static hg_status spmm_forgets_the_bias(hg_context *ctx, const struct hg__spmm_ar
 static hg_status spmm_forgets_eps(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	struct hg__spmm_args wrong = *a;
-	wrong.ending.beta_p = NULL;
+	wrong.epilogue.beta_p = NULL;
 	return ctx->backend->kernels->spmm(ctx, &wrong);
 }
 
@@ -75,7 +75,7 @@ static hg_status epilogue_sums_too_early(hg_context *ctx, const struct hg__epilo
 static hg_status epilogue_draws_others(hg_context *ctx, const struct hg__epilogue_back_args *a)
 {
 	struct hg__epilogue_back_args wrong = *a;
-	wrong.then.key++;
+	wrong.act_drop.key++;
 	return ctx->backend->kernels->epilogue_back(ctx, &wrong);
 }
 

@@ -35,12 +35,13 @@ static void run_spmm(hg_context *ctx, const struct hg__kernels *k, hg_dtype dtyp
 					continue;
 				const float eps = 0.25f;
 				const int64_t step = 9;
-				a.ending = (struct hg__ending){x,
-				                               normal(dtype, 1, widths[w]),
-				                               -2.0f,
-				                               &eps,
-				                               {w % (1 + HG__ACT_RIDERS), w % 4 > 1 ? 0.2f : 0.0f,
-				                                w % 2 ? 0.4f : 0.0f, 77, &step}};
+				a.epilogue =
+				    (struct hg__sum_epilogue){x,
+				                              normal(dtype, 1, widths[w]),
+				                              -2.0f,
+				                              &eps,
+				                              {w % (1 + HG__ACT_EPILOGUES), w % 4 > 1 ? 0.2f : 0.0f,
+				                               w % 2 ? 0.4f : 0.0f, 77, &step}};
 				CHECK_OK(k->spmm(ctx, &a));
 				keep(&y);
 			}
@@ -122,13 +123,14 @@ static void run_elementwise(hg_context *ctx, const struct hg__kernels *k, hg_dty
 		}
 		CHECK_OK(k->dropout(ctx, &(struct hg__dropout_args){x, y, 0.4f, 77, &step}));
 		keep(&y);
-		for (int i = 0; i < 2 * (1 + HG__ACT_RIDERS); i++) {
-			const struct hg__epilogue then = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f, 77,
-			                                  &step};
+		for (int i = 0; i < 2 * (1 + HG__ACT_EPILOGUES); i++) {
+			const struct hg__act_drop act_drop = {i / 2, i < 4 ? 0.0f : 0.2f, i % 2 ? 0.4f : 0.0f,
+			                                      77, &step};
 			struct hg__mat db = empty(HG_F32, 1, cols);
-			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, then}));
+			CHECK_OK(k->epilogue(ctx, &(struct hg__epilogue_args){x, b, y, act_drop}));
 			keep(&y);
-			CHECK_OK(k->epilogue_back(ctx, &(struct hg__epilogue_back_args){y, z, dx, db, then}));
+			CHECK_OK(
+			    k->epilogue_back(ctx, &(struct hg__epilogue_back_args){y, z, dx, db, act_drop}));
 			keep(&dx);
 			keep(&db);
 		}

@@ -789,9 +789,9 @@ static void the_last_step_can_be_examined_if_it_was_skipped(void)
 	CHECK_OK(hg_optim_step(w.optim));
 	CHECK_OK(hg_optim_info(w.optim, &info));
 	CHECK(info.reason == HG_STEP_SKIPPED_FORWARD && info.loss_scale == 65536.0f &&
-	      info.tripped_amax == 80000.0f);
+	      info.overflow_amax == 80000.0f);
 	CHECK_OK(hg_doctor_examine(w.doctor, 1, &w.report));
-	CHECK_EQ_I(w.report->finding[0].node, info.tripped);
+	CHECK_EQ_I(w.report->finding[0].node, info.overflow_node);
 	ward_close(&w);
 	sum_ward(&w, hg_policy_fp16(), 21, 1.0f);
 	CHECK_OK(hg_tape_forward(w.bench.tape));

@@ -159,7 +159,7 @@ struct ending {
 	hg_norm norm;
 	float alpha;
 	enum own own;
-	struct recipe then;
+	struct recipe recipe;
 };
 static const struct ending endings[] = {
     {"spmm+bias_add", 0, HG_NORM_BOTH, 1.0f, NO_OWN, {"", 1, 0, 0.0f}},
@@ -216,7 +216,7 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	             other = hg_tape_variable(b->tape, in[1], "z"),
 	             w = hg_tape_variable(b->tape, in[2], "w");
 	const hg_var sum = hg_spmm(b->tape, b->graph, x, e->weights ? w : HG_NONE, e->norm, e->alpha);
-	const hg_var y = chain_of(b->tape, &e->then, own_sum(b, e, x, other, sum),
+	const hg_var y = chain_of(b->tape, &e->recipe, own_sum(b, e, x, other, sum),
 	                          hg_tape_param(b->tape, param(b, "b", 1, COLS)));
 	hg_tape_keep(b->tape, y);
 	CHECK_OK(hg_tape_compile(
@@ -224,7 +224,7 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	CHECK_OK(hg_tape_forward(b->tape));
 	CHECK_OK(hg_tape_backward(b->tape));
 	const int parts =
-	    1 + (e->own != NO_OWN) + e->then.bias + (e->then.act > 0) + (e->then.p > 0.0f);
+	    1 + (e->own != NO_OWN) + e->recipe.bias + (e->recipe.act > 0) + (e->recipe.p > 0.0f);
 	const char *title = b->tape->entry[b->tape->value[hg__tape_index(b->tape, y)].node].title;
 	CHECK_MSG(separate ? !title : title && strcmp(title, e->title) == 0, "%s: is %s", e->title,
 	          title ? title : "apart");
@@ -235,7 +235,7 @@ static void run_ending(struct bench *b, const struct ending *e, const hg_tensor 
 	    hg_tape_grad(b->tape, x),
 	    with_z ? hg_tape_grad(b->tape, other) : NULL,
 	    e->weights ? hg_tape_grad(b->tape, w) : NULL,
-	    e->then.bias ? hg_param_grad(param(b, "b", 1, COLS)) : NULL,
+	    e->recipe.bias ? hg_param_grad(param(b, "b", 1, COLS)) : NULL,
 	    e->own >= COMBINE_SELF ? hg_param_grad(eps_of(b)) : NULL};
 	for (int i = 0; i < GOT; i++)
 		got[i] = results[i] ? download(results[i]) : NULL;
@@ -275,7 +275,7 @@ static void aggregations_take_their_ending_in(void)
 					most = fmax(most, fabs((double)apart[k][c]));
 					worst = fmax(worst, fabs((double)one[k][c] - (double)apart[k][c]));
 				}
-				if (!half || k == 0 || !e->then.act)
+				if (!half || k == 0 || !e->recipe.act)
 					CHECK_MSG(worst <= (half ? 6 * 0x1p-11 * most : 0.0),
 					          "%s, %s: %s differs by %.3g of %.3g", e->title, half ? "f16" : "f32",
 					          what[k], worst, most);

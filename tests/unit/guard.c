@@ -200,11 +200,11 @@ static void sums_are_looked_at_before_they_are_stored(void)
 					a->w = matrix(&s, HG_F16, 2 * h.degree, cols, hub_value, &h);
 				} else {
 					a->x = matrix(&s, HG_F16, h.degree + 1, cols, hub_value, &h);
-					a->ending.then.act = ways[w].act;
-					a->ending.then.act_p = 0.5f;
+					a->epilogue.act_drop.act = ways[w].act;
+					a->epilogue.act_drop.act_p = 0.5f;
 				}
 				if (ways[w].bias)
-					a->ending.b = matrix(&s, HG_F16, 1, cols, hub_bias, NULL);
+					a->epilogue.b = matrix(&s, HG_F16, 1, cols, hub_bias, NULL);
 				CHECK_OK(s.ctx->backend->kernels->spmm(s.ctx, a));
 				const float most =
 				    (float)h.degree * h.large * ways[w].expected + (ways[w].bias ? 7.0f : 0.0f);
@@ -301,14 +301,14 @@ static void what_the_loss_does_not_read_trips_all_the_same(void)
 		for (int k = 0; k < 3; k++) { /* call by call; captured, where that can be */
 			CHECK_OK(hg_step_run(step, 1));
 			CHECK_OK(hg_step_read(step, 0, &loss, &info));
-			CHECK_MSG((info.tripped >= 0) == rows[i].trips, "%s: step %d tripped at %d",
-			          rows[i].what, k, info.tripped);
+			CHECK_MSG((info.overflow_node >= 0) == rows[i].trips, "%s: step %d overflowed at %d",
+			          rows[i].what, k, info.overflow_node);
 			if (rows[i].trips) {
 				CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
 				      info.loss_scale == 65536.0f);
-				CHECK(strncmp(hg__entry_title(&b.tape->entry[info.tripped]), "spmm", 4) == 0);
-				CHECK_MSG(info.tripped_amax == rows[i].amax, "%s: %g", rows[i].what,
-				          (double)info.tripped_amax);
+				CHECK(strncmp(hg__entry_title(&b.tape->entry[info.overflow_node]), "spmm", 4) == 0);
+				CHECK_MSG(info.overflow_amax == rows[i].amax, "%s: %g", rows[i].what,
+				          (double)info.overflow_amax);
 			}
 		}
 		hg_step_free(step);
@@ -342,8 +342,8 @@ static void what_was_only_looked_at_is_forgotten(void)
 				CHECK_OK(hg_step_run(step, 1));
 				CHECK_OK(hg_step_read(step, 0, NULL, &info));
 			}
-			CHECK_MSG(info.applied && info.tripped == -1, "by hand %d, step %d: %s", by_hand, k,
-			          hg_step_reason_text(info.reason));
+			CHECK_MSG(info.applied && info.overflow_node == -1, "by hand %d, step %d: %s", by_hand,
+			          k, hg_step_reason_text(info.reason));
 		}
 		hg_step_free(step);
 		hg_optim_free(optim);
@@ -367,10 +367,11 @@ static void a_loop_of_ones_own_goes_on(void)
 	CHECK_OK(hg_tape_backward(b.tape));
 	CHECK_OK(hg_optim_step(optim));
 	CHECK_OK(hg_optim_info(optim, &info));
-	CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD && info.tripped_amax == 80000.0f);
+	CHECK(!info.applied && info.reason == HG_STEP_SKIPPED_FORWARD &&
+	      info.overflow_amax == 80000.0f);
 	CHECK_STATUS(hg_tape_replan(b.tape, -1, &shift), HG_ERR_ARG);
 	CHECK_STATUS(hg_tape_replan(b.tape, (int32_t)b.tape->entries, &shift), HG_ERR_ARG);
-	CHECK_OK(hg_tape_replan(b.tape, info.tripped, &shift));
+	CHECK_OK(hg_tape_replan(b.tape, info.overflow_node, &shift));
 	CHECK_EQ_I(shift, 0); /* concat reads it: f32 */
 	CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
 	CHECK_STATUS(hg_tape_replan(again, 0, &shift), HG_ERR_STATE);
@@ -382,12 +383,12 @@ static void a_loop_of_ones_own_goes_on(void)
 		CHECK_OK(hg_optim_info(optim, &info));
 		if (info.applied)
 			break;
-		CHECK_OK(hg_tape_replan(again, info.tripped, NULL));
+		CHECK_OK(hg_tape_replan(again, info.overflow_node, NULL));
 		hg_tape_free(again);
 		CHECK_OK(hg_tape_create(b.params, HG_TRAIN, &again));
 		record_on(&b, again, 1.0f, 0);
 	}
-	CHECK(info.applied && info.tripped == -1);
+	CHECK(info.applied && info.overflow_node == -1);
 	hg_tape_free(again);
 	hg_optim_free(optim);
 	bench_close(&b);

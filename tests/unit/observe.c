@@ -185,10 +185,10 @@ static void it_says_what_was_there(void)
 			const hg_observer o = observer_of(&r);
 			int64_t values = 0, gradients = 0, parameters = 0, backs = 0;
 			CHECK(o.every == 2 && o.steps == 3 && o.tensors > 0);
-			CHECK(o.whole == (stays == ALL_STAYS) && (o.looks == 1) == o.whole);
-			CHECK(!stays || (o.tensors == tensors && o.looks < looks));
+			CHECK(o.whole == (stays == ALL_STAYS) && (o.inspections == 1) == o.whole);
+			CHECK(!stays || (o.tensors == tensors && o.inspections < looks));
 			tensors = o.tensors;
-			looks = stays ? looks : o.looks;
+			looks = stays ? looks : o.inspections;
 			for (int64_t i = 0; i < o.tensors; i++) {
 				const hg_observation seen = observed(&r, 0, i);
 				CHECK(seen.step == 4 && seen.swamping == -1.0 && seen.swamping_row == -1);
@@ -209,7 +209,7 @@ static void it_says_what_was_there(void)
 			CHECK_EQ_I(parameters, trained);
 			test_note("%s%s: %lld tensors, %lld looks, headroom %.1f bits in %s",
 			          models[m] ? models[m] : "two layers", told[stays], (long long)o.tensors,
-			          (long long)o.looks, o.headroom, o.headroom_name);
+			          (long long)o.inspections, o.headroom, o.headroom_name);
 			rig_close(&r);
 		}
 	}
@@ -330,7 +330,7 @@ static void off_is_off(void)
 	CHECK_EQ_I(info.observer_bytes, 0);
 	CHECK_OK(hg_step_run(r.step, 20));
 	const hg_observer off = observer_of(&r);
-	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.looks == 0 &&
+	CHECK(off.every == 0 && off.tensors == 0 && off.steps == 0 && off.inspections == 0 &&
 	      off.headroom == INFINITY && !off.headroom_name);
 	CHECK_STATUS(hg_step_observed(r.step, 0, 0, &o), HG_ERR_STATE);
 	CHECK_CONTAINS(hg_context_error(r.b.ctx), "nobody observes");

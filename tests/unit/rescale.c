@@ -371,7 +371,7 @@ static void the_largest_power_is_tried_once(void)
 {
 	static const struct {
 		float x;
-		int32_t tripped[3];
+		int32_t overflow_node[3];
 		int shift[3];
 	} rows[] = {{60.0f, {0, -1, -1}, {0, HG_SHIFT_MOST, 0}},
 	            {40000.0f, {0, 0, -1}, {0, HG_SHIFT_MOST, 0}}};
@@ -393,7 +393,7 @@ static void the_largest_power_is_tried_once(void)
 			const hg_dtype dtype = tape->value[tape->entry[0].node.out].dtype;
 			CHECK_EQ_I(tape->entry[0].node.shift, rows[i].shift[again]);
 			CHECK_EQ_I(dtype, again < 2 ? HG_F16 : HG_F32);
-			CHECK_EQ_I(tripped_by_forward(&b, tape), rows[i].tripped[again]);
+			CHECK_EQ_I(tripped_by_forward(&b, tape), rows[i].overflow_node[again]);
 			if (dtype == HG_F16) {
 				CHECK_OK(hg_tape_replan(tape, 0, &chosen));
 				CHECK_EQ_I(chosen, again ? 0 : HG_SHIFT_MOST);

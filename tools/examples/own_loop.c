@@ -74,8 +74,10 @@ int main(void)
 		/* the rate lives on the device: a captured step goes on with the new one */
 		ok = hg_optim_set_lr(l.optim, 0, epoch <= 60 ? 0.05f : 0.005f) >= 0 &&
 		     hg_step_run(l.step, 1) >= 0 && hg_step_read(l.step, 0, &loss, &info) >= 0;
-		if (ok && info.tripped >= 0) /* this step was skipped: store that result differently */
-			ok = hg_tape_replan(l.train, info.tripped, NULL) >= 0 && loop_record(&l, &data, labels);
+		/* a result that overflowed made this step be skipped: store it differently */
+		if (ok && info.overflow_node >= 0)
+			ok = hg_tape_replan(l.train, info.overflow_node, NULL) >= 0 &&
+			     loop_record(&l, &data, labels);
 		if (ok && epoch % 40 == 0) {
 			right = accuracy(&l, &data);
 			printf("epoch %3d  loss %.4f  accuracy %.3f  %s\n", epoch, loss, right,

@@ -6,10 +6,10 @@
  * its largest value is known, that node will be rescaled or promoted, so the count starts again. */
 static void note_overflow(struct health *h, const hg_step_info *step)
 {
-	const int is_new = step->tripped >= 0 && !isnan(step->tripped_amax) &&
-	                   (!h->in_row || step->tripped != h->overflowed);
+	const int is_new = step->overflow_node >= 0 && !isnan(step->overflow_amax) &&
+	                   (!h->in_row || step->overflow_node != h->overflowed);
 	h->in_row = is_new ? 1 : h->in_row + 1;
-	h->overflowed = step->tripped;
+	h->overflowed = step->overflow_node;
 }
 
 static void note_loss(struct health *h, double loss)

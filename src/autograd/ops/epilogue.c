@@ -38,10 +38,10 @@ static struct hg__epilogue_attr attr_of(const struct hg__node *node)
 }
 
 /* The op of each activation. */
-static const struct hg__op *const riders[1 + HG__ACT_RIDERS] = {
+static const struct hg__op *const riders[1 + HG__ACT_EPILOGUES] = {
     NULL,
 #define HG_FUNCTION(...)
-#define HG_RIDER(name, ...) &hg__op_##name,
+#define HG_EPILOGUE_FUNCTION(name, ...) &hg__op_##name,
 #include "kernels/functions.def"
 };
 
@@ -61,7 +61,7 @@ hg_status hg__epilogue_infer(const struct hg__infer *s, const struct hg__epilogu
 static hg_status infer(struct hg__infer *s)
 {
 	const struct hg__epilogue_attr attr = attr_of(s->node);
-	HG__TRY(hg__epilogue_infer(s, &attr, HG__ACT_RIDERS));
+	HG__TRY(hg__epilogue_infer(s, &attr, HG__ACT_EPILOGUES));
 	HG__TRY(hg__want_state(s, X, "X"));
 	s->out = hg__shape_of(s->in[X].rows, s->in[X].cols, s->state);
 	s->grads = 1u << X;
@@ -76,52 +76,53 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x, int b)
+void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__epilogue_attr *attr,
+                               int x, int b)
 {
 	const struct {
 		const struct hg__op *op;
 		int present, operands;
 		const float *constant;
 	} parts[EPILOGUE_STAGES] = {
-	    [EPILOGUE_BIAS] = {&hg__op_bias_add, b != LINK_NONE, 2, NULL},
+	    [EPILOGUE_BIAS] = {&hg__op_bias_add, b != FUSED_NONE, 2, NULL},
 	    [EPILOGUE_ACT] = {riders[attr->act], attr->act != 0, 1, &attr->act_p},
 	    [EPILOGUE_DROPOUT] = {&hg__op_dropout, attr->p > 0.0f, 1, &attr->p},
 	};
 	for (int k = 0; k < EPILOGUE_STAGES; k++) {
-		const int operand[2] = {links->count ? LINK_BEFORE : x, b};
+		const int operand[2] = {chain->count ? FUSED_BEFORE : x, b};
 		if (parts[k].present)
-			hg__links_add(links, parts[k].op, NULL, operand, parts[k].operands, parts[k].constant,
-			              parts[k].constant ? sizeof(float) : 0);
+			hg__fused_chain_add(chain, parts[k].op, NULL, operand, parts[k].operands,
+			                    parts[k].constant, parts[k].constant ? sizeof(float) : 0);
 	}
 }
 
-static struct hg__links links_of(const struct hg__range *r)
+static struct hg__fused_chain chain_of(const struct hg__range *r)
 {
 	const struct hg__epilogue_attr attr = attr_of(r->node);
-	struct hg__links links = {.shape = r->shape[X]};
-	hg__epilogue_links(&links, &attr, X, r->shape[B].present ? B : LINK_NONE);
-	return links;
+	struct hg__fused_chain chain = {.shape = r->shape[X]};
+	hg__epilogue_add_to_chain(&chain, &attr, X, r->shape[B].present ? B : FUSED_NONE);
+	return chain;
 }
 
 static void range(struct hg__range *r)
 {
-	const struct hg__links links = links_of(r);
-	hg__links_range(r, &links);
+	const struct hg__fused_chain chain = chain_of(r);
+	hg__fused_chain_range(r, &chain);
 	/* the sum, elu's exponential (4 operations) and product, 1 - p, and the division by it */
 	r->depth = 8.0;
 }
 
 static void range_back(struct hg__range *r)
 {
-	const struct hg__links links = links_of(r);
-	hg__links_range_back(r, &links);
+	const struct hg__fused_chain chain = chain_of(r);
+	hg__fused_chain_range_back(r, &chain);
 }
 
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__epilogue_attr attr = attr_of(c->node);
 	const struct hg__epilogue_args args = {
-	    .x = c->in[X], .b = c->in[B], .y = c->out, .then = hg__epilogue_of(c, &attr)};
+	    .x = c->in[X], .b = c->in[B], .y = c->out, .act_drop = hg__epilogue_of(c, &attr)};
 	return c->k->epilogue(c->ctx, &args);
 }
 
@@ -132,7 +133,7 @@ static hg_status backward(const struct hg__call *c)
 	                                            .dy = c->dout,
 	                                            .dx = c->din[X],
 	                                            .db = hg__epilogue_db(c->din[B], c->aux[DB]),
-	                                            .then = hg__epilogue_of(c, &attr)};
+	                                            .act_drop = hg__epilogue_of(c, &attr)};
 	HG__TRY(c->k->epilogue_back(c->ctx, &args));
 	return hg__epilogue_db_done(c, c->din[B], c->aux[DB]);
 }
@@ -177,7 +178,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 	    {"p not a number", HG_ERR_ARG, {RELU, 0.0f, NAN}, 0, 1, 1.0, 0},
 	    {"slope 2", HG_ERR_ARG, {LEAKY, 2.0f, 0.5f}, 0, 1, 1.0, 0},
 	    {"alpha 0", HG_ERR_ARG, {ELU, 0.0f, 0.5f}, 0, 1, 1.0, 0},
-	    {"no such activation", HG_ERR_ARG, {1 + HG__ACT_RIDERS, 0.0f, 0.5f}, 0, 1, 1.0, 0},
+	    {"no such activation", HG_ERR_ARG, {1 + HG__ACT_EPILOGUES, 0.0f, 0.5f}, 0, 1, 1.0, 0},
 	    {"X of integers", HG_ERR_DTYPE, {RELU, 0.0f, 0.0f}, 0, 1, 1.0, 1},
 	};
 	if (i >= (int)(sizeof rows / sizeof rows[0]))

@@ -2,7 +2,7 @@
 #ifndef HG_AUTOGRAD_OPS_EPILOGUE_H
 #define HG_AUTOGRAD_OPS_EPILOGUE_H
 
-#include "autograd/ops/links.h"
+#include "autograd/ops/fused_chain.h"
 
 struct hg__chain;
 
@@ -12,32 +12,32 @@ enum { EPILOGUE_BIAS, EPILOGUE_ACT, EPILOGUE_DROPOUT, EPILOGUE_STAGES };
 
 /* The stage of an op, or -1 if it cannot be part of an epilogue. The activations are those
  * functions of kernels/functions.def whose gradient follows from Y alone. op->act is the act of
- * struct hg__epilogue. */
+ * struct hg__act_drop. */
 static inline int epilogue_stage(const struct hg__op *op)
 {
-	return op == &hg__op_bias_add                     ? EPILOGUE_BIAS
-	       : op->act > 0 && op->act <= HG__ACT_RIDERS ? EPILOGUE_ACT
-	       : op == &hg__op_dropout                    ? EPILOGUE_DROPOUT
-	                                                  : -1;
+	return op == &hg__op_bias_add                        ? EPILOGUE_BIAS
+	       : op->act > 0 && op->act <= HG__ACT_EPILOGUES ? EPILOGUE_ACT
+	       : op == &hg__op_dropout                       ? EPILOGUE_DROPOUT
+	                                                     : -1;
 }
 
 /* Common to ops with an epilogue. hg__epilogue_infer checks the constants; the function must be one
- * of the first `acts`. hg__epilogue_links adds the parts to a fused chain: x is an operand of the
- * node or LINK_BEFORE, b is an operand or LINK_NONE, and at most EPILOGUE_STAGES parts are added.
+ * of the first `acts`. hg__epilogue_chain adds the parts to a fused chain: x is an operand of the
+ * node or FUSED_BEFORE, b is an operand or FUSED_NONE, and at most EPILOGUE_STAGES parts are added.
  * hg__epilogue_of returns the argument of the kernels. */
 HG_NODISCARD hg_status hg__epilogue_infer(const struct hg__infer *s,
                                           const struct hg__epilogue_attr *attr, int acts);
-void hg__epilogue_links(struct hg__links *links, const struct hg__epilogue_attr *attr, int x,
-                        int b);
-static inline struct hg__epilogue hg__epilogue_of(const struct hg__call *c,
+void hg__epilogue_add_to_chain(struct hg__fused_chain *chain, const struct hg__epilogue_attr *attr,
+                               int x, int b);
+static inline struct hg__act_drop hg__epilogue_of(const struct hg__call *c,
                                                   const struct hg__epilogue_attr *attr)
 {
-	const struct hg__epilogue then = {.act = attr->act,
-	                                  .act_p = attr->act_p,
-	                                  .p = c->mode == HG_TRAIN ? attr->p : 0.0f,
-	                                  .key = c->node->rng_key,
-	                                  .step = c->step};
-	return then;
+	const struct hg__act_drop act_drop = {.act = attr->act,
+	                                      .act_p = attr->act_p,
+	                                      .p = c->mode == HG_TRAIN ? attr->p : 0.0f,
+	                                      .key = c->node->rng_key,
+	                                      .step = c->step};
+	return act_drop;
 }
 /* db as the kernels write it: the gradient itself if it is f32, otherwise `wide` [1, d] f32, or
  * absent if it is not needed. hg__epilogue_db_done then narrows `wide` to the gradient. */

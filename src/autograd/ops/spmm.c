@@ -247,11 +247,11 @@ static hg_status aggregate_of(const struct hg__call *c, int backward, struct hg_
 	return HG_OK;
 }
 
-hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending)
+hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__sum_epilogue *epilogue)
 {
 	struct hg__aggregate a;
 	HG__TRY(aggregate_of(c, 0, c->in[X], &a));
-	a.ending = ending;
+	a.epilogue = epilogue;
 	return hg__aggregate(c, &a);
 }
 
@@ -270,12 +270,12 @@ static hg_status dot_of(const struct hg__call *c, struct hg__mat dy,
 }
 
 hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
-                            const struct hg__ending *ending)
+                            const struct hg__sum_epilogue *epilogue)
 {
 	if (c->din[X].data) {
 		struct hg__aggregate a;
 		HG__TRY(aggregate_of(c, 1, dy, &a));
-		a.ending = ending;
+		a.epilogue = epilogue;
 		HG__TRY(hg__aggregate(c, &a));
 	}
 	if (c->din[W].data) {

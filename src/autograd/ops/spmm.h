@@ -12,11 +12,12 @@ size_t hg__spmm_scratch(const struct hg__call *c);
 void hg__spmm_cost(const struct hg__call *c, struct hg__cost *cost);
 
 /* Computes Y. The epilogue may be NULL. */
-HG_NODISCARD hg_status hg__spmm_forward(const struct hg__call *c, const struct hg__ending *ending);
+HG_NODISCARD hg_status hg__spmm_forward(const struct hg__call *c,
+                                        const struct hg__sum_epilogue *epilogue);
 /* Computes dX, with an epilogue or NULL, and dw, where they are needed. dy: the gradient of the
  * aggregation's result. */
 HG_NODISCARD hg_status hg__spmm_backward(const struct hg__call *c, struct hg__mat dy,
-                                         const struct hg__ending *ending);
+                                         const struct hg__sum_epilogue *epilogue);
 /* Describes an element of the aggregation, or of the gradient of X or w, as a sum. dy: as above. */
 HG_NODISCARD hg_status hg__spmm_sum(const struct hg__call *c, const struct hg__element *e,
                                     struct hg__mat dy, struct hg__terms *t);

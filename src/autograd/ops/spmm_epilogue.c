@@ -42,9 +42,9 @@ static struct hg__spmm_epilogue_attr attr_of(const struct hg__node *node)
 	return attr;
 }
 
-static int alters(const struct hg__epilogue_attr *then)
+static int alters(const struct hg__epilogue_attr *act_drop)
 {
-	return then->act || then->p > 0.0f;
+	return act_drop->act || act_drop->p > 0.0f;
 }
 
 static hg_status infer_self(struct hg__infer *s, int self)
@@ -74,9 +74,9 @@ static hg_status infer(struct hg__infer *s)
 	const struct hg__spmm_epilogue_attr attr = attr_of(s->node);
 	HG__TRY(hg__op_spmm.infer(s));
 	HG__TRY(infer_self(s, attr.self));
-	HG__TRY(hg__epilogue_infer(s, &attr.then, HG__ACT_ENDINGS));
-	s->saves |= attr.then.act ? HG__SAVE_OUT : 0u;
-	if (alters(&attr.then)) {
+	HG__TRY(hg__epilogue_infer(s, &attr.act_drop, HG__ACT_SUM_EPILOGUES));
+	s->saves |= attr.act_drop.act ? HG__SAVE_OUT : 0u;
+	if (alters(&attr.act_drop)) {
 		s->aux[DS] = hg__shape_of(s->out.rows, s->out.cols, s->state);
 		s->saves |= HG__BACK_AUX(DS);
 	}
@@ -90,58 +90,60 @@ static hg_status infer(struct hg__infer *s)
 	return HG_OK;
 }
 
-static struct hg__links links_of(const struct hg__range *r)
+static struct hg__fused_chain chain_of(const struct hg__range *r)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(r->node);
 	const int z = attr.self ? X : Z;
-	const int edges[] = {X, r->shape[W].present ? W : LINK_NONE}, sum[] = {z, LINK_BEFORE, EPS};
-	struct hg__links links = {
+	const int edges[] = {X, r->shape[W].present ? W : FUSED_NONE}, sum[] = {z, FUSED_BEFORE, EPS};
+	struct hg__fused_chain chain = {
 	    .shape = hg__shape_of(hg_graph_rows(r->node->graph), r->shape[X].cols, r->shape[X].dtype)};
-	hg__links_add(&links, &hg__op_spmm, r->node->graph, edges, 2, &attr.spmm, sizeof attr.spmm);
+	hg__fused_chain_add(&chain, &hg__op_spmm, r->node->graph, edges, 2, &attr.spmm,
+	                    sizeof attr.spmm);
 	if (r->shape[EPS].present)
-		hg__links_add(&links, &hg__op_combine, NULL, sum, 3, NULL, 0);
+		hg__fused_chain_add(&chain, &hg__op_combine, NULL, sum, 3, NULL, 0);
 	else if (r->shape[z].present)
-		hg__links_add(&links, &hg__op_add, NULL, sum, 2, NULL, 0);
-	links.stored = alters(&attr.then) ? links.count : 0;
-	hg__epilogue_links(&links, &attr.then, LINK_BEFORE, r->shape[B].present ? B : LINK_NONE);
-	return links;
+		hg__fused_chain_add(&chain, &hg__op_add, NULL, sum, 2, NULL, 0);
+	chain.stored = alters(&attr.act_drop) ? chain.count : 0;
+	hg__epilogue_add_to_chain(&chain, &attr.act_drop, FUSED_BEFORE,
+	                          r->shape[B].present ? B : FUSED_NONE);
+	return chain;
 }
 
 static void range(struct hg__range *r)
 {
-	const struct hg__links links = links_of(r);
-	hg__links_range(r, &links);
+	const struct hg__fused_chain chain = chain_of(r);
+	hg__fused_chain_range(r, &chain);
 	/* 1 + eps, the product and the sum with Z, and the 8 operations of an epilogue */
 	r->depth += 11.0;
 }
 
 static void range_back(struct hg__range *r)
 {
-	const struct hg__links links = links_of(r);
-	hg__links_range_back(r, &links);
+	const struct hg__fused_chain chain = chain_of(r);
+	hg__fused_chain_range_back(r, &chain);
 }
 
 static hg_status forward(const struct hg__call *c)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
-	const struct hg__ending ending = {.z = c->in[attr.self ? X : Z],
-	                                  .b = c->in[B],
-	                                  .beta = hg__rescaled(c, attr.self ? X : Z, 1.0f),
-	                                  .beta_p = c->in[EPS].data,
-	                                  .then = hg__epilogue_of(c, &attr.then)};
-	return hg__spmm_forward(c, &ending);
+	const struct hg__sum_epilogue epilogue = {.z = c->in[attr.self ? X : Z],
+	                                          .b = c->in[B],
+	                                          .beta = hg__rescaled(c, attr.self ? X : Z, 1.0f),
+	                                          .beta_p = c->in[EPS].data,
+	                                          .act_drop = hg__epilogue_of(c, &attr.act_drop)};
+	return hg__spmm_forward(c, &epilogue);
 }
 
 /* Computes dS and db. */
-static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *then,
+static hg_status before_the_sum(const struct hg__call *c, const struct hg__epilogue_attr *act_drop,
                                 struct hg__mat *ds)
 {
 	struct hg__epilogue_back_args args = {.y = c->out,
 	                                      .dy = c->dout,
 	                                      .db = hg__epilogue_db(c->din[B], c->aux[DB]),
-	                                      .then = hg__epilogue_of(c, then)};
+	                                      .act_drop = hg__epilogue_of(c, act_drop)};
 	*ds = c->dout;
-	if (alters(then))
+	if (alters(act_drop))
 		*ds = args.dx = c->aux[DS];
 	else if (!args.db.data)
 		return HG_OK;
@@ -153,11 +155,11 @@ static hg_status backward(const struct hg__call *c)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(c->node);
 	struct hg__mat ds;
-	HG__TRY(before_the_sum(c, &attr.then, &ds));
-	struct hg__ending ending = {.beta = 1.0f, .beta_p = c->in[EPS].data};
+	HG__TRY(before_the_sum(c, &attr.act_drop, &ds));
+	struct hg__sum_epilogue epilogue = {.beta = 1.0f, .beta_p = c->in[EPS].data};
 	if (attr.self)
-		ending.z = ds;
-	HG__TRY(hg__spmm_backward(c, ds, &ending));
+		epilogue.z = ds;
+	HG__TRY(hg__spmm_backward(c, ds, &epilogue));
 	if (c->din[Z].data) {
 		const struct hg__axpby_args args = {
 		    .x = ds, .y = c->din[Z], .alpha = 1.0f, .alpha_p = c->in[EPS].data};
@@ -177,7 +179,7 @@ static hg_status backward(const struct hg__call *c)
 static int rescales(const struct hg__node *node)
 {
 	const struct hg__spmm_epilogue_attr attr = attr_of(node);
-	return (node->n_in <= B || node->in[B] < 0) && attr.then.act != 1 + HG__ACT_elu;
+	return (node->n_in <= B || node->in[B] < 0) && attr.act_drop.act != 1 + HG__ACT_elu;
 }
 
 static size_t scratch(const struct hg__call *c)
@@ -194,7 +196,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		const char *what;
 		hg_status expect;
 		struct hg__spmm_attr spmm;
-		struct hg__epilogue_attr then;
+		struct hg__epilogue_attr act_drop;
 		int weight, z, eps, b;            /* weight: 0 none, 1 [m, 1], 2 [m, heads] */
 		int64_t z_rows, b_rows, eps_cols; /* rows or columns too many */
 		int integer, both;
@@ -404,7 +406,7 @@ static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 		return 0;
 	const int64_t heads = rows[i].weight == 2 ? x->heads : 1, d = heads * x->d;
 	const struct hg__spmm_epilogue_attr attr = {rows[i].spmm, rows[i].z == SELF || rows[i].both,
-	                                            rows[i].then};
+	                                            rows[i].act_drop};
 	hg__sample_begin(s, rows[i].what, rows[i].expect, 1);
 	hg__sample_attr(s, &attr, sizeof attr);
 	if (rows[i].integer)
@@ -454,7 +456,7 @@ static hg_status sum(const struct hg__call *c, const struct hg__element *e, stru
 
 static double kept(const struct hg__node *node)
 {
-	return 1.0 - (double)attr_of(node).then.p;
+	return 1.0 - (double)attr_of(node).act_drop.p;
 }
 
 static const struct hg__about about = {

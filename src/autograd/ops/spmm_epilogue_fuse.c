@@ -27,11 +27,11 @@ static int aggregated_operand(const hg_tape *tape, const struct hg__node *node)
 }
 
 /* Can an aggregation apply these parts before it stores a row? Its kernels know only the
- * activations up to HG__ACT_ENDINGS. */
+ * activations up to HG__ACT_SUM_EPILOGUES. */
 static int may_end(const hg_tape *tape, const struct hg__chain *parts)
 {
 	for (int i = 0; i < parts->length; i++)
-		if (tape->entry[parts->entry[i]].node.op->act > HG__ACT_ENDINGS)
+		if (tape->entry[parts->entry[i]].node.op->act > HG__ACT_SUM_EPILOGUES)
 			return 0;
 	return 1;
 }
@@ -90,7 +90,7 @@ static struct hg__entry build_aggregation(const hg_tape *tape, const struct hg__
 		const struct hg__node *part = &tape->entry[chain->entry[i]].node;
 		node->verdict = hg__verdict_worse(node->verdict, part->verdict);
 		if (epilogue_stage(part->op) >= 0)
-			hg__epilogue_take(&parts, &attr.then, part);
+			hg__epilogue_take(&parts, &attr.act_drop, part);
 		else if (part != sum)
 			take_sum_operand(tape, node, &attr, part);
 	}

@@ -9,7 +9,7 @@
  * the total where every batch is scaled separately. The factors of a batch are stored first (one
  * for each edge, or one for each edge and head), so that the inner loop has only loads, products
  * and sums. */
-#include "kernels/cpu/after.h"
+#include "kernels/cpu/act_drop.h"
 #include "kernels/cpu/guard.h"
 #include "kernels/cpu/items.h"
 #include "kernels/spmm_variants.h"
@@ -33,7 +33,7 @@ struct job {
 	enum weights weights;
 	int has_epilogue;
 	float beta; /* the beta of the epilogue, with *beta_p */
-	struct hg__after after;
+	struct hg__cpu_act_drop act_drop;
 };
 
 /* Columns first .. first+count-1 of one row part. factor = alpha r_i. A sum_fn stores the part's
@@ -260,7 +260,7 @@ HG__INLINE float factor_of(const struct hg__spmm_args *a, int64_t row)
 /* Applies the epilogue, in f32, to the sums of columns first .. first+n-1 of a row. */
 static void apply_epilogue(const struct job *job, int64_t row, int64_t first, int n, float *y)
 {
-	const struct hg__ending *epilogue = &job->a->ending;
+	const struct hg__sum_epilogue *epilogue = &job->a->epilogue;
 	float more[COLUMNS];
 	uint32_t word[COLUMNS + 4 * HG__DRAW];
 	if (epilogue->z.data) {
@@ -275,9 +275,9 @@ static void apply_epilogue(const struct job *job, int64_t row, int64_t first, in
 		for (int c = 0; c < n; c++)
 			y[c] += b[c];
 	}
-	if (job->after.drops)
-		hg__draw(&job->after.stream, row, first / 4, hg__ceil_div(n, 4), word);
-	hg__after_value(&job->after, n, word, y);
+	if (job->act_drop.drops)
+		hg__draw(&job->act_drop.stream, row, first / 4, hg__ceil_div(n, 4), word);
+	hg__act_drop_value(&job->act_drop, n, word, y);
 }
 
 /* Stores a total in Y. Sums of the modes F32 and NAIVE are scaled now; those of DISCRETIZED have
@@ -336,10 +336,10 @@ static void sum_split_row(const struct job *job, int64_t s)
 
 static void prepare_epilogue(const struct hg__spmm_args *a, struct job *job)
 {
-	const struct hg__ending *e = &a->ending;
-	job->has_epilogue = hg__has_ending(e);
+	const struct hg__sum_epilogue *e = &a->epilogue;
+	job->has_epilogue = hg__has_sum_epilogue(e);
 	job->beta = e->beta_p ? e->beta * (1.0f + *e->beta_p) : e->beta;
-	job->after = hg__after_of(&e->then, a->y.cols);
+	job->act_drop = hg__act_drop_of(&e->act_drop, a->y.cols);
 }
 
 /* Divides the workspace into the scaled X, the staging rows, and the head of each column if there
@@ -387,10 +387,11 @@ static void scale_row(const struct job *job, int64_t j)
 
 static int epilogue_fits(const struct hg__spmm_args *a)
 {
-	const struct hg__ending *e = &a->ending;
-	return !hg__has_ending(e) || ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 &&
-	                              (!e->z.data || hg__same(&e->z, &a->y)) &&
-	                              (!e->b.data || (hg__is_state(&e->b) && e->b.cols == a->y.cols)));
+	const struct hg__sum_epilogue *e = &a->epilogue;
+	return !hg__has_sum_epilogue(e) ||
+	       ((a->x.data || a->csr.cols == 0) && a->accumulate == HG_ACC_F32 &&
+	        (!e->z.data || hg__same(&e->z, &a->y)) &&
+	        (!e->b.data || (hg__is_state(&e->b) && e->b.cols == a->y.cols)));
 }
 
 hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
@@ -409,7 +410,7 @@ hg_status HG__CPU(spmm)(hg_context *ctx, const struct hg__spmm_args *a)
 	                 "spmm: operands do not fit the graph"));
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	HG__TRY(hg__need(ctx, epilogue_fits(a), "spmm: the ending does not fit"));
+	HG__TRY(hg__need(ctx, epilogue_fits(a), "spmm: the epilogue does not fit"));
 	/* The CPU has one variant. This call only logs it if the caller asked for another. */
 	(void)hg__spmm_pick(ctx, a);
 	HG__TRY(hg__need(ctx, a->x.data || !job.scale, "spmm: no X to scale first"));

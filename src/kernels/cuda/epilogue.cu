@@ -2,7 +2,7 @@
  * Traffic: one read and one write of the state; backward two reads (one where there is no f) and
  * one write. */
 
-#include "kernels/cuda/after.cuh"
+#include "kernels/cuda/act_drop.cuh"
 #include "kernels/cuda/columns.cuh"
 
 namespace
@@ -106,7 +106,7 @@ template <typename E> hg_status run(hg_context *ctx, const struct hg__epilogue_a
 {
 	return walk(
 	    ctx, "epilogue", a->x.rows, a->x.cols, wide(a->x),
-	    forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), after_of<E>(a->then)});
+	    forward<E>{floats_of(a->x), floats_of(a->b), floats_of(a->y), act_drop_of<E>(a->act_drop)});
 }
 
 template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
@@ -115,7 +115,7 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 		using T = decltype(zero);
 		const struct gradient<T, E> g = {
 			data_of<const T>(a->y), data_of<const T>(a->dy), data_of<T>(a->dx), a->dy.ld,
-			    after_of<E>(a->then)
+			    act_drop_of<E>(a->act_drop)
 		};
 		if (!a->db.data)
 			return walk(ctx, "epilogue_back", a->dy.rows, a->dy.cols, wide(a->dy), g);
@@ -128,13 +128,13 @@ template <typename E> hg_status run_back(hg_context *ctx, const struct hg__epilo
 constexpr struct {
 	hg_status (*forward)(hg_context *, const struct hg__epilogue_args *);
 	hg_status (*backward)(hg_context *, const struct hg__epilogue_back_args *);
-} table[1 + HG__ACT_RIDERS][2] = {
+} table[1 + HG__ACT_EPILOGUES][2] = {
 #define BOTH(f)                                         \
 	{{run<after<f, false>>, run_back<after<f, false>>}, \
 	 {run<after<f, true>>, run_back<after<f, true>>}},
     BOTH(identity)
 #define HG_FUNCTION(...)
-#define HG_RIDER(name, ...) BOTH(acts::name)
+#define HG_EPILOGUE_FUNCTION(name, ...) BOTH(acts::name)
 #include "kernels/functions.def"
 };
 
@@ -146,7 +146,7 @@ extern "C" hg_status hg__cuda_epilogue(hg_context *ctx, const struct hg__epilogu
 		return misfit(ctx, "epilogue", a->x, a->y);
 	if (a->b.data && (a->b.cols != a->x.cols || !is_float(a->b)))
 		return misfit(ctx, "epilogue", a->x, a->b);
-	return table[a->then.act][a->then.p > 0.0f].forward(ctx, a);
+	return table[a->act_drop.act][a->act_drop.p > 0.0f].forward(ctx, a);
 }
 
 extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__epilogue_back_args *a)
@@ -157,5 +157,5 @@ extern "C" hg_status hg__cuda_epilogue_back(hg_context *ctx, const struct hg__ep
 		return misfit(ctx, "epilogue_back", a->dy, a->dx);
 	if (a->db.data && (a->db.dtype != HG_F32 || a->db.cols != a->dy.cols))
 		return misfit(ctx, "epilogue_back", a->dy, a->db);
-	return table[a->then.act][a->then.p > 0.0f].backward(ctx, a);
+	return table[a->act_drop.act][a->act_drop.p > 0.0f].backward(ctx, a);
 }

@@ -135,10 +135,10 @@ static const struct variant *variant_of(const struct hg__spmm_args *a)
 	if (a->x.dtype > HG_F32 || a->accumulate >= HG_ACC_COUNT ||
 	    !variants[a->x.dtype][a->accumulate].fold)
 		return nullptr;
-	const struct hg__ending &e = a->ending;
+	const struct hg__sum_epilogue &e = a->epilogue;
 	const bool same = a->x.dtype == a->y.dtype,
 	           wider = a->y.dtype == HG_F32 && a->accumulate == HG_ACC_F32;
-	if (!hg__has_ending(&e))
+	if (!hg__has_sum_epilogue(&e))
 		return same || wider ? &variants[a->x.dtype][a->accumulate] : nullptr;
 	const bool fits = (!e.z.data || (e.z.dtype == a->y.dtype && e.z.rows == a->y.rows &&
 	                                 e.z.cols == a->y.cols && e.z.ld == a->y.ld)) &&
@@ -172,7 +172,7 @@ static struct spmm_problem problem_of(const struct hg__spmm_args *a)
 	p.col_scale = a->col_scale;
 	p.alpha = a->alpha;
 	p.lead = hg__leading(p.cols);
-	p.epilogue = sum_epilogue_of(a->ending);
+	p.epilogue = sum_epilogue_of(a->epilogue);
 	p.guard = guard_of(a->overflow, a->y.cols);
 	return p;
 }
@@ -309,7 +309,8 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 {
 	if (a->y.rows == 0 || a->y.cols == 0)
 		return HG_OK;
-	const bool has_epilogue = hg__has_ending(&a->ending), no_x = !a->x.data && a->csr.cols > 0;
+	const bool has_epilogue = hg__has_sum_epilogue(&a->epilogue),
+	           no_x = !a->x.data && a->csr.cols > 0;
 	if (no_x && !has_epilogue)
 		return check_stored(ctx, a, hg__cuda_edge_sum(ctx, a));
 	const struct variant *v = variant_of(a);
@@ -330,7 +331,7 @@ hg_status hg__cuda_spmm(hg_context *ctx, const struct hg__spmm_args *a)
 		                static_cast<long long>(p.cols));
 	HG__TRY(edge_columns_fit(ctx, "spmm", p.cols));
 	const bool by_eight =
-	    wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) && p.lead % 8 == 0;
+	    wide(a->x) && wide(a->y) && wide(a->epilogue.z) && wide(a->epilogue.b) && p.lead % 8 == 0;
 	bool rounded = false;
 	HG__TRY(prepare(ctx, a, v, &p, by_eight, tiled, &rounded));
 	if (tiled)

@@ -222,7 +222,7 @@ hg_status launch_rows(hg_context *ctx, const struct row_problem &p, unsigned lan
 bool hg__cuda_spmm_rows_takes(const struct hg__spmm_args *a)
 {
 	const int64_t heads = a->heads > 0 ? a->heads : 1, head_cols = a->y.cols / heads;
-	const bool packs = wide(a->x) && wide(a->y) && wide(a->ending.z) && wide(a->ending.b) &&
+	const bool packs = wide(a->x) && wide(a->y) && wide(a->epilogue.z) && wide(a->epilogue.b) &&
 	                   (!a->w.data || heads == 1 || head_cols % 8 == 0);
 	return a->accumulate == HG_ACC_F32 && a->x.data && packs && a->csr.plan->splits == 0 &&
 	       a->csr.m <= INT32_MAX && a->y.cols <= 256 &&
@@ -249,8 +249,8 @@ hg_status hg__cuda_spmm_rows(hg_context *ctx, const struct hg__spmm_args *a)
 	                              a->col_scale,
 	                              a->alpha,
 	                              a->y.dtype == HG_F32,
-	                              hg__has_ending(&a->ending) != 0,
-	                              sum_epilogue_of(a->ending),
+	                              hg__has_sum_epilogue(&a->epilogue) != 0,
+	                              sum_epilogue_of(a->epilogue),
 	                              guard_of(a->overflow, a->y.cols)};
 	return with_float(ctx, "spmm", a->x.dtype, [&](auto zero) {
 		using T = decltype(zero);

@@ -307,7 +307,8 @@ hg_status hg__cuda_spmm_tiles(hg_context *ctx, const struct hg__spmm_args *a,
 	p.staging = staging;
 	p.lead = (a->y.cols + 7) / 8 * 8;
 	p.spoiled = spoiled;
-	p.epilogue = sum_epilogue_of(a->ending);
+	p.epilogue = sum_epilogue_of(a->epilogue);
 	p.guard = guard_of(a->overflow, a->y.cols);
-	return hg__has_ending(&a->ending) ? queue_tiles<true>(ctx, p) : queue_tiles<false>(ctx, p);
+	return hg__has_sum_epilogue(&a->epilogue) ? queue_tiles<true>(ctx, p)
+	                                          : queue_tiles<false>(ctx, p);
 }

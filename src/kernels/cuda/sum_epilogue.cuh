@@ -1,5 +1,5 @@
 /* The epilogue of an aggregation, applied to f32 sums before their one narrowing (struct
- * hg__ending):
+ * hg__sum_epilogue):
  *
  *     y = dropout(f((x + beta Z) + b))
  *
@@ -9,7 +9,7 @@
 #ifndef HG_KERNELS_CUDA_SUM_EPILOGUE_CUH
 #define HG_KERNELS_CUDA_SUM_EPILOGUE_CUH
 
-#include "kernels/cuda/after.cuh"
+#include "kernels/cuda/act_drop.cuh"
 #include "kernels/cuda/guard.cuh"
 
 /* Four columns: one access of 8 or 16 bytes, and one quad of random numbers. */
@@ -44,7 +44,7 @@ struct sum_epilogue {
 	float beta;
 	int act;
 	bool drops;
-	struct after<identity, true> act_drop;
+	struct act_drop<identity, true> act_drop;
 
 	template <typename A, int W> __device__ void activate(float (&v)[W]) const
 	{
@@ -72,9 +72,9 @@ struct sum_epilogue {
 				v[i] += more[i];
 		}
 #define HG_FUNCTION(...)
-#define HG_RIDER(...)
-#define HG_ENDING(name, ...)       \
-	if (act == 1 + HG__ACT_##name) \
+#define HG_EPILOGUE_FUNCTION(...)
+#define HG_SUM_EPILOGUE_FUNCTION(name, ...) \
+	if (act == 1 + HG__ACT_##name)          \
 		activate<acts::name>(v);
 #include "kernels/functions.def"
 		if (drops)
@@ -123,15 +123,15 @@ struct sum_epilogue {
 	}
 };
 
-static inline struct sum_epilogue sum_epilogue_of(const struct hg__ending &e)
+static inline struct sum_epilogue sum_epilogue_of(const struct hg__sum_epilogue &e)
 {
 	return {e.z.data,
 	        e.b.data,
 	        e.beta_p,
 	        e.beta,
-	        e.then.act,
-	        e.then.p > 0.0f,
-	        after_of<after<identity, true>>(e.then)};
+	        e.act_drop.act,
+	        e.act_drop.p > 0.0f,
+	        act_drop_of<act_drop<identity, true>>(e.act_drop)};
 }
 
 #endif

@@ -323,8 +323,8 @@ hg_status hg__optim_report(const hg_optim *optim, const struct hg__step_note *no
 	ours.steps = note->steps;
 	ours.skipped = note->skipped;
 	ours.outgrown = note->outgrown < optim->count ? optim->param[note->outgrown]->name : NULL;
-	ours.tripped = hg__overflow_node(note->overflow_found);
-	ours.tripped_amax = hg__overflow_amax(note->overflow_found);
+	ours.overflow_node = hg__overflow_node(note->overflow_found);
+	ours.overflow_amax = hg__overflow_amax(note->overflow_found);
 	ours.first_nonfinite = note->first_nonfinite >= 0 && note->first_nonfinite < optim->count
 	                           ? optim->param[note->first_nonfinite]->name
 	                           : NULL;

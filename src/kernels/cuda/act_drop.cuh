@@ -1,7 +1,7 @@
 /* The epilogue of an element-wise kernel, applied to a pack of W columns of a row in f32 before the
- * store (struct hg__epilogue): y = dropout(f(x)). */
-#ifndef HG_KERNELS_CUDA_AFTER_CUH
-#define HG_KERNELS_CUDA_AFTER_CUH
+ * store (struct hg__act_drop): y = dropout(f(x)). */
+#ifndef HG_KERNELS_CUDA_ACT_DROP_CUH
+#define HG_KERNELS_CUDA_ACT_DROP_CUH
 
 #include <type_traits>
 
@@ -21,7 +21,7 @@ struct identity {
 
 /* f, then dropout. READS: the gradient needs y. DRAWS: it also needs the random numbers. Relu does
  * not, because y > 0 tells it both. */
-template <typename A, bool DROPS> struct after {
+template <typename A, bool DROPS> struct act_drop {
 	static constexpr bool READS = !std::is_same<A, identity>::value,
 	                      DRAWS = DROPS && !std::is_same<A, acts::relu>::value;
 	float act_p;
@@ -50,7 +50,7 @@ template <typename A, bool DROPS> struct after {
 	}
 };
 
-template <typename E> E after_of(const struct hg__epilogue &e)
+template <typename E> E act_drop_of(const struct hg__act_drop &e)
 {
 	return {e.act_p, drop_of(e.p, e.key, e.step)};
 }

@@ -7,15 +7,15 @@
 #include "autograd/opkit.h"
 
 /* instead of an operand: the result of the op before, or no operand */
-enum { LINK_BEFORE = -1, LINK_NONE = -2 };
-#define MOST_LINKS 5
+enum { FUSED_BEFORE = -1, FUSED_NONE = -2 };
+#define FUSED_MOST 5
 
-struct hg__link {
+struct hg__fused_op {
 	struct hg__node node;    /* op, number of operands, graph, constants */
 	int operand[HG__MAX_IN]; /* the operand's index in the whole node */
 };
-struct hg__links {
-	struct hg__link link[MOST_LINKS];
+struct hg__fused_chain {
+	struct hg__fused_op op[FUSED_MOST];
 	int count;
 	/* backward pass: the gradient of this op's input is stored in the state type; 0: it is not
 	 * stored */
@@ -24,11 +24,11 @@ struct hg__links {
 };
 
 /* Adds one op to the chain. */
-void hg__links_add(struct hg__links *links, const struct hg__op *op, hg_graph *graph,
-                   const int *operand, int operands, const void *attr, size_t bytes);
+void hg__fused_chain_add(struct hg__fused_chain *chain, const struct hg__op *op, hg_graph *graph,
+                         const int *operand, int operands, const void *attr, size_t bytes);
 
 /* Set r->out and r->depth, the depth of the deepest op, and r->din of all operands. */
-void hg__links_range(struct hg__range *r, const struct hg__links *links);
-void hg__links_range_back(struct hg__range *r, const struct hg__links *links);
+void hg__fused_chain_range(struct hg__range *r, const struct hg__fused_chain *chain);
+void hg__fused_chain_range_back(struct hg__range *r, const struct hg__fused_chain *chain);
 
 #endif
