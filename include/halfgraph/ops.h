@@ -419,7 +419,7 @@ HG_API hg_var hg_head_mean(hg_tape *tape, hg_var x, int heads);
  * @return S. */
 HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
 
-/** Two inner products per head, with a and with b, from one pass over X.
+/** A pair of inner products per head, with a and with b, from one pass over X.
  *
  *     S[i,k] = sum over c < d of X[i, k d + c] a[0, k d + c],  S[i, h + k] = the sum with b
  *
@@ -436,7 +436,7 @@ HG_API hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads);
  * @param x,a,b   X, a and b.
  * @param heads   h.
  * @return S. */
-HG_API hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads);
+HG_API hg_var hg_head_dot_pair(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads);
 
 /** @}
  * @name Along rows

@@ -108,8 +108,8 @@ static hg_var gin(struct bench *b, hg_var x)
 static hg_var gat(struct bench *b, hg_var x)
 {
 	const hg_var h = hg_linear(b->tape, x, param(b, "w1", FEATURES, HEADS * CLASSES, 0), HG_NONE);
-	const hg_var sides = hg_head_dots(b->tape, h, param(b, "a1", 1, HEADS * CLASSES, 0),
-	                                  param(b, "a2", 1, HEADS * CLASSES, 0), HEADS);
+	const hg_var sides = hg_head_dot_pair(b->tape, h, param(b, "a1", 1, HEADS * CLASSES, 0),
+	                                      param(b, "a2", 1, HEADS * CLASSES, 0), HEADS);
 	const hg_var score = hg_add(b->tape, hg_sddmm_add(b->tape, b->graph, sides, HG_NONE),
 	                            hg_sddmm_dot(b->tape, b->graph, h, h, HEADS, 0.1f));
 	const hg_var p = hg_edge_softmax(b->tape, b->graph, hg_leaky_relu(b->tape, score, 0.2f));

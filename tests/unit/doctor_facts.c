@@ -206,7 +206,7 @@ static hg_var heads_scene(struct bench *b, hg_tape *tape)
 	hg_tape_scope(tape, "conv0");
 	const hg_var dst = hg_tape_param(tape, param(b, "dst", 1, 8)),
 	             src = hg_tape_param(tape, param(b, "src", 1, 8));
-	const hg_var s = hg_head_dots(tape, x_of(b, tape), dst, src, 4);
+	const hg_var s = hg_head_dot_pair(tape, x_of(b, tape), dst, src, 4);
 	const hg_var e = hg_sddmm_add_leaky(tape, b->graph, s, HG_NONE, 0.2f);
 	return hg_mse(tape, e, targets_of(b, tape), HG_NONE);
 }

@@ -109,8 +109,8 @@ static void an_op_adds_its_own_contribution(void)
 		const hg_var x = hg_tape_variable(
 		                 b.tape, tensor_of(&b, half ? HG_F16 : HG_F32, 2, 2, v, HG_F32), "x"),
 		             h = hg_scale(b.tape, x, 1.0f);
-		const hg_var s =
-		    hg_head_dots(b.tape, h, hg_tape_param(b.tape, left), hg_tape_param(b.tape, right), 1);
+		const hg_var s = hg_head_dot_pair(b.tape, h, hg_tape_param(b.tape, left),
+		                                  hg_tape_param(b.tape, right), 1);
 		const hg_var y = hg_add(b.tape, s, hg_scale(b.tape, h, 2.0f));
 		const hg_var loss = hg_mse(
 		    b.tape, y, hg_tape_input(b.tape, tensor_of(&b, HG_F32, 2, 2, zero, HG_F32), "t", 0.0),

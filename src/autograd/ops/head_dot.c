@@ -211,7 +211,7 @@ hg_var hg_head_dot(hg_tape *tape, hg_var x, hg_var a, int heads)
 	return hg__record(tape, &hg__op_head_dot, NULL, in, 2, NULL, &attr, sizeof attr);
 }
 
-hg_var hg_head_dots(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads)
+hg_var hg_head_dot_pair(hg_tape *tape, hg_var x, hg_var a, hg_var b, int heads)
 {
 	const hg_var in[] = {x, a, b};
 	const struct hg__heads_attr attr = {heads};

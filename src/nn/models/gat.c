@@ -70,7 +70,7 @@ static hg_var record(const hg_model_config *config, const struct hg__layer_spec 
 	const int heads = spec->final ? config->out_heads : config->heads;
 	const hg_var u = hg__linear_record(&l->linear, tape, x);
 	const hg_var scores =
-	    hg_head_dots(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
+	    hg_head_dot_pair(tape, u, hg_tape_param(tape, l->dst), hg_tape_param(tape, l->src), heads);
 	const hg_var e = hg_sddmm_add_leaky(tape, graph, scores, HG_NONE, config->negative_slope);
 	hg_var p = hg_edge_softmax(tape, graph, e);
 	if (config->attention_dropout > 0.0f)
