@@ -1,5 +1,6 @@
-# cmake -DSOURCE=dir -P about.cmake: the doctor knows no op by its name; what it has to know of one is said by the op's own
-# record (src/autograd/about.h), so that a new op is explained without a line in src/doctor.
+# cmake -DSOURCE=dir -P about.cmake: checks that src/doctor names no op. What the doctor has to know
+# of an op is in the op's own record (src/autograd/about.h), so that a new op needs no line in
+# src/doctor.
 file(GLOB files ${SOURCE}/src/doctor/*.c ${SOURCE}/src/doctor/*.h)
 list(LENGTH files count)
 if(count LESS 20)
@@ -18,7 +19,8 @@ foreach(path ${files})
     foreach(use ${uses})
       string(REPLACE "hg__op_" "" name ${use})
       if(name IN_LIST ops)
-        message(FATAL_ERROR "${path} knows the op ${name} by its name; let its record say what is needed (about.h):\n${line}")
+        message(FATAL_ERROR "${path} names the op ${name}; put what it needs into the op's record "
+          "(about.h):\n${line}")
       endif()
     endforeach()
   endforeach()

@@ -50,7 +50,11 @@ absent
 hg_root=
 
 # A compiler without OpenMP, and one with it.
-printf '#!/bin/sh\ncase " $* " in *" -fopenmp "*) echo "omp.h: no such file" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' "$cc" >bare
+cat >bare <<BARE
+#!/bin/sh
+case " \$* " in *" -fopenmp "*) echo "omp.h: no such file" >&2; exit 1 ;; esac
+exec "$cc" "\$@"
+BARE
 chmod +x bare
 ./bare --version >/dev/null || fail 'the bare compiler does not work'
 hg_has_openmp "$cc" || fail "OpenMP of $cc: not found"

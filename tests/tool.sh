@@ -20,6 +20,13 @@ contains() { # NAME FILE TEXT
   grep -q -e "$3" "$2" || { fail "$1: '$3' is not in $2:"; head -n 5 "$2"; }
 }
 
+# --help is in out: its lines fit into 100 columns, and a long text continues below its first line.
+help_is_wrapped() {
+  long=$(awk 'length > 100' out)
+  [ -z "$long" ] || fail "help: a line of more than 100 columns: $long"
+  contains help out '^ \{27\}[a-z]'
+}
+
 # A refusal: code $refusal, one line on standard error that names the matter, nothing on standard
 # output.
 refused() { # NAME TEXT ARGS...

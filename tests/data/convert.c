@@ -24,6 +24,11 @@ static void help_and_formats(void)
 	CHECK_EQ_I(run_convert("--help"), 0);
 	CHECK_CONTAINS(convert_out, "Examples");
 	CHECK_CONTAINS(convert_out, "--hub-degree");
+	/* lines are short, and a long text continues below its first line */
+	CHECK_EQ_I(run_convert("--help | awk 'length > 100'"), 0);
+	CHECK_STR(convert_out, "");
+	CHECK_EQ_I(run_convert("--help | grep -A1 -e --header"), 0);
+	CHECK_CONTAINS(convert_out, "(default):\n                           yes if the counts fit\n");
 	CHECK_EQ_I(run_convert("--list-formats"), 0);
 	CHECK_CONTAINS(convert_out, "npz ");
 	CHECK_CONTAINS(convert_out, "edges ");

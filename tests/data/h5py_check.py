@@ -1,4 +1,7 @@
-"""Read the test's small dataset with h5py, compare, and write it again the way h5py writes: h5py_check.py IN.h5 OUT.h5"""
+"""Compare the test's small dataset with what h5py reads, and write it as h5py writes.
+
+    h5py_check.py IN.h5 OUT.h5
+"""
 import json
 import sys
 
@@ -7,11 +10,13 @@ import numpy as np
 
 with h5py.File(sys.argv[1]) as f:
     descriptor = json.loads(f["graph"].attrs["binsparse"])["binsparse"]
-    assert descriptor["format"] == "CSR" and descriptor["shape"] == [6, 6] and descriptor["number_of_stored_values"] == 11
+    assert descriptor["format"] == "CSR" and descriptor["shape"] == [6, 6]
+    assert descriptor["number_of_stored_values"] == 11
     assert f["nodes/feat"].dtype == np.dtype("<f2") and f["nodes/feat"].shape == (6, 3)
     assert f["nodes/feat"][4, 1] == -65504 and f["nodes/feat"].attrs["amax"] == 65504
     assert f["graph/indices_1"][:].tolist() == [1, 2, 0, 2, 3, 0, 1, 1, 4, 3, 4]
-    assert f["nodes/orig_id"][5] == 2**40 and f.attrs["name"] == "small" and f.attrs["num_classes"] == 3
+    assert f["nodes/orig_id"][5] == 2**40
+    assert f.attrs["name"] == "small" and f.attrs["num_classes"] == 3
     with h5py.File(sys.argv[2], "w") as g:
         for key in ("format", "format_version", "name", "num_classes"):
             g.attrs[key] = f.attrs[key]
@@ -20,7 +25,9 @@ with h5py.File(sys.argv[1]) as f:
             g["graph"][key] = f["graph"][key][:]
         nodes = g.create_group("nodes")
         nodes["feat"] = f["nodes/feat"][:]
-        nodes.create_dataset("label", data=f["nodes/label"][:], chunks=(2,), compression="gzip", fletcher32=True)
+        nodes.create_dataset(
+            "label", data=f["nodes/label"][:], chunks=(2,), compression="gzip", fletcher32=True
+        )
         nodes["orig_id"] = f["nodes/orig_id"][:]
         for key in ("train_mask", "val_mask", "test_mask"):
             nodes[key] = f["nodes"][key][:].astype(bool)

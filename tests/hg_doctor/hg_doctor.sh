@@ -22,6 +22,7 @@ cd "$dir" || exit 1
 run 0 help --help
 contains help out 'usage: hg-doctor'
 contains help out '--weight-decay X'
+help_is_wrapped
 contains help out '0  *healthy'
 run 0 version --version
 contains version out '[0-9]\.[0-9]'
@@ -212,7 +213,8 @@ contains hub hub.html 'fp16 ends: '
 contains hub hub.html '>1k</text>' # the counts beside a histogram
 contains hub hub.html '>65504</text>'
 # The remedy is what the user may type.
-remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl | head -n 1)
+remedy=$(sed -n 's/.*"remedies":\[{"option":"\([^"]*\)".*"worked":true.*/\1/p' hub.jsonl |
+  head -n 1)
 [ -n "$remedy" ] || fail 'hub: no remedy'
 run 0 "hub with $remedy" --data hub.h5 $naive $remedy --steps 40
 tried() { # NAME FILE: every option of every finding

@@ -5,9 +5,9 @@
 #     GCN   Cora >= 81.0, Citeseer >= 70.0   (Kipf, Welling 2017: 81.5, 70.3)
 #     GAT   Cora >= 82.0, Citeseer >= 71.0   (Velickovic et al. 2018: 83.0 +- 0.7, 72.5 +- 0.7)
 #     GCN, GAT      fp16 within 0.3 points of fp32 on the same seeds
-#     GIN           the same, and two standard errors of that difference: with batch norm on 140
-# labels every rounding ends in another minimum, and two runs of
-#                   one seed differ by 2 points (40 seeds on Cora: fp16 - fp32 = 0.4 +- 0.3)
+#     GIN           the same, plus two standard errors of that difference: with batch norm on 140
+#                   labels every rounding leads to another minimum, and two runs of one seed
+#                   differ by 2 points (40 seeds on Cora: fp16 - fp32 = 0.4 +- 0.3)
 set -u
 train=$1 convert=$2 dir=$3 seeds=${4:-10}
 if [ -z "${HG_DATA:-}" ]; then
@@ -36,7 +36,9 @@ check() { # DATASET MODEL LEAST STANDARD-ERRORS
       spread = squares - n * mean * mean
       error = n > 1 && spread > 0 ? sqrt(spread / (n - 1) / n) : 0
       good = h / n >= least && mean * mean <= (0.3 + errors * error) ^ 2
-      printf "%-8s %-12s fp16 %.2f (at least %.1f)  fp32 %.2f  difference %+.2f, standard error %.2f\n", good ? "ok" : "FAILED", name, h / n, least, s / n, mean, error
+      printf "%-8s %-12s ", good ? "ok" : "FAILED", name
+      printf "fp16 %.2f (at least %.1f)  fp32 %.2f  ", h / n, least, s / n
+      printf "difference %+.2f, standard error %.2f\n", mean, error
       exit !good
     }' || failures=$((failures + 1))
 }

@@ -109,7 +109,7 @@ int tool_read_real(struct tool_line *line, const struct tool_option *option, con
 	return 0;
 }
 
-/* ---- words ---- */
+/* ---- the command line ---- */
 
 static size_t option_count(const struct tool_line *line)
 {
@@ -189,6 +189,36 @@ const struct tool_option *tool_misfit(const struct tool_line *line, const char *
 	return NULL;
 }
 
+/* ---- help ---- */
+
+/* The width of --help, and the column at which the text of an option begins. */
+enum { HELP_COLUMNS = 96, HELP_TEXT = 27 };
+
+/* Prints the words of a text from `column` on. A line that would be too long continues on the next
+ * one, below the column `indent`. */
+static void print_wrapped(FILE *out, int column, int indent, const char *text)
+{
+	for (const char *gap = "", *end; *text; text = end + strspn(end, " ")) {
+		end = text + strcspn(text, " ");
+		const int length = (int)(end - text);
+		if (column + (int)strlen(gap) + length > HELP_COLUMNS) {
+			(void)fprintf(out, "\n%*s", indent, "");
+			column = indent;
+			gap = "";
+		}
+		column += (int)strlen(gap) + length;
+		(void)fprintf(out, "%s%.*s", gap, length, text);
+		gap = " ";
+	}
+	(void)fputc('\n', out);
+}
+
+void tool_row_print(FILE *out, int width, const char *name, const char *text)
+{
+	const int column = fprintf(out, "  %-*s ", width, name);
+	print_wrapped(out, column, width + 3, text);
+}
+
 void tool_options_print(FILE *out, const struct tool_option *options, size_t count, int owners)
 {
 	for (size_t k = 0; k < count; k++) {
@@ -199,7 +229,9 @@ void tool_options_print(FILE *out, const struct tool_option *options, size_t cou
 			(void)snprintf(left, sizeof left, "%s[=%s]", o->name, o->choices);
 		else
 			(void)snprintf(left, sizeof left, "%s %s", o->name, o->argument ? o->argument : "");
-		(void)fprintf(out, "  %-24s %s%s%s\n", left, owner ? owner : "", owner ? ": " : "",
-		              o->help);
+		int column = fprintf(out, "  %-*s ", HELP_TEXT - 3, left);
+		if (owner)
+			column += fprintf(out, "%s: ", owner);
+		print_wrapped(out, column, HELP_TEXT, o->help);
 	}
 }

@@ -86,8 +86,11 @@ int tool_given(const struct tool_line *line, const char *name);
  * none. */
 const struct tool_option *tool_misfit(const struct tool_line *line, const char *name);
 
-/* Print the options for --help. With `owners`, the commands or models that have the option are
- * named before its text. */
+/* Print the options for --help, in lines of at most 96 columns. With `owners`, the commands or
+ * models that have the option are named before its text. */
 void tool_options_print(FILE *out, const struct tool_option *options, size_t count, int owners);
+/* Print one row of another table of --help: the name, padded to `width`, and its text, wrapped in
+ * the same way. */
+void tool_row_print(FILE *out, int width, const char *name, const char *text);
 
 #endif

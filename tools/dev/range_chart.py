@@ -39,7 +39,9 @@ def read(path):
             if event["dtype"] == "f16":
                 rows.append(event)
     if not rows:
-        sys.exit(f"{path}: no line with event \"tensor\" of an fp16 tensor: expected hg-doctor --json")
+        sys.exit(
+            f'{path}: expected output of hg-doctor --json, found no "tensor" line of an fp16 tensor'
+        )
     return step, rows
 
 

@@ -183,12 +183,12 @@ void options_help(const struct command_name *commands, int count)
 	      "against f64 in the same run.\n\nUsage: hg-bench WHAT [options]\n\n",
 	      stdout);
 	for (int i = 0; i < count; i++)
-		printf("  %-14s %s\n", commands[i].name, commands[i].help);
+		tool_row_print(stdout, 14, commands[i].name, commands[i].help);
 	fputs("\nOptions:\n", stdout);
 	tool_options_print(stdout, table, OPTIONS, 0);
 	fputs("\nGraphs:\n", stdout);
 	for (int i = 0; i < graphs; i++)
-		printf("  %-16s %s\n", graph[i].name, graph[i].help);
+		tool_row_print(stdout, 16, graph[i].name, graph[i].help);
 	fputs(
 	    "\nColumns:\n"
 	    "  ms         median (least .. most) of the samples\n"

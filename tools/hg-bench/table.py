@@ -365,7 +365,7 @@ def machine(rows):
             if not r.get("peer") and r.get("driver")
         }
     )
-    return f"({'; '.join(machines)})\n" if machines else ""
+    return "(" + ";\n".join(machines) + ")\n" if machines else ""
 
 
 def page(rows):

@@ -8,9 +8,10 @@
 
 Same model, same shapes, same graph, full batch: forward, loss on the training nodes, backward, Adam
 step. CSR (torch sparse) and COO (edge_index) are both timed after warm-up epochs; compare with the
-faster one. Each run prints one line of JSON with the names that hg-bench uses. What a release
-cannot do, or has no memory for, is a line, too ("absent"). casts: tensors that the forward pass converts
-from one float type to another, weights included (HalfGraph: hg-train, "casts").
+faster one. Each run prints one line of JSON with the names that hg-bench uses. Where PyG cannot do
+a run, or has no memory for it, the line says so ("absent"). casts: the number of tensors that the
+forward pass converts from one float type to another, weights included (HalfGraph: hg-train,
+"casts").
 """
 
 import argparse
