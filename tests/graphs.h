@@ -1,6 +1,7 @@
 #ifndef HG_TESTS_GRAPHS_H
 #define HG_TESTS_GRAPHS_H
 
+#include "halfgraph/graph.h"
 #include "harness.h"
 
 /* Small graphs for the tests. A builder returns a list of edges (COO: coordinate format), which

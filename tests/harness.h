@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/context.h"
 
 /* A test program is a table of cases and one call:
  *

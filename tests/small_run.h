@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/train.h"
 #include "harness.h"
 
 /* A training run of a few milliseconds: two planted communities, 90 nodes with a hub, 11 features.

@@ -5,7 +5,6 @@
 
 #include "autograd/attr.h"
 #include "autograd/op.h"
-#include "halfgraph/ops.h"
 
 HG_EXTERN_C_BEGIN
 

@@ -4,7 +4,7 @@
 #include "nn/evaluate.h"
 
 #include "autograd/tape.h"
-#include "halfgraph/ops.h"
+#include "halfgraph/ops_norm.h"
 
 hg_var hg__targets_loss(const struct hg__targets *targets, enum hg__split split, hg_tape *tape,
                         hg_var logits)

@@ -2,6 +2,7 @@
 #include "autograd/tape.h"
 #include "core/versioned.h"
 #include "halfgraph/ops.h"
+#include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
 static hg_status input_check(const hg_model *model, hg_tape *tape, const hg_model_input *input)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halfgraph/train.h"
 #include "harness.h"
 #include "kernels/cpu/backend.h"
 #include "oracle/num.h"

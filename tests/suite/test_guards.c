@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "graphs.h"
+#include "halfgraph/ops_graph.h"
+#include "halfgraph/ops_norm.h"
 #include "harness.h"
 
 /* Numbers that a run must survive: a factor that is no half, a batch that overflowed, a label that

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "graphs.h"
+#include "halfgraph/ops_graph.h"
 #include "harness.h"
 #include "oracle/num.h"
 

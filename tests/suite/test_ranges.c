@@ -4,6 +4,7 @@
 
 #include "core/context.h"
 #include "graphs.h"
+#include "halfgraph/ops_graph.h"
 #include "kernels/kernels.h"
 #include "precision/half.h"
 #include "suite/ranges.h"

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/optim.h"
 #include "harness.h"
 
 /* After a tape has compiled and an optimiser has been made, forward, backward and step ask the

@@ -5,6 +5,7 @@
 
 #include "core/dlpack_abi.h"
 #include "core/versioned.h"
+#include "halfgraph/ops_graph.h"
 #include "unit/faulty.h"
 
 static hg_context_config defaults(void)

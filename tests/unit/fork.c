@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "halfgraph/order.h"
+#include "halfgraph/train.h"
 #include "kernels/cpu/backend.h"
 
 enum { N = 700, M = 40000, D = 64, EPOCHS = 3, PATIENCE = 60 };

@@ -1,6 +1,7 @@
 /* Fusion in whole models: fewer kernels a step, and the same gradients. */
 #include <stdio.h>
 
+#include "halfgraph/model.h"
 #include "unit/capturing.h"
 #include "unit/tape.h"
 

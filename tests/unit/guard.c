@@ -4,6 +4,7 @@
 
 #include "core/buffer.h"
 #include "graphs.h"
+#include "halfgraph/step.h"
 #include "kernels/kernels.h"
 #include "precision/half.h"
 #include "unit/tape.h"

@@ -7,7 +7,8 @@
 #include "autograd/tape.h"
 #include "core/csr.h"
 #include "graphs.h"
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/train.h"
 #include "harness.h"
 
 enum { NODES = 3000, DEGREE = 180, EDGES = NODES * DEGREE, FEATURES = 60, CLASSES = 11 };

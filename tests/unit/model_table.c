@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halfgraph/model.h"
 #include "harness.h"
 
 /* The tables of parameters in halfgraph/model.h against models that are made: every name, shape,

@@ -5,6 +5,8 @@
 
 #include "autograd/observe.h"
 #include "graphs.h"
+#include "halfgraph/model.h"
+#include "halfgraph/observe.h"
 #include "nn/step.h"
 #include "precision/half.h"
 #include "unit/capturing.h"

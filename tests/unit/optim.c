@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autograd/param.h"
+#include "halfgraph/tape.h"
 #include "harness.h"
 
 /* Optimisers against their formulas in f64, with a running bound on what f32 arithmetic may do to

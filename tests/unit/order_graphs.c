@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/train.h"
 #include "unit/faulty.h"
 
 /* ---- graphs on a device ---- */

@@ -2,6 +2,7 @@
  * underflows; and numbers that fit in no other way. */
 #include <math.h>
 
+#include "halfgraph/shadow.h"
 #include "precision/half.h"
 #include "unit/tape.h"
 

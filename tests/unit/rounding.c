@@ -8,7 +8,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/train.h"
 #include "harness.h"
 #include "precision/half.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/ops_graph.h"
 #include "small_run.h"
 
 /* What would change a run in silence is said: in the log, by a status, in what a state says. */

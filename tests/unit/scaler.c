@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "halfgraph/policy.h"
 #include "harness.h"
 
 static hg_loss_scale_config defaults(void)

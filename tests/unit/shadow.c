@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "halfgraph/shadow.h"
 #include "unit/tape.h"
 
 /* Shadow ops: a half with the bits of the plain op, or an error that says which bound failed,

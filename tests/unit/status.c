@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "halfgraph/version.h"
 #include "harness.h"
 
 static void codes_names_and_texts(void)

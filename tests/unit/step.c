@@ -1,5 +1,6 @@
 /* The step object: the same bits as the three calls it stands for, however its steps are launched,
  * and what it remembers of the last steps. */
+#include "halfgraph/ops.h"
 #include "unit/step_rig.h"
 
 /* Ways to make 50 steps; count 0 ends the list, the last count repeats. */

@@ -7,6 +7,9 @@
 
 #include "autograd/tape.h"
 #include "graphs.h"
+#include "halfgraph/model.h"
+#include "halfgraph/ops_norm.h"
+#include "halfgraph/step.h"
 #include "harness.h"
 #include "unit/capturing.h"
 

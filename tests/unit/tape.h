@@ -6,6 +6,7 @@
 
 #include "autograd/tape.h"
 #include "graphs.h"
+#include "halfgraph/ops.h"
 #include "harness.h"
 
 /* What the tests of the tape share: tape.c records, tape_run.c runs, tape_plan.c looks at memory

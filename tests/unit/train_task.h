@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graphs.h"
+#include "halfgraph/train.h"
 #include "harness.h"
 
 /* Training runs on four planted communities: three of four edges stay in their community, features

@@ -7,7 +7,6 @@
 #include "core/context.h"
 #include "core/csr.h"
 #include "graphs.h"
-#include "halfgraph/halfgraph.h"
 #include "harness.h"
 #include "kernels/kernels.h"
 #include "precision/bound.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "device.h"
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/policy.h"
 #include "options.h"
 #include "reorder.h"
 #include "report.h"

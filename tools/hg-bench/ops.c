@@ -4,6 +4,7 @@
 
 #include "autograd/tape.h"
 #include "bench.h"
+#include "halfgraph/ops_norm.h"
 
 /* hg-bench ops: every op of the table on its first valid sample, at the size of the graph, forward
  * and backward. This file knows nothing about any single op: samples, costs and functions come from

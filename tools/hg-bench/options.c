@@ -5,6 +5,7 @@
 
 #include "commandline.h"
 #include "graphs.h"
+#include "halfgraph/model.h"
 #include "tool.h"
 
 /* The command line, from a table. */

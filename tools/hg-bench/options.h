@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/policy.h"
 
 #define MOST 16 /* values of one list */
 

@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "commandline.h"
+#include "halfgraph/order.h"
 #include "json.h"
 #include "tool.h"
 #include "watch.h"

@@ -1,7 +1,7 @@
 #ifndef HG_BENCH_REORDER_H
 #define HG_BENCH_REORDER_H
 
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/order.h"
 
 struct bench;
 struct json;

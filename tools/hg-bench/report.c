@@ -13,6 +13,7 @@
 #include "files.h"
 #include "graphs.h"
 #include "halfgraph/data.h"
+#include "halfgraph/version.h"
 #include "json.h"
 #include "tool.h"
 

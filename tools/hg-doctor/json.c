@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "diagnosis.h"
+#include "halfgraph/version.h"
 #include "jsonl.h"
 
 int diagnosis_json_step(FILE *out, const struct history *history)

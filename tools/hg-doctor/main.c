@@ -6,6 +6,7 @@
 
 #include "examine.h"
 #include "files.h"
+#include "halfgraph/version.h"
 #include "tool.h"
 #include "watch.h"
 

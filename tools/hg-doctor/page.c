@@ -1,5 +1,6 @@
 /* The HTML page: the verdict, the findings, and the run that led to them. */
 #include "page.h"
+#include "halfgraph/version.h"
 
 #include <math.h>
 #include <string.h>

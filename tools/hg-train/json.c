@@ -1,6 +1,7 @@
 /* The results of a run as JSON lines, for programs. */
 #include <math.h>
 
+#include "halfgraph/version.h"
 #include "jsonl.h"
 #include "results.h"
 

@@ -3,6 +3,7 @@
 #include "checkpoint.h"
 #include "explain.h"
 #include "findings.h"
+#include "halfgraph/version.h"
 #include "health.h"
 #include "progress.h"
 #include "results.h"

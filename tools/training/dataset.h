@@ -2,7 +2,6 @@
 #define HG_TRAINING_DATASET_H
 
 #include "halfgraph/data.h"
-#include "halfgraph/halfgraph.h"
 #include "rows.h"
 
 struct training;

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "halfgraph/halfgraph.h"
+#include "halfgraph/train.h"
 
 /* A progress line that is overwritten in place on a terminal; nothing if stderr is not a
  * terminal. */

@@ -5,7 +5,6 @@
 
 #include "commandline.h"
 #include "dataset.h"
-#include "halfgraph/halfgraph.h"
 
 /* The options of a training run, common to all tools with training. NULL (names), -1 (integers) and
  * NaN (numbers) mean: not given, the model's default holds. */

@@ -11,6 +11,7 @@
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/ops/act.h"
+#include "halfgraph/ops.h"
 
 static void range(struct hg__range *r)
 {

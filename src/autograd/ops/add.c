@@ -12,6 +12,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { X, Y };
 

@@ -35,6 +35,7 @@
 #include "autograd/about.h"
 #include "autograd/opkit.h"
 #include "autograd/param.h"
+#include "halfgraph/ops_norm.h"
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };

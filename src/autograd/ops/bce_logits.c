@@ -20,6 +20,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/loss.h"
+#include "halfgraph/ops_norm.h"
 
 enum { X, TARGET };
 

@@ -12,6 +12,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { X, B };
 /* f32 [1, d], written in the backward pass: db before it is narrowed, if b is not a parameter */

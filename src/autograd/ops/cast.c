@@ -12,6 +12,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 static hg_dtype dtype_of(const struct hg__node *node)
 {

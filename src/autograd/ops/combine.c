@@ -14,6 +14,7 @@
  * Source    Xu, Hu, Leskovec, Jegelka 2019 (GIN). */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { X, Z, EPS };
 

@@ -11,6 +11,7 @@
  * Errors    HG_ERR_SHAPE rows differ;  HG_ERR_DTYPE;  HG_ERR_ARG an operand is missing.
  * Source    - */
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { A, B };
 

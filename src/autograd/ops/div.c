@@ -17,6 +17,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { A, B };
 

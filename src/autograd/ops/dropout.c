@@ -15,6 +15,7 @@
  * Source    Srivastava et al. 2014; Salmon et al. 2011 (counter-based numbers). */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 static float p_of(const struct hg__node *node)
 {

@@ -15,6 +15,7 @@
  * Source    Velickovic et al. 2018. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_graph.h"
 
 static hg_status infer(struct hg__infer *s)
 {

@@ -13,6 +13,7 @@
  * Errors    HG_ERR_ARG alpha not positive and finite, X is missing;  HG_ERR_DTYPE.
  * Source    Clevert, Unterthiner, Hochreiter 2016. */
 #include "autograd/ops/act.h"
+#include "halfgraph/ops.h"
 
 static void range(struct hg__range *r)
 {

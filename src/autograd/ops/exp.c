@@ -13,6 +13,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/act.h"
+#include "halfgraph/ops.h"
 
 static void range(struct hg__range *r)
 {

@@ -19,6 +19,7 @@
  *           halves. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 enum { X, A, B };
 /* f32 [1, h d], written in the backward pass: da and db before they are narrowed, if a or b is not

@@ -12,6 +12,7 @@
  *           HG_ERR_DTYPE.
  * Source    Velickovic et al. 2018: the last layer of GAT. */
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 
 static int heads_of(const struct hg__node *node)
 {

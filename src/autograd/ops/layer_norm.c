@@ -22,6 +22,7 @@
  * Source    Ba, Kiros, Hinton 2016. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_norm.h"
 #include "precision/bound.h"
 
 enum { X, GAMMA, BETA };

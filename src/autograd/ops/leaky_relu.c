@@ -11,6 +11,7 @@
  * Errors    HG_ERR_ARG slope outside [0, 1], X is missing;  HG_ERR_DTYPE.
  * Source    Maas, Hannun, Ng 2013. */
 #include "autograd/ops/act.h"
+#include "halfgraph/ops.h"
 
 static int sample(int i, const struct hg__extent *x, struct hg__sample *s)
 {

@@ -14,6 +14,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops.h"
 #include "precision/bound.h"
 
 enum { X, W, B };

@@ -17,6 +17,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/softmax.h"
+#include "halfgraph/ops_norm.h"
 
 static void range(struct hg__range *r)
 {

@@ -19,6 +19,7 @@
  * Source    Xu, Hu, Leskovec, Jegelka 2019. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_graph.h"
 
 static hg_reduce reduce_of(const struct hg__node *node)
 {

@@ -12,6 +12,7 @@
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    - */
 #include "autograd/ops/row.h"
+#include "halfgraph/ops.h"
 
 static void range(struct hg__range *r)
 {

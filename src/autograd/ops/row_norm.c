@@ -16,6 +16,7 @@
  * Source    - */
 #include "autograd/about.h"
 #include "autograd/ops/row.h"
+#include "halfgraph/ops.h"
 
 static hg_status infer(struct hg__infer *s)
 {

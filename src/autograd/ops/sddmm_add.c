@@ -20,6 +20,7 @@
  *           leaky. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_graph.h"
 
 enum { A, B };
 

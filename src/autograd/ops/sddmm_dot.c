@@ -17,6 +17,7 @@
  * Source    Vaswani et al. 2017, on the edges of a graph. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_graph.h"
 #include "precision/bound.h"
 
 enum { A, B };

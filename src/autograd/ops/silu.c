@@ -13,6 +13,7 @@
  * Errors    HG_ERR_DTYPE;  HG_ERR_ARG X is missing.
  * Source    Elfwing, Uchibe, Doya 2018. */
 #include "autograd/ops/act.h"
+#include "halfgraph/ops.h"
 
 static void cost(const struct hg__call *c, struct hg__cost *cost)
 {

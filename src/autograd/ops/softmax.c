@@ -16,6 +16,7 @@
  * Source    - */
 #include "autograd/ops/softmax.h"
 #include "autograd/about.h"
+#include "halfgraph/ops_norm.h"
 
 static void range(struct hg__range *r)
 {

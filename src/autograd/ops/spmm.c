@@ -30,6 +30,7 @@
  * Source    Kipf, Welling 2017 (BOTH); Hamilton, Ying, Leskovec 2017 (RIGHT); HalfGNN 2024
  *           (scaling a batch at a time). */
 #include "autograd/ops/spmm.h"
+#include "halfgraph/ops_graph.h"
 #include "precision/bound.h"
 
 enum { X = SPMM_X, W = SPMM_W };

@@ -17,6 +17,7 @@
  * Source    Hamilton, Ying, Leskovec 2017, pooling aggregator. */
 #include "autograd/about.h"
 #include "autograd/opkit.h"
+#include "halfgraph/ops_graph.h"
 
 static hg_status infer(struct hg__infer *s)
 {

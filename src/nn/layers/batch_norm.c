@@ -1,6 +1,7 @@
 /* Y = gamma (X - mean) / sqrt(var + eps) + beta, per column. Gains and statistics are f32 under
  * every policy. */
 #include "core/context.h"
+#include "halfgraph/ops_norm.h"
 #include "nn/layers/layers.h"
 
 #include <stdio.h>

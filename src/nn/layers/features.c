@@ -4,6 +4,7 @@
  *
  * A zero stays a zero, so only the stored entries of a sparse matrix need a random number. */
 #include "core/context.h"
+#include "halfgraph/ops.h"
 #include "nn/layers/layers.h"
 
 struct hg__features hg__features_dense(hg_var x, int64_t cols)

@@ -2,7 +2,6 @@
 #define HG_NN_LAYERS_LAYERS_H
 
 #include "halfgraph/model.h"
-#include "halfgraph/ops.h"
 
 HG_EXTERN_C_BEGIN
 

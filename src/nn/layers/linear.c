@@ -3,6 +3,8 @@
  * A sparse X [n, k] is the adjacency matrix of a bipartite graph between nodes and features, so X W
  * is an aggregation of the rows of W. */
 #include "core/context.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/ops_graph.h"
 #include "nn/layers/layers.h"
 
 #include <stdio.h>

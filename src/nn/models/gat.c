@@ -9,6 +9,8 @@
  * The scores are computed as two narrow products per node and added per edge, which reads m*h
  * numbers instead of m*h*d. */
 #include "core/context.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
 struct gat_layer {

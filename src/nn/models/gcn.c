@@ -7,6 +7,8 @@
  * loops belong to the graph: hg_graph_add_self_loops. */
 #include "core/context.h"
 #include "core/graph.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
 struct gcn_layer {

@@ -8,6 +8,8 @@
  * W1. The layer aggregates whichever is cheaper to gather. There are no biases, because the batch
  * norm that follows would subtract them again. */
 #include "core/context.h"
+#include "halfgraph/ops.h"
+#include "halfgraph/ops_graph.h"
 #include "nn/model.h"
 
 #include <math.h>
